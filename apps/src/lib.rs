@@ -1,0 +1,2 @@
+//! (under construction)
+pub mod natural;

@@ -1,0 +1,279 @@
+//! Comparison of buffers, sample by sample.
+
+use std::fmt;
+
+use thiserror::Error;
+use warploom_lang::{Range, Region, Type, Value, dispatch};
+
+use crate::buffer::{Buffer, Element};
+
+/// How far samples may lie apart: a sample passes if any of `abs`, `rel` and `ulp` admits it.
+///
+/// The default admits equal samples only. Whatever the tolerance, NaN equals NaN and nothing else, and an
+/// infinity equals only itself.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Tolerance {
+    /// Largest difference.
+    pub abs: f64,
+    /// Largest difference as a fraction of the expected value.
+    pub rel: f64,
+    /// Largest number of steps between representable values; for integers, the difference.
+    pub ulp: u32,
+    /// A wider tolerance for some of the samples.
+    pub outliers: Option<Outliers>,
+}
+
+/// Samples that may lie further apart than the others.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Outliers {
+    /// Largest difference.
+    pub abs: f64,
+    /// Largest fraction of all samples.
+    pub fraction: f64,
+}
+
+/// What [`compare`] found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Comparison {
+    /// Number of samples.
+    pub samples: usize,
+    /// Samples whose values differ.
+    pub differing: usize,
+    /// Whether all samples are the same to the bit; only NaN may differ from NaN.
+    pub identical: bool,
+    /// Samples beyond `abs`, `rel` and `ulp`, admitted as outliers or not.
+    pub beyond: usize,
+    /// Largest difference; infinite between a number and NaN or an infinity.
+    pub max_abs: f64,
+    /// Largest difference as a fraction of the expected value.
+    pub max_rel: f64,
+    /// Largest number of steps between representable values.
+    pub max_ulp: u32,
+    /// The first sample beyond `abs`, `rel` and `ulp`, first index fastest.
+    pub first: Option<Mismatch>,
+    /// Whether the tolerance admits all samples.
+    pub passed: bool,
+}
+
+/// Two samples that should be closer.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Mismatch {
+    /// Their coordinates.
+    pub at: Vec<i64>,
+    /// The sample that was found.
+    pub actual: Value,
+    /// The sample that should be there.
+    pub expected: Value,
+}
+
+/// Why two buffers have no samples to compare.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum ShapeMismatch {
+    /// Samples of different types.
+    #[error("the samples have type {actual} instead of {expected}")]
+    Type {
+        /// The type that was found.
+        actual: Type,
+        /// The type that should be there.
+        expected: Type,
+    },
+    /// Different numbers of dimensions.
+    #[error("the buffer has {actual} dimensions instead of {expected}")]
+    Dimensions {
+        /// The number that was found.
+        actual: usize,
+        /// The number that should be there.
+        expected: usize,
+    },
+    /// Different extents.
+    #[error("dimension {dimension} has extent {actual} instead of {expected}")]
+    Extent {
+        /// The first dimension that differs.
+        dimension: usize,
+        /// The extent that was found.
+        actual: i64,
+        /// The extent that should be there.
+        expected: i64,
+    },
+    /// Different first coordinates.
+    #[error("dimension {dimension} starts at {actual} instead of {expected}")]
+    Min {
+        /// The first dimension that differs.
+        dimension: usize,
+        /// The coordinate that was found.
+        actual: i64,
+        /// The coordinate that should be there.
+        expected: i64,
+    },
+}
+
+/// Compares two buffers over the same region; their storage orders may differ.
+///
+/// ```
+/// use warploom_interp::buffer::Buffer;
+/// use warploom_interp::compare::{Tolerance, compare};
+/// use warploom_lang::Region;
+///
+/// let region = Region::of_extents(&[2, 2]);
+/// let expected = Buffer::from_vec(region.clone(), vec![1.0_f32, 2.0, 3.0, 4.0])?;
+/// let actual = Buffer::from_vec(region, vec![1.0_f32, 2.0, 3.5, 4.0])?;
+///
+/// let strict = compare(&actual, &expected, &Tolerance::default())?;
+/// assert_eq!(strict.first.map(|mismatch| mismatch.at), Some(vec![0, 1]));
+/// assert!(compare(&actual, &expected, &Tolerance { abs: 0.5, ..Tolerance::default() })?.passed);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn compare(
+    actual: &Buffer,
+    expected: &Buffer,
+    tolerance: &Tolerance,
+) -> Result<Comparison, ShapeMismatch> {
+    check_shapes(actual, expected)?;
+    Ok(dispatch!(actual.ty(), T => compare_samples::<T>(actual, expected, tolerance)))
+}
+
+fn check_shapes(actual: &Buffer, expected: &Buffer) -> Result<(), ShapeMismatch> {
+    if actual.ty() != expected.ty() {
+        return Err(ShapeMismatch::Type { actual: actual.ty(), expected: expected.ty() });
+    }
+    let (actual, expected) = (actual.region(), expected.region());
+    if actual.dimensions() != expected.dimensions() {
+        let (actual, expected) = (actual.dimensions(), expected.dimensions());
+        return Err(ShapeMismatch::Dimensions { actual, expected });
+    }
+    for (dimension, (actual, expected)) in actual.0.iter().zip(&expected.0).enumerate() {
+        if actual.extent != expected.extent {
+            let (actual, expected) = (actual.extent, expected.extent);
+            return Err(ShapeMismatch::Extent { dimension, actual, expected });
+        }
+        if actual.min != expected.min {
+            return Err(ShapeMismatch::Min { dimension, actual: actual.min, expected: expected.min });
+        }
+    }
+    Ok(())
+}
+
+fn compare_samples<T: Element>(actual: &Buffer, expected: &Buffer, tolerance: &Tolerance) -> Comparison {
+    let actuals = actual.as_slice::<T>().unwrap_or_default();
+    let expecteds = expected.as_slice::<T>().unwrap_or_default();
+    let mut found = Comparison {
+        samples: actuals.len(),
+        differing: 0,
+        identical: true,
+        beyond: 0,
+        max_abs: 0.0,
+        max_rel: 0.0,
+        max_ulp: 0,
+        first: None,
+        passed: false,
+    };
+    for (index, (from, to)) in actual.offsets().zip(expected.offsets()).enumerate() {
+        let (sample, wanted) = (actuals[from], expecteds[to]);
+        if sample.to_bits() == wanted.to_bits() {
+            continue;
+        }
+        let (sample, wanted) = (Value::from(sample), Value::from(wanted));
+        found.add(sample, wanted, tolerance, || point(actual.region(), index));
+    }
+    // A quotient of whole numbers is rounded as the fraction was when it was written down.
+    let fraction = found.beyond as f64 / found.samples as f64;
+    found.passed = found.beyond == 0
+        || tolerance
+            .outliers
+            .is_some_and(|outliers| found.max_abs <= outliers.abs && fraction <= outliers.fraction);
+    found
+}
+
+impl Comparison {
+    /// Counts two samples with different bits.
+    fn add(&mut self, actual: Value, expected: Value, tolerance: &Tolerance, at: impl Fn() -> Vec<i64>) {
+        let Some(difference) = Difference::between(actual, expected) else {
+            self.identical &= actual.as_f64().is_nan();
+            return;
+        };
+        self.identical = false;
+        self.differing += 1;
+        self.max_abs = self.max_abs.max(difference.abs);
+        self.max_rel = self.max_rel.max(difference.rel);
+        self.max_ulp = self.max_ulp.max(difference.ulp);
+        if !difference.is_within(tolerance) {
+            self.beyond += 1;
+            self.first.get_or_insert_with(|| Mismatch { at: at(), actual, expected });
+        }
+    }
+}
+
+struct Difference {
+    abs: f64,
+    rel: f64,
+    ulp: u32,
+}
+
+impl Difference {
+    /// `None` for equal values.
+    fn between(actual: Value, expected: Value) -> Option<Difference> {
+        let (a, e) = (actual.as_f64(), expected.as_f64());
+        if a == e || (a.is_nan() && e.is_nan()) {
+            return None;
+        }
+        if !a.is_finite() || !e.is_finite() {
+            return Some(Difference { abs: f64::INFINITY, rel: f64::INFINITY, ulp: u32::MAX });
+        }
+        let abs = (a - e).abs();
+        let ulp = rank(actual).abs_diff(rank(expected)) as u32;
+        Some(Difference { abs, rel: abs / e.abs(), ulp })
+    }
+
+    fn is_within(&self, tolerance: &Tolerance) -> bool {
+        self.abs.is_finite()
+            && (self.abs <= tolerance.abs || self.rel <= tolerance.rel || self.ulp <= tolerance.ulp)
+    }
+}
+
+/// Place of a value among all values of its type; both zeros have the same.
+fn rank(value: Value) -> i64 {
+    value.as_int().unwrap_or_else(|| {
+        let magnitude = i64::from(value.bits() & 0x7fff_ffff);
+        if value.as_f64().is_sign_negative() { -magnitude } else { magnitude }
+    })
+}
+
+/// The point with a number, counted first dimension fastest.
+fn point(region: &Region, mut index: usize) -> Vec<i64> {
+    let coordinate = |range: &Range| {
+        let extent = range.extent as usize;
+        let at = range.min + (index % extent) as i64;
+        index /= extent;
+        at
+    };
+    region.0.iter().map(coordinate).collect()
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Comparison { samples, differing, beyond, max_abs, max_rel, max_ulp, .. } = self;
+        if *differing == 0 {
+            return write!(f, "all {samples} samples are equal");
+        }
+        match (&self.first, self.passed) {
+            (Some(first), false) => {
+                write!(f, "{beyond} of {samples} samples are beyond the tolerance, {first}")?
+            }
+            (Some(first), true) => {
+                write!(f, "all {samples} samples pass, {beyond} of them as outliers, {first}")?
+            }
+            (None, _) => {
+                write!(f, "all {samples} samples are within the tolerance, {differing} of them differ")?
+            }
+        }
+        write!(f, " (largest difference: {max_abs:.3e} absolute, {max_rel:.3e} relative, {max_ulp} ulp)")
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at: Vec<String> = self.at.iter().map(i64::to_string).collect();
+        write!(f, "the first at ({}) with {} instead of {}", at.join(", "), self.actual, self.expected)
+    }
+}

@@ -1,0 +1,310 @@
+//! Pictures in PNG, PPM and PGM files.
+//!
+//! A grey picture is a buffer `(x, y)`, a coloured one `(x, y, c)` with three or four channels (the fourth
+//! is opacity). Samples run from 0 to 255 in `u8`, to 65535 in `u16`, to 1 in `f32`; `bool` is black or white.
+
+use std::fs;
+use std::io::Cursor;
+use std::path::Path;
+
+use image::codecs::png::PngEncoder;
+use image::{
+    ColorType, DynamicImage, ExtendedColorType, ImageEncoder, ImageError, ImageFormat, ImageReader, Limits,
+};
+use thiserror::Error;
+use warploom_lang::{Region, Type};
+
+use crate::buffer::{Buffer, BufferError, Data, Element};
+use crate::files::{self, FileError};
+
+/// Memory a decoder may use besides the picture.
+const DECODER_BYTES: u64 = 16 << 20;
+
+/// The file formats a picture can be written in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// Portable network graphics: grey, colour, colour and opacity.
+    Png,
+    /// Portable pixmap: colour.
+    Ppm,
+    /// Portable graymap: grey.
+    Pgm,
+}
+
+impl Format {
+    /// The format that belongs to a file's extension.
+    pub fn of(path: &Path) -> Option<Format> {
+        match files::extension(path).as_str() {
+            "png" => Some(Format::Png),
+            "ppm" => Some(Format::Ppm),
+            "pgm" => Some(Format::Pgm),
+            _ => None,
+        }
+    }
+}
+
+/// Why something is no picture.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PictureError {
+    /// The file starts like no picture that can be read.
+    #[error("it is neither PNG nor PNM; convert it to one of them")]
+    UnknownFormat,
+    /// The samples are of a kind that no buffer holds.
+    #[error("its colour type {color:?} is not supported; convert it to 8 or 16 bits a channel")]
+    Color {
+        /// The kind of the samples.
+        color: ColorType,
+    },
+    /// The file is damaged.
+    #[error("{0}; copy or save it again")]
+    Decode(ImageError),
+    /// The header claims more than the file can hold.
+    #[error("its header claims a larger picture than its {bytes} bytes can hold; copy or save it again")]
+    TooLarge {
+        /// Size of the file.
+        bytes: usize,
+    },
+    /// The picture could not be compressed.
+    #[error("{0}")]
+    Encode(ImageError),
+    /// The buffer's extents are not those of a picture.
+    #[error(
+        "a picture has extents (x, y), or (x, y, c) with 1, 3 or 4 channels, and at least one pixel, but the \
+         buffer has {extents:?}"
+    )]
+    Extents {
+        /// Extents of the buffer.
+        extents: Vec<i64>,
+    },
+    /// The format cannot hold so many channels.
+    #[error("a .ppm file holds 3 channels and a .pgm file 1, not {channels}; write a .png file")]
+    Channels {
+        /// Channels of the buffer.
+        channels: usize,
+    },
+    /// The samples' type has no convention for black and white.
+    #[error("samples of type {ty} are no picture; cast them to bool, u8, u16 or f32")]
+    Type {
+        /// The type.
+        ty: Type,
+    },
+    /// The picture does not fit in memory.
+    #[error(transparent)]
+    Buffer(#[from] BufferError),
+}
+
+/// Reads a PNG, PPM or PGM file, as its content says.
+///
+/// Samples are `u8` or `u16`, as in the file; grey with opacity becomes four channels.
+pub fn read(path: impl AsRef<Path>) -> Result<Buffer, FileError> {
+    let path = path.as_ref();
+    read_from(&files::load(path)?, &path.display().to_string())
+}
+
+/// Reads the content of a PNG, PPM or PGM file; `name` stands for the file in errors.
+pub fn read_from(bytes: &[u8], name: &str) -> Result<Buffer, FileError> {
+    let buffer = decode(bytes).and_then(to_buffer);
+    buffer.map_err(|problem| FileError::ReadPicture { name: name.to_owned(), problem })
+}
+
+/// Writes a PNG, PPM or PGM file, as its extension says.
+///
+/// `f32` and `bool` samples are written with 8 bits; [`convert`] them to `u16` before for 16.
+pub fn write(path: impl AsRef<Path>, buffer: &Buffer) -> Result<(), FileError> {
+    let path = path.as_ref();
+    let name = || path.display().to_string();
+    let format = Format::of(path).ok_or_else(|| files::unknown_extension(path))?;
+    let bytes =
+        write_to(buffer, format).map_err(|problem| FileError::WritePicture { name: name(), problem })?;
+    fs::write(path, bytes).map_err(|error| FileError::Write { name: name(), error })
+}
+
+/// The content of a picture file.
+pub fn write_to(buffer: &Buffer, format: Format) -> Result<Vec<u8>, PictureError> {
+    let (width, height, channels) = size(&buffer.region().extents())?;
+    // In a file, channels are the fastest dimension.
+    let order: &[usize] = if buffer.region().dimensions() == 3 { &[2, 0, 1] } else { &[0, 1] };
+    let samples = match buffer.ty() {
+        Type::Bool | Type::F32 => convert(buffer, Type::U8)?.reordered(order)?,
+        _ => buffer.reordered(order)?,
+    };
+    match (format, channels) {
+        (Format::Png, _) => encode_png(&samples, width, height, channels),
+        (Format::Ppm, 3) => encode_pnm(&samples, "P6", width, height),
+        (Format::Pgm, 1) => encode_pnm(&samples, "P5", width, height),
+        _ => Err(PictureError::Channels { channels }),
+    }
+}
+
+/// Samples of another type that show the same picture: 0 to 255 in `u8`, to 65535 in `u16`, to 1 in `f32`.
+///
+/// Integers are clamped to the scale and rounded to the nearest step; `bool` is white from the middle on.
+///
+/// ```
+/// use warploom_interp::{buffer::Buffer, picture};
+/// use warploom_lang::{Region, Type};
+///
+/// let bytes = Buffer::from_vec(Region::of_extents(&[3]), vec![0_u8, 51, 255])?;
+/// let floats = picture::convert(&bytes, Type::F32)?;
+/// assert_eq!(floats.as_slice(), Some(&[0.0_f32, 0.2, 1.0][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn convert(buffer: &Buffer, ty: Type) -> Result<Buffer, PictureError> {
+    match buffer.data() {
+        Data::Bool(samples) => rescale(samples, ty, buffer),
+        Data::U8(samples) => rescale(samples, ty, buffer),
+        Data::U16(samples) => rescale(samples, ty, buffer),
+        Data::F32(samples) => rescale(samples, ty, buffer),
+        _ => Err(PictureError::Type { ty: buffer.ty() }),
+    }
+}
+
+fn rescale<S: Level>(samples: &[S], ty: Type, like: &Buffer) -> Result<Buffer, PictureError> {
+    match ty {
+        Type::Bool => rescale_to::<S, bool>(samples, like),
+        Type::U8 => rescale_to::<S, u8>(samples, like),
+        Type::U16 => rescale_to::<S, u16>(samples, like),
+        Type::F32 => rescale_to::<S, f32>(samples, like),
+        _ => Err(PictureError::Type { ty }),
+    }
+}
+
+fn rescale_to<S: Level, T: Level>(samples: &[S], like: &Buffer) -> Result<Buffer, PictureError> {
+    let samples: Vec<T> = samples.iter().map(|sample| T::of_level(sample.level())).collect();
+    Ok(Buffer::from_vec_in_order(like.region().clone(), like.order(), samples)?)
+}
+
+/// A sample of a picture: 0 is black, 1 is white.
+trait Level: Element {
+    fn level(self) -> f64;
+    fn of_level(level: f64) -> Self;
+}
+
+impl Level for bool {
+    fn level(self) -> f64 {
+        f64::from(u8::from(self))
+    }
+
+    fn of_level(level: f64) -> bool {
+        level >= 0.5
+    }
+}
+
+impl Level for f32 {
+    fn level(self) -> f64 {
+        f64::from(self)
+    }
+
+    fn of_level(level: f64) -> f32 {
+        level as f32
+    }
+}
+
+macro_rules! integer_levels {
+    ($($t:ident)*) => {$(
+        impl Level for $t {
+            fn level(self) -> f64 {
+                f64::from(self) / f64::from($t::MAX)
+            }
+
+            fn of_level(level: f64) -> $t {
+                // The cast clamps, and takes NaN to 0.
+                (level * f64::from($t::MAX)).round() as $t
+            }
+        }
+    )*};
+}
+integer_levels! { u8 u16 }
+
+/// Width, height and channels of a picture.
+fn size(extents: &[i64]) -> Result<(u32, u32, usize), PictureError> {
+    let no_picture = || PictureError::Extents { extents: extents.to_vec() };
+    let (width, height, channels) = match *extents {
+        [width, height] => (width, height, 1),
+        [width, height, channels @ (1 | 3 | 4)] => (width, height, channels as usize),
+        _ => return Err(no_picture()),
+    };
+    match (u32::try_from(width), u32::try_from(height)) {
+        (Ok(width @ 1..), Ok(height @ 1..)) => Ok((width, height, channels)),
+        _ => Err(no_picture()),
+    }
+}
+
+fn decode(bytes: &[u8]) -> Result<DynamicImage, PictureError> {
+    let format = image::guess_format(bytes).map_err(|_| PictureError::UnknownFormat)?;
+    let most_bytes_of_one = match format {
+        // Deflate expands a byte to 1032 at most, and a palette each bit to four bytes.
+        ImageFormat::Png => 1032 * 8 * 4,
+        // A bitmap has a sample a bit.
+        ImageFormat::Pnm => 8,
+        _ => return Err(PictureError::UnknownFormat),
+    };
+    let mut limits = Limits::no_limits();
+    limits.max_alloc =
+        Some(DECODER_BYTES.saturating_add((bytes.len() as u64).saturating_mul(most_bytes_of_one)));
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    reader.limits(limits);
+    reader.decode().map_err(|error| match error {
+        ImageError::Limits(_) => PictureError::TooLarge { bytes: bytes.len() },
+        error => PictureError::Decode(error),
+    })
+}
+
+fn to_buffer(image: DynamicImage) -> Result<Buffer, PictureError> {
+    let (width, height) = (i64::from(image.width()), i64::from(image.height()));
+    match image.color() {
+        ColorType::L8 => from_pixels(width, height, 1, image.into_luma8().into_raw()),
+        ColorType::L16 => from_pixels(width, height, 1, image.into_luma16().into_raw()),
+        ColorType::Rgb8 => from_pixels(width, height, 3, image.into_rgb8().into_raw()),
+        ColorType::Rgb16 => from_pixels(width, height, 3, image.into_rgb16().into_raw()),
+        ColorType::La8 | ColorType::Rgba8 => from_pixels(width, height, 4, image.into_rgba8().into_raw()),
+        ColorType::La16 | ColorType::Rgba16 => from_pixels(width, height, 4, image.into_rgba16().into_raw()),
+        color => Err(PictureError::Color { color }),
+    }
+}
+
+fn from_pixels<T: Element>(
+    width: i64,
+    height: i64,
+    channels: i64,
+    samples: Vec<T>,
+) -> Result<Buffer, PictureError> {
+    if channels == 1 {
+        return Ok(Buffer::from_vec(Region::of_extents(&[width, height]), samples)?);
+    }
+    let region = Region::of_extents(&[width, height, channels]);
+    Ok(Buffer::from_vec_in_order(region, &[2, 0, 1], samples)?.reordered(&[0, 1, 2])?)
+}
+
+fn encode_png(samples: &Buffer, width: u32, height: u32, channels: usize) -> Result<Vec<u8>, PictureError> {
+    let color = match (samples.ty(), channels) {
+        (Type::U8, 1) => ExtendedColorType::L8,
+        (Type::U8, 3) => ExtendedColorType::Rgb8,
+        (Type::U8, _) => ExtendedColorType::Rgba8,
+        (_, 1) => ExtendedColorType::L16,
+        (_, 3) => ExtendedColorType::Rgb16,
+        (_, _) => ExtendedColorType::Rgba16,
+    };
+    let bytes = bytes_of(samples, u16::to_ne_bytes)?;
+    let mut file = Vec::new();
+    let encoder = PngEncoder::new(&mut file);
+    encoder.write_image(&bytes, width, height, color).map_err(PictureError::Encode)?;
+    Ok(file)
+}
+
+/// Written by hand, since the image crate has no 16-bit PPM.
+fn encode_pnm(samples: &Buffer, magic: &str, width: u32, height: u32) -> Result<Vec<u8>, PictureError> {
+    let white = if samples.ty() == Type::U8 { 255 } else { 65535 };
+    let mut file = format!("{magic}\n{width} {height}\n{white}\n").into_bytes();
+    file.extend(bytes_of(samples, u16::to_be_bytes)?);
+    Ok(file)
+}
+
+fn bytes_of(samples: &Buffer, of_u16: fn(u16) -> [u8; 2]) -> Result<Vec<u8>, PictureError> {
+    match samples.data() {
+        Data::U8(samples) => Ok(samples.clone()),
+        Data::U16(samples) => Ok(samples.iter().flat_map(|&sample| of_u16(sample)).collect()),
+        _ => Err(PictureError::Type { ty: samples.ty() }),
+    }
+}

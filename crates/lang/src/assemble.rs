@@ -1,0 +1,255 @@
+//! From the Funcs a user wrote to the tables of a pipeline: names are settled, every distinct expression
+//! is held once, producers come first.
+
+use ahash::{AHashMap, AHashSet};
+use smallvec::SmallVec;
+
+use crate::error::{Diagnostic, Fault, PipelineError};
+use crate::expr::{Expr, Term, TermKind};
+use crate::func::{Definition, Func, FuncData, FuncName};
+use crate::ids::{ExprId, FuncId, Id, IdVec, InputId, ParamId};
+use crate::input::{Input, Param};
+use crate::ir::{Exprs, FuncDecl, InputDecl, Node, NodeKind, ParamDecl, ReductionVar, Stage};
+use crate::pipeline::Pipeline;
+use crate::rdom::RVar;
+
+pub(crate) fn assemble(name: String, outputs: Vec<Func>) -> Result<Pipeline, PipelineError> {
+    if outputs.is_empty() {
+        return Err(Fault::NoOutputs { pipeline: name }.into());
+    }
+    let order = producers_first(&outputs);
+    let names = settle_names(&order);
+    let mut assembler = Assembler::default();
+    for (func, name) in order.iter().zip(names) {
+        assembler.add_func(func, name);
+    }
+    if !assembler.diagnostics.is_empty() {
+        return Err(PipelineError { diagnostics: assembler.diagnostics });
+    }
+    let outputs = outputs.iter().map(|output| assembler.func_ids[&output.address()]).collect();
+    let Assembler { inputs, params, funcs, exprs, .. } = assembler;
+    Ok(Pipeline { name, inputs, params, funcs, outputs, exprs })
+}
+
+/// The Funcs an expression calls, in the order they are written.
+fn callees(func: &Func) -> Vec<Func> {
+    let mut found = Vec::new();
+    let mut seen = AHashSet::new();
+    let mut stack: Vec<Expr> = func.data().stages.iter().rev().flat_map(stage_exprs).collect();
+    while let Some(expr) = stack.pop() {
+        let Ok(term) = expr.term() else { continue };
+        if !seen.insert(expr.address()) {
+            continue;
+        }
+        if let TermKind::Call(callee, _) = &term.kind {
+            found.push(callee.clone());
+        }
+        stack.extend(term.args.iter().rev().cloned());
+    }
+    found
+}
+
+/// All expressions of a stage, last first, for use as a stack.
+fn stage_exprs(stage: &Definition) -> Vec<Expr> {
+    let mut exprs: Vec<Expr> = Vec::new();
+    if let Some(domain) = &stage.domain {
+        exprs.extend(domain.ranges.iter().flat_map(|range| [range.min.clone(), range.extent.clone()]));
+        exprs.extend(domain.predicate.clone());
+    }
+    exprs.extend(stage.indices.iter().chain(&stage.values).cloned());
+    exprs.reverse();
+    exprs
+}
+
+/// Every Func the outputs need, each after all that it calls.
+fn producers_first(outputs: &[Func]) -> Vec<Func> {
+    enum Step {
+        Enter(Func),
+        Leave(Func),
+    }
+    let mut order = Vec::new();
+    let mut seen = AHashSet::new();
+    let mut steps: Vec<Step> = outputs.iter().rev().cloned().map(Step::Enter).collect();
+    while let Some(step) = steps.pop() {
+        match step {
+            Step::Enter(func) if seen.insert(func.address()) => {
+                let below = callees(&func);
+                steps.push(Step::Leave(func));
+                steps.extend(below.into_iter().rev().map(Step::Enter));
+            }
+            Step::Enter(_) => {}
+            Step::Leave(func) => order.push(func),
+        }
+    }
+    order
+}
+
+/// The name of every Func: given, or derived from where it stands.
+fn settle_names(order: &[Func]) -> Vec<String> {
+    let mut names: AHashMap<usize, String> = AHashMap::new();
+    let mut taken: AHashMap<String, usize> = AHashMap::new();
+    for func in order {
+        match &func.data().name {
+            FuncName::Given(name) => drop(names.insert(func.address(), name.clone())),
+            FuncName::Of(base, what) => {
+                let stem = format!("{base}.{what}");
+                let count = taken.entry(stem.clone()).or_default();
+                let name = if *count == 0 { stem } else { format!("{stem}{count}") };
+                *count += 1;
+                names.insert(func.address(), name);
+            }
+            FuncName::Inside(_) => {}
+        }
+    }
+    // Consumers last to first, so that a helper's own name is settled before its helpers'.
+    for func in order.iter().rev() {
+        let parent = names.get(&func.address()).cloned().unwrap_or_default();
+        for helper in callees(func) {
+            if let FuncName::Inside(what) = helper.data().name
+                && !names.contains_key(&helper.address())
+            {
+                let stem = format!("{parent}.{what}");
+                let count = taken.entry(stem.clone()).or_default();
+                names.insert(helper.address(), format!("{stem}{count}"));
+                *count += 1;
+            }
+        }
+    }
+    order.iter().map(|func| names.remove(&func.address()).unwrap_or_default()).collect()
+}
+
+#[derive(Default)]
+struct Assembler {
+    inputs: IdVec<InputId, InputDecl>,
+    params: IdVec<ParamId, ParamDecl>,
+    funcs: IdVec<FuncId, FuncDecl>,
+    exprs: Exprs,
+    func_ids: AHashMap<usize, FuncId>,
+    input_ids: AHashMap<usize, InputId>,
+    param_ids: AHashMap<usize, ParamId>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// Where an expression stands, to resolve its variables.
+struct Scope<'a> {
+    id: FuncId,
+    name: &'a str,
+    func: &'a FuncData,
+    stage: &'a Definition,
+    /// Nodes already translated in this stage.
+    known: AHashMap<usize, ExprId>,
+}
+
+impl Assembler {
+    fn add_func(&mut self, func: &Func, name: String) {
+        let id = FuncId::new(self.funcs.len());
+        self.func_ids.insert(func.address(), id);
+        let data = func.data();
+        let mut stages = Vec::new();
+        for stage in &data.stages {
+            let scope = Scope { id, name: &name, func: data, stage, known: AHashMap::new() };
+            match self.stage(scope) {
+                Ok(stage) => stages.push(stage),
+                // One mistake can be met at several places.
+                Err(diagnostic) if self.diagnostics.contains(&diagnostic) => {}
+                Err(diagnostic) => self.diagnostics.push(diagnostic),
+            }
+        }
+        let dims = data.args.iter().map(|arg| arg.name().to_string()).collect();
+        self.funcs.push(FuncDecl { name, dims, types: data.types.clone(), stages });
+    }
+
+    fn stage(&mut self, mut scope: Scope<'_>) -> Result<Stage, Diagnostic> {
+        let stage = scope.stage;
+        let mut all = |exprs: &[Expr], scope: &mut Scope<'_>| -> Result<Vec<ExprId>, Diagnostic> {
+            exprs.iter().map(|expr| self.expr(expr, scope)).collect()
+        };
+        let indices = all(&stage.indices, &mut scope)?;
+        let values = all(&stage.values, &mut scope)?;
+        let mut domain = Vec::new();
+        let mut predicate = None;
+        if let Some(reduction) = &stage.domain {
+            for range in &reduction.ranges {
+                let min = self.expr(&range.min, &mut scope)?;
+                let extent = self.expr(&range.extent, &mut scope)?;
+                domain.push(ReductionVar { name: range.name.to_string(), min, extent });
+            }
+            if let Some(condition) = &reduction.predicate {
+                predicate = Some(self.expr(condition, &mut scope)?);
+            }
+        }
+        Ok(Stage { indices, values, domain, predicate, place: Some(stage.place) })
+    }
+
+    /// Translates one expression. The depth of expressions is limited, and so is this recursion.
+    fn expr(&mut self, expr: &Expr, scope: &mut Scope<'_>) -> Result<ExprId, Diagnostic> {
+        if let Some(&id) = scope.known.get(&expr.address()) {
+            return Ok(id);
+        }
+        let Term { kind, ty, args, .. } = expr.term().map_err(Diagnostic::clone)?;
+        let args: SmallVec<[ExprId; 3]> =
+            args.iter().map(|arg| self.expr(arg, scope)).collect::<Result<_, _>>()?;
+        let kind = self.kind(kind, scope).map_err(|fault| Diagnostic::at(fault, scope.stage.place))?;
+        let id = self.exprs.intern(Node { kind, ty: *ty, args });
+        scope.known.insert(expr.address(), id);
+        Ok(id)
+    }
+
+    fn kind(&mut self, kind: &TermKind, scope: &Scope<'_>) -> Result<NodeKind, Fault> {
+        Ok(match kind {
+            TermKind::Var(var) => {
+                let position = scope.func.args.iter().position(|arg| arg.name() == var.name());
+                let unbound = || Fault::UnboundVar {
+                    func: scope.name.to_string(),
+                    variable: var.name().to_string(),
+                    arguments: scope.func.args.iter().map(|arg| arg.name().to_string()).collect(),
+                };
+                NodeKind::Var(position.ok_or_else(unbound)? as u32)
+            }
+            TermKind::RVar(var) => NodeKind::RVar(reduction_var(*var, scope)?),
+            TermKind::Param(param) => NodeKind::Param(self.param(param)),
+            TermKind::InputMin(input, d) => NodeKind::InputMin(self.input(input), *d as u32),
+            TermKind::InputExtent(input, d) => NodeKind::InputExtent(self.input(input), *d as u32),
+            TermKind::Load(input) => NodeKind::Load(self.input(input)),
+            TermKind::Call(func, value) => NodeKind::Call(self.func_ids[&func.address()], *value as u32),
+            TermKind::Itself(value) => NodeKind::Call(scope.id, *value as u32),
+            TermKind::Op(op) => NodeKind::Op(*op),
+        })
+    }
+
+    fn input(&mut self, input: &Input) -> InputId {
+        *self.input_ids.entry(input.address()).or_insert_with(|| {
+            let data = input.data();
+            let order = data.storage_order.clone().unwrap_or_else(|| (0..data.dimensions).collect());
+            self.inputs.push(InputDecl {
+                name: data.name.clone(),
+                ty: data.ty,
+                dimensions: data.dimensions,
+                storage_order: order,
+            })
+        })
+    }
+
+    fn param(&mut self, param: &Param) -> ParamId {
+        *self.param_ids.entry(param.address()).or_insert_with(|| {
+            let data = param.data();
+            self.params.push(ParamDecl { name: data.name.clone(), ty: data.ty, range: data.range })
+        })
+    }
+}
+
+fn reduction_var(var: RVar, scope: &Scope<'_>) -> Result<u32, Fault> {
+    let func = || scope.name.to_string();
+    match &scope.stage.domain {
+        Some(domain) if domain.id() == var.domain => {
+            let variables = domain.ranges.len();
+            if var.index < variables {
+                Ok(var.index as u32)
+            } else {
+                Err(Fault::NoSuchRVar { func: func(), index: var.index, variables })
+            }
+        }
+        _ => Err(Fault::ForeignRVar { func: func(), variable: var.name().to_string() }),
+    }
+}
+

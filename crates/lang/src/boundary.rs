@@ -1,0 +1,187 @@
+//! Boundary conditions: Funcs that extend an input or a Func beyond its limits.
+
+use std::panic::Location;
+
+use crate::error::{Diagnostic, Fault};
+use crate::expr::{Expr, Operand, Var};
+use crate::func::{Func, FuncName, Start};
+use crate::functions::{clamp, min, select};
+use crate::input::Input;
+
+/// The limits of one dimension as `(min, extent)`; `None` leaves the dimension as it is.
+pub type Limit = Option<(Expr, Expr)>;
+
+/// What a boundary condition can extend.
+pub trait Bounded {
+    /// The name boundary Funcs are derived from.
+    fn base_name(&self) -> String;
+    /// How many dimensions it has.
+    fn rank(&self) -> usize;
+    /// Its value at a point.
+    #[track_caller]
+    fn value_at(&self, indices: Vec<Expr>) -> Expr;
+
+    /// Beyond the limits, the nearest value inside.
+    #[track_caller]
+    fn repeat_edge_in(&self, limits: impl Into<Vec<Limit>>) -> Func {
+        moved(self, "repeat_edge", limits.into(), |x, low, extent| clamp(x, &low, &low + extent - 1))
+    }
+
+    /// Beyond the limits, the image again and again.
+    #[track_caller]
+    fn repeat_image_in(&self, limits: impl Into<Vec<Limit>>) -> Func {
+        moved(self, "repeat_image", limits.into(), |x, low, extent| (x - &low) % extent + low)
+    }
+
+    /// Beyond the limits, the image mirrored, the border value twice.
+    #[track_caller]
+    fn mirror_image_in(&self, limits: impl Into<Vec<Limit>>) -> Func {
+        moved(self, "mirror_image", limits.into(), |x, low, extent| {
+            let m = (x - &low) % (2 * &extent);
+            min(&m, 2 * extent - 1 - &m) + low
+        })
+    }
+
+    /// Beyond the limits, the image mirrored, the border value once.
+    #[track_caller]
+    fn mirror_interior_in(&self, limits: impl Into<Vec<Limit>>) -> Func {
+        moved(self, "mirror_interior", limits.into(), |x, low, extent| {
+            let period = 2 * (extent - 1);
+            let m = (x - &low) % &period;
+            min(&m, period - &m) + low
+        })
+    }
+
+    /// Beyond the limits, `value`.
+    #[track_caller]
+    fn constant_exterior_in(&self, limits: impl Into<Vec<Limit>>, value: impl Into<Expr>) -> Func {
+        let what = "constant_exterior";
+        let vars = variables(self.rank());
+        let limits = limits.into();
+        let inside = limits.iter().zip(&vars).filter_map(|(limit, &x)| {
+            let (low, extent) = limit.clone()?;
+            Some(x.ge(&low) & x.lt(low + extent))
+        });
+        let inside = inside.reduce(|a, b| a & b);
+        let held = |x: Expr, low: Expr, extent: Expr| clamp(x, &low, &low + extent - 1);
+        let body = match read(self, &limits, held, Location::caller()) {
+            Ok(nearest) => match inside {
+                Some(inside) => select(inside, nearest, value),
+                None => nearest,
+            },
+            Err(faulty) => faulty,
+        };
+        Func::define(FuncName::Of(self.base_name(), what), vars, Start::Values(vec![body]), Location::caller())
+    }
+}
+
+/// The names boundary Funcs give their dimensions.
+fn variables(rank: usize) -> Vec<Var> {
+    const NAMES: [&str; 8] = ["x", "y", "z", "w", "d4", "d5", "d6", "d7"];
+    (0..rank).map(|d| Var::new(NAMES.get(d).unwrap_or(&"?"))).collect()
+}
+
+/// The value at a point whose limited coordinates are moved inside by `inward`.
+fn read<B: Bounded + ?Sized>(
+    source: &B,
+    limits: &[Limit],
+    inward: impl Fn(Expr, Expr, Expr) -> Expr,
+    place: &'static Location<'static>,
+) -> Result<Expr, Expr> {
+    let rank = source.rank();
+    if limits.len() != rank {
+        let fault = Fault::Limits { source_name: source.base_name(), got: limits.len(), expected: rank };
+        return Err(Expr::faulty(Diagnostic::at(fault, place)));
+    }
+    let indices = variables(rank).into_iter().zip(limits).map(|(x, limit)| match limit.clone() {
+        Some((low, extent)) => inward(x.expr(), low, extent),
+        None => x.expr(),
+    });
+    Ok(source.value_at(indices.collect()))
+}
+
+#[track_caller]
+fn moved<B: Bounded + ?Sized>(
+    source: &B,
+    what: &'static str,
+    limits: Vec<Limit>,
+    inward: impl Fn(Expr, Expr, Expr) -> Expr,
+) -> Func {
+    let place = Location::caller();
+    let body = read(source, &limits, inward, place).unwrap_or_else(|faulty| faulty);
+    let vars = variables(source.rank());
+    Func::define(FuncName::Of(source.base_name(), what), vars, Start::Values(vec![body]), place)
+}
+
+impl Bounded for Input {
+    fn base_name(&self) -> String {
+        self.name().to_string()
+    }
+    fn rank(&self) -> usize {
+        self.dimensions()
+    }
+    #[track_caller]
+    fn value_at(&self, indices: Vec<Expr>) -> Expr {
+        self.at(indices)
+    }
+}
+
+impl Bounded for Func {
+    fn base_name(&self) -> String {
+        self.label()
+    }
+    fn rank(&self) -> usize {
+        self.dimensions()
+    }
+    #[track_caller]
+    fn value_at(&self, indices: Vec<Expr>) -> Expr {
+        self.at(indices)
+    }
+}
+
+/// Limits from numbers or expressions, one pair a dimension.
+pub fn limits<M: Into<Expr>, E: Into<Expr>, const N: usize>(ranges: [(M, E); N]) -> Vec<Limit> {
+    ranges.into_iter().map(|(low, extent)| Some((low.into(), extent.into()))).collect()
+}
+
+impl Input {
+    /// The input's own limits in the dimensions named, none in the others.
+    pub fn limits(&self, dimensions: impl AsRef<[usize]>) -> Vec<Limit> {
+        let own = |d| dimensions.as_ref().contains(&d).then(|| (self.min(d), self.extent(d)));
+        (0..self.dimensions()).map(own).collect()
+    }
+
+    fn all_limits(&self) -> Vec<Limit> {
+        (0..self.dimensions()).map(|d| Some((self.min(d), self.extent(d)))).collect()
+    }
+
+    /// Beyond the edge, the nearest value inside.
+    #[track_caller]
+    pub fn repeat_edge(&self) -> Func {
+        self.repeat_edge_in(self.all_limits())
+    }
+
+    /// Beyond the edge, the image again and again.
+    #[track_caller]
+    pub fn repeat_image(&self) -> Func {
+        self.repeat_image_in(self.all_limits())
+    }
+
+    /// Beyond the edge, the image mirrored, the border value twice.
+    #[track_caller]
+    pub fn mirror_image(&self) -> Func {
+        self.mirror_image_in(self.all_limits())
+    }
+
+    /// Beyond the edge, the image mirrored, the border value once.
+    #[track_caller]
+    pub fn mirror_interior(&self) -> Func {
+        self.mirror_interior_in(self.all_limits())
+    }
+
+    /// Beyond the edge, `value`.
+    #[track_caller]
+    pub fn constant_exterior(&self, value: impl Into<Expr>) -> Func {
+        self.constant_exterior_in(self.all_limits(), value)
+    }
+}

@@ -1,0 +1,61 @@
+//! Integer expressions as sums of multiples of atoms, so that equal terms cancel.
+
+use smallvec::SmallVec;
+
+use crate::ids::ExprId;
+
+/// `constant + Σ factor · atom`. Atoms are nodes that are no sums themselves; each appears once, in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Linear {
+    /// The constant part.
+    pub constant: i64,
+    /// Atoms and their factors, which are not 0.
+    pub terms: SmallVec<[(ExprId, i64); 4]>,
+}
+
+impl Linear {
+    /// A constant.
+    pub fn constant(value: i64) -> Linear {
+        Linear { constant: value, terms: SmallVec::new() }
+    }
+
+    /// One atom.
+    pub fn atom(id: ExprId) -> Linear {
+        Linear { constant: 0, terms: SmallVec::from_iter([(id, 1)]) }
+    }
+
+    /// Whether no atom is left.
+    pub fn is_constant(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// `self + factor * other`, or `None` on overflow.
+    pub fn add_scaled(&self, other: &Linear, factor: i64) -> Option<Linear> {
+        let constant = self.constant.checked_add(other.constant.checked_mul(factor)?)?;
+        let mut terms: SmallVec<[(ExprId, i64); 4]> = SmallVec::new();
+        let (mut left, mut right) = (self.terms.iter().peekable(), other.terms.iter().peekable());
+        loop {
+            let next = match (left.peek(), right.peek()) {
+                (None, None) => break,
+                (Some(_), None) => left.next().copied(),
+                (Some(a), Some(b)) if a.0 < b.0 => left.next().copied(),
+                (Some(a), Some(b)) if a.0 == b.0 => {
+                    let sum = a.1.checked_add(b.1.checked_mul(factor)?)?;
+                    right.next();
+                    left.next().map(|(id, _)| (*id, sum))
+                }
+                _ => match right.next() {
+                    Some(&(id, f)) => Some((id, f.checked_mul(factor)?)),
+                    None => None,
+                },
+            };
+            terms.extend(next.filter(|(_, factor)| *factor != 0));
+        }
+        Some(Linear { constant, terms })
+    }
+
+    /// `factor * self`, or `None` on overflow.
+    pub fn scale(&self, factor: i64) -> Option<Linear> {
+        Linear::default().add_scaled(self, factor)
+    }
+}

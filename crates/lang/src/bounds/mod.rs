@@ -1,0 +1,24 @@
+//! Bounds: which points of every Func and input a realisation needs.
+//!
+//! Indices are analysed by abstract values that keep four things together (see [`IntSpan`]): smallest and
+//! largest value, the *width* that one position of a box of loop variables can reach, and the
+//! *congruence* of its bounds. Affine indices have exact widths; `clamp`, `min` and `max` never widen;
+//! divisions and remainders of affine indices over aligned tiles are exact.
+//!
+//! - [`congruence`]: remainders,
+//! - [`span`]: the abstract values,
+//! - [`linear`]: sums of multiples of atoms, so that equal terms cancel,
+//! - [`analysis`]: the walk over an expression,
+//! - [`regions`]: from the outputs' boxes to every Func's and input's.
+
+pub mod analysis;
+pub mod congruence;
+pub mod linear;
+pub mod regions;
+pub mod span;
+
+pub use analysis::{Analysis, Environment};
+pub use congruence::Congruence;
+pub use linear::Linear;
+pub use regions::{BoundsError, FuncRegions, Realisation, Regions, StageRegions, infer};
+pub use span::{FloatSpan, IntSpan, Span};

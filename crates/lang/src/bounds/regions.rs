@@ -1,0 +1,480 @@
+//! From the boxes of the outputs to the box of every Func and input.
+
+use thiserror::Error;
+
+use crate::bounds::analysis::{Analysis, Environment};
+use crate::bounds::span::{FloatSpan, IntSpan, Span};
+use crate::ids::{ExprId, FuncId, IdVec, InputId, ParamId};
+use crate::ir::{NodeKind, Stage, stage_name};
+use crate::pipeline::Pipeline;
+use crate::region::{Range, Region};
+use crate::types::{Type, Value};
+
+/// What is asked of a pipeline: a box for each output and input, a value for each Param.
+///
+/// ```
+/// use warploom_lang::*;
+/// let (x, y) = vars!(x, y);
+/// let input = Input::f32("input", 2);
+/// let shift = func("shift", (x, y), input.at((x + 1, y)));
+/// let pipeline = Pipeline::new("shift", [shift])?;
+/// let request = Realisation::new(&pipeline)
+///     .input("input", Region::of_extents(&[9, 4]))
+///     .output("shift", Region::of_extents(&[8, 4]));
+/// let regions = infer(&pipeline, &request)?;
+/// assert_eq!(regions.inputs.values().next().unwrap().to_string(), "[1, 9) x [0, 4)");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct Realisation {
+    /// The box of each input; `None` until given.
+    pub inputs: IdVec<InputId, Option<Region>>,
+    /// The box of each output, in the pipeline's order; `None` until given.
+    pub outputs: Vec<Option<Region>>,
+    /// The value of each Param; `None` until given.
+    pub params: IdVec<ParamId, Option<Value>>,
+    names: Vec<(String, Slot)>,
+    unknown: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Slot {
+    Input(InputId),
+    Output(usize),
+    Param(ParamId),
+}
+
+impl Realisation {
+    /// Nothing given yet.
+    pub fn new(pipeline: &Pipeline) -> Realisation {
+        let inputs = pipeline.inputs.iter().map(|(id, input)| (input.name.clone(), Slot::Input(id)));
+        let params = pipeline.params.iter().map(|(id, param)| (param.name.clone(), Slot::Param(id)));
+        let outputs = pipeline.outputs.iter().enumerate();
+        let outputs = outputs.map(|(i, id)| (pipeline.funcs[*id].name.clone(), Slot::Output(i)));
+        Realisation {
+            inputs: pipeline.inputs.values().map(|_| None).collect(),
+            outputs: vec![None; pipeline.outputs.len()],
+            params: pipeline.params.values().map(|_| None).collect(),
+            names: inputs.chain(params).chain(outputs).collect(),
+            unknown: Vec::new(),
+        }
+    }
+
+    fn slot(&mut self, name: &str, accept: impl Fn(Slot) -> bool) -> Option<Slot> {
+        let slot = self.names.iter().find(|(known, slot)| known == name && accept(*slot)).map(|(_, s)| *s);
+        if slot.is_none() {
+            self.unknown.push(name.to_string());
+        }
+        slot
+    }
+
+    /// Gives the box of an input.
+    #[must_use]
+    pub fn input(mut self, name: &str, region: Region) -> Realisation {
+        if let Some(Slot::Input(id)) = self.slot(name, |slot| matches!(slot, Slot::Input(_))) {
+            self.inputs[id] = Some(region);
+        }
+        self
+    }
+
+    /// Gives the box of an output.
+    #[must_use]
+    pub fn output(mut self, name: &str, region: Region) -> Realisation {
+        if let Some(Slot::Output(i)) = self.slot(name, |slot| matches!(slot, Slot::Output(_))) {
+            self.outputs[i] = Some(region);
+        }
+        self
+    }
+
+    /// Gives the value of a Param.
+    #[must_use]
+    pub fn param(mut self, name: &str, value: impl Into<Value>) -> Realisation {
+        if let Some(Slot::Param(id)) = self.slot(name, |slot| matches!(slot, Slot::Param(_))) {
+            self.params[id] = Some(value.into());
+        }
+        self
+    }
+}
+
+/// Why a realisation is refused.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum BoundsError {
+    /// A name the pipeline does not have.
+    #[error("the pipeline `{pipeline}` has no input, output or Param named `{name}`; it has {known}")]
+    Unknown {
+        /// The pipeline.
+        pipeline: String,
+        /// The name given.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// Something was not given.
+    #[error("no {what} was given for `{name}` of the pipeline `{pipeline}`; give one")]
+    Missing {
+        /// The pipeline.
+        pipeline: String,
+        /// The name.
+        name: String,
+        /// What it needs.
+        what: &'static str,
+    },
+    /// A box of the wrong rank.
+    #[error("`{name}` has {expected} dimensions but {got} were given; give one extent for each")]
+    Rank {
+        /// The input or output.
+        name: String,
+        /// Dimensions given.
+        got: usize,
+        /// Dimensions there are.
+        expected: usize,
+    },
+    /// A box without points.
+    #[error("`{name}` has extent {extent} in dimension {dimension}; every extent must be from 1 to 2^30")]
+    Extent {
+        /// The input or output.
+        name: String,
+        /// The dimension.
+        dimension: usize,
+        /// The extent given.
+        extent: i64,
+    },
+    /// A Param's value of another type.
+    #[error("the Param `{name}` is {expected} but {got} was given; give a value of type {expected}")]
+    ParamType {
+        /// The Param.
+        name: String,
+        /// Its type.
+        expected: Type,
+        /// The type given.
+        got: Type,
+    },
+    /// A Param's value outside its range.
+    #[error("the Param `{name}` is {value}, outside its range {low} to {high}; choose a value inside")]
+    ParamRange {
+        /// The Param.
+        name: String,
+        /// The value given.
+        value: Value,
+        /// Smallest value allowed.
+        low: Value,
+        /// Largest value allowed.
+        high: Value,
+    },
+    /// An access whose index can be anything.
+    #[error("`{consumer}` reads `{producer}` at an index of dimension {dimension} that has no bounds; clamp the index, for example with clamp(i, 0, n - 1){}", at(.place))]
+    Unbounded {
+        /// The stage that reads.
+        consumer: String,
+        /// What it reads.
+        producer: String,
+        /// The dimension.
+        dimension: usize,
+        /// Where the stage was written.
+        place: Option<String>,
+    },
+    /// An access beyond an input.
+    #[error("`{consumer}` needs {needed} of `{input}` in dimension {dimension}, but there is only {available}; give a larger input, a smaller output, or a boundary condition such as {input}.repeat_edge(){}", at(.place))]
+    LeavesInput {
+        /// The stage that reads.
+        consumer: String,
+        /// The input.
+        input: String,
+        /// The dimension.
+        dimension: usize,
+        /// What is needed.
+        needed: Range,
+        /// What there is.
+        available: Range,
+        /// Where the stage was written.
+        place: Option<String>,
+    },
+    /// A Func that would need more points than can be counted or indexed.
+    #[error("`{func}` would need {region} points; use smaller sizes")]
+    TooLarge {
+        /// The Func.
+        func: String,
+        /// The box.
+        region: Region,
+    },
+}
+
+fn at(place: &Option<String>) -> String {
+    place.as_ref().map(|place| format!("\n  --> {place}")).unwrap_or_default()
+}
+
+/// Indices beyond this are taken for unbounded; it leaves room for index arithmetic in 32 bits.
+const MAX_INDEX: i64 = 1 << 30;
+
+/// The box of every Func and the part of every input that is read.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Regions {
+    /// Boxes of the Funcs.
+    pub funcs: IdVec<FuncId, FuncRegions>,
+    /// The part of each input that is read; empty if none is.
+    pub inputs: IdVec<InputId, Region>,
+}
+
+/// The boxes of one Func.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FuncRegions {
+    /// All points its stages touch: what must be stored.
+    pub region: Region,
+    /// Its stages.
+    pub stages: Vec<StageRegions>,
+}
+
+/// The loops of one stage.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StageRegions {
+    /// The points needed after this stage. Its pure variables run over them.
+    pub needed: Region,
+    /// The ranges of its reduction variables.
+    pub domain: Vec<Range>,
+}
+
+impl StageRegions {
+    /// Whether the stage does nothing because its domain holds no point.
+    pub fn is_idle(&self) -> bool {
+        self.domain.iter().any(|range| range.is_empty())
+    }
+}
+
+/// The numbers of one realisation, with the loops of one stage.
+struct StageEnvironment<'a> {
+    given: &'a Given,
+    vars: &'a [Range],
+    rvars: &'a [Range],
+}
+
+/// Everything that was given, complete.
+struct Given {
+    inputs: IdVec<InputId, Region>,
+    params: IdVec<ParamId, Value>,
+}
+
+fn whole(range: Range) -> IntSpan {
+    IntSpan::fixed(range.min, range.last())
+}
+
+impl Environment for StageEnvironment<'_> {
+    fn var(&self, dimension: usize) -> IntSpan {
+        whole(self.vars[dimension])
+    }
+    fn rvar(&self, index: usize) -> IntSpan {
+        whole(self.rvars[index])
+    }
+    fn param(&self, param: ParamId) -> Span {
+        let value = self.given.params[param];
+        match value.as_int() {
+            Some(int) => Span::Int(IntSpan::constant(int)),
+            None => Span::Float(FloatSpan::constant(value.as_f64() as f32)),
+        }
+    }
+    fn input_min(&self, input: InputId, dimension: usize) -> i64 {
+        self.given.inputs[input][dimension].min
+    }
+    fn input_extent(&self, input: InputId, dimension: usize) -> i64 {
+        self.given.inputs[input][dimension].extent
+    }
+}
+
+/// The box of every Func and input that a realisation needs, or why it cannot be.
+pub fn infer(pipeline: &Pipeline, request: &Realisation) -> Result<Regions, BoundsError> {
+    let (given, outputs) = complete(pipeline, request)?;
+    let mut inference = Inference {
+        pipeline,
+        given: &given,
+        required: pipeline.funcs.values().map(|func| Region::empty(func.dims.len())).collect(),
+        needed: pipeline.funcs.values().map(|_| false).collect(),
+        read: pipeline.inputs.values().map(|input| Region::empty(input.dimensions)).collect(),
+    };
+    for (&id, region) in pipeline.outputs.iter().zip(outputs) {
+        inference.require(id, &region);
+    }
+    let mut found: Vec<FuncRegions> = Vec::new();
+    for id in pipeline.funcs.keys().rev() {
+        found.push(inference.func(id)?);
+    }
+    found.reverse();
+    Ok(Regions { funcs: found.into_iter().collect(), inputs: inference.read })
+}
+
+/// Checks what was given against what the pipeline needs.
+fn complete(pipeline: &Pipeline, request: &Realisation) -> Result<(Given, Vec<Region>), BoundsError> {
+    let known = || request.names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+    let pipeline_name = || pipeline.name.clone();
+    if let Some(name) = request.unknown.first() {
+        return Err(BoundsError::Unknown { pipeline: pipeline_name(), name: name.clone(), known: known() });
+    }
+    let region = |name: &str, dimensions: usize, region: &Option<Region>| {
+        let missing =
+            || BoundsError::Missing { pipeline: pipeline_name(), name: name.into(), what: "size" };
+        let region = region.clone().ok_or_else(missing)?;
+        check_box(name, dimensions, &region)?;
+        Ok(region)
+    };
+    let mut inputs = IdVec::new();
+    for (id, input) in pipeline.inputs.iter() {
+        inputs.push(region(&input.name, input.dimensions, &request.inputs[id])?);
+    }
+    let mut params = IdVec::new();
+    for (id, param) in pipeline.params.iter() {
+        let name = param.name.clone();
+        let missing =
+            || BoundsError::Missing { pipeline: pipeline_name(), name: name.clone(), what: "value" };
+        let value = request.params[id].ok_or_else(missing)?;
+        if value.ty() != param.ty {
+            return Err(BoundsError::ParamType { name, expected: param.ty, got: value.ty() });
+        }
+        if let Some((low, high)) = param.range
+            && !(low.as_f64() <= value.as_f64() && value.as_f64() <= high.as_f64())
+        {
+            return Err(BoundsError::ParamRange { name, value, low, high });
+        }
+        params.push(value);
+    }
+    let outputs: Result<Vec<Region>, BoundsError> = pipeline
+        .outputs
+        .iter()
+        .zip(&request.outputs)
+        .map(|(&id, given)| {
+            let func = &pipeline.funcs[id];
+            region(&func.name, func.dims.len(), given)
+        })
+        .collect();
+    Ok((Given { inputs, params }, outputs?))
+}
+
+fn check_box(name: &str, dimensions: usize, region: &Region) -> Result<(), BoundsError> {
+    if region.dimensions() != dimensions {
+        let got = region.dimensions();
+        return Err(BoundsError::Rank { name: name.into(), got, expected: dimensions });
+    }
+    let absurd = |range: &Range| range.extent < 1 || range.min < -MAX_INDEX || range.end() > MAX_INDEX;
+    match region.0.iter().position(absurd) {
+        Some(dimension) => {
+            Err(BoundsError::Extent { name: name.into(), dimension, extent: region[dimension].extent })
+        }
+        None => Ok(()),
+    }
+}
+
+struct Inference<'a> {
+    pipeline: &'a Pipeline,
+    given: &'a Given,
+    required: IdVec<FuncId, Region>,
+    /// A Func without dimensions is needed even though its box says nothing.
+    needed: IdVec<FuncId, bool>,
+    read: IdVec<InputId, Region>,
+}
+
+impl Inference<'_> {
+    fn require(&mut self, func: FuncId, region: &Region) {
+        if self.needed[func] {
+            self.required[func] = self.required[func].union(region);
+        } else {
+            self.needed[func] = true;
+            self.required[func] = region.clone();
+        }
+    }
+
+    /// The boxes of a Func whose consumers are all done; its own needs are added to its producers'.
+    fn func(&mut self, id: FuncId) -> Result<FuncRegions, BoundsError> {
+        let func = &self.pipeline.funcs[id];
+        let mut region = self.required[id].clone();
+        let mut stages = Vec::new();
+        for number in (0..func.stages.len()).rev() {
+            let needed = region.clone();
+            let domain = self.domain(&func.stages[number]);
+            let stage = StageRegions { needed, domain };
+            if self.needed[id] && !stage.is_idle() {
+                region = self.stage(id, number, &stage)?;
+            }
+            stages.push(stage);
+        }
+        stages.reverse();
+        let too_large = region.points().is_none_or(|points| points > 1 << 40)
+            || region.0.iter().any(|range| range.min < -MAX_INDEX || range.end() > MAX_INDEX);
+        if too_large {
+            return Err(BoundsError::TooLarge { func: func.name.clone(), region });
+        }
+        Ok(FuncRegions { region, stages })
+    }
+
+    /// The ranges of a reduction domain: bounds hold no variables, so they are single numbers.
+    fn domain(&self, stage: &Stage) -> Vec<Range> {
+        let environment = StageEnvironment { given: self.given, vars: &[], rvars: &[] };
+        let bounds = stage.domain.iter().flat_map(|var| [var.min, var.extent]);
+        let analysis = Analysis::new(&self.pipeline.exprs, &environment, bounds);
+        let number = |id: ExprId| analysis.int(id).min;
+        stage.domain.iter().map(|var| Range::new(number(var.min), number(var.extent))).collect()
+    }
+
+    /// Adds what one stage reads; gives the box that must be there before it.
+    fn stage(&mut self, id: FuncId, number: usize, loops: &StageRegions) -> Result<Region, BoundsError> {
+        let pipeline = self.pipeline;
+        let (func, exprs) = (&pipeline.funcs[id], &pipeline.exprs);
+        let stage = &func.stages[number];
+        let environment =
+            StageEnvironment { given: self.given, vars: &loops.needed.0, rvars: &loops.domain };
+        let analysis = Analysis::new(exprs, &environment, stage.roots());
+        let place = stage.place.map(|place| format!("{}:{}:{}", place.file(), place.line(), place.column()));
+        let boxed = |producer: &str, indices: &[ExprId]| {
+            let ranges = indices.iter().enumerate().map(|(dimension, index)| {
+                let span = analysis.int(*index);
+                if span.min < -MAX_INDEX || span.max > MAX_INDEX {
+                    return Err(BoundsError::Unbounded {
+                        consumer: stage_name(func, number),
+                        producer: producer.to_string(),
+                        dimension,
+                        place: place.clone(),
+                    });
+                }
+                Ok(Range::inclusive(span.min, span.max))
+            });
+            Ok(Region(ranges.collect::<Result<_, _>>()?))
+        };
+        let mut before = loops.needed.union(&boxed(&func.name, &stage.indices)?);
+        for node in exprs.reachable(stage.roots()).into_iter().map(|id| &exprs[id]) {
+            match node.kind {
+                NodeKind::Call(callee, _) if callee == id => {
+                    before = before.union(&boxed(&func.name, &node.args)?);
+                }
+                NodeKind::Call(callee, _) => {
+                    let region = boxed(&pipeline.funcs[callee].name, &node.args)?;
+                    self.require(callee, &region);
+                }
+                NodeKind::Load(input) => {
+                    let region = boxed(&pipeline.inputs[input].name, &node.args)?;
+                    self.check_inside(input, &region, stage_name(func, number), &place)?;
+                    self.read[input] = self.read[input].union(&region);
+                }
+                _ => {}
+            }
+        }
+        Ok(before)
+    }
+
+    fn check_inside(
+        &self,
+        input: InputId,
+        needed: &Region,
+        consumer: String,
+        place: &Option<String>,
+    ) -> Result<(), BoundsError> {
+        let available = &self.given.inputs[input];
+        match (0..needed.dimensions()).find(|d| !available[*d].covers(needed[*d])) {
+            None => Ok(()),
+            Some(dimension) => Err(BoundsError::LeavesInput {
+                consumer,
+                input: self.pipeline.inputs[input].name.clone(),
+                dimension,
+                needed: needed[dimension],
+                available: available[dimension],
+                place: place.clone(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Expressions as users write them.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::error::{Diagnostic, Fault};
+use crate::func::Func;
+use crate::input::{Input, Param};
+use crate::op::{BinaryOp, Op, TypeFault, UnaryOp};
+use crate::rdom::RVar;
+use crate::types::{Type, Value};
+
+/// How deep an expression may nest, so that no walk over one exhausts the stack.
+pub const MAX_DEPTH: u32 = 1000;
+
+/// A dimension of a Func. Two `Var`s of one name are the same variable.
+#[derive(Clone, Copy, Debug)]
+pub struct Var(&'static str);
+
+impl Var {
+    /// The variable of this name.
+    pub const fn new(name: &'static str) -> Var {
+        Var(name)
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+/// Makes variables named as the identifiers they are bound to.
+///
+/// ```
+/// use warploom_lang::{Var, vars};
+/// let (x, y) = vars!(x, y);
+/// assert_eq!((x.name(), y.name()), ("x", "y"));
+/// ```
+#[macro_export]
+macro_rules! vars {
+    ($name:ident) => { $crate::Var::new(stringify!($name)) };
+    ($($name:ident),+ $(,)?) => { ($($crate::Var::new(stringify!($name)),)+) };
+}
+
+/// A scalar expression over variables, parameters and accesses. Cheap to clone.
+///
+/// Operators cannot fail in Rust, so a mistake makes the expression *faulty*: whatever is built from it
+/// stays faulty, and [`Pipeline::new`](crate::Pipeline::new) reports the mistake with its place.
+#[derive(Clone, Debug)]
+pub struct Expr(Arc<Result<Term, Diagnostic>>);
+
+/// One node of a well-typed expression.
+#[derive(Debug)]
+pub(crate) struct Term {
+    pub kind: TermKind,
+    pub ty: Type,
+    pub args: SmallVec<[Expr; 3]>,
+    depth: u32,
+}
+
+/// What a [`Term`] is.
+#[derive(Clone, Debug)]
+pub(crate) enum TermKind {
+    Var(Var),
+    RVar(RVar),
+    Param(Param),
+    InputMin(Input, usize),
+    InputExtent(Input, usize),
+    Load(Input),
+    Call(Func, usize),
+    /// The Func that is being updated, its value of this number.
+    Itself(usize),
+    Op(Op),
+}
+
+impl Expr {
+    pub(crate) fn faulty(diagnostic: Diagnostic) -> Expr {
+        Expr(Arc::new(Err(diagnostic)))
+    }
+
+    /// A node, or the first fault among its arguments.
+    #[track_caller]
+    pub(crate) fn node(kind: TermKind, ty: Type, args: impl IntoIterator<Item = Expr>) -> Expr {
+        let args: SmallVec<[Expr; 3]> = args.into_iter().collect();
+        let mut depth = 0;
+        for arg in &args {
+            match arg.term() {
+                Ok(term) => depth = depth.max(term.depth + 1),
+                Err(_) => return arg.clone(),
+            }
+        }
+        if depth > MAX_DEPTH {
+            return Expr::faulty(Diagnostic::at(Fault::TooDeep { limit: MAX_DEPTH }, Location::caller()));
+        }
+        Expr(Arc::new(Ok(Term { kind, ty, args, depth })))
+    }
+
+    pub(crate) fn term(&self) -> Result<&Term, &Diagnostic> {
+        self.0.as_ref().as_ref()
+    }
+
+    /// Identity of the shared node.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// The type; `None` if the expression is faulty.
+    pub fn ty(&self) -> Option<Type> {
+        self.term().ok().map(|term| term.ty)
+    }
+
+    /// The value, if this is a constant.
+    pub fn constant(&self) -> Option<Value> {
+        match self.term() {
+            Ok(Term { kind: TermKind::Op(Op::Const(value)), .. }) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// Applies an operation; `i32` constants take the type of the operand beside them.
+    #[track_caller]
+    pub(crate) fn apply(op: Op, mut operands: Vec<Expr>) -> Expr {
+        if let Some(first) = operands.iter().find(|operand| operand.term().is_err()) {
+            return first.clone();
+        }
+        let matched = match op {
+            Op::Binary(_) => 0,
+            Op::Select => 1,
+            _ => operands.len(),
+        };
+        if let Err(fault) = match_types(&mut operands[matched..]) {
+            return Expr::faulty(Diagnostic::at(fault, Location::caller()));
+        }
+        let types: Vec<Type> = operands.iter().filter_map(Expr::ty).collect();
+        match op.result_type(&types) {
+            Ok(ty) => Expr::node(TermKind::Op(op), ty, operands),
+            Err(type_fault) => Expr::faulty(Diagnostic::at(explain(op, type_fault), Location::caller())),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn unary(op: UnaryOp, a: impl Into<Expr>) -> Expr {
+        Expr::apply(Op::Unary(op), vec![a.into()])
+    }
+
+    #[track_caller]
+    pub(crate) fn binary(op: BinaryOp, a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
+        Expr::apply(Op::Binary(op), vec![a.into(), b.into()])
+    }
+}
+
+/// Gives `i32` constants among two operands the type of the other one.
+fn match_types(operands: &mut [Expr]) -> Result<(), Fault> {
+    let [a, b] = operands else { return Ok(()) };
+    match (a.ty(), b.ty()) {
+        (Some(left), Some(right)) if left != right => {
+            if let Some(adapted) = adapt(b, left)? {
+                *b = adapted;
+            } else if let Some(adapted) = adapt(a, right)? {
+                *a = adapted;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An `i32` constant as a constant of type `ty`; `None` for anything else.
+pub(crate) fn adapt(expr: &Expr, ty: Type) -> Result<Option<Expr>, Fault> {
+    match expr.constant().and_then(Value::get::<i32>) {
+        Some(_) if ty == Type::Bool => Ok(None),
+        Some(constant) => {
+            let constant = i64::from(constant);
+            Value::from_int(ty, constant)
+                .map(|value| Some(Expr::from(value)))
+                .ok_or(Fault::Constant { constant, ty })
+        }
+        None => Ok(None),
+    }
+}
+
+/// The sentence for an operation whose operands don't fit.
+pub(crate) fn explain(op: Op, fault: TypeFault) -> Fault {
+    match fault {
+        TypeFault::Differ(left, right) => Fault::Types { operation: op.name(), left, right },
+        TypeFault::Unsupported(ty) if op == Op::Select => Fault::Condition { ty },
+        TypeFault::Unsupported(ty) => Fault::Unsupported { operation: op.name(), ty },
+        TypeFault::Count(got) => Fault::Malformed {
+            what: format!("`{}` takes {} operands, not {got}", op.name(), op.operands()),
+        },
+    }
+}
+
+impl From<Value> for Expr {
+    fn from(value: Value) -> Expr {
+        Expr::node(TermKind::Op(Op::Const(value)), value.ty(), [])
+    }
+}
+
+macro_rules! constants {
+    ($($t:ty)*) => {$(
+        impl From<$t> for Expr {
+            fn from(value: $t) -> Expr {
+                Expr::from(Value::from(value))
+            }
+        }
+    )*};
+}
+constants! { bool u8 u16 u32 i8 i16 i32 f32 }
+
+impl From<&Expr> for Expr {
+    fn from(expr: &Expr) -> Expr {
+        expr.clone()
+    }
+}
+
+impl From<Var> for Expr {
+    fn from(var: Var) -> Expr {
+        Expr::node(TermKind::Var(var), Type::I32, [])
+    }
+}
+
+impl From<RVar> for Expr {
+    fn from(var: RVar) -> Expr {
+        Expr::node(TermKind::RVar(var), Type::I32, [])
+    }
+}
+
+impl From<&Param> for Expr {
+    fn from(param: &Param) -> Expr {
+        Expr::node(TermKind::Param(param.clone()), param.ty(), [])
+    }
+}
+
+/// What expressions, variables and parameters have in common: comparisons and conversions.
+///
+/// ```
+/// use warploom_lang::{Operand, Type, vars};
+/// let x = vars!(x);
+/// assert_eq!(x.lt(3).ty(), Some(Type::Bool));
+/// assert_eq!((x.f32() * 0.5).ty(), Some(Type::F32));
+/// ```
+pub trait Operand {
+    /// As an expression.
+    fn expr(&self) -> Expr;
+
+    /// `self < other`
+    #[track_caller]
+    fn lt(&self, other: impl Into<Expr>) -> Expr {
+        Expr::binary(BinaryOp::Lt, self.expr(), other)
+    }
+    /// `self <= other`
+    #[track_caller]
+    fn le(&self, other: impl Into<Expr>) -> Expr {
+        Expr::binary(BinaryOp::Le, self.expr(), other)
+    }
+    /// `self > other`
+    #[track_caller]
+    fn gt(&self, other: impl Into<Expr>) -> Expr {
+        Expr::binary(BinaryOp::Lt, other, self.expr())
+    }
+    /// `self >= other`
+    #[track_caller]
+    fn ge(&self, other: impl Into<Expr>) -> Expr {
+        Expr::binary(BinaryOp::Le, other, self.expr())
+    }
+    /// `self == other`
+    #[track_caller]
+    fn eq(&self, other: impl Into<Expr>) -> Expr {
+        Expr::binary(BinaryOp::Eq, self.expr(), other)
+    }
+    /// `self != other`
+    #[track_caller]
+    fn ne(&self, other: impl Into<Expr>) -> Expr {
+        Expr::binary(BinaryOp::Ne, self.expr(), other)
+    }
+
+    /// Converts: integers wrap, floats truncate toward zero and saturate, NaN becomes 0.
+    #[track_caller]
+    fn cast(&self, ty: Type) -> Expr {
+        let expr = self.expr();
+        if expr.ty() == Some(ty) { expr } else { Expr::apply(Op::Cast(ty), vec![expr]) }
+    }
+    /// Converts, clamping to the range of `ty`.
+    #[track_caller]
+    fn saturating_cast(&self, ty: Type) -> Expr {
+        let expr = self.expr();
+        if expr.ty() == Some(ty) { expr } else { Expr::apply(Op::SaturatingCast(ty), vec![expr]) }
+    }
+    /// The same bits, read as `ty`, which must have the same width.
+    #[track_caller]
+    fn reinterpret(&self, ty: Type) -> Expr {
+        Expr::apply(Op::Reinterpret(ty), vec![self.expr()])
+    }
+    /// Converts to `f32`.
+    #[track_caller]
+    fn f32(&self) -> Expr {
+        self.cast(Type::F32)
+    }
+    /// Converts to `i32`.
+    #[track_caller]
+    fn i32(&self) -> Expr {
+        self.cast(Type::I32)
+    }
+    /// Converts to `i16`.
+    #[track_caller]
+    fn i16(&self) -> Expr {
+        self.cast(Type::I16)
+    }
+    /// Converts to `u8`.
+    #[track_caller]
+    fn u8(&self) -> Expr {
+        self.cast(Type::U8)
+    }
+    /// Converts to `u16`.
+    #[track_caller]
+    fn u16(&self) -> Expr {
+        self.cast(Type::U16)
+    }
+    /// Converts to `u32`.
+    #[track_caller]
+    fn u32(&self) -> Expr {
+        self.cast(Type::U32)
+    }
+}
+
+impl Operand for Expr {
+    fn expr(&self) -> Expr {
+        self.clone()
+    }
+}
+
+macro_rules! operands {
+    ($($t:ty)*) => {$(
+        impl Operand for $t {
+            fn expr(&self) -> Expr {
+                Expr::from(*self)
+            }
+        }
+    )*};
+}
+operands! { Var RVar }
+
+impl Operand for Param {
+    fn expr(&self) -> Expr {
+        Expr::from(self)
+    }
+}

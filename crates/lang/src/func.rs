@@ -1,0 +1,422 @@
+//! Funcs as users define them.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use crate::error::{Diagnostic, Fault};
+use crate::expr::{Expr, Operand, TermKind, Var, adapt};
+use crate::functions;
+use crate::input::Param;
+use crate::rdom::{RDom, RVar};
+use crate::types::{Type, Value};
+
+/// A pure function over an infinite integer grid, with any number of updates.
+///
+/// A `Func` never changes: [`Func::update`] and [`Func::over`] give back a Func with one more stage.
+/// See [`func`] for how to define one.
+#[derive(Clone, Debug)]
+pub struct Func(Arc<FuncData>);
+
+#[derive(Clone, Debug)]
+pub(crate) struct FuncData {
+    pub name: FuncName,
+    pub args: Vec<Var>,
+    pub types: Vec<Type>,
+    pub stages: Vec<Definition>,
+}
+
+/// A Func's name, or how to derive it from where the Func stands.
+#[derive(Clone, Debug)]
+pub(crate) enum FuncName {
+    Given(String),
+    /// A boundary condition of something that has a name: `input.repeat_edge`.
+    Of(String, &'static str),
+    /// A helper of the first Func that calls it: `blur.sum0`.
+    Inside(&'static str),
+}
+
+/// One stage: a pure definition or an update.
+#[derive(Clone, Debug)]
+pub(crate) struct Definition {
+    pub indices: Vec<Expr>,
+    /// Empty for an undefined start.
+    pub values: Vec<Expr>,
+    pub domain: Option<RDom>,
+    pub place: &'static Location<'static>,
+}
+
+/// Defines a Func by its value at a point.
+///
+/// ```
+/// use warploom_lang::*;
+/// let (x, y) = vars!(x, y);
+/// let input = Input::f32("input", 2);
+/// let blur = func("blur", (x, y), (input.at((x, y)) + input.at((x + 1, y))) / 2.0);
+///
+/// // A reduction: a start value, then an update over a domain.
+/// let r = rdom([(0, 16)]);
+/// let total = func("total", y, 0.0).over(&r, |f| f.add(y, blur.at((r.x, y))));
+/// assert!(Pipeline::new("totals", [total]).is_ok());
+/// ```
+#[track_caller]
+pub fn func(name: impl Into<String>, args: impl Arguments, values: impl Values) -> Func {
+    Func::define(FuncName::Given(name.into()), args.into_vars(), values.into_start(), Location::caller())
+}
+
+/// Points that have no value before an update gives them one: the start of a scan.
+///
+/// ```
+/// use warploom_lang::*;
+/// let x = vars!(x);
+/// let r = rdom([(1, 9)]);
+/// let steps = func("steps", x, undef(Type::I32))
+///     .update(|f| f.set(0, 1))
+///     .over(&r, |f| f.set(r.x, f.at(r.x - 1) * 2));
+/// # assert!(Pipeline::new("p", [steps]).is_ok());
+/// ```
+pub fn undef(ty: Type) -> Undefined {
+    Undefined(vec![ty])
+}
+
+/// A start without values. See [`undef`].
+#[derive(Clone, Debug)]
+pub struct Undefined(pub Vec<Type>);
+
+impl Func {
+    pub(crate) fn define(
+        name: FuncName,
+        args: Vec<Var>,
+        start: Start,
+        place: &'static Location<'static>,
+    ) -> Func {
+        let (types, values) = match start {
+            // A faulty value has no type; the fault is reported before its type matters.
+            Start::Values(values) => {
+                (values.iter().map(|value| value.ty().unwrap_or(Type::I32)).collect(), values)
+            }
+            Start::Undefined(types) => (types, Vec::new()),
+        };
+        let indices = args.iter().map(|&arg| Expr::from(arg)).collect();
+        let stages = vec![Definition { indices, values, domain: None, place }];
+        Func(Arc::new(FuncData { name, args, types, stages }))
+    }
+
+    /// Gives the Func another name.
+    #[must_use]
+    pub fn named(&self, name: impl Into<String>) -> Func {
+        let mut data = FuncData::clone(&self.0);
+        data.name = FuncName::Given(name.into());
+        Func(Arc::new(data))
+    }
+
+    /// Adds an update without a reduction domain: it runs once for each point of the pure variables on
+    /// its left-hand side.
+    #[track_caller]
+    #[must_use]
+    pub fn update(self, update: impl FnOnce(&Itself) -> Update) -> Func {
+        self.with_stage(None, update, Location::caller())
+    }
+
+    /// Adds an update that runs for every point of `domain`, in order.
+    #[track_caller]
+    #[must_use]
+    pub fn over(self, domain: &RDom, update: impl FnOnce(&Itself) -> Update) -> Func {
+        self.with_stage(Some(domain.clone()), update, Location::caller())
+    }
+
+    fn with_stage(
+        self,
+        domain: Option<RDom>,
+        update: impl FnOnce(&Itself) -> Update,
+        place: &'static Location<'static>,
+    ) -> Func {
+        let Update { indices, mut values } = update(&Itself(self.clone()));
+        for (value, &ty) in values.iter_mut().zip(&self.0.types) {
+            match adapt(value, ty) {
+                Ok(Some(adapted)) => *value = adapted,
+                Ok(None) => {}
+                Err(fault) => *value = Expr::faulty(Diagnostic::at(fault, place)),
+            }
+        }
+        let mut data = Arc::unwrap_or_clone(self.0);
+        data.stages.push(Definition { indices, values, domain, place });
+        Func(Arc::new(data))
+    }
+
+    /// The value at a point; for a Func of several values see [`Func::get`].
+    #[track_caller]
+    pub fn at(&self, indices: impl Indices) -> Expr {
+        self.call(None, indices, |value| TermKind::Call(self.clone(), value))
+    }
+
+    /// Value number `value` at a point.
+    #[track_caller]
+    pub fn get(&self, value: usize, indices: impl Indices) -> Expr {
+        self.call(Some(value), indices, |value| TermKind::Call(self.clone(), value))
+    }
+
+    #[track_caller]
+    fn call(&self, value: Option<usize>, indices: impl Indices, kind: impl Fn(usize) -> TermKind) -> Expr {
+        let types = &self.0.types;
+        let single = if types.len() == 1 { Some(0) } else { None };
+        let Some((value, &ty)) = value.or(single).and_then(|v| Some((v, types.get(v)?))) else {
+            let fault = Fault::ValueIndex { callee: self.label(), values: types.len() };
+            return Expr::faulty(Diagnostic::at(fault, Location::caller()));
+        };
+        let variables = || self.0.args.iter().map(|arg| arg.name().to_string()).collect();
+        access(&self.label(), self.0.args.len(), variables, kind(value), ty, indices)
+    }
+
+    /// The name for messages; helpers that are named later show what they are.
+    pub(crate) fn label(&self) -> String {
+        match &self.0.name {
+            FuncName::Given(name) => name.clone(),
+            FuncName::Of(base, what) => format!("{base}.{what}"),
+            FuncName::Inside(what) => (*what).to_string(),
+        }
+    }
+
+    /// How many dimensions the Func has.
+    pub fn dimensions(&self) -> usize {
+        self.0.args.len()
+    }
+
+    /// The types of its values.
+    pub fn types(&self) -> &[Type] {
+        &self.0.types
+    }
+
+    pub(crate) fn data(&self) -> &FuncData {
+        &self.0
+    }
+
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+}
+
+/// The Func that an update belongs to: read it, or say what the update writes.
+pub struct Itself(Func);
+
+/// What an update writes, and where. Made by the methods of [`Itself`].
+pub struct Update {
+    indices: Vec<Expr>,
+    values: Vec<Expr>,
+}
+
+impl Itself {
+    /// The value at a point as it is before this step of the update.
+    #[track_caller]
+    pub fn at(&self, indices: impl Indices) -> Expr {
+        self.0.call(None, indices, TermKind::Itself)
+    }
+
+    /// Value number `value` at a point as it is before this step of the update.
+    #[track_caller]
+    pub fn get(&self, value: usize, indices: impl Indices) -> Expr {
+        self.0.call(Some(value), indices, TermKind::Itself)
+    }
+
+    /// `f(indices) = values`
+    pub fn set(&self, indices: impl Indices, values: impl Values) -> Update {
+        match values.into_start() {
+            Start::Values(values) => Update { indices: indices.into_exprs(), values },
+            // An update without values is caught when the pipeline is made.
+            Start::Undefined(_) => Update { indices: indices.into_exprs(), values: Vec::new() },
+        }
+    }
+
+    /// `f(indices) += value`
+    #[track_caller]
+    pub fn add(&self, indices: impl Indices, value: impl Into<Expr>) -> Update {
+        self.combine(indices, |old| old + value)
+    }
+
+    /// `f(indices) *= value`
+    #[track_caller]
+    pub fn mul(&self, indices: impl Indices, value: impl Into<Expr>) -> Update {
+        self.combine(indices, |old| old * value)
+    }
+
+    /// `f(indices) = min(f(indices), value)`
+    #[track_caller]
+    pub fn min(&self, indices: impl Indices, value: impl Into<Expr>) -> Update {
+        self.combine(indices, |old| functions::min(old, value))
+    }
+
+    /// `f(indices) = max(f(indices), value)`
+    #[track_caller]
+    pub fn max(&self, indices: impl Indices, value: impl Into<Expr>) -> Update {
+        self.combine(indices, |old| functions::max(old, value))
+    }
+
+    #[track_caller]
+    fn combine(&self, indices: impl Indices, combine: impl FnOnce(Expr) -> Expr) -> Update {
+        let indices = indices.into_exprs();
+        let old = self.at(indices.clone());
+        Update { indices, values: vec![combine(old)] }
+    }
+}
+
+/// An access, or the fault of its indices.
+#[track_caller]
+pub(crate) fn access(
+    callee: &str,
+    dimensions: usize,
+    variables: impl Fn() -> Vec<String>,
+    kind: TermKind,
+    ty: Type,
+    indices: impl Indices,
+) -> Expr {
+    let indices = indices.into_exprs();
+    let fault = if indices.len() != dimensions {
+        Some(Fault::Arity { callee: callee.to_string(), got: indices.len(), variables: variables() })
+    } else {
+        let wrong = indices.iter().enumerate().find_map(|(d, index)| match index.ty() {
+            Some(ty) if ty != Type::I32 => Some((d, ty)),
+            _ => None,
+        });
+        wrong.map(|(dimension, ty)| Fault::IndexType { callee: callee.to_string(), dimension, ty })
+    };
+    match fault {
+        Some(fault) => Expr::faulty(Diagnostic::at(fault, Location::caller())),
+        None => Expr::node(kind, ty, indices),
+    }
+}
+
+/// The variables a Func is defined over: `x`, `(x, y)`, `[x, y]`, a `Vec`, or `()` for a single value.
+pub trait Arguments {
+    /// As a list.
+    fn into_vars(self) -> Vec<Var>;
+}
+
+/// Where a Func or input is read or written: an index, a tuple, an array or a `Vec` of them, or `()`.
+pub trait Indices {
+    /// As a list.
+    fn into_exprs(self) -> Vec<Expr>;
+}
+
+/// What a definition gives: one expression, a tuple or `Vec` of them for a Func of several values, or
+/// [`undef`].
+pub trait Values {
+    /// As the start of a Func.
+    fn into_start(self) -> Start;
+}
+
+/// The values of a pure definition.
+#[derive(Clone, Debug)]
+pub enum Start {
+    /// One expression a value.
+    Values(Vec<Expr>),
+    /// No values yet, only their types.
+    Undefined(Vec<Type>),
+}
+
+impl Arguments for Var {
+    fn into_vars(self) -> Vec<Var> {
+        vec![self]
+    }
+}
+
+impl Arguments for () {
+    fn into_vars(self) -> Vec<Var> {
+        Vec::new()
+    }
+}
+
+impl Arguments for Vec<Var> {
+    fn into_vars(self) -> Vec<Var> {
+        self
+    }
+}
+
+impl<const N: usize> Arguments for [Var; N] {
+    fn into_vars(self) -> Vec<Var> {
+        self.to_vec()
+    }
+}
+
+impl Indices for () {
+    fn into_exprs(self) -> Vec<Expr> {
+        Vec::new()
+    }
+}
+
+impl<E: Into<Expr>> Indices for Vec<E> {
+    fn into_exprs(self) -> Vec<Expr> {
+        self.into_iter().map(Into::into).collect()
+    }
+}
+
+impl<E: Into<Expr>, const N: usize> Indices for [E; N] {
+    fn into_exprs(self) -> Vec<Expr> {
+        self.into_iter().map(Into::into).collect()
+    }
+}
+
+impl Values for Vec<Expr> {
+    fn into_start(self) -> Start {
+        Start::Values(self)
+    }
+}
+
+impl Values for Undefined {
+    fn into_start(self) -> Start {
+        Start::Undefined(self.0)
+    }
+}
+
+macro_rules! single {
+    ($($t:ty),*) => {$(
+        impl Indices for $t {
+            fn into_exprs(self) -> Vec<Expr> {
+                vec![self.into()]
+            }
+        }
+        impl Values for $t {
+            fn into_start(self) -> Start {
+                Start::Values(vec![self.into()])
+            }
+        }
+    )*};
+}
+single! { Expr, &Expr, Var, RVar, &Param, Value, bool, u8, u16, u32, i8, i16, i32, f32 }
+
+macro_rules! tuples {
+    ($(($($t:ident $v:ident),+))*) => {$(
+        impl<$($t: Into<Expr>),+> Indices for ($($t,)+) {
+            fn into_exprs(self) -> Vec<Expr> {
+                let ($($v,)+) = self;
+                vec![$($v.into()),+]
+            }
+        }
+        impl<$($t: Into<Expr>),+> Values for ($($t,)+) {
+            fn into_start(self) -> Start {
+                Start::Values(self.into_exprs())
+            }
+        }
+        impl Arguments for ($(tuples!(@var $t),)+) {
+            fn into_vars(self) -> Vec<Var> {
+                let ($($v,)+) = self;
+                vec![$($v),+]
+            }
+        }
+    )*};
+    (@var $t:ident) => { Var };
+}
+tuples! {
+    (A a)
+    (A a, B b)
+    (A a, B b, C c)
+    (A a, B b, C c, D d)
+    (A a, B b, C c, D d, E e)
+    (A a, B b, C c, D d, E e, F f)
+    (A a, B b, C c, D d, E e, F f, G g)
+    (A a, B b, C c, D d, E e, F f, G g, H h)
+}
+
+impl Operand for Value {
+    fn expr(&self) -> Expr {
+        Expr::from(*self)
+    }
+}

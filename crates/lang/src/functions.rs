@@ -1,0 +1,137 @@
+//! Functions of expressions, written as in mathematics.
+
+use crate::expr::{Expr, Operand};
+use crate::op::{BinaryOp, Op, UnaryOp};
+use crate::types::{Type, Value};
+
+macro_rules! unary {
+    ($($(#[$doc:meta])* $name:ident $op:ident;)*) => {$(
+        $(#[$doc])*
+        #[track_caller]
+        pub fn $name(a: impl Into<Expr>) -> Expr {
+            Expr::unary(UnaryOp::$op, a)
+        }
+    )*};
+}
+
+unary! {
+    /// Absolute value, in the operand's type; the most negative integer stays itself.
+    abs Abs;
+    /// Square root.
+    sqrt Sqrt;
+    /// Exponential.
+    exp Exp;
+    /// Natural logarithm.
+    log Log;
+    /// Sine of an angle in radians.
+    sin Sin;
+    /// Cosine of an angle in radians.
+    cos Cos;
+    /// Hyperbolic tangent.
+    tanh Tanh;
+    /// The largest integer not above, still a float.
+    floor Floor;
+    /// The smallest integer not below, still a float.
+    ceil Ceil;
+    /// The nearest integer, halves to even, still a float.
+    round Round;
+    /// An exponential that is cheaper and accurate to about 1e-5.
+    fast_exp FastExp;
+}
+
+/// The smaller of two values.
+#[track_caller]
+pub fn min(a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
+    Expr::binary(BinaryOp::Min, a, b)
+}
+
+/// The larger of two values.
+#[track_caller]
+pub fn max(a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
+    Expr::binary(BinaryOp::Max, a, b)
+}
+
+/// `value` held between `low` and `high`: `max(min(value, high), low)`.
+#[track_caller]
+pub fn clamp(value: impl Into<Expr>, low: impl Into<Expr>, high: impl Into<Expr>) -> Expr {
+    max(min(value, high), low)
+}
+
+/// `|a - b|`; for integers exact, in the unsigned type of the same width.
+#[track_caller]
+pub fn absd(a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
+    Expr::binary(BinaryOp::Absd, a, b)
+}
+
+/// `(a + b + 1) / 2` of two integers, without overflow.
+#[track_caller]
+pub fn average(a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
+    Expr::binary(BinaryOp::Average, a, b)
+}
+
+/// `a^b` of floats. A constant exponent of 2 is the product.
+#[track_caller]
+pub fn pow(a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
+    let (a, b) = (a.into(), b.into());
+    match b.constant().map(Value::as_f64) {
+        Some(2.0) => &a * &a,
+        _ => Expr::binary(BinaryOp::Pow, a, b),
+    }
+}
+
+/// From `a` at `weight` 0 to `b` at `weight` 1: `a * (1 - weight) + b * weight`.
+#[track_caller]
+pub fn lerp(a: impl Into<Expr>, b: impl Into<Expr>, weight: impl Into<Expr>) -> Expr {
+    let weight = weight.into();
+    a.into() * (1.0f32 - &weight) + b.into() * weight
+}
+
+/// `a` where `condition` holds, else `b`. Both sides are evaluated, so both must be in bounds.
+#[track_caller]
+pub fn select(condition: impl Into<Expr>, a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
+    Expr::apply(Op::Select, vec![condition.into(), a.into(), b.into()])
+}
+
+/// The value of number `index`; the last one for any larger or negative `index`.
+///
+/// ```
+/// use warploom_lang::{Type, mux, vars};
+/// let c = vars!(c);
+/// assert_eq!(mux(c, [0.299, 0.587, 0.114]).ty(), Some(Type::F32));
+/// ```
+#[track_caller]
+pub fn mux<E: Into<Expr>>(index: impl Into<Expr>, values: impl IntoIterator<Item = E>) -> Expr {
+    let index = index.into();
+    let mut values: Vec<Expr> = values.into_iter().map(Into::into).collect();
+    let Some(mut result) = values.pop() else { return Expr::from(Value::zero(Type::I32)) };
+    for (i, value) in values.into_iter().enumerate().rev() {
+        result = select(index.eq(i as i32), value, result);
+    }
+    result
+}
+
+/// One step of the hash behind the random numbers, a polynomial modulo 2^32 that permutes.
+fn scramble(t: Expr) -> Expr {
+    (Expr::from(1_040_796_640u32) * &t + 1_121_052_041u32) * t + 576_942_909u32
+}
+
+/// A random `u32` that is a fixed function of `seed` and of integer coordinates.
+///
+/// The coordinates enter last first, so that the first one varies fastest.
+#[track_caller]
+pub fn random_u32<E: Into<Expr>>(seed: u32, coordinates: impl IntoIterator<Item = E>) -> Expr {
+    let coordinates: Vec<Expr> = coordinates.into_iter().map(Into::into).collect();
+    let mixed = coordinates
+        .into_iter()
+        .rev()
+        .fold(Expr::from(seed), |hash, coordinate| scramble(hash + coordinate.u32()));
+    &mixed ^ (&mixed >> 16)
+}
+
+/// A random `f32` in 0..1 that is a fixed function of `seed` and of integer coordinates.
+#[track_caller]
+pub fn random_f32<E: Into<Expr>>(seed: u32, coordinates: impl IntoIterator<Item = E>) -> Expr {
+    let bits = random_u32(seed, coordinates);
+    // The upper 23 bits as the fraction of a number in 1..2.
+    (Expr::from(127u32 << 23) | (bits >> 9)).reinterpret(Type::F32) - 1.0f32
+}

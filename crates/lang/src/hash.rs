@@ -1,0 +1,109 @@
+//! The structural hash: equal for pipelines that compute the same from the same definitions.
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::ids::{FuncId, IdVec};
+use crate::ir::{FuncDecl, Node, NodeKind, Stage};
+use crate::ids::ExprId;
+use crate::pipeline::Pipeline;
+
+/// What a hash covers, written as bytes that no two different things share.
+#[derive(Default)]
+struct Digest(Xxh3);
+
+impl Digest {
+    fn number(&mut self, number: u128) -> &mut Digest {
+        self.0.update(&number.to_le_bytes());
+        self
+    }
+
+    fn text(&mut self, text: &str) -> &mut Digest {
+        self.number(text.len() as u128).0.update(text.as_bytes());
+        self
+    }
+
+    fn finish(&self) -> u128 {
+        self.0.digest128()
+    }
+}
+
+pub(crate) fn structural_hash(pipeline: &Pipeline) -> u128 {
+    let mut funcs: IdVec<FuncId, u128> = IdVec::new();
+    for (id, func) in pipeline.funcs.iter() {
+        let hash = hash_func(pipeline, id, func, &funcs);
+        funcs.push(hash);
+    }
+    let mut digest = Digest::default();
+    digest.text("warploom pipeline 1");
+    for &output in &pipeline.outputs {
+        digest.text(&pipeline.funcs[output].name).number(funcs[output]);
+    }
+    digest.finish()
+}
+
+fn hash_func(pipeline: &Pipeline, id: FuncId, func: &FuncDecl, earlier: &IdVec<FuncId, u128>) -> u128 {
+    let mut digest = Digest::default();
+    digest.number(func.dims.len() as u128).number(func.stages.len() as u128);
+    for ty in &func.types {
+        digest.text(ty.name());
+    }
+    for stage in &func.stages {
+        digest.number(hash_stage(pipeline, id, stage, earlier));
+    }
+    digest.finish()
+}
+
+fn hash_stage(pipeline: &Pipeline, id: FuncId, stage: &Stage, earlier: &IdVec<FuncId, u128>) -> u128 {
+    let exprs = &pipeline.exprs;
+    let bounds = || stage.domain.iter().flat_map(|var| [var.min, var.extent]);
+    let nodes = exprs.reachable(stage.roots().chain(bounds()));
+    let mut hashes: ahash::AHashMap<ExprId, u128> = ahash::AHashMap::new();
+    for node in nodes {
+        let mut digest = Digest::default();
+        hash_kind(pipeline, id, &exprs[node], earlier, &mut digest);
+        for arg in &exprs[node].args {
+            digest.number(hashes[arg]);
+        }
+        hashes.insert(node, digest.finish());
+    }
+    let mut digest = Digest::default();
+    digest.number(stage.values.len() as u128).number(stage.domain.len() as u128);
+    digest.number(stage.predicate.is_some().into());
+    for root in stage.roots().chain(bounds()) {
+        digest.number(hashes[&root]);
+    }
+    digest.finish()
+}
+
+/// Everything of a node but its arguments; inputs and Params by what the outside knows of them.
+fn hash_kind(pipeline: &Pipeline, own: FuncId, node: &Node, earlier: &IdVec<FuncId, u128>, digest: &mut Digest) {
+    let mut input = |tag: &str, input, dimension: u32| {
+        let input = &pipeline.inputs[input];
+        digest.text(tag).text(&input.name).text(input.ty.name()).number(dimension.into());
+        for &d in &input.storage_order {
+            digest.number(d as u128);
+        }
+    };
+    match node.kind {
+        NodeKind::InputMin(id, d) => input("min", id, d),
+        NodeKind::InputExtent(id, d) => input("extent", id, d),
+        NodeKind::Load(id) => input("load", id, 0),
+        NodeKind::Var(d) => drop(digest.text("var").number(d.into())),
+        NodeKind::RVar(r) => drop(digest.text("rvar").number(r.into())),
+        NodeKind::Param(id) => {
+            let param = &pipeline.params[id];
+            digest.text("param").text(&param.name).text(param.ty.name());
+            if let Some((low, high)) = param.range {
+                digest.number(low.bits().into()).number(high.bits().into());
+            }
+        }
+        NodeKind::Call(func, value) if func == own => drop(digest.text("self").number(value.into())),
+        NodeKind::Call(func, value) => drop(digest.text("call").number(earlier[func]).number(value.into())),
+        NodeKind::Op(op) => match op {
+            crate::op::Op::Const(value) => {
+                digest.text("const").text(value.ty().name()).number(value.bits().into());
+            }
+            op => drop(digest.text(op.name()).text(node.ty.name()).number(node.args.len() as u128)),
+        },
+    }
+}

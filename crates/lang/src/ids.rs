@@ -1,0 +1,128 @@
+//! Typed indices into a pipeline's tables.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+use serde::{Deserialize, Serialize};
+
+/// An index into a table of one kind of thing.
+pub trait Id: Copy + Eq {
+    /// From a position.
+    fn new(index: usize) -> Self;
+    /// The position.
+    fn index(self) -> usize;
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(u32);
+
+        impl Id for $name {
+            fn new(index: usize) -> $name {
+                $name(index as u32)
+            }
+            fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}{}", stringify!($name), self.0)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A Func of a pipeline. Producers come before their consumers.
+    FuncId;
+    /// An input of a pipeline.
+    InputId;
+    /// A Param of a pipeline.
+    ParamId;
+    /// A node of a pipeline's expressions. Arguments come before what uses them.
+    ExprId;
+}
+
+/// A table indexed by one kind of [`Id`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct IdVec<K, V> {
+    items: Vec<V>,
+    #[serde(skip)]
+    key: PhantomData<K>,
+}
+
+impl<K: Id, V> IdVec<K, V> {
+    /// An empty table.
+    pub fn new() -> IdVec<K, V> {
+        IdVec { items: Vec::new(), key: PhantomData }
+    }
+
+    /// Adds an item and gives its index.
+    pub fn push(&mut self, item: V) -> K {
+        self.items.push(item);
+        K::new(self.items.len() - 1)
+    }
+
+    /// Number of items.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there are no items.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The item, if there is one of that index.
+    pub fn get(&self, id: K) -> Option<&V> {
+        self.items.get(id.index())
+    }
+
+    /// The items in order.
+    pub fn values(&self) -> std::slice::Iter<'_, V> {
+        self.items.iter()
+    }
+
+    /// The indices in order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = K> + ExactSizeIterator + use<K, V> {
+        (0..self.items.len()).map(K::new)
+    }
+
+    /// Indices and items in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (K, &V)> + ExactSizeIterator {
+        self.items.iter().enumerate().map(|(i, item)| (K::new(i), item))
+    }
+}
+
+impl<K: Id, V> Default for IdVec<K, V> {
+    fn default() -> Self {
+        IdVec::new()
+    }
+}
+
+impl<K: Id, V> FromIterator<V> for IdVec<K, V> {
+    fn from_iter<I: IntoIterator<Item = V>>(items: I) -> Self {
+        IdVec { items: items.into_iter().collect(), key: PhantomData }
+    }
+}
+
+impl<K: Id, V> Index<K> for IdVec<K, V> {
+    type Output = V;
+
+    fn index(&self, id: K) -> &V {
+        &self.items[id.index()]
+    }
+}
+
+impl<K: Id, V> IndexMut<K> for IdVec<K, V> {
+    fn index_mut(&mut self, id: K) -> &mut V {
+        &mut self.items[id.index()]
+    }
+}

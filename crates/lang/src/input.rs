@@ -1,0 +1,168 @@
+//! What a pipeline is given when it runs: images and scalars.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use crate::error::{Diagnostic, Fault};
+use crate::expr::{Expr, TermKind};
+use crate::func::{Indices, access};
+use crate::types::{Type, Value};
+
+/// An input image (or array) of any rank and type.
+///
+/// Its extents are not fixed here: [`Input::extent`] is an expression that becomes a number when the
+/// pipeline is realised. Reading outside is refused then, so an input that is read around its edge needs
+/// a boundary condition, such as [`Input::repeat_edge`].
+#[derive(Clone, Debug)]
+pub struct Input(Arc<InputData>);
+
+#[derive(Debug)]
+pub(crate) struct InputData {
+    pub name: String,
+    pub ty: Type,
+    pub dimensions: usize,
+    pub storage_order: Option<Vec<usize>>,
+}
+
+impl Input {
+    /// An input of `dimensions` dimensions, stored with the first index fastest.
+    pub fn new(name: impl Into<String>, ty: Type, dimensions: usize) -> Input {
+        Input(Arc::new(InputData { name: name.into(), ty, dimensions, storage_order: None }))
+    }
+
+    /// An input of `f32`.
+    pub fn f32(name: impl Into<String>, dimensions: usize) -> Input {
+        Input::new(name, Type::F32, dimensions)
+    }
+
+    /// An input of `u8`.
+    pub fn u8(name: impl Into<String>, dimensions: usize) -> Input {
+        Input::new(name, Type::U8, dimensions)
+    }
+
+    /// An input of `u16`.
+    pub fn u16(name: impl Into<String>, dimensions: usize) -> Input {
+        Input::new(name, Type::U16, dimensions)
+    }
+
+    /// The same input with another layout in memory: `order` names the dimensions from the fastest to
+    /// the slowest, so that `[2, 0, 1]` is an image with interleaved channels.
+    #[must_use]
+    pub fn stored(self, order: impl Into<Vec<usize>>) -> Input {
+        let InputData { name, ty, dimensions, .. } = &*self.0;
+        Input(Arc::new(InputData {
+            name: name.clone(),
+            ty: *ty,
+            dimensions: *dimensions,
+            storage_order: Some(order.into()),
+        }))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Its type.
+    pub fn ty(&self) -> Type {
+        self.0.ty
+    }
+
+    /// How many dimensions it has.
+    pub fn dimensions(&self) -> usize {
+        self.0.dimensions
+    }
+
+    pub(crate) fn data(&self) -> &InputData {
+        &self.0
+    }
+
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// The value at a point.
+    #[track_caller]
+    pub fn at(&self, indices: impl Indices) -> Expr {
+        let variables = || (0..self.0.dimensions).map(|d| format!("d{d}")).collect();
+        access(self.name(), self.0.dimensions, variables, TermKind::Load(self.clone()), self.ty(), indices)
+    }
+
+    /// The smallest index of a dimension.
+    #[track_caller]
+    pub fn min(&self, dimension: usize) -> Expr {
+        self.bound(dimension, TermKind::InputMin(self.clone(), dimension))
+    }
+
+    /// How many indices a dimension has.
+    #[track_caller]
+    pub fn extent(&self, dimension: usize) -> Expr {
+        self.bound(dimension, TermKind::InputExtent(self.clone(), dimension))
+    }
+
+    #[track_caller]
+    fn bound(&self, dimension: usize, kind: TermKind) -> Expr {
+        if dimension < self.0.dimensions {
+            return Expr::node(kind, Type::I32, []);
+        }
+        let variables = (0..self.0.dimensions).map(|d| format!("d{d}")).collect();
+        let fault = Fault::Arity { callee: self.name().to_string(), got: dimension + 1, variables };
+        Expr::faulty(Diagnostic::at(fault, Location::caller()))
+    }
+}
+
+/// A scalar given when the pipeline runs.
+///
+/// A Param that reaches a reduction domain's bound or an index is *specialised*: its value is fixed with
+/// the sizes. All others can change between runs.
+#[derive(Clone, Debug)]
+pub struct Param(Arc<ParamData>);
+
+#[derive(Debug)]
+pub(crate) struct ParamData {
+    pub name: String,
+    pub ty: Type,
+    pub range: Option<(Value, Value)>,
+}
+
+impl Param {
+    /// A scalar of a type.
+    pub fn new(name: impl Into<String>, ty: Type) -> Param {
+        Param(Arc::new(ParamData { name: name.into(), ty, range: None }))
+    }
+
+    /// A scalar `f32`.
+    pub fn f32(name: impl Into<String>) -> Param {
+        Param::new(name, Type::F32)
+    }
+
+    /// A scalar `i32`.
+    pub fn i32(name: impl Into<String>) -> Param {
+        Param::new(name, Type::I32)
+    }
+
+    /// Promises that the value lies between `low` and `high`, both included; other values are refused.
+    #[must_use]
+    pub fn range<T: Into<Value>>(self, low: T, high: T) -> Param {
+        let ParamData { name, ty, .. } = &*self.0;
+        Param(Arc::new(ParamData { name: name.clone(), ty: *ty, range: Some((low.into(), high.into())) }))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Its type.
+    pub fn ty(&self) -> Type {
+        self.0.ty
+    }
+
+    pub(crate) fn data(&self) -> &ParamData {
+        &self.0
+    }
+
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+}

@@ -1,0 +1,50 @@
+//! The file form of pipelines.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Fault, PipelineError};
+use crate::ids::{FuncId, IdVec, InputId, ParamId};
+use crate::ir::{FuncDecl, InputDecl, Node, ParamDecl};
+use crate::pipeline::Pipeline;
+
+const FORMAT: &str = "warploom-pipeline";
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    format: String,
+    version: u32,
+    name: String,
+    inputs: IdVec<InputId, InputDecl>,
+    params: IdVec<ParamId, ParamDecl>,
+    funcs: IdVec<FuncId, FuncDecl>,
+    outputs: Vec<FuncId>,
+    exprs: Vec<Node>,
+}
+
+pub(crate) fn write(pipeline: &Pipeline) -> String {
+    let file = File {
+        format: FORMAT.to_string(),
+        version: VERSION,
+        name: pipeline.name.clone(),
+        inputs: pipeline.inputs.clone(),
+        params: pipeline.params.clone(),
+        funcs: pipeline.funcs.clone(),
+        outputs: pipeline.outputs.clone(),
+        exprs: pipeline.exprs.nodes().values().cloned().collect(),
+    };
+    // Only maps with keys that are no strings and failing Serialize implementations can fail here.
+    serde_json::to_string(&file).unwrap_or_default()
+}
+
+pub(crate) fn read(text: &str) -> Result<Pipeline, PipelineError> {
+    let malformed = |what: String| PipelineError::from(Fault::Malformed { what });
+    let file: File = serde_json::from_str(text).map_err(|error| malformed(error.to_string()))?;
+    if file.format != FORMAT || file.version != VERSION {
+        return Err(malformed(format!(
+            "it is {} version {}, this program reads {FORMAT} version {VERSION}",
+            file.format, file.version
+        )));
+    }
+    Ok(Pipeline::from_parts(file.name, file.inputs, file.params, file.funcs, file.outputs, file.exprs)?)
+}

@@ -1,0 +1,370 @@
+//! The operations of expressions, their typing rules and their meaning on one value.
+
+use serde::{Deserialize, Serialize};
+
+use crate::math;
+use crate::scalar::{Arithmetic, Bits, CastFrom, Integer, Scalar, dispatch};
+use crate::types::{Type, Value};
+
+/// An operation with one operand.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnaryOp {
+    /// Negation.
+    Neg,
+    /// Complement of the bits, or of a truth value.
+    Not,
+    /// Absolute value.
+    Abs,
+    /// Square root.
+    Sqrt,
+    /// Exponential.
+    Exp,
+    /// Natural logarithm.
+    Log,
+    /// Sine.
+    Sin,
+    /// Cosine.
+    Cos,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// Largest integer not above.
+    Floor,
+    /// Smallest integer not below.
+    Ceil,
+    /// Nearest integer, halves to even.
+    Round,
+    /// Exponential, less accurate and cheaper.
+    FastExp,
+}
+
+/// An operation with two operands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BinaryOp {
+    /// Sum.
+    Add,
+    /// Difference.
+    Sub,
+    /// Product.
+    Mul,
+    /// Quotient.
+    Div,
+    /// Remainder.
+    Mod,
+    /// The smaller.
+    Min,
+    /// The larger.
+    Max,
+    /// Power.
+    Pow,
+    /// Absolute difference.
+    Absd,
+    /// Average, rounded up.
+    Average,
+    /// And, bitwise or logical.
+    And,
+    /// Or, bitwise or logical.
+    Or,
+    /// Exclusive or, bitwise or logical.
+    Xor,
+    /// Left shift.
+    Shl,
+    /// Right shift.
+    Shr,
+    /// Equal.
+    Eq,
+    /// Not equal.
+    Ne,
+    /// Less.
+    Lt,
+    /// Less or equal.
+    Le,
+}
+
+/// An operation on values: everything in an expression that is not a variable, a parameter or an access.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Op {
+    /// A constant.
+    Const(Value),
+    /// One operand.
+    Unary(UnaryOp),
+    /// Two operands.
+    Binary(BinaryOp),
+    /// Conversion: integers wrap, floats truncate and saturate.
+    Cast(Type),
+    /// Conversion, clamped to the target's range.
+    SaturatingCast(Type),
+    /// The same bits as another type of the same width.
+    Reinterpret(Type),
+    /// `condition ? a : b`; both sides are evaluated.
+    Select,
+}
+
+/// Why operands don't fit an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TypeFault {
+    /// Two operands that must have one type have two.
+    Differ(Type, Type),
+    /// The operation does not exist for the type.
+    Unsupported(Type),
+    /// The number of operands is wrong.
+    Count(usize),
+}
+
+impl Op {
+    /// How many operands the operation takes.
+    pub fn operands(self) -> usize {
+        match self {
+            Op::Const(_) => 0,
+            Op::Unary(_) | Op::Cast(_) | Op::SaturatingCast(_) | Op::Reinterpret(_) => 1,
+            Op::Binary(_) => 2,
+            Op::Select => 3,
+        }
+    }
+
+    /// The name used in messages and listings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Op::Const(_) => "constant",
+            Op::Unary(op) => op.name(),
+            Op::Binary(op) => op.name(),
+            Op::Cast(_) => "cast",
+            Op::SaturatingCast(_) => "saturating_cast",
+            Op::Reinterpret(_) => "reinterpret",
+            Op::Select => "select",
+        }
+    }
+
+    /// The type of the result, given those of the operands.
+    pub fn result_type(self, operands: &[Type]) -> Result<Type, TypeFault> {
+        match (self, operands) {
+            (Op::Const(value), []) => Ok(value.ty()),
+            (Op::Unary(op), &[a]) => op.result_type(a),
+            (Op::Binary(op), &[a, b]) => op.result_type(a, b),
+            (Op::Cast(to) | Op::SaturatingCast(to), &[_]) => Ok(to),
+            (Op::Reinterpret(to), &[from]) if to.bytes() != from.bytes() => Err(TypeFault::Differ(from, to)),
+            (Op::Reinterpret(to), &[from]) if to == Type::Bool || from == Type::Bool => {
+                Err(TypeFault::Unsupported(Type::Bool))
+            }
+            (Op::Reinterpret(to), &[_]) => Ok(to),
+            (Op::Select, &[condition, _, _]) if condition != Type::Bool => {
+                Err(TypeFault::Unsupported(condition))
+            }
+            (Op::Select, &[_, a, b]) if a != b => Err(TypeFault::Differ(a, b)),
+            (Op::Select, &[_, a, _]) => Ok(a),
+            _ => Err(TypeFault::Count(operands.len())),
+        }
+    }
+
+    /// What the operation computes. The operands must have types that [`Op::result_type`] accepts.
+    pub fn eval(self, operands: &[Value]) -> Value {
+        match (self, operands) {
+            (Op::Const(value), _) => value,
+            (Op::Unary(op), &[a]) => op.eval(a),
+            (Op::Binary(op), &[a, b]) => op.eval(a, b),
+            (Op::Cast(to), &[a]) => dispatch!(a.ty(), S => {
+                let source = <S as Scalar>::from_bits(a.bits());
+                dispatch!(to, T => Value::from(<T as CastFrom<S>>::cast_from(source)))
+            }),
+            (Op::SaturatingCast(to), &[a]) => dispatch!(a.ty(), S => {
+                let source = <S as Scalar>::from_bits(a.bits());
+                dispatch!(to, T => Value::from(<T as CastFrom<S>>::saturate_from(source)))
+            }),
+            (Op::Reinterpret(to), &[a]) => Value::from_bits(to, a.bits()),
+            (Op::Select, &[condition, a, b]) => {
+                if condition.bits() != 0 {
+                    a
+                } else {
+                    b
+                }
+            }
+            _ => unreachable!("operands of {} were checked", self.name()),
+        }
+    }
+}
+
+impl UnaryOp {
+    /// The name used in messages and listings.
+    pub fn name(self) -> &'static str {
+        match self {
+            UnaryOp::Neg => "-",
+            UnaryOp::Not => "!",
+            UnaryOp::Abs => "abs",
+            UnaryOp::Sqrt => "sqrt",
+            UnaryOp::Exp => "exp",
+            UnaryOp::Log => "log",
+            UnaryOp::Sin => "sin",
+            UnaryOp::Cos => "cos",
+            UnaryOp::Tanh => "tanh",
+            UnaryOp::Floor => "floor",
+            UnaryOp::Ceil => "ceil",
+            UnaryOp::Round => "round",
+            UnaryOp::FastExp => "fast_exp",
+        }
+    }
+
+    fn result_type(self, a: Type) -> Result<Type, TypeFault> {
+        let supported = match self {
+            UnaryOp::Neg | UnaryOp::Abs => a != Type::Bool,
+            UnaryOp::Not => !a.is_float(),
+            _ => a.is_float(),
+        };
+        if supported { Ok(a) } else { Err(TypeFault::Unsupported(a)) }
+    }
+
+    /// The function on floats.
+    #[inline]
+    pub fn float(self, a: f32) -> f32 {
+        match self {
+            UnaryOp::Neg => Arithmetic::neg(a),
+            UnaryOp::Abs => Arithmetic::abs(a),
+            UnaryOp::Sqrt => a.sqrt(),
+            UnaryOp::Exp => math::exp(a),
+            UnaryOp::Log => math::log(a),
+            UnaryOp::Sin => math::sin(a),
+            UnaryOp::Cos => math::cos(a),
+            UnaryOp::Tanh => math::tanh(a),
+            UnaryOp::Floor => a.floor(),
+            UnaryOp::Ceil => a.ceil(),
+            UnaryOp::Round => a.round_ties_even(),
+            UnaryOp::FastExp => math::fast_exp(a),
+            UnaryOp::Not => unreachable!("floats have no complement"),
+        }
+    }
+
+    fn eval(self, a: Value) -> Value {
+        macro_rules! by_type {
+            ($($ty:ident $t:ident)*) => {
+                match (self, a.ty()) {
+                    (_, Type::F32) => Value::from(self.float(f32::from_bits(a.bits()))),
+                    (_, Type::Bool) => Value::from(a.bits() == 0),
+                    $(
+                        (UnaryOp::Neg, Type::$ty) => Value::from(<$t as Scalar>::from_bits(a.bits()).neg()),
+                        (UnaryOp::Abs, Type::$ty) => {
+                            Value::from(Arithmetic::abs(<$t as Scalar>::from_bits(a.bits())))
+                        }
+                        (_, Type::$ty) => Value::from(Bits::not(<$t as Scalar>::from_bits(a.bits()))),
+                    )*
+                }
+            };
+        }
+        by_type! { U8 u8 U16 u16 U32 u32 I8 i8 I16 i16 I32 i32 }
+    }
+}
+
+impl BinaryOp {
+    /// The name used in messages and listings.
+    pub fn name(self) -> &'static str {
+        match self {
+            BinaryOp::Add => "+",
+            BinaryOp::Sub => "-",
+            BinaryOp::Mul => "*",
+            BinaryOp::Div => "/",
+            BinaryOp::Mod => "%",
+            BinaryOp::Min => "min",
+            BinaryOp::Max => "max",
+            BinaryOp::Pow => "pow",
+            BinaryOp::Absd => "absd",
+            BinaryOp::Average => "average",
+            BinaryOp::And => "&",
+            BinaryOp::Or => "|",
+            BinaryOp::Xor => "^",
+            BinaryOp::Shl => "<<",
+            BinaryOp::Shr => ">>",
+            BinaryOp::Eq => "==",
+            BinaryOp::Ne => "!=",
+            BinaryOp::Lt => "<",
+            BinaryOp::Le => "<=",
+        }
+    }
+
+    /// Whether the result is a truth value whatever the operands are.
+    pub fn is_comparison(self) -> bool {
+        matches!(self, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le)
+    }
+
+    fn result_type(self, a: Type, b: Type) -> Result<Type, TypeFault> {
+        if a != b {
+            return Err(TypeFault::Differ(a, b));
+        }
+        use BinaryOp::*;
+        let supported = match self {
+            Add | Sub | Mul | Div | Mod | Min | Max | Absd | Lt | Le => a != Type::Bool,
+            Pow => a.is_float(),
+            Average | Shl | Shr => a.is_int(),
+            And | Or | Xor => !a.is_float(),
+            Eq | Ne => true,
+        };
+        match self {
+            _ if !supported => Err(TypeFault::Unsupported(a)),
+            _ if self.is_comparison() => Ok(Type::Bool),
+            Absd => Ok(a.unsigned()),
+            _ => Ok(a),
+        }
+    }
+
+    fn eval(self, a: Value, b: Value) -> Value {
+        macro_rules! by_type {
+            ($($ty:ident $t:ident)*) => {
+                match a.ty() {
+                    Type::F32 => self.eval_float(f32::from_bits(a.bits()), f32::from_bits(b.bits())),
+                    Type::Bool => self.eval_bool(a.bits() != 0, b.bits() != 0),
+                    $(Type::$ty => self.eval_int(
+                        <$t as Scalar>::from_bits(a.bits()),
+                        <$t as Scalar>::from_bits(b.bits()),
+                    ),)*
+                }
+            };
+        }
+        by_type! { U8 u8 U16 u16 U32 u32 I8 i8 I16 i16 I32 i32 }
+    }
+
+    fn eval_float(self, a: f32, b: f32) -> Value {
+        match self {
+            BinaryOp::Pow => Value::from(math::pow(a, b)),
+            _ => self.eval_arithmetic(a, b),
+        }
+    }
+
+    fn eval_bool(self, a: bool, b: bool) -> Value {
+        Value::from(match self {
+            BinaryOp::And => a & b,
+            BinaryOp::Or => a | b,
+            BinaryOp::Eq => a == b,
+            BinaryOp::Xor | BinaryOp::Ne => a ^ b,
+            _ => unreachable!("{} is not defined on bool", self.name()),
+        })
+    }
+
+    fn eval_int<T: Integer>(self, a: T, b: T) -> Value {
+        match self {
+            BinaryOp::Average => Value::from(a.average(b)),
+            BinaryOp::And => Value::from(a.and(b)),
+            BinaryOp::Or => Value::from(a.or(b)),
+            BinaryOp::Xor => Value::from(a.xor(b)),
+            BinaryOp::Shl => Value::from(a.shl(b)),
+            BinaryOp::Shr => Value::from(a.shr(b)),
+            _ => self.eval_arithmetic(a, b),
+        }
+    }
+
+    fn eval_arithmetic<T: Arithmetic>(self, a: T, b: T) -> Value {
+        match self {
+            BinaryOp::Add => Value::from(a.add(b)),
+            BinaryOp::Sub => Value::from(a.sub(b)),
+            BinaryOp::Mul => Value::from(a.mul(b)),
+            BinaryOp::Div => Value::from(a.div(b)),
+            BinaryOp::Mod => Value::from(a.rem(b)),
+            BinaryOp::Min => Value::from(a.min(b)),
+            BinaryOp::Max => Value::from(a.max(b)),
+            BinaryOp::Absd => Value::from(a.absd(b)),
+            BinaryOp::Eq => Value::from(a == b),
+            BinaryOp::Ne => Value::from(a != b),
+            BinaryOp::Lt => Value::from(a < b),
+            BinaryOp::Le => Value::from(a <= b),
+            _ => unreachable!("{} is not arithmetic", self.name()),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Pipelines: what is compiled and run.
+
+use crate::assemble::assemble;
+use crate::error::{Fault, PipelineError};
+use crate::func::Func;
+use crate::hash::structural_hash;
+use crate::ids::{FuncId, IdVec, InputId, ParamId};
+use crate::ir::{Exprs, FuncDecl, InputDecl, Node, ParamDecl};
+use crate::specialise::specialised_params;
+use crate::validate::validate;
+
+/// A checked pipeline: Funcs in an order in which producers come before their consumers.
+///
+/// ```
+/// use warploom_lang::*;
+/// let (x, y) = vars!(x, y);
+/// let input = Input::f32("input", 2);
+/// let double = func("double", (x, y), input.at((x, y)) * 2.0);
+/// let pipeline = Pipeline::new("double", [double])?;
+/// assert_eq!(pipeline.to_string(), "\
+/// pipeline double
+///   input  input(d0, d1): f32
+///   double(x, y) = input(x, y) * 2.0
+/// ");
+/// # Ok::<(), PipelineError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    pub(crate) name: String,
+    pub(crate) inputs: IdVec<InputId, InputDecl>,
+    pub(crate) params: IdVec<ParamId, ParamDecl>,
+    pub(crate) funcs: IdVec<FuncId, FuncDecl>,
+    pub(crate) outputs: Vec<FuncId>,
+    pub(crate) exprs: Exprs,
+}
+
+impl Pipeline {
+    /// The pipeline that computes `outputs`; every mistake in the definitions is reported.
+    pub fn new(
+        name: impl Into<String>,
+        outputs: impl IntoIterator<Item = Func>,
+    ) -> Result<Pipeline, PipelineError> {
+        let pipeline = assemble(name.into(), outputs.into_iter().collect())?;
+        validate(&pipeline)?;
+        Ok(pipeline)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The inputs, in order of first use.
+    pub fn inputs(&self) -> &IdVec<InputId, InputDecl> {
+        &self.inputs
+    }
+
+    /// The scalar parameters, in order of first use.
+    pub fn params(&self) -> &IdVec<ParamId, ParamDecl> {
+        &self.params
+    }
+
+    /// The Funcs, producers before consumers.
+    pub fn funcs(&self) -> &IdVec<FuncId, FuncDecl> {
+        &self.funcs
+    }
+
+    /// The outputs.
+    pub fn outputs(&self) -> &[FuncId] {
+        &self.outputs
+    }
+
+    /// The nodes all expressions are made of.
+    pub fn exprs(&self) -> &Exprs {
+        &self.exprs
+    }
+
+    /// The input of this name.
+    pub fn input_named(&self, name: &str) -> Option<InputId> {
+        self.inputs.iter().find(|(_, input)| input.name == name).map(|(id, _)| id)
+    }
+
+    /// The Param of this name.
+    pub fn param_named(&self, name: &str) -> Option<ParamId> {
+        self.params.iter().find(|(_, param)| param.name == name).map(|(id, _)| id)
+    }
+
+    /// The Func of this name.
+    pub fn func_named(&self, name: &str) -> Option<FuncId> {
+        self.funcs.iter().find(|(_, func)| func.name == name).map(|(id, _)| id)
+    }
+
+    /// Which Params fix sizes or regions, and so belong to a compiled pipeline as the sizes do.
+    pub fn specialised_params(&self) -> IdVec<ParamId, bool> {
+        specialised_params(self)
+    }
+
+    /// A hash of what the pipeline computes, and of the names it shows outside (inputs, Params, outputs).
+    ///
+    /// It holds no sizes, no names of variables or inner Funcs, and is the same on every machine.
+    pub fn structural_hash(&self) -> u128 {
+        structural_hash(self)
+    }
+
+    /// The one form of a pipeline that can be read back.
+    pub fn to_json(&self) -> String {
+        crate::json::write(self)
+    }
+
+    /// Reads a pipeline that [`Pipeline::to_json`] wrote, and checks it as [`Pipeline::new`] does.
+    pub fn from_json(text: &str) -> Result<Pipeline, PipelineError> {
+        let pipeline = crate::json::read(text)?;
+        validate(&pipeline)?;
+        Ok(pipeline)
+    }
+
+    pub(crate) fn from_parts(
+        name: String,
+        inputs: IdVec<InputId, InputDecl>,
+        params: IdVec<ParamId, ParamDecl>,
+        funcs: IdVec<FuncId, FuncDecl>,
+        outputs: Vec<FuncId>,
+        nodes: Vec<Node>,
+    ) -> Result<Pipeline, Fault> {
+        let mut exprs = Exprs::default();
+        for (position, node) in nodes.into_iter().enumerate() {
+            let id = exprs.intern(node);
+            if crate::ids::Id::index(id) != position {
+                return Err(Fault::Malformed { what: format!("expression {position} stands there twice") });
+            }
+        }
+        Ok(Pipeline { name, inputs, params, funcs, outputs, exprs })
+    }
+}

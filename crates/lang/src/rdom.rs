@@ -1,0 +1,113 @@
+//! Reduction domains: the boxes that updates iterate over.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::expr::Expr;
+
+/// A variable of a reduction domain.
+#[derive(Clone, Copy, Debug)]
+pub struct RVar {
+    pub(crate) domain: DomainId,
+    pub(crate) index: usize,
+    name: &'static str,
+}
+
+impl RVar {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.name
+    }
+}
+
+/// Identity of a domain while a pipeline is written; never visible in the pipeline itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct DomainId(u64);
+
+/// One dimension of a reduction domain: `extent` integers from `min`.
+#[derive(Clone, Debug)]
+pub struct RRange {
+    pub(crate) name: &'static str,
+    pub(crate) min: Expr,
+    pub(crate) extent: Expr,
+}
+
+impl RRange {
+    /// A named dimension. Bounds are made of constants, Params and input sizes.
+    pub fn new(name: &'static str, min: impl Into<Expr>, extent: impl Into<Expr>) -> RRange {
+        RRange { name, min: min.into(), extent: extent.into() }
+    }
+}
+
+/// A box of integers that an update runs over, in order, the first variable fastest.
+///
+/// ```
+/// use warploom_lang::{RDom, Operand, rdom};
+/// let r = rdom([(0, 8), (-1, 3)]);           // r.x in 0..8, r.y in -1..2
+/// let upper = rdom!(i: (0, 8), j: (0, 8));   // named variables
+/// let upper = upper.clone().filter(upper.x.le(upper.y));
+/// # let _ = (r, upper);
+/// ```
+#[derive(Clone, Debug)]
+pub struct RDom {
+    id: DomainId,
+    pub(crate) ranges: Vec<RRange>,
+    pub(crate) predicate: Option<Expr>,
+    /// The first variable, the fastest.
+    pub x: RVar,
+    /// The second variable.
+    pub y: RVar,
+    /// The third variable.
+    pub z: RVar,
+    /// The fourth variable.
+    pub w: RVar,
+}
+
+impl RDom {
+    /// A domain with these dimensions, the first fastest. See the macro [`rdom!`](crate::rdom!) and
+    /// the function [`rdom`] for shorter ways.
+    pub fn new(ranges: Vec<RRange>) -> RDom {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = DomainId(NEXT.fetch_add(1, Ordering::Relaxed));
+        let var = |index: usize| RVar { domain: id, index, name: ranges.get(index).map_or("?", |r| r.name) };
+        RDom { id, x: var(0), y: var(1), z: var(2), w: var(3), ranges, predicate: None }
+    }
+
+    /// The first `N` variables.
+    pub fn vars<const N: usize>(&self) -> [RVar; N] {
+        std::array::from_fn(|index| RVar {
+            domain: self.id,
+            index,
+            name: self.ranges.get(index).map_or("?", |r| r.name),
+        })
+    }
+
+    /// Leaves out the points where `condition` does not hold.
+    #[track_caller]
+    #[must_use]
+    pub fn filter(mut self, condition: impl Into<Expr>) -> RDom {
+        self.predicate = Some(match self.predicate.take() {
+            Some(earlier) => earlier & condition.into(),
+            None => condition.into(),
+        });
+        self
+    }
+
+    pub(crate) fn id(&self) -> DomainId {
+        self.id
+    }
+}
+
+/// A domain from `(min, extent)` pairs, with variables named `rx`, `ry`, `rz`, `rw`, `r4`, ...
+pub fn rdom<M: Into<Expr>, E: Into<Expr>, const N: usize>(ranges: [(M, E); N]) -> RDom {
+    const NAMES: [&str; 8] = ["rx", "ry", "rz", "rw", "r4", "r5", "r6", "r7"];
+    let named = ranges.into_iter().enumerate();
+    RDom::new(named.map(|(i, (min, extent))| RRange::new(NAMES.get(i).unwrap_or(&"?"), min, extent)).collect())
+}
+
+/// A domain with named variables: `rdom!(dx: (-1, 3), dy: (-1, 3))`, each `name: (min, extent)`.
+#[macro_export]
+macro_rules! rdom {
+    ($($name:ident: ($min:expr, $extent:expr)),+ $(,)?) => {
+        $crate::RDom::new(vec![$($crate::RRange::new(stringify!($name), $min, $extent)),+])
+    };
+}

@@ -1,0 +1,145 @@
+//! Reductions inside an expression. Each makes a Func of its own, named from where it stands
+//! (`blur.sum0`).
+
+use std::panic::Location;
+
+use crate::expr::{Expr, Operand, TermKind, Var};
+use crate::func::{Func, FuncName, Itself, Start, Update};
+use crate::functions::select;
+use crate::rdom::RDom;
+use crate::types::{Type, Value};
+
+/// The sum of `term` over a domain, added one at a time to 0, first variable fastest.
+///
+/// ```
+/// use warploom_lang::*;
+/// let x = vars!(x);
+/// let input = Input::f32("input", 1);
+/// let r = rdom([(-1, 3)]);
+/// let blur = func("blur", x, sum(&r, input.at(x + r.x)) / 3.0);
+/// # assert!(Pipeline::new("p", [blur]).is_ok());
+/// ```
+#[track_caller]
+pub fn sum(domain: &RDom, term: impl Into<Expr>) -> Expr {
+    reduce("sum", domain, term.into(), zero, |f, at, term| f.add(at, term))
+}
+
+/// The product of `term` over a domain.
+#[track_caller]
+pub fn product(domain: &RDom, term: impl Into<Expr>) -> Expr {
+    let one = |ty| Value::from_int(ty, 1).unwrap_or(Value::zero(ty));
+    reduce("product", domain, term.into(), one, |f, at, term| f.mul(at, term))
+}
+
+/// The smallest value of `term` over a domain.
+#[track_caller]
+pub fn minimum(domain: &RDom, term: impl Into<Expr>) -> Expr {
+    reduce("minimum", domain, term.into(), largest, |f, at, term| f.min(at, term))
+}
+
+/// The largest value of `term` over a domain.
+#[track_caller]
+pub fn maximum(domain: &RDom, term: impl Into<Expr>) -> Expr {
+    reduce("maximum", domain, term.into(), smallest, |f, at, term| f.max(at, term))
+}
+
+/// Where a reduction found its extreme value, and that value.
+pub struct Extreme {
+    /// The point of the domain, one coordinate a variable.
+    pub at: Vec<Expr>,
+    /// The value there.
+    pub value: Expr,
+}
+
+/// Where `term` is smallest over a domain; the first such point in order.
+///
+/// Over an empty domain the point is the domain's first corner and the value the largest of its type.
+#[track_caller]
+pub fn argmin(domain: &RDom, term: impl Into<Expr>) -> Extreme {
+    extreme("argmin", domain, term.into(), largest, |new, old| new.lt(old))
+}
+
+/// Where `term` is largest over a domain; the first such point in order.
+///
+/// Over an empty domain the point is the domain's first corner and the value the smallest of its type.
+#[track_caller]
+pub fn argmax(domain: &RDom, term: impl Into<Expr>) -> Extreme {
+    extreme("argmax", domain, term.into(), smallest, |new, old| new.gt(old))
+}
+
+fn zero(ty: Type) -> Value {
+    Value::zero(ty)
+}
+
+fn largest(ty: Type) -> Value {
+    let int = ty.int_range().and_then(|(_, max)| Value::from_int(ty, max));
+    int.unwrap_or(Value::from(f32::INFINITY))
+}
+
+fn smallest(ty: Type) -> Value {
+    let int = ty.int_range().and_then(|(min, _)| Value::from_int(ty, min));
+    int.unwrap_or(Value::from(f32::NEG_INFINITY))
+}
+
+#[track_caller]
+fn reduce(
+    what: &'static str,
+    domain: &RDom,
+    term: Expr,
+    start: fn(Type) -> Value,
+    step: impl FnOnce(&Itself, Vec<Var>, Expr) -> Update,
+) -> Expr {
+    let Some(ty) = term.ty() else { return term };
+    let args = free_vars(&term, domain);
+    let start = Start::Values(vec![start(ty).into()]);
+    let helper = Func::define(FuncName::Inside(what), args.clone(), start, Location::caller());
+    helper.over(domain, |f| step(f, args.clone(), term)).at(args)
+}
+
+#[track_caller]
+fn extreme(
+    what: &'static str,
+    domain: &RDom,
+    term: Expr,
+    start: fn(Type) -> Value,
+    better: impl Fn(&Expr, &Expr) -> Expr,
+) -> Extreme {
+    let count = domain.ranges.len();
+    let Some(ty) = term.ty() else { return Extreme { at: vec![term.clone(); count], value: term } };
+    let args = free_vars(&term, domain);
+    let corner = domain.ranges.iter().map(|range| range.min.clone());
+    let start = corner.chain([start(ty).into()]).collect();
+    let helper = Func::define(FuncName::Inside(what), args.clone(), Start::Values(start), Location::caller());
+    let helper = helper.over(domain, |f| {
+        let wins = better(&term, &f.get(count, args.clone()));
+        let keep_or = |value: usize, new: Expr| select(&wins, new, f.get(value, args.clone()));
+        let [vars @ ..] = &domain.vars::<8>()[..count.min(8)];
+        let mut values: Vec<Expr> = vars.iter().enumerate().map(|(i, &v)| keep_or(i, v.into())).collect();
+        values.push(keep_or(count, term));
+        f.set(args.clone(), values)
+    });
+    Extreme {
+        at: (0..count).map(|i| helper.get(i, args.clone())).collect(),
+        value: helper.get(count, args.clone()),
+    }
+}
+
+/// The variables of `term` and of the domain's filter, in the order of their first appearance.
+fn free_vars(term: &Expr, domain: &RDom) -> Vec<Var> {
+    let mut found: Vec<Var> = Vec::new();
+    let mut seen = ahash::AHashSet::new();
+    let mut stack: Vec<Expr> = domain.predicate.iter().cloned().chain([term.clone()]).collect();
+    while let Some(expr) = stack.pop() {
+        let Ok(node) = expr.term() else { continue };
+        if !seen.insert(expr.address()) {
+            continue;
+        }
+        if let TermKind::Var(var) = node.kind
+            && !found.iter().any(|other| other.name() == var.name())
+        {
+            found.push(var);
+        }
+        stack.extend(node.args.iter().rev().cloned());
+    }
+    found
+}

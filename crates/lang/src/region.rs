@@ -1,0 +1,141 @@
+//! Boxes of grid points.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The integers `min .. min + extent`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Range {
+    /// The first one.
+    pub min: i64,
+    /// How many; never negative.
+    pub extent: i64,
+}
+
+impl Range {
+    /// `extent` integers from `min`; none if `extent` is negative.
+    pub fn new(min: i64, extent: i64) -> Range {
+        Range { min, extent: extent.max(0) }
+    }
+
+    /// The integers from `first` to `last`, both included.
+    pub fn inclusive(first: i64, last: i64) -> Range {
+        Range::new(first, last - first + 1)
+    }
+
+    /// One past the last.
+    pub fn end(self) -> i64 {
+        self.min + self.extent
+    }
+
+    /// The last one.
+    pub fn last(self) -> i64 {
+        self.end() - 1
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.extent == 0
+    }
+
+    /// Whether `point` is among them.
+    pub fn contains(self, point: i64) -> bool {
+        self.min <= point && point < self.end()
+    }
+
+    /// Whether all of `other` are among them.
+    pub fn covers(self, other: Range) -> bool {
+        other.is_empty() || (self.min <= other.min && other.end() <= self.end())
+    }
+
+    /// The smallest range that covers both.
+    pub fn union(self, other: Range) -> Range {
+        if self.is_empty() {
+            return other;
+        }
+        if other.is_empty() {
+            return self;
+        }
+        let min = self.min.min(other.min);
+        Range::new(min, self.end().max(other.end()) - min)
+    }
+
+    /// All integers of the range, in order.
+    pub fn iter(self) -> std::ops::Range<i64> {
+        self.min..self.end()
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}, {})", self.min, self.end())
+    }
+}
+
+/// A box of grid points: one [`Range`] a dimension, first dimension first.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Region(pub Vec<Range>);
+
+impl Region {
+    /// A box at the origin with these extents.
+    pub fn of_extents(extents: &[i64]) -> Region {
+        Region(extents.iter().map(|&extent| Range::new(0, extent)).collect())
+    }
+
+    /// The box of `dimensions` dimensions that holds no point.
+    pub fn empty(dimensions: usize) -> Region {
+        Region(vec![Range::new(0, 0); dimensions])
+    }
+
+    /// Number of dimensions.
+    pub fn dimensions(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether no point is inside. A box without dimensions holds one point.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().any(|range| range.is_empty())
+    }
+
+    /// Number of points, `None` if that overflows.
+    pub fn points(&self) -> Option<u64> {
+        self.0.iter().try_fold(1u64, |points, range| points.checked_mul(range.extent as u64))
+    }
+
+    /// The extents, first dimension first.
+    pub fn extents(&self) -> Vec<i64> {
+        self.0.iter().map(|range| range.extent).collect()
+    }
+
+    /// Whether every point of `other` is inside.
+    pub fn covers(&self, other: &Region) -> bool {
+        other.is_empty() || self.0.iter().zip(&other.0).all(|(outer, inner)| outer.covers(*inner))
+    }
+
+    /// The smallest box that covers both.
+    pub fn union(&self, other: &Region) -> Region {
+        if self.is_empty() {
+            return other.clone();
+        }
+        if other.is_empty() {
+            return self.clone();
+        }
+        Region(self.0.iter().zip(&other.0).map(|(a, b)| a.union(*b)).collect())
+    }
+}
+
+impl std::ops::Index<usize> for Region {
+    type Output = Range;
+
+    fn index(&self, dimension: usize) -> &Range {
+        &self.0[dimension]
+    }
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ranges: Vec<String> = self.0.iter().map(Range::to_string).collect();
+        f.write_str(&ranges.join(" x "))
+    }
+}

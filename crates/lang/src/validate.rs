@@ -1,0 +1,279 @@
+//! The rules every pipeline keeps, whether it was written in Rust or read from a file.
+
+use ahash::AHashSet;
+
+use crate::error::{Diagnostic, Fault, PipelineError};
+use crate::expr::explain;
+use crate::ids::{ExprId, FuncId, Id};
+use crate::ir::{FuncDecl, MAX_TABLE, Node, NodeKind, Stage, within};
+use crate::pipeline::Pipeline;
+use crate::types::Type;
+
+/// Checks all rules; after this, no table index of the pipeline can be out of range.
+pub(crate) fn validate(pipeline: &Pipeline) -> Result<(), PipelineError> {
+    check_tables(pipeline)?;
+    for (id, node) in pipeline.exprs.nodes().iter() {
+        check_node(pipeline, id, node)?;
+    }
+    check_names(pipeline)?;
+    let mut diagnostics = Vec::new();
+    for (id, func) in pipeline.funcs.iter() {
+        for number in 0..func.stages.len() {
+            let stage = &func.stages[number];
+            if let Err(fault) = (StageRules { pipeline, id, func, number, stage }).check() {
+                diagnostics.push(Diagnostic { fault, place: stage.place });
+            }
+        }
+    }
+    if diagnostics.is_empty() { Ok(()) } else { Err(PipelineError { diagnostics }) }
+}
+
+fn malformed(what: String) -> Fault {
+    Fault::Malformed { what }
+}
+
+fn check_tables(pipeline: &Pipeline) -> Result<(), Fault> {
+    if pipeline.exprs.len() > MAX_TABLE || pipeline.funcs.len() > MAX_TABLE {
+        return Err(malformed(format!("it has more than {MAX_TABLE} entries")));
+    }
+    if pipeline.outputs.is_empty() {
+        return Err(Fault::NoOutputs { pipeline: pipeline.name.clone() });
+    }
+    if let Some(output) = pipeline.outputs.iter().find(|output| !within(**output, pipeline.funcs.len())) {
+        return Err(malformed(format!("output {output:?} does not exist")));
+    }
+    for func in pipeline.funcs.values() {
+        if func.stages.is_empty() || func.types.is_empty() {
+            return Err(malformed(format!("`{}` has no definition", func.name)));
+        }
+        for stage in &func.stages {
+            let bounds = stage.domain.iter().flat_map(|var| [var.min, var.extent]);
+            if let Some(id) = stage.roots().chain(bounds).find(|id| !within(*id, pipeline.exprs.len())) {
+                return Err(malformed(format!("`{}` uses {id:?}, which does not exist", func.name)));
+            }
+        }
+    }
+    for input in pipeline.inputs.values() {
+        let mut order = input.storage_order.clone();
+        order.sort_unstable();
+        if !order.iter().copied().eq(0..input.dimensions) {
+            return Err(Fault::StorageOrder {
+                input: input.name.clone(),
+                order: input.storage_order.clone(),
+                dimensions: input.dimensions,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn check_names(pipeline: &Pipeline) -> Result<(), Fault> {
+    let mut seen = AHashSet::new();
+    let inputs = pipeline.inputs.values().map(|input| &input.name);
+    let params = pipeline.params.values().map(|param| &param.name);
+    for name in inputs.chain(params).chain(pipeline.funcs.values().map(|func| &func.name)) {
+        let mut letters = name.chars();
+        let starts_well = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+        if !starts_well || !letters.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.') {
+            return Err(Fault::BadName { name: name.clone() });
+        }
+        if !seen.insert(name) {
+            return Err(Fault::Duplicate { name: name.clone() });
+        }
+    }
+    let mut outputs = AHashSet::new();
+    match pipeline.outputs.iter().find(|output| !outputs.insert(**output)) {
+        Some(&twice) => Err(Fault::Duplicate { name: pipeline.funcs[twice].name.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// Types and arity of one node, given that the nodes before it are right.
+fn check_node(pipeline: &Pipeline, id: ExprId, node: &Node) -> Result<(), Fault> {
+    if node.args.iter().any(|arg| *arg >= id) {
+        return Err(malformed(format!("{id:?} uses an expression that does not come before it")));
+    }
+    let types: Vec<Type> = node.args.iter().map(|arg| pipeline.exprs[*arg].ty).collect();
+    let missing = |what: &str| malformed(format!("{id:?} uses {what} that does not exist"));
+    let (callee, dims, ty) = match node.kind {
+        NodeKind::Op(op) => {
+            let ty = op.result_type(&types).map_err(|fault| explain(op, fault))?;
+            return same_type(id, node.ty, ty);
+        }
+        NodeKind::Var(_) | NodeKind::RVar(_) => ("a variable".to_string(), Vec::new(), Type::I32),
+        NodeKind::Param(param) => {
+            let param = pipeline.params.get(param).ok_or_else(|| missing("a Param"))?;
+            (param.name.clone(), Vec::new(), param.ty)
+        }
+        NodeKind::InputMin(input, d) | NodeKind::InputExtent(input, d) => {
+            let input = pipeline.inputs.get(input).ok_or_else(|| missing("an input"))?;
+            if d as usize >= input.dimensions {
+                return Err(missing("a dimension"));
+            }
+            (input.name.clone(), Vec::new(), Type::I32)
+        }
+        NodeKind::Load(input) => {
+            let input = pipeline.inputs.get(input).ok_or_else(|| missing("an input"))?;
+            let dims = (0..input.dimensions).map(|d| format!("d{d}")).collect();
+            (input.name.clone(), dims, input.ty)
+        }
+        NodeKind::Call(func, value) => {
+            let func = pipeline.funcs.get(func).ok_or_else(|| missing("a Func"))?;
+            let ty = *func.types.get(value as usize).ok_or_else(|| missing("a value"))?;
+            (func.name.clone(), func.dims.clone(), ty)
+        }
+    };
+    if node.args.len() != dims.len() {
+        return Err(Fault::Arity { callee, got: node.args.len(), variables: dims });
+    }
+    if let Some(dimension) = types.iter().position(|ty| *ty != Type::I32) {
+        return Err(Fault::IndexType { callee, dimension, ty: types[dimension] });
+    }
+    same_type(id, node.ty, ty)
+}
+
+fn same_type(id: ExprId, got: Type, expected: Type) -> Result<(), Fault> {
+    if got == expected {
+        return Ok(());
+    }
+    Err(malformed(format!("{id:?} is said to be {got} but is {expected}")))
+}
+
+/// The rules of one stage.
+struct StageRules<'a> {
+    pipeline: &'a Pipeline,
+    id: FuncId,
+    func: &'a FuncDecl,
+    number: usize,
+    stage: &'a Stage,
+}
+
+impl StageRules<'_> {
+    fn check(&self) -> Result<(), Fault> {
+        self.check_shape()?;
+        self.check_variables_differ()?;
+        self.check_domain()?;
+        for id in self.pipeline.exprs.reachable(self.stage.roots()) {
+            self.check_use(&self.pipeline.exprs[id])?;
+        }
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        self.func.name.clone()
+    }
+
+    /// Number and types of indices, values and predicate.
+    fn check_shape(&self) -> Result<(), Fault> {
+        let Stage { indices, values, domain, predicate, .. } = self.stage;
+        let exprs = &self.pipeline.exprs;
+        if indices.len() != self.func.dims.len() {
+            let variables = self.func.dims.clone();
+            return Err(Fault::Arity { callee: self.name(), got: indices.len(), variables });
+        }
+        if let Some(dimension) = indices.iter().position(|index| exprs[*index].ty != Type::I32) {
+            return Err(Fault::IndexType { callee: self.name(), dimension, ty: exprs[indices[dimension]].ty });
+        }
+        let undefined_start = self.number == 0 && values.is_empty();
+        if values.len() != self.func.types.len() && !undefined_start {
+            return Err(Fault::ValueCount {
+                func: self.name(),
+                stage: self.number,
+                got: values.len(),
+                expected: self.func.types.len(),
+            });
+        }
+        for (value, &expected) in values.iter().zip(&self.func.types) {
+            let got = exprs[*value].ty;
+            if got != expected {
+                return Err(Fault::ValueType { func: self.name(), stage: self.number, got, expected });
+            }
+        }
+        if let Some(ty) = predicate.map(|p| exprs[p].ty).filter(|ty| *ty != Type::Bool) {
+            return Err(Fault::Condition { ty });
+        }
+        let pure = (0..indices.len()).all(|d| self.stage.is_pure(exprs, d));
+        if self.number == 0 && (!pure || !domain.is_empty() || predicate.is_some()) {
+            return Err(malformed(format!("the first stage of `{}` is no pure definition", self.func.name)));
+        }
+        Ok(())
+    }
+
+    /// No two loops of the stage share a name, so that schedules can tell them apart.
+    fn check_variables_differ(&self) -> Result<(), Fault> {
+        let exprs = &self.pipeline.exprs;
+        let pure = self.func.dims.iter().enumerate().filter(|(d, _)| self.stage.is_pure(exprs, *d));
+        let mut seen = AHashSet::new();
+        for name in pure.map(|(_, name)| name).chain(self.stage.domain.iter().map(|var| &var.name)) {
+            if !seen.insert(name) {
+                return Err(Fault::RepeatedVar { func: self.name(), variable: name.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// The domain's bounds are `i32` and known before anything is computed.
+    fn check_domain(&self) -> Result<(), Fault> {
+        let exprs = &self.pipeline.exprs;
+        for var in &self.stage.domain {
+            let varies = exprs.reachable([var.min, var.extent]).into_iter().any(|id| {
+                matches!(
+                    exprs[id].kind,
+                    NodeKind::Var(_) | NodeKind::RVar(_) | NodeKind::Load(_) | NodeKind::Call(..)
+                )
+            });
+            let bounds_fit = [var.min, var.extent].iter().all(|bound| exprs[*bound].ty == Type::I32);
+            if varies || !bounds_fit {
+                return Err(Fault::DomainBound { func: self.name(), variable: var.name.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// A variable or call may appear here.
+    fn check_use(&self, node: &Node) -> Result<(), Fault> {
+        match node.kind {
+            NodeKind::Var(d) => self.check_var(d as usize),
+            NodeKind::RVar(index) if index as usize >= self.stage.domain.len() => Err(Fault::NoSuchRVar {
+                func: self.name(),
+                index: index as usize,
+                variables: self.stage.domain.len(),
+            }),
+            NodeKind::Call(func, _) if func == self.id => self.check_self_reference(node),
+            NodeKind::Call(func, _) if func > self.id => {
+                Err(Fault::UndefinedFunc { func: self.name(), number: func.index() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_var(&self, d: usize) -> Result<(), Fault> {
+        match self.func.dims.get(d) {
+            None => Err(malformed(format!("`{}` has no variable {d}", self.func.name))),
+            Some(_) if self.stage.is_pure(&self.pipeline.exprs, d) => Ok(()),
+            Some(variable) => Err(Fault::ImpureVar {
+                func: self.name(),
+                update: self.number,
+                variable: variable.clone(),
+                arguments: self.func.dims.clone(),
+            }),
+        }
+    }
+
+    fn check_self_reference(&self, node: &Node) -> Result<(), Fault> {
+        if self.number == 0 {
+            return Err(Fault::SelfInPure { func: self.name() });
+        }
+        let exprs = &self.pipeline.exprs;
+        let pure = (0..node.args.len()).filter(|d| self.stage.is_pure(exprs, *d));
+        match pure.into_iter().find(|d| exprs[node.args[*d]].kind != NodeKind::Var(*d as u32)) {
+            None => Ok(()),
+            Some(dimension) => Err(Fault::SelfReference {
+                func: self.name(),
+                update: self.number,
+                variable: self.func.dims[dimension].clone(),
+                dimension,
+            }),
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! The description of a GPU: its parts, its limits and its rates.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// The limits and rates of one GPU.
+///
+/// Every number has a unit in its documentation; sizes are bytes, and 1 GB/s is 10^9 bytes a second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// The name people use, for example `H200`.
+    pub name: String,
+    /// The compute capability, which decides the instruction set.
+    pub compute: ComputeCapability,
+    /// Streaming multiprocessors (SMs) of the whole device.
+    pub sms: u32,
+    /// Boost clock of the SMs, GHz.
+    pub clock_ghz: f64,
+    /// Arithmetic rates of one SM.
+    pub rates: Rates,
+    /// Limits on threads, warps, blocks and grids.
+    pub threads: Threads,
+    /// The register file of one SM.
+    pub registers: Registers,
+    /// The shared memory of one SM.
+    pub shared: SharedMemory,
+    /// Caches and device memory.
+    pub memory: MemorySystem,
+    /// What starting a kernel costs.
+    pub launch: LaunchCost,
+}
+
+/// A compute capability, such as 9.0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ComputeCapability {
+    /// The generation: 7 is Volta and Turing, 8 Ampere and Ada, 9 Hopper.
+    pub major: u32,
+    /// The variant within the generation.
+    pub minor: u32,
+}
+
+/// How many results of each operation class one SM delivers, in results per clock.
+///
+/// One result is one lane of one warp instruction: a fused multiply-add counts once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rates {
+    /// 32-bit float add, multiply, fused multiply-add: the FP32 lanes. Results per clock per SM.
+    pub fp32: f64,
+    /// 64-bit float add, multiply, fused multiply-add. Results per clock per SM.
+    pub fp64: f64,
+    /// 32-bit integer add, subtract, shift and bitwise logic. Results per clock per SM.
+    pub int_add: f64,
+    /// 32-bit integer multiply and multiply-add. Results per clock per SM.
+    pub int_mul: f64,
+    /// Compare, select, minimum and maximum, integer or float. Results per clock per SM.
+    pub compare: f64,
+    /// Reciprocal, square root, exponential, logarithm, sine, cosine: one special-function
+    /// instruction each. Results per clock per SM.
+    pub special: f64,
+    /// Conversion between integer and float, or between float widths. Results per clock per SM.
+    pub convert: f64,
+}
+
+/// Limits on threads, warps, blocks and grids.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Threads {
+    /// Threads of one warp.
+    pub warp: u32,
+    /// Most threads of one block.
+    pub per_block: u32,
+    /// Most resident threads of one SM.
+    pub per_sm: u32,
+    /// Most resident warps of one SM.
+    pub warps_per_sm: u32,
+    /// Most resident blocks of one SM.
+    pub blocks_per_sm: u32,
+    /// Most threads along x, y and z of a block.
+    pub block_dims: [u32; 3],
+    /// Most blocks along x, y and z of a grid.
+    pub grid_dims: [u32; 3],
+}
+
+/// The register file of one SM. A register is 32 bits wide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Registers {
+    /// Registers of one SM, and the most that one block may take.
+    pub per_sm: u32,
+    /// Most registers of one thread.
+    pub per_thread: u32,
+    /// A warp is given registers in multiples of this many.
+    pub granularity: u32,
+    /// Partitions of an SM, each with its own scheduler and an equal share of the registers.
+    pub partitions: u32,
+}
+
+/// The shared memory of one SM.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedMemory {
+    /// Shared memory that all resident blocks of an SM divide among them, bytes.
+    pub per_sm: u32,
+    /// Most that a block gets without asking, bytes.
+    pub per_block: u32,
+    /// Most that a block gets when its kernel opts in, bytes.
+    pub per_block_opt_in: u32,
+    /// What the system takes for itself from `per_sm` with every block, bytes.
+    pub reserved_per_block: u32,
+    /// A block is given shared memory in multiples of this many bytes.
+    pub granularity: u32,
+    /// Banks, each of which serves one word a clock.
+    pub banks: u32,
+    /// Width of a bank's word, bytes.
+    pub bank_bytes: u32,
+    /// Bandwidth of one SM without bank conflicts, bytes per clock.
+    pub bytes_per_clock: f64,
+}
+
+/// Caches and device memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemorySystem {
+    /// The unit of traffic between caches and memory, bytes.
+    pub sector_bytes: u32,
+    /// A cache line, bytes.
+    pub line_bytes: u32,
+    /// Capacity that L1 cache and shared memory divide between them in one SM, bytes.
+    pub l1_shared_bytes: u32,
+    /// Bandwidth of the L1 cache of one SM, bytes per clock.
+    pub l1_bytes_per_clock: f64,
+    /// Capacity of the L2 cache, bytes.
+    pub l2_bytes: u64,
+    /// Read bandwidth that the L2 cache reaches over the whole device, GB/s.
+    pub l2_gbps: f64,
+    /// Capacity of the device memory, bytes.
+    pub dram_bytes: u64,
+    /// Nominal bandwidth of the device memory, GB/s.
+    pub dram_gbps: f64,
+    /// Bandwidth of the device memory that a large copy reaches, bytes read plus written, GB/s.
+    pub dram_achieved_gbps: f64,
+}
+
+/// What starting a kernel costs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LaunchCost {
+    /// An empty kernel among others, back to back on a stream, microseconds.
+    pub stream_us: f64,
+    /// An empty kernel as a node of a replayed graph, microseconds.
+    pub graph_node_us: f64,
+}
+
+/// A device description that cannot be read or cannot be true.
+#[derive(Debug, Error)]
+pub enum DeviceError {
+    /// The text is not the JSON form of a device.
+    #[error("this is not the description of a device")]
+    Json(#[from] serde_json::Error),
+    /// A number is zero, negative or not finite where it must be positive.
+    #[error("device `{device}`: `{field}` is {value}, but must be positive")]
+    NotPositive {
+        /// The name of the device.
+        device: String,
+        /// The path of the field, as in the JSON form.
+        field: &'static str,
+        /// What the field holds.
+        value: f64,
+    },
+    /// Two limits contradict each other.
+    #[error("device `{device}`: `{smaller}` is larger than `{larger}`")]
+    Contradiction {
+        /// The name of the device.
+        device: String,
+        /// The path of the field that must not be the larger one.
+        smaller: &'static str,
+        /// The path of the field that must not be the smaller one.
+        larger: &'static str,
+    },
+}
+
+impl Device {
+    /// The architecture in the spelling of CUDA's compilers, for example `sm_90`.
+    pub fn arch(&self) -> String {
+        format!("sm_{}{}", self.compute.major, self.compute.minor)
+    }
+
+    /// Peak rate of 32-bit float arithmetic, a fused multiply-add counted as two operations, TFLOP/s.
+    pub fn peak_fp32_tflops(&self) -> f64 {
+        2.0 * self.rates.fp32 * f64::from(self.sms) * self.clock_ghz / 1000.0
+    }
+
+    /// Reads a device from its JSON form and checks it as [`Device::validate`] does.
+    ///
+    /// # Errors
+    ///
+    /// If the text is not JSON, lacks a field, has one too many, or describes an impossible device.
+    pub fn from_json(text: &str) -> Result<Device, DeviceError> {
+        let device: Device = serde_json::from_str(text)?;
+        device.validate()?;
+        Ok(device)
+    }
+
+    /// The JSON form of this device, indented.
+    ///
+    /// # Errors
+    ///
+    /// If the device is impossible, and so could not be read back.
+    pub fn to_json(&self) -> Result<String, DeviceError> {
+        self.validate()?;
+        Ok(serde_json::to_string_pretty(self)?)
+    }
+
+    /// Checks that every number is positive and that no two limits contradict each other.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field that fails.
+    pub fn validate(&self) -> Result<(), DeviceError> {
+        let bad = |value: f64| !(value.is_finite() && value > 0.0);
+        if let Some((field, value)) = self.positive_fields().into_iter().find(|&(_, value)| bad(value)) {
+            return Err(DeviceError::NotPositive { device: self.name.clone(), field, value });
+        }
+        let ordered = [
+            ("threads.warp", self.threads.warp, "threads.per_block", self.threads.per_block),
+            ("threads.per_block", self.threads.per_block, "threads.per_sm", self.threads.per_sm),
+            ("registers.per_thread", self.registers.per_thread, "registers.per_sm", self.registers.per_sm),
+            (
+                "shared.per_block",
+                self.shared.per_block,
+                "shared.per_block_opt_in",
+                self.shared.per_block_opt_in,
+            ),
+            ("shared.per_block_opt_in", self.shared.per_block_opt_in, "shared.per_sm", self.shared.per_sm),
+            ("memory.sector_bytes", self.memory.sector_bytes, "memory.line_bytes", self.memory.line_bytes),
+        ];
+        for (smaller, small, larger, large) in ordered {
+            if small > large {
+                return Err(DeviceError::Contradiction { device: self.name.clone(), smaller, larger });
+            }
+        }
+        Ok(())
+    }
+
+    /// All numbers, with their paths, except the two that may be zero: the minor compute capability
+    /// and the shared memory that the system reserves.
+    fn positive_fields(&self) -> [(&'static str, f64); 39] {
+        let Device { rates, threads, registers, shared, memory, .. } = self;
+        [
+            ("compute.major", self.compute.major.into()),
+            ("sms", self.sms.into()),
+            ("clock_ghz", self.clock_ghz),
+            ("rates.fp32", rates.fp32),
+            ("rates.fp64", rates.fp64),
+            ("rates.int_add", rates.int_add),
+            ("rates.int_mul", rates.int_mul),
+            ("rates.compare", rates.compare),
+            ("rates.special", rates.special),
+            ("rates.convert", rates.convert),
+            ("threads.warp", threads.warp.into()),
+            ("threads.per_block", threads.per_block.into()),
+            ("threads.per_sm", threads.per_sm.into()),
+            ("threads.warps_per_sm", threads.warps_per_sm.into()),
+            ("threads.blocks_per_sm", threads.blocks_per_sm.into()),
+            ("threads.block_dims", least(threads.block_dims)),
+            ("threads.grid_dims", least(threads.grid_dims)),
+            ("registers.per_sm", registers.per_sm.into()),
+            ("registers.per_thread", registers.per_thread.into()),
+            ("registers.granularity", registers.granularity.into()),
+            ("registers.partitions", registers.partitions.into()),
+            ("shared.per_sm", shared.per_sm.into()),
+            ("shared.per_block", shared.per_block.into()),
+            ("shared.per_block_opt_in", shared.per_block_opt_in.into()),
+            ("shared.granularity", shared.granularity.into()),
+            ("shared.banks", shared.banks.into()),
+            ("shared.bank_bytes", shared.bank_bytes.into()),
+            ("shared.bytes_per_clock", shared.bytes_per_clock),
+            ("memory.sector_bytes", memory.sector_bytes.into()),
+            ("memory.line_bytes", memory.line_bytes.into()),
+            ("memory.l1_shared_bytes", memory.l1_shared_bytes.into()),
+            ("memory.l1_bytes_per_clock", memory.l1_bytes_per_clock),
+            ("memory.l2_bytes", memory.l2_bytes as f64),
+            ("memory.l2_gbps", memory.l2_gbps),
+            ("memory.dram_bytes", memory.dram_bytes as f64),
+            ("memory.dram_gbps", memory.dram_gbps),
+            ("memory.dram_achieved_gbps", memory.dram_achieved_gbps),
+            ("launch.stream_us", self.launch.stream_us),
+            ("launch.graph_node_us", self.launch.graph_node_us),
+        ]
+    }
+}
+
+/// The smallest of three dimensions.
+fn least(dims: [u32; 3]) -> f64 {
+    f64::from(dims[0].min(dims[1]).min(dims[2]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn h200() -> Device {
+        Device::preset("h200").unwrap()
+    }
+
+    #[test]
+    fn json_round_trips() {
+        for device in Device::presets() {
+            let json = device.to_json().unwrap();
+            assert_eq!(Device::from_json(&json).unwrap(), device);
+        }
+    }
+
+    #[test]
+    fn json_refuses_missing_and_unknown_fields() {
+        let json = h200().to_json().unwrap();
+        let unknown = json.replacen("\"sms\"", "\"smx\"", 1);
+        assert!(matches!(Device::from_json(&unknown), Err(DeviceError::Json(_))));
+        assert!(matches!(Device::from_json("{}"), Err(DeviceError::Json(_))));
+    }
+
+    #[test]
+    fn validation_names_the_field() {
+        let mut device = h200();
+        device.shared.granularity = 0;
+        let error = device.validate().unwrap_err().to_string();
+        assert_eq!(error, "device `H200`: `shared.granularity` is 0, but must be positive");
+
+        let mut device = h200();
+        device.clock_ghz = f64::NAN;
+        assert!(device.validate().unwrap_err().to_string().contains("`clock_ghz` is NaN"));
+
+        let mut device = h200();
+        device.threads.grid_dims[2] = 0;
+        assert!(device.validate().unwrap_err().to_string().contains("`threads.grid_dims`"));
+    }
+
+    #[test]
+    fn validation_finds_contradictions() {
+        let mut device = h200();
+        device.shared.per_block_opt_in = device.shared.per_sm + 1;
+        let error = device.validate().unwrap_err().to_string();
+        assert_eq!(error, "device `H200`: `shared.per_block_opt_in` is larger than `shared.per_sm`");
+        assert!(matches!(device.to_json(), Err(DeviceError::Contradiction { .. })));
+        let json = serde_json::to_string(&device).unwrap();
+        assert!(matches!(Device::from_json(&json), Err(DeviceError::Contradiction { .. })));
+    }
+
+    #[test]
+    fn architecture_is_spelled_as_cuda_does() {
+        assert_eq!(h200().arch(), "sm_90");
+        assert_eq!(Device::preset("t4").unwrap().arch(), "sm_75");
+    }
+}

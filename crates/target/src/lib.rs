@@ -1,0 +1,34 @@
+//! What a GPU can do, as data.
+//!
+//! A [`Device`] holds every limit and rate that the rest of Warploom needs to know about a GPU: the
+//! search prunes by it, the cost model predicts from it, the code generator obeys it. Nothing else in
+//! the compiler knows a number about hardware, so that compiling for a GPU needs no GPU, and a new GPU
+//! is a new set of numbers:
+//!
+//! ```
+//! use warploom_target::Device;
+//!
+//! let device = Device::preset("h200")?;
+//! assert_eq!(device.sms, 132);
+//! assert_eq!(device.arch(), "sm_90");
+//!
+//! // 256 threads, 64 registers a thread, 20 KB of shared memory a block.
+//! let occupancy = device.occupancy(256, 64, 20 * 1024);
+//! assert_eq!(occupancy.blocks_per_sm, 4);
+//!
+//! // A device saves and loads as JSON, so that one can be described by hand.
+//! let copy = Device::from_json(&device.to_json()?)?;
+//! assert_eq!(copy.fingerprint(), device.fingerprint());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod device;
+mod fingerprint;
+mod occupancy;
+mod presets;
+
+pub use device::{
+    ComputeCapability, Device, DeviceError, LaunchCost, MemorySystem, Rates, Registers, SharedMemory, Threads,
+};
+pub use occupancy::{Occupancy, OccupancyLimit};
+pub use presets::UnknownDevice;
