@@ -1,2 +1,108 @@
-//! (under construction)
+//! The apps of the Warploom suite: seventeen pipelines from photography, vision and learning, each in a
+//! file of its own with the algorithm, its sizes and parameters, typical inputs and its cost.
+//!
+//! ```
+//! use warploom::app::Settings;
+//!
+//! let app = warploom_apps::find("harris").ok_or("no such app")?;
+//! let settings = Settings::defaults(app);
+//! let pipeline = (app.build)(&settings)?;
+//! assert_eq!(pipeline.funcs().len(), 12);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use warploom::app::App;
+
+pub mod bgu;
+pub mod bilateral_grid;
+pub mod camera_pipe;
+pub mod conv_layer;
+pub mod cuda_mat_mul;
+pub mod depthwise_separable_conv;
+pub mod harris;
+pub mod hist;
+pub mod iir_blur;
+pub mod interpolate;
+pub mod learned_demosaic;
+pub mod lens_blur;
+pub mod local_laplacian;
+pub mod max_filter;
 pub mod natural;
+pub mod nl_means;
+pub mod stencil_chain;
+pub mod unsharp;
+
+/// Every app, in the order of the suite.
+pub static APPS: [App; 17] = [
+    unsharp::APP,
+    harris::APP,
+    hist::APP,
+    max_filter::APP,
+    bilateral_grid::APP,
+    local_laplacian::APP,
+    interpolate::APP,
+    stencil_chain::APP,
+    iir_blur::APP,
+    conv_layer::APP,
+    cuda_mat_mul::APP,
+    depthwise_separable_conv::APP,
+    nl_means::APP,
+    camera_pipe::APP,
+    lens_blur::APP,
+    bgu::APP,
+    learned_demosaic::APP,
+];
+
+/// The app of this name.
+pub fn find(name: &str) -> Option<&'static App> {
+    APPS.iter().find(|app| app.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use warploom::app::{InputRequest, Settings};
+
+    use super::*;
+
+    /// What an app says about its pipeline is what the pipeline has.
+    #[test]
+    fn apps_agree_with_their_pipelines() {
+        for app in &APPS {
+            let mut settings = Settings::defaults(app);
+            for size in app.sizes.iter().filter(|size| size.default > 256.0) {
+                assert!(settings.set(size.name, 256.0));
+            }
+            let pipeline = (app.build)(&settings).unwrap_or_else(|error| panic!("{}: {error}", app.name));
+            let shapes = (app.shapes)(&settings);
+            assert_eq!(pipeline.name(), app.name);
+
+            let declared: BTreeSet<&str> = shapes.inputs.iter().map(|(name, _)| *name).collect();
+            let used = pipeline.inputs().values().map(|input| input.name.as_str()).collect();
+            assert_eq!(declared, used, "inputs of {}", app.name);
+            for (name, region) in shapes.inputs {
+                let request = InputRequest { name, region: region.clone(), seed: 1, settings: &settings };
+                let buffer = (app.input)(&request);
+                assert_eq!(buffer.region(), &region, "{name} of {}", app.name);
+                let declared = pipeline.input_named(name).map(|id| pipeline.inputs()[id].ty);
+                assert_eq!(Some(buffer.ty()), declared, "{name} of {}", app.name);
+            }
+
+            let outputs: Vec<&str> = shapes.outputs.iter().map(|(name, _)| *name).collect();
+            let made: Vec<&str> = pipeline.outputs().iter().map(|&id| &*pipeline.funcs()[id].name).collect();
+            assert_eq!(outputs, made, "outputs of {}", app.name);
+
+            let params: BTreeSet<&str> = app.params.iter().map(|param| param.name).collect();
+            let used = pipeline.params().values().map(|param| param.name.as_str()).collect();
+            assert_eq!(params, used, "Params of {}", app.name);
+            assert!((app.operations)(&settings) > 0.0);
+        }
+    }
+
+    #[test]
+    fn apps_are_found_by_name() {
+        assert!(APPS.iter().all(|app| find(app.name).is_some_and(|found| found.name == app.name)));
+        assert!(find("no_such_app").is_none());
+    }
+}

@@ -340,6 +340,23 @@ impl Buffer {
         Ok(self)
     }
 
+    /// A copy of the samples inside `region`, first dimension fastest.
+    pub fn cropped(&self, region: &Region) -> Result<Buffer, BufferError> {
+        let outside = || BufferError::Outside {
+            at: region.0.iter().map(|range| range.min).collect(),
+            region: self.region.clone(),
+        };
+        if region.dimensions() != self.region.dimensions() || !self.region.covers(region) {
+            return Err(outside());
+        }
+        dispatch!(self.ty(), T => {
+            let samples = self.as_slice::<T>().unwrap_or_default();
+            Buffer::from_fn::<T>(region.clone(), |at| {
+                self.offset(at).and_then(|offset| samples.get(offset)).copied().unwrap_or_default()
+            })
+        })
+    }
+
     /// A copy with another storage order.
     pub fn reordered(&self, order: &[usize]) -> Result<Buffer, BufferError> {
         let mut copy = Buffer::zeros_in_order(self.ty(), self.region.clone(), order)?;

@@ -85,7 +85,7 @@ pub enum NpyError {
     #[error("one of its samples is damaged ({0}); copy or save it again")]
     Sample(io::Error),
     /// A 64-bit sample that has no equal among 32-bit numbers.
-    #[error("its sample {value} is no {ty}; convert the array with astype before saving it")]
+    #[error("its sample {value} has no exact equal in {ty}; convert the array with astype before saving it")]
     Inexact {
         /// The sample.
         value: String,

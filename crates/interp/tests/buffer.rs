@@ -1,5 +1,7 @@
 //! Buffers: storage orders, bounds and refusals.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use warploom_interp::buffer::{Buffer, BufferError};
 use warploom_lang::{Range, Region, Type, Value};
 

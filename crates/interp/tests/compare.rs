@@ -1,5 +1,7 @@
 //! Comparison of buffers.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use proptest::prelude::*;
 use warploom_interp::buffer::Buffer;
 use warploom_interp::compare::{Comparison, Outliers, ShapeMismatch, Tolerance, compare};

@@ -1,5 +1,7 @@
 //! `.npy` files: what goes in comes out, and what is broken is refused.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use proptest::prelude::*;
 use warploom_interp::buffer::{Buffer, Element};
 use warploom_interp::files::{FileError, read_any, write_any};
@@ -71,7 +73,10 @@ fn wide_types_are_narrowed_only_exactly() {
     let narrow = f64s(&[0.5, -0.0, f64::INFINITY, f64::NAN]).unwrap();
     assert!(narrow.as_slice::<f32>().unwrap()[3].is_nan());
     let error = f64s(&[0.5, 0.1]).unwrap_err();
-    assert_eq!(error.to_string(), "its sample 0.1 is no f32; convert the array with astype before saving it");
+    assert_eq!(
+        error.to_string(),
+        "its sample 0.1 has no exact equal in f32; convert the array with astype before saving it"
+    );
     assert!(matches!(f64s(&[1e300]), Err(NpyError::Inexact { ty: Type::F32, .. })));
 
     let i64s = |value: i64| read(&file("<i8", false, "(1,)", &value.to_le_bytes()));

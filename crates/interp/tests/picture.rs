@@ -1,5 +1,7 @@
 //! Pictures in PNG, PPM and PGM files.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use proptest::prelude::*;
 use warploom_interp::buffer::Buffer;
 use warploom_interp::files::{FileError, read_any, write_any};

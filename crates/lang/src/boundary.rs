@@ -8,7 +8,8 @@ use crate::func::{Func, FuncName, Start};
 use crate::functions::{clamp, min, select};
 use crate::input::Input;
 
-/// The limits of one dimension as `(min, extent)`; `None` leaves the dimension as it is.
+/// The limits of one dimension as `(min, extent)`; `None` leaves the dimension as it is, and so does a list
+/// that ends before it.
 pub type Limit = Option<(Expr, Expr)>;
 
 /// What a boundary condition can extend.
@@ -89,13 +90,13 @@ fn read<B: Bounded + ?Sized>(
     place: &'static Location<'static>,
 ) -> Result<Expr, Expr> {
     let rank = source.rank();
-    if limits.len() != rank {
+    if limits.len() > rank {
         let fault = Fault::Limits { source_name: source.base_name(), got: limits.len(), expected: rank };
         return Err(Expr::faulty(Diagnostic::at(fault, place)));
     }
-    let indices = variables(rank).into_iter().zip(limits).map(|(x, limit)| match limit.clone() {
-        Some((low, extent)) => inward(x.expr(), low, extent),
-        None => x.expr(),
+    let indices = variables(rank).into_iter().enumerate().map(|(d, x)| match limits.get(d).cloned() {
+        Some(Some((low, extent))) => inward(x.expr(), low, extent),
+        _ => x.expr(),
     });
     Ok(source.value_at(indices.collect()))
 }
@@ -139,7 +140,7 @@ impl Bounded for Func {
     }
 }
 
-/// Limits from numbers or expressions, one pair a dimension.
+/// Limits from numbers or expressions, one pair for each of the first dimensions.
 pub fn limits<M: Into<Expr>, E: Into<Expr>, const N: usize>(ranges: [(M, E); N]) -> Vec<Limit> {
     ranges.into_iter().map(|(low, extent)| Some((low.into(), extent.into()))).collect()
 }

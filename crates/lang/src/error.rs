@@ -205,7 +205,7 @@ pub enum Fault {
         limit: u32,
     },
     /// A boundary condition with limits for the wrong number of dimensions.
-    #[error("the boundary condition over `{source_name}` gives limits for {got} of its {expected} dimensions; give one entry a dimension, None for no limit")]
+    #[error("the boundary condition over `{source_name}` gives {got} limits, but it has {expected} dimensions; give at most one for each")]
     Limits {
         /// What is bounded.
         source_name: String,

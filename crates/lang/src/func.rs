@@ -232,6 +232,12 @@ impl Itself {
         self.combine(indices, |old| old + value)
     }
 
+    /// `f(indices) -= value`
+    #[track_caller]
+    pub fn sub(&self, indices: impl Indices, value: impl Into<Expr>) -> Update {
+        self.combine(indices, |old| old - value)
+    }
+
     /// `f(indices) *= value`
     #[track_caller]
     pub fn mul(&self, indices: impl Indices, value: impl Into<Expr>) -> Update {

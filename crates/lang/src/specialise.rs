@@ -1,11 +1,18 @@
 //! Which Params are fixed together with the sizes.
 
+use ahash::AHashSet;
+
 use crate::ids::{ExprId, IdVec, ParamId};
-use crate::ir::NodeKind;
+use crate::ir::{Exprs, NodeKind};
+use crate::op::{BinaryOp, Op};
 use crate::pipeline::Pipeline;
 
-/// A Param is specialised if a reduction domain's bound, an index of an access or an index that is
-/// written is computed from it: regions and allocations then depend on its value.
+/// A Param is specialised if the bounds of a reduction domain or of an index depend on its value: regions
+/// and allocations then do too.
+///
+/// The walk follows an index into the Funcs it is loaded from. At a `min` or `max` (a clamp) it follows only
+/// the operands that are limits, made of constants, sizes, variables and Params; what is clamped does not
+/// matter then.
 pub(crate) fn specialised_params(pipeline: &Pipeline) -> IdVec<ParamId, bool> {
     let exprs = &pipeline.exprs;
     let mut shapes: Vec<ExprId> = Vec::new();
@@ -18,18 +25,41 @@ pub(crate) fn specialised_params(pipeline: &Pipeline) -> IdVec<ParamId, bool> {
             }
         }
     }
-    // A value that is loaded has its type's range whatever it was computed from, so the walk ends there.
+    let loading = nodes_that_load(exprs);
     let mut specialised: IdVec<ParamId, bool> = pipeline.params.values().map(|_| false).collect();
-    let mut seen = ahash::AHashSet::new();
+    let mut seen = AHashSet::new();
     while let Some(id) = shapes.pop() {
         if !seen.insert(id) {
             continue;
         }
-        match exprs[id].kind {
+        let node = &exprs[id];
+        match node.kind {
             NodeKind::Param(param) => specialised[param] = true,
-            NodeKind::Load(_) | NodeKind::Call(..) => {}
-            _ => shapes.extend(&exprs[id].args),
+            NodeKind::Load(_) => {}
+            NodeKind::Call(func, value) => {
+                let stages = &pipeline.funcs[func].stages;
+                shapes.extend(stages.iter().filter_map(|stage| stage.values.get(value as usize)));
+            }
+            NodeKind::Op(Op::Binary(BinaryOp::Min | BinaryOp::Max))
+                if node.args.iter().any(|arg| !loading[*arg]) =>
+            {
+                shapes.extend(node.args.iter().filter(|arg| {
+                    !loading[**arg] || matches!(exprs[**arg].kind, NodeKind::Op(Op::Binary(BinaryOp::Min | BinaryOp::Max)))
+                }));
+            }
+            _ => shapes.extend(&node.args),
         }
     }
     specialised
+}
+
+/// For each node, whether something loaded is part of it.
+fn nodes_that_load(exprs: &Exprs) -> IdVec<ExprId, bool> {
+    let mut loading: IdVec<ExprId, bool> = IdVec::new();
+    for node in exprs.nodes().values() {
+        let loads = matches!(node.kind, NodeKind::Load(_) | NodeKind::Call(..));
+        let below = node.args.iter().any(|arg| loading[*arg]);
+        loading.push(loads || below);
+    }
+    loading
 }

@@ -3,8 +3,8 @@
 use ahash::AHashSet;
 
 use crate::error::{Diagnostic, Fault, PipelineError};
-use crate::expr::explain;
-use crate::ids::{ExprId, FuncId, Id};
+use crate::expr::{MAX_DEPTH, explain};
+use crate::ids::{ExprId, FuncId, Id, IdVec};
 use crate::ir::{FuncDecl, MAX_TABLE, Node, NodeKind, Stage, within};
 use crate::pipeline::Pipeline;
 use crate::types::Type;
@@ -12,9 +12,7 @@ use crate::types::Type;
 /// Checks all rules; after this, no table index of the pipeline can be out of range.
 pub(crate) fn validate(pipeline: &Pipeline) -> Result<(), PipelineError> {
     check_tables(pipeline)?;
-    for (id, node) in pipeline.exprs.nodes().iter() {
-        check_node(pipeline, id, node)?;
-    }
+    check_nodes(pipeline)?;
     check_names(pipeline)?;
     let mut diagnostics = Vec::new();
     for (id, func) in pipeline.funcs.iter() {
@@ -88,6 +86,20 @@ fn check_names(pipeline: &Pipeline) -> Result<(), Fault> {
     }
 }
 
+/// Every node is well typed and none is nested too deeply.
+fn check_nodes(pipeline: &Pipeline) -> Result<(), Fault> {
+    let mut depths: IdVec<ExprId, u32> = IdVec::new();
+    for (id, node) in pipeline.exprs.nodes().iter() {
+        check_node(pipeline, id, node)?;
+        let depth = node.args.iter().map(|arg| depths[*arg] + 1).max().unwrap_or(0);
+        if depth > MAX_DEPTH {
+            return Err(Fault::TooDeep { limit: MAX_DEPTH });
+        }
+        depths.push(depth);
+    }
+    Ok(())
+}
+
 /// Types and arity of one node, given that the nodes before it are right.
 fn check_node(pipeline: &Pipeline, id: ExprId, node: &Node) -> Result<(), Fault> {
     if node.args.iter().any(|arg| *arg >= id) {
@@ -150,8 +162,9 @@ struct StageRules<'a> {
 
 impl StageRules<'_> {
     fn check(&self) -> Result<(), Fault> {
-        self.check_shape()?;
+        self.check_indices()?;
         self.check_variables_differ()?;
+        self.check_values()?;
         self.check_domain()?;
         for id in self.pipeline.exprs.reachable(self.stage.roots()) {
             self.check_use(&self.pipeline.exprs[id])?;
@@ -163,9 +176,9 @@ impl StageRules<'_> {
         self.func.name.clone()
     }
 
-    /// Number and types of indices, values and predicate.
-    fn check_shape(&self) -> Result<(), Fault> {
-        let Stage { indices, values, domain, predicate, .. } = self.stage;
+    /// Number and types of the indices.
+    fn check_indices(&self) -> Result<(), Fault> {
+        let indices = &self.stage.indices;
         let exprs = &self.pipeline.exprs;
         if indices.len() != self.func.dims.len() {
             let variables = self.func.dims.clone();
@@ -174,6 +187,13 @@ impl StageRules<'_> {
         if let Some(dimension) = indices.iter().position(|index| exprs[*index].ty != Type::I32) {
             return Err(Fault::IndexType { callee: self.name(), dimension, ty: exprs[indices[dimension]].ty });
         }
+        Ok(())
+    }
+
+    /// Number and types of values and predicate; the first stage is pure.
+    fn check_values(&self) -> Result<(), Fault> {
+        let Stage { indices, values, domain, predicate, .. } = self.stage;
+        let exprs = &self.pipeline.exprs;
         let undefined_start = self.number == 0 && values.is_empty();
         if values.len() != self.func.types.len() && !undefined_start {
             return Err(Fault::ValueCount {
@@ -202,7 +222,8 @@ impl StageRules<'_> {
     /// No two loops of the stage share a name, so that schedules can tell them apart.
     fn check_variables_differ(&self) -> Result<(), Fault> {
         let exprs = &self.pipeline.exprs;
-        let pure = self.func.dims.iter().enumerate().filter(|(d, _)| self.stage.is_pure(exprs, *d));
+        let runs = |d: usize| self.number == 0 || self.stage.is_pure(exprs, d);
+        let pure = self.func.dims.iter().enumerate().filter(|(d, _)| runs(*d));
         let mut seen = AHashSet::new();
         for name in pure.map(|(_, name)| name).chain(self.stage.domain.iter().map(|var| &var.name)) {
             if !seen.insert(name) {

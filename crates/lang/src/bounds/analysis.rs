@@ -5,7 +5,7 @@ use ahash::AHashMap;
 use crate::bounds::congruence::gcd;
 use crate::bounds::linear::Linear;
 use crate::bounds::span::{FloatSpan, IntSpan, Span};
-use crate::ids::{ExprId, InputId, ParamId};
+use crate::ids::{ExprId, FuncId, InputId, ParamId};
 use crate::ir::{Exprs, NodeKind};
 use crate::op::{BinaryOp, Op, UnaryOp};
 use crate::scalar::CastFrom;
@@ -23,6 +23,10 @@ pub trait Environment {
     fn input_min(&self, input: InputId, dimension: usize) -> i64;
     /// The extent of an input's dimension.
     fn input_extent(&self, input: InputId, dimension: usize) -> i64;
+    /// A value of a Func at any point; anything its type can hold unless more is known.
+    fn value(&self, _func: FuncId, _value: usize, ty: Type) -> Span {
+        Span::of_type(ty)
+    }
 }
 
 /// Spans of the nodes of some expressions under one [`Environment`].
@@ -146,7 +150,11 @@ impl<'a, E: Environment> Analysis<'a, E> {
             NodeKind::InputExtent(input, d) => {
                 IntSpan::constant(self.environment.input_extent(input, d as usize))
             }
-            NodeKind::Load(_) | NodeKind::Call(..) => IntSpan::of_type(node.ty),
+            NodeKind::Call(func, value) => match self.environment.value(func, value as usize, node.ty) {
+                Span::Int(span) => span,
+                Span::Float(_) => IntSpan::of_type(node.ty),
+            },
+            NodeKind::Load(_) => IntSpan::of_type(node.ty),
             NodeKind::Op(op) => match self.folded(op, &node.args).and_then(Value::as_int) {
                 Some(value) => IntSpan::constant(value),
                 None => self.int_op(op, node.ty, &node.args),
@@ -277,6 +285,10 @@ impl<'a, E: Environment> Analysis<'a, E> {
         let node = &self.exprs[id];
         match node.kind {
             NodeKind::Param(param) => match self.environment.param(param) {
+                Span::Float(span) => span,
+                Span::Int(_) => FloatSpan::ANY,
+            },
+            NodeKind::Call(func, value) => match self.environment.value(func, value as usize, node.ty) {
                 Span::Float(span) => span,
                 Span::Int(_) => FloatSpan::ANY,
             },

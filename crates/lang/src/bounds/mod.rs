@@ -5,17 +5,21 @@
 //! *congruence* of its bounds. Affine indices have exact widths; `clamp`, `min` and `max` never widen;
 //! divisions and remainders of affine indices over aligned tiles are exact.
 //!
-//! - [`congruence`]: remainders,
-//! - [`span`]: the abstract values,
-//! - [`linear`]: sums of multiples of atoms, so that equal terms cancel,
-//! - [`analysis`]: the walk over an expression,
-//! - [`regions`]: from the outputs' boxes to every Func's and input's.
+//! | module | holds |
+//! | --- | --- |
+//! | [`congruence`] | remainders |
+//! | [`span`] | the abstract values |
+//! | [`linear`] | sums of multiples of atoms, so that equal terms cancel |
+//! | [`analysis`] | the walk over an expression |
+//! | `values` | what values a Func can have, for indices that are loaded |
+//! | [`regions`] | from the outputs' boxes to every Func's and input's |
 
 pub mod analysis;
 pub mod congruence;
 pub mod linear;
 pub mod regions;
 pub mod span;
+mod values;
 
 pub use analysis::{Analysis, Environment};
 pub use congruence::Congruence;

@@ -3,7 +3,8 @@
 use thiserror::Error;
 
 use crate::bounds::analysis::{Analysis, Environment};
-use crate::bounds::span::{FloatSpan, IntSpan, Span};
+use crate::bounds::span::{IntSpan, Span};
+use crate::bounds::values::{Values, value_spans};
 use crate::ids::{ExprId, FuncId, IdVec, InputId, ParamId};
 use crate::ir::{NodeKind, Stage, stage_name};
 use crate::pipeline::Pipeline;
@@ -246,12 +247,25 @@ struct StageEnvironment<'a> {
     given: &'a Given,
     vars: &'a [Range],
     rvars: &'a [Range],
+    values: &'a Values,
 }
 
-/// Everything that was given, complete.
-struct Given {
-    inputs: IdVec<InputId, Region>,
-    params: IdVec<ParamId, Value>,
+/// Everything that was given, complete. Of Params that are not specialised only the range counts, so
+/// that regions never depend on them.
+pub(crate) struct Given {
+    pub inputs: IdVec<InputId, Region>,
+    pub params: IdVec<ParamId, Span>,
+}
+
+impl Given {
+    /// The ranges of a reduction domain: bounds hold no variables, so they are single numbers.
+    pub fn domain(&self, pipeline: &Pipeline, stage: &Stage) -> Vec<Range> {
+        let environment = StageEnvironment { given: self, vars: &[], rvars: &[], values: &IdVec::new() };
+        let bounds = stage.domain.iter().flat_map(|var| [var.min, var.extent]);
+        let analysis = Analysis::new(&pipeline.exprs, &environment, bounds);
+        let number = |id: ExprId| analysis.int(id).min;
+        stage.domain.iter().map(|var| Range::new(number(var.min), number(var.extent))).collect()
+    }
 }
 
 fn whole(range: Range) -> IntSpan {
@@ -266,11 +280,7 @@ impl Environment for StageEnvironment<'_> {
         whole(self.rvars[index])
     }
     fn param(&self, param: ParamId) -> Span {
-        let value = self.given.params[param];
-        match value.as_int() {
-            Some(int) => Span::Int(IntSpan::constant(int)),
-            None => Span::Float(FloatSpan::constant(value.as_f64() as f32)),
-        }
+        self.given.params[param]
     }
     fn input_min(&self, input: InputId, dimension: usize) -> i64 {
         self.given.inputs[input][dimension].min
@@ -278,14 +288,19 @@ impl Environment for StageEnvironment<'_> {
     fn input_extent(&self, input: InputId, dimension: usize) -> i64 {
         self.given.inputs[input][dimension].extent
     }
+    fn value(&self, func: FuncId, value: usize, _ty: Type) -> Span {
+        self.values[func][value]
+    }
 }
 
 /// The box of every Func and input that a realisation needs, or why it cannot be.
 pub fn infer(pipeline: &Pipeline, request: &Realisation) -> Result<Regions, BoundsError> {
     let (given, outputs) = complete(pipeline, request)?;
+    let values = value_spans(pipeline, &given);
     let mut inference = Inference {
         pipeline,
         given: &given,
+        values: &values,
         required: pipeline.funcs.values().map(|func| Region::empty(func.dims.len())).collect(),
         needed: pipeline.funcs.values().map(|_| false).collect(),
         read: pipeline.inputs.values().map(|input| Region::empty(input.dimensions)).collect(),
@@ -319,6 +334,7 @@ fn complete(pipeline: &Pipeline, request: &Realisation) -> Result<(Given, Vec<Re
     for (id, input) in pipeline.inputs.iter() {
         inputs.push(region(&input.name, input.dimensions, &request.inputs[id])?);
     }
+    let specialised = pipeline.specialised_params();
     let mut params = IdVec::new();
     for (id, param) in pipeline.params.iter() {
         let name = param.name.clone();
@@ -333,7 +349,11 @@ fn complete(pipeline: &Pipeline, request: &Realisation) -> Result<(Given, Vec<Re
         {
             return Err(BoundsError::ParamRange { name, value, low, high });
         }
-        params.push(value);
+        params.push(match param.range {
+            _ if specialised[id] => Span::constant(value),
+            Some((low, high)) => Span::constant(low).union(&Span::constant(high)),
+            None => Span::of_type(param.ty),
+        });
     }
     let outputs: Result<Vec<Region>, BoundsError> = pipeline
         .outputs
@@ -364,6 +384,7 @@ fn check_box(name: &str, dimensions: usize, region: &Region) -> Result<(), Bound
 struct Inference<'a> {
     pipeline: &'a Pipeline,
     given: &'a Given,
+    values: &'a Values,
     required: IdVec<FuncId, Region>,
     /// A Func without dimensions is needed even though its box says nothing.
     needed: IdVec<FuncId, bool>,
@@ -387,7 +408,7 @@ impl Inference<'_> {
         let mut stages = Vec::new();
         for number in (0..func.stages.len()).rev() {
             let needed = region.clone();
-            let domain = self.domain(&func.stages[number]);
+            let domain = self.given.domain(self.pipeline, &func.stages[number]);
             let stage = StageRegions { needed, domain };
             if self.needed[id] && !stage.is_idle() {
                 region = self.stage(id, number, &stage)?;
@@ -403,22 +424,17 @@ impl Inference<'_> {
         Ok(FuncRegions { region, stages })
     }
 
-    /// The ranges of a reduction domain: bounds hold no variables, so they are single numbers.
-    fn domain(&self, stage: &Stage) -> Vec<Range> {
-        let environment = StageEnvironment { given: self.given, vars: &[], rvars: &[] };
-        let bounds = stage.domain.iter().flat_map(|var| [var.min, var.extent]);
-        let analysis = Analysis::new(&self.pipeline.exprs, &environment, bounds);
-        let number = |id: ExprId| analysis.int(id).min;
-        stage.domain.iter().map(|var| Range::new(number(var.min), number(var.extent))).collect()
-    }
-
     /// Adds what one stage reads; gives the box that must be there before it.
     fn stage(&mut self, id: FuncId, number: usize, loops: &StageRegions) -> Result<Region, BoundsError> {
         let pipeline = self.pipeline;
         let (func, exprs) = (&pipeline.funcs[id], &pipeline.exprs);
         let stage = &func.stages[number];
-        let environment =
-            StageEnvironment { given: self.given, vars: &loops.needed.0, rvars: &loops.domain };
+        let environment = StageEnvironment {
+            given: self.given,
+            vars: &loops.needed.0,
+            rvars: &loops.domain,
+            values: self.values,
+        };
         let analysis = Analysis::new(exprs, &environment, stage.roots());
         let place = stage.place.map(|place| format!("{}:{}:{}", place.file(), place.line(), place.column()));
         let boxed = |producer: &str, indices: &[ExprId]| {

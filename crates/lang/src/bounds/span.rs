@@ -1,7 +1,7 @@
 //! What is known of a value while its variables run over a box that may sit anywhere.
 
 use crate::bounds::congruence::Congruence;
-use crate::types::Type;
+use crate::types::{Type, Value};
 
 /// An integer over a box of loop variables.
 ///
@@ -219,6 +219,23 @@ impl Span {
         match ty {
             Type::F32 => Span::Float(FloatSpan::ANY),
             ty => Span::Int(IntSpan::of_type(ty)),
+        }
+    }
+
+    /// A known value.
+    pub fn constant(value: Value) -> Span {
+        match value.as_int() {
+            Some(int) => Span::Int(IntSpan::constant(int)),
+            None => Span::Float(FloatSpan::constant(f32::from_bits(value.bits()))),
+        }
+    }
+
+    /// Either of two values of one type.
+    pub fn union(&self, other: &Span) -> Span {
+        match (self, other) {
+            (Span::Int(a), Span::Int(b)) => Span::Int(a.union(b)),
+            (Span::Float(a), Span::Float(b)) => Span::Float(a.union(b)),
+            _ => Span::Float(FloatSpan::ANY),
         }
     }
 }

@@ -1,0 +1,58 @@
+//! The product of two square matrices.
+
+use warploom::app::*;
+use warploom::prelude::*;
+
+use crate::natural;
+
+/// The app.
+pub const APP: App = App {
+    name: "cuda_mat_mul",
+    about: "product of two square matrices",
+    sizes: &[setting("size", 1024.0)],
+    structure: &[],
+    params: &[],
+    build,
+    shapes,
+    input,
+    operations,
+};
+
+fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
+    let (x, y) = vars!(x, y);
+    let a = Input::f32("A", 2);
+    let b = Input::f32("B", 2);
+
+    let r = rdom!(r: (0, a.extent(1)));
+    let prod = func("prod", (x, y), 0.0).over(&r, |f| f.add((x, y), a.at((x, r.x)) * b.at((r.x, y))));
+    let out = func("out", (x, y), prod.at((x, y)));
+
+    Pipeline::new("cuda_mat_mul", [out])
+}
+
+fn shapes(settings: &Settings) -> Shapes {
+    let square = Region::of_extents(&[settings.int("size"); 2]);
+    Shapes { inputs: vec![("A", square.clone()), ("B", square.clone())], outputs: vec![("out", square)] }
+}
+
+fn input(request: &InputRequest<'_>) -> Buffer {
+    // The two factors are different matrices, whatever the seed.
+    let seed = if request.name == "A" { request.seed } else { !request.seed };
+    natural::uniform(&request.region, -1.0, 1.0, seed)
+}
+
+/// A product and a sum for each term.
+fn operations(settings: &Settings) -> f64 {
+    2.0 * settings.number("size").powi(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn has_all_stages() {
+        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        assert_eq!(pipeline.funcs().len(), 2, "{pipeline}");
+    }
+}

@@ -1,0 +1,80 @@
+//! Histogram equalisation: the brightness is spread evenly over its range, the colours stay.
+
+use warploom::app::*;
+use warploom::prelude::*;
+
+use crate::natural;
+
+/// The app.
+pub const APP: App = App {
+    name: "hist",
+    about: "histogram equalisation of the brightness",
+    sizes: &[setting("W", 1536.0), setting("H", 2560.0)],
+    structure: &[],
+    params: &[],
+    build,
+    shapes,
+    input,
+    operations,
+};
+
+fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
+    let (x, y, c, b) = vars!(x, y, c, b);
+    let input = Input::u8("input", 3);
+    let (width, height) = (input.extent(0), input.extent(1));
+
+    let [red, green, blue] = [0, 1, 2].map(|c| input.at((x, y, c)).f32());
+    let luma = func("Y", (x, y), 0.299 * &red + 0.587 * green + 0.114 * &blue);
+    let cr = func("Cr", (x, y), (red - luma.at((x, y))) * 0.713 + 128.0);
+    let cb = func("Cb", (x, y), (blue - luma.at((x, y))) * 0.564 + 128.0);
+
+    // How many pixels have each brightness, in each row and in the picture.
+    let rx = rdom!(rx: (0, &width));
+    let hist_rows = func("hist_rows", (b, y), 0)
+        .over(&rx, |f| f.add((clamp(luma.at((rx.x, y)), 0.0, 255.0).i32(), y), 1));
+    let ry = rdom!(ry: (0, &height));
+    let hist = func("hist", b, 0).over(&ry, |f| f.add(b, hist_rows.at((b, ry.x))));
+
+    // How many pixels are at most as bright.
+    let rb = rdom!(rb: (1, 255));
+    let cdf = func("cdf", b, hist.at(0)).over(&rb, |f| f.set(rb.x, f.at(rb.x - 1) + hist.at(rb.x)));
+
+    let cdf_bin = func("cdf_bin", (x, y), clamp(luma.at((x, y)), 0.0, 255.0).u8());
+    let rank = cdf.at(cdf_bin.at((x, y)).i32()).f32();
+    let eq = func("eq", (x, y), clamp(rank * (255.0 / (width * height).f32()), 0.0, 255.0));
+
+    let (eq, cr, cb) = (eq.at((x, y)), cr.at((x, y)) - 128.0, cb.at((x, y)) - 128.0);
+    let red = &eq + &cr * 1.4;
+    let green = &eq - 0.343 * &cb - 0.711 * cr;
+    let blue = eq + 1.765 * cb;
+    let output = func("output", (x, y, c), mux(c, [red, green, blue].map(|v| clamp(v, 0.0, 255.0).u8())));
+
+    Pipeline::new("hist", [output])
+}
+
+fn shapes(settings: &Settings) -> Shapes {
+    let image = Region::of_extents(&[settings.int("W"), settings.int("H"), 3]);
+    Shapes { inputs: vec![("input", image.clone())], outputs: vec![("output", image)] }
+}
+
+fn input(request: &InputRequest<'_>) -> Buffer {
+    natural::image(Type::U8, &request.region, request.seed)
+}
+
+/// For each pixel: brightness and colour differences (5 + 3 + 3), its bin (2) and count (1), the equalised
+/// value (3) and the output (5 + 8 + 5); the sum of the rows' histograms, and their running sum.
+fn operations(settings: &Settings) -> f64 {
+    let (width, height) = (settings.number("W"), settings.number("H"));
+    width * height * (11.0 + 3.0 + 3.0 + 18.0) + 256.0 * height + 255.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn has_all_stages() {
+        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        assert_eq!(pipeline.funcs().len(), 9, "{pipeline}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Fills the transparent parts of a picture from what is around them, by a pyramid of averages that are
+//! weighted by alpha (push-pull).
+
+use warploom::app::*;
+use warploom::prelude::*;
+
+use crate::natural;
+
+/// The app.
+pub const APP: App = App {
+    name: "interpolate",
+    about: "filling of transparent parts by push-pull",
+    sizes: &[setting("W", 1536.0), setting("H", 2560.0)],
+    structure: &[setting("levels", 10.0)],
+    params: &[],
+    build,
+    shapes,
+    input,
+    operations,
+};
+
+fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
+    let levels = settings.int("levels") as usize;
+    let (x, y, c) = vars!(x, y, c);
+    let input = Input::f32("input", 3);
+
+    // Colours times alpha, and alpha; then ever smaller averages of them.
+    let cl = input.repeat_edge().named("cl");
+    let alpha = cl.at((x, y, 3));
+    let mut d = vec![func("D0", (x, y, c), select(c.lt(3), cl.at((x, y, c)) * &alpha, &alpha))];
+    for l in 1..levels {
+        let mut prev = d[l - 1].clone();
+        if l == 4 {
+            // Keeps the coarser levels from reaching ever further beyond the picture.
+            let [right, bottom] = [0, 1].map(|d| input.extent(d) / 8);
+            let inside = prev.at((clamp(x, 0, right), clamp(y, 0, bottom), c));
+            prev = func("D3.clamped", (x, y, c), inside);
+        }
+        let downx = func(format!("downx{l}"), (x, y, c), average3(|d| prev.at((2 * x + d, y, c))));
+        d.push(func(format!("D{l}"), (x, y, c), average3(|d| downx.at((x, 2 * y + d, c)))));
+    }
+
+    // From the coarsest level on: what a level lacks in alpha comes from the coarser one.
+    let coarsest = levels - 1;
+    let mut i = func(format!("I{coarsest}"), (x, y, c), d[coarsest].at((x, y, c)));
+    for l in (0..coarsest).rev() {
+        let ux = (i.at((x / 2, y, c)) + i.at(((x + 1) / 2, y, c))) / 2.0;
+        let ux = func(format!("ux{l}"), (x, y, c), ux);
+        let u = (ux.at((x, y / 2, c)) + ux.at((x, (y + 1) / 2, c))) / 2.0;
+        let u = func(format!("u{l}"), (x, y, c), u);
+        let filled = d[l].at((x, y, c)) + (1.0 - d[l].at((x, y, 3))) * u.at((x, y, c));
+        i = func(format!("I{l}"), (x, y, c), filled);
+    }
+
+    let output = func("output", (x, y, c), i.at((x, y, c)) / i.at((x, y, 3)));
+    Pipeline::new("interpolate", [output])
+}
+
+/// Three binomial taps.
+fn average3(at: impl Fn(i32) -> Expr) -> Expr {
+    (at(-1) + 2.0 * at(0) + at(1)) * 0.25
+}
+
+fn shapes(settings: &Settings) -> Shapes {
+    let (width, height) = (settings.int("W"), settings.int("H"));
+    Shapes {
+        inputs: vec![("input", Region::of_extents(&[width, height, 4]))],
+        outputs: vec![("output", Region::of_extents(&[width, height, 3]))],
+    }
+}
+
+/// A picture of which about half is transparent, with soft borders.
+fn input(request: &InputRequest<'_>) -> Buffer {
+    let mut picture = natural::image(Type::F32, &request.region, request.seed);
+    let colours = picture.len() / 4 * 3;
+    for alpha in picture.as_mut_slice::<f32>().into_iter().flatten().skip(colours) {
+        *alpha = (4.0 * *alpha - 2.0).clamp(0.0, 1.0);
+    }
+    picture
+}
+
+/// For each pixel: colours times alpha (3) and the quotients (3). For each of the 4 samples of a pixel at
+/// each scale: 12 from the larger one (2 in x and 1 in y, of 4 each), 3 from the smaller one (half a sample
+/// in x and one in y, of 2 each) and 2 to add them, besides 1 a pixel for the missing alpha.
+fn operations(settings: &Settings) -> f64 {
+    let pixels = settings.number("W") * settings.number("H");
+    let coarsest = settings.int("levels") as i32 - 1;
+    let scale = |l: i32| pixels / 4f64.powi(l);
+    let down: f64 = (1..=coarsest).map(|l| scale(l) * 4.0 * 12.0).sum();
+    let up: f64 = (0..coarsest).map(|l| scale(l) * (4.0 * 5.0 + 1.0)).sum();
+    pixels * 6.0 + down + up
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn has_all_stages() {
+        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        assert_eq!(pipeline.funcs().len(), 50, "{pipeline}");
+    }
+}

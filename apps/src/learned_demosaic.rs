@@ -1,0 +1,122 @@
+//! Learned demosaicking: at every pixel of a Bayer mosaic learned scores choose softly among learned
+//! interpolators of green; learned filters then interpolate how red and blue differ from it.
+
+use warploom::app::*;
+use warploom::interp::npy;
+use warploom::prelude::*;
+
+use crate::natural;
+
+/// The app.
+pub const APP: App = App {
+    name: "learned_demosaic",
+    about: "Bayer mosaic to colours with learned filters",
+    sizes: &[setting("W", 1536.0), setting("H", 2560.0), setting("K", 8.0)],
+    structure: &[],
+    params: &[],
+    build,
+    shapes,
+    input,
+    operations,
+};
+
+fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
+    let (x, y, k, c) = vars!(x, y, k, c);
+    let mosaic = Input::f32("mosaic", 2);
+    let sel = Input::f32("sel", 3);
+    let green_f = Input::f32("green_f", 3);
+    let h_f = Input::f32("h_f", 1);
+    let v_f = Input::f32("v_f", 1);
+    let q_f = Input::f32("q_f", 2);
+
+    let m = mosaic.mirror_interior().named("m");
+
+    // Green: the candidates of all filters, weighted by the softmax of their scores.
+    let r = rdom!(i: (0, 5), j: (0, 5));
+    let [i, j] = r.vars();
+    let filtered = |name: &str, filter: &Input| {
+        func(name, (x, y, k), 0.0)
+            .over(&r, |f| f.add((x, y, k), filter.at((i, j, k)) * m.at((x + i - 2, y + j - 2))))
+    };
+    let score = filtered("score", &sel);
+    let cand = filtered("cand", &green_f);
+    let weight = func("weight", (x, y, k), exp(score.at((x, y, k))));
+    let r = rdom!(k: (0, sel.extent(2)));
+    let norm = func("norm", (x, y), sum(&r, weight.at((x, y, r.x))));
+    let weighted = sum(&r, weight.at((x, y, r.x)) * cand.at((x, y, r.x)));
+    let g_i = func("g_i", (x, y), weighted / norm.at((x, y)));
+    let at_green = ((x + y) % 2).eq(0);
+    let green = func("green", (x, y), select(at_green, m.at((x, y)), g_i.at((x, y))));
+
+    // How much red and blue differ from green: known at their own sites, every second pixel each way.
+    let chroma = func("chroma", (x, y), m.at((x, y)) - green.at((x, y)));
+    let r = rdom!(i: (0, 4));
+    let h = func("h", (x, y), sum(&r, h_f.at(r.x) * chroma.at((x + 2 * r.x - 3, y))));
+    let v = func("v", (x, y), sum(&r, v_f.at(r.x) * chroma.at((x, y + 2 * r.x - 3))));
+    let r = rdom!(i: (0, 4), j: (0, 4));
+    let [i, j] = r.vars();
+    let tap = q_f.at((i, j)) * chroma.at((x + 2 * i - 3, y + 2 * j - 3));
+    let q = func("q", (x, y), sum(&r, tap));
+
+    // By site: green in a red row, red, blue, green in a blue row.
+    let tinted = |name: &str, sites: [&Func; 4]| {
+        let difference = mux(x % 2 + y % 2 * 2, sites.map(|site| site.at((x, y))));
+        func(name, (x, y), green.at((x, y)) + difference)
+    };
+    let red = tinted("red", [&h, &chroma, &q, &v]);
+    let blue = tinted("blue", [&v, &q, &chroma, &h]);
+    let color = mux(c, [red, green, blue].map(|channel| channel.at((x, y))));
+    let output = func("output", (x, y, c), clamp(color, 0.0, 1.0));
+
+    Pipeline::new("learned_demosaic", [output])
+}
+
+fn shapes(settings: &Settings) -> Shapes {
+    let [w, h, k] = ["W", "H", "K"].map(|name| settings.int(name));
+    Shapes {
+        inputs: vec![
+            ("mosaic", Region::of_extents(&[w, h])),
+            ("sel", Region::of_extents(&[5, 5, k])),
+            ("green_f", Region::of_extents(&[5, 5, k])),
+            ("h_f", Region::of_extents(&[4])),
+            ("v_f", Region::of_extents(&[4])),
+            ("q_f", Region::of_extents(&[4, 4])),
+        ],
+        outputs: vec![("output", Region::of_extents(&[w, h, 3]))],
+    }
+}
+
+/// The filters are there for 8 candidates; for another number random ones have to do.
+fn input(request: &InputRequest<'_>) -> Buffer {
+    let file: &[u8] = match request.name {
+        "sel" => include_bytes!("../golden/learned_demosaic/sel.npy"),
+        "green_f" => include_bytes!("../golden/learned_demosaic/green_f.npy"),
+        "h_f" => include_bytes!("../golden/learned_demosaic/h_f.npy"),
+        "v_f" => include_bytes!("../golden/learned_demosaic/v_f.npy"),
+        "q_f" => include_bytes!("../golden/learned_demosaic/q_f.npy"),
+        _ => return natural::image(Type::F32, &request.region, request.seed),
+    };
+    match npy::read_from(file, request.name) {
+        Ok(filter) if filter.region() == &request.region => filter,
+        _ => natural::uniform(&request.region, -0.2, 0.2, request.seed),
+    }
+}
+
+/// For each pixel: a product and a sum for each of the 2 x 25 taps of a candidate, its exponential (counts as
+/// one), its part of both sums (3); the division, the difference, 8 + 8 + 32 to interpolate it, 2 sums and
+/// 3 clamps of two.
+fn operations(settings: &Settings) -> f64 {
+    let [w, h, k] = ["W", "H", "K"].map(|name| settings.number(name));
+    w * h * (k * (100.0 + 1.0 + 3.0) + 2.0 + 48.0 + 2.0 + 6.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn has_all_stages() {
+        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        assert_eq!(pipeline.funcs().len(), 19, "{pipeline}");
+    }
+}

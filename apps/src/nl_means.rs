@@ -1,0 +1,85 @@
+//! Denoising by non-local means: every pixel becomes an average of the pixels around it, weighted by how
+//! similar the patches around them are.
+
+use warploom::app::*;
+use warploom::prelude::*;
+
+use crate::natural;
+
+/// The app.
+pub const APP: App = App {
+    name: "nl_means",
+    about: "denoising by non-local means",
+    sizes: &[setting("W", 1536.0), setting("H", 2560.0)],
+    structure: &[],
+    params: &[setting("patch_size", 7.0), setting("search_area", 7.0), setting("sigma", 0.12)],
+    build,
+    shapes,
+    input,
+    operations,
+};
+
+fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
+    let (x, y, c, dx, dy) = vars!(x, y, c, dx, dy);
+    let input = Input::f32("input", 3);
+    let patch_size = Param::i32("patch_size");
+    let search_area = Param::i32("search_area");
+    let sigma = Param::f32("sigma");
+    let falloff = -1.0 / (&sigma * &sigma * patch_size.f32() * patch_size.f32());
+
+    let cl = input.repeat_edge().named("cl");
+
+    // How much the patch around (x, y) differs from the one around (x + dx, y + dy).
+    let dc = func("dc", (x, y, dx, dy, c), square(cl.at((x, y, c)) - cl.at((x + dx, y + dy, c))));
+    let r = rdom!(c: (0, 3));
+    let d = func("d", (x, y, dx, dy), sum(&r, dc.at((x, y, dx, dy, r.x))));
+    let r = rdom!(r: (-(&patch_size / 2), &patch_size));
+    let blur_d_y = func("blur_d_y", (x, y, dx, dy), sum(&r, d.at((x, y + r.x, dx, dy))));
+    let blur_d = func("blur_d", (x, y, dx, dy), sum(&r, blur_d_y.at((x + r.x, y, dx, dy))));
+    let w = func("w", (x, y, dx, dy), fast_exp(blur_d.at((x, y, dx, dy)) * falloff));
+
+    // The weighted sum of the pixels around, with the sum of the weights as a fourth channel.
+    let cl_a = func("cl_a", (x, y, c), select(c.lt(3), cl.at((x, y, c)), 1.0));
+    let corner = -(&search_area / 2);
+    let r = rdom!(sx: (&corner, &search_area), sy: (&corner, &search_area));
+    let [sx, sy] = r.vars();
+    let sum4 = func("sum4", (x, y, c), 0.0)
+        .over(&r, |f| f.add((x, y, c), w.at((x, y, sx, sy)) * cl_a.at((x + sx, y + sy, c))));
+
+    let mean = sum4.at((x, y, c)) / sum4.at((x, y, 3));
+    let non_local_means = func("non_local_means", (x, y, c), clamp(mean, 0.0, 1.0));
+
+    Pipeline::new("nl_means", [non_local_means])
+}
+
+fn square(value: Expr) -> Expr {
+    &value * &value
+}
+
+fn shapes(settings: &Settings) -> Shapes {
+    let image = Region::of_extents(&[settings.int("W"), settings.int("H"), 3]);
+    Shapes { inputs: vec![("input", image.clone())], outputs: vec![("non_local_means", image)] }
+}
+
+fn input(request: &InputRequest<'_>) -> Buffer {
+    natural::image(Type::F32, &request.region, request.seed)
+}
+
+/// For each pixel and offset: the distance (3 differences, 3 squares, 3 sums), the box sums, the weight
+/// (an exponential counts as one), and 4 weighted sums; then the division and the clamp of 3 channels.
+fn operations(settings: &Settings) -> f64 {
+    let offsets = settings.number("search_area").powi(2);
+    let each = 9.0 + 2.0 * settings.number("patch_size") + 2.0 + 8.0;
+    settings.number("W") * settings.number("H") * (offsets * each + 9.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn has_all_stages() {
+        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        assert_eq!(pipeline.funcs().len(), 12, "{pipeline}");
+    }
+}

@@ -1,0 +1,59 @@
+//! A chain of 5x5 stencils over 16-bit integers: nothing but locality to gain.
+
+use warploom::app::*;
+use warploom::prelude::*;
+
+use crate::natural;
+
+/// The app.
+pub const APP: App = App {
+    name: "stencil_chain",
+    about: "a long chain of 5x5 stencils",
+    sizes: &[setting("W", 1536.0), setting("H", 2560.0)],
+    structure: &[setting("stencils", 32.0)],
+    params: &[],
+    build,
+    shapes,
+    input,
+    operations,
+};
+
+fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
+    let (x, y) = vars!(x, y);
+    let input = Input::u16("input", 2);
+
+    let mut s = input.repeat_edge().named("s0");
+    for n in 1..=settings.int("stencils") {
+        let taps = (-2..=2).flat_map(|i| (-2..=2).map(move |j| (i, j)));
+        let term = |(i, j): (i32, i32)| (i + 3) * (j + 3) * s.at((x + i, y + j));
+        let sum = taps.map(term).fold(Expr::from(0u16), |sum, term| sum + term);
+        s = func(format!("s{n}"), (x, y), sum);
+    }
+
+    Pipeline::new("stencil_chain", [func("output", (x, y), s.at((x, y)))])
+}
+
+fn shapes(settings: &Settings) -> Shapes {
+    let image = Region::of_extents(&[settings.int("W"), settings.int("H")]);
+    Shapes { inputs: vec![("input", image.clone())], outputs: vec![("output", image)] }
+}
+
+fn input(request: &InputRequest<'_>) -> Buffer {
+    natural::image(Type::U16, &request.region, request.seed)
+}
+
+/// For each pixel and stencil: 25 products and 24 sums.
+fn operations(settings: &Settings) -> f64 {
+    settings.number("W") * settings.number("H") * settings.number("stencils") * 49.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn has_all_stages() {
+        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        assert_eq!(pipeline.funcs().len(), 34, "{pipeline}");
+    }
+}

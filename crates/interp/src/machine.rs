@@ -1,0 +1,257 @@
+//! Runs a [`Program`] over rows of points.
+
+use smallvec::SmallVec;
+use warploom_lang::FuncId;
+use warploom_lang::op::Op;
+
+use crate::lanes::{self, Lanes};
+use crate::program::{Action, Instruction, Program, Slot};
+use crate::samples::{Layout, Samples, SamplesMut};
+
+/// The most points a row register holds.
+pub const LANES: usize = 512;
+
+/// Something that can be read: one array a value, all of one layout.
+pub struct Source<'a> {
+    pub layout: Layout,
+    pub values: Vec<Samples<'a>>,
+}
+
+/// The part of the Func being computed that one thread owns.
+pub struct Own<'a, 'b> {
+    pub id: FuncId,
+    pub layout: &'a Layout,
+    pub values: Vec<SamplesMut<'b>>,
+    /// Offset of the part's first sample.
+    pub base: i64,
+}
+
+/// What a program can read besides its own Func.
+pub struct Sources<'a> {
+    pub inputs: Vec<Source<'a>>,
+    /// `None` for Funcs that are not computed yet or not needed any more.
+    pub funcs: Vec<Option<Source<'a>>>,
+}
+
+/// The points one run covers: a row of `lanes` points from `point`, at one point of the domain.
+pub struct Place<'a> {
+    pub point: &'a [i64],
+    pub domain: &'a [i64],
+    pub lanes: usize,
+}
+
+/// An access outside its box: the bounds were wrong.
+#[derive(Debug)]
+pub struct Outside;
+
+/// A program with its registers.
+pub struct Machine<'a> {
+    program: &'a Program,
+    scalars: Vec<u32>,
+    rows: Vec<Vec<u32>>,
+    offsets: Vec<i64>,
+}
+
+impl<'a> Machine<'a> {
+    pub fn new(program: &'a Program) -> Machine<'a> {
+        Machine {
+            program,
+            scalars: program.scalars.clone(),
+            rows: vec![vec![0; LANES]; program.rows],
+            offsets: vec![0; LANES],
+        }
+    }
+
+    /// Evaluates the stage at `place` and stores what it gives.
+    pub fn run(
+        &mut self,
+        place: &Place<'_>,
+        sources: &Sources<'_>,
+        own: &mut Own<'_, '_>,
+    ) -> Result<(), Outside> {
+        for instruction in &self.program.instructions {
+            self.step(instruction, place, sources, own)?;
+        }
+        self.store(place.lanes, own)
+    }
+
+    fn lanes(&self, slot: Slot, lanes: usize) -> Lanes<'_> {
+        match slot {
+            Slot::Scalar(scalar) => Lanes::Uniform(self.scalars[scalar]),
+            Slot::Row(row) => Lanes::Varying(&self.rows[row][..lanes]),
+        }
+    }
+
+    fn step(
+        &mut self,
+        instruction: &Instruction,
+        place: &Place<'_>,
+        sources: &Sources<'_>,
+        own: &Own<'_, '_>,
+    ) -> Result<(), Outside> {
+        let Instruction { action, to, .. } = instruction;
+        match (action, *to) {
+            (Action::Var(d), Slot::Scalar(scalar)) => self.scalars[scalar] = place.point[*d] as u32,
+            (Action::Var(d), Slot::Row(row)) => {
+                let start = place.point[*d] as u32;
+                for (lane, to) in self.rows[row][..place.lanes].iter_mut().enumerate() {
+                    *to = start.wrapping_add(lane as u32);
+                }
+            }
+            (Action::RVar(r), Slot::Scalar(scalar)) => self.scalars[scalar] = place.domain[*r] as u32,
+            (Action::RVar(_), Slot::Row(_)) => unreachable!("rows run along pure variables"),
+            (Action::Load(input), _) => {
+                let source = &sources.inputs[warploom_lang::Id::index(*input)];
+                self.load(instruction, source.values[0], &source.layout, 0, place.lanes)?;
+            }
+            (Action::Call(func, value), _) if *func == own.id => {
+                self.load(instruction, own.values[*value].view(), own.layout, own.base, place.lanes)?;
+            }
+            (Action::Call(func, value), _) => {
+                let source = sources.funcs[warploom_lang::Id::index(*func)].as_ref().ok_or(Outside)?;
+                self.load(instruction, source.values[*value], &source.layout, 0, place.lanes)?;
+            }
+            (Action::Op(op), Slot::Scalar(scalar)) => {
+                let mut single = [0];
+                self.apply(*op, instruction, &mut single);
+                self.scalars[scalar] = single[0];
+            }
+            (Action::Op(op), Slot::Row(row)) => {
+                // The result's register is never one of the operands'.
+                let mut result = std::mem::take(&mut self.rows[row]);
+                self.apply(*op, instruction, &mut result[..place.lanes]);
+                self.rows[row] = result;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&self, op: Op, instruction: &Instruction, result: &mut [u32]) {
+        let lanes = result.len();
+        let args: SmallVec<[Lanes<'_>; 3]> =
+            instruction.args.iter().map(|slot| self.lanes(*slot, lanes)).collect();
+        lanes::apply(op, instruction.operand, instruction.result, result, &args);
+    }
+
+    fn load(
+        &mut self,
+        instruction: &Instruction,
+        samples: Samples<'_>,
+        layout: &Layout,
+        base: i64,
+        lanes: usize,
+    ) -> Result<(), Outside> {
+        let start = self.uniform_offset(&instruction.args, layout)? - base;
+        let row = match instruction.to {
+            Slot::Row(row) => row,
+            Slot::Scalar(scalar) => {
+                self.scalars[scalar] = samples.get(start as usize);
+                return Ok(());
+            }
+        };
+        let mut result = std::mem::take(&mut self.rows[row]);
+        match self.strided(instruction, layout, lanes)? {
+            Some((first, step)) => samples.load_row(start + first, step, &mut result[..lanes]),
+            None => {
+                self.varying_offsets(&instruction.args, layout, start, lanes)?;
+                samples.gather(&self.offsets[..lanes], &mut result[..lanes]);
+            }
+        }
+        self.rows[row] = result;
+        Ok(())
+    }
+
+    /// The part of an offset that comes from indices that are the same along the row.
+    fn uniform_offset(&self, indices: &[Slot], layout: &Layout) -> Result<i64, Outside> {
+        let mut offset = 0;
+        for (d, slot) in indices.iter().enumerate() {
+            if let Slot::Scalar(scalar) = slot {
+                offset += layout.along(d, i64::from(self.scalars[*scalar] as i32)).ok_or(Outside)?;
+            }
+        }
+        Ok(offset)
+    }
+
+    /// First offset and step of a row whose indices all move evenly.
+    fn strided(
+        &self,
+        instruction: &Instruction,
+        layout: &Layout,
+        lanes: usize,
+    ) -> Result<Option<(i64, i64)>, Outside> {
+        let (mut start, mut stride) = (0, 0);
+        for (d, (slot, step)) in instruction.args.iter().zip(&instruction.steps).enumerate() {
+            let Slot::Row(row) = slot else { continue };
+            let Some(step) = step else { return Ok(None) };
+            let first = i64::from(self.rows[*row][0] as i32);
+            start += layout.along(d, first).ok_or(Outside)?;
+            layout.along(d, first + step * (lanes as i64 - 1)).ok_or(Outside)?;
+            stride += step * layout.strides[d];
+        }
+        Ok(Some((start, stride)))
+    }
+
+    /// The offset of every lane, into `self.offsets`.
+    fn varying_offsets(
+        &mut self,
+        indices: &[Slot],
+        layout: &Layout,
+        start: i64,
+        lanes: usize,
+    ) -> Result<(), Outside> {
+        let offsets = &mut self.offsets[..lanes];
+        offsets.fill(start);
+        let mut outside = false;
+        for (d, slot) in indices.iter().enumerate() {
+            let Slot::Row(row) = slot else { continue };
+            let (min, extent, stride) = (layout.mins[d], layout.extents[d] as u64, layout.strides[d]);
+            for (offset, index) in offsets.iter_mut().zip(&self.rows[*row]) {
+                let from_min = i64::from(*index as i32) - min;
+                outside |= from_min as u64 >= extent;
+                *offset += from_min * stride;
+            }
+        }
+        if outside { Err(Outside) } else { Ok(()) }
+    }
+
+    fn store(&mut self, lanes: usize, own: &mut Own<'_, '_>) -> Result<(), Outside> {
+        let program = self.program;
+        let mask = program.predicate;
+        if let Some(Slot::Scalar(scalar)) = mask
+            && self.scalars[scalar] == 0
+        {
+            return Ok(());
+        }
+        let start = self.uniform_offset(&program.indices, own.layout)? - own.base;
+        self.varying_offsets(&program.indices, own.layout, start, lanes)?;
+        let offsets = &self.offsets[..lanes];
+        let neighbours = offsets.windows(2).all(|pair| pair[1] == pair[0] + 1);
+        for (value, samples) in program.values.iter().zip(&mut own.values) {
+            match (mask, *value) {
+                (Some(Slot::Row(mask)), value) => {
+                    let lanes = lane_values(&self.scalars, &self.rows, value);
+                    let mask = &self.rows[mask];
+                    samples.scatter(offsets, lanes, |lane| mask[lane] != 0);
+                }
+                (_, Slot::Row(row)) if neighbours => {
+                    samples.store_row(offsets[0] as usize, &self.rows[row][..lanes]);
+                }
+                (_, Slot::Scalar(scalar)) if neighbours => {
+                    samples.fill_row(offsets[0] as usize, lanes, self.scalars[scalar]);
+                }
+                (_, value) => {
+                    samples.scatter(offsets, lane_values(&self.scalars, &self.rows, value), |_| true);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The value of each lane of a slot.
+fn lane_values<'a>(scalars: &'a [u32], rows: &'a [Vec<u32>], slot: Slot) -> impl Fn(usize) -> u32 + 'a {
+    move |lane| match slot {
+        Slot::Scalar(scalar) => scalars[scalar],
+        Slot::Row(row) => rows[row][lane],
+    }
+}

@@ -1,0 +1,217 @@
+//! A stage's expressions as a list of instructions over rows.
+//!
+//! Values that are the same along a row are scalars, all others fill a row register. Constants, Params
+//! and sizes are folded when the program is made.
+
+use ahash::AHashMap;
+use smallvec::SmallVec;
+use warploom_lang::ir::{NodeKind, Stage};
+use warploom_lang::op::{BinaryOp, Op};
+use warploom_lang::{ExprId, FuncId, IdVec, InputId, ParamId, Pipeline, Region, Type, Value};
+
+/// Where an instruction finds an operand or leaves its result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Slot {
+    /// A value that is the same along the row.
+    Scalar(usize),
+    /// A row register.
+    Row(usize),
+}
+
+/// What an instruction does.
+#[derive(Clone, Copy, Debug)]
+pub enum Action {
+    /// The coordinate of a dimension.
+    Var(usize),
+    /// A coordinate of the reduction domain.
+    RVar(usize),
+    /// A value of an input.
+    Load(InputId),
+    /// A value of a Func.
+    Call(FuncId, usize),
+    /// An operation.
+    Op(Op),
+}
+
+/// One step of a program.
+#[derive(Clone, Debug)]
+pub struct Instruction {
+    pub action: Action,
+    /// Type of the last operand; of the result if there is none.
+    pub operand: Type,
+    pub result: Type,
+    pub to: Slot,
+    pub args: SmallVec<[Slot; 3]>,
+    /// For accesses, how far each index moves from lane to lane, where that is constant.
+    pub steps: SmallVec<[Option<i64>; 3]>,
+}
+
+/// The instructions of one stage, and where its results are.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub instructions: Vec<Instruction>,
+    /// Start values of the scalars: constants are there already.
+    pub scalars: Vec<u32>,
+    pub rows: usize,
+    pub indices: Vec<Slot>,
+    pub values: Vec<Slot>,
+    pub predicate: Option<Slot>,
+}
+
+/// The numbers a program is specialised to.
+pub struct Constants<'a> {
+    pub inputs: &'a IdVec<InputId, Region>,
+    pub params: &'a IdVec<ParamId, Value>,
+}
+
+impl Program {
+    /// Compiles a stage for rows along dimension `row`; without one, for single points.
+    pub fn new(pipeline: &Pipeline, stage: &Stage, row: Option<usize>, constants: &Constants<'_>) -> Program {
+        let order = pipeline.exprs().reachable(stage.roots());
+        let mut last_use: AHashMap<ExprId, usize> = AHashMap::new();
+        for (position, id) in order.iter().enumerate() {
+            for arg in &pipeline.exprs()[*id].args {
+                last_use.insert(*arg, position);
+            }
+        }
+        // Results are read after the last instruction.
+        last_use.extend(stage.roots().map(|root| (root, usize::MAX)));
+        let mut compiler = Compiler {
+            pipeline,
+            row,
+            constants,
+            slots: AHashMap::new(),
+            known: AHashMap::new(),
+            steps: AHashMap::new(),
+            free: Vec::new(),
+            rows: 0,
+            scalars: Vec::new(),
+            instructions: Vec::new(),
+        };
+        for (position, id) in order.into_iter().enumerate() {
+            compiler.node(id);
+            for arg in &pipeline.exprs()[id].args {
+                if last_use[arg] == position {
+                    compiler.release(*arg);
+                }
+            }
+        }
+        let slot = |id: &ExprId| compiler.slots[id];
+        Program {
+            indices: stage.indices.iter().map(slot).collect(),
+            values: stage.values.iter().map(slot).collect(),
+            predicate: stage.predicate.as_ref().map(slot),
+            instructions: compiler.instructions,
+            scalars: compiler.scalars,
+            rows: compiler.rows,
+        }
+    }
+}
+
+struct Compiler<'a> {
+    pipeline: &'a Pipeline,
+    row: Option<usize>,
+    constants: &'a Constants<'a>,
+    slots: AHashMap<ExprId, Slot>,
+    /// Values that are constants.
+    known: AHashMap<ExprId, Value>,
+    /// How far a value moves from lane to lane, where that is constant.
+    steps: AHashMap<ExprId, i64>,
+    free: Vec<usize>,
+    rows: usize,
+    scalars: Vec<u32>,
+    instructions: Vec<Instruction>,
+}
+
+impl Compiler<'_> {
+    fn node(&mut self, id: ExprId) {
+        let node = &self.pipeline.exprs()[id];
+        if let Some(value) = self.constant(id) {
+            self.known.insert(id, value);
+            self.steps.insert(id, 0);
+            self.scalars.push(value.bits());
+            self.slots.insert(id, Slot::Scalar(self.scalars.len() - 1));
+            return;
+        }
+        let action = match node.kind {
+            NodeKind::Var(d) => Action::Var(d as usize),
+            NodeKind::RVar(r) => Action::RVar(r as usize),
+            NodeKind::Load(input) => Action::Load(input),
+            NodeKind::Call(func, value) => Action::Call(func, value as usize),
+            NodeKind::Op(op) => Action::Op(op),
+            NodeKind::Param(_) | NodeKind::InputMin(..) | NodeKind::InputExtent(..) => {
+                unreachable!("sizes and Params are constants")
+            }
+        };
+        let args: SmallVec<[Slot; 3]> = node.args.iter().map(|arg| self.slots[arg]).collect();
+        let steps = node.args.iter().map(|arg| self.steps.get(arg).copied()).collect();
+        let is_row_var = matches!(action, Action::Var(d) if Some(d) == self.row);
+        let varies = is_row_var || args.iter().any(|arg| matches!(arg, Slot::Row(_)));
+        let to = if varies { Slot::Row(self.register()) } else { self.scalar() };
+        if let Some(step) = self.step(id, is_row_var, varies) {
+            self.steps.insert(id, step);
+        }
+        let operand = node.args.last().map_or(node.ty, |arg| self.pipeline.exprs()[*arg].ty);
+        self.slots.insert(id, to);
+        self.instructions.push(Instruction { action, operand, result: node.ty, to, args, steps });
+    }
+
+    fn constant(&self, id: ExprId) -> Option<Value> {
+        let node = &self.pipeline.exprs()[id];
+        match node.kind {
+            NodeKind::Param(param) => Some(self.constants.params[param]),
+            NodeKind::InputMin(input, d) => {
+                Value::from_int(Type::I32, self.constants.inputs[input][d as usize].min)
+            }
+            NodeKind::InputExtent(input, d) => {
+                Value::from_int(Type::I32, self.constants.inputs[input][d as usize].extent)
+            }
+            NodeKind::Op(op) => {
+                let args: Option<SmallVec<[Value; 3]>> =
+                    node.args.iter().map(|arg| self.known.get(arg).copied()).collect();
+                Some(op.eval(&args?))
+            }
+            _ => None,
+        }
+    }
+
+    fn step(&self, id: ExprId, is_row_var: bool, varies: bool) -> Option<i64> {
+        let node = &self.pipeline.exprs()[id];
+        let of = |i: usize| self.steps.get(&node.args[i]).copied();
+        let constant = |i: usize| self.known.get(&node.args[i]).and_then(|value| value.as_int());
+        match node.kind {
+            _ if is_row_var => Some(1),
+            _ if !varies => Some(0),
+            _ if node.ty != Type::I32 => None,
+            NodeKind::Op(Op::Binary(BinaryOp::Add)) => Some(of(0)? + of(1)?),
+            NodeKind::Op(Op::Binary(BinaryOp::Sub)) => Some(of(0)? - of(1)?),
+            NodeKind::Op(Op::Binary(BinaryOp::Mul)) => match (constant(0), constant(1)) {
+                (Some(factor), _) => of(1)?.checked_mul(factor),
+                (_, Some(factor)) => of(0)?.checked_mul(factor),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn scalar(&mut self) -> Slot {
+        self.scalars.push(0);
+        Slot::Scalar(self.scalars.len() - 1)
+    }
+
+    fn register(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            self.rows += 1;
+            self.rows - 1
+        })
+    }
+
+    /// Gives back the register of a value that is not used any more.
+    fn release(&mut self, id: ExprId) {
+        if let Some(Slot::Row(register)) = self.slots.get(&id).copied()
+            && !self.free.contains(&register)
+        {
+            self.free.push(register);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Reading and writing rows of typed samples.
+
+use warploom_lang::{Region, Scalar};
+
+use crate::buffer::Data;
+
+/// Where the samples of a box lie.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    pub mins: Vec<i64>,
+    pub extents: Vec<i64>,
+    pub strides: Vec<i64>,
+}
+
+impl Layout {
+    /// A dense layout whose dimensions grow in stride in the order given.
+    pub fn new(region: &Region, order: &[usize]) -> Layout {
+        let mut strides = vec![0; region.dimensions()];
+        let mut stride = 1;
+        for &d in order {
+            strides[d] = stride;
+            stride *= region[d].extent;
+        }
+        Layout { mins: region.0.iter().map(|range| range.min).collect(), extents: region.extents(), strides }
+    }
+
+    /// The offset of one coordinate, `None` outside the box.
+    #[inline]
+    pub fn along(&self, dimension: usize, at: i64) -> Option<i64> {
+        let from_min = at - self.mins[dimension];
+        ((from_min as u64) < self.extents[dimension] as u64).then(|| from_min * self.strides[dimension])
+    }
+}
+
+macro_rules! samples {
+    ($($variant:ident $t:ident;)*) => {
+        /// A part of a Func's samples that one thread may write.
+        #[derive(Debug)]
+        pub enum SamplesMut<'a> {
+            $(
+                #[doc = concat!("Samples of type `", stringify!($t), "`.")]
+                $variant(&'a mut [$t]),
+            )*
+        }
+
+        impl SamplesMut<'_> {
+            /// Stores the lanes that `mask` admits at `offsets`.
+            pub fn scatter(&mut self, offsets: &[i64], bits: impl Fn(usize) -> u32, mask: impl Fn(usize) -> bool) {
+                match self {
+                    $(SamplesMut::$variant(samples) => {
+                        for (lane, offset) in offsets.iter().enumerate() {
+                            if mask(lane) {
+                                samples[*offset as usize] = <$t as Scalar>::from_bits(bits(lane));
+                            }
+                        }
+                    })*
+                }
+            }
+
+            /// Stores a row of neighbours.
+            pub fn store_row(&mut self, start: usize, row: &[u32]) {
+                match self {
+                    $(SamplesMut::$variant(samples) => {
+                        for (to, bits) in samples[start..start + row.len()].iter_mut().zip(row) {
+                            *to = <$t as Scalar>::from_bits(*bits);
+                        }
+                    })*
+                }
+            }
+
+            /// Stores one value into a row of neighbours.
+            pub fn fill_row(&mut self, start: usize, len: usize, bits: u32) {
+                match self {
+                    $(SamplesMut::$variant(samples) => {
+                        samples[start..start + len].fill(<$t as Scalar>::from_bits(bits));
+                    })*
+                }
+            }
+
+            /// The samples, to be read.
+            pub fn view(&self) -> Samples<'_> {
+                match self {
+                    $(SamplesMut::$variant(samples) => Samples::$variant(samples),)*
+                }
+            }
+        }
+
+        /// Samples to be read.
+        #[derive(Clone, Copy, Debug)]
+        pub enum Samples<'a> {
+            $(
+                #[doc = concat!("Samples of type `", stringify!($t), "`.")]
+                $variant(&'a [$t]),
+            )*
+        }
+
+        impl<'a> Samples<'a> {
+            /// All samples of a buffer.
+            pub fn of(data: &'a Data) -> Samples<'a> {
+                match data {
+                    $(Data::$variant(samples) => Samples::$variant(samples),)*
+                }
+            }
+
+            /// How many there are.
+            pub fn len(self) -> usize {
+                match self {
+                    $(Samples::$variant(samples) => samples.len(),)*
+                }
+            }
+
+            /// One sample.
+            pub fn get(self, offset: usize) -> u32 {
+                match self {
+                    $(Samples::$variant(samples) => samples[offset].to_bits(),)*
+                }
+            }
+
+            /// Samples at a constant distance; neighbours for `step` 1.
+            pub fn load_row(self, start: i64, step: i64, row: &mut [u32]) {
+                match self {
+                    $(Samples::$variant(samples) => {
+                        if step == 1 {
+                            let neighbours = &samples[start as usize..][..row.len()];
+                            for (to, sample) in row.iter_mut().zip(neighbours) {
+                                *to = Scalar::to_bits(*sample);
+                            }
+                        } else {
+                            for (lane, to) in row.iter_mut().enumerate() {
+                                *to = Scalar::to_bits(samples[(start + lane as i64 * step) as usize]);
+                            }
+                        }
+                    })*
+                }
+            }
+
+            /// Samples at the offsets given.
+            pub fn gather(self, offsets: &[i64], row: &mut [u32]) {
+                match self {
+                    $(Samples::$variant(samples) => {
+                        for (to, offset) in row.iter_mut().zip(offsets) {
+                            *to = Scalar::to_bits(samples[*offset as usize]);
+                        }
+                    })*
+                }
+            }
+        }
+
+        /// Cuts samples into consecutive parts of `len` (the last may be shorter).
+        pub fn split(data: &mut Data, len: usize) -> Vec<SamplesMut<'_>> {
+            match data {
+                $(Data::$variant(samples) => samples.chunks_mut(len).map(SamplesMut::$variant).collect(),)*
+            }
+        }
+    };
+}
+
+samples! {
+    Bool bool;
+    U8 u8;
+    U16 u16;
+    U32 u32;
+    I8 i8;
+    I16 i16;
+    I32 i32;
+    F32 f32;
+}

@@ -1,0 +1,668 @@
+//! Random pipelines: the evaluator agrees with the naive one bit for bit, or bounds refuse the pipeline.
+//!
+//! A pipeline is read off a list of numbers, one for each choice; where the list ends, every choice is the
+//! simplest one. So a failing case shrinks with its list. `PROPTEST_CASES` sets the number of cases.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod naive;
+
+use naive::Naive;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use warploom_interp::buffer::Buffer;
+use warploom_interp::{EvalError, Evaluation};
+use warploom_lang::*;
+
+const VARS: [Var; 3] = [Var::new("x"), Var::new("y"), Var::new("z")];
+
+/// Evaluations that visit more points than this are left out.
+const MAX_WORK: u64 = 300_000;
+
+/// The list of numbers a pipeline is made from.
+struct Choices {
+    list: Vec<u32>,
+    next: usize,
+}
+
+impl Choices {
+    fn number(&mut self) -> u32 {
+        self.next += 1;
+        self.list.get(self.next - 1).copied().unwrap_or(0)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        self.number() as usize % end
+    }
+
+    fn between(&mut self, low: i32, high: i32) -> i32 {
+        low + self.below((high - low + 1) as usize) as i32
+    }
+
+    /// True once in `n` times; never where the list has ended.
+    fn once_in(&mut self, n: usize) -> bool {
+        self.below(n) == n - 1
+    }
+
+    fn of<T: Clone>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())].clone()
+    }
+
+    /// Indices from 0 to `n` in some order.
+    fn order(&mut self, n: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..n).collect();
+        for i in 1..n {
+            order.swap(i, i - self.below(i + 1));
+        }
+        order
+    }
+
+    /// A box of up to `largest` points along each dimension.
+    fn region(&mut self, dims: usize, largest: i32) -> Region {
+        let mut range = || Range::new(self.between(0, 9) as i64 % 7 - 3, self.between(1, largest) as i64);
+        Region((0..dims).map(|_| range()).collect())
+    }
+}
+
+/// A value of any type, often a special one.
+fn sample(ty: Type, number: u32) -> Value {
+    let small = (number >> 4) % 7;
+    let int = |value: i64| Value::from_int(ty, value);
+    match (ty.int_range(), number % 8) {
+        (Some((low, high)), special @ 0..3) => {
+            int([low, high, -1][special as usize]).unwrap_or(Value::from_bits(ty, number))
+        }
+        (None, 0..4) => {
+            let special = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 1e30, 1e-40, 3e9, -129.5];
+            Value::from(special[(number >> 4) as usize % 8])
+        }
+        (None, 4 | 5) => Value::from(small as f32 * 0.5 - 1.0),
+        (_, 3 | 4) => Value::from_bits(ty, number >> 3),
+        _ => int(i64::from(small)).unwrap_or(Value::from_bits(ty, 1)),
+    }
+}
+
+/// What the definition of a stage can use.
+#[derive(Clone, Default)]
+struct Scope<'a> {
+    vars: Vec<Expr>,
+    rvars: Vec<Expr>,
+    /// The Func itself in an update, with the variable of each pure dimension.
+    own: Option<(&'a Itself, Vec<Option<Var>>)>,
+}
+
+/// A pipeline in the making.
+struct Maker {
+    choices: Choices,
+    images: Vec<(Input, Buffer)>,
+    params: Vec<(Param, Value)>,
+    funcs: Vec<Func>,
+    /// Types of the Func that an update is being made for.
+    own_types: Vec<Type>,
+}
+
+/// A pipeline with everything it is to be evaluated with.
+struct Case {
+    pipeline: Pipeline,
+    images: Vec<Buffer>,
+    params: Vec<Value>,
+    outputs: Vec<Region>,
+}
+
+impl Maker {
+    fn case(list: Vec<u32>) -> Case {
+        let choices = Choices { list, next: 0 };
+        let mut maker = Maker {
+            choices,
+            images: Vec::new(),
+            params: Vec::new(),
+            funcs: Vec::new(),
+            own_types: Vec::new(),
+        };
+        maker.make_inputs();
+        for number in 0..maker.choices.between(2, 6) {
+            let func = maker.func(format!("f{number}"));
+            maker.funcs.push(func);
+            if maker.choices.once_in(6) {
+                maker.make_boundary();
+            }
+        }
+        let last = maker.funcs.pop().unwrap();
+        let mut outputs = vec![last];
+        for _ in 0..maker.choices.below(3) {
+            let other = maker.choices.below(maker.funcs.len());
+            outputs.push(maker.funcs.remove(other));
+            if maker.funcs.is_empty() {
+                break;
+            }
+        }
+        let pipeline = Pipeline::new("random", outputs).unwrap();
+        let image =
+            |name: &str| maker.images.iter().find(|(input, _)| input.name() == name).unwrap().1.clone();
+        let param = |name: &str| maker.params.iter().find(|(param, _)| param.name() == name).unwrap().1;
+        Case {
+            images: pipeline.inputs().values().map(|input| image(&input.name)).collect(),
+            params: pipeline.params().values().map(|decl| param(&decl.name)).collect(),
+            outputs: pipeline
+                .outputs()
+                .iter()
+                .map(|id| pipeline.funcs()[*id].dims.len())
+                .collect::<Vec<_>>()
+                .into_iter()
+                .map(|dims| maker.choices.region(dims, if dims == 3 { 5 } else { 9 }))
+                .collect(),
+            pipeline,
+        }
+    }
+
+    fn make_inputs(&mut self) {
+        for number in 0..self.choices.between(1, 3) {
+            let ty = self.choices.of(&Type::ALL);
+            let dims = self.choices.between(1, 3) as usize;
+            let order = self.choices.order(dims);
+            let region = match (dims, self.choices.once_in(3)) {
+                // Wide enough to be read without a boundary condition.
+                (1 | 2, true) => Region(vec![Range::new(-40, 80); dims]),
+                _ => self.choices.region(dims, 9),
+            };
+            let seed = self.choices.number();
+            let mut buffer = Buffer::zeros_in_order(ty, region.clone(), &order).unwrap();
+            for (i, offset) in buffer.offsets().enumerate() {
+                let scrambled =
+                    seed.wrapping_mul(2_654_435_761).wrapping_add(i as u32).wrapping_mul(seed | 1);
+                let at: Vec<i64> = region
+                    .0
+                    .iter()
+                    .zip(buffer.strides())
+                    .map(|(range, stride)| range.min + (offset / stride) as i64 % range.extent)
+                    .collect();
+                buffer.set(&at, sample(ty, scrambled ^ (scrambled >> 15))).unwrap();
+            }
+            let input = Input::new(format!("in{number}"), ty, dims).stored(order);
+            self.images.push((input, buffer));
+        }
+        self.params = vec![(Param::i32("n"), Value::from(self.choices.between(0, 4)))];
+        let ty = self.choices.of(&[Type::F32, Type::U8, Type::I16, Type::Bool]);
+        self.params.push((Param::new("p", ty), sample(ty, self.choices.number())));
+        self.params.push((Param::f32("q").range(0.0, 2.0), Value::from(self.choices.between(0, 2) as f32)));
+        self.make_boundary();
+    }
+
+    /// A boundary condition of an input or of a Func with one value.
+    fn make_boundary(&mut self) {
+        let kind = self.choices.below(5);
+        let exterior = |ty: Type, choices: &mut Choices| sample(ty, choices.number());
+        let single: Vec<Func> = self.funcs.iter().filter(|func| func.types().len() == 1).cloned().collect();
+        let func = if single.is_empty() || self.choices.once_in(2) {
+            let (input, _) = self.choices.of(&self.images);
+            match kind {
+                0 => input.repeat_edge(),
+                1 => input.repeat_image(),
+                2 => input.mirror_image(),
+                3 => input.mirror_interior(),
+                _ => input.constant_exterior(exterior(input.ty(), &mut self.choices)),
+            }
+        } else {
+            let inner = self.choices.of(&single);
+            let mut limit = || {
+                let low = self.choices.between(0, 6) % 5 - 2;
+                (!self.choices.once_in(3)).then(|| (low.into(), self.choices.between(1, 5).into()))
+            };
+            let limits: Vec<Limit> = (0..inner.dimensions()).map(|_| limit()).collect();
+            match kind {
+                0 => inner.repeat_edge_in(limits),
+                1 => inner.repeat_image_in(limits),
+                2 => inner.mirror_image_in(limits),
+                3 => inner.mirror_interior_in(limits),
+                _ => inner.constant_exterior_in(limits, exterior(inner.types()[0], &mut self.choices)),
+            }
+        };
+        self.funcs.push(func);
+    }
+
+    fn func(&mut self, name: String) -> Func {
+        let dims = [2, 1, 3, 2, 1, 2, 3, 0][self.choices.below(8)];
+        let args = VARS[..dims].to_vec();
+        let count = [1, 1, 1, 2, 1, 3][self.choices.below(6)];
+        let types: Vec<Type> = (0..count).map(|_| self.choices.of(&Type::ALL)).collect();
+        let scope = Scope { vars: args.iter().map(|&arg| arg.into()).collect(), ..Scope::default() };
+        let updates = [0, 0, 1, 1, 2, 3][self.choices.below(6)];
+        let mut func = if updates > 0 && self.choices.once_in(4) {
+            func(name, args.clone(), Undefined(types.clone()))
+        } else {
+            let values: Vec<Expr> = types.iter().map(|ty| self.value(&scope, *ty, 4)).collect();
+            func(name, args.clone(), values)
+        };
+        self.own_types = types;
+        for _ in 0..updates {
+            func = self.update(func, &args);
+        }
+        self.own_types = Vec::new();
+        func
+    }
+
+    /// One more update: an accumulation, a scatter, a scan or a plain assignment.
+    fn update(&mut self, func: Func, args: &[Var]) -> Func {
+        let crossed = self.choices.once_in(2);
+        let pure: Vec<Option<Var>> =
+            args.iter().map(|&arg| (!crossed || !self.choices.once_in(2)).then_some(arg)).collect();
+        let vars: Vec<Expr> = pure.iter().flatten().map(|&arg| arg.into()).collect();
+        let (mut domain, rvars) = self.domain();
+        let plain = self.choices.once_in(5);
+        let rvars = if plain { Vec::new() } else { rvars };
+        if self.choices.once_in(4) {
+            let scope = Scope { vars: vars.clone(), rvars: rvars.clone(), own: None };
+            domain = domain.filter(self.value(&scope, Type::Bool, 2));
+        }
+        let define = |f: &Itself| {
+            let own = Some((f, pure.clone()));
+            let scope = Scope { vars, rvars, own };
+            let indices: Vec<Expr> = pure
+                .iter()
+                .map(|var| match var {
+                    Some(var) => var.expr(),
+                    None => self.target(&scope),
+                })
+                .collect();
+            let values: Vec<Expr> = (0..self.own_types.len())
+                .map(|v| {
+                    let ty = self.own_types[v];
+                    let new = self.value(&scope, ty, 3);
+                    match self.choices.below(3) {
+                        0 => self.combine(ty, f.get(v, indices.clone()), new),
+                        _ => new,
+                    }
+                })
+                .collect();
+            f.set(indices, values)
+        };
+        if plain { func.update(define) } else { func.over(&domain, define) }
+    }
+
+    /// Where an update writes along a dimension that is not pure.
+    fn target(&mut self, scope: &Scope<'_>) -> Expr {
+        match self.choices.below(3) {
+            0 if !scope.rvars.is_empty() => self.choices.of(&scope.rvars),
+            1 => self.held(scope),
+            _ => self.index(scope, 1),
+        }
+    }
+
+    /// A reduction domain of small or symbolic extents, and its variables.
+    fn domain(&mut self) -> (RDom, Vec<Expr>) {
+        let dims = [1, 2, 1, 2, 3][self.choices.below(5)];
+        let ranges = ["rx", "ry", "rz"][..dims].iter().map(|name| {
+            let low = Expr::from(self.choices.between(0, 4) % 4 - 1);
+            let (input, _) = self.choices.of(&self.images);
+            let (n, q) = (self.params[0].0.expr(), self.params[2].0.expr());
+            let extent = match self.choices.below(8) {
+                0..=3 => self.choices.between(1, 4).into(),
+                4 => n - 1,
+                5 => select(q.eq(0.0), 3, 1) + n / 2,
+                6 => (round(cos(q) * 2.0)).i32() + 1,
+                _ => input.extent(0) / dims as i32,
+            };
+            RRange::new(name, low, extent)
+        });
+        let domain = RDom::new(ranges.collect());
+        let rvars = domain.vars::<3>()[..dims].iter().map(|&var| var.into()).collect();
+        (domain, rvars)
+    }
+
+    /// A value of type `ty`.
+    fn value(&mut self, scope: &Scope<'_>, ty: Type, depth: u32) -> Expr {
+        let kind = if depth == 0 { self.choices.below(6) } else { self.choices.below(16) };
+        match kind {
+            0 => sample(ty, self.choices.number() | 7).into(),
+            1 => self.variable(scope).cast(ty),
+            2 => {
+                let (param, _) = self.choices.of(&self.params);
+                self.converted(param.expr(), ty)
+            }
+            3..=5 | 12 => self.read(scope, ty, depth.min(2)),
+            6 => {
+                let from = self.choices.of(&Type::ALL);
+                let value = self.value(scope, from, depth - 1);
+                self.converted(value, ty)
+            }
+            7 => {
+                let condition = self.value(scope, Type::Bool, depth - 1);
+                select(condition, self.value(scope, ty, depth - 1), self.value(scope, ty, depth - 1))
+            }
+            8 if ty != Type::Bool => self.reduction(scope, ty, depth - 1),
+            9 => self.single(scope, ty, depth - 1),
+            10 => mux(
+                self.variable(scope),
+                (0..3).map(|_| self.value(scope, ty, depth - 1)).collect::<Vec<_>>(),
+            ),
+            11 => sample(ty, self.choices.number()).into(),
+            _ => {
+                let (a, b) = (self.value(scope, ty, depth - 1), self.value(scope, ty, depth - 1));
+                self.combine(ty, a, b)
+            }
+        }
+    }
+
+    fn converted(&mut self, value: Expr, ty: Type) -> Expr {
+        let from = value.ty().unwrap();
+        match self.choices.below(3) {
+            0 => value.cast(ty),
+            1 if from.bytes() == ty.bytes() && from != Type::Bool && ty != Type::Bool => {
+                value.reinterpret(ty)
+            }
+            _ => value.saturating_cast(ty),
+        }
+    }
+
+    fn variable(&mut self, scope: &Scope<'_>) -> Expr {
+        let all = [scope.vars.as_slice(), &scope.rvars].concat();
+        if all.is_empty() { self.choices.between(0, 3).into() } else { self.choices.of(&all) }
+    }
+
+    /// An operation of one operand, or a function of coordinates.
+    fn single(&mut self, scope: &Scope<'_>, ty: Type, depth: u32) -> Expr {
+        if ty == Type::Bool {
+            let operands = self.choices.of(&Type::ALL[1..]);
+            let (a, b) = (self.value(scope, operands, depth), self.value(scope, operands, depth));
+            return [a.lt(&b), a.le(&b), a.eq(&b), a.ne(&b)][self.choices.below(4)].clone();
+        }
+        let a = self.value(scope, ty, depth);
+        if ty == Type::F32 {
+            let functions: [fn(Expr) -> Expr; 13] = [
+                floor,
+                |a| -a,
+                abs,
+                sqrt,
+                exp,
+                log,
+                sin,
+                cos,
+                tanh,
+                ceil,
+                round,
+                fast_exp,
+                |a| random_f32(7, [a.i32()]),
+            ];
+            return self.choices.of(&functions)(a);
+        }
+        let functions: [fn(Expr) -> Expr; 4] = [
+            |a| -a,
+            abs,
+            |a| !a,
+            |a| {
+                let ty = a.ty().unwrap();
+                random_u32(7, [a]).cast(ty)
+            },
+        ];
+        self.choices.of(&functions)(a)
+    }
+
+    /// An operation of two operands of one type with a result of that type.
+    fn combine(&mut self, ty: Type, a: Expr, b: Expr) -> Expr {
+        type Operation = fn(Expr, Expr) -> Expr;
+        let logic: [Operation; 3] = [|a, b| a ^ b, |a, b| a & b, |a, b| a | b];
+        let arithmetic: [Operation; 7] =
+            [|a, b| a + b, |a, b| a - b, |a, b| a * b, |a, b| a / b, |a, b| a % b, min, max];
+        let integers: [Operation; 4] =
+            [|a, b| a << b, |a, b| a >> b, average, |a, b| clamp(&a, b, a.clone())];
+        let floats: [Operation; 4] = [pow, absd, |a, b| lerp(&a, b, 0.25), |a, b| select(a.lt(&b), b, a)];
+        let all = match ty {
+            Type::Bool => logic.to_vec(),
+            Type::F32 => [arithmetic.as_slice(), &floats].concat(),
+            _ => [arithmetic.as_slice(), &integers, &logic].concat(),
+        };
+        let result = self.choices.of(&all)(a, b);
+        if ty.is_int() && self.choices.once_in(8) {
+            absd(&result, self.choices.between(0, 3)).cast(ty)
+        } else {
+            result
+        }
+    }
+
+    /// A sum, product, smallest or largest value, or where it is.
+    fn reduction(&mut self, scope: &Scope<'_>, ty: Type, depth: u32) -> Expr {
+        let (mut domain, rvars) = self.domain();
+        // An inner reduction cannot see the reduction variables around it.
+        let inner = Scope { vars: scope.vars.clone(), rvars, own: None };
+        if self.choices.once_in(3) {
+            domain = domain.filter(self.value(&inner, Type::Bool, depth.min(2)));
+        }
+        let term = self.value(&inner, ty, depth);
+        match self.choices.below(6) {
+            0 => sum(&domain, term),
+            1 => product(&domain, term),
+            2 => minimum(&domain, term),
+            3 => maximum(&domain, term),
+            4 => argmin(&domain, term).value,
+            _ => argmax(&domain, term).at[0].cast(ty),
+        }
+    }
+
+    /// A value of an input, of a Func defined before or, in an update, of the Func itself.
+    fn read(&mut self, scope: &Scope<'_>, ty: Type, depth: u32) -> Expr {
+        let value = match &scope.own {
+            Some((itself, pure)) if self.choices.once_in(2) => {
+                let index = |var: &Option<Var>| match var {
+                    Some(var) => var.expr(),
+                    None => self.target(scope),
+                };
+                let indices: Vec<Expr> = pure.iter().map(index).collect();
+                itself.get(self.choices.below(self.own_types.len()), indices)
+            }
+            _ if self.choices.below(4) > 0 => {
+                let func = self.choices.of(&self.funcs);
+                let indices: Vec<Expr> = (0..func.dimensions()).map(|_| self.index(scope, depth)).collect();
+                func.get(self.choices.below(func.types().len()), indices)
+            }
+            _ => {
+                let (input, buffer) = self.choices.of(&self.images);
+                let wide = buffer.region()[0].extent == 80;
+                let indices: Vec<Expr> = (0..input.dimensions())
+                    .map(|d| {
+                        let at = self.index(scope, depth);
+                        let (low, extent) = (input.min(d), input.extent(d));
+                        match self.choices.below(3) {
+                            0 if wide => at,
+                            1 => (at - &low) % extent + low,
+                            _ => clamp(at, &low, &low + extent - 1),
+                        }
+                    })
+                    .collect();
+                input.at(indices)
+            }
+        };
+        self.converted(value, ty)
+    }
+
+    /// An index that depends on data, with bounds.
+    fn held(&mut self, scope: &Scope<'_>) -> Expr {
+        let (low, high) = (self.choices.between(0, 4) % 4 - 1, self.choices.between(1, 5));
+        match self.choices.below(6) {
+            0 | 1 => clamp(self.value(scope, Type::I32, 2), low, low + high),
+            2 => clamp(self.value(scope, Type::F32, 2), low as f32, (low + high) as f32 + 0.5).i32(),
+            3 => self.value(scope, Type::Bool, 2).i32() * high + low,
+            4 => self.value(scope, Type::U8, 2).i32() / 50,
+            _ => self.value(scope, Type::U16, 2).i32() % high,
+        }
+    }
+
+    /// An index of a Func: mostly affine.
+    fn index(&mut self, scope: &Scope<'_>, depth: u32) -> Expr {
+        let at = self.variable(scope);
+        let small = self.choices.between(0, 4) - 2;
+        match self.choices.below(if depth == 0 { 10 } else { 20 }) {
+            0..=2 => at,
+            3..=5 => at + small,
+            6 => 2 * at + small,
+            7 => (at + small) / 2,
+            8 => small.into(),
+            9 => small - at,
+            10 | 11 => self.held(scope),
+            12 => at + self.variable(scope) + small,
+            13 => (at + small) % 3,
+            14 => min(at, self.index(scope, depth - 1)),
+            15 => max(at, self.index(scope, depth - 1)),
+            16 => select(self.value(scope, Type::Bool, 1), self.index(scope, depth - 1), at + small),
+            17 => self.narrow(scope),
+            18 => [&at >> 1, abs(&at), absd(&at, small).i32(), average(&at, small), &at * 3 - &at]
+                [self.choices.below(5)]
+            .clone(),
+            _ => clamp(&at * self.variable(scope), -4, 6),
+        }
+    }
+
+    /// An index computed in a narrow type.
+    fn narrow(&mut self, scope: &Scope<'_>) -> Expr {
+        let at = self.variable(scope) % 5;
+        match self.choices.below(8) {
+            0 => (at.u8() * 2u8).i32(),
+            1 => (at.u8() >> 9u8).i32(),
+            2 => (at.i16() - 2).i32(),
+            3 => clamp(!(at % 2), -4, 4),
+            4 => (at.u32() ^ 3u32).i32(),
+            5 => (at.f32() * 0.5 + 0.25).i32(),
+            6 => 3 * (at.f32() * 0.1 + 0.2).cast(Type::Bool).i32(),
+            _ => 2 * (at - 7).saturating_cast(Type::Bool).i32(),
+        }
+    }
+}
+
+/// What came of a case.
+#[derive(PartialEq, Debug)]
+enum Outcome {
+    Evaluated,
+    Refused,
+    TooMuch,
+}
+
+impl Case {
+    fn output_name(&self, number: usize) -> &str {
+        &self.pipeline.funcs()[self.pipeline.outputs()[number]].name
+    }
+
+    fn request(&self) -> Realisation {
+        let mut request = Realisation::new(&self.pipeline);
+        for (input, image) in self.pipeline.inputs().values().zip(&self.images) {
+            request = request.input(&input.name, image.region().clone());
+        }
+        for (decl, value) in self.pipeline.params().values().zip(&self.params) {
+            request = request.param(&decl.name, *value);
+        }
+        for (number, region) in self.outputs.iter().enumerate() {
+            request = request.output(self.output_name(number), region.clone());
+        }
+        request
+    }
+
+    /// Whether bounds accept the case, and it is small enough.
+    fn outlook(&self) -> Outcome {
+        match infer(&self.pipeline, &self.request()) {
+            Err(
+                BoundsError::Unbounded { .. }
+                | BoundsError::LeavesInput { .. }
+                | BoundsError::TooLarge { .. },
+            ) => Outcome::Refused,
+            Err(other) => panic!("{other}"),
+            Ok(regions) => {
+                let work = regions.funcs.values().map(|func| {
+                    let visits =
+                        |stage: &StageRegions| stage.domain.iter().map(|r| r.extent as u64).product::<u64>();
+                    func.region.points().unwrap() * func.stages.iter().map(visits).sum::<u64>()
+                });
+                if work.sum::<u64>() > MAX_WORK { Outcome::TooMuch } else { Outcome::Evaluated }
+            }
+        }
+    }
+
+    fn evaluate(&self) -> Result<Vec<Buffer>, EvalError> {
+        let mut evaluation = Evaluation::new(&self.pipeline);
+        for (input, image) in self.pipeline.inputs().values().zip(&self.images) {
+            evaluation = evaluation.input(&input.name, image);
+        }
+        for (decl, value) in self.pipeline.params().values().zip(&self.params) {
+            evaluation = evaluation.param(&decl.name, *value);
+        }
+        for (number, region) in self.outputs.iter().enumerate() {
+            evaluation = evaluation.output(self.output_name(number), region.clone());
+        }
+        evaluation.run()
+    }
+
+    /// Compares the evaluators; the place of the first difference.
+    fn check(&self) -> Result<(), String> {
+        let mut buffers = self.evaluate().map_err(|error| error.to_string())?.into_iter();
+        let mut naive = Naive::new(&self.pipeline, self.images.iter().collect(), self.params.clone());
+        for (&id, region) in self.pipeline.outputs().iter().zip(&self.outputs) {
+            let func = &self.pipeline.funcs()[id];
+            let expected = naive.values(id, region);
+            for value in 0..func.types.len() {
+                let buffer = buffers.next().ok_or("an output is missing")?;
+                if buffer.region() != region {
+                    return Err(format!("`{}` came as {}", func.name, buffer.region()));
+                }
+                for (point, offset) in buffer.offsets().enumerate() {
+                    let got = at_offset(&buffer, offset);
+                    let expected = expected[point][value];
+                    if !same(got, expected) {
+                        let name = &func.name;
+                        return Err(format!(
+                            "value {value} of `{name}`, point {point}: {got:?}, not {expected:?}"
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn at_offset(buffer: &Buffer, offset: usize) -> Value {
+    dispatch!(buffer.ty(), T => Value::from(buffer.as_slice::<T>().unwrap()[offset]))
+}
+
+/// Equal bits, or NaN both.
+fn same(a: Value, b: Value) -> bool {
+    a == b || (a.ty() == b.ty() && a.as_f64().is_nan() && b.as_f64().is_nan())
+}
+
+/// Choices that show themselves on one line.
+struct List(Vec<u32>);
+
+impl std::fmt::Debug for List {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+fn lists() -> impl Strategy<Value = List> {
+    vec(any::<u32>(), 10..400).prop_map(List)
+}
+
+fn config() -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, max_shrink_iters: 20_000, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn evaluators_agree(list in lists()) {
+        let case = Maker::case(list.0);
+        if case.outlook() == Outcome::Evaluated {
+            let found = case.check();
+            prop_assert!(found.is_ok(), "{}\n{}\n{:?}", found.unwrap_err(), case.pipeline, case.request());
+        }
+    }
+}
+
+#[test]
+fn most_pipelines_evaluate() {
+    let mut runner = TestRunner::deterministic();
+    let count = 400;
+    let outcomes: Vec<Outcome> =
+        (0..count).map(|_| Maker::case(lists().new_tree(&mut runner).unwrap().current().0).outlook()).collect();
+    let evaluated = outcomes.iter().filter(|outcome| **outcome == Outcome::Evaluated).count();
+    assert!(evaluated * 5 > count * 4, "{evaluated} of {count}: {outcomes:?}");
+}

@@ -1,0 +1,177 @@
+//! Every mistake a user can make in a pipeline is answered by one sentence that names the thing and says
+//! what to do, with the place in the source.
+
+use insta::assert_snapshot;
+use warploom_lang::*;
+
+const X: Var = Var::new("x");
+const Y: Var = Var::new("y");
+
+/// The report of a pipeline that must be refused; lines and columns are left out.
+fn report(outputs: impl IntoIterator<Item = Func>) -> String {
+    let text = Pipeline::new("p", outputs).expect_err("the pipeline is wrong").to_string();
+    let hide = |line: &str| match line.split_once(".rs:") {
+        Some((file, _)) => format!("{file}.rs"),
+        None => line.to_string(),
+    };
+    text.lines().map(hide).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_place_is_where_the_mistake_was_made() {
+    let f = func("f", (X, Y), X + Y);
+    let line = line!() + 1;
+    let g = func("g", X, f.at(X));
+    let error = Pipeline::new("p", [g]).expect_err("one index is missing");
+    let place = error.diagnostics[0].place.expect("it was written in Rust");
+    assert_eq!((place.file(), place.line()), (file!(), line));
+}
+
+#[test]
+fn calls_with_the_wrong_number_of_indices() {
+    let blur = func("blur", (X, Y), X + Y);
+    assert_snapshot!(report([func("out", (X, Y), blur.at(X))]), @"
+    `blur` is called with 1 index but is defined over 2 (x, y); write blur.at((x, y))
+      --> crates/lang/tests/mistakes.rs
+    ");
+    let image = Input::f32("image", 1);
+    assert_snapshot!(report([func("out", (X, Y), image.at((X, Y)))]), @"
+    `image` is called with 2 indices but is defined over 1 (d0); write image.at((d0))
+      --> crates/lang/tests/mistakes.rs
+    ");
+}
+
+#[test]
+fn operands_that_do_not_fit() {
+    let image = Input::u8("image", 1);
+    assert_snapshot!(report([func("out", X, image.at(X) * 0.5)]), @"
+    `*` needs operands of one type but got u8 and f32; convert one of them, for example with .cast(Type::U8)
+      --> crates/lang/tests/mistakes.rs
+    ");
+    assert_snapshot!(report([func("out", X, sqrt(X))]), @"
+    `sqrt` is not defined for i32; convert the operand first, for example with .f32() or .i32()
+      --> crates/lang/tests/mistakes.rs
+    ");
+    assert_snapshot!(report([func("out", X, image.at(X) + 300)]), @"
+    the constant 300 does not fit u8; use a wider type
+      --> crates/lang/tests/mistakes.rs
+    ");
+    assert_snapshot!(report([func("out", X, select(X, 1, 2))]), @"
+    the condition of `select` is i32, not bool; compare it with something, for example .ne(0)
+      --> crates/lang/tests/mistakes.rs
+    ");
+    assert_snapshot!(report([func("out", X, image.at(X.f32()))]), @"
+    index 0 of `image` is f32, but indices are i32; convert it with .i32()
+      --> crates/lang/tests/mistakes.rs
+    ");
+}
+
+#[test]
+fn variables_that_are_not_there() {
+    assert_snapshot!(report([func("out", X, X + Y)]), @"
+    `out` uses the variable `y`, which is not one of its arguments (x); add it there or give it a value
+      --> crates/lang/tests/mistakes.rs
+    ");
+    assert_snapshot!(report([func("out", (X, X), 1)]), @"
+    `out` has the variable `x` twice; give each dimension its own variable
+      --> crates/lang/tests/mistakes.rs
+    ");
+    let f = func("f", (X, Y), 0).update(|f| f.set((X, X), Y));
+    assert_snapshot!(report([f]), @"
+    update 1 of `f` uses `y`, which does not stand at its own position on the left; write f(x, y) there, or use a reduction variable
+      --> crates/lang/tests/mistakes.rs
+    ");
+    let f = func("f", (X, Y), 0).update(|f| f.set((X, 0), f.at((X + 1, 0))));
+    assert_snapshot!(report([f]), @"
+    update 1 of `f` reads `f` with something other than `x` at position 0; a pure variable must stand at its own position, so use a reduction variable for that dimension
+      --> crates/lang/tests/mistakes.rs
+    ");
+}
+
+#[test]
+fn reduction_variables_out_of_place() {
+    let r = rdom([(0, 4)]);
+    assert_snapshot!(report([func("out", X, X + r.x)]), @"
+    `out` uses the reduction variable `rx` outside an update over its domain; write .over(&domain, ..) or sum(&domain, ..)
+      --> crates/lang/tests/mistakes.rs
+    ");
+    assert_snapshot!(report([func("out", X, 0).over(&r, |f| f.add(X, r.y))]), @"
+    `out` uses reduction variable 1 of a domain that has 1 variable
+      --> crates/lang/tests/mistakes.rs
+    ");
+    let varying = rdom([(0, X + 1)]);
+    assert_snapshot!(report([func("out", X, 0).over(&varying, |f| f.add(X, varying.x))]), @"
+    the range of the reduction variable `rx` of `out` depends on something other than constants, Params and input sizes; use .filter(..) for bounds that vary
+      --> crates/lang/tests/mistakes.rs
+    ");
+}
+
+#[test]
+fn values_that_do_not_fit_the_func() {
+    let pair = func("pair", X, (X, 1.0));
+    assert_snapshot!(report([func("out", X, pair.at(X))]), @"
+    `pair` has 2 values; choose one with .get(i, ..), i from 0 to 1
+      --> crates/lang/tests/mistakes.rs
+    ");
+    assert_snapshot!(report([func("f", X, 0).update(|f| f.set(X, (1, 2)))]), @"
+    stage 1 of `f` gives 2 values but `f` has 1; give one value for each
+      --> crates/lang/tests/mistakes.rs
+    ");
+    assert_snapshot!(report([func("f", X, 0).update(|f| f.set(X, 0.5))]), @"
+    stage 1 of `f` gives f32 where `f` holds i32; convert it with .cast(Type::I32)
+      --> crates/lang/tests/mistakes.rs
+    ");
+}
+
+#[test]
+fn names() {
+    let (one, other) = (func("f", X, 1), func("f", X, 2));
+    assert_snapshot!(report([func("out", X, one.at(X) + other.at(X))]), @"two Funcs, inputs or Params are named `f`; rename one (a Func that was called before it got its updates counts as another one)");
+    assert_snapshot!(report([func("my func", X, 1)]), @"`my func` cannot be a name; use letters, digits, `_` and `.`, starting with a letter or `_`");
+    assert_snapshot!(report([]), @"the pipeline `p` has no outputs; name at least one Func");
+}
+
+#[test]
+fn inputs_and_boundaries() {
+    let image = Input::f32("image", 2).stored([0, 2]);
+    assert_snapshot!(report([func("out", (X, Y), image.at((X, Y)))]), @"the storage order [0, 2] of `image` is not a permutation of its 2 dimensions; name each of 0..2 once");
+    let image = Input::f32("image", 2);
+    let edge = image.repeat_edge_in(limits([(0, 4), (0, 4), (0, 4)]));
+    assert_snapshot!(report([func("out", (X, Y), edge.at((X, Y)))]), @"
+    the boundary condition over `image` gives 3 limits, but it has 2 dimensions; give at most one for each
+      --> crates/lang/tests/mistakes.rs
+    ");
+}
+
+#[test]
+fn an_endless_expression_is_refused_and_does_not_exhaust_the_stack() {
+    let sum = (0..100_000).fold(Expr::from(0), |sum, i| sum + X * i);
+    assert_snapshot!(report([func("out", X, sum)]), @"
+    an expression is nested more than 1000 deep; name a part of it as a Func or use a reduction
+      --> crates/lang/tests/mistakes.rs
+    ");
+}
+
+#[test]
+fn every_mistake_is_reported() {
+    let image = Input::u8("image", 1);
+    let a = func("a", X, image.at(X) + 0.5);
+    let b = func("b", X, Y + 1);
+    assert_eq!(report([a, b]).lines().count(), 4);
+}
+
+#[test]
+fn pipelines_from_files_keep_the_same_rules() {
+    let image = Input::f32("image", 1);
+    let blur = func("blur", X, image.at(X) + image.at(X + 1));
+    let text = Pipeline::new("p", [blur]).expect("it is right").to_json();
+    let broken = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from} is not in {text}");
+        Pipeline::from_json(&text.replacen(from, to, 1)).expect_err("it was broken").to_string()
+    };
+    assert_snapshot!(broken(r#""version":1"#, r#""version":9"#), @"the pipeline file is not well formed: it is warploom-pipeline version 9, this program reads warploom-pipeline version 1; write it with Pipeline::to_json");
+    assert_snapshot!(broken(r#"{"load":0},"type":"f32""#, r#"{"call":[0,0]},"type":"f32""#), @"`blur` depends on itself in its pure definition; give it a start value and put the recursion into an update");
+    assert_snapshot!(broken(r#"{"load":0},"type":"f32""#, r#"{"call":[7,0]},"type":"f32""#), @"the pipeline file is not well formed: ExprId1 uses a Func that does not exist; write it with Pipeline::to_json");
+    assert_snapshot!(broken(r#""args":[1,4]"#, r#""args":[1,5]"#), @"the pipeline file is not well formed: ExprId5 uses an expression that does not come before it; write it with Pipeline::to_json");
+    assert_snapshot!(broken(r#""outputs":[0]"#, r#""outputs":[]"#), @"the pipeline `p` has no outputs; name at least one Func");
+}
