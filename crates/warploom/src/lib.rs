@@ -1,13 +1,38 @@
-//! (under construction)
+//! A compiler from image pipelines to fast GPU kernels, with no schedule written by hand.
+//!
+//! This crate is the face of the workspace: [`prelude`] is what almost every program needs, [`tutorial`] shows
+//! how to use it, and the parts are re-exported as modules.
+//!
+//! ```
+//! use warploom::prelude::*;
+//!
+//! let (x, y) = vars!(x, y);
+//! let input = Input::f32("input", 2);
+//! let edge = input.repeat_edge();
+//! let blur_x = func("blur_x", (x, y), (edge.at((x - 1, y)) + edge.at((x, y)) + edge.at((x + 1, y))) / 3.0);
+//! let blur_y = func("blur_y", (x, y), (blur_x.at((x, y - 1)) + blur_x.at((x, y)) + blur_x.at((x, y + 1))) / 3.0);
+//! let blur = Pipeline::new("blur", [blur_y])?;
+//!
+//! let image = Buffer::from_fn(Region::of_extents(&[64, 48]), |at| (at[0] % 7) as f32)?;
+//! let out = Evaluation::new(&blur)
+//!     .input("input", &image)
+//!     .output("blur_y", image.region().clone())
+//!     .run()?;
+//! assert_eq!(out[0].region(), image.region());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
 pub mod app;
+pub mod tutorial;
 
 pub use warploom_interp as interp;
 pub use warploom_lang as lang;
 pub use warploom_schedule as schedule;
 pub use warploom_target as target;
 
-/// What almost every program needs.
+/// What almost every program needs: the language, buffers and the reference evaluator.
 pub mod prelude {
     pub use warploom_interp::buffer::Buffer;
+    pub use warploom_interp::{EvalError, Evaluation};
     pub use warploom_lang::*;
 }
