@@ -20,7 +20,7 @@ pub const APP: App = App {
 };
 
 fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
-    let levels = settings.int("levels") as usize;
+    let levels = settings.int("levels").max(1) as usize;
     let (x, y, c) = vars!(x, y, c);
     let input = Input::f32("input", 3);
 

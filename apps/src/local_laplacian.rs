@@ -20,7 +20,7 @@ pub const APP: App = App {
 };
 
 fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
-    let top = settings.int("pyramid_levels") as usize - 1;
+    let top = settings.int("pyramid_levels").max(1) as usize - 1;
     let (x, y, c, k, n) = vars!(x, y, c, k, n);
     let input = Input::u16("input", 3);
     let levels = Param::i32("levels");

@@ -21,7 +21,7 @@ pub const APP: App = App {
 };
 
 fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
-    let radius = settings.int("radius") as i32;
+    let radius = settings.int("radius").max(0) as i32;
     let slices = slices(settings);
     let (x, y, c, t, dx) = vars!(x, y, c, t, dx);
     let input = Input::f32("input", 3);
@@ -59,7 +59,7 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
 
 /// One more than the exponent of the largest power of two of rows that fits into the disc's height.
 fn slices(settings: &Settings) -> i32 {
-    (2 * settings.int("radius") + 3).ilog2() as i32 + 1
+    (2 * settings.int("radius").max(0) + 3).ilog2() as i32 + 1
 }
 
 fn shapes(settings: &Settings) -> Shapes {

@@ -1,1 +1,131 @@
-//! (under construction)
+//! The `warploom` program as a library, so that it can be had over other pipelines than the suite's.
+//!
+//! A program of one's own is a table of [`App`]s and one call:
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//! use warploom::app::{App, InputRequest, Settings, Shapes, setting};
+//! use warploom::lang::Type;
+//! use warploom::prelude::*;
+//!
+//! const BRIGHTER: App = App {
+//!     name: "brighter",
+//!     about: "every sample a little brighter",
+//!     sizes: &[setting("W", 1536.0), setting("H", 2560.0)],
+//!     structure: &[],
+//!     params: &[setting("by", 0.1)],
+//!     build,
+//!     shapes,
+//!     input,
+//!     operations: |settings| settings.number("W") * settings.number("H"),
+//! };
+//!
+//! fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
+//!     let (x, y) = vars!(x, y);
+//!     let (input, by) = (Input::f32("input", 2), Param::f32("by"));
+//!     Pipeline::new("brighter", [func("output", (x, y), input.at((x, y)) + &by)])
+//! }
+//!
+//! fn shapes(settings: &Settings) -> Shapes {
+//!     let image = Region::of_extents(&[settings.int("W"), settings.int("H")]);
+//!     Shapes { inputs: vec![("input", image.clone())], outputs: vec![("output", image)] }
+//! }
+//!
+//! fn input(request: &InputRequest<'_>) -> Buffer {
+//!     Buffer::zeros(Type::F32, request.region.clone()).expect("the region was checked")
+//! }
+//!
+//! fn main() -> ExitCode {
+//!     warploom_cli::main_with(&[BRIGHTER])
+//! }
+//! ```
+//!
+//! Results go to standard output, everything else to standard error, without colours. The exit code says
+//! how it went: 0 done, 1 a fault of the program, 2 a wrong argument or file, 3 a pipeline that cannot be
+//! run as asked, 6 outputs that differ from the reference.
+
+mod apps;
+mod backend;
+mod error;
+mod folder;
+mod golden;
+mod graph;
+mod inputs;
+mod memory;
+mod names;
+mod report;
+mod run;
+mod settings;
+mod show;
+mod table;
+mod verify;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+use std::process::ExitCode;
+
+use clap::{ColorChoice, Parser, Subcommand};
+use warploom::app::App;
+
+use error::{Error, exit};
+
+/// Compiles image pipelines to fast CUDA kernels; shows, runs and checks them.
+#[derive(Debug, Parser)]
+#[command(name = "warploom", version, color = ColorChoice::Never, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Apps(apps::Arguments),
+    Graph(graph::Arguments),
+    Run(run::Arguments),
+    Verify(verify::Arguments),
+}
+
+/// The whole program over a table of apps, with the arguments of this process.
+///
+/// It answers every mistake with one sentence on standard error and an exit code; a panic, its own or an
+/// app's, is reported in the same way.
+pub fn main_with(apps: &[App]) -> ExitCode {
+    panic::set_hook(Box::new(report_panic));
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+        let mut out = io::stdout().lock();
+        execute(apps, std::env::args_os(), &mut out)
+    }));
+    match outcome {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => {
+            error.print();
+            ExitCode::from(error.exit_code())
+        }
+        Err(_) => ExitCode::from(exit::INTERNAL),
+    }
+}
+
+/// Runs one command; `arguments` start with the name of the program.
+fn execute(
+    apps: &[App],
+    arguments: impl IntoIterator<Item = OsString>,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    match Arguments::try_parse_from(arguments)?.command {
+        Command::Apps(arguments) => apps::apps(apps, &arguments, out),
+        Command::Graph(arguments) => graph::graph(apps, &arguments, out),
+        Command::Run(arguments) => run::run(apps, &arguments, out),
+        Command::Verify(arguments) => verify::verify(apps, &arguments, out),
+    }
+}
+
+fn report_panic(panic: &PanicHookInfo<'_>) {
+    let message = panic.payload_as_str().unwrap_or("something went wrong");
+    let place = panic.location().map(|place| format!(" ({}:{})", place.file(), place.line()));
+    let place = place.unwrap_or_default();
+    error::print(&format!("internal error: {message}{place}; this is a bug, please report it"));
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 use warploom_lang::ir::FuncDecl;
-use warploom_lang::{
-    BoundsError, FuncId, IdVec, Pipeline, Realisation, Region, Regions, Type, Value, infer,
-};
+use warploom_lang::{BoundsError, FuncId, IdVec, Pipeline, Realisation, Region, Regions, Type, Value, infer};
 
 use crate::buffer::{Buffer, BufferError};
 use crate::machine::{Source, Sources};
@@ -49,7 +47,9 @@ pub enum EvalError {
     #[error(transparent)]
     Buffer(#[from] BufferError),
     /// A Func was read outside its box.
-    #[error("stage {stage} of `{func}` read or wrote outside the region inferred for it; this is a bug in Warploom, please report the pipeline")]
+    #[error(
+        "stage {stage} of `{func}` read or wrote outside the region inferred for it; this is a bug in Warploom, please report the pipeline"
+    )]
     Outside {
         /// The Func.
         func: String,
@@ -68,6 +68,9 @@ pub struct Progress<'a> {
     /// All the work there is, in the same unit.
     pub total: u64,
 }
+
+/// Is told after every Func how far an evaluation is.
+type Observer<'a> = Box<dyn FnMut(Progress<'_>) + 'a>;
 
 /// Evaluates a pipeline without compiling it, slowly and surely.
 ///
@@ -92,7 +95,7 @@ pub struct Evaluation<'a> {
     pipeline: &'a Pipeline,
     request: Realisation,
     inputs: BTreeMap<&'a str, &'a Buffer>,
-    observer: Option<Box<dyn FnMut(Progress<'_>) + 'a>>,
+    observer: Option<Observer<'a>>,
 }
 
 impl<'a> Evaluation<'a> {
@@ -124,7 +127,7 @@ impl<'a> Evaluation<'a> {
         self
     }
 
-    /// Calls `observer` after every stage.
+    /// Calls `observer` after every Func.
     #[must_use]
     pub fn on_progress(mut self, observer: impl FnMut(Progress<'_>) + 'a) -> Evaluation<'a> {
         self.observer = Some(Box::new(observer));
@@ -136,7 +139,8 @@ impl<'a> Evaluation<'a> {
         let pipeline = self.pipeline;
         let regions = infer(pipeline, &self.request)?;
         memory::check(pipeline, &regions)?;
-        let buffers: Vec<&Buffer> = pipeline.inputs().values().map(|input| self.inputs[input.name.as_str()]).collect();
+        let buffers: Vec<&Buffer> =
+            pipeline.inputs().values().map(|input| self.inputs[input.name.as_str()]).collect();
         for (input, buffer) in pipeline.inputs().values().zip(&buffers) {
             if input.ty != buffer.ty() {
                 let (expected, got) = (input.ty, buffer.ty());
@@ -144,7 +148,8 @@ impl<'a> Evaluation<'a> {
             }
         }
         let input_regions = buffers.iter().map(|buffer| buffer.region().clone()).collect();
-        let params = self.request.params.values().map(|value| value.unwrap_or(Value::zero(Type::I32))).collect();
+        let params =
+            self.request.params.values().map(|value| value.unwrap_or(Value::zero(Type::I32))).collect();
         let constants = Constants { inputs: &input_regions, params: &params };
         let mut funcs = Funcs::new(pipeline, &regions, self.observer);
         for id in pipeline.funcs().keys() {
@@ -162,7 +167,7 @@ struct Funcs<'a> {
     regions: &'a Regions,
     stored: IdVec<FuncId, Option<Storage>>,
     last_reader: IdVec<FuncId, FuncId>,
-    observer: Option<Box<dyn FnMut(Progress<'_>) + 'a>>,
+    observer: Option<Observer<'a>>,
     done: u64,
     total: u64,
 }
@@ -171,7 +176,7 @@ impl<'a> Funcs<'a> {
     fn new(
         pipeline: &'a Pipeline,
         regions: &'a Regions,
-        observer: Option<Box<dyn FnMut(Progress<'_>) + 'a>>,
+        observer: Option<Observer<'a>>,
     ) -> Funcs<'a> {
         let total = pipeline.funcs().keys().map(|id| func_work(pipeline, regions, id)).sum();
         Funcs {
@@ -199,8 +204,7 @@ impl<'a> Funcs<'a> {
         let mut storage = Storage::new(self.pipeline, func, &regions.region)?;
         let sources = self.sources(inputs);
         for (number, (stage, loops)) in func.stages.iter().zip(&regions.stages).enumerate() {
-            let run =
-                StageRun { pipeline: self.pipeline, id, stage, loops, constants, sources: &sources };
+            let run = StageRun { pipeline: self.pipeline, id, stage, loops, constants, sources: &sources };
             let outcome = match number {
                 0 if stage.values.is_empty() => Ok(()),
                 0 => run.pure(&mut storage),

@@ -120,8 +120,8 @@ impl StageRun<'_> {
         let row = self.row_dimension(order, split_dim);
         let program = Program::new(self.pipeline, self.stage, row, self.constants);
         let total = region.points().unwrap_or(0) as usize;
-        let (slice, slices) = split_dim
-            .map_or((total, 1), |d| (layout.strides[d] as usize, region[d].extent as usize));
+        let (slice, slices) =
+            split_dim.map_or((total, 1), |d| (layout.strides[d] as usize, region[d].extent as usize));
         let slices_per_part = per_part(slices);
         parts(values, slice * slices_per_part).into_par_iter().try_for_each(|(start, values)| {
             let mut needed = self.loops.needed.clone();
@@ -186,7 +186,11 @@ impl StageRun<'_> {
         let wide = |d: &usize| (self.loops.needed[*d].extent, std::cmp::Reverse(*d));
         match order.first() {
             Some(fastest) if pure(fastest) && Some(*fastest) != split_dim => Some(*fastest),
-            _ => candidates.clone().filter(|d| Some(*d) != split_dim).max_by_key(wide).or(split_dim.filter(pure)),
+            _ => candidates
+                .clone()
+                .filter(|d| Some(*d) != split_dim)
+                .max_by_key(wide)
+                .or(split_dim.filter(pure)),
         }
     }
 }

@@ -661,8 +661,9 @@ proptest! {
 fn most_pipelines_evaluate() {
     let mut runner = TestRunner::deterministic();
     let count = 400;
-    let outcomes: Vec<Outcome> =
-        (0..count).map(|_| Maker::case(lists().new_tree(&mut runner).unwrap().current().0).outlook()).collect();
+    let outcomes: Vec<Outcome> = (0..count)
+        .map(|_| Maker::case(lists().new_tree(&mut runner).unwrap().current().0).outlook())
+        .collect();
     let evaluated = outcomes.iter().filter(|outcome| **outcome == Outcome::Evaluated).count();
     assert!(evaluated * 5 > count * 4, "{evaluated} of {count}: {outcomes:?}");
 }

@@ -252,4 +252,3 @@ fn reduction_var(var: RVar, scope: &Scope<'_>) -> Result<u32, Fault> {
         _ => Err(Fault::ForeignRVar { func: func(), variable: var.name().to_string() }),
     }
 }
-

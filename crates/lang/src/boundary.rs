@@ -72,7 +72,12 @@ pub trait Bounded {
             },
             Err(faulty) => faulty,
         };
-        Func::define(FuncName::Of(self.base_name(), what), vars, Start::Values(vec![body]), Location::caller())
+        Func::define(
+            FuncName::Of(self.base_name(), what),
+            vars,
+            Start::Values(vec![body]),
+            Location::caller(),
+        )
     }
 }
 

@@ -33,7 +33,9 @@ pub enum Fault {
         right: Type,
     },
     /// An operation on a type that has no such operation.
-    #[error("`{operation}` is not defined for {ty}; convert the operand first, for example with .f32() or .i32()")]
+    #[error(
+        "`{operation}` is not defined for {ty}; convert the operand first, for example with .f32() or .i32()"
+    )]
     Unsupported {
         /// The operation.
         operation: &'static str,
@@ -97,7 +99,9 @@ pub enum Fault {
         arguments: Vec<String>,
     },
     /// A self-reference that moves a pure variable away from its position.
-    #[error("update {update} of `{func}` reads `{func}` with something other than `{variable}` at position {dimension}; a pure variable must stand at its own position, so use a reduction variable for that dimension")]
+    #[error(
+        "update {update} of `{func}` reads `{func}` with something other than `{variable}` at position {dimension}; a pure variable must stand at its own position, so use a reduction variable for that dimension"
+    )]
     SelfReference {
         /// The Func.
         func: String,
@@ -109,7 +113,9 @@ pub enum Fault {
         dimension: usize,
     },
     /// A reduction variable outside an update over its domain.
-    #[error("`{func}` uses the reduction variable `{variable}` outside an update over its domain; write .over(&domain, ..) or sum(&domain, ..)")]
+    #[error(
+        "`{func}` uses the reduction variable `{variable}` outside an update over its domain; write .over(&domain, ..) or sum(&domain, ..)"
+    )]
     ForeignRVar {
         /// The Func.
         func: String,
@@ -127,7 +133,9 @@ pub enum Fault {
         variables: usize,
     },
     /// A domain's bound that is not known before the pipeline runs.
-    #[error("the range of the reduction variable `{variable}` of `{func}` depends on something other than constants, Params and input sizes; use .filter(..) for bounds that vary")]
+    #[error(
+        "the range of the reduction variable `{variable}` of `{func}` depends on something other than constants, Params and input sizes; use .filter(..) for bounds that vary"
+    )]
     DomainBound {
         /// The Func.
         func: String,
@@ -167,7 +175,9 @@ pub enum Fault {
         expected: Type,
     },
     /// A pure definition that refers to its own Func.
-    #[error("`{func}` depends on itself in its pure definition; give it a start value and put the recursion into an update")]
+    #[error(
+        "`{func}` depends on itself in its pure definition; give it a start value and put the recursion into an update"
+    )]
     SelfInPure {
         /// The Func.
         func: String,
@@ -181,7 +191,9 @@ pub enum Fault {
         number: usize,
     },
     /// Two different things with one name.
-    #[error("two Funcs, inputs or Params are named `{name}`; rename one (a Func that was called before it got its updates counts as another one)")]
+    #[error(
+        "two Funcs, inputs or Params are named `{name}`; rename one (a Func that was called before it got its updates counts as another one)"
+    )]
     Duplicate {
         /// The name.
         name: String,
@@ -205,7 +217,9 @@ pub enum Fault {
         limit: u32,
     },
     /// A boundary condition with limits for the wrong number of dimensions.
-    #[error("the boundary condition over `{source_name}` gives {got} limits, but it has {expected} dimensions; give at most one for each")]
+    #[error(
+        "the boundary condition over `{source_name}` gives {got} limits, but it has {expected} dimensions; give at most one for each"
+    )]
     Limits {
         /// What is bounded.
         source_name: String,
@@ -215,7 +229,9 @@ pub enum Fault {
         expected: usize,
     },
     /// A storage order that is no permutation of the dimensions.
-    #[error("the storage order {order:?} of `{input}` is not a permutation of its {dimensions} dimensions; name each of 0..{dimensions} once")]
+    #[error(
+        "the storage order {order:?} of `{input}` is not a permutation of its {dimensions} dimensions; name each of 0..{dimensions} once"
+    )]
     StorageOrder {
         /// The input.
         input: String,

@@ -187,9 +187,9 @@ pub(crate) fn explain(op: Op, fault: TypeFault) -> Fault {
         TypeFault::Differ(left, right) => Fault::Types { operation: op.name(), left, right },
         TypeFault::Unsupported(ty) if op == Op::Select => Fault::Condition { ty },
         TypeFault::Unsupported(ty) => Fault::Unsupported { operation: op.name(), ty },
-        TypeFault::Count(got) => Fault::Malformed {
-            what: format!("`{}` takes {} operands, not {got}", op.name(), op.operands()),
-        },
+        TypeFault::Count(got) => {
+            Fault::Malformed { what: format!("`{}` takes {} operands, not {got}", op.name(), op.operands()) }
+        }
     }
 }
 

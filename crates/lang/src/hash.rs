@@ -2,9 +2,9 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::ids::ExprId;
 use crate::ids::{FuncId, IdVec};
 use crate::ir::{FuncDecl, Node, NodeKind, Stage};
-use crate::ids::ExprId;
 use crate::pipeline::Pipeline;
 
 /// What a hash covers, written as bytes that no two different things share.
@@ -76,7 +76,13 @@ fn hash_stage(pipeline: &Pipeline, id: FuncId, stage: &Stage, earlier: &IdVec<Fu
 }
 
 /// Everything of a node but its arguments; inputs and Params by what the outside knows of them.
-fn hash_kind(pipeline: &Pipeline, own: FuncId, node: &Node, earlier: &IdVec<FuncId, u128>, digest: &mut Digest) {
+fn hash_kind(
+    pipeline: &Pipeline,
+    own: FuncId,
+    node: &Node,
+    earlier: &IdVec<FuncId, u128>,
+    digest: &mut Digest,
+) {
     let mut input = |tag: &str, input, dimension: u32| {
         let input = &pipeline.inputs[input];
         digest.text(tag).text(&input.name).text(input.ty.name()).number(dimension.into());

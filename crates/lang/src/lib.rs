@@ -75,8 +75,8 @@
 //! the free functions. `assemble` turns it into the tables of [`ir`], which `validate` checks; everything
 //! after that reads only the tables. [`op`] and [`scalar`] say what each operation computes.
 mod assemble;
-pub mod bounds;
 pub mod boundary;
+pub mod bounds;
 mod error;
 mod expr;
 mod func;
@@ -99,8 +99,8 @@ mod specialise;
 mod types;
 mod validate;
 
-pub use bounds::{BoundsError, FuncRegions, Realisation, Regions, StageRegions, infer};
 pub use boundary::{Bounded, Limit, limits};
+pub use bounds::{BoundsError, FuncRegions, Realisation, Regions, StageRegions, infer};
 pub use error::{Diagnostic, Fault, PipelineError};
 pub use expr::{Expr, MAX_DEPTH, Operand, Var};
 pub use func::{Arguments, Func, Indices, Itself, Start, Undefined, Update, Values, func, undef};

@@ -155,6 +155,10 @@ impl<'a> StageText<'a> {
         (atom, binding::ATOM)
     }
 
+    fn is_constant(&self, id: ExprId) -> bool {
+        self.pipeline.exprs.constant(id).is_some()
+    }
+
     fn op_text(&self, op: Op, args: &[ExprId]) -> (String, u8) {
         use BinaryOp::*;
         let call = |name: &str| (format!("{name}({})", self.list(args)), binding::ATOM);
@@ -183,7 +187,13 @@ impl<'a> StageText<'a> {
                     _ => binding::PRODUCT,
                 };
                 let (left, right) = (self.expr(args[0], binds), self.expr(args[1], binds + 1));
-                (format!("{left} {} {right}", op.name()), binds)
+                // A negative constant that is added reads better as one that is taken away.
+                match right.strip_prefix('-') {
+                    Some(positive) if op == Add && self.is_constant(args[1]) => {
+                        (format!("{left} - {positive}"), binds)
+                    }
+                    _ => (format!("{left} {} {right}", op.name()), binds),
+                }
             }
         }
     }

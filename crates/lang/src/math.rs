@@ -2,7 +2,11 @@
 //! same bits. Accurate to about one unit in the last place in the ranges images need.
 //!
 //! Evaluator, simulator and the checking build of emitted kernels share these definitions.
-#![allow(clippy::excessive_precision, reason = "coefficients are given with all their published digits")]
+#![allow(
+    clippy::excessive_precision,
+    clippy::approx_constant,
+    reason = "coefficients are given with all their published digits"
+)]
 
 const LN_2: f32 = 0.69314718;
 
@@ -112,7 +116,17 @@ pub fn pow(x: f32, y: f32) -> f32 {
 pub fn fast_exp(x: f32) -> f32 {
     let k = (x / LN_2).floor();
     let t = x - k * LN_2;
-    let mantissa = polynomial(t, [0.01314350012789660196, 0.03668965196652099192, 0.16873890085469545053, 0.49970514590562437052, 1.0, 1.0]);
+    let mantissa = polynomial(
+        t,
+        [
+            0.01314350012789660196,
+            0.03668965196652099192,
+            0.16873890085469545053,
+            0.49970514590562437052,
+            1.0,
+            1.0,
+        ],
+    );
     let biased = ((k as i32).saturating_add(127)).clamp(0, 255) as u32;
     mantissa * f32::from_bits(biased << 23)
 }

@@ -68,17 +68,18 @@ impl RDom {
     pub fn new(ranges: Vec<RRange>) -> RDom {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = DomainId(NEXT.fetch_add(1, Ordering::Relaxed));
-        let var = |index: usize| RVar { domain: id, index, name: ranges.get(index).map_or("?", |r| r.name) };
-        RDom { id, x: var(0), y: var(1), z: var(2), w: var(3), ranges, predicate: None }
+        let [x, y, z, w] = std::array::from_fn(|index| variable(id, &ranges, index));
+        RDom { id, ranges, predicate: None, x, y, z, w }
+    }
+
+    /// Variable number `index`. Using one that the domain does not have is reported with the pipeline.
+    pub fn var(&self, index: usize) -> RVar {
+        variable(self.id, &self.ranges, index)
     }
 
     /// The first `N` variables.
     pub fn vars<const N: usize>(&self) -> [RVar; N] {
-        std::array::from_fn(|index| RVar {
-            domain: self.id,
-            index,
-            name: self.ranges.get(index).map_or("?", |r| r.name),
-        })
+        std::array::from_fn(|index| self.var(index))
     }
 
     /// Leaves out the points where `condition` does not hold.
@@ -97,11 +98,17 @@ impl RDom {
     }
 }
 
+fn variable(domain: DomainId, ranges: &[RRange], index: usize) -> RVar {
+    RVar { domain, index, name: ranges.get(index).map_or("?", |range| range.name) }
+}
+
 /// A domain from `(min, extent)` pairs, with variables named `rx`, `ry`, `rz`, `rw`, `r4`, ...
 pub fn rdom<M: Into<Expr>, E: Into<Expr>, const N: usize>(ranges: [(M, E); N]) -> RDom {
     const NAMES: [&str; 8] = ["rx", "ry", "rz", "rw", "r4", "r5", "r6", "r7"];
     let named = ranges.into_iter().enumerate();
-    RDom::new(named.map(|(i, (min, extent))| RRange::new(NAMES.get(i).unwrap_or(&"?"), min, extent)).collect())
+    RDom::new(
+        named.map(|(i, (min, extent))| RRange::new(NAMES.get(i).unwrap_or(&"?"), min, extent)).collect(),
+    )
 }
 
 /// A domain with named variables: `rdom!(dx: (-1, 3), dy: (-1, 3))`, each `name: (min, extent)`.

@@ -113,8 +113,7 @@ fn extreme(
     let helper = helper.over(domain, |f| {
         let wins = better(&term, &f.get(count, args.clone()));
         let keep_or = |value: usize, new: Expr| select(&wins, new, f.get(value, args.clone()));
-        let [vars @ ..] = &domain.vars::<8>()[..count.min(8)];
-        let mut values: Vec<Expr> = vars.iter().enumerate().map(|(i, &v)| keep_or(i, v.into())).collect();
+        let mut values: Vec<Expr> = (0..count).map(|i| keep_or(i, domain.var(i).into())).collect();
         values.push(keep_or(count, term));
         f.set(args.clone(), values)
     });

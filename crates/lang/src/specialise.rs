@@ -44,7 +44,11 @@ pub(crate) fn specialised_params(pipeline: &Pipeline) -> IdVec<ParamId, bool> {
                 if node.args.iter().any(|arg| !loading[*arg]) =>
             {
                 shapes.extend(node.args.iter().filter(|arg| {
-                    !loading[**arg] || matches!(exprs[**arg].kind, NodeKind::Op(Op::Binary(BinaryOp::Min | BinaryOp::Max)))
+                    !loading[**arg]
+                        || matches!(
+                            exprs[**arg].kind,
+                            NodeKind::Op(Op::Binary(BinaryOp::Min | BinaryOp::Max))
+                        )
                 }));
             }
             _ => shapes.extend(&node.args),

@@ -244,6 +244,8 @@ impl<'de> Deserialize<'de> for Value {
             },
             _ => None,
         };
-        value.ok_or_else(|| serde::de::Error::custom(format!("{} is not a value of type {}", text.value, text.ty)))
+        value.ok_or_else(|| {
+            serde::de::Error::custom(format!("{} is not a value of type {}", text.value, text.ty))
+        })
     }
 }

@@ -185,7 +185,11 @@ impl StageRules<'_> {
             return Err(Fault::Arity { callee: self.name(), got: indices.len(), variables });
         }
         if let Some(dimension) = indices.iter().position(|index| exprs[*index].ty != Type::I32) {
-            return Err(Fault::IndexType { callee: self.name(), dimension, ty: exprs[indices[dimension]].ty });
+            return Err(Fault::IndexType {
+                callee: self.name(),
+                dimension,
+                ty: exprs[indices[dimension]].ty,
+            });
         }
         Ok(())
     }

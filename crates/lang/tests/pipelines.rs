@@ -74,8 +74,12 @@ fn deep_chains_in_files_are_refused() {
     let mut text = busy().to_json();
     let end = text.rfind("]}").expect("the nodes come last");
     let nodes = busy().exprs().len();
-    let chain = (0..20_000).map(|i| format!(r#",{{"kind":{{"op":{{"unary":"neg"}}}},"type":"i32","args":[{}]}}"#,
-        if i == 0 { 0 } else { nodes + i - 1 }));
+    let chain = (0..20_000).map(|i| {
+        format!(
+            r#",{{"kind":{{"op":{{"unary":"neg"}}}},"type":"i32","args":[{}]}}"#,
+            if i == 0 { 0 } else { nodes + i - 1 }
+        )
+    });
     text.insert_str(end, &chain.collect::<String>());
     let error = Pipeline::from_json(&text).expect_err("it is too deep").to_string();
     assert!(error.contains("nested more than"), "{error}");

@@ -144,9 +144,7 @@ impl<'a, E: Environment> Analysis<'a, E> {
                 Span::Int(span) => span,
                 Span::Float(_) => IntSpan::of_type(node.ty),
             },
-            NodeKind::InputMin(input, d) => {
-                IntSpan::constant(self.environment.input_min(input, d as usize))
-            }
+            NodeKind::InputMin(input, d) => IntSpan::constant(self.environment.input_min(input, d as usize)),
             NodeKind::InputExtent(input, d) => {
                 IntSpan::constant(self.environment.input_extent(input, d as usize))
             }

@@ -49,7 +49,7 @@ impl Congruence {
     }
 
     /// Of a sum.
-    pub fn add(self, other: Congruence) -> Congruence {
+    pub fn plus(self, other: Congruence) -> Congruence {
         match self.remainder.checked_add(other.remainder) {
             Some(sum) => Congruence::new(gcd(self.modulus, other.modulus), sum),
             None => Congruence::ANY,

@@ -324,8 +324,7 @@ fn complete(pipeline: &Pipeline, request: &Realisation) -> Result<(Given, Vec<Re
         return Err(BoundsError::Unknown { pipeline: pipeline_name(), name: name.clone(), known: known() });
     }
     let region = |name: &str, dimensions: usize, region: &Option<Region>| {
-        let missing =
-            || BoundsError::Missing { pipeline: pipeline_name(), name: name.into(), what: "size" };
+        let missing = || BoundsError::Missing { pipeline: pipeline_name(), name: name.into(), what: "size" };
         let region = region.clone().ok_or_else(missing)?;
         check_box(name, dimensions, &region)?;
         Ok(region)

@@ -35,7 +35,7 @@ impl IntSpan {
 
     /// A loop variable: a tile of `width + 1` values inside `min..=max`, whose first value is `lower`.
     pub fn tile(min: i64, max: i64, width: i64, lower: Congruence) -> IntSpan {
-        IntSpan { min, max, width, lower, upper: lower.add(Congruence::exactly(width)) }
+        IntSpan { min, max, width, lower, upper: lower.plus(Congruence::exactly(width)) }
     }
 
     /// All values of a type.
@@ -55,8 +55,8 @@ impl IntSpan {
             min: self.min.saturating_add(other.min),
             max: self.max.saturating_add(other.max),
             width: self.width.saturating_add(other.width),
-            lower: self.lower.add(other.lower),
-            upper: self.upper.add(other.upper),
+            lower: self.lower.plus(other.lower),
+            upper: self.upper.plus(other.upper),
         }
     }
 

@@ -1,0 +1,172 @@
+//! What can go wrong, one sentence each, and the exit code that belongs to it.
+
+use std::io::{self, Write};
+
+use thiserror::Error;
+use warploom::interp::EvalError;
+use warploom::interp::files::FileError;
+use warploom::lang::{BoundsError, PipelineError, Type};
+
+use crate::golden::GoldenError;
+use crate::settings::{MAX_SIZE, MAX_STRUCTURE};
+use crate::show;
+
+/// The exit codes besides 0.
+pub(crate) mod exit {
+    /// A fault of the program itself.
+    pub(crate) const INTERNAL: u8 = 1;
+    /// A wrong argument or file.
+    pub(crate) const USAGE: u8 = 2;
+    /// A pipeline that cannot be run as asked.
+    pub(crate) const PIPELINE: u8 = 3;
+    /// Outputs that differ from the reference.
+    pub(crate) const VERIFICATION: u8 = 6;
+}
+
+/// Why a command failed.
+#[derive(Debug, Error)]
+pub(crate) enum Error {
+    /// Arguments that the command line does not allow, or a request for help.
+    #[error(transparent)]
+    Arguments(#[from] clap::Error),
+    /// An app that is not in the table.
+    #[error("there is no app `{name}`{hint}; the apps are {known}")]
+    UnknownApp { name: String, hint: String, known: String },
+    /// A size, parameter, input or output that an app does not have.
+    #[error("`{app}` has no {kind} `{name}`{hint}; {known}")]
+    UnknownName { app: String, kind: &'static str, name: String, hint: String, known: String },
+    /// A name without a value.
+    #[error("`{flag} {text}` gives no value; write {flag} NAME=VALUE")]
+    NoValue { flag: &'static str, text: String },
+    /// The same thing given twice.
+    #[error("{kind} `{name}` is given twice; give it once")]
+    Repeated { kind: &'static str, name: String },
+    /// More files than an app has inputs or outputs.
+    #[error("`{file}` is one too many: `{app}` has {count}; leave it out")]
+    TooManyFiles { app: String, file: String, count: String },
+    /// A size that is no size.
+    #[error("size {name} of `{app}` cannot be `{text}`; give a whole number from 1 to {MAX_SIZE}")]
+    Size { app: String, name: &'static str, text: String },
+    /// Sizes without names, too many or too few.
+    #[error("the size `{text}` does not fit `{app}`; write it as {form}, for example --size {example}")]
+    SizeForm { app: String, text: String, form: String, example: String },
+    /// A structure parameter's value that makes no sense.
+    #[error(
+        "structure parameter {name} of `{app}` cannot be `{text}`; give a number above 0, at most {MAX_STRUCTURE}"
+    )]
+    Structure { app: String, name: &'static str, text: String },
+    /// A structure parameter's fraction that would be lost.
+    #[error("structure parameter {name} of `{app}` cannot be `{text}`; give a whole number")]
+    Fraction { app: String, name: &'static str, text: String },
+    /// A Param's value that is no number.
+    #[error("Param {name} of `{app}` cannot be `{text}`; give a number")]
+    NoNumber { app: String, name: &'static str, text: String },
+    /// A Param's value that its type does not have.
+    #[error("Param {name} of `{app}` is {ty}, so it cannot be {value:?}; give {}", show::values_of(*.ty))]
+    ParamType { app: String, name: String, ty: Type, value: f64 },
+    /// An app that forgot a default.
+    #[error("`{app}` has no value for its Param {name}; give one with --param {name}=VALUE")]
+    NoDefault { app: String, name: String },
+    /// A file that is not there.
+    #[error("there is no file {file}; check its path")]
+    NoFile { file: String },
+    /// A folder that is not there.
+    #[error("there is no folder {folder}; check its path")]
+    NoFolder { folder: String },
+    /// A file that cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A folder that cannot be read, or a text file.
+    #[error("cannot read {path}: {error}; check who may read it")]
+    Read { path: String, error: io::Error },
+    /// Standard output that cannot be written.
+    #[error("cannot write to standard output: {0}")]
+    Output(#[from] io::Error),
+    /// An output file in a folder that is not there.
+    #[error("cannot write {file}: there is no folder {folder}; make it first")]
+    NoOutputFolder { file: String, folder: String },
+    /// An input file of another type.
+    #[error("{file} holds {found}, but input `{input}` of `{app}` holds {expected}; {}", advice(file))]
+    InputType { app: String, file: String, input: String, found: Type, expected: Type },
+    /// An input file of other extents.
+    #[error("{file} is {found}, but input `{input}` of `{app}` is {expected}{sizes}; give a file that fits")]
+    InputShape { app: String, file: String, input: String, found: String, expected: String, sizes: String },
+    /// Sizes at which nothing is left of an output.
+    #[error("`{app}` has an empty output `{output}`{sizes}; use larger sizes")]
+    Empty { app: String, output: String, sizes: String },
+    /// Sizes that fill more memory than there is.
+    #[error(
+        "the inputs and outputs of `{app}`{sizes} take {}, but only {} are free; use smaller sizes",
+        show::bytes(*.needed), show::bytes(*.free)
+    )]
+    Memory { app: String, sizes: String, needed: u64, free: u64 },
+    /// A pipeline that is not well formed.
+    #[error("`{app}` cannot be built: {error}")]
+    Pipeline { app: String, error: PipelineError },
+    /// A pipeline that cannot be evaluated as asked.
+    #[error("`{app}` cannot be run{sizes}: {error}")]
+    Evaluation { app: String, sizes: String, error: EvalError },
+    /// A `params.json` that describes no reference data.
+    #[error("{file} does not describe reference data: {problem}")]
+    Golden { file: String, problem: GoldenError },
+    /// A folder of reference data that is not about the app it names.
+    #[error("{file} does not fit `{app}`: {problem}")]
+    GoldenApp { file: String, app: String, problem: String },
+    /// An array that is not as described.
+    #[error("{file} holds {found}, but params.json says {expected}; make them agree")]
+    GoldenArray { file: String, found: String, expected: String },
+    /// A folder without reference data.
+    #[error("{folder} holds no reference data: neither it nor a folder in it has a params.json; give another")]
+    NoGolden { folder: String },
+    /// A folder without reference data of an app that was asked for.
+    #[error("{folder} holds no reference data of `{app}`; it has {known}")]
+    NoGoldenOf { folder: String, app: String, known: String },
+    /// Outputs that differ.
+    #[error("{failed} of {count} apps failed verification: {names}")]
+    Verification { failed: usize, count: usize, names: String },
+}
+
+/// How to get a file of the right type.
+fn advice(file: &str) -> &'static str {
+    if file.to_lowercase().ends_with(".npy") { "convert it with astype" } else { "give a .npy file" }
+}
+
+impl Error {
+    /// The exit code of the program.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Error::Arguments(error) => u8::try_from(error.exit_code()).unwrap_or(exit::USAGE),
+            Error::Pipeline { .. } | Error::NoDefault { .. } => exit::PIPELINE,
+            Error::Evaluation { error, .. } => evaluation_code(error),
+            Error::Verification { .. } => exit::VERIFICATION,
+            _ => exit::USAGE,
+        }
+    }
+
+    /// Says it on standard error; help that was asked for goes to standard output.
+    pub(crate) fn print(&self) {
+        match self {
+            // Nobody is left to read either.
+            Error::Arguments(error) => error.print().unwrap_or_default(),
+            Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            error => print(&error.to_string()),
+        }
+    }
+}
+
+/// A value or size that was asked for is the user's to change, all else the pipeline's.
+fn evaluation_code(error: &EvalError) -> u8 {
+    use BoundsError::{Extent, ParamRange, TooLarge};
+    match error {
+        EvalError::Bounds(Extent { .. } | ParamRange { .. } | TooLarge { .. }) => exit::USAGE,
+        EvalError::Memory { .. } => exit::USAGE,
+        EvalError::Outside { .. } => exit::INTERNAL,
+        _ => exit::PIPELINE,
+    }
+}
+
+/// Writes one error to standard error.
+pub(crate) fn print(message: &str) {
+    // If standard error is closed, there is nowhere left to say so.
+    writeln!(io::stderr(), "error: {message}").unwrap_or_default();
+}

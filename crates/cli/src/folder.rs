@@ -1,0 +1,86 @@
+//! Folders of reference data: where they are and what is in them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use warploom::interp::buffer::{Buffer, BufferError};
+use warploom::interp::npy;
+use warploom::lang::Region;
+
+use crate::error::Error;
+use crate::golden::{Array, Golden};
+use crate::show;
+
+/// The file that makes a folder one of reference data.
+const PARAMS: &str = "params.json";
+
+/// A folder of reference data.
+pub(crate) struct Folder {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// What its `params.json` says.
+    pub(crate) golden: Golden,
+}
+
+/// All folders of reference data in `root`, in order of their names; `root` itself if it is one.
+pub(crate) fn find(root: &Path) -> Result<Vec<Folder>, Error> {
+    if !root.is_dir() {
+        return Err(Error::NoFolder { folder: root.display().to_string() });
+    }
+    let unreadable = |error| Error::Read { path: root.display().to_string(), error };
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(root).map_err(unreadable)? {
+        paths.push(entry.map_err(unreadable)?.path());
+    }
+    paths.sort();
+    paths.insert(0, root.to_owned());
+    let paths = paths.into_iter().filter(|path| path.join(PARAMS).is_file());
+    let folders = paths.map(Folder::read).collect::<Result<Vec<_>, _>>()?;
+    if folders.is_empty() {
+        return Err(Error::NoGolden { folder: root.display().to_string() });
+    }
+    Ok(folders)
+}
+
+impl Folder {
+    fn read(path: PathBuf) -> Result<Folder, Error> {
+        let file = path.join(PARAMS);
+        let name = || file.display().to_string();
+        let text = fs::read_to_string(&file).map_err(|error| Error::Read { path: name(), error })?;
+        let golden = Golden::parse(&text).map_err(|problem| Error::Golden { file: name(), problem })?;
+        Ok(Folder { path, golden })
+    }
+
+    /// The name of its `params.json`.
+    pub(crate) fn params_name(&self) -> String {
+        self.path.join(PARAMS).display().to_string()
+    }
+
+    /// Reads an array, which must be as `params.json` says.
+    pub(crate) fn array(&self, name: &str, described: &Array) -> Result<Buffer, Error> {
+        let file = self.path.join(format!("{name}.npy"));
+        if !file.exists() {
+            return Err(Error::NoFile { file: file.display().to_string() });
+        }
+        let buffer = npy::read(&file)?;
+        if buffer.ty() != described.ty || buffer.region().extents() != described.region.extents() {
+            let say = |ty, region: &Region| format!("{ty} {}", show::extents(region));
+            return Err(Error::GoldenArray {
+                file: file.display().to_string(),
+                found: say(buffer.ty(), buffer.region()),
+                expected: say(described.ty, &described.region),
+            });
+        }
+        placed(buffer, &described.region).map_err(|error| Error::GoldenApp {
+            file: self.params_name(),
+            app: self.golden.app.clone(),
+            problem: error.to_string(),
+        })
+    }
+}
+
+/// A buffer moved to where a box of the same extents begins.
+pub(crate) fn placed(buffer: Buffer, region: &Region) -> Result<Buffer, BufferError> {
+    let min: Vec<i64> = region.0.iter().map(|range| range.min).collect();
+    buffer.translated(&min)
+}

@@ -1,0 +1,94 @@
+//! `warploom graph`: which stage of an app reads which.
+
+use std::io::Write;
+
+use serde::Serialize;
+use warploom::app::{App, Settings};
+use warploom::lang::ir::{FuncDecl, NodeKind};
+use warploom::lang::{Pipeline, Type};
+
+use crate::error::Error;
+use crate::names::find_app;
+use crate::report::{self, Format};
+use crate::settings::{build, set_structure};
+
+/// Print the graph of an app's stages
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  warploom graph harris
+  warploom graph local_laplacian --set pyramid_levels=3
+  warploom graph harris --dot | dot -Tsvg -o harris.svg")]
+pub(crate) struct Arguments {
+    /// The app; `warploom apps` lists them
+    app: String,
+    /// Print it in the language of Graphviz
+    #[arg(long, conflicts_with = "json")]
+    dot: bool,
+    /// A structure parameter's value
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Graph<'a> {
+    app: &'static str,
+    inputs: Vec<&'a str>,
+    funcs: Vec<Func<'a>>,
+}
+
+#[derive(Serialize)]
+struct Func<'a> {
+    name: &'a str,
+    dims: &'a [String],
+    types: &'a [Type],
+    updates: usize,
+    output: bool,
+    /// Names of the inputs and Funcs it reads.
+    reads: Vec<&'a str>,
+}
+
+/// Prints the graph of an app.
+pub(crate) fn graph(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    let app = find_app(apps, &arguments.app)?;
+    let mut settings = Settings::defaults(app);
+    set_structure(app, &mut settings, &arguments.set)?;
+    let pipeline = build(app, &settings)?;
+    if arguments.format.json {
+        return report::json(out, "warploom.graph/1", &Graph::new(app, &pipeline));
+    }
+    report::text(out, &pipeline.to_string())
+}
+
+impl<'a> Graph<'a> {
+    fn new(app: &App, pipeline: &'a Pipeline) -> Graph<'a> {
+        let inputs = pipeline.inputs().values().map(|input| input.name.as_str());
+        let funcs = pipeline.funcs().iter().map(|(id, func)| Func {
+            name: &func.name,
+            dims: &func.dims,
+            types: &func.types,
+            updates: func.stages.len() - 1,
+            output: pipeline.outputs().contains(&id),
+            reads: reads(pipeline, func),
+        });
+        Graph { app: app.name, inputs: inputs.collect(), funcs: funcs.collect() }
+    }
+}
+
+/// Names of the inputs and other Funcs that a Func reads, each once.
+fn reads<'a>(pipeline: &'a Pipeline, func: &FuncDecl) -> Vec<&'a str> {
+    let roots = func.stages.iter().flat_map(|stage| stage.roots());
+    let mut names = Vec::new();
+    for id in pipeline.exprs().reachable(roots) {
+        let name = match pipeline.exprs()[id].kind {
+            NodeKind::Load(input) => pipeline.inputs()[input].name.as_str(),
+            NodeKind::Call(callee, _) => pipeline.funcs()[callee].name.as_str(),
+            _ => continue,
+        };
+        if name != func.name && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}

@@ -1,0 +1,141 @@
+//! Inputs from files, and the sizes that follow from them.
+
+use std::path::Path;
+
+use warploom::app::{App, Settings, Shapes};
+use warploom::interp::buffer::Buffer;
+use warploom::interp::{files, picture};
+use warploom::lang::{Pipeline, Region, Type};
+
+use crate::error::Error;
+use crate::folder::placed;
+use crate::names::{Kind, unknown};
+use crate::settings::change;
+use crate::show;
+
+/// An input that the user gave.
+pub(crate) struct Given {
+    /// The input.
+    pub(crate) name: &'static str,
+    /// The file.
+    pub(crate) file: String,
+    /// What is in it, in the input's type.
+    pub(crate) buffer: Buffer,
+}
+
+/// Splits every `[NAME=]FILE`; a file without a name goes to the first name that is still free.
+pub(crate) fn assign<'a, 'n>(
+    app: &App,
+    kind: Kind,
+    names: &[&'n str],
+    given: &'a [String],
+) -> Result<Vec<(&'n str, &'a str)>, Error> {
+    let mut found: Vec<(&str, &str)> = Vec::new();
+    let mut unnamed = Vec::new();
+    for text in given {
+        let Some((name, file)) = text.split_once('=') else {
+            unnamed.push(text.as_str());
+            continue;
+        };
+        let known = names.iter().find(|known| **known == name);
+        let known = *known.ok_or_else(|| unknown(app, kind, name, names))?;
+        if found.iter().any(|(taken, _)| *taken == known) {
+            return Err(Error::Repeated { kind: kind.noun(), name: name.to_owned() });
+        }
+        found.push((known, file));
+    }
+    for file in unnamed {
+        let free = names.iter().find(|name| found.iter().all(|(taken, _)| taken != *name));
+        let count = show::count(names.len(), kind.noun());
+        let too_many = || Error::TooManyFiles { app: app.name.to_owned(), file: file.to_owned(), count };
+        found.push((*free.ok_or_else(too_many)?, file));
+    }
+    Ok(found)
+}
+
+/// Reads the files of inputs; pictures take on the input's type.
+pub(crate) fn read(
+    app: &App,
+    pipeline: &Pipeline,
+    shapes: &Shapes,
+    given: &[String],
+) -> Result<Vec<Given>, Error> {
+    let names: Vec<&'static str> = shapes.inputs.iter().map(|(name, _)| *name).collect();
+    let mut found = Vec::new();
+    for (name, file) in assign(app, Kind::Input, &names, given)? {
+        let Some(id) = pipeline.input_named(name) else { continue };
+        let ty = pipeline.inputs()[id].ty;
+        if !Path::new(file).exists() {
+            return Err(Error::NoFile { file: file.to_owned() });
+        }
+        let buffer = files::read_any(file)?;
+        let other_type = |found: Type| Error::InputType {
+            app: app.name.to_owned(),
+            file: file.to_owned(),
+            input: name.to_owned(),
+            found,
+            expected: ty,
+        };
+        let is_array = file.to_lowercase().ends_with(".npy");
+        let buffer = match buffer.ty() {
+            found if found == ty => buffer,
+            found if is_array => return Err(other_type(found)),
+            found => picture::convert(&buffer, ty).map_err(|_| other_type(found))?,
+        };
+        found.push(Given { name, file: file.to_owned(), buffer });
+    }
+    Ok(found)
+}
+
+/// Takes the sizes that are not `fixed` from the files.
+///
+/// A size follows from the first extent of a given input that grows with it one by one: the extent at the
+/// size's present value is compared with the file's, and the size changed by the difference.
+pub(crate) fn solve_sizes(app: &App, settings: &mut Settings, fixed: &[&str], given: &[Given]) {
+    for size in app.sizes.iter().filter(|size| !fixed.contains(&size.name)) {
+        let value = settings.number(size.name);
+        let mut larger = settings.clone();
+        change(&mut larger, size.name, value + 1.0);
+        let (here, there) = ((app.shapes)(settings), (app.shapes)(&larger));
+        let difference = given.iter().find_map(|given| {
+            let (here, there) = (region_of(&here, given.name)?, region_of(&there, given.name)?);
+            let extents = here.0.iter().zip(&there.0).zip(&given.buffer.region().0);
+            let mut grows = extents.filter(|((here, there), _)| there.extent - here.extent == 1);
+            grows.next().map(|((here, _), file)| file.extent - here.extent)
+        });
+        if let Some(difference) = difference {
+            change(settings, size.name, (value + difference as f64).max(1.0));
+        }
+    }
+}
+
+/// Moves the files' contents to the boxes of their inputs, which must be as large.
+pub(crate) fn fit(
+    app: &App,
+    settings: &Settings,
+    shapes: &Shapes,
+    given: Vec<Given>,
+) -> Result<Vec<Given>, Error> {
+    let fitted = given.into_iter().map(|given| {
+        let Given { name, file, buffer } = given;
+        let region = region_of(shapes, name).unwrap_or(buffer.region()).clone();
+        let misfit = Error::InputShape {
+            app: app.name.to_owned(),
+            file: file.clone(),
+            input: name.to_owned(),
+            found: show::extents(buffer.region()),
+            expected: show::extents(&region),
+            sizes: show::at_sizes(app, settings),
+        };
+        if buffer.region().extents() != region.extents() {
+            return Err(misfit);
+        }
+        let buffer = placed(buffer, &region).map_err(|_| misfit)?;
+        Ok(Given { name, file, buffer })
+    });
+    fitted.collect()
+}
+
+fn region_of<'a>(shapes: &'a Shapes, name: &str) -> Option<&'a Region> {
+    shapes.inputs.iter().find(|(known, _)| *known == name).map(|(_, region)| region)
+}

@@ -1,0 +1,42 @@
+//! Whether the inputs and outputs of an app fit in memory, asked before any of them is made.
+
+use std::fs;
+
+use warploom::app::{App, Settings, Shapes};
+use warploom::lang::Pipeline;
+
+use crate::error::Error;
+use crate::show;
+
+/// Taken for free where the system does not say how much is.
+const UNKNOWN: u64 = 64 << 30;
+
+/// Refuses sizes that fill more memory than is free.
+pub(crate) fn check(
+    app: &App,
+    pipeline: &Pipeline,
+    shapes: &Shapes,
+    settings: &Settings,
+) -> Result<(), Error> {
+    let input_bytes = |name: &str| pipeline.input_named(name).map(|id| pipeline.inputs()[id].ty.bytes());
+    let output_bytes = |name: &str| pipeline.func_named(name).map(|id| pipeline.funcs()[id].bytes_per_point());
+    let inputs = shapes.inputs.iter().map(|(name, region)| (region, input_bytes(name)));
+    let outputs = shapes.outputs.iter().map(|(name, region)| (region, output_bytes(name)));
+    let needed = inputs.chain(outputs).fold(0u64, |sum, (region, bytes)| {
+        let points = region.points().unwrap_or(u64::MAX);
+        sum.saturating_add(points.saturating_mul(bytes.unwrap_or(1) as u64))
+    });
+    let free = available().unwrap_or(UNKNOWN);
+    if needed <= free {
+        return Ok(());
+    }
+    Err(Error::Memory { app: app.name.to_owned(), sizes: show::at_sizes(app, settings), needed, free })
+}
+
+/// Bytes the system can give without swapping, where it says so.
+fn available() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}

@@ -1,0 +1,350 @@
+//! `warploom run`: an app's outputs on files or on generated inputs.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+use warploom::app::{App, InputRequest, Settings, Shapes};
+use warploom::interp::buffer::Buffer;
+use warploom::interp::files::{self, FileError};
+use warploom::interp::picture;
+use warploom::interp::EvalError;
+use warploom::lang::{Pipeline, Realisation, Region, Type, Value, dispatch, infer};
+
+use crate::backend::{Backend, Job, value_names};
+use crate::error::Error;
+use crate::inputs::{self, Given};
+use crate::memory;
+use crate::names::{Kind, find_app};
+use crate::report::{self, Format};
+use crate::settings::{build, param_values, set_params, set_sizes, set_structure};
+use crate::show;
+use crate::table::{self, Align};
+
+/// Run an app and write or summarise its outputs
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  warploom run harris                                        generated input, summary only
+  warploom run unsharp --input photo.png -o sharper.png      sizes come from the picture
+  warploom run unsharp --set sigma=2 --size 640x480 -o out.npy
+  warploom run camera_pipe --size W=640,H=480 --param gamma=2.2 -o out.png
+  warploom run bgu --input slice_loc=large.png --input values=small.npy -o output=out.png
+
+Files are .npy, .png, .ppm or .pgm. Pictures are converted to the type of the input, 0 to 255 becoming
+0 to 1 in f32. An input without a file is generated from the seed.")]
+pub(crate) struct Arguments {
+    /// The app; `warploom apps` lists them
+    app: String,
+    /// Sizes, as W=1536,H=2560 or 1536x2560; those not given come from the files, or are the defaults
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
+    size: Vec<String>,
+    /// A file for an input: the one named, else the next without a file
+    #[arg(long, value_name = "[NAME=]FILE")]
+    input: Vec<String>,
+    /// A Param's value
+    #[arg(long, value_name = "NAME=VALUE")]
+    param: Vec<String>,
+    /// A structure parameter's value
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Seed of generated inputs
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// A file for an output: the one named, else the next without a file
+    #[arg(short, long, value_name = "[NAME=]FILE")]
+    output: Vec<String>,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Report {
+    app: &'static str,
+    /// Sizes, structure parameters and Params.
+    settings: BTreeMap<&'static str, f64>,
+    seed: u64,
+    inputs: Vec<Input>,
+    outputs: Vec<Output>,
+    on: &'static str,
+    seconds: f64,
+}
+
+#[derive(Serialize)]
+struct Input {
+    name: String,
+    /// `null` for a generated one.
+    file: Option<String>,
+    region: Region,
+}
+
+#[derive(Serialize)]
+struct Output {
+    name: String,
+    #[serde(rename = "type")]
+    ty: Type,
+    region: Region,
+    #[serde(flatten)]
+    summary: Summary,
+    file: Option<String>,
+}
+
+/// What the samples of an output are like.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+struct Summary {
+    /// The smallest finite sample.
+    min: Option<f64>,
+    /// The largest finite sample.
+    max: Option<f64>,
+    /// The mean of the finite samples.
+    mean: Option<f64>,
+    /// How many samples are NaN or infinite.
+    not_finite: u64,
+}
+
+/// Everything that was decided before the pipeline runs.
+struct Plan<'a> {
+    app: &'a App,
+    settings: Settings,
+    pipeline: Pipeline,
+    params: Vec<(String, Value)>,
+    shapes: Shapes,
+    given: Vec<Given>,
+    /// The buffers that the pipeline gives, and the files they go to.
+    outputs: Vec<Target>,
+}
+
+/// One buffer of an output; a tuple has several.
+struct Target {
+    name: String,
+    ty: Type,
+    region: Region,
+    file: Option<String>,
+}
+
+/// Runs an app as the arguments say.
+pub(crate) fn run(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    let plan = Plan::new(find_app(apps, &arguments.app)?, arguments)?;
+    let report = plan.run(arguments.seed)?;
+    if arguments.format.json {
+        return report::json(out, "warploom.run/1", &report);
+    }
+    report::text(out, &report.text(&plan))
+}
+
+impl<'a> Plan<'a> {
+    fn new(app: &'a App, arguments: &Arguments) -> Result<Plan<'a>, Error> {
+        let mut settings = Settings::defaults(app);
+        set_structure(app, &mut settings, &arguments.set)?;
+        set_params(app, &mut settings, &arguments.param)?;
+        let fixed = set_sizes(app, &mut settings, &arguments.size)?;
+        let pipeline = build(app, &settings)?;
+        let params = param_values(app, &pipeline, &settings)?;
+
+        let given = inputs::read(app, &pipeline, &(app.shapes)(&settings), &arguments.input)?;
+        inputs::solve_sizes(app, &mut settings, &fixed, &given);
+        let shapes = (app.shapes)(&settings);
+        let given = inputs::fit(app, &settings, &shapes, given)?;
+
+        let outputs = targets(app, &pipeline, &shapes, &arguments.output)?;
+        let plan = Plan { app, settings, pipeline, params, shapes, given, outputs };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// Finds out what can be known to fail before inputs are made and the pipeline runs.
+    fn check(&self) -> Result<(), Error> {
+        if let Some((name, _)) = self.shapes.outputs.iter().find(|(_, region)| region.is_empty()) {
+            let (app, output) = (self.app.name.to_owned(), (*name).to_owned());
+            return Err(Error::Empty { app, output, sizes: show::at_sizes(self.app, &self.settings) });
+        }
+        let mut request = Realisation::new(&self.pipeline);
+        for (name, region) in &self.shapes.inputs {
+            request = request.input(name, region.clone());
+        }
+        for (name, region) in &self.shapes.outputs {
+            request = request.output(name, region.clone());
+        }
+        for (name, value) in &self.params {
+            request = request.param(name, *value);
+        }
+        infer(&self.pipeline, &request).map_err(|error| self.failed(error.into()))?;
+        memory::check(self.app, &self.pipeline, &self.shapes, &self.settings)?;
+        self.outputs.iter().try_for_each(Target::check)
+    }
+
+    fn failed(&self, error: EvalError) -> Error {
+        let sizes = show::at_sizes(self.app, &self.settings);
+        Error::Evaluation { app: self.app.name.to_owned(), sizes, error }
+    }
+
+    fn run(&self, seed: u64) -> Result<Report, Error> {
+        let file_of = |name: &str| self.given.iter().find(|given| given.name == name);
+        let missing = self.shapes.inputs.iter().filter(|(name, _)| file_of(name).is_none());
+        let generated: Vec<(&str, Buffer)> = missing
+            .map(|(name, region)| {
+                let request = InputRequest { name, region: region.clone(), seed, settings: &self.settings };
+                (*name, (self.app.input)(&request))
+            })
+            .collect();
+        let given = self.given.iter().map(|given| (given.name, &given.buffer));
+        let inputs: Vec<(&str, &Buffer)> =
+            given.chain(generated.iter().map(|(name, buffer)| (*name, buffer))).collect();
+
+        let outputs = self.shapes.outputs.iter().map(|(name, region)| (*name, region.clone()));
+        let job = Job { pipeline: &self.pipeline, inputs, params: &self.params, outputs: outputs.collect() };
+        let done = Backend::Reference.run(&job).map_err(|error| self.failed(error))?;
+
+        let mut outputs = Vec::new();
+        for (target, buffer) in self.outputs.iter().zip(&done.outputs) {
+            outputs.push(target.finish(buffer)?);
+        }
+        let inputs = self.shapes.inputs.iter().map(|(name, region)| Input {
+            name: (*name).to_owned(),
+            file: file_of(name).map(|given| given.file.clone()),
+            region: region.clone(),
+        });
+        Ok(Report {
+            app: self.app.name,
+            settings: self.settings.iter().collect(),
+            seed,
+            inputs: inputs.collect(),
+            outputs,
+            on: Backend::Reference.name(),
+            seconds: done.seconds,
+        })
+    }
+}
+
+/// The buffers of the outputs in the pipeline's order, with the files that were given for them.
+fn targets(
+    app: &App,
+    pipeline: &Pipeline,
+    shapes: &Shapes,
+    given: &[String],
+) -> Result<Vec<Target>, Error> {
+    let mut targets = Vec::new();
+    for &id in pipeline.outputs() {
+        let func = &pipeline.funcs()[id];
+        let region = shapes.outputs.iter().find(|(name, _)| *name == func.name);
+        let region = region.map_or_else(|| Region::empty(func.dims.len()), |(_, region)| region.clone());
+        for (name, &ty) in value_names(func).into_iter().zip(&func.types) {
+            targets.push(Target { name, ty, region: region.clone(), file: None });
+        }
+    }
+    let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    for (name, file) in inputs::assign(app, Kind::Output, &names, given)? {
+        if let Some(target) = targets.iter_mut().find(|target| target.name == name) {
+            target.file = Some(file.to_owned());
+        }
+    }
+    Ok(targets)
+}
+
+impl Target {
+    /// Whether the file can take the output, tried on a picture of one pixel.
+    fn check(&self) -> Result<(), Error> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let path = Path::new(file);
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            return Err(Error::NoOutputFolder { file: file.clone(), folder: folder.display().to_string() });
+        }
+        let Some(format) = picture::Format::of(path) else {
+            let is_array = file.to_lowercase().ends_with(".npy");
+            let unknown = FileError::Extension { name: file.clone() };
+            return if is_array { Ok(()) } else { Err(unknown.into()) };
+        };
+        let mut pixel = self.region.extents();
+        pixel.iter_mut().take(2).for_each(|extent| *extent = 1);
+        let tried = match pixel.len() {
+            2 | 3 => Buffer::zeros(self.ty, Region::of_extents(&pixel)).map_err(picture::PictureError::from),
+            _ => Err(picture::PictureError::Extents { extents: self.region.extents() }),
+        };
+        let tried = tried.and_then(|pixel| picture::write_to(&pixel, format));
+        tried.map_err(|problem| FileError::WritePicture { name: file.clone(), problem })?;
+        Ok(())
+    }
+
+    /// Writes the output and says what is in it.
+    fn finish(&self, buffer: &Buffer) -> Result<Output, Error> {
+        if let Some(file) = &self.file {
+            files::write_any(file, buffer)?;
+        }
+        Ok(Output {
+            name: self.name.clone(),
+            ty: buffer.ty(),
+            region: buffer.region().clone(),
+            summary: Summary::of(buffer),
+            file: self.file.clone(),
+        })
+    }
+}
+
+impl Summary {
+    fn of(buffer: &Buffer) -> Summary {
+        let (mut min, mut max, mut sum, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0u64);
+        dispatch!(buffer.ty(), T => {
+            for &sample in buffer.as_slice::<T>().unwrap_or_default() {
+                let sample = Value::from(sample).as_f64();
+                if sample.is_finite() {
+                    (min, max) = (min.min(sample), max.max(sample));
+                    sum += sample;
+                    count += 1;
+                }
+            }
+        });
+        let known = |value: f64| (count > 0).then_some(value);
+        let not_finite = buffer.len() as u64 - count;
+        Summary { min: known(min), max: known(max), mean: known(sum / count as f64), not_finite }
+    }
+}
+
+impl Report {
+    fn text(&self, plan: &Plan<'_>) -> String {
+        let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), show::number);
+        let rows = self.outputs.iter().map(|output| {
+            let summary = output.summary;
+            vec![
+                output.name.clone(),
+                show::extents(&output.region),
+                output.ty.to_string(),
+                number(summary.min),
+                number(summary.max),
+                number(summary.mean),
+                summary.not_finite.to_string(),
+                output.file.clone().unwrap_or_else(|| "-".to_owned()),
+            ]
+        });
+        let titles = [
+            ("output", Align::Left),
+            ("size", Align::Right),
+            ("type", Align::Left),
+            ("min", Align::Right),
+            ("max", Align::Right),
+            ("mean", Align::Right),
+            ("not finite", Align::Right),
+            ("file", Align::Left),
+        ];
+        let sizes = show::at_sizes(plan.app, &plan.settings);
+        let head = format!("{}{sizes}: {:.3} s on the {} evaluator\n\n", self.app, self.seconds, self.on);
+        head + &table::whole(&titles, &rows.collect::<Vec<_>>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_leaves_out_what_is_not_finite() {
+        let samples = vec![1.0_f32, f32::NAN, 3.0, f32::INFINITY];
+        let buffer = Buffer::from_vec(Region::of_extents(&[4]), samples).unwrap();
+        let expected = Summary { min: Some(1.0), max: Some(3.0), mean: Some(2.0), not_finite: 2 };
+        assert_eq!(Summary::of(&buffer), expected);
+
+        let nothing = Buffer::from_vec(Region::of_extents(&[1]), vec![f32::NAN]).unwrap();
+        assert_eq!(Summary::of(&nothing), Summary { min: None, max: None, mean: None, not_finite: 1 });
+    }
+}

@@ -1,0 +1,140 @@
+//! Sizes, structure parameters and Params as the command line gives them.
+
+use warploom::app::{App, Setting, Settings};
+use warploom::lang::{Pipeline, Value};
+
+use crate::error::Error;
+use crate::names::{Kind, find_setting, unknown};
+
+/// The largest size; what lies beyond could not be indexed.
+pub(crate) const MAX_SIZE: i64 = 1 << 30;
+/// The largest structure parameter; a pipeline of that many levels or stencils is a slip of the hand.
+pub(crate) const MAX_STRUCTURE: f64 = 1024.0;
+
+/// The names of sizes that `640x480` stands for, where an app has them.
+const PICTURE: [&str; 2] = ["W", "H"];
+
+/// The pipeline of an app.
+pub(crate) fn build(app: &App, settings: &Settings) -> Result<Pipeline, Error> {
+    (app.build)(settings).map_err(|error| Error::Pipeline { app: app.name.to_owned(), error })
+}
+
+/// Sets structure parameters from `NAME=VALUE`.
+pub(crate) fn set_structure(app: &App, settings: &mut Settings, given: &[String]) -> Result<(), Error> {
+    for (name, text) in assignments(Kind::Structure, given)? {
+        let setting = find_setting(app, Kind::Structure, name)?;
+        let (app_name, name, text_) = (app.name.to_owned(), setting.name, text.to_owned());
+        let Some(value) = number(text).filter(|value| 0.0 < *value && *value <= MAX_STRUCTURE) else {
+            return Err(Error::Structure { app: app_name, name, text: text_ });
+        };
+        if value.fract() != 0.0 && takes_whole_numbers(app, setting)? {
+            return Err(Error::Fraction { app: app_name, name, text: text_ });
+        }
+        change(settings, name, value);
+    }
+    Ok(())
+}
+
+/// Whether an app drops the fraction of a structure parameter: then the pipeline does not depend on it.
+fn takes_whole_numbers(app: &App, setting: &Setting) -> Result<bool, Error> {
+    let mut settings = Settings::defaults(app);
+    let whole = build(app, &settings)?.structural_hash();
+    change(&mut settings, setting.name, setting.default + 0.25);
+    Ok(setting.default.fract() == 0.0 && build(app, &settings)?.structural_hash() == whole)
+}
+
+/// Sets Params from `NAME=VALUE`.
+pub(crate) fn set_params(app: &App, settings: &mut Settings, given: &[String]) -> Result<(), Error> {
+    for (name, text) in assignments(Kind::Param, given)? {
+        let name = find_setting(app, Kind::Param, name)?.name;
+        let no_number = || Error::NoNumber { app: app.name.to_owned(), name, text: text.to_owned() };
+        change(settings, name, number(text).ok_or_else(no_number)?);
+    }
+    Ok(())
+}
+
+/// The values of a pipeline's Params, in their types.
+pub(crate) fn param_values(
+    app: &App,
+    pipeline: &Pipeline,
+    settings: &Settings,
+) -> Result<Vec<(String, Value)>, Error> {
+    let value = |param: &warploom::lang::ir::ParamDecl| {
+        let (app, name) = (app.name.to_owned(), param.name.clone());
+        let Some((_, value)) = settings.iter().find(|(known, _)| *known == name) else {
+            return Err(Error::NoDefault { app, name });
+        };
+        let typed = Value::from_number(param.ty, value).filter(|typed| typed.as_f64().is_finite());
+        let typed = typed.ok_or(Error::ParamType { app, name: name.clone(), ty: param.ty, value })?;
+        Ok((name, typed))
+    };
+    pipeline.params().values().map(value).collect()
+}
+
+/// Sets sizes from `W=640,H=480` or `640x480`; gives the names of those that were given.
+pub(crate) fn set_sizes(
+    app: &App,
+    settings: &mut Settings,
+    given: &[String],
+) -> Result<Vec<&'static str>, Error> {
+    let mut fixed = Vec::new();
+    for item in given.iter().flat_map(|text| text.split(',')) {
+        let sizes = match item.split_once('=') {
+            Some((name, text)) => vec![(find_setting(app, Kind::Size, name.trim())?.name, text)],
+            None => by_position(app, item)?,
+        };
+        for (name, text) in sizes {
+            let size = text.trim().parse().ok().filter(|size| (1..=MAX_SIZE).contains(size));
+            let no_size = || Error::Size { app: app.name.to_owned(), name, text: text.to_owned() };
+            let size: i64 = size.ok_or_else(no_size)?;
+            if fixed.contains(&name) {
+                return Err(Error::Repeated { kind: Kind::Size.noun(), name: name.to_owned() });
+            }
+            fixed.push(name);
+            change(settings, name, size as f64);
+        }
+    }
+    Ok(fixed)
+}
+
+/// Numbers without names: the width and height of an app of pictures, all sizes of any other.
+fn by_position<'a>(app: &App, item: &'a str) -> Result<Vec<(&'static str, &'a str)>, Error> {
+    let named = |name: &str| app.sizes.iter().find(|size| size.name == name);
+    let picture: Vec<&Setting> = PICTURE.iter().filter_map(|name| named(name)).collect();
+    let sizes = if picture.len() == PICTURE.len() { picture } else { app.sizes.iter().collect() };
+    if sizes.is_empty() {
+        return Err(unknown(app, Kind::Size, item, &[]));
+    }
+    let texts: Vec<&str> = item.split('x').collect();
+    if texts.len() != sizes.len() {
+        let names: Vec<&str> = sizes.iter().map(|size| size.name).collect();
+        let examples: Vec<String> = sizes.iter().map(|size| size.default.to_string()).collect();
+        let (form, example) = (names.join("x"), examples.join("x"));
+        return Err(Error::SizeForm { app: app.name.to_owned(), text: item.to_owned(), form, example });
+    }
+    Ok(sizes.iter().map(|size| size.name).zip(texts).collect())
+}
+
+/// Splits every `NAME=VALUE`; no name may come twice.
+fn assignments(kind: Kind, given: &[String]) -> Result<Vec<(&str, &str)>, Error> {
+    let mut found: Vec<(&str, &str)> = Vec::new();
+    for text in given {
+        let no_value = || Error::NoValue { flag: kind.flag(), text: text.clone() };
+        let (name, value) = text.split_once('=').ok_or_else(no_value)?;
+        if found.iter().any(|(known, _)| *known == name) {
+            return Err(Error::Repeated { kind: kind.noun(), name: name.to_owned() });
+        }
+        found.push((name, value));
+    }
+    Ok(found)
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// Sets a setting that the app has.
+pub(crate) fn change(settings: &mut Settings, name: &str, value: f64) {
+    let known = settings.set(name, value);
+    debug_assert!(known, "`{name}` was found among the app's settings");
+}

@@ -1,0 +1,71 @@
+//! Numbers as people read them.
+
+use warploom::app::{App, Settings};
+use warploom::lang::{Region, Type};
+
+/// `640x480x3`; a box without dimensions is one point.
+pub(crate) fn extents(region: &Region) -> String {
+    if region.dimensions() == 0 {
+        return "1 point".to_owned();
+    }
+    region.extents().iter().map(i64::to_string).collect::<Vec<_>>().join("x")
+}
+
+/// ` at W=640, H=480`, or nothing for an app without sizes.
+pub(crate) fn at_sizes(app: &App, settings: &Settings) -> String {
+    let sizes: Vec<String> =
+        app.sizes.iter().map(|size| format!("{}={}", size.name, settings.int(size.name))).collect();
+    if sizes.is_empty() { String::new() } else { format!(" at {}", sizes.join(", ")) }
+}
+
+/// A few digits of a number, and all of a short one.
+pub(crate) fn number(value: f64) -> String {
+    let short = format!("{value}");
+    match value.abs() {
+        _ if short.len() <= 8 => short,
+        magnitude if (1e-3..1e6).contains(&magnitude) => format!("{value:.4}"),
+        _ => format!("{value:.3e}"),
+    }
+}
+
+/// A number of bytes.
+pub(crate) fn bytes(bytes: u64) -> String {
+    let units = ["KB", "MB", "GB", "TB", "PB", "EB"];
+    let scale = (1..units.len() as i32).rev().find(|&power| bytes as f64 >= 1000_f64.powi(power + 1));
+    let power = scale.unwrap_or(0);
+    format!("{:.1} {}", bytes as f64 / 1000_f64.powi(power + 1), units[power as usize])
+}
+
+/// `1 input`, `2 inputs`, `no inputs`.
+pub(crate) fn count(count: usize, noun: &str) -> String {
+    match count {
+        0 => format!("no {noun}s"),
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+/// The values of a type.
+pub(crate) fn values_of(ty: Type) -> String {
+    match ty.int_range() {
+        Some((low, high)) => format!("a whole number from {low} to {high}"),
+        None => "a number that it can hold".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let shown = [0.0, 1.5, -3.0, 0.123456789, 1234.56789, 1e-9 / 3.0, 2e12 / 3.0, f64::NAN].map(number);
+        assert_eq!(shown, ["0", "1.5", "-3", "0.1235", "1234.5679", "3.333e-10", "6.667e11", "NaN"]);
+    }
+
+    #[test]
+    fn bytes_have_a_unit() {
+        let shown = [0, 999, 1500, 12_000_000_000_000, u64::MAX].map(bytes);
+        assert_eq!(shown, ["0.0 KB", "1.0 KB", "1.5 KB", "12.0 TB", "18.4 EB"]);
+    }
+}

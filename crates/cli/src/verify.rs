@@ -1,0 +1,319 @@
+//! `warploom verify`: apps against reference data.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::Serialize;
+use warploom::app::{App, Settings};
+use warploom::interp::buffer::Buffer;
+use warploom::interp::compare::{Comparison, compare};
+use warploom::lang::{Pipeline, Region, Value};
+
+use crate::backend::{Backend, Job, value_names};
+use crate::error::Error;
+use crate::folder::{self, Folder};
+use crate::names::{Kind, find_app};
+use crate::report::{self, Format};
+use crate::settings::{build, change};
+use crate::show;
+use crate::table::{Align, Columns};
+
+/// Check apps against reference data
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  warploom verify apps/golden                  every app that has reference data there
+  warploom verify apps/golden --app harris     one of them
+  warploom verify apps/golden/harris --json    one folder, for a program
+
+A folder of reference data has a params.json with shapes, parameters and tolerances, and a .npy file for
+every input and output. Exits with 6 if an output differs by more than its tolerance.")]
+pub(crate) struct Arguments {
+    /// A folder of reference data, or one that holds such folders
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Check only this app; may be given several times
+    #[arg(long, value_name = "APP")]
+    app: Vec<String>,
+    /// What to run the apps on
+    #[arg(long, value_enum, default_value_t = Backend::Reference)]
+    on: Backend,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Report {
+    on: &'static str,
+    passed: bool,
+    apps: Vec<Checked>,
+}
+
+/// An app that was checked.
+#[derive(Serialize)]
+struct Checked {
+    app: &'static str,
+    folder: String,
+    passed: bool,
+    seconds: f64,
+    /// Why it has no outputs to compare.
+    error: Option<String>,
+    outputs: Vec<Output>,
+}
+
+#[derive(Serialize)]
+struct Output {
+    name: String,
+    passed: bool,
+    region: Region,
+    samples: usize,
+    /// `null` if a sample is NaN or infinite on one side only.
+    max_abs_error: f64,
+    differing: usize,
+    beyond_tolerance: usize,
+    first_mismatch: Option<Mismatch>,
+    #[serde(skip)]
+    sentence: String,
+}
+
+#[derive(Serialize)]
+struct Mismatch {
+    at: Vec<i64>,
+    actual: f64,
+    expected: f64,
+}
+
+/// A folder with everything that was read from it.
+struct Case<'a> {
+    app: &'a App,
+    folder: &'a Folder,
+    settings: Settings,
+    params: Vec<(String, Value)>,
+    inputs: Vec<(&'a str, Buffer)>,
+    expected: Vec<(&'a str, Buffer)>,
+}
+
+/// Checks the apps of a folder.
+pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    let start = Instant::now();
+    let folders = select(apps, arguments)?;
+    let mut lines = Lines::new(&folders, arguments.format.json);
+    lines.header(out)?;
+    let mut checked = Vec::new();
+    for (app, folder) in &folders {
+        let case = Case::read(app, folder)?;
+        let result = case.check(arguments.on);
+        lines.row(out, &result)?;
+        checked.push(result);
+    }
+    let failed: Vec<&str> = checked.iter().filter(|app| !app.passed).map(|app| app.app).collect();
+    let (count, names) = (checked.len(), failed.join(", "));
+    let outcome = match failed.len() {
+        0 => Ok(()),
+        failed => Err(Error::Verification { failed, count, names }),
+    };
+    if arguments.format.json {
+        let report = Report { on: arguments.on.name(), passed: outcome.is_ok(), apps: checked };
+        report::json(out, "warploom.verify/1", &report)?;
+    } else if outcome.is_ok() {
+        let seconds = start.elapsed().as_secs_f64();
+        report::text(out, &format!("\nall {} passed in {seconds:.1} s\n", show::count(count, "app")))?;
+    }
+    outcome
+}
+
+/// The folders to check, with their apps.
+fn select<'a>(apps: &'a [App], arguments: &Arguments) -> Result<Vec<(&'a App, Folder)>, Error> {
+    for name in &arguments.app {
+        find_app(apps, name)?;
+    }
+    let folders = folder::find(&arguments.folder)?;
+    for name in &arguments.app {
+        if folders.iter().all(|folder| folder.golden.app != *name) {
+            let known: Vec<&str> = folders.iter().map(|folder| folder.golden.app.as_str()).collect();
+            let folder = arguments.folder.display().to_string();
+            return Err(Error::NoGoldenOf { folder, app: name.clone(), known: known.join(", ") });
+        }
+    }
+    let wanted = |app: &String| arguments.app.is_empty() || arguments.app.contains(app);
+    let folders = folders.into_iter().filter(|folder| wanted(&folder.golden.app));
+    folders
+        .map(|folder| {
+            let app = find_app(apps, &folder.golden.app).map_err(|error| Error::GoldenApp {
+                file: folder.params_name(),
+                app: folder.golden.app.clone(),
+                problem: error.to_string(),
+            })?;
+            Ok((app, folder))
+        })
+        .collect()
+}
+
+impl<'a> Case<'a> {
+    fn read(app: &'a App, folder: &'a Folder) -> Result<Case<'a>, Error> {
+        let misfit = |problem: String| Error::GoldenApp {
+            file: folder.params_name(),
+            app: app.name.to_owned(),
+            problem,
+        };
+        let golden = &folder.golden;
+        let mut settings = Settings::defaults(app);
+        for (name, &value) in &golden.generator_params {
+            let kinds = [Kind::Structure, Kind::Size].map(|kind| kind.settings(app));
+            let Some(setting) = kinds.into_iter().flatten().find(|setting| setting.name == name) else {
+                return Err(misfit(format!("it has no size or structure parameter `{name}`; remove it there")));
+            };
+            change(&mut settings, setting.name, value);
+        }
+        for (name, value) in &golden.scalars {
+            // Not every Param has to have a default.
+            let _ = settings.set(name, value.as_f64());
+        }
+        let read = |(name, array): (&'a String, &'a crate::golden::Array)| {
+            Ok((name.as_str(), folder.array(name, array)?))
+        };
+        let inputs = golden.inputs.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+        let expected = golden.outputs.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+        let params = golden.scalars.iter().map(|(name, value)| (name.clone(), *value)).collect();
+        Ok(Case { app, folder, settings, params, inputs, expected })
+    }
+
+    /// Runs the app; whatever is wrong with the app is part of the result.
+    fn check(&self, on: Backend) -> Checked {
+        let pipeline = build(self.app, &self.settings);
+        let outcome = pipeline.map_err(|error| error.to_string()).and_then(|pipeline| self.run(&pipeline, on));
+        let (outputs, seconds, error) = match outcome {
+            Ok((outputs, seconds)) => (outputs, seconds, None),
+            Err(error) => (Vec::new(), 0.0, Some(error)),
+        };
+        Checked {
+            app: self.app.name,
+            folder: self.folder.path.display().to_string(),
+            passed: error.is_none() && outputs.iter().all(|output| output.passed),
+            seconds,
+            error,
+            outputs,
+        }
+    }
+
+    fn run(&self, pipeline: &Pipeline, on: Backend) -> Result<(Vec<Output>, f64), String> {
+        let inputs = self.inputs.iter().map(|(name, buffer)| (*name, buffer)).collect();
+        let job = Job { pipeline, inputs, params: &self.params, outputs: self.boxes(pipeline)? };
+        let done = on.run(&job).map_err(|error| error.to_string())?;
+        let mut compared = Vec::new();
+        for (name, actual) in output_names(pipeline).iter().zip(&done.outputs) {
+            let expected = self.expected(name)?;
+            let comparison = compare(actual, expected, &self.folder.golden.tolerance);
+            let comparison = comparison.map_err(|mismatch| format!("output `{name}`: {mismatch}"))?;
+            compared.push(Output::new(name, expected.region(), &comparison));
+        }
+        Ok((compared, done.seconds))
+    }
+
+    /// The boxes of the outputs; each of them must have reference data, and no others.
+    fn boxes<'p>(&self, pipeline: &'p Pipeline) -> Result<Vec<(&'p str, Region)>, String> {
+        let known = output_names(pipeline);
+        if let Some((name, _)) = self.expected.iter().find(|(name, _)| !known.iter().any(|known| known == name)) {
+            return Err(format!("there is no output `{name}`; the outputs are {}", known.join(", ")));
+        }
+        let mut boxes = Vec::new();
+        for &id in pipeline.outputs() {
+            let func = &pipeline.funcs()[id];
+            for name in value_names(func) {
+                boxes.push((func.name.as_str(), self.expected(&name)?.region().clone()));
+            }
+        }
+        Ok(boxes)
+    }
+
+    fn expected(&self, name: &str) -> Result<&Buffer, String> {
+        let found = self.expected.iter().find(|(known, _)| *known == name);
+        let found = found.map(|(_, buffer)| buffer);
+        found.ok_or_else(|| format!("there is no reference data for the output `{name}`"))
+    }
+}
+
+/// The names of all buffers that a pipeline gives.
+fn output_names(pipeline: &Pipeline) -> Vec<String> {
+    pipeline.outputs().iter().flat_map(|&id| value_names(&pipeline.funcs()[id])).collect()
+}
+
+impl Output {
+    fn new(name: &str, region: &Region, comparison: &Comparison) -> Output {
+        let first = comparison.first.as_ref().map(|first| Mismatch {
+            at: first.at.clone(),
+            actual: first.actual.as_f64(),
+            expected: first.expected.as_f64(),
+        });
+        Output {
+            name: name.to_owned(),
+            passed: comparison.passed,
+            region: region.clone(),
+            samples: comparison.samples,
+            max_abs_error: comparison.max_abs,
+            differing: comparison.differing,
+            beyond_tolerance: comparison.beyond,
+            first_mismatch: first,
+            sentence: comparison.to_string(),
+        }
+    }
+}
+
+/// The table for people, written as the apps are done.
+struct Lines {
+    columns: Columns,
+    silent: bool,
+}
+
+impl Lines {
+    fn new(folders: &[(&App, Folder)], silent: bool) -> Lines {
+        let mut columns = Columns::new(&[
+            ("app", Align::Left),
+            ("size", Align::Right),
+            ("samples", Align::Right),
+            ("max abs error", Align::Right),
+            ("differing", Align::Right),
+            ("beyond tolerance", Align::Right),
+            ("seconds", Align::Right),
+            ("", Align::Left),
+        ]);
+        for (app, folder) in folders {
+            let sizes = folder.golden.outputs.values().map(|array| show::extents(&array.region));
+            columns.fit(&[app.name.to_owned(), sizes.collect::<Vec<_>>().join(" ")]);
+        }
+        Lines { columns, silent }
+    }
+
+    fn header(&self, out: &mut dyn Write) -> Result<(), Error> {
+        if self.silent { Ok(()) } else { report::text(out, &(self.columns.header() + "\n")) }
+    }
+
+    /// One line for the app, and one for everything that is wrong with it.
+    fn row(&mut self, out: &mut dyn Write, checked: &Checked) -> Result<(), Error> {
+        if self.silent {
+            return Ok(());
+        }
+        let outputs = &checked.outputs;
+        let sum = |count: fn(&Output) -> usize| outputs.iter().map(count).sum::<usize>().to_string();
+        let sizes: Vec<String> = outputs.iter().map(|output| show::extents(&output.region)).collect();
+        let max_abs = outputs.iter().map(|output| output.max_abs_error).fold(0.0, f64::max);
+        let cells = [
+            checked.app.to_owned(),
+            sizes.join(" "),
+            sum(|output| output.samples),
+            show::number(max_abs),
+            sum(|output| output.differing),
+            sum(|output| output.beyond_tolerance),
+            format!("{:.3}", checked.seconds),
+            if checked.passed { "ok" } else { "FAIL" }.to_owned(),
+        ];
+        let mut text = self.columns.line(&cells) + "\n";
+        for output in outputs.iter().filter(|output| !output.passed) {
+            text += &format!("  {}: {}\n", output.name, output.sentence);
+        }
+        if let Some(error) = &checked.error {
+            text += &format!("  {error}\n");
+        }
+        report::text(out, &text)
+    }
+}

@@ -1,0 +1,69 @@
+//! Sets of nodes.
+
+use warploom_lang::Id;
+
+use crate::ids::NodeId;
+
+/// A set of nodes, one bit each.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct NodeSet(Vec<u64>);
+
+const BITS: usize = u64::BITS as usize;
+
+impl NodeSet {
+    /// Adds a node.
+    pub fn insert(&mut self, node: NodeId) {
+        let word = node.index() / BITS;
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (node.index() % BITS);
+    }
+
+    /// Whether a node is in the set.
+    pub fn contains(&self, node: NodeId) -> bool {
+        self.0.get(node.index() / BITS).is_some_and(|word| word >> (node.index() % BITS) & 1 == 1)
+    }
+
+    /// Adds all of another set.
+    pub fn extend(&mut self, other: &NodeSet) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (word, more) in self.0.iter_mut().zip(&other.0) {
+            *word |= more;
+        }
+    }
+
+    /// The nodes in order.
+    pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {
+        (0..self.0.len() * BITS).map(NodeId::new).filter(|node| self.contains(*node))
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_what_was_put_in() {
+        let (mut low, mut high) = (NodeSet::default(), NodeSet::default());
+        low.insert(NodeId::new(3));
+        high.insert(NodeId::new(64));
+        assert!(!low.contains(NodeId::new(64)) && high.contains(NodeId::new(64)));
+        low.extend(&high);
+        assert_eq!(low.iter().map(Id::index).collect::<Vec<_>>(), [3, 64]);
+        assert_eq!(low.len(), 2);
+        assert!(NodeSet::default().is_empty());
+    }
+}
