@@ -27,8 +27,8 @@ pub struct Index {
     /// The index where every loop variable is 0, if no size, Param or loaded value has a part in it. It is
     /// one number for one access, and covers all of them for accesses that were [`merged`].
     pub origin: Option<Range>,
-    /// Whether the slopes hold only between bounds: a `clamp`, `min`, `max`, a condition or a conversion
-    /// that may wrap acts on the index.
+    /// Whether known slopes hold only between bounds: a `clamp`, `min`, `max`, a condition or a conversion
+    /// that may wrap acts on what they describe.
     pub clamped: bool,
 }
 
@@ -82,7 +82,8 @@ impl Index {
     fn scaled(&self, factors: &[i64]) -> Index {
         let scale = |(slope, factor): (&Slope, &i64)| product(*slope, Some(Rational::integer(*factor)));
         let slopes: SmallVec<[Slope; 4]> = self.slopes.iter().zip(factors).map(scale).collect();
-        let known = self.slopes.iter().zip(factors).filter(|(slope, _)| matches!(slope, Some(s) if !s.is_zero()));
+        let known =
+            self.slopes.iter().zip(factors).filter(|(slope, _)| matches!(slope, Some(s) if !s.is_zero()));
         let common = known.fold(0, |common, (_, factor)| gcd(common, factor.saturating_abs()));
         // Where no loop is left that moves the index, nothing is rounded either.
         let period = if common == 0 { 1 } else { self.period / gcd(self.period, common) };
@@ -98,9 +99,10 @@ impl Index {
             let terms = used().map(|(slope, row)| product(*slope, row.slopes[column]));
             sum(terms, period)
         };
+        let slopes: SmallVec<[Slope; 4]> = (0..loops).map(slope).collect();
         Index {
-            slopes: (0..loops).map(slope).collect(),
-            period,
+            period: settled(period, &slopes),
+            slopes,
             origin: self.origin_through(inner),
             clamped: self.clamped || used().any(|(_, row)| row.clamped),
         }
@@ -173,6 +175,11 @@ pub(crate) fn rounded_period<'a>(
         common = gcd(common, moved);
     }
     step.checked_mul(divisor / common)
+}
+
+/// The period, or 1 where no known slope needs one.
+pub(crate) fn settled(period: i64, slopes: &[Slope]) -> i64 {
+    if slopes.iter().flatten().any(|slope| !slope.is_zero()) { period } else { 1 }
 }
 
 /// Why two maps do not fit together.

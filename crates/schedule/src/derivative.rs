@@ -8,9 +8,10 @@
 //! | `a * k`, `k * a`, `a << k` for a constant `k` | multiplied |
 //! | `a / k`, `a >> k` for a constant `k` | divided |
 //! | `min`, `max` (`clamp`) with something that no loop moves | that of the moving side, clamped |
-//! | `min`, `max` of two moving sides, `select` | where both sides agree; clamped if a loop can change sides |
+//! | `min`, `max` of two moving sides | where both sides agree, clamped |
+//! | `select` | where both sides agree and the condition is known, clamped if it steps |
+//! | `a < b`, `a <= b` | 0 where both are known, clamped: the value steps once |
 //! | conversion between integers | kept; clamped if it may saturate or wrap |
-//! | `a < b`, `a <= b` | 0, clamped: the value steps once |
 //! | all else: `%`, products, floats, loads | 0 where no operand moves, otherwise unknown |
 //!
 //! What a stage reads of its own Func may change from step to step, so an index computed from it is unknown
@@ -22,7 +23,7 @@ use warploom_lang::ir::{Exprs, Node, NodeKind, Stage};
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 use warploom_lang::{ExprId, FuncId, Range, Type, Value};
 
-use crate::access::{AccessMap, Index, Slope, is_zero, product, rounded_period, sum};
+use crate::access::{AccessMap, Index, Slope, is_zero, product, rounded_period, settled, sum};
 use crate::dag::{Loop, LoopKind};
 use crate::rational::{Rational, lcm};
 
@@ -135,14 +136,13 @@ impl<'a> Derivatives<'a> {
             _ if floats => None,
             (Op::Unary(UnaryOp::Neg), [a]) => a.motion.scaled(-1),
             (Op::Cast(to) | Op::SaturatingCast(to), [a]) if to.is_int() => {
-                let wraps = !fits(types[0], to);
-                Some(Motion { clamped: a.motion.clamped || wraps, ..a.motion.clone() })
+                Some(if fits(types[0], to) { a.motion.clone() } else { a.motion.clone().held() })
             }
             (Op::Binary(op), [a, b]) => binary(op, node.ty, a, b),
             (Op::Select, [_, a, _]) if node.args[1] == node.args[2] => Some(a.motion.clone()),
             (Op::Select, [condition, a, b]) => a.motion.agreed(&b.motion).map(|sides| Motion {
                 slopes: sides.slopes.iter().zip(&condition.motion.slopes).map(|(s, c)| c.and(*s)).collect(),
-                clamped: sides.clamped || condition.motion.clamped || !condition.still,
+                clamped: sides.clamped || condition.motion.clamped,
                 ..sides
             }),
             _ => None,
@@ -174,19 +174,20 @@ fn binary(op: BinaryOp, ty: Type, a: &Form, b: &Form) -> Option<Motion> {
         BinaryOp::Div => a.motion.divided(b.constant()?),
         BinaryOp::Shr => a.motion.divided(shift(b.constant()?)),
         BinaryOp::Min | BinaryOp::Max => {
-            let held = if a.still {
+            let moving = if a.still {
                 b.motion.clone()
             } else if b.still {
                 a.motion.clone()
             } else {
                 a.motion.agreed(&b.motion)?
             };
-            Some(Motion { clamped: true, ..held })
+            Some(moving.held())
         }
         BinaryOp::Lt | BinaryOp::Le => {
             let slopes = a.motion.slopes.iter().zip(&b.motion.slopes);
             let slopes = slopes.map(|(a, b)| a.and(*b).and(Some(Rational::ZERO))).collect();
-            Some(Motion { slopes, period: 1, clamped: true })
+            let steps = [a, b].iter().any(|side| side.motion.clone().held().clamped);
+            Some(Motion { slopes, period: 1, clamped: steps })
         }
         _ => None,
     }
@@ -201,6 +202,10 @@ impl Form {
 
 /// All operations give `None` where a number does not fit.
 impl Motion {
+    fn new(slopes: SmallVec<[Slope; 4]>, period: i64, clamped: bool) -> Motion {
+        Motion { period: settled(period, &slopes), slopes, clamped }
+    }
+
     fn fixed(loops: usize) -> Motion {
         Motion { slopes: SmallVec::from_elem(Some(Rational::ZERO), loops), period: 1, clamped: false }
     }
@@ -209,10 +214,16 @@ impl Motion {
         Motion { slopes: SmallVec::from_elem(None, loops), ..Motion::fixed(0) }
     }
 
+    /// Held between bounds, which matters where a slope is known.
+    fn held(self) -> Motion {
+        let moves = self.slopes.iter().flatten().any(|slope| !slope.is_zero());
+        Motion { clamped: self.clamped || moves, ..self }
+    }
+
     fn plus(&self, other: &Motion) -> Option<Motion> {
         let period = lcm(self.period, other.period)?;
         let slopes = self.slopes.iter().zip(&other.slopes).map(|(a, b)| sum([*a, *b], period));
-        Some(Motion { slopes: slopes.collect(), period, clamped: self.clamped || other.clamped })
+        Some(Motion::new(slopes.collect(), period, self.clamped || other.clamped))
     }
 
     fn scaled(&self, factor: i64) -> Option<Motion> {
@@ -226,23 +237,22 @@ impl Motion {
     /// The Euclidean quotient, which is 0 for a zero divisor.
     fn divided(&self, divisor: i64) -> Option<Motion> {
         if divisor <= 0 {
-            return if divisor == 0 { self.scaled(0) } else { self.divided(divisor.checked_neg()?)?.scaled(-1) };
+            return if divisor == 0 {
+                self.scaled(0)
+            } else {
+                self.divided(divisor.checked_neg()?)?.scaled(-1)
+            };
         }
         let factor = Some(Rational::new(1, divisor)?);
-        Some(Motion {
-            slopes: self.slopes.iter().map(|slope| product(*slope, factor)).collect(),
-            period: rounded_period(self.period, self.slopes.iter().flatten(), divisor)?,
-            clamped: self.clamped,
-        })
+        let slopes = self.slopes.iter().map(|slope| product(*slope, factor));
+        let period = rounded_period(self.period, self.slopes.iter().flatten(), divisor)?;
+        Some(Motion::new(slopes.collect(), period, self.clamped))
     }
 
     /// One of two values, which move alike in some loops.
     fn agreed(&self, other: &Motion) -> Option<Motion> {
         let slopes = self.slopes.iter().zip(&other.slopes).map(|(a, b)| if a == b { *a } else { None });
-        Some(Motion {
-            slopes: slopes.collect(),
-            period: lcm(self.period, other.period)?,
-            clamped: self.clamped || other.clamped,
-        })
+        let period = lcm(self.period, other.period)?;
+        Some(Motion::new(slopes.collect(), period, self.clamped || other.clamped))
     }
 }

@@ -65,8 +65,10 @@ fn selected_access(exprs: &Exprs, root: ExprId) -> Option<ExprId> {
 fn uses_only(exprs: &Exprs, index: ExprId, dimension: usize) -> bool {
     let own = NodeKind::Var(dimension as u32);
     let nodes = exprs.reachable([index]);
-    let mut variables =
-        nodes.iter().map(|id| exprs[*id].kind).filter(|kind| matches!(kind, NodeKind::Var(_) | NodeKind::RVar(_)));
+    let mut variables = nodes
+        .iter()
+        .map(|id| exprs[*id].kind)
+        .filter(|kind| matches!(kind, NodeKind::Var(_) | NodeKind::RVar(_)));
     variables.next() == Some(own) && variables.next().is_none()
 }
 

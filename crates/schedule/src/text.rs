@@ -75,7 +75,9 @@ impl Dag {
         let mut used = Signs::default();
         for stage in self.stages().values() {
             let stored = stage.is_update().then_some(&stage.store);
-            for index in stage.accesses.iter().map(|access| &access.map).chain(stored).flat_map(AccessMap::rows) {
+            for index in
+                stage.accesses.iter().map(|access| &access.map).chain(stored).flat_map(AccessMap::rows)
+            {
                 used = used.or(Signs::of(index));
             }
         }
@@ -197,11 +199,10 @@ struct Signs {
 impl Signs {
     fn of(index: &Index) -> Signs {
         let unknown = index.slopes.iter().any(Option::is_none);
-        let denominators = index.slopes.iter().flatten().map(|slope| slope.denominator());
-        let period = denominators.fold(Some(1), |all, one| lcm(all?, one));
-        let moves = index.slopes.iter().flatten().any(|slope| !slope.is_zero());
+        let mut denominators = index.slopes.iter().flatten().map(|slope| slope.denominator());
+        let period = denominators.try_fold(1, lcm);
         Signs {
-            clamped: index.clamped && (moves || !unknown),
+            clamped: index.clamped,
             unknown,
             // Of a clamped or unknown index, what is fixed says little.
             fixed: index.origin.is_none() && !unknown && (!index.clamped || index.is_fixed()),

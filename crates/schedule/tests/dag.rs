@@ -67,10 +67,7 @@ fn edges_lead_from_inputs_and_funcs_but_not_from_oneself() {
 fn orders_and_dependencies() {
     let dag = blur();
     let names: Vec<&str> = dag.consumers_first().map(|id| dag.nodes()[id].name.as_str()).collect();
-    assert_eq!(
-        names,
-        ["histogram", "small", "blur_y", "blur_x", "gray", "input.repeat_edge", "input"]
-    );
+    assert_eq!(names, ["histogram", "small", "blur_y", "blur_x", "gray", "input.repeat_edge", "input"]);
     let downstream = |stage: usize, of: &str| {
         let stage = dag.stages().values().nth(stage).unwrap();
         stage.is_downstream_of(dag.node_named(of).unwrap())
@@ -143,7 +140,11 @@ fn boundary_conditions_are_known_by_their_structure() {
         input.constant_exterior(0.0),
         input.repeat_edge_in(input.limits([1])).named("one_way"),
         func("by_hand", (x, y), input.at((held(x, &w), y))),
-        func("chosen", (x, y), select(&flag, select(x.lt(0), 1.0, input.at((held(x, &w), held(y, &h)))), 2.0)),
+        func(
+            "chosen",
+            (x, y),
+            select(&flag, select(x.lt(0), 1.0, input.at((held(x, &w), held(y, &h)))), 2.0),
+        ),
     ];
     let read = |x: Expr, y: Expr| input.at((x, y));
     let no = [
@@ -188,6 +189,36 @@ fn pipelines_of_every_kind() {
     assert!(dag.to_dot().ends_with("}\n"));
     assert!(dag.features_text().contains("scan.2"));
     assert_eq!(node(&dag, "pair").bytes_per_point, 8);
+}
+
+#[test]
+fn indices_read_like_formulas() {
+    let (x, y) = vars!(x, y);
+    let grid = Input::f32("grid", 2);
+    let size = grid.extent(0);
+    let value = [
+        (x / 2 * 2, y - 2 * x),
+        (3 * x / 2, -(y / 4)),
+        (x + y + 1, size - x),
+        (x + y - 1, grid.extent(0) - x),
+        (clamp(x, 0, 9) + y, Expr::from(-3)),
+        (x % 3 + y, grid.min(1)),
+        (select(x.lt(4), 2, 3), x.expr()),
+    ];
+    let value = value.into_iter().map(|at| grid.at(at)).reduce(|a, b| a + b).unwrap();
+    insta::assert_snapshot!(dag([func("f", (x, y), value)]).to_text(), @"
+    graph p: 1 input, 1 Func, 1 stage, 1 edge
+
+    grid(d0, d1)  f32  input
+    f(x, y)       f32  output
+        <- grid[x@2, -2x+y], grid[3x/2, -y/4], grid[x+y+(-1..1), -x+_] (2), grid[~x+y, -3],
+           grid[y+?(x), _], grid[~2, x]
+
+    ~x    x, clamped
+    ?(x)  moves with x, not evenly
+    _     fixed by sizes, Params or data
+    x@2   x, rounded in steps of 2
+    ");
 }
 
 #[test]

@@ -5,22 +5,28 @@ use smallvec::SmallVec;
 use crate::ids::ExprId;
 
 /// `constant + Σ factor · atom`. Atoms are nodes that are no sums themselves; each appears once, in order.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Linear {
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Linear<A = ExprId> {
     /// The constant part.
     pub constant: i64,
     /// Atoms and their factors, which are not 0.
-    pub terms: SmallVec<[(ExprId, i64); 4]>,
+    pub terms: SmallVec<[(A, i64); 4]>,
 }
 
-impl Linear {
+impl<A> Default for Linear<A> {
+    fn default() -> Linear<A> {
+        Linear { constant: 0, terms: SmallVec::new() }
+    }
+}
+
+impl<A: Copy + Ord> Linear<A> {
     /// A constant.
-    pub fn constant(value: i64) -> Linear {
+    pub fn constant(value: i64) -> Linear<A> {
         Linear { constant: value, terms: SmallVec::new() }
     }
 
     /// One atom.
-    pub fn atom(id: ExprId) -> Linear {
+    pub fn atom(id: A) -> Linear<A> {
         Linear { constant: 0, terms: SmallVec::from_iter([(id, 1)]) }
     }
 
@@ -30,9 +36,9 @@ impl Linear {
     }
 
     /// `self + factor * other`, or `None` on overflow.
-    pub fn add_scaled(&self, other: &Linear, factor: i64) -> Option<Linear> {
+    pub fn add_scaled(&self, other: &Linear<A>, factor: i64) -> Option<Linear<A>> {
         let constant = self.constant.checked_add(other.constant.checked_mul(factor)?)?;
-        let mut terms: SmallVec<[(ExprId, i64); 4]> = SmallVec::new();
+        let mut terms: SmallVec<[(A, i64); 4]> = SmallVec::new();
         let (mut left, mut right) = (self.terms.iter().peekable(), other.terms.iter().peekable());
         loop {
             let next = match (left.peek(), right.peek()) {
@@ -55,7 +61,7 @@ impl Linear {
     }
 
     /// `factor * self`, or `None` on overflow.
-    pub fn scale(&self, factor: i64) -> Option<Linear> {
+    pub fn scale(&self, factor: i64) -> Option<Linear<A>> {
         Linear::default().add_scaled(self, factor)
     }
 }

@@ -1,0 +1,341 @@
+//! Makes kernel expressions, simplified as they are made.
+//!
+//! Every node knows the range of its values and, for `i32`, its linear form over atoms. Sums are written in
+//! one normal form, so that equal indices are equal nodes; divisions, remainders, comparisons, `min` and `max`
+//! disappear where the ranges decide them. Floats are folded only where all operands are constants.
+
+use ahash::AHashMap;
+use smallvec::SmallVec;
+use warploom_lang::bounds::Linear;
+use warploom_lang::op::{BinaryOp, Op, UnaryOp};
+use warploom_lang::{IdVec, Type, Value};
+
+use crate::ir::{ArrayId, KernelExprs, KernelNode, Leaf, NodeId, NodeKind, VarId};
+
+/// Smallest and largest value of an integer node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    pub min: i64,
+    pub max: i64,
+}
+
+impl Bounds {
+    pub fn new(min: i64, max: i64) -> Bounds {
+        Bounds { min, max }
+    }
+
+    fn of_type(ty: Type) -> Bounds {
+        let (min, max) = ty.int_range().unwrap_or((i64::from(i32::MIN), i64::from(i32::MAX)));
+        Bounds { min, max }
+    }
+
+    fn fits(self, ty: Type) -> bool {
+        let all = Bounds::of_type(ty);
+        all.min <= self.min && self.max <= all.max
+    }
+}
+
+/// The expressions of a kernel while it is made.
+#[derive(Default)]
+pub struct Builder {
+    pub exprs: KernelExprs,
+    pub vars: IdVec<VarId, String>,
+    bounds: AHashMap<NodeId, Bounds>,
+    linear: AHashMap<NodeId, Linear<NodeId>>,
+}
+
+impl Builder {
+    fn raw(&mut self, kind: NodeKind, ty: Type, args: impl IntoIterator<Item = NodeId>) -> NodeId {
+        let args: SmallVec<[NodeId; 3]> = args.into_iter().collect();
+        self.exprs.intern(KernelNode { kind, ty, args })
+    }
+
+    /// A constant.
+    pub fn constant(&mut self, value: Value) -> NodeId {
+        let id = self.raw(NodeKind::Op(Op::Const(value)), value.ty(), []);
+        if let Some(int) = value.as_int() {
+            self.bounds.insert(id, Bounds::new(int, int));
+            self.linear.insert(id, Linear::constant(int));
+        }
+        id
+    }
+
+    /// An index constant.
+    pub fn int(&mut self, value: i64) -> NodeId {
+        self.constant(Value::from(value as i32))
+    }
+
+    /// Something given, with its range.
+    pub fn leaf(&mut self, leaf: Leaf, ty: Type, bounds: Option<Bounds>) -> NodeId {
+        if let Some(Bounds { min, max }) = bounds
+            && min == max
+            && ty == Type::I32
+        {
+            return self.int(min);
+        }
+        let id = self.raw(NodeKind::Leaf(leaf), ty, []);
+        if let Some(bounds) = bounds {
+            self.bounds.insert(id, bounds);
+        }
+        id
+    }
+
+    /// A new variable of the kernel.
+    pub fn var(&mut self, name: impl Into<String>) -> VarId {
+        self.vars.push(name.into())
+    }
+
+    /// An element of an array.
+    pub fn load(&mut self, array: ArrayId, ty: Type, index: NodeId) -> NodeId {
+        self.raw(NodeKind::Load(array), ty, [index])
+    }
+
+    /// The type of a node.
+    pub fn ty(&self, id: NodeId) -> Type {
+        self.exprs[id].ty
+    }
+
+    /// What is known of an integer's value.
+    pub fn bounds(&self, id: NodeId) -> Bounds {
+        self.bounds.get(&id).copied().unwrap_or_else(|| Bounds::of_type(self.ty(id)))
+    }
+
+    /// The value, if it is known.
+    pub fn known(&self, id: NodeId) -> Option<Value> {
+        match self.exprs[id].kind {
+            NodeKind::Op(Op::Const(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn known_int(&self, id: NodeId) -> Option<i64> {
+        self.known(id).and_then(Value::as_int)
+    }
+
+    fn linear_of(&self, id: NodeId) -> Linear<NodeId> {
+        self.linear.get(&id).cloned().unwrap_or_else(|| Linear::atom(id))
+    }
+
+    /// The range of a sum of atoms.
+    fn linear_bounds(&self, linear: &Linear<NodeId>) -> Bounds {
+        linear.terms.iter().fold(Bounds::new(linear.constant, linear.constant), |sum, (atom, factor)| {
+            let Bounds { min, max } = self.bounds(*atom);
+            let (a, b) = (min.saturating_mul(*factor), max.saturating_mul(*factor));
+            Bounds::new(sum.min.saturating_add(a.min(b)), sum.max.saturating_add(a.max(b)))
+        })
+    }
+
+    /// The range of `a - b`, equal terms cancelled.
+    pub fn difference(&self, a: NodeId, b: NodeId) -> Bounds {
+        match self.linear_of(a).add_scaled(&self.linear_of(b), -1) {
+            Some(linear) => self.linear_bounds(&linear),
+            None => Bounds::new(i64::MIN / 2, i64::MAX / 2),
+        }
+    }
+
+    /// `a + b` of indices.
+    pub fn add(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        self.binary(BinaryOp::Add, a, b)
+    }
+
+    /// `a - b` of indices.
+    pub fn sub(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        self.binary(BinaryOp::Sub, a, b)
+    }
+
+    /// `a * factor` of an index.
+    pub fn scale(&mut self, a: NodeId, factor: i64) -> NodeId {
+        let factor = self.int(factor);
+        self.binary(BinaryOp::Mul, a, factor)
+    }
+
+    /// `a + constant` of an index.
+    pub fn offset(&mut self, a: NodeId, constant: i64) -> NodeId {
+        let constant = self.int(constant);
+        self.add(a, constant)
+    }
+
+    /// A binary operation.
+    pub fn binary(&mut self, op: BinaryOp, a: NodeId, b: NodeId) -> NodeId {
+        self.op(Op::Binary(op), &[a, b])
+    }
+
+    /// Both conditions; either may be known.
+    pub fn and(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        self.binary(BinaryOp::And, a, b)
+    }
+
+    /// Any operation of the language.
+    pub fn op(&mut self, op: Op, args: &[NodeId]) -> NodeId {
+        let known: Option<SmallVec<[Value; 3]>> = args.iter().map(|arg| self.known(*arg)).collect();
+        if let Some(values) = known {
+            return self.constant(op.eval(&values));
+        }
+        let types: SmallVec<[Type; 3]> = args.iter().map(|arg| self.ty(*arg)).collect();
+        // Operands come from a checked pipeline or from this crate's own index arithmetic.
+        let ty = op.result_type(&types).unwrap_or(Type::I32);
+        if let Some(simpler) = self.simplified(op, args) {
+            return simpler;
+        }
+        if ty == Type::I32
+            && let Some(linear) = self.sum(op, args)
+            && self.linear_bounds(&linear).fits(Type::I32)
+        {
+            return self.sum_node(&linear);
+        }
+        let id = self.raw(NodeKind::Op(op), ty, args.iter().copied());
+        if let Some(bounds) = self.op_bounds(op, args)
+            && bounds.fits(ty)
+            && !ty.is_float()
+        {
+            self.bounds.insert(id, bounds);
+        }
+        id
+    }
+
+    /// The linear form of a sum or multiple.
+    fn sum(&self, op: Op, args: &[NodeId]) -> Option<Linear<NodeId>> {
+        let linear = |i: usize| self.linear_of(args[i]);
+        match op {
+            Op::Unary(UnaryOp::Neg) => linear(0).scale(-1),
+            Op::Binary(BinaryOp::Add) => linear(0).add_scaled(&linear(1), 1),
+            Op::Binary(BinaryOp::Sub) => linear(0).add_scaled(&linear(1), -1),
+            Op::Binary(BinaryOp::Mul) => match (self.known_int(args[0]), self.known_int(args[1])) {
+                (_, Some(factor)) => linear(0).scale(factor),
+                (Some(factor), _) => linear(1).scale(factor),
+                _ => None,
+            },
+            Op::Binary(BinaryOp::Shl) => match self.known_int(args[1]) {
+                Some(amount @ 0..=30) => linear(0).scale(1 << amount),
+                _ => None,
+            },
+            Op::Binary(BinaryOp::Div) => {
+                let divisor = self.known_int(args[1]).filter(|d| *d > 1)?;
+                let (whole, rest) = self.divided(&linear(0), divisor);
+                let Bounds { min, max } = self.linear_bounds(&rest);
+                let quotient = min.div_euclid(divisor);
+                // The rest lies in one multiple of the divisor: it adds a constant.
+                (max.div_euclid(divisor) == quotient && !linear(0).is_constant())
+                    .then(|| Linear { constant: whole.constant + quotient, ..whole })
+            }
+            Op::Binary(BinaryOp::Mod) => {
+                let divisor = self.known_int(args[1]).filter(|d| *d > 1)?;
+                let (_, rest) = self.divided(&linear(0), divisor);
+                let Bounds { min, max } = self.linear_bounds(&rest);
+                (min >= 0 && max < divisor).then_some(rest)
+            }
+            _ => None,
+        }
+    }
+
+    /// Splits `linear` into `divisor * whole + rest`, the rest's constant in `0..divisor`.
+    fn divided(&self, linear: &Linear<NodeId>, divisor: i64) -> (Linear<NodeId>, Linear<NodeId>) {
+        let mut whole = Linear::constant(linear.constant.div_euclid(divisor));
+        let mut rest = Linear::constant(linear.constant.rem_euclid(divisor));
+        for (atom, factor) in &linear.terms {
+            if factor % divisor == 0 {
+                whole.terms.push((*atom, factor / divisor));
+            } else {
+                rest.terms.push((*atom, *factor));
+            }
+        }
+        (whole, rest)
+    }
+
+    /// The normal form of a sum: multiples of atoms in order, the constant last.
+    fn sum_node(&mut self, linear: &Linear<NodeId>) -> NodeId {
+        let bounds = self.linear_bounds(linear);
+        let mut sum: Option<NodeId> = None;
+        let positive_first = linear.terms.iter().filter(|(_, f)| *f > 0).chain(linear.terms.iter().filter(|(_, f)| *f < 0));
+        for (atom, factor) in positive_first {
+            let magnitude = factor.abs();
+            let term = if magnitude == 1 {
+                *atom
+            } else {
+                let factor = self.int(magnitude);
+                self.raw(NodeKind::Op(Op::Binary(BinaryOp::Mul)), Type::I32, [*atom, factor])
+            };
+            sum = Some(match (sum, *factor > 0) {
+                (None, true) => term,
+                (None, false) => self.raw(NodeKind::Op(Op::Unary(UnaryOp::Neg)), Type::I32, [term]),
+                (Some(sum), true) => self.raw(NodeKind::Op(Op::Binary(BinaryOp::Add)), Type::I32, [sum, term]),
+                (Some(sum), false) => self.raw(NodeKind::Op(Op::Binary(BinaryOp::Sub)), Type::I32, [sum, term]),
+            });
+        }
+        let Some(sum) = sum else { return self.int(linear.constant) };
+        let id = match linear.constant {
+            0 => sum,
+            constant => {
+                let op = if constant > 0 { BinaryOp::Add } else { BinaryOp::Sub };
+                let magnitude = self.int(constant.abs());
+                self.raw(NodeKind::Op(Op::Binary(op)), Type::I32, [sum, magnitude])
+            }
+        };
+        // An atom keeps what is known of it.
+        if linear.terms.len() > 1 || linear.constant != 0 || linear.terms[0].1 != 1 {
+            self.bounds.insert(id, bounds);
+            self.linear.insert(id, linear.clone());
+        }
+        id
+    }
+
+    /// Operations that the ranges decide.
+    fn simplified(&mut self, op: Op, args: &[NodeId]) -> Option<NodeId> {
+        match op {
+            Op::Select => match self.known(args[0]) {
+                Some(condition) => Some(if condition.bits() != 0 { args[1] } else { args[2] }),
+                None => (args[1] == args[2]).then_some(args[1]),
+            },
+            Op::Cast(ty) if self.ty(args[0]) == ty => Some(args[0]),
+            Op::Binary(BinaryOp::And) if self.ty(args[0]) == Type::Bool => {
+                match (self.known_int(args[0]), self.known_int(args[1])) {
+                    (Some(1), _) => Some(args[1]),
+                    (_, Some(1)) => Some(args[0]),
+                    (Some(_), _) => Some(args[0]),
+                    (_, Some(_)) => Some(args[1]),
+                    _ => (args[0] == args[1]).then_some(args[0]),
+                }
+            }
+            Op::Binary(op) if self.ty(args[0]) == Type::I32 => {
+                let Bounds { min, max } = self.difference(args[0], args[1]);
+                let truth = |truth: bool| Some(Value::from(truth));
+                let decided = match op {
+                    BinaryOp::Lt if max < 0 => truth(true),
+                    BinaryOp::Lt if min >= 0 => truth(false),
+                    BinaryOp::Le if max <= 0 => truth(true),
+                    BinaryOp::Le if min > 0 => truth(false),
+                    BinaryOp::Eq if max < 0 || min > 0 => truth(false),
+                    BinaryOp::Ne if max < 0 || min > 0 => truth(true),
+                    BinaryOp::Min if max <= 0 => return Some(args[0]),
+                    BinaryOp::Min if min >= 0 => return Some(args[1]),
+                    BinaryOp::Max if min >= 0 => return Some(args[0]),
+                    BinaryOp::Max if max <= 0 => return Some(args[1]),
+                    BinaryOp::Div if self.known_int(args[1]) == Some(1) => return Some(args[0]),
+                    _ => None,
+                };
+                decided.map(|value| self.constant(value))
+            }
+            _ => None,
+        }
+    }
+
+    /// The range of an operation that stays.
+    fn op_bounds(&self, op: Op, args: &[NodeId]) -> Option<Bounds> {
+        let of = |i: usize| self.bounds(args[i]);
+        let divisor = |i: usize| self.known_int(args[i]).filter(|d| *d > 0);
+        Some(match op {
+            Op::Binary(BinaryOp::Div) => {
+                let d = divisor(1)?;
+                Bounds::new(of(0).min.div_euclid(d), of(0).max.div_euclid(d))
+            }
+            Op::Binary(BinaryOp::Mod) => Bounds::new(0, divisor(1)? - 1),
+            Op::Binary(BinaryOp::Min) => Bounds::new(of(0).min.min(of(1).min), of(0).max.min(of(1).max)),
+            Op::Binary(BinaryOp::Max) => Bounds::new(of(0).min.max(of(1).min), of(0).max.max(of(1).max)),
+            Op::Binary(BinaryOp::Add) => Bounds::new(of(0).min + of(1).min, of(0).max + of(1).max),
+            Op::Binary(BinaryOp::Sub) => Bounds::new(of(0).min - of(1).max, of(0).max - of(1).min),
+            Op::Select => Bounds::new(of(1).min.min(of(2).min), of(1).max.max(of(2).max)),
+            Op::Cast(_) if self.ty(args[0]).is_int() || self.ty(args[0]) == Type::Bool => of(0),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,307 @@
+//! The kernel IR: what lowering makes, and all that simulator, printer and runtime read.
+//!
+//! # The model
+//!
+//! A [`Program`] is a list of launches over [buffers](BufferDecl) in global memory. A launch runs one
+//! [`Kernel`]: `grid` blocks of `threads` threads each. Every thread runs the kernel's body; threads of a
+//! block share its shared arrays and meet at barriers. The order of blocks is not defined.
+//!
+//! - **Threads** have one index, [`Leaf::Thread`], from 0; 32 consecutive ones form a warp. Blocks have up
+//!   to three, [`Leaf::Block`].
+//! - **Expressions** are pure trees over leaves, [operations of the language](warploom_lang::op::Op) and loads.
+//!   They are evaluated where the statement that holds them stands, in full: both sides of a `select` too.
+//!   Nodes are shared ([`KernelExprs`]); sharing never changes what a statement means.
+//! - **Indices** are `i32` element offsets into an array. Index arithmetic does not overflow.
+//! - **Lets** bind a value for the rest of the list of statements they stand in.
+//! - **Loops** run their variable from 0 up to a constant count. `unrolled` is part of the meaning only in so
+//!   far as per-thread arrays indexed by unrolled variables can live in registers.
+//! - **Ifs** run their body in the threads where the condition holds.
+//! - **Barriers** make all threads of a block wait for each other. They stand where all threads of the block
+//!   come by: under no `if` or loop that differs between threads.
+//! - **Memory.** A read sees the last write of the same thread, and those of other threads of the block that
+//!   a barrier separates. Two threads may touch one element without a barrier between only if both read, or
+//!   both are atomics. Blocks of one launch never exchange anything, except through atomics.
+//! - Shared and per-thread arrays hold nothing when a block starts.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+use warploom_lang::op::Op;
+use warploom_lang::{Id, IdVec, InputId, ParamId, Region, Type};
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+        pub struct $name(u32);
+
+        impl Id for $name {
+            fn new(index: usize) -> $name {
+                $name(index as u32)
+            }
+            fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A buffer of a program.
+    BufferId;
+    /// A kernel of a program.
+    KernelId;
+    /// An array that a kernel reads or writes.
+    ArrayId;
+    /// A variable of a kernel: bound by a loop or a let.
+    VarId;
+    /// A node of a kernel's expressions.
+    NodeId;
+}
+
+/// A pipeline at fixed sizes under one schedule.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Program {
+    /// The pipeline's name.
+    pub name: String,
+    /// Everything in global memory.
+    pub buffers: IdVec<BufferId, BufferDecl>,
+    /// The scalars kernels may read, in the order of the one small buffer that holds them: 4 bytes each.
+    pub params: Vec<(ParamId, Type)>,
+    /// The kernels.
+    pub kernels: IdVec<KernelId, Kernel>,
+    /// What runs, in order.
+    pub launches: Vec<Launch>,
+}
+
+/// One step of a program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Launch {
+    /// Runs a kernel.
+    Kernel(KernelId),
+    /// Runs steps `count` times; kernels inside can read the iteration ([`Leaf::Iteration`]).
+    Loop {
+        /// How often.
+        count: u32,
+        /// What.
+        body: Vec<Launch>,
+    },
+}
+
+/// An array in global memory, dense.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BufferDecl {
+    /// Its name: the Func's or input's; values of a tuple are numbered (`pair.1`).
+    pub name: String,
+    /// Type of its elements.
+    pub ty: Type,
+    /// The box it holds.
+    pub region: Region,
+    /// Elements between neighbours, one number a dimension.
+    pub strides: Vec<i64>,
+    /// Whose it is.
+    pub role: Role,
+}
+
+impl BufferDecl {
+    /// Number of elements.
+    pub fn elements(&self) -> usize {
+        self.region.points().unwrap_or(0) as usize
+    }
+}
+
+/// Whose a buffer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Role {
+    /// Given by the user.
+    Input(InputId),
+    /// Given back to the user: value `value` of output number `output`.
+    Output {
+        /// Position among the pipeline's outputs.
+        output: usize,
+        /// Which value of a tuple.
+        value: usize,
+    },
+    /// Between kernels.
+    Temporary,
+}
+
+/// One kernel.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Kernel {
+    /// Its name.
+    pub name: String,
+    /// Blocks along x, y and z.
+    pub grid: [u32; 3],
+    /// Threads in a block.
+    pub threads: u32,
+    /// What it reads and writes.
+    pub arrays: IdVec<ArrayId, Array>,
+    /// The names of its variables.
+    pub vars: IdVec<VarId, String>,
+    /// Its expressions.
+    pub exprs: KernelExprs,
+    /// What every thread runs.
+    pub body: Vec<Stmt>,
+}
+
+impl Kernel {
+    /// Bytes of shared memory one block takes.
+    pub fn shared_bytes(&self) -> usize {
+        let shared = self.arrays.values().filter(|array| array.space == Space::Shared);
+        shared.map(|array| (array.elements * array.ty.bytes()).next_multiple_of(16)).sum()
+    }
+}
+
+/// An array of a kernel.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Array {
+    /// Its name.
+    pub name: String,
+    /// Type of its elements.
+    pub ty: Type,
+    /// Where it lives.
+    pub space: Space,
+    /// Number of elements.
+    pub elements: usize,
+}
+
+/// Where an array lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Space {
+    /// Global memory: one of the program's buffers.
+    Global(BufferId),
+    /// One copy a block.
+    Shared,
+    /// One copy a thread: registers where all indices are constant after unrolling.
+    Thread,
+}
+
+/// An expression without operands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Leaf {
+    /// The thread's index in its block, `i32`.
+    Thread,
+    /// The block's index along a dimension of the grid, `i32`.
+    Block(u8),
+    /// A variable, `i32` for loops.
+    Var(VarId),
+    /// A scalar of the program, by its position.
+    Param(u32),
+    /// The iteration of the enclosing [`Launch::Loop`], counted from the outermost; `i32`.
+    Iteration(u8),
+}
+
+/// What a node is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum NodeKind {
+    /// Something given.
+    Leaf(Leaf),
+    /// An operation.
+    Op(Op),
+    /// An element of an array; the argument is its index.
+    Load(ArrayId),
+}
+
+/// A node of an expression.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct KernelNode {
+    /// What it is.
+    pub kind: NodeKind,
+    /// Its type.
+    pub ty: Type,
+    /// Operands, which come before it.
+    pub args: SmallVec<[NodeId; 3]>,
+}
+
+/// The nodes of a kernel, each distinct one once.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct KernelExprs {
+    nodes: IdVec<NodeId, KernelNode>,
+    #[serde(skip)]
+    known: HashMap<KernelNode, NodeId, ahash::RandomState>,
+}
+
+impl KernelExprs {
+    /// The node equal to `node`, added if there is none yet.
+    pub fn intern(&mut self, node: KernelNode) -> NodeId {
+        if let Some(&id) = self.known.get(&node) {
+            return id;
+        }
+        let id = self.nodes.push(node.clone());
+        self.known.insert(node, id);
+        id
+    }
+
+    /// All nodes, operands first.
+    pub fn nodes(&self) -> &IdVec<NodeId, KernelNode> {
+        &self.nodes
+    }
+}
+
+impl std::ops::Index<NodeId> for KernelExprs {
+    type Output = KernelNode;
+
+    fn index(&self, id: NodeId) -> &KernelNode {
+        &self.nodes[id]
+    }
+}
+
+/// A statement.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Stmt {
+    /// Binds a variable for the rest of the list.
+    Let(VarId, NodeId),
+    /// Writes an element.
+    Store {
+        /// Where.
+        array: ArrayId,
+        /// Which element.
+        index: NodeId,
+        /// What.
+        value: NodeId,
+    },
+    /// Combines a value with an element in one indivisible step.
+    Atomic {
+        /// How.
+        op: AtomicOp,
+        /// Where.
+        array: ArrayId,
+        /// Which element.
+        index: NodeId,
+        /// With what.
+        value: NodeId,
+    },
+    /// Runs `body` with `var` from 0 to `count - 1`.
+    For {
+        /// The loop's variable.
+        var: VarId,
+        /// How often.
+        count: u32,
+        /// Whether the loop is written out.
+        unrolled: bool,
+        /// What.
+        body: Vec<Stmt>,
+    },
+    /// Runs `body` where the condition holds.
+    If {
+        /// A truth value.
+        condition: NodeId,
+        /// What.
+        body: Vec<Stmt>,
+    },
+    /// All threads of the block wait for each other.
+    Barrier,
+}
+
+/// How an atomic combines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum AtomicOp {
+    /// Adds.
+    Add,
+    /// Keeps the smaller.
+    Min,
+    /// Keeps the larger.
+    Max,
+}
