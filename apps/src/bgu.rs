@@ -10,7 +10,7 @@ use crate::natural;
 pub const APP: App = App {
     name: "bgu",
     about: "bilateral-guided upsampling: local affine fits in a bilateral grid",
-    sizes: &[setting("W", 1536.0), setting("H", 2560.0), setting("w", 192.0), setting("h", 320.0)],
+    sizes: &[count("W", 1536), count("H", 2560), count("w", 192), count("h", 320)],
     structure: &[],
     params: &[setting("r_sigma", 0.125), setting("s_sigma", 16.0)],
     build,
@@ -24,8 +24,8 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let splat_loc = Input::f32("splat_loc", 3);
     let values = Input::f32("values", 3);
     let slice_loc = Input::f32("slice_loc", 3);
-    let r_sigma = Param::f32("r_sigma");
-    let s_sigma = Param::i32("s_sigma");
+    let r_sigma = Param::f32("r_sigma").range(1.0 / 256.0, 16.0f32);
+    let s_sigma = Param::i32("s_sigma").range(1, 1024);
     let inv = 1.0 / &r_sigma;
 
     let v = values.repeat_edge().named("v");

@@ -10,8 +10,8 @@ use crate::natural;
 pub const APP: App = App {
     name: "bilateral_grid",
     about: "edge-preserving smoothing with a bilateral grid",
-    sizes: &[setting("W", 1536.0), setting("H", 2560.0)],
-    structure: &[setting("s_sigma", 8.0)],
+    sizes: &[count("W", 1536), count("H", 2560)],
+    structure: &[count("s_sigma", 8)],
     params: &[setting("r_sigma", 0.1)],
     build,
     shapes,
@@ -23,7 +23,7 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     let s_sigma = settings.int("s_sigma") as i32;
     let (x, y, z, c) = vars!(x, y, z, c);
     let input = Input::f32("input", 2);
-    let r_sigma = Param::f32("r_sigma");
+    let r_sigma = Param::f32("r_sigma").range(1.0 / 256.0, 16.0f32);
     let bins = 1.0 / &r_sigma;
 
     let cl = input.repeat_edge().named("cl");

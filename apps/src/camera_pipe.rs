@@ -10,7 +10,7 @@ use crate::natural;
 pub const APP: App = App {
     name: "camera_pipe",
     about: "raw Bayer mosaic to a finished picture",
-    sizes: &[setting("W", 2560.0), setting("H", 1920.0)],
+    sizes: &[count("W", 2560), count("H", 1920)],
     structure: &[],
     params: &[
         setting("color_temp", 3700.0),

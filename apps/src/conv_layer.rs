@@ -9,13 +9,7 @@ use crate::natural;
 pub const APP: App = App {
     name: "conv_layer",
     about: "3x3 convolution over many channels, with bias and rectifier",
-    sizes: &[
-        setting("N", 5.0),
-        setting("CI", 128.0),
-        setting("CO", 128.0),
-        setting("W", 100.0),
-        setting("H", 80.0),
-    ],
+    sizes: &[count("N", 5), count("CI", 128), count("CO", 128), count("W", 100), count("H", 80)],
     structure: &[],
     params: &[],
     build,

@@ -9,7 +9,7 @@ use crate::natural;
 pub const APP: App = App {
     name: "cuda_mat_mul",
     about: "product of two square matrices",
-    sizes: &[setting("size", 1024.0)],
+    sizes: &[count("size", 1024)],
     structure: &[],
     params: &[],
     build,

@@ -9,7 +9,7 @@ use crate::natural;
 pub const APP: App = App {
     name: "hist",
     about: "histogram equalisation of the brightness",
-    sizes: &[setting("W", 1536.0), setting("H", 2560.0)],
+    sizes: &[count("W", 1536), count("H", 2560)],
     structure: &[],
     params: &[],
     build,

@@ -9,7 +9,7 @@ use crate::natural;
 pub const APP: App = App {
     name: "iir_blur",
     about: "recursive blur of columns and rows",
-    sizes: &[setting("W", 1536.0), setting("H", 2560.0)],
+    sizes: &[count("W", 1536), count("H", 2560)],
     structure: &[],
     params: &[setting("alpha", 0.5)],
     build,

@@ -10,8 +10,8 @@ use crate::natural;
 pub const APP: App = App {
     name: "interpolate",
     about: "filling of transparent parts by push-pull",
-    sizes: &[setting("W", 1536.0), setting("H", 2560.0)],
-    structure: &[setting("levels", 10.0)],
+    sizes: &[count("W", 1536), count("H", 2560)],
+    structure: &[count("levels", 10)],
     params: &[],
     build,
     shapes,

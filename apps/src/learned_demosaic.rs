@@ -11,7 +11,7 @@ use crate::natural;
 pub const APP: App = App {
     name: "learned_demosaic",
     about: "Bayer mosaic to colours with learned filters",
-    sizes: &[setting("W", 1536.0), setting("H", 2560.0), setting("K", 8.0)],
+    sizes: &[count("W", 1536), count("H", 2560), count("K", 8)],
     structure: &[],
     params: &[],
     build,

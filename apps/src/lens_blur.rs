@@ -10,7 +10,7 @@ use crate::natural;
 pub const APP: App = App {
     name: "lens_blur",
     about: "depth from two views, and the blur of a lens from the depth",
-    sizes: &[setting("W", 192.0), setting("H", 320.0)],
+    sizes: &[count("W", 192), count("H", 320)],
     structure: &[],
     params: &[
         setting("slices", 32.0),

@@ -10,8 +10,8 @@ use crate::natural;
 pub const APP: App = App {
     name: "local_laplacian",
     about: "local Laplacian filter for detail and tone",
-    sizes: &[setting("W", 1536.0), setting("H", 2560.0)],
-    structure: &[setting("pyramid_levels", 8.0)],
+    sizes: &[count("W", 1536), count("H", 2560)],
+    structure: &[count("pyramid_levels", 8)],
     params: &[setting("levels", 8.0), setting("alpha", 1.0 / 7.0), setting("beta", 1.0)],
     build,
     shapes,
@@ -23,7 +23,7 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     let top = settings.int("pyramid_levels").max(1) as usize - 1;
     let (x, y, c, k, n) = vars!(x, y, c, k, n);
     let input = Input::u16("input", 3);
-    let levels = Param::i32("levels");
+    let levels = Param::i32("levels").range(2, 256);
     let (alpha, beta) = (Param::f32("alpha"), Param::f32("beta"));
     let steps = &levels - 1;
 

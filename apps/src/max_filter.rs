@@ -11,8 +11,8 @@ use crate::natural;
 pub const APP: App = App {
     name: "max_filter",
     about: "maximum over a disc",
-    sizes: &[setting("W", 1536.0), setting("H", 2560.0)],
-    structure: &[setting("radius", 26.0)],
+    sizes: &[count("W", 1536), count("H", 2560)],
+    structure: &[count("radius", 26)],
     params: &[],
     build,
     shapes,

@@ -10,7 +10,7 @@ use crate::natural;
 pub const APP: App = App {
     name: "nl_means",
     about: "denoising by non-local means",
-    sizes: &[setting("W", 1536.0), setting("H", 2560.0)],
+    sizes: &[count("W", 1536), count("H", 2560)],
     structure: &[],
     params: &[setting("patch_size", 7.0), setting("search_area", 7.0), setting("sigma", 0.12)],
     build,
@@ -22,8 +22,8 @@ pub const APP: App = App {
 fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let (x, y, c, dx, dy) = vars!(x, y, c, dx, dy);
     let input = Input::f32("input", 3);
-    let patch_size = Param::i32("patch_size");
-    let search_area = Param::i32("search_area");
+    let patch_size = Param::i32("patch_size").range(1, 256);
+    let search_area = Param::i32("search_area").range(1, 256);
     let sigma = Param::f32("sigma");
     let falloff = -1.0 / (&sigma * &sigma * patch_size.f32() * patch_size.f32());
 

@@ -9,8 +9,8 @@ use crate::natural;
 pub const APP: App = App {
     name: "stencil_chain",
     about: "a long chain of 5x5 stencils",
-    sizes: &[setting("W", 1536.0), setting("H", 2560.0)],
-    structure: &[setting("stencils", 32.0)],
+    sizes: &[count("W", 1536), count("H", 2560)],
+    structure: &[count("stencils", 32)],
     params: &[],
     build,
     shapes,

@@ -11,7 +11,7 @@ use crate::natural;
 pub const APP: App = App {
     name: "unsharp",
     about: "sharpening by an unsharp mask",
-    sizes: &[setting("W", 1536.0), setting("H", 2560.0)],
+    sizes: &[count("W", 1536), count("H", 2560)],
     structure: &[setting("sigma", 1.5)],
     params: &[],
     build,

@@ -101,7 +101,8 @@ fn entry(app: &App) -> Result<Entry, Error> {
         id.map(|id| pipeline.funcs()[id].types.clone()).unwrap_or_default()
     };
     let inputs = shapes.inputs.iter();
-    let inputs = inputs.map(|&(name, ref region)| Array { name, types: input_type(name), region: region.clone() });
+    let inputs =
+        inputs.map(|&(name, ref region)| Array { name, types: input_type(name), region: region.clone() });
     let outputs = shapes.outputs.iter();
     let outputs =
         outputs.map(|&(name, ref region)| Array { name, types: output_types(name), region: region.clone() });
@@ -143,7 +144,8 @@ fn params(app: &App, pipeline: &Pipeline) -> Vec<Param> {
 impl Entry {
     fn row(&self) -> Vec<String> {
         let arrays = |arrays: &[Array]| join(arrays.iter().map(Array::short));
-        let defaults = |settings: &[Default]| join(settings.iter().map(|s| format!("{}={}", s.name, s.default)));
+        let defaults =
+            |settings: &[Default]| join(settings.iter().map(|s| format!("{}={}", s.name, s.default)));
         vec![
             self.name.to_owned(),
             self.stages.to_string(),

@@ -84,7 +84,9 @@ fn evaluate(job: &Job<'_>, bar: &ProgressBar) -> Result<Vec<Buffer>, EvalError> 
 
 fn progress_bar(label: &str) -> ProgressBar {
     let bar = ProgressBar::no_length().with_prefix(label.to_owned());
-    if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:30} {percent:>3}%  {elapsed}, {eta} left  {msg}") {
+    if let Ok(style) =
+        ProgressStyle::with_template("{prefix} {bar:30} {percent:>3}%  {elapsed}, {eta} left  {msg}")
+    {
         bar.set_style(style);
     }
     if !bar.is_hidden() {

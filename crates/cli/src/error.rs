@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use thiserror::Error;
 use warploom::interp::EvalError;
+use warploom::interp::buffer::BufferError;
 use warploom::interp::files::FileError;
 use warploom::lang::{BoundsError, PipelineError, Type};
 
@@ -34,7 +35,7 @@ pub(crate) enum Error {
     UnknownApp { name: String, hint: String, known: String },
     /// A size, parameter, input or output that an app does not have.
     #[error("`{app}` has no {kind} `{name}`{hint}; {known}")]
-    UnknownName { app: String, kind: &'static str, name: String, hint: String, known: String },
+    UnknownName { app: &'static str, kind: &'static str, name: String, hint: String, known: String },
     /// A name without a value.
     #[error("`{flag} {text}` gives no value; write {flag} NAME=VALUE")]
     NoValue { flag: &'static str, text: String },
@@ -43,30 +44,30 @@ pub(crate) enum Error {
     Repeated { kind: &'static str, name: String },
     /// More files than an app has inputs or outputs.
     #[error("`{file}` is one too many: `{app}` has {count}; leave it out")]
-    TooManyFiles { app: String, file: String, count: String },
+    TooManyFiles { app: &'static str, file: String, count: String },
     /// A size that is no size.
     #[error("size {name} of `{app}` cannot be `{text}`; give a whole number from 1 to {MAX_SIZE}")]
-    Size { app: String, name: &'static str, text: String },
+    Size { app: &'static str, name: &'static str, text: String },
     /// Sizes without names, too many or too few.
     #[error("the size `{text}` does not fit `{app}`; write it as {form}, for example --size {example}")]
-    SizeForm { app: String, text: String, form: String, example: String },
+    SizeForm { app: &'static str, text: String, form: String, example: String },
     /// A structure parameter's value that makes no sense.
     #[error(
         "structure parameter {name} of `{app}` cannot be `{text}`; give a number above 0, at most {MAX_STRUCTURE}"
     )]
-    Structure { app: String, name: &'static str, text: String },
+    Structure { app: &'static str, name: &'static str, text: String },
     /// A structure parameter's fraction that would be lost.
     #[error("structure parameter {name} of `{app}` cannot be `{text}`; give a whole number")]
-    Fraction { app: String, name: &'static str, text: String },
+    Fraction { app: &'static str, name: &'static str, text: String },
     /// A Param's value that is no number.
     #[error("Param {name} of `{app}` cannot be `{text}`; give a number")]
-    NoNumber { app: String, name: &'static str, text: String },
+    NoNumber { app: &'static str, name: &'static str, text: String },
     /// A Param's value that its type does not have.
-    #[error("Param {name} of `{app}` is {ty}, so it cannot be {value:?}; give {}", show::values_of(*.ty))]
-    ParamType { app: String, name: String, ty: Type, value: f64 },
+    #[error("Param {name} of `{app}` is {ty}, so it cannot be {}; give {}", show::exact(*.value), show::values_of(*.ty))]
+    ParamType { app: &'static str, name: String, ty: Type, value: f64 },
     /// An app that forgot a default.
     #[error("`{app}` has no value for its Param {name}; give one with --param {name}=VALUE")]
-    NoDefault { app: String, name: String },
+    NoDefault { app: &'static str, name: String },
     /// A file that is not there.
     #[error("there is no file {file}; check its path")]
     NoFile { file: String },
@@ -87,36 +88,43 @@ pub(crate) enum Error {
     NoOutputFolder { file: String, folder: String },
     /// An input file of another type.
     #[error("{file} holds {found}, but input `{input}` of `{app}` holds {expected}; {}", advice(file))]
-    InputType { app: String, file: String, input: String, found: Type, expected: Type },
+    InputType { app: &'static str, file: String, input: &'static str, found: Type, expected: Type },
     /// An input file of other extents.
-    #[error("{file} is {found}, but input `{input}` of `{app}` is {expected}{sizes}; give a file that fits")]
-    InputShape { app: String, file: String, input: String, found: String, expected: String, sizes: String },
+    #[error(
+        "{file} has extents {found}, but input `{input}` of `{app}` has {expected}; give a file that fits"
+    )]
+    InputShape { app: &'static str, file: String, input: &'static str, found: String, expected: String },
     /// Sizes at which nothing is left of an output.
     #[error("`{app}` has an empty output `{output}`{sizes}; use larger sizes")]
-    Empty { app: String, output: String, sizes: String },
+    Empty { app: &'static str, output: &'static str, sizes: String },
     /// Sizes that fill more memory than there is.
     #[error(
         "the inputs and outputs of `{app}`{sizes} take {}, but only {} are free; use smaller sizes",
         show::bytes(*.needed), show::bytes(*.free)
     )]
-    Memory { app: String, sizes: String, needed: u64, free: u64 },
+    Memory { app: &'static str, sizes: String, needed: u64, free: u64 },
     /// A pipeline that is not well formed.
     #[error("`{app}` cannot be built: {error}")]
-    Pipeline { app: String, error: PipelineError },
+    Pipeline { app: &'static str, error: PipelineError },
     /// A pipeline that cannot be evaluated as asked.
     #[error("`{app}` cannot be run{sizes}: {error}")]
-    Evaluation { app: String, sizes: String, error: EvalError },
+    Evaluation { app: &'static str, sizes: String, error: Box<EvalError> },
     /// A `params.json` that describes no reference data.
     #[error("{file} does not describe reference data: {problem}")]
     Golden { file: String, problem: GoldenError },
-    /// A folder of reference data that is not about the app it names.
-    #[error("{file} does not fit `{app}`: {problem}")]
-    GoldenApp { file: String, app: String, problem: String },
+    /// Something wrong with what a file says.
+    #[error("{file}: {error}")]
+    In { file: String, error: Box<Error> },
+    /// A buffer that cannot be made.
+    #[error(transparent)]
+    Buffer(#[from] BufferError),
     /// An array that is not as described.
     #[error("{file} holds {found}, but params.json says {expected}; make them agree")]
     GoldenArray { file: String, found: String, expected: String },
     /// A folder without reference data.
-    #[error("{folder} holds no reference data: neither it nor a folder in it has a params.json; give another")]
+    #[error(
+        "{folder} holds no reference data: neither it nor a folder in it has a params.json; give another"
+    )]
     NoGolden { folder: String },
     /// A folder without reference data of an app that was asked for.
     #[error("{folder} holds no reference data of `{app}`; it has {known}")]
@@ -139,6 +147,7 @@ impl Error {
             Error::Pipeline { .. } | Error::NoDefault { .. } => exit::PIPELINE,
             Error::Evaluation { error, .. } => evaluation_code(error),
             Error::Verification { .. } => exit::VERIFICATION,
+            Error::In { error, .. } => error.exit_code(),
             _ => exit::USAGE,
         }
     }

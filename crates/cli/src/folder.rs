@@ -51,9 +51,9 @@ impl Folder {
         Ok(Folder { path, golden })
     }
 
-    /// The name of its `params.json`.
-    pub(crate) fn params_name(&self) -> String {
-        self.path.join(PARAMS).display().to_string()
+    /// An error about what its `params.json` says.
+    pub(crate) fn says(&self, error: Error) -> Error {
+        Error::In { file: self.path.join(PARAMS).display().to_string(), error: Box::new(error) }
     }
 
     /// Reads an array, which must be as `params.json` says.
@@ -71,11 +71,7 @@ impl Folder {
                 expected: say(described.ty, &described.region),
             });
         }
-        placed(buffer, &described.region).map_err(|error| Error::GoldenApp {
-            file: self.params_name(),
-            app: self.golden.app.clone(),
-            problem: error.to_string(),
-        })
+        Ok(placed(buffer, &described.region)?)
     }
 }
 

@@ -9,6 +9,9 @@ use warploom::lang::{Range, Region, Type, Value};
 
 use crate::settings::MAX_SIZE;
 
+/// The most samples an array can have.
+const MAX_POINTS: u64 = 1 << 40;
+
 /// What is wrong with a `params.json`.
 #[derive(Debug, Error)]
 pub(crate) enum GoldenError {
@@ -19,13 +22,15 @@ pub(crate) enum GoldenError {
     #[error("it names no outputs; name at least one")]
     NoOutputs,
     /// An extent that no array can have.
-    #[error("`{name}` has the shape {shape:?}; every extent must be from 1 to {MAX_SIZE}")]
+    #[error("`{name}` has the shape {shape:?}; extents must be at least 1, and their product at most 2^40")]
     Shape { name: String, shape: Vec<i64> },
     /// Minima that do not belong to the shape.
-    #[error("`{name}` has {dimensions} dimensions and the minima {min:?}; give one a dimension, at most {MAX_SIZE}")]
+    #[error(
+        "`{name}` has {dimensions} dimensions and the minima {min:?}; give one a dimension, at most {MAX_SIZE}"
+    )]
     Min { name: String, dimensions: usize, min: Vec<i64> },
     /// A tolerance that nothing or everything meets.
-    #[error("its tolerance has {what} {value}; give {need}")]
+    #[error("its tolerance has {what} {value:?}; give {need}")]
     Tolerance { what: &'static str, value: f64, need: &'static str },
 }
 
@@ -132,8 +137,8 @@ impl FileArray {
     fn checked(self, name: &str) -> Result<Array, GoldenError> {
         let FileArray { shape, dtype, halide_min } = self;
         let extents: Vec<i64> = shape.iter().rev().copied().collect();
-        let countable = Region::of_extents(&extents).points().is_some();
-        if !countable || extents.iter().any(|extent| !(1..=MAX_SIZE).contains(extent)) {
+        let points = Region::of_extents(&extents).points();
+        if points.is_none_or(|points| !(1..=MAX_POINTS).contains(&points)) {
             return Err(GoldenError::Shape { name: name.to_owned(), shape });
         }
         let min = halide_min.unwrap_or_else(|| vec![0; extents.len()]);
@@ -228,7 +233,18 @@ mod tests {
             error("/tolerance/outliers/fraction", json!(1.5)),
             Golden::parse("").unwrap_err().to_string(),
         ];
-        insta::assert_snapshot!(errors.join("\n"));
+        insta::assert_snapshot!(errors.join("\n"), @r"
+        it names no outputs; name at least one
+        invalid type: integer `3`, expected a string at line 1 column 8; correct it there
+        `input` has the shape [3, 0, 128]; extents must be at least 1, and their product at most 2^40
+        `input` has the shape [1073741824, 1073741824, 1073741824]; extents must be at least 1, and their product at most 2^40
+        unknown variant `float64`, expected one of `bool`, `uint8`, `uint16`, `uint32`, `int8`, `int16`, `int32`, `float32` at line 1 column 85; correct it there
+        `output` has 2 dimensions and the minima [3]; give one a dimension, at most 1073741824
+        1.5 is not a value of type i32 at line 1 column 265; correct it there
+        its tolerance has the difference -1.0; give a number from 0 on
+        its tolerance has the fraction of outliers 1.5; give a number from 0 to below 1
+        EOF while parsing a value at line 1 column 0; correct it there
+        ");
     }
 
     /// Whatever is read is safe to use.
@@ -287,7 +303,7 @@ mod tests {
             let mut changed = example();
             let mut found = Vec::new();
             places(&changed, "", &mut found);
-            *changed.pointer_mut(place.get(&found)).unwrap() = value;
+            *changed.pointer_mut(&found[place.index(found.len())]).unwrap() = value;
             assert_sound(&changed.to_string());
         }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 use warploom::app::{App, Settings};
 use warploom::lang::ir::{FuncDecl, NodeKind};
 use warploom::lang::{Pipeline, Type};
+use warploom::schedule::Dag;
 
 use crate::error::Error;
 use crate::names::find_app;
@@ -58,7 +59,8 @@ pub(crate) fn graph(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
     if arguments.format.json {
         return report::json(out, "warploom.graph/1", &Graph::new(app, &pipeline));
     }
-    report::text(out, &pipeline.to_string())
+    let dag = Dag::new(&pipeline);
+    report::text(out, &if arguments.dot { dag.to_dot() } else { dag.to_text() })
 }
 
 impl<'a> Graph<'a> {

@@ -47,7 +47,7 @@ pub(crate) fn assign<'a, 'n>(
     for file in unnamed {
         let free = names.iter().find(|name| found.iter().all(|(taken, _)| taken != *name));
         let count = show::count(names.len(), kind.noun());
-        let too_many = || Error::TooManyFiles { app: app.name.to_owned(), file: file.to_owned(), count };
+        let too_many = || Error::TooManyFiles { app: app.name, file: file.to_owned(), count };
         found.push((*free.ok_or_else(too_many)?, file));
     }
     Ok(found)
@@ -70,9 +70,9 @@ pub(crate) fn read(
         }
         let buffer = files::read_any(file)?;
         let other_type = |found: Type| Error::InputType {
-            app: app.name.to_owned(),
+            app: app.name,
             file: file.to_owned(),
-            input: name.to_owned(),
+            input: name,
             found,
             expected: ty,
         };
@@ -120,18 +120,16 @@ pub(crate) fn fit(
         let Given { name, file, buffer } = given;
         let region = region_of(shapes, name).unwrap_or(buffer.region()).clone();
         let misfit = Error::InputShape {
-            app: app.name.to_owned(),
+            app: app.name,
             file: file.clone(),
-            input: name.to_owned(),
+            input: name,
             found: show::extents(buffer.region()),
-            expected: show::extents(&region),
-            sizes: show::at_sizes(app, settings),
+            expected: show::extents(&region) + &show::at_sizes(app, settings),
         };
         if buffer.region().extents() != region.extents() {
             return Err(misfit);
         }
-        let buffer = placed(buffer, &region).map_err(|_| misfit)?;
-        Ok(Given { name, file, buffer })
+        Ok(Given { name, file, buffer: placed(buffer, &region)? })
     });
     fitted.collect()
 }

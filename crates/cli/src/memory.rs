@@ -1,8 +1,7 @@
 //! Whether the inputs and outputs of an app fit in memory, asked before any of them is made.
 
-use std::fs;
-
 use warploom::app::{App, Settings, Shapes};
+use warploom::interp::available_memory;
 use warploom::lang::Pipeline;
 
 use crate::error::Error;
@@ -19,24 +18,17 @@ pub(crate) fn check(
     settings: &Settings,
 ) -> Result<(), Error> {
     let input_bytes = |name: &str| pipeline.input_named(name).map(|id| pipeline.inputs()[id].ty.bytes());
-    let output_bytes = |name: &str| pipeline.func_named(name).map(|id| pipeline.funcs()[id].bytes_per_point());
+    let output_bytes =
+        |name: &str| pipeline.func_named(name).map(|id| pipeline.funcs()[id].bytes_per_point());
     let inputs = shapes.inputs.iter().map(|(name, region)| (region, input_bytes(name)));
     let outputs = shapes.outputs.iter().map(|(name, region)| (region, output_bytes(name)));
     let needed = inputs.chain(outputs).fold(0u64, |sum, (region, bytes)| {
         let points = region.points().unwrap_or(u64::MAX);
         sum.saturating_add(points.saturating_mul(bytes.unwrap_or(1) as u64))
     });
-    let free = available().unwrap_or(UNKNOWN);
+    let free = available_memory().unwrap_or(UNKNOWN);
     if needed <= free {
         return Ok(());
     }
-    Err(Error::Memory { app: app.name.to_owned(), sizes: show::at_sizes(app, settings), needed, free })
-}
-
-/// Bytes the system can give without swapping, where it says so.
-fn available() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
-    kilobytes.checked_mul(1024)
+    Err(Error::Memory { app: app.name, sizes: show::at_sizes(app, settings), needed, free })
 }

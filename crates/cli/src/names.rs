@@ -76,9 +76,9 @@ pub(crate) fn find_setting(app: &App, kind: Kind, name: &str) -> Result<&'static
 
 /// The answer to a name that is not among `known`.
 pub(crate) fn unknown(app: &App, kind: Kind, name: &str, known: &[&str]) -> Error {
-    let elsewhere = Kind::SETTINGS.into_iter().find(|other| {
-        *other != kind && other.settings(app).iter().any(|setting| setting.name == name)
-    });
+    let elsewhere = Kind::SETTINGS
+        .into_iter()
+        .find(|other| *other != kind && other.settings(app).iter().any(|setting| setting.name == name));
     let hint = match elsewhere {
         Some(other) => format!(" (it is a {}: use {} {name}=VALUE)", other.noun(), other.flag()),
         None => hint(name, known),
@@ -87,7 +87,7 @@ pub(crate) fn unknown(app: &App, kind: Kind, name: &str, known: &[&str]) -> Erro
         [] => format!("it has {}", show::count(0, kind.noun())),
         known => format!("it has {}", known.join(", ")),
     };
-    Error::UnknownName { app: app.name.to_owned(), kind: kind.noun(), name: name.to_owned(), hint, known }
+    Error::UnknownName { app: app.name, kind: kind.noun(), name: name.to_owned(), hint, known }
 }
 
 /// ` (did you mean ...?)` if a known name is near.

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use serde::Serialize;
 use warploom::app::{App, InputRequest, Settings, Shapes};
+use warploom::interp::EvalError;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::files::{self, FileError};
 use warploom::interp::picture;
-use warploom::interp::EvalError;
 use warploom::lang::{Pipeline, Realisation, Region, Type, Value, dispatch, infer};
 
 use crate::backend::{Backend, Job, value_names};
@@ -155,9 +155,10 @@ impl<'a> Plan<'a> {
     /// Finds out what can be known to fail before inputs are made and the pipeline runs.
     fn check(&self) -> Result<(), Error> {
         if let Some((name, _)) = self.shapes.outputs.iter().find(|(_, region)| region.is_empty()) {
-            let (app, output) = (self.app.name.to_owned(), (*name).to_owned());
+            let (app, output) = (self.app.name, *name);
             return Err(Error::Empty { app, output, sizes: show::at_sizes(self.app, &self.settings) });
         }
+        memory::check(self.app, &self.pipeline, &self.shapes, &self.settings)?;
         let mut request = Realisation::new(&self.pipeline);
         for (name, region) in &self.shapes.inputs {
             request = request.input(name, region.clone());
@@ -169,13 +170,12 @@ impl<'a> Plan<'a> {
             request = request.param(name, *value);
         }
         infer(&self.pipeline, &request).map_err(|error| self.failed(error.into()))?;
-        memory::check(self.app, &self.pipeline, &self.shapes, &self.settings)?;
         self.outputs.iter().try_for_each(Target::check)
     }
 
     fn failed(&self, error: EvalError) -> Error {
         let sizes = show::at_sizes(self.app, &self.settings);
-        Error::Evaluation { app: self.app.name.to_owned(), sizes, error }
+        Error::Evaluation { app: self.app.name, sizes, error: Box::new(error) }
     }
 
     fn run(&self, seed: u64) -> Result<Report, Error> {
@@ -217,12 +217,7 @@ impl<'a> Plan<'a> {
 }
 
 /// The buffers of the outputs in the pipeline's order, with the files that were given for them.
-fn targets(
-    app: &App,
-    pipeline: &Pipeline,
-    shapes: &Shapes,
-    given: &[String],
-) -> Result<Vec<Target>, Error> {
+fn targets(app: &App, pipeline: &Pipeline, shapes: &Shapes, given: &[String]) -> Result<Vec<Target>, Error> {
     let mut targets = Vec::new();
     for &id in pipeline.outputs() {
         let func = &pipeline.funcs()[id];

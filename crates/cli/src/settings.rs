@@ -16,38 +16,42 @@ const PICTURE: [&str; 2] = ["W", "H"];
 
 /// The pipeline of an app.
 pub(crate) fn build(app: &App, settings: &Settings) -> Result<Pipeline, Error> {
-    (app.build)(settings).map_err(|error| Error::Pipeline { app: app.name.to_owned(), error })
+    (app.build)(settings).map_err(|error| Error::Pipeline { app: app.name, error })
 }
 
 /// Sets structure parameters from `NAME=VALUE`.
 pub(crate) fn set_structure(app: &App, settings: &mut Settings, given: &[String]) -> Result<(), Error> {
     for (name, text) in assignments(Kind::Structure, given)? {
         let setting = find_setting(app, Kind::Structure, name)?;
-        let (app_name, name, text_) = (app.name.to_owned(), setting.name, text.to_owned());
-        let Some(value) = number(text).filter(|value| 0.0 < *value && *value <= MAX_STRUCTURE) else {
-            return Err(Error::Structure { app: app_name, name, text: text_ });
-        };
-        if value.fract() != 0.0 && takes_whole_numbers(app, setting)? {
-            return Err(Error::Fraction { app: app_name, name, text: text_ });
-        }
-        change(settings, name, value);
+        set_structure_value(app, settings, setting, number(text), text)?;
     }
     Ok(())
 }
 
-/// Whether an app drops the fraction of a structure parameter: then the pipeline does not depend on it.
-fn takes_whole_numbers(app: &App, setting: &Setting) -> Result<bool, Error> {
-    let mut settings = Settings::defaults(app);
-    let whole = build(app, &settings)?.structural_hash();
-    change(&mut settings, setting.name, setting.default + 0.25);
-    Ok(setting.default.fract() == 0.0 && build(app, &settings)?.structural_hash() == whole)
+/// Sets a structure parameter to a value that was written as `text`.
+pub(crate) fn set_structure_value(
+    app: &App,
+    settings: &mut Settings,
+    setting: &Setting,
+    value: Option<f64>,
+    text: &str,
+) -> Result<(), Error> {
+    let (app_name, name, text) = (app.name, setting.name, text.to_owned());
+    let Some(value) = value.filter(|value| 0.0 < *value && *value <= MAX_STRUCTURE) else {
+        return Err(Error::Structure { app: app_name, name, text });
+    };
+    if value.fract() != 0.0 && setting.whole {
+        return Err(Error::Fraction { app: app_name, name, text });
+    }
+    change(settings, name, value);
+    Ok(())
 }
 
 /// Sets Params from `NAME=VALUE`.
 pub(crate) fn set_params(app: &App, settings: &mut Settings, given: &[String]) -> Result<(), Error> {
     for (name, text) in assignments(Kind::Param, given)? {
         let name = find_setting(app, Kind::Param, name)?.name;
-        let no_number = || Error::NoNumber { app: app.name.to_owned(), name, text: text.to_owned() };
+        let no_number = || Error::NoNumber { app: app.name, name, text: text.to_owned() };
         change(settings, name, number(text).ok_or_else(no_number)?);
     }
     Ok(())
@@ -60,7 +64,7 @@ pub(crate) fn param_values(
     settings: &Settings,
 ) -> Result<Vec<(String, Value)>, Error> {
     let value = |param: &warploom::lang::ir::ParamDecl| {
-        let (app, name) = (app.name.to_owned(), param.name.clone());
+        let (app, name) = (app.name, param.name.clone());
         let Some((_, value)) = settings.iter().find(|(known, _)| *known == name) else {
             return Err(Error::NoDefault { app, name });
         };
@@ -85,7 +89,7 @@ pub(crate) fn set_sizes(
         };
         for (name, text) in sizes {
             let size = text.trim().parse().ok().filter(|size| (1..=MAX_SIZE).contains(size));
-            let no_size = || Error::Size { app: app.name.to_owned(), name, text: text.to_owned() };
+            let no_size = || Error::Size { app: app.name, name, text: text.to_owned() };
             let size: i64 = size.ok_or_else(no_size)?;
             if fixed.contains(&name) {
                 return Err(Error::Repeated { kind: Kind::Size.noun(), name: name.to_owned() });
@@ -110,7 +114,7 @@ fn by_position<'a>(app: &App, item: &'a str) -> Result<Vec<(&'static str, &'a st
         let names: Vec<&str> = sizes.iter().map(|size| size.name).collect();
         let examples: Vec<String> = sizes.iter().map(|size| size.default.to_string()).collect();
         let (form, example) = (names.join("x"), examples.join("x"));
-        return Err(Error::SizeForm { app: app.name.to_owned(), text: item.to_owned(), form, example });
+        return Err(Error::SizeForm { app: app.name, text: item.to_owned(), form, example });
     }
     Ok(sizes.iter().map(|size| size.name).zip(texts).collect())
 }

@@ -28,6 +28,12 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
+/// A number as it is, in as few characters as that takes.
+pub(crate) fn exact(value: f64) -> String {
+    let (plain, powers) = (format!("{value}"), format!("{value:e}"));
+    if plain.len() <= 16 { plain } else { powers }
+}
+
 /// A number of bytes.
 pub(crate) fn bytes(bytes: u64) -> String {
     let units = ["KB", "MB", "GB", "TB", "PB", "EB"];
@@ -61,6 +67,12 @@ mod tests {
     fn numbers_are_short() {
         let shown = [0.0, 1.5, -3.0, 0.123456789, 1234.56789, 1e-9 / 3.0, 2e12 / 3.0, f64::NAN].map(number);
         assert_eq!(shown, ["0", "1.5", "-3", "0.1235", "1234.5679", "3.333e-10", "6.667e11", "NaN"]);
+    }
+
+    #[test]
+    fn exact_numbers_keep_all_digits() {
+        let shown = [3e9, 2.5, 1e300, -0.123456789012345].map(exact);
+        assert_eq!(shown, ["3000000000", "2.5", "1e300", "-1.23456789012345e-1"]);
     }
 
     #[test]

@@ -1,0 +1,211 @@
+//! The program over apps that the suite does not have: several outputs, tuples, no sizes.
+
+use std::ffi::OsString;
+
+use serde_json::Value as Json;
+use tempfile::TempDir;
+use warploom::app::{InputRequest, Settings, Shapes, setting};
+use warploom::interp::npy;
+use warploom::lang::Type;
+use warploom::prelude::*;
+
+use super::*;
+
+/// Two outputs, one of them a pair, over boxes that do not start at the origin.
+const PAIR: App = App {
+    name: "pair",
+    about: "sum and difference of neighbours",
+    sizes: &[setting("n", 8.0)],
+    structure: &[setting("scale", 1.0)],
+    params: &[setting("by", 2.0), setting("on", 1.0)],
+    build: |settings| {
+        let x = vars!(x);
+        let (input, by, on) = (Input::u8("input", 1), Param::f32("by"), Param::new("on", Type::Bool));
+        let scale = settings.number("scale") as f32;
+        let [a, b] = [input.at(x), input.at(x + 1)].map(|v| v.f32() * scale);
+        let both = func("both", x, vec![&a + &b, &a - &b]);
+        let far = func("far", x, select(&on, a * &by, 0.0));
+        Pipeline::new("pair", [both, far])
+    },
+    shapes: |settings| {
+        let n = settings.int("n");
+        let from_one = |extent| Region(vec![Range::new(1, extent)]);
+        Shapes {
+            inputs: vec![("input", from_one(n + 1))],
+            outputs: vec![("both", from_one(n)), ("far", from_one(n))],
+        }
+    },
+    input: |request| {
+        let first = request.seed as u8;
+        Buffer::from_fn(request.region.clone(), |at| at[0] as u8 + first).unwrap()
+    },
+    operations: |_| 1.0,
+};
+
+/// No sizes, no inputs, one point.
+const POINT: App = App {
+    name: "point",
+    about: "a constant",
+    sizes: &[],
+    structure: &[],
+    params: &[],
+    build: |_| Pipeline::new("point", [func("output", (), 7.0)]),
+    shapes: |_| Shapes { inputs: vec![], outputs: vec![("output", Region::of_extents(&[]))] },
+    input: no_input,
+    operations: |_| 0.0,
+};
+
+/// A pipeline that cannot be built, and a Param without a default.
+const BROKEN: App = App {
+    name: "broken",
+    build: |_: &Settings| {
+        let x = vars!(x);
+        Pipeline::new("broken", [func("output", x, Input::f32("input", 2).at(x))])
+    },
+    ..POINT
+};
+const FORGETFUL: App = App {
+    name: "forgetful",
+    build: |_: &Settings| Pipeline::new("forgetful", [func("output", (), &Param::f32("lost") + 1.0)]),
+    ..POINT
+};
+
+fn no_input(_: &InputRequest<'_>) -> Buffer {
+    unreachable!("there are no inputs")
+}
+
+fn run(arguments: &str) -> Result<String, Error> {
+    let arguments = std::iter::once("warploom").chain(arguments.split_whitespace()).map(OsString::from);
+    let mut out = Vec::new();
+    execute(&[PAIR, POINT, BROKEN, FORGETFUL], arguments, &mut out)?;
+    Ok(String::from_utf8(out).unwrap())
+}
+
+fn json(arguments: &str) -> Json {
+    serde_json::from_str(&run(arguments).unwrap()).unwrap()
+}
+
+fn sentence(arguments: &str) -> (String, u8) {
+    let error = run(arguments).unwrap_err();
+    (error.to_string(), error.exit_code())
+}
+
+#[test]
+fn every_value_of_a_tuple_is_an_output() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let [sum, difference, far] = ["sum.npy", "difference.npy", "far.npy"].map(file);
+    let report = json(&format!(
+        "run pair --size 3 --param by=10 --seed 1 -o both.1={difference} -o {sum} -o {far} --json"
+    ));
+    let names: Vec<&Json> =
+        report["outputs"].as_array().unwrap().iter().map(|output| &output["name"]).collect();
+    assert_eq!(names, ["both.0", "both.1", "far"]);
+    assert_eq!(npy::read(sum).unwrap().as_slice(), Some(&[5.0_f32, 7.0, 9.0][..]));
+    assert_eq!(npy::read(difference).unwrap().as_slice(), Some(&[-1.0_f32, -1.0, -1.0][..]));
+    assert_eq!(npy::read(far).unwrap().as_slice(), Some(&[20.0_f32, 30.0, 40.0][..]));
+}
+
+#[test]
+fn a_size_follows_from_a_file() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("in.npy").display().to_string();
+    npy::write(&file, &Buffer::from_vec(Region::of_extents(&[5]), vec![1_u8, 2, 4, 8, 16]).unwrap()).unwrap();
+    let report = json(&format!("run pair --input {file} --param on=0 --json"));
+    assert_eq!(report["settings"]["n"], 4.0);
+    assert_eq!(report["outputs"][0]["region"][0], serde_json::json!({ "min": 1, "extent": 4 }));
+    assert_eq!(report["outputs"][0]["max"], 24.0);
+    assert_eq!(report["outputs"][2]["max"], 0.0);
+
+    let (message, code) = sentence(&format!("run pair --input {file} --size 7"));
+    let message = message.replace(&file, "in.npy");
+    assert_eq!(
+        message,
+        "in.npy has extents 5, but input `input` of `pair` has 8 at n=7; give a file that fits"
+    );
+    assert_eq!(code, exit::USAGE);
+}
+
+#[test]
+fn an_app_without_sizes_runs() {
+    assert_eq!(json("run point --json")["outputs"][0]["mean"], 7.0);
+    assert!(run("run point").unwrap().contains("output  1 point  f32     7    7     7"));
+    let expected = "`point` has no size `4x4`; it has no sizes".to_owned();
+    assert_eq!(sentence("run point --size 4x4"), (expected, exit::USAGE));
+}
+
+#[test]
+fn fractions_are_refused_only_where_they_would_be_lost() {
+    assert_eq!(json("run pair --set scale=0.5 --json")["settings"]["scale"], 0.5);
+}
+
+#[test]
+fn a_pipeline_that_cannot_be_built_is_said_so() {
+    let (message, code) = sentence("graph broken");
+    assert!(message.starts_with("`broken` cannot be built: `input` is called with 1 index"), "{message}");
+    assert_eq!(code, exit::PIPELINE);
+
+    let expected = "`forgetful` has no value for its Param lost; give one with --param lost=VALUE";
+    assert_eq!(sentence("run forgetful"), (expected.to_owned(), exit::PIPELINE));
+}
+
+/// Writes a folder of reference data for `pair`.
+fn write_golden(folder: &TempDir, outputs: &[&str]) {
+    let array = serde_json::json!({ "shape": [3], "dtype": "float32", "halide_min": [1] });
+    let outputs: serde_json::Map<_, _> =
+        outputs.iter().map(|name| ((*name).to_owned(), array.clone())).collect();
+    let params = serde_json::json!({
+        "app": "pair",
+        "inputs": { "input": { "shape": [4], "dtype": "uint8", "halide_min": [1] } },
+        "scalars": { "by": { "type": "f32", "value": 2.0 }, "on": { "type": "bool", "value": true } },
+        "outputs": outputs,
+        "tolerance": { "abs": 0 },
+    });
+    let write = |name: &str, buffer: Buffer| {
+        npy::write(folder.path().join(format!("{name}.npy")), &buffer).unwrap();
+    };
+    std::fs::write(folder.path().join("params.json"), params.to_string()).unwrap();
+    let three = |samples: [f32; 3]| Buffer::from_vec(Region::of_extents(&[3]), samples.to_vec()).unwrap();
+    write("input", Buffer::from_vec(Region::of_extents(&[4]), vec![1_u8, 2, 4, 8]).unwrap());
+    write("both.0", three([3.0, 6.0, 12.0]));
+    write("both.1", three([-1.0, -2.0, -4.0]));
+    write("far", three([2.0, 4.0, 8.5]));
+    write("near", three([0.0; 3]));
+}
+
+#[test]
+fn every_output_is_verified() {
+    let folder = TempDir::new().unwrap();
+    write_golden(&folder, &["both.0", "both.1", "far"]);
+    let mut out = Vec::new();
+    let arguments = ["warploom", "verify", folder.path().to_str().unwrap()].map(OsString::from);
+    let error = execute(&[PAIR], arguments, &mut out).unwrap_err();
+    assert_eq!(error.to_string(), "1 of 1 apps failed verification: pair");
+    assert_eq!(error.exit_code(), exit::VERIFICATION);
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("3 3 3        9            0.5          1                 1"), "{text}");
+    assert!(text.contains(
+        "  far: 1 of 3 samples are beyond the tolerance, the first at (3) with 8.0 instead of 8.5"
+    ));
+    assert!(!text.contains("both.0:") && !text.contains("both.1:"), "{text}");
+}
+
+#[test]
+fn outputs_and_reference_data_must_be_the_same() {
+    for (outputs, expected) in [
+        (&["both.0", "both.1"][..], "there is no reference data for the output `far`"),
+        (
+            &["both.0", "both.1", "far", "near"],
+            "there is no output `near`; the outputs are both.0, both.1, far",
+        ),
+    ] {
+        let folder = TempDir::new().unwrap();
+        write_golden(&folder, outputs);
+        let mut out = Vec::new();
+        let arguments = ["warploom", "verify", folder.path().to_str().unwrap()].map(OsString::from);
+        let error = execute(&[PAIR], arguments, &mut out).unwrap_err();
+        assert_eq!(error.exit_code(), exit::VERIFICATION);
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains(expected), "{text}");
+    }
+}

@@ -13,9 +13,9 @@ use warploom::lang::{Pipeline, Region, Value};
 use crate::backend::{Backend, Job, value_names};
 use crate::error::Error;
 use crate::folder::{self, Folder};
-use crate::names::{Kind, find_app};
+use crate::names::{Kind, find_app, find_setting};
 use crate::report::{self, Format};
-use crate::settings::{build, change};
+use crate::settings::{build, set_structure_value};
 use crate::show;
 use crate::table::{Align, Columns};
 
@@ -139,11 +139,7 @@ fn select<'a>(apps: &'a [App], arguments: &Arguments) -> Result<Vec<(&'a App, Fo
     let folders = folders.into_iter().filter(|folder| wanted(&folder.golden.app));
     folders
         .map(|folder| {
-            let app = find_app(apps, &folder.golden.app).map_err(|error| Error::GoldenApp {
-                file: folder.params_name(),
-                app: folder.golden.app.clone(),
-                problem: error.to_string(),
-            })?;
+            let app = find_app(apps, &folder.golden.app).map_err(|error| folder.says(error))?;
             Ok((app, folder))
         })
         .collect()
@@ -151,19 +147,16 @@ fn select<'a>(apps: &'a [App], arguments: &Arguments) -> Result<Vec<(&'a App, Fo
 
 impl<'a> Case<'a> {
     fn read(app: &'a App, folder: &'a Folder) -> Result<Case<'a>, Error> {
-        let misfit = |problem: String| Error::GoldenApp {
-            file: folder.params_name(),
-            app: app.name.to_owned(),
-            problem,
-        };
         let golden = &folder.golden;
         let mut settings = Settings::defaults(app);
-        for (name, &value) in &golden.generator_params {
-            let kinds = [Kind::Structure, Kind::Size].map(|kind| kind.settings(app));
-            let Some(setting) = kinds.into_iter().flatten().find(|setting| setting.name == name) else {
-                return Err(misfit(format!("it has no size or structure parameter `{name}`; remove it there")));
-            };
-            change(&mut settings, setting.name, value);
+        // Sizes show in the arrays.
+        let is_size = |name: &str| app.sizes.iter().any(|size| size.name == name);
+        for (name, &value) in golden.generator_params.iter().filter(|(name, _)| !is_size(name)) {
+            let set = find_setting(app, Kind::Structure, name).and_then(|setting| {
+                let text = show::exact(value);
+                set_structure_value(app, &mut settings, setting, Some(value), &text)
+            });
+            set.map_err(|error| folder.says(error))?;
         }
         for (name, value) in &golden.scalars {
             // Not every Param has to have a default.
@@ -181,7 +174,8 @@ impl<'a> Case<'a> {
     /// Runs the app; whatever is wrong with the app is part of the result.
     fn check(&self, on: Backend) -> Checked {
         let pipeline = build(self.app, &self.settings);
-        let outcome = pipeline.map_err(|error| error.to_string()).and_then(|pipeline| self.run(&pipeline, on));
+        let outcome =
+            pipeline.map_err(|error| error.to_string()).and_then(|pipeline| self.run(&pipeline, on));
         let (outputs, seconds, error) = match outcome {
             Ok((outputs, seconds)) => (outputs, seconds, None),
             Err(error) => (Vec::new(), 0.0, Some(error)),
@@ -213,7 +207,9 @@ impl<'a> Case<'a> {
     /// The boxes of the outputs; each of them must have reference data, and no others.
     fn boxes<'p>(&self, pipeline: &'p Pipeline) -> Result<Vec<(&'p str, Region)>, String> {
         let known = output_names(pipeline);
-        if let Some((name, _)) = self.expected.iter().find(|(name, _)| !known.iter().any(|known| known == name)) {
+        if let Some((name, _)) =
+            self.expected.iter().find(|(name, _)| !known.iter().any(|known| known == name))
+        {
             return Err(format!("there is no output `{name}`; the outputs are {}", known.join(", ")));
         }
         let mut boxes = Vec::new();

@@ -15,11 +15,14 @@ use crate::ir::{ArrayId, KernelExprs, KernelNode, Leaf, NodeId, NodeKind, VarId}
 /// Smallest and largest value of an integer node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
+    /// Smallest value.
     pub min: i64,
+    /// Largest value.
     pub max: i64,
 }
 
 impl Bounds {
+    /// From `min` to `max`.
     pub fn new(min: i64, max: i64) -> Bounds {
         Bounds { min, max }
     }
@@ -38,10 +41,12 @@ impl Bounds {
 /// The expressions of a kernel while it is made.
 #[derive(Default)]
 pub struct Builder {
+    /// The nodes made so far.
     pub exprs: KernelExprs,
+    /// The names of the variables made so far.
     pub vars: IdVec<VarId, String>,
     bounds: AHashMap<NodeId, Bounds>,
-    linear: AHashMap<NodeId, Linear<NodeId>>,
+    linear_forms: AHashMap<NodeId, Linear<NodeId>>,
 }
 
 impl Builder {
@@ -55,7 +60,7 @@ impl Builder {
         let id = self.raw(NodeKind::Op(Op::Const(value)), value.ty(), []);
         if let Some(int) = value.as_int() {
             self.bounds.insert(id, Bounds::new(int, int));
-            self.linear.insert(id, Linear::constant(int));
+            self.linear_forms.insert(id, Linear::constant(int));
         }
         id
     }
@@ -112,8 +117,9 @@ impl Builder {
         self.known(id).and_then(Value::as_int)
     }
 
-    fn linear_of(&self, id: NodeId) -> Linear<NodeId> {
-        self.linear.get(&id).cloned().unwrap_or_else(|| Linear::atom(id))
+    /// The linear form of an index.
+    pub fn linear(&self, id: NodeId) -> Linear<NodeId> {
+        self.linear_forms.get(&id).cloned().unwrap_or_else(|| Linear::atom(id))
     }
 
     /// The range of a sum of atoms.
@@ -127,7 +133,7 @@ impl Builder {
 
     /// The range of `a - b`, equal terms cancelled.
     pub fn difference(&self, a: NodeId, b: NodeId) -> Bounds {
-        match self.linear_of(a).add_scaled(&self.linear_of(b), -1) {
+        match self.linear(a).add_scaled(&self.linear(b), -1) {
             Some(linear) => self.linear_bounds(&linear),
             None => Bounds::new(i64::MIN / 2, i64::MAX / 2),
         }
@@ -195,7 +201,7 @@ impl Builder {
 
     /// The linear form of a sum or multiple.
     fn sum(&self, op: Op, args: &[NodeId]) -> Option<Linear<NodeId>> {
-        let linear = |i: usize| self.linear_of(args[i]);
+        let linear = |i: usize| self.linear(args[i]);
         match op {
             Op::Unary(UnaryOp::Neg) => linear(0).scale(-1),
             Op::Binary(BinaryOp::Add) => linear(0).add_scaled(&linear(1), 1),
@@ -274,7 +280,7 @@ impl Builder {
         // An atom keeps what is known of it.
         if linear.terms.len() > 1 || linear.constant != 0 || linear.terms[0].1 != 1 {
             self.bounds.insert(id, bounds);
-            self.linear.insert(id, linear.clone());
+            self.linear_forms.insert(id, linear.clone());
         }
         id
     }

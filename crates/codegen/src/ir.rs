@@ -238,6 +238,20 @@ impl KernelExprs {
     pub fn nodes(&self) -> &IdVec<NodeId, KernelNode> {
         &self.nodes
     }
+
+    /// Every node that `roots` are made of, operands first, each once.
+    pub fn reachable(&self, roots: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
+        let mut stack: Vec<NodeId> = roots.into_iter().collect();
+        let mut seen = ahash::AHashSet::new();
+        while let Some(id) = stack.pop() {
+            if seen.insert(id) {
+                stack.extend(&self.nodes[id].args);
+            }
+        }
+        let mut order: Vec<NodeId> = seen.into_iter().collect();
+        order.sort_unstable();
+        order
+    }
 }
 
 impl std::ops::Index<NodeId> for KernelExprs {

@@ -1,4 +1,10 @@
-//! From schedules to kernels: lowering, kernel IR, CUDA text.
+//! From schedules to kernels.
+//!
+//! [`lower()`](lower::lower) turns a pipeline, a schedule and sizes into a [`Program`](ir::Program) of kernel IR, whose
+//! page says what it means. Everything downstream, the simulator, the CUDA printer and the runtime,
+//! reads only that. [`verify`](verify::verify) checks the rules of the IR.
 
-pub mod ir;
 pub mod builder;
+pub mod ir;
+pub mod lower;
+pub mod verify;

@@ -173,11 +173,7 @@ struct Funcs<'a> {
 }
 
 impl<'a> Funcs<'a> {
-    fn new(
-        pipeline: &'a Pipeline,
-        regions: &'a Regions,
-        observer: Option<Observer<'a>>,
-    ) -> Funcs<'a> {
+    fn new(pipeline: &'a Pipeline, regions: &'a Regions, observer: Option<Observer<'a>>) -> Funcs<'a> {
         let total = pipeline.funcs().keys().map(|id| func_work(pipeline, regions, id)).sum();
         Funcs {
             pipeline,

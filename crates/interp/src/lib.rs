@@ -10,7 +10,7 @@ pub mod buffer;
 pub mod compare;
 mod evaluate;
 pub mod files;
-mod lanes;
+pub mod lanes;
 mod machine;
 mod memory;
 pub mod npy;
@@ -20,3 +20,4 @@ mod samples;
 mod stage;
 
 pub use evaluate::{EvalError, Evaluation, Progress};
+pub use memory::available_memory;

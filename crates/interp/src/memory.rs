@@ -20,7 +20,7 @@ pub fn last_readers(pipeline: &Pipeline) -> IdVec<FuncId, FuncId> {
 
 /// Refuses an evaluation that needs more memory than is free, before anything is allocated.
 pub fn check(pipeline: &Pipeline, regions: &Regions) -> Result<(), EvalError> {
-    let Some(available) = available() else { return Ok(()) };
+    let Some(available) = available_memory() else { return Ok(()) };
     let bytes = |id: FuncId| {
         let points = regions.funcs[id].region.points().unwrap_or(u64::MAX);
         points.saturating_mul(pipeline.funcs()[id].bytes_per_point() as u64)
@@ -45,7 +45,7 @@ pub fn check(pipeline: &Pipeline, regions: &Regions) -> Result<(), EvalError> {
 }
 
 /// Bytes the system can give without swapping, where it says so.
-fn available() -> Option<u64> {
+pub fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;

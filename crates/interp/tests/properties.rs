@@ -1,7 +1,7 @@
 //! Random pipelines: the evaluator agrees with the naive one bit for bit, or bounds refuse the pipeline.
 //!
-//! A pipeline is read off a list of numbers, one for each choice; where the list ends, every choice is the
-//! simplest one. So a failing case shrinks with its list. `PROPTEST_CASES` sets the number of cases.
+//! A pipeline is read off lists of numbers, one number for each choice; where a list ends, every choice is
+//! the simplest one. So a failing case shrinks with its lists. `PROPTEST_CASES` can raise the number of cases.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,12 +16,18 @@ use warploom_interp::buffer::Buffer;
 use warploom_interp::{EvalError, Evaluation};
 use warploom_lang::*;
 
+/// Types to choose from, some more often than others.
+const TYPES: [Type; 12] = {
+    use Type::*;
+    [U8, F32, I32, Bool, U16, U32, I8, I16, I32, F32, F32, F32]
+};
+
 const VARS: [Var; 3] = [Var::new("x"), Var::new("y"), Var::new("z")];
 
 /// Evaluations that visit more points than this are left out.
 const MAX_WORK: u64 = 300_000;
 
-/// The list of numbers a pipeline is made from.
+/// The list of numbers a part of a pipeline is made from.
 struct Choices {
     list: Vec<u32>,
     next: usize,
@@ -112,54 +118,51 @@ struct Case {
 }
 
 impl Maker {
-    fn case(list: Vec<u32>) -> Case {
-        let choices = Choices { list, next: 0 };
-        let mut maker = Maker {
-            choices,
-            images: Vec::new(),
-            params: Vec::new(),
-            funcs: Vec::new(),
-            own_types: Vec::new(),
-        };
+    fn case(plan: Plan) -> Case {
+        let mut lists = plan.0.into_iter().map(|list| Choices { list, next: 0 });
+        let (inputs, mut outputs) = (lists.next().unwrap(), lists.next().unwrap());
+        let (images, params, funcs, own_types) = Default::default();
+        let mut maker = Maker { choices: inputs, images, params, funcs, own_types };
         maker.make_inputs();
-        for number in 0..maker.choices.between(2, 6) {
+        for (number, choices) in lists.enumerate() {
+            maker.choices = choices;
             let func = maker.func(format!("f{number}"));
             maker.funcs.push(func);
-            if maker.choices.once_in(6) {
+            if outputs.once_in(6) {
                 maker.make_boundary();
             }
         }
-        let last = maker.funcs.pop().unwrap();
-        let mut outputs = vec![last];
-        for _ in 0..maker.choices.below(3) {
-            let other = maker.choices.below(maker.funcs.len());
-            outputs.push(maker.funcs.remove(other));
-            if maker.funcs.is_empty() {
-                break;
-            }
+        maker.finish(outputs)
+    }
+
+    /// Makes the last Func an output, and maybe some before it.
+    fn finish(mut self, mut choices: Choices) -> Case {
+        let mut outputs = vec![self.funcs.pop().unwrap()];
+        for _ in 0..choices.below(3) {
+            let other = choices.below(self.funcs.len());
+            outputs.push(self.funcs.remove(other));
         }
         let pipeline = Pipeline::new("random", outputs).unwrap();
         let image =
-            |name: &str| maker.images.iter().find(|(input, _)| input.name() == name).unwrap().1.clone();
-        let param = |name: &str| maker.params.iter().find(|(param, _)| param.name() == name).unwrap().1;
+            |name: &str| self.images.iter().find(|(input, _)| input.name() == name).unwrap().1.clone();
+        let param = |name: &str| self.params.iter().find(|(param, _)| param.name() == name).unwrap().1;
+        let mut region = |id: &FuncId| match pipeline.funcs()[*id].dims.len() {
+            3 => choices.region(3, 5),
+            // Longer than a row of the evaluator.
+            1 if choices.once_in(12) => choices.region(1, 1100),
+            dims => choices.region(dims, 9),
+        };
         Case {
             images: pipeline.inputs().values().map(|input| image(&input.name)).collect(),
             params: pipeline.params().values().map(|decl| param(&decl.name)).collect(),
-            outputs: pipeline
-                .outputs()
-                .iter()
-                .map(|id| pipeline.funcs()[*id].dims.len())
-                .collect::<Vec<_>>()
-                .into_iter()
-                .map(|dims| maker.choices.region(dims, if dims == 3 { 5 } else { 9 }))
-                .collect(),
+            outputs: pipeline.outputs().iter().map(&mut region).collect(),
             pipeline,
         }
     }
 
     fn make_inputs(&mut self) {
         for number in 0..self.choices.between(1, 3) {
-            let ty = self.choices.of(&Type::ALL);
+            let ty = self.choices.of(&TYPES);
             let dims = self.choices.between(1, 3) as usize;
             let order = self.choices.order(dims);
             let region = match (dims, self.choices.once_in(3)) {
@@ -167,19 +170,13 @@ impl Maker {
                 (1 | 2, true) => Region(vec![Range::new(-40, 80); dims]),
                 _ => self.choices.region(dims, 9),
             };
-            let seed = self.choices.number();
-            let mut buffer = Buffer::zeros_in_order(ty, region.clone(), &order).unwrap();
-            for (i, offset) in buffer.offsets().enumerate() {
-                let scrambled =
-                    seed.wrapping_mul(2_654_435_761).wrapping_add(i as u32).wrapping_mul(seed | 1);
-                let at: Vec<i64> = region
-                    .0
-                    .iter()
-                    .zip(buffer.strides())
-                    .map(|(range, stride)| range.min + (offset / stride) as i64 % range.extent)
-                    .collect();
-                buffer.set(&at, sample(ty, scrambled ^ (scrambled >> 15))).unwrap();
-            }
+            let mut noise = self.choices.number();
+            let mut next = || {
+                noise = (noise ^ (noise >> 15)).wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+                sample(ty, noise >> 8)
+            };
+            let buffer = dispatch!(ty, T => Buffer::from_fn(region, |_| next().get::<T>().unwrap()));
+            let buffer = buffer.unwrap().reordered(&order).unwrap();
             let input = Input::new(format!("in{number}"), ty, dims).stored(order);
             self.images.push((input, buffer));
         }
@@ -226,7 +223,7 @@ impl Maker {
         let dims = [2, 1, 3, 2, 1, 2, 3, 0][self.choices.below(8)];
         let args = VARS[..dims].to_vec();
         let count = [1, 1, 1, 2, 1, 3][self.choices.below(6)];
-        let types: Vec<Type> = (0..count).map(|_| self.choices.of(&Type::ALL)).collect();
+        let types: Vec<Type> = (0..count).map(|_| self.choices.of(&TYPES)).collect();
         let scope = Scope { vars: args.iter().map(|&arg| arg.into()).collect(), ..Scope::default() };
         let updates = [0, 0, 1, 1, 2, 3][self.choices.below(6)];
         let mut func = if updates > 0 && self.choices.once_in(4) {
@@ -323,7 +320,7 @@ impl Maker {
             }
             3..=5 | 12 => self.read(scope, ty, depth.min(2)),
             6 => {
-                let from = self.choices.of(&Type::ALL);
+                let from = self.choices.of(&TYPES);
                 let value = self.value(scope, from, depth - 1);
                 self.converted(value, ty)
             }
@@ -349,9 +346,11 @@ impl Maker {
         let from = value.ty().unwrap();
         match self.choices.below(3) {
             0 => value.cast(ty),
-            1 if from.bytes() == ty.bytes() && from != Type::Bool && ty != Type::Bool => {
-                value.reinterpret(ty)
-            }
+            1 if from.bytes() == ty.bytes() && from != Type::Bool && ty != Type::Bool => match from {
+                // The bits of a NaN are not defined; a clamp leaves none.
+                Type::F32 => clamp(value, -1e30, 1e30).reinterpret(ty),
+                _ => value.reinterpret(ty),
+            },
             _ => value.saturating_cast(ty),
         }
     }
@@ -479,12 +478,15 @@ impl Maker {
     /// An index that depends on data, with bounds.
     fn held(&mut self, scope: &Scope<'_>) -> Expr {
         let (low, high) = (self.choices.between(0, 4) % 4 - 1, self.choices.between(1, 5));
-        match self.choices.below(6) {
-            0 | 1 => clamp(self.value(scope, Type::I32, 2), low, low + high),
-            2 => clamp(self.value(scope, Type::F32, 2), low as f32, (low + high) as f32 + 0.5).i32(),
-            3 => self.value(scope, Type::Bool, 2).i32() * high + low,
-            4 => self.value(scope, Type::U8, 2).i32() / 50,
-            _ => self.value(scope, Type::U16, 2).i32() % high,
+        match self.choices.below(10) {
+            0..=2 => clamp(self.value(scope, Type::I32, 2), low, low + high),
+            3 => clamp(self.value(scope, Type::F32, 2), low as f32, (low + high) as f32 + 0.5).i32(),
+            4 => self.value(scope, Type::Bool, 2).i32() * high + low,
+            5 => self.value(scope, Type::I8, 2).i32() / (20 * high),
+            6 => self.value(scope, Type::I32, 2) % high,
+            7 => (tanh(self.value(scope, Type::F32, 1)) * high as f32).i32(),
+            8 => (self.value(scope, Type::U32, 1) & high).i32(),
+            _ => (self.value(scope, Type::U16, 1) >> 13).i32(),
         }
     }
 
@@ -505,27 +507,30 @@ impl Maker {
             14 => min(at, self.index(scope, depth - 1)),
             15 => max(at, self.index(scope, depth - 1)),
             16 => select(self.value(scope, Type::Bool, 1), self.index(scope, depth - 1), at + small),
-            17 => self.narrow(scope),
-            18 => [&at >> 1, abs(&at), absd(&at, small).i32(), average(&at, small), &at * 3 - &at]
-                [self.choices.below(5)]
-            .clone(),
-            _ => clamp(&at * self.variable(scope), -4, 6),
+            17 => clamp(&at * self.variable(scope), -4, 6),
+            _ => self.computed(at),
         }
     }
 
-    /// An index computed in a narrow type.
-    fn narrow(&mut self, scope: &Scope<'_>) -> Expr {
-        let at = self.variable(scope) % 5;
-        match self.choices.below(8) {
-            0 => (at.u8() * 2u8).i32(),
-            1 => (at.u8() >> 9u8).i32(),
-            2 => (at.i16() - 2).i32(),
-            3 => clamp(!(at % 2), -4, 4),
-            4 => (at.u32() ^ 3u32).i32(),
-            5 => (at.f32() * 0.5 + 0.25).i32(),
-            6 => 3 * (at.f32() * 0.1 + 0.2).cast(Type::Bool).i32(),
-            _ => 2 * (at - 7).saturating_cast(Type::Bool).i32(),
+    /// An index computed in some type with any operations; bounds may refuse it.
+    fn computed(&mut self, at: Expr) -> Expr {
+        let ty =
+            self.choices.of(&[Type::I32, Type::U8, Type::I8, Type::I16, Type::U32, Type::F32, Type::Bool]);
+        let at = if self.choices.once_in(2) { at } else { at % 5 };
+        let mut value = self.converted(at, ty);
+        for _ in 0..self.choices.between(1, 2) {
+            let by = match ty {
+                Type::F32 => Expr::from(self.choices.between(0, 12) as f32 * 0.5 - 2.0),
+                Type::Bool => true.into(),
+                _ => Expr::from(self.choices.between(0, 12)).cast(ty),
+            };
+            value = match self.choices.below(4) {
+                0 if ty != Type::F32 => !value,
+                1 if ty != Type::Bool => abs(value),
+                _ => self.combine(ty, value, by),
+            };
         }
+        self.converted(value, Type::I32)
     }
 }
 
@@ -627,29 +632,31 @@ fn same(a: Value, b: Value) -> bool {
     a == b || (a.ty() == b.ty() && a.as_f64().is_nan() && b.as_f64().is_nan())
 }
 
-/// Choices that show themselves on one line.
-struct List(Vec<u32>);
+/// The choices for the inputs, the outputs and each Func. They show themselves on one line.
+struct Plan(Vec<Vec<u32>>);
 
-impl std::fmt::Debug for List {
+impl std::fmt::Debug for Plan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}", self.0)
     }
 }
 
-fn lists() -> impl Strategy<Value = List> {
-    vec(any::<u32>(), 10..400).prop_map(List)
+fn plans() -> impl Strategy<Value = Plan> {
+    vec(vec(any::<u32>(), 10..200), 4..=8).prop_map(Plan)
 }
 
 fn config() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, max_shrink_iters: 20_000, ..ProptestConfig::default() }
+    let default = ProptestConfig::default();
+    let cases = default.cases.max(600);
+    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 20_000, ..default }
 }
 
 proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn evaluators_agree(list in lists()) {
-        let case = Maker::case(list.0);
+    fn evaluators_agree(plan in plans()) {
+        let case = Maker::case(plan);
         if case.outlook() == Outcome::Evaluated {
             let found = case.check();
             prop_assert!(found.is_ok(), "{}\n{}\n{:?}", found.unwrap_err(), case.pipeline, case.request());
@@ -661,9 +668,8 @@ proptest! {
 fn most_pipelines_evaluate() {
     let mut runner = TestRunner::deterministic();
     let count = 400;
-    let outcomes: Vec<Outcome> = (0..count)
-        .map(|_| Maker::case(lists().new_tree(&mut runner).unwrap().current().0).outlook())
-        .collect();
+    let outcomes: Vec<Outcome> =
+        (0..count).map(|_| Maker::case(plans().new_tree(&mut runner).unwrap().current()).outlook()).collect();
     let evaluated = outcomes.iter().filter(|outcome| **outcome == Outcome::Evaluated).count();
     assert!(evaluated * 5 > count * 4, "{evaluated} of {count}: {outcomes:?}");
 }

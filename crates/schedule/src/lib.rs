@@ -36,6 +36,7 @@ mod graphviz;
 mod ids;
 mod node_set;
 mod rational;
+pub mod schedule;
 mod shape;
 mod text;
 

@@ -37,11 +37,18 @@ pub struct Setting {
     pub name: &'static str,
     /// Its default.
     pub default: f64,
+    /// Whether it counts something and must be a whole number.
+    pub whole: bool,
 }
 
-/// Shorthand for a table of [`Setting`]s.
+/// A number, for a table of [`Setting`]s.
 pub const fn setting(name: &'static str, default: f64) -> Setting {
-    Setting { name, default }
+    Setting { name, default, whole: false }
+}
+
+/// A whole number, for a table of [`Setting`]s.
+pub const fn count(name: &'static str, default: u32) -> Setting {
+    Setting { name, default: default as f64, whole: true }
 }
 
 /// The values of an app's sizes, structure parameters and Params.

@@ -1,0 +1,10 @@
+//! Runs the built program as its users do.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod commands;
+mod golden;
+mod mistakes;
+mod place;
+mod run;
+mod verify;

@@ -1,0 +1,212 @@
+//! Ranges of integers: what lets the printer use plain `int` arithmetic.
+//!
+//! C++ leaves the overflow of signed integers undefined, and its division rounds toward zero. Where the range
+//! of the operands shows that neither matters, as it does for nearly all index arithmetic, operators are
+//! printed as they are; everywhere else the printer takes a longer way. Ranges follow from the sizes of grid,
+//! blocks and loops, from constants and from types: no assumption about how a value is used is made.
+
+use warploom_lang::Type;
+use warploom_lang::op::{BinaryOp, Op, UnaryOp};
+
+/// The integers from `min` to `max`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Range {
+    pub(super) min: i64,
+    pub(super) max: i64,
+}
+
+impl Range {
+    /// From the smallest to the largest.
+    pub(super) fn new(min: i64, max: i64) -> Range {
+        Range { min, max }
+    }
+
+    /// `0 .. count`.
+    pub(super) fn below(count: u32) -> Range {
+        Range::new(0, i64::from(count).max(1) - 1)
+    }
+
+    /// Every value of a type; floats have no integers, and get all.
+    pub(super) fn of_type(ty: Type) -> Range {
+        let (min, max) = ty.int_range().unwrap_or((i64::MIN, i64::MAX));
+        Range { min, max }
+    }
+
+    /// Whether `other` lies within.
+    pub(super) fn covers(self, other: Range) -> bool {
+        self.min <= other.min && other.max <= self.max
+    }
+
+    /// Whether no value is negative.
+    pub(super) fn is_non_negative(self) -> bool {
+        self.min >= 0
+    }
+
+    fn union(self, other: Range) -> Range {
+        Range::new(self.min.min(other.min), self.max.max(other.max))
+    }
+
+    /// From the smallest to the largest of some values.
+    fn hull(values: [i64; 4]) -> Range {
+        let [a, b, c, d] = values;
+        Range::new(a.min(b).min(c).min(d), a.max(b).max(c).max(d))
+    }
+
+    /// Of the four results at the ends: right for functions that rise or fall in each operand.
+    fn corners(a: Range, b: Range, function: impl Fn(i64, i64) -> i64) -> Range {
+        Range::hull([
+            function(a.min, b.min),
+            function(a.min, b.max),
+            function(a.max, b.min),
+            function(a.max, b.max),
+        ])
+    }
+
+    /// The range itself if all of it is in the type, otherwise all of the type.
+    fn fit(self, ty: Type) -> Range {
+        let all = Range::of_type(ty);
+        if all.covers(self) { self } else { all }
+    }
+}
+
+/// An operand: its type and range.
+pub(super) type Operand = (Type, Range);
+
+/// What an operation would give if integers had no end; `None` where that is not simply so.
+pub(super) fn unlimited(op: Op, operands: &[Operand]) -> Option<Range> {
+    match (op, operands) {
+        (Op::Unary(UnaryOp::Neg), &[(_, a)]) => Some(Range::new(-a.max, -a.min)),
+        (Op::Unary(UnaryOp::Abs), &[(_, a)]) => {
+            let largest = a.max.max(-a.min);
+            let smallest = a.min.max(-a.max).max(0);
+            Some(Range::new(smallest, largest))
+        }
+        (Op::Binary(BinaryOp::Add), &[(_, a), (_, b)]) => Some(Range::new(a.min + b.min, a.max + b.max)),
+        (Op::Binary(BinaryOp::Sub), &[(_, a), (_, b)]) => Some(Range::new(a.min - b.max, a.max - b.min)),
+        (Op::Binary(BinaryOp::Mul), &[(_, a), (_, b)]) => Some(Range::corners(a, b, i64::saturating_mul)),
+        (Op::Binary(BinaryOp::Absd), &[(_, a), (_, b)]) => {
+            Some(Range::new(0, (a.max - b.min).max(b.max - a.min)))
+        }
+        (Op::Binary(BinaryOp::Average), &[(_, a), (_, b)]) => {
+            Some(Range::new((a.min + b.min + 1) >> 1, (a.max + b.max + 1) >> 1))
+        }
+        (Op::Binary(BinaryOp::Shl), &[(ty, a), (_, b)]) if b.min == b.max => {
+            let amount = b.min.rem_euclid(bits(ty));
+            Some(Range::new(a.min << amount, a.max << amount))
+        }
+        (Op::Cast(_) | Op::Reinterpret(_), &[(from, a)]) if !from.is_float() => Some(a),
+        _ => None,
+    }
+}
+
+/// The range of an operation's result of type `ty`.
+pub(super) fn result(op: Op, ty: Type, operands: &[Operand]) -> Range {
+    if ty.is_float() || operands.iter().any(|(from, _)| from.is_float()) {
+        return Range::of_type(ty);
+    }
+    let known = match (op, operands) {
+        (Op::Const(value), _) => value.as_int().map(|int| Range::new(int, int)),
+        (Op::Unary(UnaryOp::Not), &[(_, a)]) if ty.is_signed() => Some(Range::new(-1 - a.max, -1 - a.min)),
+        (Op::Cast(Type::Bool) | Op::SaturatingCast(Type::Bool), _) => None,
+        (Op::SaturatingCast(to), &[(_, a)]) => {
+            let all = Range::of_type(to);
+            Some(Range::new(a.min.clamp(all.min, all.max), a.max.clamp(all.min, all.max)))
+        }
+        (Op::Select, &[_, (_, a), (_, b)]) => Some(a.union(b)),
+        (Op::Binary(op), &[(operand, a), (_, b)]) => {
+            binary(op, operand, a, b).or_else(|| unlimited(Op::Binary(op), operands))
+        }
+        _ => unlimited(op, operands),
+    };
+    known.map_or(Range::of_type(ty), |range| range.fit(ty))
+}
+
+fn binary(op: BinaryOp, ty: Type, a: Range, b: Range) -> Option<Range> {
+    let non_negative = a.is_non_negative() && b.is_non_negative();
+    match op {
+        BinaryOp::Min => Some(Range::new(a.min.min(b.min), a.max.min(b.max))),
+        BinaryOp::Max => Some(Range::new(a.min.max(b.min), a.max.max(b.max))),
+        BinaryOp::Div if b.min > 0 => Some(Range::corners(a, b, i64::div_euclid)),
+        BinaryOp::Div if non_negative => Some(Range::new(0, a.max)),
+        BinaryOp::Mod if a.is_non_negative() && a.max < b.min => Some(a),
+        BinaryOp::Mod => {
+            let largest = (b.max.max(-b.min) - 1).max(0);
+            Some(Range::new(0, if a.is_non_negative() { largest.min(a.max) } else { largest }))
+        }
+        BinaryOp::And if non_negative => Some(Range::new(0, a.max.min(b.max))),
+        BinaryOp::And if a.is_non_negative() => Some(Range::new(0, a.max)),
+        BinaryOp::And if b.is_non_negative() => Some(Range::new(0, b.max)),
+        BinaryOp::Or | BinaryOp::Xor if non_negative => {
+            let largest = a.max.max(b.max).unsigned_abs();
+            Some(Range::new(0, ((largest + 1).next_power_of_two() - 1) as i64))
+        }
+        BinaryOp::Shr if b.min == b.max => {
+            let amount = b.min.rem_euclid(bits(ty));
+            Some(Range::new(a.min >> amount, a.max >> amount))
+        }
+        BinaryOp::Shr => Some(Range::new(a.min.min(0), a.max.max(0).max(a.min))),
+        _ => None,
+    }
+}
+
+/// Width of a type.
+pub(super) fn bits(ty: Type) -> i64 {
+    ty.bytes() as i64 * 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warploom_lang::Value;
+
+    /// Small ranges within a type, among them those at its ends.
+    fn ranges(ty: Type) -> Vec<Range> {
+        let all = Range::of_type(ty);
+        let starts = [all.min, all.min + 1, -3, -1, 0, 1, 2, 7, all.max - 4, all.max - 1, all.max];
+        let starts = starts.into_iter().filter(|start| (all.min..=all.max).contains(start));
+        starts.flat_map(|min| [0, 1, 4].map(|width| Range::new(min, (min + width).min(all.max)))).collect()
+    }
+
+    fn values(ty: Type, range: Range) -> Vec<Value> {
+        (range.min..=range.max).map(|int| Value::from_int(ty, int).unwrap()).collect()
+    }
+
+    #[test]
+    fn every_result_lies_in_its_range() {
+        use BinaryOp::*;
+        let ops = [Add, Sub, Mul, Div, Mod, Min, Max, Absd, Average, And, Or, Xor, Shl, Shr, Eq, Lt];
+        for ty in Type::ALL.into_iter().filter(|ty| ty.is_int()) {
+            for (op, a, b) in ops.iter().flat_map(|&op| {
+                ranges(ty).into_iter().flat_map(move |a| ranges(ty).into_iter().map(move |b| (op, a, b)))
+            }) {
+                let op = Op::Binary(op);
+                let result_type = op.result_type(&[ty, ty]).unwrap();
+                let range = result(op, result_type, &[(ty, a), (ty, b)]);
+                for x in values(ty, a) {
+                    for y in values(ty, b) {
+                        let value = op.eval(&[x, y]).as_int().unwrap();
+                        assert!((range.min..=range.max).contains(&value), "{op:?} {x:?} {y:?}: {range:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_conversion_lies_in_its_range() {
+        let unary = [UnaryOp::Neg, UnaryOp::Not, UnaryOp::Abs].map(Op::Unary);
+        let casts = Type::ALL.into_iter().flat_map(|to| [Op::Cast(to), Op::SaturatingCast(to)]);
+        for op in unary.into_iter().chain(casts) {
+            for ty in Type::ALL.into_iter().filter(|ty| ty.is_int()) {
+                let result_type = op.result_type(&[ty]).unwrap();
+                for a in ranges(ty).into_iter().filter(|_| !result_type.is_float()) {
+                    let range = result(op, result_type, &[(ty, a)]);
+                    for x in values(ty, a) {
+                        let value = op.eval(&[x]).as_int().unwrap();
+                        assert!((range.min..=range.max).contains(&value), "{op:?} {x:?}: {range:?}");
+                    }
+                }
+            }
+        }
+    }
+}
