@@ -13,6 +13,9 @@
 
 use warploom::app::App;
 
+pub use basics::BASICS;
+
+pub mod basics;
 pub mod bgu;
 pub mod bilateral_grid;
 pub mod camera_pipe;
@@ -53,9 +56,9 @@ pub static APPS: [App; 17] = [
     learned_demosaic::APP,
 ];
 
-/// The app of this name.
+/// The app of the suite, or the small pipeline, of this name.
 pub fn find(name: &str) -> Option<&'static App> {
-    APPS.iter().find(|app| app.name == name)
+    APPS.iter().chain(&BASICS).find(|app| app.name == name)
 }
 
 #[cfg(test)]

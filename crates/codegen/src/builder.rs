@@ -166,9 +166,16 @@ impl Builder {
         self.op(Op::Binary(op), &[a, b])
     }
 
-    /// Both conditions; either may be known.
-    pub fn and(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        self.binary(BinaryOp::And, a, b)
+    /// All of some conditions, each once.
+    pub fn all(&mut self, conditions: impl IntoIterator<Item = NodeId>) -> NodeId {
+        let mut distinct: Vec<NodeId> = Vec::new();
+        for condition in conditions {
+            if !distinct.contains(&condition) {
+                distinct.push(condition);
+            }
+        }
+        let truth = self.constant(Value::from(true));
+        distinct.into_iter().fold(truth, |all, condition| self.binary(BinaryOp::And, all, condition))
     }
 
     /// Any operation of the language.
@@ -252,7 +259,8 @@ impl Builder {
     fn sum_node(&mut self, linear: &Linear<NodeId>) -> NodeId {
         let bounds = self.linear_bounds(linear);
         let mut sum: Option<NodeId> = None;
-        let positive_first = linear.terms.iter().filter(|(_, f)| *f > 0).chain(linear.terms.iter().filter(|(_, f)| *f < 0));
+        let positive_first =
+            linear.terms.iter().filter(|(_, f)| *f > 0).chain(linear.terms.iter().filter(|(_, f)| *f < 0));
         for (atom, factor) in positive_first {
             let magnitude = factor.abs();
             let term = if magnitude == 1 {
@@ -264,8 +272,12 @@ impl Builder {
             sum = Some(match (sum, *factor > 0) {
                 (None, true) => term,
                 (None, false) => self.raw(NodeKind::Op(Op::Unary(UnaryOp::Neg)), Type::I32, [term]),
-                (Some(sum), true) => self.raw(NodeKind::Op(Op::Binary(BinaryOp::Add)), Type::I32, [sum, term]),
-                (Some(sum), false) => self.raw(NodeKind::Op(Op::Binary(BinaryOp::Sub)), Type::I32, [sum, term]),
+                (Some(sum), true) => {
+                    self.raw(NodeKind::Op(Op::Binary(BinaryOp::Add)), Type::I32, [sum, term])
+                }
+                (Some(sum), false) => {
+                    self.raw(NodeKind::Op(Op::Binary(BinaryOp::Sub)), Type::I32, [sum, term])
+                }
             });
         }
         let Some(sum) = sum else { return self.int(linear.constant) };
@@ -292,6 +304,11 @@ impl Builder {
                 Some(condition) => Some(if condition.bits() != 0 { args[1] } else { args[2] }),
                 None => (args[1] == args[2]).then_some(args[1]),
             },
+            // Comparisons of indices have one form, so that equal ones are equal nodes.
+            Op::Binary(BinaryOp::Lt) if self.ty(args[0]) == Type::I32 && self.bounds(args[1]).min > i32::MIN.into() => {
+                let last = self.offset(args[1], -1);
+                Some(self.binary(BinaryOp::Le, args[0], last))
+            }
             Op::Cast(ty) if self.ty(args[0]) == ty => Some(args[0]),
             Op::Binary(BinaryOp::And) if self.ty(args[0]) == Type::Bool => {
                 match (self.known_int(args[0]), self.known_int(args[1])) {
@@ -306,8 +323,6 @@ impl Builder {
                 let Bounds { min, max } = self.difference(args[0], args[1]);
                 let truth = |truth: bool| Some(Value::from(truth));
                 let decided = match op {
-                    BinaryOp::Lt if max < 0 => truth(true),
-                    BinaryOp::Lt if min >= 0 => truth(false),
                     BinaryOp::Le if max <= 0 => truth(true),
                     BinaryOp::Le if min > 0 => truth(false),
                     BinaryOp::Eq if max < 0 || min > 0 => truth(false),

@@ -5,6 +5,7 @@
 //! reads only that. [`verify`](verify::verify) checks the rules of the IR.
 
 pub mod builder;
+pub mod cuda;
 pub mod ir;
 pub mod lower;
 pub mod verify;

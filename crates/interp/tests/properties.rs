@@ -12,8 +12,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use warploom_interp::Evaluation;
 use warploom_interp::buffer::Buffer;
-use warploom_interp::{EvalError, Evaluation};
 use warploom_lang::*;
 
 /// Types to choose from, some more often than others.
@@ -107,6 +107,8 @@ struct Maker {
     funcs: Vec<Func>,
     /// Types of the Func that an update is being made for.
     own_types: Vec<Type>,
+    /// How many Funcs of indices there are.
+    places: usize,
 }
 
 /// A pipeline with everything it is to be evaluated with.
@@ -122,7 +124,7 @@ impl Maker {
         let mut lists = plan.0.into_iter().map(|list| Choices { list, next: 0 });
         let (inputs, mut outputs) = (lists.next().unwrap(), lists.next().unwrap());
         let (images, params, funcs, own_types) = Default::default();
-        let mut maker = Maker { choices: inputs, images, params, funcs, own_types };
+        let mut maker = Maker { choices: inputs, images, params, funcs, own_types, places: 0 };
         maker.make_inputs();
         for (number, choices) in lists.enumerate() {
             maker.choices = choices;
@@ -254,37 +256,30 @@ impl Maker {
             domain = domain.filter(self.value(&scope, Type::Bool, 2));
         }
         let define = |f: &Itself| {
-            let own = Some((f, pure.clone()));
-            let scope = Scope { vars, rvars, own };
-            let indices: Vec<Expr> = pure
-                .iter()
-                .map(|var| match var {
-                    Some(var) => var.expr(),
-                    None => self.target(&scope),
-                })
-                .collect();
-            let values: Vec<Expr> = (0..self.own_types.len())
-                .map(|v| {
-                    let ty = self.own_types[v];
-                    let new = self.value(&scope, ty, 3);
-                    match self.choices.below(3) {
-                        0 => self.combine(ty, f.get(v, indices.clone()), new),
-                        _ => new,
-                    }
-                })
-                .collect();
+            let scope = Scope { vars, rvars, own: Some((f, pure.clone())) };
+            let indices = self.own_indices(&scope, &pure);
+            let values = self.own_types.clone().into_iter().enumerate().map(|(v, ty)| {
+                let new = self.value(&scope, ty, 3);
+                match self.choices.below(3) {
+                    0 => self.combine(ty, f.get(v, indices.clone()), new),
+                    _ => new,
+                }
+            });
+            let values: Vec<Expr> = values.collect();
             f.set(indices, values)
         };
         if plain { func.update(define) } else { func.over(&domain, define) }
     }
 
-    /// Where an update writes along a dimension that is not pure.
-    fn target(&mut self, scope: &Scope<'_>) -> Expr {
-        match self.choices.below(3) {
-            0 if !scope.rvars.is_empty() => self.choices.of(&scope.rvars),
-            1 => self.held(scope),
+    /// Where an update reads or writes its own Func.
+    fn own_indices(&mut self, scope: &Scope<'_>, pure: &[Option<Var>]) -> Vec<Expr> {
+        let index = |var: &Option<Var>| match (var, self.choices.below(3)) {
+            (Some(var), _) => var.expr(),
+            (None, 0) if !scope.rvars.is_empty() => self.choices.of(&scope.rvars),
+            (None, 1) => self.held(scope),
             _ => self.index(scope, 1),
-        }
+        };
+        pure.iter().map(index).collect()
     }
 
     /// A reduction domain of small or symbolic extents, and its variables.
@@ -330,10 +325,10 @@ impl Maker {
             }
             8 if ty != Type::Bool => self.reduction(scope, ty, depth - 1),
             9 => self.single(scope, ty, depth - 1),
-            10 => mux(
-                self.variable(scope),
-                (0..3).map(|_| self.value(scope, ty, depth - 1)).collect::<Vec<_>>(),
-            ),
+            10 => {
+                let values: Vec<Expr> = (0..3).map(|_| self.value(scope, ty, depth - 1)).collect();
+                mux(self.variable(scope), values)
+            }
             11 => sample(ty, self.choices.number()).into(),
             _ => {
                 let (a, b) = (self.value(scope, ty, depth - 1), self.value(scope, ty, depth - 1));
@@ -368,34 +363,15 @@ impl Maker {
             return [a.lt(&b), a.le(&b), a.eq(&b), a.ne(&b)][self.choices.below(4)].clone();
         }
         let a = self.value(scope, ty, depth);
-        if ty == Type::F32 {
-            let functions: [fn(Expr) -> Expr; 13] = [
-                floor,
-                |a| -a,
-                abs,
-                sqrt,
-                exp,
-                log,
-                sin,
-                cos,
-                tanh,
-                ceil,
-                round,
-                fast_exp,
-                |a| random_f32(7, [a.i32()]),
-            ];
-            return self.choices.of(&functions)(a);
+        let functions = [floor, ceil, round, abs, sqrt, exp, fast_exp, log, sin, cos, tanh];
+        match (ty, self.choices.below(functions.len() + 2)) {
+            (_, 0) => -a,
+            (Type::F32, 1) => random_f32(7, [a.i32()]),
+            (Type::F32, function) => functions[function - 2](a),
+            (_, 1) => random_u32(7, [a]).cast(ty),
+            (_, 2..=6) => abs(a),
+            _ => !a,
         }
-        let functions: [fn(Expr) -> Expr; 4] = [
-            |a| -a,
-            abs,
-            |a| !a,
-            |a| {
-                let ty = a.ty().unwrap();
-                random_u32(7, [a]).cast(ty)
-            },
-        ];
-        self.choices.of(&functions)(a)
     }
 
     /// An operation of two operands of one type with a result of that type.
@@ -413,10 +389,9 @@ impl Maker {
             _ => [arithmetic.as_slice(), &integers, &logic].concat(),
         };
         let result = self.choices.of(&all)(a, b);
-        if ty.is_int() && self.choices.once_in(8) {
-            absd(&result, self.choices.between(0, 3)).cast(ty)
-        } else {
-            result
+        match ty.is_int() && self.choices.once_in(8) {
+            true => absd(&result, self.choices.between(0, 3)).cast(ty),
+            false => result,
         }
     }
 
@@ -443,11 +418,7 @@ impl Maker {
     fn read(&mut self, scope: &Scope<'_>, ty: Type, depth: u32) -> Expr {
         let value = match &scope.own {
             Some((itself, pure)) if self.choices.once_in(2) => {
-                let index = |var: &Option<Var>| match var {
-                    Some(var) => var.expr(),
-                    None => self.target(scope),
-                };
-                let indices: Vec<Expr> = pure.iter().map(index).collect();
+                let indices = self.own_indices(scope, pure);
                 itself.get(self.choices.below(self.own_types.len()), indices)
             }
             _ if self.choices.below(4) > 0 => {
@@ -458,17 +429,15 @@ impl Maker {
             _ => {
                 let (input, buffer) = self.choices.of(&self.images);
                 let wide = buffer.region()[0].extent == 80;
-                let indices: Vec<Expr> = (0..input.dimensions())
-                    .map(|d| {
-                        let at = self.index(scope, depth);
-                        let (low, extent) = (input.min(d), input.extent(d));
-                        match self.choices.below(3) {
-                            0 if wide => at,
-                            1 => (at - &low) % extent + low,
-                            _ => clamp(at, &low, &low + extent - 1),
-                        }
-                    })
-                    .collect();
+                let mut index = |d: usize| {
+                    let (at, low, extent) = (self.index(scope, depth), input.min(d), input.extent(d));
+                    match self.choices.below(3) {
+                        0 if wide => at,
+                        1 => (at - &low) % extent + low,
+                        _ => clamp(at, &low, &low + extent - 1),
+                    }
+                };
+                let indices: Vec<Expr> = (0..input.dimensions()).map(&mut index).collect();
                 input.at(indices)
             }
         };
@@ -478,7 +447,7 @@ impl Maker {
     /// An index that depends on data, with bounds.
     fn held(&mut self, scope: &Scope<'_>) -> Expr {
         let (low, high) = (self.choices.between(0, 4) % 4 - 1, self.choices.between(1, 5));
-        match self.choices.below(10) {
+        match self.choices.below(12) {
             0..=2 => clamp(self.value(scope, Type::I32, 2), low, low + high),
             3 => clamp(self.value(scope, Type::F32, 2), low as f32, (low + high) as f32 + 0.5).i32(),
             4 => self.value(scope, Type::Bool, 2).i32() * high + low,
@@ -486,8 +455,40 @@ impl Maker {
             6 => self.value(scope, Type::I32, 2) % high,
             7 => (tanh(self.value(scope, Type::F32, 1)) * high as f32).i32(),
             8 => (self.value(scope, Type::U32, 1) & high).i32(),
-            _ => (self.value(scope, Type::U16, 1) >> 13).i32(),
+            9 => (self.value(scope, Type::U16, 1) >> 13).i32(),
+            10 => {
+                let (domain, rvars) = self.domain();
+                let inner = Scope { vars: scope.vars.clone(), rvars, own: None };
+                argmin(&domain, self.value(&inner, Type::F32, 1)).at[0].clone()
+            }
+            _ => {
+                let place = self.place();
+                place.at(self.index(scope, 0))
+            }
         }
+    }
+
+    /// A Func whose values are indices with bounds.
+    fn place(&mut self) -> Func {
+        self.places += 1;
+        let x = VARS[0];
+        let scope = Scope { vars: vec![x.into()], ..Scope::default() };
+        let mut place = func(format!("place{}", self.places), x, self.held(&scope));
+        for _ in 0..self.choices.below(3) {
+            let (domain, rvars) = self.domain();
+            let inner = Scope { rvars, ..scope.clone() };
+            let new = self.held(&inner);
+            let kind = self.choices.below(5);
+            let condition = self.value(&inner, Type::Bool, 1);
+            place = place.over(&domain, |f| match kind {
+                0 => f.max(x, new),
+                1 => f.set(x, (f.at(x) + new) / 2),
+                2 => f.set(x, select(condition, new, f.at(x))),
+                3 => f.set(x, new % 3 - f.at(x) % 2),
+                _ => f.set(x, clamp(f.at(x) + new, -5, 7)),
+            });
+        }
+        place
     }
 
     /// An index of a Func: mostly affine.
@@ -542,23 +543,26 @@ enum Outcome {
     TooMuch,
 }
 
-impl Case {
-    fn output_name(&self, number: usize) -> &str {
-        &self.pipeline.funcs()[self.pipeline.outputs()[number]].name
-    }
-
-    fn request(&self) -> Realisation {
-        let mut request = Realisation::new(&self.pipeline);
-        for (input, image) in self.pipeline.inputs().values().zip(&self.images) {
-            request = request.input(&input.name, image.region().clone());
+/// Gives a [`Realisation`] or an [`Evaluation`] everything that belongs to a case.
+macro_rules! given {
+    ($case:expr, $start:expr, $image:expr) => {{
+        let (case, mut request) = ($case, $start);
+        for (input, image) in case.pipeline.inputs().values().zip(&case.images) {
+            request = request.input(&input.name, $image(image));
         }
-        for (decl, value) in self.pipeline.params().values().zip(&self.params) {
+        for (decl, value) in case.pipeline.params().values().zip(&case.params) {
             request = request.param(&decl.name, *value);
         }
-        for (number, region) in self.outputs.iter().enumerate() {
-            request = request.output(self.output_name(number), region.clone());
+        for (id, region) in case.pipeline.outputs().iter().zip(&case.outputs) {
+            request = request.output(&case.pipeline.funcs()[*id].name, region.clone());
         }
         request
+    }};
+}
+
+impl Case {
+    fn request(&self) -> Realisation {
+        given!(self, Realisation::new(&self.pipeline), |image: &Buffer| image.region().clone())
     }
 
     /// Whether bounds accept the case, and it is small enough.
@@ -581,41 +585,19 @@ impl Case {
         }
     }
 
-    fn evaluate(&self) -> Result<Vec<Buffer>, EvalError> {
-        let mut evaluation = Evaluation::new(&self.pipeline);
-        for (input, image) in self.pipeline.inputs().values().zip(&self.images) {
-            evaluation = evaluation.input(&input.name, image);
-        }
-        for (decl, value) in self.pipeline.params().values().zip(&self.params) {
-            evaluation = evaluation.param(&decl.name, *value);
-        }
-        for (number, region) in self.outputs.iter().enumerate() {
-            evaluation = evaluation.output(self.output_name(number), region.clone());
-        }
-        evaluation.run()
-    }
-
-    /// Compares the evaluators; the place of the first difference.
+    /// Compares the evaluators; the first difference.
     fn check(&self) -> Result<(), String> {
-        let mut buffers = self.evaluate().map_err(|error| error.to_string())?.into_iter();
+        let evaluation = given!(self, Evaluation::new(&self.pipeline), |image| image);
+        let mut buffers = evaluation.run().map_err(|error| error.to_string())?.into_iter();
         let mut naive = Naive::new(&self.pipeline, self.images.iter().collect(), self.params.clone());
         for (&id, region) in self.pipeline.outputs().iter().zip(&self.outputs) {
             let func = &self.pipeline.funcs()[id];
-            let expected = naive.values(id, region);
-            for value in 0..func.types.len() {
-                let buffer = buffers.next().ok_or("an output is missing")?;
-                if buffer.region() != region {
-                    return Err(format!("`{}` came as {}", func.name, buffer.region()));
-                }
-                for (point, offset) in buffer.offsets().enumerate() {
-                    let got = at_offset(&buffer, offset);
-                    let expected = expected[point][value];
-                    if !same(got, expected) {
-                        let name = &func.name;
-                        return Err(format!(
-                            "value {value} of `{name}`, point {point}: {got:?}, not {expected:?}"
-                        ));
-                    }
+            let found: Vec<Vec<Value>> = buffers.by_ref().take(func.types.len()).map(samples).collect();
+            for (point, expected) in naive.values(id, region).into_iter().enumerate() {
+                let got: Vec<Value> =
+                    found.iter().filter_map(|samples| samples.get(point).copied()).collect();
+                if got.len() != expected.len() || !got.iter().zip(&expected).all(|(a, b)| same(*a, *b)) {
+                    return Err(format!("point {point} of `{}` is {got:?}, not {expected:?}", func.name));
                 }
             }
         }
@@ -623,8 +605,12 @@ impl Case {
     }
 }
 
-fn at_offset(buffer: &Buffer, offset: usize) -> Value {
-    dispatch!(buffer.ty(), T => Value::from(buffer.as_slice::<T>().unwrap()[offset]))
+/// All samples, first coordinate fastest.
+fn samples(buffer: Buffer) -> Vec<Value> {
+    dispatch!(buffer.ty(), T => {
+        let stored = buffer.as_slice::<T>().unwrap();
+        buffer.offsets().map(|offset| Value::from(stored[offset])).collect()
+    })
 }
 
 /// Equal bits, or NaN both.
@@ -647,7 +633,7 @@ fn plans() -> impl Strategy<Value = Plan> {
 
 fn config() -> ProptestConfig {
     let default = ProptestConfig::default();
-    let cases = default.cases.max(600);
+    let cases = default.cases.max(2000);
     ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 20_000, ..default }
 }
 

@@ -100,7 +100,7 @@ mod types;
 mod validate;
 
 pub use boundary::{Bounded, Limit, limits};
-pub use bounds::{BoundsError, FuncRegions, Realisation, Regions, StageRegions, infer};
+pub use bounds::{BoundsError, Facts, FuncRegions, Realisation, Regions, StageRegions, infer};
 pub use error::{Diagnostic, Fault, PipelineError};
 pub use expr::{Expr, MAX_DEPTH, Operand, Var};
 pub use func::{Arguments, Func, Indices, Itself, Start, Undefined, Update, Values, func, undef};

@@ -144,7 +144,7 @@ fn binary(op: BinaryOp, ty: Type, a: Range, b: Range) -> Option<Range> {
             let amount = b.min.rem_euclid(bits(ty));
             Some(Range::new(a.min >> amount, a.max >> amount))
         }
-        BinaryOp::Shr => Some(Range::new(a.min.min(0), a.max.max(0).max(a.min))),
+        BinaryOp::Shr => Some(Range::new(a.min.min(0), a.max.max(0))),
         _ => None,
     }
 }

@@ -57,10 +57,17 @@ impl Text {
 
     /// `left operator right`. Operators of one level group from the left.
     pub(super) fn infix(level: u8, left: &Text, operator: &str, right: &Text) -> Text {
+        // Few readers know how shifts, bits and truth values bind among others.
+        let clear = match level {
+            level::BIT_OR | level::BIT_XOR | level::BIT_AND | level::SHIFT => level::PREFIX,
+            level::OR => level::BIT_OR,
+            _ => level,
+        };
+        let within = |text: &Text, same: bool| text.within(if same { level } else { clear.max(level + 1) });
         // Truth values may be joined in any order.
         let joins = matches!(level, level::AND | level::OR) && right.level == level;
-        let right = right.within(if joins { level } else { level + 1 });
-        Text::new(format!("{} {operator} {right}", left.within(level)), level)
+        let groups = left.level == level;
+        Text::new(format!("{} {operator} {}", within(left, groups), within(right, joins)), level)
     }
 
     /// `operator operand`.
@@ -131,6 +138,9 @@ mod tests {
         assert_eq!(Text::infix(level::SUM, &c, "-", &product).code, "c - a * b");
         let both = Text::infix(level::AND, &a, "&&", &b);
         assert_eq!(Text::infix(level::AND, &c, "&&", &both).code, "c && a && b");
+        let either = Text::infix(level::OR, &both, "||", &c);
+        assert_eq!(either.code, "(a && b) || c");
+        assert_eq!(Text::infix(level::SHIFT, &sum, ">>", &c).code, "(a + b) >> c");
         let chosen = Text::select(&a, &b, &c);
         assert_eq!(Text::select(&chosen, &a, &chosen).code, "(a ? b : c) ? a : a ? b : c");
         assert_eq!(Text::cast(Type::F32, &sum).code, "(float)(a + b)");

@@ -140,9 +140,8 @@ impl Reads {
         let (mut lower, mut extent) = (Vec::new(), Vec::new());
         for d in 0..root.dimensions() {
             let along: Vec<Interval> = accesses.iter().map(|access| access[d]).collect();
-            let reach = |a: &Interval, b: &Interval| {
-                builder.difference(a.lower, b.lower).max.saturating_add(a.width)
-            };
+            let reach =
+                |a: &Interval, b: &Interval| builder.difference(a.lower, b.lower).max.saturating_add(a.width);
             let width = along.iter().flat_map(|a| along.iter().map(move |b| (a, b)));
             let width = width.map(|(a, b)| reach(a, b)).max().unwrap_or(0);
             if width + 1 >= root[d].extent {
@@ -224,7 +223,9 @@ impl Intervals<'_, '_> {
                     width: a.width.max(b.width),
                 })
             }
-            NodeKind::Op(Op::Binary(BinaryOp::Div)) => self.quotient(builder, node.args[0], node.args[1], |d| d),
+            NodeKind::Op(Op::Binary(BinaryOp::Div)) => {
+                self.quotient(builder, node.args[0], node.args[1], |d| d)
+            }
             NodeKind::Op(Op::Binary(BinaryOp::Shr)) => {
                 self.quotient(builder, node.args[0], node.args[1], |amount| 1 << amount.clamp(0, 31))
             }

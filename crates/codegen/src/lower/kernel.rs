@@ -49,6 +49,8 @@ pub(crate) struct KernelLowering<'a> {
     nests: Vec<&'a Nest>,
     globals: AHashMap<BufferId, Stored>,
     local: AHashMap<(Read, usize), Stored>,
+    /// What a whole block needs of the Funcs that live in threads.
+    pub block_boxes: AHashMap<FuncId, Box>,
 }
 
 impl<'a> KernelLowering<'a> {
@@ -76,6 +78,7 @@ impl<'a> KernelLowering<'a> {
             nests,
             globals: AHashMap::new(),
             local: AHashMap::new(),
+            block_boxes: AHashMap::new(),
         })
     }
 
@@ -193,6 +196,7 @@ impl<'a> KernelLowering<'a> {
                     let root = self.root_region(Read::Func(func)).clone();
                     if let Some(inner) = reads.union(&mut self.builder, Read::Func(func), &root) {
                         reads.add(self.context, &mut self.builder, StageRef { func, stage: 0 }, &inner);
+                        self.block_boxes.insert(func, inner);
                     }
                 }
             }
@@ -306,4 +310,3 @@ fn check_limits(kernel: &Kernel, context: &Context<'_>) -> Result<(), LowerError
     }
     Ok(())
 }
-

@@ -43,7 +43,9 @@ pub enum LowerError {
         what: String,
     },
     /// A Func that is read where it has not been computed.
-    #[error("`{func}` is needed by `{consumer}` but the schedule computes it nowhere that `{consumer}` can read; place it before `{consumer}` or inline it")]
+    #[error(
+        "`{func}` is needed by `{consumer}` but the schedule computes it nowhere that `{consumer}` can read; place it before `{consumer}` or inline it"
+    )]
     Unplaced {
         /// The Func.
         func: String,
@@ -51,7 +53,9 @@ pub enum LowerError {
         consumer: String,
     },
     /// A Func in a block or thread that has no constant extent there.
-    #[error("`{func}` needs {elements} elements at its place in the kernel of `{kernel}`, more than the {limit} that fit; make the tile smaller, or compute it at root")]
+    #[error(
+        "`{func}` needs {elements} elements at its place in the kernel of `{kernel}`, more than the {limit} that fit; make the tile smaller, or compute it at root"
+    )]
     TooLarge {
         /// The Func.
         func: String,

@@ -131,7 +131,7 @@ impl KernelLowering<'_> {
             vars[d] = self.builder.add(own.lower[d], along);
             below *= extent;
         }
-        let body = self.compute(subject, vars)?;
+        let body = self.compute(subject, vars, Vec::new())?;
         Ok(framed(frames, body))
     }
 
@@ -209,22 +209,30 @@ impl KernelLowering<'_> {
     ) -> Result<Vec<Stmt>, LowerError> {
         let mut frames = Vec::new();
         let mut vars = tile.lower.clone();
-        let mut inside = self.truth();
         for serial in &tiles.serial {
             let LoopKind::Pure(d) = serial.dim else { continue };
-            let step =
-                self.repeat(&mut frames, format!("{}_serial", subject.names[d]), tile.extent[d], tiles.unroll);
+            let step = self.repeat(
+                &mut frames,
+                format!("{}_serial", subject.names[d]),
+                tile.extent[d],
+                tiles.unroll,
+            );
             vars[d] = self.builder.add(tile.lower[d], step);
         }
-        for &d in &subject.looped {
-            // A tile that does not divide the box must not reach into the next block's.
-            let end = self.builder.offset(own.lower[d], own.extent[d]);
-            let within = self.builder.binary(BinaryOp::Lt, vars[d], end);
-            inside = self.builder.and(inside, within);
-        }
-        self.guard(&mut frames, inside);
-        let body = self.compute(subject, vars)?;
+        // A tile that does not divide the box must not reach into the next block's.
+        let within = self.within(own, &vars);
+        let body = self.compute(subject, vars, within)?;
         Ok(framed(frames, body))
+    }
+
+    /// Conditions for a point to lie before the end of a box.
+    fn within(&mut self, own: &Box, vars: &[NodeId]) -> Vec<NodeId> {
+        let mut conditions = Vec::new();
+        for (d, var) in vars.iter().enumerate() {
+            let end = self.builder.offset(own.lower[d], own.extent[d]);
+            conditions.push(self.builder.binary(BinaryOp::Lt, *var, end));
+        }
+        conditions
     }
 
     /// The Funcs a thread computes for its own tile.
@@ -250,24 +258,33 @@ impl KernelLowering<'_> {
                     self.repeat(&mut frames, format!("{}_register", subject.names[d]), own.extent[d], true);
                 vars[d] = self.builder.add(own.lower[d], step);
             }
-            let point = self.compute(&subject, vars)?;
+            // A thread's tile may reach beyond what the block has of other Funcs.
+            let within = match self.block_boxes.get(&func).cloned() {
+                Some(block) => self.within(&block, &vars),
+                None => Vec::new(),
+            };
+            let point = self.compute(&subject, vars, within)?;
             body.extend(framed(frames, point));
         }
         Ok(body)
     }
 
-    /// Computes one point, if it lies in the region, over the whole of the stage's domain.
-    fn compute(&mut self, subject: &Subject, vars: Vec<NodeId>) -> Result<Vec<Stmt>, LowerError> {
+    /// Computes one point over the whole of the stage's domain, if it lies in the region and the
+    /// conditions hold.
+    fn compute(
+        &mut self,
+        subject: &Subject,
+        vars: Vec<NodeId>,
+        mut conditions: Vec<NodeId>,
+    ) -> Result<Vec<Stmt>, LowerError> {
         let mut frames = Vec::new();
-        let mut inside = self.truth();
         for &d in &subject.looped {
             let range = subject.region[d];
             let (first, last) = (self.builder.int(range.min), self.builder.int(range.last()));
-            let from = self.builder.binary(BinaryOp::Le, first, vars[d]);
-            let to = self.builder.binary(BinaryOp::Le, vars[d], last);
-            inside = self.builder.and(inside, from);
-            inside = self.builder.and(inside, to);
+            conditions.push(self.builder.binary(BinaryOp::Le, first, vars[d]));
+            conditions.push(self.builder.binary(BinaryOp::Le, vars[d], last));
         }
+        let inside = self.builder.all(conditions);
         self.guard(&mut frames, inside);
         let stores = match subject.item {
             Item::Stage(stage) => self.stage_stores(stage, vars, &mut frames)?,

@@ -4,7 +4,7 @@ use ahash::AHashMap;
 use smallvec::SmallVec;
 use warploom_lang::ir::NodeKind;
 use warploom_lang::op::Op;
-use warploom_lang::{ExprId, FuncId, Type, Value};
+use warploom_lang::{ExprId, FuncId, Type};
 
 use crate::ir::{Leaf, NodeId};
 use crate::lower::LowerError;
@@ -39,9 +39,7 @@ impl KernelLowering<'_> {
                         self.builder.leaf(Leaf::Param(position), node.ty, None)
                     }
                 },
-                NodeKind::InputMin(input, d) => {
-                    self.builder.int(self.context.inputs[input][d as usize].min)
-                }
+                NodeKind::InputMin(input, d) => self.builder.int(self.context.inputs[input][d as usize].min),
                 NodeKind::InputExtent(input, d) => {
                     self.builder.int(self.context.inputs[input][d as usize].extent)
                 }
@@ -101,10 +99,5 @@ impl KernelLowering<'_> {
             Read::Input(input) => self.context.pipeline.inputs()[input].name.clone(),
         };
         LowerError::Unplaced { func, consumer: funcs[consumer].name.clone() }
-    }
-
-    /// A constant of the language's `bool`.
-    pub fn truth(&mut self) -> NodeId {
-        self.builder.constant(Value::from(true))
     }
 }

@@ -16,6 +16,7 @@ use warploom_interp::buffer::Buffer;
 use warploom_lang::ir::{NodeKind, Stage};
 use warploom_lang::{ExprId, FuncId, IdVec, InputId, ParamId, Pipeline, Region, Type, Value};
 
+/// Coordinates, first dimension first.
 type Point = Vec<i64>;
 /// What one run of an update wrote: the last values of each point.
 type Written = HashMap<Point, Vec<Value>>;

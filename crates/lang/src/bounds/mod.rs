@@ -24,5 +24,5 @@ mod values;
 pub use analysis::{Analysis, Environment};
 pub use congruence::Congruence;
 pub use linear::Linear;
-pub use regions::{BoundsError, FuncRegions, Realisation, Regions, StageRegions, infer};
+pub use regions::{BoundsError, Facts, FuncRegions, Realisation, Regions, StageRegions, infer};
 pub use span::{FloatSpan, IntSpan, Span};

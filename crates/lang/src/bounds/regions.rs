@@ -215,6 +215,19 @@ pub struct Regions {
     pub funcs: IdVec<FuncId, FuncRegions>,
     /// The part of each input that is read; empty if none is.
     pub inputs: IdVec<InputId, Region>,
+    /// What they were found from.
+    pub facts: Facts,
+}
+
+/// What a realisation says of everything in an expression that is no loop variable.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Facts {
+    /// The box of each input.
+    pub inputs: IdVec<InputId, Region>,
+    /// What is known of each Param: the value of a specialised one, the range of the others.
+    pub params: IdVec<ParamId, Span>,
+    /// What each value of each Func can be, wherever it is read.
+    pub values: IdVec<FuncId, Vec<Span>>,
 }
 
 /// The boxes of one Func.
@@ -313,7 +326,9 @@ pub fn infer(pipeline: &Pipeline, request: &Realisation) -> Result<Regions, Boun
         found.push(inference.func(id)?);
     }
     found.reverse();
-    Ok(Regions { funcs: found.into_iter().collect(), inputs: inference.read })
+    let inputs = inference.read;
+    let facts = Facts { inputs: given.inputs, params: given.params, values };
+    Ok(Regions { funcs: found.into_iter().collect(), inputs, facts })
 }
 
 /// Checks what was given against what the pipeline needs.

@@ -51,7 +51,7 @@ pub enum RootItem {
 /// Serial loops over reduction variables, the outermost first, and what runs in each iteration.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Loops<T> {
-    /// The loops.
+    /// The loops, at least one.
     pub loops: Vec<ReductionTile>,
     /// What they hold.
     pub body: Vec<T>,
@@ -71,10 +71,26 @@ pub struct ReductionTile {
 /// How much of a dimension lies inside.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Size {
-    /// This many values.
+    /// This many values, at least 1.
     Of(u32),
     /// All of them.
     All,
+}
+
+impl Size {
+    /// How many values that is of a dimension of `extent`, at least 1.
+    pub fn of(self, extent: i64) -> i64 {
+        match self {
+            Size::Of(size) => i64::from(size).min(extent).max(1),
+            Size::All => extent.max(1),
+        }
+    }
+}
+
+impl From<u32> for Size {
+    fn from(size: u32) -> Size {
+        Size::Of(size)
+    }
 }
 
 /// A loop and how much of it lies inside.
@@ -89,7 +105,8 @@ pub struct Tile {
 /// One kernel.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Kernel {
-    /// The stage whose points the blocks cover; it is the last of the kernel's body.
+    /// The stage whose points the blocks cover. It is the last of the kernel's body, where its own reduction
+    /// variables may run over the block.
     pub stage: StageRef,
     /// The part of the stage that one block computes. Dimensions that are not named lie inside whole.
     pub block: Vec<Tile>,
@@ -115,14 +132,16 @@ pub struct Nest {
     pub mapping: Mapping,
     /// Where the result lives.
     pub storage: Storage,
-    /// Funcs computed in each thread just before this stage, for the points the thread computes.
+    /// Funcs computed in each thread just before this stage, for the points the thread computes, producers
+    /// first. A Func with updates runs all its stages here, its reduction loops outside its points.
     pub registers: Vec<FuncId>,
 }
 
 /// How the threads of a block share the points of a stage.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Mapping {
-    /// One loop over all points: thread t takes points t, t + threads, ...
+    /// One loop over all points: thread t takes points t, t + threads, ... What outer loops leave of the
+    /// reduction variables runs whole at each point.
     Flat,
     /// Each thread computes tiles of points.
     Threads(ThreadTiles),
@@ -131,13 +150,17 @@ pub enum Mapping {
 /// Thread loops with serial loops inside.
 ///
 /// Along a dimension, thread `i` of `threads` computes `serial` neighbouring points from `i * serial`; if
-/// `threads * serial` points are fewer than there are, all threads go on with the next ones.
+/// `threads * serial` points are fewer than there are, all threads go on with the next ones. What outer loops
+/// leave of a reduction variable runs in each thread: a part of `serial` values where it is named, and the
+/// loop over such parts outside.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct ThreadTiles {
-    /// Threads along each dimension, the fastest first; 1 for dimensions that are not named.
+    /// Threads along each dimension, the fastest first; 1 for dimensions that are not named, one for each
+    /// point for [`Size::All`].
     pub threads: Vec<Tile>,
     /// Points of each thread, the outermost loop first; 1 for dimensions that are not named. Reduction
-    /// variables of the stage that no outer loop takes and that are not named run outermost, whole.
+    /// variables that are not named run outermost, in the order of their definition, whole or as far as no
+    /// outer loop takes them.
     pub serial: Vec<Tile>,
     /// Whether the serial loops over pure dimensions, and the named reduction variables of known size, are
     /// written out.

@@ -1,0 +1,141 @@
+//! The hand-written schedules: each reads, prints back as it stands, and is legal on an H200 at the sizes that are
+//! benchmarked and at those of the reference data.
+
+use warploom::app::{App, Settings};
+use warploom::prelude::*;
+use warploom::schedule::schedule::{Footprints, Schedule, check};
+use warploom::target::Device;
+
+/// The sizes of the reference data.
+const GOLDEN: [(&str, &[(&str, f64)]); 5] = [
+    ("unsharp", &[("W", 128.0), ("H", 96.0)]),
+    ("harris", &[("W", 128.0), ("H", 96.0)]),
+    ("max_filter", &[("W", 128.0), ("H", 96.0)]),
+    ("nl_means", &[("W", 112.0), ("H", 80.0)]),
+    ("cuda_mat_mul", &[("size", 96.0)]),
+];
+
+fn text(app: &str) -> String {
+    let path = format!("{}/schedules/{app}.schedule", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn settings(app: &App, sizes: &[(&str, f64)]) -> Settings {
+    let mut settings = Settings::defaults(app);
+    for (name, value) in sizes {
+        assert!(settings.set(name, *value), "{} has no size {name}", app.name);
+    }
+    settings
+}
+
+/// The pipeline, its boxes and its schedule.
+fn scheduled(app: &App, sizes: &[(&str, f64)]) -> (Pipeline, Regions, Schedule) {
+    let settings = settings(app, sizes);
+    let pipeline = (app.build)(&settings).unwrap();
+    let shapes = (app.shapes)(&settings);
+    let mut request = Realisation::new(&pipeline);
+    for (name, region) in shapes.inputs {
+        request = request.input(name, region);
+    }
+    for (name, region) in shapes.outputs {
+        request = request.output(name, region);
+    }
+    for param in pipeline.params().values() {
+        let value = Value::from_number(param.ty, settings.number(&param.name)).unwrap();
+        request = request.param(&param.name, value);
+    }
+    let regions = infer(&pipeline, &request).unwrap();
+    let schedule = Schedule::parse(&text(app.name), &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+    (pipeline, regions, schedule)
+}
+
+/// The app of each file in the folder.
+fn apps() -> Vec<&'static App> {
+    let folder = format!("{}/schedules", env!("CARGO_MANIFEST_DIR"));
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name());
+    let name = |file: std::ffi::OsString| file.to_str().unwrap().strip_suffix(".schedule").unwrap().to_string();
+    files.map(|file| warploom_apps::find(&name(file)).unwrap()).collect()
+}
+
+#[test]
+fn files_print_back_as_they_stand() {
+    let apps = apps();
+    assert!(apps.len() >= GOLDEN.len());
+    for app in apps {
+        let (pipeline, _, schedule) = scheduled(app, &[]);
+        let printed = schedule.to_text(&pipeline);
+        if std::env::var_os("BLESS").is_some() {
+            let path = format!("{}/schedules/{}.schedule", env!("CARGO_MANIFEST_DIR"), app.name);
+            std::fs::write(path, &printed).unwrap();
+        }
+        assert_eq!(printed, text(app.name), "{}; set BLESS=1 to write the files anew", app.name);
+    }
+}
+
+#[test]
+fn schedules_are_legal_at_all_sizes() {
+    let device = Device::preset("h200").unwrap();
+    let benchmark = apps().into_iter().map(|app| (app, [].as_slice()));
+    let golden = GOLDEN.into_iter().map(|(name, sizes)| (warploom_apps::find(name).unwrap(), sizes));
+    for (app, sizes) in benchmark.chain(golden) {
+        let (pipeline, regions, schedule) = scheduled(app, sizes);
+        if let Err(violations) = check(&schedule, &pipeline, &regions, &device) {
+            let text: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            panic!("{} {sizes:?}:\n{}", app.name, text.join("\n\n"));
+        }
+    }
+}
+
+/// The extents of everything that lives in the blocks of a schedule's kernels, by name.
+fn allocated(app: &str, sizes: &[(&str, f64)]) -> Vec<(String, Vec<i64>)> {
+    use warploom::schedule::schedule::Item;
+
+    let (pipeline, regions, schedule) = scheduled(warploom_apps::find(app).unwrap(), sizes);
+    let footprints = Footprints::new(&schedule, &pipeline, &regions);
+    let name = |item: Item| match item {
+        Item::Stage(stage) => pipeline.funcs()[stage.func].name.clone(),
+        Item::Input(input) => format!("{}.stage", pipeline.inputs()[input].name),
+    };
+    let allocations = footprints.kernels.iter().flat_map(|kernel| &kernel.allocations);
+    let mut found: Vec<(String, Vec<i64>)> =
+        allocations.map(|allocation| (name(allocation.item), allocation.extents.clone())).collect();
+    for nest in footprints.nests.iter().flatten() {
+        let registers = nest.registers.iter();
+        found.extend(registers.map(|(func, box_)| (pipeline.funcs()[*func].name.clone(), box_.extents())));
+    }
+    found
+}
+
+fn named(found: &[(String, Vec<i64>)]) -> Vec<(&str, &[i64])> {
+    found.iter().map(|(name, extents)| (name.as_str(), extents.as_slice())).collect()
+}
+
+#[test]
+fn footprints_are_those_of_the_worked_examples() {
+    let found = allocated("unsharp", &[]);
+    assert_eq!(named(&found), [("gray", &[70, 22][..]), ("blur_y", &[70, 16]), ("blur_x", &[1, 4])]);
+
+    let found = allocated("cuda_mat_mul", &[]);
+    assert_eq!(named(&found), [("prod", &[4, 4][..]), ("A.stage", &[64, 16]), ("B.stage", &[16, 64])]);
+
+    let found = allocated("nl_means", &[]);
+    let expected: [(&str, &[i64]); 8] = [
+        ("input.stage", &[76, 28, 3]),
+        ("sum4", &[1, 4, 4]),
+        ("d", &[70, 22, 1, 1]),
+        ("blur_d_y", &[70, 16, 1, 1]),
+        ("d.sum0", &[1, 1, 1, 1]),
+        ("blur_d_y.sum0", &[1, 1, 1, 1]),
+        ("blur_d.sum0", &[1, 4, 1, 1]),
+        ("w", &[1, 4, 1, 1]),
+    ];
+    assert_eq!(named(&found), expected);
+
+    let found = allocated("max_filter", &[]);
+    assert_eq!(named(&found), [("filter_height.sum0", &[1][..]), ("output.maximum0", &[1, 1, 1])]);
+
+    let found = allocated("harris", &[]);
+    let registers = ["Sxx", "Syy", "Sxy"].map(|name| (name, [1, 4].as_slice()));
+    let expected = [("gray", &[68, 20][..]), ("Ix", &[66, 18]), ("Iy", &[66, 18])];
+    assert_eq!(named(&found), [expected, registers].concat());
+}

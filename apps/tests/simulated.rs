@@ -1,0 +1,95 @@
+//! Hand-written schedules: what the kernels compute in the simulator is what the evaluator computes, bit for
+//! bit, at sizes that divide the tiles and at sizes that do not.
+
+use warploom::app::{App, InputRequest, Settings};
+use warploom::prelude::*;
+use warploom_codegen::lower::lower;
+use warploom_codegen::verify::verify;
+use warploom_schedule::schedule::Schedule;
+use warploom_sim::Simulation;
+use warploom_target::Device;
+
+fn check(app: &App, text: &str, sizes: &[(&str, f64)]) {
+    let mut settings = Settings::defaults(app);
+    for (name, value) in sizes {
+        assert!(settings.set(name, *value), "{} has no size {name}", app.name);
+    }
+    let pipeline = (app.build)(&settings).expect("the pipeline is right");
+    let shapes = (app.shapes)(&settings);
+    let device = Device::preset("h200").expect("it is a preset");
+    let input = |name, region: &Region| {
+        (app.input)(&InputRequest { name, region: region.clone(), seed: 3, settings: &settings })
+    };
+    let inputs: Vec<(&str, Buffer)> = shapes.inputs.iter().map(|(name, r)| (*name, input(name, r))).collect();
+    let mut request = Realisation::new(&pipeline);
+    let mut evaluation = Evaluation::new(&pipeline);
+    for (name, buffer) in &inputs {
+        request = request.input(name, buffer.region().clone());
+        evaluation = evaluation.input(name, buffer);
+    }
+    for (name, region) in &shapes.outputs {
+        request = request.output(name, region.clone());
+        evaluation = evaluation.output(name, region.clone());
+    }
+    let value = |param: &ir::ParamDecl| Value::from_number(param.ty, settings.number(&param.name));
+    let params: Vec<Value> = pipeline.params().values().map(|param| value(param).expect("it fits")).collect();
+    for (param, value) in pipeline.params().values().zip(&params) {
+        request = request.param(&param.name, *value);
+        evaluation = evaluation.param(&param.name, *value);
+    }
+    let schedule = Schedule::parse(text, &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+    let program = lower(&pipeline, &schedule, &request, &device).unwrap_or_else(|error| panic!("{error}"));
+    verify(&program).expect("the kernels keep the rules");
+    let mut simulation = Simulation::new(&program, &device).seed(5);
+    for (name, buffer) in &inputs {
+        simulation = simulation.input(*name, buffer);
+    }
+    for (id, value) in pipeline.params().keys().zip(&params) {
+        simulation = simulation.param(id, *value);
+    }
+    let simulated = simulation.run().unwrap_or_else(|error| panic!("{} {sizes:?}: {error}", app.name));
+    let expected = evaluation.run().expect("the evaluator can do it");
+    assert_eq!(simulated.outputs.len(), expected.len());
+    for (got, expected) in simulated.outputs.iter().zip(&expected) {
+        assert!(got == expected, "{} {sizes:?} differs", app.name);
+    }
+}
+
+/// The schedule file of an app at tile-sized, partial, tiny and odd sizes.
+fn check_file(name: &str) {
+    let app = warploom_apps::find(name).expect("it is an app");
+    let path = format!("{}/schedules/{name}.schedule", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("the schedule is there");
+    for (width, height) in [(128.0, 96.0), (129.0, 67.0), (77.0, 131.0), (9.0, 8.0)] {
+        check(app, &text, &[("W", width), ("H", height)]);
+    }
+}
+
+#[test]
+fn pointwise() {
+    check_file("copy");
+    check_file("brighten");
+}
+
+#[test]
+fn stencils() {
+    check_file("blur");
+    check_file("unsharp");
+    check_file("harris");
+}
+
+/// Awkward tiles: threads that do not divide the tile, rounds, whole extents, staged inputs.
+#[test]
+fn tiles_of_every_shape() {
+    let blur = warploom_apps::find("blur").expect("it is there");
+    let sizes = [("W", 45.0), ("H", 37.0)];
+    for text in [
+        "blur inline edge, blur_x\n  kernel output block x 7, y 5 threads x 3, y 2 serial x 2, y 1\n",
+        "blur inline edge\n  kernel output block x 10, y all\n    blur_x threads x 4, y 3 serial y 2 shared\n    output threads x 5 serial x 3 unroll\n",
+        "blur inline edge\n  kernel output block x 16, y 16\n    input.stage flat shared\n    blur_x flat shared\n    output flat\n",
+        "blur inline edge\n  kernel blur_x block x 32, y 3\n    blur_x flat\n  kernel output block x 8, y 8 threads x 8, y 8\n",
+        "blur inline edge\n  kernel output block x 16, y 12\n    output threads x 16, y 3 serial y 5 unroll\n      blur_x registers\n",
+    ] {
+        check(blur, text, &sizes);
+    }
+}

@@ -1,0 +1,234 @@
+//! The elementary functions of [`warploom_lang::math`] as CUDA C++: the same operations in the same order.
+#![allow(
+    clippy::excessive_precision,
+    clippy::approx_constant,
+    reason = "coefficients are given with all their published digits"
+)]
+
+use super::literal;
+
+const LN_2: f32 = 0.69314718;
+
+/// A float constant.
+fn f(value: f32) -> String {
+    literal::float(value).code
+}
+
+/// Two Horner chains in `s`, joined at the end: a polynomial in `x`, highest power first.
+fn polynomial(x: &str, coefficients: &[f32]) -> String {
+    let chain = |start: usize| {
+        let terms: Vec<String> = coefficients.iter().skip(start).step_by(2).map(|&c| f(c)).collect();
+        let steps = terms.len().saturating_sub(2);
+        let first = terms.first().cloned().unwrap_or_default();
+        let body = terms.iter().skip(1).enumerate().fold(first, |chain, (i, term)| {
+            let term = term.strip_prefix('-').map_or(format!("+ {term}"), |term| format!("- {term}"));
+            if i < steps { format!("({chain} * s {term})") } else { format!("{chain} * s {term}") }
+        });
+        body
+    };
+    let (even, odd) = (chain(0), chain(1));
+    let (high, low) = if coefficients.len().is_multiple_of(2) { ("even", "odd") } else { ("odd", "even") };
+    format!(
+        "    const float s = {x} * {x};
+    const float even = {even};
+    const float odd = {odd};
+    const float series = {high} * {x} + {low};"
+    )
+}
+
+/// `e^x`.
+pub(super) fn exp() -> String {
+    let series = polynomial(
+        "t",
+        &[
+            0.00031965933071842413,
+            0.00119156835564003744,
+            0.00848988645943932717,
+            0.04160188091348320655,
+            0.16667983794100929562,
+            0.49999899033463041098,
+            1.0,
+            1.0,
+        ],
+    );
+    format!(
+        "\
+static __device__ __forceinline__ float wl_exp(float x) {{
+    const float k = floorf(x * {});
+    const float r = x - k * {};
+    const float t = r - k * {};
+{series}
+    const int e = __float2int_rz(k);
+    if (e <= -127) return 0.0f;
+    if (e >= 128) return {};
+    return series * __int_as_float((e + 127) << 23);
+}}",
+        f(1.0 / LN_2),
+        f(0.6931457519),
+        f(1.4286067653e-6),
+        f(f32::INFINITY),
+    )
+}
+
+/// `e^x`, cheaper.
+pub(super) fn fast_exp() -> String {
+    let series = polynomial(
+        "t",
+        &[
+            0.01314350012789660196,
+            0.03668965196652099192,
+            0.16873890085469545053,
+            0.49970514590562437052,
+            1.0,
+            1.0,
+        ],
+    );
+    format!(
+        "\
+static __device__ __forceinline__ float wl_fast_exp(float x) {{
+    const float k = floorf(x / {ln_2});
+    const float t = x - k * {ln_2};
+{series}
+    const int e = min(max(__float2int_rz(k), -127), 128);
+    return series * __int_as_float((e + 127) << 23);
+}}",
+        ln_2 = f(LN_2),
+    )
+}
+
+/// Natural logarithm.
+pub(super) fn log() -> String {
+    let series = polynomial(
+        "t",
+        &[
+            0.05111976432738144643,
+            -0.11793923497136414580,
+            0.14971993724699017569,
+            -0.16862004708254804686,
+            0.19980668101718729313,
+            -0.24991211576292837737,
+            0.33333435275479328386,
+            -0.50000106292873236491,
+            1.0,
+            0.0,
+        ],
+    );
+    format!(
+        "\
+static __device__ __forceinline__ float wl_log(float x) {{
+    if (x != x || x < 0.0f) return {};
+    if (x == 0.0f) return {};
+    if (x == {infinity}) return x;
+    const bool tiny = x < {};
+    const unsigned bits = __float_as_uint(tiny ? x * 8388608.0f : x);
+    const unsigned halve = (bits >> 22) & 1u;
+    const int e = (int)(bits >> 23) - 127 + (int)halve + (tiny ? -23 : 0);
+    const float t = __uint_as_float((bits & 0x7fffffu) | ((127u - halve) << 23)) - 1.0f;
+{series}
+    return series + (float)e * {};
+}}",
+        f(f32::NAN),
+        f(f32::NEG_INFINITY),
+        f(f32::MIN_POSITIVE),
+        f(LN_2),
+        infinity = f(f32::INFINITY),
+    )
+}
+
+/// `x^y`.
+pub(super) const POW: &str = "\
+static __device__ __forceinline__ float wl_pow(float x, float y) {
+    if (y == 0.0f) return 1.0f;
+    if (x == 0.0f) return y > 0.0f ? 0.0f : __int_as_float(0x7f800000);
+    if (x != x) return x;
+    const float magnitude = wl_exp(wl_log(fabsf(x)) * y);
+    if (x > 0.0f) return magnitude;
+    if (floorf(y) != y) return __int_as_float(0x7fc00000);
+    return y - 2.0f * floorf(y / 2.0f) == 1.0f ? -magnitude : magnitude;
+}";
+
+/// Quarter turns and the remainder; the series of sine and cosine on it.
+pub(super) fn turns() -> String {
+    format!(
+        "\
+static __device__ __forceinline__ int wl_turns(float x, float* sine, float* cosine) {{
+    const float k = rintf(x * {});
+    float t = x - k * {};
+    t = t - k * {};
+    t = t - k * {};
+    const float s = t * t;
+    *sine = (({} * s + {}) * s - {}) * s * t + t;
+    *cosine = (({} * s - {}) * s + {}) * s * s - 0.5f * s + 1.0f;
+    return __float2int_rz(k);
+}}",
+        f(std::f32::consts::FRAC_2_PI),
+        f(1.570_312_5),
+        f(4.837_512_969_970_703e-4),
+        f(7.549_789_954e-8),
+        f(-1.951_529_6e-4),
+        f(8.332_161e-3),
+        f(1.666_665_5e-1),
+        f(2.443_315_7e-5),
+        f(1.388_731_6e-3),
+        f(4.166_664_6e-2),
+    )
+}
+
+/// Sine.
+pub(super) const SIN: &str = "\
+static __device__ __forceinline__ float wl_sin(float x) {
+    float sine, cosine;
+    const int quarter = wl_turns(x, &sine, &cosine);
+    const float value = (quarter & 1) == 0 ? sine : cosine;
+    return (quarter & 2) == 0 ? value : -value;
+}";
+
+/// Cosine.
+pub(super) const COS: &str = "\
+static __device__ __forceinline__ float wl_cos(float x) {
+    float sine, cosine;
+    const int quarter = wl_turns(x, &sine, &cosine);
+    const float value = (quarter & 1) == 0 ? cosine : sine;
+    return (((unsigned)quarter + 1u) & 2u) == 0u ? value : -value;
+}";
+
+/// Hyperbolic tangent.
+pub(super) fn tanh() -> String {
+    format!(
+        "\
+static __device__ __forceinline__ float wl_tanh(float x) {{
+    const float magnitude = fabsf(x);
+    if (magnitude < 0.625f) {{
+        const float s = x * x;
+        return (((({} * s + {}) * s - {}) * s + {}) * s - {}) * s * x + x;
+    }}
+    const float value = 1.0f - 2.0f / (wl_exp(magnitude + magnitude) + 1.0f);
+    return x < 0.0f ? -value : value;
+}}",
+        f(-5.704_988_7e-3),
+        f(2.063_908_9e-2),
+        f(5.373_971_5e-2),
+        f(1.333_144_2e-1),
+        f(3.333_328_2e-1),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use warploom_lang::math;
+
+    /// The text above must follow `warploom_lang::math`. This notices if that changes; whether the two agree
+    /// is what the tests on a GPU check.
+    #[test]
+    fn the_functions_it_copies_are_still_those() {
+        let functions = [math::exp, math::fast_exp, math::log, math::sin, math::cos, math::tanh];
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut feed = |value: f32| hash = (hash ^ u64::from(value.to_bits())).wrapping_mul(0x100_0000_01b3);
+        for i in 0..4000 {
+            let x = (i as f32 - 1500.0) * 0.037;
+            functions.iter().map(|function| function(x)).filter(|y| !y.is_nan()).for_each(&mut feed);
+            Some(math::pow(x.abs(), 0.45)).into_iter().for_each(&mut feed);
+        }
+        assert_eq!(hash, 0, "the elementary functions changed: change them here too");
+    }
+}

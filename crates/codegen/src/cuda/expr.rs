@@ -1,0 +1,286 @@
+//! Operations as C++.
+//!
+//! Every expression has, as a C++ value, exactly the value that the language gives it. Its C++ type is that of
+//! [`c_type`](super::text::c_type) or, for integers of 8 and 16 bits, possibly `int`: C++ computes with those
+//! as `int` anyway, so a cast stands only where a result could leave its type.
+
+use warploom_lang::op::{BinaryOp, Op, UnaryOp};
+use warploom_lang::{Type, Value};
+
+use super::Build;
+use super::convert;
+use super::literal;
+use super::prelude::{Helper, Helpers};
+use super::range::{self, Range};
+use super::text::{Text, level};
+
+/// An operand of an operation.
+#[derive(Clone, Copy)]
+pub(super) struct Operand<'a> {
+    /// What it looks like.
+    pub(super) text: &'a Text,
+    /// Its type in the language.
+    pub(super) ty: Type,
+    /// What it can be, if it is an integer.
+    pub(super) range: Range,
+    /// What it is, if it is a constant.
+    pub(super) constant: Option<Value>,
+}
+
+impl Operand<'_> {
+    /// The integer it is, if it is a constant one.
+    fn int(&self) -> Option<i64> {
+        self.constant.and_then(Value::as_int)
+    }
+
+    /// Its text as `unsigned`.
+    fn unsigned(&self) -> Text {
+        match self.int() {
+            Some(int) if int >= 0 => Text::atom(format!("{int}u")),
+            _ => self.text.as_unsigned(),
+        }
+    }
+}
+
+/// Turns operations into text, and remembers which helper functions that takes.
+pub(super) struct Printer<'a> {
+    /// What the text is for.
+    pub(super) build: Build,
+    /// The helper functions needed so far.
+    pub(super) helpers: &'a mut Helpers,
+}
+
+impl Printer<'_> {
+    /// An operation with a result of type `ty`.
+    pub(super) fn op(&mut self, op: Op, ty: Type, operands: &[Operand<'_>]) -> Text {
+        match (op, operands) {
+            (Op::Const(value), _) => literal::literal(value),
+            (Op::Unary(op), [a]) if ty.is_float() => self.float_function(op, a),
+            (Op::Unary(op), [a]) => self.unary(op, ty, a),
+            (Op::Binary(op), [a, b]) if op.is_comparison() => comparison(op, a, b),
+            (Op::Binary(op), [a, b]) if ty.is_float() => self.float_binary(op, a, b),
+            (Op::Binary(op), [a, b]) if ty == Type::Bool => logic(op, a, b),
+            (Op::Binary(op), [a, b]) => self.binary(op, ty, a, b),
+            (Op::Cast(to), [a]) => convert::cast(to, a),
+            (Op::SaturatingCast(to), [a]) => convert::saturating_cast(to, a),
+            (Op::Reinterpret(to), [a]) => convert::reinterpret(to, a),
+            (Op::Select, [condition, a, b]) => Text::select(condition.text, a.text, b.text),
+            _ => unreachable!("operands of {} were checked", op.name()),
+        }
+    }
+
+    fn helper<const N: usize>(&mut self, helper: Helper, operands: [&Operand<'_>; N]) -> Text {
+        self.helpers.insert(helper);
+        Text::call(helper.name(), operands.map(|operand| operand.text))
+    }
+
+    fn float_function(&mut self, op: UnaryOp, a: &Operand<'_>) -> Text {
+        let checking = self.build == Build::Checking;
+        let (function, ours) = match op {
+            UnaryOp::Neg => return Text::prefix("-", a.text),
+            UnaryOp::Abs => return Text::call("fabsf", [a.text]),
+            UnaryOp::Floor => return Text::call("floorf", [a.text]),
+            UnaryOp::Ceil => return Text::call("ceilf", [a.text]),
+            UnaryOp::Round => return Text::call("rintf", [a.text]),
+            // Correctly rounded whatever the compiler is told about square roots.
+            UnaryOp::Sqrt if checking => return Text::call("__fsqrt_rn", [a.text]),
+            UnaryOp::Sqrt => return Text::call("sqrtf", [a.text]),
+            UnaryOp::Exp => ("expf", Helper::Exp),
+            UnaryOp::FastExp => ("__expf", Helper::FastExp),
+            UnaryOp::Log => ("logf", Helper::Log),
+            UnaryOp::Sin => ("sinf", Helper::Sin),
+            UnaryOp::Cos => ("cosf", Helper::Cos),
+            UnaryOp::Tanh => ("tanhf", Helper::Tanh),
+            UnaryOp::Not => unreachable!("floats have no complement"),
+        };
+        if checking { self.helper(ours, [a]) } else { Text::call(function, [a.text]) }
+    }
+
+    fn float_binary(&mut self, op: BinaryOp, a: &Operand<'_>, b: &Operand<'_>) -> Text {
+        match op {
+            BinaryOp::Add => Text::infix(level::SUM, a.text, "+", b.text),
+            BinaryOp::Sub => Text::infix(level::SUM, a.text, "-", b.text),
+            BinaryOp::Mul => Text::infix(level::PRODUCT, a.text, "*", b.text),
+            BinaryOp::Div => Text::infix(level::PRODUCT, a.text, "/", b.text),
+            BinaryOp::Min => Text::call("fminf", [a.text, b.text]),
+            BinaryOp::Max => Text::call("fmaxf", [a.text, b.text]),
+            BinaryOp::Absd => Text::call("fabsf", [&Text::infix(level::SUM, a.text, "-", b.text)]),
+            BinaryOp::Mod => self.helper(Helper::ModFloat, [a, b]),
+            BinaryOp::Pow if self.build == Build::Checking => self.helper(Helper::Pow, [a, b]),
+            BinaryOp::Pow => Text::call("powf", [a.text, b.text]),
+            _ => unreachable!("{} is not defined on floats", op.name()),
+        }
+    }
+
+    fn unary(&mut self, op: UnaryOp, ty: Type, a: &Operand<'_>) -> Text {
+        match (op, ty) {
+            (UnaryOp::Not, Type::Bool) => Text::prefix("!", a.text),
+            (UnaryOp::Not, Type::U8 | Type::U16) => Text::cast(ty, &Text::prefix("~", a.text)),
+            (UnaryOp::Not, _) => Text::prefix("~", a.text),
+            (UnaryOp::Abs, _) if a.range.is_non_negative() => a.text.clone(),
+            (UnaryOp::Abs, _) if wraps(Op::Unary(op), ty, &[a]) && ty == Type::I32 => {
+                self.helper(Helper::Abs, [a])
+            }
+            (UnaryOp::Abs, _) => narrowed(Op::Unary(op), ty, &[a], Text::call("abs", [a.text])),
+            (_, Type::U32) => Text::prefix("-", a.text),
+            (_, Type::I32) if wraps(Op::Unary(op), ty, &[a]) => {
+                Text::wrapped_int(Text::prefix("-", &a.unsigned()))
+            }
+            _ => narrowed(Op::Unary(op), ty, &[a], Text::prefix("-", a.text)),
+        }
+    }
+
+    fn binary(&mut self, op: BinaryOp, ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
+        match op {
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => arithmetic(op, ty, a, b),
+            BinaryOp::Div => self.divide(ty, a, b),
+            BinaryOp::Mod => self.modulo(ty, a, b),
+            BinaryOp::Min => Text::call("min", [a.text, b.text]),
+            BinaryOp::Max => Text::call("max", [a.text, b.text]),
+            BinaryOp::Absd => self.distance(a, b),
+            BinaryOp::Average => average(ty, a, b),
+            BinaryOp::And => Text::infix(level::BIT_AND, a.text, "&", b.text),
+            BinaryOp::Or => Text::infix(level::BIT_OR, a.text, "|", b.text),
+            BinaryOp::Xor => Text::infix(level::BIT_XOR, a.text, "^", b.text),
+            BinaryOp::Shl => shift_left(ty, a, b),
+            BinaryOp::Shr => Text::infix(level::SHIFT, a.text, ">>", &amount(ty, b)),
+            _ => unreachable!("{} is not defined on integers", op.name()),
+        }
+    }
+
+    /// Euclidean division: the compiler's own where it comes to the same.
+    fn divide(&mut self, ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
+        if let (Some(exponent), true) = (b.int().and_then(power_of_two), ty.is_signed()) {
+            return Text::infix(level::SHIFT, a.text, ">>", &literal::int(exponent));
+        }
+        if a.range.is_non_negative() && b.range.min > 0 {
+            return Text::infix(level::PRODUCT, a.text, "/", b.text);
+        }
+        let helper = if ty == Type::U32 { Helper::DivUnsigned } else { Helper::DivInt };
+        let quotient = self.helper(helper, [a, b]);
+        // Only the most negative number over -1 leaves its type; the helper wraps that for `int`.
+        let leaves = a.range.min == Range::of_type(ty).min && b.range.min < 0;
+        if leaves && ty.bytes() < 4 { Text::cast(ty, &quotient) } else { quotient }
+    }
+
+    /// Euclidean remainder: the compiler's own where it comes to the same.
+    fn modulo(&mut self, ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
+        if let (Some(divisor), true) = (b.int(), ty.is_signed()) {
+            if power_of_two(divisor).is_some() {
+                return Text::infix(level::BIT_AND, a.text, "&", &literal::int(divisor - 1));
+            }
+        }
+        if a.range.is_non_negative() && b.range.min > 0 {
+            return Text::infix(level::PRODUCT, a.text, "%", b.text);
+        }
+        self.helper(if ty == Type::U32 { Helper::ModUnsigned } else { Helper::ModInt }, [a, b])
+    }
+
+    fn distance(&mut self, a: &Operand<'_>, b: &Operand<'_>) -> Text {
+        let difference = || Text::call("abs", [&Text::infix(level::SUM, a.text, "-", b.text)]);
+        match a.ty {
+            Type::U32 => self.helper(Helper::AbsdUnsigned, [a, b]),
+            Type::I32 if !wraps(Op::Binary(BinaryOp::Sub), Type::I32, &[a, b]) => {
+                Text::cast(Type::U32, &difference())
+            }
+            Type::I32 => self.helper(Helper::AbsdInt, [a, b]),
+            _ => difference(),
+        }
+    }
+}
+
+/// Whether the result of an operation can leave the type.
+fn wraps(op: Op, ty: Type, operands: &[&Operand<'_>]) -> bool {
+    unlimited(op, operands).is_none_or(|range| !Range::of_type(ty).covers(range))
+}
+
+fn unlimited(op: Op, operands: &[&Operand<'_>]) -> Option<Range> {
+    let operands: Vec<range::Operand> = operands.iter().map(|operand| (operand.ty, operand.range)).collect();
+    range::unlimited(op, &operands)
+}
+
+/// `text`, an `int`, brought back into a type of 8 or 16 bits where the result of `op` can leave it.
+fn narrowed(op: Op, ty: Type, operands: &[&Operand<'_>], text: Text) -> Text {
+    if wraps(op, ty, operands) { Text::cast(ty, &text) } else { text }
+}
+
+/// Sums, differences and products. What may wrap is computed in `unsigned`, where that is defined.
+fn arithmetic(op: BinaryOp, ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
+    let (level, symbol) = match op {
+        BinaryOp::Add => (level::SUM, "+"),
+        BinaryOp::Sub => (level::SUM, "-"),
+        _ => (level::PRODUCT, "*"),
+    };
+    if ty == Type::U32 {
+        return Text::infix(level, a.text, symbol, b.text);
+    }
+    let result = unlimited(Op::Binary(op), &[a, b]).unwrap_or(Range::of_type(Type::U32));
+    if !Range::of_type(Type::I32).covers(result) {
+        let unsigned = Text::infix(level, &a.unsigned(), symbol, &b.unsigned());
+        return if ty == Type::I32 { Text::wrapped_int(unsigned) } else { Text::cast(ty, &unsigned) };
+    }
+    // `x + -1` reads better as `x - 1`; the most negative has no positive counterpart.
+    let negative = |int: i64| int < 0 && int > i64::from(i32::MIN);
+    let text = match (op, b.int()) {
+        (BinaryOp::Add, Some(int)) if negative(int) => Text::infix(level, a.text, "-", &literal::int(-int)),
+        (BinaryOp::Sub, Some(int)) if negative(int) => Text::infix(level, a.text, "+", &literal::int(-int)),
+        _ => Text::infix(level, a.text, symbol, b.text),
+    };
+    if Range::of_type(ty).covers(result) { text } else { Text::cast(ty, &text) }
+}
+
+fn average(ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
+    match ty {
+        Type::I32 => Text::call("__rhadd", [a.text, b.text]),
+        Type::U32 => Text::call("__urhadd", [a.text, b.text]),
+        _ => {
+            let sum = Text::infix(level::SUM, a.text, "+", b.text);
+            let sum = Text::infix(level::SUM, &sum, "+", &literal::int(1));
+            Text::infix(level::SHIFT, &sum, ">>", &literal::int(1))
+        }
+    }
+}
+
+fn shift_left(ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
+    let amount = amount(ty, b);
+    // Shifting a negative `int`, or out of one, is not defined.
+    let plain = a.range.is_non_negative() && !wraps(Op::Binary(BinaryOp::Shl), ty, &[a, b]);
+    if plain || ty == Type::U32 {
+        return Text::infix(level::SHIFT, a.text, "<<", &amount);
+    }
+    let unsigned = Text::infix(level::SHIFT, &a.unsigned(), "<<", &amount);
+    if ty == Type::I32 { Text::wrapped_int(unsigned) } else { Text::cast(ty, &unsigned) }
+}
+
+/// The amount of a shift, modulo the width.
+fn amount(ty: Type, b: &Operand<'_>) -> Text {
+    let bits = range::bits(ty);
+    match b.int() {
+        Some(int) => literal::int(int.rem_euclid(bits)),
+        None if b.range.is_non_negative() && b.range.max < bits => b.text.clone(),
+        None => Text::infix(level::BIT_AND, b.text, "&", &literal::int(bits - 1)),
+    }
+}
+
+fn comparison(op: BinaryOp, a: &Operand<'_>, b: &Operand<'_>) -> Text {
+    match op {
+        BinaryOp::Eq => Text::infix(level::EQUALITY, a.text, "==", b.text),
+        BinaryOp::Ne => Text::infix(level::EQUALITY, a.text, "!=", b.text),
+        BinaryOp::Lt => Text::infix(level::ORDER, a.text, "<", b.text),
+        _ => Text::infix(level::ORDER, a.text, "<=", b.text),
+    }
+}
+
+/// Operations on truth values. Both sides are pure, so evaluating one of them less changes nothing.
+fn logic(op: BinaryOp, a: &Operand<'_>, b: &Operand<'_>) -> Text {
+    match op {
+        BinaryOp::And => Text::infix(level::AND, a.text, "&&", b.text),
+        BinaryOp::Or => Text::infix(level::OR, a.text, "||", b.text),
+        _ => Text::infix(level::EQUALITY, a.text, "!=", b.text),
+    }
+}
+
+/// The exponent of a power of two.
+fn power_of_two(int: i64) -> Option<i64> {
+    (int > 0 && int & (int - 1) == 0).then(|| i64::from(int.trailing_zeros()))
+}

@@ -1,0 +1,375 @@
+//! One kernel: signature, declarations, statements.
+
+use std::collections::HashMap;
+
+use warploom_lang::op::Op;
+use warploom_lang::{Id, IdVec, Type};
+
+use super::STATIC_SHARED_BYTES;
+use super::expr::{Operand, Printer};
+use super::names::Names;
+use super::prelude::{Helper, hardware_atomic};
+use super::range::{self, Range};
+use super::text::{Text, c_type};
+use super::usage::Usage;
+use crate::ir::{Array, ArrayId, AtomicOp, Kernel, Leaf, NodeId, NodeKind, Program, Space, Stmt, VarId};
+
+/// An expression longer than this is given a name within a larger one.
+const LONG: usize = 100;
+
+/// The longest line a list of parameters may make.
+const WIDTH: usize = 120;
+
+/// A variable as it stands: its name and what it can be.
+#[derive(Clone)]
+struct Variable {
+    name: String,
+    range: Range,
+}
+
+/// Prints one kernel.
+pub(super) struct KernelPrinter<'a> {
+    program: &'a Program,
+    kernel: &'a Kernel,
+    usage: &'a Usage,
+    printer: Printer<'a>,
+    names: Names,
+    arrays: IdVec<ArrayId, String>,
+    variables: IdVec<VarId, Option<Variable>>,
+    leaves: HashMap<Leaf, String>,
+    lines: String,
+    depth: usize,
+}
+
+/// A node of the statement at hand.
+struct Piece {
+    text: Text,
+    range: Range,
+}
+
+impl<'a> KernelPrinter<'a> {
+    /// A printer for one kernel of a program.
+    pub(super) fn new(
+        program: &'a Program,
+        kernel: &'a Kernel,
+        usage: &'a Usage,
+        printer: Printer<'a>,
+    ) -> KernelPrinter<'a> {
+        KernelPrinter {
+            program,
+            kernel,
+            usage,
+            printer,
+            names: Names::local(),
+            arrays: IdVec::new(),
+            variables: kernel.vars.values().map(|_| None).collect(),
+            leaves: HashMap::new(),
+            lines: String::new(),
+            depth: 0,
+        }
+    }
+
+    /// The kernel as a function called `entry`.
+    pub(super) fn print(mut self, entry: &str) -> String {
+        self.name_leaves();
+        let kernel = self.kernel;
+        self.arrays = kernel.arrays.values().map(|array| self.names.take(&array.name)).collect();
+        self.comment();
+        self.signature(entry);
+        self.depth = 1;
+        self.declare_arrays();
+        self.declare_leaves();
+        self.block(&kernel.body);
+        self.depth = 0;
+        self.line("}");
+        self.lines
+    }
+
+    fn line(&mut self, text: &str) {
+        self.lines.extend(std::iter::repeat_n("    ", self.depth));
+        self.lines.push_str(text);
+        self.lines.push('\n');
+    }
+
+    fn comment(&mut self) {
+        let [x, y, z] = self.kernel.grid;
+        let shared = match self.kernel.shared_bytes() {
+            0 => String::new(),
+            bytes => format!(", {bytes} bytes of shared memory"),
+        };
+        self.line(&format!("// {x} x {y} x {z} blocks of {} threads{shared}", self.kernel.threads));
+    }
+
+    /// Our own names come first, so that they are the same in every kernel.
+    fn name_leaves(&mut self) {
+        for name in ["params", "shared_memory"] {
+            self.names.take(name);
+        }
+        for &leaf in &self.usage.leaves {
+            let name = match leaf {
+                Leaf::Thread => "thread".to_string(),
+                Leaf::Block(dimension) => format!("block_{}", dimension_name(dimension)),
+                Leaf::Param(position) => format!("param{position}"),
+                Leaf::Iteration(level) => format!("iteration{level}"),
+                Leaf::Var(_) => continue,
+            };
+            let name = self.names.take(&name);
+            self.leaves.insert(leaf, name);
+        }
+    }
+
+    fn signature(&mut self, entry: &str) {
+        let mut parameters: Vec<String> = Vec::new();
+        for (id, array) in self.kernel.arrays.iter() {
+            if let Space::Global(_) = array.space {
+                let constant = if self.usage.is_written(id) { "" } else { "const " };
+                let restrict = if self.shares_its_buffer(array) { "" } else { " __restrict__" };
+                parameters.push(format!("{constant}{}*{restrict} {}", c_type(array.ty), self.arrays[id]));
+            }
+        }
+        if self.usage.reads_params() {
+            parameters.push("const unsigned* __restrict__ params".to_string());
+        }
+        for level in self.usage.iterations() {
+            let name = &self.leaves[&Leaf::Iteration(level)];
+            parameters.push(format!("int {name}"));
+        }
+        let start = format!("extern \"C\" __global__ void __launch_bounds__({})", self.kernel.threads);
+        let one_line = format!("{start} {entry}({}) {{", parameters.join(", "));
+        if one_line.len() <= WIDTH {
+            self.line(&one_line);
+            return;
+        }
+        self.line(&format!("{start} {entry}("));
+        let last = parameters.len() - 1;
+        for (i, parameter) in parameters.iter().enumerate() {
+            self.line(&format!("        {parameter}{}", if i == last { ") {" } else { "," }));
+        }
+    }
+
+    /// Whether another array of the kernel is the same piece of memory.
+    fn shares_its_buffer(&self, array: &Array) -> bool {
+        self.kernel.arrays.values().filter(|other| other.space == array.space).count() > 1
+    }
+
+    fn declare_arrays(&mut self) {
+        let kernel = self.kernel;
+        let dynamic = kernel.shared_bytes() > STATIC_SHARED_BYTES;
+        if dynamic {
+            self.line("extern __shared__ __align__(16) unsigned char shared_memory[];");
+        }
+        let mut offset = 0;
+        for (id, array) in kernel.arrays.iter() {
+            let (ty, elements) = (c_type(array.ty), array.elements);
+            let name = self.arrays[id].clone();
+            match array.space {
+                Space::Global(_) => {}
+                Space::Thread => self.line(&format!("{ty} {name}[{elements}];")),
+                Space::Shared if dynamic => {
+                    self.line(&format!("{ty}* const {name} = ({ty}*)(shared_memory + {offset});"));
+                    offset += (elements * array.ty.bytes()).next_multiple_of(16);
+                }
+                Space::Shared => self.line(&format!("__shared__ __align__(16) {ty} {name}[{elements}];")),
+            }
+        }
+    }
+
+    fn declare_leaves(&mut self) {
+        for &leaf in &self.usage.leaves {
+            let (ty, value) = match leaf {
+                Leaf::Thread => (Type::I32, "threadIdx.x".to_string()),
+                Leaf::Block(dimension) => (Type::I32, format!("blockIdx.{}", dimension_name(dimension))),
+                Leaf::Param(position) => {
+                    let ty = self.param_type(position);
+                    let word = format!("params[{position}]");
+                    let value = match ty {
+                        Type::F32 => format!("__uint_as_float({word})"),
+                        Type::Bool => format!("{word} != 0u"),
+                        Type::U32 => word,
+                        _ => format!("({}){word}", c_type(ty)),
+                    };
+                    (ty, value)
+                }
+                Leaf::Iteration(_) | Leaf::Var(_) => continue,
+            };
+            let name = self.leaves[&leaf].clone();
+            self.line(&format!("const {} {name} = {value};", c_type(ty)));
+        }
+    }
+
+    fn param_type(&self, position: u32) -> Type {
+        self.program.params.get(position as usize).map_or(Type::U32, |&(_, ty)| ty)
+    }
+
+    /// A list of statements; what it binds is forgotten at its end.
+    fn block(&mut self, body: &[Stmt]) {
+        self.names.enter();
+        let outer = self.variables.clone();
+        for stmt in body {
+            self.stmt(stmt);
+        }
+        self.variables = outer;
+        self.names.leave();
+    }
+
+    /// A list of statements in braces.
+    fn braces(&mut self, head: &str, body: &[Stmt]) {
+        self.line(&format!("{head} {{"));
+        self.depth += 1;
+        self.block(body);
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Let(var, value) => {
+                let [piece] = self.expressions([*value]);
+                let ty = self.kernel.exprs[*value].ty;
+                let name = self.bind(*var, piece.range);
+                self.line(&format!("const {} {name} = {};", c_type(ty), piece.text.code));
+            }
+            Stmt::Store { array, index, value } => {
+                let [index, value] = self.expressions([*index, *value]);
+                let element = Text::element(&self.arrays[*array], &index.text);
+                self.line(&format!("{} = {};", element.code, value.text.code));
+            }
+            Stmt::Atomic { op, array, index, value } => self.atomic(*op, *array, [*index, *value]),
+            Stmt::For { var, count, unrolled, body } => {
+                if *unrolled {
+                    self.line("#pragma unroll");
+                }
+                self.names.enter();
+                let outer = self.variables[*var].clone();
+                let name = self.bind(*var, Range::below(*count));
+                self.braces(&format!("for (int {name} = 0; {name} < {count}; ++{name})"), body);
+                self.variables[*var] = outer;
+                self.names.leave();
+            }
+            Stmt::If { condition, body } => {
+                let [condition] = self.expressions([*condition]);
+                self.braces(&format!("if ({})", condition.text.code), body);
+            }
+            Stmt::Barrier => self.line("__syncthreads();"),
+        }
+    }
+
+    fn atomic(&mut self, op: AtomicOp, array: ArrayId, operands: [NodeId; 2]) {
+        let ty = self.kernel.arrays[array].ty;
+        let [index, value] = self.expressions(operands);
+        let element = Text::element(&self.arrays[array], &index.text);
+        let function = hardware_atomic(op, ty).unwrap_or_else(|| {
+            let helper = Helper::Atomic(op, ty);
+            self.printer.helpers.insert(helper);
+            helper.name()
+        });
+        self.line(&format!("{function}(&{}, {});", element.code, value.text.code));
+    }
+
+    /// Gives a variable its name and range in the innermost scope.
+    fn bind(&mut self, var: VarId, range: Range) -> String {
+        let name = self.names.take(&self.kernel.vars[var]);
+        self.variables[var] = Some(Variable { name: name.clone(), range });
+        name
+    }
+
+    /// The expressions of one statement. What they use more than once, and what would make a line too long,
+    /// becomes a local before the statement.
+    fn expressions<const N: usize>(&mut self, roots: [NodeId; N]) -> [Piece; N] {
+        let (nodes, uses) = self.reachable(&roots);
+        let mut pieces: HashMap<NodeId, Piece> = HashMap::with_capacity(nodes.len());
+        for &id in &nodes {
+            let mut piece = self.piece(id, &pieces);
+            let node = &self.kernel.exprs[id];
+            let named = match node.kind {
+                NodeKind::Leaf(_) | NodeKind::Op(Op::Const(_)) => false,
+                _ => uses[&id] > 1 || (piece.text.code.len() > LONG && !roots.contains(&id)),
+            };
+            if named {
+                let name = self.names.take_numbered("t");
+                self.line(&format!("const {} {name} = {};", c_type(node.ty), piece.text.code));
+                piece.text = Text::atom(name);
+            }
+            pieces.insert(id, piece);
+        }
+        roots.map(|root| {
+            let piece = &pieces[&root];
+            Piece { text: piece.text.clone(), range: piece.range }
+        })
+    }
+
+    /// The nodes of some expressions, operands first, and how often each is used.
+    fn reachable(&self, roots: &[NodeId]) -> (Vec<NodeId>, HashMap<NodeId, usize>) {
+        let mut uses: HashMap<NodeId, usize> = HashMap::new();
+        let mut open: Vec<NodeId> = roots.to_vec();
+        while let Some(id) = open.pop() {
+            let count = uses.entry(id).or_insert(0);
+            *count += 1;
+            if *count == 1 {
+                open.extend_from_slice(&self.kernel.exprs[id].args);
+            }
+        }
+        let mut nodes: Vec<NodeId> = uses.keys().copied().collect();
+        nodes.sort_unstable_by_key(|id| id.index());
+        (nodes, uses)
+    }
+
+    fn piece(&mut self, id: NodeId, pieces: &HashMap<NodeId, Piece>) -> Piece {
+        let kernel = self.kernel;
+        let node = &kernel.exprs[id];
+        match node.kind {
+            NodeKind::Leaf(leaf) => self.leaf(leaf, node.ty),
+            NodeKind::Load(array) => {
+                let text = Text::element(&self.arrays[array], &pieces[&node.args[0]].text);
+                Piece { text, range: Range::of_type(node.ty) }
+            }
+            NodeKind::Op(op) => {
+                let operands: Vec<Operand<'_>> = node
+                    .args
+                    .iter()
+                    .map(|arg| {
+                        let (piece, operand) = (&pieces[arg], &kernel.exprs[*arg]);
+                        let constant = match operand.kind {
+                            NodeKind::Op(Op::Const(value)) => Some(value),
+                            _ => None,
+                        };
+                        Operand { text: &piece.text, ty: operand.ty, range: piece.range, constant }
+                    })
+                    .collect();
+                let ranges: Vec<range::Operand> =
+                    operands.iter().map(|operand| (operand.ty, operand.range)).collect();
+                let text = self.printer.op(op, node.ty, &operands);
+                Piece { text, range: range::result(op, node.ty, &ranges) }
+            }
+        }
+    }
+
+    fn leaf(&self, leaf: Leaf, ty: Type) -> Piece {
+        let range = match leaf {
+            Leaf::Thread => Range::below(self.kernel.threads),
+            Leaf::Block(dimension) => {
+                Range::below(self.kernel.grid.get(usize::from(dimension)).copied().unwrap_or(1))
+            }
+            Leaf::Iteration(level) => self
+                .usage
+                .iteration_counts
+                .get(usize::from(level))
+                .map_or(Range::of_type(ty), |&count| Range::below(count)),
+            Leaf::Param(_) => Range::of_type(ty),
+            Leaf::Var(var) => {
+                let unbound = || Variable { name: self.kernel.vars[var].clone(), range: Range::of_type(ty) };
+                let variable = self.variables[var].clone().unwrap_or_else(unbound);
+                return Piece { text: Text::atom(variable.name), range: variable.range };
+            }
+        };
+        Piece { text: Text::atom(self.leaves.get(&leaf).cloned().unwrap_or_default()), range }
+    }
+}
+
+fn dimension_name(dimension: u8) -> char {
+    match dimension {
+        0 => 'x',
+        1 => 'y',
+        _ => 'z',
+    }
+}

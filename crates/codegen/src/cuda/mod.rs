@@ -1,0 +1,168 @@
+//! Kernel IR as CUDA C++.
+//!
+//! [`print`] is a plain walk over the IR: one translation unit with all kernels of a program, named as the
+//! user named things, with the helper functions they need and no other declarations. It includes no headers,
+//! so that NVRTC compiles it as it stands. [`describe`] adds what a runtime needs to launch the kernels.
+//!
+//! # How things are printed
+//!
+//! - A kernel's parameters are its global arrays in their order (`const` if it never writes them), then
+//!   `params` if it reads any scalar, then `iteration0`, ... for the launch loops whose iteration it reads. The
+//!   iteration is passed by value: launches captured in a graph keep their arguments, and this one differs
+//!   between the launches of a loop but not between runs.
+//! - Indices are 32-bit `int`. Integer arithmetic is printed with plain operators wherever its range shows that
+//!   it cannot overflow, and through `unsigned` where it could; see the module `range`.
+//! - An expression that a statement uses more than once becomes a `const` local before it.
+//! - Shared arrays are static up to [`STATIC_SHARED_BYTES`]; beyond that they are carved from one dynamic
+//!   array, and the launch must ask for the bytes.
+//! - Names lose what identifiers cannot hold, and are numbered where they clash with each other, with C++ or
+//!   with CUDA. The same program always gives the same text.
+
+mod convert;
+mod elementary;
+mod expr;
+mod kernel;
+mod literal;
+mod names;
+mod prelude;
+mod range;
+mod text;
+mod usage;
+
+use std::fmt::Write;
+
+use warploom_lang::{Id, IdVec};
+use warploom_target::program as target;
+
+use crate::ir::{Kernel, KernelId, Launch, Program, Role, Space};
+
+use expr::Printer;
+use kernel::KernelPrinter;
+use names::Names;
+use prelude::Helpers;
+use usage::Usage;
+
+/// Most bytes of shared memory that a kernel can declare statically, on every device.
+pub const STATIC_SHARED_BYTES: usize = 48 * 1024;
+
+/// Options for the compiler that trade the last bits of quotients and square roots for speed. [`describe`]
+/// uses neither; a caller may add them to a timing build.
+pub const FAST_DIVISION: [&str; 2] = ["--prec-div=false", "--prec-sqrt=false"];
+
+/// What the code is for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Build {
+    /// To be compared with the reference bit for bit: the language's own elementary functions, no operation
+    /// fused with another.
+    Checking,
+    /// To be used: the hardware's functions and fused multiply-adds.
+    Timing,
+}
+
+impl Build {
+    /// What the compiler must be told, the architecture aside.
+    pub fn options(self) -> Vec<String> {
+        let options: &[&str] = match self {
+            Build::Checking => &["--fmad=false", "--prec-div=true", "--prec-sqrt=true", "--ftz=false"],
+            Build::Timing => &["--fmad=true"],
+        };
+        options.iter().map(ToString::to_string).collect()
+    }
+}
+
+/// A program as one translation unit of CUDA C++.
+pub fn print(program: &Program, build: Build) -> String {
+    let entries = entries(program);
+    let mut helpers = Helpers::default();
+    let mut kernels = String::new();
+    for (id, kernel) in program.kernels.iter() {
+        let usage = Usage::of(program, id);
+        let printer = Printer { build, helpers: &mut helpers };
+        kernels.push('\n');
+        kernels.push_str(&KernelPrinter::new(program, kernel, &usage, printer).print(&entries[id]));
+    }
+    let mut text = format!("// {}\n", printable(&program.name));
+    let _ = writeln!(text, "// Launches: {}", launches(&program.launches, &entries));
+    let helpers = helpers.text();
+    if !helpers.is_empty() {
+        let _ = write!(text, "\n{}", helpers.trim_end_matches('\n'));
+        text.push('\n');
+    }
+    text.push_str(&kernels);
+    text
+}
+
+/// A program as a runtime takes it, with its text as [`print`] gives it.
+pub fn describe(program: &Program, build: Build) -> target::Program {
+    let entries = entries(program);
+    let kernels = program.kernels.iter().map(|(id, kernel)| {
+        let usage = Usage::of(program, id);
+        let shared = kernel.shared_bytes();
+        target::Kernel {
+            entry: entries[id].clone(),
+            grid: kernel.grid,
+            threads: kernel.threads,
+            shared_bytes: shared as u32,
+            dynamic_shared_bytes: if shared > STATIC_SHARED_BYTES { shared as u32 } else { 0 },
+            buffers: arguments(kernel),
+            reads_params: usage.reads_params(),
+            iterations: usage.iterations().into_iter().map(usize::from).collect(),
+        }
+    });
+    let buffers = program.buffers.values().map(|buffer| target::Buffer {
+        name: buffer.name.clone(),
+        elements: buffer.elements(),
+        element_bytes: buffer.ty.bytes(),
+        role: match buffer.role {
+            Role::Input(input) => target::Role::Input(input.index()),
+            Role::Output { output, value } => target::Role::Output { output, value },
+            Role::Temporary => target::Role::Temporary,
+        },
+    });
+    target::Program {
+        name: program.name.clone(),
+        code: target::Code::Source { text: print(program, build), options: build.options() },
+        kernels: kernels.collect(),
+        buffers: buffers.collect(),
+        params: program.params.len(),
+        steps: program.launches.iter().map(step).collect(),
+    }
+}
+
+/// The buffers a kernel takes, in the order of its parameters.
+fn arguments(kernel: &Kernel) -> Vec<usize> {
+    let buffer = |space| match space {
+        Space::Global(buffer) => Some(Id::index(buffer)),
+        Space::Shared | Space::Thread => None,
+    };
+    kernel.arrays.values().filter_map(|array| buffer(array.space)).collect()
+}
+
+fn step(launch: &Launch) -> target::Step {
+    match launch {
+        Launch::Kernel(kernel) => target::Step::Launch(kernel.index()),
+        Launch::Loop { count, body } => {
+            target::Step::Loop { count: *count, body: body.iter().map(step).collect() }
+        }
+    }
+}
+
+/// The names of the kernels' functions.
+fn entries(program: &Program) -> IdVec<KernelId, String> {
+    let mut names = Names::global();
+    program.kernels.values().map(|kernel| names.take(&kernel.name)).collect()
+}
+
+/// The launches as one line.
+fn launches(list: &[Launch], entries: &IdVec<KernelId, String>) -> String {
+    let each = list.iter().map(|launch| match launch {
+        Launch::Kernel(kernel) => entries[*kernel].clone(),
+        Launch::Loop { count, body } => format!("{count} x {{ {} }}", launches(body, entries)),
+    });
+    each.collect::<Vec<String>>().join(", ")
+}
+
+/// A name without what would end a comment.
+fn printable(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() || c == '\\' { ' ' } else { c }).collect()
+}

@@ -1,0 +1,258 @@
+//! Helper functions that stand before the kernels, each only if something needs it.
+//!
+//! The elementary functions are those of [`warploom_lang::math`], operation by operation; compiled without
+//! fused multiply-adds they give the same bits.
+
+use std::fmt::Write;
+
+use warploom_lang::Type;
+
+use super::elementary;
+use super::text::c_type;
+use crate::ir::AtomicOp;
+
+/// A function that kernels may call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Helper {
+    /// Euclidean quotient of `int`.
+    DivInt,
+    /// Quotient of `unsigned`, 0 for a zero divisor.
+    DivUnsigned,
+    /// Euclidean remainder of `int`.
+    ModInt,
+    /// Remainder of `unsigned`, 0 for a zero divisor.
+    ModUnsigned,
+    /// Remainder of floats.
+    ModFloat,
+    /// Absolute value of `int`, wrapping.
+    Abs,
+    /// Absolute difference of `int`.
+    AbsdInt,
+    /// Absolute difference of `unsigned`.
+    AbsdUnsigned,
+    /// Exponential.
+    Exp,
+    /// Exponential, cheaper.
+    FastExp,
+    /// Natural logarithm.
+    Log,
+    /// Power.
+    Pow,
+    /// The two series behind sine and cosine.
+    Turns,
+    /// Sine.
+    Sin,
+    /// Cosine.
+    Cos,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// An atomic that the hardware does not have, as a loop of exchanges.
+    Atomic(AtomicOp, Type),
+}
+
+impl Helper {
+    /// All that are no atomics, each after those it calls.
+    const ALL: [Helper; 16] = [
+        Helper::DivInt,
+        Helper::DivUnsigned,
+        Helper::ModInt,
+        Helper::ModUnsigned,
+        Helper::ModFloat,
+        Helper::Abs,
+        Helper::AbsdInt,
+        Helper::AbsdUnsigned,
+        Helper::Exp,
+        Helper::FastExp,
+        Helper::Log,
+        Helper::Pow,
+        Helper::Turns,
+        Helper::Sin,
+        Helper::Cos,
+        Helper::Tanh,
+    ];
+
+    /// What it is called; functions of one name differ in their types.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Helper::DivInt | Helper::DivUnsigned => "wl_div",
+            Helper::ModInt | Helper::ModUnsigned | Helper::ModFloat => "wl_mod",
+            Helper::Abs => "wl_abs",
+            Helper::AbsdInt | Helper::AbsdUnsigned => "wl_absd",
+            Helper::Exp => "wl_exp",
+            Helper::FastExp => "wl_fast_exp",
+            Helper::Log => "wl_log",
+            Helper::Pow => "wl_pow",
+            Helper::Turns => "wl_turns",
+            Helper::Sin => "wl_sin",
+            Helper::Cos => "wl_cos",
+            Helper::Tanh => "wl_tanh",
+            Helper::Atomic(AtomicOp::Add, _) => "wl_atomic_add",
+            Helper::Atomic(AtomicOp::Min, _) => "wl_atomic_min",
+            Helper::Atomic(AtomicOp::Max, _) => "wl_atomic_max",
+        }
+    }
+
+    /// What it calls.
+    fn needs(self) -> &'static [Helper] {
+        match self {
+            Helper::Pow => &[Helper::Exp, Helper::Log],
+            Helper::Sin | Helper::Cos => &[Helper::Turns],
+            Helper::Tanh => &[Helper::Exp],
+            _ => &[],
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Helper::DivInt => DIV_INT.to_string(),
+            Helper::DivUnsigned => DIV_UNSIGNED.to_string(),
+            Helper::ModInt => MOD_INT.to_string(),
+            Helper::ModUnsigned => MOD_UNSIGNED.to_string(),
+            Helper::ModFloat => MOD_FLOAT.to_string(),
+            Helper::Abs => ABS.to_string(),
+            Helper::AbsdInt => ABSD_INT.to_string(),
+            Helper::AbsdUnsigned => ABSD_UNSIGNED.to_string(),
+            Helper::Exp => elementary::exp(),
+            Helper::FastExp => elementary::fast_exp(),
+            Helper::Log => elementary::log(),
+            Helper::Pow => elementary::POW.to_string(),
+            Helper::Turns => elementary::turns(),
+            Helper::Sin => elementary::SIN.to_string(),
+            Helper::Cos => elementary::COS.to_string(),
+            Helper::Tanh => elementary::tanh(),
+            Helper::Atomic(op, ty) => atomic(op, ty),
+        }
+    }
+}
+
+/// The helper functions of a translation unit.
+#[derive(Default)]
+pub(super) struct Helpers {
+    used: Vec<Helper>,
+}
+
+impl Helpers {
+    /// Adds a function and those it calls.
+    pub(super) fn insert(&mut self, helper: Helper) {
+        if !self.used.contains(&helper) {
+            self.used.push(helper);
+            helper.needs().iter().for_each(|&needed| self.insert(needed));
+        }
+    }
+
+    /// The functions, in an order that does not depend on that of their use.
+    pub(super) fn text(&self) -> String {
+        let ops = [AtomicOp::Add, AtomicOp::Min, AtomicOp::Max];
+        let atomics = ops.into_iter().flat_map(|op| Type::ALL.map(|ty| Helper::Atomic(op, ty)));
+        let all = Helper::ALL.into_iter().chain(atomics);
+        all.filter(|helper| self.used.contains(helper)).fold(String::new(), |mut text, helper| {
+            let _ = writeln!(text, "{}\n", helper.text().trim_end());
+            text
+        })
+    }
+}
+
+const DIV_INT: &str = "\
+// Quotient whose remainder is never negative; 0 for b = 0.
+static __device__ __forceinline__ int wl_div(int a, int b) {
+    if (b == 0) return 0;
+    if (b == -1) return (int)-(unsigned)a;
+    const int q = a / b;
+    return a - q * b >= 0 ? q : b > 0 ? q - 1 : q + 1;
+}";
+
+const DIV_UNSIGNED: &str = "\
+static __device__ __forceinline__ unsigned wl_div(unsigned a, unsigned b) {
+    return b == 0u ? 0u : a / b;
+}";
+
+const MOD_INT: &str = "\
+// Remainder that is never negative; 0 for b = 0.
+static __device__ __forceinline__ int wl_mod(int a, int b) {
+    if (b == 0 || b == -1) return 0;
+    const int r = a % b;
+    return r >= 0 ? r : (int)((unsigned)r + (b > 0 ? (unsigned)b : -(unsigned)b));
+}";
+
+const MOD_UNSIGNED: &str = "\
+static __device__ __forceinline__ unsigned wl_mod(unsigned a, unsigned b) {
+    return b == 0u ? 0u : a % b;
+}";
+
+const MOD_FLOAT: &str = "\
+static __device__ __forceinline__ float wl_mod(float a, float b) {
+    return a - b * floorf(a / b);
+}";
+
+const ABS: &str = "\
+static __device__ __forceinline__ int wl_abs(int a) {
+    return a < 0 ? (int)-(unsigned)a : a;
+}";
+
+const ABSD_INT: &str = "\
+static __device__ __forceinline__ unsigned wl_absd(int a, int b) {
+    return a > b ? (unsigned)a - (unsigned)b : (unsigned)b - (unsigned)a;
+}";
+
+const ABSD_UNSIGNED: &str = "\
+static __device__ __forceinline__ unsigned wl_absd(unsigned a, unsigned b) {
+    return a > b ? a - b : b - a;
+}";
+
+/// Whether the hardware has an atomic of its own, and what CUDA calls it.
+pub(super) fn hardware_atomic(op: AtomicOp, ty: Type) -> Option<&'static str> {
+    match (op, ty) {
+        (AtomicOp::Add, Type::I32 | Type::U32 | Type::F32) => Some("atomicAdd"),
+        (AtomicOp::Min, Type::I32 | Type::U32) => Some("atomicMin"),
+        (AtomicOp::Max, Type::I32 | Type::U32) => Some("atomicMax"),
+        _ => None,
+    }
+}
+
+/// An atomic as a loop that exchanges the 32-bit word around the element.
+fn atomic(op: AtomicOp, ty: Type) -> String {
+    let name = Helper::Atomic(op, ty).name();
+    let element = c_type(ty);
+    if ty.bytes() == 4 {
+        let next = match op {
+            AtomicOp::Add => "__uint_as_float(seen) + value",
+            AtomicOp::Min => "fminf(__uint_as_float(seen), value)",
+            AtomicOp::Max => "fmaxf(__uint_as_float(seen), value)",
+        };
+        return format!(
+            "\
+static __device__ __forceinline__ void {name}({element}* address, {element} value) {{
+    unsigned* word = (unsigned*)address;
+    unsigned old = *word, seen;
+    do {{
+        seen = old;
+        old = atomicCAS(word, seen, __float_as_uint({next}));
+    }} while (old != seen);
+}}"
+        );
+    }
+    let bits = if ty == Type::Bool { c_type(Type::U8) } else { c_type(ty.unsigned()) };
+    let mask = if ty.bytes() == 1 { "0xffu" } else { "0xffffu" };
+    let next = match op {
+        AtomicOp::Add => "(current + value)",
+        AtomicOp::Min => "min(current, value)",
+        AtomicOp::Max => "max(current, value)",
+    };
+    // The bits of a signed number are extended by its own type.
+    let extended = if element == bits { format!("({bits})") } else { format!("({element})({bits})") };
+    format!(
+        "\
+static __device__ __forceinline__ void {name}({element}* address, int value) {{
+    const unsigned long long place = (unsigned long long)address;
+    unsigned* word = (unsigned*)(place & ~3ull);
+    const unsigned shift = 8u * (unsigned)(place & 3ull);
+    unsigned old = *word, seen;
+    do {{
+        seen = old;
+        const int current = {extended}(seen >> shift);
+        const unsigned next = (unsigned)({bits}){next} << shift;
+        old = atomicCAS(word, seen, (seen & ~({mask} << shift)) | next);
+    }} while (old != seen);
+}}"
+    )
+}

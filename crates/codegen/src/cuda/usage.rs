@@ -1,0 +1,120 @@
+//! What a kernel uses: leaves, and arrays it writes.
+
+use std::collections::BTreeMap;
+
+use warploom_lang::Id;
+
+use crate::ir::{ArrayId, Kernel, KernelId, Launch, Leaf, NodeId, NodeKind, Program, Stmt};
+
+/// What the body of a kernel uses.
+pub(super) struct Usage {
+    /// The leaves it reads, variables aside: thread, blocks, params, iterations, each once.
+    pub(super) leaves: Vec<Leaf>,
+    /// How often each loop around its launches runs, outermost first, at most.
+    pub(super) iteration_counts: Vec<u32>,
+    written: Vec<bool>,
+}
+
+impl Usage {
+    /// Of one kernel of a program.
+    pub(super) fn of(program: &Program, id: KernelId) -> Usage {
+        let kernel = &program.kernels[id];
+        let mut walk = Walk {
+            kernel,
+            seen: vec![false; kernel.exprs.nodes().len()],
+            leaves: BTreeMap::new(),
+            written: vec![false; kernel.arrays.len()],
+        };
+        walk.block(&kernel.body);
+        let mut iteration_counts = Vec::new();
+        loop_counts(&program.launches, id, &mut Vec::new(), &mut iteration_counts);
+        Usage { leaves: walk.leaves.into_values().collect(), iteration_counts, written: walk.written }
+    }
+
+    /// Whether the kernel stores to the array.
+    pub(super) fn is_written(&self, array: ArrayId) -> bool {
+        self.written[array.index()]
+    }
+
+    /// Whether it reads any scalar of the program.
+    pub(super) fn reads_params(&self) -> bool {
+        self.leaves.iter().any(|leaf| matches!(leaf, Leaf::Param(_)))
+    }
+
+    /// The loops whose iteration it reads, from the outermost.
+    pub(super) fn iterations(&self) -> Vec<u8> {
+        let level = |leaf: &Leaf| match leaf {
+            Leaf::Iteration(level) => Some(*level),
+            _ => None,
+        };
+        self.leaves.iter().filter_map(level).collect()
+    }
+}
+
+/// Collects, for every loop level around a launch of `kernel`, the largest count.
+fn loop_counts(launches: &[Launch], kernel: KernelId, around: &mut Vec<u32>, counts: &mut Vec<u32>) {
+    for launch in launches {
+        match launch {
+            Launch::Kernel(launched) if *launched == kernel => {
+                counts.resize(counts.len().max(around.len()), 0);
+                counts.iter_mut().zip(around.iter()).for_each(|(count, &times)| *count = (*count).max(times));
+            }
+            Launch::Kernel(_) => {}
+            Launch::Loop { count, body } => {
+                around.push(*count);
+                loop_counts(body, kernel, around, counts);
+                around.pop();
+            }
+        }
+    }
+}
+
+struct Walk<'a> {
+    kernel: &'a Kernel,
+    seen: Vec<bool>,
+    /// In a fixed order.
+    leaves: BTreeMap<(u8, u32), Leaf>,
+    written: Vec<bool>,
+}
+
+impl Walk<'_> {
+    fn block(&mut self, body: &[Stmt]) {
+        for stmt in body {
+            match stmt {
+                Stmt::Let(_, value) => self.node(*value),
+                Stmt::Store { array, index, value } | Stmt::Atomic { array, index, value, .. } => {
+                    self.written[array.index()] = true;
+                    self.node(*index);
+                    self.node(*value);
+                }
+                Stmt::For { body, .. } => self.block(body),
+                Stmt::If { condition, body } => {
+                    self.node(*condition);
+                    self.block(body);
+                }
+                Stmt::Barrier => {}
+            }
+        }
+    }
+
+    fn node(&mut self, root: NodeId) {
+        let mut open = vec![root];
+        while let Some(id) = open.pop() {
+            if std::mem::replace(&mut self.seen[id.index()], true) {
+                continue;
+            }
+            let node = &self.kernel.exprs[id];
+            open.extend_from_slice(&node.args);
+            if let NodeKind::Leaf(leaf) = node.kind {
+                let key = match leaf {
+                    Leaf::Thread => (0, 0),
+                    Leaf::Block(dimension) => (1, u32::from(dimension)),
+                    Leaf::Param(position) => (2, position),
+                    Leaf::Iteration(level) => (3, u32::from(level)),
+                    Leaf::Var(_) => continue,
+                };
+                self.leaves.insert(key, leaf);
+            }
+        }
+    }
+}

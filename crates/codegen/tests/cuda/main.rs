@@ -1,0 +1,6 @@
+//! The CUDA printer: what it prints, that NVRTC compiles it, and that a GPU computes with it what the language
+//! says.
+
+mod programs;
+mod raw;
+mod snapshots;

@@ -1,0 +1,286 @@
+//! Schedules written in Rust.
+
+use warploom_lang::Pipeline;
+
+use crate::schedule::error::{ScheduleError, ScheduleErrors, ScheduleFault};
+use crate::schedule::names::Names;
+use crate::schedule::parse::pairs;
+use crate::schedule::tree::{
+    BlockItem, Item, Kernel, Loops, Mapping, Nest, ReductionTile, RootItem, Schedule, Size, StageRef, Storage,
+    ThreadTiles, Tile,
+};
+
+/// Variables and sizes: `"x 64, y 16"` as in the text form, or `[("x", 64), ("y", 16)]`.
+#[derive(Clone, Debug)]
+pub struct Tiles(Result<Vec<(String, Size)>, ScheduleFault>);
+
+impl From<&str> for Tiles {
+    fn from(text: &str) -> Tiles {
+        Tiles(pairs(text))
+    }
+}
+
+impl From<String> for Tiles {
+    fn from(text: String) -> Tiles {
+        Tiles(pairs(&text))
+    }
+}
+
+impl<S: Into<Size> + Copy> From<&[(&str, S)]> for Tiles {
+    fn from(tiles: &[(&str, S)]) -> Tiles {
+        Tiles(Ok(tiles.iter().map(|(name, size)| ((*name).to_string(), (*size).into())).collect()))
+    }
+}
+
+impl<S: Into<Size> + Copy, const N: usize> From<[(&str, S); N]> for Tiles {
+    fn from(tiles: [(&str, S); N]) -> Tiles {
+        Tiles::from(tiles.as_slice())
+    }
+}
+
+impl<S: Into<Size> + Copy, const N: usize> From<&[(&str, S); N]> for Tiles {
+    fn from(tiles: &[(&str, S); N]) -> Tiles {
+        Tiles::from(tiles.as_slice())
+    }
+}
+
+/// Builds a [`Schedule`] from names, in the order of its text form.
+///
+/// ```
+/// use warploom_lang::*;
+/// use warploom_schedule::schedule::ScheduleBuilder;
+/// let (x, y) = vars!(x, y);
+/// let input = Input::f32("input", 2);
+/// let gray = func("gray", (x, y), input.at((x, y)) * 0.5);
+/// let blur = func("blur", (x, y), gray.at((x - 1, y)) + gray.at((x + 1, y)));
+/// let sharp = func("sharp", (x, y), 2.0 * gray.at((x, y)) - blur.at((x, y)));
+/// let output = func("output", (x, y), max(sharp.at((x, y)), 0.0));
+/// let pipeline = Pipeline::new("sharpen", [output])?;
+///
+/// let schedule = ScheduleBuilder::new(&pipeline)
+///     .inline(["sharp"])
+///     .kernel("output", [("x", 64), ("y", 16)], |block| {
+///         block
+///             .flat("gray")
+///             .threads("output", "x 64, y 4").serial("y all").unroll().registers("blur")
+///     })
+///     .build()?;
+///
+/// assert_eq!(schedule.to_text(&pipeline), "\
+/// sharpen          inline sharp
+///   kernel output  block x 64, y 16
+///     gray         flat                                    shared
+///     output       threads x 64, y 4  serial y all  unroll
+///       blur       registers
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Mistakes are kept until [`ScheduleBuilder::build`], which reports all of them.
+#[derive(Clone)]
+#[must_use = "nothing is built before `build`"]
+pub struct ScheduleBuilder<'p> {
+    names: Names<'p>,
+    schedule: Schedule,
+    faults: Vec<ScheduleFault>,
+}
+
+impl<'p> ScheduleBuilder<'p> {
+    /// A schedule that decides nothing yet.
+    pub fn new(pipeline: &'p Pipeline) -> ScheduleBuilder<'p> {
+        ScheduleBuilder { names: Names::new(pipeline), schedule: Schedule::default(), faults: Vec::new() }
+    }
+
+    /// Inlines Funcs into all that read them.
+    pub fn inline<S: AsRef<str>>(mut self, funcs: impl IntoIterator<Item = S>) -> Self {
+        for func in funcs {
+            match self.names.func(func.as_ref()) {
+                Ok(func) => drop(self.schedule.inlined.insert(func)),
+                Err(fault) => self.faults.push(fault),
+            }
+        }
+        self
+    }
+
+    /// Adds a kernel whose blocks compute tiles of a stage.
+    pub fn kernel(
+        mut self,
+        stage: &str,
+        block: impl Into<Tiles>,
+        body: impl FnOnce(BlockBuilder<'p>) -> BlockBuilder<'p>,
+    ) -> Self {
+        let own = self.names.stage(stage).map_err(|fault| self.faults.push(fault)).ok();
+        let inner = body(BlockBuilder { names: self.names, own, body: Vec::new(), faults: Vec::new() });
+        let mut tiles = Vec::new();
+        if let Some(own) = own {
+            tiles = resolved(self.names, Item::Stage(own), block.into(), &mut self.faults);
+        }
+        self.faults.extend(inner.faults);
+        if let Some(stage) = own {
+            self.schedule.root.push(RootItem::Kernel(Kernel { stage, block: tiles, body: inner.body }));
+        }
+        self
+    }
+
+    /// Adds serial loops around kernels: `"prod.1.r 16"`.
+    pub fn around(mut self, loops: impl Into<Tiles>, body: impl FnOnce(Self) -> Self) -> Self {
+        let loops = reductions(self.names, loops.into(), &mut self.faults);
+        let inner = body(ScheduleBuilder::new(self.names.pipeline()));
+        self.faults.extend(inner.faults);
+        self.schedule.inlined.extend(inner.schedule.inlined);
+        self.schedule.root.push(RootItem::Around(Loops { loops, body: inner.schedule.root }));
+        self
+    }
+
+    /// The schedule.
+    ///
+    /// # Errors
+    /// Every name and size that was not understood. What the tree means is not checked here: see
+    /// [`check`](crate::schedule::check).
+    pub fn build(self) -> Result<Schedule, ScheduleErrors> {
+        if self.faults.is_empty() {
+            return Ok(self.schedule);
+        }
+        let errors = self.faults.into_iter().map(|fault| ScheduleError { fault, spot: None });
+        Err(ScheduleErrors { errors: errors.collect() })
+    }
+}
+
+/// Builds what one block runs.
+#[derive(Clone)]
+#[must_use = "the block is what the closure gives back"]
+pub struct BlockBuilder<'p> {
+    names: Names<'p>,
+    /// The kernel's own stage.
+    own: Option<StageRef>,
+    body: Vec<BlockItem>,
+    faults: Vec<ScheduleFault>,
+}
+
+impl BlockBuilder<'_> {
+    /// Adds a stage or staged input, spread by one flat loop. It is in shared memory, or in global memory if
+    /// it is the kernel's own.
+    pub fn flat(self, item: &str) -> Self {
+        self.nest(item, |_, _| Mapping::Flat)
+    }
+
+    /// Adds a stage or staged input with thread loops of its own. It is in shared memory, or in global memory if
+    /// it is the kernel's own.
+    pub fn threads(self, item: &str, threads: impl Into<Tiles>) -> Self {
+        let (names, threads) = (self.names, threads.into());
+        self.nest(item, |item, faults| {
+            let threads = resolved(names, item, threads, faults);
+            Mapping::Threads(ThreadTiles { threads, ..ThreadTiles::default() })
+        })
+    }
+
+    /// Gives the last stage serial loops inside each thread, the outermost first.
+    pub fn serial(mut self, serial: impl Into<Tiles>) -> Self {
+        let (names, serial) = (self.names, serial.into());
+        let Some((nest, faults)) = self.last("serial") else { return self };
+        let serial = resolved(names, nest.item, serial, faults);
+        match &mut nest.mapping {
+            Mapping::Threads(tiles) => tiles.serial = serial,
+            Mapping::Flat => faults.push(ScheduleFault::FlatWith { word: "serial".to_string() }),
+        }
+        self
+    }
+
+    /// Writes the last stage's serial loops out.
+    pub fn unroll(mut self) -> Self {
+        let Some((nest, faults)) = self.last("unroll") else { return self };
+        match &mut nest.mapping {
+            Mapping::Threads(tiles) => tiles.unroll = true,
+            Mapping::Flat => faults.push(ScheduleFault::FlatWith { word: "unroll".to_string() }),
+        }
+        self
+    }
+
+    /// Keeps the last stage in memory of each thread's own.
+    pub fn private(mut self) -> Self {
+        if let Some((nest, _)) = self.last("private") {
+            nest.storage = Storage::Private;
+        }
+        self
+    }
+
+    /// Computes a Func in registers, just before the last stage.
+    pub fn registers(mut self, func: &str) -> Self {
+        let func = self.names.func(func);
+        let Some((nest, faults)) = self.last("registers") else { return self };
+        match func {
+            Ok(func) => nest.registers.push(func),
+            Err(fault) => faults.push(fault),
+        }
+        self
+    }
+
+    /// Adds serial loops over the block: `"prod.1.r 16"`.
+    pub fn over(mut self, loops: impl Into<Tiles>, body: impl FnOnce(Self) -> Self) -> Self {
+        let loops = reductions(self.names, loops.into(), &mut self.faults);
+        let inner = body(BlockBuilder { body: Vec::new(), faults: Vec::new(), ..self.clone() });
+        self.faults.extend(inner.faults);
+        self.body.push(BlockItem::Over(Loops { loops, body: inner.body }));
+        self
+    }
+
+    fn nest(
+        mut self,
+        item: &str,
+        mapping: impl FnOnce(Item, &mut Vec<ScheduleFault>) -> Mapping,
+    ) -> Self {
+        match self.names.item(item) {
+            Ok(item) => {
+                let own = self.own.map(Item::Stage) == Some(item);
+                let storage = if own { Storage::Global } else { Storage::Shared };
+                let mapping = mapping(item, &mut self.faults);
+                self.body.push(BlockItem::Nest(Nest { item, mapping, storage, registers: Vec::new() }));
+            }
+            Err(fault) => self.faults.push(fault),
+        }
+        self
+    }
+
+    /// The stage added last and where its mistakes go; it is a mistake if there is none.
+    fn last(&mut self, word: &'static str) -> Option<(&mut Nest, &mut Vec<ScheduleFault>)> {
+        match self.body.last_mut() {
+            Some(BlockItem::Nest(nest)) => Some((nest, &mut self.faults)),
+            // A name that was not understood is mistake enough.
+            _ if !self.faults.is_empty() => None,
+            _ => {
+                self.faults.push(ScheduleFault::NoStage { word });
+                None
+            }
+        }
+    }
+}
+
+fn resolved(names: Names<'_>, item: Item, tiles: Tiles, faults: &mut Vec<ScheduleFault>) -> Vec<Tile> {
+    named(tiles, faults, |name, size| names.tile(item, name).map(|dim| Tile { dim, size }))
+}
+
+fn reductions(names: Names<'_>, tiles: Tiles, faults: &mut Vec<ScheduleFault>) -> Vec<ReductionTile> {
+    named(tiles, faults, |name, size| {
+        names.reduction(name).map(|(stage, var)| ReductionTile { stage, var, size })
+    })
+}
+
+fn named<T>(
+    tiles: Tiles,
+    faults: &mut Vec<ScheduleFault>,
+    make: impl Fn(&str, Size) -> Result<T, ScheduleFault>,
+) -> Vec<T> {
+    let mut found = Vec::new();
+    match tiles.0 {
+        Ok(tiles) => {
+            for (name, size) in tiles {
+                match make(&name, size) {
+                    Ok(tile) => found.push(tile),
+                    Err(fault) => faults.push(fault),
+                }
+            }
+        }
+        Err(fault) => faults.push(fault),
+    }
+    found
+}

@@ -1,0 +1,262 @@
+//! Whether the values of a reduction variable may run in any order.
+//!
+//! A variable is *parallel* if no two of its values touch one element of the Func with a write among them,
+//! whatever the variables that are not held fixed do. Two accesses cannot meet if in some dimension their
+//! difference is never 0: because its interval leaves 0 out, or because a common divisor of its coefficients does
+//! not divide its constant. What is unknown of an index can be anything in its range.
+
+use ahash::AHashSet;
+use warploom_lang::bounds::congruence::gcd;
+use warploom_lang::bounds::{Analysis, IntSpan, Linear};
+use warploom_lang::ir::NodeKind;
+use warploom_lang::{ExprId, Pipeline, Range, Regions};
+
+use crate::schedule::flow::Spans;
+use crate::schedule::tree::StageRef;
+
+/// How far apart the values of a reduction variable can be that run together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Together {
+    /// Only one value: a loop outside takes one after the other.
+    Fixed,
+    /// At most so many, next to each other.
+    Within(i64),
+    /// All of them.
+    Any,
+}
+
+/// The self-dependences of one stage.
+pub(crate) struct Dependence<'a> {
+    pipeline: &'a Pipeline,
+    stage: StageRef,
+    domain: Vec<Range>,
+    analysis: Analysis<'a, Spans<'a>>,
+    /// The write, then the reads.
+    accesses: Vec<&'a [ExprId]>,
+}
+
+impl<'a> Dependence<'a> {
+    /// Prepares a stage and asks about it.
+    pub fn of<T>(
+        pipeline: &'a Pipeline,
+        regions: &'a Regions,
+        stage: StageRef,
+        ask: impl FnOnce(&Dependence<'_>) -> T,
+    ) -> T {
+        let decl = &pipeline.funcs()[stage.func].stages[stage.stage];
+        let at = &regions.funcs[stage.func].stages[stage.stage];
+        let span = |range: &Range| IntSpan::fixed(range.min, range.last().max(range.min));
+        let spans = Spans {
+            facts: &regions.facts,
+            vars: at.needed.0.iter().map(span).collect(),
+            rvars: at.domain.iter().map(span).collect(),
+        };
+        let exprs = pipeline.exprs();
+        let mut accesses = vec![decl.indices.as_slice()];
+        for id in exprs.reachable(decl.roots()) {
+            if matches!(exprs[id].kind, NodeKind::Call(func, _) if func == stage.func) {
+                accesses.push(&exprs[id].args);
+            }
+        }
+        let analysis = Analysis::new(exprs, &spans, decl.roots());
+        ask(&Dependence { pipeline, stage, domain: at.domain.clone(), analysis, accesses })
+    }
+
+    /// Whether the values of variable `var` may run in any order, `together` with those of all variables.
+    pub fn is_parallel(&self, var: usize, together: &[Together]) -> bool {
+        let reach = self.domain[var].extent - 1;
+        let write = self.accesses[0];
+        // One of the two accesses is the write; the other one is at a later value of the variable, or at an
+        // earlier one.
+        reach < 1
+            || self.accesses.iter().all(|other| {
+                [(1, reach), (-reach, -1)]
+                    .iter()
+                    .all(|distance| self.never_meet(write, other, var, *distance, together))
+            })
+    }
+
+    /// Whether two accesses never touch one element, the second at a value of `var` that is `distance` further.
+    fn never_meet(
+        &self,
+        first: &[ExprId],
+        second: &[ExprId],
+        var: usize,
+        distance: (i64, i64),
+        together: &[Together],
+    ) -> bool {
+        let dimensions = first.iter().zip(second);
+        dimensions.into_iter().any(|(a, b)| {
+            let difference = self.difference(*a, *b, var, distance, together);
+            difference.is_some_and(|difference| !difference.can_be_zero())
+        })
+    }
+
+    /// The index of the second access less that of the first.
+    fn difference(
+        &self,
+        first: ExprId,
+        second: ExprId,
+        var: usize,
+        distance: (i64, i64),
+        together: &[Together],
+    ) -> Option<Difference> {
+        let (first, second) = (self.analysis.linear(first), self.analysis.linear(second));
+        let mut difference = Difference { constant: second.constant.checked_sub(first.constant)?, ..Default::default() };
+        let atoms: AHashSet<ExprId> = first.terms.iter().chain(&second.terms).map(|(atom, _)| *atom).collect();
+        for atom in atoms {
+            let (a, b) = (factor(first, atom), factor(second, atom));
+            let span = self.analysis.int(atom);
+            // b * (value + step) - a * value, where the step is how far the second access is further.
+            let step = match self.pipeline.exprs()[atom].kind {
+                NodeKind::RVar(r) if r as usize == var => Some(distance),
+                NodeKind::RVar(r) => self.step(r as usize, together),
+                _ if self.is_same(atom, var, together) => Some((0, 0)),
+                _ => None,
+            };
+            match step {
+                Some((low, high)) => {
+                    difference.add(b.checked_sub(a)?, span.min, span.max)?;
+                    difference.add(b, low, high)?;
+                }
+                None => {
+                    difference.add(b, span.min, span.max)?;
+                    difference.add(a.checked_neg()?, span.min, span.max)?;
+                }
+            }
+        }
+        Some(difference)
+    }
+
+    /// How far two values of another variable can be apart; `None` if they have nothing to do with each other.
+    fn step(&self, var: usize, together: &[Together]) -> Option<(i64, i64)> {
+        match together[var] {
+            Together::Fixed => Some((0, 0)),
+            Together::Within(size) => Some((1 - size, size - 1)),
+            Together::Any => None,
+        }
+    }
+
+    /// Whether a value is the same in both accesses: it holds nothing that differs between them.
+    ///
+    /// Pure variables are the same, since two points that differ in one are different elements.
+    fn is_same(&self, atom: ExprId, var: usize, together: &[Together]) -> bool {
+        let exprs = self.pipeline.exprs();
+        exprs.reachable([atom]).into_iter().all(|id| match exprs[id].kind {
+            NodeKind::RVar(r) => r as usize != var && together[r as usize] == Together::Fixed,
+            // What the stage itself writes may have changed.
+            NodeKind::Call(func, _) => func != self.stage.func,
+            _ => true,
+        })
+    }
+}
+
+fn factor(linear: &Linear, atom: ExprId) -> i64 {
+    linear.terms.iter().find(|(known, _)| *known == atom).map_or(0, |(_, factor)| *factor)
+}
+
+/// `constant + Σ factor · value`, each value in a range of its own.
+#[derive(Default)]
+struct Difference {
+    constant: i64,
+    low: i64,
+    high: i64,
+    divisor: i64,
+}
+
+impl Difference {
+    /// Adds `factor` times a value from `min` to `max`.
+    fn add(&mut self, factor: i64, min: i64, max: i64) -> Option<()> {
+        let (a, b) = (factor.checked_mul(min)?, factor.checked_mul(max)?);
+        self.low = self.low.checked_add(a.min(b))?;
+        self.high = self.high.checked_add(a.max(b))?;
+        self.divisor = gcd(self.divisor, factor);
+        Some(())
+    }
+
+    fn can_be_zero(&self) -> bool {
+        let inside = self.low <= -self.constant && -self.constant <= self.high;
+        let divides = match self.divisor {
+            0 => self.constant == 0,
+            divisor => self.constant % divisor == 0,
+        };
+        inside && divides
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warploom_lang::*;
+
+    use super::*;
+    use Together::*;
+
+    /// Whether variable `var` of the only update of a Func over `(r, s)` in 0..8 x 0..8 is parallel.
+    fn parallel(
+        write: impl Fn(RVar, RVar) -> Expr,
+        read: impl Fn(RVar, RVar) -> Expr,
+        var: usize,
+        together: [Together; 2],
+    ) -> bool {
+        let (x, y) = vars!(x, y);
+        let r = rdom!(r: (0, 8), s: (0, 8));
+        let [a, b] = r.vars();
+        let f = func("f", (x, y), 0).over(&r, |f| f.set((write(a, b), y), f.at((read(a, b), y)) + 1));
+        let pipeline = Pipeline::new("p", [func("out", (x, y), f.at((x, y)))]).unwrap();
+        let request = Realisation::new(&pipeline).output("out", Region::of_extents(&[64, 4]));
+        let regions = infer(&pipeline, &request).unwrap();
+        let stage = StageRef { func: pipeline.func_named("f").unwrap(), stage: 1 };
+        Dependence::of(&pipeline, &regions, stage, |dependence| dependence.is_parallel(var, &together))
+    }
+
+    #[test]
+    fn scans_are_not_parallel() {
+        assert!(!parallel(|r, _| r + 1, |r, _| r.expr(), 0, [Any, Fixed]));
+        assert!(parallel(|r, _| r.expr(), |r, _| r.expr(), 0, [Any, Fixed]));
+        // Other values of `s` write the same elements.
+        assert!(parallel(|r, _| r.expr(), |r, _| r.expr(), 0, [Any, Any]));
+        assert!(!parallel(|r, s| r + s, |r, s| r + s, 0, [Any, Any]));
+    }
+
+    #[test]
+    fn intervals_keep_far_accesses_apart() {
+        assert!(parallel(|r, _| r.expr(), |r, _| r + 8, 0, [Any, Fixed]));
+        assert!(!parallel(|r, _| r.expr(), |r, _| r + 7, 0, [Any, Fixed]));
+        assert!(parallel(|r, s| r * 8 + s, |r, s| r * 8 + s, 0, [Any, Any]));
+        assert!(!parallel(|r, s| r * 7 + s, |r, s| r * 7 + s, 0, [Any, Any]));
+        assert!(parallel(|r, s| r * 7 + s, |r, s| r * 7 + s, 0, [Any, Within(4)]));
+        assert!(!parallel(|_, s| s.expr(), |_, s| s.expr(), 0, [Any, Any]));
+    }
+
+    #[test]
+    fn divisors_keep_odd_and_even_apart() {
+        assert!(parallel(|r, _| r * 2, |r, _| r * 2 + 1, 0, [Any, Fixed]));
+        assert!(parallel(|r, s| r * 2 + s * 0, |_, s| s * 2 + 1, 0, [Any, Any]));
+        assert!(!parallel(|r, _| r * 2, |r, _| r * 2 + 2, 0, [Any, Fixed]));
+    }
+
+    #[test]
+    fn what_only_fixed_variables_move_is_the_same() {
+        let power = |s: RVar| clamp(1 << s, 0, 16);
+        assert!(parallel(|r, s| r + power(s), |r, s| r + power(s), 0, [Any, Fixed]));
+        assert!(!parallel(|r, s| r + power(s), |r, s| r + power(s), 0, [Any, Any]));
+        assert!(!parallel(|r, s| r + power(s), |r, _| r.expr(), 0, [Any, Fixed]));
+    }
+
+    #[test]
+    fn unknown_indices_depend() {
+        let x = vars!(x);
+        let map = Input::u8("map", 1);
+        let r = rdom!(r: (0, 8));
+        let f = func("f", x, 0).over(&r, |f| f.add(map.at(r.x).i32(), 1));
+        let pipeline = Pipeline::new("p", [f]).unwrap();
+        let request = Realisation::new(&pipeline)
+            .input("map", Region::of_extents(&[8]))
+            .output("f", Region::of_extents(&[256]));
+        let regions = infer(&pipeline, &request).unwrap();
+        let stage = StageRef { func: pipeline.func_named("f").unwrap(), stage: 1 };
+        Dependence::of(&pipeline, &regions, stage, |dependence| {
+            assert!(!dependence.is_parallel(0, &[Any]));
+        });
+    }
+}

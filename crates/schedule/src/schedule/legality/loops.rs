@@ -1,0 +1,216 @@
+//! Tiles are loops of their stages, and no order that matters is lost.
+
+use crate::dag::LoopKind;
+use crate::schedule::dependence::{Dependence, Together};
+use crate::schedule::footprint::domain;
+use crate::schedule::legality::Checker;
+use crate::schedule::outline::{NestInfo, Path};
+use crate::schedule::tree::{Item, Mapping, Size, StageRef, ThreadTiles, Tile};
+use crate::schedule::violation::{Rule, Side};
+
+impl Checker<'_> {
+    pub(super) fn loops(&mut self) {
+        for number in 0..self.outline.loops.len() {
+            self.serial_loop(number);
+        }
+        for kernel in &self.outline.kernels {
+            let stage = kernel.kernel.stage;
+            self.tiles(&kernel.path, Item::Stage(stage), &kernel.kernel.block);
+            let together = self.together(stage, &kernel.loops);
+            self.shared_out(&kernel.path, stage, &kernel.kernel.block, &together, Side::Blocks);
+        }
+        for nest in &self.outline.nests {
+            self.nest_loops(nest);
+        }
+    }
+
+    fn variable(&self, item: Item, kind: LoopKind) -> String {
+        self.names.of_loop(item, kind)
+    }
+
+    fn has_loop(&self, item: Item, kind: LoopKind) -> bool {
+        self.names.loops(item).contains(&kind)
+    }
+
+    /// A loop around kernels or over a block.
+    fn serial_loop(&mut self, number: usize) {
+        let info = &self.outline.loops[number];
+        let (tile, path) = (info.tile, &info.path);
+        let item = Item::Stage(tile.stage);
+        let variable = self.variable(item, LoopKind::Reduction(tile.var));
+        if tile.size == Size::Of(0) {
+            self.report(path, Rule::ZeroSize { variable: variable.clone() });
+        }
+        if !self.has_loop(item, LoopKind::Reduction(tile.var)) {
+            let rule = Rule::NoLoop { item: self.stage_name(tile.stage), variable };
+            return self.report(path, rule);
+        }
+        let mut inside = self.outline.nests.iter().filter(|nest| nest.loops.contains(&number));
+        if !inside.any(|nest| nest.stage() == Some(tile.stage)) {
+            self.report(path, Rule::IdleLoop { stage: self.stage_name(tile.stage), variable });
+        }
+    }
+
+    /// The tiles of one list: loops of the stage, each once.
+    fn tiles(&mut self, path: &Path, item: Item, tiles: &[Tile]) {
+        for (i, tile) in tiles.iter().enumerate() {
+            let variable = self.variable(item, tile.dim);
+            if tile.size == Size::Of(0) {
+                self.report(path, Rule::ZeroSize { variable: variable.clone() });
+            }
+            let item_name = self.names.of_item(item);
+            if !self.has_loop(item, tile.dim) {
+                self.report(path, Rule::NoLoop { item: item_name, variable });
+            } else if tiles[..i].iter().any(|earlier| earlier.dim == tile.dim) {
+                self.report(path, Rule::SplitTwice { item: item_name, variable });
+            }
+        }
+    }
+
+    fn nest_loops(&mut self, nest: &NestInfo<'_>) {
+        let item = nest.nest.item;
+        if let Mapping::Threads(tiles) = &nest.nest.mapping {
+            self.tiles(&nest.path, item, &tiles.threads);
+            self.tiles(&nest.path, item, &tiles.serial);
+        }
+        let Some(stage) = nest.stage() else { return };
+        self.divided_once(nest, stage);
+        if let Mapping::Threads(tiles) = &nest.nest.mapping {
+            let together = self.together(stage, &nest.loops);
+            self.shared_out(&nest.path, stage, &tiles.threads, &together, Side::Threads);
+        }
+        self.reduction_order(nest, stage);
+    }
+
+    /// A reduction variable is taken by one of the loops around the nest, or by the block.
+    fn divided_once(&mut self, nest: &NestInfo<'_>, stage: StageRef) {
+        let mut taken: Vec<usize> = Vec::new();
+        if self.outline.is_own(nest) {
+            let block = self.outline.kernels[nest.kernel].kernel.block.iter();
+            taken.extend(block.filter_map(|tile| match tile.dim {
+                LoopKind::Reduction(var) => Some(var),
+                LoopKind::Pure(_) => None,
+            }));
+        }
+        for number in self.outline.own_loops(nest) {
+            let info = &self.outline.loops[number];
+            if taken.contains(&info.tile.var) {
+                let variable = self.variable(nest.nest.item, LoopKind::Reduction(info.tile.var));
+                let rule = Rule::SplitTwice { item: self.stage_name(stage), variable };
+                self.report(&info.path, rule);
+            }
+            taken.push(info.tile.var);
+        }
+    }
+
+    /// Which values of a stage's reduction variables run together inside some loops.
+    fn together(&self, stage: StageRef, loops: &[usize]) -> Vec<Together> {
+        let of = |var: usize| {
+            let tile = loops.iter().map(|number| self.outline.loops[*number].tile);
+            let tile = tile.into_iter().find(|tile| (tile.stage, tile.var) == (stage, var));
+            match tile.map(|tile| tile.size) {
+                Some(Size::Of(0 | 1)) => Together::Fixed,
+                Some(Size::Of(size)) => Together::Within(i64::from(size)),
+                Some(Size::All) | None => Together::Any,
+            }
+        };
+        (0..self.names.stage_decl(stage).domain.len()).map(of).collect()
+    }
+
+    /// Reduction variables that run side by side have independent values.
+    fn shared_out(
+        &mut self,
+        path: &Path,
+        stage: StageRef,
+        tiles: &[Tile],
+        together: &[Together],
+        side: Side,
+    ) {
+        for tile in tiles {
+            let LoopKind::Reduction(var) = tile.dim else { continue };
+            let alone = match side {
+                Side::Blocks => tile.size == Size::All,
+                Side::Threads => tile.size == Size::Of(1),
+            };
+            if alone || !self.has_loop(Item::Stage(stage), tile.dim) {
+                continue;
+            }
+            let pipeline = self.names.pipeline();
+            let parallel = Dependence::of(pipeline, self.regions, stage, |d| d.is_parallel(var, together));
+            if !parallel {
+                let variable = self.variable(Item::Stage(stage), tile.dim);
+                self.report(path, Rule::Dependent { stage: self.stage_name(stage), variable, side });
+            }
+        }
+    }
+
+    /// Reduction loops run in the order of their definition, or in one that gives the same.
+    fn reduction_order(&mut self, nest: &NestInfo<'_>, stage: StageRef) {
+        let variables = self.names.stage_decl(stage).domain.len();
+        let order = self.loop_order(nest, stage);
+        for (i, &outer) in order.iter().enumerate() {
+            for &inner in order[i + 1..].iter().filter(|inner| outer < **inner) {
+                // The inner one may go outside if its values are independent under the loops outside it.
+                let fixed = |var: usize| if var > inner { Together::Fixed } else { Together::Any };
+                let together: Vec<Together> = (0..variables).map(fixed).collect();
+                let pipeline = self.names.pipeline();
+                let free =
+                    Dependence::of(pipeline, self.regions, stage, |d| d.is_parallel(inner, &together));
+                if !free {
+                    let name = |var: usize| self.variable(nest.nest.item, LoopKind::Reduction(var));
+                    let rule = Rule::Reordered {
+                        stage: self.stage_name(stage),
+                        outer: name(outer),
+                        inner: name(inner),
+                    };
+                    self.report(&nest.path, rule);
+                }
+            }
+        }
+    }
+
+    /// The reduction variables of a stage as its loops run, the outermost first, those left out that run side
+    /// by side or have one value only. A variable that is divided is there for each of its loops.
+    fn loop_order(&self, nest: &NestInfo<'_>, stage: StageRef) -> Vec<usize> {
+        let tiles = match &nest.nest.mapping {
+            Mapping::Flat => &ThreadTiles::default(),
+            Mapping::Threads(tiles) => tiles,
+        };
+        let kernel = self.outline.kernels[nest.kernel].kernel;
+        let block: &[Tile] = if self.outline.is_own(nest) { &kernel.block } else { &[] };
+        let side_by_side = |var: usize| {
+            let names = |tile: &&Tile| tile.dim == LoopKind::Reduction(var);
+            block.iter().any(|tile| names(&tile) && tile.size != Size::All)
+                || tiles.threads.iter().any(|tile| names(&tile) && tile.size != Size::Of(1))
+        };
+        let mut left: Vec<i64> = (0..self.names.stage_decl(stage).domain.len())
+            .map(|var| domain(self.regions, stage, var).extent.max(1))
+            .collect();
+        let mut order = Vec::new();
+        for number in self.outline.own_loops(nest) {
+            let tile = self.outline.loops[number].tile;
+            let Some(left) = left.get_mut(tile.var) else { continue };
+            let size = tile.size.of(*left);
+            if size < *left {
+                order.push(tile.var);
+            }
+            *left = size;
+        }
+        let serial = |var: usize| tiles.serial.iter().find(|tile| tile.dim == LoopKind::Reduction(var));
+        for (var, left) in left.iter().enumerate().rev() {
+            let inside = serial(var).map_or(1, |tile| tile.size.of(*left));
+            if inside < *left {
+                order.push(var);
+            }
+        }
+        for tile in &tiles.serial {
+            if let LoopKind::Reduction(var) = tile.dim
+                && left.get(var).is_some_and(|left| tile.size.of(*left) > 1)
+            {
+                order.push(var);
+            }
+        }
+        order.retain(|var| !side_by_side(*var));
+        order
+    }
+}

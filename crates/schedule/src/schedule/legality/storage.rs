@@ -1,0 +1,191 @@
+//! Everything fits where it lives, and threads read only what they may.
+
+use warploom_lang::FuncId;
+
+use crate::dag::LoopKind;
+use crate::rational::Rational;
+use crate::schedule::flow::Read;
+use crate::schedule::footprint::{Footprint, NestFootprint, ThreadLoop, Tracer, read_of};
+use crate::schedule::legality::Checker;
+use crate::schedule::outline::{NestInfo, Path};
+use crate::schedule::reach::{Reach, Symbol};
+use crate::schedule::tree::{Item, Mapping, Storage};
+use crate::schedule::violation::Rule;
+
+/// The most bytes that a Func may take in registers of one thread: all registers there are, for one Func.
+pub const MAX_REGISTER_BYTES: u64 = 1024;
+
+/// The most bytes that a private Func may take in one thread: what CUDA gives a thread as local memory.
+pub const MAX_PRIVATE_BYTES: u64 = 512 * 1024;
+
+/// An extent without a constant width may still be allocated up to this, as for a table that is looked up.
+pub const SMALL_EXTENT: i64 = 1024;
+
+impl Checker<'_> {
+    pub(super) fn storage(&mut self) {
+        for number in 0..self.outline.kernels.len() {
+            self.kernel_limits(number);
+            self.allocations(number);
+        }
+        for (nest, footprint) in self.outline.nests.iter().zip(&self.footprints.nests) {
+            if nest.nest.storage == Storage::Private {
+                self.private(nest);
+            }
+            if let Some(footprint) = footprint {
+                self.nest_threads(nest, footprint);
+                self.register_sizes(nest, footprint);
+            }
+        }
+    }
+
+    fn kernel_limits(&mut self, number: usize) {
+        let (info, kernel) = (&self.outline.kernels[number], &self.footprints.kernels[number]);
+        let stage = || self.stage_name(info.kernel.stage);
+        let device = self.device.name.clone();
+        let limits = self.device.threads.grid_dims;
+        let grid = ['x', 'y', 'z'].into_iter().zip(kernel.grid()).zip(limits.map(u64::from));
+        let mut rules: Vec<Rule> = Vec::new();
+        for ((axis, blocks), limit) in grid.filter(|((_, blocks), limit)| blocks > limit) {
+            rules.push(Rule::Grid { stage: stage(), axis, blocks, limit, device: device.clone() });
+        }
+        let (bytes, limit) = (kernel.shared_bytes(), u64::from(self.device.shared.per_block_opt_in));
+        if bytes > limit {
+            let shared = kernel.allocations.iter().filter(|part| part.storage == Storage::Shared);
+            let parts: Vec<String> = shared
+                .map(|part| {
+                    let extents: Vec<String> = part.extents.iter().map(i64::to_string).collect();
+                    format!("{} {}", self.item_name(part.item), extents.join(" x "))
+                })
+                .collect();
+            rules.push(Rule::SharedBytes { stage: stage(), bytes, parts: parts.join(", "), limit, device });
+        }
+        for rule in rules {
+            self.report(&info.path, rule);
+        }
+    }
+
+    /// A Func by its own name, whatever stage, or a staged input.
+    fn item_name(&self, item: Item) -> String {
+        match item {
+            Item::Stage(stage) => self.func_name(stage.func),
+            Item::Input(_) => self.names.of_item(item),
+        }
+    }
+
+    fn nest_threads(&mut self, nest: &NestInfo<'_>, footprint: &NestFootprint) {
+        let limit = u64::from(self.device.threads.per_block);
+        if let Some(threads) = footprint.thread_count().filter(|threads| *threads > limit) {
+            let (item, device) = (self.names.of_item(nest.nest.item), self.device.name.clone());
+            self.report(&nest.path, Rule::Threads { item, threads, limit, device });
+        }
+    }
+
+    /// What lives in a block has constant extents, and a thread's own is not too large.
+    fn allocations(&mut self, number: usize) {
+        for allocation in &self.footprints.kernels[number].allocations {
+            let mut nests = self.outline.nests_of(number).iter();
+            let first = nests.find(|nest| read_of(nest.nest.item) == read_of(allocation.item));
+            let Some(path) = first.map(|nest| nest.path.clone()) else { continue };
+            self.bounded(&path, allocation.item, &allocation.points);
+            if allocation.storage == Storage::Private && allocation.bytes > MAX_PRIVATE_BYTES {
+                let (func, bytes) = (self.item_name(allocation.item), allocation.bytes);
+                self.report(&path, Rule::ThreadBytes { func, bytes, limit: MAX_PRIVATE_BYTES });
+            }
+        }
+    }
+
+    fn register_sizes(&mut self, nest: &NestInfo<'_>, footprint: &NestFootprint) {
+        for (i, &func) in nest.nest.registers.iter().enumerate() {
+            let Some(points) = footprint.registers.get(&func) else { continue };
+            let path = nest.path.child(i);
+            let item = Item::Stage(crate::schedule::tree::StageRef { func, stage: 0 });
+            self.bounded(&path, item, points);
+            let bytes = points.points().saturating_mul(self.names.func_decl(func).bytes_per_point() as u64);
+            if bytes > MAX_REGISTER_BYTES {
+                let func = self.func_name(func);
+                self.report(&path, Rule::ThreadBytes { func, bytes, limit: MAX_REGISTER_BYTES });
+            }
+        }
+    }
+
+    fn bounded(&mut self, path: &Path, item: Item, points: &Footprint) {
+        for (d, reach) in points.dims.iter().enumerate() {
+            if !reach.bounded && reach.extent() > SMALL_EXTENT {
+                let variable = self.names.of_loop(item, LoopKind::Pure(d));
+                let (func, extent) = (self.item_name(item), reach.extent());
+                return self.report(path, Rule::Unbounded { func, variable, extent });
+            }
+        }
+    }
+
+    /// A private stage: every thread reads only what it wrote itself.
+    fn private(&mut self, nest: &NestInfo<'_>) {
+        let Some(stage) = nest.stage() else { return };
+        if nest.nest.mapping == Mapping::Flat {
+            return self.report(&nest.path, Rule::PrivateFlat { stage: self.stage_name(stage) });
+        }
+        for reader in self.outline.nests_of(nest.kernel) {
+            let Some(consumer) = reader.stage() else { continue };
+            let reads = self.reads(reader, consumer).contains(&stage.func);
+            let is_later_stage = consumer.func == stage.func && consumer.stage > stage.stage;
+            let apart = (reads && !self.reads_own(stage.func, nest, reader))
+                || (is_later_stage && !self.shared_alike(nest, reader, |d| Some(LoopKind::Pure(d))));
+            if apart {
+                let (func, consumer) = (self.func_name(stage.func), self.stage_name(consumer));
+                self.report(&reader.path, Rule::PrivateRead { func, consumer });
+            }
+        }
+    }
+
+    /// Whether each thread of a reader reads only what the same thread computes of a Func.
+    fn reads_own(&self, func: FuncId, producer: &NestInfo<'_>, reader: &NestInfo<'_>) -> bool {
+        let Some(stage) = reader.stage() else { return false };
+        let pipeline = self.names.pipeline();
+        let mut tracer = Tracer::new(self.schedule, pipeline, self.regions, self.outline);
+        let accesses = tracer.point_reads(reader, stage).into_iter();
+        let mut accesses = accesses.filter(|(read, _)| *read == Read::Func(func));
+        accesses.all(|(_, access)| {
+            self.shared_alike(producer, reader, |d| access.get(d).and_then(|reach| point_of(reach)))
+        })
+    }
+
+    /// Whether threads share a producer and its reader alike, where dimension `d` of the producer is read at
+    /// the reader's loop `loop_of(d)`.
+    fn shared_alike(
+        &self,
+        producer: &NestInfo<'_>,
+        reader: &NestInfo<'_>,
+        loop_of: impl Fn(usize) -> Option<LoopKind>,
+    ) -> bool {
+        let (Some(made), Some(read)) =
+            (self.footprints.nest(&producer.path), self.footprints.nest(&reader.path))
+        else {
+            return true;
+        };
+        let (Some(writers), Some(readers)) = (several(made), several(read)) else { return false };
+        writers.len() == readers.len()
+            && writers.iter().zip(&readers).all(|(writer, reader)| {
+                let (LoopKind::Pure(d), LoopKind::Pure(e)) = (writer.dim, reader.dim) else { return false };
+                (writer.threads, writer.serial) == (reader.threads, reader.serial)
+                    && loop_of(d) == Some(reader.dim)
+                    && made.points.dims[d].starts_like(&read.points.dims[e])
+            })
+    }
+}
+
+/// The loops of a nest that several threads share, if it is not flat.
+fn several(nest: &NestFootprint) -> Option<Vec<ThreadLoop>> {
+    Some(nest.threads.as_ref()?.iter().filter(|dim| dim.threads > 1).copied().collect())
+}
+
+/// The loop whose point an index is, exactly.
+fn point_of(reach: &Reach) -> Option<LoopKind> {
+    match reach.terms.as_slice() {
+        [(Symbol::Thread(kind), Rational::ONE)]
+            if reach.low.is_zero() && reach.high.is_zero() && reach.clamp.is_none() =>
+        {
+            Some(*kind)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,489 @@
+//! From the text form to the tree.
+
+use warploom_lang::{FuncId, Pipeline};
+
+use crate::schedule::error::{ScheduleError, ScheduleErrors, ScheduleFault};
+use crate::schedule::lines::{Entry, Source, Word};
+use crate::schedule::names::{Names, hint};
+use crate::schedule::tree::{
+    BlockItem, Item, Kernel, Loops, Mapping, Nest, ReductionTile, RootItem, Schedule, Size, Storage,
+    ThreadTiles, Tile,
+};
+
+impl Schedule {
+    /// Reads the text form, as [`Schedule::to_text`] writes it.
+    ///
+    /// Columns are free; `#` starts a comment; a line that ends in a comma goes on in the next one, if that
+    /// is further indented. What the tree means is not checked here: see [`check`](crate::schedule::check).
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text, each with its line.
+    pub fn parse(text: &str, pipeline: &Pipeline) -> Result<Schedule, ScheduleErrors> {
+        let names = Names::new(pipeline);
+        let mut source = Source::new(text);
+        let Some(header) = source.tree() else {
+            let fault = ScheduleFault::Empty { pipeline: pipeline.name().to_string() };
+            return Err(ScheduleErrors { errors: vec![ScheduleError { fault, spot: None }] });
+        };
+        let mut parser = Parser { names, source, schedule: Schedule::default() };
+        if parser.header(&header) {
+            parser.schedule.root = parser.root_items(&header.children, true);
+        }
+        let mut errors = parser.source.errors;
+        errors.sort_by_key(|error| error.spot.as_ref().map(|spot| (spot.line, spot.column)));
+        if errors.is_empty() { Ok(parser.schedule) } else { Err(ScheduleErrors { errors }) }
+    }
+}
+
+/// The words that say how a stage is spread and where it lives.
+const CLAUSES: [&str; 7] = ["block", "flat", "threads", "serial", "unroll", "shared", "private"];
+
+const A_TILE: &str = "a variable and a size, for example `x 16`";
+const A_SIZE: &str = "a size: a number or `all`";
+const A_REDUCTION: &str = "a stage's reduction variable and a size, for example `prod.1.r 16`";
+
+/// What can stand in the line of a kernel or nest after its name.
+#[derive(Default)]
+struct Clauses<'t> {
+    block: Vec<Tile>,
+    flat: bool,
+    tiles: Option<ThreadTiles>,
+    storage: Option<Storage>,
+    seen: Vec<&'t str>,
+}
+
+impl Clauses<'_> {
+    fn mapping(self) -> Option<Mapping> {
+        if self.flat { Some(Mapping::Flat) } else { self.tiles.map(Mapping::Threads) }
+    }
+}
+
+/// The words of a line from some point on.
+struct Cursor<'e, 't> {
+    words: &'e [Word<'t>],
+    at: usize,
+}
+
+impl<'e, 't> Cursor<'e, 't> {
+    fn new(entry: &'e Entry<'t>, at: usize) -> Cursor<'e, 't> {
+        Cursor { words: &entry.words, at }
+    }
+
+    fn peek(&self, ahead: usize) -> Option<Word<'t>> {
+        self.words.get(self.at + ahead).copied()
+    }
+
+    fn next(&mut self) -> Option<Word<'t>> {
+        let word = self.peek(0)?;
+        self.at += 1;
+        Some(word)
+    }
+
+    fn next_if(&mut self, text: &str) -> bool {
+        let fits = self.peek(0).is_some_and(|word| word.text == text);
+        self.at += usize::from(fits);
+        fits
+    }
+
+    /// The word before, which is there whenever the line's first one has been taken.
+    fn last(&self) -> Word<'t> {
+        self.words[self.at.saturating_sub(1).min(self.words.len() - 1)]
+    }
+}
+
+struct Parser<'p, 't> {
+    names: Names<'p>,
+    source: Source<'t>,
+    schedule: Schedule,
+}
+
+impl<'t> Parser<'_, 't> {
+    /// The value, or `None` with the fault noted.
+    fn noted<T>(&mut self, word: Word<'t>, result: Result<T, ScheduleFault>) -> Option<T> {
+        result.map_err(|fault| self.source.fault(word, fault)).ok()
+    }
+
+    fn unexpected(&mut self, word: Word<'t>, expected: &'static str, known: &[&str]) {
+        let fault = ScheduleFault::Unexpected {
+            found: word.text.to_string(),
+            expected,
+            hint: hint(word.text, known),
+        };
+        self.source.fault(word, fault);
+    }
+
+    fn missing(&mut self, cursor: &Cursor<'_, 't>, expected: &'static str) {
+        let after = cursor.last();
+        self.source.fault(after, ScheduleFault::Missing { after: after.text.to_string(), expected });
+    }
+
+    fn repeated(&mut self, word: Word<'t>) {
+        self.source.fault(word, ScheduleFault::Repeated { word: word.text.to_string() });
+    }
+
+    fn nested(&mut self, entry: &Entry<'t>, outer: &'static str, remedy: &'static str) {
+        for child in &entry.children {
+            self.source.fault(child.words[0], ScheduleFault::Nested { outer, remedy });
+        }
+    }
+
+    /// The rest of a line, where nothing more can stand.
+    fn end(&mut self, cursor: &mut Cursor<'_, 't>, expected: &'static str) {
+        if let Some(word) = cursor.next() {
+            self.unexpected(word, expected, &[]);
+        }
+    }
+
+    /// Whether the names below can be those of the pipeline.
+    fn header(&mut self, entry: &Entry<'t>) -> bool {
+        let name: Vec<&str> = self.names.pipeline().name().split_whitespace().collect();
+        let found = entry.words.iter().take(name.len()).map(|word| word.text);
+        if !found.eq(name.iter().copied()) {
+            let first = entry.words[0];
+            let pipeline = self.names.pipeline().name().to_string();
+            let nearly = !hint(first.text, &[&pipeline]).is_empty();
+            self.source.fault(first, ScheduleFault::WrongPipeline { found: first.text.to_string(), pipeline });
+            if !nearly {
+                return false;
+            }
+        }
+        let mut cursor = Cursor::new(entry, name.len().min(entry.words.len()));
+        match cursor.next() {
+            Some(word) if word.text == "inline" => self.inline(&mut cursor),
+            Some(word) => self.unexpected(word, "`inline` and the names of Funcs", &["inline"]),
+            None => {}
+        }
+        true
+    }
+
+    /// The names after `inline`.
+    fn inline(&mut self, cursor: &mut Cursor<'_, 't>) {
+        loop {
+            match cursor.next() {
+                None => return self.missing(cursor, "the name of a Func"),
+                Some(word) if word.text == "," => self.unexpected(word, "the name of a Func", &[]),
+                Some(word) => {
+                    let func = self.names.func(word.text);
+                    if let Some(func) = self.noted(word, func)
+                        && !self.schedule.inlined.insert(func)
+                    {
+                        self.repeated(word);
+                    }
+                    if !cursor.next_if(",") {
+                        return self.end(cursor, "a comma, or nothing");
+                    }
+                }
+            }
+        }
+    }
+
+    fn root_items(&mut self, entries: &[Entry<'t>], top: bool) -> Vec<RootItem> {
+        let mut items = Vec::new();
+        for entry in entries {
+            match entry.words[0].text {
+                "kernel" => items.extend(self.kernel(entry).map(RootItem::Kernel)),
+                "around" => {
+                    let loops = self.reductions(&mut Cursor::new(entry, 1));
+                    let body = self.root_items(&entry.children, false);
+                    items.push(RootItem::Around(Loops { loops, body }));
+                }
+                "inline" if top => {
+                    self.inline(&mut Cursor::new(entry, 1));
+                    self.nested(entry, "a list of inlined Funcs", "indent it as far as `inline`");
+                }
+                _ if top => {
+                    let expected = "`kernel`, `around` or `inline`";
+                    self.unexpected(entry.words[0], expected, &["kernel", "around", "inline"]);
+                }
+                _ => self.unexpected(entry.words[0], "`kernel` or `around`", &["kernel", "around"]),
+            }
+        }
+        items
+    }
+
+    fn kernel(&mut self, entry: &Entry<'t>) -> Option<Kernel> {
+        let mut cursor = Cursor::new(entry, 1);
+        let Some(word) = cursor.next() else {
+            self.missing(&cursor, "the stage that the kernel computes");
+            self.body(&entry.children);
+            return None;
+        };
+        let stage = self.names.stage(word.text);
+        let stage = self.noted(word, stage);
+        let mut clauses = self.clauses(&mut cursor, stage.map(Item::Stage), true);
+        let block = std::mem::take(&mut clauses.block);
+        let Some(mapping) = clauses.mapping() else {
+            let body = self.body(&entry.children);
+            return Some(Kernel { stage: stage?, block, body });
+        };
+        let registers = if entry.children.iter().all(is_registers) {
+            self.registers(&entry.children)
+        } else {
+            let outer = "a kernel whose own line says how threads share its stage";
+            let remedy = "move that to a line for the stage, the last one below the kernel";
+            self.nested(entry, outer, remedy);
+            Vec::new()
+        };
+        let item = Item::Stage(stage?);
+        let nest = Nest { item, mapping, storage: Storage::Global, registers };
+        Some(Kernel { stage: stage?, block, body: vec![BlockItem::Nest(nest)] })
+    }
+
+    fn body(&mut self, entries: &[Entry<'t>]) -> Vec<BlockItem> {
+        let mut items = Vec::new();
+        for entry in entries {
+            if self.is_over(entry) {
+                let loops = self.reductions(&mut Cursor::new(entry, 1));
+                let body = self.body(&entry.children);
+                items.push(BlockItem::Over(Loops { loops, body }));
+            } else {
+                items.extend(self.nest(entry).map(BlockItem::Nest));
+            }
+        }
+        items
+    }
+
+    /// Whether a line is serial loops, and not a stage that happens to be called `over`.
+    fn is_over(&self, entry: &Entry<'t>) -> bool {
+        let first = entry.words[0].text;
+        let is_loop = entry.words.get(1).is_some_and(|word| word.text.contains('.'));
+        first == "over" && (is_loop || self.names.item(first).is_err())
+    }
+
+    fn nest(&mut self, entry: &Entry<'t>) -> Option<Nest> {
+        let mut cursor = Cursor::new(entry, 1);
+        let word = entry.words[0];
+        if is_registers(entry) {
+            self.source.fault(word, ScheduleFault::RegistersPlace { func: word.text.to_string() });
+            return None;
+        }
+        if matches!(word.text, "kernel" | "around") && self.names.item(word.text).is_err() {
+            self.unexpected(word, "a stage, a staged input or `over`; kernels stand at root", &[]);
+            return None;
+        }
+        let item = self.names.item(word.text);
+        let item = self.noted(word, item);
+        let clauses = self.clauses(&mut cursor, item, false);
+        let storage = clauses.storage.unwrap_or(Storage::Global);
+        let understood = clauses.seen.iter().all(|word| CLAUSES.contains(word));
+        let mapping = clauses.mapping();
+        if mapping.is_none() && understood {
+            self.source.fault(word, ScheduleFault::NoMapping { item: word.text.to_string() });
+        }
+        let registers = self.registers(&entry.children);
+        Some(Nest { item: item?, mapping: mapping?, storage, registers })
+    }
+
+    fn registers(&mut self, entries: &[Entry<'t>]) -> Vec<FuncId> {
+        let mut funcs = Vec::new();
+        for entry in entries {
+            let word = entry.words[0];
+            if !is_registers(entry) {
+                let outer = "a stage, except Funcs in registers";
+                let remedy = "write `registers` behind the name, or indent the line as far as the stage";
+                self.source.fault(word, ScheduleFault::Nested { outer, remedy });
+                continue;
+            }
+            let func = self.names.func(word.text);
+            funcs.extend(self.noted(word, func));
+            self.end(&mut Cursor::new(entry, 2), "nothing after `registers`");
+            self.nested(entry, "a Func in registers", "indent it as far as that Func");
+        }
+        funcs
+    }
+
+    /// `stage.variable size, ...` up to the end of the line.
+    fn reductions(&mut self, cursor: &mut Cursor<'_, 't>) -> Vec<ReductionTile> {
+        let mut loops = Vec::new();
+        loop {
+            let Some(word) = cursor.next() else {
+                self.missing(cursor, A_REDUCTION);
+                return loops;
+            };
+            if word.text == "," {
+                self.unexpected(word, A_REDUCTION, &[]);
+                continue;
+            }
+            let reduction = self.names.reduction(word.text);
+            let reduction = self.noted(word, reduction);
+            let size = self.size(cursor);
+            if let (Some((stage, var)), Some(size)) = (reduction, size) {
+                loops.push(ReductionTile { stage, var, size });
+            }
+            if !cursor.next_if(",") {
+                self.end(cursor, "a comma, or nothing");
+                return loops;
+            }
+        }
+    }
+
+    fn clauses(&mut self, cursor: &mut Cursor<'_, 't>, item: Option<Item>, kernel: bool) -> Clauses<'t> {
+        let mut clauses = Clauses::default();
+        while let Some(word) = cursor.next() {
+            let allowed = if kernel { &CLAUSES[..5] } else { &CLAUSES[1..] };
+            if !allowed.contains(&word.text) {
+                let expected = match (kernel, word.text) {
+                    (true, "shared" | "private") => {
+                        "nothing about storage: the stage of a kernel is in global memory"
+                    }
+                    (false, "block") => "`block` in the line of the kernel",
+                    (true, _) => {
+                        "`block`, `flat`, `threads`, `serial` or `unroll`, or a comma before one more variable"
+                    }
+                    (false, _) => {
+                        "`flat`, `threads`, `serial`, `unroll`, `shared` or `private`, or a comma before one more variable"
+                    }
+                };
+                self.unexpected(word, expected, allowed);
+                // What follows belongs to that word, up to the next one that is known.
+                while cursor.peek(0).is_some_and(|next| !CLAUSES.contains(&next.text)) {
+                    cursor.next();
+                }
+                clauses.seen.push(word.text);
+                continue;
+            }
+            if clauses.seen.contains(&word.text) {
+                self.repeated(word);
+            }
+            self.clause(cursor, word, item, &mut clauses);
+            clauses.seen.push(word.text);
+        }
+        clauses
+    }
+
+    fn clause(
+        &mut self,
+        cursor: &mut Cursor<'_, 't>,
+        word: Word<'t>,
+        item: Option<Item>,
+        clauses: &mut Clauses<'t>,
+    ) {
+        let spreads = |word: &str| matches!(word, "threads" | "serial" | "unroll");
+        match word.text {
+            "block" => clauses.block = self.tiles(cursor, item),
+            "shared" | "private" => {
+                if clauses.storage.is_some() && !clauses.seen.contains(&word.text) {
+                    self.unexpected(word, "only one of `shared` and `private`", &[]);
+                }
+                let shared = word.text == "shared";
+                clauses.storage = Some(if shared { Storage::Shared } else { Storage::Private });
+            }
+            "flat" => {
+                if let Some(other) = clauses.seen.iter().find(|seen| spreads(seen)) {
+                    self.source.fault(word, ScheduleFault::FlatWith { word: (*other).to_string() });
+                }
+                clauses.flat = true;
+            }
+            _ => {
+                if clauses.flat {
+                    self.source.fault(word, ScheduleFault::FlatWith { word: word.text.to_string() });
+                }
+                let mut tiles = clauses.tiles.take().unwrap_or_default();
+                match word.text {
+                    "threads" if !self.tiles_follow(cursor) => {}
+                    "threads" => tiles.threads = self.tiles(cursor, item),
+                    "serial" => tiles.serial = self.tiles(cursor, item),
+                    _ => tiles.unroll = true,
+                }
+                clauses.tiles = Some(tiles);
+            }
+        }
+    }
+
+    /// Whether `threads` is followed by sizes. A variable may have the name of a clause.
+    fn tiles_follow(&self, cursor: &Cursor<'_, 't>) -> bool {
+        match (cursor.peek(0), cursor.peek(1)) {
+            (None, _) => false,
+            (Some(word), next) if CLAUSES.contains(&word.text) => {
+                next.is_some_and(|next| size(next.text).is_some())
+            }
+            _ => true,
+        }
+    }
+
+    /// `variable size, ...`
+    fn tiles(&mut self, cursor: &mut Cursor<'_, 't>, item: Option<Item>) -> Vec<Tile> {
+        let mut tiles = Vec::new();
+        loop {
+            match cursor.peek(0) {
+                None => {
+                    self.missing(cursor, A_TILE);
+                    return tiles;
+                }
+                Some(word) if word.text == "," => {
+                    cursor.next();
+                    self.unexpected(word, A_TILE, &[]);
+                    continue;
+                }
+                Some(word) => {
+                    cursor.next();
+                    let dim = item.and_then(|item| {
+                        let dim = self.names.tile(item, word.text);
+                        self.noted(word, dim)
+                    });
+                    let size = self.size(cursor);
+                    if let (Some(dim), Some(size)) = (dim, size) {
+                        tiles.push(Tile { dim, size });
+                    }
+                }
+            }
+            if !cursor.next_if(",") {
+                return tiles;
+            }
+        }
+    }
+
+    fn size(&mut self, cursor: &mut Cursor<'_, 't>) -> Option<Size> {
+        match cursor.peek(0) {
+            None => {
+                self.missing(cursor, A_SIZE);
+                None
+            }
+            Some(word) if word.text == "," || CLAUSES.contains(&word.text) => {
+                self.missing(cursor, A_SIZE);
+                None
+            }
+            Some(word) => {
+                cursor.next();
+                let size = size(word.text);
+                self.noted(word, size.ok_or(ScheduleFault::Size { found: word.text.to_string() }))
+            }
+        }
+    }
+}
+
+fn is_registers(entry: &Entry<'_>) -> bool {
+    entry.words.get(1).is_some_and(|word| word.text == "registers")
+}
+
+/// The size that a word is.
+pub(crate) fn size(text: &str) -> Option<Size> {
+    match text {
+        "all" => Some(Size::All),
+        text if text.bytes().all(|digit| digit.is_ascii_digit()) => {
+            text.parse().ok().filter(|size| *size > 0).map(Size::Of)
+        }
+        _ => None,
+    }
+}
+
+/// What [`ScheduleBuilder`](crate::schedule::ScheduleBuilder) reads of the text form: a list of names and sizes.
+pub(crate) fn pairs(text: &str) -> Result<Vec<(String, Size)>, ScheduleFault> {
+    let mut pairs = Vec::new();
+    for part in text.split(',') {
+        let words: Vec<&str> = part.split_whitespace().collect();
+        match words.as_slice() {
+            [] if text.trim().is_empty() => {}
+            [name, word] => match size(word) {
+                Some(size) => pairs.push(((*name).to_string(), size)),
+                None => return Err(ScheduleFault::Size { found: (*word).to_string() }),
+            },
+            [name] => return Err(ScheduleFault::Missing { after: (*name).to_string(), expected: A_SIZE }),
+            _ => {
+                let found = part.trim().to_string();
+                return Err(ScheduleFault::Unexpected { found, expected: A_TILE, hint: String::new() });
+            }
+        }
+    }
+    Ok(pairs)
+}

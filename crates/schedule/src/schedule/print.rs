@@ -1,0 +1,282 @@
+//! The text form of a schedule, in columns.
+
+use warploom_lang::{FuncId, Pipeline};
+
+use crate::schedule::names::Names;
+use crate::schedule::outline::Path;
+use crate::schedule::tree::{
+    BlockItem, Item, Kernel, Loops, Mapping, Nest, ReductionTile, RootItem, Schedule, Size, Storage,
+    ThreadTiles, Tile,
+};
+
+/// Spaces for each level of nesting.
+const INDENT: usize = 2;
+/// Spaces between columns.
+const GAP: usize = 2;
+/// Names of inlined Funcs go on in the next line from here.
+const WIDTH: usize = 100;
+
+impl Schedule {
+    /// The text form: one line a node of the tree, two spaces a level, parts of lines in columns.
+    ///
+    /// [`Schedule::parse`] reads it back to an equal schedule, and equal schedules have equal texts.
+    ///
+    /// # Panics
+    /// If the schedule is of another pipeline and names Funcs or inputs that this one has not.
+    pub fn to_text(&self, pipeline: &Pipeline) -> String {
+        let mut text = String::new();
+        for (_, line) in lines(self, pipeline) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// The columns that a line takes part in.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// The pipeline's name and inlined Funcs.
+    Header,
+    /// A kernel: block, threads, serial, unroll.
+    Kernel,
+    /// A stage: threads, serial, unroll, storage.
+    Nest,
+    /// A Func in registers.
+    Registers,
+    /// Serial loops, which have no columns.
+    Loops,
+}
+
+struct Row {
+    path: Path,
+    depth: usize,
+    kind: Kind,
+    head: String,
+    cells: Vec<String>,
+}
+
+impl Row {
+    fn head_width(&self) -> usize {
+        INDENT * self.depth + self.head.len()
+    }
+}
+
+/// The lines of the text and the node that each shows.
+pub(crate) fn lines(schedule: &Schedule, pipeline: &Pipeline) -> Vec<(Path, String)> {
+    let mut printer = Printer { names: Names::new(pipeline), rows: Vec::new() };
+    printer.push(Path::ROOT, 0, Kind::Header, pipeline.name().to_string(), Vec::new());
+    for (i, item) in schedule.root.iter().enumerate() {
+        printer.root_item(&Path::ROOT.child(i), item);
+    }
+    let inlined: Vec<FuncId> = schedule.inlined.iter().copied().collect();
+    layout(&printer.rows, inlined.iter().map(|func| printer.names.of_func(*func)).collect())
+}
+
+struct Printer<'a> {
+    names: Names<'a>,
+    rows: Vec<Row>,
+}
+
+impl Printer<'_> {
+    fn push(&mut self, path: Path, depth: usize, kind: Kind, head: String, cells: Vec<String>) {
+        self.rows.push(Row { path, depth, kind, head, cells });
+    }
+
+    fn root_item(&mut self, path: &Path, item: &RootItem) {
+        match item {
+            RootItem::Kernel(kernel) => self.kernel(path, kernel),
+            RootItem::Around(loops) => {
+                self.loops(path, "around", loops);
+                for (i, item) in loops.body.iter().enumerate() {
+                    self.root_item(&path.child(i), item);
+                }
+            }
+        }
+    }
+
+    fn loops<T>(&mut self, path: &Path, word: &str, loops: &Loops<T>) {
+        let text = |tile: &ReductionTile| {
+            format!("{} {}", self.names.of_reduction(tile.stage, tile.var), size(tile.size))
+        };
+        let list: Vec<String> = loops.loops.iter().map(text).collect();
+        self.push(path.clone(), path.depth(), Kind::Loops, format!("{word} {}", list.join(", ")), Vec::new());
+    }
+
+    fn kernel(&mut self, path: &Path, kernel: &Kernel) {
+        let head = format!("kernel {}", self.names.of_stage(kernel.stage));
+        let mut cells = vec![self.tiles("block", Item::Stage(kernel.stage), &kernel.block)];
+        let short = short_form(kernel);
+        if let Some(nest) = short {
+            cells.extend(self.mapping(nest));
+        }
+        self.push(path.clone(), path.depth(), Kind::Kernel, head, cells);
+        match short {
+            Some(nest) => self.registers(&path.child(0), path.depth() + 1, nest),
+            None => self.body(path, &kernel.body),
+        }
+    }
+
+    fn body(&mut self, path: &Path, body: &[BlockItem]) {
+        for (i, item) in body.iter().enumerate() {
+            let path = path.child(i);
+            match item {
+                BlockItem::Over(loops) => {
+                    self.loops(&path, "over", loops);
+                    self.body(&path, &loops.body);
+                }
+                BlockItem::Nest(nest) => {
+                    let mut cells = self.mapping(nest);
+                    cells.push(storage(nest.storage).to_string());
+                    self.push(path.clone(), path.depth(), Kind::Nest, self.names.of_item(nest.item), cells);
+                    self.registers(&path, path.depth() + 1, nest);
+                }
+            }
+        }
+    }
+
+    fn registers(&mut self, path: &Path, depth: usize, nest: &Nest) {
+        for (i, func) in nest.registers.iter().enumerate() {
+            let (head, cells) = (self.names.of_func(*func).to_string(), vec!["registers".to_string()]);
+            self.push(path.child(i), depth, Kind::Registers, head, cells);
+        }
+    }
+
+    /// Threads, serial loops, unrolling.
+    fn mapping(&self, nest: &Nest) -> Vec<String> {
+        let (threads, serial, unroll) = match &nest.mapping {
+            Mapping::Flat => ("flat".to_string(), String::new(), ""),
+            Mapping::Threads(tiles) if *tiles == ThreadTiles::default() => {
+                ("threads".to_string(), String::new(), "")
+            }
+            Mapping::Threads(tiles) => {
+                let unroll = if tiles.unroll { "unroll" } else { "" };
+                let threads = self.tiles("threads", nest.item, &tiles.threads);
+                (threads, self.tiles("serial", nest.item, &tiles.serial), unroll)
+            }
+        };
+        vec![threads, serial, unroll.to_string()]
+    }
+
+    /// `block x 64, y 16`, or nothing.
+    fn tiles(&self, word: &str, item: Item, tiles: &[Tile]) -> String {
+        if tiles.is_empty() {
+            return String::new();
+        }
+        let text = |tile: &Tile| format!("{} {}", self.names.of_loop(item, tile.dim), size(tile.size));
+        format!("{word} {}", tiles.iter().map(text).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// The kernel's only nest, if its mapping can stand in the kernel's line.
+fn short_form(kernel: &Kernel) -> Option<&Nest> {
+    match kernel.body.as_slice() {
+        [BlockItem::Nest(nest)]
+            if nest.item == Item::Stage(kernel.stage) && nest.storage == Storage::Global =>
+        {
+            Some(nest)
+        }
+        _ => None,
+    }
+}
+
+fn size(size: Size) -> String {
+    match size {
+        Size::Of(size) => size.to_string(),
+        Size::All => "all".to_string(),
+    }
+}
+
+fn storage(storage: Storage) -> &'static str {
+    match storage {
+        Storage::Global => "",
+        Storage::Shared => "shared",
+        Storage::Private => "private",
+    }
+}
+
+/// Puts rows into columns.
+fn layout(rows: &[Row], inlined: Vec<&str>) -> Vec<(Path, String)> {
+    let in_columns = |row: &&Row| match row.kind {
+        Kind::Loops => false,
+        Kind::Header => !inlined.is_empty(),
+        _ => true,
+    };
+    let start = rows.iter().filter(in_columns).map(Row::head_width).max().unwrap_or(0) + GAP;
+    let (kernels, nests) = (columns(rows, Kind::Kernel), columns(rows, Kind::Nest));
+    let mut lines: Vec<(Path, String)> = Vec::new();
+    for row in rows {
+        let widths: &[usize] = match row.kind {
+            Kind::Header => {
+                let header = header(&row.head, start, &inlined);
+                lines.extend(header.into_iter().map(|line| (row.path.clone(), line)));
+                continue;
+            }
+            Kind::Kernel => &kernels,
+            Kind::Nest => &nests,
+            Kind::Registers => &[0],
+            Kind::Loops => &[],
+        };
+        let mut line = format!("{:indent$}{}", "", row.head, indent = INDENT * row.depth);
+        let mut column = start;
+        for (cell, width) in row.cells.iter().zip(widths) {
+            if !cell.is_empty() {
+                line = format!("{line:column$}{cell}");
+            }
+            column += if *width == 0 { 0 } else { width + GAP };
+        }
+        lines.push((row.path.clone(), line));
+    }
+    lines
+}
+
+/// How wide each column of one kind of rows is.
+fn columns(rows: &[Row], kind: Kind) -> Vec<usize> {
+    let rows = || rows.iter().filter(|row| row.kind == kind);
+    let count = rows().map(|row| row.cells.len()).max().unwrap_or(0);
+    let width = |column: usize| rows().filter_map(|row| row.cells.get(column)).map(String::len).max();
+    (0..count).map(|column| width(column).unwrap_or(0)).collect()
+}
+
+/// The pipeline's name and the inlined Funcs, on as many lines as these need.
+fn header(name: &str, start: usize, inlined: &[&str]) -> Vec<String> {
+    if inlined.is_empty() {
+        return vec![name.to_string()];
+    }
+    let indent = start + "inline ".len();
+    let mut lines = vec![format!("{name:start$}inline")];
+    for (i, func) in inlined.iter().enumerate() {
+        let word = if i + 1 < inlined.len() { format!("{func},") } else { (*func).to_string() };
+        let fits = |line: &String| line.len() + 1 + word.len() <= WIDTH || line.len() <= indent;
+        match lines.last_mut() {
+            Some(line) if fits(line) => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ => lines.push(format!("{:indent$}{word}", "")),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_go_on_below_the_first_name() {
+        let names: Vec<String> = (0..20).map(|i| format!("stage_{i}")).collect();
+        let lines = header("p", 10, &names.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(lines.iter().all(|line| line.len() <= WIDTH));
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].starts_with("p         inline stage_0, stage_1,"));
+        assert!(lines[1].starts_with("                 stage_"));
+        assert!(lines[2].ends_with("stage_19"));
+    }
+
+    #[test]
+    fn a_name_longer_than_a_line_still_stands_somewhere() {
+        let long = "n".repeat(2 * WIDTH);
+        assert_eq!(header("p", 3, &[&long, "b"]).len(), 2);
+    }
+}

@@ -1,0 +1,484 @@
+//! From a kernel to [`Code`].
+
+use ahash::{AHashMap, AHashSet};
+use smallvec::SmallVec;
+use warploom_codegen::ir::{
+    Array, ArrayId, AtomicOp, BufferId, Kernel, Leaf, NodeId, NodeKind, Program, Role, Space, Stmt, VarId,
+};
+use warploom_lang::op::{BinaryOp, Op};
+use warploom_lang::{Id, IdVec, Type, Value};
+use warploom_target::Device;
+
+use crate::code::{Apply, ArrayCode, Code, Cost, Home, Instruction, Slot, THREAD_ROW, Touch};
+use crate::counters::Operations;
+use crate::error::{Fault, SimError, Statement};
+use crate::traffic::Geometry;
+
+/// Compiles a kernel.
+pub fn compile(program: &Program, kernel: &Kernel, device: &Device) -> Result<Code, SimError> {
+    let of = || format!("kernel `{}`", kernel.name);
+    let whole = |fault| SimError::Malformed { of: of(), statement: None, fault };
+    let known = check_nodes(program, kernel).map_err(whole)?;
+    let arrays = arrays(program, kernel, device).map_err(whole)?;
+    let mut compiler = Compiler::new(kernel, known, arrays);
+    match compiler.list(&kernel.body) {
+        Ok(()) => Ok(compiler.code),
+        Err(fault) => {
+            let statement = Some(Box::new(compiler.statement()));
+            Err(SimError::Malformed { of: of(), statement, fault })
+        }
+    }
+}
+
+/// Checks the types of all nodes, and computes those that are constant.
+fn check_nodes(program: &Program, kernel: &Kernel) -> Result<IdVec<NodeId, Option<Value>>, Fault> {
+    let nodes = kernel.exprs.nodes();
+    let mut known: IdVec<NodeId, Option<Value>> = IdVec::new();
+    for (id, node) in nodes.iter() {
+        if node.args.iter().any(|arg| arg.index() >= id.index()) {
+            return Err(Fault::Order { node: id.index() });
+        }
+        let operands: SmallVec<[Type; 3]> = node.args.iter().map(|arg| nodes[*arg].ty).collect();
+        let (ty, operation) = match node.kind {
+            NodeKind::Leaf(leaf) => (leaf_type(program, kernel, leaf, node.ty)?, "leaf"),
+            NodeKind::Op(op) => (op.result_type(&operands).ok(), op.name()),
+            NodeKind::Load(array) => {
+                let missing = Fault::Missing { what: "array", number: array.index() };
+                let array = kernel.arrays.get(array).ok_or(missing)?;
+                ((operands[..] == [Type::I32]).then_some(array.ty), "load")
+            }
+        };
+        if ty != Some(node.ty) {
+            return Err(Fault::Type { node: id.index(), operation: operation.to_string(), ty: node.ty });
+        }
+        let values: Option<SmallVec<[Value; 3]>> = node.args.iter().map(|arg| known[*arg]).collect();
+        known.push(match (node.kind, values) {
+            (NodeKind::Op(op), Some(values)) => Some(op.eval(&values)),
+            _ => None,
+        });
+    }
+    Ok(known)
+}
+
+/// The type of a leaf; that of a variable is what the node says, until it is bound.
+fn leaf_type(program: &Program, kernel: &Kernel, leaf: Leaf, ty: Type) -> Result<Option<Type>, Fault> {
+    let missing = |what, number| Err(Fault::Missing { what, number });
+    match leaf {
+        Leaf::Thread | Leaf::Iteration(_) => Ok(Some(Type::I32)),
+        Leaf::Block(dimension) if dimension > 2 => missing("block dimension", usize::from(dimension)),
+        Leaf::Block(_) => Ok(Some(Type::I32)),
+        Leaf::Var(var) if kernel.vars.get(var).is_none() => missing("variable", var.index()),
+        Leaf::Var(_) => Ok(Some(ty)),
+        Leaf::Param(position) => match program.params.get(position as usize) {
+            Some((_, ty)) => Ok(Some(*ty)),
+            None => missing("Param", position as usize),
+        },
+    }
+}
+
+fn arrays(program: &Program, kernel: &Kernel, device: &Device) -> Result<Vec<ArrayCode>, Fault> {
+    let mut written = AHashSet::new();
+    written_arrays(&kernel.body, &mut written);
+    if let Some(missing) = written.iter().find(|array| kernel.arrays.get(**array).is_none()) {
+        return Err(Fault::Missing { what: "array", number: missing.index() });
+    }
+    let buffer = |array: &Array| if let Space::Global(buffer) = array.space { Some(buffer) } else { None };
+    let written_buffers: AHashSet<BufferId> =
+        written.iter().filter_map(|array| buffer(&kernel.arrays[*array])).collect();
+    let (mut shared, mut private, mut base) = (0, 0, 0);
+    let mut codes = Vec::new();
+    for (id, array) in kernel.arrays.iter() {
+        let Array { name, ty, space, elements } = array.clone();
+        let mut geometry = Geometry::new(device, ty, 0);
+        let (home, written) = match space {
+            Space::Global(buffer) => {
+                let missing = Fault::Missing { what: "buffer", number: buffer.index() };
+                let decl = program.buffers.get(buffer).ok_or(missing)?;
+                if decl.ty != ty || decl.elements() != elements {
+                    return Err(Fault::Array { array: name });
+                }
+                if matches!(decl.role, Role::Input(_)) && written.contains(&id) {
+                    return Err(Fault::WritesInput { array: name });
+                }
+                (Home::Global(buffer), written_buffers.contains(&buffer))
+            }
+            Space::Shared => {
+                geometry = Geometry::new(device, ty, base);
+                base += (elements * ty.bytes()).next_multiple_of(16);
+                shared += 1;
+                (Home::Shared(shared - 1), true)
+            }
+            Space::Thread => {
+                private += 1;
+                (Home::Thread(private - 1), true)
+            }
+        };
+        codes.push(ArrayCode { name, ty, elements, home, written, geometry });
+    }
+    Ok(codes)
+}
+
+fn written_arrays(body: &[Stmt], written: &mut AHashSet<ArrayId>) {
+    for stmt in body {
+        match stmt {
+            Stmt::Store { array, .. } | Stmt::Atomic { array, .. } => _ = written.insert(*array),
+            Stmt::For { body, .. } | Stmt::If { body, .. } => written_arrays(body, written),
+            Stmt::Let(..) | Stmt::Barrier => {}
+        }
+    }
+}
+
+/// A value computed for the statement at hand.
+struct Temporary {
+    slot: Slot,
+    /// How many operations still need it.
+    uses: usize,
+    /// Whether its row can be given back.
+    owned: bool,
+}
+
+struct Compiler<'a> {
+    kernel: &'a Kernel,
+    known: IdVec<NodeId, Option<Value>>,
+    code: Code,
+    /// What variables are bound to here, and their types.
+    vars: IdVec<VarId, Option<(Slot, Type)>>,
+    constants: AHashMap<u32, usize>,
+    free_rows: Vec<usize>,
+    temporaries: AHashMap<NodeId, Temporary>,
+    open_masks: usize,
+    path: Vec<usize>,
+    around: Vec<String>,
+    what: String,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(kernel: &'a Kernel, known: IdVec<NodeId, Option<Value>>, arrays: Vec<ArrayCode>) -> Compiler<'a> {
+        let code = Code {
+            name: kernel.name.clone(),
+            grid: kernel.grid,
+            threads: kernel.threads as usize,
+            instructions: Vec::new(),
+            scalars: vec![0; 3],
+            block: [0, 1, 2],
+            params: Vec::new(),
+            iterations: Vec::new(),
+            rows: THREAD_ROW + 1,
+            masks: 1,
+            arrays,
+            costs: Vec::new(),
+            sites: Vec::new(),
+        };
+        Compiler {
+            kernel,
+            known,
+            code,
+            vars: kernel.vars.values().map(|_| None).collect(),
+            constants: AHashMap::new(),
+            free_rows: Vec::new(),
+            temporaries: AHashMap::new(),
+            open_masks: 1,
+            path: Vec::new(),
+            around: Vec::new(),
+            what: String::new(),
+        }
+    }
+
+    fn statement(&self) -> Statement {
+        Statement { path: self.path.clone(), around: self.around.clone(), what: self.what.clone() }
+    }
+
+    fn list(&mut self, body: &[Stmt]) -> Result<(), Fault> {
+        let mut bound = Vec::new();
+        for (position, stmt) in body.iter().enumerate() {
+            self.path.push(position);
+            self.what = self.describe(stmt);
+            match stmt {
+                Stmt::Let(var, value) => bound.push(self.bind(*var, *value)?),
+                Stmt::Store { array, index, value } => self.store(*array, *index, *value)?,
+                Stmt::Atomic { op, array, index, value } => self.atomic(*op, *array, *index, *value)?,
+                Stmt::For { var, count, body, .. } => self.repeat(*var, *count, body)?,
+                Stmt::If { condition, body } => self.guard(*condition, body)?,
+                Stmt::Barrier => {
+                    let site = self.site();
+                    self.code.instructions.push(Instruction::Barrier { site });
+                }
+            }
+            self.path.pop();
+        }
+        for (var, old, row) in bound.into_iter().rev() {
+            self.vars[var] = old;
+            self.free_rows.extend(row);
+        }
+        Ok(())
+    }
+
+    fn describe(&self, stmt: &Stmt) -> String {
+        let var = |var: &VarId| self.kernel.vars.get(*var).cloned().unwrap_or_default();
+        let array = |array: &ArrayId| self.kernel.arrays.get(*array).map_or("?", |array| array.name.as_str());
+        match stmt {
+            Stmt::Let(name, _) => format!("let {}", var(name)),
+            Stmt::Store { array: name, .. } => format!("store {}", array(name)),
+            Stmt::Atomic { array: name, .. } => format!("atomic {}", array(name)),
+            Stmt::For { var: name, .. } => format!("for {}", var(name)),
+            Stmt::If { .. } => "if".to_string(),
+            Stmt::Barrier => "barrier".to_string(),
+        }
+    }
+
+    /// Binds a variable; gives what has to be undone at the end of its scope.
+    #[allow(clippy::type_complexity, reason = "variable, old binding, row to give back: named where used")]
+    fn bind(
+        &mut self,
+        var: VarId,
+        value: NodeId,
+    ) -> Result<(VarId, Option<(Slot, Type)>, Option<usize>), Fault> {
+        self.evaluate(&[value], 0)?;
+        let Temporary { slot, owned, .. } =
+            self.temporaries.remove(&value).ok_or(Fault::Order { node: value.index() })?;
+        self.temporaries.clear();
+        let row = if let (Slot::Row(row), true) = (slot, owned) { Some(row) } else { None };
+        let old = self.set_var(var, Some((slot, self.kernel.exprs[value].ty)))?;
+        Ok((var, old, row))
+    }
+
+    fn set_var(&mut self, var: VarId, to: Option<(Slot, Type)>) -> Result<Option<(Slot, Type)>, Fault> {
+        if self.vars.get(var).is_none() {
+            return Err(Fault::Missing { what: "variable", number: var.index() });
+        }
+        Ok(std::mem::replace(&mut self.vars[var], to))
+    }
+
+    fn store(&mut self, array: ArrayId, index: NodeId, value: NodeId) -> Result<(), Fault> {
+        let (index, value) = self.operands(array, index, value)?;
+        let to = Touch { array: array.index(), index, site: self.site() };
+        self.code.instructions.push(Instruction::Store { to, value });
+        Ok(())
+    }
+
+    fn atomic(&mut self, op: AtomicOp, array: ArrayId, index: NodeId, value: NodeId) -> Result<(), Fault> {
+        let Array { name, ty, space, .. } = &self.kernel.arrays[array];
+        if *space == Space::Thread || ty.bytes() != 4 {
+            return Err(Fault::Atomic { array: name.clone() });
+        }
+        let (index, value) = self.operands(array, index, value)?;
+        let to = Touch { array: array.index(), index, site: self.site() };
+        self.code.instructions.push(Instruction::Atomic { op, to, value });
+        Ok(())
+    }
+
+    /// Index and value of a write.
+    fn operands(&mut self, array: ArrayId, index: NodeId, value: NodeId) -> Result<(Slot, Slot), Fault> {
+        let slots = self.evaluate(&[index, value], 1)?;
+        self.expect("index", index, Type::I32)?;
+        self.expect("value", value, self.kernel.arrays[array].ty)?;
+        self.give_back(&[index, value]);
+        Ok((slots[0], slots[1]))
+    }
+
+    fn repeat(&mut self, var: VarId, count: u32, body: &[Stmt]) -> Result<(), Fault> {
+        let counter = self.scalar(0);
+        let old = self.set_var(var, Some((Slot::Scalar(counter), Type::I32)))?;
+        self.around.push(self.what.clone());
+        let start = self.code.instructions.len();
+        self.code.instructions.push(Instruction::Loop { counter, count, end: 0 });
+        self.list(body)?;
+        self.code.instructions.push(Instruction::Next { counter, count, body: start + 1 });
+        let end = self.code.instructions.len();
+        self.code.instructions[start] = Instruction::Loop { counter, count, end };
+        self.around.pop();
+        self.vars[var] = old;
+        Ok(())
+    }
+
+    fn guard(&mut self, condition: NodeId, body: &[Stmt]) -> Result<(), Fault> {
+        let slot = self.evaluate(&[condition], 0)?[0];
+        self.expect("condition", condition, Type::Bool)?;
+        self.give_back(&[condition]);
+        self.around.push(self.what.clone());
+        let start = self.code.instructions.len();
+        // The row of the condition is read before the body runs, so that the body may use it again.
+        match slot {
+            Slot::Scalar(condition) => {
+                self.code.instructions.push(Instruction::Unless { condition, end: 0 });
+                self.list(body)?;
+                let end = self.code.instructions.len();
+                self.code.instructions[start] = Instruction::Unless { condition, end };
+            }
+            Slot::Row(condition) => {
+                self.open_masks += 1;
+                self.code.masks = self.code.masks.max(self.open_masks);
+                self.code.instructions.push(Instruction::Narrow { condition, end: 0 });
+                self.list(body)?;
+                self.code.instructions.push(Instruction::Widen);
+                let end = self.code.instructions.len();
+                self.code.instructions[start] = Instruction::Narrow { condition, end };
+                self.open_masks -= 1;
+            }
+        }
+        self.around.pop();
+        Ok(())
+    }
+
+    fn expect(&self, role: &'static str, node: NodeId, expected: Type) -> Result<(), Fault> {
+        let found = self.kernel.exprs[node].ty;
+        if found == expected { Ok(()) } else { Err(Fault::Operand { role, expected, found }) }
+    }
+
+    fn site(&mut self) -> usize {
+        let statement = self.statement();
+        self.code.sites.push(statement);
+        self.code.sites.len() - 1
+    }
+
+    /// Emits what computes `roots`; `writes` is how many writes the statement does with them.
+    fn evaluate(&mut self, roots: &[NodeId], writes: u64) -> Result<SmallVec<[Slot; 2]>, Fault> {
+        let nodes = self.kernel.exprs.nodes();
+        if let Some(missing) = roots.iter().find(|root| nodes.get(**root).is_none()) {
+            return Err(Fault::Missing { what: "node", number: missing.index() });
+        }
+        let mut uses: AHashMap<NodeId, usize> = AHashMap::new();
+        let mut open: Vec<NodeId> = roots.to_vec();
+        while let Some(id) = open.pop() {
+            let count = uses.entry(id).or_insert(0);
+            *count += 1;
+            if *count == 1 && self.known[id].is_none() {
+                open.extend(&nodes[id].args);
+            }
+        }
+        let mut order: Vec<NodeId> = uses.keys().copied().collect();
+        order.sort_unstable();
+        let at = self.code.instructions.len();
+        self.code.instructions.push(Instruction::Count(self.code.costs.len()));
+        let mut cost = Cost { lane_operations: writes, ..Cost::default() };
+        for id in order {
+            let (slot, owned) = self.node(id, &mut cost)?;
+            self.temporaries.insert(id, Temporary { slot, uses: uses[&id], owned });
+            if self.known[id].is_none() {
+                self.give_back(&nodes[id].args);
+            }
+        }
+        if cost.lane_operations > 0 {
+            self.code.costs.push(cost);
+        } else {
+            self.code.instructions.remove(at);
+        }
+        Ok(roots.iter().map(|root| self.temporaries[root].slot).collect())
+    }
+
+    /// One use of each node less; rows that are not needed any more are free again.
+    fn give_back(&mut self, nodes: &[NodeId]) {
+        for id in nodes {
+            let Some(temporary) = self.temporaries.get_mut(id) else { continue };
+            temporary.uses -= 1;
+            if temporary.uses == 0 {
+                if let (Slot::Row(row), true) = (temporary.slot, temporary.owned) {
+                    self.free_rows.push(row);
+                }
+                self.temporaries.remove(id);
+            }
+        }
+    }
+
+    /// Where the value of a node is, and whether that place is only for this statement.
+    fn node(&mut self, id: NodeId, cost: &mut Cost) -> Result<(Slot, bool), Fault> {
+        if let Some(value) = self.known[id] {
+            return Ok((self.constant(value.bits()), false));
+        }
+        let node = &self.kernel.exprs[id];
+        match node.kind {
+            NodeKind::Leaf(leaf) => Ok((self.leaf(leaf, node.ty)?, false)),
+            NodeKind::Op(op) => {
+                let args: SmallVec<[Slot; 3]> =
+                    node.args.iter().map(|arg| self.temporaries[arg].slot).collect();
+                let operand = node.args.last().map_or(node.ty, |arg| self.kernel.exprs[*arg].ty);
+                let (op, args) = self.cheaper(op, &node.args, args);
+                cost.operations += Operations::of(op, operand, node.ty);
+                cost.lane_operations += 1;
+                let to = self.result(args.iter().any(|arg| matches!(arg, Slot::Row(_))));
+                let apply = Apply { op, operand, result: node.ty, to, args };
+                self.code.instructions.push(Instruction::Apply(apply));
+                Ok((to, true))
+            }
+            NodeKind::Load(array) => {
+                let index = self.temporaries[&node.args[0]].slot;
+                cost.lane_operations += 1;
+                let per_thread = matches!(self.code.arrays[array.index()].home, Home::Thread(_));
+                let to = self.result(per_thread || matches!(index, Slot::Row(_)));
+                let from = Touch { array: array.index(), index, site: self.site() };
+                self.code.instructions.push(Instruction::Load { from, to });
+                Ok((to, true))
+            }
+        }
+    }
+
+    /// Quotients and remainders of integers by powers of two as shifts and masks: they are Euclidean, so
+    /// that holds for negative numbers too.
+    fn cheaper(&mut self, op: Op, nodes: &[NodeId], args: SmallVec<[Slot; 3]>) -> (Op, SmallVec<[Slot; 3]>) {
+        let (Op::Binary(binary @ (BinaryOp::Div | BinaryOp::Mod)), [_, divisor]) = (op, nodes) else {
+            return (op, args);
+        };
+        let power = self.known[*divisor].and_then(Value::as_int);
+        let Some(power) = power.filter(|power| *power > 0 && power.count_ones() == 1) else {
+            return (op, args);
+        };
+        let (op, operand) = match binary {
+            BinaryOp::Div => (BinaryOp::Shr, power.trailing_zeros()),
+            _ => (BinaryOp::And, power as u32 - 1),
+        };
+        let operand = self.constant(operand);
+        (Op::Binary(op), [args[0], operand].into_iter().collect())
+    }
+
+    fn leaf(&mut self, leaf: Leaf, ty: Type) -> Result<Slot, Fault> {
+        match leaf {
+            Leaf::Thread => Ok(Slot::Row(THREAD_ROW)),
+            Leaf::Block(dimension) => Ok(Slot::Scalar(self.code.block[usize::from(dimension)])),
+            Leaf::Param(position) => {
+                Ok(given(&mut self.code.params, &mut self.code.scalars, position as usize))
+            }
+            Leaf::Iteration(depth) => {
+                Ok(given(&mut self.code.iterations, &mut self.code.scalars, usize::from(depth)))
+            }
+            Leaf::Var(var) => match self.vars[var] {
+                Some((slot, bound)) if bound == ty => Ok(slot),
+                Some((_, bound)) => Err(Fault::Operand { role: "variable", expected: bound, found: ty }),
+                None => Err(Fault::Unbound { var: self.kernel.vars[var].clone() }),
+            },
+        }
+    }
+
+    fn result(&mut self, varies: bool) -> Slot {
+        if !varies {
+            return Slot::Scalar(self.scalar(0));
+        }
+        Slot::Row(self.free_rows.pop().unwrap_or_else(|| {
+            self.code.rows += 1;
+            self.code.rows - 1
+        }))
+    }
+
+    fn scalar(&mut self, bits: u32) -> usize {
+        self.code.scalars.push(bits);
+        self.code.scalars.len() - 1
+    }
+
+    fn constant(&mut self, bits: u32) -> Slot {
+        if let Some(scalar) = self.constants.get(&bits) {
+            return Slot::Scalar(*scalar);
+        }
+        let scalar = self.scalar(bits);
+        self.constants.insert(bits, scalar);
+        Slot::Scalar(scalar)
+    }
+}
+
+/// The scalar of something that launches set.
+fn given(all: &mut Vec<(usize, usize)>, scalars: &mut Vec<u32>, number: usize) -> Slot {
+    if let Some((_, scalar)) = all.iter().find(|(given, _)| *given == number) {
+        return Slot::Scalar(*scalar);
+    }
+    scalars.push(0);
+    all.push((number, scalars.len() - 1));
+    Slot::Scalar(scalars.len() - 1)
+}

@@ -1,0 +1,398 @@
+//! What the hardware would count.
+
+use std::fmt;
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+use warploom_lang::Type;
+use warploom_lang::op::{BinaryOp, Op, UnaryOp};
+
+macro_rules! counts {
+    ($(#[$doc:meta])* pub struct $name:ident { $($(#[$field_doc:meta])* pub $field:ident: u64,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: u64,)*
+        }
+
+        impl AddAssign for $name {
+            fn add_assign(&mut self, other: $name) {
+                $(self.$field += other.$field;)*
+            }
+        }
+
+        impl $name {
+            /// All counts times `factor`.
+            #[must_use]
+            pub fn times(self, factor: u64) -> $name {
+                $name { $($field: self.$field * factor,)* }
+            }
+        }
+    };
+}
+
+counts! {
+    /// Results of operations, by what computes them: one result is one operation in one active thread.
+    ///
+    /// A node of an expression counts once in each statement that holds it, whether or not its value is the
+    /// same in all threads. Constants, and operations on constants alone, are free; so is reading the same
+    /// bits as another type. Integer division by a power of two is a shift.
+    pub struct Operations {
+        /// `f32`: sum, difference, absolute difference, negation, absolute value.
+        pub f32_add: u64,
+        /// `f32`: product.
+        pub f32_mul: u64,
+        /// `f32`: quotient, remainder.
+        pub f32_div: u64,
+        /// `f32`: square root.
+        pub f32_sqrt: u64,
+        /// `f32`: exponential, logarithm, power, sine, cosine, hyperbolic tangent.
+        pub f32_special: u64,
+        /// `f32`: comparison, minimum, maximum.
+        pub f32_compare: u64,
+        /// Conversion between float and integer or truth value; rounding to an integral float.
+        pub convert: u64,
+        /// Choice by a condition, of any type.
+        pub select: u64,
+        /// Integers and truth values: sum, difference, sign, average, logic, shift, change of width.
+        pub int_add: u64,
+        /// Integers: product.
+        pub int_mul: u64,
+        /// Integers: quotient, remainder.
+        pub int_div: u64,
+        /// Integers and truth values: comparison, minimum, maximum.
+        pub int_compare: u64,
+    }
+}
+
+impl Operations {
+    /// Floating-point operations: everything on `f32` but comparisons and conversions.
+    pub fn flops(&self) -> u64 {
+        self.f32_add + self.f32_mul + self.f32_div + self.f32_sqrt + self.f32_special
+    }
+
+    /// Operations on integers and truth values.
+    pub fn integer(&self) -> u64 {
+        self.int_add + self.int_mul + self.int_div + self.int_compare
+    }
+
+    /// All operations.
+    pub fn total(&self) -> u64 {
+        self.flops() + self.integer() + self.f32_compare + self.convert + self.select
+    }
+
+    /// One operation; `operand` is the type of its (last) operand.
+    pub(crate) fn of(op: Op, operand: Type, result: Type) -> Operations {
+        let mut one = Operations::default();
+        let float = operand.is_float();
+        match op {
+            Op::Const(_) | Op::Reinterpret(_) => {}
+            Op::Cast(_) | Op::SaturatingCast(_) if operand == result => {}
+            Op::Cast(_) | Op::SaturatingCast(_) if float || result.is_float() => one.convert = 1,
+            Op::Cast(_) | Op::SaturatingCast(_) => one.int_add = 1,
+            Op::Select => one.select = 1,
+            Op::Unary(op) if float => *one.float_unary(op) = 1,
+            Op::Unary(_) => one.int_add = 1,
+            Op::Binary(op) if float => *one.float_binary(op) = 1,
+            Op::Binary(op) => *one.int_binary(op) = 1,
+        }
+        one
+    }
+
+    fn float_unary(&mut self, op: UnaryOp) -> &mut u64 {
+        match op {
+            UnaryOp::Neg | UnaryOp::Abs | UnaryOp::Not => &mut self.f32_add,
+            UnaryOp::Sqrt => &mut self.f32_sqrt,
+            UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round => &mut self.convert,
+            UnaryOp::Exp | UnaryOp::Log | UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Tanh | UnaryOp::FastExp => {
+                &mut self.f32_special
+            }
+        }
+    }
+
+    fn float_binary(&mut self, op: BinaryOp) -> &mut u64 {
+        match op {
+            BinaryOp::Mul => &mut self.f32_mul,
+            BinaryOp::Div | BinaryOp::Mod => &mut self.f32_div,
+            BinaryOp::Pow => &mut self.f32_special,
+            BinaryOp::Min | BinaryOp::Max => &mut self.f32_compare,
+            op if op.is_comparison() => &mut self.f32_compare,
+            _ => &mut self.f32_add,
+        }
+    }
+
+    fn int_binary(&mut self, op: BinaryOp) -> &mut u64 {
+        match op {
+            BinaryOp::Mul => &mut self.int_mul,
+            BinaryOp::Div | BinaryOp::Mod => &mut self.int_div,
+            BinaryOp::Min | BinaryOp::Max => &mut self.int_compare,
+            op if op.is_comparison() => &mut self.int_compare,
+            _ => &mut self.int_add,
+        }
+    }
+}
+
+counts! {
+    /// Accesses of one kind to one array.
+    pub struct Traffic {
+        /// Elements, one an active thread: the points that stores write.
+        pub elements: u64,
+        /// Bytes of those elements.
+        pub bytes: u64,
+        /// Instructions of warps with at least one active thread.
+        pub requests: u64,
+        /// Sectors of global memory that the requests touch, each once a request. 0 in other memory.
+        pub sectors: u64,
+        /// Times shared memory is accessed for the requests. 0 in other memory.
+        pub wavefronts: u64,
+    }
+}
+
+impl Traffic {
+    /// Wavefronts of shared memory beyond the one that every request takes.
+    pub fn bank_conflicts(&self) -> u64 {
+        self.wavefronts.saturating_sub(self.requests)
+    }
+}
+
+/// Where an array lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Memory {
+    /// Global memory.
+    Global,
+    /// One copy a block.
+    Shared,
+    /// One copy a thread.
+    Thread,
+}
+
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Memory::Global => "global",
+            Memory::Shared => "shared",
+            Memory::Thread => "thread",
+        })
+    }
+}
+
+/// The accesses to one array of a kernel.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ArrayCounters {
+    /// The array.
+    pub name: String,
+    /// Where it lives.
+    pub memory: Memory,
+    /// Loads.
+    pub loads: Traffic,
+    /// Stores.
+    pub stores: Traffic,
+    /// Atomics.
+    pub atomics: Traffic,
+}
+
+/// What one or more launches of a kernel did.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct KernelCounters {
+    /// The kernel.
+    pub kernel: String,
+    /// How often it was launched.
+    pub launches: u64,
+    /// Blocks.
+    pub blocks: u64,
+    /// Threads.
+    pub threads: u64,
+    /// Barriers, one a block that passes it.
+    pub barriers: u64,
+    /// Operations, loads, stores and atomics, one a thread that runs it.
+    pub lane_operations: u64,
+    /// Operations by class.
+    pub operations: Operations,
+    /// Accesses, in the order of the kernel's arrays.
+    pub arrays: Vec<ArrayCounters>,
+}
+
+impl KernelCounters {
+    /// The array of that name.
+    pub fn array(&self, name: &str) -> Option<&ArrayCounters> {
+        self.arrays.iter().find(|array| array.name == name)
+    }
+
+    /// All loads from one kind of memory.
+    pub fn loads(&self, memory: Memory) -> Traffic {
+        self.sum(memory, |array| array.loads)
+    }
+
+    /// All stores to one kind of memory.
+    pub fn stores(&self, memory: Memory) -> Traffic {
+        self.sum(memory, |array| array.stores)
+    }
+
+    /// All atomics on one kind of memory.
+    pub fn atomics(&self, memory: Memory) -> Traffic {
+        self.sum(memory, |array| array.atomics)
+    }
+
+    /// Bank conflicts of all loads and stores.
+    pub fn bank_conflicts(&self) -> u64 {
+        self.loads(Memory::Shared).bank_conflicts() + self.stores(Memory::Shared).bank_conflicts()
+    }
+
+    fn sum(&self, memory: Memory, traffic: impl Fn(&ArrayCounters) -> Traffic) -> Traffic {
+        let mut sum = Traffic::default();
+        for array in self.arrays.iter().filter(|array| array.memory == memory) {
+            sum += traffic(array);
+        }
+        sum
+    }
+
+    /// Adds what another launch of the same kernel did.
+    fn add(&mut self, other: &KernelCounters) {
+        self.launches += other.launches;
+        self.blocks += other.blocks;
+        self.threads += other.threads;
+        self.barriers += other.barriers;
+        self.lane_operations += other.lane_operations;
+        self.operations += other.operations;
+        for (array, other) in self.arrays.iter_mut().zip(&other.arrays) {
+            array.loads += other.loads;
+            array.stores += other.stores;
+            array.atomics += other.atomics;
+        }
+    }
+}
+
+/// What a program did, launch by launch. Shown as a table, one line a kernel and one an array.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Counters {
+    /// The launches in their order, each with the number of its kernel in the program.
+    pub launches: Vec<(usize, KernelCounters)>,
+}
+
+impl Counters {
+    /// The kernels that were launched, in the program's order, each with all its launches together.
+    pub fn kernels(&self) -> Vec<KernelCounters> {
+        let mut kernels: std::collections::BTreeMap<usize, KernelCounters> = Default::default();
+        for (kernel, counters) in &self.launches {
+            match kernels.get_mut(kernel) {
+                Some(sum) => sum.add(counters),
+                None => _ = kernels.insert(*kernel, counters.clone()),
+            }
+        }
+        kernels.into_values().collect()
+    }
+
+    /// All launches of the kernel of that name together.
+    pub fn kernel(&self, name: &str) -> Option<KernelCounters> {
+        self.kernels().into_iter().find(|kernel| kernel.kernel == name)
+    }
+
+    /// Operations, loads, stores and atomics of all launches, one a thread that runs it.
+    pub fn lane_operations(&self) -> u64 {
+        self.launches.iter().map(|(_, counters)| counters.lane_operations).sum()
+    }
+}
+
+const KERNEL_TITLES: &[&str] =
+    &["kernel", "launches", "blocks", "threads", "barriers", "flops", "int", "compare", "convert", "select"];
+const ARRAY_TITLES: &[&str] = &[
+    "kernel",
+    "array",
+    "memory",
+    "access",
+    "elements",
+    "bytes",
+    "requests",
+    "sectors",
+    "wavefronts",
+    "conflicts",
+];
+
+impl fmt::Display for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kernels = self.kernels();
+        let rows: Vec<Vec<String>> = kernels.iter().map(kernel_row).collect();
+        table(f, KERNEL_TITLES, 1, &rows)?;
+        writeln!(f)?;
+        let rows: Vec<Vec<String>> = kernels.iter().flat_map(array_rows).collect();
+        table(f, ARRAY_TITLES, 4, &rows)
+    }
+}
+
+fn kernel_row(kernel: &KernelCounters) -> Vec<String> {
+    let operations = &kernel.operations;
+    let numbers = [
+        kernel.launches,
+        kernel.blocks,
+        kernel.threads,
+        kernel.barriers,
+        operations.flops(),
+        operations.integer(),
+        operations.f32_compare,
+        operations.convert,
+        operations.select,
+    ];
+    std::iter::once(kernel.kernel.clone()).chain(numbers.iter().map(u64::to_string)).collect()
+}
+
+fn array_rows(kernel: &KernelCounters) -> impl Iterator<Item = Vec<String>> + '_ {
+    kernel.arrays.iter().flat_map(move |array| {
+        let kinds = [("load", array.loads), ("store", array.stores), ("atomic", array.atomics)];
+        kinds.into_iter().filter(|(_, traffic)| traffic.elements > 0).map(move |(kind, traffic)| {
+            let conflicts = traffic.bank_conflicts();
+            let names = [&kernel.kernel, &array.name, &array.memory.to_string(), kind].map(str::to_string);
+            let Traffic { elements, bytes, requests, sectors, wavefronts } = traffic;
+            let numbers = [elements, bytes, requests, sectors, wavefronts, conflicts];
+            names.into_iter().chain(numbers.iter().map(u64::to_string)).collect()
+        })
+    })
+}
+
+/// Writes columns side by side, the first `texts` to the left, the others to the right.
+fn table(f: &mut fmt::Formatter<'_>, titles: &[&str], texts: usize, rows: &[Vec<String>]) -> fmt::Result {
+    let titles: Vec<String> = titles.iter().map(|title| (*title).to_string()).collect();
+    let lines = || std::iter::once(&titles).chain(rows);
+    let width = |column: usize| lines().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..titles.len()).map(width).collect();
+    for line in lines() {
+        for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            let gap = if column == 0 { "" } else { "  " };
+            if column < texts {
+                write!(f, "{gap}{cell:<width$}")?;
+            } else {
+                write!(f, "{gap}{cell:>width$}")?;
+            }
+        }
+        writeln!(f)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use warploom_lang::Value;
+
+    use super::*;
+
+    #[test]
+    fn every_operation_has_a_class() {
+        let class = |op: Op, operand: Type, result: Type| Operations::of(op, operand, result);
+        let binary = |op: BinaryOp, ty: Type| class(Op::Binary(op), ty, ty);
+        assert_eq!(binary(BinaryOp::Add, Type::F32).f32_add, 1);
+        assert_eq!(binary(BinaryOp::Div, Type::F32).f32_div, 1);
+        assert_eq!(binary(BinaryOp::Pow, Type::F32).f32_special, 1);
+        assert_eq!(binary(BinaryOp::Lt, Type::F32).f32_compare, 1);
+        assert_eq!(binary(BinaryOp::Mul, Type::I32).int_mul, 1);
+        assert_eq!(binary(BinaryOp::Mod, Type::U8).int_div, 1);
+        assert_eq!(binary(BinaryOp::Max, Type::I16).int_compare, 1);
+        assert_eq!(binary(BinaryOp::And, Type::Bool).int_add, 1);
+        assert_eq!(class(Op::Unary(UnaryOp::Sqrt), Type::F32, Type::F32).f32_sqrt, 1);
+        assert_eq!(class(Op::Unary(UnaryOp::Floor), Type::F32, Type::F32).convert, 1);
+        assert_eq!(class(Op::Cast(Type::F32), Type::U8, Type::F32).convert, 1);
+        assert_eq!(class(Op::Cast(Type::I32), Type::U8, Type::I32).int_add, 1);
+        assert_eq!(class(Op::Cast(Type::U8), Type::U8, Type::U8).total(), 0);
+        assert_eq!(class(Op::Const(Value::from(1.0_f32)), Type::F32, Type::F32).total(), 0);
+        assert_eq!(class(Op::Select, Type::F32, Type::F32).select, 1);
+    }
+}

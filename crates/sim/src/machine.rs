@@ -1,0 +1,184 @@
+//! Runs [`Code`]: all threads of a block in lockstep, one block after another.
+
+use smallvec::SmallVec;
+use warploom_interp::lanes::{self, Lanes};
+
+use crate::code::{Apply, Code, Home, Instruction, Slot, THREAD_ROW};
+use crate::counters::Traffic;
+use crate::error::AccessKind;
+use crate::mask::Mask;
+use crate::memory::{Common, Denied, Private};
+use crate::world::{TooLong, World};
+
+/// The accesses to an array in the running launch.
+#[derive(Clone, Copy, Default)]
+pub struct ArrayTraffic {
+    pub loads: Traffic,
+    pub stores: Traffic,
+    pub atomics: Traffic,
+}
+
+/// Why a block stops, and at which site.
+pub struct Stop {
+    pub site: usize,
+    pub why: StopWhy,
+}
+
+/// Why a block stops.
+pub enum StopWhy {
+    Denied { array: usize, kind: AccessKind, denied: Denied },
+    Divergent { active: u32, missing: u32 },
+    TooLong,
+}
+
+/// A kernel with everything one block of it needs.
+pub struct Machine {
+    pub(crate) code: Code,
+    pub(crate) registers: Registers,
+    /// The active threads, innermost condition last; the first are all threads.
+    masks: Vec<Mask>,
+    pub(crate) shared: Vec<Common>,
+    pub(crate) private: Vec<Private>,
+    /// How many threads ran each statement.
+    pub(crate) counts: Vec<u64>,
+    pub(crate) traffic: Vec<ArrayTraffic>,
+    pub(crate) barriers: u64,
+}
+
+/// The values of a block.
+pub struct Registers {
+    pub scalars: Vec<u32>,
+    pub rows: Vec<Vec<u32>>,
+}
+
+impl Registers {
+    /// A value in the threads of a range.
+    pub fn lanes(&self, slot: Slot, range: std::ops::Range<usize>) -> Lanes<'_> {
+        match slot {
+            Slot::Scalar(scalar) => Lanes::Uniform(self.scalars[scalar]),
+            Slot::Row(row) => Lanes::Varying(&self.rows[row][range]),
+        }
+    }
+
+    fn apply(&self, apply: &Apply, range: std::ops::Range<usize>, result: &mut [u32]) {
+        let args: SmallVec<[Lanes<'_>; 3]> =
+            apply.args.iter().map(|slot| self.lanes(*slot, range.clone())).collect();
+        lanes::apply(apply.op, apply.operand, apply.result, result, &args);
+    }
+
+    fn run(&mut self, apply: &Apply, mask: &Mask) {
+        match apply.to {
+            Slot::Scalar(scalar) => {
+                let mut single = [0];
+                self.apply(apply, 0..1, &mut single);
+                self.scalars[scalar] = single[0];
+            }
+            Slot::Row(row) => {
+                // Threads in between that are not active compute too, which nothing can tell.
+                let mut result = std::mem::take(&mut self.rows[row]);
+                self.apply(apply, mask.range(), &mut result[mask.range()]);
+                self.rows[row] = result;
+            }
+        }
+    }
+}
+
+impl Machine {
+    pub fn new(code: Code) -> Machine {
+        let threads = code.threads;
+        let mut rows = vec![vec![0; threads]; code.rows];
+        rows[THREAD_ROW] = (0..threads as u32).collect();
+        let (mut shared, mut private) = (Vec::new(), Vec::new());
+        for array in &code.arrays {
+            match array.home {
+                Home::Global(_) => {}
+                Home::Shared(_) => shared.push(Common::new(array.elements)),
+                Home::Thread(_) => private.push(Private::new(array.elements, threads)),
+            }
+        }
+        Machine {
+            registers: Registers { scalars: code.scalars.clone(), rows },
+            masks: vec![Mask::full(threads); code.masks],
+            shared,
+            private,
+            counts: vec![0; code.costs.len()],
+            traffic: vec![ArrayTraffic::default(); code.arrays.len()],
+            barriers: 0,
+            code,
+        }
+    }
+
+    /// Runs one block.
+    pub fn run(&mut self, block: [u32; 3], world: &mut World) -> Result<(), Stop> {
+        for (scalar, index) in self.code.block.into_iter().zip(block) {
+            self.registers.scalars[scalar] = index;
+        }
+        // Taken out for the time of the run, so that the rest can be changed beside them.
+        let mut masks = std::mem::take(&mut self.masks);
+        let instructions = std::mem::take(&mut self.code.instructions);
+        let outcome = self.run_all(&instructions, &mut masks, world);
+        (self.masks, self.code.instructions) = (masks, instructions);
+        outcome
+    }
+
+    fn run_all(
+        &mut self,
+        instructions: &[Instruction],
+        masks: &mut [Mask],
+        world: &mut World,
+    ) -> Result<(), Stop> {
+        let (mut at, mut depth) = (0, 0);
+        while let Some(instruction) = instructions.get(at) {
+            at += 1;
+            let mask = &masks[depth];
+            match *instruction {
+                Instruction::Apply(ref apply) => self.registers.run(apply, mask),
+                Instruction::Count(cost) => self.counts[cost] += u64::from(mask.active()),
+                Instruction::Load { from, to } => self.load(from, to, mask, world)?,
+                Instruction::Store { to, value } => self.store(to, value, mask, world)?,
+                Instruction::Atomic { op, to, value } => self.atomic(op, to, value, mask, world)?,
+                Instruction::Loop { counter, count, end } => {
+                    self.registers.scalars[counter] = 0;
+                    if count == 0 {
+                        at = end;
+                    }
+                }
+                Instruction::Next { counter, count, body } => {
+                    let iteration = &mut self.registers.scalars[counter];
+                    *iteration += 1;
+                    if *iteration < count {
+                        at = body;
+                    }
+                }
+                Instruction::Unless { condition, end } => {
+                    if self.registers.scalars[condition] == 0 {
+                        at = end;
+                    }
+                }
+                Instruction::Narrow { condition, end } => {
+                    let (outer, inner) = masks.split_at_mut(depth + 1);
+                    inner[0].narrow(&outer[depth], &self.registers.rows[condition]);
+                    if inner[0].active() == 0 {
+                        at = end;
+                    } else {
+                        depth += 1;
+                    }
+                }
+                Instruction::Widen => depth -= 1,
+                Instruction::Barrier { site } => self.barrier(site, mask, world)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn barrier(&mut self, site: usize, mask: &Mask, world: &mut World) -> Result<(), Stop> {
+        let active = mask.active();
+        if active as usize != self.code.threads {
+            let missing = mask.threads().zip(0..).find(|(thread, number)| thread != number);
+            let missing = missing.map_or(active, |(_, number)| number as u32);
+            return Err(Stop { site, why: StopWhy::Divergent { active, missing } });
+        }
+        self.barriers += 1;
+        world.clock.tick().map_err(|TooLong| Stop { site, why: StopWhy::TooLong })
+    }
+}

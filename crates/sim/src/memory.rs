@@ -1,0 +1,284 @@
+//! The memory of a device: values as 32-bit patterns, and who touched them.
+
+use warploom_codegen::ir::AtomicOp;
+use warploom_lang::op::{BinaryOp, Op};
+use warploom_lang::{Type, Value};
+
+use crate::error::AccessKind;
+use crate::mask::{Mask, WARP};
+use crate::shadow::{Cell, Era, Mark, Refusal};
+
+/// Why an access is refused, and where.
+#[derive(Clone, Copy, Debug)]
+pub struct Denied {
+    pub thread: u16,
+    pub element: u32,
+    pub why: Why,
+}
+
+/// Why an access is refused.
+#[derive(Clone, Copy, Debug)]
+pub enum Why {
+    OutOfBounds,
+    Uninitialised,
+    Conflict(AccessKind, Mark),
+}
+
+impl From<Refusal> for Why {
+    fn from(refusal: Refusal) -> Why {
+        match refusal {
+            Refusal::Uninitialised => Why::Uninitialised,
+            Refusal::Conflict(kind, mark) => Why::Conflict(kind, mark),
+        }
+    }
+}
+
+/// The elements that the active threads of one warp access.
+#[derive(Clone, Copy, Debug)]
+pub struct Warp<'a> {
+    pub elements: &'a [u32],
+    pub threads: &'a [u16],
+}
+
+impl<'a> Warp<'a> {
+    fn lanes(self) -> impl Iterator<Item = (u32, u16)> + 'a {
+        self.elements.iter().copied().zip(self.threads.iter().copied())
+    }
+
+    /// Fails if an element is not below `limit`.
+    pub fn check(self, limit: usize) -> Result<(), Denied> {
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX).min(i32::MAX as u32);
+        let most = self.elements.iter().fold(0, |most, element| most.max(*element));
+        if most < limit {
+            return Ok(());
+        }
+        let outside = self.lanes().find(|(element, _)| *element >= limit);
+        outside.map_or(Ok(()), |(element, thread)| Err(Denied { thread, element, why: Why::OutOfBounds }))
+    }
+}
+
+/// Visits the warps that have active threads.
+pub fn for_each_warp(
+    mask: &Mask,
+    indices: &[u32],
+    mut visit: impl FnMut(Warp<'_>) -> Result<(), Denied>,
+) -> Result<(), Denied> {
+    let mut threads = [0_u16; WARP];
+    let mut elements = [0_u32; WARP];
+    for (number, &bits) in mask.warps().iter().enumerate() {
+        let first = number * WARP;
+        if bits == u32::MAX {
+            for (lane, thread) in threads.iter_mut().enumerate() {
+                *thread = (first + lane) as u16;
+            }
+            visit(Warp { elements: &indices[first..first + WARP], threads: &threads })?;
+        } else if bits != 0 {
+            let (mut left, mut lanes) = (bits, 0);
+            while left != 0 {
+                let thread = first + left.trailing_zeros() as usize;
+                (threads[lanes], elements[lanes]) = (thread as u16, indices[thread]);
+                left &= left - 1;
+                lanes += 1;
+            }
+            visit(Warp { elements: &elements[..lanes], threads: &threads[..lanes] })?;
+        }
+    }
+    Ok(())
+}
+
+/// An array that several threads can reach.
+#[derive(Debug, Default)]
+pub struct Common {
+    pub bits: Vec<u32>,
+    /// One an element; none for memory that is never written.
+    cells: Vec<Cell>,
+    /// How many elements were never written.
+    unwritten: usize,
+}
+
+impl Common {
+    /// An array that holds nothing yet.
+    pub fn new(elements: usize) -> Common {
+        Common { bits: vec![0; elements], cells: vec![Cell::default(); elements], unwritten: elements }
+    }
+
+    /// An array that only gives what it was given.
+    pub fn given(bits: Vec<u32>) -> Common {
+        Common { bits, cells: Vec::new(), unwritten: 0 }
+    }
+
+    /// How many elements were never written.
+    pub fn unwritten(&self) -> usize {
+        self.unwritten
+    }
+
+    /// The first element that was never written.
+    pub fn first_unwritten(&self) -> Option<usize> {
+        self.cells.iter().position(|cell| !cell.is_written())
+    }
+
+    /// Reads elements that nothing writes at the same time.
+    pub fn check_written(&self, warp: Warp<'_>) -> Result<(), Denied> {
+        if self.unwritten == 0 {
+            return Ok(());
+        }
+        match warp.lanes().find(|(element, _)| !self.cells[*element as usize].is_written()) {
+            Some((element, thread)) => Err(Denied { thread, element, why: Why::Uninitialised }),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads elements; `me` marks the access but for the thread.
+    pub fn read(&mut self, warp: Warp<'_>, era: &Era, me: Mark) -> Result<(), Denied> {
+        for (element, thread) in warp.lanes() {
+            let read = self.cells[element as usize].read(era, me.by(thread));
+            read.map_err(|refusal| Denied { thread, element, why: refusal.into() })?;
+        }
+        Ok(())
+    }
+
+    /// The values of elements that were read; `row` has one lane a thread.
+    pub fn gather(&self, warp: Warp<'_>, row: &mut [u32]) {
+        let bits = self.bits.as_slice();
+        match *warp.threads {
+            [first, .., last] if usize::from(last - first) + 1 == warp.threads.len() => {
+                let row = &mut row[usize::from(first)..=usize::from(last)];
+                for (to, element) in row.iter_mut().zip(warp.elements) {
+                    *to = bits[*element as usize];
+                }
+            }
+            _ => warp.lanes().for_each(|(element, thread)| row[usize::from(thread)] = bits[element as usize]),
+        }
+    }
+
+    /// Stores what `value` gives for each thread.
+    pub fn store(
+        &mut self,
+        warp: Warp<'_>,
+        era: &Era,
+        me: Mark,
+        value: impl Fn(u16) -> u32,
+    ) -> Result<(), Denied> {
+        for (element, thread) in warp.lanes() {
+            let cell = &mut self.cells[element as usize];
+            self.unwritten -= usize::from(!cell.is_written());
+            let write = cell.write(era, me.by(thread));
+            write.map_err(|refusal| Denied { thread, element, why: refusal.into() })?;
+            self.bits[element as usize] = value(thread);
+        }
+        Ok(())
+    }
+
+    /// Combines elements with what `value` gives for each thread, one thread after another.
+    pub fn atomic(
+        &mut self,
+        warp: Warp<'_>,
+        era: &Era,
+        me: Mark,
+        combine: (AtomicOp, Type),
+        value: impl Fn(u16) -> u32,
+    ) -> Result<(), Denied> {
+        let (op, ty) = combine;
+        let op = Op::Binary(match op {
+            AtomicOp::Add => BinaryOp::Add,
+            AtomicOp::Min => BinaryOp::Min,
+            AtomicOp::Max => BinaryOp::Max,
+        });
+        for (element, thread) in warp.lanes() {
+            let atomic = self.cells[element as usize].atomic(era, me.by(thread));
+            atomic.map_err(|refusal| Denied { thread, element, why: refusal.into() })?;
+            let old = &mut self.bits[element as usize];
+            *old = op.eval(&[Value::from_bits(ty, *old), Value::from_bits(ty, value(thread))]).bits();
+        }
+        Ok(())
+    }
+}
+
+/// An array of which every thread has its own copy. Copies of one element lie side by side.
+#[derive(Debug)]
+pub struct Private {
+    threads: usize,
+    elements: usize,
+    bits: Vec<u32>,
+    /// The stamp of the block in which a thread last wrote an element.
+    written: Vec<u32>,
+    /// The stamp of the block in which all threads last wrote an element at once.
+    all_written: Vec<u32>,
+}
+
+impl Private {
+    /// An array that holds nothing yet.
+    pub fn new(elements: usize, threads: usize) -> Private {
+        let copies = elements * threads;
+        let (bits, written) = (vec![0; copies], vec![0; copies]);
+        Private { threads, elements, bits, written, all_written: vec![0; elements] }
+    }
+
+    /// Loads the element that `index` gives for each active thread; `block` is the running block's stamp.
+    pub fn load(
+        &self,
+        mask: &Mask,
+        block: u32,
+        index: impl Fn(usize) -> u32,
+        row: &mut [u32],
+    ) -> Result<(), Denied> {
+        for thread in mask.threads() {
+            let element = index(thread);
+            let copy = self.copy(element, thread)?;
+            if self.written[copy] != block && self.all_written[element as usize] != block {
+                return Err(Denied { thread: thread as u16, element, why: Why::Uninitialised });
+            }
+            row[thread] = self.bits[copy];
+        }
+        Ok(())
+    }
+
+    /// Loads one element in all active threads.
+    pub fn load_same(&self, mask: &Mask, block: u32, element: u32, row: &mut [u32]) -> Result<(), Denied> {
+        if self.all_written.get(element as usize) != Some(&block) {
+            return self.load(mask, block, |_| element, row);
+        }
+        let range = mask.range();
+        let first = element as usize * self.threads;
+        row[range.clone()].copy_from_slice(&self.bits[first + range.start..first + range.end]);
+        Ok(())
+    }
+
+    /// Stores what `value` gives into the element that `index` gives, for each active thread.
+    pub fn store(
+        &mut self,
+        mask: &Mask,
+        block: u32,
+        index: impl Fn(usize) -> u32,
+        value: impl Fn(usize) -> u32,
+    ) -> Result<(), Denied> {
+        for thread in mask.threads() {
+            let copy = self.copy(index(thread), thread)?;
+            self.written[copy] = block;
+            self.bits[copy] = value(thread);
+        }
+        Ok(())
+    }
+
+    /// Stores into one element in all threads of the block.
+    pub fn store_all(
+        &mut self,
+        block: u32,
+        element: u32,
+        value: impl Fn(usize) -> u32,
+    ) -> Result<(), Denied> {
+        let first = self.copy(element, 0)?;
+        self.all_written[element as usize] = block;
+        for (thread, to) in self.bits[first..first + self.threads].iter_mut().enumerate() {
+            *to = value(thread);
+        }
+        Ok(())
+    }
+
+    fn copy(&self, element: u32, thread: usize) -> Result<usize, Denied> {
+        if element as usize >= self.elements {
+            return Err(Denied { thread: thread as u16, element, why: Why::OutOfBounds });
+        }
+        Ok(element as usize * self.threads + thread)
+    }
+}

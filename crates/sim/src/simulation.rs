@@ -1,0 +1,342 @@
+//! The simulator's face: what to run, with what.
+
+use std::collections::BTreeMap;
+
+use warploom_codegen::ir::{BufferDecl, Kernel, KernelId, Launch, Program, Role};
+use warploom_interp::buffer::{Buffer, Element};
+use warploom_lang::{Id, IdVec, InputId, ParamId, Scalar, Value, dispatch};
+use warploom_target::Device;
+
+use crate::compile::compile;
+use crate::counters::Counters;
+use crate::error::{Fault, SimError};
+use crate::launch::Launching;
+use crate::machine::Machine;
+use crate::memory::Common;
+use crate::order::shuffled;
+use crate::shadow::MAX_THREADS;
+use crate::world::{Clock, World};
+
+/// Runs a program as a device would, one block after another, and watches every access.
+///
+/// See the [crate's page](crate) for what is checked and counted.
+#[derive(Clone, Debug)]
+pub struct Simulation<'a> {
+    program: &'a Program,
+    device: &'a Device,
+    inputs: BTreeMap<InputKey<'a>, &'a Buffer>,
+    params: BTreeMap<ParamId, Value>,
+    seed: u64,
+}
+
+/// How an input is named: by its name or its number in the pipeline.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum InputKey<'a> {
+    /// The name.
+    Name(&'a str),
+    /// The number.
+    Id(InputId),
+}
+
+impl<'a> From<&'a str> for InputKey<'a> {
+    fn from(name: &'a str) -> InputKey<'a> {
+        InputKey::Name(name)
+    }
+}
+
+impl<'a> From<&'a String> for InputKey<'a> {
+    fn from(name: &'a String) -> InputKey<'a> {
+        InputKey::Name(name)
+    }
+}
+
+impl From<InputId> for InputKey<'_> {
+    fn from(id: InputId) -> Self {
+        InputKey::Id(id)
+    }
+}
+
+/// What a program gave.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// The outputs in the pipeline's order, one buffer a value, stored as the program stores them.
+    pub outputs: Vec<Buffer>,
+    /// What the hardware would have counted.
+    pub counters: Counters,
+}
+
+impl<'a> Simulation<'a> {
+    /// Nothing given yet; the seed is 0.
+    pub fn new(program: &'a Program, device: &'a Device) -> Simulation<'a> {
+        Simulation { program, device, inputs: BTreeMap::new(), params: BTreeMap::new(), seed: 0 }
+    }
+
+    /// Gives an input, by its name or number. One that the program does not read is ignored.
+    #[must_use]
+    pub fn input(mut self, input: impl Into<InputKey<'a>>, buffer: &'a Buffer) -> Simulation<'a> {
+        self.inputs.insert(input.into(), buffer);
+        self
+    }
+
+    /// Gives the value of a Param. One that the program does not read is ignored.
+    #[must_use]
+    pub fn param(mut self, param: ParamId, value: impl Into<Value>) -> Simulation<'a> {
+        self.params.insert(param, value.into());
+        self
+    }
+
+    /// Chooses the order in which blocks run.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Simulation<'a> {
+        self.seed = seed;
+        self
+    }
+
+    /// Runs the program.
+    ///
+    /// # Errors
+    ///
+    /// If something needed was not given, the program is malformed, does not fit the device, or does
+    /// something that kernels may not do: the first such thing, in the order of this run.
+    pub fn run(&self) -> Result<Outcome, SimError> {
+        let Program { kernels, launches, .. } = self.program;
+        check_launches(launches, kernels.len())?;
+        kernels.values().try_for_each(|kernel| check_limits(kernel, self.device))?;
+        let machine = |kernel: &Kernel| compile(self.program, kernel, self.device).map(Machine::new);
+        let mut run = Run {
+            machines: kernels.values().map(machine).collect::<Result<_, _>>()?,
+            world: World { global: self.memory()?, clock: Clock::new() },
+            params: self.param_bits()?,
+            iterations: Vec::new(),
+            seed: self.seed,
+            counters: Counters::default(),
+        };
+        run.steps(launches)?;
+        Ok(Outcome { outputs: outputs(self.program, &run.world)?, counters: run.counters })
+    }
+
+    fn param_bits(&self) -> Result<Vec<u32>, SimError> {
+        let bits = self.program.params.iter().map(|&(id, expected)| {
+            let param = id.index();
+            let value = self.params.get(&id).ok_or(SimError::MissingParam { param })?;
+            let found = value.ty();
+            if found == expected {
+                Ok(value.bits())
+            } else {
+                Err(SimError::ParamType { param, expected, found })
+            }
+        });
+        bits.collect()
+    }
+
+    /// Global memory before the first launch.
+    fn memory(&self) -> Result<IdVec<warploom_codegen::ir::BufferId, Common>, SimError> {
+        let memory = self.program.buffers.values().map(|decl| {
+            check_strides(decl)?;
+            match decl.role {
+                Role::Input(id) => self.given(decl, id),
+                Role::Output { .. } | Role::Temporary => Ok(Common::new(decl.elements())),
+            }
+        });
+        memory.collect()
+    }
+
+    fn given(&self, decl: &BufferDecl, id: InputId) -> Result<Common, SimError> {
+        let input = || decl.name.clone();
+        let named = || self.inputs.get(&InputKey::Name(&decl.name));
+        let given = self.inputs.get(&InputKey::Id(id)).or_else(named);
+        let buffer = *given.ok_or_else(|| SimError::MissingInput { input: input() })?;
+        if buffer.ty() != decl.ty {
+            return Err(SimError::InputType { input: input(), expected: decl.ty, found: buffer.ty() });
+        }
+        if *buffer.region() != decl.region {
+            let (expected, found) = (decl.region.clone(), buffer.region().clone());
+            return Err(SimError::InputRegion { input: input(), expected, found });
+        }
+        let mut bits = vec![0; decl.elements()];
+        dispatch!(decl.ty, T => {
+            let samples = buffer.as_slice::<T>().unwrap_or_default();
+            for (to, from) in Offsets::new(decl).zip(buffer.offsets()) {
+                bits[to] = Scalar::to_bits(samples[from]);
+            }
+        });
+        Ok(Common::given(bits))
+    }
+}
+
+/// A program while it runs.
+struct Run {
+    machines: IdVec<KernelId, Machine>,
+    world: World,
+    params: Vec<u32>,
+    iterations: Vec<u32>,
+    seed: u64,
+    counters: Counters,
+}
+
+impl Run {
+    fn steps(&mut self, launches: &[Launch]) -> Result<(), SimError> {
+        for launch in launches {
+            match launch {
+                Launch::Kernel(kernel) => self.launch(*kernel)?,
+                Launch::Loop { count, body } => {
+                    for iteration in 0..*count {
+                        self.iterations.push(iteration);
+                        self.steps(body)?;
+                        self.iterations.pop();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn launch(&mut self, kernel: KernelId) -> Result<(), SimError> {
+        let machine = &mut self.machines[kernel];
+        let order = shuffled(self.seed, self.counters.launches.len() as u64, machine.blocks());
+        let given = Launching { params: &self.params, iterations: &self.iterations, order: &order };
+        let counters = machine.launch(&given, &mut self.world)?;
+        self.counters.launches.push((kernel.index(), counters));
+        Ok(())
+    }
+}
+
+fn check_launches(launches: &[Launch], kernels: usize) -> Result<(), SimError> {
+    for launch in launches {
+        match launch {
+            Launch::Kernel(kernel) if kernel.index() >= kernels => {
+                let fault = Fault::Missing { what: "kernel", number: kernel.index() };
+                return Err(SimError::Malformed { of: "launches".to_string(), statement: None, fault });
+            }
+            Launch::Kernel(_) => {}
+            Launch::Loop { body, .. } => check_launches(body, kernels)?,
+        }
+    }
+    Ok(())
+}
+
+fn check_limits(kernel: &Kernel, device: &Device) -> Result<(), SimError> {
+    let name = || kernel.name.clone();
+    let threads = kernel.threads;
+    if threads == 0 || kernel.grid.contains(&0) {
+        return Err(SimError::EmptyLaunch { kernel: name() });
+    }
+    let limit = device.threads.per_block.min(device.threads.block_dims[0]).min(MAX_THREADS);
+    if threads > limit {
+        return Err(SimError::TooManyThreads { kernel: name(), threads, limit });
+    }
+    let mut before = 1_u32;
+    for (dimension, (blocks, limit)) in kernel.grid.into_iter().zip(device.threads.grid_dims).enumerate() {
+        // All blocks together have to be numbered too.
+        let limit = limit.min(u32::MAX / before);
+        if blocks > limit {
+            return Err(SimError::TooManyBlocks { kernel: name(), dimension, blocks, limit });
+        }
+        before *= blocks;
+    }
+    let (bytes, limit) = (kernel.shared_bytes(), device.shared.per_block_opt_in as usize);
+    if bytes > limit {
+        return Err(SimError::TooMuchShared { kernel: name(), bytes, limit });
+    }
+    Ok(())
+}
+
+/// Fails unless the strides are those of a dense array, in any order of dimensions.
+fn check_strides(decl: &BufferDecl) -> Result<(), SimError> {
+    let extents = decl.region.extents();
+    let mut stride = 1;
+    let dense = order(decl).into_iter().all(|d| {
+        let fits = decl.strides.get(d).is_some_and(|found| *found == stride || extents[d] <= 1);
+        stride *= extents[d].max(1);
+        fits
+    });
+    if (dense && decl.strides.len() == extents.len()) || decl.region.is_empty() {
+        return Ok(());
+    }
+    let fault = Fault::Strides { strides: decl.strides.clone(), region: decl.region.clone() };
+    Err(SimError::Malformed { of: format!("buffer `{}`", decl.name), statement: None, fault })
+}
+
+/// The dimensions by growing stride; those that hold one point only come first.
+fn order(decl: &BufferDecl) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..decl.region.dimensions()).collect();
+    order.sort_by_key(|&d| {
+        let single = decl.region[d].extent <= 1;
+        if single { i64::MIN } else { decl.strides.get(d).copied().unwrap_or(i64::MAX) }
+    });
+    order
+}
+
+/// The outputs in the pipeline's order.
+fn outputs(program: &Program, world: &World) -> Result<Vec<Buffer>, SimError> {
+    let mut outputs = BTreeMap::new();
+    for (id, decl) in program.buffers.iter() {
+        let Role::Output { output, value } = decl.role else { continue };
+        let memory = &world.global[id];
+        if let Some(element) = memory.first_unwritten() {
+            let (output, unwritten) = (decl.name.clone(), memory.unwritten());
+            return Err(SimError::UnwrittenOutput {
+                output,
+                element,
+                point: point(decl, element),
+                unwritten,
+            });
+        }
+        let mut buffer = Buffer::zeros_in_order(decl.ty, decl.region.clone(), &order(decl))?;
+        let offsets = buffer.offsets();
+        dispatch!(decl.ty, T => {
+            let samples = <T as Element>::slice_mut(buffer.data_mut()).unwrap_or_default();
+            for (from, to) in Offsets::new(decl).zip(offsets) {
+                samples[to] = <T as Scalar>::from_bits(memory.bits[from]);
+            }
+        });
+        outputs.insert((output, value), buffer);
+    }
+    Ok(outputs.into_values().collect())
+}
+
+/// The point that an element of a dense buffer holds.
+fn point(decl: &BufferDecl, element: usize) -> Vec<i64> {
+    let along = decl.region.0.iter().zip(&decl.strides);
+    let from_min = |(range, stride): (&warploom_lang::Range, &i64)| match range.extent {
+        0 | 1 => range.min,
+        extent => range.min + element as i64 / stride % extent,
+    };
+    along.map(from_min).collect()
+}
+
+/// The elements of a buffer's points, first dimension fastest.
+struct Offsets<'a> {
+    decl: &'a BufferDecl,
+    position: Vec<i64>,
+    next: i64,
+    left: usize,
+}
+
+impl<'a> Offsets<'a> {
+    fn new(decl: &'a BufferDecl) -> Offsets<'a> {
+        Offsets { decl, position: vec![0; decl.region.dimensions()], next: 0, left: decl.elements() }
+    }
+}
+
+impl Iterator for Offsets<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        self.left = self.left.checked_sub(1)?;
+        let offset = self.next as usize;
+        for ((at, range), stride) in self.position.iter_mut().zip(&self.decl.region.0).zip(&self.decl.strides)
+        {
+            // Dimensions of one point may have any stride.
+            let stride = if range.extent <= 1 { 0 } else { *stride };
+            *at += 1;
+            self.next += stride;
+            if *at < range.extent {
+                break;
+            }
+            *at = 0;
+            self.next -= stride * range.extent;
+        }
+        Some(offset)
+    }
+}

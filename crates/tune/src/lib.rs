@@ -1,0 +1,3 @@
+//! Building, checking and measuring scheduled pipelines.
+
+pub mod sample;
