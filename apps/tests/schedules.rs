@@ -1,9 +1,11 @@
 //! The hand-written schedules: each reads, prints back as it stands, and is legal on an H200 at the sizes that are
 //! benchmarked and at those of the reference data.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use warploom::app::{App, Settings};
 use warploom::prelude::*;
-use warploom::schedule::schedule::{Footprints, Schedule, check};
+use warploom::schedule::schedule::{Footprints, Item, Schedule, check};
 use warploom::target::Device;
 
 /// The sizes of the reference data.
@@ -53,7 +55,8 @@ fn scheduled(app: &App, sizes: &[(&str, f64)]) -> (Pipeline, Regions, Schedule) 
 fn apps() -> Vec<&'static App> {
     let folder = format!("{}/schedules", env!("CARGO_MANIFEST_DIR"));
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name());
-    let name = |file: std::ffi::OsString| file.to_str().unwrap().strip_suffix(".schedule").unwrap().to_string();
+    let name =
+        |file: std::ffi::OsString| file.to_str().unwrap().strip_suffix(".schedule").unwrap().to_string();
     files.map(|file| warploom_apps::find(&name(file)).unwrap()).collect()
 }
 
@@ -88,8 +91,6 @@ fn schedules_are_legal_at_all_sizes() {
 
 /// The extents of everything that lives in the blocks of a schedule's kernels, by name.
 fn allocated(app: &str, sizes: &[(&str, f64)]) -> Vec<(String, Vec<i64>)> {
-    use warploom::schedule::schedule::Item;
-
     let (pipeline, regions, schedule) = scheduled(warploom_apps::find(app).unwrap(), sizes);
     let footprints = Footprints::new(&schedule, &pipeline, &regions);
     let name = |item: Item| match item {

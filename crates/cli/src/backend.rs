@@ -1,19 +1,54 @@
 //! What pipelines can be run on.
 
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
+use warploom::codegen::cuda::Build;
+use warploom::codegen::ir::Program;
+use warploom::interp::Evaluation;
 use warploom::interp::buffer::Buffer;
-use warploom::interp::{EvalError, Evaluation};
 use warploom::lang::ir::FuncDecl;
 use warploom::lang::{Pipeline, Region, Value};
+use warploom::runtime::Gpu;
+use warploom::schedule::schedule::Schedule;
+use warploom::target::Device;
+use warploom::tune::build::build;
+use warploom::tune::workload::Workload;
+
+use crate::error::{Error, RunError};
 
 /// What runs a pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Backend {
     /// The reference evaluator: every Func straight from its definition
     Reference,
+    /// The simulator of GPUs: the kernels of a schedule, every access watched
+    Sim,
+    /// A GPU: the kernels of a schedule, compiled
+    Cuda,
+}
+
+/// Where to run, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Target {
+    /// What to run on
+    #[arg(long, value_enum, default_value_t = Backend::Reference)]
+    pub(crate) on: Backend,
+    #[command(flatten)]
+    pub(crate) kernels: Kernels,
+}
+
+/// Which kernels to make.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Kernels {
+    /// A schedule, or a folder that has one called APP.schedule
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schedule: Option<PathBuf>,
+    /// The GPU that kernels are made for when they are only simulated
+    #[arg(long, value_name = "NAME", default_value = "h200")]
+    device: String,
 }
 
 /// A pipeline with everything it needs to run.
@@ -34,6 +69,8 @@ pub(crate) struct Done {
     pub(crate) outputs: Vec<Buffer>,
     /// How long it took.
     pub(crate) seconds: f64,
+    /// Where kernels that must give the very bits of the reference evaluator do not.
+    pub(crate) inexact: Option<String>,
 }
 
 impl Backend {
@@ -41,18 +78,135 @@ impl Backend {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Backend::Reference => "reference",
+            Backend::Sim => "sim",
+            Backend::Cuda => "cuda",
         }
     }
+}
 
+impl Kernels {
+    /// The text of an app's schedule, and where it is from.
+    fn text(&self, app: &str) -> Result<(String, String), Error> {
+        let given = self.schedule.as_deref().ok_or_else(|| Error::NoSchedule { app: app.to_owned() })?;
+        let path = schedule_file(given, app);
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(&path);
+        Ok((text.map_err(|error| Error::Read { path: name.clone(), error })?, name))
+    }
+
+    /// The schedule of a pipeline.
+    pub(crate) fn schedule(&self, pipeline: &Pipeline) -> Result<Schedule, Error> {
+        let (text, file) = self.text(pipeline.name())?;
+        Schedule::parse(&text, pipeline)
+            .map_err(|errors| Error::Schedule { file, errors: errors.to_string() })
+    }
+
+    /// Whether there is a schedule for an app: a file names its pipeline first.
+    pub(crate) fn covers(&self, app: &str) -> bool {
+        let Some(given) = &self.schedule else { return true };
+        if given.is_dir() {
+            return schedule_file(given, app).is_file();
+        }
+        let text = std::fs::read_to_string(given).unwrap_or_default();
+        let words = text.lines().filter_map(|line| line.split('#').next()?.split_whitespace().next());
+        // An unreadable file is reported by the first app that needs it.
+        words.into_iter().next().is_none_or(|first| first == app)
+    }
+
+    /// The GPU to make kernels for where there is none.
+    pub(crate) fn device(&self) -> Result<Device, Error> {
+        Device::preset(&self.device).map_err(|error| Error::Device(error.to_string()))
+    }
+
+    /// The kernels of a workload on a device.
+    pub(crate) fn build(&self, workload: &Workload, device: &Device) -> Result<Program, Error> {
+        let schedule = self.schedule(&workload.pipeline)?;
+        let built = build(&workload.pipeline, &schedule, &workload.realisation(), device);
+        built.map_err(|error| Error::Build {
+            app: workload.pipeline.name().to_owned(),
+            error: Box::new(error),
+        })
+    }
+}
+
+fn schedule_file(given: &Path, app: &str) -> PathBuf {
+    if given.is_dir() { given.join(format!("{app}.schedule")) } else { given.to_path_buf() }
+}
+
+impl Target {
     /// Runs a job, with a progress bar on standard error if that is a terminal.
-    pub(crate) fn run(self, job: &Job<'_>) -> Result<Done, EvalError> {
-        let bar = progress_bar(job.pipeline.name());
+    pub(crate) fn run(&self, job: &Job<'_>) -> Result<Done, RunError> {
         let start = Instant::now();
-        let outputs = match self {
-            Backend::Reference => evaluate(job, &bar),
+        let (outputs, inexact) = match self.on {
+            Backend::Reference => {
+                let bar = progress_bar(job.pipeline.name());
+                let outputs = evaluate(job, &bar);
+                bar.finish_and_clear();
+                (outputs?, None)
+            }
+            Backend::Sim => (self.simulate(&job.workload())?, None),
+            Backend::Cuda => self.on_gpu(&job.workload())?,
         };
-        bar.finish_and_clear();
-        Ok(Done { outputs: outputs?, seconds: start.elapsed().as_secs_f64() })
+        Ok(Done { outputs, seconds: start.elapsed().as_secs_f64(), inexact })
+    }
+
+    fn simulate(&self, workload: &Workload) -> Result<Vec<Buffer>, RunError> {
+        let device = self.kernels.device()?;
+        let program = self.kernels.build(workload, &device)?;
+        let outcome = workload.simulate(&program, &device, 0);
+        Ok(outcome.map_err(|error| Error::Simulation(Box::new(error)))?.outputs)
+    }
+
+    /// The outputs of the kernels users run, and what the kernels that must be exact get wrong.
+    fn on_gpu(&self, workload: &Workload) -> Result<(Vec<Buffer>, Option<String>), RunError> {
+        let gpu = open_gpu()?;
+        let program = self.kernels.build(workload, gpu.device())?;
+        let inexact = check_bits(&gpu, workload, &program)?;
+        let outputs = workload.load(&gpu, &program, Build::Timing).and_then(|mut loaded| loaded.run());
+        Ok((outputs.map_err(|error| Error::Cuda(error.to_string()))?, inexact))
+    }
+}
+
+/// The first GPU.
+pub(crate) fn open_gpu() -> Result<Gpu, Error> {
+    Gpu::new(0).map_err(|error| Error::NoGpu(error.to_string()))
+}
+
+/// Where the checking build of kernels differs from the reference evaluator.
+pub(crate) fn check_bits(
+    gpu: &Gpu,
+    workload: &Workload,
+    program: &Program,
+) -> Result<Option<String>, RunError> {
+    let checked = workload.load(gpu, program, Build::Checking).and_then(|mut loaded| loaded.run());
+    let checked = checked.map_err(|error| Error::Cuda(error.to_string()))?;
+    let reference = workload.reference().map_err(|error| RunError::Evaluation(Box::new(error)))?;
+    let exact = warploom::interp::compare::Tolerance::default();
+    for (actual, expected) in checked.iter().zip(&reference) {
+        match warploom::interp::compare::compare(actual, expected, &exact) {
+            Ok(comparison) if comparison.identical => {}
+            Ok(comparison) => return Ok(Some(comparison.to_string())),
+            Err(mismatch) => return Ok(Some(mismatch.to_string())),
+        }
+    }
+    Ok(None)
+}
+
+impl Job<'_> {
+    /// The same with everything in the order of the pipeline's tables.
+    fn workload(&self) -> Workload {
+        let input = |name: &str| self.inputs.iter().find(|(known, _)| *known == name);
+        let param = |name: &str| self.params.iter().find(|(known, _)| known == name);
+        let inputs = self.pipeline.inputs().values().filter_map(|decl| input(&decl.name));
+        let params = self.pipeline.params().values().filter_map(|decl| param(&decl.name));
+        let names = self.pipeline.outputs().iter().map(|id| self.pipeline.funcs()[*id].name.as_str());
+        let outputs = names.filter_map(|name| self.outputs.iter().find(|(known, _)| *known == name));
+        Workload {
+            pipeline: self.pipeline.clone(),
+            inputs: inputs.map(|(_, buffer)| (*buffer).clone()).collect(),
+            params: params.map(|(_, value)| *value).collect(),
+            outputs: outputs.map(|(_, region)| region.clone()).collect(),
+        }
     }
 }
 
@@ -64,7 +218,7 @@ pub(crate) fn value_names(func: &FuncDecl) -> Vec<String> {
     }
 }
 
-fn evaluate(job: &Job<'_>, bar: &ProgressBar) -> Result<Vec<Buffer>, EvalError> {
+fn evaluate(job: &Job<'_>, bar: &ProgressBar) -> Result<Vec<Buffer>, RunError> {
     let mut evaluation = Evaluation::new(job.pipeline).on_progress(|progress| {
         bar.set_length(progress.total);
         bar.set_position(progress.done);
@@ -79,7 +233,7 @@ fn evaluate(job: &Job<'_>, bar: &ProgressBar) -> Result<Vec<Buffer>, EvalError> 
     for (name, region) in &job.outputs {
         evaluation = evaluation.output(name, region.clone());
     }
-    evaluation.run()
+    evaluation.run().map_err(|error| RunError::Evaluation(Box::new(error)))
 }
 
 fn progress_bar(label: &str) -> ProgressBar {

@@ -7,6 +7,9 @@ use warploom::interp::EvalError;
 use warploom::interp::buffer::BufferError;
 use warploom::interp::files::FileError;
 use warploom::lang::{BoundsError, PipelineError, Type};
+use warploom::sim::SimError;
+use warploom::tune::build::BuildError;
+use warploom::tune::sample::ShardError;
 
 use crate::golden::GoldenError;
 use crate::settings::{MAX_SIZE, MAX_STRUCTURE};
@@ -20,6 +23,10 @@ pub(crate) mod exit {
     pub(crate) const USAGE: u8 = 2;
     /// A pipeline that cannot be run as asked.
     pub(crate) const PIPELINE: u8 = 3;
+    /// No GPU, or one that fails.
+    pub(crate) const DEVICE: u8 = 4;
+    /// Nothing could be measured or checked.
+    pub(crate) const NOTHING: u8 = 5;
     /// Outputs that differ from the reference.
     pub(crate) const VERIFICATION: u8 = 6;
 }
@@ -129,9 +136,53 @@ pub(crate) enum Error {
     /// A folder without reference data of an app that was asked for.
     #[error("{folder} holds no reference data of `{app}`; it has {known}")]
     NoGoldenOf { folder: String, app: String, known: String },
+    /// Kernels without a schedule.
+    #[error("`{app}` needs a schedule to run as kernels; give one with --schedule FILE")]
+    NoSchedule { app: String },
+    /// A folder of schedules that has none for the apps in question.
+    #[error("there is no schedule for any of these apps in {folder}; give another file or folder")]
+    NothingScheduled { folder: String },
+    /// A schedule that cannot be read.
+    #[error("{file} is no schedule of this pipeline:\n{errors}")]
+    Schedule { file: String, errors: String },
+    /// A schedule that cannot be made into kernels.
+    #[error("`{app}` cannot be built: {error}")]
+    Build { app: String, error: Box<BuildError> },
+    /// Kernels that the simulator refuses.
+    #[error("the simulator stopped: {0}")]
+    Simulation(Box<SimError>),
+    /// A device that is not known.
+    #[error("{0}")]
+    Device(String),
+    /// No GPU to run on.
+    #[error("{0}")]
+    NoGpu(String),
+    /// A GPU or compiler that failed.
+    #[error("{0}")]
+    Cuda(String),
+    /// A file of samples that cannot be written.
+    #[error(transparent)]
+    Shard(#[from] ShardError),
+    /// Kernels whose results are not the reference's.
+    #[error("`{app}` is not computed exactly: {difference}")]
+    Inexact { app: &'static str, difference: String },
+    /// Nothing was measured.
+    #[error("nothing could be measured: {0}")]
+    NothingMeasured(String),
     /// Outputs that differ.
     #[error("{failed} of {count} apps failed verification: {names}")]
     Verification { failed: usize, count: usize, names: String },
+}
+
+/// Why a pipeline did not run.
+#[derive(Debug, Error)]
+pub(crate) enum RunError {
+    /// The reference evaluator refused it.
+    #[error(transparent)]
+    Evaluation(Box<EvalError>),
+    /// It could not be made into kernels, or they did not run.
+    #[error(transparent)]
+    Kernels(#[from] Error),
 }
 
 /// How to get a file of the right type.
@@ -146,7 +197,11 @@ impl Error {
             Error::Arguments(error) => u8::try_from(error.exit_code()).unwrap_or(exit::USAGE),
             Error::Pipeline { .. } | Error::NoDefault { .. } => exit::PIPELINE,
             Error::Evaluation { error, .. } => evaluation_code(error),
-            Error::Verification { .. } => exit::VERIFICATION,
+            Error::Verification { .. } | Error::Inexact { .. } => exit::VERIFICATION,
+            Error::Schedule { .. } | Error::Build { .. } => exit::PIPELINE,
+            Error::Simulation(_) => exit::INTERNAL,
+            Error::NoGpu(_) | Error::Cuda(_) => exit::DEVICE,
+            Error::NothingMeasured(_) => exit::NOTHING,
             Error::In { error, .. } => error.exit_code(),
             _ => exit::USAGE,
         }

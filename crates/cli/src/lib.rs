@@ -42,10 +42,14 @@
 //!
 //! Results go to standard output, everything else to standard error, without colours. The exit code says
 //! how it went: 0 done, 1 a fault of the program, 2 a wrong argument or file, 3 a pipeline that cannot be
-//! run as asked, 6 outputs that differ from the reference.
+//! run as asked, 4 no GPU or one that fails, 5 nothing measured, 6 outputs that differ from the reference.
 
 mod apps;
 mod backend;
+mod bench;
+mod choice;
+mod collect;
+mod devices;
 mod error;
 mod folder;
 mod golden;
@@ -57,6 +61,7 @@ mod report;
 mod run;
 mod settings;
 mod show;
+mod sim;
 mod table;
 mod verify;
 
@@ -84,6 +89,10 @@ enum Command {
     Graph(graph::Arguments),
     Run(run::Arguments),
     Verify(verify::Arguments),
+    Sim(sim::Arguments),
+    Bench(bench::Arguments),
+    Collect(collect::Arguments),
+    Devices(devices::Arguments),
 }
 
 /// The whole program over a table of apps, with the arguments of this process.
@@ -117,6 +126,10 @@ fn execute(
         Command::Graph(arguments) => graph::graph(apps, &arguments, out),
         Command::Run(arguments) => run::run(apps, &arguments, out),
         Command::Verify(arguments) => verify::verify(apps, &arguments, out),
+        Command::Sim(arguments) => sim::sim(apps, &arguments, out),
+        Command::Bench(arguments) => bench::bench(apps, &arguments, out),
+        Command::Collect(arguments) => collect::collect(apps, &arguments, out),
+        Command::Devices(arguments) => devices::devices(&arguments, out),
     }
 }
 

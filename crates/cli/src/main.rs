@@ -1,7 +1,8 @@
-//! The `warploom` program over the apps of the suite.
+//! The `warploom` program over the apps of the suite and the small pipelines beside them.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    warploom_cli::main_with(&warploom_apps::APPS)
+    let apps: Vec<_> = warploom_apps::APPS.iter().chain(&warploom_apps::BASICS).copied().collect();
+    warploom_cli::main_with(&apps)
 }

@@ -12,8 +12,8 @@ use warploom::interp::files::{self, FileError};
 use warploom::interp::picture;
 use warploom::lang::{Pipeline, Realisation, Region, Type, Value, dispatch, infer};
 
-use crate::backend::{Backend, Job, value_names};
-use crate::error::Error;
+use crate::backend::{self, Job, value_names};
+use crate::error::{Error, RunError};
 use crate::inputs::{self, Given};
 use crate::memory;
 use crate::names::{Kind, find_app};
@@ -54,6 +54,8 @@ pub(crate) struct Arguments {
     /// A file for an output: the one named, else the next without a file
     #[arg(short, long, value_name = "[NAME=]FILE")]
     output: Vec<String>,
+    #[command(flatten)]
+    target: backend::Target,
     #[command(flatten)]
     format: Format,
 }
@@ -125,7 +127,7 @@ struct Target {
 /// Runs an app as the arguments say.
 pub(crate) fn run(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let plan = Plan::new(find_app(apps, &arguments.app)?, arguments)?;
-    let report = plan.run(arguments.seed)?;
+    let report = plan.run(arguments.seed, &arguments.target)?;
     if arguments.format.json {
         return report::json(out, "warploom.run/1", &report);
     }
@@ -178,7 +180,7 @@ impl<'a> Plan<'a> {
         Error::Evaluation { app: self.app.name, sizes, error: Box::new(error) }
     }
 
-    fn run(&self, seed: u64) -> Result<Report, Error> {
+    fn run(&self, seed: u64, on: &backend::Target) -> Result<Report, Error> {
         let file_of = |name: &str| self.given.iter().find(|given| given.name == name);
         let missing = self.shapes.inputs.iter().filter(|(name, _)| file_of(name).is_none());
         let generated: Vec<(&str, Buffer)> = missing
@@ -193,7 +195,10 @@ impl<'a> Plan<'a> {
 
         let outputs = self.shapes.outputs.iter().map(|(name, region)| (*name, region.clone()));
         let job = Job { pipeline: &self.pipeline, inputs, params: &self.params, outputs: outputs.collect() };
-        let done = Backend::Reference.run(&job).map_err(|error| self.failed(error))?;
+        let done = on.run(&job).map_err(|error| match error {
+            RunError::Evaluation(error) => self.failed(*error),
+            RunError::Kernels(error) => error,
+        })?;
 
         let mut outputs = Vec::new();
         for (target, buffer) in self.outputs.iter().zip(&done.outputs) {
@@ -210,7 +215,7 @@ impl<'a> Plan<'a> {
             seed,
             inputs: inputs.collect(),
             outputs,
-            on: Backend::Reference.name(),
+            on: on.on.name(),
             seconds: done.seconds,
         })
     }
@@ -297,6 +302,14 @@ impl Summary {
 }
 
 impl Report {
+    fn where_it_ran(&self) -> &'static str {
+        match self.on {
+            "sim" => "the simulator",
+            "cuda" => "the GPU, compiling included",
+            _ => "the reference evaluator",
+        }
+    }
+
     fn text(&self, plan: &Plan<'_>) -> String {
         let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), show::number);
         let rows = self.outputs.iter().map(|output| {
@@ -323,7 +336,7 @@ impl Report {
             ("file", Align::Left),
         ];
         let sizes = show::at_sizes(plan.app, &plan.settings);
-        let head = format!("{}{sizes}: {:.3} s on the {} evaluator\n\n", self.app, self.seconds, self.on);
+        let head = format!("{}{sizes}: {:.3} s on {}\n\n", self.app, self.seconds, self.where_it_ran());
         head + &table::whole(&titles, &rows.collect::<Vec<_>>())
     }
 }

@@ -10,7 +10,7 @@ use warploom::interp::buffer::Buffer;
 use warploom::interp::compare::{Comparison, compare};
 use warploom::lang::{Pipeline, Region, Value};
 
-use crate::backend::{Backend, Job, value_names};
+use crate::backend::{Job, Target, value_names};
 use crate::error::Error;
 use crate::folder::{self, Folder};
 use crate::names::{Kind, find_app, find_setting};
@@ -25,9 +25,12 @@ use crate::table::{Align, Columns};
   warploom verify apps/golden                  every app that has reference data there
   warploom verify apps/golden --app harris     one of them
   warploom verify apps/golden/harris --json    one folder, for a program
+  warploom verify apps/golden --on sim --schedule apps/schedules     the kernels of hand-written schedules
+  warploom verify apps/golden --on cuda --schedule harris.schedule   one of them on a GPU
 
 A folder of reference data has a params.json with shapes, parameters and tolerances, and a .npy file for
-every input and output. Exits with 6 if an output differs by more than its tolerance.")]
+every input and output. Exits with 6 if an output differs by more than its tolerance. On a GPU, kernels built
+for checking must also give the very bits of the reference evaluator.")]
 pub(crate) struct Arguments {
     /// A folder of reference data, or one that holds such folders
     #[arg(value_name = "DIR")]
@@ -35,9 +38,8 @@ pub(crate) struct Arguments {
     /// Check only this app; may be given several times
     #[arg(long, value_name = "APP")]
     app: Vec<String>,
-    /// What to run the apps on
-    #[arg(long, value_enum, default_value_t = Backend::Reference)]
-    on: Backend,
+    #[command(flatten)]
+    target: Target,
     #[command(flatten)]
     format: Format,
 }
@@ -102,7 +104,7 @@ pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
     let mut checked = Vec::new();
     for (app, folder) in &folders {
         let case = Case::read(app, folder)?;
-        let result = case.check(arguments.on);
+        let result = case.check(&arguments.target);
         lines.row(out, &result)?;
         checked.push(result);
     }
@@ -113,7 +115,7 @@ pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
         failed => Err(Error::Verification { failed, count, names }),
     };
     if arguments.format.json {
-        let report = Report { on: arguments.on.name(), passed: outcome.is_ok(), apps: checked };
+        let report = Report { on: arguments.target.on.name(), passed: outcome.is_ok(), apps: checked };
         report::json(out, "warploom.verify/1", &report)?;
     } else if outcome.is_ok() {
         let seconds = start.elapsed().as_secs_f64();
@@ -135,9 +137,16 @@ fn select<'a>(apps: &'a [App], arguments: &Arguments) -> Result<Vec<(&'a App, Fo
             return Err(Error::NoGoldenOf { folder, app: name.clone(), known: known.join(", ") });
         }
     }
-    let wanted = |app: &String| arguments.app.is_empty() || arguments.app.contains(app);
-    let folders = folders.into_iter().filter(|folder| wanted(&folder.golden.app));
+    let kernels = &arguments.target.kernels;
+    let wanted = |app: &String| {
+        if arguments.app.is_empty() { kernels.covers(app) } else { arguments.app.contains(app) }
+    };
+    let folders: Vec<Folder> = folders.into_iter().filter(|folder| wanted(&folder.golden.app)).collect();
+    if let (true, Some(schedule)) = (folders.is_empty(), &kernels.schedule) {
+        return Err(Error::NothingScheduled { folder: schedule.display().to_string() });
+    }
     folders
+        .into_iter()
         .map(|folder| {
             let app = find_app(apps, &folder.golden.app).map_err(|error| folder.says(error))?;
             Ok((app, folder))
@@ -172,10 +181,10 @@ impl<'a> Case<'a> {
     }
 
     /// Runs the app; whatever is wrong with the app is part of the result.
-    fn check(&self, on: Backend) -> Checked {
+    fn check(&self, target: &Target) -> Checked {
         let pipeline = build(self.app, &self.settings);
         let outcome =
-            pipeline.map_err(|error| error.to_string()).and_then(|pipeline| self.run(&pipeline, on));
+            pipeline.map_err(|error| error.to_string()).and_then(|pipeline| self.run(&pipeline, target));
         let (outputs, seconds, error) = match outcome {
             Ok((outputs, seconds)) => (outputs, seconds, None),
             Err(error) => (Vec::new(), 0.0, Some(error)),
@@ -190,10 +199,15 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn run(&self, pipeline: &Pipeline, on: Backend) -> Result<(Vec<Output>, f64), String> {
+    fn run(&self, pipeline: &Pipeline, target: &Target) -> Result<(Vec<Output>, f64), String> {
         let inputs = self.inputs.iter().map(|(name, buffer)| (*name, buffer)).collect();
         let job = Job { pipeline, inputs, params: &self.params, outputs: self.boxes(pipeline)? };
-        let done = on.run(&job).map_err(|error| error.to_string())?;
+        let done = target.run(&job).map_err(|error| error.to_string())?;
+        if let Some(difference) = done.inexact {
+            return Err(format!(
+                "kernels built for checking differ from the reference evaluator: {difference}"
+            ));
+        }
         let mut compared = Vec::new();
         for (name, actual) in output_names(pipeline).iter().zip(&done.outputs) {
             let expected = self.expected(name)?;

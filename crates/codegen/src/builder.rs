@@ -305,7 +305,9 @@ impl Builder {
                 None => (args[1] == args[2]).then_some(args[1]),
             },
             // Comparisons of indices have one form, so that equal ones are equal nodes.
-            Op::Binary(BinaryOp::Lt) if self.ty(args[0]) == Type::I32 && self.bounds(args[1]).min > i32::MIN.into() => {
+            Op::Binary(BinaryOp::Lt)
+                if self.ty(args[0]) == Type::I32 && self.bounds(args[1]).min > i32::MIN.into() =>
+            {
                 let last = self.offset(args[1], -1);
                 Some(self.binary(BinaryOp::Le, args[0], last))
             }

@@ -194,7 +194,7 @@ impl<'a> Funcs<'a> {
     ) -> Result<(), EvalError> {
         let func = &self.pipeline.funcs()[id];
         let regions = &self.regions.funcs[id];
-        if regions.region.is_empty() {
+        if !regions.needed || regions.region.is_empty() {
             return Ok(());
         }
         let mut storage = Storage::new(self.pipeline, func, &regions.region)?;

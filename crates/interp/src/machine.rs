@@ -186,7 +186,8 @@ impl<'a> Machine<'a> {
             let first = i64::from(self.rows[*row][0] as i32);
             start += layout.along(d, first).ok_or(Outside)?;
             layout.along(d, first + step * (lanes as i64 - 1)).ok_or(Outside)?;
-            stride += step * layout.strides[d];
+            // Too large to be used: then the row is a single point.
+            stride = step.wrapping_mul(layout.strides[d]).wrapping_add(stride);
         }
         Ok(Some((start, stride)))
     }

@@ -183,8 +183,8 @@ impl Compiler<'_> {
             _ if is_row_var => Some(1),
             _ if !varies => Some(0),
             _ if node.ty != Type::I32 => None,
-            NodeKind::Op(Op::Binary(BinaryOp::Add)) => Some(of(0)? + of(1)?),
-            NodeKind::Op(Op::Binary(BinaryOp::Sub)) => Some(of(0)? - of(1)?),
+            NodeKind::Op(Op::Binary(BinaryOp::Add)) => of(0)?.checked_add(of(1)?),
+            NodeKind::Op(Op::Binary(BinaryOp::Sub)) => of(0)?.checked_sub(of(1)?),
             NodeKind::Op(Op::Binary(BinaryOp::Mul)) => match (constant(0), constant(1)) {
                 (Some(factor), _) => of(1)?.checked_mul(factor),
                 (_, Some(factor)) => of(0)?.checked_mul(factor),

@@ -409,7 +409,7 @@ fn select_evaluates_both_sides() {
 fn random_numbers_are_those_of_the_reference() {
     let (x, y, z) = vars!(x, y, z);
     for (seed, at, expected) in [
-        (3_392_003_200, [0, 0, 0], 0.981_924_77),
+        (3_392_003_200, [0, 0, 0], 0.981_924_8),
         (3_457_526_737, [0, 0, 0], 0.839_193_46),
         (3_392_003_200, [3, 2, 1], 0.518_832_1),
         (3_457_526_737, [57, 100, 31], 0.837_403_2),
@@ -526,7 +526,11 @@ fn arithmetic_along_a_row_may_wrap_many_times() {
     assert_eq!(values::<i32>(&func("sum", x, &far + &far + &far + &far), &[3]), [0, 0, 0]);
     let near = (x * i32::MAX) * i32::MAX * i32::MAX;
     assert_eq!(values::<i32>(&func("product", x, &near - (-&near)), &[3]), [0, -2, -4]);
-    // At x = 0 this index is 0, whatever it would be elsewhere.
+}
+
+#[test]
+fn a_row_of_one_point_may_have_any_step() {
+    let x = vars!(x);
     let input = Input::new("in", Type::I32, 2).stored([1, 0]);
     let image = Buffer::from_fn(Region::of_extents(&[2, 9]), |at| (at[0] + at[1]) as i32).unwrap();
     let image = image.reordered(&[1, 0]).unwrap();

@@ -137,6 +137,14 @@ struct Temporary {
     owned: bool,
 }
 
+/// A let, to be undone at the end of its scope.
+struct Bound {
+    var: VarId,
+    before: Option<(Slot, Type)>,
+    /// The row that is free then.
+    row: Option<usize>,
+}
+
 struct Compiler<'a> {
     kernel: &'a Kernel,
     known: IdVec<NodeId, Option<Value>>,
@@ -206,8 +214,8 @@ impl<'a> Compiler<'a> {
             }
             self.path.pop();
         }
-        for (var, old, row) in bound.into_iter().rev() {
-            self.vars[var] = old;
+        for Bound { var, before, row } in bound.into_iter().rev() {
+            self.vars[var] = before;
             self.free_rows.extend(row);
         }
         Ok(())
@@ -226,20 +234,14 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Binds a variable; gives what has to be undone at the end of its scope.
-    #[allow(clippy::type_complexity, reason = "variable, old binding, row to give back: named where used")]
-    fn bind(
-        &mut self,
-        var: VarId,
-        value: NodeId,
-    ) -> Result<(VarId, Option<(Slot, Type)>, Option<usize>), Fault> {
+    fn bind(&mut self, var: VarId, value: NodeId) -> Result<Bound, Fault> {
         self.evaluate(&[value], 0)?;
         let Temporary { slot, owned, .. } =
             self.temporaries.remove(&value).ok_or(Fault::Order { node: value.index() })?;
         self.temporaries.clear();
         let row = if let (Slot::Row(row), true) = (slot, owned) { Some(row) } else { None };
-        let old = self.set_var(var, Some((slot, self.kernel.exprs[value].ty)))?;
-        Ok((var, old, row))
+        let before = self.set_var(var, Some((slot, self.kernel.exprs[value].ty)))?;
+        Ok(Bound { var, before, row })
     }
 
     fn set_var(&mut self, var: VarId, to: Option<(Slot, Type)>) -> Result<Option<(Slot, Type)>, Fault> {

@@ -187,6 +187,14 @@ impl AccessKind {
             AccessKind::Atomic => "updates",
         }
     }
+
+    fn done(self) -> &'static str {
+        match self {
+            AccessKind::Read => "read",
+            AccessKind::Write => "wrote",
+            AccessKind::Atomic => "updated",
+        }
+    }
 }
 
 /// An access that was refused.
@@ -236,7 +244,7 @@ impl fmt::Display for Earlier {
             Some(thread) => write!(f, "thread {thread} of block {:?}", self.block)?,
             None => write!(f, "another thread of block {:?}", self.block)?,
         }
-        write!(f, " {} it", self.kind.verb())?;
+        write!(f, " {} it", self.kind.done())?;
         match &self.statement {
             Some(statement) => write!(f, " in {statement}"),
             None => Ok(()),

@@ -22,8 +22,9 @@ fn loads<T: Element + Scalar>(stride: i32, offset: i32, threads: u32) -> Traffic
         let value = k.load(from, index);
         vec![store(to, thread, value)]
     });
-    let outcome = run(&maker.program, &[&buffer(vec![T::default(); 4096])]).unwrap();
-    let counters = outcome.counters.kernel("copy").unwrap();
+    let outcome =
+        run(&maker.program, &[&buffer(vec![T::default(); 4096])]).expect("a program without mistakes");
+    let counters = outcome.counters.kernel("copy").expect("a kernel that ran");
     assert_eq!(counters.stores(Memory::Global).elements, u64::from(threads));
     counters.loads(Memory::Global)
 }
@@ -54,7 +55,7 @@ fn an_index_that_is_the_same_everywhere_counts_in_every_warp() {
         let value = k.load(from, three);
         vec![store(to, thread, value)]
     });
-    let outcome = run(&maker.program, &[&buffer(vec![1.5_f32; 8])]).unwrap();
+    let outcome = run(&maker.program, &[&buffer(vec![1.5_f32; 8])]).expect("a program without mistakes");
     let traffic = outcome.counters.kernels()[0].loads(Memory::Global);
     assert_eq!(traffic, Traffic { elements: 100, bytes: 400, requests: 4, sectors: 4, wavefronts: 0 });
 }
@@ -72,7 +73,7 @@ fn conflicts(stride: i32) -> [u64; 2] {
         let value = k.load(tile, from);
         vec![store(tile, place, one), Stmt::Barrier, store(to, thread, value)]
     });
-    let outcome = run(&maker.program, &[]).unwrap();
+    let outcome = run(&maker.program, &[]).expect("a program without mistakes");
     let counters = &outcome.counters.kernels()[0];
     let [stores, loads] = [counters.stores(Memory::Shared), counters.loads(Memory::Shared)];
     assert_eq!((stores.requests, loads.requests, stores.sectors), (1, 1, 0));
@@ -115,7 +116,7 @@ fn classes() -> (Program, Counters) {
         let index = k.add(index, i);
         vec![repeat(round, 3, vec![when(inside, vec![store(to, index, chosen)])])]
     });
-    let counters = run(&maker.program, &[]).unwrap().counters;
+    let counters = run(&maker.program, &[]).expect("a program without mistakes").counters;
     (maker.program, counters)
 }
 

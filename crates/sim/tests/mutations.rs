@@ -255,6 +255,40 @@ fn a_race_between_the_reads_and_the_write_of_a_statement() {
 }
 
 #[test]
+fn a_broadcast_without_a_barrier() {
+    // One thread writes what all read, before or after.
+    let broadcast = |writer: i32, before: bool, barrier: bool| {
+        let mut maker = Maker::new();
+        let to = maker.output("to", Type::I32, 64);
+        maker.kernel("broadcast", [1, 1, 1], 64, |k| {
+            let (to, cell) = (k.global(to), k.shared("cell", Type::I32, 1));
+            let (thread, zero, writer) = (k.thread(), k.int(0), k.int(writer));
+            let (chosen, value) = (k.binary(BinaryOp::Eq, thread, writer), k.load(cell, zero));
+            let write = when(chosen, vec![store(cell, zero, thread)]);
+            let read = store(to, thread, value);
+            let mut body = if before { vec![write] } else { vec![write.clone(), Stmt::Barrier] };
+            body.extend((before && barrier).then_some(Stmt::Barrier));
+            body.push(read);
+            body.extend((!before && barrier).then_some(Stmt::Barrier));
+            body.extend((!before).then(|| when(chosen, vec![store(cell, zero, zero)])));
+            body
+        });
+        maker.program
+    };
+    for (writer, before) in [0, 20, 63].into_iter().flat_map(|writer| [(writer, false), (writer, true)]) {
+        run(&broadcast(writer, before, true), &[]).unwrap();
+        let (access, earlier) = conflict(&broadcast(writer, before, false));
+        let kinds = if before {
+            (AccessKind::Read, AccessKind::Write)
+        } else {
+            (AccessKind::Write, AccessKind::Read)
+        };
+        assert_eq!((access.kind, earlier.kind, access.element), (kinds.0, kinds.1, 0));
+        assert_ne!(Some(access.thread), earlier.thread);
+    }
+}
+
+#[test]
 fn reads_of_memory_between_launches() {
     let mut maker = Maker::new();
     let between = maker.temporary("between", Type::I32, 64);

@@ -43,7 +43,7 @@ impl Generator<'_, '_> {
                 let bits = self.random.below(40) as u32;
                 let value = match ty {
                     Type::F32 => Value::from(bits as f32 * 0.25 - 3.0),
-                    Type::Bool => Value::from(bits % 2 == 0),
+                    Type::Bool => Value::from(bits.is_multiple_of(2)),
                     ty => Value::from_bits(ty, bits.wrapping_sub(9)),
                 };
                 self.k.op(Op::Const(value), &[])
@@ -172,8 +172,12 @@ impl Naive<'_> {
                 let args: Vec<Value> = node.args.iter().map(|arg| self.eval(*arg)).collect();
                 op.eval(&args)
             }
-            NodeKind::Load(array) => self.memory[&(array, self.eval(node.args[0]).as_int().unwrap())],
+            NodeKind::Load(array) => self.memory[&(array, self.element(node.args[0]))],
         }
+    }
+
+    fn element(&self, index: NodeId) -> i64 {
+        self.eval(index).as_int().expect("an integer")
     }
 
     fn run(&mut self, body: &[Stmt]) {
@@ -181,7 +185,7 @@ impl Naive<'_> {
             match stmt {
                 Stmt::Let(var, value) => _ = self.vars.insert(*var, self.eval(*value)),
                 Stmt::Store { array, index, value } => {
-                    let element = self.eval(*index).as_int().unwrap();
+                    let element = self.element(*index);
                     let value = self.eval(*value);
                     self.memory.insert((*array, element), value);
                 }

@@ -21,14 +21,19 @@
 //! assert_eq!(copy.fingerprint(), device.fingerprint());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! A [`Program`] is code for a device together with everything needed to launch it: what code generation hands
+//! to a runtime.
 
 mod device;
 mod fingerprint;
 mod occupancy;
 mod presets;
+pub mod program;
 
 pub use device::{
     ComputeCapability, Device, DeviceError, LaunchCost, MemorySystem, Rates, Registers, SharedMemory, Threads,
 };
 pub use occupancy::{Occupancy, OccupancyLimit};
 pub use presets::UnknownDevice;
+pub use program::{Program, ProgramError};

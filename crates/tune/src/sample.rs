@@ -310,7 +310,8 @@ mod tests {
     fn a_torn_end_loses_only_the_last_frame() {
         let bytes = written();
         for cut in 1..40 {
-            let shard = Shard::parse(&bytes[..bytes.len() - cut], Path::new("torn")).expect("the rest is whole");
+            let shard =
+                Shard::parse(&bytes[..bytes.len() - cut], Path::new("torn")).expect("the rest is whole");
             assert_eq!(shard.samples.len(), 1);
         }
     }

@@ -25,10 +25,14 @@
 pub mod app;
 pub mod tutorial;
 
+pub use warploom_codegen as codegen;
 pub use warploom_interp as interp;
 pub use warploom_lang as lang;
+pub use warploom_runtime as runtime;
 pub use warploom_schedule as schedule;
+pub use warploom_sim as sim;
 pub use warploom_target as target;
+pub use warploom_tune as tune;
 
 /// What almost every program needs: the language, buffers and the reference evaluator.
 pub mod prelude {

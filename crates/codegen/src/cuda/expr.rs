@@ -123,6 +123,7 @@ impl Printer<'_> {
             }
             (UnaryOp::Abs, _) => narrowed(Op::Unary(op), ty, &[a], Text::call("abs", [a.text])),
             (_, Type::U32) => Text::prefix("-", a.text),
+            (_, Type::I16) if wraps(Op::Unary(op), ty, &[a]) => self.helper(Helper::NegShort, [a]),
             (_, Type::I32) if wraps(Op::Unary(op), ty, &[a]) => {
                 Text::wrapped_int(Text::prefix("-", &a.unsigned()))
             }
@@ -132,6 +133,10 @@ impl Printer<'_> {
 
     fn binary(&mut self, op: BinaryOp, ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
         match op {
+            // Negations in disguise.
+            BinaryOp::Sub if ty == Type::I16 && a.int() == Some(0) => self.unary(UnaryOp::Neg, ty, b),
+            BinaryOp::Mul if ty == Type::I16 && b.int() == Some(-1) => self.unary(UnaryOp::Neg, ty, a),
+            BinaryOp::Mul if ty == Type::I16 && a.int() == Some(-1) => self.unary(UnaryOp::Neg, ty, b),
             BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => arithmetic(op, ty, a, b),
             BinaryOp::Div => self.divide(ty, a, b),
             BinaryOp::Mod => self.modulo(ty, a, b),

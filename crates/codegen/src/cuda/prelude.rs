@@ -26,6 +26,8 @@ pub(super) enum Helper {
     ModFloat,
     /// Absolute value of `int`, wrapping.
     Abs,
+    /// Negation of `short`, wrapping.
+    NegShort,
     /// Absolute difference of `int`.
     AbsdInt,
     /// Absolute difference of `unsigned`.
@@ -52,13 +54,14 @@ pub(super) enum Helper {
 
 impl Helper {
     /// All that are no atomics, each after those it calls.
-    const ALL: [Helper; 16] = [
+    const ALL: [Helper; 17] = [
         Helper::DivInt,
         Helper::DivUnsigned,
         Helper::ModInt,
         Helper::ModUnsigned,
         Helper::ModFloat,
         Helper::Abs,
+        Helper::NegShort,
         Helper::AbsdInt,
         Helper::AbsdUnsigned,
         Helper::Exp,
@@ -77,6 +80,7 @@ impl Helper {
             Helper::DivInt | Helper::DivUnsigned => "wl_div",
             Helper::ModInt | Helper::ModUnsigned | Helper::ModFloat => "wl_mod",
             Helper::Abs => "wl_abs",
+            Helper::NegShort => "wl_neg_short",
             Helper::AbsdInt | Helper::AbsdUnsigned => "wl_absd",
             Helper::Exp => "wl_exp",
             Helper::FastExp => "wl_fast_exp",
@@ -110,6 +114,7 @@ impl Helper {
             Helper::ModUnsigned => MOD_UNSIGNED.to_string(),
             Helper::ModFloat => MOD_FLOAT.to_string(),
             Helper::Abs => ABS.to_string(),
+            Helper::NegShort => NEG_SHORT.to_string(),
             Helper::AbsdInt => ABSD_INT.to_string(),
             Helper::AbsdUnsigned => ABSD_UNSIGNED.to_string(),
             Helper::Exp => elementary::exp(),
@@ -187,6 +192,14 @@ static __device__ __forceinline__ float wl_mod(float a, float b) {
 const ABS: &str = "\
 static __device__ __forceinline__ int wl_abs(int a) {
     return a < 0 ? (int)-(unsigned)a : a;
+}";
+
+const NEG_SHORT: &str = "\
+// ptxas 13.0 takes -(-32768) in 16 bits for 32768; in 32 bits it is right.
+static __device__ __forceinline__ int wl_neg_short(int a) {
+    int negative;
+    asm(\"neg.s32 %0, %1;\" : \"=r\"(negative) : \"r\"(a));
+    return (short)negative;
 }";
 
 const ABSD_INT: &str = "\

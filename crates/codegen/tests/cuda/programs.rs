@@ -230,7 +230,14 @@ pub fn rounds() -> Program {
 /// Threads of [`atomics`].
 pub const ATOMICS: usize = 512;
 
-/// Every atomic on every type it is defined for: one element each, combined by all threads.
+/// Every atomic on every type it is defined for.
+pub fn all_atomics() -> Vec<(AtomicOp, Type)> {
+    let ops = [AtomicOp::Add, AtomicOp::Min, AtomicOp::Max];
+    let types = Type::ALL.into_iter().filter(|ty| *ty != Type::Bool);
+    types.flat_map(|ty| ops.map(|op| (op, ty))).collect()
+}
+
+/// Some atomics, each on an element of its own, combined by all threads.
 pub fn atomics(ops: &[(AtomicOp, Type)]) -> Program {
     let mut program = RawProgram::new("atomics");
     let types: Vec<Type> = Type::ALL.into_iter().filter(|ty| *ty != Type::Bool).collect();
@@ -372,6 +379,40 @@ pub fn indices() -> Program {
     program.program
 }
 
+/// Operations of integers with a constant on the right, or else on the left.
+pub fn constant_cases(ty: Type) -> Vec<(BinaryOp, Value, bool)> {
+    use BinaryOp::*;
+    let ops = [Add, Sub, Mul, Div, Mod, Min, Max, Absd, Average, And, Or, Xor, Shl, Shr, Eq, Lt, Le];
+    let (min, max) = ty.int_range().expect("an integer type");
+    let constants = [0, 1, -1, 2, -3, 7, 8, 100, min, max];
+    let values: Vec<Value> = constants.iter().filter_map(|int| Value::from_int(ty, *int)).collect();
+    let each = ops.into_iter().flat_map(|op| values.clone().into_iter().map(move |value| (op, value)));
+    each.flat_map(|(op, value)| [true, false].map(|right| (op, value, right))).collect()
+}
+
+/// All [`constant_cases`] of a type on `count` values: the bits of every result, case after case.
+pub fn constants(ty: Type, count: usize) -> Program {
+    let mut program = RawProgram::new(&format!("constants of {ty}"));
+    let cases = constant_cases(ty);
+    let a = program.input("a", ty, count);
+    let bits = program.output("bits", Type::U32, count * cases.len());
+    let mut kernel = program.kernel(ty.name(), [1, 1, 1], count as u32);
+    let (a, bits) = (kernel.global(a), kernel.global(bits));
+    let i = kernel.leaf(Leaf::Thread);
+    let a = kernel.load(a, i);
+    let a = kernel.bind("x", a);
+    for (number, (op, value, right)) in cases.into_iter().enumerate() {
+        let constant = kernel.constant(value);
+        let result = if right { kernel.binary(op, a, constant) } else { kernel.binary(op, constant, a) };
+        let word = bits_of(&mut kernel, result);
+        let place = kernel.constant((number * count) as i32);
+        let place = kernel.add(i, place);
+        kernel.store(bits, place, word);
+    }
+    program.launch(kernel);
+    program.program
+}
+
 /// A long sum in one expression, and a deep chain of `max`.
 pub fn long(terms: usize) -> Program {
     let mut program = RawProgram::new("long");
@@ -393,5 +434,53 @@ pub fn long(terms: usize) -> Program {
         kernel.store(out, place, value);
     }
     program.launch(kernel);
+    program.program
+}
+
+/// Names that C++ and CUDA have already, or that no identifier can be.
+pub fn names() -> Program {
+    let words = [
+        "float",
+        "int",
+        "min",
+        "max",
+        "exp",
+        "y0",
+        "gamma",
+        "threadIdx",
+        "thread",
+        "params",
+        "float4",
+        "linux",
+        "operator",
+        "t0",
+        "i",
+        "x.y",
+        "x_y",
+        "x:y",
+        "3d",
+        "__ldg",
+        "wl_exp",
+        "äöü",
+        "",
+        "assert",
+        "NULL",
+    ];
+    let mut program = RawProgram::new("names");
+    let buffers: Vec<_> = words.iter().map(|word| program.output(word, Type::F32, 64)).collect();
+    for word in words {
+        let mut kernel = program.kernel(word, [1, 1, 1], 64);
+        let arrays: Vec<_> = buffers.iter().map(|buffer| kernel.global(*buffer)).collect();
+        let thread = kernel.leaf(Leaf::Thread);
+        let one = kernel.constant(1.0f32);
+        for array in &arrays[1..] {
+            let value = kernel.load(arrays[0], thread);
+            let value = kernel.bind(word, value);
+            let value = kernel.op(Op::Unary(UnaryOp::Exp), &[value]);
+            let value = kernel.binary(BinaryOp::Min, value, one);
+            kernel.store(*array, thread, value);
+        }
+        program.launch(kernel);
+    }
     program.program
 }

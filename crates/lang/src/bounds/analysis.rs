@@ -8,7 +8,6 @@ use crate::bounds::span::{FloatSpan, IntSpan, Span};
 use crate::ids::{ExprId, FuncId, InputId, ParamId};
 use crate::ir::{Exprs, NodeKind};
 use crate::op::{BinaryOp, Op, UnaryOp};
-use crate::scalar::CastFrom;
 use crate::types::{Type, Value};
 
 /// What the leaves of an expression can be.
@@ -173,10 +172,11 @@ impl<'a, E: Environment> Analysis<'a, E> {
 
     fn int_op(&self, op: Op, ty: Type, args: &[ExprId]) -> IntSpan {
         match op {
-            Op::Unary(op) => int_unary(op, self.int(args[0])),
+            Op::Unary(op) => int_unary(op, ty, self.int(args[0])),
             Op::Binary(op) if op.is_comparison() => IntSpan::of_type(Type::Bool),
             Op::Binary(op) => self.int_binary(op, ty, args[0], args[1]),
             Op::Select => self.int_select(args),
+            Op::Cast(_) | Op::SaturatingCast(_) if ty == Type::Bool => IntSpan::of_type(ty),
             Op::Cast(_) | Op::SaturatingCast(_) if self.exprs[args[0]].ty.is_float() => {
                 truncated(&self.float(args[0]), ty)
             }
@@ -213,8 +213,8 @@ impl<'a, E: Environment> Analysis<'a, E> {
                 None => IntSpan::fixed(0, (right.min.abs().max(right.max.abs()) - 1).max(0)),
             },
             BinaryOp::Shr => match right.singleton() {
-                Some(amount @ 0..=31) => left.div(1 << amount),
-                _ => IntSpan::fixed(left.min.min(0), left.max.max(0)),
+                Some(amount) => left.div(1 << (amount & (8 * ty.bytes() as i64 - 1))),
+                None => IntSpan::fixed(left.min.min(0), left.max.max(0)),
             },
             BinaryOp::Average => {
                 let sum = sum().unwrap_or_else(|| left.add(&right));
@@ -223,7 +223,7 @@ impl<'a, E: Environment> Analysis<'a, E> {
             BinaryOp::Absd => {
                 let difference = self.linear(a).add_scaled(self.linear(b), -1);
                 let span = difference.map_or_else(|| left.add(&right.scale(-1)), |d| self.span_of_linear(&d));
-                int_unary(UnaryOp::Abs, span)
+                int_unary(UnaryOp::Abs, Type::I32, span)
             }
             _ => int_ranges(op, ty, left, right),
         }
@@ -320,13 +320,17 @@ impl<'a, E: Environment> Analysis<'a, E> {
     }
 }
 
-fn int_unary(op: UnaryOp, a: IntSpan) -> IntSpan {
+fn int_unary(op: UnaryOp, ty: Type, a: IntSpan) -> IntSpan {
     match op {
         UnaryOp::Abs if a.min >= 0 => a,
         UnaryOp::Abs if a.max <= 0 => a.scale(-1),
         UnaryOp::Abs => IntSpan::fixed(0, a.max.max(-a.min)),
-        UnaryOp::Not if a.min >= 0 && a.max <= 1 => IntSpan::fixed(0, 1),
-        _ => IntSpan::of_type(Type::I32),
+        UnaryOp::Not if ty != Type::Bool => {
+            // The complement is -1 - a, modulo the number of values of an unsigned type.
+            let values = if ty.is_signed() { 0 } else { ty.int_range().map_or(0, |(_, max)| max + 1) };
+            a.scale(-1).add(&IntSpan::constant(values - 1))
+        }
+        _ => IntSpan::of_type(ty),
     }
 }
 
@@ -357,10 +361,10 @@ fn truncated(span: &FloatSpan, ty: Type) -> IntSpan {
     };
     let (mut min, mut max) = (to_int(span.min), to_int(span.max));
     if span.nan {
-        (min, max) = (min.min(i64::from(i32::cast_from(f32::NAN))), max.max(0));
+        (min, max) = (min.min(0), max.max(0));
     }
     let whole = IntSpan::fixed(min, max);
-    let width = i64::from(i32::cast_from(span.width.floor())).saturating_add(1);
+    let width = (f64::from(span.width.floor()) as i64).saturating_add(1);
     if span.nan || width >= whole.width {
         return whole;
     }
@@ -403,7 +407,12 @@ fn float_binary(op: BinaryOp, a: FloatSpan, b: FloatSpan) -> FloatSpan {
                 (Some(factor), _) => b.width * factor.abs(),
                 _ => f32::INFINITY,
             };
-            a.corners(&b, width, |x, y| x * y)
+            let product = a.corners(&b, width, |x, y| x * y);
+            // Zero times infinity is no number, wherever in the ranges they meet.
+            let meet = |a: FloatSpan, b: FloatSpan| {
+                a.min <= 0.0 && a.max >= 0.0 && (b.min.is_infinite() || b.max.is_infinite())
+            };
+            FloatSpan { nan: product.nan || meet(a, b) || meet(b, a), ..product }
         }
         BinaryOp::Div if b.min > 0.0 || b.max < 0.0 => {
             let width = b.singleton().map_or(f32::INFINITY, |divisor| a.width / divisor.abs());

@@ -1,5 +1,7 @@
 //! From the boxes of the outputs to the box of every Func and input.
 
+use ahash::AHashMap;
+use smallvec::SmallVec;
 use thiserror::Error;
 
 use crate::bounds::analysis::{Analysis, Environment};
@@ -233,6 +235,8 @@ pub struct Facts {
 /// The boxes of one Func.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FuncRegions {
+    /// Whether anything of it is needed at all.
+    pub needed: bool,
     /// All points its stages touch: what must be stored.
     pub region: Region,
     /// Its stages.
@@ -268,16 +272,34 @@ struct StageEnvironment<'a> {
 pub(crate) struct Given {
     pub inputs: IdVec<InputId, Region>,
     pub params: IdVec<ParamId, Span>,
+    values: IdVec<ParamId, Value>,
 }
 
 impl Given {
-    /// The ranges of a reduction domain: bounds hold no variables, so they are single numbers.
+    /// The ranges of a reduction domain, whose bounds are made of constants, Params and sizes only.
     pub fn domain(&self, pipeline: &Pipeline, stage: &Stage) -> Vec<Range> {
-        let environment = StageEnvironment { given: self, vars: &[], rvars: &[], values: &IdVec::new() };
-        let bounds = stage.domain.iter().flat_map(|var| [var.min, var.extent]);
-        let analysis = Analysis::new(&pipeline.exprs, &environment, bounds);
-        let number = |id: ExprId| analysis.int(id).min;
+        let number = |id: ExprId| self.number(pipeline, id);
         stage.domain.iter().map(|var| Range::new(number(var.min), number(var.extent))).collect()
+    }
+
+    /// The value of an expression without variables and loads.
+    fn number(&self, pipeline: &Pipeline, root: ExprId) -> i64 {
+        let mut known: AHashMap<ExprId, Value> = AHashMap::new();
+        for id in pipeline.exprs.reachable([root]) {
+            let node = &pipeline.exprs[id];
+            let args: SmallVec<[Value; 3]> = node.args.iter().map(|arg| known[arg]).collect();
+            let value = match node.kind {
+                NodeKind::Op(op) => op.eval(&args),
+                NodeKind::Param(param) => self.values[param],
+                NodeKind::InputMin(input, d) => Value::from(self.inputs[input][d as usize].min as i32),
+                NodeKind::InputExtent(input, d) => Value::from(self.inputs[input][d as usize].extent as i32),
+                NodeKind::Var(_) | NodeKind::RVar(_) | NodeKind::Load(_) | NodeKind::Call(..) => {
+                    unreachable!("validation keeps these out of domain bounds")
+                }
+            };
+            known.insert(id, value);
+        }
+        known[&root].as_int().unwrap_or_default()
     }
 }
 
@@ -349,7 +371,7 @@ fn complete(pipeline: &Pipeline, request: &Realisation) -> Result<(Given, Vec<Re
         inputs.push(region(&input.name, input.dimensions, &request.inputs[id])?);
     }
     let specialised = pipeline.specialised_params();
-    let mut params = IdVec::new();
+    let (mut params, mut values) = (IdVec::new(), IdVec::new());
     for (id, param) in pipeline.params.iter() {
         let name = param.name.clone();
         let missing =
@@ -363,6 +385,7 @@ fn complete(pipeline: &Pipeline, request: &Realisation) -> Result<(Given, Vec<Re
         {
             return Err(BoundsError::ParamRange { name, value, low, high });
         }
+        values.push(value);
         params.push(match param.range {
             _ if specialised[id] => Span::constant(value),
             Some((low, high)) => Span::constant(low).union(&Span::constant(high)),
@@ -378,7 +401,7 @@ fn complete(pipeline: &Pipeline, request: &Realisation) -> Result<(Given, Vec<Re
             region(&func.name, func.dims.len(), given)
         })
         .collect();
-    Ok((Given { inputs, params }, outputs?))
+    Ok((Given { inputs, params, values }, outputs?))
 }
 
 fn check_box(name: &str, dimensions: usize, region: &Region) -> Result<(), BoundsError> {
@@ -386,7 +409,9 @@ fn check_box(name: &str, dimensions: usize, region: &Region) -> Result<(), Bound
         let got = region.dimensions();
         return Err(BoundsError::Rank { name: name.into(), got, expected: dimensions });
     }
-    let absurd = |range: &Range| range.extent < 1 || range.min < -MAX_INDEX || range.end() > MAX_INDEX;
+    let absurd = |range: &Range| {
+        range.extent < 1 || range.min < -MAX_INDEX || range.min.saturating_add(range.extent) > MAX_INDEX
+    };
     match region.0.iter().position(absurd) {
         Some(dimension) => {
             Err(BoundsError::Extent { name: name.into(), dimension, extent: region[dimension].extent })
@@ -435,7 +460,7 @@ impl Inference<'_> {
         if too_large {
             return Err(BoundsError::TooLarge { func: func.name.clone(), region });
         }
-        Ok(FuncRegions { region, stages })
+        Ok(FuncRegions { needed: self.needed[id], region, stages })
     }
 
     /// Adds what one stage reads; gives the box that must be there before it.

@@ -6,8 +6,8 @@ use crate::schedule::error::{ScheduleError, ScheduleErrors, ScheduleFault};
 use crate::schedule::names::Names;
 use crate::schedule::parse::pairs;
 use crate::schedule::tree::{
-    BlockItem, Item, Kernel, Loops, Mapping, Nest, ReductionTile, RootItem, Schedule, Size, StageRef, Storage,
-    ThreadTiles, Tile,
+    BlockItem, Item, Kernel, Loops, Mapping, Nest, ReductionTile, RootItem, Schedule, Size, StageRef,
+    Storage, ThreadTiles, Tile,
 };
 
 /// Variables and sizes: `"x 64, y 16"` as in the text form, or `[("x", 64), ("y", 16)]`.
@@ -224,11 +224,7 @@ impl BlockBuilder<'_> {
         self
     }
 
-    fn nest(
-        mut self,
-        item: &str,
-        mapping: impl FnOnce(Item, &mut Vec<ScheduleFault>) -> Mapping,
-    ) -> Self {
+    fn nest(mut self, item: &str, mapping: impl FnOnce(Item, &mut Vec<ScheduleFault>) -> Mapping) -> Self {
         match self.names.item(item) {
             Ok(item) => {
                 let own = self.own.map(Item::Stage) == Some(item);

@@ -102,8 +102,10 @@ impl<'a> Dependence<'a> {
         together: &[Together],
     ) -> Option<Difference> {
         let (first, second) = (self.analysis.linear(first), self.analysis.linear(second));
-        let mut difference = Difference { constant: second.constant.checked_sub(first.constant)?, ..Default::default() };
-        let atoms: AHashSet<ExprId> = first.terms.iter().chain(&second.terms).map(|(atom, _)| *atom).collect();
+        let mut difference =
+            Difference { constant: second.constant.checked_sub(first.constant)?, ..Default::default() };
+        let atoms: AHashSet<ExprId> =
+            first.terms.iter().chain(&second.terms).map(|(atom, _)| *atom).collect();
         for atom in atoms {
             let (a, b) = (factor(first, atom), factor(second, atom));
             let span = self.analysis.int(atom);

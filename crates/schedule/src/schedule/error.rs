@@ -15,7 +15,9 @@ pub enum ScheduleFault {
         pipeline: String,
     },
     /// A schedule of another pipeline.
-    #[error("this is a schedule of `{found}`, but the pipeline is `{pipeline}`; load the schedule of that one, or change the first word")]
+    #[error(
+        "this is a schedule of `{found}`, but the pipeline is `{pipeline}`; load the schedule of that one, or change the first word"
+    )]
     WrongPipeline {
         /// The name in the text.
         found: String,
@@ -138,13 +140,17 @@ pub enum ScheduleFault {
         word: String,
     },
     /// A flat loop with loops of its own.
-    #[error("`flat` spreads all points over all threads, so `{word}` has no meaning beside it; remove one of them")]
+    #[error(
+        "`flat` spreads all points over all threads, so `{word}` has no meaning beside it; remove one of them"
+    )]
     FlatWith {
         /// The other word.
         word: String,
     },
     /// A stage that no threads compute.
-    #[error("nothing says how threads share `{item}`; write `flat`, or `threads` with a size for each variable")]
+    #[error(
+        "nothing says how threads share `{item}`; write `flat`, or `threads` with a size for each variable"
+    )]
     NoMapping {
         /// The stage or staged input.
         item: String,
@@ -158,7 +164,9 @@ pub enum ScheduleFault {
         remedy: &'static str,
     },
     /// A Func in registers that stands below no stage.
-    #[error("`{func}` in registers belongs to the stage that reads it; write it below that stage, further indented")]
+    #[error(
+        "`{func}` in registers belongs to the stage that reads it; write it below that stage, further indented"
+    )]
     RegistersPlace {
         /// The Func.
         func: String,

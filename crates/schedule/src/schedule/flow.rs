@@ -73,7 +73,8 @@ pub(crate) fn touched(
     let span = |reaches: &[Reach]| reaches.iter().map(Reach::span).collect();
     let spans = Spans { facts: &regions.facts, vars: span(&scope.vars), rvars: span(&scope.rvars) };
     let analysis = Analysis::new(exprs, &spans, decl.roots());
-    let mut indices = Indices { pipeline, analysis: &analysis, scope, symbols, loops, known: AHashMap::new() };
+    let mut indices =
+        Indices { pipeline, analysis: &analysis, scope, symbols, loops, known: AHashMap::new() };
     let mut touched = Touched { reads: Vec::new(), own: vec![indices.all(&decl.indices)] };
     for node in exprs.reachable(decl.roots()).into_iter().map(|id| &exprs[id]) {
         match node.kind {

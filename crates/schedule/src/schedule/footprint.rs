@@ -268,7 +268,13 @@ impl<'a> Tracer<'a> {
             Mapping::Flat => None,
             Mapping::Threads(tiles) => Some(thread_loops(tiles, &dims, &domain)),
         };
-        Some(NestFootprint { path: info.path.clone(), points: Footprint { dims }, domain, threads, registers })
+        Some(NestFootprint {
+            path: info.path.clone(),
+            points: Footprint { dims },
+            domain,
+            threads,
+            registers,
+        })
     }
 
     /// The part of a kernel's own stage that one block computes.
@@ -297,7 +303,7 @@ impl<'a> Tracer<'a> {
             let (symbol, size) = match (taken, block) {
                 (Some(&number), _) => (Symbol::Loop(number), self.outline.loops[number].tile.size),
                 (None, Some(tile)) => (Symbol::Block(tile.dim), tile.size),
-                (None, None) => (Symbol::Loop(usize::MAX), Size::All),
+                (None, None) => return Reach::fixed(range.min, range.last()),
             };
             Reach::tile(symbol, range.min, range.extent.max(1), size.of(range.extent))
         };
@@ -312,7 +318,8 @@ impl<'a> Tracer<'a> {
         };
         let symbols = &mut self.symbols;
         let mut cut = |kind: LoopKind, reach: &Reach, otherwise: Size| {
-            let serial = tiles.serial.iter().find(|tile| tile.dim == kind).map_or(otherwise, |tile| tile.size);
+            let serial =
+                tiles.serial.iter().find(|tile| tile.dim == kind).map_or(otherwise, |tile| tile.size);
             reach.cut(Symbol::Thread(kind), serial.of(reach.extent()), symbols, &info.loops)
         };
         let vars = scope.vars.iter().enumerate();
@@ -522,9 +529,8 @@ fn thread_loops(tiles: &ThreadTiles, dims: &[Reach], domain: &[Reach]) -> Vec<Th
         LoopKind::Pure(d) => dims.get(d).map_or(1, Reach::extent),
         LoopKind::Reduction(r) => domain.get(r).map_or(1, Reach::extent),
     };
-    let size = |list: &[Tile], kind: LoopKind| {
-        list.iter().find(|tile| tile.dim == kind).map(|tile| tile.size)
-    };
+    let size =
+        |list: &[Tile], kind: LoopKind| list.iter().find(|tile| tile.dim == kind).map(|tile| tile.size);
     let mut kinds: Vec<LoopKind> = tiles.threads.iter().map(|tile| tile.dim).collect();
     for tile in &tiles.serial {
         if !kinds.contains(&tile.dim) {

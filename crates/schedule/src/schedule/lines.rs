@@ -89,7 +89,9 @@ impl<'t> Source<'t> {
             }
             let indent = margin.chars().count();
             match entries.last_mut() {
-                Some(last) if last.words.last().is_some_and(|word| word.text == ",") && indent > last.indent => {
+                Some(last)
+                    if last.words.last().is_some_and(|word| word.text == ",") && indent > last.indent =>
+                {
                     last.words.extend(words);
                 }
                 _ => entries.push(Entry { indent, words, children: Vec::new() }),

@@ -11,13 +11,13 @@
 //!
 //! ```text
 //! cuda_mat_mul
-//!   kernel out     block x 64, y 64
-//!     prod.0       threads x 16, y 16  serial x 4, y 4         unroll  private
+//!   kernel out   block x 64, y 64
+//!     prod.0     threads x 16, y 16  serial x 4, y 4         unroll  private
 //!     over prod.1.r 16
-//!       A.stage    flat                                                shared
-//!       B.stage    flat                                                shared
-//!       prod.1     threads x 16, y 16  serial r all, x 4, y 4  unroll  private
-//!     out          threads x 16, y 16  serial x 4, y 4         unroll
+//!       A.stage  flat                                                shared
+//!       B.stage  flat                                                shared
+//!       prod.1   threads x 16, y 16  serial r all, x 4, y 4  unroll  private
+//!     out        threads x 16, y 16  serial x 4, y 4         unroll
 //! ```
 //!
 //! | line | says |
@@ -55,7 +55,8 @@ mod violation;
 pub use builder::{BlockBuilder, ScheduleBuilder, Tiles};
 pub use error::{ScheduleError, ScheduleErrors, ScheduleFault, Spot};
 pub use footprint::{
-    Allocation, FLAT_THREADS, Footprint, Footprints, KernelFootprint, NestFootprint, SHARED_ALIGNMENT, ThreadLoop,
+    Allocation, FLAT_THREADS, Footprint, Footprints, KernelFootprint, NestFootprint, SHARED_ALIGNMENT,
+    ThreadLoop,
 };
 pub use legality::{MAX_PRIVATE_BYTES, MAX_REGISTER_BYTES, SMALL_EXTENT, check};
 pub use outline::Path;

@@ -80,9 +80,7 @@ impl<'a> Names<'a> {
     /// The loops of a stage or staged input: pure dimensions, then reduction variables.
     pub fn loops(self, item: Item) -> Vec<LoopKind> {
         match item {
-            Item::Input(input) => {
-                (0..self.pipeline.inputs()[input].dimensions).map(LoopKind::Pure).collect()
-            }
+            Item::Input(input) => (0..self.pipeline.inputs()[input].dimensions).map(LoopKind::Pure).collect(),
             Item::Stage(stage) => {
                 let (decl, exprs) = (self.stage_decl(stage), self.pipeline.exprs());
                 let pure = (0..decl.indices.len()).filter(|d| decl.is_pure(exprs, *d)).map(LoopKind::Pure);
@@ -203,8 +201,7 @@ impl<'a> Names<'a> {
     }
 
     fn no_reduction(self, stage: StageRef, variable: &str) -> ScheduleFault {
-        let known: Vec<String> =
-            self.stage_decl(stage).domain.iter().map(|var| var.name.clone()).collect();
+        let known: Vec<String> = self.stage_decl(stage).domain.iter().map(|var| var.name.clone()).collect();
         ScheduleFault::NoReduction {
             stage: self.of_stage(stage),
             variable: variable.to_string(),

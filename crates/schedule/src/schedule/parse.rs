@@ -38,6 +38,9 @@ impl Schedule {
 /// The words that say how a stage is spread and where it lives.
 const CLAUSES: [&str; 7] = ["block", "flat", "threads", "serial", "unroll", "shared", "private"];
 
+/// Stands for a word that should not be there.
+const MISTAKEN: &str = "?";
+
 const A_TILE: &str = "a variable and a size, for example `x 16`";
 const A_SIZE: &str = "a size: a number or `all`";
 const A_REDUCTION: &str = "a stage's reduction variable and a size, for example `prod.1.r 16`";
@@ -142,7 +145,8 @@ impl<'t> Parser<'_, 't> {
             let first = entry.words[0];
             let pipeline = self.names.pipeline().name().to_string();
             let nearly = !hint(first.text, &[&pipeline]).is_empty();
-            self.source.fault(first, ScheduleFault::WrongPipeline { found: first.text.to_string(), pipeline });
+            self.source
+                .fault(first, ScheduleFault::WrongPipeline { found: first.text.to_string(), pipeline });
             if !nearly {
                 return false;
             }
@@ -265,7 +269,7 @@ impl<'t> Parser<'_, 't> {
         let item = self.noted(word, item);
         let clauses = self.clauses(&mut cursor, item, false);
         let storage = clauses.storage.unwrap_or(Storage::Global);
-        let understood = clauses.seen.iter().all(|word| CLAUSES.contains(word));
+        let understood = !clauses.seen.contains(&MISTAKEN);
         let mapping = clauses.mapping();
         if mapping.is_none() && understood {
             self.source.fault(word, ScheduleFault::NoMapping { item: word.text.to_string() });
@@ -339,7 +343,7 @@ impl<'t> Parser<'_, 't> {
                 while cursor.peek(0).is_some_and(|next| !CLAUSES.contains(&next.text)) {
                     cursor.next();
                 }
-                clauses.seen.push(word.text);
+                clauses.seen.push(MISTAKEN);
                 continue;
             }
             if clauses.seen.contains(&word.text) {

@@ -186,7 +186,8 @@ impl Reach {
         if self.terms.is_empty() || width >= self.max - self.min {
             return IntSpan::fixed(self.min, self.max);
         }
-        let modulus = self.terms.iter().try_fold(0, |modulus, (_, step)| Some(gcd(modulus, step.as_integer()?)));
+        let modulus =
+            self.terms.iter().try_fold(0, |modulus, (_, step)| Some(gcd(modulus, step.as_integer()?)));
         let remainder = |offset: Rational| match (modulus, offset.as_integer()) {
             (Some(modulus), Some(offset)) if self.clamp.is_none() => Congruence::new(modulus, offset),
             _ => Congruence::ANY,
@@ -278,10 +279,9 @@ impl Reach {
         let whole = terms.iter().all(|(_, step)| step.as_integer().is_some());
         let (low, high) = match (self.low.as_integer(), self.high.as_integer()) {
             // Every place is a multiple of the divisor away, so that rounding falls alike.
-            (Some(low), Some(high)) if whole => (
-                Rational::integer(low.div_euclid(divisor)),
-                Rational::integer(high.div_euclid(divisor)),
-            ),
+            (Some(low), Some(high)) if whole => {
+                (Rational::integer(low.div_euclid(divisor)), Rational::integer(high.div_euclid(divisor)))
+            }
             _ => (over(self.low.sub(Rational::integer(divisor - 1))?)?, over(self.high)?),
         };
         let quotient = |value: i64| value.div_euclid(divisor);

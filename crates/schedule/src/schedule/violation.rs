@@ -61,7 +61,9 @@ pub enum Rule {
         func: String,
     },
     /// An inlined Func that has updates.
-    #[error("`{func}` has {stages} stages, and only pure Funcs can be inlined; put it in registers or elsewhere")]
+    #[error(
+        "`{func}` has {stages} stages, and only pure Funcs can be inlined; put it in registers or elsewhere"
+    )]
     InlinedUpdates {
         /// The Func.
         func: String,
@@ -125,7 +127,9 @@ pub enum Rule {
         consumer: String,
     },
     /// A Func of one kernel that another kernel reads.
-    #[error("`{producer}` lives in a block, but `{consumer}` reads it in the kernel of `{kernel}`; give `{producer}` a kernel of its own, or inline it")]
+    #[error(
+        "`{producer}` lives in a block, but `{consumer}` reads it in the kernel of `{kernel}`; give `{producer}` a kernel of its own, or inline it"
+    )]
     OutsideKernel {
         /// What is read.
         producer: String,
@@ -135,7 +139,9 @@ pub enum Rule {
         kernel: String,
     },
     /// A Func inside a loop that its consumer is outside of.
-    #[error("`{producer}` is computed inside the loop over `{variable}`, but `{consumer}` reads it outside; move `{producer}` out of the loop")]
+    #[error(
+        "`{producer}` is computed inside the loop over `{variable}`, but `{consumer}` reads it outside; move `{producer}` out of the loop"
+    )]
     NotEnclosing {
         /// What is read.
         producer: String,
@@ -145,7 +151,9 @@ pub enum Rule {
         variable: String,
     },
     /// A consumer inside a reduction loop of its producer.
-    #[error("`{consumer}` reads `{producer}` inside the loop over `{variable}`, before that is complete; move `{consumer}` behind the loop")]
+    #[error(
+        "`{consumer}` reads `{producer}` inside the loop over `{variable}`, before that is complete; move `{consumer}` behind the loop"
+    )]
     Incomplete {
         /// What is read.
         producer: String,
@@ -163,7 +171,9 @@ pub enum Rule {
         earlier: String,
     },
     /// Stages of a Func that cannot share one array.
-    #[error("`{stage}` and `{earlier}` write one array, so both must be kernels' own stages, or in one kernel with the same storage, inside the same loops except their own")]
+    #[error(
+        "`{stage}` and `{earlier}` write one array, so both must be kernels' own stages, or in one kernel with the same storage, inside the same loops except their own"
+    )]
     StagePlace {
         /// The stage.
         stage: String,
@@ -171,7 +181,9 @@ pub enum Rule {
         earlier: String,
     },
     /// A Func in registers that something else reads.
-    #[error("`{func}` is in registers of `{stage}`, but `{consumer}` reads it too; compute it in the block, or inline it")]
+    #[error(
+        "`{func}` is in registers of `{stage}`, but `{consumer}` reads it too; compute it in the block, or inline it"
+    )]
     RegistersElsewhere {
         /// The Func.
         func: String,
@@ -189,7 +201,9 @@ pub enum Rule {
         consumer: String,
     },
     /// A Func in registers that writes anywhere but at its own point.
-    #[error("`{stage}` writes other points than its own, which registers cannot hold; compute it in the block or at root")]
+    #[error(
+        "`{stage}` writes other points than its own, which registers cannot hold; compute it in the block or at root"
+    )]
     RegistersShape {
         /// The stage.
         stage: String,
@@ -225,7 +239,9 @@ pub enum Rule {
         variable: String,
     },
     /// A loop over a variable of a stage that is not inside.
-    #[error("`{stage}` is not inside the loop over its variable `{variable}`; move it inside, or remove the loop")]
+    #[error(
+        "`{stage}` is not inside the loop over its variable `{variable}`; move it inside, or remove the loop"
+    )]
     IdleLoop {
         /// The stage.
         stage: String,
@@ -233,7 +249,9 @@ pub enum Rule {
         variable: String,
     },
     /// A reduction variable whose values depend on each other.
-    #[error("the values of `{variable}` of `{stage}` depend on each other, so {side} cannot share them; run them one after the other")]
+    #[error(
+        "the values of `{variable}` of `{stage}` depend on each other, so {side} cannot share them; run them one after the other"
+    )]
     Dependent {
         /// The stage.
         stage: String,
@@ -243,7 +261,9 @@ pub enum Rule {
         side: Side,
     },
     /// Reduction loops in another order than they are defined in.
-    #[error("`{outer}` of `{stage}` runs outside `{inner}`, but the definition has it inside and the order matters; exchange them")]
+    #[error(
+        "`{outer}` of `{stage}` runs outside `{inner}`, but the definition has it inside and the order matters; exchange them"
+    )]
     Reordered {
         /// The stage.
         stage: String,
@@ -259,7 +279,9 @@ pub enum Rule {
         stage: String,
     },
     /// A private Func of which a thread reads what another wrote.
-    #[error("`{func}` is private, but threads of `{consumer}` read values of `{func}` that other threads computed; give both the same thread tiles and read it only at the same point, or write `shared`")]
+    #[error(
+        "`{func}` is private, but threads of `{consumer}` read values of `{func}` that other threads computed; give both the same thread tiles and read it only at the same point, or write `shared`"
+    )]
     PrivateRead {
         /// The Func.
         func: String,
@@ -267,7 +289,9 @@ pub enum Rule {
         consumer: String,
     },
     /// A Func in a block or thread that may be anywhere.
-    #[error("`{func}` needs {extent} points along `{variable}` here, because its readers' indices have no constant width; clamp the index, inline `{func}`, or compute it at root")]
+    #[error(
+        "`{func}` needs {extent} points along `{variable}` here, because its readers' indices have no constant width; clamp the index, inline `{func}`, or compute it at root"
+    )]
     Unbounded {
         /// The Func or input.
         func: String,
@@ -277,7 +301,9 @@ pub enum Rule {
         extent: i64,
     },
     /// Too much in a thread.
-    #[error("`{func}` takes {bytes} bytes in each thread, more than the {limit} allowed; make the serial tile smaller")]
+    #[error(
+        "`{func}` takes {bytes} bytes in each thread, more than the {limit} allowed; make the serial tile smaller"
+    )]
     ThreadBytes {
         /// The Func.
         func: String,
@@ -287,7 +313,9 @@ pub enum Rule {
         limit: u64,
     },
     /// Too much in a block.
-    #[error("the kernel of `{stage}` takes {bytes} bytes of shared memory ({parts}), more than the {limit} of {device}; make the block smaller")]
+    #[error(
+        "the kernel of `{stage}` takes {bytes} bytes of shared memory ({parts}), more than the {limit} of {device}; make the block smaller"
+    )]
     SharedBytes {
         /// The kernel's stage.
         stage: String,
@@ -301,7 +329,9 @@ pub enum Rule {
         device: String,
     },
     /// Too many threads.
-    #[error("`{item}` takes {threads} threads, more than the {limit} of a block on {device}; use fewer and a serial tile")]
+    #[error(
+        "`{item}` takes {threads} threads, more than the {limit} of a block on {device}; use fewer and a serial tile"
+    )]
     Threads {
         /// The stage or staged input.
         item: String,
@@ -313,7 +343,9 @@ pub enum Rule {
         device: String,
     },
     /// Too many blocks.
-    #[error("the kernel of `{stage}` takes {blocks} blocks along {axis}, more than the {limit} of {device}; make the block larger")]
+    #[error(
+        "the kernel of `{stage}` takes {blocks} blocks along {axis}, more than the {limit} of {device}; make the block larger"
+    )]
     Grid {
         /// The kernel's stage.
         stage: String,
@@ -341,11 +373,7 @@ pub struct Violation {
 }
 
 /// Rules and nodes as violations, in the order of the text.
-pub(crate) fn located(
-    schedule: &Schedule,
-    pipeline: &Pipeline,
-    found: Vec<(Path, Rule)>,
-) -> Vec<Violation> {
+pub(crate) fn located(schedule: &Schedule, pipeline: &Pipeline, found: Vec<(Path, Rule)>) -> Vec<Violation> {
     let lines = lines(schedule, pipeline);
     let mut violations: Vec<Violation> = Vec::new();
     for (path, rule) in found {

@@ -201,11 +201,11 @@ pub fn repeat(var: VarId, count: u32, body: Vec<Stmt>) -> Stmt {
 }
 
 pub fn device() -> Device {
-    Device::preset("h200").unwrap()
+    Device::preset("h200").expect("a preset")
 }
 
 pub fn buffer<T: Element>(samples: Vec<T>) -> Buffer {
-    Buffer::from_vec(Region::of_extents(&[samples.len() as i64]), samples).unwrap()
+    Buffer::from_vec(Region::of_extents(&[samples.len() as i64]), samples).expect("samples that fit")
 }
 
 /// Runs a program under one seed; inputs in the order they were made.

@@ -154,8 +154,7 @@ impl Checker<'_> {
                 let fixed = |var: usize| if var > inner { Together::Fixed } else { Together::Any };
                 let together: Vec<Together> = (0..variables).map(fixed).collect();
                 let pipeline = self.names.pipeline();
-                let free =
-                    Dependence::of(pipeline, self.regions, stage, |d| d.is_parallel(inner, &together));
+                let free = Dependence::of(pipeline, self.regions, stage, |d| d.is_parallel(inner, &together));
                 if !free {
                     let name = |var: usize| self.variable(nest.nest.item, LoopKind::Reduction(var));
                     let rule = Rule::Reordered {

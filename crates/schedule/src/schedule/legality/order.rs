@@ -70,6 +70,10 @@ impl<'a> Checker<'a> {
     fn reader(&mut self, position: usize, nest: &NestInfo<'_>, stage: StageRef, func: FuncId) {
         let consumer = self.stage_name(stage);
         if let Some((holder, i)) = self.registers_of(func).first() {
+            if holder.stage().is_none() {
+                // Registers of a copy are mistake enough.
+                return;
+            }
             let rule = Rule::RegistersElsewhere {
                 func: self.func_name(func),
                 stage: self.names.of_item(holder.nest.item),
@@ -77,22 +81,19 @@ impl<'a> Checker<'a> {
             };
             return self.report(&holder.path.child(*i), rule);
         }
-        for (other, producer) in self.nests_of(func) {
-            let Some(made) = producer.stage() else { continue };
-            let same_kernel = producer.kernel == nest.kernel;
-            if !self.outline.is_own(producer) && !same_kernel {
-                let kernel = self.stage_name(self.outline.kernels[nest.kernel].kernel.stage);
-                let rule = Rule::OutsideKernel { producer: self.stage_name(made), consumer, kernel };
-                return self.report(&producer.path, rule);
-            }
-            if other > position {
-                let rule = Rule::Order { producer: self.stage_name(made), consumer };
-                return self.report(&nest.path, rule);
-            }
-            if let Some(rule) = self.loops_between(producer, made, nest, &consumer) {
-                let path = if matches!(rule, Rule::Incomplete { .. }) { &nest.path } else { &producer.path };
-                return self.report(path, rule);
-            }
+        // The last stage; where the others must be follows from it.
+        let producers = self.nests_of(func).into_iter();
+        let last = producers.filter_map(|(number, nest)| Some((number, nest, nest.stage()?)));
+        let Some((other, producer, made)) = last.max_by_key(|(_, _, stage)| stage.stage) else { return };
+        if !self.outline.is_own(producer) && producer.kernel != nest.kernel {
+            let kernel = self.stage_name(self.outline.kernels[nest.kernel].kernel.stage);
+            let rule = Rule::OutsideKernel { producer: self.stage_name(made), consumer, kernel };
+            self.report(&producer.path, rule);
+        } else if other > position {
+            self.report(&nest.path, Rule::Order { producer: self.stage_name(made), consumer });
+        } else if let Some(rule) = self.loops_between(producer, made, nest, &consumer) {
+            let path = if matches!(rule, Rule::Incomplete { .. }) { &nest.path } else { &producer.path };
+            self.report(path, rule);
         }
     }
 
@@ -170,7 +171,8 @@ impl<'a> Checker<'a> {
         let first_of = |stage: usize| {
             nests.iter().find(|(_, nest)| nest.stage().is_some_and(|known| known.stage == stage))
         };
-        let placed = (0..self.names.func_decl(func).stages.len()).filter_map(|stage| first_of(stage).copied());
+        let placed =
+            (0..self.names.func_decl(func).stages.len()).filter_map(|stage| first_of(stage).copied());
         let placed: Vec<(usize, &NestInfo<'_>)> = placed.collect();
         for pair in placed.windows(2) {
             let [(before, earlier), (after, later)] = pair else { continue };

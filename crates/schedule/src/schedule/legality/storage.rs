@@ -9,7 +9,7 @@ use crate::schedule::footprint::{Footprint, NestFootprint, ThreadLoop, Tracer, r
 use crate::schedule::legality::Checker;
 use crate::schedule::outline::{NestInfo, Path};
 use crate::schedule::reach::{Reach, Symbol};
-use crate::schedule::tree::{Item, Mapping, Storage};
+use crate::schedule::tree::{Item, Mapping, StageRef, Storage};
 use crate::schedule::violation::Rule;
 
 /// The most bytes that a Func may take in registers of one thread: all registers there are, for one Func.
@@ -98,7 +98,7 @@ impl Checker<'_> {
         for (i, &func) in nest.nest.registers.iter().enumerate() {
             let Some(points) = footprint.registers.get(&func) else { continue };
             let path = nest.path.child(i);
-            let item = Item::Stage(crate::schedule::tree::StageRef { func, stage: 0 });
+            let item = Item::Stage(StageRef { func, stage: 0 });
             self.bounded(&path, item, points);
             let bytes = points.points().saturating_mul(self.names.func_decl(func).bytes_per_point() as u64);
             if bytes > MAX_REGISTER_BYTES {
@@ -124,13 +124,21 @@ impl Checker<'_> {
         if nest.nest.mapping == Mapping::Flat {
             return self.report(&nest.path, Rule::PrivateFlat { stage: self.stage_name(stage) });
         }
-        for reader in self.outline.nests_of(nest.kernel) {
+        // Earlier stages must be shared as the next one is, and all readers as the last one.
+        let nests = self.outline.nests_of(nest.kernel);
+        let later = nests.iter().filter_map(|nest| Some((nest, nest.stage()?)));
+        let next = later.filter(|(_, later)| later.func == stage.func && later.stage > stage.stage);
+        if let Some((next, later)) = next.min_by_key(|(_, later)| later.stage) {
+            if !self.shared_alike(nest, next, |d| Some(LoopKind::Pure(d))) {
+                let (func, consumer) = (self.func_name(stage.func), self.stage_name(later));
+                self.report(&next.path, Rule::PrivateRead { func, consumer });
+            }
+            return;
+        }
+        for reader in nests {
             let Some(consumer) = reader.stage() else { continue };
             let reads = self.reads(reader, consumer).contains(&stage.func);
-            let is_later_stage = consumer.func == stage.func && consumer.stage > stage.stage;
-            let apart = (reads && !self.reads_own(stage.func, nest, reader))
-                || (is_later_stage && !self.shared_alike(nest, reader, |d| Some(LoopKind::Pure(d))));
-            if apart {
+            if reads && !self.reads_own(stage.func, nest, reader) {
                 let (func, consumer) = (self.func_name(stage.func), self.stage_name(consumer));
                 self.report(&reader.path, Rule::PrivateRead { func, consumer });
             }

@@ -1,0 +1,188 @@
+//! `warploom bench`: how long an app takes on a GPU.
+
+use std::io::Write;
+
+use serde::Serialize;
+use warploom::codegen::cuda::Build;
+use warploom::runtime::{Timing, TimingOptions};
+use warploom::target::Device;
+
+use crate::backend::{Kernels, check_bits, open_gpu};
+use crate::choice::{Choice, Chosen};
+use crate::error::{Error, RunError};
+use crate::report::{self, Format};
+use crate::show;
+use crate::table::{self, Align};
+
+/// Time an app on a GPU under a schedule
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  warploom bench unsharp --schedule apps/schedules
+  warploom bench harris --schedule my.schedule --size 640x480 --check --json
+
+Inputs are generated, never zeros. Times are of whole runs with everything on the GPU, back to back on a stream
+and as one CUDA graph.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
+    kernels: Kernels,
+    /// First compare the kernels built for checking with the reference evaluator, bit for bit
+    #[arg(long)]
+    check: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Report {
+    app: &'static str,
+    sizes: String,
+    device: String,
+    /// Whether the kernels built for checking gave the reference's bits; `null` if that was not asked.
+    exact: Option<bool>,
+    min_us: f64,
+    median_us: f64,
+    /// Compulsory bytes over the shortest time.
+    gigabytes_per_second: f64,
+    /// The least time the device could take, for its bytes and operations.
+    floor_us: f64,
+    /// The least time over the shortest measured.
+    fraction_of_floor: f64,
+    timing: Timing,
+    kernels: Vec<Kernel>,
+}
+
+#[derive(Serialize)]
+struct Kernel {
+    name: String,
+    grid: [u32; 3],
+    threads: u32,
+    registers: u32,
+    local_bytes: u32,
+    shared_bytes: u32,
+    blocks_per_sm: u32,
+}
+
+/// Times an app.
+pub(crate) fn bench(
+    apps: &[warploom::app::App],
+    arguments: &Arguments,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let chosen = arguments.choice.make(apps)?;
+    let gpu = open_gpu()?;
+    let program = arguments.kernels.build(&chosen.workload, gpu.device())?;
+    let exact = if arguments.check {
+        let checked = check_bits(&gpu, &chosen.workload, &program).map_err(|error| match error {
+            RunError::Kernels(error) => error,
+            RunError::Evaluation(error) => {
+                let sizes = show::at_sizes(chosen.app, &chosen.settings);
+                Error::Evaluation { app: chosen.app.name, sizes, error }
+            }
+        })?;
+        if let Some(difference) = checked {
+            return Err(Error::Inexact { app: chosen.app.name, difference });
+        }
+        Some(true)
+    } else {
+        None
+    };
+    let failed = |error: warploom::tune::workload::CudaError| Error::Cuda(error.to_string());
+    let mut loaded = chosen.workload.load(&gpu, &program, Build::Timing).map_err(failed)?;
+    loaded.run().map_err(failed)?;
+    let timing = loaded.time(&TimingOptions::default()).map_err(failed)?;
+    let facts = loaded.executable.facts().map_err(|error| Error::Cuda(error.to_string()))?;
+    let kernels = loaded.executable.program().kernels.iter().zip(facts).map(|(kernel, facts)| Kernel {
+        name: kernel.entry.clone(),
+        grid: kernel.grid,
+        threads: kernel.threads,
+        registers: facts.registers,
+        local_bytes: facts.local_bytes,
+        shared_bytes: facts.shared_bytes,
+        blocks_per_sm: facts.blocks_per_sm,
+    });
+    let report = Report::new(&chosen, gpu.device(), exact, timing, kernels.collect())?;
+    if arguments.format.json {
+        return report::json(out, "warploom.bench/1", &report);
+    }
+    report::text(out, &report.text())
+}
+
+impl Report {
+    fn new(
+        chosen: &Chosen<'_>,
+        device: &Device,
+        exact: Option<bool>,
+        timing: Timing,
+        kernels: Vec<Kernel>,
+    ) -> Result<Report, Error> {
+        let best = timing.best().ok_or_else(|| Error::NothingMeasured("no run was timed".to_owned()))?;
+        let (min_us, median_us) = (best.min_us, best.median_us);
+        let bytes = chosen.app.compulsory_bytes(&chosen.workload.pipeline, &chosen.shapes) as f64;
+        let operations = (chosen.app.operations)(&chosen.settings);
+        let memory_us = bytes / (device.memory.dram_gbps * 1e3);
+        let compute_us = operations / (device.peak_fp32_tflops() * 1e6);
+        let floor_us = memory_us.max(compute_us);
+        Ok(Report {
+            app: chosen.app.name,
+            sizes: show::at_sizes(chosen.app, &chosen.settings),
+            device: device.name.clone(),
+            exact,
+            min_us,
+            median_us,
+            gigabytes_per_second: bytes / (min_us * 1e3),
+            floor_us,
+            fraction_of_floor: floor_us / min_us,
+            timing,
+            kernels,
+        })
+    }
+
+    fn text(&self) -> String {
+        let check = match self.exact {
+            Some(_) => ", checked bit for bit",
+            None => "",
+        };
+        let mut text = format!("{}{} on {}{check}\n\n", self.app, self.sizes, self.device);
+        for sample in &self.timing.samples {
+            text += &format!(
+                "{:>8}  {:.2} us minimum, {:.2} us median, spread {:.1} %, {} runs\n",
+                format!("{:?}", sample.mode).to_lowercase(),
+                sample.min_us,
+                sample.median_us,
+                sample.spread * 100.0,
+                sample.runs
+            );
+        }
+        text += &format!(
+            "{:>8}  {:.0} GB/s of compulsory bytes, {:.0} % of the floor of {:.1} us\n\n",
+            "best",
+            self.gigabytes_per_second,
+            self.fraction_of_floor * 100.0,
+            self.floor_us
+        );
+        let titles = [
+            ("kernel", Align::Left),
+            ("grid", Align::Right),
+            ("threads", Align::Right),
+            ("registers", Align::Right),
+            ("local bytes", Align::Right),
+            ("shared bytes", Align::Right),
+            ("blocks a SM", Align::Right),
+        ];
+        let rows = self.kernels.iter().map(|kernel| {
+            let [x, y, z] = kernel.grid;
+            vec![
+                kernel.name.clone(),
+                format!("{x}x{y}x{z}"),
+                kernel.threads.to_string(),
+                kernel.registers.to_string(),
+                kernel.local_bytes.to_string(),
+                kernel.shared_bytes.to_string(),
+                kernel.blocks_per_sm.to_string(),
+            ]
+        });
+        text + &table::whole(&titles, &rows.collect::<Vec<_>>())
+    }
+}

@@ -1,0 +1,76 @@
+//! An app at some sizes with generated inputs, as several commands take it.
+
+use warploom::app::{App, InputRequest, Settings, Shapes};
+use warploom::interp::buffer::Buffer;
+use warploom::tune::workload::Workload;
+
+use crate::error::Error;
+use crate::memory;
+use crate::names::find_app;
+use crate::settings::{build, param_values, set_params, set_sizes, set_structure};
+
+/// Which app, at which sizes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Choice {
+    /// The app; `warploom apps` lists them
+    pub(crate) app: String,
+    #[command(flatten)]
+    pub(crate) values: Values,
+}
+
+/// Sizes and parameters.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Values {
+    /// Sizes, as W=1536,H=2560 or 1536x2560; those not given are the defaults
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
+    size: Vec<String>,
+    /// A Param's value
+    #[arg(long, value_name = "NAME=VALUE")]
+    param: Vec<String>,
+    /// A structure parameter's value
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Seed of the generated inputs
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+/// An app with everything it needs to run.
+pub(crate) struct Chosen<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) settings: Settings,
+    pub(crate) shapes: Shapes,
+    pub(crate) workload: Workload,
+}
+
+impl Choice {
+    /// The app with generated inputs.
+    pub(crate) fn make<'a>(&self, apps: &'a [App]) -> Result<Chosen<'a>, Error> {
+        self.values.make(find_app(apps, &self.app)?)
+    }
+}
+
+impl Values {
+    /// An app with generated inputs.
+    pub(crate) fn make<'a>(&self, app: &'a App) -> Result<Chosen<'a>, Error> {
+        let mut settings = Settings::defaults(app);
+        set_structure(app, &mut settings, &self.set)?;
+        set_params(app, &mut settings, &self.param)?;
+        set_sizes(app, &mut settings, &self.size)?;
+        let pipeline = build(app, &settings)?;
+        let params = param_values(app, &pipeline, &settings)?;
+        let shapes = (app.shapes)(&settings);
+        memory::check(app, &pipeline, &shapes, &settings)?;
+        let input = |name: &str| -> Option<Buffer> {
+            let (name, region) = shapes.inputs.iter().find(|(known, _)| *known == name)?;
+            let request = InputRequest { name, region: region.clone(), seed: self.seed, settings: &settings };
+            Some((app.input)(&request))
+        };
+        let inputs = pipeline.inputs().values().filter_map(|decl| input(&decl.name)).collect();
+        let names = pipeline.outputs().iter().map(|id| pipeline.funcs()[*id].name.as_str());
+        let region = |name: &str| shapes.outputs.iter().find(|(known, _)| *known == name);
+        let outputs = names.filter_map(region).map(|(_, region)| region.clone()).collect();
+        let params = params.into_iter().map(|(_, value)| value).collect();
+        Ok(Chosen { app, settings, workload: Workload { pipeline, inputs, params, outputs }, shapes })
+    }
+}

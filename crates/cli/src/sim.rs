@@ -1,0 +1,91 @@
+//! `warploom sim`: an app's kernels in the simulator of GPUs.
+
+use std::io::Write;
+use std::time::Instant;
+
+use serde::Serialize;
+use warploom::sim::Counters;
+
+use crate::backend::Kernels;
+use crate::choice::Choice;
+use crate::error::Error;
+use crate::report::{self, Format};
+use crate::show;
+
+/// Run an app's kernels in the simulator and compare them with the reference evaluator
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  warploom sim unsharp --schedule apps/schedules --size 256x128
+  warploom sim harris --schedule my.schedule --size 256x128 --counters
+
+The simulator refuses races, reads of memory that nothing wrote, and accesses out of bounds. Exits with 6 if the
+outputs are not the reference's, bit for bit.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
+    kernels: Kernels,
+    /// Print what the hardware would count: sectors, bank conflicts, operations
+    #[arg(long)]
+    counters: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Report {
+    app: &'static str,
+    sizes: String,
+    device: String,
+    seconds: f64,
+    lane_operations: u64,
+    counters: Counters,
+}
+
+/// Simulates an app.
+pub(crate) fn sim(
+    apps: &[warploom::app::App],
+    arguments: &Arguments,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let chosen = arguments.choice.make(apps)?;
+    let device = arguments.kernels.device()?;
+    let program = arguments.kernels.build(&chosen.workload, &device)?;
+    let start = Instant::now();
+    let outcome = chosen.workload.simulate(&program, &device, 0);
+    let outcome = outcome.map_err(|error| Error::Simulation(Box::new(error)))?;
+    let seconds = start.elapsed().as_secs_f64();
+    let sizes = show::at_sizes(chosen.app, &chosen.settings);
+    let reference = chosen.workload.reference().map_err(|error| Error::Evaluation {
+        app: chosen.app.name,
+        sizes: sizes.clone(),
+        error: Box::new(error),
+    })?;
+    if outcome.outputs != reference {
+        let difference = "the outputs differ from the reference evaluator's".to_owned();
+        return Err(Error::Inexact { app: chosen.app.name, difference });
+    }
+    let report = Report {
+        app: chosen.app.name,
+        sizes,
+        device: device.name,
+        seconds,
+        lane_operations: outcome.counters.lane_operations(),
+        counters: outcome.counters,
+    };
+    if arguments.format.json {
+        return report::json(out, "warploom.sim/1", &report);
+    }
+    let mut text = format!(
+        "{}{} as on {}: the reference's outputs bit for bit, {:.2} s, {:.1} million lane operations\n",
+        report.app,
+        report.sizes,
+        report.device,
+        report.seconds,
+        report.lane_operations as f64 / 1e6
+    );
+    if arguments.counters {
+        text += &format!("\n{}", report.counters);
+    }
+    report::text(out, &text)
+}

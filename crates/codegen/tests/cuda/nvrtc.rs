@@ -1,0 +1,74 @@
+//! NVRTC compiles everything that is printed, in both builds and without a warning.
+
+use warploom_codegen::cuda::{Build, FAST_DIVISION, print};
+use warploom_codegen::ir::Program;
+use warploom_lang::Type;
+use warploom_runtime::nvrtc::{self, Arch, Image};
+use warploom_runtime::testing;
+
+use crate::programs;
+
+fn compile(program: &Program, build: Build) -> Image {
+    let text = print(program, build);
+    let image = nvrtc::compile(&text, Arch::Machine(90), &build.options());
+    let image = image.unwrap_or_else(|error| panic!("{}, {build:?}: {error}\n{text}", program.name));
+    assert_eq!(image.log, "", "{}, {build:?}\n{text}", program.name);
+    assert_eq!(image.kernels.len(), program.kernels.len());
+    image
+}
+
+#[test]
+fn every_program_compiles_in_both_builds() {
+    if !testing::has_nvrtc("every_program_compiles_in_both_builds") {
+        return;
+    }
+    let mut all = vec![
+        programs::copy(1000),
+        programs::blur(),
+        programs::product(),
+        programs::rounds(),
+        programs::atomics(&programs::all_atomics()),
+        programs::indices(),
+        programs::long(1000),
+        programs::names(),
+    ];
+    all.extend(Type::ALL.map(|ty| programs::operations(ty, 64)));
+    all.extend(Type::ALL.into_iter().filter(|ty| ty.is_int()).map(|ty| programs::constants(ty, 64)));
+    for program in &all {
+        for build in [Build::Checking, Build::Timing] {
+            let image = compile(program, build);
+            for (name, kernel) in &image.kernels {
+                println!("{} {build:?} {name}: {kernel:?} {:?}", program.name, image.time);
+            }
+        }
+    }
+}
+
+#[test]
+fn registers_hold_what_is_unrolled() {
+    if !testing::has_nvrtc("registers_hold_what_is_unrolled") {
+        return;
+    }
+    let image = compile(&programs::product(), Build::Timing);
+    assert_eq!(image.kernels["out"].local_bytes, 0, "{:?}", image.kernels);
+}
+
+#[test]
+fn only_the_timing_build_fuses() {
+    if !testing::has_nvrtc("only_the_timing_build_fuses") {
+        return;
+    }
+    let fused = |build| compile(&programs::product(), build).ptx.contains("fma.rn.f32");
+    assert!(fused(Build::Timing) && !fused(Build::Checking));
+}
+
+#[test]
+fn fast_division_is_an_option() {
+    if !testing::has_nvrtc("fast_division_is_an_option") {
+        return;
+    }
+    let text = print(&programs::operations(Type::F32, 64), Build::Timing);
+    let options: Vec<String> = FAST_DIVISION.iter().map(ToString::to_string).collect();
+    let image = nvrtc::compile(&text, Arch::Machine(90), &options).unwrap();
+    assert!(image.ptx.contains("div.full.f32") && image.ptx.contains("sqrt.approx.f32"));
+}

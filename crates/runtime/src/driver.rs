@@ -1,0 +1,115 @@
+//! The NVIDIA driver: whether it is there, and what it says about devices.
+
+use std::ffi::c_int;
+
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use cudarc::driver::{result, sys};
+use warploom_target::Device;
+
+use crate::device::{Attributes, describe};
+use crate::error::{Attempt, Doing, Error};
+
+/// The oldest driver that has all functions used here, as the CUDA version it supports.
+const NEEDED: (i32, i32) = (12, 8);
+
+/// Makes sure that the driver can be called.
+pub(crate) fn start() -> Result<(), Error> {
+    // SAFETY: opening the driver's library runs its initialisers, which only set up its own data.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(Error::NoDriver { tried: attempts() });
+    }
+    let version = version()?;
+    if version < NEEDED {
+        return Err(Error::OldDriver { version, needed: NEEDED });
+    }
+    result::init().doing("start")
+}
+
+/// The newest CUDA that the driver supports. The library must be present.
+fn version() -> Result<(i32, i32), Error> {
+    let mut version: c_int = 0;
+    // SAFETY: the pointer is to an integer that lives during the call; no other call need come before this one.
+    unsafe { sys::cuDriverGetVersion(&mut version) }.result().doing("tell its version")?;
+    Ok((version / 1000, version % 1000 / 10))
+}
+
+/// The newest CUDA that the driver supports, major and minor.
+///
+/// # Errors
+///
+/// If there is no driver, or it is too old.
+pub fn driver_version() -> Result<(i32, i32), Error> {
+    start()?;
+    version()
+}
+
+/// Why each name of the driver's library did not do.
+fn attempts() -> Vec<Attempt> {
+    let names = if cfg!(windows) { ["nvcuda.dll", "cuda.dll"] } else { ["libcuda.so.1", "libcuda.so"] };
+    let attempt = |name: &str| {
+        // SAFETY: opening the driver's library runs its initialisers, which only set up its own data.
+        let outcome = match unsafe { libloading::Library::new(name) } {
+            Ok(_) => "found, but not under the name that is looked for".to_string(),
+            Err(error) => error.to_string(),
+        };
+        Attempt { place: name.to_string(), outcome }
+    };
+    names.into_iter().map(attempt).collect()
+}
+
+/// How many devices there are.
+pub(crate) fn count() -> Result<usize, Error> {
+    start()?;
+    let count = result::device::get_count().doing("count its devices")?;
+    Ok(usize::try_from(count).unwrap_or_default())
+}
+
+/// What the driver says about a device.
+pub(crate) fn query(ordinal: usize) -> Result<Device, Error> {
+    let count = count()?;
+    if ordinal >= count {
+        return Err(Error::NoDevice { ordinal, count });
+    }
+    let device = result::device::get(ordinal as c_int).doing("find the device")?;
+    let name = result::device::get_name(device).doing("name the device")?;
+    // SAFETY: the device is one that the driver has just given.
+    let memory = unsafe { result::device::total_mem(device) }.doing("tell the size of the memory")?;
+    let get = |attribute: Attribute| {
+        // SAFETY: the device is one that the driver has just given.
+        let value = unsafe { result::device::get_attribute(device, attribute) };
+        value.doing("describe the device").map(|value| u32::try_from(value).unwrap_or_default())
+    };
+    Ok(describe(&Attributes {
+        name,
+        dram_bytes: memory as u64,
+        compute: [
+            get(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            get(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        ],
+        sms: get(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        // Newer drivers may report no clocks.
+        clock_khz: get(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE).unwrap_or_default(),
+        memory_clock_khz: get(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE).unwrap_or_default(),
+        memory_bus_bits: get(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH).unwrap_or_default(),
+        warp: get(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE)?,
+        threads_per_block: get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        threads_per_sm: get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
+        blocks_per_sm: get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)?,
+        block_dims: [
+            get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X)?,
+            get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y)?,
+            get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)?,
+        ],
+        grid_dims: [
+            get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
+            get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
+            get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
+        ],
+        registers_per_sm: get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)?,
+        shared_per_sm: get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
+        shared_per_block: get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,
+        shared_opt_in: get(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+        shared_reserved: get(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)?,
+        l2_bytes: u64::from(get(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
+    }))
+}

@@ -1,0 +1,54 @@
+//! Programs on a GPU: compiling, loading, launching, timing.
+//!
+//! What runs is a [`Program`](warploom_target::Program), which code generation makes. CUDA is found when the
+//! program runs, never when it is built: every function here exists on a machine without CUDA, and says in its
+//! error what is missing and where it was looked for.
+//!
+//! - [`nvrtc`] compiles CUDA C++ to machine code and tells registers and spills. It needs neither GPU nor
+//!   driver.
+//! - [`Gpu`] is a device and its memory: [`Gpu::devices`] lists what there is, [`Gpu::load`] makes a program
+//!   ready.
+//! - [`Executable`] is a program with its buffers: upload, run, download, time.
+//!
+//! ```no_run
+//! use warploom_runtime::{Gpu, TimingOptions};
+//! # fn program() -> warploom_target::Program { unimplemented!() }
+//!
+//! let gpu = Gpu::new(0)?;
+//! let mut blur = gpu.load(&program())?;
+//! blur.upload(0, &[0; 1024])?;
+//! blur.run()?;
+//! let pixels: Vec<u8> = blur.download(0, 0)?;
+//! let timing = blur.time(&TimingOptions::default())?;
+//! # Ok::<(), warploom_runtime::Error>(())
+//! ```
+//!
+//! # When a kernel fails
+//!
+//! An access outside of a kernel's memory, or another fault, is an [`Error::Fault`]. CUDA then refuses
+//! everything else from the process: whoever runs code that may fault, as tuning does, runs it in a process of
+//! its own.
+//!
+//! # Threads
+//!
+//! [`nvrtc`] may be called from many threads at once. A [`Gpu`] and its programs belong to one thread: timing
+//! means nothing while others use the device.
+//!
+//! This is the one crate of the workspace with `unsafe` code: calls of NVIDIA's libraries.
+
+mod device;
+mod driver;
+mod error;
+mod executable;
+mod gpu;
+mod load;
+mod memory;
+pub mod nvrtc;
+pub mod testing;
+mod timing;
+
+pub use driver::driver_version;
+pub use error::{Attempt, Error};
+pub use executable::{Executable, KernelFacts, POISON};
+pub use gpu::Gpu;
+pub use timing::{Mode, Sample, Timing, TimingOptions};

@@ -1,0 +1,159 @@
+//! Device memory that is used again.
+//!
+//! Tuning loads thousands of programs with the same buffers. Pieces of memory that nothing uses any more are
+//! kept by size and given out again; all work runs on one stream, so that whoever gets a piece comes after
+//! whoever had it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cudarc::driver::sys::CUresult;
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut, DriverError, result};
+
+use crate::error::{Doing, Error};
+
+/// Pieces of memory that nothing uses.
+#[derive(Default)]
+pub(crate) struct Pool {
+    free: BTreeMap<usize, Vec<CudaSlice<u8>>>,
+}
+
+/// A pool and the stream on which its memory is used.
+#[derive(Clone)]
+pub(crate) struct Memory {
+    pub(crate) stream: Arc<CudaStream>,
+    pool: Arc<Mutex<Pool>>,
+}
+
+/// A piece of device memory; goes back to the pool when dropped.
+pub(crate) struct Allocation {
+    /// Present until the drop.
+    slice: Option<CudaSlice<u8>>,
+    bytes: usize,
+    memory: Memory,
+}
+
+impl Memory {
+    pub(crate) fn new(stream: Arc<CudaStream>) -> Memory {
+        Memory { stream, pool: Arc::default() }
+    }
+
+    /// A piece of at least `bytes` bytes with arbitrary contents. `what` is for messages.
+    pub(crate) fn allocate(&self, what: &str, bytes: usize) -> Result<Allocation, Error> {
+        let size = size_class(bytes);
+        let kept = self.with_pool(|pool| pool.free.get_mut(&size).and_then(Vec::pop));
+        let slice = match kept {
+            Some(slice) => slice,
+            None => self.fresh(what, size)?,
+        };
+        Ok(Allocation { slice: Some(slice), bytes, memory: self.clone() })
+    }
+
+    fn fresh(&self, what: &str, size: usize) -> Result<CudaSlice<u8>, Error> {
+        // SAFETY: bytes may hold anything.
+        let allocate = || unsafe { self.stream.alloc::<u8>(size) };
+        let out_of_memory = |error: &DriverError| error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        let first = allocate();
+        if !first.as_ref().is_err_and(out_of_memory) {
+            return first.doing("allocate memory");
+        }
+        // What the pool keeps may be what is lacking.
+        self.trim()?;
+        match allocate() {
+            Err(error) if out_of_memory(&error) => {
+                let (free, total) = self.stream.context().mem_get_info().doing("tell the free memory")?;
+                Err(Error::OutOfMemory { what: what.to_string(), bytes: size, free, total })
+            }
+            second => second.doing("allocate memory"),
+        }
+    }
+
+    /// Gives everything that nothing uses back to the driver.
+    pub(crate) fn trim(&self) -> Result<(), Error> {
+        let kept = self.with_pool(|pool| std::mem::take(&mut pool.free));
+        drop(kept);
+        self.stream.synchronize().doing("free memory")
+    }
+
+    /// Bytes that the pool keeps.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.with_pool(|pool| pool.free.iter().map(|(size, slices)| size * slices.len()).sum())
+    }
+
+    fn with_pool<T>(&self, action: impl FnOnce(&mut Pool) -> T) -> T {
+        // A panic elsewhere leaves the pool whole: it is changed by single calls only.
+        action(&mut self.pool.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Allocation {
+    /// The memory, to be passed to a kernel.
+    pub(crate) fn slice(&self) -> Option<&CudaSlice<u8>> {
+        self.slice.as_ref()
+    }
+
+    /// Copies from the host and waits until that is done.
+    pub(crate) fn upload(&mut self, what: &str, data: &[u8]) -> Result<(), Error> {
+        if data.len() != self.bytes {
+            let (expected, given) = (self.bytes, data.len());
+            return Err(Error::WrongSize { what: what.to_string(), expected, given });
+        }
+        let stream = self.memory.stream.clone();
+        if let (Some(slice), false) = (&mut self.slice, data.is_empty()) {
+            stream.memcpy_htod(data, slice).doing("copy data to the device")?;
+        }
+        stream.synchronize().doing("copy data to the device")
+    }
+
+    /// Waits for everything before and copies to the host.
+    pub(crate) fn download(&self) -> Result<Vec<u8>, Error> {
+        let mut data = vec![0u8; self.bytes];
+        let stream = &self.memory.stream;
+        if let (Some(slice), false) = (&self.slice, data.is_empty()) {
+            let view = slice.slice(..self.bytes);
+            stream.memcpy_dtoh(&view, &mut data).doing("copy data from the device")?;
+        }
+        stream.synchronize().doing("copy data from the device")?;
+        Ok(data)
+    }
+
+    /// Sets every byte, those beyond the end too.
+    pub(crate) fn fill(&mut self, byte: u8) -> Result<(), Error> {
+        let stream = self.memory.stream.clone();
+        let Some(slice) = &mut self.slice else { return Ok(()) };
+        let size = slice.len();
+        stream.context().bind_to_thread().doing("fill memory")?;
+        let (pointer, _guard) = slice.device_ptr_mut(&stream);
+        // SAFETY: the memory is ours, has `size` bytes, and is used on this stream only.
+        unsafe { result::memset_d8_async(pointer, byte, size, stream.cu_stream()) }.doing("fill memory")
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        if let Some(slice) = self.slice.take() {
+            self.memory.with_pool(|pool| pool.free.entry(slice.len()).or_default().push(slice));
+        }
+    }
+}
+
+/// Sizes are rounded so that similar buffers can take each other's place.
+fn size_class(bytes: usize) -> usize {
+    const SMALL: usize = 512;
+    const LARGE: usize = 1 << 20;
+    let unit = if bytes < LARGE { SMALL } else { LARGE };
+    bytes.max(1).next_multiple_of(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_rounded_up() {
+        assert_eq!(size_class(0), 512);
+        assert_eq!(size_class(512), 512);
+        assert_eq!(size_class(513), 1024);
+        assert_eq!(size_class((1 << 20) + 1), 2 << 20);
+    }
+}

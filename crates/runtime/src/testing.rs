@@ -1,0 +1,48 @@
+//! For tests that need more than every machine has.
+//!
+//! Such a test asks first, and returns if the answer is no. That it did not run is said on the standard error
+//! output, with a running number, past the capture of passing tests' output. With `WARPLOOM_REQUIRE_NVRTC=1` or
+//! `WARPLOOM_REQUIRE_GPU=1` in the environment a missing NVRTC or GPU fails the test instead.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::error::Error;
+use crate::gpu::Gpu;
+use crate::nvrtc;
+
+/// Whether NVRTC is there.
+///
+/// # Panics
+///
+/// If it is missing and `WARPLOOM_REQUIRE_NVRTC` is 1.
+pub fn has_nvrtc(test: &str) -> bool {
+    present(test, "WARPLOOM_REQUIRE_NVRTC", nvrtc::version()).is_some()
+}
+
+/// The first GPU, if NVRTC is there too.
+///
+/// # Panics
+///
+/// If one is missing and `WARPLOOM_REQUIRE_GPU` is 1.
+pub fn gpu(test: &str) -> Option<Gpu> {
+    let both = Gpu::new(0).and_then(|gpu| nvrtc::version().map(|_| gpu));
+    present(test, "WARPLOOM_REQUIRE_GPU", both)
+}
+
+fn present<T>(test: &str, variable: &str, found: Result<T, Error>) -> Option<T> {
+    static SKIPPED: AtomicUsize = AtomicUsize::new(0);
+    let error = match found {
+        Ok(found) => return Some(found),
+        Err(error) => error,
+    };
+    let required = std::env::var(variable).is_ok_and(|value| value == "1");
+    assert!(!required, "{variable} is 1, but: {error}");
+    let number = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
+    let reason = error.to_string();
+    let first = reason.split([';', '\n']).next().unwrap_or_default();
+    let line = format!("\nSKIPPED ({number}) {test}: {first}\n");
+    // In one piece, as other tests write too; nothing can be done if even that cannot be said.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    None
+}

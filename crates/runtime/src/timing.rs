@@ -1,0 +1,162 @@
+//! How long a program takes.
+//!
+//! Calls are made in batches, each between two events on the device's clock: at least
+//! [`TimingOptions::batch_calls`] calls and at least [`TimingOptions::batch_time`] a batch, so that neither the
+//! clock's resolution nor the cost of an event counts. A batch gives one number, its time over its calls.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How launches reach the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// One after the other on a stream.
+    Stream,
+    /// As one captured graph.
+    Graph,
+}
+
+/// How to time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimingOptions {
+    /// Calls before the first that counts.
+    pub warm_ups: u32,
+    /// Least calls of a batch.
+    pub batch_calls: u32,
+    /// Least time of a batch.
+    pub batch_time: Duration,
+    /// How long to measure for, in each mode.
+    pub total: Duration,
+    /// Where to stop even so, in each mode: a program so slow that its first batch takes longer gets smaller
+    /// batches, at least one call.
+    pub limit: Duration,
+    /// The modes to measure.
+    pub modes: Vec<Mode>,
+}
+
+impl Default for TimingOptions {
+    fn default() -> TimingOptions {
+        TimingOptions {
+            warm_ups: 3,
+            batch_calls: 10,
+            batch_time: Duration::from_millis(2),
+            total: Duration::from_millis(800),
+            limit: Duration::from_secs(10),
+            modes: vec![Mode::Stream, Mode::Graph],
+        }
+    }
+}
+
+impl TimingOptions {
+    /// A quick look, for tuning: both modes in about a tenth of a second.
+    pub fn quick() -> TimingOptions {
+        TimingOptions {
+            warm_ups: 2,
+            total: Duration::from_millis(40),
+            limit: Duration::from_secs(2),
+            ..TimingOptions::default()
+        }
+    }
+
+    /// Calls of a batch, if one call takes about `call`.
+    pub(crate) fn calls(&self, call: Duration) -> u32 {
+        let call = call.as_secs_f64().max(1e-7);
+        let wanted = (self.batch_time.as_secs_f64() / call).ceil().max(f64::from(self.batch_calls));
+        let affordable = (self.limit.as_secs_f64() / call).floor().max(1.0);
+        wanted.min(affordable) as u32
+    }
+}
+
+/// Times of one mode, microseconds a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// How launches reached the device.
+    pub mode: Mode,
+    /// Of the fastest batch.
+    pub min_us: f64,
+    /// Of the middle batch.
+    pub median_us: f64,
+    /// Of all batches.
+    pub mean_us: f64,
+    /// Distance between the quartiles of the batches, over the median.
+    pub spread: f64,
+    /// Number of batches.
+    pub batches: usize,
+    /// Number of calls in all batches.
+    pub runs: u64,
+}
+
+/// Times of a program: one sample a mode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// The samples, in the order of the options' modes. There is at least one.
+    pub samples: Vec<Sample>,
+}
+
+impl Timing {
+    /// The sample with the least minimum: what the program takes when launched the better way.
+    pub fn best(&self) -> Option<&Sample> {
+        self.samples.iter().min_by(|a, b| a.min_us.total_cmp(&b.min_us))
+    }
+
+    /// The sample of a mode.
+    pub fn of(&self, mode: Mode) -> Option<&Sample> {
+        self.samples.iter().find(|sample| sample.mode == mode)
+    }
+}
+
+impl Sample {
+    /// From the times of batches, microseconds a call, each of `calls` calls.
+    pub(crate) fn new(mode: Mode, mut batches: Vec<f64>, calls: u32) -> Sample {
+        batches.sort_by(f64::total_cmp);
+        let median_us = quantile(&batches, 0.5);
+        let spread = (quantile(&batches, 0.75) - quantile(&batches, 0.25)) / median_us.max(f64::MIN_POSITIVE);
+        Sample {
+            mode,
+            min_us: batches.first().copied().unwrap_or_default(),
+            median_us,
+            mean_us: batches.iter().sum::<f64>() / batches.len().max(1) as f64,
+            spread,
+            batches: batches.len(),
+            runs: batches.len() as u64 * u64::from(calls),
+        }
+    }
+}
+
+/// A quantile of sorted numbers, between neighbours by proportion.
+fn quantile(sorted: &[f64], fraction: f64) -> f64 {
+    let place = fraction * sorted.len().saturating_sub(1) as f64;
+    let (low, high) = (place.floor() as usize, place.ceil() as usize);
+    match (sorted.get(low), sorted.get(high)) {
+        (Some(low), Some(high)) => low + (high - low) * place.fract(),
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_are_long_enough_and_affordable() {
+        let options = TimingOptions::default();
+        assert_eq!(options.calls(Duration::from_micros(10)), 200);
+        assert_eq!(options.calls(Duration::from_millis(1)), 10);
+        assert_eq!(options.calls(Duration::from_secs(3)), 3);
+        assert_eq!(options.calls(Duration::from_secs(60)), 1);
+        assert_eq!(options.calls(Duration::ZERO), 20_000);
+    }
+
+    #[test]
+    fn statistics_are_of_batches() {
+        let sample = Sample::new(Mode::Graph, vec![5.0, 1.0, 2.0, 3.0, 4.0], 10);
+        assert_eq!((sample.min_us, sample.median_us, sample.mean_us), (1.0, 3.0, 3.0));
+        assert_eq!((sample.batches, sample.runs), (5, 50));
+        assert!((sample.spread - 2.0 / 3.0).abs() < 1e-12);
+        let timing = Timing { samples: vec![Sample::new(Mode::Stream, vec![2.0], 1), sample] };
+        assert_eq!(timing.best().map(|sample| sample.mode), Some(Mode::Graph));
+        assert_eq!(timing.of(Mode::Stream).map(|sample| sample.median_us), Some(2.0));
+    }
+}

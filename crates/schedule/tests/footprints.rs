@@ -1,0 +1,270 @@
+//! Footprints against every point that is really touched, block by block and thread by thread.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use proptest::prelude::*;
+use warploom_lang::ir::NodeKind;
+use warploom_lang::*;
+use warploom_schedule::schedule::*;
+use warploom_schedule::{LoopKind, Rational};
+
+const X: Var = Var::new("x");
+const EXTENT: i64 = 41;
+const TERMS: i64 = 10;
+
+// ---- Random indices.
+
+/// An index expression over `x` and, inside a reduction, `r`.
+#[derive(Clone, Debug)]
+enum Index {
+    X,
+    R,
+    Add(Box<Index>, Box<Index>),
+    Offset(Box<Index>, i32),
+    Scale(Box<Index>, i32),
+    Div(Box<Index>, i32),
+    Mod(Box<Index>, i32),
+    Min(Box<Index>, i32),
+    Max(Box<Index>, i32),
+    Clamp(Box<Index>, i32, i32),
+    Select(Box<Index>, Box<Index>),
+    Float(Box<Index>),
+}
+
+fn index() -> impl Strategy<Value = Index> {
+    let leaf = prop_oneof![3 => Just(Index::X), 1 => Just(Index::R)];
+    leaf.prop_recursive(4, 8, 2, |inner| {
+        let one = || inner.clone().prop_map(Box::new);
+        prop_oneof![
+            2 => (one(), one()).prop_map(|(a, b)| Index::Add(a, b)),
+            4 => (one(), -5..6).prop_map(|(a, c)| Index::Offset(a, c)),
+            3 => (one(), -2..4).prop_map(|(a, c)| Index::Scale(a, c)),
+            3 => (one(), 1..5).prop_map(|(a, c)| Index::Div(a, c)),
+            1 => (one(), 1..6).prop_map(|(a, c)| Index::Mod(a, c)),
+            1 => (one(), -9..40).prop_map(|(a, c)| Index::Min(a, c)),
+            1 => (one(), -9..40).prop_map(|(a, c)| Index::Max(a, c)),
+            2 => (one(), 0..4, 4..30).prop_map(|(a, low, high)| Index::Clamp(a, low, high)),
+            1 => (one(), one()).prop_map(|(a, b)| Index::Select(a, b)),
+            1 => one().prop_map(Index::Float),
+        ]
+    })
+}
+
+impl Index {
+    fn expr(&self, r: &Expr) -> Expr {
+        let of = |index: &Index| index.expr(r);
+        match self {
+            Index::X => X.expr(),
+            Index::R => r.clone(),
+            Index::Add(a, b) => of(a) + of(b),
+            Index::Offset(a, c) => of(a) + *c,
+            Index::Scale(a, c) => of(a) * *c,
+            Index::Div(a, c) => of(a) / *c,
+            Index::Mod(a, c) => of(a) % *c,
+            Index::Min(a, c) => min(of(a), *c),
+            Index::Max(a, c) => max(of(a), *c),
+            Index::Clamp(a, low, high) => clamp(of(a), *low, *high),
+            Index::Select(a, b) => select((X % 3).eq(1), of(a), of(b)),
+            Index::Float(a) => floor(of(a).f32() * 0.5 + 0.25).i32(),
+        }
+    }
+}
+
+/// `out` sums over r what it reads of g at two indices and of f at one; g reads f at two.
+fn pipeline(outer: &[Index; 3], inner: &[Index; 2]) -> Pipeline {
+    let f = func("f", X, X * 3);
+    let zero = Expr::from(0);
+    let [j, k] = [0, 1].map(|i| f.at(inner[i].expr(&zero)));
+    let g = func("g", X, j + k);
+    let r = rdom!(r: (0, TERMS as i32));
+    let [a, b, c] = [0, 1, 2].map(|i| outer[i].expr(&r.x.expr()));
+    let out = func("out", X, 0).over(&r, |it| it.add(X, g.at(a) + g.at(b) + f.at(c)));
+    Pipeline::new("p", [out]).unwrap()
+}
+
+fn regions(pipeline: &Pipeline) -> Option<Regions> {
+    let output = Region(vec![Range::new(-3, EXTENT)]);
+    infer(pipeline, &Realisation::new(pipeline).output("out", output)).ok()
+}
+
+// ---- What is touched.
+
+fn evaluate(pipeline: &Pipeline, id: ExprId, x: i64, r: i64) -> Value {
+    let node = &pipeline.exprs()[id];
+    match node.kind {
+        NodeKind::Var(_) => Value::from(x as i32),
+        NodeKind::RVar(_) => Value::from(r as i32),
+        NodeKind::Op(op) => {
+            let args: Vec<Value> = node.args.iter().map(|arg| evaluate(pipeline, *arg, x, r)).collect();
+            op.eval(&args)
+        }
+        _ => panic!("indices are computed from variables"),
+    }
+}
+
+/// The points of `callee` that a stage reads at one point of its own.
+fn accesses(pipeline: &Pipeline, caller: (&str, usize), callee: &str, x: i64, r: i64) -> Vec<i64> {
+    let stage = &pipeline.funcs()[pipeline.func_named(caller.0).unwrap()].stages[caller.1];
+    let callee = pipeline.func_named(callee).unwrap();
+    let exprs = pipeline.exprs();
+    let nodes = exprs.reachable(stage.roots()).into_iter().map(|id| &exprs[id]);
+    let calls = nodes.filter(|node| matches!(node.kind, NodeKind::Call(func, _) if func == callee));
+    calls.map(|node| evaluate(pipeline, node.args[0], x, r).as_int().unwrap()).collect()
+}
+
+/// First and last of some points.
+fn hull(points: &[i64]) -> Option<(i64, i64)> {
+    Some((*points.iter().min()?, *points.iter().max()?))
+}
+
+/// The box that a footprint has at one block and one iteration; `None` if it does not say.
+fn placed(reach: &Reach, block: i64, iteration: i64) -> Option<(i64, i64)> {
+    let mut sum = Rational::ZERO;
+    for (symbol, step) in &reach.terms {
+        let value = match symbol {
+            Symbol::Block(LoopKind::Pure(0)) => block,
+            Symbol::Loop(0) => iteration,
+            Symbol::Other(_) => return None,
+            other => panic!("{other:?} is not fixed there"),
+        };
+        sum = sum.add(step.mul(Rational::integer(value)).unwrap()).unwrap();
+    }
+    let (low, high) = (sum.add(reach.low).unwrap(), sum.add(reach.high).unwrap());
+    let low = -(-low.numerator()).div_euclid(low.denominator());
+    let high = high.numerator().div_euclid(high.denominator());
+    let (first, last) = reach.clamp.unwrap_or((i64::MIN, i64::MAX));
+    Some((low.clamp(first, last).max(reach.min), high.clamp(first, last).min(reach.max)))
+}
+
+/// The box of a footprint, after making sure that it holds some points and is no larger than its extent.
+fn holds(reach: &Reach, points: &[i64], place: (i64, i64)) -> Result<(i64, i64), TestCaseError> {
+    let Some((first, last)) = hull(points) else { return Ok((0, -1)) };
+    prop_assert!(last - first < reach.extent(), "{first}..={last} at {place:?} is not in {reach:?}");
+    prop_assert!(reach.min <= first && last <= reach.max, "{first}..={last} at {place:?} is not in {reach:?}");
+    let Some((low, high)) = placed(reach, place.0, place.1) else { return Ok((first, last)) };
+    prop_assert!(low <= first && last <= high, "{first}..={last} at {place:?} is not in {low}..={high} of {reach:?}");
+    prop_assert!(high - low < reach.extent(), "{low}..={high} at {place:?} is wider than {reach:?}");
+    Ok((low, high))
+}
+
+/// The values of x in a block and of r in an iteration.
+fn block_points(block: i64, tile: i64) -> std::ops::Range<i64> {
+    let start = block * tile;
+    start - 3..(start + tile).min(EXTENT) - 3
+}
+
+fn terms(iteration: i64, step: i64) -> std::ops::Range<i64> {
+    iteration * step..(iteration * step + step).min(TERMS)
+}
+
+fn check_blocks(pipeline: &Pipeline, tile: i64, step: i64, f_outside: bool) -> Result<(), TestCaseError> {
+    let Some(regions) = regions(pipeline) else { return Ok(()) };
+    let head = format!("p\n  kernel out.0 flat\n  kernel out.1 block x {tile}\n");
+    let text = match f_outside {
+        true => format!("{head}    f flat shared\n    over out.1.r {step}\n      g flat shared\n      out.1 threads x 4\n"),
+        false => format!("{head}    over out.1.r {step}\n      f flat shared\n      g flat shared\n      out.1 threads x 4\n"),
+    };
+    let schedule = Schedule::parse(&text, pipeline).unwrap();
+    let footprints = Footprints::new(&schedule, pipeline, &regions);
+    let reach = |position: usize| &footprints.nests[position].as_ref().unwrap().points.dims[0];
+    let (f, g) = (reach(1), reach(2));
+    for block in 0..EXTENT.div_euclid(tile) + i64::from(EXTENT % tile != 0) {
+        let mut f_points = Vec::new();
+        for iteration in 0..TERMS.div_euclid(step) + i64::from(TERMS % step != 0) {
+            let points = block_points(block, tile).flat_map(|x| terms(iteration, step).map(move |r| (x, r)));
+            let points: Vec<(i64, i64)> = points.collect();
+            let read = |callee: &str| -> Vec<i64> {
+                points.iter().flat_map(|(x, r)| accesses(pipeline, ("out", 1), callee, *x, *r)).collect()
+            };
+            let (first, last) = holds(g, &read("g"), (block, iteration))?;
+            let through = (first..=last).flat_map(|x| accesses(pipeline, ("g", 0), "f", x, 0));
+            f_points.extend(read("f").into_iter().chain(through));
+            if !f_outside {
+                holds(f, &f_points, (block, iteration))?;
+                f_points.clear();
+            }
+        }
+        if f_outside {
+            holds(f, &f_points, (block, 0))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_threads(pipeline: &Pipeline, tile: i64, serial: i64) -> Result<(), TestCaseError> {
+    let Some(regions) = regions(pipeline) else { return Ok(()) };
+    let text = format!(
+        "p inline f\n  kernel out.0 flat\n  kernel out.1 block x {tile} threads x 2 serial x {serial}\n    g registers\n"
+    );
+    let schedule = Schedule::parse(&text, pipeline).unwrap();
+    let footprints = Footprints::new(&schedule, pipeline, &regions);
+    let g = pipeline.func_named("g").unwrap();
+    let reach = &footprints.nests[1].as_ref().unwrap().registers[&g].dims[0];
+    for block in 0..EXTENT.div_euclid(tile) + i64::from(EXTENT % tile != 0) {
+        let all: Vec<i64> = block_points(block, tile).collect();
+        for share in all.chunks(serial as usize) {
+            let points = share.iter().flat_map(|x| (0..TERMS).map(move |r| (*x, r)));
+            let read: Vec<i64> = points.flat_map(|(x, r)| accesses(pipeline, ("out", 1), "g", x, r)).collect();
+            let Some((first, last)) = hull(&read) else { continue };
+            prop_assert!(last - first < reach.extent(), "{first}..={last} in {block} is not in {reach:?}");
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn blocks_hold_what_they_read(
+        outer in [index(), index(), index()],
+        inner in [index(), index()],
+        tile in 1i64..20,
+        step in 1i64..12,
+        f_outside in any::<bool>(),
+    ) {
+        let pipeline = pipeline(&outer, &inner);
+        check_blocks(&pipeline, tile, step, f_outside)?;
+        check_threads(&pipeline, tile, step)?;
+    }
+}
+
+// ---- Extents that are exact.
+
+/// The extents that a Func `f` of `read` gets in blocks of 16.
+fn extent(read: impl Fn(&Func) -> Expr) -> (i64, bool) {
+    let f = func("f", X, X * 3);
+    let out = func("out", X, read(&f));
+    let pipeline = Pipeline::new("p", [out]).unwrap();
+    let request = Realisation::new(&pipeline).output("out", Region::of_extents(&[1000]));
+    let regions = infer(&pipeline, &request).unwrap();
+    let schedule = ScheduleBuilder::new(&pipeline)
+        .kernel("out", "x 16", |block| block.flat("f").flat("out"))
+        .build()
+        .unwrap();
+    let footprints = Footprints::new(&schedule, &pipeline, &regions);
+    let points = &footprints.kernels[0].allocations[0].points;
+    (points.extents()[0], points.dims[0].bounded)
+}
+
+#[test]
+fn extents_are_exact() {
+    let x = X;
+    let taps = |f: &Func, at: [Expr; 3]| at.map(|i| f.at(i)).into_iter().reduce(|a, b| a + b).unwrap();
+    // Stencils, strides, halves.
+    assert_eq!(extent(|f| taps(f, [x - 3, x.expr(), x + 2])), (21, true));
+    assert_eq!(extent(|f| taps(f, [2 * x - 1, 2 * x, 2 * x + 2])), (34, true));
+    assert_eq!(extent(|f| taps(f, [x / 2, x / 2 + 1, (x + 1) / 2])), (9, true));
+    assert_eq!(extent(|f| taps(f, [x / 3, x / 3, x / 3])), (6, true));
+    // Clamped and not, on either side.
+    assert_eq!(extent(|f| taps(f, [clamp(x - 2, 0, 999), clamp(x + 2, 0, 999), x.expr()])), (20, true));
+    assert_eq!(extent(|f| taps(f, [max(x - 2, 0), x.expr(), x + 2])), (20, true));
+    // The same wherever the block is.
+    assert_eq!(extent(|f| taps(f, [x % 4, x % 4 + 1, 7.into()])), (8, true));
+    // Through floats, with the same rounding.
+    let float = || (x.f32() / 4.0).i32();
+    assert_eq!(extent(|f| taps(f, [float(), float() + 1, float()])), (6, true));
+    // Readers that part: f(0) and f(999) from the last block.
+    assert_eq!(extent(|f| taps(f, [x.expr(), 2 * x, x.expr()])), (1999, false));
+    assert_eq!(extent(|f| taps(f, [x.expr(), 999 - x, x.expr()])), (1000, false));
+}

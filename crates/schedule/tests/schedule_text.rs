@@ -1,0 +1,376 @@
+//! The text form of schedules: it reads back, and every mistake in it is answered at its place.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use proptest::collection::{btree_set, vec};
+use proptest::prelude::*;
+use proptest::sample::select;
+use warploom_lang::*;
+use warploom_schedule::LoopKind;
+use warploom_schedule::schedule::*;
+
+/// A pipeline with names that are easy to mistake: of keywords, with dots and digits, with several stages.
+fn pipeline() -> Pipeline {
+    let (x, y, serial) = vars!(x, y, serial);
+    let (a, over) = (Input::f32("A", 2), Input::f32("over.in", 2));
+    let kernel = func("kernel", (x, y), a.at((x, y)) + over.at((y, x)));
+    let over = func("over", (x, serial), kernel.at((x, serial)) * 2.0);
+    let r = rdom!(r: (0, 16), all: (0, 4));
+    let prod = func("prod", (x, y), 0.0)
+        .over(&r, |f| f.add((x, y), over.at((x, r.x)) * over.at((r.y, y))))
+        .over(&r, |f| f.set((x, r.x), f.at((x, r.x)) + 1.0));
+    let wide = func("gPyramid1.dy", (x, y), sum(&r, prod.at((x + r.x, y + r.y))));
+    let out = func("output", (x, y), wide.at((x, y)) + prod.at((y, x)));
+    Pipeline::new("names", [out]).unwrap()
+}
+
+fn stages(pipeline: &Pipeline) -> Vec<StageRef> {
+    let funcs = pipeline.funcs().iter();
+    funcs.flat_map(|(func, decl)| (0..decl.stages.len()).map(move |stage| StageRef { func, stage })).collect()
+}
+
+// ---- Random trees read back.
+
+fn size() -> impl Strategy<Value = Size> {
+    prop_oneof![Just(Size::All), (1u32..300).prop_map(Size::Of), Just(Size::Of(u32::MAX))]
+}
+
+/// Tiles of the loops of a stage or staged input.
+fn tiles(pipeline: &Pipeline, item: Item) -> BoxedStrategy<Vec<Tile>> {
+    let kinds: Vec<LoopKind> = match item {
+        Item::Input(input) => (0..pipeline.inputs()[input].dimensions).map(LoopKind::Pure).collect(),
+        Item::Stage(StageRef { func, stage }) => {
+            let decl = &pipeline.funcs()[func].stages[stage];
+            let pure = (0..decl.indices.len()).filter(|d| decl.is_pure(pipeline.exprs(), *d));
+            let reductions = (0..decl.domain.len()).map(LoopKind::Reduction);
+            pure.map(LoopKind::Pure).chain(reductions).collect()
+        }
+    };
+    vec((select(kinds), size()).prop_map(|(dim, size)| Tile { dim, size }), 0..4).boxed()
+}
+
+fn nest(pipeline: &Pipeline, item: Item) -> BoxedStrategy<Nest> {
+    let funcs: Vec<FuncId> = pipeline.funcs().keys().collect();
+    let threads = (tiles(pipeline, item), tiles(pipeline, item), any::<bool>());
+    let threads = threads
+        .prop_map(|(threads, serial, unroll)| Mapping::Threads(ThreadTiles { threads, serial, unroll }));
+    let mapping = prop_oneof![Just(Mapping::Flat), threads];
+    let storage = select(vec![Storage::Global, Storage::Shared, Storage::Private]);
+    (mapping, storage, vec(select(funcs), 0..3))
+        .prop_map(move |(mapping, storage, registers)| Nest { item, mapping, storage, registers })
+        .boxed()
+}
+
+fn loops(pipeline: &Pipeline) -> BoxedStrategy<Vec<ReductionTile>> {
+    let all = stages(pipeline).into_iter().flat_map(|stage| {
+        let domain = &pipeline.funcs()[stage.func].stages[stage.stage].domain;
+        (0..domain.len()).map(move |var| (stage, var))
+    });
+    let one = (select(all.collect::<Vec<_>>()), size());
+    vec(one.prop_map(|((stage, var), size)| ReductionTile { stage, var, size }), 1..3).boxed()
+}
+
+fn kernel() -> impl Strategy<Value = Kernel> {
+    let pipeline = pipeline();
+    let items: Vec<Item> = stages(&pipeline)
+        .into_iter()
+        .map(Item::Stage)
+        .chain(pipeline.inputs().keys().map(Item::Input))
+        .collect();
+    let nests = {
+        let pipeline = pipeline.clone();
+        select(items).prop_flat_map(move |item| nest(&pipeline, item)).prop_map(BlockItem::Nest)
+    };
+    let over = loops(&pipeline);
+    let body = nests.prop_recursive(2, 8, 3, move |inner| {
+        (over.clone(), vec(inner, 0..3)).prop_map(|(loops, body)| BlockItem::Over(Loops { loops, body }))
+    });
+    select(stages(&pipeline)).prop_flat_map(move |stage| {
+        let only = nest(&pipeline, Item::Stage(stage)).prop_map(|nest| vec![BlockItem::Nest(nest)]);
+        let body = prop_oneof![only, vec(body.clone(), 0..4)];
+        (tiles(&pipeline, Item::Stage(stage)), body).prop_map(move |(block, body)| Kernel {
+            stage,
+            block,
+            body,
+        })
+    })
+}
+
+fn schedule() -> impl Strategy<Value = Schedule> {
+    let pipeline = pipeline();
+    let around = loops(&pipeline);
+    let item = kernel().prop_map(RootItem::Kernel).prop_recursive(2, 6, 3, move |inner| {
+        (around.clone(), vec(inner, 0..3)).prop_map(|(loops, body)| RootItem::Around(Loops { loops, body }))
+    });
+    let funcs: Vec<FuncId> = pipeline.funcs().keys().collect();
+    (btree_set(select(funcs), 0..4), vec(item, 0..4)).prop_map(|(inlined, root)| Schedule { inlined, root })
+}
+
+proptest! {
+    #[test]
+    fn text_reads_back(schedule in schedule()) {
+        let pipeline = pipeline();
+        let text = schedule.to_text(&pipeline);
+        let read = Schedule::parse(&text, &pipeline);
+        let read = read.map_err(|errors| TestCaseError::fail(format!("{errors}\n\n{text}")))?;
+        prop_assert_eq!(&read, &schedule, "{}", text);
+        prop_assert_eq!(read.to_text(&pipeline), text);
+    }
+
+    /// Whatever the text, the answer is a schedule or errors, each with a place.
+    #[test]
+    fn any_text_is_answered(words in vec(select(WORDS.to_vec()), 0..40)) {
+        let text = words.join(" ").replace(" \n ", "\n");
+        if let Err(errors) = Schedule::parse(&text, &pipeline()) {
+            prop_assert!(!errors.errors.is_empty());
+            prop_assert!(!errors.to_string().is_empty());
+        }
+    }
+}
+
+const WORDS: [&str; 30] = [
+    "names",
+    "inline",
+    "kernel",
+    "around",
+    "over",
+    "block",
+    "threads",
+    "serial",
+    "unroll",
+    "flat",
+    "shared",
+    "private",
+    "registers",
+    "all",
+    "16",
+    "0",
+    ",",
+    ",",
+    "x",
+    "r",
+    "output",
+    "prod.1",
+    "prod.1.r",
+    "A.stage",
+    "#",
+    "\n",
+    "\n  ",
+    "\n    ",
+    "\n\t",
+    "grün",
+];
+
+#[test]
+fn columns_comments_and_continued_lines_are_free() {
+    let pipeline = pipeline();
+    let canonical = "\
+names            inline kernel, gPyramid1.dy.sum0, gPyramid1.dy
+  kernel output  block x 8, y 8
+    over         flat                              shared
+    over prod.1.r 4, prod.1.all 1
+      A.stage    threads d0 8, d1 8                shared
+      prod.1     threads x 8, y 8    serial r all  private
+    output       threads x 8
+      prod       registers
+";
+    let free = "\
+# a schedule
+names inline kernel,       # by hand
+        gPyramid1.dy
+
+   inline gPyramid1.dy.sum0
+   kernel output block x 8,
+             y 8
+      over shared flat
+      over prod.1.r 4 , prod.1.all 1
+         A.stage threads d0 8,d1 8 shared
+         prod.1 private serial r all threads x 8, y 8
+
+      output threads x 8
+           prod registers";
+    let schedule = Schedule::parse(free, &pipeline).unwrap();
+    assert_eq!(schedule.to_text(&pipeline), canonical);
+    assert_eq!(Schedule::parse(canonical, &pipeline).unwrap(), schedule);
+}
+
+#[test]
+fn a_kernel_of_one_stage_has_two_forms() {
+    let pipeline = pipeline();
+    let read = |text: &str| Schedule::parse(text, &pipeline).unwrap();
+    let short = read("names\n  kernel output  block x 8  threads x 8\n    kernel registers\n");
+    let long = read("names\n  kernel output  block x 8\n    output  threads x 8\n      kernel registers\n");
+    assert_eq!(short, long);
+    assert_eq!(
+        short.to_text(&pipeline),
+        "names\n  kernel output  block x 8  threads x 8\n    kernel       registers\n"
+    );
+    // `threads` without sizes: one thread.
+    let one = read("names\n  kernel output  threads\n");
+    assert_eq!(one.to_text(&pipeline), "names\n  kernel output  threads\n");
+    let serial = read("names\n  kernel over  threads serial serial 4\n");
+    assert_eq!(serial.to_text(&pipeline), "names\n  kernel over  serial serial 4\n");
+}
+
+// ---- Mistakes.
+
+/// The answers to some texts, each below the text that has it.
+fn answers(texts: &[&str]) -> String {
+    let pipeline = pipeline();
+    let answer = |text: &&str| match Schedule::parse(text, &pipeline) {
+        Ok(schedule) => panic!("this reads as\n{}", schedule.to_text(&pipeline)),
+        Err(errors) => errors.to_string(),
+    };
+    texts.iter().map(answer).collect::<Vec<_>>().join("\n\n")
+}
+
+#[test]
+fn mistakes_in_the_first_line() {
+    insta::assert_snapshot!(answers(&[
+        "",
+        "# nothing\n\n",
+        "harris\n  kernel Ixx block x 4\n",
+        "nmaes inline kernle\n",
+        "names inlined kernel\n",
+        "names inline\n",
+        "names inline kernel, kernel\n",
+        "names inline kernel over\n",
+        "names inline kernel,, over\n",
+        "names inline prod.1\n",
+    ]));
+}
+
+#[test]
+fn mistakes_in_names() {
+    insta::assert_snapshot!(answers(&[
+        "names\n  kernel outptu flat\n",
+        "names\n  kernel prod flat\n",
+        "names\n  kernel prod.3 flat\n",
+        "names\n  kernel output.0 flat\n",
+        "names\n  kernel A.stage flat\n",
+        "names\n  kernel output\n    A flat shared\n",
+        "names\n  kernel output\n    B.stage flat shared\n",
+        "names\n  kernel output\n    gPyramid1.dx flat shared\n",
+        "names\n  kernel output block z 4\n    output flat\n",
+        "names\n  kernel prod.2 block y 4\n    prod.2 flat\n",
+        "names\n  kernel output\n    over prod.1.x 4\n      prod.1 flat shared\n",
+        "names\n  kernel output\n    over prod.r 4\n      prod.1 flat shared\n",
+        "names\n  kernel output\n    over output.r 4\n      prod.1 flat shared\n",
+        "names\n  kernel output\n    over prd.1.r 4\n      prod.1 flat shared\n",
+        "names\n  kernel output\n    output flat\n      prod.0 registers\n",
+        "names\n  kernel output\n    output flat\n      outptu registers\n",
+    ]));
+}
+
+#[test]
+fn mistakes_in_lines() {
+    insta::assert_snapshot!(answers(&[
+        "names\n  kernel\n",
+        "names\n  kernle output flat\n",
+        "names\n  around prod.1.r 4\n    inline kernel\n",
+        "names\n  around prod.1.r 4 prod.1.all 4\n",
+        "names\n  around\n",
+        "names\n  kernel output block\n",
+        "names\n  kernel output block x\n",
+        "names\n  kernel output block x 4,\n",
+        "names\n  kernel output block x 4 y 4 flat\n",
+        "names\n  kernel output block x, y 4 flat\n",
+        "names\n  kernel output block x threads y 4\n",
+        "names\n  kernel output block x 0, y -1 flat\n",
+        "names\n  kernel output block x 99999999999 flat\n",
+        "names\n  kernel output blok x 4 flat\n",
+        "names\n  kernel output flat shared\n",
+        "names\n  kernel output\n    output block x 4\n",
+        "names\n  kernel output\n    kernel shared\n",
+        "names\n  kernel output\n    kernel\n",
+        "names\n  kernel output\n    kernel flat shared private\n",
+        "names\n  kernel output\n    kernel flat flat shared\n",
+        "names\n  kernel output\n    kernel flat threads x 4\n    over unroll flat\n",
+        "names\n  kernel output\n    kernel thread x 4 shared\n",
+    ]));
+}
+
+#[test]
+fn mistakes_in_nesting() {
+    insta::assert_snapshot!(answers(&[
+        "names\nkernel output flat\n",
+        "names\n\tkernel output flat\n",
+        "names\n    kernel output flat\n  kernel kernel flat\n",
+        "names\n  kernel output\n      kernel flat shared\n    output flat\n",
+        "names\n  inline kernel\n    kernel output flat\n",
+        "names\n  kernel output flat\n    kernel flat shared\n",
+        "names\n  kernel output\n    kernel registers\n    output flat\n",
+        "names\n  kernel output\n    output flat\n      kernel flat shared\n",
+        "names\n  kernel output\n    output flat\n      kernel registers shared\n",
+        "names\n  kernel output\n    output flat\n      kernel registers\n        over registers\n",
+        "names\n  kernel output\n    around prod.1.r 4\n",
+    ]));
+}
+
+#[test]
+fn all_mistakes_are_reported_in_order() {
+    let text = "names inline kernle\n  kernel outptu block x 4\n    over.in.stage flt shared\n    over prod.1.q 4\n      output flat\n";
+    let errors = Schedule::parse(text, &pipeline()).unwrap_err();
+    let lines: Vec<usize> = errors.errors.iter().map(|error| error.spot.as_ref().unwrap().line).collect();
+    assert_eq!(lines, [1, 2, 3, 4], "{errors}");
+}
+
+#[test]
+fn names_that_stand_for_two_things() {
+    let x = vars!(x);
+    let r = rdom!(r: (0, 4));
+    let prod = func("prod", x, 0).over(&r, |f| f.add(x, r.x));
+    let other = func("prod.1", x, prod.at(x) * 2);
+    let pipeline = Pipeline::new("p", [other]).unwrap();
+    let errors = Schedule::parse("p\n  kernel prod.0 flat\n  kernel prod.1 flat\n", &pipeline).unwrap_err();
+    insta::assert_snapshot!(errors);
+}
+
+// ---- The builder.
+
+#[test]
+fn the_builder_makes_the_same_tree() {
+    let pipeline = pipeline();
+    let built = ScheduleBuilder::new(&pipeline)
+        .inline(["gPyramid1.dy"])
+        .kernel("kernel", [("x", 32), ("y", 8)], |block| {
+            block.threads("kernel", &[("x", 32)]).serial("y all")
+        })
+        .around("prod.1.r 4", |root| root.kernel("prod.1", "", |block| block.flat("prod.1")))
+        .kernel("output", String::from("x 8, y 8"), |block| {
+            block
+                .over("prod.2.all 1", |block| block.flat("over.in.stage").threads("prod.0", "x 8").private())
+                .threads("output", [("x", Size::Of(8)), ("y", Size::All)])
+                .unroll()
+                .registers("over")
+        })
+        .build()
+        .unwrap();
+    let text = "\
+names                inline gPyramid1.dy
+  kernel kernel      block x 32, y 8  threads x 32  serial y all
+  around prod.1.r 4
+    kernel prod.1    flat
+  kernel output      block x 8, y 8
+    over prod.2.all 1
+      over.in.stage  flat                              shared
+      prod.0         threads x 8                       private
+    output           threads x 8, y all  unroll
+      over           registers
+";
+    assert_eq!(built, Schedule::parse(text, &pipeline).unwrap());
+}
+
+#[test]
+fn the_builder_reports_all_mistakes() {
+    let pipeline = pipeline();
+    let built = ScheduleBuilder::new(&pipeline)
+        .inline(["kernle"])
+        .around("prod.1.q 4", |root| root)
+        .kernel("output", "x 0", |block| block.unroll())
+        .kernel("output", "x", |block| block.flat("kernel").serial("x 4").unroll())
+        .kernel("output", "x 4 y 4", |block| block.threads("outptu", "x 4").serial("x 4"))
+        .kernel("nothing", "x 4", |block| block.flat("output").registers("prod.0"))
+        .build();
+    insta::assert_snapshot!(built.unwrap_err());
+}

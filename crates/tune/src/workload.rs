@@ -1,0 +1,165 @@
+//! A pipeline with data, and the ways to run it.
+
+use thiserror::Error;
+use warploom_codegen::cuda::{Build, describe};
+use warploom_codegen::ir::{Program, Role};
+use warploom_interp::buffer::{Buffer, BufferError, Data};
+use warploom_interp::{EvalError, Evaluation};
+use warploom_lang::{Id, Pipeline, Realisation, Region, Scalar, Value, dispatch};
+use warploom_runtime::{Executable, Gpu, Timing, TimingOptions};
+use warploom_sim::{Outcome, SimError, Simulation};
+use warploom_target::Device;
+
+/// A pipeline with its inputs, Params and the boxes asked of its outputs, in the order of its tables.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// The pipeline.
+    pub pipeline: Pipeline,
+    /// One buffer an input.
+    pub inputs: Vec<Buffer>,
+    /// One value a Param.
+    pub params: Vec<Value>,
+    /// One box an output.
+    pub outputs: Vec<Region>,
+}
+
+/// Why a workload could not be run on a GPU.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CudaError {
+    /// The compiler, the driver or the GPU refused.
+    #[error(transparent)]
+    Runtime(#[from] warploom_runtime::Error),
+    /// A buffer could not be made.
+    #[error(transparent)]
+    Buffer(#[from] BufferError),
+}
+
+impl Workload {
+    /// The sizes and Params.
+    pub fn realisation(&self) -> Realisation {
+        let mut request = Realisation::new(&self.pipeline);
+        for (id, buffer) in self.pipeline.inputs().keys().zip(&self.inputs) {
+            request.inputs[id] = Some(buffer.region().clone());
+        }
+        for (slot, region) in request.outputs.iter_mut().zip(&self.outputs) {
+            *slot = Some(region.clone());
+        }
+        for (id, value) in self.pipeline.params().keys().zip(&self.params) {
+            request.params[id] = Some(*value);
+        }
+        request
+    }
+
+    /// The outputs as the reference evaluator computes them; a tuple gives one buffer a value.
+    pub fn reference(&self) -> Result<Vec<Buffer>, EvalError> {
+        let mut evaluation = Evaluation::new(&self.pipeline);
+        for (input, buffer) in self.pipeline.inputs().values().zip(&self.inputs) {
+            evaluation = evaluation.input(&input.name, buffer);
+        }
+        for (param, value) in self.pipeline.params().values().zip(&self.params) {
+            evaluation = evaluation.param(&param.name, *value);
+        }
+        for (id, region) in self.pipeline.outputs().iter().zip(&self.outputs) {
+            evaluation = evaluation.output(&self.pipeline.funcs()[*id].name, region.clone());
+        }
+        evaluation.run()
+    }
+
+    /// Runs kernels in the simulator.
+    pub fn simulate(&self, program: &Program, device: &Device, seed: u64) -> Result<Outcome, SimError> {
+        let mut simulation = Simulation::new(program, device).seed(seed);
+        for (id, buffer) in self.pipeline.inputs().keys().zip(&self.inputs) {
+            simulation = simulation.input(id, buffer);
+        }
+        for (id, value) in self.pipeline.params().keys().zip(&self.params) {
+            simulation = simulation.param(id, *value);
+        }
+        simulation.run()
+    }
+
+    /// Compiles kernels for a GPU and uploads the inputs and Params.
+    pub fn load(&self, gpu: &Gpu, program: &Program, build: Build) -> Result<Loaded, CudaError> {
+        let mut executable = gpu.load(&describe(program, build))?;
+        for (position, buffer) in self.inputs.iter().enumerate() {
+            let order = &self.pipeline.inputs()[Id::new(position)].storage_order;
+            let stored = if buffer.order() == order { None } else { Some(buffer.reordered(order)?) };
+            executable.upload(position, &to_bytes(stored.as_ref().unwrap_or(buffer).data()))?;
+        }
+        let params: Vec<u32> = self.params.iter().map(|value| value.bits()).collect();
+        executable.set_params(&params)?;
+        let outputs = program.buffers.values().filter_map(|buffer| match buffer.role {
+            Role::Output { output, value } => Some((output, value, buffer.ty, buffer.region.clone())),
+            _ => None,
+        });
+        let mut outputs: Vec<_> = outputs.collect();
+        outputs.sort_by_key(|(output, value, ..)| (*output, *value));
+        Ok(Loaded { executable, outputs })
+    }
+}
+
+/// A workload on a GPU.
+pub struct Loaded {
+    /// The compiled kernels and their memory.
+    pub executable: Executable,
+    outputs: Vec<(usize, usize, warploom_lang::Type, Region)>,
+}
+
+impl Loaded {
+    /// Runs once, from poisoned outputs, and gives them back.
+    pub fn run(&mut self) -> Result<Vec<Buffer>, CudaError> {
+        self.executable.poison()?;
+        self.executable.run()?;
+        let mut buffers = Vec::new();
+        for (output, value, ty, region) in &self.outputs {
+            let bytes = self.executable.download(*output, *value)?;
+            buffers
+                .push(dispatch!(*ty, T => Buffer::from_vec::<T>(region.clone(), from_bytes::<T>(&bytes))?));
+        }
+        Ok(buffers)
+    }
+
+    /// Times whole runs.
+    pub fn time(&mut self, options: &TimingOptions) -> Result<Timing, CudaError> {
+        Ok(self.executable.time(options)?)
+    }
+}
+
+/// Samples as they lie in device memory.
+fn to_bytes(data: &Data) -> Vec<u8> {
+    macro_rules! bytes {
+        ($($variant:ident)*) => {
+            match data {
+                Data::Bool(samples) => samples.iter().map(|sample| u8::from(*sample)).collect(),
+                $(Data::$variant(samples) => samples.iter().flat_map(|sample| sample.to_le_bytes()).collect(),)*
+            }
+        };
+    }
+    bytes! { U8 U16 U32 I8 I16 I32 F32 }
+}
+
+/// Samples from device memory.
+fn from_bytes<T: Scalar>(bytes: &[u8]) -> Vec<T> {
+    let size = T::TYPE.bytes();
+    let bits = |chunk: &[u8]| {
+        let mut word = [0; 4];
+        word[..size].copy_from_slice(chunk);
+        T::from_bits(u32::from_le_bytes(word))
+    };
+    bytes.chunks_exact(size).map(bits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_keep_every_type() {
+        let floats = vec![0.5f32, -1.0, f32::INFINITY];
+        assert_eq!(from_bytes::<f32>(&to_bytes(&Data::F32(floats.clone()))), floats);
+        let shorts = vec![-3i16, 7, i16::MIN];
+        assert_eq!(from_bytes::<i16>(&to_bytes(&Data::I16(shorts.clone()))), shorts);
+        let truths = vec![true, false, true];
+        assert_eq!(from_bytes::<bool>(&to_bytes(&Data::Bool(truths.clone()))), truths);
+    }
+}
