@@ -32,9 +32,15 @@ fn settings(app: &App, sizes: &[(&str, f64)]) -> Settings {
 
 /// The pipeline, its boxes and its schedule.
 fn scheduled(app: &App, sizes: &[(&str, f64)]) -> (Pipeline, Regions, Schedule) {
-    let settings = settings(app, sizes);
-    let pipeline = (app.build)(&settings).unwrap();
-    let shapes = (app.shapes)(&settings);
+    let (pipeline, regions) = realised(app, &settings(app, sizes));
+    let schedule = Schedule::parse(&text(app.name), &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+    (pipeline, regions, schedule)
+}
+
+/// The pipeline and its boxes.
+fn realised(app: &App, settings: &Settings) -> (Pipeline, Regions) {
+    let pipeline = (app.build)(settings).unwrap();
+    let shapes = (app.shapes)(settings);
     let mut request = Realisation::new(&pipeline);
     for (name, region) in shapes.inputs {
         request = request.input(name, region);
@@ -47,8 +53,7 @@ fn scheduled(app: &App, sizes: &[(&str, f64)]) -> (Pipeline, Regions, Schedule) 
         request = request.param(&param.name, value);
     }
     let regions = infer(&pipeline, &request).unwrap();
-    let schedule = Schedule::parse(&text(app.name), &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
-    (pipeline, regions, schedule)
+    (pipeline, regions)
 }
 
 /// The app of each file in the folder.
@@ -139,4 +144,42 @@ fn footprints_are_those_of_the_worked_examples() {
     let registers = ["Sxx", "Syy", "Sxy"].map(|name| (name, [1, 4].as_slice()));
     let expected = [("gray", &[68, 20][..]), ("Ix", &[66, 18]), ("Iy", &[66, 18])];
     assert_eq!(named(&found), [expected, registers].concat());
+}
+
+/// Every stage in a kernel of its own, except Funcs that are inlined.
+fn at_root(pipeline: &Pipeline, inlined: impl Fn(&ir::FuncDecl) -> bool) -> String {
+    let is_output = |id: FuncId| pipeline.outputs().contains(&id);
+    let (inline, root): (Vec<FuncId>, Vec<FuncId>) =
+        pipeline.funcs().keys().partition(|id| !is_output(*id) && inlined(&pipeline.funcs()[*id]));
+    let mut text = format!("{}\n", pipeline.name());
+    for id in inline {
+        text += &format!("  inline {}\n", pipeline.funcs()[id].name);
+    }
+    for func in root.into_iter().map(|id| &pipeline.funcs()[id]) {
+        for (number, stage) in func.stages.iter().enumerate().filter(|(_, stage)| !stage.values.is_empty()) {
+            let loops = (0..func.dims.len()).filter(|d| stage.is_pure(pipeline.exprs(), *d)).take(2);
+            let tiles: Vec<String> =
+                loops.zip([32, 8]).map(|(d, size)| format!("{} {size}", func.dims[d])).collect();
+            let block = if tiles.is_empty() { String::new() } else { format!("block {}", tiles.join(", ")) };
+            text += &format!("  kernel {} {block} flat\n", ir::stage_name(func, number));
+        }
+    }
+    text
+}
+
+#[test]
+fn every_app_can_be_computed_at_root_or_inlined() {
+    let device = Device::preset("h200").unwrap();
+    for app in &warploom_apps::APPS {
+        let settings = Settings::defaults(app);
+        let (pipeline, regions) = realised(app, &settings);
+        for inline in [false, true] {
+            let text = at_root(&pipeline, |func| inline && func.stages.len() == 1);
+            let schedule = Schedule::parse(&text, &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+            assert_eq!(Schedule::parse(&schedule.to_text(&pipeline), &pipeline).as_ref(), Ok(&schedule));
+            if let Err(violations) = check(&schedule, &pipeline, &regions, &device) {
+                panic!("{}: {}", app.name, violations[0]);
+            }
+        }
+    }
 }

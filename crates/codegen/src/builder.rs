@@ -85,6 +85,12 @@ impl Builder {
         id
     }
 
+    /// From here on, takes a leaf to lie in a narrower range. What was made before stays right, but what is
+    /// made now holds only where the leaf does lie there.
+    pub fn narrow(&mut self, leaf: NodeId, bounds: Bounds) {
+        self.bounds.insert(leaf, bounds);
+    }
+
     /// A new variable of the kernel.
     pub fn var(&mut self, name: impl Into<String>) -> VarId {
         self.vars.push(name.into())

@@ -142,7 +142,7 @@ fn size_class(bytes: usize) -> usize {
     const SMALL: usize = 512;
     const LARGE: usize = 1 << 20;
     let unit = if bytes < LARGE { SMALL } else { LARGE };
-    bytes.max(1).next_multiple_of(unit)
+    bytes.max(1).checked_next_multiple_of(unit).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ fn cube() -> Program {
 }
 
 fn floats(bytes: &[u8]) -> Vec<f32> {
-    bytes.chunks_exact(4).map(|word| f32::from_ne_bytes(word.try_into().unwrap())).collect()
+    bytes.as_chunks().0.iter().map(|word| f32::from_ne_bytes(*word)).collect()
 }
 
 fn input() -> Vec<u8> {

@@ -9,6 +9,8 @@
 //!   [`Rational`] for each index and loop, or unknown,
 //! - [`Features`] count what a stage does at one point.
 //!
+//! The decisions themselves are in [`schedule`].
+//!
 //! ```
 //! use warploom_lang::*;
 //! use warploom_schedule::Dag;

@@ -140,9 +140,15 @@ fn placed(reach: &Reach, block: i64, iteration: i64) -> Option<(i64, i64)> {
 fn holds(reach: &Reach, points: &[i64], place: (i64, i64)) -> Result<(i64, i64), TestCaseError> {
     let Some((first, last)) = hull(points) else { return Ok((0, -1)) };
     prop_assert!(last - first < reach.extent(), "{first}..={last} at {place:?} is not in {reach:?}");
-    prop_assert!(reach.min <= first && last <= reach.max, "{first}..={last} at {place:?} is not in {reach:?}");
+    prop_assert!(
+        reach.min <= first && last <= reach.max,
+        "{first}..={last} at {place:?} is not in {reach:?}"
+    );
     let Some((low, high)) = placed(reach, place.0, place.1) else { return Ok((first, last)) };
-    prop_assert!(low <= first && last <= high, "{first}..={last} at {place:?} is not in {low}..={high} of {reach:?}");
+    prop_assert!(
+        low <= first && last <= high,
+        "{first}..={last} at {place:?} is not in {low}..={high} of {reach:?}"
+    );
     prop_assert!(high - low < reach.extent(), "{low}..={high} at {place:?} is wider than {reach:?}");
     Ok((low, high))
 }
@@ -161,8 +167,12 @@ fn check_blocks(pipeline: &Pipeline, tile: i64, step: i64, f_outside: bool) -> R
     let Some(regions) = regions(pipeline) else { return Ok(()) };
     let head = format!("p\n  kernel out.0 flat\n  kernel out.1 block x {tile}\n");
     let text = match f_outside {
-        true => format!("{head}    f flat shared\n    over out.1.r {step}\n      g flat shared\n      out.1 threads x 4\n"),
-        false => format!("{head}    over out.1.r {step}\n      f flat shared\n      g flat shared\n      out.1 threads x 4\n"),
+        true => format!(
+            "{head}    f flat shared\n    over out.1.r {step}\n      g flat shared\n      out.1 threads x 4\n"
+        ),
+        false => format!(
+            "{head}    over out.1.r {step}\n      f flat shared\n      g flat shared\n      out.1 threads x 4\n"
+        ),
     };
     let schedule = Schedule::parse(&text, pipeline).unwrap();
     let footprints = Footprints::new(&schedule, pipeline, &regions);
@@ -204,7 +214,8 @@ fn check_threads(pipeline: &Pipeline, tile: i64, serial: i64) -> Result<(), Test
         let all: Vec<i64> = block_points(block, tile).collect();
         for share in all.chunks(serial as usize) {
             let points = share.iter().flat_map(|x| (0..TERMS).map(move |r| (*x, r)));
-            let read: Vec<i64> = points.flat_map(|(x, r)| accesses(pipeline, ("out", 1), "g", x, r)).collect();
+            let read: Vec<i64> =
+                points.flat_map(|(x, r)| accesses(pipeline, ("out", 1), "g", x, r)).collect();
             let Some((first, last)) = hull(&read) else { continue };
             prop_assert!(last - first < reach.extent(), "{first}..={last} in {block} is not in {reach:?}");
         }
@@ -259,6 +270,10 @@ fn extents_are_exact() {
     // Clamped and not, on either side.
     assert_eq!(extent(|f| taps(f, [clamp(x - 2, 0, 999), clamp(x + 2, 0, 999), x.expr()])), (20, true));
     assert_eq!(extent(|f| taps(f, [max(x - 2, 0), x.expr(), x + 2])), (20, true));
+    assert_eq!(
+        extent(|f| taps(f, [5 - 2 * max(x - 2, 0), 6 - 2 * max(x, 0), 0 - 2 * max(x, 0)])),
+        (40, true)
+    );
     // The same wherever the block is.
     assert_eq!(extent(|f| taps(f, [x % 4, x % 4 + 1, 7.into()])), (8, true));
     // Through floats, with the same rounding.

@@ -334,7 +334,7 @@ fn the_builder_makes_the_same_tree() {
     let built = ScheduleBuilder::new(&pipeline)
         .inline(["gPyramid1.dy"])
         .kernel("kernel", [("x", 32), ("y", 8)], |block| {
-            block.threads("kernel", &[("x", 32)]).serial("y all")
+            block.threads("kernel", [("x", 32)].as_slice()).serial("y all")
         })
         .around("prod.1.r 4", |root| root.kernel("prod.1", "", |block| block.flat("prod.1")))
         .kernel("output", String::from("x 8, y 8"), |block| {

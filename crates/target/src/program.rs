@@ -176,7 +176,7 @@ pub enum ProgramError {
 impl Buffer {
     /// Bytes of the whole buffer.
     pub fn bytes(&self) -> usize {
-        self.elements * self.element_bytes
+        self.elements.saturating_mul(self.element_bytes)
     }
 }
 
@@ -189,7 +189,7 @@ impl Program {
 
     /// Bytes of device memory that the buffers take in all.
     pub fn bytes(&self) -> usize {
-        self.buffers.iter().map(Buffer::bytes).sum()
+        self.buffers.iter().map(Buffer::bytes).fold(0, usize::saturating_add)
     }
 
     /// How many launches one run makes.

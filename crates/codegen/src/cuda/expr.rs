@@ -170,10 +170,10 @@ impl Printer<'_> {
 
     /// Euclidean remainder: the compiler's own where it comes to the same.
     fn modulo(&mut self, ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
-        if let (Some(divisor), true) = (b.int(), ty.is_signed()) {
-            if power_of_two(divisor).is_some() {
-                return Text::infix(level::BIT_AND, a.text, "&", &literal::int(divisor - 1));
-            }
+        if let (Some(divisor), true) = (b.int(), ty.is_signed())
+            && power_of_two(divisor).is_some()
+        {
+            return Text::infix(level::BIT_AND, a.text, "&", &literal::int(divisor - 1));
         }
         if a.range.is_non_negative() && b.range.min > 0 {
             return Text::infix(level::PRODUCT, a.text, "%", b.text);

@@ -36,6 +36,8 @@ pub(super) struct KernelPrinter<'a> {
     names: Names,
     arrays: IdVec<ArrayId, String>,
     variables: IdVec<VarId, Option<Variable>>,
+    /// What bindings replaced, innermost last.
+    replaced: Vec<(VarId, Option<Variable>)>,
     leaves: HashMap<Leaf, String>,
     lines: String,
     depth: usize,
@@ -63,6 +65,7 @@ impl<'a> KernelPrinter<'a> {
             names: Names::local(),
             arrays: IdVec::new(),
             variables: kernel.vars.values().map(|_| None).collect(),
+            replaced: Vec::new(),
             leaves: HashMap::new(),
             lines: String::new(),
             depth: 0,
@@ -203,12 +206,17 @@ impl<'a> KernelPrinter<'a> {
 
     /// A list of statements; what it binds is forgotten at its end.
     fn block(&mut self, body: &[Stmt]) {
+        self.scope(|printer| body.iter().for_each(|stmt| printer.stmt(stmt)));
+    }
+
+    /// Prints in a scope: what is bound in it is forgotten at its end.
+    fn scope(&mut self, print: impl FnOnce(&mut Self)) {
         self.names.enter();
-        let outer = self.variables.clone();
-        for stmt in body {
-            self.stmt(stmt);
+        let outer = self.replaced.len();
+        print(self);
+        for (var, before) in self.replaced.split_off(outer).into_iter().rev() {
+            self.variables[var] = before;
         }
-        self.variables = outer;
         self.names.leave();
     }
 
@@ -239,12 +247,10 @@ impl<'a> KernelPrinter<'a> {
                 if *unrolled {
                     self.line("#pragma unroll");
                 }
-                self.names.enter();
-                let outer = self.variables[*var].clone();
-                let name = self.bind(*var, Range::below(*count));
-                self.braces(&format!("for (int {name} = 0; {name} < {count}; ++{name})"), body);
-                self.variables[*var] = outer;
-                self.names.leave();
+                self.scope(|printer| {
+                    let name = printer.bind(*var, Range::below(*count));
+                    printer.braces(&format!("for (int {name} = 0; {name} < {count}; ++{name})"), body);
+                });
             }
             Stmt::If { condition, body } => {
                 let [condition] = self.expressions([*condition]);
@@ -269,7 +275,8 @@ impl<'a> KernelPrinter<'a> {
     /// Gives a variable its name and range in the innermost scope.
     fn bind(&mut self, var: VarId, range: Range) -> String {
         let name = self.names.take(&self.kernel.vars[var]);
-        self.variables[var] = Some(Variable { name: name.clone(), range });
+        let before = self.variables[var].replace(Variable { name: name.clone(), range });
+        self.replaced.push((var, before));
         name
     }
 
@@ -286,7 +293,7 @@ impl<'a> KernelPrinter<'a> {
                 _ => uses[&id] > 1 || (piece.text.code.len() > LONG && !roots.contains(&id)),
             };
             if named {
-                let name = self.names.take_numbered("t");
+                let name = self.names.take_numbered();
                 self.line(&format!("const {} {name} = {};", c_type(node.ty), piece.text.code));
                 piece.text = Text::atom(name);
             }

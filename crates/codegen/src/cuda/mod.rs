@@ -1,6 +1,6 @@
 //! Kernel IR as CUDA C++.
 //!
-//! [`print`] is a plain walk over the IR: one translation unit with all kernels of a program, named as the
+//! [`print()`] is a plain walk over the IR: one translation unit with all kernels of a program, named as the
 //! user named things, with the helper functions they need and no other declarations. It includes no headers,
 //! so that NVRTC compiles it as it stands. [`describe`] adds what a runtime needs to launch the kernels.
 //!
@@ -92,7 +92,7 @@ pub fn print(program: &Program, build: Build) -> String {
     text
 }
 
-/// A program as a runtime takes it, with its text as [`print`] gives it.
+/// A program as a runtime takes it, with its text as [`print()`] gives it.
 pub fn describe(program: &Program, build: Build) -> target::Program {
     let entries = entries(program);
     let kernels = program.kernels.iter().map(|(id, kernel)| {

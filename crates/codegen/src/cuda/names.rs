@@ -4,25 +4,38 @@ use std::collections::HashSet;
 
 /// The names in use, by scope: a name is free if no scope that is still open has it.
 pub(super) struct Names {
-    scopes: Vec<HashSet<String>>,
-    /// What has been there before us: lists of words.
-    reserved: &'static [&'static str],
+    scopes: Vec<Scope>,
+    /// What has been there before us.
+    reserved: HashSet<&'static str>,
+}
+
+#[derive(Default)]
+struct Scope {
+    names: HashSet<String>,
+    /// Numbers below this are taken by [`Names::take_numbered`].
+    number: usize,
 }
 
 impl Names {
+    fn new(reserved: &[&'static str]) -> Names {
+        let words = reserved.iter().flat_map(|list| list.split_whitespace());
+        Names { scopes: vec![Scope::default()], reserved: words.collect() }
+    }
+
     /// Names within a function: they may hide functions that kernels never call.
     pub(super) fn local() -> Names {
-        Names { scopes: vec![HashSet::new()], reserved: &[KEYWORDS, CUDA, CALLED] }
+        Names::new(&[KEYWORDS, CUDA, CALLED])
     }
 
     /// Names of functions: CUDA's own must not be declared again.
     pub(super) fn global() -> Names {
-        Names { scopes: vec![HashSet::new()], reserved: &[KEYWORDS, CUDA, CALLED, FUNCTIONS] }
+        Names::new(&[KEYWORDS, CUDA, CALLED, FUNCTIONS])
     }
 
     /// Opens a scope.
     pub(super) fn enter(&mut self) {
-        self.scopes.push(HashSet::new());
+        let number = self.scopes.last().map_or(0, |scope| scope.number);
+        self.scopes.push(Scope { names: HashSet::new(), number });
     }
 
     /// Closes the innermost scope; its names are free again.
@@ -37,24 +50,24 @@ impl Names {
         let mut candidates = std::iter::once(plain.clone()).chain(numbered);
         let name = candidates.find(|name| self.free(name)).unwrap_or(plain);
         if let Some(scope) = self.scopes.last_mut() {
-            scope.insert(name.clone());
+            scope.names.insert(name.clone());
         }
         name
     }
 
-    /// Takes the first free of `prefix0`, `prefix1`, ... in the innermost scope.
-    pub(super) fn take_numbered(&mut self, prefix: &str) -> String {
-        let mut candidates = (0..).map(|number| format!("{prefix}{number}"));
-        let name = candidates.find(|name| self.free(name)).unwrap_or_default();
+    /// Takes the first free of `t0`, `t1`, ... in the innermost scope.
+    pub(super) fn take_numbered(&mut self) -> String {
+        let start = self.scopes.last().map_or(0, |scope| scope.number);
+        let mut candidates = (start..).map(|number| (number, format!("t{number}")));
+        let (number, name) = candidates.find(|(_, name)| self.free(name)).unwrap_or_default();
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.number = number + 1;
+        }
         self.take(&name)
     }
 
     fn free(&self, name: &str) -> bool {
-        !self.is_reserved(name) && self.scopes.iter().all(|scope| !scope.contains(name))
-    }
-
-    fn is_reserved(&self, name: &str) -> bool {
-        self.reserved.iter().any(|list| list.split_whitespace().any(|word| word == name))
+        !self.reserved.contains(name) && self.scopes.iter().all(|scope| !scope.names.contains(name))
     }
 }
 
@@ -138,10 +151,10 @@ mod tests {
         names.enter();
         assert_eq!(names.take("x"), "x_2");
         assert_eq!(names.take("y"), "y");
-        assert_eq!(names.take_numbered("t"), "t0");
+        assert_eq!(names.take_numbered(), "t0");
         names.leave();
         assert_eq!(names.take("y"), "y");
-        assert_eq!(names.take_numbered("t"), "t0");
-        assert_eq!(names.take_numbered("t"), "t1");
+        assert_eq!(names.take_numbered(), "t0");
+        assert_eq!(names.take_numbered(), "t1");
     }
 }

@@ -2,12 +2,13 @@
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
+use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 use warploom_lang::{FuncId, IdVec, Region, Type};
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{self, BlockItem, Item, Mapping, Nest, Size, StageRef, Storage, Tile};
 
 use crate::builder::{Bounds, Builder};
-use crate::ir::{Array, ArrayId, BufferId, Kernel, Leaf, NodeId, Space};
+use crate::ir::{Array, ArrayId, BufferId, Kernel, Leaf, NodeId, Space, Stmt};
 use crate::lower::barriers::with_barriers;
 use crate::lower::boxes::{Box, Read, Reads};
 use crate::lower::{Context, LowerError};
@@ -49,6 +50,8 @@ pub(crate) struct KernelLowering<'a> {
     nests: Vec<&'a Nest>,
     globals: AHashMap<BufferId, Stored>,
     local: AHashMap<(Read, usize), Stored>,
+    /// Along each split dimension, the block's index and how many blocks are full.
+    split: Vec<(NodeId, i64)>,
     /// What a whole block needs of the Funcs that live in threads.
     pub block_boxes: AHashMap<FuncId, Box>,
 }
@@ -78,21 +81,14 @@ impl<'a> KernelLowering<'a> {
             nests,
             globals: AHashMap::new(),
             local: AHashMap::new(),
+            split: Vec::new(),
             block_boxes: AHashMap::new(),
         })
     }
 
     pub fn lower(mut self) -> Result<Kernel, LowerError> {
         let (grid, own) = self.grid()?;
-        let boxes = self.boxes(&own);
-        let mut segments = Vec::new();
-        for (nest, own) in self.nests.clone().into_iter().zip(boxes) {
-            // What nobody reads need not be computed.
-            let Some(own) = own else { continue };
-            self.allocate(nest, &own)?;
-            segments.push(self.nest(nest, &own)?);
-        }
-        let body = with_barriers(segments, &self.builder.exprs, &self.arrays);
+        let body = self.versions(&own)?;
         let kernel = Kernel {
             name: self.name(),
             grid,
@@ -104,6 +100,45 @@ impl<'a> KernelLowering<'a> {
         };
         check_limits(&kernel, self.context)?;
         Ok(kernel)
+    }
+
+    /// What a block runs: where some blocks are cut by the edge of the image, a version without guards for
+    /// those that are not, so that loads can move freely there.
+    fn versions(&mut self, own: &Box) -> Result<Vec<Stmt>, LowerError> {
+        let partial: Vec<(NodeId, i64)> = std::mem::take(&mut self.split);
+        let guarded = self.block(own)?;
+        if partial.is_empty() || partial.iter().any(|(_, full)| *full == 0) {
+            return Ok(guarded);
+        }
+        let mut conditions = Vec::new();
+        for (index, full) in &partial {
+            let full = self.builder.int(*full);
+            conditions.push(self.builder.binary(BinaryOp::Lt, *index, full));
+        }
+        let is_full = self.builder.all(conditions);
+        let is_cut = self.builder.op(Op::Unary(UnaryOp::Not), &[is_full]);
+        for (index, full) in partial {
+            self.builder.narrow(index, Bounds::new(0, full - 1));
+        }
+        self.inlined.clear();
+        let unguarded = self.block(own)?;
+        Ok(vec![
+            Stmt::If { condition: is_full, body: unguarded },
+            Stmt::If { condition: is_cut, body: guarded },
+        ])
+    }
+
+    /// The nests of a block in order, with barriers between them.
+    fn block(&mut self, own: &Box) -> Result<Vec<Stmt>, LowerError> {
+        let boxes = self.boxes(own);
+        let mut segments = Vec::new();
+        for (nest, own) in self.nests.clone().into_iter().zip(boxes) {
+            // What nobody reads need not be computed.
+            let Some(own) = own else { continue };
+            self.allocate(nest, &own)?;
+            segments.push(self.nest(nest, &own)?);
+        }
+        Ok(with_barriers(segments, &self.builder.exprs, &self.arrays))
     }
 
     /// The kernel's name: that of its stage.
@@ -135,7 +170,7 @@ impl<'a> KernelLowering<'a> {
         let tiles: Vec<i64> = (0..region.dimensions()).map(tile).collect();
         let counts: Vec<i64> =
             tiles.iter().enumerate().map(|(d, tile)| (region[d].extent + tile - 1) / tile).collect();
-        let (grid, indices) = self.block_indices(&counts);
+        let (grid, indices) = self.block_indices(&counts, &tiles, region);
         let mut lower = Vec::new();
         for (d, index) in indices.into_iter().enumerate() {
             let start = self.builder.scale(index, tiles[d]);
@@ -145,7 +180,7 @@ impl<'a> KernelLowering<'a> {
     }
 
     /// A grid of `counts` blocks, and each block's index along every dimension.
-    fn block_indices(&mut self, counts: &[i64]) -> ([u32; 3], Vec<NodeId>) {
+    fn block_indices(&mut self, counts: &[i64], tiles: &[i64], region: &Region) -> ([u32; 3], Vec<NodeId>) {
         let split: Vec<usize> = (0..counts.len()).filter(|d| counts[*d] > 1).collect();
         let direct = split.len() <= 3 && split.iter().skip(1).all(|d| counts[*d] <= 65_535);
         if direct {
@@ -154,6 +189,10 @@ impl<'a> KernelLowering<'a> {
             for (axis, &d) in split.iter().enumerate() {
                 grid[axis] = counts[d] as u32;
                 indices[d] = self.block_leaf(axis, counts[d]);
+                let full = region[d].extent / tiles[d];
+                if full < counts[d] {
+                    self.split.push((indices[d], full));
+                }
             }
             return (grid, indices);
         }
@@ -162,8 +201,8 @@ impl<'a> KernelLowering<'a> {
         let mut indices = Vec::new();
         for count in counts {
             let count = self.builder.int(*count);
-            indices.push(self.builder.binary(warploom_lang::op::BinaryOp::Mod, rest, count));
-            rest = self.builder.binary(warploom_lang::op::BinaryOp::Div, rest, count);
+            indices.push(self.builder.binary(BinaryOp::Mod, rest, count));
+            rest = self.builder.binary(BinaryOp::Div, rest, count);
         }
         ([total as u32, 1, 1], indices)
     }
@@ -238,7 +277,13 @@ impl<'a> KernelLowering<'a> {
         }
         for (value, &ty) in types.iter().enumerate() {
             let name = if types.len() > 1 { format!("{name}.{value}") } else { name.clone() };
-            let array = self.arrays.push(Array { name, ty, space, elements: elements as usize });
+            let known = self.local.get(&(read, value)).map(|stored| stored.array);
+            let fits = |array: &ArrayId| self.arrays[*array].elements >= elements as usize;
+            // The versions of a block share their arrays.
+            let array = match known.filter(fits) {
+                Some(array) => array,
+                None => self.arrays.push(Array { name, ty, space, elements: elements as usize }),
+            };
             let stored = Stored { array, lower: own.lower.clone(), strides: own.strides() };
             self.local.insert((read, value), stored);
         }

@@ -1,5 +1,6 @@
 //! The CUDA printer: what it prints, that NVRTC compiles it, and that a GPU computes with it what the language
 //! says.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod gpu;
 mod nvrtc;

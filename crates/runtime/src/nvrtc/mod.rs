@@ -114,8 +114,8 @@ pub fn compile(source: &str, arch: Arch, options: &[String]) -> Result<Image, Er
     let start = Instant::now();
     let program = OpenProgram::new(source)?;
     let mut all = vec![format!("--gpu-architecture={arch}"), "--std=c++17".to_string()];
-    // Lets that nothing reads are no mistake.
-    all.push("--diag-suppress=177".to_string());
+    // Lets that nothing reads, and comparisons that are always true, are no mistakes.
+    all.extend(["--diag-suppress=177".to_string(), "--diag-suppress=186".to_string()]);
     if let Arch::Machine(_) = arch {
         all.push("--ptxas-options=-v".to_string());
     }

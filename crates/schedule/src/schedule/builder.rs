@@ -69,7 +69,7 @@ impl<S: Into<Size> + Copy, const N: usize> From<&[(&str, S); N]> for Tiles {
 /// assert_eq!(schedule.to_text(&pipeline), "\
 /// sharpen          inline sharp
 ///   kernel output  block x 64, y 16
-///     gray         flat                                    shared
+///     gray         flat                                     shared
 ///     output       threads x 64, y 4  serial y all  unroll
 ///       blur       registers
 /// ");

@@ -188,7 +188,11 @@ impl Difference {
 
 #[cfg(test)]
 mod tests {
-    use warploom_lang::*;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use warploom_lang::{
+        Expr, Input, Operand, RVar, Realisation, Region, Value, clamp, func, infer, max, rdom, vars,
+    };
 
     use super::*;
     use Together::*;
@@ -260,5 +264,72 @@ mod tests {
         Dependence::of(&pipeline, &regions, stage, |dependence| {
             assert!(!dependence.is_parallel(0, &[Any]));
         });
+    }
+
+    /// The value of an index at one iteration.
+    fn value(pipeline: &Pipeline, id: ExprId, at: [i64; 2]) -> Value {
+        let node = &pipeline.exprs()[id];
+        match node.kind {
+            NodeKind::RVar(r) => Value::from(at[r as usize] as i32),
+            NodeKind::Op(op) => {
+                let args: Vec<Value> = node.args.iter().map(|arg| value(pipeline, *arg, at)).collect();
+                op.eval(&args)
+            }
+            _ => panic!("indices are made of reduction variables"),
+        }
+    }
+
+    /// Whether two iterations that differ in `var`, and are `together`, touch one element with a write.
+    fn conflict(pipeline: &Pipeline, stage: StageRef, var: usize, together: [Together; 2]) -> bool {
+        let exprs = pipeline.exprs();
+        let decl = &pipeline.funcs()[stage.func].stages[stage.stage];
+        let nodes = exprs.reachable(decl.roots()).into_iter().map(|id| &exprs[id]);
+        let reads = nodes.filter(|node| matches!(node.kind, NodeKind::Call(func, _) if func == stage.func));
+        let accesses: Vec<ExprId> = reads.map(|node| node.args[0]).chain([decl.indices[0]]).collect();
+        let at = |id: ExprId, at| value(pipeline, id, at).as_int();
+        let points = || (0..8).flat_map(|s| (0..8).map(move |r| [r, s]));
+        let near = |a: [i64; 2], b: [i64; 2]| {
+            (0..2).all(|v| match together[v] {
+                Fixed => v == var || a[v] == b[v],
+                Within(size) => v == var || (a[v] - b[v]).abs() < size,
+                Any => true,
+            })
+        };
+        points().any(|a| {
+            let written = at(decl.indices[0], a);
+            let others = points().filter(|b| a[var] != b[var] && near(a, *b));
+            others.into_iter().any(|b| accesses.iter().any(|access| at(*access, b) == written))
+        })
+    }
+
+    fn index() -> impl Strategy<Value = (i32, i32, i32, Option<i32>)> {
+        (-3..9, -3..9, -9..9, proptest::option::weighted(0.2, 0..20))
+    }
+
+    proptest! {
+        #[test]
+        fn parallel_variables_never_conflict(
+            indices in [index(), index()],
+            var in 0usize..2,
+            other in select(vec![Fixed, Within(2), Within(5), Any]),
+        ) {
+            let x = vars!(x);
+            let r = rdom!(r: (0, 8), s: (0, 8));
+            let [a, b] = r.vars();
+            let expr = |(p, q, c, limit): (i32, i32, i32, Option<i32>)| {
+                let sum = a * p + b * q + c;
+                limit.map_or(sum.clone(), |limit| max(sum, limit))
+            };
+            let [write, read] = indices.map(expr);
+            let f = func("f", x, 0).over(&r, |f| f.set(write, f.at(read) + 1));
+            let pipeline = Pipeline::new("p", [f]).unwrap();
+            let request = Realisation::new(&pipeline).output("f", Region::of_extents(&[64]));
+            let regions = infer(&pipeline, &request).unwrap();
+            let stage = StageRef { func: pipeline.func_named("f").unwrap(), stage: 1 };
+            let mut together = [Any; 2];
+            together[1 - var] = other;
+            let parallel = Dependence::of(&pipeline, &regions, stage, |d| d.is_parallel(var, &together));
+            prop_assert!(!(parallel && conflict(&pipeline, stage, var, together)));
+        }
     }
 }

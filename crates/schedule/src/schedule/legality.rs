@@ -8,9 +8,10 @@ mod storage;
 use warploom_lang::{FuncId, Pipeline, Regions};
 use warploom_target::Device;
 
-use crate::schedule::footprint::{Footprints, Tracer};
+use crate::schedule::footprint::Footprints;
 use crate::schedule::names::Names;
 use crate::schedule::outline::{NestInfo, Outline, Path};
+use crate::schedule::trace::Tracer;
 use crate::schedule::tree::{Schedule, StageRef};
 use crate::schedule::violation::{Rule, Violation, located};
 

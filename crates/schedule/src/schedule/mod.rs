@@ -49,6 +49,7 @@ mod outline;
 mod parse;
 mod print;
 mod reach;
+mod trace;
 mod tree;
 mod violation;
 

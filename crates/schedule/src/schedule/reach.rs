@@ -33,7 +33,7 @@ pub struct Reach {
     pub low: Rational,
     /// The largest offset.
     pub high: Rational,
-    /// Limits of a clamp, if there is one.
+    /// Limits of a clamp, if there is one: `i64::MIN` or `i64::MAX` where it has none.
     pub clamp: Option<(i64, i64)>,
     /// The smallest value at any iteration.
     pub min: i64,
@@ -242,10 +242,7 @@ impl Reach {
 
     fn shift(&self, by: i64) -> Option<Reach> {
         let add = |value: i64| value.checked_add(by);
-        let clamp = match self.clamp {
-            Some((low, high)) => Some((add(low)?, add(high)?)),
-            None => None,
-        };
+        let clamp = limits(self.clamp, add)?;
         let (low, high) = (self.low.add(Rational::integer(by))?, self.high.add(Rational::integer(by))?);
         Some(Reach { low, high, clamp, min: add(self.min)?, max: add(self.max)?, ..self.clone() })
     }
@@ -262,10 +259,9 @@ impl Reach {
         let mut terms = terms?;
         terms.retain(|(_, step): &mut (Symbol, Rational)| !step.is_zero());
         let (low, high) = (scaled(self.low)?, scaled(self.high)?);
-        let clamp = match self.clamp {
-            Some((low, high)) => Some(ordered(low, high)?),
-            None => None,
-        };
+        let clamp = limits(self.clamp, |limit| limit.checked_mul(factor))?;
+        let clamp =
+            clamp.map(|(low, high)| if factor < 0 { (opposite(high), opposite(low)) } else { (low, high) });
         let (min, max) = ordered(self.min, self.max)?;
         Some(Reach { terms, low: low.min(high), high: low.max(high), clamp, min, max, bounded: self.bounded })
     }
@@ -289,7 +285,7 @@ impl Reach {
             terms,
             low,
             high,
-            clamp: self.clamp.map(|(low, high)| (quotient(low), quotient(high))),
+            clamp: limits(self.clamp, |limit| Some(quotient(limit)))?,
             min: quotient(self.min),
             max: quotient(self.max),
             bounded: self.bounded,
@@ -421,6 +417,24 @@ fn sum_range(reach: &Reach, symbols: &Symbols) -> Option<(Rational, Rational)> {
         (first, last) = (first.add(a.min(b))?, last.add(a.max(b))?);
     }
     Some((first, last))
+}
+
+/// The limits of a clamp after a change of the values, `None` if one does not fit.
+fn limits(clamp: Option<(i64, i64)>, change: impl Fn(i64) -> Option<i64>) -> Option<Option<(i64, i64)>> {
+    let changed = |limit: i64| if matches!(limit, i64::MIN | i64::MAX) { Some(limit) } else { change(limit) };
+    match clamp {
+        Some((low, high)) => Some(Some((changed(low)?, changed(high)?))),
+        None => Some(None),
+    }
+}
+
+/// No limit on the other side; a limit is what it is.
+fn opposite(limit: i64) -> i64 {
+    match limit {
+        i64::MIN => i64::MAX,
+        i64::MAX => i64::MIN,
+        limit => limit,
+    }
 }
 
 /// How many tiles of `size` cover `extent`.

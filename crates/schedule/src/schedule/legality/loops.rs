@@ -2,9 +2,9 @@
 
 use crate::dag::LoopKind;
 use crate::schedule::dependence::{Dependence, Together};
-use crate::schedule::footprint::domain;
 use crate::schedule::legality::Checker;
 use crate::schedule::outline::{NestInfo, Path};
+use crate::schedule::trace::domain;
 use crate::schedule::tree::{Item, Mapping, Size, StageRef, ThreadTiles, Tile};
 use crate::schedule::violation::{Rule, Side};
 

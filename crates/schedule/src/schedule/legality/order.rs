@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use warploom_lang::FuncId;
 use warploom_lang::ir::NodeKind;
 
-use crate::schedule::footprint::{lives_before, read_of};
 use crate::schedule::legality::Checker;
 use crate::schedule::outline::NestInfo;
+use crate::schedule::trace::{lives_before, read_of};
 use crate::schedule::tree::{Item, StageRef, Storage};
 use crate::schedule::violation::Rule;
 
@@ -30,7 +30,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The Funcs that a definition calls.
-    fn calls(&self, stage: StageRef) -> BTreeSet<FuncId> {
+    pub(super) fn calls(&self, stage: StageRef) -> BTreeSet<FuncId> {
         let exprs = self.names.pipeline().exprs();
         let nodes = exprs.reachable(self.names.stage_decl(stage).roots());
         let calls = nodes.into_iter().filter_map(|id| match exprs[id].kind {
@@ -55,7 +55,7 @@ impl<'a> Checker<'a> {
         found
     }
 
-    fn stages_of(&self, func: FuncId) -> Vec<StageRef> {
+    pub(super) fn stages_of(&self, func: FuncId) -> Vec<StageRef> {
         (0..self.names.func_decl(func).stages.len()).map(|stage| StageRef { func, stage }).collect()
     }
 

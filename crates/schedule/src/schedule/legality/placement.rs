@@ -1,5 +1,7 @@
 //! Every Func has a place, and the right one.
 
+use std::collections::BTreeSet;
+
 use warploom_lang::FuncId;
 
 use crate::schedule::legality::Checker;
@@ -9,7 +11,7 @@ use crate::schedule::violation::Rule;
 
 impl Checker<'_> {
     pub(super) fn placement(&mut self) {
-        for func in self.names.pipeline().funcs().keys() {
+        for func in self.needed() {
             if self.is_inlined(func) {
                 self.inlined(func);
             } else {
@@ -26,6 +28,19 @@ impl Checker<'_> {
         for nest in &self.outline.nests {
             self.nest_storage(nest);
         }
+    }
+
+    /// The outputs and all that they read, producers first.
+    fn needed(&self) -> BTreeSet<FuncId> {
+        let mut needed: BTreeSet<FuncId> = self.names.pipeline().outputs().iter().copied().collect();
+        // Producers come before their consumers.
+        for func in self.names.pipeline().funcs().keys().rev() {
+            if needed.contains(&func) {
+                let reads = self.stages_of(func).into_iter().flat_map(|stage| self.calls(stage));
+                needed.extend(reads.collect::<Vec<_>>());
+            }
+        }
+        needed
     }
 
     fn inlined(&mut self, func: FuncId) {

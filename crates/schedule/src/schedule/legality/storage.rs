@@ -5,10 +5,11 @@ use warploom_lang::FuncId;
 use crate::dag::LoopKind;
 use crate::rational::Rational;
 use crate::schedule::flow::Read;
-use crate::schedule::footprint::{Footprint, NestFootprint, ThreadLoop, Tracer, read_of};
+use crate::schedule::footprint::{Footprint, NestFootprint, ThreadLoop};
 use crate::schedule::legality::Checker;
 use crate::schedule::outline::{NestInfo, Path};
 use crate::schedule::reach::{Reach, Symbol};
+use crate::schedule::trace::{Tracer, read_of};
 use crate::schedule::tree::{Item, Mapping, StageRef, Storage};
 use crate::schedule::violation::Rule;
 
@@ -152,9 +153,7 @@ impl Checker<'_> {
         let mut tracer = Tracer::new(self.schedule, pipeline, self.regions, self.outline);
         let accesses = tracer.point_reads(reader, stage).into_iter();
         let mut accesses = accesses.filter(|(read, _)| *read == Read::Func(func));
-        accesses.all(|(_, access)| {
-            self.shared_alike(producer, reader, |d| access.get(d).and_then(|reach| point_of(reach)))
-        })
+        accesses.all(|(_, access)| self.shared_alike(producer, reader, |d| access.get(d).and_then(point_of)))
     }
 
     /// Whether threads share a producer and its reader alike, where dimension `d` of the producer is read at
