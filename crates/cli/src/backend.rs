@@ -87,7 +87,7 @@ impl Backend {
 impl Kernels {
     /// The text of an app's schedule, and where it is from.
     fn text(&self, app: &str) -> Result<(String, String), Error> {
-        let given = self.schedule.as_deref().ok_or_else(|| Error::NoSchedule { app: app.to_owned() })?;
+        let given = self.schedule.as_deref().ok_or(Error::NoSchedule { on: "a GPU" })?;
         let path = schedule_file(given, app);
         let name = path.display().to_string();
         let text = std::fs::read_to_string(&path);
@@ -134,6 +134,17 @@ fn schedule_file(given: &Path, app: &str) -> PathBuf {
 }
 
 impl Target {
+    /// Finds out what is missing before anything runs.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.on != Backend::Reference && self.kernels.schedule.is_none() {
+            return Err(Error::NoSchedule { on: self.on.name() });
+        }
+        if self.on == Backend::Cuda {
+            open_gpu()?;
+        }
+        Ok(())
+    }
+
     /// Runs a job, with a progress bar on standard error if that is a terminal.
     pub(crate) fn run(&self, job: &Job<'_>) -> Result<Done, RunError> {
         let start = Instant::now();

@@ -137,8 +137,8 @@ pub(crate) enum Error {
     #[error("{folder} holds no reference data of `{app}`; it has {known}")]
     NoGoldenOf { folder: String, app: String, known: String },
     /// Kernels without a schedule.
-    #[error("`{app}` needs a schedule to run as kernels; give one with --schedule FILE")]
-    NoSchedule { app: String },
+    #[error("running on {on} needs a schedule; give one with --schedule FILE")]
+    NoSchedule { on: &'static str },
     /// A folder of schedules that has none for the apps in question.
     #[error("there is no schedule for any of these apps in {folder}; give another file or folder")]
     NothingScheduled { folder: String },

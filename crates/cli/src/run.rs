@@ -126,6 +126,7 @@ struct Target {
 
 /// Runs an app as the arguments say.
 pub(crate) fn run(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    arguments.target.check()?;
     let plan = Plan::new(find_app(apps, &arguments.app)?, arguments)?;
     let report = plan.run(arguments.seed, &arguments.target)?;
     if arguments.format.json {

@@ -98,6 +98,7 @@ struct Case<'a> {
 /// Checks the apps of a folder.
 pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let start = Instant::now();
+    arguments.target.check()?;
     let folders = select(apps, arguments)?;
     let mut lines = Lines::new(&folders, arguments.format.json);
     lines.header(out)?;

@@ -21,7 +21,7 @@ fn apps_are_listed_as_json() {
     let listing = Place::new().json("apps --json");
     assert_eq!(listing["schema"], "warploom.apps/1");
     let apps = listing["apps"].as_array().unwrap();
-    assert_eq!(apps.len(), 17);
+    assert_eq!(apps.len(), warploom_apps::APPS.len() + warploom_apps::BASICS.len());
     let laplacian = apps.iter().find(|app| app["name"] == "local_laplacian").unwrap();
     assert_eq!(laplacian["stages"], 102);
     assert_eq!(laplacian["inputs"][0]["types"][0], "u16");

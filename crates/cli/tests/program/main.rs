@@ -4,6 +4,7 @@
 
 mod commands;
 mod golden;
+mod kernels;
 mod mistakes;
 mod place;
 mod run;

@@ -2,12 +2,12 @@
 //!
 //! | pass | what it does |
 //! | --- | --- |
-//! | [`place`] | finds where every Func lives: inlined, in a buffer, in a block, in a thread |
-//! | [`boxes`] | the box of every Func at its place: lower bounds as expressions, constant extents |
-//! | [`kernel`] | grid, blocks and arrays of one kernel, its nests in order |
-//! | [`nest`] | the thread and serial loops of one stage, with guards where they are needed |
-//! | [`value`] | the expressions of a stage at one point, inlined Funcs written out |
-//! | [`barriers`] | barriers between nests that need them, and no others |
+//! | `place` | finds where every Func lives: inlined, in a buffer, in a block, in a thread |
+//! | `boxes` | the box of every Func at its place: lower bounds as expressions, constant extents |
+//! | `kernel` | grid, blocks and arrays of one kernel, its nests in order |
+//! | `nest` | the thread and serial loops of one stage, with guards where they are needed |
+//! | `value` | the expressions of a stage at one point, inlined Funcs written out |
+//! | `barriers` | barriers between nests that need them, and no others |
 //!
 //! Expressions are simplified as they are made ([`builder`](crate::builder)).
 
