@@ -174,7 +174,8 @@ struct Funcs<'a> {
 
 impl<'a> Funcs<'a> {
     fn new(pipeline: &'a Pipeline, regions: &'a Regions, observer: Option<Observer<'a>>) -> Funcs<'a> {
-        let total = pipeline.funcs().keys().map(|id| func_work(pipeline, regions, id)).sum();
+        let work = pipeline.funcs().keys().map(|id| func_work(pipeline, regions, id));
+        let total = work.fold(0, u64::saturating_add);
         Funcs {
             pipeline,
             regions,
@@ -222,7 +223,7 @@ impl<'a> Funcs<'a> {
     }
 
     fn report(&mut self, id: FuncId) {
-        self.done += func_work(self.pipeline, self.regions, id);
+        self.done = self.done.saturating_add(func_work(self.pipeline, self.regions, id));
         if let Some(observer) = &mut self.observer {
             let func = &self.pipeline.funcs()[id].name;
             observer(Progress { func, done: self.done, total: self.total });
@@ -260,8 +261,8 @@ fn func_work(pipeline: &Pipeline, regions: &Regions, id: FuncId) -> u64 {
     let stages = func.stages.iter().zip(&regions.funcs[id].stages);
     let visits = stages.map(|(stage, loops)| {
         let pure = (0..func.dims.len()).filter(|d| stage.is_pure(pipeline.exprs(), *d));
-        let points: u64 = pure.map(|d| loops.needed[d].extent as u64).product();
-        points.saturating_mul(loops.domain.iter().map(|range| range.extent as u64).product())
+        let extents = pure.map(|d| loops.needed[d]).chain(loops.domain.iter().copied());
+        extents.fold(1u64, |points, range| points.saturating_mul(range.extent as u64))
     });
     visits.fold(0, u64::saturating_add)
 }

@@ -59,6 +59,9 @@
 //! zero and saturates, NaN gives 0; to `bool` is `!= 0`. A saturating cast clamps to the target's range
 //! instead of wrapping. [`Operand::reinterpret`] keeps the bits.
 //!
+//! **NaN.** An operation on NaN gives NaN unless this page says otherwise; which of its bit patterns is not
+//! defined.
+//!
 //! **Elementary functions** are the polynomials of [`math`]: the same bits on every machine.
 //!
 //! **Indices** are `i32`. Index arithmetic may not overflow; where it could, bounds inference takes the index

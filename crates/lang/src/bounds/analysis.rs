@@ -246,6 +246,9 @@ impl<'a, E: Environment> Analysis<'a, E> {
             reached[start.rem_euclid(divisor) as usize] = true;
         }
         for (atom, factor) in &self.linear(a).terms {
+            if reached.iter().all(|hit| *hit) {
+                break;
+            }
             let stride = factor.unsigned_abs() as i64;
             let turns = divisor / gcd(stride, divisor);
             let before = reached.clone();

@@ -1,6 +1,6 @@
 //! What is known of a value while its variables run over a box that may sit anywhere.
 
-use crate::bounds::congruence::Congruence;
+use crate::bounds::congruence::{Congruence, gcd};
 use crate::types::{Type, Value};
 
 /// An integer over a box of loop variables.
@@ -75,13 +75,17 @@ impl IntSpan {
             return self.div(-divisor).scale(-1);
         }
         // A tile can reach into one more quotient than its width alone says, depending on where it starts.
-        let start = self.lower.remainder_of(divisor).unwrap_or(divisor - 1);
-        let end = self.upper.remainder_of(divisor).map(|end| (self.width + divisor - 1 - end) / divisor);
-        let width = (start.saturating_add(self.width)) / divisor;
+        let latest = |bound: Congruence| {
+            let step = gcd(bound.modulus(), divisor);
+            divisor - step + bound.remainder().rem_euclid(step)
+        };
+        let earliest = |bound: Congruence| bound.remainder().rem_euclid(gcd(bound.modulus(), divisor));
+        let width = latest(self.lower).saturating_add(self.width) / divisor;
+        let end = (self.width.saturating_add(divisor - 1 - earliest(self.upper))) / divisor;
         IntSpan {
             min: self.min.div_euclid(divisor),
             max: self.max.div_euclid(divisor),
-            width: end.map_or(width, |end| end.min(width)),
+            width: width.min(end),
             lower: self.lower.floor_div(divisor),
             upper: self.upper.floor_div(divisor),
         }

@@ -1,0 +1,22 @@
+//! From a schedule to kernels: legality, lowering, verification.
+#![allow(missing_docs, reason = "criterion's macros")]
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use warploom::target::Device;
+use warploom::tune::build::build;
+use warploom_benches::{schedule, workload};
+
+fn lowering(criterion: &mut Criterion) {
+    let device = Device::preset("h200").expect("it is a preset");
+    let mut group = criterion.benchmark_group("lowering");
+    for name in ["copy", "blur", "unsharp", "harris"] {
+        let workload = workload(name, 1530, 1000);
+        let (schedule, request) = (schedule(&workload.pipeline), workload.realisation());
+        group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
+            bencher.iter(|| build(&workload.pipeline, &schedule, &request, &device));
+        });
+    }
+}
+
+criterion_group!(benches, lowering);
+criterion_main!(benches);
