@@ -1,58 +1,16 @@
 //! Hand-written schedules: what the kernels compute in the simulator is what the evaluator computes, bit for
 //! bit, at sizes that divide the tiles and at sizes that do not.
 
-use warploom::app::{App, InputRequest, Settings};
-use warploom::prelude::*;
-use warploom_codegen::lower::lower;
-use warploom_codegen::verify::verify;
-use warploom_schedule::schedule::Schedule;
-use warploom_sim::Simulation;
-use warploom_target::Device;
+mod common;
+
+use common::{check_simulated, workload};
+use warploom::app::App;
+use warploom::schedule::schedule::Schedule;
 
 fn check(app: &App, text: &str, sizes: &[(&str, f64)]) {
-    let mut settings = Settings::defaults(app);
-    for (name, value) in sizes {
-        assert!(settings.set(name, *value), "{} has no size {name}", app.name);
-    }
-    let pipeline = (app.build)(&settings).expect("the pipeline is right");
-    let shapes = (app.shapes)(&settings);
-    let device = Device::preset("h200").expect("it is a preset");
-    let input = |name, region: &Region| {
-        (app.input)(&InputRequest { name, region: region.clone(), seed: 3, settings: &settings })
-    };
-    let inputs: Vec<(&str, Buffer)> = shapes.inputs.iter().map(|(name, r)| (*name, input(name, r))).collect();
-    let mut request = Realisation::new(&pipeline);
-    let mut evaluation = Evaluation::new(&pipeline);
-    for (name, buffer) in &inputs {
-        request = request.input(name, buffer.region().clone());
-        evaluation = evaluation.input(name, buffer);
-    }
-    for (name, region) in &shapes.outputs {
-        request = request.output(name, region.clone());
-        evaluation = evaluation.output(name, region.clone());
-    }
-    let value = |param: &ir::ParamDecl| Value::from_number(param.ty, settings.number(&param.name));
-    let params: Vec<Value> = pipeline.params().values().map(|param| value(param).expect("it fits")).collect();
-    for (param, value) in pipeline.params().values().zip(&params) {
-        request = request.param(&param.name, *value);
-        evaluation = evaluation.param(&param.name, *value);
-    }
-    let schedule = Schedule::parse(text, &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
-    let program = lower(&pipeline, &schedule, &request, &device).unwrap_or_else(|error| panic!("{error}"));
-    verify(&program).expect("the kernels keep the rules");
-    let mut simulation = Simulation::new(&program, &device).seed(5);
-    for (name, buffer) in &inputs {
-        simulation = simulation.input(*name, buffer);
-    }
-    for (id, value) in pipeline.params().keys().zip(&params) {
-        simulation = simulation.param(id, *value);
-    }
-    let simulated = simulation.run().unwrap_or_else(|error| panic!("{} {sizes:?}: {error}", app.name));
-    let expected = evaluation.run().expect("the evaluator can do it");
-    assert_eq!(simulated.outputs.len(), expected.len());
-    for (got, expected) in simulated.outputs.iter().zip(&expected) {
-        assert!(got == expected, "{} {sizes:?} differs", app.name);
-    }
+    let workload = workload(app, sizes);
+    let schedule = Schedule::parse(text, &workload.pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+    check_simulated(&workload, &schedule, &format!("{} {sizes:?}", app.name));
 }
 
 /// The schedule file of an app at tile-sized, partial, tiny and odd sizes.

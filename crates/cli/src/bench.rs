@@ -121,7 +121,7 @@ impl Report {
         let (min_us, median_us) = (best.min_us, best.median_us);
         let bytes = chosen.app.compulsory_bytes(&chosen.workload.pipeline, &chosen.shapes) as f64;
         let operations = (chosen.app.operations)(&chosen.settings);
-        let memory_us = bytes / (device.memory.dram_gbps * 1e3);
+        let memory_us = bytes / (device.memory.dram_achieved_gbps * 1e3);
         let compute_us = operations / (device.peak_fp32_tflops() * 1e6);
         let floor_us = memory_us.max(compute_us);
         Ok(Report {

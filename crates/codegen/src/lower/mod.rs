@@ -8,11 +8,13 @@
 //! | `nest` | the thread and serial loops of one stage, with guards where they are needed |
 //! | `value` | the expressions of a stage at one point, inlined Funcs written out |
 //! | `barriers` | barriers between nests that need them, and no others |
+//! | `copy` | copies of outputs of which more is computed than was asked for |
 //!
 //! Expressions are simplified as they are made ([`builder`](crate::builder)).
 
 mod barriers;
 mod boxes;
+mod copy;
 mod kernel;
 mod nest;
 mod place;
@@ -20,12 +22,13 @@ mod value;
 
 use thiserror::Error;
 use warploom_lang::{
-    BoundsError, FuncId, IdVec, InputId, ParamId, Pipeline, Realisation, Region, Regions, Type, Value, infer,
+    BoundsError, FuncId, IdVec, InputId, ParamId, Pipeline, Realisation, Region, Regions, Value, infer,
 };
-use warploom_schedule::schedule::{Kernel, RootItem, Schedule};
+use warploom_schedule::schedule::{Kernel, RootItem, Schedule, StageRef};
 use warploom_target::Device;
 
 use crate::ir::{BufferDecl, BufferId, Launch, Program, Role};
+use crate::lower::copy::Copy;
 use crate::lower::kernel::KernelLowering;
 use crate::lower::place::Places;
 
@@ -93,6 +96,8 @@ pub(crate) struct Context<'a> {
     pub buffers: IdVec<BufferId, BufferDecl>,
     pub func_buffers: IdVec<FuncId, Vec<BufferId>>,
     pub input_buffers: IdVec<InputId, BufferId>,
+    /// What remains to be done when all kernels have run.
+    pub copies: Vec<Copy>,
     pub device: &'a Device,
 }
 
@@ -108,6 +113,7 @@ pub fn lower(
     let mut launches = Vec::new();
     for item in &schedule.root {
         match item {
+            RootItem::Kernel(kernel) if context.is_idle(kernel.stage) => {}
             RootItem::Kernel(kernel) => {
                 let lowered = lower_kernel(&context, kernel)?;
                 launches.push(Launch::Kernel(kernels.push(lowered)));
@@ -116,6 +122,9 @@ pub fn lower(
                 return Err(LowerError::Unsupported { what: "a loop around kernels".into() });
             }
         }
+    }
+    for copy in &context.copies {
+        launches.push(Launch::Kernel(kernels.push(copy.kernel(&context))));
     }
     let params = pipeline.params().iter().map(|(id, param)| (id, param.ty)).collect();
     Ok(Program { name: pipeline.name().to_string(), buffers: context.buffers, params, kernels, launches })
@@ -149,13 +158,14 @@ impl<'a> Context<'a> {
             buffers: IdVec::new(),
             func_buffers: pipeline.funcs().values().map(|_| Vec::new()).collect(),
             input_buffers: IdVec::new(),
+            copies: Vec::new(),
             device,
         };
-        context.declare_buffers(request)?;
+        context.declare_buffers(request);
         Ok(context)
     }
 
-    fn declare_buffers(&mut self, request: &Realisation) -> Result<(), LowerError> {
+    fn declare_buffers(&mut self, request: &Realisation) {
         for (id, input) in self.pipeline.inputs().iter() {
             let region = self.inputs[id].clone();
             let strides = dense_strides(&region, &input.storage_order);
@@ -165,37 +175,46 @@ impl<'a> Context<'a> {
             self.input_buffers.push(buffer);
         }
         for (id, func) in self.pipeline.funcs().iter() {
-            if !self.places.is_root(id) {
+            if !self.places.is_root(id) || !self.regions.funcs[id].needed {
                 continue;
             }
-            let region = self.regions.funcs[id].region.clone();
             let output = self.pipeline.outputs().iter().position(|output| *output == id);
-            if let Some(output) = output
-                && request.outputs[output].as_ref() != Some(&region)
-            {
-                let what = format!("the output `{}`, of which more is computed than asked for,", func.name);
-                return Err(LowerError::Unsupported { what });
-            }
-            for (value, &ty) in func.types.iter().enumerate() {
-                self.declare_func(id, value, ty, output, &region);
+            let asked = output.and_then(|output| request.outputs[output].clone());
+            for value in 0..func.types.len() {
+                let role = output.map_or(Role::Temporary, |output| Role::Output { output, value });
+                self.declare_func(id, value, role, asked.as_ref());
             }
         }
-        Ok(())
     }
 
-    fn declare_func(&mut self, id: FuncId, value: usize, ty: Type, output: Option<usize>, region: &Region) {
+    /// Whether a stage computes nothing at these sizes.
+    fn is_idle(&self, stage: StageRef) -> bool {
+        let func = &self.regions.funcs[stage.func];
+        !func.needed || func.stages[stage.stage].is_idle()
+    }
+
+    /// Makes the buffer of a Func's value, and a second one for an output of which only a part was asked for.
+    fn declare_func(&mut self, id: FuncId, value: usize, role: Role, asked: Option<&Region>) {
+        let region = self.regions.funcs[id].region.clone();
+        let Some(part) = asked.filter(|asked| **asked != region) else {
+            let buffer = self.buffers.push(self.func_buffer(id, value, role, region));
+            self.func_buffers[id].push(buffer);
+            return;
+        };
+        let from = self.buffers.push(self.func_buffer(id, value, Role::Temporary, region));
+        let to = self.buffers.push(self.func_buffer(id, value, role, part.clone()));
+        self.func_buffers[id].push(from);
+        self.copies.push(Copy { from, to });
+    }
+
+    fn func_buffer(&self, id: FuncId, value: usize, role: Role, region: Region) -> BufferDecl {
         let func = &self.pipeline.funcs()[id];
         let order: Vec<usize> = (0..region.dimensions()).collect();
-        let single = func.types.len() == 1;
-        let buffer = BufferDecl {
-            name: if single { func.name.clone() } else { format!("{}.{value}", func.name) },
-            ty,
-            region: region.clone(),
-            strides: dense_strides(region, &order),
-            role: output.map_or(Role::Temporary, |output| Role::Output { output, value }),
+        let name = match func.types.len() {
+            1 => func.name.clone(),
+            _ => format!("{}.{value}", func.name),
         };
-        let buffer = self.buffers.push(buffer);
-        self.func_buffers[id].push(buffer);
+        BufferDecl { name, ty: func.types[value], strides: dense_strides(&region, &order), region, role }
     }
 }
 

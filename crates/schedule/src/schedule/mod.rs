@@ -38,6 +38,7 @@
 //! - `#` starts a comment. A line that ends in a comma goes on in the next one, if that is further indented.
 
 mod builder;
+mod default;
 mod dependence;
 mod error;
 mod flow;

@@ -1,0 +1,57 @@
+//! What several tests need: a pipeline with data, and the simulator against the evaluator.
+
+#![allow(dead_code, reason = "each test uses a part")]
+
+use warploom::app::{App, InputRequest, Settings};
+use warploom::codegen::lower::lower;
+use warploom::codegen::verify::verify;
+use warploom::interp::compare::{Tolerance, compare};
+use warploom::prelude::*;
+use warploom::schedule::schedule::Schedule;
+use warploom::target::Device;
+use warploom::tune::workload::Workload;
+
+/// An app at `changes` of its default settings.
+pub fn workload(app: &App, changes: &[(&str, f64)]) -> Workload {
+    let mut settings = Settings::defaults(app);
+    for (name, value) in changes {
+        assert!(settings.set(name, *value), "{} has no setting {name}", app.name);
+    }
+    let pipeline = (app.build)(&settings).expect("the pipeline is right");
+    let shapes = (app.shapes)(&settings);
+    let region = |shapes: &[(&'static str, Region)], name: &str| {
+        let found = shapes.iter().find(|(known, _)| *known == name);
+        found.expect("it has a shape").1.clone()
+    };
+    let input = |name: &str| {
+        let region = region(&shapes.inputs, name);
+        (app.input)(&InputRequest { name, region, seed: 3, settings: &settings })
+    };
+    let number = |param: &ir::ParamDecl| Value::from_number(param.ty, settings.number(&param.name));
+    Workload {
+        inputs: pipeline.inputs().values().map(|decl| input(&decl.name)).collect(),
+        params: pipeline.params().values().map(|param| number(param).expect("it fits")).collect(),
+        outputs: pipeline
+            .outputs()
+            .iter()
+            .map(|id| region(&shapes.outputs, &pipeline.funcs()[*id].name))
+            .collect(),
+        pipeline,
+    }
+}
+
+/// Checks that what the kernels of a schedule compute in the simulator is what the evaluator computes, bit for bit.
+pub fn check_simulated(workload: &Workload, schedule: &Schedule, label: &str) {
+    let device = Device::preset("h200").expect("it is a preset");
+    let program = lower(&workload.pipeline, schedule, &workload.realisation(), &device)
+        .unwrap_or_else(|error| panic!("{label}: {error}"));
+    verify(&program).unwrap_or_else(|error| panic!("{label}: {error}"));
+    let simulated = workload.simulate(&program, &device, 5);
+    let simulated = simulated.unwrap_or_else(|error| panic!("{label}: {error}"));
+    let expected = workload.reference().expect("the evaluator can do it");
+    assert_eq!(simulated.outputs.len(), expected.len(), "{label}");
+    for (got, expected) in simulated.outputs.iter().zip(&expected) {
+        let found = compare(got, expected, &Tolerance::default()).expect("the sizes agree");
+        assert!(found.identical, "{label} differs: {:?}", found.first);
+    }
+}
