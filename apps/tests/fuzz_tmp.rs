@@ -1,0 +1,682 @@
+//! Random pipelines: the evaluator agrees with the naive one bit for bit, or bounds refuse the pipeline.
+//!
+//! A pipeline is read off lists of numbers, one number for each choice; where a list ends, every choice is
+//! the simplest one. So a failing case shrinks with its lists. `PROPTEST_CASES` can raise the number of cases.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../../crates/interp/tests/naive/mod.rs"]
+mod naive;
+
+use naive::Naive;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use warploom_interp::Evaluation;
+use warploom_interp::buffer::Buffer;
+use warploom_lang::*;
+
+/// Types to choose from, some more often than others.
+const TYPES: [Type; 12] = {
+    use Type::*;
+    [U8, F32, I32, Bool, U16, U32, I8, I16, I32, F32, F32, F32]
+};
+
+const VARS: [Var; 3] = [Var::new("x"), Var::new("y"), Var::new("z")];
+
+/// Evaluations that visit more points than this are left out.
+const MAX_WORK: u64 = 300_000;
+
+/// The list of numbers a part of a pipeline is made from.
+struct Choices {
+    list: Vec<u32>,
+    next: usize,
+}
+
+impl Choices {
+    fn number(&mut self) -> u32 {
+        self.next += 1;
+        self.list.get(self.next - 1).copied().unwrap_or(0)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        self.number() as usize % end
+    }
+
+    fn between(&mut self, low: i32, high: i32) -> i32 {
+        low + self.below((high - low + 1) as usize) as i32
+    }
+
+    /// True once in `n` times; never where the list has ended.
+    fn once_in(&mut self, n: usize) -> bool {
+        self.below(n) == n - 1
+    }
+
+    fn of<T: Clone>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())].clone()
+    }
+
+    /// Indices from 0 to `n` in some order.
+    fn order(&mut self, n: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..n).collect();
+        for i in 1..n {
+            order.swap(i, i - self.below(i + 1));
+        }
+        order
+    }
+
+    /// A box of up to `largest` points along each dimension.
+    fn region(&mut self, dims: usize, largest: i32) -> Region {
+        let mut range = || Range::new(self.between(0, 9) as i64 % 7 - 3, self.between(1, largest) as i64);
+        Region((0..dims).map(|_| range()).collect())
+    }
+}
+
+/// A value of any type, often a special one.
+fn sample(ty: Type, number: u32) -> Value {
+    let small = (number >> 4) % 7;
+    let int = |value: i64| Value::from_int(ty, value);
+    match (ty.int_range(), number % 8) {
+        (Some((low, high)), special @ 0..3) => {
+            int([low, high, -1][special as usize]).unwrap_or(Value::from_bits(ty, number))
+        }
+        (None, 0..4) => {
+            let special = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 1e30, 1e-40, 3e9, -129.5];
+            Value::from(special[(number >> 4) as usize % 8])
+        }
+        (None, 4 | 5) => Value::from(small as f32 * 0.5 - 1.0),
+        (_, 3 | 4) => Value::from_bits(ty, number >> 3),
+        _ => int(i64::from(small)).unwrap_or(Value::from_bits(ty, 1)),
+    }
+}
+
+/// What the definition of a stage can use.
+#[derive(Clone, Default)]
+struct Scope<'a> {
+    vars: Vec<Expr>,
+    rvars: Vec<Expr>,
+    /// The Func itself in an update, with the variable of each pure dimension.
+    own: Option<(&'a Itself, Vec<Option<Var>>)>,
+}
+
+/// A pipeline in the making.
+struct Maker {
+    choices: Choices,
+    images: Vec<(Input, Buffer)>,
+    params: Vec<(Param, Value)>,
+    funcs: Vec<Func>,
+    /// Types of the Func that an update is being made for.
+    own_types: Vec<Type>,
+    /// How many Funcs of indices there are.
+    places: usize,
+}
+
+/// A pipeline with everything it is to be evaluated with.
+struct Case {
+    pipeline: Pipeline,
+    images: Vec<Buffer>,
+    params: Vec<Value>,
+    outputs: Vec<Region>,
+}
+
+impl Maker {
+    fn case(plan: Plan) -> Case {
+        let mut lists = plan.0.into_iter().map(|list| Choices { list, next: 0 });
+        let (inputs, mut outputs) = (lists.next().unwrap(), lists.next().unwrap());
+        let (images, params, funcs, own_types) = Default::default();
+        let mut maker = Maker { choices: inputs, images, params, funcs, own_types, places: 0 };
+        maker.make_inputs();
+        for (number, choices) in lists.enumerate() {
+            maker.choices = choices;
+            let func = maker.func(format!("f{number}"));
+            maker.funcs.push(func);
+            if outputs.once_in(6) {
+                maker.make_boundary();
+            }
+        }
+        maker.finish(outputs)
+    }
+
+    /// Makes the last Func an output, and maybe some before it.
+    fn finish(mut self, mut choices: Choices) -> Case {
+        let mut outputs = vec![self.funcs.pop().unwrap()];
+        for _ in 0..choices.below(3) {
+            let other = choices.below(self.funcs.len());
+            outputs.push(self.funcs.remove(other));
+        }
+        let pipeline = Pipeline::new("random", outputs).unwrap();
+        let image =
+            |name: &str| self.images.iter().find(|(input, _)| input.name() == name).unwrap().1.clone();
+        let param = |name: &str| self.params.iter().find(|(param, _)| param.name() == name).unwrap().1;
+        let mut region = |id: &FuncId| match pipeline.funcs()[*id].dims.len() {
+            3 => choices.region(3, 5),
+            // Longer than a row of the evaluator.
+            1 if choices.once_in(12) => choices.region(1, 1100),
+            dims => choices.region(dims, 9),
+        };
+        Case {
+            images: pipeline.inputs().values().map(|input| image(&input.name)).collect(),
+            params: pipeline.params().values().map(|decl| param(&decl.name)).collect(),
+            outputs: pipeline.outputs().iter().map(&mut region).collect(),
+            pipeline,
+        }
+    }
+
+    fn make_inputs(&mut self) {
+        for number in 0..self.choices.between(1, 3) {
+            let ty = self.choices.of(&TYPES);
+            let dims = self.choices.between(1, 3) as usize;
+            let order = self.choices.order(dims);
+            let region = match (dims, self.choices.once_in(3)) {
+                // Wide enough to be read without a boundary condition.
+                (1 | 2, true) => Region(vec![Range::new(-40, 80); dims]),
+                _ => self.choices.region(dims, 9),
+            };
+            let mut noise = self.choices.number();
+            let mut next = || {
+                noise = (noise ^ (noise >> 15)).wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+                sample(ty, noise >> 8)
+            };
+            let buffer = dispatch!(ty, T => Buffer::from_fn(region, |_| next().get::<T>().unwrap()));
+            let buffer = buffer.unwrap().reordered(&order).unwrap();
+            let input = Input::new(format!("in{number}"), ty, dims).stored(order);
+            self.images.push((input, buffer));
+        }
+        self.params = vec![(Param::i32("n"), Value::from(self.choices.between(0, 4)))];
+        let ty = self.choices.of(&[Type::F32, Type::U8, Type::I16, Type::Bool]);
+        self.params.push((Param::new("p", ty), sample(ty, self.choices.number())));
+        self.params.push((Param::f32("q").range(0.0, 2.0), Value::from(self.choices.between(0, 2) as f32)));
+        self.make_boundary();
+    }
+
+    /// A boundary condition of an input or of a Func with one value.
+    fn make_boundary(&mut self) {
+        let kind = self.choices.below(5);
+        let exterior = |ty: Type, choices: &mut Choices| sample(ty, choices.number());
+        let single: Vec<Func> = self.funcs.iter().filter(|func| func.types().len() == 1).cloned().collect();
+        let func = if single.is_empty() || self.choices.once_in(2) {
+            let (input, _) = self.choices.of(&self.images);
+            match kind {
+                0 => input.repeat_edge(),
+                1 => input.repeat_image(),
+                2 => input.mirror_image(),
+                3 => input.mirror_interior(),
+                _ => input.constant_exterior(exterior(input.ty(), &mut self.choices)),
+            }
+        } else {
+            let inner = self.choices.of(&single);
+            let mut limit = || {
+                let low = self.choices.between(0, 6) % 5 - 2;
+                (!self.choices.once_in(3)).then(|| (low.into(), self.choices.between(1, 5).into()))
+            };
+            let limits: Vec<Limit> = (0..inner.dimensions()).map(|_| limit()).collect();
+            match kind {
+                0 => inner.repeat_edge_in(limits),
+                1 => inner.repeat_image_in(limits),
+                2 => inner.mirror_image_in(limits),
+                3 => inner.mirror_interior_in(limits),
+                _ => inner.constant_exterior_in(limits, exterior(inner.types()[0], &mut self.choices)),
+            }
+        };
+        self.funcs.push(func);
+    }
+
+    fn func(&mut self, name: String) -> Func {
+        let dims = [2, 1, 3, 2, 1, 2, 3, 0][self.choices.below(8)];
+        let args = VARS[..dims].to_vec();
+        let count = [1, 1, 1, 2, 1, 3][self.choices.below(6)];
+        let types: Vec<Type> = (0..count).map(|_| self.choices.of(&TYPES)).collect();
+        let scope = Scope { vars: args.iter().map(|&arg| arg.into()).collect(), ..Scope::default() };
+        let updates = [0, 0, 1, 1, 2, 3][self.choices.below(6)];
+        let mut func = if updates > 0 && self.choices.once_in(4) {
+            func(name, args.clone(), Undefined(types.clone()))
+        } else {
+            let values: Vec<Expr> = types.iter().map(|ty| self.value(&scope, *ty, 4)).collect();
+            func(name, args.clone(), values)
+        };
+        self.own_types = types;
+        for _ in 0..updates {
+            func = self.update(func, &args);
+        }
+        self.own_types = Vec::new();
+        func
+    }
+
+    /// One more update: an accumulation, a scatter, a scan or a plain assignment.
+    fn update(&mut self, func: Func, args: &[Var]) -> Func {
+        let crossed = self.choices.once_in(2);
+        let pure: Vec<Option<Var>> =
+            args.iter().map(|&arg| (!crossed || !self.choices.once_in(2)).then_some(arg)).collect();
+        let vars: Vec<Expr> = pure.iter().flatten().map(|&arg| arg.into()).collect();
+        let (mut domain, rvars) = self.domain();
+        let plain = self.choices.once_in(5);
+        let rvars = if plain { Vec::new() } else { rvars };
+        if self.choices.once_in(4) {
+            let scope = Scope { vars: vars.clone(), rvars: rvars.clone(), own: None };
+            domain = domain.filter(self.value(&scope, Type::Bool, 2));
+        }
+        let define = |f: &Itself| {
+            let scope = Scope { vars, rvars, own: Some((f, pure.clone())) };
+            let indices = self.own_indices(&scope, &pure);
+            let values = self.own_types.clone().into_iter().enumerate().map(|(v, ty)| {
+                let new = self.value(&scope, ty, 3);
+                match self.choices.below(3) {
+                    0 => self.combine(ty, f.get(v, indices.clone()), new),
+                    _ => new,
+                }
+            });
+            let values: Vec<Expr> = values.collect();
+            f.set(indices, values)
+        };
+        if plain { func.update(define) } else { func.over(&domain, define) }
+    }
+
+    /// Where an update reads or writes its own Func.
+    fn own_indices(&mut self, scope: &Scope<'_>, pure: &[Option<Var>]) -> Vec<Expr> {
+        let index = |var: &Option<Var>| match (var, self.choices.below(3)) {
+            (Some(var), _) => var.expr(),
+            (None, 0) if !scope.rvars.is_empty() => self.choices.of(&scope.rvars),
+            (None, 1) => self.held(scope),
+            _ => self.index(scope, 1),
+        };
+        pure.iter().map(index).collect()
+    }
+
+    /// A reduction domain of small or symbolic extents, and its variables.
+    fn domain(&mut self) -> (RDom, Vec<Expr>) {
+        let dims = [1, 2, 1, 2, 3][self.choices.below(5)];
+        let ranges = ["rx", "ry", "rz"][..dims].iter().map(|name| {
+            let low = Expr::from(self.choices.between(0, 4) % 4 - 1);
+            let (input, _) = self.choices.of(&self.images);
+            let (n, q) = (self.params[0].0.expr(), self.params[2].0.expr());
+            let extent = match self.choices.below(8) {
+                0..=3 => self.choices.between(1, 4).into(),
+                4 => n - 1,
+                5 => select(q.eq(0.0), 3, 1) + n / 2,
+                6 => (round(cos(q) * 2.0)).i32() + 1,
+                _ => input.extent(0) / dims as i32,
+            };
+            RRange::new(name, low, extent)
+        });
+        let domain = RDom::new(ranges.collect());
+        let rvars = domain.vars::<3>()[..dims].iter().map(|&var| var.into()).collect();
+        (domain, rvars)
+    }
+
+    /// A value of type `ty`.
+    fn value(&mut self, scope: &Scope<'_>, ty: Type, depth: u32) -> Expr {
+        let kind = if depth == 0 { self.choices.below(6) } else { self.choices.below(16) };
+        match kind {
+            0 => sample(ty, self.choices.number() | 7).into(),
+            1 => self.variable(scope).cast(ty),
+            2 => {
+                let (param, _) = self.choices.of(&self.params);
+                self.converted(param.expr(), ty)
+            }
+            3..=5 | 12 => self.read(scope, ty, depth.min(2)),
+            6 => {
+                let from = self.choices.of(&TYPES);
+                let value = self.value(scope, from, depth - 1);
+                self.converted(value, ty)
+            }
+            7 => {
+                let condition = self.value(scope, Type::Bool, depth - 1);
+                select(condition, self.value(scope, ty, depth - 1), self.value(scope, ty, depth - 1))
+            }
+            8 if ty != Type::Bool => self.reduction(scope, ty, depth - 1),
+            9 => self.single(scope, ty, depth - 1),
+            10 => {
+                let values: Vec<Expr> = (0..3).map(|_| self.value(scope, ty, depth - 1)).collect();
+                mux(self.variable(scope), values)
+            }
+            11 => sample(ty, self.choices.number()).into(),
+            _ => {
+                let (a, b) = (self.value(scope, ty, depth - 1), self.value(scope, ty, depth - 1));
+                self.combine(ty, a, b)
+            }
+        }
+    }
+
+    fn converted(&mut self, value: Expr, ty: Type) -> Expr {
+        let from = value.ty().unwrap();
+        match self.choices.below(3) {
+            0 => value.cast(ty),
+            1 if from.bytes() == ty.bytes() && from != Type::Bool && ty != Type::Bool => match from {
+                // The bits of a NaN are not defined; a clamp leaves none.
+                Type::F32 => clamp(value, -1e30, 1e30).reinterpret(ty),
+                _ => value.reinterpret(ty),
+            },
+            _ => value.saturating_cast(ty),
+        }
+    }
+
+    fn variable(&mut self, scope: &Scope<'_>) -> Expr {
+        let all = [scope.vars.as_slice(), &scope.rvars].concat();
+        if all.is_empty() { self.choices.between(0, 3).into() } else { self.choices.of(&all) }
+    }
+
+    /// An operation of one operand, or a function of coordinates.
+    fn single(&mut self, scope: &Scope<'_>, ty: Type, depth: u32) -> Expr {
+        if ty == Type::Bool {
+            let operands = self.choices.of(&Type::ALL[1..]);
+            let (a, b) = (self.value(scope, operands, depth), self.value(scope, operands, depth));
+            return [a.lt(&b), a.le(&b), a.eq(&b), a.ne(&b)][self.choices.below(4)].clone();
+        }
+        let a = self.value(scope, ty, depth);
+        let functions = [floor, ceil, round, abs, sqrt, exp, fast_exp, log, sin, cos, tanh];
+        match (ty, self.choices.below(functions.len() + 2)) {
+            (_, 0) => -a,
+            (Type::F32, 1) => random_f32(7, [a.i32()]),
+            (Type::F32, function) => functions[function - 2](a),
+            (_, 1) => random_u32(7, [a]).cast(ty),
+            (_, 2..=6) => abs(a),
+            _ => !a,
+        }
+    }
+
+    /// An operation of two operands of one type with a result of that type.
+    fn combine(&mut self, ty: Type, a: Expr, b: Expr) -> Expr {
+        type Operation = fn(Expr, Expr) -> Expr;
+        let logic: [Operation; 3] = [|a, b| a ^ b, |a, b| a & b, |a, b| a | b];
+        let arithmetic: [Operation; 7] =
+            [|a, b| a + b, |a, b| a - b, |a, b| a * b, |a, b| a / b, |a, b| a % b, min, max];
+        let integers: [Operation; 4] =
+            [|a, b| a << b, |a, b| a >> b, average, |a, b| clamp(&a, b, a.clone())];
+        let floats: [Operation; 4] = [pow, absd, |a, b| lerp(&a, b, 0.25), |a, b| select(a.lt(&b), b, a)];
+        let all = match ty {
+            Type::Bool => logic.to_vec(),
+            Type::F32 => [arithmetic.as_slice(), &floats].concat(),
+            _ => [arithmetic.as_slice(), &integers, &logic].concat(),
+        };
+        let result = self.choices.of(&all)(a, b);
+        match ty.is_int() && self.choices.once_in(8) {
+            true => absd(&result, self.choices.between(0, 3)).cast(ty),
+            false => result,
+        }
+    }
+
+    /// A sum, product, smallest or largest value, or where it is.
+    fn reduction(&mut self, scope: &Scope<'_>, ty: Type, depth: u32) -> Expr {
+        let (mut domain, rvars) = self.domain();
+        // An inner reduction cannot see the reduction variables around it.
+        let inner = Scope { vars: scope.vars.clone(), rvars, own: None };
+        if self.choices.once_in(3) {
+            domain = domain.filter(self.value(&inner, Type::Bool, depth.min(2)));
+        }
+        let term = self.value(&inner, ty, depth);
+        match self.choices.below(6) {
+            0 => sum(&domain, term),
+            1 => product(&domain, term),
+            2 => minimum(&domain, term),
+            3 => maximum(&domain, term),
+            4 => argmin(&domain, term).value,
+            _ => argmax(&domain, term).at[0].cast(ty),
+        }
+    }
+
+    /// A value of an input, of a Func defined before or, in an update, of the Func itself.
+    fn read(&mut self, scope: &Scope<'_>, ty: Type, depth: u32) -> Expr {
+        let value = match &scope.own {
+            Some((itself, pure)) if self.choices.once_in(2) => {
+                let indices = self.own_indices(scope, pure);
+                itself.get(self.choices.below(self.own_types.len()), indices)
+            }
+            _ if self.choices.below(4) > 0 => {
+                let func = self.choices.of(&self.funcs);
+                let indices: Vec<Expr> = (0..func.dimensions()).map(|_| self.index(scope, depth)).collect();
+                func.get(self.choices.below(func.types().len()), indices)
+            }
+            _ => {
+                let (input, buffer) = self.choices.of(&self.images);
+                let wide = buffer.region()[0].extent == 80;
+                let mut index = |d: usize| {
+                    let (at, low, extent) = (self.index(scope, depth), input.min(d), input.extent(d));
+                    match self.choices.below(3) {
+                        0 if wide => at,
+                        1 => (at - &low) % extent + low,
+                        _ => clamp(at, &low, &low + extent - 1),
+                    }
+                };
+                let indices: Vec<Expr> = (0..input.dimensions()).map(&mut index).collect();
+                input.at(indices)
+            }
+        };
+        self.converted(value, ty)
+    }
+
+    /// An index that depends on data, with bounds.
+    fn held(&mut self, scope: &Scope<'_>) -> Expr {
+        let (low, high) = (self.choices.between(0, 4) % 4 - 1, self.choices.between(1, 5));
+        match self.choices.below(12) {
+            0..=2 => clamp(self.value(scope, Type::I32, 2), low, low + high),
+            3 => clamp(self.value(scope, Type::F32, 2), low as f32, (low + high) as f32 + 0.5).i32(),
+            4 => self.value(scope, Type::Bool, 2).i32() * high + low,
+            5 => self.value(scope, Type::I8, 2).i32() / (20 * high),
+            6 => self.value(scope, Type::I32, 2) % high,
+            7 => (tanh(self.value(scope, Type::F32, 1)) * high as f32).i32(),
+            8 => (self.value(scope, Type::U32, 1) & high).i32(),
+            9 => (self.value(scope, Type::U16, 1) >> 13).i32(),
+            10 => {
+                let (domain, rvars) = self.domain();
+                let inner = Scope { vars: scope.vars.clone(), rvars, own: None };
+                argmin(&domain, self.value(&inner, Type::F32, 1)).at[0].clone()
+            }
+            _ => {
+                let place = self.place();
+                place.at(self.index(scope, 0))
+            }
+        }
+    }
+
+    /// A Func whose values are indices with bounds.
+    fn place(&mut self) -> Func {
+        self.places += 1;
+        let x = VARS[0];
+        let scope = Scope { vars: vec![x.into()], ..Scope::default() };
+        let mut place = func(format!("place{}", self.places), x, self.held(&scope));
+        for _ in 0..self.choices.below(3) {
+            let (domain, rvars) = self.domain();
+            let inner = Scope { rvars, ..scope.clone() };
+            let new = self.held(&inner);
+            let kind = self.choices.below(5);
+            let condition = self.value(&inner, Type::Bool, 1);
+            place = place.over(&domain, |f| match kind {
+                0 => f.max(x, new),
+                1 => f.set(x, (f.at(x) + new) / 2),
+                2 => f.set(x, select(condition, new, f.at(x))),
+                3 => f.set(x, new % 3 - f.at(x) % 2),
+                _ => f.set(x, clamp(f.at(x) + new, -5, 7)),
+            });
+        }
+        place
+    }
+
+    /// An index of a Func: mostly affine.
+    fn index(&mut self, scope: &Scope<'_>, depth: u32) -> Expr {
+        let at = self.variable(scope);
+        let small = self.choices.between(0, 4) - 2;
+        match self.choices.below(if depth == 0 { 10 } else { 20 }) {
+            0..=2 => at,
+            3..=5 => at + small,
+            6 => 2 * at + small,
+            7 => (at + small) / 2,
+            8 => small.into(),
+            9 => small - at,
+            10 | 11 => self.held(scope),
+            12 => at + self.variable(scope) + small,
+            13 => (at + small) % 3,
+            14 => min(at, self.index(scope, depth - 1)),
+            15 => max(at, self.index(scope, depth - 1)),
+            16 => select(self.value(scope, Type::Bool, 1), self.index(scope, depth - 1), at + small),
+            17 => clamp(&at * self.variable(scope), -4, 6),
+            _ => self.computed(at),
+        }
+    }
+
+    /// An index computed in some type with any operations; bounds may refuse it.
+    fn computed(&mut self, at: Expr) -> Expr {
+        let ty =
+            self.choices.of(&[Type::I32, Type::U8, Type::I8, Type::I16, Type::U32, Type::F32, Type::Bool]);
+        let at = if self.choices.once_in(2) { at } else { at % 5 };
+        let mut value = self.converted(at, ty);
+        for _ in 0..self.choices.between(1, 2) {
+            let by = match ty {
+                Type::F32 => Expr::from(self.choices.between(0, 12) as f32 * 0.5 - 2.0),
+                Type::Bool => true.into(),
+                _ => Expr::from(self.choices.between(0, 12)).cast(ty),
+            };
+            value = match self.choices.below(4) {
+                0 if ty != Type::F32 => !value,
+                1 if ty != Type::Bool => abs(value),
+                _ => self.combine(ty, value, by),
+            };
+        }
+        self.converted(value, Type::I32)
+    }
+}
+
+/// What came of a case.
+#[derive(PartialEq, Debug)]
+enum Outcome {
+    Evaluated,
+    Refused,
+    TooMuch,
+}
+
+/// Gives a [`Realisation`] or an [`Evaluation`] everything that belongs to a case.
+macro_rules! given {
+    ($case:expr, $start:expr, $image:expr) => {{
+        let (case, mut request) = ($case, $start);
+        for (input, image) in case.pipeline.inputs().values().zip(&case.images) {
+            request = request.input(&input.name, $image(image));
+        }
+        for (decl, value) in case.pipeline.params().values().zip(&case.params) {
+            request = request.param(&decl.name, *value);
+        }
+        for (id, region) in case.pipeline.outputs().iter().zip(&case.outputs) {
+            request = request.output(&case.pipeline.funcs()[*id].name, region.clone());
+        }
+        request
+    }};
+}
+
+impl Case {
+    fn request(&self) -> Realisation {
+        given!(self, Realisation::new(&self.pipeline), |image: &Buffer| image.region().clone())
+    }
+
+    /// Whether bounds accept the case, and it is small enough.
+    fn outlook(&self) -> Outcome {
+        match infer(&self.pipeline, &self.request()) {
+            Err(
+                BoundsError::Unbounded { .. }
+                | BoundsError::LeavesInput { .. }
+                | BoundsError::TooLarge { .. },
+            ) => Outcome::Refused,
+            Err(other) => panic!("{other}"),
+            Ok(regions) => {
+                let work = regions.funcs.values().map(|func| {
+                    let visits =
+                        |stage: &StageRegions| stage.domain.iter().map(|r| r.extent as u64).product::<u64>();
+                    func.region.points().unwrap() * func.stages.iter().map(visits).sum::<u64>()
+                });
+                if work.sum::<u64>() > MAX_WORK { Outcome::TooMuch } else { Outcome::Evaluated }
+            }
+        }
+    }
+
+    /// Compares the evaluators; the first difference.
+    fn check(&self) -> Result<(), String> {
+        let evaluation = given!(self, Evaluation::new(&self.pipeline), |image| image);
+        let mut buffers = evaluation.run().map_err(|error| error.to_string())?.into_iter();
+        let mut naive = Naive::new(&self.pipeline, self.images.iter().collect(), self.params.clone());
+        for (&id, region) in self.pipeline.outputs().iter().zip(&self.outputs) {
+            let func = &self.pipeline.funcs()[id];
+            let found: Vec<Vec<Value>> = buffers.by_ref().take(func.types.len()).map(samples).collect();
+            for (point, expected) in naive.values(id, region).into_iter().enumerate() {
+                let got: Vec<Value> =
+                    found.iter().filter_map(|samples| samples.get(point).copied()).collect();
+                if got.len() != expected.len() || !got.iter().zip(&expected).all(|(a, b)| same(*a, *b)) {
+                    return Err(format!("point {point} of `{}` is {got:?}, not {expected:?}", func.name));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All samples, first coordinate fastest.
+fn samples(buffer: Buffer) -> Vec<Value> {
+    dispatch!(buffer.ty(), T => {
+        let stored = buffer.as_slice::<T>().unwrap();
+        buffer.offsets().map(|offset| Value::from(stored[offset])).collect()
+    })
+}
+
+/// Equal bits, or NaN both.
+fn same(a: Value, b: Value) -> bool {
+    a == b || (a.ty() == b.ty() && a.as_f64().is_nan() && b.as_f64().is_nan())
+}
+
+/// The choices for the inputs, the outputs and each Func. They show themselves on one line.
+struct Plan(Vec<Vec<u32>>);
+
+impl std::fmt::Debug for Plan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+fn plans() -> impl Strategy<Value = Plan> {
+    vec(vec(any::<u32>(), 10..200), 4..=8).prop_map(Plan)
+}
+
+fn config() -> ProptestConfig {
+    let default = ProptestConfig::default();
+    let cases = default.cases.max(2000);
+    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 20_000, ..default }
+}
+
+
+#[test]
+fn fuzz() {
+    use warploom::tune::workload::Workload;
+    use warploom::schedule::schedule::{Schedule, check};
+    use std::collections::BTreeMap;
+    let device = warploom::target::Device::preset("h200").unwrap();
+    let mut runner = TestRunner::deterministic();
+    let mut fails: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    let (mut n, mut ok) = (0, 0);
+    for _ in 0..3000 {
+        let case = Maker::case(plans().new_tree(&mut runner).unwrap().current());
+        if case.outlook() != Outcome::Evaluated { continue; }
+        n += 1;
+        let text = case.pipeline.to_string();
+        let w = Workload { pipeline: case.pipeline.clone(), inputs: case.images.clone(), params: case.params.clone(), outputs: case.outputs.clone() };
+        let r = std::panic::catch_unwind(|| -> Result<(), String> {
+            let request = w.realisation();
+            let regions = infer(&w.pipeline, &request).unwrap();
+            let s = Schedule::default_for(&w.pipeline, &regions);
+            check(&s, &w.pipeline, &regions, &device).map_err(|v| format!("check: {}", v[0]))?;
+            if Schedule::parse(&s.to_text(&w.pipeline), &w.pipeline).map_err(|e| format!("parse: {e}"))? != s { return Err("roundtrip".into()); }
+            let p = warploom::codegen::lower::lower(&w.pipeline, &s, &request, &device).map_err(|e| format!("lower: {e}"))?;
+            warploom::codegen::verify::verify(&p).map_err(|e| format!("verify: {e}"))?;
+            let got = w.simulate(&p, &device, 5).map_err(|e| format!("sim: {e}"))?;
+            let want = w.reference().map_err(|e| format!("eval: {e}"))?;
+            for (g, e) in got.outputs.iter().zip(&want) {
+                let c = warploom::interp::compare::compare(g, e, &Default::default()).map_err(|e| format!("shape {e}"))?;
+                if !c.identical { return Err(format!("differs: {:?}\n{}", c.first, s.to_text(&w.pipeline))); }
+            }
+            Ok(())
+        });
+        match r {
+            Ok(Ok(())) => ok += 1,
+            Ok(Err(e)) => { let key: String = e.chars().take(14).collect(); let entry = fails.entry(key).or_insert((0, String::new())); entry.0 += 1; if entry.1.is_empty() || entry.1.len() > text.len() + e.len() { entry.1 = format!("{e}\n{text}\n{:?}", case.outputs); } }
+            Err(_) => { fails.entry("panic".into()).or_insert((0, text)).0 += 1; }
+        }
+    }
+    println!("{ok} of {n}");
+    for (k, (c, t)) in &fails { println!("=== {k}: {c}\n{t}"); }
+    assert!(fails.is_empty());
+}
