@@ -1,8 +1,11 @@
-//! NVRTC compiles the kernels of the hand-written schedules, in both builds and without spills.
+//! NVRTC compiles the kernels of the suite: hand-written schedules without spills, and every app's default.
 //!
-//! Without NVRTC the test is skipped, and says so; with `WARPLOOM_REQUIRE_NVRTC=1` it fails.
+//! Without NVRTC the tests are skipped, and say so; with `WARPLOOM_REQUIRE_NVRTC=1` they fail.
 
-use warploom::app::Settings;
+mod common;
+
+use common::{hand_written, unfilled};
+use warploom::app::App;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::prelude::*;
 use warploom::runtime::{nvrtc, testing};
@@ -10,37 +13,41 @@ use warploom::schedule::schedule::Schedule;
 use warploom::target::Device;
 use warploom::tune::build::build;
 
-#[test]
-fn hand_written_schedules_compile() {
-    if !testing::has_nvrtc("hand_written_schedules_compile") {
-        return;
-    }
+/// Compiles an app at its own sizes; gives the bytes its kernels spill.
+fn spilled(app: &App, choose: fn(&Pipeline, &Realisation) -> Schedule, kind: Build) -> u64 {
     let device = Device::preset("h200").expect("it is a preset");
     let arch = nvrtc::Arch::for_device(&device).expect("NVRTC knows it");
+    let (pipeline, request) = unfilled(app, &[]);
+    let schedule = choose(&pipeline, &request);
+    let program = build(&pipeline, &schedule, &request, &device);
+    let program = program.unwrap_or_else(|error| panic!("{}: {error}", app.name));
+    let compiled = nvrtc::compile_program(&describe(&program, kind), arch);
+    let (_, image) = compiled.unwrap_or_else(|error| panic!("{} {kind:?}: {error}", app.name));
+    image.expect("it was compiled").spilled_bytes()
+}
+
+#[test]
+fn hand_written_schedules_compile_without_spills() {
+    if !testing::has_nvrtc("hand_written_schedules_compile_without_spills") {
+        return;
+    }
     for name in ["copy", "brighten", "blur", "unsharp", "harris"] {
         let app = warploom_apps::find(name).expect("it is an app");
-        let settings = Settings::defaults(app);
-        let pipeline = (app.build)(&settings).expect("the pipeline is right");
-        let path = format!("{}/schedules/{name}.schedule", env!("CARGO_MANIFEST_DIR"));
-        let text = std::fs::read_to_string(path).expect("the schedule is there");
-        let schedule = Schedule::parse(&text, &pipeline).expect("the schedule is right");
-        let shapes = (app.shapes)(&settings);
-        let mut request = Realisation::new(&pipeline);
-        for (name, region) in shapes.inputs {
-            request = request.input(name, region);
-        }
-        for (name, region) in shapes.outputs {
-            request = request.output(name, region);
-        }
-        for param in pipeline.params().values() {
-            let value = Value::from_number(param.ty, settings.number(&param.name)).expect("it fits");
-            request = request.param(&param.name, value);
-        }
-        let program = build(&pipeline, &schedule, &request, &device).expect("the schedule is legal");
         for kind in [Build::Checking, Build::Timing] {
-            let (_, image) = nvrtc::compile_program(&describe(&program, kind), arch).expect("it is CUDA");
-            let image = image.expect("it was compiled");
-            assert_eq!(image.spilled_bytes(), 0, "{name} {kind:?}: {}", image.log);
+            assert_eq!(spilled(app, |pipeline, _| hand_written(pipeline), kind), 0, "{name} {kind:?}");
         }
+    }
+}
+
+#[test]
+fn default_schedules_compile() {
+    if !testing::has_nvrtc("default_schedules_compile") {
+        return;
+    }
+    for app in &warploom_apps::APPS {
+        let default = |pipeline: &Pipeline, request: &Realisation| {
+            Schedule::default_for(pipeline, &infer(pipeline, request).expect("the sizes fit"))
+        };
+        spilled(app, default, Build::Timing);
     }
 }

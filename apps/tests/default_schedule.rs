@@ -3,8 +3,7 @@
 
 mod common;
 
-use common::{check_simulated, workload};
-use warploom::app::Settings;
+use common::{check_simulated, unfilled, workload};
 use warploom::codegen::lower::lower;
 use warploom::prelude::*;
 use warploom::schedule::schedule::{Schedule, check};
@@ -38,20 +37,7 @@ fn check_app(name: &str, changes: &[(&str, f64)]) {
 fn every_app_at_its_own_sizes_is_legal() {
     let device = Device::preset("h200").expect("it is a preset");
     for app in &warploom_apps::APPS {
-        let settings = Settings::defaults(app);
-        let pipeline = (app.build)(&settings).expect("the pipeline is right");
-        let shapes = (app.shapes)(&settings);
-        let mut request = Realisation::new(&pipeline);
-        for (name, region) in shapes.inputs {
-            request = request.input(name, region);
-        }
-        for (name, region) in shapes.outputs {
-            request = request.output(name, region);
-        }
-        for param in pipeline.params().values() {
-            let value = Value::from_number(param.ty, settings.number(&param.name)).expect("it fits");
-            request = request.param(&param.name, value);
-        }
+        let (pipeline, request) = unfilled(app, &[]);
         let regions = infer(&pipeline, &request).expect("the sizes fit");
         let schedule = Schedule::default_for(&pipeline, &regions);
         if let Err(violations) = check(&schedule, &pipeline, &regions, &device) {

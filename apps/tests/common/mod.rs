@@ -40,6 +40,35 @@ pub fn workload(app: &App, changes: &[(&str, f64)]) -> Workload {
     }
 }
 
+/// An app at `changes` of its default settings, without data.
+pub fn unfilled(app: &App, changes: &[(&str, f64)]) -> (Pipeline, Realisation) {
+    let mut settings = Settings::defaults(app);
+    for (name, value) in changes {
+        assert!(settings.set(name, *value), "{} has no setting {name}", app.name);
+    }
+    let pipeline = (app.build)(&settings).expect("the pipeline is right");
+    let shapes = (app.shapes)(&settings);
+    let mut request = Realisation::new(&pipeline);
+    for (name, region) in shapes.inputs {
+        request = request.input(name, region);
+    }
+    for (name, region) in shapes.outputs {
+        request = request.output(name, region);
+    }
+    for param in pipeline.params().values() {
+        let value = Value::from_number(param.ty, settings.number(&param.name)).expect("it fits");
+        request = request.param(&param.name, value);
+    }
+    (pipeline, request)
+}
+
+/// The schedule that was written by hand for a pipeline.
+pub fn hand_written(pipeline: &Pipeline) -> Schedule {
+    let path = format!("{}/schedules/{}.schedule", env!("CARGO_MANIFEST_DIR"), pipeline.name());
+    let text = std::fs::read_to_string(path).expect("the schedule is there");
+    Schedule::parse(&text, pipeline).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
 /// Checks that what the kernels of a schedule compute in the simulator is what the evaluator computes, bit for bit.
 pub fn check_simulated(workload: &Workload, schedule: &Schedule, label: &str) {
     let device = Device::preset("h200").expect("it is a preset");

@@ -10,7 +10,7 @@ use warploom::codegen::ir::Program;
 use warploom::interp::Evaluation;
 use warploom::interp::buffer::Buffer;
 use warploom::lang::ir::FuncDecl;
-use warploom::lang::{Pipeline, Region, Value};
+use warploom::lang::{Pipeline, Realisation, Region, Value, infer};
 use warploom::runtime::Gpu;
 use warploom::schedule::schedule::Schedule;
 use warploom::target::Device;
@@ -43,7 +43,7 @@ pub(crate) struct Target {
 /// Which kernels to make.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Kernels {
-    /// A schedule, or a folder that has one called APP.schedule
+    /// A schedule, a folder that has one called APP.schedule, or `default`
     #[arg(long, value_name = "FILE")]
     pub(crate) schedule: Option<PathBuf>,
     /// The GPU that kernels are made for when they are only simulated
@@ -94,8 +94,20 @@ impl Kernels {
         Ok((text.map_err(|error| Error::Read { path: name.clone(), error })?, name))
     }
 
+    /// Whether the default schedule was asked for.
+    fn is_default(&self) -> bool {
+        self.schedule.as_deref() == Some(Path::new("default"))
+    }
+
     /// The schedule of a pipeline.
-    pub(crate) fn schedule(&self, pipeline: &Pipeline) -> Result<Schedule, Error> {
+    fn schedule(&self, pipeline: &Pipeline, request: &Realisation) -> Result<Schedule, Error> {
+        if self.is_default() {
+            let regions = infer(pipeline, request).map_err(|error| Error::Build {
+                app: pipeline.name().to_owned(),
+                error: Box::new(error.into()),
+            })?;
+            return Ok(Schedule::default_for(pipeline, &regions));
+        }
         let (text, file) = self.text(pipeline.name())?;
         Schedule::parse(&text, pipeline)
             .map_err(|errors| Error::Schedule { file, errors: errors.to_string() })
@@ -103,7 +115,7 @@ impl Kernels {
 
     /// Whether there is a schedule for an app: a file names its pipeline first.
     pub(crate) fn covers(&self, app: &str) -> bool {
-        let Some(given) = &self.schedule else { return true };
+        let Some(given) = self.schedule.as_ref().filter(|_| !self.is_default()) else { return true };
         if given.is_dir() {
             return schedule_file(given, app).is_file();
         }
@@ -120,8 +132,9 @@ impl Kernels {
 
     /// The kernels of a workload on a device.
     pub(crate) fn build(&self, workload: &Workload, device: &Device) -> Result<Program, Error> {
-        let schedule = self.schedule(&workload.pipeline)?;
-        let built = build(&workload.pipeline, &schedule, &workload.realisation(), device);
+        let request = workload.realisation();
+        let schedule = self.schedule(&workload.pipeline, &request)?;
+        let built = build(&workload.pipeline, &schedule, &request, device);
         built.map_err(|error| Error::Build {
             app: workload.pipeline.name().to_owned(),
             error: Box::new(error),

@@ -27,6 +27,7 @@ use crate::table::{Align, Columns};
   warploom verify apps/golden/harris --json    one folder, for a program
   warploom verify apps/golden --on sim --schedule apps/schedules     the kernels of hand-written schedules
   warploom verify apps/golden --on cuda --schedule harris.schedule   one of them on a GPU
+  warploom verify apps/golden --on sim --schedule default            every app, nothing written by hand
 
 A folder of reference data has a params.json with shapes, parameters and tolerances, and a .npy file for
 every input and output. Exits with 6 if an output differs by more than its tolerance. On a GPU, kernels built

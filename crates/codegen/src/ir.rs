@@ -28,35 +28,23 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use warploom_lang::op::Op;
-use warploom_lang::{Id, IdVec, InputId, ParamId, Region, Type};
+use warploom_lang::{IdVec, InputId, ParamId, Region, Type};
 
-macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-        pub struct $name(u32);
-
-        impl Id for $name {
-            fn new(index: usize) -> $name {
-                $name(index as u32)
-            }
-            fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    )*};
-}
-
-ids! {
+warploom_lang::define_ids! {
     /// A buffer of a program.
+    #[derive(Serialize, Deserialize)]
     BufferId;
     /// A kernel of a program.
+    #[derive(Serialize, Deserialize)]
     KernelId;
     /// An array that a kernel reads or writes.
+    #[derive(Serialize, Deserialize)]
     ArrayId;
     /// A variable of a kernel: bound by a loop or a let.
+    #[derive(Serialize, Deserialize)]
     VarId;
     /// A node of a kernel's expressions.
+    #[derive(Serialize, Deserialize)]
     NodeId;
 }
 

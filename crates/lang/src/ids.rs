@@ -1,6 +1,5 @@
 //! Typed indices into a pipeline's tables.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
@@ -14,14 +13,23 @@ pub trait Id: Copy + Eq {
     fn index(self) -> usize;
 }
 
-macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(transparent)]
+/// Defines [`Id`]s: 32-bit indices that cannot be mixed up.
+///
+/// ```
+/// warploom_lang::define_ids! {
+///     /// A node of some graph.
+///     NodeId;
+/// }
+/// assert_eq!(format!("{:?}", <NodeId as warploom_lang::Id>::new(3)), "NodeId3");
+/// ```
+#[macro_export]
+macro_rules! define_ids {
+    ($($(#[$attribute:meta])* $name:ident;)*) => {$(
+        $(#[$attribute])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(u32);
 
-        impl Id for $name {
+        impl $crate::Id for $name {
             fn new(index: usize) -> $name {
                 $name(index as u32)
             }
@@ -30,22 +38,26 @@ macro_rules! ids {
             }
         }
 
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl ::std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 write!(f, "{}{}", stringify!($name), self.0)
             }
         }
     )*};
 }
 
-ids! {
+define_ids! {
     /// A Func of a pipeline. Producers come before their consumers.
+    #[derive(Serialize, Deserialize)]
     FuncId;
     /// An input of a pipeline.
+    #[derive(Serialize, Deserialize)]
     InputId;
     /// A Param of a pipeline.
+    #[derive(Serialize, Deserialize)]
     ParamId;
     /// A node of a pipeline's expressions. Arguments come before what uses them.
+    #[derive(Serialize, Deserialize)]
     ExprId;
 }
 

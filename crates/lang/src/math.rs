@@ -8,7 +8,44 @@
     reason = "coefficients are given with all their published digits"
 )]
 
-const LN_2: f32 = 0.69314718;
+/// The natural logarithm of 2, as the functions here use it.
+pub const LN_2: f32 = 0.69314718;
+
+/// Of the exponential's remainder, highest power first.
+pub const EXP_SERIES: [f32; 8] = [
+    0.00031965933071842413,
+    0.00119156835564003744,
+    0.00848988645943932717,
+    0.04160188091348320655,
+    0.16667983794100929562,
+    0.49999899033463041098,
+    1.0,
+    1.0,
+];
+
+/// Of the logarithm of a mantissa less 1, highest power first.
+pub const LOG_SERIES: [f32; 10] = [
+    0.05111976432738144643,
+    -0.11793923497136414580,
+    0.14971993724699017569,
+    -0.16862004708254804686,
+    0.19980668101718729313,
+    -0.24991211576292837737,
+    0.33333435275479328386,
+    -0.50000106292873236491,
+    1.0,
+    0.0,
+];
+
+/// Of the cheaper exponential's remainder, highest power first.
+pub const FAST_EXP_SERIES: [f32; 6] = [
+    0.01314350012789660196,
+    0.03668965196652099192,
+    0.16873890085469545053,
+    0.49970514590562437052,
+    1.0,
+    1.0,
+];
 
 /// A polynomial, highest power first, as two Horner chains in `x * x` that are joined at the end.
 #[inline]
@@ -34,19 +71,7 @@ pub fn exp(x: f32) -> f32 {
     let k = (x * (1.0 / LN_2)).floor();
     let t = x - k * 0.6931457519;
     let t = t - k * 1.4286067653e-6;
-    let mantissa = polynomial(
-        t,
-        [
-            0.00031965933071842413,
-            0.00119156835564003744,
-            0.00848988645943932717,
-            0.04160188091348320655,
-            0.16667983794100929562,
-            0.49999899033463041098,
-            1.0,
-            1.0,
-        ],
-    );
+    let mantissa = polynomial(t, EXP_SERIES);
     let k = k as i32;
     match k {
         ..=-127 => 0.0,
@@ -73,21 +98,7 @@ pub fn log(x: f32) -> f32 {
     let halve = (bits >> 22) & 1;
     let exponent = (bits >> 23) as i32 - 127 + halve as i32 + shift;
     let mantissa = f32::from_bits((bits & 0x7f_ffff) | ((127 - halve) << 23));
-    let series = polynomial(
-        mantissa - 1.0,
-        [
-            0.05111976432738144643,
-            -0.11793923497136414580,
-            0.14971993724699017569,
-            -0.16862004708254804686,
-            0.19980668101718729313,
-            -0.24991211576292837737,
-            0.33333435275479328386,
-            -0.50000106292873236491,
-            1.0,
-            0.0,
-        ],
-    );
+    let series = polynomial(mantissa - 1.0, LOG_SERIES);
     series + exponent as f32 * LN_2
 }
 
@@ -119,17 +130,7 @@ pub fn fast_exp(x: f32) -> f32 {
     let x = if x < -150.0 { -150.0 } else { x };
     let k = (x / LN_2).floor();
     let t = x - k * LN_2;
-    let mantissa = polynomial(
-        t,
-        [
-            0.01314350012789660196,
-            0.03668965196652099192,
-            0.16873890085469545053,
-            0.49970514590562437052,
-            1.0,
-            1.0,
-        ],
-    );
+    let mantissa = polynomial(t, FAST_EXP_SERIES);
     let biased = ((k as i32).saturating_add(127)).clamp(0, 255) as u32;
     mantissa * f32::from_bits(biased << 23)
 }

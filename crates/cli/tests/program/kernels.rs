@@ -21,6 +21,14 @@ fn golden_data_is_met_in_the_simulator() {
 }
 
 #[test]
+fn every_app_has_a_default_schedule() {
+    let golden = format!("{}/../../apps/golden", env!("CARGO_MANIFEST_DIR"));
+    let report = Place::new().json(&format!("verify {golden} --on sim --schedule default --json"));
+    assert_eq!(report["apps"].as_array().unwrap().len(), warploom_apps::APPS.len());
+    assert_eq!(report["passed"], true);
+}
+
+#[test]
 fn the_simulator_counts() {
     let report = Place::new().json(&format!("sim copy --schedule {} --size 512x256 --json", schedules()));
     let arrays = &report["counters"]["launches"][0][1]["arrays"];

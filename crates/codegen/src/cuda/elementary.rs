@@ -5,9 +5,9 @@
     reason = "coefficients are given with all their published digits"
 )]
 
-use super::literal;
+use warploom_lang::math::{self, LN_2};
 
-const LN_2: f32 = 0.69314718;
+use super::literal;
 
 /// A float constant.
 fn f(value: f32) -> String {
@@ -37,19 +37,7 @@ fn polynomial(x: &str, coefficients: &[f32]) -> String {
 
 /// `e^x`.
 pub(super) fn exp() -> String {
-    let series = polynomial(
-        "t",
-        &[
-            0.00031965933071842413,
-            0.00119156835564003744,
-            0.00848988645943932717,
-            0.04160188091348320655,
-            0.16667983794100929562,
-            0.49999899033463041098,
-            1.0,
-            1.0,
-        ],
-    );
+    let series = polynomial("t", &math::EXP_SERIES);
     format!(
         "\
 static __device__ __forceinline__ float wl_exp(float x) {{
@@ -71,17 +59,7 @@ static __device__ __forceinline__ float wl_exp(float x) {{
 
 /// `e^x`, cheaper.
 pub(super) fn fast_exp() -> String {
-    let series = polynomial(
-        "t",
-        &[
-            0.01314350012789660196,
-            0.03668965196652099192,
-            0.16873890085469545053,
-            0.49970514590562437052,
-            1.0,
-            1.0,
-        ],
-    );
+    let series = polynomial("t", &math::FAST_EXP_SERIES);
     format!(
         "\
 static __device__ __forceinline__ float wl_fast_exp(float x) {{
@@ -99,21 +77,7 @@ static __device__ __forceinline__ float wl_fast_exp(float x) {{
 
 /// Natural logarithm.
 pub(super) fn log() -> String {
-    let series = polynomial(
-        "t",
-        &[
-            0.05111976432738144643,
-            -0.11793923497136414580,
-            0.14971993724699017569,
-            -0.16862004708254804686,
-            0.19980668101718729313,
-            -0.24991211576292837737,
-            0.33333435275479328386,
-            -0.50000106292873236491,
-            1.0,
-            0.0,
-        ],
-    );
+    let series = polynomial("t", &math::LOG_SERIES);
     format!(
         "\
 static __device__ __forceinline__ float wl_log(float x) {{
