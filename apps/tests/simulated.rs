@@ -5,7 +5,9 @@ mod common;
 
 use common::{check_simulated, workload};
 use warploom::app::App;
+use warploom::codegen::lower::{LowerError, lower};
 use warploom::schedule::schedule::Schedule;
+use warploom::target::Device;
 
 fn check(app: &App, text: &str, sizes: &[(&str, f64)]) {
     let workload = workload(app, sizes);
@@ -50,4 +52,25 @@ fn tiles_of_every_shape() {
     ] {
         check(blur, text, &sizes);
     }
+}
+
+/// What is legal but not lowered yet is refused, never computed wrongly.
+#[test]
+fn decisions_that_are_not_lowered_are_refused() {
+    let device = Device::preset("h200").expect("it is a preset");
+    let refused = |name: &str, text: &str, changes: &[(&str, f64)]| {
+        let app = warploom_apps::find(name).expect("it is an app");
+        let workload = workload(app, changes);
+        let schedule = Schedule::parse(text, &workload.pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+        let lowered = lower(&workload.pipeline, &schedule, &workload.realisation(), &device);
+        assert!(matches!(lowered, Err(LowerError::Unsupported { .. })), "{text}");
+    };
+    let sizes = [("W", 64.0), ("H", 32.0)];
+    refused("blur", "blur inline edge, blur_x\n  kernel output block x 32, y 1 threads x all\n", &sizes);
+    refused(
+        "cuda_mat_mul",
+        "cuda_mat_mul\n  kernel out block x 16, y 16\n    prod.0 flat shared\n    prod.1 flat shared\n    out flat\n",
+        &[("size", 32.0)],
+    );
+    refused("cuda_mat_mul", include_str!("../schedules/cuda_mat_mul.schedule"), &[("size", 64.0)]);
 }

@@ -8,7 +8,7 @@ use warploom_lang::bounds::congruence::gcd;
 use warploom_lang::bounds::{Analysis, Congruence, Environment, IntSpan, Span};
 use warploom_lang::ir::{NodeKind, Stage};
 use warploom_lang::op::{BinaryOp, Op};
-use warploom_lang::{ExprId, FuncId, InputId, ParamId, Region, Value};
+use warploom_lang::{ExprId, FuncId, InputId, ParamId, Region, Type, Value};
 use warploom_schedule::schedule::StageRef;
 
 use crate::builder::{Bounds, Builder};
@@ -87,6 +87,9 @@ impl Environment for Scope<'_> {
     fn input_extent(&self, input: InputId, dimension: usize) -> i64 {
         self.context.inputs[input][dimension].extent
     }
+    fn value(&self, func: FuncId, value: usize, _ty: Type) -> Span {
+        self.context.regions.facts.values[func][value]
+    }
 }
 
 impl Reads {
@@ -144,7 +147,7 @@ impl Reads {
                 |a: &Interval, b: &Interval| builder.difference(a.lower, b.lower).max.saturating_add(a.width);
             let width = along.iter().flat_map(|a| along.iter().map(move |b| (a, b)));
             let width = width.map(|(a, b)| reach(a, b)).max().unwrap_or(0);
-            if width + 1 >= root[d].extent {
+            if width >= root[d].extent - 1 {
                 lower.push(builder.int(root[d].min));
                 extent.push(root[d].extent);
                 continue;
@@ -203,7 +206,7 @@ impl Intervals<'_, '_> {
             sum = Interval {
                 lower: builder.add(sum.lower, low),
                 upper: builder.add(sum.upper, high),
-                width: sum.width + part.width * factor.abs(),
+                width: sum.width.saturating_add(part.width.saturating_mul(factor.abs())),
             };
         }
         sum
@@ -258,7 +261,7 @@ impl Intervals<'_, '_> {
         let (lower, upper) =
             (builder.binary(BinaryOp::Div, a.lower, node), builder.binary(BinaryOp::Div, a.upper, node));
         // The rounding of both ends may fall differently from place to place.
-        let width = builder.difference(upper, lower).max.min((a.width + divisor - 1) / divisor);
+        let width = builder.difference(upper, lower).max.min(a.width.saturating_add(divisor - 1) / divisor);
         Some(Interval { lower, upper, width })
     }
 }

@@ -5,16 +5,15 @@ use smallvec::SmallVec;
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 use warploom_lang::{FuncId, IdVec, Region, Type};
 use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{self, BlockItem, Item, Mapping, Nest, Size, StageRef, Storage, Tile};
+use warploom_schedule::schedule::{
+    self, BlockItem, FLAT_THREADS, Item, Mapping, Nest, Size, StageRef, Storage, Tile,
+};
 
 use crate::builder::{Bounds, Builder};
 use crate::ir::{Array, ArrayId, BufferId, Kernel, Leaf, NodeId, Space, Stmt};
 use crate::lower::barriers::with_barriers;
 use crate::lower::boxes::{Box, Read, Reads};
 use crate::lower::{Context, LowerError};
-
-/// Threads of a block in which every stage is spread by flat loops.
-const FLAT_THREADS: u32 = 256;
 
 /// Where the values of something are kept, for accesses.
 #[derive(Clone, Debug)]
@@ -60,17 +59,19 @@ impl<'a> KernelLowering<'a> {
     pub fn new(context: &'a Context<'a>, kernel: &'a schedule::Kernel) -> Result<Self, LowerError> {
         let mut nests = Vec::new();
         for item in &kernel.body {
-            match item {
-                BlockItem::Nest(nest) if nest.storage == Storage::Private => {
-                    return Err(LowerError::Unsupported { what: "private storage".into() });
+            let what = match item {
+                BlockItem::Nest(nest) => {
+                    nests.push(nest);
+                    not_lowered(context, nest)
                 }
-                BlockItem::Nest(nest) => nests.push(nest),
-                BlockItem::Over(_) => {
-                    return Err(LowerError::Unsupported { what: "a loop over a block".into() });
-                }
+                BlockItem::Over(_) => Some("a loop over a block".to_string()),
+            };
+            if let Some(what) = what {
+                return Err(LowerError::Unsupported { what });
             }
         }
-        let threads = nests.iter().filter_map(|nest| nest_threads(nest)).max().unwrap_or(FLAT_THREADS);
+        let threads = nests.iter().filter_map(|nest| nest_threads(nest)).max();
+        let threads = threads.unwrap_or(FLAT_THREADS as u32);
         Ok(KernelLowering {
             context,
             builder: Builder::default(),
@@ -272,8 +273,9 @@ impl<'a> KernelLowering<'a> {
             }
         };
         let elements = own.points();
-        if elements > limit {
-            return Err(LowerError::TooLarge { func: name, kernel: self.name(), elements, limit });
+        let bytes = elements.saturating_mul(types.iter().map(|ty| ty.bytes() as u64).sum());
+        if bytes > limit {
+            return Err(LowerError::TooLarge { func: name, kernel: self.name(), bytes, limit });
         }
         for (value, &ty) in types.iter().enumerate() {
             let name = if types.len() > 1 { format!("{name}.{value}") } else { name.clone() };
@@ -324,6 +326,28 @@ pub(crate) fn read_of(item: Item) -> Read {
         Item::Stage(stage) => Read::Func(stage.func),
         Item::Input(input) => Read::Input(input),
     }
+}
+
+/// A decision of a nest that is legal but not lowered yet.
+fn not_lowered(context: &Context<'_>, nest: &Nest) -> Option<String> {
+    let funcs = context.pipeline.funcs();
+    let has_updates = |func: FuncId| funcs[func].stages.len() > 1;
+    if nest.storage == Storage::Private {
+        return Some("private storage".into());
+    }
+    if let Item::Stage(stage) = nest.item
+        && nest.storage == Storage::Shared
+        && has_updates(stage.func)
+    {
+        return Some(format!("`{}` in shared memory, which has updates,", funcs[stage.func].name));
+    }
+    if let Some(&func) = nest.registers.iter().find(|func| has_updates(**func)) {
+        return Some(format!("`{}` in registers, which has updates,", funcs[func].name));
+    }
+    let Mapping::Threads(tiles) = &nest.mapping else { return None };
+    let plain = |tile: &Tile| matches!((tile.dim, tile.size), (LoopKind::Pure(_), Size::Of(_)));
+    let odd = tiles.threads.iter().any(|tile| !plain(tile));
+    odd.then(|| "a thread loop over a reduction variable or over `all`".into())
 }
 
 /// Threads that a nest's own loops need; `None` for flat loops, which take any number.

@@ -57,16 +57,16 @@ pub enum LowerError {
     },
     /// A Func in a block or thread that has no constant extent there.
     #[error(
-        "`{func}` needs {elements} elements at its place in the kernel of `{kernel}`, more than the {limit} that fit; make the tile smaller, or compute it at root"
+        "`{func}` needs {bytes} bytes at its place in the kernel of `{kernel}`, more than the {limit} that fit; make the tile smaller, or compute it at root"
     )]
     TooLarge {
         /// The Func.
         func: String,
         /// The kernel's stage.
         kernel: String,
-        /// Elements needed.
-        elements: u64,
-        /// Elements that fit.
+        /// Bytes needed.
+        bytes: u64,
+        /// Bytes that fit.
         limit: u64,
     },
     /// A kernel that needs more than the device has.

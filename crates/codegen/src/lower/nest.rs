@@ -3,7 +3,9 @@
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{FuncId, Region, Type};
 use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Item, Mapping, Nest, Size, StageRef, ThreadTiles, Tile};
+use warploom_schedule::schedule::{
+    Item, MAX_REGISTER_BYTES, Mapping, Nest, Size, StageRef, ThreadTiles, Tile,
+};
 
 use crate::builder::Bounds;
 use crate::ir::{Leaf, NodeId, Space, Stmt, VarId};
@@ -11,9 +13,6 @@ use crate::lower::LowerError;
 use crate::lower::boxes::{Box, Read, Reads};
 use crate::lower::kernel::{KernelLowering, read_of, thread_count};
 use crate::lower::value::Point;
-
-/// The most elements a Func may have in one thread.
-const MAX_REGISTERS: u64 = 256;
 
 /// A statement that holds others.
 pub(crate) enum Frame {
@@ -249,7 +248,7 @@ impl KernelLowering<'_> {
         }
         let mut body = Vec::new();
         for (func, own) in boxes.into_iter().rev() {
-            self.add_local(Read::Func(func), &own, Space::Thread, MAX_REGISTERS)?;
+            self.add_local(Read::Func(func), &own, Space::Thread, MAX_REGISTER_BYTES)?;
             let subject = self.subject(Item::Stage(StageRef { func, stage: 0 }));
             let mut frames = Vec::new();
             let mut vars = own.lower.clone();
