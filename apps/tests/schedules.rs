@@ -107,7 +107,10 @@ fn allocated(app: &str, sizes: &[(&str, f64)]) -> Vec<(String, Vec<i64>)> {
         allocations.map(|allocation| (name(allocation.item), allocation.extents.clone())).collect();
     for nest in footprints.nests.iter().flatten() {
         let registers = nest.registers.iter();
-        found.extend(registers.map(|(func, box_)| (pipeline.funcs()[*func].name.clone(), box_.extents())));
+        found.extend(
+            registers
+                .map(|(func, box_)| (pipeline.funcs()[*func].name.clone(), box_.thread.points.extents())),
+        );
     }
     found
 }

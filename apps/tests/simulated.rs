@@ -5,9 +5,7 @@ mod common;
 
 use common::{check_simulated, workload};
 use warploom::app::App;
-use warploom::codegen::lower::{LowerError, lower};
 use warploom::schedule::schedule::Schedule;
-use warploom::target::Device;
 
 fn check(app: &App, text: &str, sizes: &[(&str, f64)]) {
     let workload = workload(app, sizes);
@@ -17,11 +15,15 @@ fn check(app: &App, text: &str, sizes: &[(&str, f64)]) {
 
 /// The schedule file of an app at tile-sized, partial, tiny and odd sizes.
 fn check_file(name: &str) {
+    check_file_with(name, &[]);
+}
+
+fn check_file_with(name: &str, others: &[(&str, f64)]) {
     let app = warploom_apps::find(name).expect("it is an app");
     let path = format!("{}/schedules/{name}.schedule", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).expect("the schedule is there");
     for (width, height) in [(128.0, 96.0), (129.0, 67.0), (77.0, 131.0), (9.0, 8.0)] {
-        check(app, &text, &[("W", width), ("H", height)]);
+        check(app, &text, &[&[("W", width), ("H", height)], others].concat());
     }
 }
 
@@ -54,23 +56,33 @@ fn tiles_of_every_shape() {
     }
 }
 
-/// What is legal but not lowered yet is refused, never computed wrongly.
+/// Loops over blocks, private accumulators, split reductions, staged inputs.
 #[test]
-fn decisions_that_are_not_lowered_are_refused() {
-    let device = Device::preset("h200").expect("it is a preset");
-    let refused = |name: &str, text: &str, changes: &[(&str, f64)]| {
-        let app = warploom_apps::find(name).expect("it is an app");
-        let workload = workload(app, changes);
-        let schedule = Schedule::parse(text, &workload.pipeline).unwrap_or_else(|errors| panic!("{errors}"));
-        let lowered = lower(&workload.pipeline, &schedule, &workload.realisation(), &device);
-        assert!(matches!(lowered, Err(LowerError::Unsupported { .. })), "{text}");
-    };
-    let sizes = [("W", 64.0), ("H", 32.0)];
-    refused("blur", "blur inline edge, blur_x\n  kernel output block x 32, y 1 threads x all\n", &sizes);
-    refused(
-        "cuda_mat_mul",
+fn matrix_multiplication() {
+    let app = warploom_apps::find("cuda_mat_mul").expect("it is an app");
+    let text = include_str!("../schedules/cuda_mat_mul.schedule");
+    for size in [16.0, 64.0, 77.0, 100.0] {
+        check(app, text, &[("size", size)]);
+    }
+    for text in [
         "cuda_mat_mul\n  kernel out block x 16, y 16\n    prod.0 flat shared\n    prod.1 flat shared\n    out flat\n",
-        &[("size", 32.0)],
-    );
-    refused("cuda_mat_mul", include_str!("../schedules/cuda_mat_mul.schedule"), &[("size", 64.0)]);
+        "cuda_mat_mul\n  kernel out block x 12, y 9\n    prod.0 threads x 5, y 2 serial x 2 shared\n    over prod.1.r 7\n      A.stage threads d0 8, d1 4 shared\n      prod.1 flat shared\n    out threads x 3, y all\n",
+        "cuda_mat_mul\n  kernel out block x 8, y 8\n    out threads x 4, y 4 serial x 2, y 2 unroll\n      prod registers\n",
+        "cuda_mat_mul\n  kernel prod.0 block x 32, y 1 threads x all\n  around prod.1.r 5\n    kernel prod.1 block x 16, y 16 threads x 16, y 4 serial y 2, r 2, x 1\n  kernel out flat\n",
+        "cuda_mat_mul\n  kernel prod.0 block x 32, y 4 flat\n  kernel prod.1 block x 32, y 4\n    over prod.1.r 8\n      B.stage flat shared\n      prod.1 threads x 32 serial y 4, r all unroll\n  kernel out block x 32 threads x 32\n",
+    ] {
+        check(app, text, &[("size", 30.0)]);
+    }
+}
+
+/// Producers inside a loop over the block, accumulators that outlive it.
+#[test]
+fn loops_with_producers_inside() {
+    check_file_with("nl_means", &[("patch_size", 3.0), ("search_area", 3.0)]);
+}
+
+/// Launches in a loop, reduction variables on blocks and threads.
+#[test]
+fn loops_around_kernels() {
+    check_file_with("max_filter", &[]);
 }

@@ -1,71 +1,154 @@
-//! Barriers between the nests of a block: where one touches shared memory that another wrote, or writes what
+//! Barriers between the nests of a block: where one touches memory that another thread wrote, or writes what
 //! another touched, since the last barrier.
 
 use ahash::AHashSet;
-use warploom_lang::IdVec;
 
-use crate::ir::{Array, ArrayId, KernelExprs, NodeId, NodeKind, Space, Stmt};
+use crate::ir::{ArrayId, KernelExprs, NodeId, NodeKind, Stmt, VarId};
 
-/// Shared arrays that statements touch.
-#[derive(Default)]
+/// A part of a block, for barriers to stand between.
+pub(crate) enum Segment {
+    /// The statements of one nest.
+    Nest(Vec<Stmt>),
+    /// A loop over the block.
+    Loop {
+        /// Its variable.
+        var: VarId,
+        /// How often it runs.
+        count: u32,
+        /// What it holds.
+        body: Vec<Segment>,
+    },
+}
+
+/// The segments one after the other, with barriers where the threads exchange something through one of the
+/// arrays that are `exchanged`.
+pub(crate) fn with_barriers(
+    segments: Vec<Segment>,
+    exprs: &KernelExprs,
+    exchanged: &AHashSet<ArrayId>,
+) -> Vec<Stmt> {
+    Barriers { exprs, exchanged }.between(segments, &mut Touched::default()).0
+}
+
+struct Barriers<'a> {
+    exprs: &'a KernelExprs,
+    exchanged: &'a AHashSet<ArrayId>,
+}
+
+/// Arrays that statements touch.
+#[derive(Clone, Default)]
 struct Touched {
     read: AHashSet<ArrayId>,
     written: AHashSet<ArrayId>,
 }
 
-/// The segments one after the other, with barriers where they are needed.
-pub(crate) fn with_barriers(
-    segments: Vec<Vec<Stmt>>,
-    exprs: &KernelExprs,
-    arrays: &IdVec<ArrayId, Array>,
-) -> Vec<Stmt> {
-    let mut body = Vec::new();
-    let mut since = Touched::default();
-    for segment in segments {
-        let mut own = Touched::default();
-        own.visit(&segment, exprs, arrays);
-        let reads_written = !own.read.is_disjoint(&since.written);
-        let overwrites = !own.written.is_disjoint(&since.read) || !own.written.is_disjoint(&since.written);
-        if reads_written || overwrites {
-            body.push(Stmt::Barrier);
-            since = Touched::default();
-        }
-        since.read.extend(own.read);
-        since.written.extend(own.written);
-        body.extend(segment);
+impl Touched {
+    /// Whether a barrier must stand between these statements and later ones.
+    fn conflicts(&self, later: &Touched) -> bool {
+        !later.read.is_disjoint(&self.written)
+            || !later.written.is_disjoint(&self.read)
+            || !later.written.is_disjoint(&self.written)
     }
-    body
+
+    fn extend(&mut self, later: &Touched) {
+        self.read.extend(&later.read);
+        self.written.extend(&later.written);
+    }
 }
 
-impl Touched {
-    fn visit(&mut self, body: &[Stmt], exprs: &KernelExprs, arrays: &IdVec<ArrayId, Array>) {
-        let shared = |array: ArrayId| arrays[array].space == Space::Shared;
+impl Barriers<'_> {
+    /// Segments with barriers between them, and what they touch before the first barrier; `since` is what
+    /// was touched since the last one.
+    fn between(&self, segments: Vec<Segment>, since: &mut Touched) -> (Vec<Stmt>, Touched) {
+        let mut body = Vec::new();
+        let (mut first, mut crossed) = (Touched::default(), false);
+        for segment in segments {
+            let (stmts, own) = match segment {
+                Segment::Nest(stmts) => {
+                    let mut own = Touched::default();
+                    self.visit(&stmts, &mut own);
+                    if since.conflicts(&own) {
+                        body.push(Stmt::Barrier);
+                        *since = Touched::default();
+                        crossed = true;
+                    }
+                    since.extend(&own);
+                    (stmts, own)
+                }
+                Segment::Loop { var, count, body } => self.looped(var, count, body, since),
+            };
+            if !crossed {
+                first.extend(&own);
+            }
+            crossed |= contains_barrier(&stmts);
+            body.extend(stmts);
+        }
+        (body, first)
+    }
+
+    /// A loop, with a barrier at its end if the next iteration needs one, and one in front of it if what was
+    /// touched before does.
+    fn looped(
+        &self,
+        var: VarId,
+        count: u32,
+        body: Vec<Segment>,
+        since: &mut Touched,
+    ) -> (Vec<Stmt>, Touched) {
+        let mut last = Touched::default();
+        let (mut body, first) = self.between(body, &mut last);
+        if last.conflicts(&first) {
+            body.push(Stmt::Barrier);
+            last = Touched::default();
+        }
+        let mut stmts = Vec::new();
+        if since.conflicts(&first) {
+            stmts.push(Stmt::Barrier);
+            *since = Touched::default();
+        }
+        if contains_barrier(&body) {
+            *since = Touched::default();
+        }
+        since.extend(&last);
+        stmts.push(Stmt::For { var, count, unrolled: false, body });
+        (stmts, first)
+    }
+
+    fn visit(&self, body: &[Stmt], touched: &mut Touched) {
         for stmt in body {
             match stmt {
-                Stmt::Let(_, value) => self.loads(&[*value], exprs, &shared),
+                Stmt::Let(_, value) => self.loads(&[*value], touched),
                 Stmt::Store { array, index, value } | Stmt::Atomic { array, index, value, .. } => {
-                    self.loads(&[*index, *value], exprs, &shared);
-                    if shared(*array) {
-                        self.written.insert(*array);
+                    self.loads(&[*index, *value], touched);
+                    if self.exchanged.contains(array) {
+                        touched.written.insert(*array);
                     }
                 }
-                Stmt::For { body, .. } => self.visit(body, exprs, arrays),
+                Stmt::For { body, .. } => self.visit(body, touched),
                 Stmt::If { condition, body } => {
-                    self.loads(&[*condition], exprs, &shared);
-                    self.visit(body, exprs, arrays);
+                    self.loads(&[*condition], touched);
+                    self.visit(body, touched);
                 }
                 Stmt::Barrier => {}
             }
         }
     }
 
-    fn loads(&mut self, roots: &[NodeId], exprs: &KernelExprs, shared: &impl Fn(ArrayId) -> bool) {
-        for id in exprs.reachable(roots.iter().copied()) {
-            if let NodeKind::Load(array) = exprs[id].kind
-                && shared(array)
+    fn loads(&self, roots: &[NodeId], touched: &mut Touched) {
+        for id in self.exprs.reachable(roots.iter().copied()) {
+            if let NodeKind::Load(array) = self.exprs[id].kind
+                && self.exchanged.contains(&array)
             {
-                self.read.insert(array);
+                touched.read.insert(array);
             }
         }
     }
+}
+
+fn contains_barrier(body: &[Stmt]) -> bool {
+    body.iter().any(|stmt| match stmt {
+        Stmt::Barrier => true,
+        Stmt::For { body, .. } | Stmt::If { body, .. } => contains_barrier(body),
+        _ => false,
+    })
 }

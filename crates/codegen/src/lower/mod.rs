@@ -3,31 +3,36 @@
 //! | pass | what it does |
 //! | --- | --- |
 //! | `place` | finds where every Func lives: inlined, in a buffer, in a block, in a thread |
-//! | `boxes` | the box of every Func at its place: lower bounds as expressions, constant extents |
-//! | `kernel` | grid, blocks and arrays of one kernel, its nests in order |
+//! | `kernel` | the grid of one kernel, its nests and loops in order |
+//! | `arrays` | what lives in a kernel's blocks and threads, and how accesses find it |
+//! | `boxes` | the boxes of footprints: lower bounds as expressions |
 //! | `nest` | the thread and serial loops of one stage, with guards where they are needed |
+//! | `stage` | one point of a stage: what is stored |
 //! | `value` | the expressions of a stage at one point, inlined Funcs written out |
 //! | `barriers` | barriers between nests that need them, and no others |
 //! | `copy` | copies of outputs of which more is computed than was asked for |
 //!
 //! Expressions are simplified as they are made ([`builder`](crate::builder)).
 
+mod arrays;
 mod barriers;
 mod boxes;
 mod copy;
 mod kernel;
 mod nest;
+mod nesting;
 mod place;
+mod stage;
 mod value;
 
 use thiserror::Error;
 use warploom_lang::{
     BoundsError, FuncId, IdVec, InputId, ParamId, Pipeline, Realisation, Region, Regions, Value, infer,
 };
-use warploom_schedule::schedule::{Kernel, RootItem, Schedule, StageRef};
+use warploom_schedule::schedule::{Footprints, Path, RootItem, Schedule, StageRef};
 use warploom_target::Device;
 
-use crate::ir::{BufferDecl, BufferId, Launch, Program, Role};
+use crate::ir::{BufferDecl, BufferId, Kernel, KernelId, Launch, Program, Role};
 use crate::lower::copy::Copy;
 use crate::lower::kernel::KernelLowering;
 use crate::lower::place::Places;
@@ -39,35 +44,15 @@ pub enum LowerError {
     /// The sizes or parameters don't fit the pipeline.
     #[error(transparent)]
     Bounds(#[from] BoundsError),
-    /// A decision that is not lowered yet.
-    #[error("{what} cannot be lowered yet; use block, flat, thread, register and inline decisions")]
-    Unsupported {
-        /// The decision.
-        what: String,
-    },
     /// A Func that is read where it has not been computed.
     #[error(
-        "`{func}` is needed by `{consumer}` but the schedule computes it nowhere that `{consumer}` can read; place it before `{consumer}` or inline it"
+        "`{func}` is read in the kernel of `{kernel}`, which the schedule computes nowhere it can be read from; place it before its readers or inline it"
     )]
     Unplaced {
         /// The Func.
         func: String,
-        /// The stage that reads it.
-        consumer: String,
-    },
-    /// A Func in a block or thread that has no constant extent there.
-    #[error(
-        "`{func}` needs {bytes} bytes at its place in the kernel of `{kernel}`, more than the {limit} that fit; make the tile smaller, or compute it at root"
-    )]
-    TooLarge {
-        /// The Func.
-        func: String,
         /// The kernel's stage.
         kernel: String,
-        /// Bytes needed.
-        bytes: u64,
-        /// Bytes that fit.
-        limit: u64,
     },
     /// A kernel that needs more than the device has.
     #[error("the kernel of `{kernel}` needs {needed} {what}, the device has {limit}; use smaller tiles")]
@@ -93,6 +78,7 @@ pub(crate) struct Context<'a> {
     /// Position of each Param among the program's scalars.
     pub scalars: IdVec<ParamId, u32>,
     pub places: Places,
+    pub footprints: Footprints,
     pub buffers: IdVec<BufferId, BufferDecl>,
     pub func_buffers: IdVec<FuncId, Vec<BufferId>>,
     pub input_buffers: IdVec<InputId, BufferId>,
@@ -111,17 +97,8 @@ pub fn lower(
     let context = Context::new(pipeline, schedule, request, device)?;
     let mut kernels = IdVec::new();
     let mut launches = Vec::new();
-    for item in &schedule.root {
-        match item {
-            RootItem::Kernel(kernel) if context.is_idle(kernel.stage) => {}
-            RootItem::Kernel(kernel) => {
-                let lowered = lower_kernel(&context, kernel)?;
-                launches.push(Launch::Kernel(kernels.push(lowered)));
-            }
-            RootItem::Around(_) => {
-                return Err(LowerError::Unsupported { what: "a loop around kernels".into() });
-            }
-        }
+    for (i, item) in schedule.root.iter().enumerate() {
+        launches.extend(lower_item(&context, item, Path::ROOT.child(i), &[], &mut kernels)?);
     }
     for copy in &context.copies {
         launches.push(Launch::Kernel(kernels.push(copy.kernel(&context))));
@@ -130,8 +107,43 @@ pub fn lower(
     Ok(Program { name: pipeline.name().to_string(), buffers: context.buffers, params, kernels, launches })
 }
 
-fn lower_kernel(context: &Context<'_>, kernel: &Kernel) -> Result<crate::ir::Kernel, LowerError> {
-    KernelLowering::new(context, kernel)?.lower()
+/// The launches of an item at root, inside some loops.
+fn lower_item(
+    context: &Context<'_>,
+    item: &RootItem,
+    path: Path,
+    outer: &[CountedLoop],
+    kernels: &mut IdVec<KernelId, Kernel>,
+) -> Result<Vec<Launch>, LowerError> {
+    match item {
+        RootItem::Kernel(kernel) if context.is_idle(kernel.stage) => Ok(Vec::new()),
+        RootItem::Kernel(kernel) => {
+            let lowered = KernelLowering::new(context, kernel, path, outer).lower()?;
+            Ok(vec![Launch::Kernel(kernels.push(lowered))])
+        }
+        RootItem::Around(around) => {
+            let own = context.loops_at(&path);
+            let inner: Vec<CountedLoop> = outer.iter().copied().chain(own.iter().copied()).collect();
+            let mut body = Vec::new();
+            for (i, item) in around.body.iter().enumerate() {
+                body.extend(lower_item(context, item, path.child(i), &inner, kernels)?);
+            }
+            let looped = |body: Vec<Launch>, own: &CountedLoop| match own.count {
+                1 => body,
+                count => vec![Launch::Loop { count: count as u32, body }],
+            };
+            Ok(if body.is_empty() { body } else { own.iter().rev().fold(body, looped) })
+        }
+    }
+}
+
+/// A loop around kernels or over a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CountedLoop {
+    /// Its number among the schedule's loops.
+    pub number: usize,
+    /// How often it runs.
+    pub count: i64,
 }
 
 impl<'a> Context<'a> {
@@ -143,6 +155,7 @@ impl<'a> Context<'a> {
     ) -> Result<Context<'a>, LowerError> {
         let regions = infer(pipeline, request)?;
         let places = Places::new(pipeline, schedule);
+        let footprints = Footprints::new(schedule, pipeline, &regions);
         let inputs: IdVec<InputId, Region> =
             request.inputs.values().map(|region| region.clone().unwrap_or_default()).collect();
         let specialised = pipeline.specialised_params();
@@ -155,6 +168,7 @@ impl<'a> Context<'a> {
             fixed,
             scalars,
             places,
+            footprints,
             buffers: IdVec::new(),
             func_buffers: pipeline.funcs().values().map(|_| Vec::new()).collect(),
             input_buffers: IdVec::new(),
@@ -187,10 +201,18 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether a stage computes nothing at these sizes.
-    fn is_idle(&self, stage: StageRef) -> bool {
+    /// Whether a stage computes nothing at these sizes, or nothing at all.
+    pub fn is_idle(&self, stage: StageRef) -> bool {
         let func = &self.regions.funcs[stage.func];
-        !func.needed || func.stages[stage.stage].is_idle()
+        let undefined = self.pipeline.funcs()[stage.func].stages[stage.stage].values.is_empty();
+        undefined || !func.needed || func.stages[stage.stage].is_idle()
+    }
+
+    /// The loops that stand at a place of the schedule, the outermost first.
+    pub fn loops_at(&self, path: &Path) -> Vec<CountedLoop> {
+        let loops = self.footprints.loops.iter().enumerate();
+        let here = loops.filter(|(_, info)| info.path == *path);
+        here.map(|(number, info)| CountedLoop { number, count: info.count }).collect()
     }
 
     /// Makes the buffer of a Func's value, and a second one for an output of which only a part was asked for.

@@ -4,11 +4,11 @@ use ahash::AHashMap;
 use smallvec::SmallVec;
 use warploom_lang::ir::NodeKind;
 use warploom_lang::op::Op;
-use warploom_lang::{ExprId, FuncId, Type};
+use warploom_lang::{ExprId, FuncId, Type, Value};
 
 use crate::ir::{Leaf, NodeId};
 use crate::lower::LowerError;
-use crate::lower::boxes::Read;
+use crate::lower::arrays::Read;
 use crate::lower::kernel::KernelLowering;
 use crate::lower::place::Place;
 
@@ -17,8 +17,6 @@ pub(crate) struct Point {
     /// One a dimension; unused for dimensions that are not pure.
     pub vars: Vec<NodeId>,
     pub rvars: Vec<NodeId>,
-    /// Who is being computed, for messages.
-    pub consumer: FuncId,
 }
 
 impl KernelLowering<'_> {
@@ -43,13 +41,13 @@ impl KernelLowering<'_> {
                 NodeKind::InputExtent(input, d) => {
                     self.builder.int(self.context.inputs[input][d as usize].extent)
                 }
-                NodeKind::Load(input) => self.load(Read::Input(input), 0, node.ty, &args, point.consumer)?,
-                NodeKind::Call(func, value) if self.context.places.of(func) == Place::Inlined => {
-                    self.inlined(func, value as usize, &args, point.consumer)?
-                }
-                NodeKind::Call(func, value) => {
-                    self.load(Read::Func(func), value as usize, node.ty, &args, point.consumer)?
-                }
+                NodeKind::Load(input) => self.load(Read::Input(input), 0, node.ty, &args)?,
+                NodeKind::Call(func, value) => match self.context.places.of(func) {
+                    Place::Inlined => self.inlined(func, value as usize, &args)?,
+                    // It has no definition, so that any value will do.
+                    Place::Nowhere => self.builder.constant(Value::from_bits(node.ty, 0)),
+                    _ => self.load(Read::Func(func), value as usize, node.ty, &args)?,
+                },
                 NodeKind::Op(Op::Const(value)) => self.builder.constant(value),
                 NodeKind::Op(op) => self.builder.op(op, &args),
             };
@@ -59,45 +57,21 @@ impl KernelLowering<'_> {
     }
 
     /// The value of an inlined Func at a point; the same point is written out once.
-    fn inlined(
-        &mut self,
-        func: FuncId,
-        value: usize,
-        at: &[NodeId],
-        consumer: FuncId,
-    ) -> Result<NodeId, LowerError> {
+    fn inlined(&mut self, func: FuncId, value: usize, at: &[NodeId]) -> Result<NodeId, LowerError> {
         let key = (func, value, SmallVec::from_slice(at));
         if let Some(node) = self.inlined.get(&key) {
             return Ok(*node);
         }
         let root = self.context.pipeline.funcs()[func].stages[0].values[value];
-        let point = Point { vars: at.to_vec(), rvars: Vec::new(), consumer };
-        let node = self.value(root, &point)?;
+        let node = self.value(root, &Point { vars: at.to_vec(), rvars: Vec::new() })?;
         self.inlined.insert(key, node);
         Ok(node)
     }
 
     /// A value of a Func or input that is stored somewhere.
-    fn load(
-        &mut self,
-        read: Read,
-        value: usize,
-        ty: Type,
-        at: &[NodeId],
-        consumer: FuncId,
-    ) -> Result<NodeId, LowerError> {
-        let stored = self.stored(read, value).ok_or_else(|| self.unplaced(read, consumer))?;
+    fn load(&mut self, read: Read, value: usize, ty: Type, at: &[NodeId]) -> Result<NodeId, LowerError> {
+        let stored = self.stored(read, value)?;
         let index = stored.offset(&mut self.builder, at);
-        let array = stored.array;
-        Ok(self.builder.load(array, ty, index))
-    }
-
-    fn unplaced(&self, read: Read, consumer: FuncId) -> LowerError {
-        let funcs = self.context.pipeline.funcs();
-        let func = match read {
-            Read::Func(func) => funcs[func].name.clone(),
-            Read::Input(input) => self.context.pipeline.inputs()[input].name.clone(),
-        };
-        LowerError::Unplaced { func, consumer: funcs[consumer].name.clone() }
+        Ok(self.builder.load(stored.array, ty, index))
     }
 }

@@ -59,12 +59,11 @@ pub(crate) struct Touched {
     pub own: Vec<Vec<Reach>>,
 }
 
-/// What a stage touches, at a place inside `loops`.
+/// What a stage touches.
 pub(crate) fn touched(
     pipeline: &Pipeline,
     regions: &Regions,
     symbols: &mut Symbols,
-    loops: &[usize],
     stage: StageRef,
     scope: &Scope,
 ) -> Touched {
@@ -73,8 +72,7 @@ pub(crate) fn touched(
     let span = |reaches: &[Reach]| reaches.iter().map(Reach::span).collect();
     let spans = Spans { facts: &regions.facts, vars: span(&scope.vars), rvars: span(&scope.rvars) };
     let analysis = Analysis::new(exprs, &spans, decl.roots());
-    let mut indices =
-        Indices { pipeline, analysis: &analysis, scope, symbols, loops, known: AHashMap::new() };
+    let mut indices = Indices { pipeline, analysis: &analysis, scope, symbols, known: AHashMap::new() };
     let mut touched = Touched { reads: Vec::new(), own: vec![indices.all(&decl.indices)] };
     for node in exprs.reachable(decl.roots()).into_iter().map(|id| &exprs[id]) {
         match node.kind {
@@ -94,7 +92,6 @@ struct Indices<'a> {
     analysis: &'a Analysis<'a, Spans<'a>>,
     scope: &'a Scope,
     symbols: &'a mut Symbols,
-    loops: &'a [usize],
     known: AHashMap<ExprId, Reach>,
 }
 
@@ -112,10 +109,7 @@ impl Indices<'_> {
         let is_atom = linear.constant == 0 && matches!(linear.terms.as_slice(), [(atom, 1)] if *atom == id);
         let reach = if is_atom { self.atom(id) } else { self.sum(&linear) };
         let reach = reach.map(|reach| reach.within(span.min, span.max));
-        let reach = match reach {
-            Some(reach) if reach.width() <= span.width => reach,
-            _ => self.spanned(span),
-        };
+        let reach = reach.unwrap_or_else(|| Reach::unknown(span.min, span.max));
         self.known.insert(id, reach.clone());
         reach
     }
@@ -127,28 +121,12 @@ impl Indices<'_> {
             sum = match sum.add(&part) {
                 Some(sum) => sum,
                 None => {
-                    let (sum, part) = (self.plain(&sum), self.plain(&part));
+                    let (sum, part) = (sum.plain(self.symbols), part.plain(self.symbols));
                     sum.add(&part)?
                 }
             };
         }
         Some(sum)
-    }
-
-    /// A clamped reach as one that can be added to others.
-    fn plain(&mut self, reach: &Reach) -> Reach {
-        match reach.clamp {
-            Some(_) if reach.bounded => self.symbols.other(reach.width(), reach.min, reach.max, self.loops),
-            _ => reach.clone(),
-        }
-    }
-
-    /// What a span alone says.
-    fn spanned(&mut self, span: IntSpan) -> Reach {
-        match span.width < span.max - span.min {
-            true => self.symbols.other(span.width, span.min, span.max, self.loops),
-            false => Reach::unknown(span.min, span.max),
-        }
     }
 
     /// A node that is no sum.
@@ -190,7 +168,7 @@ impl Indices<'_> {
                 Some(_) => Some(self.reach(*a)),
                 None => {
                     let both = [self.reach(*a), self.reach(*b)];
-                    Reach::hull(&both, self.symbols, self.loops)
+                    Reach::hull(&both, self.symbols)
                 }
             },
             // What counts by its own range alone, and whose range comes from constants.

@@ -66,8 +66,35 @@ pub struct NestFootprint {
     pub domain: Vec<Reach>,
     /// Its loops as threads share them; `None` for a flat loop.
     pub threads: Option<Vec<ThreadLoop>>,
-    /// Its Funcs in registers, for the points of one thread.
-    pub registers: BTreeMap<FuncId, Footprint>,
+    /// Its Funcs in registers.
+    pub registers: BTreeMap<FuncId, RegisterFootprint>,
+}
+
+/// A Func in registers of a nest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RegisterFootprint {
+    /// What one thread needs for its points.
+    pub thread: StagedFootprint,
+    /// What all threads of a block need. A thread's points may reach further, where they don't divide the block.
+    pub block: StagedFootprint,
+}
+
+/// A Func all of whose stages stand at one place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StagedFootprint {
+    /// All that is touched.
+    pub points: Footprint,
+    /// The points that each stage computes.
+    pub stages: Vec<Footprint>,
+}
+
+/// A loop around kernels or over a block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoopFootprint {
+    /// Where it stands.
+    pub path: Path,
+    /// How often it runs.
+    pub count: i64,
 }
 
 impl NestFootprint {
@@ -156,6 +183,14 @@ pub struct Footprints {
     pub kernels: Vec<KernelFootprint>,
     /// Every nest, in the order of the text; `None` where nothing reads what it computes.
     pub nests: Vec<Option<NestFootprint>>,
+    /// Every loop around kernels and over blocks, in the order of the text: what [`Symbol::Loop`] numbers.
+    ///
+    /// [`Symbol::Loop`]: crate::schedule::Symbol::Loop
+    pub loops: Vec<LoopFootprint>,
+    /// What [`Symbol::Lowest`] numbers: the reaches whose smallest value it is.
+    ///
+    /// [`Symbol::Lowest`]: crate::schedule::Symbol::Lowest
+    pub lowest: Vec<Vec<Reach>>,
 }
 
 impl Footprints {

@@ -57,8 +57,8 @@ mod violation;
 pub use builder::{BlockBuilder, ScheduleBuilder, Tiles};
 pub use error::{ScheduleError, ScheduleErrors, ScheduleFault, Spot};
 pub use footprint::{
-    Allocation, FLAT_THREADS, Footprint, Footprints, KernelFootprint, NestFootprint, SHARED_ALIGNMENT,
-    ThreadLoop,
+    Allocation, FLAT_THREADS, Footprint, Footprints, KernelFootprint, LoopFootprint, NestFootprint,
+    RegisterFootprint, SHARED_ALIGNMENT, StagedFootprint, ThreadLoop,
 };
 pub use legality::{MAX_PRIVATE_BYTES, MAX_REGISTER_BYTES, SMALL_EXTENT, check};
 pub use outline::Path;

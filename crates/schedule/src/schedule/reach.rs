@@ -16,9 +16,9 @@ pub enum Symbol {
     Loop(usize),
     /// The number of a thread's tile along a loop of the stage it computes.
     Thread(LoopKind),
-    /// The smallest value of an index that is no sum of the others, such as a position that went through
-    /// floats. Each is one of its own.
-    Other(usize),
+    /// The smallest value that some reaches can have, where that is no sum of the others. Each is one of its
+    /// own; [`Footprints::lowest`](crate::schedule::Footprints) has the reaches.
+    Lowest(usize),
 }
 
 /// Where an index can be at one iteration of the loops around it: between `A + low` and `A + high`, where
@@ -44,12 +44,12 @@ pub struct Reach {
     pub bounded: bool,
 }
 
-/// How many values each symbol takes, and where [`Symbol::Other`] came from.
+/// How many values each symbol takes, and what each [`Symbol::Lowest`] stands for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Symbols {
     ranges: Vec<(Symbol, i64, i64)>,
-    /// The loops under which each `Other` is fixed.
-    others: Vec<Vec<usize>>,
+    /// The reaches whose smallest value each `Lowest` is.
+    pub lowest: Vec<Vec<Reach>>,
 }
 
 impl Symbols {
@@ -64,25 +64,24 @@ impl Symbols {
         self.ranges.push((symbol, first, last));
     }
 
-    /// A reach of its own kind: `width + 1` values from a new symbol on.
-    pub fn other(&mut self, width: i64, min: i64, max: i64, loops: &[usize]) -> Reach {
-        let symbol = Symbol::Other(self.others.len());
-        self.others.push(loops.to_vec());
-        self.ranges.push((symbol, min, max));
-        Reach {
-            terms: SmallVec::from_iter([(symbol, Rational::ONE)]),
-            low: Rational::ZERO,
-            high: Rational::integer(width),
-            clamp: None,
-            min,
-            max,
-            bounded: true,
-        }
+    /// A symbol for the smallest value of some reaches.
+    fn lowest_of(&mut self, reaches: Vec<Reach>) -> Symbol {
+        let symbol = Symbol::Lowest(self.lowest.len());
+        let least = |end: fn(&Reach) -> i64| reaches.iter().map(end).min().unwrap_or(0);
+        self.ranges.push((symbol, least(|reach| reach.min), least(|reach| reach.max)));
+        self.lowest.push(reaches);
+        symbol
     }
 
     fn range(&self, symbol: Symbol) -> (i64, i64) {
         let known = self.ranges.iter().find(|(known, ..)| *known == symbol);
         known.map_or((0, 0), |(_, first, last)| (*first, *last))
+    }
+
+    /// How many values a symbol takes.
+    pub fn count(&self, symbol: Symbol) -> i64 {
+        let (first, last) = self.range(symbol);
+        last - first + 1
     }
 
     /// Whether a symbol is fixed at a place inside these loops.
@@ -91,7 +90,10 @@ impl Symbols {
             Symbol::Block(_) => true,
             Symbol::Loop(number) => loops.contains(&number),
             Symbol::Thread(_) => false,
-            Symbol::Other(number) => self.others[number].iter().all(|number| loops.contains(number)),
+            Symbol::Lowest(number) => {
+                let mut terms = self.lowest[number].iter().flat_map(|reach| &reach.terms);
+                terms.all(|(symbol, _)| self.is_fixed(*symbol, loops))
+            }
         }
     }
 }
@@ -127,32 +129,52 @@ impl Reach {
 
     /// One point, which a symbol stands for.
     pub(crate) fn point(symbol: Symbol, min: i64, max: i64) -> Reach {
-        Reach {
-            terms: SmallVec::from_iter([(symbol, Rational::ONE)]),
-            low: Rational::ZERO,
-            high: Rational::ZERO,
-            clamp: None,
-            min,
-            max,
-            bounded: true,
-        }
+        Reach { min, max, ..Reach::from_symbol(symbol, 0) }
     }
 
     /// One of the tiles of `size` values that this reach is cut into.
-    pub(crate) fn cut(&self, symbol: Symbol, size: i64, symbols: &mut Symbols, loops: &[usize]) -> Reach {
+    pub(crate) fn cut(&self, symbol: Symbol, size: i64, symbols: &mut Symbols) -> Reach {
         if size >= self.extent() {
             return self.clone();
         }
         symbols.add(symbol, blocks(self.extent(), size));
-        let high = self.low.add(Rational::integer(size - 1));
-        match high.filter(|_| self.clamp.is_none()) {
-            Some(high) => {
-                let mut terms = self.terms.clone();
-                terms.push((symbol, Rational::integer(size)));
-                terms.sort_unstable_by_key(|(symbol, _)| *symbol);
-                Reach { terms, high, ..self.clone() }
-            }
-            None => symbols.other(size - 1, self.min, self.max, loops),
+        let whole = |value: Rational| value.as_integer().is_some();
+        let starts_whole = whole(self.low) && self.terms.iter().all(|(_, step)| whole(*step));
+        let mut tile = if starts_whole { self.plain(symbols) } else { self.counted_from_lowest(symbols) };
+        tile.terms.push((symbol, Rational::integer(size)));
+        tile.terms.sort_unstable_by_key(|(symbol, _)| *symbol);
+        match tile.low.add(Rational::integer(size - 1)) {
+            Some(high) => Reach { high, ..tile },
+            None => Reach::unknown(self.min, self.max),
+        }
+    }
+
+    /// The same values without a clamp, so that sums can be made of it.
+    #[must_use]
+    pub(crate) fn plain(&self, symbols: &mut Symbols) -> Reach {
+        match self.clamp {
+            None => self.clone(),
+            Some(_) => self.counted_from_lowest(symbols),
+        }
+    }
+
+    /// The same values, counted from the smallest.
+    fn counted_from_lowest(&self, symbols: &mut Symbols) -> Reach {
+        let width = self.width();
+        let lowest = symbols.lowest_of(vec![self.clone()]);
+        Reach { min: self.min, max: self.max, bounded: self.bounded, ..Reach::from_symbol(lowest, width) }
+    }
+
+    /// `width + 1` values from a symbol on.
+    fn from_symbol(symbol: Symbol, width: i64) -> Reach {
+        Reach {
+            terms: SmallVec::from_iter([(symbol, Rational::ONE)]),
+            low: Rational::ZERO,
+            high: Rational::integer(width),
+            clamp: None,
+            min: i64::MIN,
+            max: i64::MAX,
+            bounded: true,
         }
     }
 
@@ -206,7 +228,8 @@ impl Reach {
     pub(crate) fn within(mut self, min: i64, max: i64) -> Reach {
         self.min = self.min.max(min);
         self.max = self.max.min(max).max(self.min);
-        if self.terms.is_empty() && self.clamp.is_none() {
+        // What does not move, or can be as far apart as the ends, starts at the smallest value.
+        if self.terms.is_empty() || self.width() == self.max - self.min {
             return Reach { bounded: self.bounded, ..Reach::fixed(self.min, self.max) };
         }
         self
@@ -339,8 +362,8 @@ impl Reach {
         reach
     }
 
-    /// The smallest reach that holds all of some, which are seen from the same place inside `loops`.
-    pub(crate) fn hull(reaches: &[Reach], symbols: &mut Symbols, loops: &[usize]) -> Option<Reach> {
+    /// The smallest reach that holds all of some, which are seen from the same place.
+    pub(crate) fn hull(reaches: &[Reach], symbols: &mut Symbols) -> Option<Reach> {
         let first = reaches.first()?;
         // Symbols that move some of them differently can be anywhere in the hull.
         let step = |reach: &Reach, symbol: Symbol| {
@@ -368,7 +391,9 @@ impl Reach {
         }
         match distance {
             Some(width) if width < hull.max - hull.min && hull.bounded => {
-                Some(symbols.other(width, hull.min, hull.max, loops))
+                let (min, max) = (hull.min, hull.max);
+                let lowest = symbols.lowest_of(parts);
+                Some(Reach { min, max, ..Reach::from_symbol(lowest, width) })
             }
             Some(_) => Some(Reach { bounded: hull.bounded, ..Reach::fixed(hull.min, hull.max) }),
             None if hull.terms.is_empty() && hull.clamp.is_some() => {

@@ -8,9 +8,10 @@ use warploom_lang::{FuncId, Pipeline, Range, Region, Regions, Type};
 use crate::dag::LoopKind;
 use crate::schedule::flow::{Read, Scope, Touched, touched};
 use crate::schedule::footprint::{
-    Allocation, FLAT_THREADS, Footprint, Footprints, KernelFootprint, NestFootprint, ThreadLoop, array_bytes,
+    Allocation, FLAT_THREADS, Footprint, Footprints, KernelFootprint, LoopFootprint, NestFootprint,
+    RegisterFootprint, StagedFootprint, ThreadLoop, array_bytes,
 };
-use crate::schedule::outline::{NestInfo, Outline};
+use crate::schedule::outline::{LoopInfo, NestInfo, Outline};
 use crate::schedule::reach::{Reach, Symbol, Symbols, blocks};
 use crate::schedule::tree::{Item, Mapping, Schedule, Size, StageRef, Storage, ThreadTiles, Tile};
 
@@ -57,7 +58,12 @@ impl<'a> Tracer<'a> {
     pub fn footprints(mut self) -> Footprints {
         let mut nests = vec![None; self.outline.nests.len()];
         let kernels = (0..self.outline.kernels.len()).map(|kernel| self.kernel(kernel, &mut nests)).collect();
-        Footprints { kernels, nests }
+        let count = |(number, info): (usize, &LoopInfo<'_>)| LoopFootprint {
+            path: info.path.clone(),
+            count: self.symbols.count(Symbol::Loop(number)),
+        };
+        let loops = self.outline.loops.iter().enumerate().map(count).collect();
+        Footprints { kernels, nests, loops, lowest: self.symbols.lowest }
     }
 
     fn kernel(&mut self, number: usize, nests: &mut [Option<NestFootprint>]) -> KernelFootprint {
@@ -99,7 +105,7 @@ impl<'a> Tracer<'a> {
         if let Item::Stage(stage) = info.nest.item {
             domain = self.domain(info, stage);
             let scope = Scope { vars: dims.clone(), rvars: domain.clone() };
-            let (touched, _) = self.reads(info, stage, &scope);
+            let (touched, at_block) = self.reads(info, stage, &scope);
             let lives = |read: Read| lives_before(outline, position, read);
             for (read, access) in touched.reads.into_iter().filter(|(read, _)| lives(*read)) {
                 add_access(required.entry(read).or_default(), access, |_| true);
@@ -110,8 +116,8 @@ impl<'a> Tracer<'a> {
             }
             if !info.nest.registers.is_empty() {
                 let scope = self.thread_scope(info, &scope);
-                registers = self.reads(info, stage, &scope).1;
-                registers.retain(|func, _| info.nest.registers.contains(func));
+                let (_, at_thread) = self.reads(info, stage, &scope);
+                registers = register_footprints(&info.nest.registers, at_thread, at_block);
             }
         }
         let threads = match &info.nest.mapping {
@@ -166,19 +172,19 @@ impl<'a> Tracer<'a> {
             Mapping::Flat => &ThreadTiles::default(),
             Mapping::Threads(tiles) => tiles,
         };
+        let loops = thread_loops(tiles, &scope.vars, &scope.rvars);
         let symbols = &mut self.symbols;
-        let mut cut = |kind: LoopKind, reach: &Reach, otherwise: Size| {
-            let serial =
-                tiles.serial.iter().find(|tile| tile.dim == kind).map_or(otherwise, |tile| tile.size);
-            reach.cut(Symbol::Thread(kind), serial.of(reach.extent()), symbols, &info.loops)
+        let mut cut = |kind: LoopKind, reach: &Reach| {
+            let serial = loops.iter().find(|dim| dim.dim == kind).map_or(1, |dim| dim.serial);
+            reach.cut(Symbol::Thread(kind), serial, symbols)
         };
         let vars = scope.vars.iter().enumerate();
-        let vars = vars.map(|(d, reach)| cut(LoopKind::Pure(d), reach, Size::Of(1))).collect();
+        let vars = vars.map(|(d, reach)| cut(LoopKind::Pure(d), reach)).collect();
         let rvars = scope.rvars.iter().enumerate().map(|(r, reach)| {
             let kind = LoopKind::Reduction(r);
             // Only variables that threads share are cut: all others run whole in each thread.
-            match tiles.threads.iter().any(|tile| tile.dim == kind) {
-                true => cut(kind, reach, Size::Of(1)),
+            match loops.iter().any(|dim| dim.dim == kind && dim.threads > 1) {
+                true => cut(kind, reach),
                 false => reach.clone(),
             }
         });
@@ -186,13 +192,13 @@ impl<'a> Tracer<'a> {
     }
 
     /// What a nest touches outside itself, its stage and all that is inlined or in registers there, and the
-    /// boxes of these.
+    /// boxes of these: all that is touched of each Func, and the points of each of its stages.
     fn reads(
         &mut self,
         info: &NestInfo<'_>,
         stage: StageRef,
         scope: &Scope,
-    ) -> (Touched, BTreeMap<FuncId, Footprint>) {
+    ) -> (Touched, BTreeMap<FuncId, StagedFootprint>) {
         let inside: AHashSet<FuncId> =
             self.schedule.inlined.iter().chain(&info.nest.registers).copied().collect();
         let mut pending: BTreeMap<FuncId, Columns> = BTreeMap::new();
@@ -208,25 +214,28 @@ impl<'a> Tracer<'a> {
                 }
             }
         };
-        let first = self.touched(info, stage, scope);
+        let first = self.touched(stage, scope);
         outside.own = first.own;
         sort(first.reads, &mut pending);
         // Producers come before their consumers, so the last one has all its readers behind it.
         while let Some((func, mut columns)) = pending.pop_last() {
             let root = self.root(Read::Func(func));
-            let mut dims = self.hull(&columns, root, &info.loops);
+            let mut dims = self.hull(&columns, root);
+            let mut stages = Vec::new();
             for number in (0..self.pipeline.funcs()[func].stages.len()).rev() {
                 let stage = StageRef { func, stage: number };
                 let ranges = &self.regions.funcs[func].stages[number].domain;
                 let rvars = ranges.iter().map(|range| Reach::fixed(range.min, range.last())).collect();
-                let touched = self.touched(info, stage, &Scope { vars: dims.clone(), rvars });
+                let touched = self.touched(stage, &Scope { vars: dims.clone(), rvars });
+                stages.push(Footprint { dims });
                 sort(touched.reads, &mut pending);
                 for access in touched.own {
                     add_access(&mut columns, access, |d| !self.is_pure(stage, d));
                 }
-                dims = self.hull(&columns, root, &info.loops);
+                dims = self.hull(&columns, root);
             }
-            boxes.insert(func, Footprint { dims });
+            stages.reverse();
+            boxes.insert(func, StagedFootprint { points: Footprint { dims }, stages });
         }
         (outside, boxes)
     }
@@ -246,8 +255,8 @@ impl<'a> Tracer<'a> {
         touched.reads
     }
 
-    fn touched(&mut self, info: &NestInfo<'_>, stage: StageRef, scope: &Scope) -> Touched {
-        touched(self.pipeline, self.regions, &mut self.symbols, &info.loops, stage, scope)
+    fn touched(&mut self, stage: StageRef, scope: &Scope) -> Touched {
+        touched(self.pipeline, self.regions, &mut self.symbols, stage, scope)
     }
 
     fn root(&self, read: Read) -> &'a Region {
@@ -268,14 +277,14 @@ impl<'a> Tracer<'a> {
         let symbols = &self.symbols;
         let seen = |column: &Vec<Reach>| column.iter().map(|reach| reach.seen_from(loops, symbols)).collect();
         let seen: Columns = columns.iter().map(seen).collect();
-        self.hull(&seen, root, loops)
+        self.hull(&seen, root)
     }
 
-    /// The smallest box that holds some accesses of one place inside `loops`.
-    fn hull(&mut self, columns: &Columns, root: &Region, loops: &[usize]) -> Vec<Reach> {
+    /// The smallest box that holds some accesses of one place.
+    fn hull(&mut self, columns: &Columns, root: &Region) -> Vec<Reach> {
         let along = |(column, range): (&Vec<Reach>, &Range)| {
             let whole = Reach::fixed(range.min, range.last());
-            let hull = Reach::hull(column, &mut self.symbols, loops).unwrap_or(whole);
+            let hull = Reach::hull(column, &mut self.symbols).unwrap_or(whole);
             if range.is_empty() { hull } else { hull.within(range.min, range.last()) }
         };
         columns.iter().zip(&root.0).map(along).collect()
@@ -315,6 +324,19 @@ impl<'a> Tracer<'a> {
             Item::Input(input) => vec![self.pipeline.inputs()[input].ty],
         }
     }
+}
+
+/// The boxes of a nest's Funcs in registers.
+fn register_footprints(
+    funcs: &[FuncId],
+    mut at_thread: BTreeMap<FuncId, StagedFootprint>,
+    mut at_block: BTreeMap<FuncId, StagedFootprint>,
+) -> BTreeMap<FuncId, RegisterFootprint> {
+    let footprint = |func: &FuncId| {
+        let (thread, block) = (at_thread.remove(func)?, at_block.remove(func)?);
+        Some((*func, RegisterFootprint { thread, block }))
+    };
+    funcs.iter().filter_map(footprint).collect()
 }
 
 /// The part of an array that one thread has.
@@ -391,7 +413,11 @@ fn thread_loops(tiles: &ThreadTiles, dims: &[Reach], domain: &[Reach]) -> Vec<Th
             Some(Size::All) => extent,
             None => 1,
         };
-        let serial = size(&tiles.serial, dim).map_or(1, |size| size.of(extent));
+        let serial = match size(&tiles.serial, dim) {
+            Some(Size::Of(serial)) => i64::from(serial).clamp(1, extent.max(1)),
+            Some(Size::All) => blocks(extent, threads),
+            None => 1,
+        };
         ThreadLoop { dim, threads, serial, extent }
     };
     kinds.into_iter().map(thread_loop).collect()

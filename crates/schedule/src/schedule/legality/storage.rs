@@ -5,7 +5,7 @@ use warploom_lang::FuncId;
 use crate::dag::LoopKind;
 use crate::rational::Rational;
 use crate::schedule::flow::Read;
-use crate::schedule::footprint::{Footprint, NestFootprint, ThreadLoop};
+use crate::schedule::footprint::{Footprint, NestFootprint, RegisterFootprint, ThreadLoop};
 use crate::schedule::legality::Checker;
 use crate::schedule::outline::{NestInfo, Path};
 use crate::schedule::reach::{Reach, Symbol};
@@ -97,7 +97,8 @@ impl Checker<'_> {
 
     fn register_sizes(&mut self, nest: &NestInfo<'_>, footprint: &NestFootprint) {
         for (i, &func) in nest.nest.registers.iter().enumerate() {
-            let Some(points) = footprint.registers.get(&func) else { continue };
+            let Some(RegisterFootprint { thread, .. }) = footprint.registers.get(&func) else { continue };
+            let points = &thread.points;
             let path = nest.path.child(i);
             let item = Item::Stage(StageRef { func, stage: 0 });
             self.bounded(&path, item, points);

@@ -1,0 +1,169 @@
+//! What lives in a kernel's blocks and threads, and how accesses find it.
+
+use warploom_lang::op::BinaryOp;
+use warploom_lang::{FuncId, InputId, Type};
+use warploom_schedule::LoopKind;
+use warploom_schedule::schedule::{Item, Nest, NestFootprint, StagedFootprint, Storage};
+
+use crate::builder::Builder;
+use crate::ir::{Array, ArrayId, BufferId, NodeId, Space};
+use crate::lower::LowerError;
+use crate::lower::boxes::Box;
+use crate::lower::kernel::KernelLowering;
+
+/// What is read: a Func or an input.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Read {
+    Func(FuncId),
+    Input(InputId),
+}
+
+/// What reads of an item look like.
+pub(crate) fn read_of(item: Item) -> Read {
+    match item {
+        Item::Stage(stage) => Read::Func(stage.func),
+        Item::Input(input) => Read::Input(input),
+    }
+}
+
+/// Where the values of something are kept, for accesses.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    pub array: ArrayId,
+    axes: Vec<Axis>,
+}
+
+/// One dimension of an array.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    /// The first index.
+    lower: NodeId,
+    /// Elements between neighbours.
+    stride: i64,
+    /// Threads along it and neighbouring points of each, where each thread holds only its own points.
+    share: Option<(i64, i64)>,
+}
+
+impl Stored {
+    /// The element of a point.
+    pub fn offset(&self, builder: &mut Builder, at: &[NodeId]) -> NodeId {
+        let mut offset = builder.int(0);
+        for (axis, index) in self.axes.iter().zip(at) {
+            let mut along = builder.sub(*index, axis.lower);
+            if let Some((threads, serial)) = axis.share {
+                along = own_part(builder, along, threads, serial);
+            }
+            let along = builder.scale(along, axis.stride);
+            offset = builder.add(offset, along);
+        }
+        offset
+    }
+}
+
+/// The number of a point among those of its thread: which round, and where in the thread's tile.
+fn own_part(builder: &mut Builder, along: NodeId, threads: i64, serial: i64) -> NodeId {
+    let (round, tile) = (builder.int(threads * serial), builder.int(serial));
+    let round = builder.binary(BinaryOp::Div, along, round);
+    let before = builder.scale(round, serial);
+    let within = builder.binary(BinaryOp::Mod, along, tile);
+    builder.add(before, within)
+}
+
+impl KernelLowering<'_> {
+    /// Makes the arrays of a nest that lives in the block.
+    pub fn allocate(&mut self, nest: &Nest, footprint: &NestFootprint) {
+        let read = read_of(nest.item);
+        let mut allocations = self.footprint.allocations.iter();
+        let Some(allocation) = allocations.find(|allocation| read_of(allocation.item) == read) else {
+            return;
+        };
+        let lower = self.placed(&allocation.points).lower;
+        let space = match allocation.storage {
+            Storage::Private => Space::Thread,
+            Storage::Global | Storage::Shared => Space::Shared,
+        };
+        let share = |d: usize| {
+            let mut loops = footprint.threads.iter().flatten();
+            let dim = loops.find(|dim| dim.dim == LoopKind::Pure(d) && dim.threads > 1)?;
+            (space == Space::Thread).then_some((dim.threads, dim.serial))
+        };
+        let shares = (0..lower.len()).map(share).collect();
+        self.add_arrays(read, Box { lower, extent: allocation.extents.clone() }, shares, space);
+    }
+
+    /// Makes the arrays of a Func in registers.
+    pub fn allocate_registers(&mut self, func: FuncId, footprint: &StagedFootprint) {
+        let own = self.placed(&footprint.points);
+        let shares = vec![None; own.lower.len()];
+        self.add_arrays(Read::Func(func), own, shares, Space::Thread);
+    }
+
+    /// Makes one dense array a value, and makes accesses find it.
+    fn add_arrays(&mut self, read: Read, own: Box, shares: Vec<Option<(i64, i64)>>, space: Space) {
+        let (name, types) = self.name_and_types(read);
+        let elements = own.extent.iter().product::<i64>() as usize;
+        let mut stride = 1;
+        let mut axes = Vec::new();
+        for ((lower, extent), share) in own.lower.into_iter().zip(own.extent).zip(shares) {
+            axes.push(Axis { lower, stride, share });
+            stride *= extent;
+        }
+        for (value, &ty) in types.iter().enumerate() {
+            let name = if types.len() > 1 { format!("{name}.{value}") } else { name.clone() };
+            // The stages of a Func, and the versions of a block, share their arrays.
+            let array = match self.local_arrays.get(&(read, value)) {
+                Some(array) => *array,
+                None => self.arrays.push(Array { name, ty, space, elements }),
+            };
+            self.local_arrays.insert((read, value), array);
+            if space == Space::Shared {
+                self.exchanged.insert(array);
+            }
+            self.local.insert((read, value), Stored { array, axes: axes.clone() });
+        }
+    }
+
+    fn name_and_types(&self, read: Read) -> (String, Vec<Type>) {
+        let pipeline = self.context.pipeline;
+        match read {
+            Read::Func(func) => (pipeline.funcs()[func].name.clone(), pipeline.funcs()[func].types.clone()),
+            Read::Input(input) => {
+                let input = &pipeline.inputs()[input];
+                (format!("{}.stage", input.name), vec![input.ty])
+            }
+        }
+    }
+
+    /// Where a value can be read in this kernel.
+    pub fn stored(&mut self, read: Read, value: usize) -> Result<Stored, LowerError> {
+        if let Some(stored) = self.local.get(&(read, value)) {
+            return Ok(stored.clone());
+        }
+        let buffer = match read {
+            Read::Func(func) => self.context.func_buffers[func].get(value).copied(),
+            Read::Input(input) => Some(self.context.input_buffers[input]),
+        };
+        let unplaced = || LowerError::Unplaced { func: self.name_and_types(read).0, kernel: self.name() };
+        Ok(self.global(buffer.ok_or_else(unplaced)?))
+    }
+
+    /// Where a buffer's values can be read in this kernel.
+    pub fn global(&mut self, buffer: BufferId) -> Stored {
+        if let Some(stored) = self.globals.get(&buffer) {
+            return stored.clone();
+        }
+        let decl = &self.context.buffers[buffer];
+        let space = Space::Global(buffer);
+        let array = Array { name: decl.name.clone(), ty: decl.ty, space, elements: decl.elements() };
+        let array = self.arrays.push(array);
+        let dims = decl.region.0.iter().zip(&decl.strides);
+        let axis = |(range, stride): (&warploom_lang::Range, &i64)| Axis {
+            lower: self.builder.int(range.min),
+            stride: *stride,
+            share: None,
+        };
+        let stored = Stored { array, axes: dims.map(axis).collect() };
+        self.globals.insert(buffer, stored.clone());
+        stored
+    }
+}

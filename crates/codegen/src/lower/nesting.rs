@@ -1,0 +1,73 @@
+//! Loops, lets and guards in the order they stand in each other.
+
+use warploom_lang::Type;
+
+use crate::builder::{Bounds, Builder};
+use crate::ir::{Leaf, NodeId, Stmt, VarId};
+
+/// A statement that holds all that follows it.
+enum Frame {
+    Let(VarId, NodeId),
+    For { var: VarId, count: i64, unrolled: bool },
+    If(NodeId),
+}
+
+/// Statements around others that are still to come, the outermost first.
+///
+/// Conditions are held back until the next loop or the end, so that one `if` takes several.
+#[derive(Default)]
+pub(crate) struct Nesting {
+    frames: Vec<Frame>,
+    conditions: Vec<NodeId>,
+}
+
+impl Nesting {
+    /// A variable with a value; none for a constant.
+    pub fn bind(&mut self, builder: &mut Builder, name: String, value: NodeId, bounds: Bounds) -> NodeId {
+        if builder.known(value).is_some() {
+            return value;
+        }
+        let var = builder.var(name);
+        self.frames.push(Frame::Let(var, value));
+        builder.leaf(Leaf::Var(var), Type::I32, Some(bounds))
+    }
+
+    /// The variable of a loop; 0 and no loop if it runs once.
+    pub fn repeat(&mut self, builder: &mut Builder, name: String, count: i64, unrolled: bool) -> NodeId {
+        if count == 1 {
+            return builder.int(0);
+        }
+        self.enter(builder);
+        let var = builder.var(name);
+        self.frames.push(Frame::For { var, count, unrolled });
+        builder.leaf(Leaf::Var(var), Type::I32, Some(Bounds::new(0, count - 1)))
+    }
+
+    /// Goes on only where a condition holds.
+    pub fn require(&mut self, condition: NodeId) {
+        self.conditions.push(condition);
+    }
+
+    /// What follows is evaluated only where all conditions so far hold.
+    pub fn enter(&mut self, builder: &mut Builder) {
+        let all = builder.all(self.conditions.drain(..));
+        if builder.known(all).is_none_or(|value| value.bits() == 0) {
+            self.frames.push(Frame::If(all));
+        }
+    }
+
+    /// All of it around `body`.
+    pub fn around(mut self, builder: &mut Builder, mut body: Vec<Stmt>) -> Vec<Stmt> {
+        self.enter(builder);
+        for frame in self.frames.into_iter().rev() {
+            match frame {
+                Frame::Let(var, value) => body.insert(0, Stmt::Let(var, value)),
+                Frame::For { var, count, unrolled } => {
+                    body = vec![Stmt::For { var, count: count as u32, unrolled, body }];
+                }
+                Frame::If(condition) => body = vec![Stmt::If { condition, body }],
+            }
+        }
+        body
+    }
+}

@@ -1,0 +1,145 @@
+//! One point of a stage: what is stored there.
+
+use warploom_lang::{InputId, Region};
+use warploom_schedule::LoopKind;
+use warploom_schedule::schedule::{Item, StageRef};
+
+use crate::ir::{Leaf, NodeId, NodeKind, Stmt};
+use crate::lower::LowerError;
+use crate::lower::arrays::Read;
+use crate::lower::kernel::KernelLowering;
+use crate::lower::nesting::Nesting;
+use crate::lower::value::Point;
+
+/// What a nest computes or copies: how its loops are called and where they run.
+pub(crate) struct Subject {
+    pub item: Item,
+    /// Names of the dimensions.
+    pub names: Vec<String>,
+    /// Dimensions that have a loop.
+    pub looped: Vec<usize>,
+    /// The points that may be computed.
+    pub region: Region,
+    /// Names of the reduction variables.
+    pub variables: Vec<String>,
+    /// Last values of the reduction variables.
+    pub last: Vec<i64>,
+}
+
+impl Subject {
+    /// The name of a loop.
+    pub fn name(&self, kind: LoopKind) -> &str {
+        match kind {
+            LoopKind::Pure(d) => &self.names[d],
+            LoopKind::Reduction(r) => &self.variables[r],
+        }
+    }
+}
+
+impl KernelLowering<'_> {
+    pub fn subject(&self, item: Item) -> Subject {
+        let pipeline = self.context.pipeline;
+        match item {
+            Item::Stage(StageRef { func, stage }) => {
+                let (decl, regions) = (&pipeline.funcs()[func], &self.context.regions.funcs[func]);
+                let (own, regions) = (&decl.stages[stage], &regions.stages[stage]);
+                let pure = |d: &usize| own.is_pure(pipeline.exprs(), *d);
+                Subject {
+                    item,
+                    names: decl.dims.clone(),
+                    looped: (0..decl.dims.len()).filter(pure).collect(),
+                    region: regions.needed.clone(),
+                    variables: own.domain.iter().map(|range| range.name.clone()).collect(),
+                    last: regions.domain.iter().map(|range| range.last()).collect(),
+                }
+            }
+            Item::Input(input) => {
+                let dimensions = pipeline.inputs()[input].dimensions;
+                Subject {
+                    item,
+                    names: (0..dimensions).map(|d| format!("d{d}")).collect(),
+                    looped: (0..dimensions).collect(),
+                    region: self.context.regions.inputs[input].clone(),
+                    variables: Vec::new(),
+                    last: Vec::new(),
+                }
+            }
+        }
+    }
+
+    /// Closes a nesting around the stores of one point.
+    pub fn stores(
+        &mut self,
+        mut nesting: Nesting,
+        item: Item,
+        vars: Vec<NodeId>,
+        rvars: Vec<NodeId>,
+    ) -> Result<Vec<Stmt>, LowerError> {
+        let stores = match item {
+            Item::Stage(stage) => self.stage_stores(stage, vars, rvars, &mut nesting)?,
+            Item::Input(input) => vec![self.input_store(input, &vars)?],
+        };
+        Ok(nesting.around(&mut self.builder, stores))
+    }
+
+    fn input_store(&mut self, input: InputId, vars: &[NodeId]) -> Result<Stmt, LowerError> {
+        let global = self.global(self.context.input_buffers[input]);
+        let index = global.offset(&mut self.builder, vars);
+        let ty = self.context.pipeline.inputs()[input].ty;
+        let value = self.builder.load(global.array, ty, index);
+        self.store(Read::Input(input), 0, vars, value)
+    }
+
+    fn stage_stores(
+        &mut self,
+        stage: StageRef,
+        vars: Vec<NodeId>,
+        rvars: Vec<NodeId>,
+        nesting: &mut Nesting,
+    ) -> Result<Vec<Stmt>, LowerError> {
+        let pipeline = self.context.pipeline;
+        let decl = &pipeline.funcs()[stage.func].stages[stage.stage];
+        let point = Point { vars, rvars };
+        if let Some(predicate) = decl.predicate {
+            // What it reads is there only at points that are computed.
+            nesting.enter(&mut self.builder);
+            let condition = self.value(predicate, &point)?;
+            nesting.require(condition);
+        }
+        let at: Vec<NodeId> =
+            decl.indices.iter().map(|index| self.value(*index, &point)).collect::<Result<_, _>>()?;
+        let values: Vec<NodeId> =
+            decl.values.iter().map(|value| self.value(*value, &point)).collect::<Result<_, _>>()?;
+        if let [value] = values[..] {
+            return Ok(vec![self.store(Read::Func(stage.func), 0, &at, value)?]);
+        }
+        // A tuple reads all old values before it writes any.
+        let mut stmts = Vec::new();
+        let at: Vec<NodeId> = at.into_iter().map(|index| self.read_now(&mut stmts, "at", index)).collect();
+        let values: Vec<NodeId> =
+            values.into_iter().map(|value| self.read_now(&mut stmts, "value", value)).collect();
+        for (number, value) in values.into_iter().enumerate() {
+            stmts.push(self.store(Read::Func(stage.func), number, &at, value)?);
+        }
+        Ok(stmts)
+    }
+
+    /// A value whose loads are done before the statements that follow.
+    fn read_now(&mut self, stmts: &mut Vec<Stmt>, name: &str, value: NodeId) -> NodeId {
+        let exprs = &self.builder.exprs;
+        let mut nodes = exprs.reachable([value]).into_iter();
+        if !nodes.any(|id| matches!(exprs[id].kind, NodeKind::Load(_))) {
+            return value;
+        }
+        let var = self.builder.var(format!("{name}{}", stmts.len()));
+        stmts.push(Stmt::Let(var, value));
+        let ty = self.builder.ty(value);
+        self.builder.leaf(Leaf::Var(var), ty, None)
+    }
+
+    fn store(&mut self, read: Read, value: usize, at: &[NodeId], bits: NodeId) -> Result<Stmt, LowerError> {
+        let stored = self.stored(read, value)?;
+        let index = stored.offset(&mut self.builder, at);
+        Ok(Stmt::Store { array: stored.array, index, value: bits })
+    }
+}
