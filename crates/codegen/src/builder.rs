@@ -39,7 +39,7 @@ impl Bounds {
 }
 
 /// The expressions of a kernel while it is made.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Builder {
     /// The nodes made so far.
     pub exprs: KernelExprs,
@@ -340,6 +340,7 @@ impl Builder {
                     BinaryOp::Max if min >= 0 => return Some(args[0]),
                     BinaryOp::Max if max <= 0 => return Some(args[1]),
                     BinaryOp::Div if self.known_int(args[1]) == Some(1) => return Some(args[0]),
+                    BinaryOp::Mod if self.known_int(args[1]) == Some(1) => Some(Value::from(0)),
                     _ => None,
                 };
                 decided.map(|value| self.constant(value))

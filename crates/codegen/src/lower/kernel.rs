@@ -2,7 +2,7 @@
 
 use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
-use warploom_lang::op::{BinaryOp, Op, UnaryOp};
+use warploom_lang::op::BinaryOp;
 use warploom_lang::{FuncId, IdVec, Type};
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
@@ -13,11 +13,13 @@ use crate::builder::{Bounds, Builder};
 use crate::ir::{Array, ArrayId, BufferId, Kernel, Leaf, NodeId, Stmt};
 use crate::lower::arrays::{Read, Stored};
 use crate::lower::barriers::{Segment, with_barriers};
+use crate::lower::versions::Axis;
 use crate::lower::{Context, CountedLoop, LowerError};
 
 /// An inlined value: the Func, which value, where.
 type InlinedAt = (FuncId, usize, SmallVec<[NodeId; 4]>);
 
+#[derive(Clone)]
 pub(crate) struct KernelLowering<'a> {
     pub context: &'a Context<'a>,
     pub builder: Builder,
@@ -36,8 +38,8 @@ pub(crate) struct KernelLowering<'a> {
     pub symbols: AHashMap<Symbol, NodeId>,
     kernel: &'a schedule::Kernel,
     path: Path,
-    /// Along each dimension that some blocks have less of: the block's index, and how many blocks are full.
-    cut: Vec<(NodeId, i64)>,
+    /// The axes of the grid along which there are several blocks.
+    pub axes: Vec<Axis>,
 }
 
 impl<'a> KernelLowering<'a> {
@@ -70,7 +72,7 @@ impl<'a> KernelLowering<'a> {
             symbols,
             kernel,
             path,
-            cut: Vec::new(),
+            axes: Vec::new(),
         }
     }
 
@@ -120,9 +122,7 @@ impl<'a> KernelLowering<'a> {
                 let index = self.block_leaf(axis, count);
                 self.symbols.insert(Symbol::Block(tile.dim), index);
                 let (extent, size) = self.tile_extent(tile);
-                if extent % size != 0 {
-                    self.cut.push((index, extent / size));
-                }
+                self.axes.push(Axis { index, count, full: extent / size });
             }
             return grid;
         }
@@ -152,34 +152,8 @@ impl<'a> KernelLowering<'a> {
         (extent, tile.size.of(extent))
     }
 
-    /// What a block runs: where some blocks are cut by the edge of the image, a version without guards for
-    /// those that are not, so that loads can move freely there.
-    fn versions(&mut self) -> Result<Vec<Stmt>, LowerError> {
-        let cut: Vec<(NodeId, i64)> = std::mem::take(&mut self.cut);
-        let guarded = self.block()?;
-        if cut.is_empty() || cut.iter().any(|(_, full)| *full == 0) {
-            return Ok(guarded);
-        }
-        let mut conditions = Vec::new();
-        for (index, full) in &cut {
-            let full = self.builder.int(*full);
-            conditions.push(self.builder.binary(BinaryOp::Lt, *index, full));
-        }
-        let is_full = self.builder.all(conditions);
-        let is_cut = self.builder.op(Op::Unary(UnaryOp::Not), &[is_full]);
-        for (index, full) in cut {
-            self.builder.narrow(index, Bounds::new(0, full - 1));
-        }
-        self.inlined.clear();
-        let unguarded = self.block()?;
-        Ok(vec![
-            Stmt::If { condition: is_full, body: unguarded },
-            Stmt::If { condition: is_cut, body: guarded },
-        ])
-    }
-
     /// The nests of a block in order, with barriers between them.
-    fn block(&mut self) -> Result<Vec<Stmt>, LowerError> {
+    pub fn block(&mut self) -> Result<Vec<Stmt>, LowerError> {
         let segments = self.items(&self.kernel.body, &self.path.clone())?;
         Ok(with_barriers(segments, &self.builder.exprs, &self.exchanged))
     }

@@ -3,6 +3,7 @@
 //! | pass | what it does |
 //! | --- | --- |
 //! | `place` | finds where every Func lives: inlined, in a buffer, in a block, in a thread |
+//! | `versions` | a version of a block without guards and clamps, away from the edges |
 //! | `kernel` | the grid of one kernel, its nests and loops in order |
 //! | `arrays` | what lives in a kernel's blocks and threads, and how accesses find it |
 //! | `boxes` | the boxes of footprints: lower bounds as expressions |
@@ -24,6 +25,7 @@ mod nesting;
 mod place;
 mod stage;
 mod value;
+mod versions;
 
 use thiserror::Error;
 use warploom_lang::{

@@ -84,16 +84,20 @@ impl KernelLowering<'_> {
         outer.require(self.builder.binary(BinaryOp::Lt, index, end));
         outer.enter(&mut self.builder);
         let mut below = 1;
-        for (number, &d) in subject.looped.iter().enumerate() {
+        for &d in &subject.looped {
             let extent = position.points.extent[d];
             let divisor = self.builder.int(below);
             let mut along = self.builder.binary(BinaryOp::Div, index, divisor);
-            if number + 1 < subject.looped.len() {
+            // The index is inside the box here, so that nothing is left above the last dimension.
+            if below * extent < total {
                 let extent = self.builder.int(extent);
                 along = self.builder.binary(BinaryOp::Mod, along, extent);
             }
             let (name, range) = (subject.names[d].clone(), Bounds::new(0, extent - 1));
-            position.along[d] = outer.bind(&mut self.builder, name, along, range);
+            position.along[d] = match extent {
+                1 => self.builder.int(0),
+                _ => outer.bind(&mut self.builder, name, along, range),
+            };
             self.symbols.insert(Symbol::Thread(LoopKind::Pure(d)), position.along[d]);
             self.guard(&mut outer, subject, &position, LoopKind::Pure(d));
             below *= extent;

@@ -1,0 +1,113 @@
+//! Versions of a block: one without guards and clamps for the blocks away from the edges of the image.
+
+use warploom_lang::Type;
+use warploom_lang::op::{BinaryOp, Op, UnaryOp};
+
+use crate::builder::Bounds;
+use crate::ir::{NodeId, NodeKind, Stmt};
+use crate::lower::LowerError;
+use crate::lower::kernel::KernelLowering;
+
+/// Blocks along one axis of the grid.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Axis {
+    /// The block's index.
+    pub index: NodeId,
+    /// How many blocks there are.
+    pub count: i64,
+    /// How many of them, from the first, are not cut by the end of the image.
+    pub full: i64,
+}
+
+impl Axis {
+    /// The blocks at least `margin` away from both ends; all that are full if there are none.
+    fn inside(&self, margin: i64) -> Bounds {
+        let last = self.full.min(self.count - margin) - 1;
+        if margin <= last { Bounds::new(margin, last) } else { Bounds::new(0, self.full - 1) }
+    }
+}
+
+/// The largest margin that is tried, in blocks: what stencils and their clamps reach.
+const MAX_MARGIN: i64 = 2;
+
+impl KernelLowering<'_> {
+    /// What a block runs. Where it makes a difference, blocks away from the edges have a version of their own:
+    /// the ranges of their indices decide guards and clamps.
+    pub fn versions(&mut self) -> Result<Vec<Stmt>, LowerError> {
+        let axes = self.axes.clone();
+        let everywhere = self.block()?;
+        let mut least = self.decisions(&everywhere);
+        let mut best = None;
+        if least == 0 || axes.is_empty() || axes.iter().any(|axis| axis.full == 0) {
+            return Ok(everywhere);
+        }
+        for margin in 0..=MAX_MARGIN {
+            let mut attempt = self.clone();
+            attempt.inlined.clear();
+            let inside: Vec<Bounds> = axes.iter().map(|axis| axis.inside(margin)).collect();
+            for (axis, range) in axes.iter().zip(&inside) {
+                attempt.builder.narrow(axis.index, *range);
+            }
+            let body = attempt.block()?;
+            let decisions = attempt.decisions(&body);
+            if decisions < least {
+                least = decisions;
+                best = Some((attempt, body, inside));
+            }
+        }
+        let Some((attempt, inner, inside)) = best else { return Ok(everywhere) };
+        *self = attempt;
+        for axis in &axes {
+            self.builder.narrow(axis.index, Bounds::new(0, axis.count - 1));
+        }
+        let is_inside = self.is_inside(&inside);
+        let is_outside = self.builder.op(Op::Unary(UnaryOp::Not), &[is_inside]);
+        Ok(vec![
+            Stmt::If { condition: is_inside, body: inner },
+            Stmt::If { condition: is_outside, body: everywhere },
+        ])
+    }
+
+    /// Whether a block's indices lie in some ranges.
+    fn is_inside(&mut self, ranges: &[Bounds]) -> NodeId {
+        let mut conditions = Vec::new();
+        for (axis, range) in self.axes.clone().iter().zip(ranges) {
+            let (first, last) = (self.builder.int(range.min), self.builder.int(range.max));
+            conditions.push(self.builder.binary(BinaryOp::Le, first, axis.index));
+            conditions.push(self.builder.binary(BinaryOp::Le, axis.index, last));
+        }
+        self.builder.all(conditions)
+    }
+
+    /// Guards, and limits of indices, that are decided when the kernel runs.
+    fn decisions(&self, body: &[Stmt]) -> usize {
+        let mut roots = Vec::new();
+        let guards = visit(body, &mut roots);
+        let exprs = &self.builder.exprs;
+        let limits = exprs.reachable(roots).into_iter().filter(|id| {
+            let limit = matches!(exprs[*id].kind, NodeKind::Op(Op::Binary(BinaryOp::Min | BinaryOp::Max)));
+            limit && exprs[*id].ty == Type::I32
+        });
+        guards + limits.count()
+    }
+}
+
+/// The number of guards in a body; adds all expressions to `roots`.
+fn visit(body: &[Stmt], roots: &mut Vec<NodeId>) -> usize {
+    let mut guards = 0;
+    for stmt in body {
+        match stmt {
+            Stmt::Let(_, value) => roots.push(*value),
+            Stmt::Store { index, value, .. } | Stmt::Atomic { index, value, .. } => {
+                roots.extend([*index, *value]);
+            }
+            Stmt::For { body, .. } => guards += visit(body, roots),
+            Stmt::If { condition, body } => {
+                roots.push(*condition);
+                guards += 1 + visit(body, roots);
+            }
+            Stmt::Barrier => {}
+        }
+    }
+    guards
+}
