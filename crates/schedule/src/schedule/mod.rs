@@ -38,6 +38,7 @@
 //! - `#` starts a comment. A line that ends in a comma goes on in the next one, if that is further indented.
 
 mod builder;
+mod coverage;
 mod default;
 mod dependence;
 mod error;
@@ -49,12 +50,14 @@ mod names;
 mod outline;
 mod parse;
 mod print;
+mod random;
 mod reach;
 mod trace;
 mod tree;
 mod violation;
 
 pub use builder::{BlockBuilder, ScheduleBuilder, Tiles};
+pub use coverage::{Coverage, Decision, Share, StageKind};
 pub use error::{ScheduleError, ScheduleErrors, ScheduleFault, Spot};
 pub use footprint::{
     Allocation, FLAT_THREADS, Footprint, Footprints, KernelFootprint, LoopFootprint, NestFootprint,
@@ -62,6 +65,7 @@ pub use footprint::{
 };
 pub use legality::{MAX_PRIVATE_BYTES, MAX_REGISTER_BYTES, SMALL_EXTENT, check};
 pub use outline::Path;
+pub use random::{MAX_SIZE, MAX_WORK, size, work};
 pub use reach::{Reach, Symbol};
 pub use tree::*;
 pub use violation::{Rule, Side, Violation};

@@ -148,8 +148,10 @@ impl Checker<'_> {
     fn reduction_order(&mut self, nest: &NestInfo<'_>, stage: StageRef) {
         let variables = self.names.stage_decl(stage).domain.len();
         let order = self.loop_order(nest, stage);
-        for (i, &outer) in order.iter().enumerate() {
-            for &inner in order[i + 1..].iter().filter(|inner| outer < **inner) {
+        for (i, &(outer, side_by_side)) in order.iter().enumerate() {
+            // What runs side by side is independent whatever runs inside.
+            let inner = order[i + 1..].iter().map(|(inner, _)| *inner).filter(|_| !side_by_side);
+            for inner in inner.filter(|inner| outer < *inner) {
                 // The inner one may go outside if its values are independent under the loops outside it.
                 let fixed = |var: usize| if var > inner { Together::Fixed } else { Together::Any };
                 let together: Vec<Together> = (0..variables).map(fixed).collect();
@@ -168,48 +170,61 @@ impl Checker<'_> {
         }
     }
 
-    /// The reduction variables of a stage as its loops run, the outermost first, those left out that run side
-    /// by side or have one value only. A variable that is divided is there for each of its loops.
-    fn loop_order(&self, nest: &NestInfo<'_>, stage: StageRef) -> Vec<usize> {
+    /// The reduction variables of a stage as its loops run, the outermost first, and whether they run side by
+    /// side there. Loops of one value are left out; a variable that is divided is there for each of its loops.
+    fn loop_order(&self, nest: &NestInfo<'_>, stage: StageRef) -> Vec<(usize, bool)> {
         let tiles = match &nest.nest.mapping {
             Mapping::Flat => &ThreadTiles::default(),
             Mapping::Threads(tiles) => tiles,
         };
-        let kernel = self.outline.kernels[nest.kernel].kernel;
-        let block: &[Tile] = if self.outline.is_own(nest) { &kernel.block } else { &[] };
-        let side_by_side = |var: usize| {
-            let names = |tile: &&Tile| tile.dim == LoopKind::Reduction(var);
-            block.iter().any(|tile| names(&tile) && tile.size != Size::All)
-                || tiles.threads.iter().any(|tile| names(&tile) && tile.size != Size::Of(1))
-        };
+        let kernel = &self.outline.kernels[nest.kernel];
+        let block: &[Tile] = if self.outline.is_own(nest) { &kernel.kernel.block } else { &[] };
         let mut left: Vec<i64> = (0..self.names.stage_decl(stage).domain.len())
             .map(|var| domain(self.regions, stage, var).extent.max(1))
             .collect();
         let mut order = Vec::new();
-        for number in self.outline.own_loops(nest) {
-            let tile = self.outline.loops[number].tile;
+        let (around, over): (Vec<usize>, Vec<usize>) =
+            self.outline.own_loops(nest).into_iter().partition(|number| kernel.loops.contains(number));
+        self.serial_order(&around, &mut left, &mut order);
+        let on_blocks = block.iter().filter(|tile| tile.size != Size::All).filter_map(reduction);
+        order.extend(on_blocks.map(|var| (var, true)));
+        self.serial_order(&over, &mut left, &mut order);
+        let on_threads = tiles.threads.iter().filter(|tile| tile.size != Size::Of(1)).filter_map(reduction);
+        order.extend(on_threads.map(|var| (var, true)));
+        let serial = |var: usize| tiles.serial.iter().find(|tile| reduction(tile) == Some(var));
+        let mut inside: Vec<usize> = Vec::new();
+        for (var, left) in left.iter().enumerate().rev() {
+            if serial(var).map_or(1, |tile| tile.size.of(*left)) < *left {
+                inside.push(var);
+            }
+        }
+        let several = |var: &usize, tile: &Tile| left.get(*var).is_some_and(|left| tile.size.of(*left) > 1);
+        let named = tiles.serial.iter().filter_map(|tile| reduction(tile).filter(|var| several(var, tile)));
+        inside.extend(named);
+        // What runs side by side is independent, so that it does not matter when the rest of it runs.
+        inside.retain(|var| !order.contains(&(*var, true)));
+        order.extend(inside.into_iter().map(|var| (var, false)));
+        order
+    }
+
+    /// Adds loops around kernels or over a block, and takes from what is `left` of their variables.
+    fn serial_order(&self, loops: &[usize], left: &mut [i64], order: &mut Vec<(usize, bool)>) {
+        for number in loops {
+            let tile = self.outline.loops[*number].tile;
             let Some(left) = left.get_mut(tile.var) else { continue };
             let size = tile.size.of(*left);
             if size < *left {
-                order.push(tile.var);
+                order.push((tile.var, false));
             }
             *left = size;
         }
-        let serial = |var: usize| tiles.serial.iter().find(|tile| tile.dim == LoopKind::Reduction(var));
-        for (var, left) in left.iter().enumerate().rev() {
-            let inside = serial(var).map_or(1, |tile| tile.size.of(*left));
-            if inside < *left {
-                order.push(var);
-            }
-        }
-        for tile in &tiles.serial {
-            if let LoopKind::Reduction(var) = tile.dim
-                && left.get(var).is_some_and(|left| tile.size.of(*left) > 1)
-            {
-                order.push(var);
-            }
-        }
-        order.retain(|var| !side_by_side(*var));
-        order
+    }
+}
+
+/// The reduction variable of a tile.
+fn reduction(tile: &Tile) -> Option<usize> {
+    match tile.dim {
+        LoopKind::Reduction(var) => Some(var),
+        LoopKind::Pure(_) => None,
     }
 }

@@ -1,0 +1,301 @@
+//! The decisions of one schedule.
+
+use warploom_lang::{FuncId, InputId};
+
+use crate::access::Index;
+use crate::dag::{LoopKind, Source};
+use crate::schedule::coverage::{Coverage, Decision, StageKind};
+use crate::schedule::footprint::{Footprints, NestFootprint, ThreadLoop};
+use crate::schedule::outline::{NestInfo, Outline};
+use crate::schedule::random::facts::Facts;
+use crate::schedule::trace::{Tracer, loop_range};
+use crate::schedule::tree::{Item, Mapping, Schedule, StageRef, Storage};
+
+/// A schedule that is looked through.
+pub(super) struct Survey<'a> {
+    facts: &'a Facts<'a>,
+    schedule: &'a Schedule,
+    outline: Outline<'a>,
+    footprints: Footprints,
+}
+
+/// A decision, whether it could be taken, and whether it was.
+type Found = (Decision, bool, bool);
+
+impl<'a> Survey<'a> {
+    pub fn new(facts: &'a Facts<'a>, schedule: &'a Schedule) -> Survey<'a> {
+        let outline = Outline::new(schedule);
+        let footprints = Tracer::new(schedule, facts.pipeline, facts.regions, &outline).footprints();
+        Survey { facts, schedule, outline, footprints }
+    }
+
+    pub fn count(&self, coverage: &mut Coverage) {
+        for func in self.facts.pipeline.funcs().keys() {
+            self.places(func, coverage);
+        }
+        for input in self.facts.pipeline.inputs().keys() {
+            for kernel in 0..self.outline.kernels.len() {
+                self.copies(input, kernel, coverage);
+            }
+        }
+        for (info, nest) in self.outline.nests.iter().zip(&self.footprints.nests) {
+            let Some(nest) = nest else { continue };
+            let kind = StageKind::of(self.facts, info.nest.item);
+            let mut record = |(decision, eligible, taken)| {
+                if eligible {
+                    coverage.record(decision, kind, taken);
+                }
+            };
+            self.mapping(info, nest).into_iter().for_each(&mut record);
+            if let Some(stage) = info.stage() {
+                self.reductions(info, nest, stage).into_iter().for_each(&mut record);
+                if self.outline.is_own(info) {
+                    self.blocks(info, stage).into_iter().for_each(&mut record);
+                }
+            }
+        }
+        self.levels(coverage);
+    }
+
+    /// The nests that read something.
+    fn readers(&self, what: Source) -> Vec<&NestInfo<'_>> {
+        let reads = |info: &&NestInfo<'_>| self.facts.reads(self.schedule, info.nest, what);
+        self.outline.nests.iter().filter(reads).collect()
+    }
+
+    /// The loops over the block that a nest stands in.
+    fn over_loops<'n>(&self, info: &'n NestInfo<'_>) -> &'n [usize] {
+        &info.loops[self.outline.kernels[info.kernel].loops.len()..]
+    }
+
+    /// Whether some nests stand together in a loop over the block.
+    fn share_over_loop(&self, nests: &[&NestInfo<'_>]) -> bool {
+        let first = nests.first().and_then(|info| self.over_loops(info).first());
+        first.is_some() && nests.iter().all(|info| self.over_loops(info).first() == first)
+    }
+
+    /// Whether a nest stands in a loop over the block of another stage.
+    fn is_in_over_loop(&self, info: &NestInfo<'_>) -> bool {
+        let foreign = |number: &usize| Some(self.outline.loops[*number].tile.stage) != info.stage();
+        self.over_loops(info).iter().any(foreign)
+    }
+
+    /// Where a Func is computed.
+    fn places(&self, func: FuncId, coverage: &mut Coverage) {
+        let readers = self.readers(Source::Func(func));
+        let inner = !self.facts.is_output(func);
+        let pure = self.facts.pipeline.funcs()[func].stages.len() == 1;
+        let in_block = inner && in_one_kernel(&readers);
+        let in_thread = inner && readers.len() == 1 && self.facts.writes_own_points(func);
+        let in_registers = self.outline.nests.iter().any(|info| info.nest.registers.contains(&func));
+        for stage in self.facts.stages(func) {
+            let kind = StageKind::of(self.facts, Item::Stage(stage));
+            let info = self.outline.nests.iter().find(|info| info.stage() == Some(stage));
+            let own = info.is_some_and(|info| self.outline.is_own(info));
+            let lives = |storage: Storage, flat: bool| {
+                let alike = |info: &NestInfo<'_>| (info.nest.mapping == Mapping::Flat) == flat;
+                info.is_some_and(|info| !own && info.nest.storage == storage && alike(info))
+            };
+            let over = info.is_some_and(|info| !own && self.is_in_over_loop(info));
+            let found = [
+                (Decision::Inlined, inner && pure, self.schedule.inlined.contains(&func)),
+                (Decision::Root, true, own),
+                (Decision::SharedFlat, in_block, lives(Storage::Shared, true)),
+                (Decision::SharedThreads, in_block, lives(Storage::Shared, false)),
+                (
+                    Decision::Private,
+                    in_block && self.can_be_private(func, &readers),
+                    lives(Storage::Private, false),
+                ),
+                (Decision::Registers, in_thread, in_registers),
+                (Decision::InOverLoop, in_block && self.share_over_loop(&readers), over),
+            ];
+            for (decision, _, taken) in found.into_iter().filter(|(_, eligible, _)| *eligible) {
+                coverage.record(decision, kind, taken);
+            }
+        }
+    }
+
+    /// Whether every reader has threads, none of which reads what another one would compute.
+    fn can_be_private(&self, func: FuncId, readers: &[&NestInfo<'_>]) -> bool {
+        readers.iter().all(|info| {
+            let nest = self.footprints.nest(&info.path).and_then(|nest| nest.threads.as_ref());
+            let (Some(threads), Some(stage)) = (nest, info.stage()) else { return false };
+            let several = threads.iter().filter(|dim| dim.threads > 1);
+            several.into_iter().all(|dim| self.reads_own_point(func, stage, dim.dim))
+        })
+    }
+
+    /// Whether a stage reads a Func at exactly its own point along a loop, in a dimension that all stages of the Func
+    /// have a loop over.
+    fn reads_own_point(&self, func: FuncId, reader: StageRef, along: LoopKind) -> bool {
+        let dag = &self.facts.dag;
+        let consumer = self.facts.stage_id(reader);
+        let Some(edge) = dag.edge_between(dag.func_node(func), consumer) else { return false };
+        let position = dag.stages()[consumer].loops.iter().position(|of| of.kind == along);
+        let own = |index: &Index| {
+            position.is_some() && index.unit_loop() == position && index.constant() == Some(0)
+        };
+        let looped = |d: usize| {
+            let has = |stage: &StageRef| self.facts.loops(Item::Stage(*stage)).contains(&LoopKind::Pure(d));
+            self.facts.stages(func).iter().all(has)
+        };
+        let dimensions = 0..self.facts.pipeline.funcs()[func].dims.len();
+        dimensions
+            .into_iter()
+            .any(|d| looped(d) && dag.edges()[edge].loads.iter().all(|load| own(&load.map.rows()[d])))
+            && matches!(along, LoopKind::Pure(_))
+    }
+
+    /// Whether a kernel copies an input that it reads.
+    fn copies(&self, input: InputId, kernel: usize, coverage: &mut Coverage) {
+        let mut readers = self.readers(Source::Input(input));
+        readers.retain(|info| info.kernel == kernel);
+        if readers.is_empty() {
+            return;
+        }
+        let mut nests = self.outline.nests_of(kernel).iter();
+        let copy = nests.find(|info| info.nest.item == Item::Input(input));
+        let flat = copy.is_some_and(|info| info.nest.mapping == Mapping::Flat);
+        let kind = StageKind::InputCopy;
+        coverage.record(Decision::StagedInput, kind, copy.is_some());
+        coverage.record(Decision::SharedFlat, kind, flat);
+        coverage.record(Decision::SharedThreads, kind, copy.is_some() && !flat);
+        if self.share_over_loop(&readers) {
+            coverage.record(Decision::InOverLoop, kind, copy.is_some_and(|info| self.is_in_over_loop(info)));
+        }
+    }
+
+    /// The tiles of a kernel's blocks.
+    fn blocks(&self, info: &NestInfo<'_>, stage: StageRef) -> [Found; 3] {
+        let kernel = self.outline.kernels[info.kernel].kernel;
+        let extent = |kind: LoopKind| loop_range(self.facts.regions, Item::Stage(stage), kind).extent;
+        let pure = self.facts.loops(Item::Stage(stage)).into_iter();
+        let extents: Vec<i64> = pure.filter(|kind| is_pure(*kind)).map(extent).collect();
+        let wide = extents.iter().filter(|extent| **extent > 1).count();
+        let counts = &self.footprints.kernels[info.kernel].blocks;
+        let several = counts.iter().filter(|count| **count > 1).count();
+        let cut = kernel.block.iter().zip(counts).any(|(tile, count)| {
+            let extent = extent(tile.dim);
+            *count > 1 && extent % tile.size.of(extent) != 0
+        });
+        [
+            (Decision::BlockCut, extents.iter().any(|extent| *extent > 2), cut),
+            (Decision::BlockSeveral, wide > 1, several > 1),
+            (Decision::BlockWhole, wide > 0, several == 0),
+        ]
+    }
+
+    /// How threads share a nest.
+    fn mapping(&self, info: &NestInfo<'_>, nest: &NestFootprint) -> [Found; 7] {
+        let extents = self.facts.loops(info.nest.item).into_iter().filter_map(|kind| match kind {
+            LoopKind::Pure(d) => Some(nest.points.dims[d].extent()),
+            LoopKind::Reduction(_) => None,
+        });
+        let extents: Vec<i64> = extents.collect();
+        let wide = extents.iter().filter(|extent| **extent > 1).count();
+        let loops = nest.threads.as_deref().unwrap_or_default();
+        let several = loops.iter().filter(|dim| dim.threads > 1).count();
+        let rounds = |dim: &ThreadLoop| dim.threads > 1 && dim.threads * dim.serial < dim.extent;
+        let idle = |dim: &ThreadLoop| dim.threads > 1 && (dim.threads - 1) * dim.serial >= dim.extent;
+        let serial = loops.iter().any(|dim| dim.serial > 1);
+        let points = loops.iter().any(|dim| dim.serial > 1 && is_pure(dim.dim));
+        let reduces = nest.domain.iter().any(|reach| reach.extent() > 1);
+        [
+            (Decision::ThreadsOne, wide >= 1, several == 1),
+            (Decision::ThreadsTwo, wide >= 2, several == 2),
+            (Decision::ThreadsThree, wide >= 3, several == 3),
+            (Decision::Rounds, extents.iter().any(|extent| *extent > 2), loops.iter().any(rounds)),
+            (Decision::Idle, wide >= 1, loops.iter().any(idle)),
+            (Decision::SerialTile, wide >= 1, points),
+            (Decision::Unrolled, wide >= 1 || reduces, serial && unrolls(info)),
+        ]
+    }
+
+    /// What is done with the reduction variables of a stage.
+    fn reductions(&self, info: &NestInfo<'_>, nest: &NestFootprint, stage: StageRef) -> [Found; 7] {
+        let domain = self.facts.domain(stage);
+        let reduces = domain.iter().any(|extent| *extent > 1);
+        let own = self.outline.is_own(info);
+        let (outside, inside) = info.loops.split_at(info.loops.len() - self.over_loops(info).len());
+        let of_own = |number: &usize| self.outline.loops[*number].tile.stage == stage;
+        let left: Vec<i64> = nest.domain.iter().map(|reach| reach.extent()).collect();
+        let loops = nest.threads.as_deref().unwrap_or_default();
+        let named = || loops.iter().filter(|dim| !is_pure(dim.dim) && dim.serial > 1);
+        let free = |var: usize| domain[var] > 1 && self.facts.freedom(stage, var).under_outer;
+        let shared = (0..domain.len()).any(free);
+        // An inner variable may go outside one that the definition has inside it.
+        let exchange =
+            (1..domain.len()).any(|inner| free(inner) && domain[..inner].iter().any(|extent| *extent > 1));
+        let blocks = self.outline.kernels[info.kernel].kernel.block.iter();
+        let on_blocks = blocks.zip(&self.footprints.kernels[info.kernel].blocks);
+        let on_blocks = on_blocks.into_iter().any(|(tile, count)| !is_pure(tile.dim) && *count > 1);
+        let on_threads = loops.iter().any(|dim| !is_pure(dim.dim) && dim.threads > 1 && dim.extent > 1);
+        [
+            (Decision::Around, own && reduces, outside.iter().any(of_own)),
+            (Decision::Over, reduces, inside.iter().any(of_own)),
+            (
+                Decision::SplitReduction,
+                left.iter().any(|left| *left > 2),
+                named().any(|dim| dim.serial < dim.extent),
+            ),
+            (
+                Decision::UnrolledReduction,
+                left.iter().any(|left| *left > 1),
+                unrolls(info) && named().next().is_some(),
+            ),
+            (Decision::ReductionOnBlocks, own && shared, on_blocks),
+            (Decision::ReductionOnThreads, shared, on_threads),
+            (Decision::Reordered, exchange, self.is_reordered(info, nest, stage)),
+        ]
+    }
+
+    /// Whether a reduction loop runs outside one that the definition has outside it.
+    fn is_reordered(&self, info: &NestInfo<'_>, nest: &NestFootprint, stage: StageRef) -> bool {
+        let own = info.loops.iter().filter(|number| self.outline.loops[**number].tile.stage == stage);
+        let own = own.filter(|number| self.footprints.loops[**number].count > 1);
+        let mut order: Vec<usize> = own.map(|number| self.outline.loops[*number].tile.var).collect();
+        let loops = nest.threads.as_deref().unwrap_or_default();
+        let serial = |var: usize| {
+            let dim = loops.iter().find(|dim| dim.dim == LoopKind::Reduction(var));
+            dim.map_or((1, 1), |dim| (dim.threads, dim.serial))
+        };
+        let parts = (0..nest.domain.len()).rev();
+        let parts = parts.filter(|var| serial(*var).0 <= 1 && serial(*var).1 < nest.domain[*var].extent());
+        order.extend(parts);
+        if let Mapping::Threads(tiles) = &info.nest.mapping {
+            let named = tiles.serial.iter().filter_map(|tile| match tile.dim {
+                LoopKind::Reduction(var) => Some(var),
+                LoopKind::Pure(_) => None,
+            });
+            order.extend(named.filter(|var| serial(*var).0 <= 1 && serial(*var).1 > 1));
+        }
+        order.windows(2).any(|pair| pair[0] < pair[1])
+    }
+
+    /// Whether one Func is in a block and one in a thread.
+    fn levels(&self, coverage: &mut Coverage) {
+        let inner: Vec<FuncId> =
+            self.facts.pipeline.funcs().keys().filter(|func| !self.facts.is_output(*func)).collect();
+        if inner.len() < 2 || !inner.iter().any(|func| self.facts.writes_own_points(*func)) {
+            return;
+        }
+        let nests = &self.outline.nests;
+        let block = nests.iter().any(|info| info.stage().is_some() && !self.outline.is_own(info));
+        let thread = nests.iter().any(|info| !info.nest.registers.is_empty());
+        coverage.levels.record(block && thread);
+    }
+}
+
+fn in_one_kernel(nests: &[&NestInfo<'_>]) -> bool {
+    let first = nests.first().map(|info| info.kernel);
+    first.is_some() && nests.iter().all(|info| Some(info.kernel) == first)
+}
+
+fn is_pure(kind: LoopKind) -> bool {
+    matches!(kind, LoopKind::Pure(_))
+}
+
+fn unrolls(info: &NestInfo<'_>) -> bool {
+    matches!(&info.nest.mapping, Mapping::Threads(tiles) if tiles.unroll)
+}

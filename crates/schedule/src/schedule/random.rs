@@ -1,0 +1,166 @@
+//! Random schedules: legal for every pipeline, of bounded work and size, and as different from each other as the
+//! rules allow.
+
+mod draw;
+mod edit;
+mod estimate;
+pub(in crate::schedule) mod facts;
+mod kernels;
+mod place;
+mod tiles;
+
+use std::collections::BTreeSet;
+
+use warploom_lang::{FuncId, Pipeline, Regions};
+use warploom_target::Device;
+
+use crate::schedule::footprint::Footprints;
+use crate::schedule::legality::check;
+use crate::schedule::outline::Outline;
+use crate::schedule::random::draw::Draw;
+use crate::schedule::random::estimate::Estimator;
+use crate::schedule::random::facts::Facts;
+use crate::schedule::trace::Tracer;
+use crate::schedule::tree::Schedule;
+
+pub use estimate::{size, work};
+
+/// How many times the [`work`] of the default schedule a random one may do.
+pub const MAX_WORK: f64 = 8.0;
+
+/// The largest [`size`] of a random schedule's kernels, unless one stage alone is larger.
+pub const MAX_SIZE: u64 = 20_000;
+
+/// The most points of a stage that are written out one after the other.
+const MAX_UNROLLED: u64 = 64;
+
+/// How often a schedule is to have a Func in a block, and one in a thread.
+const WISH: f64 = 0.95;
+
+impl Schedule {
+    /// A schedule that a seed decides: legal, with at most [`MAX_WORK`] times the work of
+    /// [`Schedule::default_for`], and with kernels of at most [`MAX_SIZE`] nodes.
+    ///
+    /// It starts with a kernel for each stage and decides Func by Func, consumers first. Each decision is
+    /// an edit of the tree that is kept if the tree stays legal and within its bounds, so that whatever is drawn
+    /// ends in a schedule. The same seed gives the same schedule on every machine.
+    ///
+    /// ```
+    /// use warploom_lang::*;
+    /// use warploom_schedule::schedule::{Schedule, check};
+    /// use warploom_target::Device;
+    /// let (x, y) = vars!(x, y);
+    /// let input = Input::f32("input", 2);
+    /// let row = func("row", (x, y), input.at((x, y)) + input.at((x + 1, y)));
+    /// let blur = func("blur", (x, y), row.at((x, y)) + row.at((x, y + 1)));
+    /// let pipeline = Pipeline::new("blur", [blur])?;
+    /// let request = Realisation::new(&pipeline)
+    ///     .input("input", Region::of_extents(&[101, 101]))
+    ///     .output("blur", Region::of_extents(&[100, 100]));
+    /// let regions = infer(&pipeline, &request)?;
+    /// let device = Device::preset("h200")?;
+    /// for seed in 0..10 {
+    ///     let schedule = Schedule::random(&pipeline, &regions, &device, seed);
+    ///     assert_eq!(check(&schedule, &pipeline, &regions, &device), Ok(()));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If the regions are those of another pipeline.
+    pub fn random(pipeline: &Pipeline, regions: &Regions, device: &Device, seed: u64) -> Schedule {
+        let facts = Facts::new(pipeline, regions);
+        let estimator = Estimator::new(pipeline, regions, &facts.dag);
+        let default = Schedule::default_for(pipeline, regions);
+        let most = MAX_WORK * measure(&estimator, &facts, &default).work;
+        let mut start = one_kernel_a_stage(&facts, &BTreeSet::new());
+        // Where little is read of something large, the default knows what must not be computed whole.
+        if measure(&estimator, &facts, &start).work > most {
+            start = one_kernel_a_stage(&facts, &default.inlined);
+        }
+        let size = MAX_SIZE.max(measure(&estimator, &facts, &start).size);
+        let bounds = Measures { work: most, size, unrolled: MAX_UNROLLED };
+        // The same seed should not give all pipelines the same tiles.
+        let mut draw = Draw::new(seed ^ pipeline.structural_hash() as u64);
+        let wishes = Wishes { block: draw.chance(WISH), thread: draw.chance(WISH) };
+        let mut generator =
+            Generator { facts: &facts, estimator: &estimator, device, bounds, draw, wishes, schedule: start };
+        generator.decide();
+        generator.schedule
+    }
+}
+
+/// Every stage that is not inlined in a kernel of one block.
+fn one_kernel_a_stage(facts: &Facts<'_>, inlined: &BTreeSet<FuncId>) -> Schedule {
+    let funcs = facts.pipeline.funcs().keys().filter(|func| !inlined.contains(func));
+    let stages = funcs.flat_map(|func| facts.stages(func));
+    Schedule { inlined: inlined.clone(), root: stages.map(edit::one_block).collect() }
+}
+
+/// What is bounded of a schedule.
+struct Measures {
+    work: f64,
+    size: u64,
+    /// Points of one nest that are written out one after the other.
+    unrolled: u64,
+}
+
+/// Levels at which the schedule should compute something and does not yet.
+struct Wishes {
+    block: bool,
+    thread: bool,
+}
+
+/// A legal schedule on its way to another one.
+struct Generator<'a> {
+    facts: &'a Facts<'a>,
+    estimator: &'a Estimator<'a>,
+    device: &'a Device,
+    bounds: Measures,
+    draw: Draw,
+    wishes: Wishes,
+    schedule: Schedule,
+}
+
+impl Generator<'_> {
+    /// Decides on every Func, consumers first, and then on inputs.
+    fn decide(&mut self) {
+        for func in self.facts.pipeline.funcs().keys().rev() {
+            if !self.schedule.inlined.contains(&func) {
+                self.place(func);
+            }
+        }
+        for input in self.facts.pipeline.inputs().keys() {
+            self.stage_input(input);
+        }
+    }
+
+    /// Goes on with another schedule, if that is legal and within bounds.
+    fn keep(&mut self, next: Schedule) -> bool {
+        let (measures, bounds) = (measure(self.estimator, self.facts, &next), &self.bounds);
+        let kept = measures.work <= bounds.work
+            && measures.size <= bounds.size
+            && measures.unrolled <= bounds.unrolled
+            && check(&next, self.facts.pipeline, self.facts.regions, self.device).is_ok();
+        if kept {
+            self.schedule = next;
+        }
+        kept
+    }
+}
+
+fn measure(estimator: &Estimator<'_>, facts: &Facts<'_>, schedule: &Schedule) -> Measures {
+    let outline = Outline::new(schedule);
+    let footprints = footprints(facts, schedule, &outline);
+    let nests = outline.nests.iter().zip(&footprints.nests);
+    let unrolled = nests.filter_map(|(info, nest)| Some(estimate::unrolled(info, nest.as_ref()?)));
+    Measures {
+        work: estimator.work(schedule, &outline, &footprints),
+        size: estimator.size(schedule, &outline, &footprints),
+        unrolled: unrolled.max().unwrap_or(1),
+    }
+}
+
+fn footprints(facts: &Facts<'_>, schedule: &Schedule, outline: &Outline<'_>) -> Footprints {
+    Tracer::new(schedule, facts.pipeline, facts.regions, outline).footprints()
+}

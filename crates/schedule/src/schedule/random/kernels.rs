@@ -1,0 +1,189 @@
+//! Random kernels, and random mappings of the nests in them.
+
+use warploom_lang::FuncId;
+
+use crate::dag::LoopKind;
+use crate::schedule::footprint::NestFootprint;
+use crate::schedule::outline::Outline;
+use crate::schedule::random::draw::Draw;
+use crate::schedule::random::edit::{around, flat, nest_mut, over, replace_kernel};
+use crate::schedule::random::facts::Facts;
+use crate::schedule::random::tiles::{self, Span};
+use crate::schedule::random::{Generator, footprints};
+use crate::schedule::reach::blocks;
+use crate::schedule::trace::loop_range;
+use crate::schedule::tree::{Item, Kernel, ReductionTile, RootItem, Size, StageRef, Storage, Tile};
+
+/// The most iterations of the loops around a kernel, or of those over a block.
+const MAX_ITERATIONS: i64 = 128;
+
+/// How often other kernels or mappings are drawn for those that are refused.
+const TRIES: usize = 3;
+
+impl Generator<'_> {
+    /// Gives every stage of a Func at root a kernel.
+    pub(super) fn tile_kernels(&mut self, func: FuncId) {
+        for stage in self.facts.stages(func) {
+            for _ in 0..TRIES {
+                let kernel = self.kernel(stage);
+                let mut next = self.schedule.clone();
+                replace_kernel(&mut next, stage, kernel);
+                if self.keep(next) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// A kernel of one stage, with loops around it and over its blocks.
+    fn kernel(&mut self, stage: StageRef) -> RootItem {
+        let outside = if self.draw.chance(0.45) { self.loops(stage, &[]) } else { Vec::new() };
+        let inside = if self.draw.chance(0.45) { self.loops(stage, &outside) } else { Vec::new() };
+        let extent = |kind: LoopKind| loop_range(self.facts.regions, Item::Stage(stage), kind).extent.max(1);
+        let spans = spans(self.facts, Item::Stage(stage), &outside, extent);
+        let loops: Vec<ReductionTile> = outside.iter().chain(&inside).cloned().collect();
+        let free = spans.into_iter().filter(|span| taken(&loops, span.dim).is_none());
+        let block = tiles::block(&free.collect::<Vec<_>>(), &mut self.draw);
+        let mut nest = flat(Item::Stage(stage), Storage::Global);
+        if self.draw.chance(0.8) {
+            let left = |kind: LoopKind| {
+                let tile = block.iter().find(|tile| tile.dim == kind).map(|tile| tile.size);
+                tile.or_else(|| taken(&loops, kind)).unwrap_or(Size::All).of(extent(kind))
+            };
+            let spans = self::spans(self.facts, Item::Stage(stage), &loops, left);
+            nest.mapping = tiles::mapping(&spans, self.thread_limit(), &mut self.draw);
+        }
+        around(outside, Kernel { stage, block, body: vec![over(inside, nest)] })
+    }
+
+    /// Loops over some of a stage's reduction variables that no loop outside takes, the outermost first.
+    pub(super) fn loops(&mut self, stage: StageRef, outside: &[ReductionTile]) -> Vec<ReductionTile> {
+        let extents = self.facts.domain(stage);
+        let left = |var: &usize| extents[*var] > 1 && taken(outside, LoopKind::Reduction(*var)).is_none();
+        let mut variables: Vec<usize> = (0..extents.len()).rev().filter(left).collect();
+        if variables.is_empty() {
+            return Vec::new();
+        }
+        let mut sizes: Vec<i64> = vec![1; variables.len()];
+        let waiting = variables.iter().position(|var| self.waits(stage, *var)).unwrap_or(0);
+        if waiting > 0 && self.draw.chance(0.7) {
+            // Variables that are fixed outside let others run side by side.
+            sizes.truncate(waiting);
+        } else {
+            let free = |var: &usize| *var > 0 && self.facts.freedom(stage, *var).under_outer;
+            if variables.iter().any(free) && self.draw.chance(0.3) {
+                self.draw.shuffle(&mut variables);
+            }
+            // Only the innermost takes several values at once, or the others would run in parts.
+            sizes.truncate(1 + self.draw.position(variables.len()));
+            let innermost = sizes.len() - 1;
+            sizes[innermost] = loop_size(extents[variables[innermost]], &mut self.draw);
+        }
+        let mut iterations = MAX_ITERATIONS;
+        let draw = &mut self.draw;
+        let tile = |(&var, size): (&usize, i64)| {
+            let size = size.max(blocks(extents[var], iterations));
+            iterations /= blocks(extents[var], size);
+            let whole = size >= extents[var] && draw.chance(0.5);
+            let size = u32::try_from(size).ok().filter(|_| !whole);
+            ReductionTile { stage, var, size: size.map_or(Size::All, Size::Of) }
+        };
+        variables.iter().zip(sizes).map(tile).collect()
+    }
+
+    /// Whether the values of a variable may run side by side only where others are fixed.
+    fn waits(&self, stage: StageRef, var: usize) -> bool {
+        let freedom = self.facts.freedom(stage, var);
+        freedom.under_outer && !freedom.always
+    }
+
+    /// The reduction variables of a stage that run among its serial loops, the outermost first.
+    pub(super) fn serial_reductions(&mut self, stage: StageRef, loops: &[ReductionTile]) -> Vec<Tile> {
+        let domain = self.facts.domain(stage);
+        let extent = |kind: LoopKind| match kind {
+            LoopKind::Reduction(var) => taken(loops, kind).unwrap_or(Size::All).of(domain[var]),
+            LoopKind::Pure(_) => 1,
+        };
+        tiles::reductions(&spans(self.facts, Item::Stage(stage), loops, extent), &mut self.draw)
+    }
+
+    /// Spreads a nest that is flat over threads of its own, if that is legal somehow.
+    pub(super) fn spread(&mut self, kernel: StageRef, item: Item) {
+        let outline = Outline::new(&self.schedule);
+        let footprints = footprints(self.facts, &self.schedule, &outline);
+        let position = outline
+            .nests
+            .iter()
+            .position(|nest| nest.nest.item == item && outline.kernels[nest.kernel].kernel.stage == kernel);
+        let found = position.and_then(|i| Some((&outline.nests[i], footprints.nests[i].as_ref()?)));
+        let Some((info, nest)) = found else { return };
+        let loops: Vec<ReductionTile> =
+            info.loops.iter().map(|number| outline.loops[*number].tile.clone()).collect();
+        let spans = spans(self.facts, item, &loops, |kind| extent_at(nest, kind));
+        for _ in 0..TRIES {
+            let mapping = tiles::mapping(&spans, self.thread_limit(), &mut self.draw);
+            let mut next = self.schedule.clone();
+            if let Some(nest) = nest_mut(&mut next, kernel, item) {
+                nest.mapping = mapping;
+            }
+            if self.keep(next) {
+                return;
+            }
+        }
+    }
+
+    fn thread_limit(&self) -> i64 {
+        i64::from(self.device.threads.per_block)
+    }
+}
+
+fn loop_size(extent: i64, draw: &mut Draw) -> i64 {
+    match draw.position(4) {
+        0 | 1 => 1,
+        2 => draw.between(2, 8.min(extent)),
+        _ => draw.between(1, extent),
+    }
+}
+
+/// How much of a variable lies inside the loop that takes it, if there is one.
+fn taken(loops: &[ReductionTile], kind: LoopKind) -> Option<Size> {
+    loops.iter().find(|tile| LoopKind::Reduction(tile.var) == kind).map(|tile| tile.size)
+}
+
+/// How far a loop of a nest goes at its place.
+fn extent_at(nest: &NestFootprint, kind: LoopKind) -> i64 {
+    match kind {
+        LoopKind::Pure(d) => nest.points.dims[d].extent(),
+        LoopKind::Reduction(r) => nest.domain[r].extent(),
+    }
+}
+
+/// The loops of a stage or copy that stands inside some loops.
+fn spans(
+    facts: &Facts<'_>,
+    item: Item,
+    loops: &[ReductionTile],
+    extent: impl Fn(LoopKind) -> i64,
+) -> Vec<Span> {
+    let span = |dim: LoopKind| {
+        let (shared, exchanged) = match (item, dim) {
+            (Item::Stage(stage), LoopKind::Reduction(var)) => {
+                (is_free(facts, stage, var, loops), facts.freedom(stage, var).under_outer)
+            }
+            _ => (true, false),
+        };
+        Span { dim, extent: extent(dim), shared, exchanged }
+    };
+    facts.loops(item).into_iter().map(span).collect()
+}
+
+/// Whether the values of a reduction variable may run side by side inside some loops.
+fn is_free(facts: &Facts<'_>, stage: StageRef, var: usize, loops: &[ReductionTile]) -> bool {
+    let freedom = facts.freedom(stage, var);
+    let domain = facts.domain(stage);
+    let fixed = |other: usize| {
+        let one = |tile: &ReductionTile| (tile.stage, tile.var, tile.size) == (stage, other, Size::Of(1));
+        domain[other] <= 1 || loops.iter().any(one)
+    };
+    freedom.always || (freedom.under_outer && (var + 1..domain.len()).all(fixed))
+}

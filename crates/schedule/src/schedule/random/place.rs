@@ -1,0 +1,198 @@
+//! Random places: where a Func is computed, and where inputs are staged.
+
+use warploom_lang::{FuncId, InputId};
+
+use crate::dag::{LoopKind, Source};
+use crate::schedule::random::Generator;
+use crate::schedule::random::edit::{Site, flat, kernels, nest_mut, nests, over, remove_kernels, sites};
+use crate::schedule::tree::{BlockItem, Item, Kernel, Mapping, Nest, StageRef, Storage, ThreadTiles, Tile};
+
+/// How much heavier a place weighs that a schedule should have and has not yet.
+const WISHED: f64 = 10.0;
+
+/// Where a Func can be computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Inlined,
+    Root,
+    Shared,
+    Private,
+    Registers,
+}
+
+impl Generator<'_> {
+    /// Decides where a Func is computed, all whose readers are decided, and how.
+    pub(super) fn place(&mut self, func: FuncId) {
+        for place in self.places(func) {
+            let placed = match place {
+                Place::Inlined => self.inline(func),
+                Place::Registers => self.registers(func),
+                Place::Shared => self.shared(func),
+                Place::Private => self.private(func),
+                Place::Root => {
+                    self.tile_kernels(func);
+                    true
+                }
+            };
+            if placed {
+                self.wishes.block &= !matches!(place, Place::Shared | Place::Private);
+                self.wishes.thread &= place != Place::Registers;
+                return;
+            }
+        }
+    }
+
+    /// The places to try, in order; root is always among them.
+    fn places(&mut self, func: FuncId) -> Vec<Place> {
+        if self.facts.is_output(func) {
+            return vec![Place::Root];
+        }
+        let readers = self.readers(Source::Func(func));
+        let one_kernel = readers.len() == 1;
+        let one_nest = one_kernel && readers[0].1 == 1;
+        let weight = |eligible: bool, weight: f64| if eligible { weight } else { 0.0 };
+        let registers = one_nest && self.facts.writes_own_points(func);
+        let pure = self.facts.pipeline.funcs()[func].stages.len() == 1;
+        let wished = |wish: bool| if wish { WISHED } else { 1.0 };
+        let (block, thread) = (wished(self.wishes.block), wished(self.wishes.thread));
+        self.draw.by_weight(&[
+            (Place::Inlined, weight(pure, 1.0)),
+            (Place::Root, 1.0),
+            (Place::Shared, weight(one_kernel, block)),
+            (Place::Private, weight(one_kernel, 1.5 * block)),
+            (Place::Registers, weight(registers, thread)),
+        ])
+    }
+
+    /// The kernels that read something, by their stages, and how many of their nests do.
+    fn readers(&self, what: Source) -> Vec<(StageRef, usize)> {
+        let reads = |nest: &&Nest| self.facts.reads(&self.schedule, nest, what);
+        let count = |kernel: &Kernel| nests(&kernel.body).into_iter().filter(reads).count();
+        let all = kernels(&self.schedule).into_iter().map(|kernel| (kernel.stage, count(kernel)));
+        all.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// The places of all kernels that hold all their readers of something.
+    fn sites(&self, what: Source) -> Vec<Vec<Site>> {
+        let reads = |nest: &Nest| self.facts.reads(&self.schedule, nest, what);
+        let of = |kernel: &Kernel| sites(kernel, reads);
+        kernels(&self.schedule).into_iter().map(of).filter(|sites| !sites.is_empty()).collect()
+    }
+
+    fn inline(&mut self, func: FuncId) -> bool {
+        let mut next = self.schedule.clone();
+        remove_kernels(&mut next, func);
+        next.inlined.insert(func);
+        self.keep(next)
+    }
+
+    fn registers(&mut self, func: FuncId) -> bool {
+        let Some((kernel, reader)) = self.first_reader(func) else { return false };
+        let item = reader.item;
+        let mut next = self.schedule.clone();
+        remove_kernels(&mut next, func);
+        // Its readers are there already, so it comes before them.
+        if let Some(nest) = nest_mut(&mut next, kernel, item) {
+            nest.registers.insert(0, func);
+        }
+        self.keep(next)
+    }
+
+    /// The first nest that reads a Func, and the stage of its kernel.
+    fn first_reader(&self, func: FuncId) -> Option<(StageRef, &Nest)> {
+        kernels(&self.schedule).into_iter().find_map(|kernel| {
+            let mut nests = nests(&kernel.body).into_iter();
+            let first = nests.find(|nest| self.facts.reads(&self.schedule, nest, Source::Func(func)));
+            Some((kernel.stage, first?))
+        })
+    }
+
+    fn shared(&mut self, func: FuncId) -> bool {
+        let mut all = self.sites(Source::Func(func));
+        let Some(sites) = all.pop() else { return false };
+        let mut items = Vec::new();
+        for stage in self.facts.stages(func) {
+            let loops = if self.draw.chance(0.4) { self.loops(stage, &[]) } else { Vec::new() };
+            items.push(over(loops, flat(Item::Stage(stage), Storage::Shared)));
+        }
+        let site = &sites[self.draw.position(sites.len())];
+        let placed = self.put(Some(func), site, items);
+        if placed {
+            for stage in self.facts.stages(func) {
+                if self.draw.chance(0.55) {
+                    self.spread(site.kernel, Item::Stage(stage));
+                }
+            }
+        }
+        placed
+    }
+
+    /// Puts items at a place, in front of all that read them there.
+    fn put(&mut self, func: Option<FuncId>, site: &Site, items: Vec<BlockItem>) -> bool {
+        let mut next = self.schedule.clone();
+        if let Some(func) = func {
+            remove_kernels(&mut next, func);
+        }
+        let directly = self.draw.chance(0.7);
+        let position = if directly { site.first() } else { self.draw.position(site.first() + 1) };
+        site.insert(&mut next, position, items);
+        self.keep(next)
+    }
+
+    /// Computes a Func with the threads that read it, in memory of their own.
+    fn private(&mut self, func: FuncId) -> bool {
+        let mut all = self.sites(Source::Func(func));
+        let (Some(sites), Some((_, reader))) = (all.pop(), self.first_reader(func)) else { return false };
+        let Mapping::Threads(tiles) = reader.mapping.clone() else { return false };
+        let Item::Stage(consumer) = reader.item else { return false };
+        let along = self.read_along(func, consumer);
+        let site = sites[self.draw.position(sites.len())].clone();
+        let mut items = Vec::new();
+        for stage in self.facts.stages(func) {
+            let loops = if self.draw.chance(0.4) { self.loops(stage, &[]) } else { Vec::new() };
+            let known = self.facts.loops(Item::Stage(stage));
+            let follow = |tile: &Tile| {
+                let (d, _) = along.iter().find(|(_, of)| *of == tile.dim)?;
+                let dim = Some(LoopKind::Pure(*d)).filter(|dim| known.contains(dim))?;
+                Some(Tile { dim, ..*tile })
+            };
+            let threads = tiles.threads.iter().filter_map(follow).collect();
+            let mut serial = self.serial_reductions(stage, &loops);
+            serial.extend(tiles.serial.iter().filter_map(follow));
+            let mapping = Mapping::Threads(ThreadTiles { threads, serial, unroll: self.draw.chance(0.5) });
+            let nest = Nest { mapping, ..flat(Item::Stage(stage), Storage::Private) };
+            items.push(over(loops, nest));
+        }
+        self.put(Some(func), &site, items)
+    }
+
+    /// The loop of a reader at whose point each dimension of a Func is read; its own where that is not known.
+    fn read_along(&self, func: FuncId, reader: StageRef) -> Vec<(usize, LoopKind)> {
+        let dag = &self.facts.dag;
+        let consumer = self.facts.stage_id(reader);
+        let loops = &dag.stages()[consumer].loops;
+        let dimensions = self.facts.pipeline.funcs()[func].dims.len();
+        match dag.edge_between(dag.func_node(func), consumer) {
+            None => (0..dimensions).map(|d| (d, LoopKind::Pure(d))).collect(),
+            Some(edge) => {
+                let rows = dag.edges()[edge].loads[0].map.rows().iter().enumerate();
+                rows.filter_map(|(d, row)| Some((d, loops[row.unit_loop()?].kind))).collect()
+            }
+        }
+    }
+
+    /// Decides for every kernel that reads an input whether and where its blocks copy what they read.
+    pub(super) fn stage_input(&mut self, input: InputId) {
+        for sites in self.sites(Source::Input(input)) {
+            if !self.draw.chance(0.35) {
+                continue;
+            }
+            let site = &sites[self.draw.position(sites.len())];
+            let item = Item::Input(input);
+            let copy = over(Vec::new(), flat(item, Storage::Shared));
+            if self.put(None, site, vec![copy]) && self.draw.chance(0.6) {
+                self.spread(site.kernel, item);
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Random schedules: legal, bounded, repeatable, and different enough.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod pipelines;
+
+use pipelines::{Case, case, cases};
+use warploom_schedule::schedule::*;
+use warploom_target::Device;
+
+const SEEDS: u64 = 200;
+
+fn device() -> Device {
+    Device::preset("h200").unwrap()
+}
+
+fn random(case: &Case, seed: u64) -> Schedule {
+    Schedule::random(&case.pipeline, &case.regions, &device(), seed)
+}
+
+/// The nests of a schedule, in the order of the text.
+fn nests(schedule: &Schedule) -> Vec<&Nest> {
+    fn of_root(item: &RootItem) -> Vec<&Nest> {
+        match item {
+            RootItem::Kernel(kernel) => kernel.body.iter().flat_map(of_block).collect(),
+            RootItem::Around(around) => around.body.iter().flat_map(of_root).collect(),
+        }
+    }
+    fn of_block(item: &BlockItem) -> Vec<&Nest> {
+        match item {
+            BlockItem::Nest(nest) => vec![nest],
+            BlockItem::Over(over) => over.body.iter().flat_map(of_block).collect(),
+        }
+    }
+    schedule.root.iter().flat_map(of_root).collect()
+}
+
+/// The most points of a stage that are written out one after the other.
+fn unrolled(schedule: &Schedule, case: &Case) -> i64 {
+    let footprints = Footprints::new(schedule, &case.pipeline, &case.regions);
+    let nests = nests(schedule).into_iter().zip(&footprints.nests);
+    let points = nests.filter_map(|(nest, footprint)| match &nest.mapping {
+        Mapping::Threads(tiles) if tiles.unroll => {
+            let loops = footprint.as_ref()?.threads.as_ref()?;
+            Some(loops.iter().map(|dim| dim.serial).product::<i64>())
+        }
+        _ => None,
+    });
+    points.max().unwrap_or(1)
+}
+
+#[test]
+fn random_schedules_are_legal_and_bounded() {
+    for case in cases() {
+        let Case { pipeline, regions } = &case;
+        let most = MAX_WORK * work(&Schedule::default_for(pipeline, regions), pipeline, regions);
+        for seed in 0..SEEDS {
+            let schedule = random(&case, seed);
+            let text = schedule.to_text(pipeline);
+            if let Err(violations) = check(&schedule, pipeline, regions, &device()) {
+                panic!("seed {seed}: {}\n{text}", violations[0]);
+            }
+            assert!(work(&schedule, pipeline, regions) <= most, "seed {seed} works too much:\n{text}");
+            assert!(size(&schedule, pipeline, regions) <= MAX_SIZE, "seed {seed} is too large:\n{text}");
+            assert!(unrolled(&schedule, &case) <= 64, "seed {seed} unrolls too much:\n{text}");
+            assert_eq!(Schedule::parse(&text, pipeline).as_ref(), Ok(&schedule), "seed {seed}:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn a_seed_gives_one_schedule() {
+    for case in cases() {
+        let texts: Vec<String> = (0..50).map(|seed| random(&case, seed).to_text(&case.pipeline)).collect();
+        let again = |seed: usize| random(&case, seed as u64).to_text(&case.pipeline);
+        assert!((0..20).all(|seed| texts[seed] == again(seed)));
+        let mut different = texts.clone();
+        different.sort();
+        different.dedup();
+        let name = case.pipeline.name();
+        assert!(different.len() * 10 >= texts.len() * 9, "{name} has only {} schedules", different.len());
+    }
+}
+
+/// A stage must take a decision in so many of the schedules in which it could.
+const TAKEN: f64 = 0.05;
+
+/// So many stages are enough to tell.
+const ENOUGH: u64 = 200;
+
+#[test]
+fn every_decision_is_taken_for_every_kind_of_stage() {
+    let [mut coverage, mut rest] = [Coverage::default(), Coverage::default()];
+    for (number, case) in cases().iter().enumerate() {
+        let part = if number % 2 == 0 { &mut coverage } else { &mut rest };
+        for seed in 0..SEEDS {
+            part.add(&case.pipeline, &case.regions, &random(case, seed));
+        }
+    }
+    coverage.merge(&rest);
+    assert_eq!(coverage.schedules(), SEEDS * cases().len() as u64);
+    assert!(coverage.rare(TAKEN, ENOUGH).is_empty(), "{:#?}\n{coverage}", coverage.rare(TAKEN, ENOUGH));
+    // Every row and column has something in it.
+    for decision in Decision::ALL {
+        let taken: u64 = StageKind::ALL.iter().map(|kind| coverage.share(decision, *kind).taken).sum();
+        assert!(taken > 0, "nothing is {}\n{coverage}", decision.name());
+    }
+    for kind in StageKind::ALL {
+        let taken: u64 = Decision::ALL.iter().map(|decision| coverage.share(*decision, kind).taken).sum();
+        assert!(taken > 0, "there is no {}\n{coverage}", kind.name());
+    }
+    assert!(coverage.levels().part() >= 0.7, "{coverage}");
+}
+
+#[test]
+fn decisions_are_counted() {
+    let case = case("stencils");
+    let count = |lines: &str| {
+        let mut coverage = Coverage::default();
+        coverage.add(&case.pipeline, &case.regions, &case.read(lines));
+        move |decision: Decision, kind: StageKind| {
+            let share = coverage.share(decision, kind);
+            (share.eligible, share.taken)
+        }
+    };
+    use Decision::*;
+    use StageKind::*;
+    let share = count(
+        "inline gray
+  kernel out block x 32, y 8
+    input.stage flat shared
+    input.repeat_edge threads x 16 shared
+    rows flat shared
+    columns threads x 16, y 64 serial x 2 unroll private
+    out threads x 16, y 64 serial x 2
+",
+    );
+    // `gray` and `columns` are pointwise and stencil, `out` and `rows` too.
+    assert_eq!(share(Inlined, Pointwise), (1, 1));
+    assert_eq!(share(Inlined, Boundary), (1, 0));
+    assert_eq!(share(Inlined, Stencil), (2, 0));
+    assert_eq!(share(Root, Pointwise), (2, 1));
+    assert_eq!(share(SharedFlat, Stencil), (2, 1));
+    assert_eq!(share(SharedThreads, Boundary), (1, 1));
+    assert_eq!(share(StagedInput, InputCopy), (1, 1));
+    assert_eq!(share(Private, Stencil), (1, 1));
+    assert_eq!(share(Registers, Stencil), (2, 0));
+    assert_eq!(share(BlockCut, Pointwise), (1, 1));
+    assert_eq!(share(BlockSeveral, Pointwise), (1, 1));
+    assert_eq!(share(BlockWhole, Pointwise), (1, 0));
+    assert_eq!(share(ThreadsOne, Boundary), (1, 1));
+    assert_eq!(share(Rounds, Boundary), (1, 1));
+    assert_eq!(share(ThreadsTwo, Stencil), (2, 1));
+    assert_eq!(share(Idle, Stencil), (2, 1));
+    assert_eq!(share(Unrolled, Stencil), (2, 1));
+    assert_eq!(share(Unrolled, Pointwise), (1, 0));
+}
+
+#[test]
+fn reductions_are_counted() {
+    let case = case("doubling");
+    let mut coverage = Coverage::default();
+    let schedule = case.read(
+        "inline input.repeat_edge, steps
+  kernel log.0 flat
+  around log.1.rt 1
+    kernel log.1 block x 8, ry 4 threads x 8, ry 4
+  kernel out flat
+",
+    );
+    coverage.add(&case.pipeline, &case.regions, &schedule);
+    let taken = |decision: Decision| coverage.share(decision, StageKind::Scan).taken;
+    assert_eq!([Decision::Around, Decision::Over].map(taken), [1, 0]);
+    assert_eq!([Decision::ReductionOnBlocks, Decision::ReductionOnThreads].map(taken), [1, 1]);
+    assert_eq!(taken(Decision::Reordered), 0);
+}
+
+#[test]
+fn work_counts_every_evaluation() {
+    let case = case("product");
+    let work = |lines: &str| work(&case.read(lines), &case.pipeline, &case.regions);
+    let (points, first, second) = (24.0 * 24.0, 24.0 * 24.0 * 24.0, 24.0 * 24.0 * 24.0);
+    // Each stage once: `gain`, `first`, `second`, `out`.
+    let root = "\n  kernel gain flat\n  kernel first.0 flat\n  kernel first.1 flat\n  kernel second.0 flat\n";
+    let rest = "  kernel second.1 flat\n  kernel out flat\n";
+    let once = points + (points + first) + (points + second) + points;
+    assert_eq!(work(&format!("{root}{rest}")), once);
+    // Loops around a kernel and over a block change nothing, even where they do not divide.
+    let parts = "  around second.1.h 1\n    kernel second.1 block x 5\n      over second.1.k 5\n        second.1 flat\n  kernel out flat\n";
+    assert_eq!(work(&format!("{root}{parts}")), once);
+    // Inlined: once for each use.
+    let inlined = root.replacen("\n  kernel gain flat", "inline gain", 1);
+    assert_eq!(work(&format!("{inlined}{rest}")), once - points + first);
+    // In registers: every thread sums its whole row, for its own points.
+    let registers = "\n  kernel gain flat\n  kernel first.0 flat\n  kernel first.1 flat\n  kernel out block x 8, y 6 threads x 4, y 6 serial x 2\n    second registers\n";
+    assert_eq!(work(registers), once);
+    // In blocks: the rows of `first` once for each of 3 blocks along y and 2 along x.
+    let shared = "\n  kernel gain flat\n  kernel second.0 flat\n  kernel second.1 block x 12, y 8\n    first.0 flat shared\n    first.1 flat shared\n    second.1 flat\n  kernel out flat\n";
+    let box_points = 12.0 * 24.0;
+    assert_eq!(work(shared), once - (points + first) + 6.0 * box_points * (1.0 + 24.0));
+    // A copy of an input counts as well.
+    let staged = rest.replace(
+        "kernel second.1 flat",
+        "kernel second.1 block y 4\n    B.stage flat shared\n    second.1 flat",
+    );
+    assert_eq!(work(&format!("{root}{staged}")), once + points);
+}
+
+#[test]
+fn size_counts_what_is_written_out() {
+    let case = case("product");
+    let head = "\n  kernel gain flat\n  kernel first.0 flat\n  kernel first.1 flat\n  kernel second.0 flat\n  kernel second.1 ";
+    let size = |lines: &str| {
+        let schedule = case.read(&format!("{head}{lines}\n  kernel out flat\n"));
+        size(&schedule, &case.pipeline, &case.regions)
+    };
+    let one = size("block x 8 threads x 8");
+    assert_eq!(size("block x 7 threads x 7"), 2 * one, "with guards and without");
+    assert_eq!(size("block x 8 threads x 2 serial x 4 unroll"), 4 * one);
+    assert_eq!(size("block x 8 threads x 2 serial x 4"), one);
+    assert_eq!(size("block x 8 threads x 2 serial k 3, x 2 unroll"), 6 * one);
+    assert_eq!(size("block x 7 threads x 7 serial k all unroll"), 24 * one);
+}
