@@ -1,0 +1,163 @@
+//! Where values come from: inputs, Params, functions of coordinates.
+
+use warploom_lang::{
+    Expr, Func, Input, Operand, Param, Range, Region, Type, exp, random_f32, random_u32, select, sin,
+};
+
+use crate::grow::{Grower, SizedInput};
+use crate::image::{Body, Extent, Image, VARS, here, scaled};
+use crate::term::{Term, type_reach};
+
+/// About how large the values of an input get.
+fn input_reach(ty: Type) -> f32 {
+    if ty.is_float() { 1.0 } else { type_reach(ty) }
+}
+
+impl Grower {
+    /// The picture a pipeline begins with: two dimensions or three, large.
+    pub fn main_source(&mut self) -> Image {
+        let mut extents = vec![self.extent(), self.extent()];
+        if self.dice.chance(0.6) {
+            extents.push(self.dice.pick(&[3, 3, 3, 1, 2, 4]));
+        }
+        let ty = self.dice.pick(&[Type::F32, Type::F32, Type::U8, Type::U16]);
+        self.input(ty, extents)
+    }
+
+    /// An input of any type and rank.
+    pub fn source(&mut self) -> Image {
+        let ty = self.ty();
+        let rank = self.dice.weighted(&[0.1, 0.2, 0.35, 0.25, 0.1]);
+        let extents = self.extents(rank);
+        self.input(ty, extents)
+    }
+
+    /// Extents of an image: a large picture, or small along some dimensions.
+    pub fn extents(&mut self, rank: usize) -> Vec<i64> {
+        let mut extents: Vec<i64> = (0..rank.min(2)).map(|_| self.extent()).collect();
+        for _ in 2..rank {
+            extents.push(self.dice.pick(&[3, 1, 2, 4, 5, 7]));
+        }
+        while extents.iter().product::<i64>() > self.limits.image {
+            extents[0] = (extents[0] / 2).max(1);
+            extents.rotate_left(1);
+        }
+        extents
+    }
+
+    /// A width or height: odd, prime, a multiple of a warp, or one beside it.
+    fn extent(&mut self) -> i64 {
+        let (least, most) = self.limits.extents;
+        let any = self.dice.between(least..=most);
+        let nearest = |step: i64| ((any + step / 2) / step * step).clamp(step, most.max(step));
+        let extent = match self.dice.below(6) {
+            0 => any | 1,
+            1 => (any..).find(|n| is_prime(*n)).unwrap_or(any),
+            2 if most >= 32 => nearest(32),
+            3 if most >= 32 => nearest(32) + self.dice.pick(&[-1, 1]),
+            4 if least <= 4 => self.dice.pick(&[1, 2, 8, 16]),
+            2 | 3 => any | 1,
+            _ => any,
+        };
+        extent.min(most + 1)
+    }
+
+    /// An input, plain or behind a boundary condition.
+    fn input(&mut self, ty: Type, extents: Vec<i64>) -> Image {
+        let rank = extents.len();
+        let input = self.new_input(ty, rank);
+        let reach = vec![input_reach(ty)];
+        // Without dimensions there is nothing to be beyond.
+        if rank == 0 || self.dice.chance(0.35) {
+            self.inputs.push(SizedInput { input: input.clone(), region: None });
+            let extents = extents.into_iter().map(Extent::fixed).collect();
+            return Image { body: Body::Input(input), extents, reach, total: true };
+        }
+        let start = if self.dice.chance(0.2) { 5 } else { 0 };
+        let ranges = extents.iter().map(|extent| Range::new(self.dice.between(-start..=start), *extent));
+        let region = Region(ranges.collect());
+        self.inputs.push(SizedInput { input: input.clone(), region: Some(region) });
+        let bounded = self.bounded_input(&input);
+        let extent = |(d, points): (usize, &i64)| Extent { points: *points, expr: input.extent(d) };
+        let extents = extents.iter().enumerate().map(extent).collect();
+        self.image(bounded, extents, reach)
+    }
+
+    /// An input in some storage order, not yet sized.
+    fn new_input(&mut self, ty: Type, rank: usize) -> Input {
+        let input = Input::new(format!("in{}", self.inputs.len()), ty, rank);
+        if rank >= 2 && self.dice.chance(0.25) {
+            let order = self.dice.order(rank);
+            return input.stored(order);
+        }
+        input
+    }
+
+    fn bounded_input(&mut self, input: &Input) -> Func {
+        let bounded = match self.dice.below(6) {
+            0 | 1 => input.repeat_edge(),
+            2 => input.repeat_image(),
+            3 => input.mirror_image(),
+            4 => input.mirror_interior(),
+            _ => {
+                let outside = Term::constant(input.ty(), self.dice.factor());
+                input.constant_exterior(outside.expr)
+            }
+        };
+        let name = self.name("");
+        bounded.named(name)
+    }
+
+    /// Coefficients of `rank` indices: an input that is given what is read of it.
+    pub fn weights(&mut self, ty: Type, rank: usize) -> Image {
+        let input = self.new_input(ty, rank);
+        self.inputs.push(SizedInput { input: input.clone(), region: None });
+        // Nobody asks for the size of coefficients.
+        let extents = vec![Extent::fixed(1); rank];
+        Image { body: Body::Input(input), extents, reach: vec![input_reach(ty)], total: true }
+    }
+
+    /// One number: a constant, or a Param of a range known or not.
+    pub fn scalar(&mut self, ty: Type) -> Term {
+        let number = if ty.is_int() { self.dice.between(1..=100) as f32 } else { self.dice.factor() };
+        let constant = Term::constant(ty, number);
+        let value = constant.expr.constant();
+        let Some(value) = value.filter(|_| self.dice.chance(0.3)) else { return constant };
+        let param = Param::new(format!("p{}", self.params.len()), ty);
+        let param = match ty {
+            Type::F32 if self.dice.chance(0.5) => param.range(-2.0f32, 2.0),
+            _ => param,
+        };
+        self.params.push((param.clone(), value));
+        Term::new(Expr::from(&param), ty, constant.reach)
+    }
+
+    /// A function of coordinates alone.
+    pub fn pattern(&mut self) -> Image {
+        let rank = 1 + self.dice.below(3);
+        let extents: Vec<Extent> = self.extents(rank).into_iter().map(Extent::fixed).collect();
+        let at = here(rank);
+        let seed = self.dice.between(1..=999) as u32;
+        let mut ramp = Expr::from(seed as i32);
+        for x in &at {
+            ramp = ramp + scaled(x.clone(), self.dice.between(1..=5));
+        }
+        let value = match self.dice.below(5) {
+            0 => Term::new(random_f32(seed, at), Type::F32, 1.0),
+            1 => Term::new(random_u32(seed, at), Type::U32, type_reach(Type::U32)),
+            2 => Term::index(ramp % 256, 256),
+            3 => Term::new(sin(ramp.f32() * 0.125), Type::F32, 1.0),
+            _ => {
+                let x = (VARS[0] % 32).f32() / 16.0 - 1.0;
+                let bump = exp(-(&x * &x));
+                Term::new(select((ramp / 2 % 2).eq(0), 1.0 - &bump, bump), Type::F32, 1.0)
+            }
+        };
+        let value = self.settled(value);
+        self.define(extents, value)
+    }
+}
+
+fn is_prime(n: i64) -> bool {
+    n >= 2 && (2..).take_while(|d| d * d <= n).all(|d| n % d != 0)
+}

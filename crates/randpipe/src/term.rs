@@ -1,0 +1,249 @@
+//! Values in the making: an expression with its type and about how large it gets.
+
+use warploom_lang::{
+    Expr, Operand, Type, Value, abs, absd, average, ceil, clamp, cos, exp, fast_exp, floor, lerp, log, max,
+    min, pow, round, select, sin, sqrt, tanh,
+};
+
+use crate::dice::Dice;
+
+/// Floats beyond this are scaled down, so that chains of stages neither overflow nor saturate.
+const CALM: f32 = 64.0;
+
+/// An expression and what is known of it.
+///
+/// Constants are computed from `reach` by exact operations only (no logarithm of the machine's library), so
+/// that a seed gives the same pipeline everywhere.
+#[derive(Clone)]
+pub struct Term {
+    pub expr: Expr,
+    pub ty: Type,
+    /// About the largest magnitude of its values: a guess that keeps conversions from losing everything.
+    pub reach: f32,
+}
+
+/// The largest magnitude of a type's values.
+pub fn type_reach(ty: Type) -> f32 {
+    ty.int_range().map_or(f32::MAX, |(_, high)| high as f32)
+}
+
+impl Term {
+    /// A term; integers cannot reach beyond their type.
+    pub fn new(expr: Expr, ty: Type, reach: f32) -> Term {
+        Term { expr, ty, reach: reach.min(type_reach(ty)) }
+    }
+
+    /// A constant of about this size; integers are positive, and 0 where the type cannot hold it.
+    pub fn constant(ty: Type, number: f32) -> Term {
+        let whole = number.abs().max(1.0) as i64;
+        let value = match ty {
+            Type::F32 => Value::from(number),
+            Type::Bool => Value::from(number > 0.5),
+            _ => Value::from_int(ty, whole).unwrap_or(Value::zero(ty)),
+        };
+        Term::new(value.into(), ty, number.abs().max(1.0))
+    }
+
+    /// A coordinate or count up to `points`.
+    pub fn index(expr: Expr, points: i64) -> Term {
+        Term::new(expr, Type::I32, points.max(1) as f32)
+    }
+
+    /// The same values scaled down if they are large floats.
+    pub fn calm(self) -> Term {
+        if !self.ty.is_float() || self.reach <= CALM {
+            return self;
+        }
+        let mut factor = 0.5;
+        while self.reach * factor > CALM {
+            factor *= 0.5;
+        }
+        Term::new(self.expr * factor, Type::F32, self.reach * factor)
+    }
+
+    /// Converted so that values still differ afterwards: floats are stretched over an integer's range and
+    /// integers wrap.
+    pub fn to(self, ty: Type) -> Term {
+        if ty == self.ty {
+            return self;
+        }
+        let Term { expr, ty: from, reach } = self;
+        match (from, ty) {
+            (Type::F32, Type::Bool) => Term::new(expr.gt(reach * 0.25), ty, 1.0),
+            (Type::F32, _) => {
+                let reach = reach.max(1e-6);
+                let target = type_reach(ty).min(1000.0);
+                let scaled = if reach < 100.0 { expr * (target / reach) } else { expr };
+                Term::new(scaled.i32().cast(ty), ty, target.max(reach))
+            }
+            (Type::Bool, _) => Term::new(expr.cast(ty), ty, 1.0),
+            (_, Type::Bool) => Term::new((expr & 1).ne(0), ty, 1.0),
+            (_, Type::F32) => Term::new(expr.f32(), ty, reach).calm(),
+            _ => Term::new(expr.cast(ty), ty, reach),
+        }
+    }
+
+    /// Converted in any way the language has.
+    pub fn converted(self, dice: &mut Dice, ty: Type) -> Term {
+        let whole = self.ty.is_int() && ty.is_int() && self.ty != ty;
+        match dice.below(3) {
+            0 if whole => Term::new(self.expr.saturating_cast(ty), ty, self.reach),
+            1 if whole && self.ty.bytes() == ty.bytes() => {
+                Term::new(self.expr.reinterpret(ty), ty, type_reach(ty))
+            }
+            _ => self.to(ty),
+        }
+    }
+
+    /// As something that has an order and can be added: truth values become 0 and 1.
+    pub fn number(self) -> Term {
+        if self.ty == Type::Bool { self.to(Type::U8) } else { self }
+    }
+
+    /// As a float.
+    pub fn float(self) -> Term {
+        self.to(Type::F32).calm()
+    }
+
+    /// As an index from 0 to `count - 1`.
+    pub fn bin(self, binning: Binning, count: i64) -> Expr {
+        let count = count as i32;
+        let whole = match self.ty {
+            Type::F32 => (self.expr * (count as f32 / self.reach.max(1e-6))).i32(),
+            // Large integers would all be beyond the table.
+            ty if ty.is_int() && self.reach > 2.0 * count as f32 => {
+                (self.expr >> (self.reach as u32 / count as u32).ilog2() as i32).i32()
+            }
+            _ => self.expr.i32(),
+        };
+        match binning {
+            Binning::Clamp => clamp(whole, 0, count - 1),
+            Binning::Wrap => whole % count,
+            Binning::Fold => clamp(abs(whole), 0, count - 1),
+        }
+    }
+}
+
+/// How values become indices of a table.
+#[derive(Clone, Copy)]
+pub enum Binning {
+    /// Values beyond the table fall into its first or last entry.
+    Clamp,
+    /// Values wrap around.
+    Wrap,
+    /// Negative values count as positive ones.
+    Fold,
+}
+
+impl Binning {
+    pub const ALL: [Binning; 3] = [Binning::Clamp, Binning::Wrap, Binning::Fold];
+}
+
+/// A random expression in which every term appears.
+pub fn combine(dice: &mut Dice, functions: f64, mut terms: Vec<Term>) -> Term {
+    while terms.len() > 1 {
+        // Any two, so that the tree is neither balanced nor a chain.
+        let at = dice.below(terms.len());
+        let a = terms.swap_remove(at);
+        let at = dice.below(terms.len());
+        let b = terms.swap_remove(at);
+        terms.push(pair(dice, a, b));
+    }
+    let Some(term) = terms.pop() else { return Term::constant(Type::F32, dice.factor()) };
+    if dice.chance(0.15 * functions) { function(dice, term) } else { term }
+}
+
+/// One of the two types, or a wider one.
+fn common_type(dice: &mut Dice, a: Type, b: Type) -> Type {
+    match (a, b) {
+        (Type::Bool, other) | (other, Type::Bool) => other,
+        _ if a == b => a,
+        (Type::F32, _) | (_, Type::F32) => Type::F32,
+        _ => dice.pick(&[a, b, Type::I32]),
+    }
+}
+
+/// A random operation of two terms.
+pub fn pair(dice: &mut Dice, a: Term, b: Term) -> Term {
+    let ty = common_type(dice, a.ty, b.ty);
+    let (a, b) = (a.to(ty), b.to(ty));
+    match ty {
+        Type::Bool => pair_of_bools(dice, a, b),
+        Type::F32 => pair_of_floats(dice, a, b),
+        _ => pair_of_ints(dice, a, b),
+    }
+}
+
+fn pair_of_bools(dice: &mut Dice, a: Term, b: Term) -> Term {
+    let expr = match dice.below(4) {
+        0 => a.expr & b.expr,
+        1 => a.expr | b.expr,
+        2 => !(a.expr & b.expr),
+        _ => a.expr ^ b.expr,
+    };
+    Term::new(expr, Type::Bool, 1.0)
+}
+
+fn pair_of_floats(dice: &mut Dice, a: Term, b: Term) -> Term {
+    let (Term { expr: a, reach: ra, .. }, Term { expr: b, reach: rb, .. }) = (a, b);
+    let (larger, sum) = (ra.max(rb), ra + rb);
+    let (expr, reach) = match dice.below(12) {
+        0 | 1 => (a + b, sum),
+        2 => (a - b, sum),
+        3 => (a * dice.factor() + b * dice.factor(), 1.5 * sum),
+        4 => (a * b * (1.0 / rb.max(1e-3)), ra),
+        5 => (min(a, b), larger),
+        6 => (max(a, b), larger),
+        // Once in a while the divisor may be zero.
+        7 if dice.chance(0.05) => (a / b, ra),
+        7 => (a / (abs(b) + 1.0), ra),
+        8 => (a % (abs(b) + 0.5), rb + 0.5),
+        9 => (absd(a, b), sum),
+        10 => (lerp(a, b, dice.between(1..=15) as f32 / 16.0), larger),
+        _ => (select(a.lt(&b), &a * 2.0, b - 0.5 * a), 2.0 * larger),
+    };
+    Term::new(expr, Type::F32, reach).calm()
+}
+
+fn pair_of_ints(dice: &mut Dice, a: Term, b: Term) -> Term {
+    let (ty, larger, sum) = (a.ty, a.reach.max(b.reach), a.reach + b.reach);
+    let product = a.reach * b.reach;
+    let (a, b) = (a.expr, b.expr);
+    let (expr, reach) = match dice.below(14) {
+        0 | 1 => (a + b, sum),
+        2 => (a - b, sum),
+        3 | 4 => (a * b, product),
+        5 => (min(a, b), larger),
+        6 => (max(a, b), larger),
+        7 => (a / ((b & 7) + 1), larger),
+        8 => (a % ((b & 31) + 3), 34.0),
+        9 => (absd(a, b).cast(ty), sum),
+        10 => (average(a, b), larger),
+        11 => (dice.pick(&[&a & &b, &a | &b, &a ^ &b]), larger),
+        12 => ((a << dice.between(1..=3) as i32) + (b >> dice.between(1..=3) as i32), 9.0 * larger),
+        _ => (select(a.lt(&b), &a + 1, b - a), sum),
+    };
+    Term::new(expr, ty, reach)
+}
+
+/// An elementary function of a term, which is held where the function is defined.
+pub fn function(dice: &mut Dice, term: Term) -> Term {
+    let Term { expr, reach, .. } = term.float();
+    // Most functions are flat far from 0.
+    let (v, reach) = if reach > 4.0 { (expr * (4.0 / reach), 4.0) } else { (expr, reach) };
+    let (expr, reach) = match dice.below(12) {
+        0 => (sqrt(abs(v)), reach.sqrt()),
+        1 => (exp(min(v, 8.0) * 0.25), 8.0),
+        2 => (log(abs(v) + 1.0), reach.min(2.0)),
+        3 => (sin(v), 1.0),
+        4 => (cos(v * 0.5), 1.0),
+        5 => (tanh(v), 1.0),
+        6 => (fast_exp(min(-abs(v), 0.0)), 1.0),
+        7 => (pow(abs(v) + 0.125, dice.pick(&[0.5, 1.5, 2.2])), (reach + 0.125) * (reach + 0.125)),
+        8 => (floor(v * 8.0) * 0.125, reach),
+        9 => (round(v * 4.0), 4.0 * reach),
+        10 => (ceil(v * 2.0), 2.0 * reach),
+        _ => (1.0 / (1.0 + fast_exp(-v)), 1.0),
+    };
+    Term::new(expr, Type::F32, reach.max(1e-3)).calm()
+}
