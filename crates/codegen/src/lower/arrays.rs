@@ -77,7 +77,7 @@ impl KernelLowering<'_> {
         let Some(allocation) = allocations.find(|allocation| read_of(allocation.item) == read) else {
             return;
         };
-        let lower = self.placed(&allocation.points).lower;
+        let points = self.placed(&allocation.points);
         let space = match allocation.storage {
             Storage::Private => Space::Thread,
             Storage::Global | Storage::Shared => Space::Shared,
@@ -87,8 +87,8 @@ impl KernelLowering<'_> {
             let dim = loops.find(|dim| dim.dim == LoopKind::Pure(d) && dim.threads > 1)?;
             (space == Space::Thread).then_some((dim.threads, dim.serial))
         };
-        let shares = (0..lower.len()).map(share).collect();
-        self.add_arrays(read, Box { lower, extent: allocation.extents.clone() }, shares, space);
+        let shares = (0..points.lower.len()).map(share).collect();
+        self.add_arrays(read, Box { extent: allocation.extents.clone(), ..points }, shares, space);
     }
 
     /// Makes the arrays of a Func in registers.

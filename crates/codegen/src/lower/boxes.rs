@@ -10,8 +10,13 @@ use crate::lower::kernel::KernelLowering;
 /// A box that moves with the block, the iteration or the thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Box {
+    /// The first points.
     pub lower: Vec<NodeId>,
+    /// The most points there are anywhere.
     pub extent: Vec<i64>,
+    /// The last points, where there are fewer of them at some places than at others: a box of fractions is
+    /// rounded differently from place to place.
+    pub upper: Vec<Option<NodeId>>,
 }
 
 impl KernelLowering<'_> {
@@ -22,8 +27,11 @@ impl KernelLowering<'_> {
 
     /// Reaches as a box at the place that is being lowered.
     pub fn placed_dims(&mut self, dims: &[Reach]) -> Box {
-        let lower = dims.iter().map(|reach| self.lowest(reach)).collect();
-        Box { lower, extent: dims.iter().map(Reach::extent).collect() }
+        Box {
+            lower: dims.iter().map(|reach| self.lowest(reach)).collect(),
+            extent: dims.iter().map(Reach::extent).collect(),
+            upper: dims.iter().map(|reach| self.highest(reach)).collect(),
+        }
     }
 
     /// The smallest value of a reach: the sum of its terms, rounded up and clamped.
@@ -31,19 +39,33 @@ impl KernelLowering<'_> {
         if reach.terms.is_empty() {
             return self.builder.int(reach.min);
         }
+        let lowest = self.end(reach, reach.low, |denominator| denominator - 1);
+        match reach.clamp.is_some() || has_fractions(reach) {
+            true => self.clamped(lowest, reach.min, reach.max),
+            false => lowest,
+        }
+    }
+
+    /// The largest value of a reach that has fractions: the sum of its terms, rounded down and clamped.
+    fn highest(&mut self, reach: &Reach) -> Option<NodeId> {
+        has_fractions(reach).then(|| self.end(reach, reach.high, |_| 0))
+    }
+
+    /// The sum of a reach's terms and an offset, rounded down after `rounding` is added to the numerator.
+    fn end(&mut self, reach: &Reach, offset: Rational, rounding: impl Fn(i64) -> i64) -> NodeId {
         let steps = reach.terms.iter().map(|(_, step)| *step);
-        let denominator = steps.chain([reach.low]).fold(1, |all, part| lcm(all, part.denominator()));
+        let denominator = steps.chain([offset]).fold(1, |all, part| lcm(all, part.denominator()));
         let scaled = |part: Rational| part.numerator() * (denominator / part.denominator());
-        let mut sum = self.builder.int(scaled(reach.low) + denominator - 1);
+        let mut sum = self.builder.int(scaled(offset) + rounding(denominator));
         for (symbol, step) in &reach.terms {
             let value = self.symbol(*symbol);
             let term = self.builder.scale(value, scaled(*step));
             sum = self.builder.add(sum, term);
         }
         let divisor = self.builder.int(denominator);
-        let lowest = self.builder.binary(BinaryOp::Div, sum, divisor);
+        let end = self.builder.binary(BinaryOp::Div, sum, divisor);
         let (low, high) = reach.clamp.unwrap_or((i64::MIN, i64::MAX));
-        self.clamped(lowest, low, high)
+        self.clamped(end, low, high)
     }
 
     /// The value of a symbol at the place that is being lowered.
@@ -72,6 +94,12 @@ impl KernelLowering<'_> {
         }
         value
     }
+}
+
+/// Whether a reach moves by fractions, so that its ends are rounded.
+fn has_fractions(reach: &Reach) -> bool {
+    let mut parts = reach.terms.iter().map(|(_, step)| *step).chain([reach.low, reach.high]);
+    !reach.terms.is_empty() && parts.any(|part| part.as_integer().is_none())
 }
 
 fn lcm(a: i64, b: i64) -> i64 {

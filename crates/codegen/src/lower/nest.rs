@@ -4,8 +4,7 @@ use warploom_lang::FuncId;
 use warploom_lang::op::BinaryOp;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
-    Footprint, Item, Mapping, Nest, NestFootprint, RegisterFootprint, StageRef, Symbol, ThreadLoop,
-    ThreadTiles,
+    Item, Mapping, Nest, NestFootprint, RegisterFootprint, StageRef, Symbol, ThreadLoop, ThreadTiles,
 };
 
 use crate::builder::Bounds;
@@ -34,11 +33,17 @@ impl Position {
         }
     }
 
-    fn extent(&self, dim: LoopKind) -> i64 {
+    /// The box that a loop runs in, its number there, and how far it is.
+    fn place(&self, dim: LoopKind) -> (&Box, usize, NodeId) {
         match dim {
-            LoopKind::Pure(d) => self.points.extent[d],
-            LoopKind::Reduction(r) => self.domain.extent[r],
+            LoopKind::Pure(d) => (&self.points, d, self.along[d]),
+            LoopKind::Reduction(r) => (&self.domain, r, self.reduced[r]),
         }
+    }
+
+    fn extent(&self, dim: LoopKind) -> i64 {
+        let (own, d, _) = self.place(dim);
+        own.extent[d]
     }
 }
 
@@ -178,8 +183,10 @@ impl KernelLowering<'_> {
             let tile = self.builder.add(before, *offset);
             self.symbols.insert(Symbol::Thread(kind), tile);
             *offset = self.builder.scale(tile, serial);
-            if serial == 1 {
-                self.guard(outer, subject, position, kind);
+            match serial {
+                1 => self.guard(outer, subject, position, kind),
+                // A thread whose tile is outside has nothing to do, and nothing of its own to read.
+                _ => self.guard_box(outer, position, kind),
             }
         }
     }
@@ -212,24 +219,29 @@ impl KernelLowering<'_> {
     /// A loop may be at a point only inside its box, so as not to reach into the next one's, and inside all
     /// that is ever computed.
     fn guard(&mut self, nesting: &mut Nesting, subject: &Subject, position: &Position, kind: LoopKind) {
-        let (offset, lower, range) = match kind {
-            LoopKind::Pure(d) => {
-                let range = subject.region[d];
-                (position.along[d], position.points.lower[d], (Some(range.min), range.last()))
-            }
-            LoopKind::Reduction(r) => {
-                (position.reduced[r], position.domain.lower[r], (None, subject.last[r]))
-            }
+        self.guard_box(nesting, position, kind);
+        let (own, d, offset) = position.place(kind);
+        let at = self.builder.add(own.lower[d], offset);
+        let (first, last) = match kind {
+            LoopKind::Pure(d) => (Some(subject.region[d].min), subject.region[d].last()),
+            LoopKind::Reduction(r) => (None, subject.last[r]),
         };
-        let end = self.builder.int(position.extent(kind));
-        nesting.require(self.builder.binary(BinaryOp::Lt, offset, end));
-        let at = self.builder.add(lower, offset);
-        if let Some(first) = range.0 {
+        if let Some(first) = first {
             let first = self.builder.int(first);
             nesting.require(self.builder.binary(BinaryOp::Le, first, at));
         }
-        let last = self.builder.int(range.1);
+        if let Some(upper) = own.upper[d] {
+            nesting.require(self.builder.binary(BinaryOp::Le, at, upper));
+        }
+        let last = self.builder.int(last);
         nesting.require(self.builder.binary(BinaryOp::Le, at, last));
+    }
+
+    /// A loop may be only inside its box.
+    fn guard_box(&mut self, nesting: &mut Nesting, position: &Position, kind: LoopKind) {
+        let (own, d, offset) = position.place(kind);
+        let end = self.builder.int(own.extent[d]);
+        nesting.require(self.builder.binary(BinaryOp::Lt, offset, end));
     }
 
     /// Computes the point that the loops are at.
@@ -287,22 +299,19 @@ impl KernelLowering<'_> {
             vars[d] = self.builder.add(own.lower[d], step);
         }
         // A thread's tile may reach beyond what the block has of other Funcs.
-        self.within(&mut nesting, &subject, &vars, &footprint.block.stages[stage.stage]);
-        self.stores(nesting, subject.item, vars, rvars)
-    }
-
-    /// A point may be computed only inside a footprint and inside all that is ever computed.
-    fn within(&mut self, nesting: &mut Nesting, subject: &Subject, vars: &[NodeId], footprint: &Footprint) {
-        let block = self.placed(footprint);
+        let block = self.placed(&footprint.block.stages[stage.stage]);
         for &d in &subject.looped {
             let range = subject.region[d];
             let end = self.builder.offset(block.lower[d], block.extent[d] - 1);
             let (first, last) = (self.builder.int(range.min), self.builder.int(range.last()));
-            for (low, high) in [(block.lower[d], vars[d]), (vars[d], end), (first, vars[d]), (vars[d], last)]
-            {
-                nesting.require(self.builder.binary(BinaryOp::Le, low, high));
+            for first in [block.lower[d], first] {
+                nesting.require(self.builder.binary(BinaryOp::Le, first, vars[d]));
+            }
+            for last in [Some(end), block.upper[d], own.upper[d], Some(last)].into_iter().flatten() {
+                nesting.require(self.builder.binary(BinaryOp::Le, vars[d], last));
             }
         }
+        self.stores(nesting, subject.item, vars, rvars)
     }
 }
 
