@@ -202,6 +202,9 @@ impl Builder {
         {
             return self.sum_node(&linear);
         }
+        if let Some(parts) = self.quotient_parts(op, args) {
+            return parts;
+        }
         let id = self.raw(NodeKind::Op(op), ty, args.iter().copied());
         if let Some(bounds) = self.op_bounds(op, args)
             && bounds.fits(ty)
@@ -245,6 +248,27 @@ impl Builder {
             }
             _ => None,
         }
+    }
+
+    /// A quotient or remainder by a constant without the multiples of it: `(8 * a + b) / 4` is `2 * a + b / 4`.
+    fn quotient_parts(&mut self, op: Op, args: &[NodeId]) -> Option<NodeId> {
+        let Op::Binary(op @ (BinaryOp::Div | BinaryOp::Mod)) = op else { return None };
+        if self.ty(args[0]) != Type::I32 {
+            return None;
+        }
+        let divisor = self.known_int(args[1]).filter(|divisor| *divisor > 1)?;
+        let (whole, rest) = self.divided(&self.linear(args[0]), divisor);
+        let fit = |linear: &Linear<NodeId>| self.linear_bounds(linear).fits(Type::I32);
+        if (whole.terms.is_empty() && whole.constant == 0) || !fit(&whole) || !fit(&rest) {
+            return None;
+        }
+        let rest = self.sum_node(&rest);
+        let rest = self.binary(op, rest, args[1]);
+        if op == BinaryOp::Mod {
+            return Some(rest);
+        }
+        let whole = self.sum_node(&whole);
+        Some(self.add(whole, rest))
     }
 
     /// Splits `linear` into `divisor * whole + rest`, the rest's constant in `0..divisor`.

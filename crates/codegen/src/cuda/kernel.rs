@@ -1,6 +1,6 @@
 //! One kernel: signature, declarations, statements.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use warploom_lang::op::Op;
 use warploom_lang::{Id, IdVec, Type};
@@ -284,13 +284,18 @@ impl<'a> KernelPrinter<'a> {
     /// becomes a local before the statement.
     fn expressions<const N: usize>(&mut self, roots: [NodeId; N]) -> [Piece; N] {
         let (nodes, uses) = self.reachable(&roots);
+        let early = self.early(&nodes);
         let mut pieces: HashMap<NodeId, Piece> = HashMap::with_capacity(nodes.len());
         for &id in &nodes {
             let mut piece = self.piece(id, &pieces);
             let node = &self.kernel.exprs[id];
             let named = match node.kind {
                 NodeKind::Leaf(_) | NodeKind::Op(Op::Const(_)) => false,
-                _ => uses[&id] > 1 || (piece.text.code.len() > LONG && !roots.contains(&id)),
+                _ => {
+                    uses[&id] > 1
+                        || early.contains(&id)
+                        || (piece.text.code.len() > LONG && !roots.contains(&id))
+                }
             };
             if named {
                 let name = self.names.take_numbered();
@@ -303,6 +308,26 @@ impl<'a> KernelPrinter<'a> {
             let piece = &pieces[&root];
             Piece { text: piece.text.clone(), range: piece.range }
         })
+    }
+
+    /// Sides of a `select` that load something while the other side does not, as at the border of an image.
+    /// C++ evaluates only one side; loads that are done in any case are shared between neighbouring points.
+    fn early(&self, nodes: &[NodeId]) -> HashSet<NodeId> {
+        let exprs = &self.kernel.exprs;
+        let mut loading: HashSet<NodeId> = HashSet::new();
+        let mut early = HashSet::new();
+        for &id in nodes {
+            let node = &exprs[id];
+            if matches!(node.kind, NodeKind::Load(_)) || node.args.iter().any(|arg| loading.contains(arg)) {
+                loading.insert(id);
+            }
+            if let (NodeKind::Op(Op::Select), [_, a, b]) = (node.kind, node.args.as_slice())
+                && loading.contains(a) != loading.contains(b)
+            {
+                early.insert(if loading.contains(a) { *a } else { *b });
+            }
+        }
+        early
     }
 
     /// The nodes of some expressions, operands first, and how often each is used.

@@ -23,7 +23,7 @@ mod elementary;
 mod expr;
 mod kernel;
 mod literal;
-mod names;
+pub(crate) mod names;
 mod prelude;
 mod range;
 mod text;
@@ -45,17 +45,13 @@ use usage::Usage;
 /// Most bytes of shared memory that a kernel can declare statically, on every device.
 pub const STATIC_SHARED_BYTES: usize = 48 * 1024;
 
-/// Options for the compiler that trade the last bits of quotients and square roots for speed. [`describe`]
-/// uses neither; a caller may add them to a timing build.
-pub const FAST_DIVISION: [&str; 2] = ["--prec-div=false", "--prec-sqrt=false"];
-
 /// What the code is for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Build {
     /// To be compared with the reference bit for bit: the language's own elementary functions, no operation
     /// fused with another.
     Checking,
-    /// To be used: the hardware's functions and fused multiply-adds.
+    /// To be used: the hardware's functions, fused multiply-adds, quotients and roots without the last bits.
     Timing,
 }
 
@@ -64,7 +60,7 @@ impl Build {
     pub fn options(self) -> Vec<String> {
         let options: &[&str] = match self {
             Build::Checking => &["--fmad=false", "--prec-div=true", "--prec-sqrt=true", "--ftz=false"],
-            Build::Timing => &["--fmad=true"],
+            Build::Timing => &["--fmad=true", "--prec-div=false", "--prec-sqrt=false"],
         };
         options.iter().map(ToString::to_string).collect()
     }

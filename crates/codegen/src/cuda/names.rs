@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 /// The names in use, by scope: a name is free if no scope that is still open has it.
-pub(super) struct Names {
+pub(crate) struct Names {
     scopes: Vec<Scope>,
     /// What has been there before us.
     reserved: HashSet<&'static str>,
@@ -23,7 +23,7 @@ impl Names {
     }
 
     /// Names within a function: they may hide functions that kernels never call.
-    pub(super) fn local() -> Names {
+    pub(crate) fn local() -> Names {
         Names::new(&[KEYWORDS, CUDA, CALLED])
     }
 
@@ -44,7 +44,7 @@ impl Names {
     }
 
     /// Takes a name in the innermost scope: the wanted one, or the first free of `name_2`, `name_3`, ...
-    pub(super) fn take(&mut self, wanted: &str) -> String {
+    pub(crate) fn take(&mut self, wanted: &str) -> String {
         let plain = identifier(wanted);
         let numbered = (2..).map(|number| format!("{plain}_{number}"));
         let mut candidates = std::iter::once(plain.clone()).chain(numbered);

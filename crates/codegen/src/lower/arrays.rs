@@ -3,7 +3,7 @@
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{FuncId, InputId, Type};
 use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Item, Nest, NestFootprint, StagedFootprint, Storage};
+use warploom_schedule::schedule::{Item, Nest, NestFootprint, StageRef, StagedFootprint, Storage};
 
 use crate::builder::Builder;
 use crate::ir::{Array, ArrayId, BufferId, NodeId, Space};
@@ -24,6 +24,15 @@ pub(crate) fn read_of(item: Item) -> Read {
         Item::Stage(stage) => Read::Func(stage.func),
         Item::Input(input) => Read::Input(input),
     }
+}
+
+/// What an array of a kernel is for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Kept {
+    /// All of something that lives in the block or thread.
+    Whole(Read),
+    /// The points that a thread is at, of a stage.
+    Tile(StageRef),
 }
 
 /// Where the values of something are kept, for accesses.
@@ -87,40 +96,62 @@ impl KernelLowering<'_> {
             let dim = loops.find(|dim| dim.dim == LoopKind::Pure(d) && dim.threads > 1)?;
             (space == Space::Thread).then_some((dim.threads, dim.serial))
         };
-        let shares = (0..points.lower.len()).map(share).collect();
-        self.add_arrays(read, Box { extent: allocation.extents.clone(), ..points }, shares, space);
+        let shares: Vec<Option<(i64, i64)>> = (0..points.lower.len()).map(share).collect();
+        self.add_arrays(read, &Box { extent: allocation.extents.clone(), ..points }, &shares, space);
     }
 
     /// Makes the arrays of a Func in registers.
     pub fn allocate_registers(&mut self, func: FuncId, footprint: &StagedFootprint) {
         let own = self.placed(&footprint.points);
-        let shares = vec![None; own.lower.len()];
-        self.add_arrays(Read::Func(func), own, shares, Space::Thread);
+        self.add_arrays(Read::Func(func), &own, &[], Space::Thread);
     }
 
-    /// Makes one dense array a value, and makes accesses find it.
-    fn add_arrays(&mut self, read: Read, own: Box, shares: Vec<Option<(i64, i64)>>, space: Space) {
+    /// Registers for a tile of a stage's points.
+    pub fn tile_registers(&mut self, stage: StageRef, tile: &Box) -> Vec<Stored> {
+        let (name, types) = self.name_and_types(Read::Func(stage.func));
+        let key = Kept::Tile(stage);
+        self.dense_arrays(key, &format!("{name}.tile"), &types, tile, &[], Space::Thread)
+    }
+
+    /// Makes one array a value, and makes accesses find it.
+    fn add_arrays(&mut self, read: Read, own: &Box, shares: &[Option<(i64, i64)>], space: Space) {
         let (name, types) = self.name_and_types(read);
-        let elements = own.extent.iter().product::<i64>() as usize;
+        let arrays = self.dense_arrays(Kept::Whole(read), &name, &types, own, shares, space);
+        for (value, stored) in arrays.into_iter().enumerate() {
+            if space == Space::Shared {
+                self.exchanged.insert(stored.array);
+            }
+            self.local.insert((read, value), stored);
+        }
+    }
+
+    /// One dense array a value over a box. The stages of a Func, and the versions of a block, share them.
+    fn dense_arrays(
+        &mut self,
+        key: Kept,
+        name: &str,
+        types: &[Type],
+        own: &Box,
+        shares: &[Option<(i64, i64)>],
+        space: Space,
+    ) -> Vec<Stored> {
         let mut stride = 1;
         let mut axes = Vec::new();
-        for ((lower, extent), share) in own.lower.into_iter().zip(own.extent).zip(shares) {
-            axes.push(Axis { lower, stride, share });
+        for (d, (lower, extent)) in own.lower.iter().zip(&own.extent).enumerate() {
+            axes.push(Axis { lower: *lower, stride, share: shares.get(d).copied().flatten() });
             stride *= extent;
         }
+        let mut arrays = Vec::new();
         for (value, &ty) in types.iter().enumerate() {
-            let name = if types.len() > 1 { format!("{name}.{value}") } else { name.clone() };
-            // The stages of a Func, and the versions of a block, share their arrays.
-            let array = match self.local_arrays.get(&(read, value)) {
+            let name = if types.len() > 1 { format!("{name}.{value}") } else { name.to_string() };
+            let array = match self.kept.get(&(key, value)) {
                 Some(array) => *array,
-                None => self.arrays.push(Array { name, ty, space, elements }),
+                None => self.arrays.push(Array { name, ty, space, elements: stride as usize }),
             };
-            self.local_arrays.insert((read, value), array);
-            if space == Space::Shared {
-                self.exchanged.insert(array);
-            }
-            self.local.insert((read, value), Stored { array, axes: axes.clone() });
+            self.kept.insert((key, value), array);
+            arrays.push(Stored { array, axes: axes.clone() });
         }
+        arrays
     }
 
     fn name_and_types(&self, read: Read) -> (String, Vec<Type>) {

@@ -41,7 +41,7 @@ impl KernelLowering<'_> {
         }
         let lowest = self.end(reach, reach.low, |denominator| denominator - 1);
         match reach.clamp.is_some() || has_fractions(reach) {
-            true => self.clamped(lowest, reach.min, reach.max),
+            true => self.clamped(lowest, reach.min, i64::MAX),
             false => lowest,
         }
     }
@@ -76,9 +76,13 @@ impl KernelLowering<'_> {
         };
         let context = self.context;
         let mut least = None;
-        for reach in &context.footprints.lowest[number] {
-            let lowest = self.lowest(reach);
-            let lowest = self.clamped(lowest, reach.min, reach.max);
+        let reaches = &context.footprints.lowest[number];
+        for reach in reaches {
+            let mut lowest = self.lowest(reach);
+            if reaches.len() > 1 {
+                // Each has values of its own range only, and that decides how far apart they are.
+                lowest = self.clamped(lowest, reach.min, reach.max);
+            }
             least = Some(least.map_or(lowest, |least| self.builder.binary(BinaryOp::Min, least, lowest)));
         }
         least.unwrap_or_else(|| self.builder.int(0))

@@ -11,7 +11,7 @@ use warploom_schedule::schedule::{
 
 use crate::builder::{Bounds, Builder};
 use crate::ir::{Array, ArrayId, BufferId, Kernel, Leaf, NodeId, Stmt};
-use crate::lower::arrays::{Read, Stored};
+use crate::lower::arrays::{Kept, Read, Stored};
 use crate::lower::barriers::{Segment, with_barriers};
 use crate::lower::versions::Axis;
 use crate::lower::{Context, CountedLoop, LowerError};
@@ -30,8 +30,8 @@ pub(crate) struct KernelLowering<'a> {
     pub globals: AHashMap<BufferId, Stored>,
     /// Where values that live in the block or thread can be read, at the place that is being lowered.
     pub local: AHashMap<(Read, usize), Stored>,
-    /// The arrays of everything that lives in the block or thread.
-    pub local_arrays: AHashMap<(Read, usize), ArrayId>,
+    /// The arrays of the block and the thread, by what they are for and which value they hold.
+    pub kept: AHashMap<(Kept, usize), ArrayId>,
     /// The arrays through which threads of a block exchange something.
     pub exchanged: AHashSet<ArrayId>,
     /// What moves boxes, at the place that is being lowered.
@@ -67,7 +67,7 @@ impl<'a> KernelLowering<'a> {
             inlined: AHashMap::new(),
             globals: AHashMap::new(),
             local: AHashMap::new(),
-            local_arrays: AHashMap::new(),
+            kept: AHashMap::new(),
             exchanged: AHashSet::new(),
             symbols,
             kernel,

@@ -16,11 +16,12 @@ use crate::lower::nesting::Nesting;
 use crate::lower::stage::Subject;
 
 /// Where the loops of a nest are: for each loop the box it runs over, and how far it is.
-struct Position {
-    points: Box,
-    domain: Box,
+#[derive(Clone)]
+pub(crate) struct Position {
+    pub points: Box,
+    pub domain: Box,
     /// Along each dimension, from the start of the box.
-    along: Vec<NodeId>,
+    pub along: Vec<NodeId>,
     /// Along each reduction variable, from the start of what outer loops leave of it.
     reduced: Vec<NodeId>,
 }
@@ -108,10 +109,7 @@ impl KernelLowering<'_> {
             below *= extent;
         }
         outer.enter(&mut self.builder);
-        let mut body = self.registers(&nest.registers, footprint)?;
-        let mut inner = Nesting::default();
-        self.reductions(&mut inner, subject, &mut position, &[]);
-        body.extend(self.point(inner, subject, &position)?);
+        let body = self.tile(nest, footprint, subject, position, &ThreadTiles::default(), &[])?;
         Ok(outer.around(&mut self.builder, body))
     }
 
@@ -128,21 +126,55 @@ impl KernelLowering<'_> {
         let mut outer = Nesting::default();
         self.rounds(&mut outer, subject, &mut position, loops);
         outer.enter(&mut self.builder);
+        let body = self.tile(nest, footprint, subject, position, tiles, loops)?;
+        Ok(outer.around(&mut self.builder, body))
+    }
+
+    /// What one thread does at one of its tiles.
+    fn tile(
+        &mut self,
+        nest: &Nest,
+        footprint: &NestFootprint,
+        subject: &Subject,
+        start: Position,
+        tiles: &ThreadTiles,
+        loops: &[ThreadLoop],
+    ) -> Result<Vec<Stmt>, LowerError> {
         let mut body = self.registers(&nest.registers, footprint)?;
-        let mut inner = Nesting::default();
+        let accumulator = self.accumulator(nest, subject, &start, tiles, loops)?;
+        if let Some(accumulator) = &accumulator {
+            body.extend(self.begin(accumulator, subject, &start, tiles, loops));
+        }
+        let (mut inner, mut position) = (Nesting::default(), start.clone());
         self.reductions(&mut inner, subject, &mut position, loops);
-        for tile in &tiles.serial {
+        self.serial(&mut inner, subject, &mut position, tiles, loops, |_| true);
+        body.extend(self.point(inner, subject, &position)?);
+        if let Some(accumulator) = &accumulator {
+            body.extend(self.finish(accumulator, subject, &start, tiles, loops));
+        }
+        Ok(body)
+    }
+
+    /// The serial loops of a thread's tile, those of some kinds.
+    pub fn serial(
+        &mut self,
+        inner: &mut Nesting,
+        subject: &Subject,
+        position: &mut Position,
+        tiles: &ThreadTiles,
+        loops: &[ThreadLoop],
+        kinds: impl Fn(LoopKind) -> bool,
+    ) {
+        for tile in tiles.serial.iter().filter(|tile| kinds(tile.dim)) {
             let Some(dim) = loops.iter().find(|dim| dim.dim == tile.dim) else { continue };
             if dim.serial > 1 {
                 let name = format!("{}_serial", subject.name(dim.dim));
                 let step = inner.repeat(&mut self.builder, name, dim.serial, tiles.unroll);
                 let offset = position.offset(dim.dim);
                 *offset = self.builder.add(*offset, step);
-                self.guard(&mut inner, subject, &position, dim.dim);
+                self.guard(inner, subject, position, dim.dim);
             }
         }
-        body.extend(self.point(inner, subject, &position)?);
-        Ok(outer.around(&mut self.builder, body))
     }
 
     /// The tile of this thread: where it starts along each loop that threads share and along each dimension,
@@ -256,7 +288,7 @@ impl KernelLowering<'_> {
         self.stores(inner, subject.item, vars, rvars)
     }
 
-    fn shifted(&mut self, lower: &[NodeId], along: &[NodeId]) -> Vec<NodeId> {
+    pub fn shifted(&mut self, lower: &[NodeId], along: &[NodeId]) -> Vec<NodeId> {
         lower.iter().zip(along).map(|(lower, along)| self.builder.add(*lower, *along)).collect()
     }
 

@@ -1,6 +1,6 @@
 //! NVRTC compiles everything that is printed, in both builds and without a warning.
 
-use warploom_codegen::cuda::{Build, FAST_DIVISION, print};
+use warploom_codegen::cuda::{Build, print};
 use warploom_codegen::ir::Program;
 use warploom_lang::Type;
 use warploom_runtime::nvrtc::{self, Arch, Image};
@@ -63,12 +63,13 @@ fn only_the_timing_build_fuses() {
 }
 
 #[test]
-fn fast_division_is_an_option() {
-    if !testing::has_nvrtc("fast_division_is_an_option") {
+fn only_the_checking_build_rounds_quotients_and_roots() {
+    if !testing::has_nvrtc("only_the_checking_build_rounds_quotients_and_roots") {
         return;
     }
-    let text = print(&programs::operations(Type::F32, 64), Build::Timing);
-    let options: Vec<String> = FAST_DIVISION.iter().map(ToString::to_string).collect();
-    let image = nvrtc::compile(&text, Arch::Machine(90), &options).unwrap();
-    assert!(image.ptx.contains("div.full.f32") && image.ptx.contains("sqrt.approx.f32"));
+    let fast = |build| {
+        let ptx = compile(&programs::operations(Type::F32, 64), build).ptx;
+        [ptx.contains("div.full.f32"), ptx.contains("sqrt.approx.f32")]
+    };
+    assert_eq!((fast(Build::Timing), fast(Build::Checking)), ([true; 2], [false; 2]));
 }
