@@ -6,6 +6,7 @@
 
 pub mod builder;
 pub mod cuda;
+pub mod export;
 pub mod ir;
 pub mod lower;
 pub mod verify;

@@ -1,0 +1,38 @@
+//! A pipeline's kernels as files, for programs that know nothing of Warploom.
+//!
+//! A [`Manifest`] says all that such a program has to know: kernels and their arguments, launches in order,
+//! buffers, Params. It is saved as JSON. [`header`] and [`source`] turn it into C99 that does the launching
+//! through CUDA's driver, and read nothing else, so that the three always agree.
+//!
+//! ```
+//! use warploom_codegen::export::{Manifest, header, source};
+//! use warploom_codegen::lower::lower;
+//! use warploom_lang::{Input, Pipeline, Realisation, Region, func, infer, vars};
+//! use warploom_schedule::schedule::Schedule;
+//! use warploom_target::Device;
+//!
+//! let (x, y) = vars!(x, y);
+//! let doubled = func("doubled", (x, y), Input::f32("input", 2).at((x, y)) * 2.0);
+//! let pipeline = Pipeline::new("double", [doubled])?;
+//! let image = Region::of_extents(&[640, 480]);
+//! let request = Realisation::new(&pipeline).input("input", image.clone()).output("doubled", image);
+//!
+//! let schedule = Schedule::default_for(&pipeline, &infer(&pipeline, &request)?);
+//! let device = Device::preset("h200")?;
+//! let program = lower(&pipeline, &schedule, &request, &device)?;
+//! let manifest = Manifest::new(&pipeline, &request, &device, &program);
+//! assert_eq!(manifest.name, "double_2"); // `double` is a word of C
+//! assert!(header(&manifest).contains("CUresult double_2_run("));
+//! assert!(source(&manifest, None).contains("#include \"double_2.h\""));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod c;
+mod header;
+mod manifest;
+mod source;
+mod template;
+
+pub use header::header;
+pub use manifest::{Argument, Buffer, Compiled, Dimension, Kernel, Manifest, Param, SCHEMA};
+pub use source::source;

@@ -1,0 +1,275 @@
+//! What a program has to know to run a pipeline's kernels.
+
+use serde::{Deserialize, Serialize};
+use warploom_lang::{Pipeline, Realisation, Type, Value};
+use warploom_target::Device;
+use warploom_target::program::{self as target, Role, Step};
+
+use crate::cuda::names::Names;
+use crate::cuda::{Build, describe};
+use crate::ir::{BufferDecl, Program};
+
+use super::c;
+
+/// The form of a manifest and its version: another number, another form.
+pub const SCHEMA: &str = "warploom.manifest/1";
+
+/// Where the parts of the workspace start: at multiples of this, as CUDA's own allocations do.
+const ALIGNMENT: u64 = 256;
+
+/// A pipeline at fixed sizes under one schedule, compiled for use.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The form of this description: [`SCHEMA`].
+    pub schema: String,
+    /// What made it, with its version.
+    pub made_by: String,
+    /// What files and C functions are called after: the pipeline's name as an identifier.
+    pub name: String,
+    /// The pipeline's name.
+    pub pipeline: String,
+    /// The pipeline's structural hash, which holds no sizes: 32 hexadecimal digits.
+    pub hash: String,
+    /// The device that the kernels were made for.
+    pub device: String,
+    /// Its architecture: `sm_90`.
+    pub arch: String,
+    /// What a compiler of the kernels must be told, the architecture aside.
+    pub options: Vec<String>,
+    /// The compiled code that comes with this; `null` if there is only CUDA C++.
+    pub code: Option<Compiled>,
+    /// The pipeline's Params.
+    pub params: Vec<Param>,
+    /// Everything in the device's memory.
+    pub buffers: Vec<Buffer>,
+    /// Bytes of memory for temporaries and Params.
+    pub workspace_bytes: u64,
+    /// Where in the workspace the words of Params lie; `null` if every Param is fixed.
+    pub words_offset: Option<u64>,
+    /// The kernels.
+    pub kernels: Vec<Kernel>,
+    /// What runs, in order: kernels by their position, and loops over them.
+    pub launches: Vec<Step>,
+}
+
+/// Compiled code.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Compiled {
+    /// What it was compiled for: `sm_90` is machine code, `compute_90` virtual code.
+    pub arch: String,
+    /// The compiler and its version.
+    pub compiler: String,
+}
+
+/// A Param.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Param {
+    /// Its name in the pipeline.
+    pub name: String,
+    /// Its name in C.
+    pub identifier: String,
+    /// Its value when it was exported: for good if there is no `word`, otherwise to begin with.
+    #[serde(flatten)]
+    pub value: Value,
+    /// Which of the 32-bit words that kernels read it is; `null` if its value is fixed in the kernels.
+    pub word: Option<u32>,
+    /// The smallest and largest value that kernels can be given.
+    pub range: Option<(Value, Value)>,
+}
+
+/// An array in the device's memory, dense.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Buffer {
+    /// Its name in the pipeline.
+    pub name: String,
+    /// Its name in C.
+    pub identifier: String,
+    /// Whose it is.
+    pub role: Role,
+    /// Type of its elements.
+    #[serde(rename = "type")]
+    pub ty: Type,
+    /// Its dimensions, the first index first.
+    pub dimensions: Vec<Dimension>,
+    /// Bytes of the whole.
+    pub bytes: u64,
+    /// Where in the workspace it lies; `null` for inputs and outputs, which the user gives.
+    pub offset: Option<u64>,
+}
+
+/// One dimension of a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Dimension {
+    /// The smallest index.
+    pub min: i64,
+    /// How many there are.
+    pub extent: i64,
+    /// Elements between neighbours.
+    pub stride: i64,
+}
+
+/// A kernel and how to launch it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Kernel {
+    /// Its symbol in the code.
+    pub entry: String,
+    /// Blocks along x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block, along x.
+    pub threads: u32,
+    /// Bytes of shared memory that its code declares.
+    pub static_shared_bytes: u32,
+    /// Bytes of shared memory that a launch must ask for.
+    pub dynamic_shared_bytes: u32,
+    /// Its arguments, in order.
+    pub arguments: Vec<Argument>,
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Argument {
+    /// A pointer to the buffer at that position.
+    Buffer(usize),
+    /// A pointer to the words of Params.
+    Words,
+    /// The iteration of a loop around the launch, counted from the outermost: a 32-bit integer by value.
+    Iteration(usize),
+}
+
+impl Manifest {
+    /// Describes the kernels of `program`, which was lowered from `pipeline` at `request` for `device`.
+    pub fn new(pipeline: &Pipeline, request: &Realisation, device: &Device, program: &Program) -> Manifest {
+        let described = describe(program, Build::Timing);
+        let mut names = names(&described);
+        let mut workspace = Workspace::default();
+        let buffers = program.buffers.values().zip(&described.buffers);
+        let buffers = buffers.map(|(decl, buffer)| Buffer::new(decl, buffer, &mut names, &mut workspace));
+        let buffers = buffers.collect();
+        let params = params(pipeline, request, &mut names);
+        let read = params.iter().any(|param| param.word.is_some());
+        let words_offset = read.then(|| workspace.place(4 * params.len() as u64));
+        Manifest {
+            schema: SCHEMA.to_string(),
+            made_by: concat!("warploom ", env!("CARGO_PKG_VERSION")).to_string(),
+            name: Names::local().take(&program.name),
+            pipeline: program.name.clone(),
+            hash: format!("{:032x}", pipeline.structural_hash()),
+            device: device.name.clone(),
+            arch: device.arch(),
+            options: Build::Timing.options(),
+            code: None,
+            params,
+            buffers,
+            workspace_bytes: workspace.bytes,
+            words_offset,
+            kernels: described.kernels.iter().map(Kernel::new).collect(),
+            launches: described.steps,
+        }
+    }
+
+    /// The buffers that a user gives: inputs and outputs.
+    pub fn given(&self) -> impl Iterator<Item = &Buffer> {
+        self.buffers.iter().filter(|buffer| buffer.offset.is_none())
+    }
+
+    /// The Params that can change between runs, and their words.
+    pub fn settable(&self) -> impl Iterator<Item = (&Param, u32)> {
+        self.params.iter().filter_map(|param| Some((param, param.word?)))
+    }
+}
+
+impl Buffer {
+    fn new(
+        decl: &BufferDecl,
+        described: &target::Buffer,
+        names: &mut Names,
+        workspace: &mut Workspace,
+    ) -> Buffer {
+        let dimensions = decl.region.0.iter().zip(&decl.strides);
+        let dimensions =
+            dimensions.map(|(range, &stride)| Dimension { min: range.min, extent: range.extent, stride });
+        let bytes = described.bytes() as u64;
+        // What the user gives has the first choice of names.
+        let (identifier, offset) = match described.role {
+            Role::Temporary => (names.take(&format!("scratch_{}", decl.name)), Some(workspace.place(bytes))),
+            Role::Input(_) | Role::Output { .. } => (names.take(&decl.name), None),
+        };
+        Buffer {
+            name: decl.name.clone(),
+            identifier,
+            role: described.role,
+            ty: decl.ty,
+            dimensions: dimensions.collect(),
+            bytes,
+            offset,
+        }
+    }
+}
+
+impl Kernel {
+    fn new(kernel: &target::Kernel) -> Kernel {
+        let buffers = kernel.buffers.iter().map(|&position| Argument::Buffer(position));
+        let words = kernel.reads_params.then_some(Argument::Words);
+        let iterations = kernel.iterations.iter().map(|&level| Argument::Iteration(level));
+        Kernel {
+            entry: kernel.entry.clone(),
+            grid: kernel.grid,
+            threads: kernel.threads,
+            static_shared_bytes: kernel.shared_bytes - kernel.dynamic_shared_bytes,
+            dynamic_shared_bytes: kernel.dynamic_shared_bytes,
+            arguments: buffers.chain(words).chain(iterations).collect(),
+        }
+    }
+}
+
+/// The Params, in the order of the program's words.
+fn params(pipeline: &Pipeline, request: &Realisation, names: &mut Names) -> Vec<Param> {
+    let specialised = pipeline.specialised_params();
+    let params = pipeline.params().iter().enumerate().map(|(position, (id, param))| Param {
+        name: param.name.clone(),
+        identifier: names.take(&param.name),
+        // Nothing is lowered without a value.
+        value: request.params[id].unwrap_or(Value::zero(param.ty)),
+        word: (!specialised[id]).then_some(position as u32),
+        range: param.range,
+    });
+    params.collect()
+}
+
+/// Names for buffers and Params that clash with nothing else in the C functions.
+fn names(program: &target::Program) -> Names {
+    let mut names = Names::local();
+    for local in ["pipeline", "stream", "buffers", "result", "words", "launch", "set_word", "bits_of"] {
+        names.take(local);
+    }
+    let kernels = program.kernels.iter().map(|kernel| c::kernel(&kernel.entry));
+    for local in kernels.chain((0..depth(&program.steps)).map(c::iteration)) {
+        names.take(&local);
+    }
+    names
+}
+
+/// How many loops stand around each other.
+fn depth(launches: &[Step]) -> usize {
+    let each = launches.iter().map(|step| match step {
+        Step::Launch(_) => 0,
+        Step::Loop { body, .. } => 1 + depth(body),
+    });
+    each.max().unwrap_or(0)
+}
+
+/// One piece of memory that is cut into parts.
+#[derive(Default)]
+struct Workspace {
+    bytes: u64,
+}
+
+impl Workspace {
+    /// Adds a part and tells where it lies.
+    fn place(&mut self, bytes: u64) -> u64 {
+        let offset = self.bytes.next_multiple_of(ALIGNMENT);
+        self.bytes = offset + bytes;
+        offset
+    }
+}
