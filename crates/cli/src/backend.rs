@@ -43,12 +43,23 @@ pub(crate) struct Target {
 /// Which kernels to make.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Kernels {
-    /// A schedule, a folder that has one called APP.schedule, or `default`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) schedule: Option<PathBuf>,
+    /// A schedule, a folder that has one called APP.schedule, `default`, or `random:SEED`
+    #[arg(long, value_name = "FILE", value_parser = Source::parse)]
+    pub(crate) schedule: Option<Source>,
     /// The GPU that kernels are made for when they are only simulated
     #[arg(long, value_name = "NAME", default_value = "h200")]
     device: String,
+}
+
+/// Where schedules come from.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Source {
+    /// The default schedule.
+    Default,
+    /// The random schedule of a seed.
+    Random(u64),
+    /// A file, or a folder of files.
+    Path(PathBuf),
 }
 
 /// A pipeline with everything it needs to run.
@@ -84,38 +95,42 @@ impl Backend {
     }
 }
 
+impl Source {
+    fn parse(text: &str) -> Result<Source, String> {
+        match (text, text.strip_prefix("random:")) {
+            ("default", _) => Ok(Source::Default),
+            (_, Some(seed)) => seed.parse().map(Source::Random).map_err(|_| {
+                format!("`{seed}` is no seed; write a whole number from 0 to {}, as in random:7", u64::MAX)
+            }),
+            (path, None) => Ok(Source::Path(PathBuf::from(path))),
+        }
+    }
+}
+
 impl Kernels {
-    /// The text of an app's schedule, and where it is from.
-    fn text(&self, app: &str) -> Result<(String, String), Error> {
-        let given = self.schedule.as_deref().ok_or(Error::NoSchedule { on: "a GPU" })?;
-        let path = schedule_file(given, app);
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(&path);
-        Ok((text.map_err(|error| Error::Read { path: name.clone(), error })?, name))
-    }
-
-    /// Whether the default schedule was asked for.
-    fn is_default(&self) -> bool {
-        self.schedule.as_deref() == Some(Path::new("default"))
-    }
-
-    /// The schedule of a pipeline.
-    fn schedule(&self, pipeline: &Pipeline, request: &Realisation) -> Result<Schedule, Error> {
-        if self.is_default() {
-            let regions = infer(pipeline, request).map_err(|error| Error::Build {
+    /// The schedule of a pipeline for a device.
+    pub(crate) fn schedule(
+        &self,
+        pipeline: &Pipeline,
+        request: &Realisation,
+        device: &Device,
+    ) -> Result<Schedule, Error> {
+        let regions = || {
+            infer(pipeline, request).map_err(|error| Error::Build {
                 app: pipeline.name().to_owned(),
                 error: Box::new(error.into()),
-            })?;
-            return Ok(Schedule::default_for(pipeline, &regions));
+            })
+        };
+        match self.schedule.as_ref().ok_or(Error::NoSchedule { on: "a GPU" })? {
+            Source::Default => Ok(Schedule::default_for(pipeline, &regions()?)),
+            Source::Random(seed) => Ok(Schedule::random(pipeline, &regions()?, device, *seed)),
+            Source::Path(given) => read_schedule(&schedule_file(given, pipeline.name()), pipeline),
         }
-        let (text, file) = self.text(pipeline.name())?;
-        Schedule::parse(&text, pipeline)
-            .map_err(|errors| Error::Schedule { file, errors: errors.to_string() })
     }
 
     /// Whether there is a schedule for an app: a file names its pipeline first.
     pub(crate) fn covers(&self, app: &str) -> bool {
-        let Some(given) = self.schedule.as_ref().filter(|_| !self.is_default()) else { return true };
+        let Some(Source::Path(given)) = &self.schedule else { return true };
         if given.is_dir() {
             return schedule_file(given, app).is_file();
         }
@@ -133,7 +148,7 @@ impl Kernels {
     /// The kernels of a workload on a device.
     pub(crate) fn build(&self, workload: &Workload, device: &Device) -> Result<Program, Error> {
         let request = workload.realisation();
-        let schedule = self.schedule(&workload.pipeline, &request)?;
+        let schedule = self.schedule(&workload.pipeline, &request, device)?;
         let built = build(&workload.pipeline, &schedule, &request, device);
         built.map_err(|error| Error::Build {
             app: workload.pipeline.name().to_owned(),
@@ -144,6 +159,13 @@ impl Kernels {
 
 fn schedule_file(given: &Path, app: &str) -> PathBuf {
     if given.is_dir() { given.join(format!("{app}.schedule")) } else { given.to_path_buf() }
+}
+
+fn read_schedule(path: &Path, pipeline: &Pipeline) -> Result<Schedule, Error> {
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|error| Error::Read { path: file.clone(), error })?;
+    Schedule::parse(&text, pipeline).map_err(|errors| Error::Schedule { file, errors: errors.to_string() })
 }
 
 impl Target {
@@ -186,8 +208,7 @@ impl Target {
         let gpu = open_gpu()?;
         let program = self.kernels.build(workload, gpu.device())?;
         let inexact = check_bits(&gpu, workload, &program)?;
-        let outputs = workload.load(&gpu, &program, Build::Timing).and_then(|mut loaded| loaded.run());
-        Ok((outputs.map_err(|error| Error::Cuda(error.to_string()))?, inexact))
+        Ok((run_build(&gpu, workload, &program, Build::Timing)?, inexact))
     }
 }
 
@@ -196,14 +217,24 @@ pub(crate) fn open_gpu() -> Result<Gpu, Error> {
     Gpu::new(0).map_err(|error| Error::NoGpu(error.to_string()))
 }
 
+/// The outputs of kernels, compiled in one of the two ways.
+pub(crate) fn run_build(
+    gpu: &Gpu,
+    workload: &Workload,
+    program: &Program,
+    build: Build,
+) -> Result<Vec<Buffer>, Error> {
+    let outputs = workload.load(gpu, program, build).and_then(|mut loaded| loaded.run());
+    outputs.map_err(|error| Error::Cuda(error.to_string()))
+}
+
 /// Where the checking build of kernels differs from the reference evaluator.
 pub(crate) fn check_bits(
     gpu: &Gpu,
     workload: &Workload,
     program: &Program,
 ) -> Result<Option<String>, RunError> {
-    let checked = workload.load(gpu, program, Build::Checking).and_then(|mut loaded| loaded.run());
-    let checked = checked.map_err(|error| Error::Cuda(error.to_string()))?;
+    let checked = run_build(gpu, workload, program, Build::Checking)?;
     let reference = workload.reference().map_err(|error| RunError::Evaluation(Box::new(error)))?;
     let exact = warploom::interp::compare::Tolerance::default();
     for (actual, expected) in checked.iter().zip(&reference) {

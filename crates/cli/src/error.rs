@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use thiserror::Error;
+use warploom::fuzz::CaseError;
 use warploom::interp::EvalError;
 use warploom::interp::buffer::BufferError;
 use warploom::interp::files::FileError;
@@ -169,6 +170,18 @@ pub(crate) enum Error {
     /// Nothing was measured.
     #[error("nothing could be measured: {0}")]
     NothingMeasured(String),
+    /// Threads that cannot be started.
+    #[error("cannot start threads: {0}; use fewer with --threads N")]
+    Threads(String),
+    /// A case that cannot be read or written.
+    #[error(transparent)]
+    Case(#[from] CaseError),
+    /// A folder without cases.
+    #[error("{folder} holds no cases, which are .json files; give another")]
+    NoCases { folder: String },
+    /// Mistakes of the compiler.
+    #[error("{failed} of {count} {what} failed; please report them with their files")]
+    Fuzz { failed: u64, count: u64, what: &'static str },
     /// Outputs that differ.
     #[error("{failed} of {count} apps failed verification: {names}")]
     Verification { failed: usize, count: usize, names: String },
@@ -199,7 +212,7 @@ impl Error {
             Error::Evaluation { error, .. } => evaluation_code(error),
             Error::Verification { .. } | Error::Inexact { .. } => exit::VERIFICATION,
             Error::Schedule { .. } | Error::Build { .. } => exit::PIPELINE,
-            Error::Simulation(_) => exit::INTERNAL,
+            Error::Simulation(_) | Error::Fuzz { .. } => exit::INTERNAL,
             Error::NoGpu(_) | Error::Cuda(_) => exit::DEVICE,
             Error::NothingMeasured(_) => exit::NOTHING,
             Error::In { error, .. } => error.exit_code(),

@@ -49,9 +49,11 @@ mod backend;
 mod bench;
 mod choice;
 mod collect;
+mod compile;
 mod devices;
 mod error;
 mod folder;
+mod fuzz;
 mod golden;
 mod graph;
 mod inputs;
@@ -88,10 +90,12 @@ enum Command {
     Apps(apps::Arguments),
     Graph(graph::Arguments),
     Run(run::Arguments),
+    Compile(compile::Arguments),
     Verify(verify::Arguments),
     Sim(sim::Arguments),
     Bench(bench::Arguments),
     Collect(collect::Arguments),
+    Fuzz(fuzz::Arguments),
     Devices(devices::Arguments),
 }
 
@@ -125,15 +129,20 @@ fn execute(
         Command::Apps(arguments) => apps::apps(apps, &arguments, out),
         Command::Graph(arguments) => graph::graph(apps, &arguments, out),
         Command::Run(arguments) => run::run(apps, &arguments, out),
+        Command::Compile(arguments) => compile::compile(apps, &arguments, out),
         Command::Verify(arguments) => verify::verify(apps, &arguments, out),
         Command::Sim(arguments) => sim::sim(apps, &arguments, out),
         Command::Bench(arguments) => bench::bench(apps, &arguments, out),
         Command::Collect(arguments) => collect::collect(apps, &arguments, out),
+        Command::Fuzz(arguments) => fuzz::fuzz(&arguments, out),
         Command::Devices(arguments) => devices::devices(&arguments, out),
     }
 }
 
 fn report_panic(panic: &PanicHookInfo<'_>) {
+    if warploom::fuzz::note_panic(panic) {
+        return;
+    }
     let message = panic.payload_as_str().unwrap_or("something went wrong");
     let place = panic.location().map(|place| format!(" ({}:{})", place.file(), place.line()));
     let place = place.unwrap_or_default();

@@ -17,6 +17,7 @@ use crate::show;
 #[command(after_help = "Examples:
   warploom sim unsharp --schedule apps/schedules --size 256x128
   warploom sim harris --schedule my.schedule --size 256x128 --counters
+  warploom sim harris --schedule random:7 --size 64x48
 
 The simulator refuses races, reads of memory that nothing wrote, and accesses out of bounds. Exits with 6 if the
 outputs are not the reference's, bit for bit.")]

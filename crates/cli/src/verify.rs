@@ -10,7 +10,7 @@ use warploom::interp::buffer::Buffer;
 use warploom::interp::compare::{Comparison, compare};
 use warploom::lang::{Pipeline, Region, Value};
 
-use crate::backend::{Job, Target, value_names};
+use crate::backend::{Job, Source, Target, value_names};
 use crate::error::Error;
 use crate::folder::{self, Folder};
 use crate::names::{Kind, find_app, find_setting};
@@ -28,6 +28,7 @@ use crate::table::{Align, Columns};
   warploom verify apps/golden --on sim --schedule apps/schedules     the kernels of hand-written schedules
   warploom verify apps/golden --on cuda --schedule harris.schedule   one of them on a GPU
   warploom verify apps/golden --on sim --schedule default            every app, nothing written by hand
+  warploom verify apps/golden --on sim --schedule random:7           every app under a random schedule
 
 A folder of reference data has a params.json with shapes, parameters and tolerances, and a .npy file for
 every input and output. Exits with 6 if an output differs by more than its tolerance. On a GPU, kernels built
@@ -144,7 +145,7 @@ fn select<'a>(apps: &'a [App], arguments: &Arguments) -> Result<Vec<(&'a App, Fo
         if arguments.app.is_empty() { kernels.covers(app) } else { arguments.app.contains(app) }
     };
     let folders: Vec<Folder> = folders.into_iter().filter(|folder| wanted(&folder.golden.app)).collect();
-    if let (true, Some(schedule)) = (folders.is_empty(), &kernels.schedule) {
+    if let (true, Some(Source::Path(schedule))) = (folders.is_empty(), &kernels.schedule) {
         return Err(Error::NothingScheduled { folder: schedule.display().to_string() });
     }
     folders

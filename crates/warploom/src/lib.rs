@@ -26,8 +26,10 @@ pub mod app;
 pub mod tutorial;
 
 pub use warploom_codegen as codegen;
+pub use warploom_fuzz as fuzz;
 pub use warploom_interp as interp;
 pub use warploom_lang as lang;
+pub use warploom_randpipe as randpipe;
 pub use warploom_runtime as runtime;
 pub use warploom_schedule as schedule;
 pub use warploom_sim as sim;

@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod commands;
+mod compile;
+mod exported;
+mod fuzz;
 mod golden;
 mod kernels;
 mod mistakes;

@@ -1,0 +1,341 @@
+//! `warploom fuzz`: random pipelines under random schedules.
+
+mod replay;
+mod report;
+
+use std::io::Write;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressStyle};
+use warploom::codegen::cuda::Build;
+use warploom::fuzz::{Case, Checker, Failure, Found, Options, Run, Seen, Verdict, fuzz as run, reduce};
+use warploom::interp::compare::{Outliers, Tolerance, compare};
+use warploom::randpipe::{self, Scale};
+use warploom::runtime::Gpu;
+use warploom::target::Device;
+use warploom::tune::workload::Workload;
+
+use crate::backend::{open_gpu, run_build};
+use crate::error::Error;
+use crate::report::Format;
+use report::{Report, Written};
+
+/// How far kernels built for speed may be off. Random pipelines amplify the smallest difference: a comparison
+/// or a rounding goes the other way, so some samples may be anything.
+const TOLERANCE: Tolerance = Tolerance {
+    abs: 1e-3,
+    rel: 1e-3,
+    ulp: 4,
+    outliers: Some(Outliers { abs: f64::INFINITY, fraction: 0.1 }),
+};
+
+/// Check random pipelines under random schedules against the reference evaluator
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  warploom fuzz --pipelines 300 --schedules 3 --seed 1     900 pairs in the simulator
+  warploom fuzz --on cuda --scale small --coverage         the same on a GPU; what the schedules had in them
+  warploom fuzz --replay fuzz-failures                     what was found before, once more
+
+Whatever fails is made small and written to a file that holds pipeline, sizes, schedule and the seed of the inputs.
+What is tried depends on the arguments alone, not on the number of threads. Exits with 1 if anything fails.")]
+pub(crate) struct Arguments {
+    /// How many pipelines to try
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pipelines: u64,
+    /// How many schedules of each
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    schedules: u64,
+    /// What pipelines and schedules follow from
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: u64,
+    /// How large images are
+    #[arg(long, value_enum, default_value_t = Size::Tiny)]
+    scale: Size,
+    /// How many stages a pipeline has, from A to B
+    #[arg(long, value_name = "A..B", value_parser = stages)]
+    stages: Option<RangeInclusive<usize>>,
+    /// How many threads to use; as many as there are cores if not given
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// What to run on
+    #[arg(long, value_enum, default_value_t = Executor::Sim)]
+    on: Executor,
+    /// The GPU that kernels are made for when they are only simulated
+    #[arg(long, value_name = "NAME", default_value = "h200")]
+    device: String,
+    /// Where to write what fails
+    #[arg(long, value_name = "DIR", default_value = "fuzz-failures")]
+    out: PathBuf,
+    /// How many failures to make small and write; after as many, nothing new is tried
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    max_failures: usize,
+    /// How many seconds to spend on making one failure small
+    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+    reduce: u64,
+    /// Print which decisions the schedules took, for which kinds of stages
+    #[arg(long)]
+    coverage: bool,
+    /// Check these files instead, or all in a folder
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    replay: Vec<PathBuf>,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Executor {
+    /// The simulator of GPUs: the reference's bits, every access watched
+    Sim,
+    /// A GPU: the reference's bits when built for checking, close to them when built for speed
+    Cuda,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Size {
+    /// Up to about 20 points a side
+    Tiny,
+    /// Up to about 64
+    Small,
+    /// Around 512
+    Medium,
+    /// Millions of points
+    Benchmark,
+}
+
+impl From<Size> for Scale {
+    fn from(size: Size) -> Scale {
+        match size {
+            Size::Tiny => Scale::Tiny,
+            Size::Small => Scale::Small,
+            Size::Medium => Scale::Medium,
+            Size::Benchmark => Scale::Benchmark,
+        }
+    }
+}
+
+fn stages(text: &str) -> Result<RangeInclusive<usize>, String> {
+    let ends = text.split_once("..").and_then(|(low, high)| Some((low.parse().ok()?, high.parse().ok()?)));
+    match ends {
+        Some((low, high)) if 1 <= low && low <= high => Ok(low..=high),
+        _ => Err("write two whole numbers, the first from 1 to the second, as in 2..12".to_owned()),
+    }
+}
+
+/// What runs cases.
+struct Machine {
+    device: Device,
+    /// The device is only simulated where there is none.
+    gpu: Option<Gpu>,
+}
+
+impl Machine {
+    fn check(&self, case: &Case) -> Result<Verdict, Failure> {
+        match &self.gpu {
+            None => case.check(&self.device),
+            Some(gpu) => case.check_with(|run| on_gpu(gpu, run)),
+        }
+    }
+}
+
+/// Fuzzes, or replays what was found.
+pub(crate) fn fuzz(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    let machine = arguments.machine()?;
+    let check: &Checker<'_> = &|case| machine.check(case);
+    if !arguments.replay.is_empty() {
+        return replay::replay(&arguments.replay, check, arguments.format, out);
+    }
+    search(arguments, &machine.device, check, out)
+}
+
+/// Tries new pairs, and writes what fails.
+fn search(
+    arguments: &Arguments,
+    device: &Device,
+    check: &Checker<'_>,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let bar = progress_bar();
+    let summary = run(&arguments.options(), device, check, &|progress| {
+        bar.set_length(progress.total);
+        bar.inc(1);
+        bar.set_message(format!("{} failed", progress.failed));
+    });
+    bar.finish_and_clear();
+    let mut summary = summary.map_err(|error| Error::Threads(error.to_string()))?;
+    let mut report = Report::new(arguments, device, &summary);
+    report.header(out)?;
+    let failures = most_telling(std::mem::take(&mut summary.failures));
+    for found in failures.into_iter().take(arguments.max_failures.max(1)) {
+        report.add(arguments.written(found, check, device)?, out)?;
+    }
+    report.end(arguments, &summary.coverage, out)
+}
+
+impl Arguments {
+    fn machine(&self) -> Result<Machine, Error> {
+        match self.on {
+            Executor::Cuda => {
+                let gpu = open_gpu()?;
+                Ok(Machine { device: gpu.device().clone(), gpu: Some(gpu) })
+            }
+            Executor::Sim => {
+                let device = Device::preset(&self.device);
+                Ok(Machine { device: device.map_err(|error| Error::Device(error.to_string()))?, gpu: None })
+            }
+        }
+    }
+
+    fn options(&self) -> Options {
+        let mut random = randpipe::Options { scale: self.scale.into(), ..randpipe::Options::default() };
+        if let Some(stages) = &self.stages {
+            random.stages = stages.clone();
+        }
+        Options {
+            pipelines: self.pipelines,
+            schedules: self.schedules,
+            seed: self.seed,
+            random,
+            threads: self.threads,
+            max_failures: self.max_failures,
+        }
+    }
+
+    /// Makes a failure small and writes it.
+    fn written(&self, found: Found, check: &Checker<'_>, device: &Device) -> Result<Written, Error> {
+        let Found { pipeline_seed, schedule_seed, case, failure } = found;
+        let Some(case) = case else {
+            return Ok(Written::unmade(pipeline_seed, schedule_seed, &failure));
+        };
+        let funcs = case.pipeline.funcs().len();
+        let reduced = reduce(case, failure, check, Duration::from_secs(self.reduce));
+        let name = format!("{}-{schedule_seed:016x}.json", reduced.failure.kind());
+        let file = self.out.join(name);
+        reduced.case.save(&Seen::failed(&device.name, &reduced.failure), &file)?;
+        Ok(Written::new(pipeline_seed, schedule_seed, &reduced, funcs, file))
+    }
+}
+
+/// The failures in another order: the first with each symptom, then the second with each, and so on.
+fn most_telling(failures: Vec<Found>) -> Vec<Found> {
+    let symptoms: Vec<String> = failures.iter().map(|found| found.failure.symptom()).collect();
+    let earlier =
+        |number: usize| symptoms[..number].iter().filter(|symptom| **symptom == symptoms[number]).count();
+    let mut ranked: Vec<(usize, Found)> =
+        failures.into_iter().enumerate().map(|(number, found)| (earlier(number), found)).collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().map(|(_, found)| found).collect()
+}
+
+/// Lowers once; the checking build has to give the reference's bits, the timing build something close.
+fn on_gpu(gpu: &Gpu, run: &Run<'_>) -> Result<(), Failure> {
+    let program = run.case.lower(gpu.device())?;
+    let workload = Workload {
+        pipeline: run.case.pipeline.clone(),
+        inputs: run.inputs.clone(),
+        params: run.case.request.params.values().flatten().copied().collect(),
+        outputs: run.case.request.outputs.iter().flatten().cloned().collect(),
+    };
+    let outputs = |build| {
+        run_build(gpu, &workload, &program, build).map_err(|error| Failure::Device(error.to_string()))
+    };
+    run.compare(&outputs(Build::Checking)?)?;
+    for (actual, expected) in outputs(Build::Timing)?.iter().zip(&run.expected) {
+        match compare(actual, expected, &TOLERANCE) {
+            Ok(comparison) if comparison.passed => {}
+            Ok(comparison) => return Err(Failure::Numeric(comparison.to_string())),
+            Err(mismatch) => return Err(Failure::Device(mismatch.to_string())),
+        }
+    }
+    Ok(())
+}
+
+fn progress_bar() -> ProgressBar {
+    let bar = ProgressBar::no_length();
+    let template = "{bar:30} {pos}/{len} pairs  {per_sec}  {elapsed}, {eta} left  {msg}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    if !bar.is_hidden() {
+        bar.enable_steady_tick(Duration::from_millis(200));
+    }
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        fuzz: Arguments,
+    }
+
+    fn arguments(line: &str) -> Arguments {
+        Line::try_parse_from(std::iter::once("fuzz").chain(line.split_whitespace())).unwrap().fuzz
+    }
+
+    /// Fails wherever a pipeline divides.
+    fn broken(case: &Case) -> Result<Verdict, Failure> {
+        match case.pipeline.to_string().contains('/') {
+            true => Err(Failure::Numeric("made up".to_owned())),
+            false => Ok(Verdict::Passed),
+        }
+    }
+
+    #[test]
+    fn failures_are_written_small() {
+        let folder = TempDir::new().unwrap();
+        let place = folder.path().join("found").display().to_string();
+        let line = format!("--pipelines 70 --schedules 1 --max-failures 2 --out {place}");
+        let mut out = Vec::new();
+        let device = Device::preset("h200").unwrap();
+        let error = search(&arguments(&line), &device, &broken, &mut out).unwrap_err();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with("64 pairs of 64 pipelines simulated as on H200, seed 1, in "), "{text}");
+        assert!(text.contains(" numeric); stopped there\n"), "{text}");
+        assert!(
+            text.contains("\nnumeric: kernels built for speed are too far off: made up\n  1 Func of "),
+            "{text}"
+        );
+        assert!(text.contains(" more failed and were not written; see --max-failures\n"), "{text}");
+        assert!(
+            error.to_string().ends_with(" of 64 pairs failed; please report them with their files"),
+            "{error}"
+        );
+        assert_eq!(error.exit_code(), 1);
+        let files: Vec<PathBuf> =
+            std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(files.len(), 2);
+        for file in files {
+            let (case, seen) = Case::load(&file).unwrap();
+            assert_eq!((case.pipeline.funcs().len(), seen.kind.as_str()), (1, "numeric"));
+            assert!(text.contains(&format!("\n  warploom fuzz --replay {}\n", file.display())), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_symptom_has_its_turn() {
+        let found = |schedule_seed, failure| Found { pipeline_seed: 0, schedule_seed, case: None, failure };
+        let device = |seed| found(seed, Failure::Device("made up".to_owned()));
+        let numeric = |seed| found(seed, Failure::Numeric("made up".to_owned()));
+        let order = most_telling(vec![device(0), device(1), device(2), numeric(3), numeric(4)]);
+        let order: Vec<u64> = order.iter().map(|found| found.schedule_seed).collect();
+        assert_eq!(order, [0, 3, 1, 4, 2]);
+    }
+
+    #[test]
+    fn stages_are_two_numbers() {
+        assert_eq!(stages("2..12"), Ok(2..=12));
+        assert_eq!(stages("3..3"), Ok(3..=3));
+        for wrong in ["", "3", "5..2", "0..3", "a..b", "1..", "..2", "1..=2"] {
+            assert!(stages(wrong).is_err(), "{wrong}");
+        }
+    }
+}

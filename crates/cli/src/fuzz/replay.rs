@@ -1,0 +1,108 @@
+//! `warploom fuzz --replay`: what was found before, once more.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use warploom::fuzz::{Case, Checker, Verdict};
+
+use crate::error::Error;
+use crate::report::{Format, json, text};
+use crate::show;
+
+#[derive(Serialize)]
+struct Report {
+    passed: bool,
+    cases: Vec<Replayed>,
+}
+
+#[derive(Serialize)]
+struct Replayed {
+    file: PathBuf,
+    /// `passed`, `skipped` or the kind of failure.
+    outcome: &'static str,
+    /// What it was when the file was written.
+    before: String,
+    message: Option<String>,
+}
+
+/// Checks the cases in files and folders.
+pub(super) fn replay(
+    paths: &[PathBuf],
+    check: &Checker<'_>,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let mut cases = Vec::new();
+    for file in files(paths)? {
+        let replayed = replay_one(file, check)?;
+        if !format.json {
+            text(out, &replayed.text())?;
+        }
+        cases.push(replayed);
+    }
+    let count = cases.len();
+    let failed = cases.iter().filter(|case| !case.is_fine()).count();
+    if format.json {
+        json(out, "warploom.fuzz.replay/1", &Report { passed: failed == 0, cases })?;
+    } else if failed == 0 {
+        text(out, &format!("all {} passed\n", show::count(count, "case")))?;
+    }
+    match failed {
+        0 => Ok(()),
+        failed => Err(Error::Fuzz { failed: failed as u64, count: count as u64, what: "cases" }),
+    }
+}
+
+fn replay_one(file: PathBuf, check: &Checker<'_>) -> Result<Replayed, Error> {
+    let (case, seen) = Case::load(&file)?;
+    let (outcome, message) = match check(&case) {
+        Ok(Verdict::Passed) => ("passed", None),
+        Ok(Verdict::Skipped(reason)) => ("skipped", Some(reason)),
+        Err(failure) => (failure.kind().name(), Some(failure.to_string())),
+    };
+    Ok(Replayed { file, outcome, before: seen.kind, message })
+}
+
+impl Replayed {
+    fn is_fine(&self) -> bool {
+        matches!(self.outcome, "passed" | "skipped")
+    }
+
+    fn text(&self) -> String {
+        let Replayed { file, outcome, before, message } = self;
+        let message = message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+        format!("{} {outcome} (was {before}){message}\n", file.display())
+    }
+}
+
+/// The files, and those in folders, by name.
+fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let inside = cases_in(path)?;
+            if inside.is_empty() {
+                return Err(Error::NoCases { folder: path.display().to_string() });
+            }
+            files.extend(inside);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}
+
+fn cases_in(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let unreadable = |error| Error::Read { path: folder.display().to_string(), error };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}

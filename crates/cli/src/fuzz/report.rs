@@ -1,0 +1,199 @@
+//! What a run says: a line when the pairs are done, one for each failure, the table of decisions.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use warploom::fuzz::{Failure, Reduced, Summary};
+use warploom::schedule::schedule::{Coverage, Decision, StageKind};
+use warploom::target::Device;
+
+use super::{Arguments, Executor};
+use crate::error::Error;
+use crate::report::{json, text};
+use crate::show;
+
+#[derive(Serialize)]
+pub(super) struct Report {
+    on: &'static str,
+    device: String,
+    seed: u64,
+    pipelines: u64,
+    pairs: u64,
+    skipped: u64,
+    failed: usize,
+    /// How many of each kind.
+    kinds: BTreeMap<&'static str, usize>,
+    /// Whether there were too many failures to go on.
+    stopped: bool,
+    seconds: f64,
+    failures: Vec<Written>,
+    coverage: Vec<Line>,
+    #[serde(skip)]
+    silent: bool,
+}
+
+/// A failure and the file it is in.
+#[derive(Serialize)]
+pub(super) struct Written {
+    kind: &'static str,
+    message: String,
+    pipeline_seed: u64,
+    schedule_seed: u64,
+    /// `null` if the case could not be made.
+    file: Option<PathBuf>,
+    /// How many Funcs the case had, and has.
+    funcs: Option<(usize, usize)>,
+    /// Whether it could be smaller with more time.
+    out_of_time: bool,
+}
+
+/// A decision for a kind of stages: how many took it, of how many that could.
+#[derive(Serialize)]
+struct Line {
+    decision: &'static str,
+    stages: &'static str,
+    eligible: u64,
+    taken: u64,
+}
+
+impl Written {
+    pub(super) fn unmade(pipeline_seed: u64, schedule_seed: u64, failure: &Failure) -> Written {
+        Written {
+            kind: failure.kind().name(),
+            message: failure.to_string(),
+            pipeline_seed,
+            schedule_seed,
+            file: None,
+            funcs: None,
+            out_of_time: false,
+        }
+    }
+
+    pub(super) fn new(
+        pipeline_seed: u64,
+        schedule_seed: u64,
+        reduced: &Reduced,
+        funcs: usize,
+        file: PathBuf,
+    ) -> Written {
+        Written {
+            file: Some(file),
+            funcs: Some((funcs, reduced.case.pipeline.funcs().len())),
+            out_of_time: reduced.out_of_time,
+            ..Written::unmade(pipeline_seed, schedule_seed, &reduced.failure)
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("\n{}: {}\n", self.kind, self.message);
+        match (&self.file, self.funcs) {
+            (Some(file), Some((before, after))) => {
+                let unfinished = if self.out_of_time { ", not yet as small as can be" } else { "" };
+                let file = file.display();
+                text += &format!(
+                    "  {} of {before}{unfinished}: {file}\n  warploom fuzz --replay {file}\n",
+                    show::count(after, "Func")
+                );
+            }
+            _ => {
+                let Written { pipeline_seed, schedule_seed, .. } = self;
+                text += &format!(
+                    "  while the case was made: pipeline {pipeline_seed}, schedule {schedule_seed}\n"
+                );
+            }
+        }
+        text
+    }
+}
+
+impl Report {
+    pub(super) fn new(arguments: &Arguments, device: &Device, summary: &Summary) -> Report {
+        Report {
+            on: match arguments.on {
+                Executor::Sim => "sim",
+                Executor::Cuda => "cuda",
+            },
+            device: device.name.clone(),
+            seed: arguments.seed,
+            pipelines: summary.pipelines,
+            pairs: summary.pairs,
+            skipped: summary.skipped,
+            failed: summary.failures.len(),
+            kinds: summary.kinds().into_iter().map(|(kind, count)| (kind.name(), count)).collect(),
+            stopped: summary.stopped,
+            seconds: summary.time.as_secs_f64(),
+            failures: Vec::new(),
+            coverage: lines(&summary.coverage),
+            silent: arguments.format.json,
+        }
+    }
+
+    /// What is known before failures are made small, which takes a while.
+    pub(super) fn header(&self, out: &mut dyn Write) -> Result<(), Error> {
+        let Report { pairs, skipped, failed, seconds, .. } = self;
+        let passed = *pairs - *skipped - *failed as u64;
+        let kinds: Vec<String> = self.kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+        let on = match self.on {
+            "sim" => "simulated as on",
+            _ => "on",
+        };
+        let stopped = if self.stopped { "; stopped there" } else { "" };
+        let line = format!(
+            "{pairs} pairs of {} {on} {}, seed {}, in {seconds:.1} s: \
+             {passed} passed, {skipped} skipped, {failed} failed{kinds}{stopped}\n",
+            show::count(self.pipelines as usize, "pipeline"),
+            self.device,
+            self.seed
+        );
+        self.say(out, &line)
+    }
+
+    pub(super) fn add(&mut self, failure: Written, out: &mut dyn Write) -> Result<(), Error> {
+        self.say(out, &failure.text())?;
+        self.failures.push(failure);
+        Ok(())
+    }
+
+    /// The rest, and whether it is an error.
+    pub(super) fn end(
+        self,
+        arguments: &Arguments,
+        coverage: &Coverage,
+        out: &mut dyn Write,
+    ) -> Result<(), Error> {
+        let left = self.failed - self.failures.len();
+        if left > 0 {
+            self.say(out, &format!("\n{left} more failed and were not written; see --max-failures\n"))?;
+        }
+        if arguments.coverage {
+            self.say(out, &format!("\n{coverage}"))?;
+        }
+        if self.silent {
+            json(out, "warploom.fuzz/1", &self)?;
+        }
+        match self.failed {
+            0 => Ok(()),
+            failed => Err(Error::Fuzz { failed: failed as u64, count: self.pairs, what: "pairs" }),
+        }
+    }
+
+    fn say(&self, out: &mut dyn Write, line: &str) -> Result<(), Error> {
+        if self.silent { Ok(()) } else { text(out, line) }
+    }
+}
+
+fn lines(coverage: &Coverage) -> Vec<Line> {
+    let all = Decision::ALL.into_iter().flat_map(|decision| {
+        StageKind::ALL.into_iter().map(move |stages| (decision, stages, coverage.share(decision, stages)))
+    });
+    let line = |(decision, stages, share): (Decision, StageKind, warploom::schedule::schedule::Share)| Line {
+        decision: decision.name(),
+        stages: stages.name(),
+        eligible: share.eligible,
+        taken: share.taken,
+    };
+    all.filter(|(.., share)| share.eligible > 0).map(line).collect()
+}

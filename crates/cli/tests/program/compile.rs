@@ -1,0 +1,101 @@
+//! `warploom compile`: which files it writes, and what it says.
+
+use std::fs;
+
+use serde_json::json;
+use warploom::runtime::testing;
+
+use crate::place::Place;
+
+#[test]
+fn files_are_written_and_listed() {
+    let place = Place::new();
+    let report = place.json("compile brighten --size 64x48 --schedule default -o a/b --json");
+    assert_eq!(report["schema"], "warploom.compile/1");
+    assert_eq!((&report["app"], &report["launches"]), (&json!("brighten"), &json!(1)));
+    let files: Vec<&str> =
+        report["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();
+    let compiled = !report["arch"].is_null();
+    assert_eq!(files.len(), if compiled { 7 } else { 5 });
+    assert_eq!(report["note"].is_null(), compiled);
+    assert!(files.iter().all(|file| place.path(file).is_file()), "{files:?}");
+
+    let read = |name: &str| fs::read_to_string(place.path("a/b").join(name)).unwrap();
+    assert!(read("brighten.schedule").starts_with("brighten "));
+    assert!(read("brighten.cu").contains("__global__"));
+    let manifest: serde_json::Value = serde_json::from_str(&read("brighten.json")).unwrap();
+    assert_eq!(manifest["schema"], "warploom.manifest/1");
+    assert_eq!(manifest["params"][0]["value"], 1.5);
+    assert_eq!(manifest["code"].is_null(), !compiled);
+}
+
+#[test]
+fn a_written_schedule_compiles_again_to_the_same() {
+    let place = Place::new();
+    let first = place.run("compile harris --size 64x48 --schedule default -o one");
+    assert_eq!(first.code, 0, "{}", first.err);
+    assert!(first.out.starts_with("harris at W=64, H=48 for H200 (sm_90): "), "{}", first.out);
+    let again = place.run("compile harris --size 64x48 --schedule one -o two");
+    assert_eq!(again.code, 0, "{}", again.err);
+    for extension in ["cu", "schedule", "json", "h", "c"] {
+        let read = |folder: &str| fs::read(place.path(folder).join(format!("harris.{extension}"))).unwrap();
+        assert!(read("one") == read("two"), "{extension}");
+    }
+}
+
+#[test]
+fn own_files_are_replaced_and_others_stay() {
+    let place = Place::new();
+    for name in ["blur.cu", "blur.cubin", "blur.ptx", "mine.cubin", "blur.txt"] {
+        fs::write(place.path(name), "old").unwrap();
+    }
+    let report = place.json("compile blur --size 64x48 --schedule default -o . --json");
+    let read = |name: &str| fs::read(place.path(name)).ok();
+    assert_ne!(read("blur.cu").unwrap(), b"old");
+    // Old machine code belongs to old kernels.
+    assert_eq!(read("blur.cubin").is_some(), !report["arch"].is_null());
+    assert_ne!(read("blur.cubin"), Some(b"old".to_vec()));
+    assert_eq!((read("mine.cubin").unwrap(), read("blur.txt").unwrap()), (b"old".to_vec(), b"old".to_vec()));
+}
+
+#[test]
+fn machine_code_is_written_and_embedded() {
+    if !testing::has_nvrtc("machine_code_is_written_and_embedded") {
+        return;
+    }
+    let place = Place::new();
+    let report = place.json("compile blur --size 64x48 --schedule default -o . --json");
+    assert_eq!((&report["arch"], &report["note"]), (&json!("sm_90"), &json!(null)));
+    assert!(report["kernels"][0]["registers"].as_u64().unwrap() > 0);
+    let cubin = fs::read(place.path("blur.cubin")).unwrap();
+    assert!(cubin.starts_with(b"\x7fELF"));
+    let source = fs::read_to_string(place.path("blur.c")).unwrap();
+    let array = source.split_once("code[] = {").unwrap().1.split_once("};").unwrap().0;
+    let embedded = array.split(',').filter_map(|byte| byte.trim().parse().ok());
+    assert_eq!(embedded.collect::<Vec<u8>>(), cubin);
+    assert!(fs::read_to_string(place.path("blur.ptx")).unwrap().contains(".visible .entry output"));
+}
+
+#[test]
+fn mistakes_are_said() {
+    let place = Place::new();
+    fs::write(place.path("file"), "").unwrap();
+    fs::write(place.path("bad.schedule"), "blur\n  kernel nothing\n").unwrap();
+    let said = |arguments: &str| {
+        let ran = place.run(arguments);
+        (ran.code, ran.err)
+    };
+    let (code, err) = said("compile blur --schedule default");
+    assert!(code == 2 && err.contains("--output <DIR>"), "{err}");
+    let (code, err) = said("compile blur -o out");
+    assert!(code == 2 && err.contains("--schedule <FILE>"), "{err}");
+    let (code, err) = said("compile blur --size 64x48 --schedule default -o file");
+    assert!(code == 2 && err.contains("error: cannot write file: "), "{err}");
+    let (code, err) = said("compile blur --schedule bad.schedule -o out");
+    assert!(code == 3 && err.contains("bad.schedule is no schedule of this pipeline"), "{err}");
+    let (code, err) = said("compile blur --schedule default --device h2000 -o out");
+    assert!(code == 2 && err.contains("h2000"), "{err}");
+    let (code, err) = said("compile lens_blur --param slices=65 --schedule default -o out");
+    assert!(code == 3 && err.contains("slices"), "{err}");
+    assert!(!place.path("out").exists());
+}

@@ -1,0 +1,99 @@
+//! Random pipelines under random schedules.
+
+use std::fs;
+
+use warploom::fuzz::{Case, Failure, Seen};
+use warploom::prelude::*;
+use warploom::schedule::schedule::Schedule;
+
+use crate::place::Place;
+
+/// A case that passes.
+fn case() -> Case {
+    let x = vars!(x);
+    let input = Input::u8("input", 1);
+    let pipeline = Pipeline::new("small", [func("output", x, input.at(x) / 3)]).unwrap();
+    let request = Realisation::new(&pipeline)
+        .input("input", Region::of_extents(&[7]))
+        .output("output", Region::of_extents(&[7]));
+    let schedule = Schedule::default_for(&pipeline, &infer(&pipeline, &request).unwrap());
+    Case { pipeline, request, schedule, seed: 3 }
+}
+
+#[test]
+fn a_run_is_the_same_on_any_number_of_threads() {
+    let place = Place::new();
+    let run = |threads: usize| {
+        let mut report =
+            place.json(&format!("fuzz --pipelines 6 --schedules 2 --stages 2..5 --threads {threads} --json"));
+        report["seconds"] = 0.into();
+        report
+    };
+    let report = run(1);
+    assert_eq!((&report["schema"], &report["on"]), (&"warploom.fuzz/1".into(), &"sim".into()));
+    assert_eq!((&report["pairs"], &report["failed"]), (&12.into(), &0.into()));
+    assert!(report["coverage"].as_array().unwrap().iter().any(|line| line["decision"] == "inlined"));
+    assert_eq!(report, run(3));
+
+    let text = place.run("fuzz --pipelines 2 --schedules 1 --stages 2..3 --coverage");
+    assert_eq!((text.code, text.err.as_str()), (0, ""));
+    assert!(text.out.starts_with("2 pairs of 2 pipelines simulated as on H200, seed 1, in "), "{}", text.out);
+    assert!(text.out.contains("\nregisters "), "{}", text.out);
+    assert!(!place.path("fuzz-failures").exists());
+}
+
+#[test]
+fn what_was_found_is_replayed() {
+    let place = Place::new();
+    let seen = Seen::failed("H200", &Failure::Numeric("made up".to_owned()));
+    case().save(&seen, place.path("cases/a.json")).unwrap();
+    fs::write(place.path("cases/notes.txt"), "").unwrap();
+    let ran = place.run("fuzz --replay cases");
+    assert_eq!((ran.code, ran.out.as_str()), (0, "cases/a.json passed (was numeric)\nall 1 case passed\n"));
+
+    let unplaced = Case { schedule: Schedule::default(), ..case() };
+    unplaced.save(&seen, place.path("cases/b.json")).unwrap();
+    let ran = place.run("fuzz --replay cases/a.json cases/b.json");
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.contains("cases/b.json illegal (was numeric): the schedule is refused: "), "{}", ran.out);
+    assert_eq!(ran.err, "error: 1 of 2 cases failed; please report them with their files\n");
+
+    let report = place.run("fuzz --replay cases --json");
+    assert_eq!(report.code, 1);
+    let report: serde_json::Value = serde_json::from_str(&report.out).unwrap();
+    assert_eq!((&report["passed"], &report["cases"][1]["outcome"]), (&false.into(), &"illegal".into()));
+}
+
+#[test]
+fn mistakes_are_answered() {
+    let place = Place::new();
+    fs::create_dir(place.path("empty")).unwrap();
+    fs::write(place.path("broken.json"), "{}").unwrap();
+    for (command, expected) in [
+        ("fuzz --replay empty", "empty holds no cases"),
+        ("fuzz --replay broken.json", "broken.json holds no case: missing field"),
+        ("fuzz --replay nowhere.json", "cannot read nowhere.json"),
+        ("fuzz --stages 5..2", "as in 2..12"),
+        ("fuzz --device abacus", "abacus"),
+        ("sim harris --schedule random:x", "`x` is no seed; write a whole number"),
+    ] {
+        let ran = place.run(command);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{command}");
+        assert!(ran.err.starts_with("error: ") && ran.err.contains(expected), "{}", ran.err);
+    }
+}
+
+#[test]
+fn random_schedules_follow_from_their_seed() {
+    let place = Place::new();
+    let counters = |seed: u64| {
+        place.json(&format!("sim harris --size 40x30 --schedule random:{seed} --json"))["counters"].clone()
+    };
+    let first = counters(1);
+    assert_eq!(first, counters(1));
+    assert!((2..6).any(|seed| counters(seed) != first));
+
+    place.copy_golden(&["hist"]);
+    let ran = place.run("verify golden --on sim --schedule random:3");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+}

@@ -1,0 +1,316 @@
+//! What is checked of a case, and what can be wrong with it.
+
+use std::fmt;
+
+use thiserror::Error;
+use warploom_codegen::ir::Program;
+use warploom_codegen::lower::{LowerError, lower};
+use warploom_codegen::verify::{VerifyError, verify};
+use warploom_interp::EvalError;
+use warploom_interp::buffer::Buffer;
+use warploom_interp::compare::{Tolerance, compare};
+use warploom_lang::ir::FuncDecl;
+use warploom_lang::{BoundsError, Pipeline, Range, Region, Value, infer};
+use warploom_schedule::schedule::{Violation, check};
+use warploom_sim::{SimError, Simulation};
+use warploom_target::Device;
+
+use crate::case::Case;
+use crate::panics::catch;
+
+/// The orders of blocks in which every case is simulated.
+const ORDERS: [u64; 2] = [1, 2];
+
+/// How a case ended that found nothing wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Everything is as it should be.
+    Passed,
+    /// There is nothing to compare with: the sizes don't fit the pipeline, or memory is short.
+    Skipped(String),
+}
+
+/// What is wrong with a case: always a mistake of the compiler.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The schedule breaks rules, although it was made to keep them.
+    #[error("the schedule is refused: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Illegal(Vec<Violation>),
+    /// The schedule is legal but cannot be lowered.
+    #[error("the schedule is legal but not lowered: {0}")]
+    Unlowered(LowerError),
+    /// Lowering gave kernels that break the rules of the kernel IR.
+    #[error(transparent)]
+    Malformed(VerifyError),
+    /// The simulator refused what a kernel does.
+    #[error("the simulator stopped: {0}")]
+    Fault(Box<SimError>),
+    /// An output is not the reference's.
+    #[error("{0}")]
+    Wrong(Difference),
+    /// An output of kernels built for speed is too far from the reference's, though that of kernels built for
+    /// checking is the same.
+    #[error("kernels built for speed are too far off: {0}")]
+    Numeric(String),
+    /// The reference evaluator read outside the boxes that bounds inference gave it.
+    #[error("the reference evaluator failed: {0}")]
+    Reference(Box<EvalError>),
+    /// A GPU or its compiler refused the kernels.
+    #[error("the kernels did not run on the GPU: {0}")]
+    Device(String),
+    /// Something panicked.
+    #[error("panic: {0}")]
+    Panic(String),
+}
+
+/// The kinds of [`Failure`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    /// [`Failure::Illegal`].
+    Illegal,
+    /// [`Failure::Unlowered`].
+    Unlowered,
+    /// [`Failure::Malformed`].
+    Malformed,
+    /// [`Failure::Fault`].
+    Fault,
+    /// [`Failure::Wrong`].
+    Wrong,
+    /// [`Failure::Numeric`].
+    Numeric,
+    /// [`Failure::Reference`].
+    Reference,
+    /// [`Failure::Device`].
+    Device,
+    /// [`Failure::Panic`].
+    Panic,
+}
+
+impl Kind {
+    /// Its name in files and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Illegal => "illegal",
+            Kind::Unlowered => "unlowered",
+            Kind::Malformed => "malformed",
+            Kind::Fault => "fault",
+            Kind::Wrong => "wrong",
+            Kind::Numeric => "numeric",
+            Kind::Reference => "reference",
+            Kind::Device => "device",
+            Kind::Panic => "panic",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Failure {
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Failure::Illegal(_) => Kind::Illegal,
+            Failure::Unlowered(_) => Kind::Unlowered,
+            Failure::Malformed(_) => Kind::Malformed,
+            Failure::Fault(_) => Kind::Fault,
+            Failure::Wrong(_) => Kind::Wrong,
+            Failure::Numeric(_) => Kind::Numeric,
+            Failure::Reference(_) => Kind::Reference,
+            Failure::Device(_) => Kind::Device,
+            Failure::Panic(_) => Kind::Panic,
+        }
+    }
+
+    /// What two failures share that likely come from one mistake: the kind, and the rule, error or place.
+    pub fn symptom(&self) -> String {
+        let detail = match self {
+            Failure::Illegal(violations) => {
+                violations.first().map(|first| variant(&first.rule)).unwrap_or_default()
+            }
+            Failure::Unlowered(error) => variant(error),
+            Failure::Fault(error) => variant(error),
+            Failure::Panic(message) => {
+                message.rsplit_once(" (").map(|(_, place)| place.to_owned()).unwrap_or_default()
+            }
+            _ => String::new(),
+        };
+        format!("{} {detail}", self.kind()).trim_end().to_owned()
+    }
+}
+
+/// The name of an enum's variant.
+fn variant(value: &impl fmt::Debug) -> String {
+    format!("{value:?}").chars().take_while(|c| c.is_alphanumeric()).collect()
+}
+
+/// The first sample of an output that is not the reference's.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// The output: `out`, or `out.1` for a value of a tuple.
+    pub output: String,
+    /// Where.
+    pub at: Vec<i64>,
+    /// What is there.
+    pub actual: Value,
+    /// What the reference evaluator has there.
+    pub expected: Value,
+    /// How many samples differ.
+    pub differing: usize,
+    /// How many there are.
+    pub samples: usize,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Difference { output, actual, expected, differing, samples, .. } = self;
+        let at: Vec<String> = self.at.iter().map(i64::to_string).collect();
+        let at = at.join(", ");
+        write!(f, "`{output}` differs from the reference at ({at}): {actual} instead of {expected}")?;
+        write!(f, " ({differing} of {samples} samples differ)")
+    }
+}
+
+/// A case with its inputs and what has to come of them.
+#[derive(Debug)]
+pub struct Run<'a> {
+    /// The case.
+    pub case: &'a Case,
+    /// Its inputs, in the pipeline's order.
+    pub inputs: Vec<Buffer>,
+    /// The reference's outputs, in the pipeline's order, one buffer a value.
+    pub expected: Vec<Buffer>,
+}
+
+impl Case {
+    /// Checks the schedule, lowers it, runs the kernels in the simulator with blocks in two orders, and compares the
+    /// outputs with the reference evaluator's, bit for bit; only NaN may differ from NaN.
+    ///
+    /// # Errors
+    /// The first thing that is wrong. A panic anywhere on the way counts as such.
+    pub fn check(&self, device: &Device) -> Result<Verdict, Failure> {
+        self.check_with(|run| run.simulate(device))
+    }
+
+    /// The same with something else in place of the simulator.
+    ///
+    /// # Errors
+    /// What `work` finds, and as [`Case::check`].
+    pub fn check_with(&self, work: impl FnOnce(&Run<'_>) -> Result<(), Failure>) -> Result<Verdict, Failure> {
+        let checked = catch(|| match self.prepared()? {
+            Ok(run) => work(&run).map(|()| Verdict::Passed),
+            Err(reason) => Ok(Verdict::Skipped(reason)),
+        });
+        checked.unwrap_or_else(|message| Err(Failure::Panic(message)))
+    }
+
+    /// The inputs and the reference, or why there is none.
+    fn prepared(&self) -> Result<Result<Run<'_>, String>, Failure> {
+        if let Err(error) = infer(&self.pipeline, &self.request) {
+            return Ok(Err(error.to_string()));
+        }
+        let inputs = match self.inputs() {
+            Ok(inputs) => inputs,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        match self.reference(&inputs) {
+            Ok(expected) => Ok(Ok(Run { case: self, inputs, expected })),
+            Err(error @ EvalError::Outside { .. }) => Err(Failure::Reference(Box::new(error))),
+            Err(error) => Ok(Err(error.to_string())),
+        }
+    }
+
+    /// The kernels of the schedule.
+    ///
+    /// # Errors
+    /// If the schedule is refused, or lowering fails or gives something malformed.
+    pub fn lower(&self, device: &Device) -> Result<Program, Failure> {
+        let bounds = |error: BoundsError| Failure::Unlowered(LowerError::Bounds(error));
+        let regions = infer(&self.pipeline, &self.request).map_err(bounds)?;
+        check(&self.schedule, &self.pipeline, &regions, device).map_err(Failure::Illegal)?;
+        let program =
+            lower(&self.pipeline, &self.schedule, &self.request, device).map_err(Failure::Unlowered)?;
+        verify(&program).map_err(Failure::Malformed)?;
+        Ok(program)
+    }
+}
+
+impl Run<'_> {
+    /// Fails at the first sample whose bits are not the reference's, unless both are NaN.
+    ///
+    /// # Errors
+    /// [`Failure::Wrong`].
+    ///
+    /// # Panics
+    /// If an output is missing, or has another box or type.
+    pub fn compare(&self, outputs: &[Buffer]) -> Result<(), Failure> {
+        assert_eq!(outputs.len(), self.expected.len(), "every output is given");
+        for ((name, actual), expected) in
+            output_names(&self.case.pipeline).into_iter().zip(outputs).zip(&self.expected)
+        {
+            let compared = compare(actual, expected, &Tolerance::default());
+            let compared = compared.unwrap_or_else(|mismatch| panic!("output `{name}`: {mismatch}"));
+            if !compared.identical {
+                return Err(Failure::Wrong(difference(name, actual, expected)));
+            }
+        }
+        Ok(())
+    }
+
+    fn simulate(&self, device: &Device) -> Result<(), Failure> {
+        let program = self.case.lower(device)?;
+        let mut simulation = Simulation::new(&program, device);
+        for (id, buffer) in self.case.pipeline.inputs().keys().zip(&self.inputs) {
+            simulation = simulation.input(id, buffer);
+        }
+        for (id, value) in self.case.request.params.iter() {
+            if let Some(value) = value {
+                simulation = simulation.param(id, *value);
+            }
+        }
+        for order in ORDERS {
+            let outcome = simulation.clone().seed(order).run();
+            self.compare(&outcome.map_err(|error| Failure::Fault(Box::new(error)))?.outputs)?;
+        }
+        Ok(())
+    }
+}
+
+/// The first of the samples that differ; there is one.
+fn difference(output: String, actual: &Buffer, expected: &Buffer) -> Difference {
+    let samples = expected.len();
+    let points = (0..samples).map(|number| point(expected.region(), number));
+    let pairs = points.filter_map(|at| Some((actual.get(&at)?, expected.get(&at)?, at)));
+    let is_nan = |value: &Value| value.as_f64().is_nan();
+    let different = pairs.filter(|(a, e, _)| a != e && !(is_nan(a) && is_nan(e)));
+    let different: Vec<_> = different.collect();
+    let (actual, expected, at) = different[0].clone();
+    Difference { output, at, actual, expected, differing: different.len(), samples }
+}
+
+/// The point with a number, counted first dimension fastest.
+fn point(region: &Region, mut number: usize) -> Vec<i64> {
+    let coordinate = |range: &Range| {
+        let extent = range.extent as usize;
+        let at = range.min + (number % extent) as i64;
+        number /= extent;
+        at
+    };
+    region.0.iter().map(coordinate).collect()
+}
+
+/// The names of all outputs: `out`, or `out.0` and `out.1` for a pair.
+fn output_names(pipeline: &Pipeline) -> Vec<String> {
+    let names = pipeline.outputs().iter().flat_map(|id| {
+        let FuncDecl { name, types, .. } = &pipeline.funcs()[*id];
+        match types.len() {
+            1 => vec![name.clone()],
+            values => (0..values).map(|value| format!("{name}.{value}")).collect(),
+        }
+    });
+    names.collect()
+}

@@ -1,0 +1,68 @@
+//! Random pipelines under random schedules: simulator against reference.
+//!
+//! [`fuzz()`] makes many [`Case`]s and checks each of them. A case that fails is made small by [`reduce()`], which
+//! keeps what is wrong with it, and [saved](Case::save) to a file that holds everything: the pipeline, its sizes and
+//! Params, the schedule and the seed of the inputs. Such a file can be checked again in any later version; those in
+//! `cases/` are mistakes that were found and mended, and tests check all of them.
+//!
+//! ```
+//! use warploom_fuzz::{Case, Failure, REDUCTION_TIME, Verdict, reduce};
+//! use warploom_lang::*;
+//! use warploom_schedule::schedule::Schedule;
+//! use warploom_target::Device;
+//!
+//! let x = vars!(x);
+//! let input = Input::f32("input", 1);
+//! let soft = func("soft", x, (input.at(x) + input.at(x + 1)) / 2.0);
+//! let sharp = func("sharp", x, input.at(x) * 2.0 - soft.at(x));
+//! let pipeline = Pipeline::new("example", [sharp])?;
+//! let request = Realisation::new(&pipeline)
+//!     .input("input", Region::of_extents(&[65]))
+//!     .output("sharp", Region::of_extents(&[64]));
+//! let schedule = Schedule::default_for(&pipeline, &infer(&pipeline, &request)?);
+//! let case = Case { pipeline, request, schedule, seed: 1 };
+//!
+//! let device = Device::preset("h200")?;
+//! assert_eq!(case.check(&device)?, Verdict::Passed);
+//!
+//! // A machine that cannot divide.
+//! let broken = |case: &Case| match case.pipeline.to_string().contains('/') {
+//!     true => Err(Failure::Device("no division".to_owned())),
+//!     false => case.check(&device),
+//! };
+//! let failure = broken(&case).unwrap_err();
+//! let small = reduce(case, failure, &broken, REDUCTION_TIME).case;
+//! assert_eq!(small.pipeline.to_string(), "pipeline example\n  soft(x) = 0.0 / 0.0\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What counts as a failure
+//!
+//! | [`Failure`] | what happened |
+//! | --- | --- |
+//! | [`Illegal`](Failure::Illegal) | legality refuses a schedule that was made to be legal |
+//! | [`Unlowered`](Failure::Unlowered) | lowering refuses a legal schedule |
+//! | [`Malformed`](Failure::Malformed) | lowering gives kernels that break the rules of the kernel IR |
+//! | [`Fault`](Failure::Fault) | the simulator refuses what a kernel does: a race, a read of nothing, an access out of bounds |
+//! | [`Wrong`](Failure::Wrong) | an output is not the reference's, bit for bit |
+//! | [`Numeric`](Failure::Numeric) | only kernels built for speed are off |
+//! | [`Reference`](Failure::Reference) | the reference evaluator itself leaves its bounds |
+//! | [`Device`](Failure::Device) | a GPU or its compiler refuses the kernels |
+//! | [`Panic`](Failure::Panic) | anything panics |
+//!
+//! A case that the reference evaluator cannot run, for want of memory or because sizes don't fit, is skipped.
+
+mod case;
+mod check;
+mod data;
+mod driver;
+mod file;
+mod panics;
+mod reduce;
+
+pub use case::Case;
+pub use check::{Difference, Failure, Kind, Run, Verdict};
+pub use driver::{Checker, Found, Options, Progress, Summary, fuzz};
+pub use file::{CaseError, ContentError, Seen};
+pub use panics::note_panic;
+pub use reduce::{REDUCTION_TIME, Reduced, reduce};

@@ -1,0 +1,106 @@
+//! How large a case is for somebody who has to understand it.
+
+use warploom_lang::ir::{FuncDecl, NodeKind};
+use warploom_lang::op::Op;
+use warploom_lang::{Pipeline, Realisation, Region, Value};
+use warploom_schedule::schedule::{
+    BlockItem, Item, Kernel, Loops, Mapping, Nest, ReductionTile, RootItem, Schedule, Size, Tile,
+};
+
+use crate::case::Case;
+use crate::reduce::pipelines::simplest;
+
+/// A number that falls whenever a case gets simpler. The weights say what is worth the price of what: a kernel
+/// more is better than a Func in a block.
+pub(crate) fn size(case: &Case) -> u64 {
+    pipeline_size(&case.pipeline) + request_size(&case.request) + schedule_size(&case.schedule)
+}
+
+fn pipeline_size(pipeline: &Pipeline) -> u64 {
+    let exprs = pipeline.exprs();
+    let nodes = exprs.nodes().values().map(|node| match node.kind {
+        NodeKind::Op(Op::Const(value)) => value_size(value),
+        NodeKind::Var(_) | NodeKind::RVar(_) => 10,
+        _ => 20,
+    });
+    // Each stage's own count too, since stages share nodes.
+    let uses = |func: &FuncDecl| -> u64 {
+        func.stages.iter().map(|stage| exprs.reachable(stage.roots()).len() as u64).sum()
+    };
+    let funcs = pipeline.funcs().values().map(|func| {
+        let vars: usize = func.stages.iter().map(|stage| stage.domain.len()).sum();
+        let predicates = func.stages.iter().filter(|stage| stage.predicate.is_some()).count();
+        let undefined = func.stages.iter().filter(|stage| stage.values.is_empty()).count();
+        let parts = 400 * func.stages.len() + 200 * func.types.len() + 100 * vars;
+        1000 + (parts + 100 * predicates + 50 * undefined) as u64 + uses(func)
+    });
+    let orders = pipeline.inputs().values().filter(|input| !input.storage_order.is_sorted()).count();
+    let tables = 300 * pipeline.inputs().len() + 100 * pipeline.params().len() + 10 * orders;
+    let outputs = 300 * pipeline.outputs().len();
+    nodes.chain(funcs).sum::<u64>() + (tables + outputs) as u64
+}
+
+fn request_size(request: &Realisation) -> u64 {
+    let points = |region: &Region| -> u64 {
+        region.0.iter().map(|range| range.extent as u64 + 2 * u64::from(range.min != 0)).sum()
+    };
+    let boxes = request.inputs.values().chain(&request.outputs).flatten().map(points);
+    boxes.chain(request.params.values().flatten().map(|value| value_size(*value))).sum()
+}
+
+fn value_size(value: Value) -> u64 {
+    match simplest(value.ty()).iter().position(|simple| *simple == value) {
+        Some(position) => 1 + position as u64,
+        None => 5,
+    }
+}
+
+fn schedule_size(schedule: &Schedule) -> u64 {
+    schedule.root.iter().map(root_size).sum::<u64>() + 10 * schedule.inlined.len() as u64
+}
+
+fn root_size(item: &RootItem) -> u64 {
+    match item {
+        RootItem::Kernel(kernel) => {
+            40 + tiles_size(&kernel.block)
+                + kernel.body.iter().map(|item| block_size(item, kernel)).sum::<u64>()
+        }
+        RootItem::Around(around) => loops_size(around, root_size),
+    }
+}
+
+fn block_size(item: &BlockItem, kernel: &Kernel) -> u64 {
+    match item {
+        BlockItem::Nest(nest) => {
+            let inside = if nest.item == Item::Stage(kernel.stage) { 0 } else { 120 };
+            inside + nest_size(nest)
+        }
+        BlockItem::Over(over) => loops_size(over, |item| block_size(item, kernel)),
+    }
+}
+
+fn loops_size<T>(loops: &Loops<T>, inner: impl Fn(&T) -> u64) -> u64 {
+    let own = loops.loops.iter().map(|ReductionTile { size, .. }| 40 + bits(*size));
+    80 + own.chain(loops.body.iter().map(inner)).sum::<u64>()
+}
+
+fn nest_size(nest: &Nest) -> u64 {
+    let mapping = match &nest.mapping {
+        Mapping::Flat => 0,
+        Mapping::Threads(tiles) => {
+            3 + tiles_size(&tiles.threads) + tiles_size(&tiles.serial) + 10 * u64::from(tiles.unroll)
+        }
+    };
+    mapping + 100 * nest.registers.len() as u64
+}
+
+fn tiles_size(tiles: &[Tile]) -> u64 {
+    tiles.iter().map(|tile| 4 + bits(tile.size)).sum()
+}
+
+fn bits(size: Size) -> u64 {
+    match size {
+        Size::Of(number) => u64::from(number.max(1).ilog2()),
+        Size::All => 1,
+    }
+}

@@ -1,0 +1,58 @@
+//! The driver: the same on any number of threads, and nothing wrong.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use warploom_fuzz::{Case, Options, Summary, Verdict, fuzz};
+
+use crate::support::*;
+
+fn options(threads: usize) -> Options {
+    Options { pipelines: 80, schedules: 2, threads: Some(threads), max_failures: 5, ..Options::default() }
+}
+
+/// What was found, without times.
+fn found(summary: &Summary) -> Vec<String> {
+    let text = |case: &Option<Case>| {
+        case.as_ref().map(|case| case.pipeline.to_json() + &case.schedule.to_text(&case.pipeline))
+    };
+    summary.failures.iter().map(|found| format!("{} {:?}", found.failure, text(&found.case))).collect()
+}
+
+#[test]
+fn threads_change_nothing() {
+    let check = |case: &Case| {
+        if case.pipeline.funcs().len().is_multiple_of(4) { Err(made_up()) } else { Ok(Verdict::Passed) }
+    };
+    let run = |threads| {
+        let calls = AtomicU64::new(0);
+        let count = |_| {
+            calls.fetch_add(1, Ordering::Relaxed);
+        };
+        let summary = fuzz(&options(threads), &device(), &check, &count).unwrap();
+        assert_eq!(calls.load(Ordering::Relaxed), summary.pairs);
+        summary
+    };
+    let (one, three) = (run(1), run(3));
+    // There are enough failures in the first batch.
+    assert!(one.stopped && one.pipelines == 64 && one.failures.len() > 5, "{}", one.failures.len());
+    assert_eq!(found(&one), found(&three));
+    assert_eq!((one.pairs, one.skipped), (three.pairs, three.skipped));
+    assert_eq!(one.coverage.to_string(), three.coverage.to_string());
+}
+
+#[test]
+fn a_panic_of_the_checker_is_not_swallowed() {
+    let check = |case: &Case| case.check_with(|_| panic!("made up"));
+    let options = Options { pipelines: 1, schedules: 1, ..Options::default() };
+    let summary = fuzz(&options, &device(), &check, &|_| ()).unwrap();
+    assert_eq!(summary.failures[0].failure.to_string(), "panic: made up");
+}
+
+#[test]
+fn simulator_and_reference_agree() {
+    let device = device();
+    let options = Options { pipelines: 12, schedules: 2, ..Options::default() };
+    let summary = fuzz(&options, &device, &|case| case.check(&device), &|_| ()).unwrap();
+    let failures: Vec<String> = summary.failures.iter().map(|found| found.failure.to_string()).collect();
+    assert_eq!((summary.pairs, failures), (24, Vec::new()));
+}

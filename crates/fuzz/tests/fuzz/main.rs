@@ -1,0 +1,8 @@
+//! Cases, their files, the reducer and the driver.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod cases;
+mod driver;
+mod reducer;
+mod support;
