@@ -8,7 +8,7 @@ use warploom::prelude::*;
 use warploom::schedule::schedule::{Footprints, Item, Schedule, check};
 use warploom::target::Device;
 
-/// The sizes of the reference data.
+/// The sizes of the reference data, of some apps.
 const GOLDEN: [(&str, &[(&str, f64)]); 5] = [
     ("unsharp", &[("W", 128.0), ("H", 96.0)]),
     ("harris", &[("W", 128.0), ("H", 96.0)]),
@@ -95,8 +95,10 @@ fn schedules_are_legal_at_all_sizes() {
 }
 
 /// The extents of everything that lives in the blocks of a schedule's kernels, by name.
-fn allocated(app: &str, sizes: &[(&str, f64)]) -> Vec<(String, Vec<i64>)> {
-    let (pipeline, regions, schedule) = scheduled(warploom_apps::find(app).unwrap(), sizes);
+fn allocated(app: &str, text: &str) -> Vec<(String, Vec<i64>)> {
+    let app = warploom_apps::find(app).unwrap();
+    let (pipeline, regions) = realised(app, &settings(app, &[]));
+    let schedule = Schedule::parse(text, &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
     let footprints = Footprints::new(&schedule, &pipeline, &regions);
     let name = |item: Item| match item {
         Item::Stage(stage) => pipeline.funcs()[stage.func].name.clone(),
@@ -119,32 +121,53 @@ fn named(found: &[(String, Vec<i64>)]) -> Vec<(&str, &[i64])> {
     found.iter().map(|(name, extents)| (name.as_str(), extents.as_slice())).collect()
 }
 
+const MATRIX_PRODUCT: &str = "
+cuda_mat_mul
+  kernel out   block x 64, y 64
+    prod.0     threads x 16, y 16  serial x 4, y 4         unroll  private
+    over prod.1.r 16
+      A.stage  flat                                                shared
+      B.stage  flat                                                shared
+      prod.1   threads x 16, y 16  serial r all, x 4, y 4  unroll  private
+    out        threads x 16, y 16  serial x 4, y 4         unroll
+";
+
+const SEARCH_WINDOW: &str = "
+nl_means                  inline cl, dc, blur_d, cl_a
+  kernel non_local_means  block x 64, y 16
+    input.stage           flat                                          shared
+    sum4.0                threads x 64, y 4  serial y 4, c all  unroll  private
+    over sum4.1.sy 1, sum4.1.sx 1
+      d                   flat                                          shared
+        d.sum0            registers
+      blur_d_y            flat                                          shared
+        blur_d_y.sum0     registers
+      sum4.1              threads x 64, y 4  serial y 4, c all  unroll  private
+        blur_d.sum0       registers
+        w                 registers
+    non_local_means       threads x 64, y 4  serial y 4, c all  unroll
+";
+
 #[test]
-fn footprints_are_those_of_the_worked_examples() {
-    let found = allocated("unsharp", &[]);
+fn footprints_are_what_blocks_and_threads_need() {
+    let found = allocated("unsharp", &text("unsharp"));
     assert_eq!(named(&found), [("gray", &[70, 22][..]), ("blur_y", &[70, 16]), ("blur_x", &[1, 4])]);
 
-    let found = allocated("cuda_mat_mul", &[]);
-    assert_eq!(named(&found), [("prod", &[4, 4][..]), ("A.stage", &[64, 32]), ("B.stage", &[32, 64])]);
+    let found = allocated("cuda_mat_mul", MATRIX_PRODUCT);
+    assert_eq!(named(&found), [("prod", &[4, 4][..]), ("A.stage", &[64, 16]), ("B.stage", &[16, 64])]);
 
-    let found = allocated("nl_means", &[]);
+    let found = allocated("nl_means", SEARCH_WINDOW);
     let expected: [(&str, &[i64]); 8] = [
-        ("input.stage", &[70, 28, 3]),
+        ("input.stage", &[76, 28, 3]),
         ("sum4", &[1, 4, 4]),
-        ("d", &[64, 22, 1, 1]),
-        ("blur_d_y", &[64, 16, 1, 1]),
+        ("d", &[70, 22, 1, 1]),
+        ("blur_d_y", &[70, 16, 1, 1]),
         ("d.sum0", &[1, 1, 1, 1]),
-        ("blur_d_y.sum0", &[1, 4, 1, 1]),
+        ("blur_d_y.sum0", &[1, 1, 1, 1]),
         ("blur_d.sum0", &[1, 4, 1, 1]),
         ("w", &[1, 4, 1, 1]),
     ];
     assert_eq!(named(&found), expected);
-
-    let found = allocated("max_filter", &[]);
-    assert_eq!(named(&found), [("filter_height.sum0", &[1][..]), ("output.maximum0", &[1, 4, 1])]);
-
-    let found = allocated("harris", &[]);
-    assert_eq!(named(&found), [("gray", &[6, 8][..]), ("Ix", &[4, 6]), ("Iy", &[4, 6])]);
 }
 
 /// Every stage in a kernel of its own, except Funcs that are inlined.
