@@ -1,8 +1,11 @@
-//! NVRTC compiles the kernels of the suite: hand-written schedules without spills, and every app's default.
+//! NVRTC compiles the kernels of the suite: hand-written schedules without spills, every app's default, and
+//! random schedules.
 //!
 //! Without NVRTC the tests are skipped, and say so; with `WARPLOOM_REQUIRE_NVRTC=1` they fail.
 
 mod common;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{hand_written, unfilled};
 use warploom::app::App;
@@ -26,28 +29,52 @@ fn spilled(app: &App, choose: fn(&Pipeline, &Realisation) -> Schedule, kind: Bui
     image.expect("it was compiled").spilled_bytes()
 }
 
+/// Compiles every app under a schedule of its own, two at a time.
+fn all_compile(test: &str, choose: fn(&Pipeline, &Realisation) -> Schedule) {
+    if !testing::has_nvrtc(test) {
+        return;
+    }
+    let next = AtomicUsize::new(0);
+    let compile = || {
+        while let Some(app) = warploom_apps::APPS.get(next.fetch_add(1, Ordering::Relaxed)) {
+            spilled(app, choose, Build::Timing);
+        }
+    };
+    std::thread::scope(|scope| {
+        [scope.spawn(compile), scope.spawn(compile)].map(|thread| thread.join().expect("it compiles"))
+    });
+}
+
+fn random(pipeline: &Pipeline, request: &Realisation, seed: u64) -> Schedule {
+    let device = Device::preset("h200").expect("it is a preset");
+    Schedule::random(pipeline, &infer(pipeline, request).expect("the sizes fit"), &device, seed)
+}
+
 #[test]
 fn hand_written_schedules_compile_without_spills() {
     if !testing::has_nvrtc("hand_written_schedules_compile_without_spills") {
         return;
     }
-    for name in ["copy", "brighten", "blur", "unsharp", "harris"] {
-        let app = warploom_apps::find(name).expect("it is an app");
-        for kind in [Build::Checking, Build::Timing] {
-            assert_eq!(spilled(app, |pipeline, _| hand_written(pipeline), kind), 0, "{name} {kind:?}");
-        }
+    for app in warploom_apps::APPS.iter().chain(&warploom_apps::BASICS) {
+        let spilled = spilled(app, |pipeline, _| hand_written(pipeline), Build::Timing);
+        assert_eq!(spilled, 0, "{}", app.name);
     }
 }
 
 #[test]
 fn default_schedules_compile() {
-    if !testing::has_nvrtc("default_schedules_compile") {
-        return;
-    }
-    for app in &warploom_apps::APPS {
-        let default = |pipeline: &Pipeline, request: &Realisation| {
-            Schedule::default_for(pipeline, &infer(pipeline, request).expect("the sizes fit"))
-        };
-        spilled(app, default, Build::Timing);
+    all_compile("default_schedules_compile", |pipeline, request| {
+        Schedule::default_for(pipeline, &infer(pipeline, request).expect("the sizes fit"))
+    });
+}
+
+#[test]
+fn random_schedules_compile() {
+    for choose in [
+        |pipeline: &Pipeline, request: &Realisation| random(pipeline, request, 1),
+        |pipeline: &Pipeline, request: &Realisation| random(pipeline, request, 2),
+        |pipeline: &Pipeline, request: &Realisation| random(pipeline, request, 3),
+    ] {
+        all_compile("random_schedules_compile", choose);
     }
 }

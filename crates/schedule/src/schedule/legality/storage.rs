@@ -16,8 +16,9 @@ use crate::schedule::violation::Rule;
 /// The most bytes that a Func may take in registers of one thread: all registers there are, for one Func.
 pub const MAX_REGISTER_BYTES: u64 = 1024;
 
-/// The most bytes that a private Func may take in one thread: what CUDA gives a thread as local memory.
-pub const MAX_PRIVATE_BYTES: u64 = 512 * 1024;
+/// The most bytes that a private Func may take in one thread. What is not in registers is set aside for every
+/// thread that a device can hold at once, some 270 thousand on a large one.
+pub const MAX_PRIVATE_BYTES: u64 = 8 * 1024;
 
 /// An extent without a constant width may still be allocated up to this, as for a table that is looked up.
 pub const SMALL_EXTENT: i64 = 1024;
