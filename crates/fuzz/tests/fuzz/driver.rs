@@ -56,3 +56,13 @@ fn simulator_and_reference_agree() {
     let failures: Vec<String> = summary.failures.iter().map(|found| found.failure.to_string()).collect();
     assert_eq!((summary.pairs, failures), (24, Vec::new()));
 }
+
+/// Every decision is taken for every kind of stage that it can be taken for, often enough to be tested.
+#[test]
+fn schedules_cover_every_decision() {
+    let options = Options { pipelines: 300, schedules: 3, seed: 5, ..Options::default() };
+    let summary = fuzz(&options, &device(), &|_| Ok(Verdict::Passed), &|_| ()).unwrap();
+    let rare = summary.coverage.rare(0.05, 200);
+    assert!(rare.is_empty(), "{rare:?}\n{}", summary.coverage);
+    assert!(summary.coverage.levels().part() >= 0.7, "{}", summary.coverage);
+}
