@@ -275,7 +275,9 @@ fn faster_variables_stay_inside_those_that_run_side_by_side() {
     let [a, b] = r.vars();
     let f = func("f", (x, y), 0).over(&r, |f| f.set((x, a + b), f.at((x, a + b)) * 2 + a));
     let case = Case::new([f], &[("f", &[8, 8])]);
-    case.accepts("\n  kernel f.0 flat\n  kernel f.1 block x 4\n    over f.1.s 1\n      f.1 threads x 4, r 4\n");
+    case.accepts(
+        "\n  kernel f.0 flat\n  kernel f.1 block x 4\n    over f.1.s 1\n      f.1 threads x 4, r 4\n",
+    );
     insta::assert_snapshot!(case.all(&[
         "\n  kernel f.0 flat\n  kernel f.1 block x 4\n    over f.1.r 1\n      f.1 threads x 4, s 4\n",
         "\n  kernel f.0 flat\n  around f.1.r 1\n    kernel f.1 block x 4, s 1 threads x 4\n",

@@ -48,38 +48,58 @@ impl Position {
     }
 }
 
+/// A nest: the decisions of the schedule, how large they make it, and what it computes.
+pub(crate) struct Plan<'n> {
+    pub nest: &'n Nest,
+    footprint: &'n NestFootprint,
+    pub subject: Subject,
+    /// How threads share it; a flat loop is one point at a time.
+    pub tiles: &'n ThreadTiles,
+    pub loops: &'n [ThreadLoop],
+}
+
+impl Plan<'_> {
+    /// Threads along a loop, and points of each.
+    pub fn share(&self, kind: LoopKind) -> (i64, i64) {
+        let dim = self.loops.iter().find(|dim| dim.dim == kind);
+        dim.map_or((1, 1), |dim| (dim.threads, dim.serial))
+    }
+}
+
 impl KernelLowering<'_> {
     /// The statements that compute one nest over its box.
     pub fn nest(&mut self, nest: &Nest, footprint: &NestFootprint) -> Result<Vec<Stmt>, LowerError> {
-        let subject = self.subject(nest.item);
+        // Elsewhere the same point may be read from another place.
+        self.inlined.clear();
+        let one_point = ThreadTiles::default();
+        let (tiles, loops) = match (&nest.mapping, &footprint.threads) {
+            (Mapping::Threads(tiles), Some(loops)) => (tiles, loops.as_slice()),
+            _ => (&one_point, [].as_slice()),
+        };
+        let plan = Plan { nest, footprint, subject: self.subject(nest.item), tiles, loops };
         let start = self.builder.int(0);
-        let position = Position {
+        let mut position = Position {
             points: self.placed(&footprint.points),
             domain: self.placed_dims(&footprint.domain),
             along: vec![start; footprint.points.dims.len()],
             reduced: vec![start; footprint.domain.len()],
         };
-        match (&nest.mapping, &footprint.threads) {
-            (Mapping::Threads(tiles), Some(loops)) => {
-                self.threaded(nest, footprint, &subject, position, tiles, loops)
-            }
-            _ => self.flat(nest, footprint, &subject, position),
+        let mut outer = Nesting::default();
+        match nest.mapping {
+            Mapping::Flat => self.flat(&mut outer, &plan.subject, &mut position),
+            Mapping::Threads(_) => self.rounds(&mut outer, &plan, &mut position),
         }
+        outer.enter(&mut self.builder);
+        let body = self.tile(&plan, &position)?;
+        Ok(outer.around(&mut self.builder, body))
     }
 
     /// One loop over all points, which the threads take in turns.
-    fn flat(
-        &mut self,
-        nest: &Nest,
-        footprint: &NestFootprint,
-        subject: &Subject,
-        mut position: Position,
-    ) -> Result<Vec<Stmt>, LowerError> {
+    fn flat(&mut self, outer: &mut Nesting, subject: &Subject, position: &mut Position) {
         let extents = subject.looped.iter().map(|d| position.points.extent[*d]);
         let total: i64 = extents.product();
         let threads = i64::from(self.threads());
         let rounds = tiles_of(total, threads);
-        let mut outer = Nesting::default();
         let round = outer.repeat(&mut self.builder, "round".into(), rounds, false);
         let thread = self.thread();
         let start = self.builder.scale(round, threads);
@@ -105,52 +125,24 @@ impl KernelLowering<'_> {
                 _ => outer.bind(&mut self.builder, name, along, range),
             };
             self.symbols.insert(Symbol::Thread(LoopKind::Pure(d)), position.along[d]);
-            self.guard(&mut outer, subject, &position, LoopKind::Pure(d));
+            self.guard(outer, subject, position, LoopKind::Pure(d));
             below *= extent;
         }
-        outer.enter(&mut self.builder);
-        let body = self.tile(nest, footprint, subject, position, &ThreadTiles::default(), &[])?;
-        Ok(outer.around(&mut self.builder, body))
     }
 
-    /// Thread loops with serial loops inside.
-    fn threaded(
-        &mut self,
-        nest: &Nest,
-        footprint: &NestFootprint,
-        subject: &Subject,
-        mut position: Position,
-        tiles: &ThreadTiles,
-        loops: &[ThreadLoop],
-    ) -> Result<Vec<Stmt>, LowerError> {
-        let mut outer = Nesting::default();
-        self.rounds(&mut outer, subject, &mut position, loops);
-        outer.enter(&mut self.builder);
-        let body = self.tile(nest, footprint, subject, position, tiles, loops)?;
-        Ok(outer.around(&mut self.builder, body))
-    }
-
-    /// What one thread does at one of its tiles.
-    fn tile(
-        &mut self,
-        nest: &Nest,
-        footprint: &NestFootprint,
-        subject: &Subject,
-        start: Position,
-        tiles: &ThreadTiles,
-        loops: &[ThreadLoop],
-    ) -> Result<Vec<Stmt>, LowerError> {
-        let mut body = self.registers(&nest.registers, footprint)?;
-        let accumulator = self.accumulator(nest, subject, &start, tiles, loops)?;
+    /// What one thread does at the tile that starts at a position.
+    fn tile(&mut self, plan: &Plan<'_>, start: &Position) -> Result<Vec<Stmt>, LowerError> {
+        let mut body = self.registers(&plan.nest.registers, plan.footprint)?;
+        let accumulator = self.accumulator(plan, start)?;
         if let Some(accumulator) = &accumulator {
-            body.extend(self.begin(accumulator, subject, &start, tiles, loops));
+            body.extend(self.begin(accumulator, plan, start));
         }
         let (mut inner, mut position) = (Nesting::default(), start.clone());
-        self.reductions(&mut inner, subject, &mut position, loops);
-        self.serial(&mut inner, subject, &mut position, tiles, loops, |_| true);
-        body.extend(self.point(inner, subject, &position)?);
+        self.reductions(&mut inner, plan, &mut position);
+        self.serial(&mut inner, plan, &mut position, |_| true);
+        body.extend(self.point(inner, &plan.subject, &position)?);
         if let Some(accumulator) = &accumulator {
-            body.extend(self.finish(accumulator, subject, &start, tiles, loops));
+            body.extend(self.finish(accumulator, plan, start));
         }
         Ok(body)
     }
@@ -159,33 +151,26 @@ impl KernelLowering<'_> {
     pub fn serial(
         &mut self,
         inner: &mut Nesting,
-        subject: &Subject,
+        plan: &Plan<'_>,
         position: &mut Position,
-        tiles: &ThreadTiles,
-        loops: &[ThreadLoop],
         kinds: impl Fn(LoopKind) -> bool,
     ) {
-        for tile in tiles.serial.iter().filter(|tile| kinds(tile.dim)) {
-            let Some(dim) = loops.iter().find(|dim| dim.dim == tile.dim) else { continue };
-            if dim.serial > 1 {
-                let name = format!("{}_serial", subject.name(dim.dim));
-                let step = inner.repeat(&mut self.builder, name, dim.serial, tiles.unroll);
-                let offset = position.offset(dim.dim);
+        for kind in plan.tiles.serial.iter().map(|tile| tile.dim).filter(|kind| kinds(*kind)) {
+            let (_, serial) = plan.share(kind);
+            if serial > 1 {
+                let name = format!("{}_serial", plan.subject.name(kind));
+                let step = inner.repeat(&mut self.builder, name, serial, plan.tiles.unroll);
+                let offset = position.offset(kind);
                 *offset = self.builder.add(*offset, step);
-                self.guard(inner, subject, position, dim.dim);
+                self.guard(inner, &plan.subject, position, kind);
             }
         }
     }
 
     /// The tile of this thread: where it starts along each loop that threads share and along each dimension,
     /// in rounds where the threads don't cover the box at once.
-    fn rounds(
-        &mut self,
-        outer: &mut Nesting,
-        subject: &Subject,
-        position: &mut Position,
-        loops: &[ThreadLoop],
-    ) {
+    fn rounds(&mut self, outer: &mut Nesting, plan: &Plan<'_>, position: &mut Position) {
+        let Plan { subject, loops, .. } = plan;
         // Threads beyond those of the stage do nothing.
         let used: i64 = loops.iter().map(|dim| dim.threads).product();
         let (thread, end) = (self.thread(), self.builder.int(used));
@@ -205,8 +190,7 @@ impl KernelLowering<'_> {
         let shared = loops.iter().filter(|dim| dim.threads > 1).map(|dim| dim.dim);
         let reductions = shared.filter(|kind| matches!(kind, LoopKind::Reduction(_)));
         for kind in reductions.chain(pure) {
-            let dim = loops.iter().find(|dim| dim.dim == kind);
-            let (threads, serial) = dim.map_or((1, 1), |dim| (dim.threads, dim.serial));
+            let (threads, serial) = plan.share(kind);
             let rounds = tiles_of(position.extent(kind), threads * serial);
             let name = format!("{}_round", subject.name(kind));
             let round = outer.repeat(&mut self.builder, name, rounds, false);
@@ -225,20 +209,14 @@ impl KernelLowering<'_> {
 
     /// The loops over what is left of reduction variables that threads don't share: the first one is the
     /// fastest, so its loop is the innermost.
-    fn reductions(
-        &mut self,
-        inner: &mut Nesting,
-        subject: &Subject,
-        position: &mut Position,
-        loops: &[ThreadLoop],
-    ) {
+    fn reductions(&mut self, inner: &mut Nesting, plan: &Plan<'_>, position: &mut Position) {
+        let subject = &plan.subject;
         for r in (0..subject.variables.len()).rev() {
             let kind = LoopKind::Reduction(r);
-            let dim = loops.iter().find(|dim| dim.dim == kind);
-            if dim.is_some_and(|dim| dim.threads > 1) {
+            let (threads, serial) = plan.share(kind);
+            if threads > 1 {
                 continue;
             }
-            let serial = dim.map_or(1, |dim| dim.serial);
             let parts = tiles_of(position.extent(kind), serial);
             let part = inner.repeat(&mut self.builder, subject.variables[r].clone(), parts, false);
             position.reduced[r] = self.builder.scale(part, serial);

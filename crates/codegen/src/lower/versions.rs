@@ -43,7 +43,6 @@ impl KernelLowering<'_> {
         }
         for margin in 0..=MAX_MARGIN {
             let mut attempt = self.clone();
-            attempt.inlined.clear();
             let inside: Vec<Bounds> = axes.iter().map(|axis| axis.inside(margin)).collect();
             for (axis, range) in axes.iter().zip(&inside) {
                 attempt.builder.narrow(axis.index, *range);
