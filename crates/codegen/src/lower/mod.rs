@@ -8,6 +8,7 @@
 //! | `arrays` | what lives in a kernel's blocks and threads, and how accesses find it |
 //! | `boxes` | the boxes of footprints: lower bounds as expressions |
 //! | `nest` | the thread and serial loops of one stage, with guards where they are needed |
+//! | `nesting` | loops, lets and guards in the order they stand in each other |
 //! | `accumulate` | registers for points that a stage adds to again and again |
 //! | `stage` | one point of a stage: what is stored |
 //! | `value` | the expressions of a stage at one point, inlined Funcs written out |
