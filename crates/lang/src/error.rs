@@ -182,6 +182,12 @@ pub enum Fault {
         /// The Func.
         func: String,
     },
+    /// A Func that is undefined everywhere.
+    #[error("`{func}` has no value anywhere: its start is `undef` and it has no update; give it one")]
+    NeverDefined {
+        /// The Func.
+        func: String,
+    },
     /// A Func that is used but nowhere defined before.
     #[error("`{func}` uses Func number {number}, which is not defined before it; define it first")]
     UndefinedFunc {

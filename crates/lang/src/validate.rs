@@ -16,6 +16,12 @@ pub(crate) fn validate(pipeline: &Pipeline) -> Result<(), PipelineError> {
     check_names(pipeline)?;
     let mut diagnostics = Vec::new();
     for (id, func) in pipeline.funcs.iter() {
+        if let [only] = func.stages.as_slice()
+            && only.values.is_empty()
+        {
+            let fault = Fault::NeverDefined { func: func.name.clone() };
+            diagnostics.push(Diagnostic { fault, place: only.place });
+        }
         for number in 0..func.stages.len() {
             let stage = &func.stages[number];
             if let Err(fault) = (StageRules { pipeline, id, func, number, stage }).check() {

@@ -124,6 +124,15 @@ fn values_that_do_not_fit_the_func() {
 }
 
 #[test]
+fn a_func_without_any_value() {
+    let nothing = func("nothing", X, undef(Type::F32));
+    assert_snapshot!(report([func("out", X, nothing.at(X))]), @"
+    `nothing` has no value anywhere: its start is `undef` and it has no update; give it one
+      --> crates/lang/tests/mistakes.rs
+    ");
+}
+
+#[test]
 fn names() {
     let (one, other) = (func("f", X, 1), func("f", X, 2));
     assert_snapshot!(report([func("out", X, one.at(X) + other.at(X))]), @"two Funcs, inputs or Params are named `f`; rename one (a Func that was called before it got its updates counts as another one)");

@@ -4,7 +4,7 @@ use ahash::AHashMap;
 use smallvec::SmallVec;
 use warploom_lang::ir::NodeKind;
 use warploom_lang::op::Op;
-use warploom_lang::{ExprId, FuncId, Type, Value};
+use warploom_lang::{ExprId, FuncId, Type};
 
 use crate::ir::{Leaf, NodeId};
 use crate::lower::LowerError;
@@ -44,8 +44,6 @@ impl KernelLowering<'_> {
                 NodeKind::Load(input) => self.load(Read::Input(input), 0, node.ty, &args)?,
                 NodeKind::Call(func, value) => match self.context.places.of(func) {
                     Place::Inlined => self.inlined(func, value as usize, &args)?,
-                    // It has no definition, so that any value will do.
-                    Place::Nowhere => self.builder.constant(Value::from_bits(node.ty, 0)),
                     _ => self.load(Read::Func(func), value as usize, node.ty, &args)?,
                 },
                 NodeKind::Op(Op::Const(value)) => self.builder.constant(value),

@@ -42,15 +42,20 @@ pub fn check(
 ) -> Result<(), Vec<Violation>> {
     let outline = Outline::new(schedule);
     let footprints = Tracer::new(schedule, pipeline, regions, &outline).footprints();
-    let mut checker = Checker {
-        schedule,
-        names: Names::new(pipeline),
-        regions,
-        device,
-        outline: &outline,
-        footprints: &footprints,
-        found: Vec::new(),
-    };
+    check_traced(schedule, pipeline, regions, device, &outline, &footprints)
+}
+
+/// [`check`] of a schedule whose footprints are there already.
+pub(crate) fn check_traced(
+    schedule: &Schedule,
+    pipeline: &Pipeline,
+    regions: &Regions,
+    device: &Device,
+    outline: &Outline<'_>,
+    footprints: &Footprints,
+) -> Result<(), Vec<Violation>> {
+    let names = Names::new(pipeline);
+    let mut checker = Checker { schedule, names, regions, device, outline, footprints, found: Vec::new() };
     checker.placement();
     checker.order();
     checker.loops();

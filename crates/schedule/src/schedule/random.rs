@@ -15,7 +15,7 @@ use warploom_lang::{FuncId, Pipeline, Regions};
 use warploom_target::Device;
 
 use crate::schedule::footprint::Footprints;
-use crate::schedule::legality::check;
+use crate::schedule::legality::check_traced;
 use crate::schedule::outline::Outline;
 use crate::schedule::random::draw::Draw;
 use crate::schedule::random::estimate::Estimator;
@@ -137,11 +137,14 @@ impl Generator<'_> {
 
     /// Goes on with another schedule, if that is legal and within bounds.
     fn keep(&mut self, next: Schedule) -> bool {
-        let (measures, bounds) = (measure(self.estimator, self.facts, &next), &self.bounds);
+        let (facts, bounds) = (self.facts, &self.bounds);
+        let outline = Outline::new(&next);
+        let footprints = footprints(facts, &next, &outline);
+        let measures = measure_traced(self.estimator, &next, &outline, &footprints);
         let kept = measures.work <= bounds.work
             && measures.size <= bounds.size
             && measures.unrolled <= bounds.unrolled
-            && check(&next, self.facts.pipeline, self.facts.regions, self.device).is_ok();
+            && check_traced(&next, facts.pipeline, facts.regions, self.device, &outline, &footprints).is_ok();
         if kept {
             self.schedule = next;
         }
@@ -151,12 +154,20 @@ impl Generator<'_> {
 
 fn measure(estimator: &Estimator<'_>, facts: &Facts<'_>, schedule: &Schedule) -> Measures {
     let outline = Outline::new(schedule);
-    let footprints = footprints(facts, schedule, &outline);
+    measure_traced(estimator, schedule, &outline, &footprints(facts, schedule, &outline))
+}
+
+fn measure_traced(
+    estimator: &Estimator<'_>,
+    schedule: &Schedule,
+    outline: &Outline<'_>,
+    footprints: &Footprints,
+) -> Measures {
     let nests = outline.nests.iter().zip(&footprints.nests);
     let unrolled = nests.filter_map(|(info, nest)| Some(estimate::unrolled(info, nest.as_ref()?)));
     Measures {
-        work: estimator.work(schedule, &outline, &footprints),
-        size: estimator.size(schedule, &outline, &footprints),
+        work: estimator.work(schedule, outline, footprints),
+        size: estimator.size(schedule, outline, footprints),
         unrolled: unrolled.max().unwrap_or(1),
     }
 }
