@@ -86,3 +86,14 @@ fn loops_with_producers_inside() {
 fn loops_around_kernels() {
     check_file_with("max_filter", &[]);
 }
+
+/// A Func with 76 stages, most of which write fixed places, in the registers of each thread.
+#[test]
+fn equations_solved_in_registers() {
+    let text = include_str!("../schedules/bgu.schedule");
+    let in_block = |line: &&str| !line.trim_start().starts_with("solve.");
+    let text: String = text.lines().filter(in_block).map(|line| format!("{line}\n")).collect();
+    let line = text.lines().find(|line| line.starts_with("    line ")).expect("it is a kernel's stage");
+    let text = text.replace(line, &format!("{line}\n      solve registers"));
+    check(warploom_apps::find("bgu").expect("it is an app"), &text, &[("W", 192.0), ("H", 128.0)]);
+}

@@ -195,6 +195,11 @@ impl Stage {
     pub fn is_pure(&self, exprs: &Exprs, dimension: usize) -> bool {
         exprs[self.indices[dimension]].kind == NodeKind::Var(dimension as u32)
     }
+
+    /// Whether it writes at one fixed place along a dimension.
+    pub fn is_fixed(&self, exprs: &Exprs, dimension: usize) -> bool {
+        matches!(exprs[self.indices[dimension]].kind, NodeKind::Op(Op::Const(_)))
+    }
 }
 
 impl FuncDecl {

@@ -45,7 +45,7 @@ named! {
     /// | root | all |
     /// | shared, in an over-loop | of Funcs that are no outputs and are read in one kernel, inside an over-loop; and inputs there |
     /// | private | of the same, if all readers have threads and read it at exactly their points along these |
-    /// | registers | of Funcs that are read by one nest and write their own points only |
+    /// | registers | of Funcs that are read by one nest and write their own points or fixed ones |
     /// | loops around and over | with a reduction variable, at root and in blocks |
     /// | staged input | copies of inputs, one for each kernel that reads the input |
     /// | block tiles | of kernels, with loops along which there is something to divide |
@@ -218,7 +218,7 @@ impl Coverage {
     }
 
     /// How many schedules compute one Func in a block and another one in a thread. Those of pipelines could
-    /// that have two Funcs beside their outputs, one of which writes its own points only.
+    /// that have two Funcs beside their outputs, one of which registers can hold.
     pub fn levels(&self) -> Share {
         self.levels
     }

@@ -200,9 +200,9 @@ pub enum Rule {
         /// What reads it.
         consumer: String,
     },
-    /// A Func in registers that writes anywhere but at its own point.
+    /// A Func in registers that writes neither at its own point nor at a fixed one.
     #[error(
-        "`{stage}` writes other points than its own, which registers cannot hold; compute it in the block or at root"
+        "`{stage}` writes where data or reduction variables say, which registers cannot follow; compute it in the block or at root"
     )]
     RegistersShape {
         /// The stage.

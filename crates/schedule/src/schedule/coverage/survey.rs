@@ -86,7 +86,7 @@ impl<'a> Survey<'a> {
         let inner = !self.facts.is_output(func);
         let pure = self.facts.pipeline.funcs()[func].stages.len() == 1;
         let in_block = inner && in_one_kernel(&readers);
-        let in_thread = inner && readers.len() == 1 && self.facts.writes_own_points(func);
+        let in_thread = inner && readers.len() == 1 && self.facts.fits_registers(func);
         let in_registers = self.outline.nests.iter().any(|info| info.nest.registers.contains(&func));
         for stage in self.facts.stages(func) {
             let kind = StageKind::of(self.facts, Item::Stage(stage));
@@ -277,7 +277,7 @@ impl<'a> Survey<'a> {
     fn levels(&self, coverage: &mut Coverage) {
         let inner: Vec<FuncId> =
             self.facts.pipeline.funcs().keys().filter(|func| !self.facts.is_output(*func)).collect();
-        if inner.len() < 2 || !inner.iter().any(|func| self.facts.writes_own_points(*func)) {
+        if inner.len() < 2 || !inner.iter().any(|func| self.facts.fits_registers(*func)) {
             return;
         }
         let nests = &self.outline.nests;

@@ -146,12 +146,12 @@ impl<'a> Checker<'a> {
         for (i, &func) in nest.nest.registers.iter().enumerate() {
             let path = nest.path.child(i);
             let exprs = self.names.pipeline().exprs();
-            let pure = |stage: &StageRef| {
+            let known = |stage: &StageRef| {
                 let decl = self.names.stage_decl(*stage);
-                (0..decl.indices.len()).all(|d| decl.is_pure(exprs, d))
+                (0..decl.indices.len()).all(|d| decl.is_pure(exprs, d) || decl.is_fixed(exprs, d))
             };
             let stages = self.stages_of(func);
-            if let Some(stage) = stages.iter().find(|stage| !pure(stage)) {
+            if let Some(stage) = stages.iter().find(|stage| !known(stage)) {
                 let rule = Rule::RegistersShape { stage: self.stage_name(*stage) };
                 self.report(&path, rule);
             }

@@ -1,5 +1,6 @@
 //! What does not change from one random schedule of a pipeline to the next.
 
+use warploom_lang::ir::Stage;
 use warploom_lang::{FuncId, IdVec, Pipeline, Regions};
 
 use crate::dag::{Dag, LoopKind, Source};
@@ -50,11 +51,12 @@ impl<'a> Facts<'a> {
         self.pipeline.outputs().contains(&func)
     }
 
-    /// Whether every stage of a Func writes its own point only, so that registers can hold it.
-    pub fn writes_own_points(&self, func: FuncId) -> bool {
+    /// Whether every stage of a Func writes its own point or a fixed one, so that registers can hold it.
+    pub fn fits_registers(&self, func: FuncId) -> bool {
         let decl = &self.pipeline.funcs()[func];
         let exprs = self.pipeline.exprs();
-        decl.stages.iter().all(|stage| (0..stage.indices.len()).all(|d| stage.is_pure(exprs, d)))
+        let known = |stage: &Stage, d: usize| stage.is_pure(exprs, d) || stage.is_fixed(exprs, d);
+        decl.stages.iter().all(|stage| (0..stage.indices.len()).all(|d| known(stage, d)))
     }
 
     /// The values of each reduction variable of a stage.

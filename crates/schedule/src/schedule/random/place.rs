@@ -51,7 +51,7 @@ impl Generator<'_> {
         let one_kernel = readers.len() == 1;
         let one_nest = one_kernel && readers[0].1 == 1;
         let weight = |eligible: bool, weight: f64| if eligible { weight } else { 0.0 };
-        let registers = one_nest && self.facts.writes_own_points(func);
+        let registers = one_nest && self.facts.fits_registers(func);
         let pure = self.facts.pipeline.funcs()[func].stages.len() == 1;
         let wished = |wish: bool| if wish { WISHED } else { 1.0 };
         let (block, thread) = (wished(self.wishes.block), wished(self.wishes.thread));
