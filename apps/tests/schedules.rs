@@ -40,14 +40,7 @@ fn scheduled(app: &App, sizes: &[(&str, f64)]) -> (Pipeline, Regions, Schedule) 
 /// The pipeline and its boxes.
 fn realised(app: &App, settings: &Settings) -> (Pipeline, Regions) {
     let pipeline = (app.build)(settings).unwrap();
-    let shapes = (app.shapes)(settings);
-    let mut request = Realisation::new(&pipeline);
-    for (name, region) in shapes.inputs {
-        request = request.input(name, region);
-    }
-    for (name, region) in shapes.outputs {
-        request = request.output(name, region);
-    }
+    let mut request = (app.shapes)(settings).realisation(&pipeline);
     for param in pipeline.params().values() {
         let value = Value::from_number(param.ty, settings.number(&param.name)).unwrap();
         request = request.param(&param.name, value);

@@ -47,14 +47,7 @@ pub fn unfilled(app: &App, changes: &[(&str, f64)]) -> (Pipeline, Realisation) {
         assert!(settings.set(name, *value), "{} has no setting {name}", app.name);
     }
     let pipeline = (app.build)(&settings).expect("the pipeline is right");
-    let shapes = (app.shapes)(&settings);
-    let mut request = Realisation::new(&pipeline);
-    for (name, region) in shapes.inputs {
-        request = request.input(name, region);
-    }
-    for (name, region) in shapes.outputs {
-        request = request.output(name, region);
-    }
+    let mut request = (app.shapes)(&settings).realisation(&pipeline);
     for param in pipeline.params().values() {
         let value = Value::from_number(param.ty, settings.number(&param.name)).expect("it fits");
         request = request.param(&param.name, value);

@@ -149,14 +149,7 @@ impl Arguments {
         set_params(app, &mut settings, &self.param)?;
         set_sizes(app, &mut settings, &self.size)?;
         let pipeline = build(app, &settings)?;
-        let shapes = (app.shapes)(&settings);
-        let mut request = Realisation::new(&pipeline);
-        for (name, region) in shapes.inputs {
-            request = request.input(name, region);
-        }
-        for (name, region) in shapes.outputs {
-            request = request.output(name, region);
-        }
+        let mut request = (app.shapes)(&settings).realisation(&pipeline);
         for (name, value) in param_values(app, &pipeline, &settings)? {
             request = request.param(&name, value);
         }

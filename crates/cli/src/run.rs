@@ -10,7 +10,7 @@ use warploom::interp::EvalError;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::files::{self, FileError};
 use warploom::interp::picture;
-use warploom::lang::{Pipeline, Realisation, Region, Type, Value, dispatch, infer};
+use warploom::lang::{Pipeline, Region, Type, Value, dispatch, infer};
 
 use crate::backend::{self, Job, value_names};
 use crate::error::{Error, RunError};
@@ -162,13 +162,7 @@ impl<'a> Plan<'a> {
             return Err(Error::Empty { app, output, sizes: show::at_sizes(self.app, &self.settings) });
         }
         memory::check(self.app, &self.pipeline, &self.shapes, &self.settings)?;
-        let mut request = Realisation::new(&self.pipeline);
-        for (name, region) in &self.shapes.inputs {
-            request = request.input(name, region.clone());
-        }
-        for (name, region) in &self.shapes.outputs {
-            request = request.output(name, region.clone());
-        }
+        let mut request = self.shapes.realisation(&self.pipeline);
         for (name, value) in &self.params {
             request = request.param(name, *value);
         }

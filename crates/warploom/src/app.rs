@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use warploom_interp::buffer::Buffer;
-use warploom_lang::{Pipeline, PipelineError, Region};
+use warploom_lang::{Pipeline, PipelineError, Realisation, Region};
 
 /// A pipeline with its sizes, parameters, inputs and cost, as `warploom apps` lists it.
 ///
@@ -105,6 +105,23 @@ pub struct Shapes {
     pub inputs: Vec<(&'static str, Region)>,
     /// Outputs.
     pub outputs: Vec<(&'static str, Region)>,
+}
+
+impl Shapes {
+    /// A realisation of a pipeline with these boxes; its Params are still to be given.
+    ///
+    /// # Panics
+    /// If the pipeline has no input or output of one of the names.
+    pub fn realisation(&self, pipeline: &Pipeline) -> Realisation {
+        let mut request = Realisation::new(pipeline);
+        for (name, region) in &self.inputs {
+            request = request.input(name, region.clone());
+        }
+        for (name, region) in &self.outputs {
+            request = request.output(name, region.clone());
+        }
+        request
+    }
 }
 
 /// Which input is wanted.

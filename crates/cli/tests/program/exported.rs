@@ -29,14 +29,7 @@ fn realise(app: &App, changes: &[(&str, f64)]) -> (Pipeline, Realisation) {
     let mut settings = Settings::defaults(app);
     assert!(changes.iter().all(|(name, value)| settings.set(name, *value)));
     let pipeline = (app.build)(&settings).unwrap();
-    let shapes = (app.shapes)(&settings);
-    let mut request = Realisation::new(&pipeline);
-    for (name, region) in shapes.inputs {
-        request = request.input(name, region);
-    }
-    for (name, region) in shapes.outputs {
-        request = request.output(name, region);
-    }
+    let mut request = (app.shapes)(&settings).realisation(&pipeline);
     for param in pipeline.params().values() {
         let value = Value::from_number(param.ty, settings.number(&param.name)).unwrap();
         request = request.param(&param.name, value);

@@ -114,7 +114,9 @@ impl<'a> KernelLowering<'a> {
         let tiles: Vec<(Tile, i64)> =
             self.kernel.block.iter().copied().zip(self.footprint.blocks.iter().copied()).collect();
         let split: Vec<(Tile, i64)> = tiles.into_iter().filter(|(_, count)| *count > 1).collect();
-        let direct = split.len() <= 3 && split.iter().skip(1).all(|(_, count)| *count <= 65_535);
+        let limits = self.context.device.threads.grid_dims;
+        let direct = split.len() <= limits.len()
+            && split.iter().zip(limits).all(|((_, count), limit)| *count <= i64::from(limit));
         if direct {
             let mut grid = [1; 3];
             for (axis, (tile, count)) in split.into_iter().enumerate() {

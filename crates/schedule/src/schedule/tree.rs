@@ -158,7 +158,8 @@ pub struct ThreadTiles {
     /// Threads along each dimension, the fastest first; 1 for dimensions that are not named, one for each
     /// point for [`Size::All`].
     pub threads: Vec<Tile>,
-    /// Points of each thread, the outermost loop first; 1 for dimensions that are not named. Reduction
+    /// Points of each thread, the outermost loop first; 1 for dimensions that are not named, the thread's even
+    /// share for [`Size::All`]. Reduction
     /// variables that are not named run outermost, in the order of their definition, whole or as far as no
     /// outer loop takes them.
     pub serial: Vec<Tile>,
