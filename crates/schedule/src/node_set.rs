@@ -1,12 +1,13 @@
 //! Sets of nodes.
 
+use smallvec::SmallVec;
 use warploom_lang::Id;
 
 use crate::ids::NodeId;
 
 /// A set of nodes, one bit each.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct NodeSet(Vec<u64>);
+pub struct NodeSet(SmallVec<[u64; 2]>);
 
 const BITS: usize = u64::BITS as usize;
 
@@ -33,6 +34,11 @@ impl NodeSet {
         for (word, more) in self.0.iter_mut().zip(&other.0) {
             *word |= more;
         }
+    }
+
+    /// Whether some node is in both sets.
+    pub fn intersects(&self, other: &NodeSet) -> bool {
+        self.0.iter().zip(&other.0).any(|(word, other)| word & other != 0)
     }
 
     /// The nodes in order.
@@ -64,6 +70,7 @@ mod tests {
         low.extend(&high);
         assert_eq!(low.iter().map(Id::index).collect::<Vec<_>>(), [3, 64]);
         assert_eq!(low.len(), 2);
+        assert!(low.intersects(&high) && !NodeSet::default().intersects(&high));
         assert!(NodeSet::default().is_empty());
     }
 }

@@ -71,6 +71,9 @@ impl Rational {
     /// `self + other`
     #[expect(clippy::should_implement_trait, reason = "the result may not fit")]
     pub fn add(self, other: Rational) -> Option<Rational> {
+        if let Some((a, b)) = self.both_whole(other) {
+            return a.checked_add(b).map(Rational::integer);
+        }
         let ((a, b), (c, d)) = (self.wide(), other.wide());
         Rational::reduced(a * d + c * b, b * d)
     }
@@ -78,6 +81,9 @@ impl Rational {
     /// `self - other`
     #[expect(clippy::should_implement_trait, reason = "the result may not fit")]
     pub fn sub(self, other: Rational) -> Option<Rational> {
+        if let Some((a, b)) = self.both_whole(other) {
+            return a.checked_sub(b).map(Rational::integer);
+        }
         let ((a, b), (c, d)) = (self.wide(), other.wide());
         Rational::reduced(a * d - c * b, b * d)
     }
@@ -85,6 +91,9 @@ impl Rational {
     /// `self * other`
     #[expect(clippy::should_implement_trait, reason = "the result may not fit")]
     pub fn mul(self, other: Rational) -> Option<Rational> {
+        if let Some((a, b)) = self.both_whole(other) {
+            return a.checked_mul(b).map(Rational::integer);
+        }
         let ((a, b), (c, d)) = (self.wide(), other.wide());
         Rational::reduced(a * c, b * d)
     }
@@ -94,6 +103,15 @@ impl Rational {
     pub fn div(self, other: Rational) -> Option<Rational> {
         let ((a, b), (c, d)) = (self.wide(), other.wide());
         Rational::reduced(a * d, b * c)
+    }
+
+    /// The values, if both are whole: most are, and 128 bits are slow.
+    const fn both_whole(self, other: Rational) -> Option<(i64, i64)> {
+        if self.denominator == 1 && other.denominator == 1 {
+            Some((self.numerator, other.numerator))
+        } else {
+            None
+        }
     }
 
     fn wide(self) -> (i128, i128) {
@@ -115,6 +133,9 @@ impl PartialOrd for Rational {
 
 impl Ord for Rational {
     fn cmp(&self, other: &Rational) -> Ordering {
+        if let Some((a, b)) = self.both_whole(*other) {
+            return a.cmp(&b);
+        }
         let ((a, b), (c, d)) = (self.wide(), other.wide());
         (a * d).cmp(&(c * b))
     }

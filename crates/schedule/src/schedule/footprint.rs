@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use warploom_lang::{FuncId, Pipeline, Regions, Type};
 
 use crate::dag::LoopKind;
-use crate::schedule::outline::{Outline, Path};
+use crate::schedule::geometry::Geometry;
+use crate::schedule::outline::Path;
 use crate::schedule::reach::Reach;
-use crate::schedule::trace::Tracer;
 use crate::schedule::tree::{Item, Schedule, Storage};
 
 /// Threads of a block in which every stage is spread by a flat loop.
@@ -34,12 +34,12 @@ impl Footprint {
 
     /// Number of points.
     pub fn points(&self) -> u64 {
-        points(&self.extents())
+        points(self.dims.iter().map(Reach::extent))
     }
 }
 
-fn points(extents: &[i64]) -> u64 {
-    extents.iter().fold(1, |points: u64, extent| points.saturating_mul(*extent as u64))
+fn points(extents: impl Iterator<Item = i64>) -> u64 {
+    extents.fold(1, |points: u64, extent| points.saturating_mul(extent as u64))
 }
 
 /// Threads and points of each thread along one loop of a nest.
@@ -101,7 +101,7 @@ impl NestFootprint {
     /// Number of threads that it needs; `None` for a flat loop, which takes any number.
     pub fn thread_count(&self) -> Option<u64> {
         let threads = self.threads.as_ref()?;
-        Some(points(&threads.iter().map(|dim| dim.threads).collect::<Vec<_>>()))
+        Some(points(threads.iter().map(|dim| dim.threads)))
     }
 }
 
@@ -194,10 +194,9 @@ pub struct Footprints {
 }
 
 impl Footprints {
-    /// The footprints of a schedule, which need not be legal.
+    /// The footprints of a schedule, which need not be legal. A [`Geometry`] gives those of many.
     pub fn new(schedule: &Schedule, pipeline: &Pipeline, regions: &Regions) -> Footprints {
-        let outline = Outline::new(schedule);
-        Tracer::new(schedule, pipeline, regions, &outline).footprints()
+        Geometry::new(pipeline, regions).footprints(&schedule.inlined, &schedule.root)
     }
 
     /// The nest at a path.
@@ -212,9 +211,9 @@ impl Footprints {
 }
 
 /// Bytes of one array a value, each with room to be aligned.
-pub(crate) fn array_bytes(types: Vec<Type>, extents: &[i64]) -> u64 {
-    let points = points(extents);
-    let bytes = types.into_iter().map(|ty| {
+pub(crate) fn array_bytes(types: &[Type], extents: &[i64]) -> u64 {
+    let points = points(extents.iter().copied());
+    let bytes = types.iter().map(|ty| {
         let bytes = points.saturating_mul(ty.bytes() as u64);
         bytes.checked_next_multiple_of(SHARED_ALIGNMENT).unwrap_or(u64::MAX)
     });

@@ -9,9 +9,9 @@ use warploom_lang::{FuncId, Pipeline, Regions};
 use warploom_target::Device;
 
 use crate::schedule::footprint::Footprints;
+use crate::schedule::geometry::Geometry;
 use crate::schedule::names::Names;
 use crate::schedule::outline::{NestInfo, Outline, Path};
-use crate::schedule::trace::Tracer;
 use crate::schedule::tree::{Schedule, StageRef};
 use crate::schedule::violation::{Rule, Violation, located};
 
@@ -40,22 +40,24 @@ pub fn check(
     regions: &Regions,
     device: &Device,
 ) -> Result<(), Vec<Violation>> {
-    let outline = Outline::new(schedule);
-    let footprints = Tracer::new(schedule, pipeline, regions, &outline).footprints();
-    check_traced(schedule, pipeline, regions, device, &outline, &footprints)
+    let geometry = Geometry::new(pipeline, regions);
+    let outline = Outline::new(&schedule.root);
+    let footprints = geometry.traced(&schedule.inlined, &outline);
+    check_traced(schedule, &geometry, device, &outline, &footprints)
 }
 
 /// [`check`] of a schedule whose footprints are there already.
 pub(crate) fn check_traced(
     schedule: &Schedule,
-    pipeline: &Pipeline,
-    regions: &Regions,
+    geometry: &Geometry<'_>,
     device: &Device,
     outline: &Outline<'_>,
     footprints: &Footprints,
 ) -> Result<(), Vec<Violation>> {
+    let (pipeline, regions) = (geometry.pipeline, geometry.regions);
     let names = Names::new(pipeline);
-    let mut checker = Checker { schedule, names, regions, device, outline, footprints, found: Vec::new() };
+    let mut checker =
+        Checker { schedule, geometry, names, regions, device, outline, footprints, found: Vec::new() };
     checker.placement();
     checker.order();
     checker.loops();
@@ -66,6 +68,7 @@ pub(crate) fn check_traced(
 /// What the rules read, and what they found.
 struct Checker<'a> {
     schedule: &'a Schedule,
+    geometry: &'a Geometry<'a>,
     names: Names<'a>,
     regions: &'a Regions,
     device: &'a Device,

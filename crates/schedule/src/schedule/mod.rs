@@ -3,7 +3,8 @@
 //! A [`Schedule`] says for every stage of a pipeline where it is computed and how blocks and threads share it. It holds no
 //! sizes of images, and names nothing but the stages and inputs of its pipeline. [`Schedule::parse`] and
 //! [`Schedule::to_text`] are its text form, [`ScheduleBuilder`] writes one in Rust, [`check`] says whether one is legal,
-//! [`Footprints`] how large everything is at its place.
+//! [`Footprints`] how large everything is at its place. A [`Geometry`] answers both for many schedules of one realisation,
+//! or for one kernel of them.
 //!
 //! # The text form
 //!
@@ -44,12 +45,14 @@ mod dependence;
 mod error;
 mod flow;
 mod footprint;
+mod geometry;
 mod legality;
 mod lines;
 mod names;
 mod outline;
 mod parse;
 mod print;
+mod program;
 mod random;
 mod reach;
 mod trace;
@@ -63,6 +66,7 @@ pub use footprint::{
     Allocation, FLAT_THREADS, Footprint, Footprints, KernelFootprint, LoopFootprint, NestFootprint,
     RegisterFootprint, SHARED_ALIGNMENT, StagedFootprint, ThreadLoop,
 };
+pub use geometry::Geometry;
 pub use legality::{MAX_PRIVATE_BYTES, MAX_REGISTER_BYTES, SMALL_EXTENT, check};
 pub use outline::Path;
 pub use random::{MAX_SIZE, MAX_WORK, size, work};

@@ -2,31 +2,35 @@
 
 use std::fmt;
 
+use smallvec::SmallVec;
 use warploom_lang::FuncId;
 
-use crate::schedule::tree::{BlockItem, Item, Kernel, Nest, ReductionTile, RootItem, Schedule, StageRef};
+use crate::schedule::tree::{BlockItem, Item, Kernel, Nest, ReductionTile, RootItem, StageRef};
+
+/// Numbers of loops, the outermost first.
+pub(crate) type LoopNumbers = SmallVec<[usize; 4]>;
 
 /// Where a node stands in a schedule's tree: the number of the child at each level, from the root.
 ///
 /// Below root are kernels and loops around them, below these the items of their bodies, below a nest its
 /// Funcs in registers.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
-pub struct Path(Vec<usize>);
+pub struct Path(SmallVec<[u32; 4]>);
 
 impl Path {
     /// The schedule itself.
-    pub const ROOT: Path = Path(Vec::new());
+    pub const ROOT: Path = Path(SmallVec::new_const());
 
     /// The child of this number.
     #[must_use]
     pub fn child(&self, number: usize) -> Path {
-        Path(self.0.iter().copied().chain([number]).collect())
+        Path(self.0.iter().copied().chain([number as u32]).collect())
     }
 
     /// The node that this one is a child of; root is its own.
     #[must_use]
     pub fn parent(&self) -> Path {
-        Path(self.0[..self.0.len().saturating_sub(1)].to_vec())
+        Path(SmallVec::from_slice(&self.0[..self.0.len().saturating_sub(1)]))
     }
 
     /// How many levels below root.
@@ -42,7 +46,7 @@ impl Path {
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let numbers: Vec<String> = self.0.iter().map(usize::to_string).collect();
+        let numbers: Vec<String> = self.0.iter().map(u32::to_string).collect();
         write!(f, "/{}", numbers.join("/"))
     }
 }
@@ -60,7 +64,7 @@ pub(crate) struct KernelInfo<'a> {
     pub path: Path,
     pub kernel: &'a Kernel,
     /// The loops around it, the outermost first.
-    pub loops: Vec<usize>,
+    pub loops: LoopNumbers,
     /// Its nests.
     pub nests: std::ops::Range<usize>,
 }
@@ -71,7 +75,7 @@ pub(crate) struct NestInfo<'a> {
     pub path: Path,
     pub kernel: usize,
     /// The loops it stands in, around kernels and over the block, the outermost first.
-    pub loops: Vec<usize>,
+    pub loops: LoopNumbers,
     pub nest: &'a Nest,
 }
 
@@ -97,16 +101,16 @@ pub(crate) struct Outline<'a> {
 }
 
 impl<'a> Outline<'a> {
-    pub fn new(schedule: &'a Schedule) -> Outline<'a> {
+    pub fn new(root: impl IntoIterator<Item = &'a RootItem>) -> Outline<'a> {
         let mut outline = Outline::default();
-        for (i, item) in schedule.root.iter().enumerate() {
+        for (i, item) in root.into_iter().enumerate() {
             outline.root_item(Path::ROOT.child(i), &[], item);
         }
         outline
     }
 
     /// The numbers of the loops, in front of them those they stand in.
-    fn add_loops(&mut self, path: &Path, outer: &[usize], tiles: &'a [ReductionTile]) -> Vec<usize> {
+    fn add_loops(&mut self, path: &Path, outer: &[usize], tiles: &'a [ReductionTile]) -> LoopNumbers {
         let first = self.loops.len();
         self.loops.extend(tiles.iter().map(|tile| LoopInfo { path: path.clone(), tile }));
         outer.iter().copied().chain(first..self.loops.len()).collect()
@@ -124,7 +128,7 @@ impl<'a> Outline<'a> {
                 let (number, first) = (self.kernels.len(), self.nests.len());
                 self.body(&path, number, outer, &kernel.body);
                 let nests = first..self.nests.len();
-                self.kernels.push(KernelInfo { path, kernel, loops: outer.to_vec(), nests });
+                self.kernels.push(KernelInfo { path, kernel, loops: SmallVec::from_slice(outer), nests });
             }
         }
     }
@@ -134,7 +138,7 @@ impl<'a> Outline<'a> {
             let path = path.child(i);
             match item {
                 BlockItem::Nest(nest) => {
-                    self.nests.push(NestInfo { path, kernel, loops: outer.to_vec(), nest });
+                    self.nests.push(NestInfo { path, kernel, loops: SmallVec::from_slice(outer), nest });
                 }
                 BlockItem::Over(over) => {
                     let loops = self.add_loops(&path, outer, &over.loops);
@@ -155,13 +159,13 @@ impl<'a> Outline<'a> {
     }
 
     /// Those of a nest's loops that run over variables of its own stage.
-    pub fn own_loops(&self, nest: &NestInfo<'_>) -> Vec<usize> {
+    pub fn own_loops(&self, nest: &NestInfo<'_>) -> LoopNumbers {
         let own = |number: &usize| Some(self.loops[*number].tile.stage) == nest.stage();
         nest.loops.iter().copied().filter(own).collect()
     }
 
     /// Those of a nest's loops that run over variables of other stages.
-    pub fn foreign_loops(&self, nest: &NestInfo<'_>) -> Vec<usize> {
+    pub fn foreign_loops(&self, nest: &NestInfo<'_>) -> LoopNumbers {
         let foreign = |number: &usize| Some(self.loops[*number].tile.stage) != nest.stage();
         nest.loops.iter().copied().filter(foreign).collect()
     }

@@ -20,7 +20,6 @@ use crate::schedule::outline::Outline;
 use crate::schedule::random::draw::Draw;
 use crate::schedule::random::estimate::Estimator;
 use crate::schedule::random::facts::Facts;
-use crate::schedule::trace::Tracer;
 use crate::schedule::tree::Schedule;
 
 pub use estimate::{size, work};
@@ -138,13 +137,13 @@ impl Generator<'_> {
     /// Goes on with another schedule, if that is legal and within bounds.
     fn keep(&mut self, next: Schedule) -> bool {
         let (facts, bounds) = (self.facts, &self.bounds);
-        let outline = Outline::new(&next);
+        let outline = Outline::new(&next.root);
         let footprints = footprints(facts, &next, &outline);
         let measures = measure_traced(self.estimator, &next, &outline, &footprints);
         let kept = measures.work <= bounds.work
             && measures.size <= bounds.size
             && measures.unrolled <= bounds.unrolled
-            && check_traced(&next, facts.pipeline, facts.regions, self.device, &outline, &footprints).is_ok();
+            && check_traced(&next, &facts.geometry, self.device, &outline, &footprints).is_ok();
         if kept {
             self.schedule = next;
         }
@@ -153,7 +152,7 @@ impl Generator<'_> {
 }
 
 fn measure(estimator: &Estimator<'_>, facts: &Facts<'_>, schedule: &Schedule) -> Measures {
-    let outline = Outline::new(schedule);
+    let outline = Outline::new(&schedule.root);
     measure_traced(estimator, schedule, &outline, &footprints(facts, schedule, &outline))
 }
 
@@ -173,5 +172,5 @@ fn measure_traced(
 }
 
 fn footprints(facts: &Facts<'_>, schedule: &Schedule, outline: &Outline<'_>) -> Footprints {
-    Tracer::new(schedule, facts.pipeline, facts.regions, outline).footprints()
+    facts.geometry.traced(&schedule.inlined, outline)
 }

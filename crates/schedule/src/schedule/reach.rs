@@ -228,6 +228,12 @@ impl Reach {
     pub(crate) fn within(mut self, min: i64, max: i64) -> Reach {
         self.min = self.min.max(min);
         self.max = self.max.min(max).max(self.min);
+        self.settled()
+    }
+
+    /// The same values, without terms if these have no say.
+    #[must_use]
+    pub(crate) fn settled(self) -> Reach {
         // What does not move, or can be as far apart as the ends, starts at the smallest value.
         if self.terms.is_empty() || self.width() == self.max - self.min {
             return Reach { bounded: self.bounded, ..Reach::fixed(self.min, self.max) };
@@ -238,8 +244,8 @@ impl Reach {
     /// The sum with another reach, `None` if it has no such form.
     pub(crate) fn add(&self, other: &Reach) -> Option<Reach> {
         match (self.singleton(), other.singleton()) {
-            (_, Some(value)) => return self.shift(value),
-            (Some(value), _) => return other.shift(value),
+            (_, Some(value)) => return self.clone().shift(value),
+            (Some(value), _) => return other.clone().shift(value),
             _ if self.clamp.is_some() || other.clamp.is_some() => return None,
             _ => {}
         }
@@ -263,15 +269,26 @@ impl Reach {
         })
     }
 
-    fn shift(&self, by: i64) -> Option<Reach> {
-        let add = |value: i64| value.checked_add(by);
-        let clamp = limits(self.clamp, add)?;
-        let (low, high) = (self.low.add(Rational::integer(by))?, self.high.add(Rational::integer(by))?);
-        Some(Reach { low, high, clamp, min: add(self.min)?, max: add(self.max)?, ..self.clone() })
+    /// The sum with a constant, `None` if it does not fit.
+    pub(crate) fn shift(self, by: i64) -> Option<Reach> {
+        let clamp = limits(self.clamp, |limit| limit.checked_add(by))?;
+        Reach { clamp, ..self }.spread(by, by)
+    }
+
+    /// The sum of what is not clamped with anything from `from` to `to`, `None` if it does not fit.
+    pub(crate) fn spread(self, from: i64, to: i64) -> Option<Reach> {
+        if (from, to) == (0, 0) {
+            return Some(self);
+        }
+        let (low, high) = (self.low.add(Rational::integer(from))?, self.high.add(Rational::integer(to))?);
+        Some(Reach { low, high, min: self.min.checked_add(from)?, max: self.max.checked_add(to)?, ..self })
     }
 
     /// The product with a constant, `None` if it does not fit.
-    pub(crate) fn scale(&self, factor: i64) -> Option<Reach> {
+    pub(crate) fn scale(self, factor: i64) -> Option<Reach> {
+        if factor == 1 {
+            return Some(self);
+        }
         let scaled = |value: Rational| value.mul(Rational::integer(factor));
         let ordered = |a: i64, b: i64| {
             let (a, b) = (a.checked_mul(factor)?, b.checked_mul(factor)?);

@@ -1,58 +1,91 @@
 //! Follows what the nests of a kernel read, from the last one to the first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ahash::AHashSet;
-use warploom_lang::{FuncId, Pipeline, Range, Region, Regions, Type};
+use warploom_lang::{FuncId, Range, Region, Regions, Type};
 
 use crate::dag::LoopKind;
-use crate::schedule::flow::{Read, Scope, Touched, touched};
+use crate::node_set::NodeSet;
+use crate::schedule::flow::{Read, Scope};
 use crate::schedule::footprint::{
     Allocation, FLAT_THREADS, Footprint, Footprints, KernelFootprint, LoopFootprint, NestFootprint,
     RegisterFootprint, StagedFootprint, ThreadLoop, array_bytes,
 };
+use crate::schedule::geometry::Geometry;
 use crate::schedule::outline::{LoopInfo, NestInfo, Outline};
+use crate::schedule::program::{Columns, Evaluation};
 use crate::schedule::reach::{Reach, Symbol, Symbols, blocks};
-use crate::schedule::tree::{Item, Mapping, Schedule, Size, StageRef, Storage, ThreadTiles, Tile};
+use crate::schedule::tree::{Item, Mapping, Nest, Size, StageRef, Storage, ThreadTiles, Tile};
 
 /// Follows what nests read from the last to the first.
 pub(crate) struct Tracer<'a> {
-    pub pipeline: &'a Pipeline,
-    pub regions: &'a Regions,
-    pub outline: &'a Outline<'a>,
-    schedule: &'a Schedule,
+    geometry: &'a Geometry<'a>,
+    inlined: &'a BTreeSet<FuncId>,
+    outline: &'a Outline<'a>,
     symbols: Symbols,
 }
 
-/// What is read of something along each of its dimensions, one reach for each access.
-type Columns = Vec<Vec<Reach>>;
+/// What is read of some Funcs and inputs.
+#[derive(Default)]
+struct Required(Vec<(Read, Columns)>);
 
-/// What is read of each Func and input that lives in a kernel.
-type Required = BTreeMap<Read, Columns>;
+impl Required {
+    fn get(&self, read: Read) -> Option<&Columns> {
+        self.0.iter().find(|(known, _)| *known == read).map(|(_, columns)| columns)
+    }
 
-/// Adds an access along some dimensions.
-fn add_access(columns: &mut Columns, access: Vec<Reach>, along: impl Fn(usize) -> bool) {
-    columns.resize(access.len().max(columns.len()), Vec::new());
-    for (d, reach) in access.into_iter().enumerate().filter(|(d, _)| along(*d)) {
-        if !columns[d].contains(&reach) {
-            columns[d].push(reach);
+    fn columns(&mut self, read: Read) -> &mut Columns {
+        let known = self.0.iter().position(|(known, _)| *known == read);
+        let position = known.unwrap_or_else(|| {
+            self.0.push((read, Columns::new()));
+            self.0.len() - 1
+        });
+        &mut self.0[position].1
+    }
+
+    /// Takes the last of the Funcs.
+    fn take_last(&mut self) -> Option<(Read, Columns)> {
+        let last = self.0.iter().enumerate().max_by_key(|(_, (read, _))| *read)?.0;
+        Some(self.0.swap_remove(last))
+    }
+}
+
+/// Where a nest's reads go: what is inlined or in registers there is followed further.
+struct Reader<'t> {
+    nest: &'t Nest,
+    stage: StageRef,
+    /// The nodes that count: what leads to none of them is not followed.
+    wanted: &'t NodeSet,
+    outside: &'t mut Required,
+    pending: Required,
+}
+
+impl Reader<'_> {
+    /// Where the reads of something are collected, if they count.
+    fn columns(&mut self, tracer: &Tracer<'_>, read: Read) -> Option<&mut Columns> {
+        let inside = |func: FuncId| tracer.inlined.contains(&func) || self.nest.registers.contains(&func);
+        match read {
+            Read::Func(func) if func != self.stage.func && inside(func) => {
+                let counts = tracer.geometry.func(func).leads_to(self.wanted);
+                counts.then(|| self.pending.columns(read))
+            }
+            read => self.wanted.contains(tracer.geometry.node(read)).then(|| self.outside.columns(read)),
         }
     }
 }
 
 impl<'a> Tracer<'a> {
     pub fn new(
-        schedule: &'a Schedule,
-        pipeline: &'a Pipeline,
-        regions: &'a Regions,
+        geometry: &'a Geometry<'a>,
+        inlined: &'a BTreeSet<FuncId>,
         outline: &'a Outline<'a>,
     ) -> Tracer<'a> {
         let mut symbols = Symbols::default();
         for (number, info) in outline.loops.iter().enumerate() {
-            let extent = domain(regions, info.tile.stage, info.tile.var).extent;
+            let extent = domain(geometry.regions, info.tile.stage, info.tile.var).extent;
             symbols.add(Symbol::Loop(number), blocks(extent, info.tile.size.of(extent)));
         }
-        Tracer { pipeline, regions, outline, schedule, symbols }
+        Tracer { geometry, inlined, outline, symbols }
     }
 
     pub fn footprints(mut self) -> Footprints {
@@ -70,12 +103,12 @@ impl<'a> Tracer<'a> {
         let info = &self.outline.kernels[number];
         let mut counts = Vec::new();
         for tile in &info.kernel.block {
-            let extent = loop_range(self.regions, Item::Stage(info.kernel.stage), tile.dim).extent;
+            let extent = loop_range(self.geometry.regions, Item::Stage(info.kernel.stage), tile.dim).extent;
             let count = blocks(extent, tile.size.of(extent));
             self.symbols.add(Symbol::Block(tile.dim), count);
             counts.push(count);
         }
-        let mut required = Required::new();
+        let mut required = Required::default();
         for position in info.nests.clone().rev() {
             nests[position] = self.nest(position, &mut required);
         }
@@ -94,32 +127,24 @@ impl<'a> Tracer<'a> {
         let outline = self.outline;
         let info = &outline.nests[position];
         let read = read_of(info.nest.item);
-        let own = outline.is_own(info);
-        let dims = if own {
+        let dims = if outline.is_own(info) {
             self.own_box(info)
         } else {
-            self.union(required.get(&read)?, self.root(read), &info.loops)
+            self.union(required.get(read)?, self.geometry.root(read), &info.loops)
         };
+        let mut scope = Scope { vars: dims, rvars: Vec::new() };
         let mut registers = BTreeMap::new();
-        let mut domain = Vec::new();
         if let Item::Stage(stage) = info.nest.item {
-            domain = self.domain(info, stage);
-            let scope = Scope { vars: dims.clone(), rvars: domain.clone() };
-            let (touched, at_block) = self.reads(info, stage, &scope);
-            let lives = |read: Read| lives_before(outline, position, read);
-            for (read, access) in touched.reads.into_iter().filter(|(read, _)| lives(*read)) {
-                add_access(required.entry(read).or_default(), access, |_| true);
-            }
-            for access in touched.own.into_iter().filter(|_| !own) {
-                let columns = required.entry(read).or_default();
-                add_access(columns, access, |d| !self.is_pure(stage, d));
-            }
+            scope.rvars = self.domain(info, stage);
+            let at_block = self.reads(info, stage, &scope, &self.wanted(position), required);
             if !info.nest.registers.is_empty() {
-                let scope = self.thread_scope(info, &scope);
-                let (_, at_thread) = self.reads(info, stage, &scope);
+                let at_thread = self.thread_scope(info, &scope);
+                let wanted = self.nodes(&info.nest.registers);
+                let at_thread = self.reads(info, stage, &at_thread, &wanted, &mut Required::default());
                 registers = register_footprints(&info.nest.registers, at_thread, at_block);
             }
         }
+        let Scope { vars: dims, rvars: domain } = scope;
         let threads = match &info.nest.mapping {
             Mapping::Flat => None,
             Mapping::Threads(tiles) => Some(thread_loops(tiles, &dims, &domain)),
@@ -136,7 +161,7 @@ impl<'a> Tracer<'a> {
     /// The part of a kernel's own stage that one block computes.
     fn own_box(&self, info: &NestInfo<'_>) -> Vec<Reach> {
         let kernel = self.outline.kernels[info.kernel].kernel;
-        let needed = &self.regions.funcs[kernel.stage.func].stages[kernel.stage.stage].needed;
+        let needed = &self.geometry.regions.funcs[kernel.stage.func].stages[kernel.stage.stage].needed;
         let reach = |(d, range): (usize, &Range)| {
             let tile = kernel.block.iter().find(|tile| tile.dim == LoopKind::Pure(d));
             let size = tile.map_or(Size::All, |tile| tile.size).of(range.extent);
@@ -149,7 +174,7 @@ impl<'a> Tracer<'a> {
     fn domain(&self, info: &NestInfo<'_>, stage: StageRef) -> Vec<Reach> {
         let kernel = self.outline.kernels[info.kernel].kernel;
         let own = self.outline.is_own(info);
-        let ranges = &self.regions.funcs[stage.func].stages[stage.stage].domain;
+        let ranges = &self.geometry.regions.funcs[stage.func].stages[stage.stage].domain;
         let reach = |(var, range): (usize, &Range)| {
             let taken = info.loops.iter().find(|number| {
                 let tile = self.outline.loops[**number].tile;
@@ -191,59 +216,91 @@ impl<'a> Tracer<'a> {
         Scope { vars, rvars: rvars.collect() }
     }
 
-    /// What a nest touches outside itself, its stage and all that is inlined or in registers there, and the
-    /// boxes of these: all that is touched of each Func, and the points of each of its stages.
+    /// What counts of all that a nest reads: what lives in its kernel, and its Funcs in registers.
+    fn wanted(&self, position: usize) -> NodeSet {
+        let info = &self.outline.nests[position];
+        let mut wanted = self.nodes(&info.nest.registers);
+        for other in self.outline.nests_of(info.kernel) {
+            let read = read_of(other.nest.item);
+            if lives_before(self.outline, position, read) {
+                wanted.insert(self.geometry.node(read));
+            }
+        }
+        wanted
+    }
+
+    fn nodes(&self, funcs: &[FuncId]) -> NodeSet {
+        let mut nodes = NodeSet::default();
+        funcs.iter().for_each(|func| nodes.insert(self.geometry.node(Read::Func(*func))));
+        nodes
+    }
+
+    /// Adds what a nest touches `outside` itself, its stage and all that is inlined or in registers there, as
+    /// far as it is `wanted`; and gives the boxes of its Funcs in registers.
     fn reads(
         &mut self,
         info: &NestInfo<'_>,
         stage: StageRef,
         scope: &Scope,
-    ) -> (Touched, BTreeMap<FuncId, StagedFootprint>) {
-        let inside: AHashSet<FuncId> =
-            self.schedule.inlined.iter().chain(&info.nest.registers).copied().collect();
-        let mut pending: BTreeMap<FuncId, Columns> = BTreeMap::new();
+        wanted: &NodeSet,
+        outside: &mut Required,
+    ) -> BTreeMap<FuncId, StagedFootprint> {
         let mut boxes = BTreeMap::new();
-        let mut outside = Touched { reads: Vec::new(), own: Vec::new() };
-        let mut sort = |reads: Vec<(Read, Vec<Reach>)>, pending: &mut BTreeMap<FuncId, Columns>| {
-            for (read, access) in reads {
-                match read {
-                    Read::Func(func) if inside.contains(&func) && func != stage.func => {
-                        add_access(pending.entry(func).or_default(), access, |_| true);
-                    }
-                    read => outside.reads.push((read, access)),
-                }
-            }
-        };
-        let first = self.touched(stage, scope);
-        outside.own = first.own;
-        sort(first.reads, &mut pending);
+        if wanted.is_empty() {
+            return boxes;
+        }
+        let own = Read::Func(stage.func);
+        let mut reader = Reader { nest: info.nest, stage, wanted, outside, pending: Required::default() };
+        self.touch(stage, scope, &mut reader);
+        if wanted.contains(self.geometry.node(own)) {
+            self.touch_own(stage, scope, reader.outside.columns(own));
+        }
         // Producers come before their consumers, so the last one has all its readers behind it.
-        while let Some((func, mut columns)) = pending.pop_last() {
-            let root = self.root(Read::Func(func));
+        while let Some((Read::Func(func), mut columns)) = reader.pending.take_last() {
+            let root = self.geometry.root(Read::Func(func));
+            let (regions, stages) =
+                (&self.geometry.regions.funcs[func].stages, self.geometry.func(func).stages.len());
             let mut dims = self.hull(&columns, root);
-            let mut stages = Vec::new();
-            for number in (0..self.pipeline.funcs()[func].stages.len()).rev() {
+            let mut footprints = Vec::new();
+            for number in (0..stages).rev() {
                 let stage = StageRef { func, stage: number };
-                let ranges = &self.regions.funcs[func].stages[number].domain;
-                let rvars = ranges.iter().map(|range| Reach::fixed(range.min, range.last())).collect();
-                let touched = self.touched(stage, &Scope { vars: dims.clone(), rvars });
-                stages.push(Footprint { dims });
-                sort(touched.reads, &mut pending);
-                for access in touched.own {
-                    add_access(&mut columns, access, |d| !self.is_pure(stage, d));
-                }
+                let rvars = regions[number].domain.iter();
+                let rvars = rvars.map(|range| Reach::fixed(range.min, range.last())).collect();
+                let scope = Scope { vars: dims, rvars };
+                self.touch(stage, &scope, &mut reader);
+                self.touch_own(stage, &scope, &mut columns);
+                footprints.push(Footprint { dims: scope.vars });
                 dims = self.hull(&columns, root);
             }
-            stages.reverse();
-            boxes.insert(func, StagedFootprint { points: Footprint { dims }, stages });
+            if info.nest.registers.contains(&func) {
+                footprints.reverse();
+                boxes.insert(func, StagedFootprint { points: Footprint { dims }, stages: footprints });
+            }
         }
-        (outside, boxes)
+        boxes
     }
 
-    /// What the stage of a nest touches, and all that is inlined or in registers there, if the stage is at a
-    /// point that [`Symbol::Thread`] stands for.
-    pub fn point_reads(&mut self, info: &NestInfo<'_>, stage: StageRef) -> Vec<(Read, Vec<Reach>)> {
-        let needed = &self.regions.funcs[stage.func].stages[stage.stage].needed;
+    /// Sorts what a stage reads.
+    fn touch(&mut self, stage: StageRef, scope: &Scope, reader: &mut Reader<'_>) {
+        let program = &self.geometry.stage(stage).program;
+        let mut evaluation = Evaluation::new(self.geometry, program, scope);
+        for access in &program.reads {
+            if let Some(columns) = reader.columns(self, access.read) {
+                evaluation.add(access, &mut self.symbols, columns);
+            }
+        }
+    }
+
+    /// Adds what a stage touches of its own Func.
+    fn touch_own(&mut self, stage: StageRef, scope: &Scope, columns: &mut Columns) {
+        let program = &self.geometry.stage(stage).program;
+        Evaluation::new(self.geometry, program, scope).add(&program.own, &mut self.symbols, columns);
+    }
+
+    /// What a nest reads of a Func, in its stage and all that is inlined or in registers there, if the stage is
+    /// at a point that [`Symbol::Thread`] stands for.
+    pub fn point_reads(&mut self, info: &NestInfo<'_>, stage: StageRef, func: FuncId) -> Columns {
+        let needed = &self.geometry.regions.funcs[stage.func].stages[stage.stage].needed;
         let mut vars = Vec::new();
         for (d, range) in needed.0.iter().enumerate() {
             let (symbol, last) = (Symbol::Thread(LoopKind::Pure(d)), range.last().max(range.min));
@@ -251,25 +308,9 @@ impl<'a> Tracer<'a> {
             vars.push(Reach::point(symbol, range.min, last));
         }
         let rvars = self.domain(info, stage);
-        let (touched, _) = self.reads(info, stage, &Scope { vars, rvars });
-        touched.reads
-    }
-
-    fn touched(&mut self, stage: StageRef, scope: &Scope) -> Touched {
-        touched(self.pipeline, self.regions, &mut self.symbols, stage, scope)
-    }
-
-    fn root(&self, read: Read) -> &'a Region {
-        match read {
-            Read::Func(func) => &self.regions.funcs[func].region,
-            Read::Input(input) => &self.regions.inputs[input],
-        }
-    }
-
-    /// Whether a stage touches its own Func only at its own point along a dimension.
-    fn is_pure(&self, stage: StageRef, dimension: usize) -> bool {
-        let decl = &self.pipeline.funcs()[stage.func].stages[stage.stage];
-        decl.is_pure(self.pipeline.exprs(), dimension)
+        let mut outside = Required::default();
+        self.reads(info, stage, &Scope { vars, rvars }, &self.nodes(&[func]), &mut outside);
+        std::mem::take(outside.columns(Read::Func(func)))
     }
 
     /// The smallest box that holds some accesses, seen from a place inside `loops`.
@@ -301,11 +342,11 @@ impl<'a> Tracer<'a> {
         for (info, nest) in outline.nests_of(kernel).iter().zip(nests) {
             let read = read_of(info.nest.item);
             let known = allocations.iter().any(|allocation| read_of(allocation.item) == read);
-            let (Some(nest), Some(accesses), false) = (nest, required.get(&read), known) else { continue };
+            let (Some(nest), Some(accesses), false) = (nest, required.get(read), known) else { continue };
             if outline.is_own(info) {
                 continue;
             }
-            let dims = self.union(accesses, self.root(read), &outline.foreign_loops(info));
+            let dims = self.union(accesses, self.geometry.root(read), &outline.foreign_loops(info));
             let points = Footprint { dims };
             let storage = info.nest.storage;
             let extents = match (storage, &nest.threads) {
@@ -318,10 +359,11 @@ impl<'a> Tracer<'a> {
         allocations
     }
 
-    fn types(&self, item: Item) -> Vec<Type> {
+    fn types(&self, item: Item) -> &'a [Type] {
+        let pipeline = self.geometry.pipeline;
         match item {
-            Item::Stage(stage) => self.pipeline.funcs()[stage.func].types.clone(),
-            Item::Input(input) => vec![self.pipeline.inputs()[input].ty],
+            Item::Stage(stage) => &pipeline.funcs()[stage.func].types,
+            Item::Input(input) => std::slice::from_ref(&pipeline.inputs()[input].ty),
         }
     }
 }

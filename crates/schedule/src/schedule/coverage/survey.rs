@@ -8,7 +8,7 @@ use crate::schedule::coverage::{Coverage, Decision, StageKind};
 use crate::schedule::footprint::{Footprints, NestFootprint, ThreadLoop};
 use crate::schedule::outline::{NestInfo, Outline};
 use crate::schedule::random::facts::Facts;
-use crate::schedule::trace::{Tracer, loop_range};
+use crate::schedule::trace::loop_range;
 use crate::schedule::tree::{Item, Mapping, Schedule, StageRef, Storage};
 
 /// A schedule that is looked through.
@@ -24,8 +24,8 @@ type Found = (Decision, bool, bool);
 
 impl<'a> Survey<'a> {
     pub fn new(facts: &'a Facts<'a>, schedule: &'a Schedule) -> Survey<'a> {
-        let outline = Outline::new(schedule);
-        let footprints = Tracer::new(schedule, facts.pipeline, facts.regions, &outline).footprints();
+        let outline = Outline::new(&schedule.root);
+        let footprints = facts.geometry.traced(&schedule.inlined, &outline);
         Survey { facts, schedule, outline, footprints }
     }
 

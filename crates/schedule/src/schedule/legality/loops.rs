@@ -3,7 +3,7 @@
 use crate::dag::LoopKind;
 use crate::schedule::dependence::{Dependence, Together};
 use crate::schedule::legality::Checker;
-use crate::schedule::outline::{NestInfo, Path};
+use crate::schedule::outline::{LoopNumbers, NestInfo, Path};
 use crate::schedule::trace::domain;
 use crate::schedule::tree::{Item, Mapping, Size, StageRef, ThreadTiles, Tile};
 use crate::schedule::violation::{Rule, Side};
@@ -183,7 +183,7 @@ impl Checker<'_> {
             .map(|var| domain(self.regions, stage, var).extent.max(1))
             .collect();
         let mut order = Vec::new();
-        let (around, over): (Vec<usize>, Vec<usize>) =
+        let (around, over): (LoopNumbers, LoopNumbers) =
             self.outline.own_loops(nest).into_iter().partition(|number| kernel.loops.contains(number));
         self.serial_order(&around, &mut left, &mut order);
         let on_blocks = block.iter().filter(|tile| tile.size != Size::All).filter_map(reduction);

@@ -4,7 +4,6 @@ use warploom_lang::FuncId;
 
 use crate::dag::LoopKind;
 use crate::rational::Rational;
-use crate::schedule::flow::Read;
 use crate::schedule::footprint::{Footprint, NestFootprint, RegisterFootprint, ThreadLoop};
 use crate::schedule::legality::Checker;
 use crate::schedule::outline::{NestInfo, Path};
@@ -151,11 +150,13 @@ impl Checker<'_> {
     /// Whether each thread of a reader reads only what the same thread computes of a Func.
     fn reads_own(&self, func: FuncId, producer: &NestInfo<'_>, reader: &NestInfo<'_>) -> bool {
         let Some(stage) = reader.stage() else { return false };
-        let pipeline = self.names.pipeline();
-        let mut tracer = Tracer::new(self.schedule, pipeline, self.regions, self.outline);
-        let accesses = tracer.point_reads(reader, stage).into_iter();
-        let mut accesses = accesses.filter(|(read, _)| *read == Read::Func(func));
-        accesses.all(|(_, access)| self.shared_alike(producer, reader, |d| access.get(d).and_then(point_of)))
+        let mut tracer = Tracer::new(self.geometry, &self.schedule.inlined, self.outline);
+        let columns = tracer.point_reads(reader, stage, func);
+        let alone = |d: usize| match columns.get(d).map(Vec::as_slice) {
+            Some([reach]) => point_of(reach),
+            _ => None,
+        };
+        self.shared_alike(producer, reader, alone)
     }
 
     /// Whether threads share a producer and its reader alike, where dimension `d` of the producer is read at

@@ -39,7 +39,7 @@ const STATEMENT_NODES: u64 = 8;
 /// # Panics
 /// If the schedule or the regions are of another pipeline.
 pub fn work(schedule: &Schedule, pipeline: &Pipeline, regions: &Regions) -> f64 {
-    let (dag, outline) = (Dag::new(pipeline), Outline::new(schedule));
+    let (dag, outline) = (Dag::new(pipeline), Outline::new(&schedule.root));
     let footprints = Footprints::new(schedule, pipeline, regions);
     Estimator::new(pipeline, regions, &dag).work(schedule, &outline, &footprints)
 }
@@ -50,7 +50,7 @@ pub fn work(schedule: &Schedule, pipeline: &Pipeline, regions: &Regions) -> f64 
 /// # Panics
 /// If the schedule or the regions are of another pipeline.
 pub fn size(schedule: &Schedule, pipeline: &Pipeline, regions: &Regions) -> u64 {
-    let (dag, outline) = (Dag::new(pipeline), Outline::new(schedule));
+    let (dag, outline) = (Dag::new(pipeline), Outline::new(&schedule.root));
     let footprints = Footprints::new(schedule, pipeline, regions);
     Estimator::new(pipeline, regions, &dag).size(schedule, &outline, &footprints)
 }

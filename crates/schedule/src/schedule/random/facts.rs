@@ -6,6 +6,7 @@ use warploom_lang::{FuncId, IdVec, Pipeline, Regions};
 use crate::dag::{Dag, LoopKind, Source};
 use crate::ids::StageId;
 use crate::schedule::dependence::{Dependence, Together};
+use crate::schedule::geometry::Geometry;
 use crate::schedule::tree::{Item, Nest, Schedule, StageRef};
 
 /// When the values of a reduction variable may run side by side.
@@ -21,6 +22,7 @@ pub(in crate::schedule) struct Freedom {
 pub(in crate::schedule) struct Facts<'a> {
     pub pipeline: &'a Pipeline,
     pub regions: &'a Regions,
+    pub geometry: Geometry<'a>,
     pub dag: Dag,
     freedom: IdVec<StageId, Vec<Freedom>>,
 }
@@ -33,7 +35,7 @@ impl<'a> Facts<'a> {
             freedoms(pipeline, regions, at)
         });
         let freedom = freedom.collect();
-        Facts { pipeline, regions, dag, freedom }
+        Facts { pipeline, regions, geometry: Geometry::new(pipeline, regions), dag, freedom }
     }
 
     pub fn stage_id(&self, stage: StageRef) -> StageId {

@@ -109,7 +109,7 @@ impl Generator<'_> {
 
     /// Spreads a nest that is flat over threads of its own, if that is legal somehow.
     pub(super) fn spread(&mut self, kernel: StageRef, item: Item) {
-        let outline = Outline::new(&self.schedule);
+        let outline = Outline::new(&self.schedule.root);
         let footprints = footprints(self.facts, &self.schedule, &outline);
         let position = outline
             .nests
