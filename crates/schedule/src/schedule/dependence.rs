@@ -15,7 +15,7 @@ use crate::schedule::flow::Spans;
 use crate::schedule::tree::StageRef;
 
 /// How far apart the values of a reduction variable can be that run together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Together {
     /// Only one value: a loop outside takes one after the other.
     Fixed,

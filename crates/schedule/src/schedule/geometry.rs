@@ -1,18 +1,29 @@
 //! What does not change from one schedule of a realisation to the next.
 
 use std::collections::BTreeSet;
+use std::sync::{PoisonError, RwLock};
 
+use ahash::AHashMap;
+use smallvec::SmallVec;
+use warploom_lang::ir::Stage;
 use warploom_lang::{FuncId, Id, IdVec, Pipeline, Region, Regions};
 
 use crate::dag::LoopKind;
 use crate::ids::NodeId;
 use crate::node_set::NodeSet;
+use crate::schedule::dependence::{Dependence, Together};
 use crate::schedule::flow::Read;
 use crate::schedule::footprint::Footprints;
-use crate::schedule::outline::Outline;
+use crate::schedule::outline::{NestInfo, Outline};
 use crate::schedule::program::Program;
 use crate::schedule::trace::Tracer;
-use crate::schedule::tree::{RootItem, StageRef};
+use crate::schedule::tree::{Item, RootItem, StageRef};
+
+/// A few Funcs.
+pub(crate) type FuncList = SmallVec<[FuncId; 8]>;
+
+/// A reduction variable of a stage, and what runs together with it.
+type Question = (StageRef, usize, SmallVec<[Together; 4]>);
 
 /// A pipeline at the sizes of one realisation, prepared for looking at many schedules of it, or at many kernels.
 ///
@@ -20,7 +31,7 @@ use crate::schedule::tree::{RootItem, StageRef};
 /// use warploom_lang::*;
 /// use warploom_schedule::schedule::{Geometry, ScheduleBuilder};
 /// let x = vars!(x);
-/// let ramp = func("ramp", x, x.cast::<f32>());
+/// let ramp = func("ramp", x, x * 2);
 /// let blur = func("blur", x, ramp.at(x) + ramp.at(x + 2));
 /// let pipeline = Pipeline::new("blur", [blur])?;
 /// let request = Realisation::new(&pipeline).output("blur", Region::of_extents(&[64]));
@@ -41,6 +52,17 @@ pub struct Geometry<'a> {
     pub(crate) pipeline: &'a Pipeline,
     pub(crate) regions: &'a Regions,
     funcs: IdVec<FuncId, FuncFacts>,
+    /// Answers to [`Geometry::is_parallel`]. Few questions are asked, each of them often.
+    parallel: RwLock<AHashMap<Question, bool>>,
+}
+
+/// What some stages read.
+#[derive(Default)]
+pub(crate) struct Through {
+    /// What is read in the end, in order.
+    pub outside: FuncList,
+    /// What was looked through, in order.
+    pub inside: FuncList,
 }
 
 /// What schedules need to know of a Func.
@@ -49,6 +71,10 @@ pub(crate) struct FuncFacts {
     pub stages: Vec<StageFacts>,
     /// The Func, and all that it reads, directly or not.
     upstream: NodeSet,
+    pub is_output: bool,
+    /// Whether every stage writes its own point or a fixed one, so that registers can hold it: if not, the first
+    /// stage that does not.
+    pub moving_stage: Option<StageRef>,
 }
 
 /// What schedules need to know of a stage.
@@ -67,7 +93,7 @@ impl<'a> Geometry<'a> {
     /// # Panics
     /// If the regions are those of another pipeline.
     pub fn new(pipeline: &'a Pipeline, regions: &'a Regions) -> Geometry<'a> {
-        let mut geometry = Geometry { pipeline, regions, funcs: IdVec::new() };
+        let mut geometry = Geometry { pipeline, regions, funcs: IdVec::new(), parallel: RwLock::default() };
         // Producers come before their consumers.
         for func in pipeline.funcs().keys() {
             let facts = geometry.func_facts(func);
@@ -89,7 +115,18 @@ impl<'a> Geometry<'a> {
                 input => upstream.insert(self.node(input)),
             }
         }
-        FuncFacts { stages, upstream }
+        let decl = &self.pipeline.funcs()[func];
+        let exprs = self.pipeline.exprs();
+        let stays = |stage: &Stage| {
+            (0..stage.indices.len()).all(|d| stage.is_pure(exprs, d) || stage.is_fixed(exprs, d))
+        };
+        let moving_stage = decl.stages.iter().position(|stage| !stays(stage));
+        FuncFacts {
+            stages,
+            upstream,
+            is_output: self.pipeline.outputs().contains(&func),
+            moving_stage: moving_stage.map(|stage| StageRef { func, stage }),
+        }
     }
 
     /// The footprints of kernels and loops around kernels, in the order they run. They need not be legal, nor be
@@ -118,6 +155,72 @@ impl<'a> Geometry<'a> {
         &self.funcs[func]
     }
 
+    pub(crate) fn stages_of(&self, func: FuncId) -> impl Iterator<Item = StageRef> + use<> {
+        (0..self.funcs[func].stages.len()).map(move |stage| StageRef { func, stage })
+    }
+
+    /// The Funcs that some stages read, those looked through that are `inside`.
+    pub(crate) fn reads_through(
+        &self,
+        stages: impl IntoIterator<Item = StageRef>,
+        inside: impl Fn(FuncId) -> bool,
+    ) -> Through {
+        let (mut through, mut seen) = (Through::default(), NodeSet::default());
+        let mut visit = |stage: &StageFacts, through: &mut Through| {
+            for &func in &stage.calls {
+                let node = self.node(Read::Func(func));
+                if !seen.contains(node) {
+                    seen.insert(node);
+                    let list = if inside(func) { &mut through.inside } else { &mut through.outside };
+                    list.push(func);
+                }
+            }
+        };
+        for stage in stages {
+            visit(self.stage(stage), &mut through);
+        }
+        let mut looked = 0;
+        while let Some(&func) = through.inside.get(looked) {
+            self.funcs[func].stages.iter().for_each(|stage| visit(stage, &mut through));
+            looked += 1;
+        }
+        through.inside.sort_unstable();
+        through.outside.sort_unstable();
+        through
+    }
+
+    /// The inlined Funcs that a kernel, or the kernels inside some loops, really compute, in order: with the
+    /// kernel itself, all that its footprints depend on.
+    pub fn inlined_in(&self, inlined: &BTreeSet<FuncId>, item: &RootItem) -> Vec<FuncId> {
+        let outline = Outline::new([item]);
+        let own = outline.nests.iter().filter_map(NestInfo::stage);
+        let registers = outline.nests.iter().flat_map(|nest| &nest.nest.registers);
+        let stages = own.chain(registers.flat_map(|func| self.stages_of(*func)));
+        self.reads_through(stages, |func| inlined.contains(&func)).inside.to_vec()
+    }
+
+    /// Whether the values of a stage's reduction variable may run in any order, `together` with those of all
+    /// its variables.
+    pub(crate) fn is_parallel(&self, stage: StageRef, var: usize, together: &[Together]) -> bool {
+        let question: Question = (stage, var, SmallVec::from_slice(together));
+        let known = self.parallel.read().unwrap_or_else(PoisonError::into_inner).get(&question).copied();
+        known.unwrap_or_else(|| {
+            let answer =
+                Dependence::of(self.pipeline, self.regions, stage, |stage| stage.is_parallel(var, together));
+            self.parallel.write().unwrap_or_else(PoisonError::into_inner).insert(question, answer);
+            answer
+        })
+    }
+
+    /// Whether a stage or copy has a loop.
+    pub(crate) fn has_loop(&self, item: Item, kind: LoopKind) -> bool {
+        match (item, kind) {
+            (Item::Stage(stage), kind) => self.stage(stage).loops.contains(&kind),
+            (Item::Input(input), LoopKind::Pure(d)) => d < self.pipeline.inputs()[input].dimensions,
+            (Item::Input(_), LoopKind::Reduction(_)) => false,
+        }
+    }
+
     /// The number of a Func or input in sets of nodes, which is the one of the graph.
     pub(crate) fn node(&self, read: Read) -> NodeId {
         match read {
@@ -136,6 +239,16 @@ impl<'a> Geometry<'a> {
 }
 
 impl FuncFacts {
+    /// Whether the Func can be computed wherever it is used.
+    pub fn can_be_inlined(&self) -> bool {
+        !self.is_output && self.stages.len() == 1
+    }
+
+    /// Adds the Func, and all that it reads, directly or not.
+    pub fn add_upstream(&self, nodes: &mut NodeSet) {
+        nodes.extend(&self.upstream);
+    }
+
     /// Whether the Func is one of some nodes, or reads one, directly or not.
     pub fn leads_to(&self, nodes: &NodeSet) -> bool {
         self.upstream.intersects(nodes)

@@ -5,14 +5,16 @@ mod order;
 mod placement;
 mod storage;
 
+use std::collections::BTreeSet;
+
 use warploom_lang::{FuncId, Pipeline, Regions};
 use warploom_target::Device;
 
 use crate::schedule::footprint::Footprints;
-use crate::schedule::geometry::Geometry;
+use crate::schedule::geometry::{FuncList, Geometry};
 use crate::schedule::names::Names;
 use crate::schedule::outline::{NestInfo, Outline, Path};
-use crate::schedule::tree::{Schedule, StageRef};
+use crate::schedule::tree::{RootItem, Schedule, StageRef};
 use crate::schedule::violation::{Rule, Violation, located};
 
 pub use storage::{MAX_PRIVATE_BYTES, MAX_REGISTER_BYTES, SMALL_EXTENT};
@@ -54,30 +56,83 @@ pub(crate) fn check_traced(
     outline: &Outline<'_>,
     footprints: &Footprints,
 ) -> Result<(), Vec<Violation>> {
-    let (pipeline, regions) = (geometry.pipeline, geometry.regions);
-    let names = Names::new(pipeline);
-    let mut checker =
-        Checker { schedule, geometry, names, regions, device, outline, footprints, found: Vec::new() };
-    checker.placement();
-    checker.order();
-    checker.loops();
-    checker.storage();
-    if checker.found.is_empty() { Ok(()) } else { Err(located(schedule, pipeline, checker.found)) }
+    let mut checker = Checker::new(geometry, &schedule.inlined, outline, footprints, device);
+    checker.needed_places();
+    checker.rules(|_| false);
+    match checker.found.is_empty() {
+        true => Ok(()),
+        false => Err(located(schedule, geometry.pipeline, checker.found)),
+    }
+}
+
+impl Geometry<'_> {
+    /// The footprints of some kernels and loops around kernels, if they are legal in themselves: all of [`check`]
+    /// but whether every Func has its place, and whether what other kernels compute is there in time.
+    ///
+    /// # Errors
+    /// One of the rules that they break.
+    ///
+    /// # Panics
+    /// If they name Funcs or inputs that the pipeline has not.
+    pub fn examine<'r>(
+        &self,
+        inlined: &BTreeSet<FuncId>,
+        root: impl IntoIterator<Item = &'r RootItem>,
+        device: &Device,
+    ) -> Result<Footprints, Rule> {
+        let outline = Outline::new(root);
+        let footprints = self.traced(inlined, &outline);
+        let mut checker = Checker::new(self, inlined, &outline, &footprints, device);
+        checker.present_places();
+        checker.rules(|found| !found.is_empty());
+        match checker.found.pop() {
+            Some((_, rule)) => Err(rule),
+            None => Ok(footprints),
+        }
+    }
 }
 
 /// What the rules read, and what they found.
 struct Checker<'a> {
-    schedule: &'a Schedule,
     geometry: &'a Geometry<'a>,
+    inlined: &'a BTreeSet<FuncId>,
     names: Names<'a>,
-    regions: &'a Regions,
     device: &'a Device,
     outline: &'a Outline<'a>,
     footprints: &'a Footprints,
+    /// What each nest reads: its stage and all that is inlined or in registers there.
+    reads: Vec<FuncList>,
     found: Vec<(Path, Rule)>,
 }
 
 impl<'a> Checker<'a> {
+    fn new(
+        geometry: &'a Geometry<'a>,
+        inlined: &'a BTreeSet<FuncId>,
+        outline: &'a Outline<'a>,
+        footprints: &'a Footprints,
+        device: &'a Device,
+    ) -> Checker<'a> {
+        let reads = outline.nests.iter().map(|nest| {
+            let inside = |func: FuncId| inlined.contains(&func) || nest.nest.registers.contains(&func);
+            let mut reads = geometry.reads_through(nest.stage(), inside).outside;
+            reads.retain(|func| !nest.computes(*func));
+            reads
+        });
+        let (names, reads) = (Names::new(geometry.pipeline), reads.collect());
+        Checker { geometry, inlined, names, device, outline, footprints, reads, found: Vec::new() }
+    }
+
+    /// The rules that hold for a schedule as for each of its kernels, until what was found is `enough`.
+    fn rules(&mut self, enough: impl Fn(&[(Path, Rule)]) -> bool) {
+        for rules in [Checker::storage_words, Checker::order, Checker::loops, Checker::storage] {
+            if enough(&self.found) {
+                return;
+            }
+            rules(self);
+        }
+    }
+
     fn report(&mut self, path: &Path, rule: Rule) {
         let violation = (path.clone(), rule);
         if !self.found.contains(&violation) {
@@ -94,23 +149,33 @@ impl<'a> Checker<'a> {
     }
 
     fn is_inlined(&self, func: FuncId) -> bool {
-        self.schedule.inlined.contains(&func)
+        self.inlined.contains(&func)
     }
 
     /// The nests that compute stages of a Func, with their numbers.
-    fn nests_of(&self, func: FuncId) -> Vec<(usize, &'a NestInfo<'a>)> {
+    fn nests_of(&self, func: FuncId) -> impl Iterator<Item = (usize, &'a NestInfo<'a>)> + use<'a> {
         let nests = self.outline.nests.iter().enumerate();
-        nests.filter(|(_, nest)| nest.computes(func)).collect()
+        nests.filter(move |(_, nest)| nest.computes(func))
     }
 
     /// The nests that a Func is in registers of, with its position there.
-    fn registers_of(&self, func: FuncId) -> Vec<(&'a NestInfo<'a>, usize)> {
+    fn registers_of(&self, func: FuncId) -> impl Iterator<Item = (&'a NestInfo<'a>, usize)> + use<'a> {
+        self.outline.nests.iter().flat_map(move |nest| {
+            let registers = nest.nest.registers.iter().enumerate();
+            registers.filter(move |(_, known)| **known == func).map(move |(i, _)| (nest, i))
+        })
+    }
+
+    /// The Funcs that have a place, in order.
+    fn present(&self) -> FuncList {
         let nests = self.outline.nests.iter();
-        nests
+        let mut present: FuncList = nests
             .flat_map(|nest| {
-                let registers = nest.nest.registers.iter().enumerate();
-                registers.filter(move |(_, known)| **known == func).map(move |(i, _)| (nest, i))
+                nest.stage().map(|stage| stage.func).into_iter().chain(nest.nest.registers.iter().copied())
             })
-            .collect()
+            .collect();
+        present.sort_unstable();
+        present.dedup();
+        present
     }
 }

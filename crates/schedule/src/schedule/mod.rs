@@ -46,6 +46,7 @@ mod error;
 mod flow;
 mod footprint;
 mod geometry;
+mod hash;
 mod legality;
 mod lines;
 mod names;
@@ -67,6 +68,7 @@ pub use footprint::{
     RegisterFootprint, SHARED_ALIGNMENT, StagedFootprint, ThreadLoop,
 };
 pub use geometry::Geometry;
+pub use hash::{FULL_DEPTH, combined_hash, item_hash, kernel_hash, structural_hash};
 pub use legality::{MAX_PRIVATE_BYTES, MAX_REGISTER_BYTES, SMALL_EXTENT, check};
 pub use outline::Path;
 pub use random::{MAX_SIZE, MAX_WORK, size, work};

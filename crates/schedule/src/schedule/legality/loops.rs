@@ -1,7 +1,9 @@
 //! Tiles are loops of their stages, and no order that matters is lost.
 
+use smallvec::SmallVec;
+
 use crate::dag::LoopKind;
-use crate::schedule::dependence::{Dependence, Together};
+use crate::schedule::dependence::Together;
 use crate::schedule::legality::Checker;
 use crate::schedule::outline::{LoopNumbers, NestInfo, Path};
 use crate::schedule::trace::domain;
@@ -29,7 +31,7 @@ impl Checker<'_> {
     }
 
     fn has_loop(&self, item: Item, kind: LoopKind) -> bool {
-        self.names.loops(item).contains(&kind)
+        self.geometry.has_loop(item, kind)
     }
 
     /// A loop around kernels or over a block.
@@ -37,32 +39,36 @@ impl Checker<'_> {
         let info = &self.outline.loops[number];
         let (tile, path) = (info.tile, &info.path);
         let item = Item::Stage(tile.stage);
-        let variable = self.variable(item, LoopKind::Reduction(tile.var));
+        let names = self.names;
+        let variable = || names.of_loop(item, LoopKind::Reduction(tile.var));
         if tile.size == Size::Of(0) {
-            self.report(path, Rule::ZeroSize { variable: variable.clone() });
+            self.report(path, Rule::ZeroSize { variable: variable() });
         }
         if !self.has_loop(item, LoopKind::Reduction(tile.var)) {
-            let rule = Rule::NoLoop { item: self.stage_name(tile.stage), variable };
+            let rule = Rule::NoLoop { item: self.stage_name(tile.stage), variable: variable() };
             return self.report(path, rule);
         }
         let mut inside = self.outline.nests.iter().filter(|nest| nest.loops.contains(&number));
         if !inside.any(|nest| nest.stage() == Some(tile.stage)) {
-            self.report(path, Rule::IdleLoop { stage: self.stage_name(tile.stage), variable });
+            let (stage, variable) = (self.stage_name(tile.stage), variable());
+            self.report(path, Rule::IdleLoop { stage, variable });
         }
     }
 
     /// The tiles of one list: loops of the stage, each once.
     fn tiles(&mut self, path: &Path, item: Item, tiles: &[Tile]) {
+        let names = self.names;
         for (i, tile) in tiles.iter().enumerate() {
-            let variable = self.variable(item, tile.dim);
+            let names = || (names.of_item(item), names.of_loop(item, tile.dim));
             if tile.size == Size::Of(0) {
-                self.report(path, Rule::ZeroSize { variable: variable.clone() });
+                self.report(path, Rule::ZeroSize { variable: names().1 });
             }
-            let item_name = self.names.of_item(item);
             if !self.has_loop(item, tile.dim) {
-                self.report(path, Rule::NoLoop { item: item_name, variable });
+                let (item, variable) = names();
+                self.report(path, Rule::NoLoop { item, variable });
             } else if tiles[..i].iter().any(|earlier| earlier.dim == tile.dim) {
-                self.report(path, Rule::SplitTwice { item: item_name, variable });
+                let (item, variable) = names();
+                self.report(path, Rule::SplitTwice { item, variable });
             }
         }
     }
@@ -84,7 +90,7 @@ impl Checker<'_> {
 
     /// A reduction variable is taken by one of the loops around the nest, or by the block.
     fn divided_once(&mut self, nest: &NestInfo<'_>, stage: StageRef) {
-        let mut taken: Vec<usize> = Vec::new();
+        let mut taken: SmallVec<[usize; 4]> = SmallVec::new();
         if self.outline.is_own(nest) {
             let block = self.outline.kernels[nest.kernel].kernel.block.iter();
             taken.extend(block.filter_map(|tile| match tile.dim {
@@ -104,7 +110,7 @@ impl Checker<'_> {
     }
 
     /// Which values of a stage's reduction variables run together inside some loops.
-    fn together(&self, stage: StageRef, loops: &[usize]) -> Vec<Together> {
+    fn together(&self, stage: StageRef, loops: &[usize]) -> SmallVec<[Together; 4]> {
         let of = |var: usize| {
             let tile = loops.iter().map(|number| self.outline.loops[*number].tile);
             let tile = tile.into_iter().find(|tile| (tile.stage, tile.var) == (stage, var));
@@ -135,9 +141,7 @@ impl Checker<'_> {
             if alone || !self.has_loop(Item::Stage(stage), tile.dim) {
                 continue;
             }
-            let pipeline = self.names.pipeline();
-            let parallel = Dependence::of(pipeline, self.regions, stage, |d| d.is_parallel(var, together));
-            if !parallel {
+            if !self.geometry.is_parallel(stage, var, together) {
                 let variable = self.variable(Item::Stage(stage), tile.dim);
                 self.report(path, Rule::Dependent { stage: self.stage_name(stage), variable, side });
             }
@@ -147,6 +151,9 @@ impl Checker<'_> {
     /// Reduction loops run in the order of their definition, or in one that gives the same.
     fn reduction_order(&mut self, nest: &NestInfo<'_>, stage: StageRef) {
         let variables = self.names.stage_decl(stage).domain.len();
+        if variables < 2 {
+            return;
+        }
         let order = self.loop_order(nest, stage);
         for (i, &(outer, side_by_side)) in order.iter().enumerate() {
             // What runs side by side is independent whatever runs inside.
@@ -154,10 +161,8 @@ impl Checker<'_> {
             for inner in inner.filter(|inner| outer < *inner) {
                 // The inner one may go outside if its values are independent under the loops outside it.
                 let fixed = |var: usize| if var > inner { Together::Fixed } else { Together::Any };
-                let together: Vec<Together> = (0..variables).map(fixed).collect();
-                let pipeline = self.names.pipeline();
-                let free = Dependence::of(pipeline, self.regions, stage, |d| d.is_parallel(inner, &together));
-                if !free {
+                let together: SmallVec<[Together; 4]> = (0..variables).map(fixed).collect();
+                if !self.geometry.is_parallel(stage, inner, &together) {
                     let name = |var: usize| self.variable(nest.nest.item, LoopKind::Reduction(var));
                     let rule = Rule::Reordered {
                         stage: self.stage_name(stage),
@@ -180,7 +185,7 @@ impl Checker<'_> {
         let kernel = &self.outline.kernels[nest.kernel];
         let block: &[Tile] = if self.outline.is_own(nest) { &kernel.kernel.block } else { &[] };
         let mut left: Vec<i64> = (0..self.names.stage_decl(stage).domain.len())
-            .map(|var| domain(self.regions, stage, var).extent.max(1))
+            .map(|var| domain(self.geometry.regions, stage, var).extent.max(1))
             .collect();
         let mut order = Vec::new();
         let (around, over): (LoopNumbers, LoopNumbers) =

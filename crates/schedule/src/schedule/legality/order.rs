@@ -1,9 +1,7 @@
 //! Producers before consumers, at places that hold them all.
 
-use std::collections::BTreeSet;
-
+use smallvec::SmallVec;
 use warploom_lang::FuncId;
-use warploom_lang::ir::NodeKind;
 
 use crate::schedule::legality::Checker;
 use crate::schedule::outline::NestInfo;
@@ -11,87 +9,50 @@ use crate::schedule::trace::{lives_before, read_of};
 use crate::schedule::tree::{Item, StageRef, Storage};
 use crate::schedule::violation::Rule;
 
-impl<'a> Checker<'a> {
+impl Checker<'_> {
     pub(super) fn order(&mut self) {
         for (position, nest) in self.outline.nests.iter().enumerate() {
             match nest.nest.item {
                 Item::Stage(stage) => {
-                    for func in self.reads(nest, stage) {
-                        self.reader(position, nest, stage, func);
+                    for i in 0..self.reads[position].len() {
+                        self.reader(position, nest, stage, self.reads[position][i]);
                     }
                     self.registers(nest);
                 }
                 Item::Input(_) => self.staged_input(position, nest),
             }
         }
-        for func in self.names.pipeline().funcs().keys() {
+        for func in self.present() {
             self.stages(func);
         }
     }
 
-    /// The Funcs that a definition calls.
-    pub(super) fn calls(&self, stage: StageRef) -> BTreeSet<FuncId> {
-        let exprs = self.names.pipeline().exprs();
-        let nodes = exprs.reachable(self.names.stage_decl(stage).roots());
-        let calls = nodes.into_iter().filter_map(|id| match exprs[id].kind {
-            NodeKind::Call(func, _) if func != stage.func => Some(func),
-            _ => None,
-        });
-        calls.collect()
-    }
-
-    /// The Funcs that some definitions call, those looked through that `inside` holds.
-    fn calls_through(&self, stages: Vec<StageRef>, inside: impl Fn(FuncId) -> bool) -> BTreeSet<FuncId> {
-        let (mut found, mut seen, mut stack) = (BTreeSet::new(), BTreeSet::new(), stages);
-        while let Some(stage) = stack.pop() {
-            for func in self.calls(stage) {
-                if !inside(func) {
-                    found.insert(func);
-                } else if seen.insert(func) {
-                    stack.extend(self.stages_of(func));
-                }
-            }
-        }
-        found
-    }
-
-    pub(super) fn stages_of(&self, func: FuncId) -> Vec<StageRef> {
-        (0..self.names.func_decl(func).stages.len()).map(|stage| StageRef { func, stage }).collect()
-    }
-
-    /// What a nest reads: its stage and all that is inlined or in registers there.
-    pub(super) fn reads(&self, nest: &NestInfo<'_>, stage: StageRef) -> BTreeSet<FuncId> {
-        let inside = |func: FuncId| self.is_inlined(func) || nest.nest.registers.contains(&func);
-        let mut reads = self.calls_through(vec![stage], inside);
-        reads.remove(&stage.func);
-        reads
-    }
-
     fn reader(&mut self, position: usize, nest: &NestInfo<'_>, stage: StageRef, func: FuncId) {
-        let consumer = self.stage_name(stage);
-        if let Some((holder, i)) = self.registers_of(func).first() {
-            if holder.stage().is_none() {
-                // Registers of a copy are mistake enough.
-                return;
+        let consumer = || self.stage_name(stage);
+        if let Some((holder, i)) = self.registers_of(func).next() {
+            // Registers of a copy are mistake enough.
+            if holder.stage().is_some() {
+                let rule = Rule::RegistersElsewhere {
+                    func: self.func_name(func),
+                    stage: self.names.of_item(holder.nest.item),
+                    consumer: consumer(),
+                };
+                self.report(&holder.path.child(i), rule);
             }
-            let rule = Rule::RegistersElsewhere {
-                func: self.func_name(func),
-                stage: self.names.of_item(holder.nest.item),
-                consumer,
-            };
-            return self.report(&holder.path.child(*i), rule);
+            return;
         }
         // The last stage; where the others must be follows from it.
-        let producers = self.nests_of(func).into_iter();
-        let last = producers.filter_map(|(number, nest)| Some((number, nest, nest.stage()?)));
+        let last = self.nests_of(func).filter_map(|(number, nest)| Some((number, nest, nest.stage()?)));
         let Some((other, producer, made)) = last.max_by_key(|(_, _, stage)| stage.stage) else { return };
         if !self.outline.is_own(producer) && producer.kernel != nest.kernel {
             let kernel = self.stage_name(self.outline.kernels[nest.kernel].kernel.stage);
-            let rule = Rule::OutsideKernel { producer: self.stage_name(made), consumer, kernel };
+            let (producer_name, consumer) = (self.stage_name(made), consumer());
+            let rule = Rule::OutsideKernel { producer: producer_name, consumer, kernel };
             self.report(&producer.path, rule);
         } else if other > position {
-            self.report(&nest.path, Rule::Order { producer: self.stage_name(made), consumer });
-        } else if let Some(rule) = self.loops_between(producer, made, nest, &consumer) {
+            let rule = Rule::Order { producer: self.stage_name(made), consumer: consumer() };
+            self.report(&nest.path, rule);
+        } else if let Some(rule) = self.loops_between(producer, made, nest, stage) {
             let path = if matches!(rule, Rule::Incomplete { .. }) { &nest.path } else { &producer.path };
             self.report(path, rule);
         }
@@ -103,35 +64,39 @@ impl<'a> Checker<'a> {
         producer: &NestInfo<'_>,
         made: StageRef,
         consumer: &NestInfo<'_>,
-        name: &str,
+        reader: StageRef,
     ) -> Option<Rule> {
         let variable = |number: usize| {
             let tile = self.outline.loops[number].tile;
             self.names.of_reduction(tile.stage, tile.var)
         };
-        let (made, consumer_name) = (self.stage_name(made), name.to_string());
+        let names = || (self.stage_name(made), self.stage_name(reader));
+        if consumer.loops.is_empty() && producer.loops.is_empty() {
+            return None;
+        }
         let own = self.outline.own_loops(producer);
         if let Some(&number) = own.iter().find(|number| consumer.loops.contains(number)) {
-            let variable = variable(number);
-            return Some(Rule::Incomplete { producer: made, consumer: consumer_name, variable });
+            let ((producer, consumer), variable) = (names(), variable(number));
+            return Some(Rule::Incomplete { producer, consumer, variable });
         }
         let foreign = self.outline.foreign_loops(producer);
         let outside = foreign.iter().enumerate().find(|(i, number)| consumer.loops.get(*i) != Some(number));
-        let variable = variable(*outside?.1);
-        Some(Rule::NotEnclosing { producer: made, consumer: consumer_name, variable })
+        let (variable, (producer, consumer)) = (variable(*outside?.1), names());
+        Some(Rule::NotEnclosing { producer, consumer, variable })
     }
 
     fn staged_input(&mut self, position: usize, nest: &NestInfo<'_>) {
-        let item = self.names.of_item(nest.nest.item);
+        let names = self.names;
+        let item = || names.of_item(nest.nest.item);
         for (i, func) in nest.nest.registers.iter().enumerate() {
-            let rule = Rule::RegistersOfInput { item: item.clone(), func: self.func_name(*func) };
+            let rule = Rule::RegistersOfInput { item: item(), func: self.func_name(*func) };
             self.report(&nest.path.child(i), rule);
         }
         if lives_before(self.outline, position, read_of(nest.nest.item)) || self.is_staged_before(position) {
-            return self.report(&nest.path, Rule::StagedTwice { item });
+            return self.report(&nest.path, Rule::StagedTwice { item: item() });
         }
         if self.footprints.nests[position].is_none() {
-            self.report(&nest.path, Rule::Unread { item });
+            self.report(&nest.path, Rule::Unread { item: item() });
         }
     }
 
@@ -145,17 +110,15 @@ impl<'a> Checker<'a> {
     fn registers(&mut self, nest: &NestInfo<'_>) {
         for (i, &func) in nest.nest.registers.iter().enumerate() {
             let path = nest.path.child(i);
-            let exprs = self.names.pipeline().exprs();
-            let known = |stage: &StageRef| {
-                let decl = self.names.stage_decl(*stage);
-                (0..decl.indices.len()).all(|d| decl.is_pure(exprs, d) || decl.is_fixed(exprs, d))
-            };
-            let stages = self.stages_of(func);
-            if let Some(stage) = stages.iter().find(|stage| !known(stage)) {
-                let rule = Rule::RegistersShape { stage: self.stage_name(*stage) };
+            if let Some(stage) = self.geometry.func(func).moving_stage {
+                let rule = Rule::RegistersShape { stage: self.stage_name(stage) };
                 self.report(&path, rule);
             }
-            let reads = self.calls_through(stages, |func| self.is_inlined(func));
+            if i + 1 == nest.nest.registers.len() {
+                continue;
+            }
+            let stages = self.geometry.stages_of(func);
+            let reads = self.geometry.reads_through(stages, |func| self.is_inlined(func)).outside;
             for &later in &nest.nest.registers[i + 1..] {
                 if reads.contains(&later) {
                     let (producer, consumer) = (self.func_name(later), self.func_name(func));
@@ -167,19 +130,16 @@ impl<'a> Checker<'a> {
 
     /// The stages of a Func follow each other and can share an array.
     fn stages(&mut self, func: FuncId) {
-        let nests = self.nests_of(func);
-        let first_of = |stage: usize| {
-            nests.iter().find(|(_, nest)| nest.stage().is_some_and(|known| known.stage == stage))
-        };
-        let placed =
-            (0..self.names.func_decl(func).stages.len()).filter_map(|stage| first_of(stage).copied());
-        let placed: Vec<(usize, &NestInfo<'_>)> = placed.collect();
+        let first_of = |stage: StageRef| self.nests_of(func).find(|(_, nest)| nest.stage() == Some(stage));
+        let placed: SmallVec<[(usize, &NestInfo<'_>); 4]> =
+            self.geometry.stages_of(func).filter_map(first_of).collect();
         for pair in placed.windows(2) {
             let [(before, earlier), (after, later)] = pair else { continue };
             let (Some(first), Some(second)) = (earlier.stage(), later.stage()) else { continue };
-            let (stage, name) = (self.stage_name(second), self.stage_name(first));
+            let names = || (self.stage_name(second), self.stage_name(first));
             if before > after {
-                self.report(&later.path, Rule::StageOrder { stage, earlier: name });
+                let (stage, earlier) = names();
+                self.report(&later.path, Rule::StageOrder { stage, earlier });
                 continue;
             }
             let home = |nest: &NestInfo<'_>| match self.outline.is_own(nest) {
@@ -189,7 +149,8 @@ impl<'a> Checker<'a> {
             let together = home(earlier) == home(later)
                 && self.outline.foreign_loops(earlier) == self.outline.foreign_loops(later);
             if !together {
-                self.report(&later.path, Rule::StagePlace { stage, earlier: name });
+                let (stage, earlier) = names();
+                self.report(&later.path, Rule::StagePlace { stage, earlier });
             }
         }
     }

@@ -1,23 +1,50 @@
 //! Every Func has a place, and the right one.
 
-use std::collections::BTreeSet;
-
 use warploom_lang::FuncId;
 
+use crate::node_set::NodeSet;
+use crate::schedule::flow::Read;
 use crate::schedule::legality::Checker;
 use crate::schedule::outline::{NestInfo, Path};
 use crate::schedule::tree::{Item, StageRef, Storage};
 use crate::schedule::violation::Rule;
 
 impl Checker<'_> {
-    pub(super) fn placement(&mut self) {
-        for func in self.needed() {
+    /// The outputs and all that they read have a place.
+    pub(super) fn needed_places(&mut self) {
+        let outputs = self.names.pipeline().outputs();
+        let mut needed = NodeSet::default();
+        outputs.iter().for_each(|func| self.geometry.func(*func).add_upstream(&mut needed));
+        for func in self.names.pipeline().funcs().keys() {
+            if !needed.contains(self.geometry.node(Read::Func(func))) {
+                continue;
+            }
             if self.is_inlined(func) {
                 self.inlined(func);
             } else {
-                self.placed(func);
+                self.placed(func, true);
             }
         }
+    }
+
+    /// The Funcs that have a place here have the right one, and so have those without one.
+    pub(super) fn present_places(&mut self) {
+        let wrong = self.inlined.iter().find(|func| !self.geometry.func(**func).can_be_inlined());
+        if let Some(func) = wrong {
+            self.inlined(*func);
+        }
+        for func in self.present() {
+            if self.is_inlined(func) {
+                self.inlined(func);
+            } else {
+                // The other stages of what is in global memory may be in other kernels.
+                let in_block = self.nests_of(func).any(|(_, nest)| !self.outline.is_own(nest));
+                self.placed(func, in_block);
+            }
+        }
+    }
+
+    pub(super) fn storage_words(&mut self) {
         for kernel in &self.outline.kernels {
             let last = self.outline.nests[kernel.nests.clone()].last();
             if !last.is_some_and(|nest| self.outline.is_own(nest)) {
@@ -30,100 +57,94 @@ impl Checker<'_> {
         }
     }
 
-    /// The outputs and all that they read, producers first.
-    fn needed(&self) -> BTreeSet<FuncId> {
-        let mut needed: BTreeSet<FuncId> = self.names.pipeline().outputs().iter().copied().collect();
-        // Producers come before their consumers.
-        for func in self.names.pipeline().funcs().keys().rev() {
-            if needed.contains(&func) {
-                let reads = self.stages_of(func).into_iter().flat_map(|stage| self.calls(stage));
-                needed.extend(reads.collect::<Vec<_>>());
-            }
-        }
-        needed
-    }
-
     fn inlined(&mut self, func: FuncId) {
-        let decl = self.names.func_decl(func);
-        if self.names.pipeline().outputs().contains(&func) {
+        let stages = self.names.func_decl(func).stages.len();
+        if self.geometry.func(func).is_output {
             self.report(&Path::ROOT, Rule::InlinedOutput { func: self.func_name(func) });
         }
-        if decl.stages.len() > 1 {
-            let rule = Rule::InlinedUpdates { func: self.func_name(func), stages: decl.stages.len() };
-            self.report(&Path::ROOT, rule);
+        if stages > 1 {
+            self.report(&Path::ROOT, Rule::InlinedUpdates { func: self.func_name(func), stages });
         }
-        let nests = self.nests_of(func).into_iter().map(|(_, nest)| nest.path.clone());
-        let registers = self.registers_of(func).into_iter().map(|(nest, i)| nest.path.child(i));
+        let nests = self.nests_of(func).map(|(_, nest)| nest.path.clone());
+        let registers = self.registers_of(func).map(|(nest, i)| nest.path.child(i));
         for path in nests.chain(registers) {
             self.report(&path, Rule::InlinedAndPlaced { func: self.func_name(func) });
         }
     }
 
-    fn placed(&mut self, func: FuncId) {
-        let decl = self.names.func_decl(func);
-        let (nests, registers) = (self.nests_of(func), self.registers_of(func));
-        for (nest, i) in registers.iter().skip(1) {
-            self.report(&nest.path.child(*i), Rule::Twice { name: self.func_name(func) });
-        }
-        if !registers.is_empty() {
-            for (_, nest) in &nests {
+    /// A Func that is not inlined stands at one place, with all its stages if these are to be `complete`.
+    fn placed(&mut self, func: FuncId, complete: bool) {
+        let mut registers = self.registers_of(func);
+        if let Some((holder, i)) = registers.next() {
+            for (nest, i) in registers {
+                self.report(&nest.path.child(i), Rule::Twice { name: self.func_name(func) });
+            }
+            for (_, nest) in self.nests_of(func) {
                 self.report(&nest.path, Rule::Twice { name: self.func_name(func) });
             }
-            if self.names.pipeline().outputs().contains(&func) {
-                let (nest, i) = registers[0];
-                self.report(&nest.path.child(i), Rule::OutputPlace { func: self.func_name(func) });
+            if self.geometry.func(func).is_output {
+                self.report(&holder.path.child(i), Rule::OutputPlace { func: self.func_name(func) });
             }
             return;
         }
-        self.output_storage(func, &nests);
-        let own = |stage| self.outline.kernels.iter().any(|kernel| kernel.kernel.stage == stage);
-        let defined = |stage: usize| !decl.stages[stage].values.is_empty();
-        let stages = (0..decl.stages.len()).map(|stage| StageRef { func, stage });
-        let missing: Vec<StageRef> = stages
-            .filter(|stage| defined(stage.stage) && !own(*stage))
-            .filter(|stage| nests.iter().all(|(_, nest)| nest.stage() != Some(*stage)))
-            .collect();
-        let first = nests.first().map(|(_, nest)| nest.path.clone());
-        match first {
-            Some(path) => {
-                for stage in missing {
-                    self.report(&path, Rule::MissingStage { stage: self.stage_name(stage) });
-                }
-            }
-            None if !missing.is_empty() => {
-                self.report(&Path::ROOT, Rule::Missing { func: self.func_name(func) });
-            }
-            None => {}
+        self.output_storage(func);
+        if complete {
+            self.all_stages(func);
         }
-        for (position, (_, nest)) in nests.iter().enumerate() {
+        for (number, nest) in self.nests_of(func) {
             let Some(stage) = nest.stage() else { continue };
-            let name = self.stage_name(stage);
-            if nests[..position].iter().any(|(_, earlier)| earlier.stage() == Some(stage)) {
-                self.report(&nest.path, Rule::Twice { name });
-            } else if !defined(stage.stage) {
-                self.report(&nest.path, Rule::Undefined { stage: name });
+            let mut earlier = self.nests_of(func).take_while(|(other, _)| *other < number);
+            if earlier.any(|(_, earlier)| earlier.stage() == Some(stage)) {
+                self.report(&nest.path, Rule::Twice { name: self.stage_name(stage) });
+            } else if !self.is_defined(stage) {
+                self.report(&nest.path, Rule::Undefined { stage: self.stage_name(stage) });
             }
         }
     }
 
-    fn output_storage(&mut self, func: FuncId, nests: &[(usize, &NestInfo<'_>)]) {
-        if !self.names.pipeline().outputs().contains(&func) {
+    fn is_defined(&self, stage: StageRef) -> bool {
+        !self.names.stage_decl(stage).values.is_empty()
+    }
+
+    /// Every stage of a Func that computes something is there.
+    fn all_stages(&mut self, func: FuncId) {
+        let first = self.nests_of(func).next();
+        for stage in self.geometry.stages_of(func) {
+            let own = self.outline.kernels.iter().any(|kernel| kernel.kernel.stage == stage);
+            let placed = || self.nests_of(func).any(|(_, nest)| nest.stage() == Some(stage));
+            if !self.is_defined(stage) || own || placed() {
+                continue;
+            }
+            match first {
+                Some((_, nest)) => {
+                    self.report(&nest.path, Rule::MissingStage { stage: self.stage_name(stage) });
+                }
+                None => self.report(&Path::ROOT, Rule::Missing { func: self.func_name(func) }),
+            }
+        }
+    }
+
+    fn output_storage(&mut self, func: FuncId) {
+        if !self.geometry.func(func).is_output {
             return;
         }
-        if let Some((_, nest)) = nests.iter().find(|(_, nest)| !self.outline.is_own(nest)) {
+        let elsewhere = self.nests_of(func).find(|(_, nest)| !self.outline.is_own(nest));
+        if let Some((_, nest)) = elsewhere {
             self.report(&nest.path, Rule::OutputPlace { func: self.func_name(func) });
         }
     }
 
     fn nest_storage(&mut self, nest: &NestInfo<'_>) {
-        let item = self.names.of_item(nest.nest.item);
+        let item = || self.names.of_item(nest.nest.item);
         match (nest.nest.item, nest.nest.storage) {
             (Item::Stage(_), Storage::Global) if self.outline.is_own(nest) => {}
             (Item::Stage(_), _) if self.outline.is_own(nest) => {
-                self.report(&nest.path, Rule::OwnStorage { stage: item });
+                self.report(&nest.path, Rule::OwnStorage { stage: item() });
             }
-            (_, Storage::Global) => self.report(&nest.path, Rule::NoStorage { item }),
-            (Item::Input(_), Storage::Private) => self.report(&nest.path, Rule::PrivateInput { item }),
+            (_, Storage::Global) => self.report(&nest.path, Rule::NoStorage { item: item() }),
+            (Item::Input(_), Storage::Private) => {
+                self.report(&nest.path, Rule::PrivateInput { item: item() })
+            }
             _ => {}
         }
     }

@@ -28,11 +28,11 @@ impl Checker<'_> {
             self.kernel_limits(number);
             self.allocations(number);
         }
-        for (nest, footprint) in self.outline.nests.iter().zip(&self.footprints.nests) {
+        for (position, nest) in self.outline.nests.iter().enumerate() {
             if nest.nest.storage == Storage::Private {
-                self.private(nest);
+                self.private(position, nest);
             }
-            if let Some(footprint) = footprint {
+            if let Some(footprint) = &self.footprints.nests[position] {
                 self.nest_threads(nest, footprint);
                 self.register_sizes(nest, footprint);
             }
@@ -42,12 +42,12 @@ impl Checker<'_> {
     fn kernel_limits(&mut self, number: usize) {
         let (info, kernel) = (&self.outline.kernels[number], &self.footprints.kernels[number]);
         let stage = || self.stage_name(info.kernel.stage);
-        let device = self.device.name.clone();
+        let device = || self.device.name.clone();
         let limits = self.device.threads.grid_dims;
         let grid = ['x', 'y', 'z'].into_iter().zip(kernel.grid()).zip(limits.map(u64::from));
         let mut rules: Vec<Rule> = Vec::new();
         for ((axis, blocks), limit) in grid.filter(|((_, blocks), limit)| blocks > limit) {
-            rules.push(Rule::Grid { stage: stage(), axis, blocks, limit, device: device.clone() });
+            rules.push(Rule::Grid { stage: stage(), axis, blocks, limit, device: device() });
         }
         let (bytes, limit) = (kernel.shared_bytes(), u64::from(self.device.shared.per_block_opt_in));
         if bytes > limit {
@@ -58,7 +58,8 @@ impl Checker<'_> {
                     format!("{} {}", self.item_name(part.item), extents.join(" x "))
                 })
                 .collect();
-            rules.push(Rule::SharedBytes { stage: stage(), bytes, parts: parts.join(", "), limit, device });
+            let (stage, parts, device) = (stage(), parts.join(", "), device());
+            rules.push(Rule::SharedBytes { stage, bytes, parts, limit, device });
         }
         for rule in rules {
             self.report(&info.path, rule);
@@ -86,11 +87,11 @@ impl Checker<'_> {
         for allocation in &self.footprints.kernels[number].allocations {
             let mut nests = self.outline.nests_of(number).iter();
             let first = nests.find(|nest| read_of(nest.nest.item) == read_of(allocation.item));
-            let Some(path) = first.map(|nest| nest.path.clone()) else { continue };
-            self.bounded(&path, allocation.item, &allocation.points);
+            let Some(path) = first.map(|nest| &nest.path) else { continue };
+            self.bounded(path, allocation.item, &allocation.points);
             if allocation.storage == Storage::Private && allocation.bytes > MAX_PRIVATE_BYTES {
                 let (func, bytes) = (self.item_name(allocation.item), allocation.bytes);
-                self.report(&path, Rule::ThreadBytes { func, bytes, limit: MAX_PRIVATE_BYTES });
+                self.report(path, Rule::ThreadBytes { func, bytes, limit: MAX_PRIVATE_BYTES });
             }
         }
     }
@@ -121,37 +122,38 @@ impl Checker<'_> {
     }
 
     /// A private stage: every thread reads only what it wrote itself.
-    fn private(&mut self, nest: &NestInfo<'_>) {
+    fn private(&mut self, position: usize, nest: &NestInfo<'_>) {
         let Some(stage) = nest.stage() else { return };
         if nest.nest.mapping == Mapping::Flat {
             return self.report(&nest.path, Rule::PrivateFlat { stage: self.stage_name(stage) });
         }
         // Earlier stages must be shared as the next one is, and all readers as the last one.
-        let nests = self.outline.nests_of(nest.kernel);
-        let later = nests.iter().filter_map(|nest| Some((nest, nest.stage()?)));
-        let next = later.filter(|(_, later)| later.func == stage.func && later.stage > stage.stage);
-        if let Some((next, later)) = next.min_by_key(|(_, later)| later.stage) {
-            if !self.shared_alike(nest, next, |d| Some(LoopKind::Pure(d))) {
-                let (func, consumer) = (self.func_name(stage.func), self.stage_name(later));
-                self.report(&next.path, Rule::PrivateRead { func, consumer });
+        let in_kernel = self.outline.kernels[nest.kernel].nests.clone();
+        let stages = in_kernel.filter_map(|number| Some((number, self.outline.nests[number].stage()?)));
+        let later = stages.clone().filter(|(_, later)| later.func == stage.func && later.stage > stage.stage);
+        let broken = |number: usize, consumer: StageRef| {
+            let (func, consumer) = (self.func_name(stage.func), self.stage_name(consumer));
+            (self.outline.nests[number].path.clone(), Rule::PrivateRead { func, consumer })
+        };
+        let mut found: Vec<(Path, Rule)> = Vec::new();
+        if let Some((next, later)) = later.min_by_key(|(_, later)| later.stage) {
+            if !self.shared_alike(position, next, |d| Some(LoopKind::Pure(d))) {
+                found.push(broken(next, later));
             }
-            return;
+        } else {
+            let readers = stages.filter(|(number, _)| self.reads[*number].contains(&stage.func));
+            let wrong = readers.filter(|(reader, at)| !self.reads_own(stage.func, position, *reader, *at));
+            found.extend(wrong.map(|(number, consumer)| broken(number, consumer)));
         }
-        for reader in nests {
-            let Some(consumer) = reader.stage() else { continue };
-            let reads = self.reads(reader, consumer).contains(&stage.func);
-            if reads && !self.reads_own(stage.func, nest, reader) {
-                let (func, consumer) = (self.func_name(stage.func), self.stage_name(consumer));
-                self.report(&reader.path, Rule::PrivateRead { func, consumer });
-            }
+        for (path, rule) in found {
+            self.report(&path, rule);
         }
     }
 
     /// Whether each thread of a reader reads only what the same thread computes of a Func.
-    fn reads_own(&self, func: FuncId, producer: &NestInfo<'_>, reader: &NestInfo<'_>) -> bool {
-        let Some(stage) = reader.stage() else { return false };
-        let mut tracer = Tracer::new(self.geometry, &self.schedule.inlined, self.outline);
-        let columns = tracer.point_reads(reader, stage, func);
+    fn reads_own(&self, func: FuncId, producer: usize, reader: usize, stage: StageRef) -> bool {
+        let mut tracer = Tracer::new(self.geometry, self.inlined, self.outline);
+        let columns = tracer.point_reads(&self.outline.nests[reader], stage, func);
         let alone = |d: usize| match columns.get(d).map(Vec::as_slice) {
             Some([reach]) => point_of(reach),
             _ => None,
@@ -163,29 +165,26 @@ impl Checker<'_> {
     /// the reader's loop `loop_of(d)`.
     fn shared_alike(
         &self,
-        producer: &NestInfo<'_>,
-        reader: &NestInfo<'_>,
+        producer: usize,
+        reader: usize,
         loop_of: impl Fn(usize) -> Option<LoopKind>,
     ) -> bool {
-        let (Some(made), Some(read)) =
-            (self.footprints.nest(&producer.path), self.footprints.nest(&reader.path))
-        else {
-            return true;
-        };
+        let nests = &self.footprints.nests;
+        let (Some(made), Some(read)) = (&nests[producer], &nests[reader]) else { return true };
         let (Some(writers), Some(readers)) = (several(made), several(read)) else { return false };
-        writers.len() == readers.len()
-            && writers.iter().zip(&readers).all(|(writer, reader)| {
-                let (LoopKind::Pure(d), LoopKind::Pure(e)) = (writer.dim, reader.dim) else { return false };
-                (writer.threads, writer.serial) == (reader.threads, reader.serial)
-                    && loop_of(d) == Some(reader.dim)
-                    && made.points.dims[d].starts_like(&read.points.dims[e])
-            })
+        let alike = |(writer, reader): (&ThreadLoop, &ThreadLoop)| {
+            let (LoopKind::Pure(d), LoopKind::Pure(e)) = (writer.dim, reader.dim) else { return false };
+            (writer.threads, writer.serial) == (reader.threads, reader.serial)
+                && loop_of(d) == Some(reader.dim)
+                && made.points.dims[d].starts_like(&read.points.dims[e])
+        };
+        writers.clone().count() == readers.clone().count() && writers.zip(readers).all(alike)
     }
 }
 
 /// The loops of a nest that several threads share, if it is not flat.
-fn several(nest: &NestFootprint) -> Option<Vec<ThreadLoop>> {
-    Some(nest.threads.as_ref()?.iter().filter(|dim| dim.threads > 1).copied().collect())
+fn several(nest: &NestFootprint) -> Option<impl Iterator<Item = &ThreadLoop> + Clone> {
+    Some(nest.threads.as_ref()?.iter().filter(|dim| dim.threads > 1))
 }
 
 /// The loop whose point an index is, exactly.

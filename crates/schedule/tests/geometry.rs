@@ -1,0 +1,146 @@
+//! One kernel by itself: legal wherever the schedule is, broken where it is, and the same size.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod pipelines;
+
+use pipelines::{Case, case, cases};
+use warploom_schedule::schedule::*;
+use warploom_target::Device;
+
+const SEEDS: u64 = 40;
+
+fn device() -> Device {
+    Device::preset("h200").unwrap()
+}
+
+#[test]
+fn kernels_of_legal_schedules_are_legal_by_themselves() {
+    for Case { pipeline, regions } in cases() {
+        let geometry = Geometry::new(&pipeline, &regions);
+        for seed in 0..SEEDS {
+            let schedule = Schedule::random(&pipeline, &regions, &device(), seed);
+            let whole = geometry.footprints(&schedule.inlined, &schedule.root);
+            let mut threads = Vec::new();
+            for item in &schedule.root {
+                let alone = geometry.examine(&schedule.inlined, [item], &device());
+                let alone = alone.unwrap_or_else(|rule| panic!("{rule}\n{}", schedule.to_text(&pipeline)));
+                threads.extend(alone.kernels.iter().map(|kernel| (kernel.grid(), kernel.threads)));
+            }
+            let expected = whole.kernels.iter().map(|kernel| (kernel.grid(), kernel.threads));
+            assert_eq!(threads, expected.collect::<Vec<_>>());
+        }
+    }
+}
+
+/// Whether a rule is about one kernel, and not about where other kernels compute what it reads.
+fn concerns_one_kernel(rule: &Rule) -> bool {
+    !matches!(
+        rule,
+        Rule::Missing { .. }
+            | Rule::MissingStage { .. }
+            | Rule::OutsideKernel { .. }
+            | Rule::Order { .. }
+            | Rule::StageOrder { .. }
+            | Rule::StagePlace { .. }
+            | Rule::Twice { .. }
+            | Rule::RegistersElsewhere { .. }
+            | Rule::NotEnclosing { .. }
+            | Rule::Incomplete { .. }
+            | Rule::InlinedAndPlaced { .. }
+    )
+}
+
+fn nests_mut(item: &mut RootItem) -> Vec<&mut Nest> {
+    fn of_block(item: &mut BlockItem) -> Vec<&mut Nest> {
+        match item {
+            BlockItem::Nest(nest) => vec![nest],
+            BlockItem::Over(over) => over.body.iter_mut().flat_map(of_block).collect(),
+        }
+    }
+    match item {
+        RootItem::Kernel(kernel) => kernel.body.iter_mut().flat_map(of_block).collect(),
+        RootItem::Around(around) => around.body.iter_mut().flat_map(nests_mut).collect(),
+    }
+}
+
+/// Breaks something, or not.
+fn disturb(schedule: &mut Schedule, how: u64) {
+    let number = how as usize % schedule.root.len();
+    let mut nests = nests_mut(&mut schedule.root[number]);
+    let position = how as usize % nests.len();
+    let nest = &mut nests[position];
+    match how % 5 {
+        0 => nest.storage = Storage::Private,
+        1 => nest.storage = Storage::Shared,
+        2 => nest.mapping = Mapping::Flat,
+        3 => nest.registers.reverse(),
+        _ => {
+            if let Mapping::Threads(tiles) = &mut nest.mapping {
+                tiles.threads.iter_mut().for_each(|tile| tile.size = Size::Of(77));
+                tiles.serial.reverse();
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_with_one_kernel_is_seen_in_it() {
+    let mut broken = 0;
+    for Case { pipeline, regions } in cases() {
+        let geometry = Geometry::new(&pipeline, &regions);
+        for seed in 0..SEEDS {
+            let mut schedule = Schedule::random(&pipeline, &regions, &device(), seed);
+            disturb(&mut schedule, seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33);
+            let found = check(&schedule, &pipeline, &regions, &device()).err().unwrap_or_default();
+            let mut alone =
+                schedule.root.iter().map(|item| geometry.examine(&schedule.inlined, [item], &device()));
+            let seen = alone.find_map(Result::err);
+            let text = schedule.to_text(&pipeline);
+            if let Some(rule) = &seen {
+                assert!(!found.is_empty(), "only by itself: {rule}\n{text}");
+                broken += 1;
+            }
+            let expected = found.iter().find(|violation| concerns_one_kernel(&violation.rule));
+            if let Some(violation) = expected {
+                assert!(seen.is_some(), "not by itself: {violation}\n{text}");
+            }
+        }
+    }
+    assert!(broken > 20, "{broken}");
+}
+
+#[test]
+fn only_what_a_kernel_computes_is_inlined_in_it() {
+    for Case { pipeline, regions } in cases() {
+        let geometry = Geometry::new(&pipeline, &regions);
+        for seed in 0..SEEDS {
+            let schedule = Schedule::random(&pipeline, &regions, &device(), seed);
+            for item in &schedule.root {
+                let inlined = geometry.inlined_in(&schedule.inlined, item);
+                assert!(inlined.iter().all(|func| schedule.inlined.contains(func)));
+                let alone = inlined.iter().copied().collect();
+                let all = geometry.footprints(&schedule.inlined, [item]);
+                assert_eq!(geometry.footprints(&alone, [item]), all);
+                assert_eq!(kernel_hash(item, &inlined), kernel_hash(item, &alone));
+            }
+        }
+    }
+}
+
+#[test]
+fn geometries_are_shared_between_threads() {
+    let case = case("stencils");
+    let geometry = Geometry::new(&case.pipeline, &case.regions);
+    let threads = |count: u32| {
+        let lines = format!("inline gray, rows, columns\n  kernel out  block x all  threads x {count}\n");
+        let schedule = case.read(&lines);
+        geometry.examine(&schedule.inlined, &schedule.root, &device()).map(|found| found.kernels[0].threads)
+    };
+    std::thread::scope(|scope| {
+        let legal = scope.spawn(|| threads(64));
+        let too_many = scope.spawn(|| threads(2048));
+        assert_eq!(legal.join().unwrap(), Ok(64));
+        assert!(matches!(too_many.join().unwrap(), Err(Rule::Threads { threads: 2048, .. })));
+    });
+}
