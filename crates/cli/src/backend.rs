@@ -1,23 +1,25 @@
 //! What pipelines can be run on.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::ValueEnum;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use warploom::codegen::cuda::Build;
 use warploom::codegen::ir::Program;
 use warploom::interp::Evaluation;
 use warploom::interp::buffer::Buffer;
 use warploom::lang::ir::FuncDecl;
-use warploom::lang::{Pipeline, Realisation, Region, Value, infer};
+use warploom::lang::{Pipeline, Realisation, Region, Regions, Value, infer};
 use warploom::runtime::Gpu;
 use warploom::schedule::schedule::Schedule;
+use warploom::search::Options;
 use warploom::target::Device;
 use warploom::tune::build::build;
 use warploom::tune::workload::Workload;
 
 use crate::error::{Error, RunError};
+use crate::{progress, search};
 
 /// What runs a pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -43,10 +45,10 @@ pub(crate) struct Target {
 /// Which kernels to make.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Kernels {
-    /// A schedule, a folder that has one called APP.schedule, `default`, or `random:SEED`
+    /// A schedule, a folder that has one called APP.schedule, `default`, `random:SEED`, or `search[:SEED]` to find one
     #[arg(long, value_name = "FILE", value_parser = Source::parse)]
     pub(crate) schedule: Option<Source>,
-    /// The GPU that kernels are made for when they are only simulated
+    /// The GPU that kernels are made for when they are only simulated; `auto` is the one of this machine
     #[arg(long, value_name = "NAME", default_value = "h200")]
     device: String,
 }
@@ -58,6 +60,8 @@ pub(crate) enum Source {
     Default,
     /// The random schedule of a seed.
     Random(u64),
+    /// What a search with a seed finds.
+    Search(u64),
     /// A file, or a folder of files.
     Path(PathBuf),
 }
@@ -97,12 +101,17 @@ impl Backend {
 
 impl Source {
     fn parse(text: &str) -> Result<Source, String> {
-        match (text, text.strip_prefix("random:")) {
-            ("default", _) => Ok(Source::Default),
-            (_, Some(seed)) => seed.parse().map(Source::Random).map_err(|_| {
-                format!("`{seed}` is no seed; write a whole number from 0 to {}, as in random:7", u64::MAX)
-            }),
-            (path, None) => Ok(Source::Path(PathBuf::from(path))),
+        let seed = |kind: &str, seed: &str| {
+            seed.parse().map_err(|_| {
+                format!("`{seed}` is no seed; write a whole number from 0 to {}, as in {kind}:7", u64::MAX)
+            })
+        };
+        match text.split_once(':') {
+            Some(("random", of)) => seed("random", of).map(Source::Random),
+            Some(("search", of)) => seed("search", of).map(Source::Search),
+            _ if text == "default" => Ok(Source::Default),
+            _ if text == "search" => Ok(Source::Search(0)),
+            _ => Ok(Source::Path(PathBuf::from(text))),
         }
     }
 }
@@ -115,16 +124,25 @@ impl Kernels {
         request: &Realisation,
         device: &Device,
     ) -> Result<Schedule, Error> {
-        let regions = || {
-            infer(pipeline, request).map_err(|error| Error::Build {
-                app: pipeline.name().to_owned(),
-                error: Box::new(error.into()),
-            })
-        };
         match self.schedule.as_ref().ok_or(Error::NoSchedule { on: "a GPU" })? {
-            Source::Default => Ok(Schedule::default_for(pipeline, &regions()?)),
-            Source::Random(seed) => Ok(Schedule::random(pipeline, &regions()?, device, *seed)),
+            Source::Default => Ok(Schedule::default_for(pipeline, &regions(pipeline, request)?)),
+            Source::Random(seed) => {
+                Ok(Schedule::random(pipeline, &regions(pipeline, request)?, device, *seed))
+            }
+            Source::Search(seed) => {
+                let options = Options { seed: *seed, ..Options::default() };
+                Ok(search::run(pipeline, request, device, &options)?.schedule)
+            }
             Source::Path(given) => read_schedule(&schedule_file(given, pipeline.name()), pipeline),
+        }
+    }
+
+    /// How to search for a schedule, if none is given. `usual` is how, but for the seed.
+    pub(crate) fn search_options(&self, usual: Options) -> Option<Options> {
+        match self.schedule {
+            None => Some(usual),
+            Some(Source::Search(seed)) => Some(Options { seed, ..usual }),
+            Some(_) => None,
         }
     }
 
@@ -140,8 +158,16 @@ impl Kernels {
         words.into_iter().next().is_none_or(|first| first == app)
     }
 
-    /// The GPU to make kernels for where there is none.
+    /// The GPU to make kernels for where there need be none.
     pub(crate) fn device(&self) -> Result<Device, Error> {
+        if self.device == "auto" {
+            let found = Gpu::devices().map(|devices| devices.into_iter().next());
+            return match found {
+                Ok(Some(device)) => Ok(device),
+                Ok(None) => Err(Error::NoDevice { why: "the driver knows of none".to_owned() }),
+                Err(error) => Err(Error::NoDevice { why: error.to_string() }),
+            };
+        }
         Device::preset(&self.device).map_err(|error| Error::Device(error.to_string()))
     }
 
@@ -149,19 +175,33 @@ impl Kernels {
     pub(crate) fn build(&self, workload: &Workload, device: &Device) -> Result<Program, Error> {
         let request = workload.realisation();
         let schedule = self.schedule(&workload.pipeline, &request, device)?;
-        let built = build(&workload.pipeline, &schedule, &request, device);
-        built.map_err(|error| Error::Build {
-            app: workload.pipeline.name().to_owned(),
-            error: Box::new(error),
-        })
+        build_program(&workload.pipeline, &schedule, &request, device)
     }
+}
+
+/// The kernels of a schedule.
+pub(crate) fn build_program(
+    pipeline: &Pipeline,
+    schedule: &Schedule,
+    request: &Realisation,
+    device: &Device,
+) -> Result<Program, Error> {
+    let built = build(pipeline, schedule, request, device);
+    built.map_err(|error| Error::Build { app: pipeline.name().to_owned(), error: Box::new(error) })
+}
+
+/// The boxes of a pipeline at some sizes.
+pub(crate) fn regions(pipeline: &Pipeline, request: &Realisation) -> Result<Regions, Error> {
+    infer(pipeline, request)
+        .map_err(|error| Error::Build { app: pipeline.name().to_owned(), error: Box::new(error.into()) })
 }
 
 fn schedule_file(given: &Path, app: &str) -> PathBuf {
     if given.is_dir() { given.join(format!("{app}.schedule")) } else { given.to_path_buf() }
 }
 
-fn read_schedule(path: &Path, pipeline: &Pipeline) -> Result<Schedule, Error> {
+/// A schedule of a pipeline from a file.
+pub(crate) fn read_schedule(path: &Path, pipeline: &Pipeline) -> Result<Schedule, Error> {
     let file = path.display().to_string();
     let text = std::fs::read_to_string(path);
     let text = text.map_err(|error| Error::Read { path: file.clone(), error })?;
@@ -185,7 +225,7 @@ impl Target {
         let start = Instant::now();
         let (outputs, inexact) = match self.on {
             Backend::Reference => {
-                let bar = progress_bar(job.pipeline.name());
+                let bar = progress::bar(job.pipeline.name());
                 let outputs = evaluate(job, &bar);
                 bar.finish_and_clear();
                 (outputs?, None)
@@ -289,17 +329,4 @@ fn evaluate(job: &Job<'_>, bar: &ProgressBar) -> Result<Vec<Buffer>, RunError> {
         evaluation = evaluation.output(name, region.clone());
     }
     evaluation.run().map_err(|error| RunError::Evaluation(Box::new(error)))
-}
-
-fn progress_bar(label: &str) -> ProgressBar {
-    let bar = ProgressBar::no_length().with_prefix(label.to_owned());
-    if let Ok(style) =
-        ProgressStyle::with_template("{prefix} {bar:30} {percent:>3}%  {elapsed}, {eta} left  {msg}")
-    {
-        bar.set_style(style);
-    }
-    if !bar.is_hidden() {
-        bar.enable_steady_tick(Duration::from_millis(200));
-    }
-    bar
 }

@@ -7,12 +7,14 @@ use warploom::fuzz::CaseError;
 use warploom::interp::EvalError;
 use warploom::interp::buffer::BufferError;
 use warploom::interp::files::FileError;
-use warploom::lang::{BoundsError, PipelineError, Type};
+use warploom::lang::{BoundsError, Fault, PipelineError, Type};
+use warploom::search::FixedError;
 use warploom::sim::SimError;
 use warploom::tune::build::BuildError;
 use warploom::tune::sample::ShardError;
 
 use crate::golden::GoldenError;
+use crate::pipeline::is_usage;
 use crate::settings::{MAX_SIZE, MAX_STRUCTURE};
 use crate::show;
 
@@ -137,6 +139,32 @@ pub(crate) enum Error {
     /// A folder without reference data of an app that was asked for.
     #[error("{folder} holds no reference data of `{app}`; it has {known}")]
     NoGoldenOf { folder: String, app: String, known: String },
+    /// A file that holds no pipeline.
+    #[error("{file} holds no pipeline: {error}")]
+    PipelineFile { file: String, error: PipelineError },
+    /// Structure parameters of a pipeline that has its structure.
+    #[error("{file} is a pipeline, not an app, and has no structure parameters; leave --set out")]
+    SetInFile { file: String },
+    /// Sizes that are no boxes.
+    #[error(
+        "`{text}` is no box; give each input and output of the file one, as in --size input=640x480,output=640x480"
+    )]
+    Box { text: String },
+    /// A Param that the pipeline of a file does not have.
+    #[error("the pipeline `{pipeline}` has no Param `{name}`; leave it out")]
+    NoParam { pipeline: String, name: String },
+    /// A Param's value that its type does not have.
+    #[error("Param {name} is {ty}, so it cannot be `{text}`; give {}", show::values_of(*.ty))]
+    FileParam { name: String, ty: Type, text: String },
+    /// Sizes and Params that don't fit the pipeline of a file.
+    #[error("{file}: {error}")]
+    Request { file: String, error: Box<BoundsError> },
+    /// Decisions that a search cannot keep.
+    #[error("{file}: {error}")]
+    Fixed { file: String, error: Box<FixedError> },
+    /// A pipeline that no schedule was found for.
+    #[error("`{app}` cannot be scheduled: {error}")]
+    Search { app: String, error: String },
     /// Kernels without a schedule.
     #[error("running on {on} needs a schedule; give one with --schedule FILE")]
     NoSchedule { on: &'static str },
@@ -158,6 +186,9 @@ pub(crate) enum Error {
     /// No GPU to run on.
     #[error("{0}")]
     NoGpu(String),
+    /// No GPU to make kernels for.
+    #[error("this machine has no GPU to make kernels for ({why}); name one, for example --device h200")]
+    NoDevice { why: String },
     /// A GPU or compiler that failed.
     #[error("{0}")]
     Cuda(String),
@@ -211,9 +242,13 @@ impl Error {
             Error::Pipeline { .. } | Error::NoDefault { .. } => exit::PIPELINE,
             Error::Evaluation { error, .. } => evaluation_code(error),
             Error::Verification { .. } | Error::Inexact { .. } => exit::VERIFICATION,
-            Error::Schedule { .. } | Error::Build { .. } => exit::PIPELINE,
+            Error::Schedule { .. } | Error::Build { .. } | Error::Search { .. } | Error::Fixed { .. } => {
+                exit::PIPELINE
+            }
+            Error::PipelineFile { error, .. } if !is_malformed(error) => exit::PIPELINE,
+            Error::Request { error, .. } if !is_usage(error) => exit::PIPELINE,
             Error::Simulation(_) | Error::Fuzz { .. } => exit::INTERNAL,
-            Error::NoGpu(_) | Error::Cuda(_) => exit::DEVICE,
+            Error::NoGpu(_) | Error::NoDevice { .. } | Error::Cuda(_) => exit::DEVICE,
             Error::NothingMeasured(_) => exit::NOTHING,
             Error::In { error, .. } => error.exit_code(),
             _ => exit::USAGE,
@@ -229,6 +264,11 @@ impl Error {
             error => print(&error.to_string()),
         }
     }
+}
+
+/// Whether a file is none that Warploom wrote, rather than a pipeline with a mistake in it.
+fn is_malformed(error: &PipelineError) -> bool {
+    error.diagnostics.iter().any(|diagnostic| matches!(diagnostic.fault, Fault::Malformed { .. }))
 }
 
 /// A value or size that was asked for is the user's to change, all else the pipeline's.

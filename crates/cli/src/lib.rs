@@ -51,7 +51,9 @@ mod choice;
 mod collect;
 mod compile;
 mod devices;
+mod emit;
 mod error;
+mod explain;
 mod folder;
 mod fuzz;
 mod golden;
@@ -59,8 +61,11 @@ mod graph;
 mod inputs;
 mod memory;
 mod names;
+mod pipeline;
+mod progress;
 mod report;
 mod run;
+mod search;
 mod settings;
 mod show;
 mod sim;
@@ -91,6 +96,7 @@ enum Command {
     Graph(graph::Arguments),
     Run(run::Arguments),
     Compile(compile::Arguments),
+    Explain(explain::Arguments),
     Verify(verify::Arguments),
     Sim(sim::Arguments),
     Bench(bench::Arguments),
@@ -130,6 +136,7 @@ fn execute(
         Command::Graph(arguments) => graph::graph(apps, &arguments, out),
         Command::Run(arguments) => run::run(apps, &arguments, out),
         Command::Compile(arguments) => compile::compile(apps, &arguments, out),
+        Command::Explain(arguments) => explain::explain(apps, &arguments, out),
         Command::Verify(arguments) => verify::verify(apps, &arguments, out),
         Command::Sim(arguments) => sim::sim(apps, &arguments, out),
         Command::Bench(arguments) => bench::bench(apps, &arguments, out),

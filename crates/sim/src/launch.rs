@@ -15,6 +15,8 @@ pub struct Launching<'a> {
     pub iterations: &'a [u32],
     /// The blocks in the order in which they run.
     pub order: &'a [u32],
+    /// The only block that counts, if not all do.
+    pub watched: Option<[u32; 3]>,
 }
 
 impl From<TooLong> for SimError {
@@ -32,9 +34,15 @@ impl Machine {
         for &number in given.order {
             starts.push(world.clock.start_block()?);
             let block = self.block(number);
+            let counts = given.watched.is_none_or(|watched| watched == block);
+            let before = (!counts).then(|| (self.counts.clone(), self.traffic.clone(), self.barriers));
             self.run(block, world).map_err(|stop| self.error(stop, &starts, given.order))?;
+            if let Some(before) = before {
+                (self.counts, self.traffic, self.barriers) = before;
+            }
         }
-        Ok(self.counters(given.order.len() as u64))
+        let blocks = if given.watched.is_some() { 1 } else { given.order.len() as u64 };
+        Ok(self.counters(blocks))
     }
 
     /// How many blocks a launch has.

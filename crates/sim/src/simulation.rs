@@ -26,6 +26,7 @@ pub struct Simulation<'a> {
     device: &'a Device,
     inputs: BTreeMap<InputKey<'a>, &'a Buffer>,
     params: BTreeMap<ParamId, Value>,
+    watched: BTreeMap<KernelId, [u32; 3]>,
     seed: u64,
 }
 
@@ -68,7 +69,14 @@ pub struct Outcome {
 impl<'a> Simulation<'a> {
     /// Nothing given yet; the seed is 0.
     pub fn new(program: &'a Program, device: &'a Device) -> Simulation<'a> {
-        Simulation { program, device, inputs: BTreeMap::new(), params: BTreeMap::new(), seed: 0 }
+        Simulation {
+            program,
+            device,
+            inputs: BTreeMap::new(),
+            params: BTreeMap::new(),
+            watched: BTreeMap::new(),
+            seed: 0,
+        }
     }
 
     /// Gives an input, by its name or number. One that the program does not read is ignored.
@@ -82,6 +90,13 @@ impl<'a> Simulation<'a> {
     #[must_use]
     pub fn param(mut self, param: ParamId, value: impl Into<Value>) -> Simulation<'a> {
         self.params.insert(param, value.into());
+        self
+    }
+
+    /// Counts one block of a kernel alone, in every launch. All blocks run, and are checked, nevertheless.
+    #[must_use]
+    pub fn watch(mut self, kernel: KernelId, block: [u32; 3]) -> Simulation<'a> {
+        self.watched.insert(kernel, block);
         self
     }
 
@@ -108,6 +123,7 @@ impl<'a> Simulation<'a> {
             world: World { global: self.memory()?, clock: Clock::new() },
             params: self.param_bits()?,
             iterations: Vec::new(),
+            watched: &self.watched,
             seed: self.seed,
             counters: Counters::default(),
         };
@@ -165,16 +181,17 @@ impl<'a> Simulation<'a> {
 }
 
 /// A program while it runs.
-struct Run {
+struct Run<'a> {
     machines: IdVec<KernelId, Machine>,
     world: World,
     params: Vec<u32>,
     iterations: Vec<u32>,
+    watched: &'a BTreeMap<KernelId, [u32; 3]>,
     seed: u64,
     counters: Counters,
 }
 
-impl Run {
+impl Run<'_> {
     fn steps(&mut self, launches: &[Launch]) -> Result<(), SimError> {
         for launch in launches {
             match launch {
@@ -194,7 +211,8 @@ impl Run {
     fn launch(&mut self, kernel: KernelId) -> Result<(), SimError> {
         let machine = &mut self.machines[kernel];
         let order = shuffled(self.seed, self.counters.launches.len() as u64, machine.blocks());
-        let given = Launching { params: &self.params, iterations: &self.iterations, order: &order };
+        let watched = self.watched.get(&kernel).copied();
+        let given = Launching { params: &self.params, iterations: &self.iterations, order: &order, watched };
         let counters = machine.launch(&given, &mut self.world)?;
         self.counters.launches.push((kernel.index(), counters));
         Ok(())

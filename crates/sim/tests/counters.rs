@@ -163,3 +163,24 @@ classes  to     global  store        150    600         6       21           0  
 ";
     assert_eq!(counters.to_string(), expected);
 }
+
+#[test]
+fn one_block_can_be_counted_alone() {
+    let mut maker = Maker::new();
+    let to = maker.output("to", Type::F32, 90);
+    maker.kernel("fill", [3, 1, 1], 40, |k| {
+        let (to, i, end, one) = (k.global(to), k.position(), k.int(90), k.constant(1.0_f32));
+        let inside = k.lt(i, end);
+        vec![when(inside, vec![store(to, i, one)])]
+    });
+    let device = warploom_target::Device::preset("h200").unwrap();
+    let stores = |block: u32| {
+        let simulation = warploom_sim::Simulation::new(&maker.program, &device);
+        let kernel = maker.program.kernels.keys().next().unwrap();
+        let outcome = simulation.watch(kernel, [block, 0, 0]).run().expect("a program without mistakes");
+        let counters = outcome.counters.kernels().remove(0);
+        assert_eq!((counters.blocks, counters.threads), (1, 40));
+        counters.stores(Memory::Global).elements
+    };
+    assert_eq!([0, 1, 2].map(stores), [40, 40, 10]);
+}

@@ -23,22 +23,29 @@
 //! ```
 
 pub mod app;
+mod autoschedule;
 pub mod tutorial;
 
+pub use autoschedule::{Autoschedule, Autoscheduled};
+
 pub use warploom_codegen as codegen;
+pub use warploom_cost as cost;
 pub use warploom_fuzz as fuzz;
 pub use warploom_interp as interp;
 pub use warploom_lang as lang;
 pub use warploom_randpipe as randpipe;
 pub use warploom_runtime as runtime;
 pub use warploom_schedule as schedule;
+pub use warploom_search as search;
 pub use warploom_sim as sim;
 pub use warploom_target as target;
 pub use warploom_tune as tune;
 
-/// What almost every program needs: the language, buffers and the reference evaluator.
+/// What almost every program needs: the language, buffers, the reference evaluator and the search for schedules.
 pub mod prelude {
+    pub use crate::autoschedule::{Autoschedule, Autoscheduled};
     pub use warploom_interp::buffer::Buffer;
     pub use warploom_interp::{EvalError, Evaluation};
     pub use warploom_lang::*;
+    pub use warploom_target::Device;
 }

@@ -85,10 +85,14 @@ fn mistakes_are_said() {
         let ran = place.run(arguments);
         (ran.code, ran.err)
     };
-    let (code, err) = said("compile blur --schedule default");
-    assert!(code == 2 && err.contains("--output <DIR>"), "{err}");
-    let (code, err) = said("compile blur -o out");
-    assert!(code == 2 && err.contains("--schedule <FILE>"), "{err}");
+    let (code, err) = said("compile blur --schedule default --samples 3");
+    assert!(code == 2 && err.contains("--schedule <FILE>") && err.contains("--samples <N>"), "{err}");
+    let (code, err) = said("compile blur --time-limit soon");
+    assert!(code == 2 && err.contains("`soon` is no time; write it as 10s, 2m or 500ms"), "{err}");
+    let (code, err) = said("compile blur --emit kernels");
+    assert!(code == 2 && err.contains("schedule, nest, cuda, features"), "{err}");
+    let (code, err) = said("compile blur --schedule search:x");
+    assert!(code == 2 && err.contains("as in search:7"), "{err}");
     let (code, err) = said("compile blur --size 64x48 --schedule default -o file");
     assert!(code == 2 && err.contains("error: cannot write file: "), "{err}");
     let (code, err) = said("compile blur --schedule bad.schedule -o out");

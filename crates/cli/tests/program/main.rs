@@ -4,11 +4,14 @@
 
 mod commands;
 mod compile;
+mod explain;
 mod exported;
+mod file;
 mod fuzz;
 mod golden;
 mod kernels;
 mod mistakes;
 mod place;
 mod run;
+mod search;
 mod verify;

@@ -78,6 +78,11 @@ impl Schedule {
         }
         Schedule { inlined, root }
     }
+
+    /// The kernel that [`Schedule::default_for`] has for a stage that it does not inline.
+    pub fn default_kernel(pipeline: &Pipeline, regions: &Regions, stage: StageRef) -> RootItem {
+        kernel(pipeline, regions, stage)
+    }
 }
 
 /// The Funcs that are best computed where they are used.

@@ -1,0 +1,126 @@
+//! What `warploom compile` says.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value as Json;
+use warploom::runtime::nvrtc::Image;
+use warploom::target::program;
+use warploom::tune::explain::{Explanation, KernelExplanation};
+
+use crate::search;
+use crate::show;
+use crate::table::{self, Align};
+
+#[derive(Serialize)]
+pub(crate) struct Report {
+    pub(crate) app: String,
+    pub(crate) sizes: String,
+    pub(crate) device: String,
+    /// What the code was compiled for; `null` if it was not.
+    pub(crate) arch: Option<String>,
+    /// What stands between this and machine code of the device's own.
+    pub(crate) note: Option<String>,
+    pub(crate) launches: u64,
+    pub(crate) workspace_bytes: u64,
+    /// How long a run takes, as the cost model predicts.
+    pub(crate) predicted_us: f64,
+    pub(crate) kernels: Vec<Kernel>,
+    /// `null` if a schedule was given.
+    pub(crate) search: Option<search::Report>,
+    pub(crate) schedule: String,
+    pub(crate) files: Vec<String>,
+    /// What was asked for with `--emit` and not written to files.
+    pub(crate) emitted: BTreeMap<&'static str, Json>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Kernel {
+    name: String,
+    grid: [u32; 3],
+    threads: u32,
+    shared_bytes: u32,
+    /// Known for machine code only, as is what is spilled.
+    registers: Option<u32>,
+    spilled_bytes: Option<u32>,
+    /// What one block computes of the kernel's stage.
+    block: String,
+    estimated_registers: u32,
+    /// All its launches together.
+    predicted_us: f64,
+}
+
+/// Kernels as they are, beside what the cost model thinks of them.
+pub(crate) fn kernels(
+    described: &program::Program,
+    explanation: &Explanation,
+    image: Option<&Image>,
+) -> Vec<Kernel> {
+    // Kernels that compute nothing at these sizes are explained, but not made.
+    let mut explained = explanation.kernels.iter().filter(|kernel| kernel.launches > 0.0);
+    let of = |kernel: &program::Kernel| Kernel::new(kernel, explained.next(), image);
+    described.kernels.iter().map(of).collect()
+}
+
+impl Kernel {
+    fn new(kernel: &program::Kernel, explained: Option<&KernelExplanation>, image: Option<&Image>) -> Kernel {
+        let used = image.and_then(|image| image.kernels.get(&kernel.entry));
+        Kernel {
+            name: kernel.entry.clone(),
+            grid: kernel.grid,
+            threads: kernel.threads,
+            shared_bytes: kernel.shared_bytes,
+            registers: used.map(|used| used.registers),
+            spilled_bytes: used.map(|used| used.spill_stores + used.spill_loads),
+            block: explained.map(|kernel| kernel.block.clone()).unwrap_or_default(),
+            estimated_registers: explained.map_or(0, |kernel| kernel.registers),
+            predicted_us: explained.map_or(0.0, |kernel| kernel.predicted_us),
+        }
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let [x, y, z] = self.grid;
+        let known = |number: Option<u32>| number.map(|number| number.to_string());
+        vec![
+            self.name.clone(),
+            self.block.clone(),
+            format!("{x}x{y}x{z}"),
+            self.threads.to_string(),
+            self.shared_bytes.to_string(),
+            known(self.registers).unwrap_or_else(|| format!("~{}", self.estimated_registers)),
+            known(self.spilled_bytes).unwrap_or_else(|| "-".to_owned()),
+            format!("{:.1}", self.predicted_us),
+        ]
+    }
+}
+
+impl Report {
+    /// The summary, and the files that were written.
+    pub(crate) fn text(&self, arch: &str) -> String {
+        let titles = [
+            ("kernel", Align::Left),
+            ("block", Align::Left),
+            ("grid", Align::Right),
+            ("threads", Align::Right),
+            ("shared bytes", Align::Right),
+            ("registers", Align::Right),
+            ("spilled bytes", Align::Right),
+            ("predicted us", Align::Right),
+        ];
+        let launches =
+            if self.launches == 1 { "1 launch".to_owned() } else { format!("{} launches", self.launches) };
+        let head = format!(
+            "{}{} for {} ({arch}): {:.1} us predicted, {}, {launches} a run, {} of workspace\n\n",
+            self.app,
+            self.sizes,
+            self.device,
+            self.predicted_us,
+            show::count(self.kernels.len(), "kernel"),
+            show::bytes(self.workspace_bytes)
+        );
+        let rows: Vec<Vec<String>> = self.kernels.iter().map(Kernel::cells).collect();
+        let files: String = self.files.iter().map(|file| format!("{file}\n")).collect();
+        let separator = if files.is_empty() { "" } else { "\n" };
+        head + &table::whole(&titles, &rows) + separator + &files
+    }
+}

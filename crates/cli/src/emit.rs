@@ -1,0 +1,159 @@
+//! What can be written or printed of a scheduled pipeline.
+
+use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::Value as Json;
+use warploom::codegen::cuda::{Build, print};
+use warploom::codegen::ir::Program;
+use warploom::cost::{FEATURES, KernelFeatures, RowSource, StageFeatures, Subject, schema_hash};
+use warploom::lang::Pipeline;
+use warploom::schedule::schedule::Schedule;
+use warploom::tune::explain::Explanation;
+
+use crate::error::Error;
+
+/// A kind of text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Emit {
+    /// The schedule, which `--schedule` reads
+    Schedule,
+    /// The kernels as loop nests with their predicted times, as `warploom explain` prints them
+    Nest,
+    /// The kernels in CUDA C++
+    Cuda,
+    /// What the cost model knows of the kernels, as JSON
+    Features,
+}
+
+/// A pipeline with its schedule and kernels.
+pub(crate) struct Scheduled<'a> {
+    pub(crate) pipeline: &'a Pipeline,
+    pub(crate) schedule: &'a Schedule,
+    pub(crate) program: &'a Program,
+    pub(crate) subject: &'a Subject<'a>,
+    pub(crate) explanation: &'a Explanation,
+}
+
+#[derive(Serialize)]
+struct Features<'a> {
+    schema: &'static str,
+    /// Hash of the features' names and units, as the files of weights have it.
+    schema_hash: String,
+    names: Vec<&'static str>,
+    units: Vec<&'static str>,
+    kernels: Vec<Kernel<'a>>,
+}
+
+#[derive(Serialize)]
+struct Kernel<'a> {
+    stage: &'a str,
+    launches: f64,
+    blocks: f64,
+    threads: u32,
+    shared_bytes: u32,
+    registers: u32,
+    local_bytes: f64,
+    barriers: f64,
+    read_bytes: f64,
+    written_bytes: f64,
+    nodes: f64,
+    rows: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    stage: String,
+    /// `stage`, `inlined` or `staged`.
+    kind: &'static str,
+    nest: usize,
+    /// In the order of the names.
+    values: Vec<f64>,
+}
+
+impl Emit {
+    /// The end of its file's name.
+    pub(crate) const fn extension(self) -> &'static str {
+        match self {
+            Emit::Schedule => "schedule",
+            Emit::Nest => "nest.txt",
+            Emit::Cuda => "cu",
+            Emit::Features => "features.json",
+        }
+    }
+
+    /// Its name on the command line.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Emit::Schedule => "schedule",
+            Emit::Nest => "nest",
+            Emit::Cuda => "cuda",
+            Emit::Features => "features",
+        }
+    }
+
+    /// The text, which ends its last line.
+    pub(crate) fn text(self, of: &Scheduled<'_>) -> Result<String, Error> {
+        Ok(match self {
+            Emit::Schedule => of.schedule.to_text(of.pipeline),
+            Emit::Nest => of.explanation.to_string(),
+            Emit::Cuda => print(of.program, Build::Timing),
+            Emit::Features => {
+                serde_json::to_string_pretty(&features(of)).map_err(std::io::Error::from)? + "\n"
+            }
+        })
+    }
+
+    /// The same as part of an object.
+    pub(crate) fn json(self, of: &Scheduled<'_>) -> Result<Json, Error> {
+        Ok(match self {
+            Emit::Nest => serde_json::to_value(of.explanation).map_err(std::io::Error::from)?,
+            Emit::Features => serde_json::to_value(features(of)).map_err(std::io::Error::from)?,
+            Emit::Schedule | Emit::Cuda => Json::String(self.text(of)?),
+        })
+    }
+}
+
+fn features<'a>(of: &Scheduled<'a>) -> Features<'a> {
+    let kernels = of.subject.of_schedule(of.schedule);
+    let stages = of.explanation.kernels.iter().map(|kernel| kernel.stage.as_str());
+    Features {
+        schema: "warploom.features/1",
+        schema_hash: format!("{:016x}", schema_hash()),
+        names: FEATURES.iter().map(|feature| feature.name).collect(),
+        units: FEATURES.iter().map(|feature| feature.unit).collect(),
+        kernels: kernels
+            .iter()
+            .zip(stages)
+            .map(|(kernel, stage)| Kernel::new(of.subject, kernel, stage))
+            .collect(),
+    }
+}
+
+impl<'a> Kernel<'a> {
+    fn new(subject: &Subject<'_>, kernel: &KernelFeatures, stage: &'a str) -> Kernel<'a> {
+        let dag = subject.dag();
+        let row = |row: &warploom::cost::StageRow| {
+            let (stage, kind) = match row.source {
+                RowSource::Stage(stage) => (&dag.stages()[stage].name, "stage"),
+                RowSource::Inlined(stage) => (&dag.stages()[stage].name, "inlined"),
+                RowSource::Staged(node) => (&dag.nodes()[node].name, "staged"),
+            };
+            let values: [f64; StageFeatures::COUNT] = row.features.values();
+            Row { stage: stage.clone(), kind, nest: row.nest, values: values.to_vec() }
+        };
+        Kernel {
+            stage,
+            launches: kernel.launches,
+            blocks: kernel.blocks,
+            threads: kernel.threads,
+            shared_bytes: kernel.shared_bytes,
+            registers: kernel.registers,
+            local_bytes: kernel.local_bytes,
+            barriers: kernel.barriers,
+            read_bytes: kernel.read_bytes,
+            written_bytes: kernel.written_bytes,
+            nodes: kernel.nodes,
+            rows: kernel.rows.iter().map(row).collect(),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `warploom explain`: what the kernels of a schedule do, and what they are predicted to cost.
+
+use std::io::Write;
+
+use clap::Arg;
+use serde::Serialize;
+use warploom::app::App;
+use warploom::cost::Analytic;
+use warploom::schedule::schedule::check;
+use warploom::tune::build::BuildError;
+use warploom::tune::explain::Explanation;
+
+use crate::backend::{Kernels, regions};
+use crate::error::Error;
+use crate::pipeline::Which;
+use crate::report::{self, Format};
+use crate::show;
+
+/// Show the kernels of a schedule as loop nests, with their memory, redundancy and predicted times
+#[derive(Debug, clap::Args)]
+#[command(
+    mut_arg("schedule", |arg: Arg| arg.required(true)),
+    mut_arg("device", |arg: Arg| arg.help("The GPU that times are predicted for; `auto` is the one of this machine")),
+    after_help = "Examples:
+  warploom explain unsharp --schedule apps/schedules
+  warploom explain harris --schedule out/harris.schedule --size 640x480 --device a100
+  warploom explain harris --schedule search
+  warploom explain blur --schedule default --json
+
+Each line is a stage: how threads share it, where its points are kept, how many points are computed for each that
+must be, and what keeps the SMs busy for how many microseconds. Parts of a time overlap, so that they do not add up."
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    kernels: Kernels,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Report {
+    app: String,
+    sizes: String,
+    device: String,
+    #[serde(flatten)]
+    explanation: Explanation,
+}
+
+/// Explains a schedule.
+pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    let asked = arguments.which.realise(apps)?;
+    let device = arguments.kernels.device()?;
+    let (pipeline, request) = (&asked.pipeline, &asked.request);
+    let schedule = arguments.kernels.schedule(pipeline, request, &device)?;
+    let regions = regions(pipeline, request)?;
+    check(&schedule, pipeline, &regions, &device).map_err(|violations| Error::Build {
+        app: pipeline.name().to_owned(),
+        error: Box::new(BuildError::Illegal(violations)),
+    })?;
+    let explanation = Explanation::new(pipeline, &regions, &device, &schedule, &Analytic::new(&device));
+    let arch = device.arch();
+    let report = Report { app: asked.name, sizes: asked.sizes, device: device.name, explanation };
+    if arguments.format.json {
+        return report::json(out, "warploom.explain/1", &report);
+    }
+    let Report { app, sizes, device, explanation } = &report;
+    let head = format!(
+        "{app}{sizes} for {device} ({arch}): {:.1} us predicted by the {} model, {}\n\n",
+        explanation.predicted_us,
+        explanation.model,
+        show::count(explanation.kernels.len(), "kernel")
+    );
+    report::text(out, &(head + &explanation.to_string()))
+}

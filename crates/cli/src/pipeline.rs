@@ -1,0 +1,167 @@
+//! A pipeline at some sizes: an app's, or that of a file.
+
+use std::fs;
+
+use warploom::app::{App, Settings};
+use warploom::fuzz::{Case, CaseError};
+use warploom::lang::{BoundsError, Pipeline, Range, Realisation, Region, Value, infer};
+
+use crate::error::Error;
+use crate::names::find_app;
+use crate::settings::{build, param_values, set_params, set_sizes, set_structure};
+use crate::show;
+
+/// Which pipeline, at which sizes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Which {
+    /// The app (`warploom apps` lists them), or a file called *.json that holds a pipeline
+    #[arg(value_name = "APP|FILE")]
+    app: String,
+    /// Sizes, as W=1536,H=2560 or 1536x2560; those not given are the defaults. For a file, the box of each input and
+    /// output, as input=1536x2560x3,output=1536x2560; -1:1538 is a dimension that starts at -1
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
+    size: Vec<String>,
+    /// A Param's value
+    #[arg(long, value_name = "NAME=VALUE")]
+    param: Vec<String>,
+    /// A structure parameter's value
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+}
+
+/// A pipeline with all that is needed to make kernels of it.
+pub(crate) struct Subject {
+    /// Its name in reports.
+    pub(crate) name: String,
+    /// ` at W=640, H=480`
+    pub(crate) sizes: String,
+    pub(crate) pipeline: Pipeline,
+    pub(crate) request: Realisation,
+}
+
+impl Which {
+    /// The pipeline at the sizes asked for.
+    pub(crate) fn realise(&self, apps: &[App]) -> Result<Subject, Error> {
+        match self.app.ends_with(".json") {
+            true => self.of_file(),
+            false => self.of_app(find_app(apps, &self.app)?),
+        }
+    }
+
+    fn of_app(&self, app: &App) -> Result<Subject, Error> {
+        let mut settings = Settings::defaults(app);
+        set_structure(app, &mut settings, &self.set)?;
+        set_params(app, &mut settings, &self.param)?;
+        set_sizes(app, &mut settings, &self.size)?;
+        let pipeline = build(app, &settings)?;
+        let mut request = (app.shapes)(&settings).realisation(&pipeline);
+        for (name, value) in param_values(app, &pipeline, &settings)? {
+            request = request.param(&name, value);
+        }
+        Ok(Subject { name: app.name.to_owned(), sizes: show::at_sizes(app, &settings), pipeline, request })
+    }
+
+    fn of_file(&self) -> Result<Subject, Error> {
+        let file = &self.app;
+        if !self.set.is_empty() {
+            return Err(Error::SetInFile { file: file.clone() });
+        }
+        let text = fs::read_to_string(file).map_err(|error| Error::Read { path: file.clone(), error })?;
+        let (pipeline, mut request) = read(file, &text)?;
+        for item in self.size.iter().flat_map(|text| text.split(',')) {
+            let (name, region) = named_box(item).ok_or_else(|| Error::Box { text: item.to_owned() })?;
+            request = match pipeline.input_named(name) {
+                Some(_) => request.input(name, region),
+                None => request.output(name, region),
+            };
+        }
+        for item in &self.param {
+            let (name, value) = param(&pipeline, item)?;
+            request = request.param(name, value);
+        }
+        infer(&pipeline, &request)
+            .map_err(|error| Error::Request { file: file.clone(), error: Box::new(error) })?;
+        let sizes = boxes(&pipeline, &request);
+        Ok(Subject { name: pipeline.name().to_owned(), sizes, pipeline, request })
+    }
+}
+
+/// A pipeline as it was written, or with the sizes of a case that `warploom fuzz` wrote.
+fn read(file: &str, text: &str) -> Result<(Pipeline, Realisation), Error> {
+    #[derive(serde::Deserialize)]
+    struct Form {
+        format: String,
+    }
+    let form: Option<Form> = serde_json::from_str(text).ok();
+    if form.is_some_and(|form| form.format == "warploom-case") {
+        let (case, _) = Case::parse(text).map_err(|problem| {
+            Error::Case(CaseError::Content { path: file.into(), problem: Box::new(problem) })
+        })?;
+        return Ok((case.pipeline, case.request));
+    }
+    let pipeline = Pipeline::from_json(text);
+    let pipeline = pipeline.map_err(|error| Error::PipelineFile { file: file.to_owned(), error })?;
+    let request = Realisation::new(&pipeline);
+    Ok((pipeline, request))
+}
+
+/// `input=640x480`, or `input=-1:642x0:480` for a box that does not start at the origin.
+fn named_box(item: &str) -> Option<(&str, Region)> {
+    let (name, extents) = item.split_once('=')?;
+    let range = |text: &str| {
+        let (min, extent) = text.split_once(':').unwrap_or(("0", text));
+        Some(Range { min: min.trim().parse().ok()?, extent: extent.trim().parse().ok()? })
+    };
+    Some((name.trim(), Region(extents.split('x').map(range).collect::<Option<_>>()?)))
+}
+
+/// `NAME=VALUE` in the Param's type.
+fn param<'a>(pipeline: &Pipeline, item: &'a str) -> Result<(&'a str, Value), Error> {
+    let no_value = || Error::NoValue { flag: "--param", text: item.to_owned() };
+    let (name, text) = item.split_once('=').ok_or_else(no_value)?;
+    let unknown = || Error::NoParam { pipeline: pipeline.name().to_owned(), name: name.to_owned() };
+    let ty = pipeline.params()[pipeline.param_named(name).ok_or_else(unknown)?].ty;
+    let number = text.trim().parse().ok().filter(|number: &f64| number.is_finite());
+    let value = number.and_then(|number| Value::from_number(ty, number));
+    let wrong = || Error::FileParam { name: name.to_owned(), ty, text: text.to_owned() };
+    Ok((name, value.ok_or_else(wrong)?))
+}
+
+/// ` at input=640x480, output=640x480`
+fn boxes(pipeline: &Pipeline, request: &Realisation) -> String {
+    let inputs = pipeline.inputs().values().map(|input| &input.name).zip(request.inputs.values());
+    let outputs = pipeline.outputs().iter().map(|id| &pipeline.funcs()[*id].name).zip(&request.outputs);
+    let named = inputs.chain(outputs).filter_map(|(name, region)| {
+        let region = region.as_ref()?;
+        Some(format!("{name}={}", show::extents(region)))
+    });
+    format!(" at {}", named.collect::<Vec<_>>().join(", "))
+}
+
+/// Whether sizes or values are the user's to change.
+pub(crate) fn is_usage(error: &BoundsError) -> bool {
+    use BoundsError::{Extent, Missing, ParamRange, ParamType, Rank, TooLarge, Unknown};
+    matches!(
+        error,
+        Extent { .. }
+            | Missing { .. }
+            | ParamRange { .. }
+            | ParamType { .. }
+            | Rank { .. }
+            | TooLarge { .. }
+            | Unknown { .. }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_have_names_and_may_start_anywhere() {
+        assert_eq!(named_box("in=3x4"), Some(("in", Region::of_extents(&[3, 4]))));
+        let moved = Region(vec![Range::new(-1, 66), Range::new(0, 48)]);
+        assert_eq!(named_box("in=-1:66x48"), Some(("in", moved)));
+        assert_eq!([named_box("3x4"), named_box("in=3xy"), named_box("in=")], [None, None, None]);
+    }
+}

@@ -1,0 +1,344 @@
+//! Searches for schedules: the flags, the progress, and what is said of them.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use serde::Serialize;
+use warploom::cost::Analytic;
+use warploom::lang::{Pipeline, Realisation};
+use warploom::search::{Event, Fixed, Options, Refusal, Statistics, StopReason};
+use warploom::target::Device;
+use warploom::tune::one_shot::{OneShot, OneShotError, one_shot};
+
+use crate::backend::{read_schedule, regions};
+use crate::error::Error;
+use crate::progress;
+use crate::table::{self, Align};
+
+/// How to search for a schedule where none is given.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Search")]
+pub(crate) struct Flags {
+    /// Searches in all: one beam search, the rest greedy with random choices
+    #[arg(long, value_name = "N", default_value_t = 80, conflicts_with = "schedule")]
+    samples: usize,
+    /// States that the beam search expands at each decision
+    #[arg(long, value_name = "N", default_value_t = 32, conflicts_with = "schedule")]
+    beam: usize,
+    /// Passes of the beam search
+    #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "schedule")]
+    passes: usize,
+    /// Seed of all random choices
+    #[arg(long, default_value_t = 0, conflicts_with = "schedule")]
+    seed: u64,
+    /// Evaluate all options of a decision, not samples of each kind
+    #[arg(long, conflicts_with = "schedule")]
+    no_sampling: bool,
+    /// Decide again on Funcs that cost next to nothing
+    #[arg(long, conflicts_with = "schedule")]
+    no_freezing: bool,
+    /// Remember no kernel that was evaluated
+    #[arg(long, conflicts_with = "schedule")]
+    no_memo: bool,
+    /// Stop after this time, as 10s, 2m or 500ms, with the best so far; the result may then differ from run to run
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "schedule")]
+    time_limit: Option<Duration>,
+    /// Worker threads, one a core unless given; the result is the same for any number
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        hide_default_value = true,
+        conflicts_with = "schedule"
+    )]
+    threads: usize,
+    /// A schedule of some Funcs, which is kept; the others are searched
+    #[arg(long, value_name = "FILE", conflicts_with = "schedule")]
+    fix: Option<PathBuf>,
+    /// Print what the search did
+    #[arg(long, short = 'v', conflicts_with = "schedule")]
+    pub(crate) statistics: bool,
+}
+
+impl Flags {
+    /// The options of a search for a pipeline's schedule.
+    pub(crate) fn options(
+        &self,
+        pipeline: &Pipeline,
+        request: &Realisation,
+        device: &Device,
+    ) -> Result<Options, Error> {
+        let usual = Options::default();
+        let fixed = self.fix.as_ref().map(|file| fixed(file, pipeline, request, device)).transpose()?;
+        Ok(Options {
+            seed: self.seed,
+            beam: self.beam.max(1),
+            passes: self.passes.max(1),
+            samples: self.samples.max(1),
+            sampling: !self.no_sampling,
+            freezing: !self.no_freezing,
+            memo: if self.no_memo { 0 } else { usual.memo },
+            threads: self.threads,
+            time_limit: self.time_limit,
+            fixed,
+            ..usual
+        })
+    }
+}
+
+/// The decisions in a file.
+fn fixed(file: &Path, pipeline: &Pipeline, request: &Realisation, device: &Device) -> Result<Fixed, Error> {
+    let schedule = read_schedule(file, pipeline)?;
+    let fixed = Fixed::new(schedule, pipeline, &regions(pipeline, request)?, device);
+    fixed.map_err(|error| Error::Fixed { file: file.display().to_string(), error: Box::new(error) })
+}
+
+/// `10s`, `2m`, `500ms`
+fn duration(text: &str) -> Result<Duration, String> {
+    let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let seconds = units.iter().find_map(|(unit, seconds)| {
+        let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        Some(number * seconds)
+    });
+    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    duration.ok_or_else(|| format!("`{text}` is no time; write it as 10s, 2m or 500ms"))
+}
+
+/// Searches for a schedule of a pipeline and builds it, with a progress bar; what did not go as it should is said on
+/// standard error.
+pub(crate) fn run(
+    pipeline: &Pipeline,
+    request: &Realisation,
+    device: &Device,
+    options: &Options,
+) -> Result<OneShot, Error> {
+    let progress = Progress::new(pipeline.name(), options);
+    let model = Analytic::new(device);
+    let found = one_shot(pipeline, request, device, &model, options, &|event| progress.hear(&event));
+    progress.bar.finish_and_clear();
+    let found = found.map_err(|error| {
+        let error = match error {
+            OneShotError::Bounds(error) => error.into(),
+            OneShotError::Build(error) => error,
+            _ => return Error::Search { app: pipeline.name().to_owned(), error: error.to_string() },
+        };
+        Error::Build { app: pipeline.name().to_owned(), error: Box::new(error) }
+    })?;
+    for note in notes(&found) {
+        // If standard error is closed, nobody wants to know.
+        writeln!(io::stderr(), "note: {note}").unwrap_or_default();
+    }
+    Ok(found)
+}
+
+fn notes(found: &OneShot) -> Vec<String> {
+    let mut notes = Vec::new();
+    if found.outcome.stop == StopReason::TimeLimit {
+        let seconds = found.outcome.statistics.elapsed.as_secs_f64();
+        notes.push(format!(
+            "the time limit ended the search after {seconds:.2} s; another run may find another schedule"
+        ));
+    }
+    if found.outcome.fallback {
+        notes
+            .push("the search found no schedule that the device can run; this is the default one".to_owned());
+    }
+    if let Some(error) = found.refused.first() {
+        let count = found.refused.len();
+        notes.push(format!(
+            "{count} schedules with shorter predicted times could not be built; the first: {error}"
+        ));
+    }
+    notes
+}
+
+/// The bar of a search. The beam search counts as many steps as it expands states at each decision.
+struct Progress {
+    bar: ProgressBar,
+    beam: u64,
+    pass: AtomicU64,
+    /// The bits of the least predicted time so far: those of positive numbers have the numbers' order.
+    best: AtomicU64,
+}
+
+impl Progress {
+    fn new(label: &str, options: &Options) -> Progress {
+        let beam = options.beam as u64;
+        let bar = progress::bar(&format!("searching {label}"));
+        bar.set_length(beam * options.passes as u64 + options.samples as u64 - 1);
+        Progress { bar, beam, pass: AtomicU64::new(0), best: AtomicU64::new(u64::MAX) }
+    }
+
+    fn hear(&self, event: &Event) {
+        let best = match *event {
+            Event::PassStarted { pass, .. } => {
+                self.pass.store(pass as u64, Ordering::Relaxed);
+                return;
+            }
+            Event::Decided { decision, of, best } => {
+                let done = self.beam * decision as u64 / of.max(1) as u64;
+                self.bar.set_position(self.pass.load(Ordering::Relaxed) * self.beam + done);
+                best
+            }
+            Event::PassFinished { pass, best } => {
+                self.bar.set_position((pass as u64 + 1) * self.beam);
+                best
+            }
+            Event::SampleFinished { sample, best } => {
+                self.bar.inc(u64::from(sample > 0));
+                best
+            }
+        };
+        let least = self.best.fetch_min(best.to_bits(), Ordering::Relaxed).min(best.to_bits());
+        self.bar.set_message(format!("best {:.1} us", f64::from_bits(least)));
+    }
+}
+
+/// A search in reports.
+#[derive(Serialize)]
+pub(crate) struct Report {
+    model: &'static str,
+    seed: u64,
+    samples: usize,
+    beam: usize,
+    passes: usize,
+    sampling: bool,
+    freezing: bool,
+    /// `finished` or `time_limit`.
+    stop: &'static str,
+    /// Whether another run finds the same.
+    reproducible: bool,
+    /// Whether nothing was found but the default schedule.
+    fallback: bool,
+    /// Candidates with shorter predicted times that could not be built.
+    refused: usize,
+    /// The predicted times of all candidates, the best first.
+    candidates_us: Vec<f64>,
+    statistics: Counts,
+}
+
+/// What a search did.
+#[derive(Serialize)]
+struct Counts {
+    decisions: u64,
+    options: u64,
+    sampled_away: u64,
+    refused: BTreeMap<&'static str, u64>,
+    states: u64,
+    kernels_evaluated: u64,
+    memo_hits: u64,
+    candidates_dropped: u64,
+    frozen_funcs: u64,
+    seconds: f64,
+    /// Times of parts are of all threads together.
+    rules_seconds: f64,
+    features_seconds: f64,
+    model_seconds: f64,
+    pass_best_us: Vec<f64>,
+}
+
+impl Report {
+    pub(crate) fn new(found: &OneShot, options: &Options) -> Report {
+        let outcome = &found.outcome;
+        let (stop, reproducible) = match outcome.stop {
+            StopReason::Finished => ("finished", true),
+            StopReason::TimeLimit => ("time_limit", false),
+        };
+        Report {
+            model: "analytic",
+            seed: options.seed,
+            samples: options.samples,
+            beam: options.beam,
+            passes: options.passes,
+            sampling: options.sampling,
+            freezing: options.freezing,
+            stop,
+            reproducible,
+            fallback: outcome.fallback,
+            refused: found.refused.len(),
+            candidates_us: outcome.candidates.iter().map(|candidate| candidate.cost).collect(),
+            statistics: Counts::new(&outcome.statistics),
+        }
+    }
+
+    /// One line that says what was done.
+    pub(crate) fn summary(&self) -> String {
+        let Counts { seconds, states, options, refused, sampled_away, .. } = &self.statistics;
+        let left_out = refused.values().sum::<u64>() + sampled_away;
+        format!(
+            "searched {} samples in {seconds:.2} s: {states} states scored, {left_out} of {options} options pruned or not sampled",
+            self.samples
+        )
+    }
+
+    /// All that was counted, as a table.
+    pub(crate) fn table(&self) -> String {
+        let counts = &self.statistics;
+        let seconds = |seconds: f64| format!("{seconds:.3} s");
+        let us = |us: &f64| format!("{us:.1}");
+        let mut rows = vec![
+            ("states expanded", counts.decisions.to_string()),
+            ("options", counts.options.to_string()),
+            ("options not sampled", counts.sampled_away.to_string()),
+        ];
+        let refused = counts.refused.iter().filter(|(_, count)| **count > 0);
+        let refused: Vec<(String, u64)> =
+            refused.map(|(reason, count)| (format!("options pruned: {reason}"), *count)).collect();
+        rows.extend(refused.iter().map(|(reason, count)| (reason.as_str(), count.to_string())));
+        rows.extend([
+            ("states scored", counts.states.to_string()),
+            ("kernels evaluated", counts.kernels_evaluated.to_string()),
+            ("kernels remembered", counts.memo_hits.to_string()),
+            ("Funcs frozen", counts.frozen_funcs.to_string()),
+            ("candidates", self.candidates_us.len().to_string()),
+            ("best of each pass, us", counts.pass_best_us.iter().map(us).collect::<Vec<_>>().join(" ")),
+            ("time", seconds(counts.seconds)),
+            ("  rules, all threads", seconds(counts.rules_seconds)),
+            ("  features, all threads", seconds(counts.features_seconds)),
+            ("  cost model, all threads", seconds(counts.model_seconds)),
+        ]);
+        let rows: Vec<Vec<String>> =
+            rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+        table::whole(&[("statistics", Align::Left), ("", Align::Left)], &rows)
+    }
+}
+
+impl Counts {
+    fn new(counts: &Statistics) -> Counts {
+        Counts {
+            decisions: counts.decisions,
+            options: counts.enumerated,
+            sampled_away: counts.sampled_away,
+            refused: Refusal::ALL.iter().map(|reason| (reason.name(), counts.refused_for(*reason))).collect(),
+            states: counts.states,
+            kernels_evaluated: counts.kernels,
+            memo_hits: counts.memo_hits,
+            candidates_dropped: counts.dropped,
+            frozen_funcs: counts.frozen,
+            seconds: counts.elapsed.as_secs_f64(),
+            rules_seconds: counts.examining.as_secs_f64(),
+            features_seconds: counts.featuring.as_secs_f64(),
+            model_seconds: counts.costing.as_secs_f64(),
+            pass_best_us: counts.passes.iter().map(|pass| pass.best).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_unit() {
+        assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        for wrong in ["10", "s", "-1s", "1e400s", "soon"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

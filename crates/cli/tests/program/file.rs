@@ -1,0 +1,74 @@
+//! Pipelines from files.
+
+use std::fs;
+use std::path::Path;
+
+use warploom::app::Settings;
+
+use crate::place::Place;
+
+const QUICK: &str = "--samples 2 --passes 1 --beam 2";
+
+/// A folder with the pipeline of an app in `APP.json`.
+fn place_with(app: &str) -> Place {
+    let place = Place::new();
+    let app = warploom_apps::BASICS.iter().find(|known| known.name == app).unwrap();
+    let pipeline = (app.build)(&Settings::defaults(app)).unwrap();
+    fs::write(place.path(&format!("{}.json", app.name)), pipeline.to_json()).unwrap();
+    place
+}
+
+#[test]
+fn a_pipeline_is_compiled_as_the_app_is() {
+    let place = place_with("brighten");
+    let given = "--size input=64x48,output=64x48 --param gain=1.5 --param offset=-0.1";
+    let ran = place.run(&format!("compile brighten.json {given} {QUICK} --emit cuda -o file"));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.starts_with("brighten at input=64x48, output=64x48 for H200"), "{}", ran.out);
+    assert_eq!(place.run(&format!("compile brighten --size 64x48 {QUICK} --emit cuda -o app")).code, 0);
+    let read = |folder: &str| fs::read_to_string(place.path(folder).join("brighten.cu")).unwrap();
+    assert_eq!(read("file"), read("app"));
+}
+
+#[test]
+fn a_case_brings_its_sizes() {
+    let place = Place::new();
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/cases");
+    let mut files: Vec<_> = fs::read_dir(cases).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    fs::copy(
+        files.iter().find(|file| file.extension().is_some_and(|e| e == "json")).unwrap(),
+        place.path("a.json"),
+    )
+    .unwrap();
+    let ran = place.run(&format!("compile a.json {QUICK}"));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains(" us predicted, "), "{}", ran.out);
+}
+
+#[test]
+fn mistakes_are_said() {
+    let place = place_with("blur");
+    fs::write(place.path("bad.json"), "{}").unwrap();
+    let said = |arguments: &str| {
+        let ran = place.run(arguments);
+        assert_eq!(ran.out, "", "{arguments}");
+        (ran.code, ran.err)
+    };
+    let (code, err) = said("compile nothing.json");
+    assert!(code == 2 && err.contains("cannot read nothing.json"), "{err}");
+    let (code, err) = said("compile bad.json --size input=8x8");
+    assert!(code == 2 && err.contains("bad.json holds no pipeline: "), "{err}");
+    let (code, err) = said("compile blur.json --size output=64x48");
+    assert!(code == 2 && err.contains("no size was given for `input`"), "{err}");
+    let (code, err) = said("compile blur.json --size 64x48");
+    assert!(code == 2 && err.contains("as in --size input=640x480,output=640x480"), "{err}");
+    let (code, err) = said("compile blur.json --size input=64x48,output=64x48,lost=3");
+    assert!(code == 2 && err.contains("`lost`"), "{err}");
+    let (code, err) = said("compile blur.json --size input=64,output=64x48");
+    assert!(code == 2 && err.contains("`input` has 2 dimensions but 1 were given"), "{err}");
+    let (code, err) = said("compile blur.json --size input=64x48,output=64x48 --param by=1");
+    assert!(code == 2 && err.contains("has no Param `by`"), "{err}");
+    let (code, err) = said("compile blur.json --size input=64x48,output=64x48 --set levels=1");
+    assert!(code == 2 && err.contains("leave --set out"), "{err}");
+}

@@ -1,0 +1,340 @@
+//! A model without weights: how long a kernel takes if every part of the device does what its data sheet says.
+//!
+//! A kernel takes as long as the part that is busiest, and a little longer where several are busy:
+//!
+//! | part | takes |
+//! | --- | --- |
+//! | DRAM | distinct bytes of a launch, as far as the L2 cache does not hold them |
+//! | L2 | what blocks read beyond their L1 cache, and all that they write |
+//! | SMs | arithmetic by pipe, issue slots, L1 and shared memory, on the SM with the most blocks; nest after nest, overlapped with those of other resident blocks |
+//! | latency | what one block takes alone, as often as the SMs are filled with blocks |
+//!
+//! Every launch adds a constant. All figures of the device come from [`Device`]; what no data sheet says is in
+//! [`Constants`].
+
+use warploom_schedule::Dag;
+use warploom_target::Device;
+
+use crate::kernel::KernelFeatures;
+use crate::model::{CostModel, Term, Terms};
+use crate::schema::StageFeatures;
+
+/// The analytic model of one device.
+#[derive(Clone, Debug)]
+pub struct Analytic {
+    device: Device,
+    constants: Constants,
+}
+
+/// What no data sheet says: latencies in clocks, instructions that stand behind one operation, and how well parts overlap.
+///
+/// Fitted once to the times of a few hundred schedules on one device (an H200); they belong to the architecture more than to
+/// the device.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Constants {
+    /// From a dependent launch to its first block, beyond the device's cost of a launch, microseconds.
+    pub ramp_us: f64,
+    /// A load that misses the L1 cache, clocks.
+    pub global_latency: f64,
+    /// A load from shared memory or the L1 cache, clocks.
+    pub shared_latency: f64,
+    /// From an operation to the next that needs its result, clocks.
+    pub dependent_issue: f64,
+    /// A barrier, clocks.
+    pub barrier: f64,
+    /// Instructions around one access: its address and its share of loops and guards.
+    pub access_overhead: f64,
+    /// Instructions around one point of a loop that is not written out.
+    pub point_overhead: f64,
+    /// Iterations of a loop that the compiler behind overlaps, if nothing forbids it.
+    pub overlapped_iterations: f64,
+    /// How parts that are busy at once add up: 1 is one after the other, large values are full overlap.
+    pub overlap: f64,
+    /// The share of the L2 cache that is useful for data that other kernels left there.
+    pub l2_share: f64,
+}
+
+impl Default for Constants {
+    fn default() -> Constants {
+        Constants {
+            ramp_us: 0.5,
+            global_latency: 470.0,
+            shared_latency: 25.0,
+            dependent_issue: 2.5,
+            barrier: 20.0,
+            access_overhead: 0.3,
+            point_overhead: 1.0,
+            overlapped_iterations: 6.0,
+            overlap: 2.3,
+            l2_share: 0.3,
+        }
+    }
+}
+
+impl Analytic {
+    /// The model of a device.
+    pub fn new(device: &Device) -> Analytic {
+        Analytic::with(device, Constants::default())
+    }
+
+    /// The model of a device with other constants.
+    pub fn with(device: &Device, constants: Constants) -> Analytic {
+        Analytic { device: device.clone(), constants }
+    }
+
+    fn microseconds(&self, clocks: f64) -> f64 {
+        clocks / (self.device.clock_ghz * 1000.0)
+    }
+
+    /// What each part takes for one launch.
+    fn parts(&self, kernel: &KernelFeatures) -> Parts {
+        let device = &self.device;
+        let occupancy = device.occupancy(kernel.threads, kernel.registers, kernel.shared_bytes);
+        let resident = f64::from(occupancy.blocks_per_sm.max(1));
+        let sms = f64::from(device.sms);
+        let nests = self.nests(kernel);
+        let total = nests.iter().fold(Busy::default(), |sum, nest| sum.plus(&nest.busy));
+        let apart: f64 = nests.iter().map(|nest| nest.busy.longest()).sum();
+        // Nests of one block follow each other; other resident blocks fill the gaps.
+        let busy = total.longest() + (apart - total.longest()) / resident;
+        let alone: f64 =
+            nests.iter().map(|nest| nest.alone).sum::<f64>() + kernel.barriers * self.constants.barrier;
+        let turns = (kernel.blocks / (sms * resident)).ceil();
+        Parts {
+            dram: self.dram(kernel),
+            l2: self.l2(kernel, resident),
+            sm: self.microseconds(busy * (kernel.blocks / sms).ceil()),
+            latency: self.microseconds(alone * turns),
+        }
+    }
+
+    fn launch(&self) -> f64 {
+        self.device.launch.graph_node_us + self.constants.ramp_us
+    }
+
+    /// Distinct bytes, as far as they are not still in the L2 cache from the kernel before.
+    fn dram(&self, kernel: &KernelFeatures) -> f64 {
+        let memory = &self.device.memory;
+        let bytes = kernel.read_bytes + kernel.written_bytes;
+        let kept = memory.l2_bytes as f64 * self.constants.l2_share;
+        let missing = (bytes - kept).clamp(0.0, bytes) / bytes.max(1.0);
+        // Even what fits is written back some time.
+        bytes * missing.max(0.1) / (memory.dram_achieved_gbps * 1000.0)
+    }
+
+    /// What the blocks fetch beyond their L1 cache, and write.
+    fn l2(&self, kernel: &KernelFeatures, resident: f64) -> f64 {
+        let memory = &self.device.memory;
+        let shared = resident * f64::from(kernel.shared_bytes);
+        let cache = ((f64::from(memory.l1_shared_bytes) - shared) / resident).max(0.0);
+        let sector = f64::from(memory.sector_bytes);
+        let bytes: f64 = kernel.rows.iter().map(|row| l2_bytes(&row.features, cache, sector)).sum();
+        bytes * kernel.blocks / (memory.l2_gbps * 1000.0)
+    }
+
+    /// The nests of a full block, in clocks of one SM.
+    fn nests(&self, kernel: &KernelFeatures) -> Vec<NestTime> {
+        let mut nests: Vec<NestTime> = Vec::new();
+        let runs = (kernel.blocks * kernel.launches).max(1.0);
+        let mut row_start = 0;
+        while row_start < kernel.rows.len() {
+            let nest = kernel.rows[row_start].nest;
+            let rows = kernel.rows[row_start..].iter().take_while(|row| row.nest == nest);
+            let rows: Vec<&StageFeatures> = rows.map(|row| &row.features).collect();
+            row_start += rows.len();
+            nests.push(self.nest(&rows, runs));
+        }
+        nests
+    }
+
+    fn nest(&self, rows: &[&StageFeatures], runs: f64) -> NestTime {
+        let utilization =
+            rows.iter().map(|row| row.warp_lane_utilization).fold(0.0, f64::max).clamp(1.0 / 32.0, 1.0);
+        let mut busy = Busy::default();
+        let mut alone = 0.0;
+        for row in rows {
+            let part = self.busy(row, runs, utilization);
+            alone += self.alone(row, runs, part.issue);
+            busy = busy.plus(&part);
+        }
+        NestTime { busy, alone }
+    }
+
+    /// How long a stage keeps the pipes of an SM busy, a block of it.
+    fn busy(&self, row: &StageFeatures, runs: f64, utilization: f64) -> Busy {
+        let rates = &self.device.rates;
+        let slots = |operations: f64| operations / (runs * utilization);
+        // A sum and a product are mostly one instruction.
+        let float =
+            row.f32_add.max(row.f32_mul) + 3.0 * row.f32_div + 3.0 * row.f32_sqrt + 4.0 * row.f32_special;
+        let special = row.f32_div + row.f32_sqrt + 1.5 * row.f32_special;
+        let integer = row.int_add + 4.0 * row.int_div;
+        let compare = row.f32_compare + row.int_compare + row.select;
+        let operations = float + special + integer + row.int_mul + compare + row.convert;
+        let requests = row.merged_global_load_requests_per_block
+            + row.merged_shared_load_requests_per_block
+            + row.global_store_requests_per_block
+            + row.shared_store_requests_per_block
+            + row.local_requests_per_block;
+        let warp = f64::from(self.device.threads.warp);
+        let points = points_per_block(row, runs) / utilization / row.unrolled_loop_extent.max(1.0);
+        let accesses = requests * warp * (1.0 + self.constants.access_overhead);
+        let overhead = points * self.constants.point_overhead;
+        let sectors_per_clock =
+            self.device.memory.l1_bytes_per_clock / f64::from(self.device.memory.sector_bytes);
+        let global = row.merged_global_loads_per_block + row.num_global_mem_stores_per_block;
+        let global_requests = row.merged_global_load_requests_per_block + row.global_store_requests_per_block;
+        let wavefronts = row.merged_shared_loads_per_block + row.num_shared_mem_stores_per_block;
+        Busy {
+            issue: (slots(operations) + accesses + overhead) / rates.fp32,
+            float: slots(float) / rates.fp32,
+            integer: (slots(integer) + accesses / 2.0 + overhead) / rates.int_add
+                + slots(row.int_mul) / rates.int_mul
+                + slots(compare) / rates.compare,
+            special: slots(special) / rates.special + slots(row.convert) / rates.convert,
+            memory: (global / sectors_per_clock).max(global_requests)
+                + wavefronts
+                + row.local_requests_per_block * 4.0,
+        }
+    }
+
+    /// How long a block of the stage takes if nothing else runs on the SM.
+    fn alone(&self, row: &StageFeatures, runs: f64, issue: f64) -> f64 {
+        let constants = &self.constants;
+        let productions = (row.num_productions / runs).max(if row.inlined_calls > 0.0 { 0.0 } else { 1.0 });
+        let batches = row.points_computed_per_thread
+            / (row.unrolled_loop_extent.max(1.0) * constants.overlapped_iterations);
+        let batches = if row.points_computed_per_thread > 0.0 { batches.max(1.0) } else { 0.0 };
+        let reads_global = row.merged_global_load_requests_per_block > 0.0;
+        let reads_shared = row.merged_shared_load_requests_per_block > 0.0;
+        let wait = if reads_global {
+            constants.global_latency
+        } else if reads_shared {
+            constants.shared_latency
+        } else {
+            0.0
+        };
+        let warps = row.num_active_warps_per_block.max(1.0);
+        let partitions = f64::from(self.device.registers.partitions);
+        // Warps of one scheduler take turns; a warp alone waits for each result, unless its points are independent.
+        let turns = (warps / partitions).max(1.0);
+        let independent = row.unrolled_loop_extent.clamp(1.0, constants.overlapped_iterations);
+        let stall = (constants.dependent_issue / (turns * independent)).max(1.0);
+        let dependent = issue * (partitions / warps).max(1.0) * stall;
+        productions * batches * wait + dependent
+    }
+}
+
+/// How often a sector is used that indices from data find.
+const SCATTERED_REUSE: f64 = 4.0;
+
+/// Points that a block computes of a stage.
+fn points_per_block(row: &StageFeatures, runs: f64) -> f64 {
+    row.points_computed_total / runs
+}
+
+/// Bytes that a block of a stage moves to and from the L2 cache, if its share of the L1 cache has `cache` bytes.
+fn l2_bytes(row: &StageFeatures, cache: f64, sector: f64) -> f64 {
+    let issued = row.merged_global_loads_per_block * sector;
+    let boxes = row.unique_bytes_read_per_task + row.unique_lines_read_per_task * sector;
+    // Where nothing bounds the box, indices come from data, and neighbours have similar ones.
+    let distinct = if boxes > 2.0 * issued { issued / SCATTERED_REUSE } else { boxes.min(issued) };
+    // Threads that run side by side read again what the others just read, not what earlier iterations did.
+    let iterations = (row.points_computed_per_thread / row.unrolled_loop_extent.max(1.0)).max(1.0);
+    let hit = (cache * iterations / distinct.max(1.0)).min(1.0);
+    let stored = row.num_global_mem_stores_per_block * sector;
+    distinct + (issued - distinct) * (1.0 - hit) + stored
+}
+
+/// What each part of the device takes for one launch, microseconds.
+struct Parts {
+    dram: f64,
+    l2: f64,
+    sm: f64,
+    latency: f64,
+}
+
+impl Parts {
+    fn together(&self, overlap: f64) -> f64 {
+        let parts = [self.dram, self.l2, self.sm, self.latency];
+        let largest = parts.into_iter().fold(0.0, f64::max).max(1e-9);
+        largest * parts.iter().map(|part| (part / largest).powf(overlap)).sum::<f64>().powf(overlap.recip())
+    }
+}
+
+/// A nest of a full block.
+struct NestTime {
+    busy: Busy,
+    alone: f64,
+}
+
+/// How long the pipes of an SM are busy, clocks.
+#[derive(Clone, Copy, Default)]
+struct Busy {
+    issue: f64,
+    float: f64,
+    integer: f64,
+    special: f64,
+    memory: f64,
+}
+
+impl Busy {
+    fn plus(&self, other: &Busy) -> Busy {
+        Busy {
+            issue: self.issue + other.issue,
+            float: self.float + other.float,
+            integer: self.integer + other.integer,
+            special: self.special + other.special,
+            memory: self.memory + other.memory,
+        }
+    }
+
+    fn longest(&self) -> f64 {
+        [self.issue, self.float, self.integer, self.special, self.memory].into_iter().fold(0.0, f64::max)
+    }
+}
+
+impl CostModel for Analytic {
+    fn costs(&self, _: &Dag, kernels: &[&KernelFeatures], costs: &mut Vec<f64>) {
+        costs.extend(kernels.iter().map(|kernel| {
+            let one = self.parts(kernel).together(self.constants.overlap) + self.launch();
+            kernel.launches.max(1.0) * one
+        }));
+    }
+
+    fn explain(&self, dag: &Dag, kernel: &KernelFeatures) -> Terms {
+        let parts = self.parts(kernel);
+        let launches = kernel.launches.max(1.0);
+        let term = |name, microseconds: f64| Term { name, microseconds: microseconds * launches };
+        let runs = (kernel.blocks * launches).max(1.0);
+        let turns = (kernel.blocks / f64::from(self.device.sms)).ceil();
+        let row = |row: &StageFeatures| {
+            let busy = self.busy(row, runs, row.warp_lane_utilization.clamp(1.0 / 32.0, 1.0));
+            let clocks = |name, clocks: f64| term(name, self.microseconds(clocks * turns));
+            vec![
+                clocks("issue", busy.issue),
+                clocks("float", busy.float),
+                clocks("integer", busy.integer),
+                clocks("special", busy.special),
+                clocks("L1 and shared", busy.memory),
+            ]
+        };
+        let mut total = Vec::new();
+        self.costs(dag, &[kernel], &mut total);
+        Terms {
+            total: total[0],
+            kernel: vec![
+                term("launch", self.launch()),
+                term("DRAM", parts.dram),
+                term("L2", parts.l2),
+                term("SMs", parts.sm),
+                term("latency", parts.latency),
+            ],
+            rows: kernel.rows.iter().map(|of| row(&of.features)).collect(),
+        }
+    }
+
+    fn name(&self) -> &str {
+        "analytic"
+    }
+}

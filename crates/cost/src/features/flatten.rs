@@ -1,0 +1,386 @@
+//! A stage as it is computed: every access that is left once the Funcs inlined into it are written out.
+
+use ahash::{AHashMap, AHashSet};
+use smallvec::SmallVec;
+use warploom_lang::ir::{Exprs, Node, NodeKind};
+use warploom_lang::op::Op;
+use warploom_lang::{ExprId, FuncId, Pipeline, Range, Regions};
+use warploom_schedule::{Dag, NodeId, StageId};
+
+use crate::features::form::{Form, tag_of};
+use crate::features::operations::Operations;
+use crate::features::value::Known;
+
+/// Evaluations of inlined Funcs that are followed at one point. Those beyond are counted, not looked into.
+const MAX_EVALUATIONS: usize = 4096;
+
+/// Accesses of one group whose places are kept. Those beyond are taken to be like these.
+const MAX_ORIGINS: usize = 256;
+
+/// How an index of a group's accesses moves: a [`Form`] without its constant.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Motion {
+    pub coefs: SmallVec<[i64; 6]>,
+    pub den: i64,
+    pub unknown: u64,
+    /// Whether that is all there is to say.
+    pub exact: bool,
+}
+
+/// Accesses to one array that move alike.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    pub node: NodeId,
+    pub value: usize,
+    /// Bytes of an element.
+    pub bytes: usize,
+    /// Whether it is the stage's own Func.
+    pub own: bool,
+    pub rows: SmallVec<[Motion; 4]>,
+    /// The constants of each access.
+    pub origins: Vec<SmallVec<[i64; 4]>>,
+    /// How many accesses there are.
+    pub count: f64,
+}
+
+impl Group {
+    /// Whether places follow from the forms alone.
+    pub fn is_exact(&self) -> bool {
+        self.rows.iter().all(|row| row.exact) && self.count == self.origins.len() as f64
+    }
+
+    /// How far apart the first and last access are along an index.
+    pub fn spread(&self, row: usize) -> i64 {
+        let constants = || self.origins.iter().map(|origin| origin[row]);
+        let spread = constants().max().unwrap_or(0) - constants().min().unwrap_or(0);
+        spread.div_euclid(self.rows[row].den)
+    }
+}
+
+/// A stage with some Funcs inlined into it, at one point.
+#[derive(Clone, Debug)]
+pub(crate) struct Flat {
+    /// What it reads.
+    pub loads: Vec<Group>,
+    /// Where it writes, one group a value.
+    pub stores: Vec<Group>,
+    /// What its own expressions take.
+    pub work: OwnWork,
+    /// The inlined Funcs, in the order of their stages.
+    pub inlined: Vec<InlinedWork>,
+    /// Whether it runs at every point, and all it does was followed.
+    pub exact: bool,
+}
+
+impl Flat {
+    /// A copy of an input, point by point.
+    pub fn copy(node: NodeId, bytes: usize, dims: usize) -> Flat {
+        let at: SmallVec<[Form; 4]> = (0..dims).map(|d| Form::variable(dims, d)).collect();
+        let one = |own: bool| vec![group(node, 0, bytes, own, &at)];
+        Flat {
+            loads: one(false),
+            stores: one(true),
+            work: OwnWork { nodes: 2.0, ..OwnWork::default() },
+            inlined: Vec::new(),
+            exact: true,
+        }
+    }
+}
+
+/// What expressions take at one point. Addresses are left out, whose price depends on how accesses are merged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OwnWork {
+    pub operations: Operations,
+    /// Nodes of the expressions.
+    pub nodes: f64,
+}
+
+impl OwnWork {
+    /// Adds a node.
+    fn add(&mut self, exprs: &Exprs, node: &Node) {
+        self.nodes += 1.0;
+        if let NodeKind::Op(op) = node.kind {
+            let last = node.args.last();
+            let operand = last.map_or(node.ty, |arg| exprs[*arg].ty);
+            let divisor = last.and_then(|arg| exprs.constant(*arg)).and_then(|value| value.as_int());
+            let by_power = divisor.is_some_and(|divisor| divisor > 0 && divisor & (divisor - 1) == 0);
+            self.operations.count(op, operand, node.ty, by_power);
+        }
+    }
+}
+
+/// A Func that is inlined into a stage, at one point of that stage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InlinedWork {
+    pub stage: StageId,
+    /// How often it is evaluated.
+    pub times: f64,
+    /// What all evaluations together take.
+    pub work: OwnWork,
+}
+
+/// Writes a stage out.
+pub(crate) struct Flattening<'a> {
+    pub pipeline: &'a Pipeline,
+    pub regions: &'a Regions,
+    pub dag: &'a Dag,
+    pub inlined: &'a [FuncId],
+    pub stage: StageId,
+}
+
+/// An inlined value: the Func, which value, where.
+type Instance = (FuncId, u32, SmallVec<[Form; 4]>);
+
+/// Where a Func or input is accessed.
+type Place = (NodeId, usize, SmallVec<[Form; 4]>);
+
+#[derive(Default)]
+struct Walked {
+    /// Of the statement that is being walked.
+    accesses: AHashSet<Place>,
+    instances: AHashMap<Instance, Known>,
+    evaluated: AHashSet<(FuncId, SmallVec<[Form; 4]>)>,
+    /// Of the whole stage.
+    groups: Vec<Group>,
+    numbers: AHashMap<(NodeId, usize, SmallVec<[Motion; 4]>), usize>,
+    evaluations: AHashMap<FuncId, f64>,
+    work: AHashMap<FuncId, OwnWork>,
+    followed: usize,
+}
+
+impl Flattening<'_> {
+    pub fn flat(&self) -> Flat {
+        let stage = &self.dag.stages()[self.stage];
+        let decl = &self.pipeline.funcs()[stage.func].stages[stage.number];
+        let point = self.point();
+        let mut walked = Walked::default();
+        for statement in statements(decl) {
+            walked.accesses.clear();
+            walked.instances.clear();
+            walked.evaluated.clear();
+            self.walk(stage.func, &statement, &point, &mut walked);
+        }
+        let at: SmallVec<[Form; 4]> = self.forms(&decl.indices, &point);
+        let types = &self.pipeline.funcs()[stage.func].types;
+        let written = types.iter().enumerate().take(decl.values.len());
+        let stores = written.map(|(value, ty)| group(stage.node, value, ty.bytes(), true, &at)).collect();
+        let work = |func: &FuncId| walked.work.get(func).copied().unwrap_or_default();
+        let mut inlined: Vec<InlinedWork> = walked
+            .evaluations
+            .iter()
+            .map(|(func, times)| {
+                let stage = self.dag.nodes()[self.dag.func_node(*func)].stages[0];
+                InlinedWork { stage, times: *times, work: work(func) }
+            })
+            .collect();
+        inlined.sort_unstable_by_key(|inlined| inlined.stage);
+        let work = work(&stage.func);
+        let exact = decl.predicate.is_none() && walked.followed < MAX_EVALUATIONS;
+        Flat { loads: walked.groups, stores, work, inlined, exact }
+    }
+
+    /// The stage's variables.
+    fn point(&self) -> Vec<Known> {
+        let stage = &self.dag.stages()[self.stage];
+        let regions = &self.regions.funcs[stage.func].stages[stage.number];
+        let ranges: Vec<Range> = regions.needed.0.iter().chain(&regions.domain).copied().collect();
+        let number = ranges.len();
+        ranges.into_iter().enumerate().map(|(i, range)| Known::variable(number, i, range)).collect()
+    }
+
+    fn dims(&self) -> usize {
+        let stage = &self.dag.stages()[self.stage];
+        self.pipeline.funcs()[stage.func].dims.len()
+    }
+
+    /// The forms of some indices, whose accesses are not looked at.
+    fn forms(&self, indices: &[ExprId], point: &[Known]) -> SmallVec<[Form; 4]> {
+        let mut known: AHashMap<ExprId, Known> = AHashMap::new();
+        for id in self.pipeline.exprs().reachable(indices.iter().copied()) {
+            let value = self.opaque_value(id, &known, point);
+            known.insert(id, value);
+        }
+        indices.iter().map(|index| known[index].form.clone()).collect()
+    }
+
+    /// A node whose operands are known; what accesses give is not looked into.
+    fn opaque_value(&self, id: ExprId, known: &AHashMap<ExprId, Known>, point: &[Known]) -> Known {
+        let node = &self.pipeline.exprs()[id];
+        let args: SmallVec<[&Known; 3]> = node.args.iter().map(|arg| &known[arg]).collect();
+        match node.kind {
+            NodeKind::Var(d) => point[d as usize].clone(),
+            NodeKind::RVar(r) => point[self.dims() + r as usize].clone(),
+            NodeKind::Load(_) | NodeKind::Call(..) => loaded(point_size(point), &args, tag_of(id)),
+            _ => Known::of_node(node, &args, point_size(point), self.regions),
+        }
+    }
+
+    /// The nodes of some expressions that are evaluated, operands first, and the arms of choices that are made before
+    /// anything runs.
+    fn live(&self, roots: &[ExprId], point: &[Known]) -> (Vec<ExprId>, AHashMap<ExprId, ExprId>) {
+        let exprs = self.pipeline.exprs();
+        let mut nodes = exprs.reachable(roots.iter().copied());
+        let mut known: AHashMap<ExprId, Known> = AHashMap::with_capacity(nodes.len());
+        let mut arms = AHashMap::new();
+        for id in &nodes {
+            let value = self.opaque_value(*id, &known, point);
+            let node = &exprs[*id];
+            if let (NodeKind::Op(Op::Select), [condition, a, b]) = (node.kind, node.args.as_slice())
+                && let Some(holds) = known[condition].form.as_constant()
+            {
+                arms.insert(*id, if holds != 0 { *a } else { *b });
+            }
+            known.insert(*id, value);
+        }
+        if !arms.is_empty() {
+            let mut alive: AHashSet<ExprId> = roots.iter().copied().collect();
+            for id in nodes.iter().rev() {
+                if alive.contains(id) {
+                    match arms.get(id) {
+                        Some(arm) => _ = alive.insert(*arm),
+                        None => alive.extend(exprs[*id].args.iter().copied()),
+                    }
+                }
+            }
+            nodes.retain(|id| alive.contains(id));
+        }
+        (nodes, arms)
+    }
+
+    /// Walks some expressions of a Func in one statement, with its variables at `point`, and gives their values.
+    fn walk(&self, func: FuncId, roots: &[ExprId], point: &[Known], walked: &mut Walked) -> Vec<Known> {
+        let exprs = self.pipeline.exprs();
+        let own = self.dag.stages()[self.stage].func;
+        let vars = point_size(point);
+        let (nodes, arms) = self.live(roots, point);
+        let mut known: AHashMap<ExprId, Known> = AHashMap::with_capacity(nodes.len());
+        for id in nodes {
+            let node = &exprs[id];
+            let args = || -> SmallVec<[&Known; 4]> { node.args.iter().map(|arg| &known[arg]).collect() };
+            let value = match (node.kind, arms.get(&id)) {
+                (_, Some(arm)) => known[arm].clone(),
+                (NodeKind::Load(input), _) => {
+                    walked.access(self, self.dag.input_node(input), 0, node.ty.bytes(), &args(), vars)
+                }
+                (NodeKind::Call(func, value), _) if func != own && self.inlined.contains(&func) => {
+                    self.inlined(func, value, &args(), vars, walked)
+                }
+                (NodeKind::Call(func, value), _) => {
+                    let node_id = self.dag.func_node(func);
+                    walked.access(self, node_id, value as usize, node.ty.bytes(), &args(), vars)
+                }
+                _ => self.opaque_value(id, &known, point),
+            };
+            if !arms.contains_key(&id) && (node.ty.is_float() || !value.form.is_affine()) {
+                walked.work.entry(func).or_default().add(exprs, node);
+            }
+            known.insert(id, value);
+        }
+        roots.iter().map(|root| known[root].clone()).collect()
+    }
+
+    /// The value of an inlined Func; the same point is evaluated once in a statement.
+    fn inlined(&self, func: FuncId, value: u32, at: &[&Known], vars: usize, walked: &mut Walked) -> Known {
+        let forms: SmallVec<[Form; 4]> = at.iter().map(|arg| arg.form.clone()).collect();
+        let instance = (func, value, forms.clone());
+        if let Some(known) = walked.instances.get(&instance) {
+            return known.clone();
+        }
+        if walked.evaluated.insert((func, forms)) {
+            *walked.evaluations.entry(func).or_default() += 1.0;
+            walked.followed += 1;
+        }
+        let root = self.pipeline.funcs()[func].stages[0].values.get(value as usize);
+        let known = match root {
+            Some(root) if walked.followed < MAX_EVALUATIONS => {
+                // Reduction variables don't occur in a pure definition, so its point is that of the indices.
+                let mut point: Vec<Known> = at.iter().map(|arg| (*arg).clone()).collect();
+                if point.is_empty() {
+                    point.push(Known::constant(vars, 0));
+                }
+                self.walk(func, &[*root], &point, walked).swap_remove(0)
+            }
+            _ => loaded(vars, at, tag_of(&instance)),
+        };
+        walked.instances.insert(instance, known.clone());
+        known
+    }
+}
+
+/// The number of variables that forms are made of.
+fn point_size(point: &[Known]) -> usize {
+    point.first().map_or(0, |known| known.form.coefs.len())
+}
+
+/// What an access gives, moved by all that moves its indices.
+fn loaded(vars: usize, at: &[&Known], tag: u64) -> Known {
+    let moved_by = at.iter().fold(0, |mask, arg| mask | arg.form.moved_by());
+    Known::loaded(vars, moved_by, tag)
+}
+
+impl Walked {
+    /// Notes an access, once in a statement, and gives its value.
+    fn access(
+        &mut self,
+        flattening: &Flattening<'_>,
+        node: NodeId,
+        value: usize,
+        bytes: usize,
+        at: &[&Known],
+        vars: usize,
+    ) -> Known {
+        let forms: SmallVec<[Form; 4]> = at.iter().map(|arg| arg.form.clone()).collect();
+        let place = (node, value, forms);
+        let known = loaded(vars, at, tag_of(&place));
+        if self.accesses.insert(place.clone()) {
+            let own = node == flattening.dag.stages()[flattening.stage].node;
+            self.add(group(node, value, bytes, own, &place.2));
+        }
+        known
+    }
+
+    fn add(&mut self, one: Group) {
+        let key = (one.node, one.value, one.rows.clone());
+        let number = *self.numbers.entry(key).or_insert(self.groups.len());
+        match self.groups.get_mut(number) {
+            Some(group) => {
+                group.count += 1.0;
+                if group.origins.len() < MAX_ORIGINS {
+                    group.origins.extend(one.origins);
+                }
+            }
+            None => self.groups.push(one),
+        }
+    }
+}
+
+/// One access.
+fn group(node: NodeId, value: usize, bytes: usize, own: bool, at: &[Form]) -> Group {
+    let motion = |form: &Form| Motion {
+        coefs: form.coefs.clone(),
+        den: form.den,
+        unknown: form.unknown,
+        exact: form.tag == 0,
+    };
+    Group {
+        node,
+        value,
+        bytes,
+        own,
+        rows: at.iter().map(motion).collect(),
+        origins: vec![at.iter().map(|form| form.constant).collect()],
+        count: 1.0,
+    }
+}
+
+/// The expressions of each statement: what is evaluated together, with every part once. A stage of several values
+/// reads all of them before it writes any.
+fn statements(decl: &warploom_lang::ir::Stage) -> Vec<Vec<ExprId>> {
+    let predicate = decl.predicate.iter().map(|predicate| vec![*predicate]);
+    if decl.values.len() == 1 {
+        let all = decl.indices.iter().chain(&decl.values).copied().collect();
+        return predicate.chain([all]).collect();
+    }
+    let each = decl.indices.iter().chain(&decl.values).map(|root| vec![*root]);
+    predicate.chain(each).collect()
+}

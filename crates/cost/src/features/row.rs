@@ -1,0 +1,551 @@
+//! The features of one stage of a kernel.
+
+use smallvec::SmallVec;
+use warploom_lang::{FuncId, InputId};
+use warploom_schedule::schedule::{Nest, RegisterFootprint, Storage};
+use warploom_schedule::NodeId;
+use warploom_target::Device;
+
+use crate::features::barriers::Touched;
+use crate::features::block::Block;
+use crate::features::flatten::{Flat, Group, InlinedWork};
+use crate::features::reads::{Reads, Scope};
+use crate::features::traffic::{Moves, Place};
+use crate::features::walk::{AxisKind, Walk};
+use crate::kernel::{ArrayTraffic, KernelFeatures, Memory, RowSource, Traffic};
+use crate::schema::StageFeatures;
+
+/// Loaded values that are held at once, at most: beyond, the compiler uses up the first.
+const MAX_LOADS_HELD: f64 = 12.0;
+
+/// Values of points written out that wait to be stored, at most.
+const MAX_RESULTS_IN_FLIGHT: f64 = 16.0;
+
+/// Addresses that are held at once, at most.
+const MAX_ADDRESSES: f64 = 6.0;
+
+/// What all stages of a kernel share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KernelShape {
+    pub blocks: f64,
+    pub launches: f64,
+    pub threads: i64,
+}
+
+/// A stage at its place.
+pub(crate) struct Work<'w> {
+    pub source: RowSource,
+    pub node: NodeId,
+    pub walk: &'w Walk,
+    pub flat: &'w Flat,
+    /// Its nest; `None` for a Func in registers.
+    pub nest: Option<&'w Nest>,
+    /// Whether it adds to its points in registers.
+    pub accumulates: bool,
+    /// Funcs in registers that can be read.
+    pub registers: &'w [(FuncId, &'w RegisterFootprint)],
+    /// The input that is being copied.
+    pub input: Option<InputId>,
+}
+
+/// What a stage comes to.
+pub(crate) struct Computed {
+    pub features: StageFeatures,
+    pub reads: Reads,
+    pub touched: Touched,
+    /// Registers that it holds while it runs.
+    pub registers: f64,
+    /// Nodes of its text.
+    pub nodes: f64,
+}
+
+/// Accesses of a stage, summed up by memory.
+#[derive(Default)]
+struct Totals {
+    global: Traffic,
+    shared: Traffic,
+    merged_global: Traffic,
+    merged_shared: Traffic,
+    local: f64,
+    /// Loads of one tile of points that is written out, equal ones once.
+    in_flight: f64,
+}
+
+/// Everything runs.
+fn all(_: AxisKind) -> bool {
+    true
+}
+
+/// Only points run, each once.
+fn points(kind: AxisKind) -> bool {
+    !kind.reduces()
+}
+
+impl Block<'_, '_, '_> {
+    /// The features of a stage.
+    pub fn row(&mut self, work: &Work<'_>) -> Computed {
+        let mut features = StageFeatures::default();
+        let (mut reads, mut touched) = (Reads::default(), Touched::default());
+        let own = self.own_place(work);
+        let loads = self.loads(work, &own, &mut reads, &mut touched);
+        let stores = self.stores(work, &own, &mut touched);
+        self.volume(work, &own, &mut features);
+        self.parallelism(work, &mut features);
+        write_traffic(&loads, &stores, self.units_of_bytes(), &mut features);
+        write_reads(&reads, work.flat, &mut features);
+        let written_out = features.unrolled_loop_extent;
+        work.flat.work.operations.write(features.points_computed_total, &mut features);
+        features.code_nodes = work.flat.work.nodes * written_out;
+        if let RowSource::Stage(stage) = work.source {
+            features.expr_branching = f64::from(self.items.subject.dag.stages()[stage].branching);
+        }
+        let inlined = work.flat.inlined.iter().map(|inlined| inlined.work.nodes).sum::<f64>();
+        let nodes = features.code_nodes + inlined * written_out;
+        let bytes = self.items.subject.dag.nodes()[work.node].bytes_per_point as f64;
+        let results = features.innermost_pure_loop_extent.min(written_out) * bytes / 4.0;
+        let held = if work.accumulates { results } else { results.min(MAX_RESULTS_IN_FLIGHT) };
+        let addresses = (2.0 * work.flat.loads.len() as f64).min(MAX_ADDRESSES);
+        let registers =
+            held + (loads.in_flight / 2.0).min(MAX_LOADS_HELD) + addresses + features.expr_branching;
+        Computed { features, reads, touched, registers, nodes }
+    }
+
+    /// Where the stage's results go.
+    fn own_place(&self, work: &Work<'_>) -> Place {
+        match (work.input, self.allocation(work.node)) {
+            (Some(_), Some((_, allocation))) => self.in_block(allocation, work),
+            _ => self.place(work.node, work),
+        }
+    }
+
+    fn units_of_bytes(&self) -> (f64, f64) {
+        let device = self.items.subject.device();
+        let wavefront = device.shared.banks * device.shared.bank_bytes;
+        (f64::from(device.memory.sector_bytes), f64::from(wavefront))
+    }
+
+    fn loads(&mut self, work: &Work<'_>, own: &Place, reads: &mut Reads, touched: &mut Touched) -> Totals {
+        let mut totals = Totals::default();
+        for group in &work.flat.loads {
+            let moves = Moves::new(work.walk, group);
+            if group.own && work.accumulates {
+                let tile = Place { memory: Memory::Thread, ..own.clone() };
+                self.count(work, group, &moves, &tile, all, Access::Load);
+                continue;
+            }
+            let place =
+                if group.own && work.input.is_none() { own.clone() } else { self.place(group.node, work) };
+            let traffic = self.count(work, group, &moves, &place, all, Access::Load);
+            self.note_read(group.node, &place, touched);
+            totals.add(&moves, &place, traffic, all);
+            if place.memory == Memory::Thread && is_indexed(&moves, &place) {
+                totals.local += traffic.requests;
+                self.note_indexed(group.node);
+            }
+            reads.add(group, &moves, &place);
+        }
+        if work.accumulates {
+            for group in &work.flat.stores {
+                let moves = Moves::new(work.walk, group);
+                let traffic = self.count(work, group, &moves, own, points, Access::Load);
+                self.note_read(group.node, own, touched);
+                totals.add(&moves, own, traffic, points);
+                reads.add(group, &moves, own);
+            }
+        }
+        totals
+    }
+
+    fn stores(&mut self, work: &Work<'_>, own: &Place, touched: &mut Touched) -> Totals {
+        let mut totals = Totals::default();
+        for group in &work.flat.stores {
+            let moves = Moves::new(work.walk, group);
+            let keep: fn(AxisKind) -> bool = if work.accumulates { points } else { all };
+            if work.accumulates {
+                let tile = Place { memory: Memory::Thread, ..own.clone() };
+                self.count(work, group, &moves, &tile, all, Access::Store);
+                self.count(work, group, &moves, &tile, points, Access::Store);
+                self.count(work, group, &moves, &tile, points, Access::Load);
+            }
+            let traffic = self.count(work, group, &moves, own, keep, Access::Store);
+            totals.add(&moves, own, traffic, keep);
+            if own.memory == Memory::Thread && is_indexed(&moves, own) {
+                totals.local += traffic.requests;
+                self.note_indexed(group.node);
+            }
+        }
+        if own.memory == Memory::Shared
+            && let Some((number, _)) = self.allocation(work.node)
+        {
+            touched.written |= 1 << number.min(62);
+        }
+        totals
+    }
+
+    /// Adds accesses to those of their array.
+    fn count(
+        &mut self,
+        work: &Work<'_>,
+        group: &Group,
+        moves: &Moves<'_>,
+        place: &Place,
+        keep: fn(AxisKind) -> bool,
+        access: Access,
+    ) -> Traffic {
+        let (traffic, all) = moves.traffic(place, &mut self.tables, keep);
+        let whole = work.walk.vars.iter().chain(&place.base).all(|linear| linear.den == 1);
+        let mut exact = all
+            && work.flat.exact
+            && work.walk.exact
+            && whole
+            && (moves.is_exact() || place.memory == Memory::Thread);
+        if self.items.chosen.is_some() {
+            let inside = place.memory != Memory::Global || moves.stays_inside(place);
+            exact &= inside && self.is_inside(work);
+        }
+        let key = (group.node, group.value, place.memory);
+        let known = self.arrays.iter().position(|array| (array.node, array.value, array.memory) == key);
+        let position = known.unwrap_or_else(|| {
+            let (node, value, memory) = key;
+            let none = Traffic::default();
+            self.arrays.push(ArrayTraffic { node, value, memory, loads: none, stores: none, exact: true });
+            self.arrays.len() - 1
+        });
+        let array = &mut self.arrays[position];
+        array.exact &= exact;
+        match access {
+            Access::Load => array.loads += traffic,
+            Access::Store => array.stores += traffic,
+        }
+        traffic
+    }
+
+    fn note_read(&self, node: NodeId, place: &Place, touched: &mut Touched) {
+        if place.memory == Memory::Shared
+            && let Some((number, _)) = self.allocation(node)
+        {
+            touched.read |= 1 << number.min(62);
+        }
+    }
+
+    fn note_indexed(&mut self, node: NodeId) {
+        if !self.indexed.contains(&node) {
+            self.indexed.push(node);
+        }
+    }
+
+    /// How often, and how much at a time.
+    fn volume(&self, work: &Work<'_>, own: &Place, features: &mut StageFeatures) {
+        let (walk, shape) = (work.walk, self.shape);
+        let dag = &self.items.subject.dag;
+        let bytes = dag.nodes()[work.node].bytes_per_point as f64;
+        let is_root = work.nest.is_some_and(|nest| nest.storage == Storage::Global);
+        let per_block: f64 = walk.cases.iter().map(|case| case.active * walk.turns(case, all)).sum();
+        let per_run = per_block / self.over;
+        let root = self.root_points(work);
+        features.num_realizations = if is_root { 1.0 } else { shape.launches * shape.blocks };
+        features.num_productions = shape.launches * shape.blocks * self.over;
+        features.points_computed_per_production = per_run;
+        let total = per_run * features.num_productions;
+        // A kernel's own stage computes every point once, however its blocks are cut.
+        features.points_computed_total = if is_root { root.min(total) } else { total };
+        features.points_computed_per_realization = features.points_computed_total / features.num_realizations;
+        features.points_computed_minimum = root;
+        let along = |keep: &dyn Fn(AxisKind) -> bool| -> f64 {
+            let axes = walk.around.axes[walk.own_axes..].iter().filter(|axis| keep(axis.kind));
+            axes.map(|axis| axis.count as f64).product()
+        };
+        let serial = |kind: AxisKind| matches!(kind, AxisKind::Serial { .. });
+        features.points_computed_per_thread = along(&|kind| kind != AxisKind::Lane) * self.flat_rounds(walk);
+        features.innermost_loop_extent = along(&|kind| serial(kind));
+        features.innermost_pure_loop_extent = along(&|kind| serial(kind) && !kind.reduces());
+        features.unrolled_loop_extent = along(&AxisKind::is_unrolled);
+        let dims = own.extents.len();
+        let box_of = |extents: &[i64]| extents.iter().map(|extent| *extent as f64).product::<f64>() * bytes;
+        let computed = &walk.extents[..dims.min(walk.extents.len())];
+        let dense = dag.nodes()[work.node].storage_order.first().copied().unwrap_or(0);
+        let line = |extents: &[i64]| extents.get(dense).map_or(1.0, |extent| *extent as f64) * bytes;
+        let region = self.root_extents(work.node);
+        features.bytes_at_realization = box_of(&own.extents);
+        features.innermost_bytes_at_realization = line(&own.extents);
+        features.bytes_at_production = box_of(computed);
+        features.innermost_bytes_at_production = line(computed);
+        features.bytes_at_root = box_of(&region);
+        features.innermost_bytes_at_root = line(&region);
+        match own.memory {
+            Memory::Global => {
+                features.global_bytes_at_task = box_of(computed);
+                features.global_innermost_bytes_at_task = line(computed);
+            }
+            Memory::Shared => {
+                features.shared_bytes_at_task = box_of(&own.extents);
+                features.shared_innermost_bytes_at_task = line(&own.extents);
+            }
+            Memory::Thread => {
+                features.register_bytes_at_task = box_of(&own.extents);
+                features.register_innermost_bytes_at_task = line(&own.extents);
+            }
+        }
+        self.working_sets(work, own, features);
+    }
+
+    /// Turns of a flat loop.
+    fn flat_rounds(&self, walk: &Walk) -> f64 {
+        ((walk.total + walk.threads - 1) / walk.threads) as f64
+    }
+
+    fn working_sets(&self, work: &Work<'_>, own: &Place, features: &mut StageFeatures) {
+        let allocations = &self.footprint.allocations;
+        let threads = self.shape.threads as f64;
+        let bytes = |storage: Storage| -> f64 {
+            allocations.iter().filter(|own| own.storage == storage).map(|own| own.bytes as f64).sum()
+        };
+        let (shared, private) = (bytes(Storage::Shared), bytes(Storage::Private));
+        let nodes = &self.items.subject.dag;
+        let held: f64 = work
+            .registers
+            .iter()
+            .map(|(func, own)| {
+                let node = &nodes.nodes()[nodes.func_node(*func)];
+                own.thread.points.points() as f64 * node.bytes_per_point as f64
+            })
+            .sum();
+        features.working_set = held * threads;
+        features.working_set_at_task = shared + private * threads;
+        features.working_set_at_production = shared + (private + held) * threads;
+        features.working_set_at_realization = match own.memory {
+            Memory::Global => features.bytes_at_realization,
+            _ => features.working_set_at_task,
+        };
+        features.working_set_at_thread = private + held;
+    }
+
+    fn root_extents(&self, node: NodeId) -> SmallVec<[i64; 4]> {
+        use warploom_schedule::Source;
+        let subject = self.items.subject;
+        let region = match subject.dag.nodes()[node].source {
+            Source::Input(input) => &subject.regions.inputs[input],
+            Source::Func(func) => &subject.regions.funcs[func].region,
+        };
+        region.0.iter().map(|range| range.extent).collect()
+    }
+
+    /// Points that the stage would compute at root.
+    fn root_points(&self, work: &Work<'_>) -> f64 {
+        let subject = self.items.subject;
+        let RowSource::Stage(stage) = work.source else {
+            return self.root_extents(work.node).iter().map(|extent| *extent as f64).product();
+        };
+        let stage = &subject.dag.stages()[stage];
+        let decl = &subject.pipeline.funcs()[stage.func].stages[stage.number];
+        let regions = &subject.regions.funcs[stage.func].stages[stage.number];
+        let pure =
+            regions.needed.0.iter().enumerate().filter(|(d, _)| decl.is_pure(subject.pipeline.exprs(), *d));
+        let pure: f64 = pure.map(|(_, range)| range.extent as f64).product();
+        pure * regions.domain.iter().map(|range| range.extent as f64).product::<f64>()
+    }
+
+    fn parallelism(&self, work: &Work<'_>, features: &mut StageFeatures) {
+        let (walk, shape) = (work.walk, self.shape);
+        let is_root = work.nest.is_some_and(|nest| nest.storage == Storage::Global);
+        let device = self.items.subject.device();
+        let (warp, most) = (f64::from(device.threads.warp), f64::from(device.threads.per_block));
+        let used = walk.total.min(shape.threads) as f64;
+        let (mut active, mut lanes) = (0.0, 0.0);
+        for case in &walk.cases {
+            let turns = walk.turns(case, all);
+            active += case.active * turns;
+            lanes += case.warps * turns * warp;
+        }
+        features.inner_parallelism = if is_root { shape.blocks } else { 1.0 };
+        features.outer_parallelism = if is_root { 1.0 } else { shape.blocks };
+        features.num_blocks = shape.blocks;
+        features.num_warps_per_block = (shape.threads as f64 / warp).ceil();
+        features.num_threads_per_block = used;
+        features.block_occupancy = used / most;
+        features.num_active_warps_per_block = (used / warp).ceil();
+        features.warp_lane_utilization = if lanes > 0.0 { active / lanes } else { 0.0 };
+        features.idle_lane_wastage =
+            features.num_active_warps_per_block * warp * (1.0 - features.warp_lane_utilization) / most;
+    }
+
+    /// The features of a Func that is inlined into `consumer`.
+    pub fn inlined(&self, inlined: &InlinedWork, consumer: &StageFeatures) -> StageFeatures {
+        let InlinedWork { stage, times, work } = *inlined;
+        let subject = self.items.subject;
+        let mut features = StageFeatures {
+            inlined_calls: times * consumer.points_computed_total,
+            points_computed_per_thread: times * consumer.points_computed_per_thread,
+            innermost_pure_loop_extent: consumer.innermost_pure_loop_extent,
+            unrolled_loop_extent: consumer.unrolled_loop_extent,
+            inner_parallelism: 1.0,
+            outer_parallelism: consumer.num_blocks,
+            num_blocks: consumer.num_blocks,
+            num_warps_per_block: consumer.num_warps_per_block,
+            num_threads_per_block: consumer.num_threads_per_block,
+            block_occupancy: consumer.block_occupancy,
+            num_active_warps_per_block: consumer.num_active_warps_per_block,
+            warp_lane_utilization: consumer.warp_lane_utilization,
+            code_nodes: work.nodes * consumer.unrolled_loop_extent,
+            expr_branching: f64::from(subject.dag.stages()[stage].branching),
+            global_load_efficiency: 1.0,
+            global_store_efficiency: 1.0,
+            shared_load_efficiency: 1.0,
+            shared_store_efficiency: 1.0,
+            ..StageFeatures::default()
+        };
+        let regions = &subject.regions.funcs[subject.dag.stages()[stage].func];
+        let points: f64 = regions.region.0.iter().map(|range| range.extent as f64).product();
+        features.points_computed_minimum = points;
+        features.bytes_at_root =
+            points * subject.dag.nodes()[subject.dag.stages()[stage].node].bytes_per_point as f64;
+        work.operations.write(consumer.points_computed_total, &mut features);
+        features
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Access {
+    Load,
+    Store,
+}
+
+/// Whether an array of a thread's own is accessed at places that loops move, so that it cannot be registers.
+fn is_indexed(moves: &Moves<'_>, place: &Place) -> bool {
+    let walk = moves.walk;
+    let own = walk.around.axes.iter().enumerate();
+    let loops =
+        own.filter(|(_, axis)| axis.count > 1 && !axis.kind.is_unrolled() && axis.kind != AxisKind::Lane);
+    let mut loops = loops.filter(|(_, axis)| !axis.kind.is_outside());
+    loops.any(|(axis, _)| {
+        moves.is_unknown(axis)
+            || (0..moves.group.rows.len()).any(|row| {
+                let base = place.base.get(row).map_or(0, |base| {
+                    base.steps.iter().filter(|(own, _)| usize::from(*own) == axis).map(|(_, step)| step).sum()
+                });
+                moves.step(row, axis) != base * moves.group.rows[row].den
+            })
+    })
+}
+
+impl Totals {
+    /// Adds accesses, and what is left of them once equal ones are merged, fixed ones lifted out of loops and
+    /// neighbouring ones joined to wide ones.
+    fn add(&mut self, moves: &Moves<'_>, place: &Place, traffic: Traffic, keep: fn(AxisKind) -> bool) {
+        let walk = moves.walk;
+        let axes =
+            || walk.around.axes.iter().enumerate().skip(walk.own_axes).filter(|(_, axis)| keep(axis.kind));
+        let unrolled: f64 =
+            axes().filter(|(_, axis)| axis.kind.is_unrolled()).map(|(_, axis)| axis.count as f64).product();
+        let issued = moves.group.count * unrolled;
+        let distinct: f64 =
+            (0..moves.group.rows.len()).map(|row| moves.extent(row, AxisKind::is_unrolled)).product();
+        let unique = if moves.is_scattered() { issued } else { distinct.min(issued) };
+        let mut lifted = 1.0;
+        for (number, axis) in walk.around.axes.iter().enumerate().skip(walk.own_axes).rev() {
+            let runs = !axis.kind.is_unrolled() && axis.kind != AxisKind::Lane && keep(axis.kind);
+            if runs && axis.count > 1 {
+                if moves.moves(number) {
+                    break;
+                }
+                lifted *= axis.count as f64;
+            }
+        }
+        let share = unique / issued / lifted / moves.vector_width(place) as f64;
+        let merged = Traffic {
+            elements: traffic.elements * share,
+            bytes: traffic.bytes * share,
+            requests: traffic.requests * share,
+            sectors: traffic.sectors * share,
+            wavefronts: traffic.wavefronts * share,
+        };
+        match place.memory {
+            Memory::Global => {
+                self.global += traffic;
+                self.merged_global += merged;
+            }
+            Memory::Shared => {
+                self.shared += traffic;
+                self.merged_shared += merged;
+            }
+            Memory::Thread => return,
+        }
+        self.in_flight += unique;
+    }
+}
+
+fn write_traffic(
+    loads: &Totals,
+    stores: &Totals,
+    (sector, wavefront): (f64, f64),
+    features: &mut StageFeatures,
+) {
+    let used = |bytes: f64, moved: f64| if moved > 0.0 { (bytes / moved).min(1.0) } else { 1.0 };
+    features.global_load_requests_per_block = loads.global.requests;
+    features.num_global_mem_loads_per_block = loads.global.sectors;
+    features.global_store_requests_per_block = stores.global.requests;
+    features.num_global_mem_stores_per_block = stores.global.sectors;
+    features.shared_load_requests_per_block = loads.shared.requests;
+    features.num_shared_mem_loads_per_block = loads.shared.wavefronts;
+    features.shared_store_requests_per_block = stores.shared.requests;
+    features.num_shared_mem_stores_per_block = stores.shared.wavefronts;
+    features.global_load_efficiency = used(loads.global.bytes, loads.global.sectors * sector);
+    features.global_store_efficiency = used(stores.global.bytes, stores.global.sectors * sector);
+    features.shared_load_efficiency = used(loads.shared.bytes, loads.shared.wavefronts * wavefront);
+    features.shared_store_efficiency = used(stores.shared.bytes, stores.shared.wavefronts * wavefront);
+    features.merged_global_load_requests_per_block = loads.merged_global.requests;
+    features.merged_global_loads_per_block = loads.merged_global.sectors;
+    features.merged_shared_load_requests_per_block = loads.merged_shared.requests;
+    features.merged_shared_loads_per_block = loads.merged_shared.wavefronts;
+    features.local_requests_per_block = loads.local + stores.local;
+}
+
+fn write_reads(reads: &Reads, flat: &Flat, features: &mut StageFeatures) {
+    let bytes = |memory: Memory, scope: Scope| reads.sum(memory, |read| read.bytes_in(scope));
+    let lines = |memory: Memory, scope: Scope| reads.sum(memory, |read| read.lines_in(scope));
+    features.unique_global_bytes_read_per_realization = bytes(Memory::Global, Scope::Run);
+    features.unique_shared_bytes_read_per_realization = bytes(Memory::Shared, Scope::Run);
+    features.unique_register_bytes_read_per_realization = bytes(Memory::Thread, Scope::Run);
+    features.unique_global_lines_read_per_realization = lines(Memory::Global, Scope::Run);
+    features.unique_shared_lines_read_per_realization = lines(Memory::Shared, Scope::Run);
+    features.unique_register_lines_read_per_realization = lines(Memory::Thread, Scope::Run);
+    features.unique_global_bytes_read_per_thread = bytes(Memory::Global, Scope::Thread);
+    features.unique_shared_bytes_read_per_thread = bytes(Memory::Shared, Scope::Thread);
+    features.unique_register_bytes_read_per_thread = bytes(Memory::Thread, Scope::Thread);
+    features.unique_global_lines_read_per_thread = lines(Memory::Global, Scope::Thread);
+    features.unique_shared_lines_read_per_thread = lines(Memory::Shared, Scope::Thread);
+    features.unique_register_lines_read_per_thread = lines(Memory::Thread, Scope::Thread);
+    let arrays = |memory: Memory| reads.sum(memory, |read| read.array_bytes());
+    features.global_allocation_bytes_read_per_realization = arrays(Memory::Global);
+    features.shared_allocation_bytes_read_per_realization = arrays(Memory::Shared);
+    features.register_allocation_bytes_read_per_realization = arrays(Memory::Thread);
+    features.unique_bytes_read_per_point =
+        flat.loads.iter().map(|group| group.count * group.bytes as f64).sum();
+    features.unique_lines_read_per_point = flat.loads.iter().map(|group| group.count).sum();
+    features.unique_bytes_read_per_task = bytes(Memory::Global, Scope::Task);
+    features.unique_lines_read_per_task = lines(Memory::Global, Scope::Task);
+}
+
+/// Gives every row what the kernel as a whole decides: occupancy, waves, launches.
+pub(crate) fn share(kernel: &mut KernelFeatures, device: &Device) {
+    let occupancy = device.occupancy(kernel.threads, kernel.registers, kernel.shared_bytes);
+    let shared = f64::from(kernel.shared_bytes);
+    let most_blocks = f64::from(device.threads.blocks_per_sm);
+    let by_shared = device.occupancy(1, 0, kernel.shared_bytes).blocks_per_sm;
+    let at_once = f64::from(occupancy.blocks_per_sm * device.sms);
+    let waves = if at_once > 0.0 { kernel.blocks / at_once } else { kernel.blocks };
+    let turns = waves.ceil().max(1.0);
+    for row in &mut kernel.rows {
+        let features = &mut row.features;
+        features.shared_mem_occupancy = shared / f64::from(device.shared.per_block_opt_in);
+        features.shared_mem_block_limit_factor = f64::from(by_shared) / most_blocks;
+        features.max_warp_occupancy = f64::from(occupancy.warps) / f64::from(device.threads.warps_per_sm);
+        features.max_block_occupancy = f64::from(occupancy.blocks_per_sm) / most_blocks;
+        features.registers_per_thread = f64::from(kernel.registers);
+        features.num_waves = waves;
+        features.tail_wastage = (turns - waves) / turns;
+        features.num_launches = kernel.launches;
+        features.l2_footprint = kernel.read_bytes + kernel.written_bytes;
+        features.num_barriers_per_block = kernel.barriers;
+    }
+}

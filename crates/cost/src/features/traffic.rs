@@ -1,0 +1,565 @@
+//! What the memory system does for the accesses of a nest.
+
+use smallvec::SmallVec;
+
+use crate::features::flatten::Group;
+use crate::features::walk::{Axis, AxisKind, Case, Linear, Walk};
+use crate::features::warps::{Lanes, MAX_PHASES, Transactions, Units, WARP, quotient};
+use crate::kernel::{Memory, Traffic};
+
+/// Requests of one group that are looked at one by one where indices are rounded. Beyond, some stand for all.
+const MAX_REQUESTS: usize = 16;
+
+/// Words in the fullest of 32 banks, on average, if 32 threads choose at random.
+const RANDOM_WAVEFRONTS: f64 = 3.5;
+
+/// Bytes of the widest load of a thread.
+const WIDEST_LOAD: i64 = 16;
+
+/// Where an array lies.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub memory: Memory,
+    /// Elements between neighbours, one a dimension.
+    pub strides: SmallVec<[i64; 4]>,
+    /// The first index of each dimension.
+    pub base: SmallVec<[Linear; 4]>,
+    /// Extents of the array.
+    pub extents: SmallVec<[i64; 4]>,
+}
+
+impl Place {
+    pub fn elements(&self) -> f64 {
+        self.extents.iter().map(|extent| *extent as f64).product()
+    }
+}
+
+/// How often each phase occurs.
+#[derive(Clone, Copy)]
+struct Phases {
+    counts: [f64; MAX_PHASES],
+    /// What all counts are still to be multiplied by.
+    scale: f64,
+    number: i64,
+}
+
+impl Phases {
+    fn new(number: i64) -> Phases {
+        Phases { counts: [0.0; MAX_PHASES], scale: 1.0, number }
+    }
+
+    fn of(&self, value: i64) -> usize {
+        (value - quotient(value, self.number) * self.number) as usize
+    }
+
+    /// Every phase moved by `count` multiples of `step`, each of them `weight` times.
+    fn walk(&mut self, step: i64, count: i64, weight: f64) {
+        let step = self.of(step) as i64;
+        if step == 0 || count == 1 {
+            self.scale *= count as f64 * weight;
+            return;
+        }
+        let before = self.counts;
+        self.counts = [0.0; MAX_PHASES];
+        self.scale *= weight;
+        // After as many steps as there are phases everything repeats.
+        let (whole, rest) = (count / self.number, count % self.number);
+        for (phase, own) in before[..self.number as usize].iter().enumerate().filter(|(_, own)| **own > 0.0) {
+            for k in 0..self.number.min(count) {
+                let moved = self.of(phase as i64 + k * step);
+                self.counts[moved] += own * (whole + i64::from(k < rest)) as f64;
+            }
+        }
+    }
+
+    /// Every phase moved by `step`.
+    fn shift(&mut self, step: i64) {
+        let by = self.of(step);
+        self.counts[..self.number as usize].rotate_right(by);
+    }
+
+    /// The same number at every phase.
+    fn spread(&mut self) {
+        let counts = &mut self.counts[..self.number as usize];
+        let total: f64 = counts.iter().sum();
+        counts.fill(total / self.number as f64);
+    }
+
+    /// The sum over all phases of what each takes.
+    fn sum(&self, mut of: impl FnMut(i64) -> f64) -> f64 {
+        let counts = self.counts[..self.number as usize].iter().enumerate();
+        let taken = counts.filter(|(_, own)| **own > 0.0).map(|(phase, own)| own * of(phase as i64));
+        taken.sum::<f64>() * self.scale
+    }
+}
+
+/// What the threads of a block take at each phase of the first one's element, for all ways of access seen so far: most
+/// arrays are accessed in few ways.
+pub(crate) struct Tables {
+    units: Units,
+    known: Vec<Table>,
+}
+
+/// One way of access.
+struct Table {
+    lanes: Lanes,
+    transactions: Transactions,
+    /// At each phase; negative where that is not known yet.
+    costs: [f64; MAX_PHASES],
+    /// Whether every warp was looked at.
+    all: bool,
+}
+
+impl Tables {
+    pub fn new(units: Units) -> Tables {
+        Tables { units, known: Vec::new() }
+    }
+
+    fn table(&mut self, lanes: Lanes, transactions: Transactions) -> &mut Table {
+        let alike = |table: &Table| table.transactions == transactions && table.lanes == lanes;
+        let position = self.known.iter().position(alike).unwrap_or_else(|| {
+            self.known.push(Table { lanes, transactions, costs: [-1.0; MAX_PHASES], all: true });
+            self.known.len() - 1
+        });
+        &mut self.known[position]
+    }
+}
+
+impl Table {
+    /// Sectors or wavefronts of all warps together.
+    fn cost(&mut self, phase: i64) -> f64 {
+        let known = self.costs[phase as usize];
+        if known >= 0.0 {
+            return known;
+        }
+        let transactions = self.transactions;
+        let mut total = 0.0;
+        self.all &= self.lanes.for_each_warp(|alike| {
+            let cost = if alike.repeats.is_empty() {
+                transactions.of_runs(alike.runs, phase)
+            } else {
+                let mut phases = Phases::new(transactions.phases);
+                phases.counts[phase as usize] = 1.0;
+                alike.repeats.iter().for_each(|(step, count)| phases.walk(*step, *count, 1.0));
+                phases.sum(|phase| transactions.of_runs(alike.runs, phase))
+            };
+            total += alike.weight * cost;
+        });
+        self.costs[phase as usize] = total;
+        total
+    }
+}
+
+/// How the indices of a group move with the axes of a walk.
+pub(crate) struct Moves<'a> {
+    pub walk: &'a Walk,
+    pub group: &'a Group,
+    /// For each index and axis how far one step goes, times the index's denominator.
+    steps: SmallVec<[i64; 64]>,
+    /// How far apart the first and last access are along each index.
+    spreads: SmallVec<[i64; 4]>,
+    /// Whether a variable is itself rounded, so that the steps are only nearly right.
+    rounded: bool,
+    /// Axes that move an index in an unknown way.
+    unknown: u64,
+}
+
+impl<'a> Moves<'a> {
+    pub fn new(walk: &'a Walk, group: &'a Group) -> Moves<'a> {
+        let axes = walk.around.axes.len();
+        let mut steps: SmallVec<[i64; 64]> = SmallVec::from_elem(0, axes * group.rows.len());
+        let (mut rounded, mut unknown) = (false, 0);
+        for (row, steps) in group.rows.iter().zip(steps.chunks_mut(axes.max(1))) {
+            for (number, var) in walk.vars.iter().enumerate() {
+                if row.unknown >> number & 1 == 1 {
+                    unknown |= var.steps.iter().fold(0, |mask, (axis, _)| mask | 1 << axis);
+                }
+                let coef = row.coefs.get(number).copied().unwrap_or(0);
+                if coef == 0 {
+                    continue;
+                }
+                rounded |= var.den > 1;
+                for (axis, step) in &var.steps {
+                    steps[usize::from(*axis)] += coef * step / var.den;
+                }
+            }
+        }
+        let spreads = (0..group.rows.len()).map(|row| group.spread(row)).collect();
+        Moves { walk, group, steps, spreads, rounded, unknown }
+    }
+
+    /// How far a step of an axis moves an index, times the index's denominator.
+    pub fn step(&self, row: usize, axis: usize) -> i64 {
+        self.steps[row * self.walk.around.axes.len() + axis]
+    }
+
+    /// Whether an axis moves any index.
+    pub fn moves(&self, axis: usize) -> bool {
+        self.unknown >> axis & 1 == 1 || (0..self.group.rows.len()).any(|row| self.step(row, axis) != 0)
+    }
+
+    /// Whether an axis moves some index in an unknown way.
+    pub fn is_unknown(&self, axis: usize) -> bool {
+        self.unknown >> axis & 1 == 1
+    }
+
+    /// Whether some index moves with the thread in an unknown way.
+    pub fn is_scattered(&self) -> bool {
+        let mut lanes = self.walk.digits.iter();
+        lanes.any(|(axis, _)| self.unknown >> axis & 1 == 1)
+    }
+
+    /// Whether places follow exactly.
+    pub fn is_exact(&self) -> bool {
+        let whole = self.group.rows.iter().all(|row| row.den == 1);
+        self.group.is_exact() && whole && !self.rounded && self.unknown == 0
+    }
+
+    /// Whether no index leaves the array, so that nothing had to be clamped.
+    pub fn stays_inside(&self, place: &Place) -> bool {
+        let axes = &self.walk.around.axes;
+        let vars: SmallVec<[(i64, i64); 6]> = self.walk.vars.iter().map(|var| var.range(axes)).collect();
+        self.group.rows.iter().enumerate().all(|(number, row)| {
+            let constants = || self.group.origins.iter().map(|origin| origin[number]);
+            let (mut low, mut high) = (constants().min().unwrap_or(0), constants().max().unwrap_or(0));
+            for (coef, (first, last)) in row.coefs.iter().zip(&vars) {
+                low += (coef * first).min(coef * last);
+                high += (coef * first).max(coef * last);
+            }
+            let (base, _) = place.base[number].range(axes);
+            base <= low && high < base + place.extents[number]
+        })
+    }
+
+    /// How many values an index takes while some axes run, all accesses of the group together.
+    pub fn extent(&self, row: usize, keep: impl Fn(AxisKind) -> bool) -> f64 {
+        let axes = self.walk.around.axes.iter().enumerate().filter(|(_, axis)| keep(axis.kind));
+        let moved: i64 = axes.map(|(number, axis)| self.step(row, number).abs() * (axis.count - 1)).sum();
+        self.extent_of(row, moved)
+    }
+
+    /// How many values an index takes whose first access goes over `moved` steps.
+    pub fn extent_of(&self, row: usize, moved: i64) -> f64 {
+        (moved / self.group.rows[row].den + self.spreads[row] + 1) as f64
+    }
+
+    /// What the accesses do, in one full block; of the axes inside a thread only those that pass `keep` run. Gives also
+    /// whether every warp was looked at.
+    pub fn traffic(
+        &self,
+        place: &Place,
+        tables: &mut Tables,
+        keep: impl Fn(AxisKind) -> bool + Copy,
+    ) -> (Traffic, bool) {
+        let mut traffic = Traffic::default();
+        let (walk, group) = (self.walk, self.group);
+        for case in walk.cases_of(keep) {
+            let turns = walk.turns(case, keep) * group.count;
+            traffic.elements += turns * case.active;
+            traffic.requests += turns * case.warps;
+        }
+        traffic.bytes = traffic.elements * group.bytes as f64;
+        if place.memory == Memory::Thread {
+            return (traffic, true);
+        }
+        let (mut accesses, all) = match self.elements(place) {
+            Some(elements) => self.linear(&elements, place, tables, keep),
+            None => (self.rounded(place, tables.units, keep, traffic.requests), false),
+        };
+        if self.is_scattered() {
+            accesses = (accesses * self.scattered(place, tables.units, traffic)).sqrt();
+        }
+        match place.memory {
+            Memory::Shared => traffic.wavefronts = accesses,
+            _ => traffic.sectors = accesses,
+        }
+        (traffic, all)
+    }
+
+    /// Sectors or wavefronts at most, where data decides what a thread accesses: as if every one went somewhere else. What
+    /// images hold is smooth, so the truth is between this and what there would be if all threads went to one place;
+    /// the geometric mean is taken.
+    fn scattered(&self, place: &Place, units: Units, traffic: Traffic) -> f64 {
+        let bytes = place.elements() * self.group.bytes as f64;
+        match place.memory {
+            Memory::Shared => {
+                let whole = (bytes / (units.word * units.banks) as f64).ceil();
+                traffic.requests * whole.clamp(1.0, RANDOM_WAVEFRONTS)
+            }
+            _ => {
+                let whole = (bytes / units.sector as f64).ceil().max(1.0);
+                traffic.elements.min(traffic.requests * whole)
+            }
+        }
+    }
+
+    /// Elements of shared memory that one wide load takes, where neighbouring points are written out and everything else
+    /// keeps the alignment.
+    pub fn vector_width(&self, place: &Place) -> i64 {
+        if place.memory != Memory::Shared || self.group.count != 1.0 || self.is_scattered() {
+            return 1;
+        }
+        let (Some(elements), Some(origin)) = (self.elements(place), self.group.origins.first()) else {
+            return 1;
+        };
+        let constant: i64 = origin.iter().zip(&place.strides).map(|(at, stride)| at * stride).sum();
+        let start = elements.constant + constant;
+        let axes = || self.walk.around.axes.iter().enumerate().filter(|(_, axis)| axis.count > 1);
+        let widest = WIDEST_LOAD / self.group.bytes as i64;
+        let fits = |width: i64| {
+            let is_along = |(number, axis): &(usize, &Axis)| {
+                axis.kind.is_unrolled() && elements.steps[*number] == 1 && axis.count % width == 0
+            };
+            let others = axes().filter(|(number, _)| elements.steps[*number] != 1);
+            let mut steps = others.map(|(number, _)| elements.steps[number]);
+            axes().filter(is_along).count() == 1 && start % width == 0 && steps.all(|step| step % width == 0)
+        };
+        [4, 2].into_iter().find(|width| *width <= widest && fits(*width)).unwrap_or(1)
+    }
+
+    /// The element of the first access as a sum over axes, if nothing is rounded.
+    fn elements(&self, place: &Place) -> Option<Elements> {
+        let whole =
+            self.group.rows.iter().all(|row| row.den == 1) && place.base.iter().all(|base| base.den == 1);
+        if !whole || self.rounded {
+            return None;
+        }
+        let mut elements =
+            Elements { constant: 0, steps: SmallVec::from_elem(0, self.walk.around.axes.len()) };
+        for (number, (row, stride)) in self.group.rows.iter().zip(&place.strides).enumerate() {
+            let vars = self.walk.vars.iter().zip(&row.coefs);
+            let start: i64 = vars.map(|(var, coef)| coef * var.constant.div_euclid(var.den)).sum();
+            let base = &place.base[number];
+            elements.constant += stride * (start - base.constant);
+            for (axis, step) in elements.steps.iter_mut().enumerate() {
+                *step += stride * self.step(number, axis);
+            }
+            for (axis, step) in &base.steps {
+                elements.steps[usize::from(*axis)] -= stride * step;
+            }
+        }
+        Some(elements)
+    }
+
+    /// Sectors or wavefronts where elements are sums over axes: those of each warp at each phase, times how often that
+    /// phase occurs. Gives also whether every warp was looked at.
+    fn linear(
+        &self,
+        elements: &Elements,
+        place: &Place,
+        tables: &mut Tables,
+        keep: impl Fn(AxisKind) -> bool + Copy,
+    ) -> (f64, bool) {
+        let (walk, group) = (self.walk, self.group);
+        let transactions = Transactions::new(place.memory, group.bytes, tables.units);
+        let mut origins = Phases::new(transactions.phases);
+        for origin in &group.origins {
+            let offset: i64 = origin.iter().zip(&place.strides).map(|(at, stride)| at * stride).sum();
+            let phase = origins.of(elements.constant + offset);
+            origins.counts[phase] += group.count / group.origins.len() as f64;
+        }
+        let (mut total, mut all) = (0.0, true);
+        for case in walk.cases_of(keep) {
+            let phases = self.phases(origins, elements, case, &keep);
+            let lanes = walk.lanes(case, |axis| elements.steps[axis]);
+            let table = tables.table(lanes, transactions);
+            total += phases.sum(|phase| table.cost(phase));
+            all &= table.all;
+        }
+        (total, all)
+    }
+
+    /// The phases of the first lane over all uniform axes.
+    fn phases(
+        &self,
+        mut phases: Phases,
+        elements: &Elements,
+        case: &Case,
+        keep: &impl Fn(AxisKind) -> bool,
+    ) -> Phases {
+        let mut start = 0;
+        for (number, axis) in self.walk.around.axes.iter().enumerate() {
+            if axis.kind == AxisKind::Lane || !(keep(axis.kind) || number < self.walk.own_axes) {
+                continue;
+            }
+            let (first, count) = self.walk.span(case, number);
+            start += first * elements.steps[number];
+            let weight = if axis.kind.is_outside() { 1.0 / count as f64 } else { 1.0 };
+            phases.walk(elements.steps[number], count, weight);
+            if self.unknown >> number & 1 == 1 {
+                phases.spread();
+            }
+        }
+        phases.shift(start);
+        phases
+    }
+
+    /// Sectors or wavefronts where indices are rounded: requests one by one, or some of them for all.
+    fn rounded(&self, place: &Place, units: Units, keep: impl Fn(AxisKind) -> bool, requests: f64) -> f64 {
+        let (walk, group) = (self.walk, self.group);
+        let transactions = Transactions::new(place.memory, group.bytes, units);
+        let case = &walk.cases[0];
+        let axes: SmallVec<[(usize, i64, i64); 16]> = walk
+            .around
+            .axes
+            .iter()
+            .enumerate()
+            .filter(|(number, axis)| {
+                axis.kind != AxisKind::Lane && (keep(axis.kind) || *number < walk.own_axes)
+            })
+            .map(|(number, _)| (number, walk.span(case, number).0, walk.span(case, number).1))
+            .collect();
+        let turns: f64 = axes.iter().map(|(.., count)| *count as f64).product();
+        let warps = (walk.total + WARP - 1) / WARP;
+        let origins = group.origins.len() as i64;
+        let all = turns * (warps * origins) as f64;
+        let sampled = all.min(MAX_REQUESTS as f64) as usize;
+        let mut at: SmallVec<[i64; 16]> = SmallVec::from_elem(0, walk.around.axes.len());
+        let mut cost = 0.0;
+        for sample in 0..sampled {
+            let number = (sample as f64 * all / sampled as f64) as i64;
+            let origin = &group.origins[(number % origins) as usize];
+            let number = number / origins;
+            let mut turn = number / warps;
+            for (axis, start, count) in axes.iter().rev() {
+                at[*axis] = start + turn % count;
+                turn /= count;
+            }
+            let warp = RoundedWarp::new(self, place, origin, number % warps, &at);
+            cost += warp.cost(transactions);
+        }
+        if sampled > 0 { cost / sampled as f64 * requests } else { requests }
+    }
+}
+
+/// `coef · floor((start + steps · digits) / den)`, a part of the index of a row.
+struct Term {
+    row: usize,
+    coef: i64,
+    start: i64,
+    den: i64,
+    steps: SmallVec<[i64; 4]>,
+}
+
+/// The threads of a warp that access elements whose indices are rounded, with the uniform axes at a place.
+struct RoundedWarp<'m> {
+    moves: &'m Moves<'m>,
+    strides: &'m [i64],
+    origin: &'m [i64],
+    base: SmallVec<[i64; 4]>,
+    terms: SmallVec<[Term; 4]>,
+    /// Digits of the first thread.
+    digits: SmallVec<[i64; 4]>,
+    threads: i64,
+}
+
+impl<'m> RoundedWarp<'m> {
+    /// Digits stand at 0 in `at`.
+    fn new(
+        moves: &'m Moves<'m>,
+        place: &'m Place,
+        origin: &'m [i64],
+        warp: i64,
+        at: &[i64],
+    ) -> RoundedWarp<'m> {
+        let walk = moves.walk;
+        let mut terms = SmallVec::new();
+        for (row, motion) in moves.group.rows.iter().enumerate() {
+            for (var, coef) in walk.vars.iter().zip(&motion.coefs).filter(|(_, coef)| **coef != 0) {
+                let step_of = |axis: u8| -> i64 {
+                    var.steps.iter().filter(|(own, _)| *own == axis).map(|(_, step)| step).sum()
+                };
+                let steps = walk.digits.iter().map(|(axis, _)| step_of(*axis)).collect();
+                terms.push(Term { row, coef: *coef, start: var.numerator(at), den: var.den, steps });
+            }
+        }
+        let mut rest = warp * WARP;
+        let digit = |(_, radix): &(u8, i64)| {
+            let digit = rest % radix;
+            rest /= radix;
+            digit
+        };
+        RoundedWarp {
+            moves,
+            strides: &place.strides,
+            origin,
+            base: place.base.iter().map(|base| base.at(at)).collect(),
+            terms,
+            digits: walk.digits.iter().map(digit).collect(),
+            threads: (walk.total - warp * WARP).min(WARP),
+        }
+    }
+
+    /// The element that a thread accesses.
+    fn element(&self, digits: &[i64]) -> i64 {
+        let mut indices: SmallVec<[i64; 4]> = SmallVec::from_slice(self.origin);
+        for term in &self.terms {
+            let moved: i64 = digits.iter().zip(&term.steps).map(|(digit, step)| digit * step).sum();
+            indices[term.row] += term.coef * quotient(term.start + moved, term.den);
+        }
+        let rows = self.moves.group.rows.iter().zip(&indices).zip(&self.base).zip(self.strides);
+        rows.map(|(((row, index), base), stride)| (quotient(*index, row.den) - base) * stride).sum()
+    }
+
+    /// How far the next thread can be, along the first digit.
+    fn longest_step(&self) -> i64 {
+        let mut rows: SmallVec<[i64; 4]> = SmallVec::from_elem(0, self.strides.len());
+        for term in &self.terms {
+            let step = term.steps.first().copied().unwrap_or(0);
+            rows[term.row] += (term.coef * (step.abs() + term.den - 1) / term.den).abs();
+        }
+        let rows = rows.iter().zip(&self.moves.group.rows).zip(self.strides);
+        rows.map(|((step, row), stride)| (step + row.den - 1) / row.den * stride).sum()
+    }
+
+    /// Calls `visit` with the digits where each run of threads along the first digit starts, and how long it is.
+    fn for_each_run(&self, mut visit: impl FnMut(&mut [i64], i64)) {
+        let radices = &self.moves.walk.digits;
+        let (mut digits, mut left) = (self.digits.clone(), self.threads);
+        while left > 0 {
+            let taken = radices.first().map_or(left, |(_, radix)| left.min(radix - digits[0]));
+            visit(&mut digits.clone(), taken);
+            left -= taken;
+            if let Some(first) = digits.first_mut() {
+                *first = 0;
+            }
+            for (digit, (_, radix)) in digits.iter_mut().zip(radices).skip(1) {
+                *digit += 1;
+                if *digit < *radix {
+                    break;
+                }
+                *digit = 0;
+            }
+        }
+    }
+
+    /// Sectors or wavefronts.
+    fn cost(&self, transactions: Transactions) -> f64 {
+        let one_way = self.terms.iter().filter(|term| term.steps.first().is_some_and(|step| *step != 0)).count() < 2;
+        if one_way && transactions.is_dense(self.longest_step()) {
+            let mut stretches = SmallVec::new();
+            self.for_each_run(|digits, count| {
+                let first = self.element(digits);
+                digits.iter_mut().take(1).for_each(|digit| *digit += count - 1);
+                stretches.push(transactions.stretch(first, self.element(digits), count, true));
+            });
+            if let Some(cost) = transactions.of_stretches(&mut stretches) {
+                return cost;
+            }
+        }
+        let mut elements: SmallVec<[i64; WARP as usize]> = SmallVec::new();
+        self.for_each_run(|digits, count| {
+            for _ in 0..count {
+                elements.push(self.element(digits));
+                digits.iter_mut().take(1).for_each(|digit| *digit += 1);
+            }
+        });
+        transactions.of_elements(elements.into_iter())
+    }
+}
+
+/// An element as a sum over axes.
+struct Elements {
+    constant: i64,
+    steps: SmallVec<[i64; 16]>,
+}

@@ -1,0 +1,502 @@
+//! How a nest walks through the points of its stage: its loops as axes, its variables as sums over them.
+
+use smallvec::{SmallVec, smallvec};
+use warploom_schedule::LoopKind;
+use warploom_schedule::schedule::{
+    Footprint, Mapping, Nest, NestFootprint, Reach, Symbol, ThreadLoop, ThreadTiles,
+};
+
+use crate::features::form::lcm;
+use crate::features::warps::{Digit, Lanes, quotient};
+
+/// What an axis is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AxisKind {
+    /// Iterations of a loop around the kernel: counts are averages over it.
+    Launch,
+    /// Blocks of the grid: counts are averages over it.
+    Block,
+    /// A loop over the block.
+    Over,
+    /// A digit of the thread's number.
+    Lane,
+    /// The threads go on with the next points.
+    Round,
+    /// A reduction variable inside a thread.
+    Reduce,
+    /// Points of a thread's tile.
+    Serial { reduction: bool, unrolled: bool },
+}
+
+impl AxisKind {
+    /// Whether it is outside the block.
+    pub fn is_outside(self) -> bool {
+        matches!(self, AxisKind::Launch | AxisKind::Block)
+    }
+
+    /// Whether it runs through values of a reduction variable in one thread.
+    pub fn reduces(self) -> bool {
+        matches!(self, AxisKind::Reduce | AxisKind::Serial { reduction: true, .. })
+    }
+
+    /// Whether it is written out.
+    pub fn is_unrolled(self) -> bool {
+        matches!(self, AxisKind::Serial { unrolled: true, .. })
+    }
+}
+
+/// A loop, or a digit of the thread's number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Axis {
+    pub kind: AxisKind,
+    pub start: i64,
+    pub count: i64,
+}
+
+/// `floor((constant + steps · axes) / den)`
+#[derive(Clone, Debug)]
+pub(crate) struct Linear {
+    pub constant: i64,
+    pub den: i64,
+    /// The number of an axis, and how far one step of it moves the sum.
+    pub steps: SmallVec<[(u8, i64); 6]>,
+}
+
+impl Linear {
+    pub fn constant(constant: i64) -> Linear {
+        Linear { constant, den: 1, steps: SmallVec::new() }
+    }
+
+    /// Adds a whole number of steps along an axis.
+    fn move_by(&mut self, axis: Option<u8>, step: i64) {
+        if let Some(axis) = axis {
+            self.steps.push((axis, step * self.den));
+        }
+    }
+
+    /// The smallest and largest value while the axes run.
+    pub fn range(&self, axes: &[Axis]) -> (i64, i64) {
+        let (mut low, mut high) = (self.constant, self.constant);
+        for (axis, step) in &self.steps {
+            let Axis { start, count, .. } = axes[usize::from(*axis)];
+            let (a, b) = (step * start, step * (start + count - 1));
+            low += a.min(b);
+            high += a.max(b);
+        }
+        (low.div_euclid(self.den), high.div_euclid(self.den))
+    }
+
+    /// The value where the axes are at `place`.
+    pub fn at(&self, place: &[i64]) -> i64 {
+        quotient(self.numerator(place), self.den)
+    }
+
+    /// The sum before it is divided.
+    pub fn numerator(&self, place: &[i64]) -> i64 {
+        let steps = self.steps.iter().map(|(axis, step)| step * place[usize::from(*axis)]);
+        self.constant + steps.sum::<i64>()
+    }
+}
+
+/// Numbers of axes, and how far one step of each goes.
+type Steps = SmallVec<[(u8, i64); 2]>;
+
+/// The loops around a place: blocks, loops around the kernel and over the block.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Around {
+    pub axes: SmallVec<[Axis; 16]>,
+    /// What moves boxes, as sums over axes.
+    symbols: SmallVec<[(Symbol, Steps); 8]>,
+}
+
+impl Around {
+    /// Enters a loop; one that runs once is none.
+    pub fn enter(&mut self, symbol: Symbol, kind: AxisKind, start: i64, count: i64) {
+        if let Some(axis) = self.add(kind, start, count) {
+            self.symbols.push((symbol, smallvec![(axis, 1)]));
+        }
+    }
+
+    /// How deep it is, for [`leave`](Around::leave).
+    pub fn depth(&self) -> (usize, usize) {
+        (self.axes.len(), self.symbols.len())
+    }
+
+    /// Leaves all loops that were entered since.
+    pub fn leave(&mut self, (axes, symbols): (usize, usize)) {
+        self.axes.truncate(axes);
+        self.symbols.truncate(symbols);
+    }
+
+    fn add(&mut self, kind: AxisKind, start: i64, count: i64) -> Option<u8> {
+        (count > 1 || start > 0).then(|| {
+            self.axes.push(Axis { kind, start, count });
+            (self.axes.len() - 1) as u8
+        })
+    }
+
+    fn symbol(&self, symbol: Symbol) -> &[(u8, i64)] {
+        self.symbols.iter().find(|(known, _)| *known == symbol).map_or(&[], |(_, steps)| steps)
+    }
+
+    /// The first value of a reach, as it is away from clamps. `lowest` is what [`Symbol::Lowest`] numbers.
+    pub fn lowest(&self, reach: &Reach, lowest: &[Vec<Reach>]) -> Linear {
+        if reach.terms.is_empty() {
+            return Linear::constant(reach.min);
+        }
+        let terms = || reach.terms.iter();
+        let den = terms()
+            .map(|(_, step)| *step)
+            .chain([reach.low])
+            .fold(1, |den, part| lcm(den, part.denominator()));
+        let scaled = |part: warploom_schedule::Rational| part.numerator() * (den / part.denominator());
+        let mut sum = Linear { constant: scaled(reach.low) + den - 1, den, steps: SmallVec::new() };
+        for (symbol, step) in terms() {
+            let step = scaled(*step);
+            if let Symbol::Lowest(number) = symbol {
+                // Away from clamps all of them move alike, and one is always the first.
+                let parts = lowest[*number].iter().map(|reach| self.lowest(reach, lowest));
+                if let Some(first) = parts.min_by_key(|part| part.constant.div_euclid(part.den)) {
+                    sum.constant += step * first.constant.div_euclid(first.den);
+                    sum.steps.extend(first.steps.iter().map(|(axis, own)| (*axis, step * own / first.den)));
+                }
+                continue;
+            }
+            sum.steps.extend(self.symbol(*symbol).iter().map(|(axis, times)| (*axis, step * times)));
+        }
+        sum
+    }
+}
+
+/// Threads that are active together, and where the other axes are meanwhile.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    /// Axes that differ from the whole: number, first value, number of values.
+    pub limits: SmallVec<[(u8, i64, i64); 6]>,
+    /// Active threads of all turns.
+    pub active: f64,
+    /// Warps with at least one of them.
+    pub warps: f64,
+}
+
+/// How a nest walks.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk {
+    pub around: Around,
+    /// The variables of the stage: dimensions, then reduction variables.
+    pub vars: SmallVec<[Linear; 6]>,
+    /// How many values each variable takes in one run of the nest.
+    pub extents: SmallVec<[i64; 6]>,
+    /// The digits of the thread's number (of the point's number in a flat loop), the fastest first: axis and radix.
+    pub digits: SmallVec<[(u8, i64); 4]>,
+    /// Numbers that digits are made of.
+    pub total: i64,
+    /// Threads of a block.
+    pub threads: i64,
+    pub cases: SmallVec<[Case; 4]>,
+    /// Axes before this one are outside the nest.
+    pub own_axes: usize,
+    /// Whether the cases are all there is to say of which threads are active.
+    pub exact: bool,
+}
+
+/// A part of a dimension on which the same threads are active.
+#[derive(Clone, Copy)]
+struct Part {
+    round: (i64, i64),
+    active: i64,
+    serial: (i64, i64),
+}
+
+/// The parts of a dimension of `extent` points: whole rounds, and what is left.
+fn parts(extent: i64, threads: i64, serial: i64) -> SmallVec<[Part; 3]> {
+    let full = extent / (threads * serial);
+    let rest = extent - full * threads * serial;
+    let (whole, cut) = (rest / serial, rest % serial);
+    let all = [
+        Part { round: (0, full), active: threads, serial: (0, serial) },
+        Part { round: (full, 1), active: whole + 1, serial: (0, cut) },
+        Part { round: (full, 1), active: whole, serial: (cut, serial - cut) },
+    ];
+    all.into_iter().filter(|part| part.round.1 > 0 && part.active > 0 && part.serial.1 > 0).collect()
+}
+
+/// The axes of one variable.
+#[derive(Clone, Copy)]
+struct Shared {
+    lane: Option<u8>,
+    round: Option<u8>,
+    serial: Option<u8>,
+    extent: i64,
+    threads: i64,
+    points: i64,
+}
+
+impl Walk {
+    /// The walk of a nest at its place. `looped` says which dimensions have loops.
+    pub fn new(
+        mut around: Around,
+        nest: &Nest,
+        footprint: &NestFootprint,
+        looped: impl Fn(usize) -> bool,
+        threads: i64,
+        lowest: &[Vec<Reach>],
+    ) -> Walk {
+        let own_axes = around.axes.len();
+        let dims = &footprint.points.dims;
+        let reaches = || dims.iter().chain(&footprint.domain);
+        let vars = reaches().map(|reach| around.lowest(reach, lowest)).collect();
+        let extent = |(number, reach): (usize, &Reach)| {
+            if number >= dims.len() || looped(number) { reach.extent() } else { 1 }
+        };
+        let extents = reaches().enumerate().map(extent).collect();
+        let none = ThreadTiles::default();
+        let (tiles, loops) = match (&nest.mapping, &footprint.threads) {
+            (Mapping::Threads(tiles), Some(loops)) => (tiles, loops.as_slice()),
+            _ => (&none, [].as_slice()),
+        };
+        around.symbols.retain(|(symbol, _)| !matches!(symbol, Symbol::Thread(_)));
+        let mut walk = Walk {
+            around,
+            vars,
+            extents,
+            digits: SmallVec::new(),
+            total: 1,
+            threads,
+            cases: SmallVec::new(),
+            own_axes,
+            exact: true,
+        };
+        match nest.mapping {
+            Mapping::Flat => walk.flat(dims.len()),
+            Mapping::Threads(_) => walk.tiled(dims.len(), tiles, loops),
+        }
+        walk
+    }
+
+    fn flat(&mut self, dims: usize) {
+        for d in 0..dims {
+            let extent = self.extents[d];
+            let axis = self.around.add(AxisKind::Lane, 0, extent);
+            if let Some(axis) = axis {
+                self.digits.push((axis, extent));
+                self.around.symbols.push((Symbol::Thread(LoopKind::Pure(d)), smallvec![(axis, 1)]));
+            }
+            self.vars[d].move_by(axis, 1);
+            self.total *= extent;
+        }
+        for number in (dims..self.vars.len()).rev() {
+            let axis = self.around.add(AxisKind::Reduce, 0, self.extents[number]);
+            self.vars[number].move_by(axis, 1);
+        }
+        self.cases.push(Case { limits: SmallVec::new(), active: 0.0, warps: 0.0 });
+        self.count_active();
+    }
+
+    fn tiled(&mut self, dims: usize, tiles: &ThreadTiles, loops: &[ThreadLoop]) {
+        let number = |kind: LoopKind| match kind {
+            LoopKind::Pure(d) => d,
+            LoopKind::Reduction(r) => dims + r,
+        };
+        let mut shared: SmallVec<[Shared; 6]> = self
+            .extents
+            .iter()
+            .map(|extent| Shared {
+                lane: None,
+                round: None,
+                serial: None,
+                extent: *extent,
+                threads: 1,
+                points: 1,
+            })
+            .collect();
+        for dim in loops {
+            let own = &mut shared[number(dim.dim)];
+            (own.threads, own.points) = (dim.threads, dim.serial);
+            if dim.threads > 1 {
+                own.lane = self.around.add(AxisKind::Lane, 0, dim.threads);
+                self.digits.extend(own.lane.map(|axis| (axis, dim.threads)));
+                self.total *= dim.threads;
+            }
+        }
+        // Rounds of what threads share first, then of dimensions; reduction variables of each thread inside.
+        let is_shared = |number: &usize| shared[*number].threads > 1;
+        let order: SmallVec<[usize; 6]> = (dims..shared.len())
+            .filter(is_shared)
+            .chain((0..dims).rev())
+            .chain((dims..shared.len()).rev().filter(|number| !is_shared(number)))
+            .collect();
+        for number in order {
+            let own = &mut shared[number];
+            let rounds = (own.extent + own.threads * own.points - 1) / (own.threads * own.points);
+            let inside = number >= dims && own.threads == 1;
+            let kind = if inside { AxisKind::Reduce } else { AxisKind::Round };
+            own.round = self.around.add(kind, 0, rounds);
+        }
+        for tile in &tiles.serial {
+            let (reduction, own) = (number(tile.dim) >= dims, &mut shared[number(tile.dim)]);
+            let kind = AxisKind::Serial { reduction, unrolled: tiles.unroll };
+            own.serial = self.around.add(kind, 0, own.points);
+        }
+        for (number, own) in shared.iter().enumerate() {
+            let var = &mut self.vars[number];
+            var.move_by(own.lane, own.points);
+            var.move_by(own.round, own.threads * own.points);
+            var.move_by(own.serial, 1);
+            let kind =
+                if number < dims { LoopKind::Pure(number) } else { LoopKind::Reduction(number - dims) };
+            let tile =
+                own.lane.map(|axis| (axis, 1)).into_iter().chain(own.round.map(|axis| (axis, own.threads)));
+            self.around.symbols.push((Symbol::Thread(kind), tile.collect()));
+        }
+        self.divide(&shared);
+        self.count_active();
+    }
+
+    /// The cases: what the parts of all dimensions can be together.
+    fn divide(&mut self, shared: &[Shared]) {
+        self.cases.push(Case { limits: SmallVec::new(), active: 0.0, warps: 0.0 });
+        for own in shared {
+            let parts = parts(own.extent, own.threads, own.points);
+            let whole = own.extent % (own.threads * own.points) == 0;
+            if whole {
+                continue;
+            }
+            let mut cases = SmallVec::new();
+            for case in &self.cases {
+                for part in &parts {
+                    let mut case = case.clone();
+                    let mut limit = |axis: Option<u8>, (start, count): (i64, i64)| {
+                        case.limits.extend(axis.map(|axis| (axis, start, count)));
+                    };
+                    limit(own.lane, (0, part.active));
+                    limit(own.round, part.round);
+                    limit(own.serial, part.serial);
+                    cases.push(case);
+                }
+            }
+            self.cases = cases;
+        }
+    }
+
+    /// Counts the active threads and warps of each case.
+    fn count_active(&mut self) {
+        let mut cases = std::mem::take(&mut self.cases);
+        for case in &mut cases {
+            if case.limits.is_empty() {
+                let rounds = self.total / self.threads;
+                let warps = |threads: i64| (threads + 31) / 32;
+                case.active = self.total as f64;
+                case.warps = (rounds * warps(self.threads) + warps(self.total % self.threads)) as f64;
+                continue;
+            }
+            let lanes = self.lanes(case, |_| 0);
+            let (mut active, mut warps) = (0.0, 0.0);
+            lanes.for_each_warp(|alike| {
+                let alike_warps =
+                    alike.weight * alike.repeats.iter().map(|(_, count)| *count as f64).product::<f64>();
+                active += alike_warps * alike.runs.iter().map(|run| run.count as f64).sum::<f64>();
+                warps += alike_warps;
+            });
+            (case.active, case.warps) = (active, warps);
+        }
+        self.cases = cases;
+    }
+
+    /// The threads of a case, where each step of an axis moves the element by `step`.
+    pub fn lanes(&self, case: &Case, step: impl Fn(usize) -> i64) -> Lanes {
+        let digit = |&(axis, radix): &(u8, i64)| {
+            let limit = case.limits.iter().find(|(limited, ..)| *limited == axis);
+            Digit { radix, limit: limit.map_or(radix, |(.., count)| *count), step: step(usize::from(axis)) }
+        };
+        Lanes::new(self.digits.iter().map(digit), self.threads)
+    }
+
+    /// The walk of a Func in registers: the threads and rounds of the nest, and the points that each thread needs.
+    pub fn of_registers(&self, points: &Footprint, domain: &[(i64, i64)], lowest: &[Vec<Reach>]) -> Walk {
+        let mut walk = self.clone();
+        // What the nest itself does at each point of its tile is not done here: the axes stand still.
+        let inner = |axis: &Axis| matches!(axis.kind, AxisKind::Serial { .. } | AxisKind::Reduce);
+        for case in &mut walk.cases {
+            case.limits.retain(|(axis, ..)| !inner(&self.around.axes[usize::from(*axis)]));
+        }
+        // A tile at the end of the block may be cut anywhere.
+        walk.exact = walk.cases.iter().all(|case| case.limits.is_empty()) && self.cases.len() == 1;
+        walk.merge_cases();
+        for axis in walk.around.axes.iter_mut().filter(|axis| inner(axis)) {
+            (axis.start, axis.count) = (0, 1);
+        }
+        walk.vars = points.dims.iter().map(|reach| self.around.lowest(reach, lowest)).collect();
+        walk.extents = points.extents().into_iter().chain(domain.iter().map(|(_, extent)| *extent)).collect();
+        for (min, extent) in domain.iter().rev() {
+            let mut var = Linear::constant(*min);
+            var.move_by(walk.around.add(AxisKind::Reduce, 0, *extent), 1);
+            walk.vars.insert(points.dims.len(), var);
+        }
+        for d in (0..points.dims.len()).rev() {
+            let kind = AxisKind::Serial { reduction: false, unrolled: true };
+            let axis = walk.around.add(kind, 0, walk.extents[d]);
+            walk.vars[d].move_by(axis, 1);
+        }
+        walk
+    }
+
+    /// Of cases that differ in nothing but how many threads are active, keeps the one with most.
+    fn merge_cases(&mut self) {
+        let lanes = |limits: &[(u8, i64, i64)], axes: &[Axis]| -> SmallVec<[(u8, i64, i64); 6]> {
+            let is_lane = |axis: u8| axes[usize::from(axis)].kind == AxisKind::Lane;
+            limits.iter().filter(|(axis, ..)| !is_lane(*axis)).copied().collect()
+        };
+        let mut kept: SmallVec<[Case; 4]> = SmallVec::new();
+        for case in &self.cases {
+            let rest = lanes(&case.limits, &self.around.axes);
+            match kept
+                .iter_mut()
+                .find(|other| lanes(&other.limits, &self.around.axes) == rest && other.active != 0.0)
+            {
+                Some(other) if other.active < case.active => *other = case.clone(),
+                Some(_) => {}
+                None => kept.push(case.clone()),
+            }
+        }
+        self.cases = kept;
+    }
+
+    /// The cases, of those that differ only along axes that don't pass `keep` one.
+    pub fn cases_of(&self, keep: impl Fn(AxisKind) -> bool + Copy) -> impl Iterator<Item = &Case> {
+        let kept = move |case: &Case| -> SmallVec<[(u8, i64, i64); 6]> {
+            let passes = |axis: u8| keep(self.around.axes[usize::from(axis)].kind);
+            case.limits.iter().filter(|(axis, ..)| passes(*axis)).copied().collect()
+        };
+        let is_first = move |position: usize, case: &Case| {
+            position == 0 || {
+                let own = kept(case);
+                self.cases[..position].iter().all(|other| kept(other) != own)
+            }
+        };
+        self.cases
+            .iter()
+            .enumerate()
+            .filter(move |(position, case)| is_first(*position, case))
+            .map(|(_, case)| case)
+    }
+
+    /// How often the uniform axes of a case that pass `keep` run together; averages over what is outside the block.
+    pub fn turns(&self, case: &Case, keep: impl Fn(AxisKind) -> bool) -> f64 {
+        let mut turns = 1.0;
+        for (number, axis) in self.around.axes.iter().enumerate() {
+            let counts = axis.kind != AxisKind::Lane && !axis.kind.is_outside() && keep(axis.kind);
+            if counts {
+                turns *= self.span(case, number).1 as f64;
+            }
+        }
+        turns
+    }
+
+    /// Where an axis starts in a case, and how many values it takes.
+    pub fn span(&self, case: &Case, axis: usize) -> (i64, i64) {
+        let own = self.around.axes[axis];
+        let limit = case.limits.iter().find(|(limited, ..)| usize::from(*limited) == axis);
+        limit.map_or((own.start, own.count), |(_, start, count)| (*start, *count))
+    }
+}

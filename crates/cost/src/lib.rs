@@ -1,0 +1,22 @@
+//! What a schedule costs, before anything is compiled.
+//!
+//! A [`Subject`] is one pipeline at one size on one device. [`Subject::features`] describes a kernel of a schedule in
+//! numbers: a row of [`StageFeatures`] for every stage that the kernel computes, and [`KernelFeatures`] for what they
+//! share. Features of a kernel depend on nothing outside it, so that they can be memoized, and costs of kernels add up.
+//!
+//! A [`CostModel`] turns features into microseconds: [`Analytic`] from the device's rates alone, [`Network`] with
+//! learned weights.
+
+mod analytic;
+mod features;
+mod kernel;
+mod model;
+mod network;
+mod schema;
+
+pub use analytic::{Analytic, Constants};
+pub use features::Subject;
+pub use kernel::{ArrayTraffic, KernelFeatures, Memory, RowSource, StageRow, Traffic};
+pub use model::{Chosen, CostModel, Term, Terms, choose};
+pub use network::{Network, Weights, WeightsError};
+pub use schema::{FEATURES, Feature, SCHEMA_VERSION, StageFeatures, schema_hash};

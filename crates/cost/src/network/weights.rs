@@ -1,0 +1,396 @@
+//! Weights: six tensors and what they were trained for, as a small file.
+//!
+//! A file is the magic, the version (`u32`, little endian), a checksum of the rest (xxh3, `u64`, little endian) and
+//! the rest: hashes of what the inputs of the network mean, names and tensors (bincode).
+
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use warploom_schedule::{COLUMNS, Column, NAMES, ROWS};
+use warploom_target::Device;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::terms::COEFFICIENTS;
+use crate::schema::{StageFeatures, schema_hash};
+
+const MAGIC: &[u8; 16] = b"warploom weights";
+const VERSION: u32 = 1;
+/// Where the checksummed part begins.
+const START: usize = MAGIC.len() + 4 + 8;
+/// Files that ask for more memory are damaged.
+const MOST_BYTES: usize = 1 << 24;
+/// No training gets here, and no sum of such weights overflows.
+const LARGEST: f32 = 1e6;
+
+/// Channels of the first head: what a stage computes.
+pub(super) const EMBEDDING: usize = 8;
+/// Channels of the second head: how it is scheduled.
+pub(super) const HIDDEN: usize = 24;
+/// Inputs of the first head.
+pub(super) const COUNTS: usize = ROWS * COLUMNS;
+
+/// The weights of a [`Network`](super::Network) with the features that this version of the crate has.
+///
+/// ```
+/// use warploom_cost::Weights;
+/// let weights = Weights::random(1);
+/// assert_eq!(Weights::from_bytes(&weights.to_bytes())?, weights);
+/// # Ok::<(), warploom_cost::WeightsError>(())
+/// ```
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Weights {
+    name: String,
+    device: String,
+    fingerprint: String,
+    scores: String,
+    tensors: [Vec<f32>; 6],
+}
+
+/// What is kept in a file.
+#[derive(Serialize, Deserialize)]
+struct Contents {
+    schema: u64,
+    algorithm: u64,
+    weights: Weights,
+}
+
+/// Why weights cannot be used.
+#[derive(Clone, PartialEq, Debug, Error)]
+pub enum WeightsError {
+    /// Another kind of file.
+    #[error("this is no file of weights")]
+    NotWeights,
+    /// Another version of the format.
+    #[error("the file of weights has version {found}, and this program reads version {expected}: {REMEDY}")]
+    Version {
+        /// The version that can be read.
+        expected: u32,
+        /// That of the file.
+        found: u32,
+    },
+    /// A file that was cut off or changed.
+    #[error("the file of weights is damaged: fetch or train it again, or use the analytic model")]
+    Damaged,
+    /// Weights for other schedule features.
+    #[error(
+        "the weights are for the schedule features {found:016x}, and this program has {expected:016x}: {REMEDY}"
+    )]
+    Schema {
+        /// The hash of this program's features.
+        expected: u64,
+        /// The hash that the weights were trained with.
+        found: u64,
+    },
+    /// Weights for other algorithm features.
+    #[error(
+        "the weights are for the algorithm features {found:016x}, and this program has {expected:016x}: {REMEDY}"
+    )]
+    Algorithm {
+        /// The hash of this program's features.
+        expected: u64,
+        /// The hash that the weights were trained with.
+        found: u64,
+    },
+    /// A tensor of another size.
+    #[error("the tensor `{tensor}` has {found} weights and must have {expected}: {REMEDY}")]
+    Size {
+        /// Its name.
+        tensor: &'static str,
+        /// How many weights it must have.
+        expected: usize,
+        /// How many it has.
+        found: usize,
+    },
+    /// A weight that no training gives.
+    #[error("weight {index} of the tensor `{tensor}` is {value}: training went wrong, train again")]
+    Value {
+        /// The tensor's name.
+        tensor: &'static str,
+        /// The place in it.
+        index: usize,
+        /// The weight.
+        value: f32,
+    },
+    /// Weights for another device.
+    #[error("the weights are for {found}, and the device is {expected}: {REMEDY}")]
+    Device {
+        /// The device's name and fingerprint.
+        expected: String,
+        /// Those of the device the weights were trained on.
+        found: String,
+    },
+}
+
+/// What to do about weights that do not fit.
+const REMEDY: &str = "retrain, or use the analytic model";
+
+impl Weights {
+    /// The tensors in order: name, inputs, channels. A tensor holds the weights of its first input for all channels,
+    /// then those of the second, and so on; a bias has one input.
+    ///
+    /// The inputs of `head1` are the counts of [`Features`](warploom_schedule::Features) row by row, those of `head2`
+    /// the [`FEATURES`](crate::FEATURES), those of `trunk` the channels of `head1` and then of `head2`.
+    pub const TENSORS: [(&'static str, usize, usize); 6] = [
+        ("head1", COUNTS, EMBEDDING),
+        ("head1.bias", 1, EMBEDDING),
+        ("head2", StageFeatures::COUNT, HIDDEN),
+        ("head2.bias", 1, HIDDEN),
+        ("trunk", EMBEDDING + HIDDEN, COEFFICIENTS),
+        ("trunk.bias", 1, COEFFICIENTS),
+    ];
+
+    /// Weights of no device yet.
+    ///
+    /// # Errors
+    /// If a tensor has not the size that [`Weights::TENSORS`] says, or holds what is no number or far too large.
+    pub fn new(name: impl Into<String>, tensors: [Vec<f32>; 6]) -> Result<Weights, WeightsError> {
+        let weights = Weights {
+            name: name.into(),
+            device: String::new(),
+            fingerprint: String::new(),
+            scores: String::new(),
+            tensors,
+        };
+        weights.check()?;
+        Ok(weights)
+    }
+
+    /// Weights drawn evenly from -0.5 to 0.5, where training starts. The same for the same seed everywhere.
+    pub fn random(seed: u64) -> Weights {
+        let mut state = seed;
+        // The generator is splitmix64.
+        let mut next = || {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            ((mixed ^ (mixed >> 31)) >> 40) as f32 / (1 << 24) as f32 - 0.5
+        };
+        let tensors =
+            Weights::TENSORS.map(|(_, inputs, channels)| (0..inputs * channels).map(|_| next()).collect());
+        Weights {
+            name: format!("random {seed}"),
+            device: String::new(),
+            fingerprint: String::new(),
+            scores: String::new(),
+            tensors,
+        }
+    }
+
+    /// The same, trained on measurements of `device`, with the scores it reached there (text for people).
+    pub fn trained_on(self, device: &Device, scores: impl Into<String>) -> Weights {
+        Weights {
+            device: device.name.clone(),
+            fingerprint: device.fingerprint(),
+            scores: scores.into(),
+            ..self
+        }
+    }
+
+    /// Their name, for reports.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The scores they reached in training.
+    pub fn scores(&self) -> &str {
+        &self.scores
+    }
+
+    /// The tensors, as [`Weights::TENSORS`] describes them.
+    pub fn tensors(&self) -> &[Vec<f32>; 6] {
+        &self.tensors
+    }
+
+    /// Reads a file's bytes.
+    ///
+    /// # Errors
+    /// If they are no weights, damaged, or for features that this version of the crate does not have.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Weights, WeightsError> {
+        if !bytes.starts_with(MAGIC) {
+            return Err(WeightsError::NotWeights);
+        }
+        let version = bytes[MAGIC.len()..].first_chunk().ok_or(WeightsError::Damaged)?;
+        let found = u32::from_le_bytes(*version);
+        if found != VERSION {
+            return Err(WeightsError::Version { expected: VERSION, found });
+        }
+        let sum = bytes[MAGIC.len() + 4..].first_chunk().ok_or(WeightsError::Damaged)?;
+        if u64::from_le_bytes(*sum) != xxh3_64(&bytes[START..]) {
+            return Err(WeightsError::Damaged);
+        }
+        let config = bincode::config::standard().with_limit::<MOST_BYTES>();
+        let decoded = bincode::serde::decode_from_slice(&bytes[START..], config);
+        let (contents, _): (Contents, usize) = decoded.map_err(|_| WeightsError::Damaged)?;
+        contents.fitting()
+    }
+
+    /// The bytes of a file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let contents = Contents { schema: schema_hash(), algorithm: algorithm_hash(), weights: self.clone() };
+        let contents = bincode::serde::encode_to_vec(&contents, bincode::config::standard());
+        let contents = contents.expect("numbers and text can be encoded, and memory does not fail");
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(xxh3_64(&contents).to_le_bytes());
+        bytes.extend(contents);
+        bytes
+    }
+
+    /// Whether they were trained on such a device.
+    ///
+    /// # Errors
+    /// Says for which device they are.
+    pub fn check_device(&self, device: &Device) -> Result<(), WeightsError> {
+        let fingerprint = device.fingerprint();
+        if self.fingerprint == fingerprint {
+            return Ok(());
+        }
+        let found = match self.fingerprint.as_str() {
+            "" => "no device".into(),
+            fingerprint => format!("{} ({fingerprint})", self.device),
+        };
+        Err(WeightsError::Device { expected: format!("{} ({fingerprint})", device.name), found })
+    }
+
+    fn check(&self) -> Result<(), WeightsError> {
+        for ((tensor, inputs, channels), weights) in Weights::TENSORS.into_iter().zip(&self.tensors) {
+            let (expected, found) = (inputs * channels, weights.len());
+            if found != expected {
+                return Err(WeightsError::Size { tensor, expected, found });
+            }
+            let wrong = weights.iter().position(|weight| weight.is_nan() || weight.abs() > LARGEST);
+            if let Some(index) = wrong {
+                return Err(WeightsError::Value { tensor, index, value: weights[index] });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Contents {
+    /// The weights, if they are for the features of this crate.
+    fn fitting(self) -> Result<Weights, WeightsError> {
+        let (expected, found) = (schema_hash(), self.schema);
+        if found != expected {
+            return Err(WeightsError::Schema { expected, found });
+        }
+        let (expected, found) = (algorithm_hash(), self.algorithm);
+        if found != expected {
+            return Err(WeightsError::Algorithm { expected, found });
+        }
+        self.weights.check()?;
+        Ok(self.weights)
+    }
+}
+
+/// A hash of the names of the algorithm features.
+fn algorithm_hash() -> u64 {
+    static HASH: OnceLock<u64> = OnceLock::new();
+    *HASH.get_or_init(|| {
+        let names = NAMES.into_iter().chain(Column::ALL.map(Column::name));
+        xxh3_64(names.collect::<Vec<_>>().join(";").as_bytes())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(schema: u64, algorithm: u64, weights: Weights) -> Vec<u8> {
+        let contents = Contents { schema, algorithm, weights };
+        let contents = bincode::serde::encode_to_vec(&contents, bincode::config::standard()).unwrap();
+        let sum = xxh3_64(&contents).to_le_bytes();
+        [MAGIC.as_slice(), &VERSION.to_le_bytes(), &sum, &contents].concat()
+    }
+
+    #[test]
+    fn random_weights_are_even_and_depend_on_the_seed() {
+        let weights = Weights::random(7);
+        assert_eq!(weights, Weights::random(7));
+        assert_ne!(weights.tensors, Weights::random(8).tensors);
+        let all = weights.tensors.concat();
+        assert!(all.iter().all(|weight| (-0.5..=0.5).contains(weight)));
+        let mean = all.iter().sum::<f32>() / all.len() as f32;
+        assert!(mean.abs() < 0.03, "the mean is {mean}");
+        // Weights that are kept would be other weights with another generator.
+        assert_eq!(weights.tensors[0][..2], [-0.110_170_305, -0.483_211_76]);
+    }
+
+    #[test]
+    fn files_give_back_what_was_written() {
+        let device = Device::preset("h200").unwrap();
+        let weights = Weights::random(3).trained_on(&device, r#"{"ordering": 0.93}"#);
+        let back = Weights::from_bytes(&weights.to_bytes()).unwrap();
+        assert_eq!(back, weights);
+        assert_eq!((back.name(), back.scores()), ("random 3", r#"{"ordering": 0.93}"#));
+        assert_eq!(back.check_device(&device), Ok(()));
+    }
+
+    #[test]
+    fn what_is_damaged_is_never_read() {
+        let bytes = Weights::random(1).to_bytes();
+        assert_eq!(Weights::from_bytes(b"P5 640 480 255 a picture"), Err(WeightsError::NotWeights));
+        assert_eq!(Weights::from_bytes(&[]), Err(WeightsError::NotWeights));
+        for length in [16, 19, 20, 27, 28, bytes.len() - 1] {
+            assert_eq!(Weights::from_bytes(&bytes[..length]), Err(WeightsError::Damaged), "{length} bytes");
+        }
+        for place in [20, 28, 100, bytes.len() / 2, bytes.len() - 1] {
+            let mut changed = bytes.clone();
+            changed[place] ^= 1;
+            assert_eq!(Weights::from_bytes(&changed), Err(WeightsError::Damaged), "byte {place}");
+        }
+        assert_eq!(Weights::from_bytes(&[bytes, vec![0]].concat()), Err(WeightsError::Damaged));
+    }
+
+    #[test]
+    fn mismatches_say_what_was_expected_and_what_to_do() {
+        let sentence = |bytes: &[u8]| Weights::from_bytes(bytes).unwrap_err().to_string();
+        let (schema, algorithm) = (schema_hash(), algorithm_hash());
+        let mut newer = Weights::random(1).to_bytes();
+        newer[16] = 2;
+        assert_eq!(
+            sentence(&newer),
+            "the file of weights has version 2, and this program reads version 1: \
+             retrain, or use the analytic model"
+        );
+        assert_eq!(
+            sentence(&file(0xabc, algorithm, Weights::random(1))),
+            format!(
+                "the weights are for the schedule features 0000000000000abc, and this program has {schema:016x}: \
+                 retrain, or use the analytic model"
+            )
+        );
+        assert_eq!(
+            sentence(&file(schema, 0xabc, Weights::random(1))),
+            format!(
+                "the weights are for the algorithm features 0000000000000abc, and this program has {algorithm:016x}: \
+                 retrain, or use the analytic model"
+            )
+        );
+        let mut short = Weights::random(1);
+        short.tensors[3].pop();
+        assert_eq!(
+            sentence(&file(schema, algorithm, short)),
+            "the tensor `head2.bias` has 23 weights and must have 24: retrain, or use the analytic model"
+        );
+        let mut wrong = Weights::random(1);
+        wrong.tensors[4][5] = f32::NAN;
+        assert_eq!(
+            sentence(&file(schema, algorithm, wrong)),
+            "weight 5 of the tensor `trunk` is NaN: training went wrong, train again"
+        );
+    }
+
+    #[test]
+    fn weights_belong_to_a_device() {
+        let (h200, v100) = (Device::preset("h200").unwrap(), Device::preset("v100").unwrap());
+        let weights = Weights::random(1);
+        let refused = |weights: &Weights| weights.check_device(&v100).unwrap_err().to_string();
+        let (ours, theirs) = (v100.fingerprint(), h200.fingerprint());
+        let rest = format!("and the device is {} ({ours}): retrain, or use the analytic model", v100.name);
+        assert_eq!(refused(&weights), format!("the weights are for no device, {rest}"));
+        let trained = weights.trained_on(&h200, "");
+        assert_eq!(refused(&trained), format!("the weights are for {} ({theirs}), {rest}", h200.name));
+    }
+}

@@ -1,0 +1,311 @@
+//! What features say a block does is what the simulator sees it do.
+//!
+//! For one block away from the edges, array by array: elements, bytes, requests, sectors and wavefronts of loads and
+//! stores. Where all accesses to an array are linear in the loops the numbers are equal, elsewhere they are near. Shared
+//! memory and the points that stages compute are compared as well.
+
+use std::collections::BTreeMap;
+
+use warploom::app::{App, InputRequest, Settings};
+use warploom::tune::workload::Workload;
+use warploom_codegen::ir::KernelId;
+use warploom_codegen::lower::lower;
+use warploom_cost::{ArrayTraffic, KernelFeatures, Memory, RowSource, Subject, Traffic};
+use warploom_interp::buffer::Buffer;
+use warploom_lang::{Id, InputId, Region, Scalar, Type, Value, dispatch, infer, ir};
+use warploom_randpipe::{Options, RandomPipeline, random_pipeline};
+use warploom_schedule::schedule::{Footprints, Schedule, check};
+use warploom_sim::{KernelCounters, Simulation};
+use warploom_target::Device;
+
+/// How much was compared.
+#[derive(Clone, Default, Debug)]
+struct Score {
+    /// Numbers that are said to be exact, and those of them that are not.
+    claimed: usize,
+    wrong: Vec<String>,
+    /// Elements of arrays all of whose numbers are equal.
+    equal: f64,
+    /// Elements of the others.
+    others: f64,
+    /// Sectors and wavefronts of all arrays, as predicted and as seen.
+    predicted: f64,
+    seen: f64,
+}
+
+/// An app at `changes` of its default settings, with data.
+fn workload(app: &App, changes: &[(&str, f64)]) -> Workload {
+    let mut settings = Settings::defaults(app);
+    for (name, value) in changes {
+        assert!(settings.set(name, *value), "{} has no setting {name}", app.name);
+    }
+    let pipeline = (app.build)(&settings).expect("the pipeline is right");
+    let shapes = (app.shapes)(&settings);
+    let region = |shapes: &[(&'static str, Region)], name: &str| {
+        shapes.iter().find(|(known, _)| *known == name).expect("it has a shape").1.clone()
+    };
+    let input = |name: &str| {
+        let region = region(&shapes.inputs, name);
+        (app.input)(&InputRequest { name, region, seed: 3, settings: &settings })
+    };
+    let number = |param: &ir::ParamDecl| Value::from_number(param.ty, settings.number(&param.name));
+    let name_of = |id| &pipeline.funcs()[id].name;
+    Workload {
+        inputs: pipeline.inputs().values().map(|decl| input(&decl.name)).collect(),
+        params: pipeline.params().values().map(|param| number(param).expect("it fits")).collect(),
+        outputs: pipeline.outputs().iter().map(|id| region(&shapes.outputs, name_of(*id))).collect(),
+        pipeline,
+    }
+}
+
+/// The name that the simulator knows an array by.
+fn array_name(subject: &Subject<'_>, array: &ArrayTraffic, is_tile: bool) -> String {
+    let node = &subject.dag().nodes()[array.node];
+    let name = match array.memory {
+        _ if is_tile => format!("{}.tile", node.name),
+        Memory::Global => node.name.clone(),
+        _ if node.is_input() => format!("{}.stage", node.name),
+        _ => node.name.clone(),
+    };
+    if node.types.len() > 1 { format!("{name}.{}", array.value) } else { name }
+}
+
+/// The block of the grid that has these numbers along the kernel's tiles.
+fn block_of(numbers: &[i64], blocks: &[i64]) -> [u32; 3] {
+    let split: Vec<(i64, i64)> =
+        numbers.iter().copied().zip(blocks.iter().copied()).filter(|(_, blocks)| *blocks > 1).collect();
+    if split.len() <= 3 {
+        let mut block = [0; 3];
+        for (axis, (number, _)) in split.into_iter().enumerate() {
+            block[axis] = number as u32;
+        }
+        return block;
+    }
+    let linear = split.iter().rev().fold(0, |all, (number, blocks)| all * blocks + number);
+    [linear as u32, 0, 0]
+}
+
+/// What features say of one kernel.
+struct Prediction {
+    /// The block that is watched.
+    block: [u32; 3],
+    arrays: Vec<ArrayTraffic>,
+    features: KernelFeatures,
+}
+
+/// The kernels of a schedule that run, in order.
+fn predict(subject: &Subject<'_>, schedule: &Schedule) -> Vec<Prediction> {
+    let mut predictions = Vec::new();
+    for item in &schedule.root {
+        let alone = Schedule { inlined: schedule.inlined.clone(), root: vec![item.clone()] };
+        let footprints = Footprints::new(&alone, subject.pipeline(), subject.regions());
+        let blocks = subject.middle_block(&schedule.inlined, item, &footprints);
+        let features = subject.features(&schedule.inlined, item, &footprints);
+        for ((kernel, (numbers, arrays)), features) in footprints.kernels.iter().zip(blocks).zip(features) {
+            if !arrays.is_empty() {
+                let block = block_of(&numbers, &kernel.blocks);
+                predictions.push(Prediction { block, arrays, features });
+            }
+        }
+    }
+    predictions
+}
+
+/// Holds every kernel of a schedule against the simulator.
+fn compare(workload: &Workload, schedule: &Schedule, label: &str, score: &mut Score) {
+    let device = Device::preset("h200").expect("it is a preset");
+    let request = workload.realisation();
+    let regions = infer(&workload.pipeline, &request).expect("the sizes fit");
+    check(schedule, &workload.pipeline, &regions, &device)
+        .unwrap_or_else(|error| panic!("{label}: {error:?}"));
+    let program = lower(&workload.pipeline, schedule, &request, &device).expect("it is legal");
+    let subject = Subject::new(&workload.pipeline, &regions, &device);
+    let predictions = predict(&subject, schedule);
+    let mut simulation = Simulation::new(&program, &device);
+    for (id, buffer) in workload.pipeline.inputs().keys().zip(&workload.inputs) {
+        simulation = simulation.input(id, buffer);
+    }
+    for (id, value) in workload.pipeline.params().keys().zip(&workload.params) {
+        simulation = simulation.param(id, *value);
+    }
+    for (number, prediction) in predictions.iter().enumerate() {
+        simulation = simulation.watch(KernelId::new(number), prediction.block);
+    }
+    let outcome = simulation.run().unwrap_or_else(|error| panic!("{label}: {error}"));
+    let seen: BTreeMap<usize, KernelCounters> = outcome.counters.kernels().into_iter().enumerate().collect();
+    for (number, prediction) in predictions.iter().enumerate() {
+        let kernel = &program.kernels[KernelId::new(number)];
+        let shared = prediction.features.shared_bytes as usize;
+        assert_eq!(shared, kernel.shared_bytes(), "{label}, kernel {}: shared memory", kernel.name);
+        compare_kernel(&subject, &prediction.arrays, &seen[&number], label, score);
+        compare_points(&subject, prediction, &seen[&number], label, score);
+    }
+}
+
+fn compare_kernel(
+    subject: &Subject<'_>,
+    arrays: &[ArrayTraffic],
+    seen: &KernelCounters,
+    label: &str,
+    score: &mut Score,
+) {
+    let launches = seen.launches as f64;
+    for array in arrays {
+        let memory = match array.memory {
+            Memory::Global => warploom_sim::Memory::Global,
+            Memory::Shared => warploom_sim::Memory::Shared,
+            Memory::Thread => warploom_sim::Memory::Thread,
+        };
+        let is_tile = array.memory == Memory::Thread
+            && arrays.iter().any(|other| {
+                (other.node, other.value) == (array.node, array.value) && other.memory != Memory::Thread
+            });
+        let name = array_name(subject, array, is_tile);
+        let found = seen.arrays.iter().find(|other| other.name == name && other.memory == memory);
+        let Some(found) = found else { panic!("{label}, {}: there is no array {name}", seen.kernel) };
+        let what = format!("{label}, kernel {}, {name} in {memory}", seen.kernel);
+        let both = [("loads", array.loads, found.loads), ("stores", array.stores, found.stores)];
+        for (kind, predicted, seen) in both {
+            let seen = Traffic {
+                elements: seen.elements as f64 / launches,
+                bytes: seen.bytes as f64 / launches,
+                requests: seen.requests as f64 / launches,
+                sectors: seen.sectors as f64 / launches,
+                wavefronts: seen.wavefronts as f64 / launches,
+            };
+            let equal = is_equal(predicted, seen);
+            score.claimed += usize::from(array.exact);
+            if array.exact && !equal {
+                score.wrong.push(format!("{what}, {kind}: predicted {predicted:?}, seen {seen:?}"));
+            }
+            let slot = if equal { &mut score.equal } else { &mut score.others };
+            *slot += seen.elements;
+            score.predicted += predicted.sectors + predicted.wavefronts;
+            score.seen += seen.sectors + seen.wavefronts;
+        }
+    }
+}
+
+/// Holds the points that a block computes of each Func against what it stores.
+fn compare_points(
+    subject: &Subject<'_>,
+    prediction: &Prediction,
+    seen: &KernelCounters,
+    label: &str,
+    score: &mut Score,
+) {
+    for array in prediction.arrays.iter().filter(|array| array.exact && array.value == 0) {
+        // Points that are summed up in threads are stored once for many that are computed.
+        let is_summed = prediction.arrays.iter().any(|other| {
+            (other.node, other.value) == (array.node, array.value) && other.memory != array.memory
+        });
+        let rows = prediction.features.rows.iter().filter(|row| match row.source {
+            RowSource::Stage(stage) => subject.dag().stages()[stage].node == array.node,
+            RowSource::Staged(node) => node == array.node && array.memory == Memory::Shared,
+            RowSource::Inlined(_) => false,
+        });
+        let per_block: Vec<f64> = rows
+            .map(|row| {
+                let runs = row.features.num_productions / row.features.num_blocks / row.features.num_launches;
+                row.features.points_computed_per_production * runs
+            })
+            .collect();
+        let name = array_name(subject, array, false);
+        let found = seen.arrays.iter().find(|other| other.name == name);
+        let (Some(found), false, false) = (found, is_summed, per_block.is_empty()) else { continue };
+        let (points, stored) =
+            (per_block.iter().sum::<f64>(), found.stores.elements as f64 / seen.launches as f64);
+        score.claimed += 1;
+        if (points - stored).abs() > 1e-9 * stored {
+            score.wrong.push(format!("{label}, {name}: {points} points predicted, {stored} stored"));
+        }
+    }
+}
+
+/// Whether all numbers agree, but for the rounding of averages.
+fn is_equal(a: Traffic, b: Traffic) -> bool {
+    let numbers = |t: Traffic| [t.elements, t.bytes, t.requests, t.sectors, t.wavefronts];
+    numbers(a).into_iter().zip(numbers(b)).all(|(a, b)| (a - b).abs() <= 1e-9 * b.abs())
+}
+
+/// Small sizes at which tiles are full and blocks away from the edges exist.
+fn sizes(app: &App) -> Vec<(&'static str, f64)> {
+    match app.name {
+        "cuda_mat_mul" => vec![("size", 192.0)],
+        "conv_layer" => vec![("N", 1.0), ("CI", 32.0), ("CO", 32.0), ("W", 64.0), ("H", 32.0)],
+        "depthwise_separable_conv" => vec![("N", 1.0), ("W", 64.0), ("H", 32.0)],
+        "nl_means" => vec![("W", 192.0), ("H", 96.0), ("patch_size", 3.0), ("search_area", 3.0)],
+        "lens_blur" => vec![("W", 96.0), ("H", 64.0)],
+        "bgu" => vec![("W", 192.0), ("H", 128.0), ("w", 24.0), ("h", 16.0)],
+        "learned_demosaic" => vec![("W", 128.0), ("H", 64.0)],
+        _ => vec![("W", 384.0), ("H", 192.0)],
+    }
+}
+
+/// Every app by default, as written by hand, and at random.
+#[test]
+fn blocks_of_apps_do_what_features_say() {
+    let device = Device::preset("h200").expect("it is a preset");
+    let mut score = Score::default();
+    for app in &warploom_apps::APPS {
+        let workload = workload(app, &sizes(app));
+        let regions = infer(&workload.pipeline, &workload.realisation()).expect("the sizes fit");
+        let default = Schedule::default_for(&workload.pipeline, &regions);
+        compare(&workload, &default, &format!("{} by default", app.name), &mut score);
+        let path = format!("{}/../../apps/schedules/{}.schedule", env!("CARGO_MANIFEST_DIR"), app.name);
+        let text = std::fs::read_to_string(path).expect("the schedule is there");
+        let schedule = Schedule::parse(&text, &workload.pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+        compare(&workload, &schedule, &format!("{} by hand", app.name), &mut score);
+        for seed in 0..2 {
+            let schedule = Schedule::random(&workload.pipeline, &regions, &device, seed);
+            let label = format!("{}:\n{}", app.name, schedule.to_text(&workload.pipeline));
+            compare(&workload, &schedule, &label, &mut score);
+        }
+    }
+    assert!(score.wrong.is_empty(), "{}", score.wrong.join("\n"));
+    let share = score.equal / (score.equal + score.others);
+    assert!(share > 0.9, "only {share} of all elements are predicted exactly: {score:?}");
+    let ratio = score.predicted / score.seen;
+    assert!((0.5..2.0).contains(&ratio), "transactions are predicted {ratio} times as many: {score:?}");
+}
+
+/// A random pipeline with data.
+fn random_workload(seed: u64) -> Workload {
+    let RandomPipeline { pipeline, request, .. } = random_pipeline(seed, &Options::default());
+    let input = |(id, decl): (InputId, &ir::InputDecl)| {
+        let region = request.inputs[id].clone().unwrap_or_else(|| Region::empty(decl.dimensions));
+        let number = |at: &[i64]| at.iter().fold(7, |hash: i64, x| (hash * 31 + x * 17).rem_euclid(97));
+        let value = |at: &[i64]| match decl.ty {
+            Type::Bool => Value::from(number(at) % 2 == 1),
+            Type::F32 => Value::from(number(at) as f32 / 97.0),
+            ty => Value::from_int(ty, number(at)).expect("it is small"),
+        };
+        let buffer =
+            dispatch!(decl.ty, T => Buffer::from_fn::<T>(region, |at| T::from_bits(value(at).bits())));
+        buffer.expect("it has a size")
+    };
+    Workload {
+        inputs: pipeline.inputs().iter().map(input).collect(),
+        params: request.params.values().map(|value| value.expect("it has a value")).collect(),
+        outputs: request.outputs.iter().map(|region| region.clone().expect("it has a box")).collect(),
+        pipeline,
+    }
+}
+
+/// Random pipelines under random schedules.
+#[test]
+fn blocks_of_random_kernels_do_what_features_say() {
+    let device = Device::preset("h200").expect("it is a preset");
+    let mut score = Score::default();
+    for seed in 0..40 {
+        let workload = random_workload(seed);
+        let regions = infer(&workload.pipeline, &workload.realisation()).expect("the sizes fit");
+        for number in 0..2 {
+            let schedule = Schedule::random(&workload.pipeline, &regions, &device, seed * 2 + number);
+            let label = format!("random pipeline {seed}:\n{}", schedule.to_text(&workload.pipeline));
+            compare(&workload, &schedule, &label, &mut score);
+        }
+    }
+    assert!(score.wrong.is_empty(), "{}", score.wrong.join("\n"));
+    assert!(score.claimed > 500 && score.equal > score.others, "{score:?}");
+}

@@ -1,0 +1,105 @@
+//! Decisions that are made before the search.
+
+use std::collections::BTreeSet;
+
+use thiserror::Error;
+use warploom_lang::{FuncId, Pipeline, Regions};
+use warploom_schedule::schedule::{Item, RootItem, Schedule, StageRef, Violation, check};
+use warploom_target::Device;
+
+use crate::edit::{kernel, nests};
+
+/// The decisions of a schedule of some Funcs, which a search keeps as they are.
+///
+/// Funcs that the schedule does not name are searched; they may be computed in its kernels too.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fixed {
+    /// A complete schedule that holds the decisions.
+    baseline: Schedule,
+    /// The Funcs whose place is decided.
+    funcs: BTreeSet<FuncId>,
+    /// The stages whose kernels are decided.
+    kernels: BTreeSet<StageRef>,
+}
+
+/// Decisions that cannot all be kept.
+#[derive(Clone, PartialEq, Debug, Error)]
+pub enum FixedError {
+    /// Together with the default schedule of the other Funcs, they break a rule.
+    #[error("the fixed part of the schedule cannot be completed: {}", broken(.0))]
+    Conflict(Vec<Violation>),
+    /// Loops around several kernels.
+    #[error("loops around several kernels cannot be fixed; give each kernel its own")]
+    SharedLoops,
+}
+
+fn broken(violations: &[Violation]) -> String {
+    violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+impl Fixed {
+    /// The decisions of a schedule that may name only some of a pipeline's Funcs.
+    ///
+    /// # Errors
+    /// If they contradict each other, or the device cannot run them.
+    pub fn new(
+        schedule: Schedule,
+        pipeline: &Pipeline,
+        regions: &Regions,
+        device: &Device,
+    ) -> Result<Fixed, FixedError> {
+        if schedule.root.iter().any(holds_several) {
+            return Err(FixedError::SharedLoops);
+        }
+        let kernels: BTreeSet<StageRef> = schedule.root.iter().filter_map(own).collect();
+        let placed: BTreeSet<FuncId> = schedule.root.iter().flat_map(computed).collect();
+        let mut baseline = Schedule::default_for(pipeline, regions);
+        baseline.inlined.retain(|func| !placed.contains(func));
+        baseline.inlined.extend(&schedule.inlined);
+        let named: BTreeSet<FuncId> = placed.union(&schedule.inlined).copied().collect();
+        baseline.root.retain(|item| own(item).is_some_and(|stage| !named.contains(&stage.func)));
+        baseline.root.extend(schedule.root);
+        // Producers come before their consumers.
+        baseline.root.sort_by_key(own);
+        match check(&baseline, pipeline, regions, device) {
+            Ok(()) => Ok(Fixed { baseline, funcs: named, kernels }),
+            Err(violations) => Err(FixedError::Conflict(violations)),
+        }
+    }
+
+    /// A complete schedule that holds the decisions.
+    pub fn baseline(&self) -> &Schedule {
+        &self.baseline
+    }
+
+    /// The Funcs whose place is decided.
+    pub fn funcs(&self) -> &BTreeSet<FuncId> {
+        &self.funcs
+    }
+
+    /// Whether the kernel of a stage is decided.
+    pub(crate) fn keeps(&self, stage: StageRef) -> bool {
+        self.kernels.contains(&stage)
+    }
+}
+
+fn own(item: &RootItem) -> Option<StageRef> {
+    kernel(item).map(|kernel| kernel.stage)
+}
+
+fn holds_several(item: &RootItem) -> bool {
+    matches!(item, RootItem::Around(around) if around.body.len() > 1 || around.body.iter().any(holds_several))
+}
+
+/// The Funcs that an item of root computes.
+fn computed(item: &RootItem) -> Vec<FuncId> {
+    let Some(kernel) = kernel(item) else { return Vec::new() };
+    let mut funcs = vec![kernel.stage.func];
+    for nest in nests(&kernel.body) {
+        funcs.extend(&nest.registers);
+        if let Item::Stage(stage) = nest.item {
+            funcs.push(stage.func);
+        }
+    }
+    funcs
+}

@@ -1,0 +1,139 @@
+//! Private Funcs: tiles that follow those of the nest that reads them, so that every thread reads what it wrote.
+
+use warploom_lang::FuncId;
+use warploom_schedule::schedule::{Item, Kernel, Mapping, Nest, Size, StageRef, Storage, ThreadTiles, Tile};
+use warploom_schedule::{AccessMap, LoopKind, NodeId, StageId};
+
+use crate::bits::Bits;
+use crate::edit::{nests, nests_mut};
+use crate::space::Space;
+
+/// Ways from a reader to what it reads; with more, nothing is said.
+const MAX_PATHS: usize = 64;
+
+/// Points of a thread that are written out, reduction variables included.
+const MAX_UNROLLED: i64 = 1024;
+
+/// The loop of a reader at whose value each dimension of a Func is read, where that is one and the same.
+pub(crate) type Along = Vec<Option<LoopKind>>;
+
+/// Every dimension at its own variable, as the stages of one Func read each other.
+pub(crate) fn at_itself(space: &Space<'_>, func: FuncId) -> Along {
+    let dims = space.pipeline.funcs()[func].dims.len();
+    (0..dims).map(|d| Some(LoopKind::Pure(d))).collect()
+}
+
+/// Where a nest reads a Func, through what is inlined there.
+pub(crate) fn along(space: &Space<'_>, reader: &Nest, func: FuncId, inlined: &Bits) -> Option<Along> {
+    let Item::Stage(stage) = reader.item else { return None };
+    let id = space.stage_id(stage);
+    let mut maps = Vec::new();
+    reading(space, id, space.dag.func_node(func), inlined, &mut maps)?;
+    let loops = &space.dag.stages()[id].loops;
+    let dims = space.pipeline.funcs()[func].dims.len();
+    let loop_of = |map: &AccessMap, d: usize| Some(loops[map.rows().get(d)?.unit_loop()?].kind);
+    let first = maps.first()?;
+    let same = |d: usize| {
+        let kind = loop_of(first, d)?;
+        maps.iter().all(|map| loop_of(map, d) == Some(kind)).then_some(kind)
+    };
+    Some((0..dims).map(same).collect())
+}
+
+/// Adds the maps by which a stage reads a node. `None` if they are too many or unknown.
+fn reading(
+    space: &Space<'_>,
+    stage: StageId,
+    target: NodeId,
+    inlined: &Bits,
+    maps: &mut Vec<AccessMap>,
+) -> Option<()> {
+    let dag = &space.dag;
+    for edge in dag.stages()[stage].producers.iter().map(|edge| &dag.edges()[*edge]) {
+        let mut inner = Vec::new();
+        if edge.producer == target {
+            inner.extend(edge.loads.iter().map(|load| load.map.clone()));
+        } else if inlined.contains(edge.producer) {
+            let mut further = Vec::new();
+            reading(space, *dag.nodes()[edge.producer].stages.first()?, target, inlined, &mut further)?;
+            for load in edge.loads.iter().filter(|_| !further.is_empty()) {
+                for map in &further {
+                    inner.push(map.compose(&load.map).ok()?);
+                }
+            }
+        }
+        for map in inner {
+            if !maps.iter().any(|known| known.moves_like(&map)) {
+                maps.push(map);
+            }
+        }
+        if maps.len() > MAX_PATHS {
+            return None;
+        }
+    }
+    Some(())
+}
+
+/// The tiles of a stage that is read along the loops of a nest with `tiles`. What the reader does not move along lies in
+/// each thread whole.
+pub(crate) fn following(
+    space: &Space<'_>,
+    stage: StageRef,
+    tiles: &ThreadTiles,
+    along: &Along,
+    inner: &[Tile],
+) -> ThreadTiles {
+    let facts = space.stage(stage);
+    let own = |tile: &Tile| {
+        let d = along.iter().position(|kind| *kind == Some(tile.dim))?;
+        let known = facts.pure.iter().any(|span| span.dim == LoopKind::Pure(d));
+        known.then_some(Tile { dim: LoopKind::Pure(d), size: tile.size })
+    };
+    let threads = tiles.threads.iter().filter_map(own).collect();
+    let mut serial = inner.to_vec();
+    serial.extend(tiles.serial.iter().filter_map(own));
+    let whole = facts.pure.iter().filter(|span| {
+        let LoopKind::Pure(d) = span.dim else { return false };
+        !matches!(along.get(d), Some(Some(LoopKind::Pure(_))))
+    });
+    serial.extend(whole.map(|span| Tile { dim: span.dim, size: Size::All }));
+    let extent = |tile: &Tile| {
+        let spans = facts.pure.iter().chain(&facts.reductions);
+        spans.into_iter().find(|span| span.dim == tile.dim).map_or(1, |span| span.extent)
+    };
+    let written: i64 = serial.iter().fold(1, |sum: i64, tile| sum.saturating_mul(tile.size.of(extent(tile))));
+    ThreadTiles { threads, unroll: !serial.is_empty() && written <= MAX_UNROLLED, serial }
+}
+
+/// Lets the private nests of a kernel follow their readers again, after the tiles of those have changed.
+pub(crate) fn refollow(space: &Space<'_>, kernel: &mut Kernel, inlined: &Bits) {
+    let count = nests(&kernel.body).len();
+    for number in (0..count).rev() {
+        let Some(tiles) = followed(space, &nests(&kernel.body), number, inlined) else { continue };
+        nests_mut(&mut kernel.body)[number].mapping = Mapping::Threads(tiles);
+    }
+}
+
+/// The tiles of a private nest as its reader has them now.
+fn followed(space: &Space<'_>, nests: &[&Nest], number: usize, inlined: &Bits) -> Option<ThreadTiles> {
+    let nest = nests[number];
+    let (Item::Stage(stage), Storage::Private, Mapping::Threads(tiles)) =
+        (nest.item, nest.storage, &nest.mapping)
+    else {
+        return None;
+    };
+    let later = &nests[number + 1..];
+    let of_func = |other: &&&Nest| matches!(other.item, Item::Stage(of) if of.func == stage.func);
+    let node = space.dag.func_node(stage.func);
+    let (reader, along) = match later.iter().find(of_func) {
+        Some(next) => (*next, at_itself(space, stage.func)),
+        None => {
+            let reader = *later.iter().find(|other| space.reads(other, inlined).0.contains(node))?;
+            (reader, along(space, reader, stage.func, inlined)?)
+        }
+    };
+    let Mapping::Threads(of_reader) = &reader.mapping else { return None };
+    let reductions = tiles.serial.iter().filter(|tile| matches!(tile.dim, LoopKind::Reduction(_)));
+    let inner: Vec<Tile> = reductions.copied().collect();
+    Some(following(space, stage, of_reader, &along, &inner))
+}

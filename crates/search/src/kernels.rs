@@ -1,0 +1,281 @@
+//! Tilings of stages that are kernels of their own.
+
+use std::sync::Arc;
+
+use ahash::AHashSet;
+use warploom_schedule::schedule::{Mapping, RootItem, Size, ThreadTiles, Tile};
+
+use crate::edit::lone_kernel;
+use crate::hash::{Hashes, of_words};
+use crate::reductions::{Variant, at_root};
+use crate::space::{Space, Span, StageFacts};
+use crate::tiles::{Bounds, idle_lanes, product, serial_sizes, thread_sizes, thread_tilings};
+
+/// More tilings than this are drawn, not enumerated.
+const MAX_TILINGS: usize = 6000;
+
+/// Points that are written out, reduction variables included.
+const MAX_UNROLLED: i64 = 1024;
+
+/// Vector dimensions are at least this long.
+const MIN_VECTOR: i64 = 16;
+
+/// A stage as a kernel of its own.
+#[derive(Debug)]
+pub(crate) struct Tiling {
+    pub item: Arc<RootItem>,
+    pub hashes: Hashes,
+    /// Whether it is a last resort: it leaves SMs or lanes idle.
+    pub secondary: bool,
+}
+
+/// What a tiling consists of.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Shape {
+    /// The number of the way in which reduction loops run.
+    pub variant: usize,
+    /// The dimension along which neighbouring threads lie.
+    pub vector: usize,
+    /// Points of a thread along each dimension.
+    pub serial: Vec<i64>,
+    /// Threads along each dimension.
+    pub threads: Vec<i64>,
+}
+
+/// Everything from which a stage's tilings are made.
+pub(crate) struct Tiler<'a> {
+    space: &'a Space<'a>,
+    facts: &'a StageFacts,
+    pub variants: Vec<Variant>,
+}
+
+/// All tilings of a stage, or as many of them as are worth to be listed.
+pub(crate) fn tilings(space: &Space<'_>, facts: &StageFacts) -> Vec<Tiling> {
+    let tiler = Tiler::new(space, facts);
+    let mut shapes: Vec<(Shape, f64)> =
+        tiler.shapes().into_iter().map(|shape| (shape.clone(), tiler.blocks(&shape))).collect();
+    // Enough blocks for every SM, or at least as many as there can be.
+    let mut least = space.options.limits.blocks_per_sm * f64::from(space.device.sms);
+    while least > 1.0 && !shapes.iter().any(|(_, blocks)| *blocks >= least) {
+        least /= 2.0;
+    }
+    shapes.retain(|(_, blocks)| *blocks >= least);
+    let tiling = |(shape, blocks): (Shape, f64)| {
+        let item = tiler.item(&shape);
+        Tiling {
+            hashes: Hashes::of(&item),
+            item: Arc::new(item),
+            secondary: tiler.is_wasteful(&shape, blocks),
+        }
+    };
+    shapes.into_iter().map(tiling).collect()
+}
+
+impl<'a> Tiler<'a> {
+    pub fn new(space: &'a Space<'a>, facts: &'a StageFacts) -> Tiler<'a> {
+        Tiler { space, facts, variants: at_root(space, facts) }
+    }
+
+    /// The loops that blocks and threads share.
+    fn dims(&self, variant: usize) -> Vec<Span> {
+        self.facts.pure.iter().chain(&self.variants[variant].shared).copied().collect()
+    }
+
+    fn bounds(&self) -> Bounds {
+        let limits = &self.space.options.limits;
+        Bounds {
+            vector: limits.vector_threads,
+            other: limits.other_threads,
+            block: i64::from(self.space.device.threads.per_block),
+            dims: 3,
+        }
+    }
+
+    fn shapes(&self) -> Vec<Shape> {
+        let mut shapes = Vec::new();
+        let each = MAX_TILINGS / self.variants.len().max(1);
+        for variant in 0..self.variants.len() {
+            for vector in self.vectors(&self.dims(variant)) {
+                self.shapes_of(variant, vector, each, &mut shapes);
+            }
+        }
+        shapes
+    }
+
+    /// The dimensions along which neighbouring threads may lie: the first one that is long enough in memory, and those
+    /// along which neighbours of something that is read are neighbours.
+    fn vectors(&self, dims: &[Span]) -> Vec<usize> {
+        let first = dims.iter().position(|span| span.extent >= MIN_VECTOR).unwrap_or(0);
+        let mut vectors = vec![first];
+        let dag = &self.space.dag;
+        let stage = &dag.stages()[self.space.stage_id(self.facts.at)];
+        for edge in stage.producers.iter().map(|edge| &dag.edges()[*edge]) {
+            let Some(fastest) = dag.nodes()[edge.producer].storage_order.first() else { continue };
+            for load in &edge.loads {
+                let Some(row) = load.map.rows().get(*fastest).and_then(|row| row.unit_loop()) else {
+                    continue;
+                };
+                let along = dims.iter().position(|span| span.dim == stage.loops[row].kind);
+                vectors.extend(along.filter(|d| dims[*d].extent >= MIN_VECTOR && !vectors.contains(d)));
+            }
+        }
+        vectors
+    }
+
+    fn serial_sizes(&self, span: Span, is_vector: bool) -> Vec<i64> {
+        let mut sizes = serial_sizes(span.extent, is_vector, i64::from(self.space.device.threads.warp));
+        let small = span.extent <= self.space.options.limits.small_extent;
+        if small && !is_vector && !sizes.contains(&span.extent) {
+            sizes.push(span.extent);
+        }
+        sizes
+    }
+
+    fn shapes_of(&self, variant: usize, vector: usize, most: usize, shapes: &mut Vec<Shape>) {
+        let dims = self.dims(variant);
+        let lists: Vec<Vec<i64>> =
+            dims.iter().enumerate().map(|(d, span)| self.serial_sizes(*span, d == vector)).collect();
+        let mut serials = product(&lists);
+        serials.retain(|serial| self.is_short(variant, serial));
+        let outer = |serial: &[i64]| -> Vec<i64> {
+            dims.iter().zip(serial).map(|(span, size)| (span.extent + size - 1) / size).collect()
+        };
+        let only = dims.len() == 1;
+        let threads = |serial: &[i64]| thread_tilings(&outer(serial), vector, only, &[], self.bounds());
+        let widest = serials.first().map_or(0, |serial| threads(serial).len());
+        if serials.len() * widest <= most {
+            for serial in &serials {
+                let shape = |threads| Shape { variant, vector, serial: serial.clone(), threads };
+                shapes.extend(threads(serial).into_iter().map(shape));
+            }
+            return;
+        }
+        // Too many to list: as many as are wanted, drawn evenly.
+        let mut seen = AHashSet::new();
+        for draw in 0..most as u64 {
+            let pick = |word: u64, len: usize| {
+                (of_words(&[draw, word, variant as u64, vector as u64]) % len.max(1) as u64) as usize
+            };
+            let serial = serials[pick(0, serials.len())].clone();
+            let size = |(d, extent): (usize, i64)| {
+                let sizes = thread_sizes(extent, d == vector, only, self.bounds());
+                sizes.get(pick(1 + d as u64, sizes.len())).copied()
+            };
+            let Some(threads) = outer(&serial).into_iter().enumerate().map(size).collect() else { continue };
+            let shape = Shape { variant, vector, serial, threads };
+            if self.fits(&shape) && seen.insert(shape.clone()) {
+                shapes.push(shape);
+            }
+        }
+    }
+
+    fn is_short(&self, variant: usize, serial: &[i64]) -> bool {
+        let points: i64 = serial.iter().product();
+        points <= self.space.options.limits.serial_points
+            && points * self.variants[variant].unrolled(self.facts) <= MAX_UNROLLED
+    }
+
+    /// Whether a block can have the threads.
+    fn fits(&self, shape: &Shape) -> bool {
+        let bounds = self.bounds();
+        shape.threads.iter().filter(|threads| **threads > 1).count() <= bounds.dims
+            && shape.threads.iter().product::<i64>() <= bounds.block
+    }
+
+    fn blocks(&self, shape: &Shape) -> f64 {
+        let dims = self.dims(shape.variant);
+        let counts = dims.iter().zip(shape.serial.iter().zip(&shape.threads));
+        counts
+            .map(|(span, (serial, threads))| (span.extent as f64 / (serial * threads) as f64).ceil())
+            .product()
+    }
+
+    fn is_wasteful(&self, shape: &Shape, blocks: f64) -> bool {
+        let limits = &self.space.options.limits;
+        let waves = blocks / f64::from(self.space.device.sms);
+        let threads: i64 = shape.threads.iter().product();
+        let idle = idle_lanes(threads, i64::from(self.space.device.threads.warp));
+        waves.ceil() / waves > limits.idle_cores || idle as f64 / (threads + idle) as f64 > limits.idle_lanes
+    }
+
+    /// The kernel of a shape.
+    pub fn item(&self, shape: &Shape) -> RootItem {
+        let variant = &self.variants[shape.variant];
+        let mapping = Mapping::Threads(self.thread_tiles(shape));
+        lone_kernel(self.facts.at, variant.around.clone(), self.block(shape), variant.over.clone(), mapping)
+    }
+
+    /// What a block of a shape takes.
+    pub fn block(&self, shape: &Shape) -> Vec<Tile> {
+        let dims = self.dims(shape.variant);
+        let order = std::iter::once(shape.vector).chain((0..dims.len()).filter(|d| *d != shape.vector));
+        let order = order.filter(|d| *d < dims.len());
+        let tile = |d: usize| {
+            let whole = shape.threads[d] == 1 && shape.serial[d] == dims[d].extent && dims[d].extent > 1;
+            sized(dims[d], shape.threads[d] * shape.serial[d], whole)
+        };
+        order.map(tile).collect()
+    }
+
+    /// How threads share a block of a shape.
+    pub fn thread_tiles(&self, shape: &Shape) -> ThreadTiles {
+        let dims = self.dims(shape.variant);
+        let order = std::iter::once(shape.vector).chain((0..dims.len()).filter(|d| *d != shape.vector));
+        let shared = order.filter(|d| *d < dims.len() && shape.threads[*d] > 1);
+        let threads = shared.map(|d| sized(dims[d], shape.threads[d], false)).collect();
+        let mut serial = self.variants[shape.variant].inner.clone();
+        let named = (0..dims.len()).rev().filter(|d| shape.serial[*d] > 1);
+        serial.extend(named.map(|d| {
+            let whole = shape.threads[d] == 1 && shape.serial[d] == dims[d].extent;
+            sized(dims[d], shape.serial[d], whole)
+        }));
+        ThreadTiles { threads, unroll: !serial.is_empty(), serial }
+    }
+
+    /// Shapes that differ in one dimension, or in the way reduction loops run inside threads.
+    pub fn neighbours(&self, shape: &Shape) -> Vec<Shape> {
+        let mut found = Vec::new();
+        let dims = self.dims(shape.variant);
+        for (d, span) in dims.iter().enumerate() {
+            for serial in self.serial_sizes(*span, d == shape.vector) {
+                let outer = (span.extent + serial - 1) / serial;
+                for threads in thread_sizes(outer, d == shape.vector, dims.len() == 1, self.bounds()) {
+                    let mut next = shape.clone();
+                    (next.serial[d], next.threads[d]) = (serial, threads);
+                    found.push(next);
+                }
+            }
+        }
+        let variant = &self.variants[shape.variant];
+        let alike = |other: &Variant| {
+            (&other.around, &other.over, &other.shared) == (&variant.around, &variant.over, &variant.shared)
+        };
+        let variants = (0..self.variants.len()).filter(|i| alike(&self.variants[*i]));
+        found.extend(variants.map(|variant| Shape { variant, ..shape.clone() }));
+        found.retain(|next| next != shape && self.is_short(next.variant, &next.serial) && self.fits(next));
+        found
+    }
+
+    /// The shape that a kernel's own nest has, if it is one of those that are enumerated.
+    pub fn shape(&self, block: &[Tile], tiles: &ThreadTiles, variant: usize) -> Option<Shape> {
+        let dims = self.dims(variant);
+        let of = |list: &[Tile], span: &Span, missing: i64| {
+            let tile = list.iter().find(|tile| tile.dim == span.dim);
+            tile.map_or(missing, |tile| tile.size.of(span.extent))
+        };
+        let threads: Vec<i64> = dims.iter().map(|span| of(&tiles.threads, span, 1)).collect();
+        let serial: Vec<i64> = dims
+            .iter()
+            .zip(&threads)
+            .map(|(span, threads)| of(&tiles.serial, span, (of(block, span, span.extent) / threads).max(1)))
+            .collect();
+        let vector = tiles.threads.first().and_then(|tile| dims.iter().position(|span| span.dim == tile.dim));
+        Some(Shape { variant, vector: vector.unwrap_or(0), serial, threads })
+    }
+}
+
+/// So much of a loop, or all of it.
+fn sized(span: Span, size: i64, whole: bool) -> Tile {
+    let size = if whole { None } else { u32::try_from(size).ok() };
+    Tile { dim: span.dim, size: size.map_or(Size::All, Size::Of) }
+}

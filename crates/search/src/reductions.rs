@@ -1,0 +1,137 @@
+//! Where the reduction loops of a stage may run.
+
+use warploom_schedule::LoopKind;
+use warploom_schedule::schedule::{ReductionTile, Size, Tile};
+
+use crate::space::{Space, Span, StageFacts};
+
+/// Parts of a reduction variable that are written out.
+const CHUNKS: [i64; 4] = [4, 8, 16, 32];
+
+/// Parts of a reduction variable that an iteration over the block takes.
+const STEPS: [i64; 3] = [8, 16, 32];
+
+/// Reduction variables together up to this extent are written out whole.
+const WHOLE: i64 = 32;
+
+/// One way to run the reduction loops of a stage.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Variant {
+    /// Loops around the kernel, the outermost first.
+    pub around: Vec<ReductionTile>,
+    /// Loops over the block, the outermost first.
+    pub over: Vec<ReductionTile>,
+    /// Variables that blocks and threads share.
+    pub shared: Vec<Span>,
+    /// Parts among a thread's serial loops, the outermost first.
+    pub inner: Vec<Tile>,
+}
+
+impl Variant {
+    /// Values of reduction variables that are written out.
+    pub fn unrolled(&self, facts: &StageFacts) -> i64 {
+        let size = |tile: &Tile| {
+            let extent =
+                facts.reductions.iter().find(|span| span.dim == tile.dim).map_or(1, |span| span.extent);
+            tile.size.of(self.left(tile.dim, extent))
+        };
+        self.inner.iter().map(size).product()
+    }
+
+    /// What the loops over the block leave of a variable.
+    fn left(&self, dim: LoopKind, extent: i64) -> i64 {
+        let taken = self.over.iter().find(|tile| LoopKind::Reduction(tile.var) == dim);
+        taken.map_or(extent, |tile| tile.size.of(extent))
+    }
+}
+
+/// The ways in which all reduction loops run in each thread, with loops over the block or without.
+pub(crate) fn in_threads(facts: &StageFacts) -> Vec<Variant> {
+    let mut variants = vec![Variant::default()];
+    let several: Vec<Span> = facts.reductions.iter().copied().filter(|span| span.extent > 1).collect();
+    let Some(fastest) = several.first() else { return variants };
+    let named = |inner: Vec<Tile>| Variant { inner, ..Variant::default() };
+    for chunk in CHUNKS.into_iter().filter(|chunk| *chunk < fastest.extent) {
+        variants.push(named(vec![tile(fastest.dim, chunk)]));
+    }
+    variants.extend(whole(&several).into_iter().map(named));
+    variants.extend(over_block(facts, &several));
+    variants
+}
+
+/// The fastest variables, written out whole: one, two, ... as many as are not too long, the outermost first.
+fn whole(several: &[Span]) -> Vec<Vec<Tile>> {
+    let mut lists = Vec::new();
+    for count in 1..=several.len() {
+        let taken = &several[..count];
+        if taken.iter().map(|span| span.extent).product::<i64>() <= WHOLE {
+            lists.push(taken.iter().rev().map(|span| Tile { dim: span.dim, size: Size::All }).collect());
+        }
+    }
+    lists
+}
+
+/// Loops over the block: the outermost variables one value at a time, the next one in steps.
+fn over_block(facts: &StageFacts, several: &[Span]) -> Vec<Variant> {
+    let mut variants = Vec::new();
+    for fixed in 0..=several.len() {
+        let (left, outer) = several.split_at(several.len() - fixed);
+        let singles: Vec<ReductionTile> =
+            outer.iter().rev().filter_map(|span| step(facts, span.dim, 1)).collect();
+        if fixed > 0 {
+            variants.push(Variant { over: singles.clone(), ..Variant::default() });
+            if let Some(inner) = whole(left).pop() {
+                variants.push(Variant { over: singles.clone(), inner, ..Variant::default() });
+            }
+        }
+        // Only the last loop takes several values at once, or those inside would run in parts.
+        let [.., next] = left else { continue };
+        if left.len() > 1 && fixed + 1 < several.len() {
+            continue;
+        }
+        for size in STEPS.into_iter().filter(|size| *size < next.extent) {
+            let mut over = singles.clone();
+            over.extend(step(facts, next.dim, size));
+            let all = vec![Tile { dim: next.dim, size: Size::All }];
+            for inner in [Vec::new(), vec![tile(next.dim, 4)], all] {
+                variants.push(Variant { over: over.clone(), inner, ..Variant::default() });
+            }
+        }
+    }
+    variants
+}
+
+/// All ways in which a stage that is a kernel of its own can run its reduction loops: in threads, or with blocks and
+/// threads sharing those whose values are independent.
+pub(crate) fn at_root(space: &Space<'_>, facts: &StageFacts) -> Vec<Variant> {
+    let mut variants = in_threads(facts);
+    let free = |span: &&Span| matches!(span.dim, LoopKind::Reduction(var) if facts.freedom[var].always);
+    let shared: Vec<Span> = facts.reductions.iter().filter(free).copied().collect();
+    if !shared.is_empty() {
+        variants.push(Variant { shared, ..Variant::default() });
+    }
+    for (var, span) in facts.reductions.iter().enumerate() {
+        let freedom = facts.freedom[var];
+        if !freedom.under_outer || freedom.always {
+            continue;
+        }
+        let outer = facts.reductions[var + 1..].iter().filter(|span| span.extent > 1);
+        let launches = outer.clone().fold(1i64, |product, span| product.saturating_mul(span.extent));
+        if launches <= space.options.limits.launches {
+            let around = outer.rev().filter_map(|span| step(facts, span.dim, 1)).collect();
+            variants.push(Variant { around, shared: vec![*span], ..Variant::default() });
+        }
+    }
+    variants
+}
+
+fn tile(dim: LoopKind, size: i64) -> Tile {
+    Tile { dim, size: u32::try_from(size).map_or(Size::All, Size::Of) }
+}
+
+fn step(facts: &StageFacts, dim: LoopKind, size: i64) -> Option<ReductionTile> {
+    match dim {
+        LoopKind::Reduction(var) => Some(ReductionTile { stage: facts.at, var, size: tile(dim, size).size }),
+        LoopKind::Pure(_) => None,
+    }
+}

@@ -1,0 +1,198 @@
+//! What does not change while a pipeline is searched.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use warploom_lang::{FuncId, IdVec, Pipeline, Range, Regions};
+use warploom_schedule::schedule::{
+    Geometry, Item, Mapping, Nest, ReductionTile, RootItem, Schedule, Size, StageRef, Tile,
+};
+use warploom_schedule::{Dag, LoopKind, NodeId, Source, StageId};
+use warploom_target::Device;
+
+use crate::bits::Bits;
+use crate::edit::lone_kernel;
+use crate::kernels::{Tiling, tilings};
+use crate::options::Options;
+
+/// A loop of a stage and its length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Span {
+    pub dim: LoopKind,
+    pub extent: i64,
+}
+
+/// When the values of a reduction variable may run side by side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Freedom {
+    /// Whatever the other variables do.
+    pub always: bool,
+    /// As long as those outside it are fixed by loops around the kernel.
+    pub under_outer: bool,
+}
+
+/// What is known of a stage at the sizes of the search.
+#[derive(Debug)]
+pub(crate) struct StageFacts {
+    pub at: StageRef,
+    /// Whether it computes anything.
+    pub defined: bool,
+    /// Its pure loops, the fastest in memory first.
+    pub pure: Vec<Span>,
+    /// Its reduction variables, the fastest first.
+    pub reductions: Vec<Span>,
+    pub freedom: Vec<Freedom>,
+    /// The nodes that it reads itself.
+    pub reads: Bits,
+    tilings: OnceLock<Vec<Tiling>>,
+}
+
+/// A pipeline at one size on one device, and how it is searched.
+pub(crate) struct Space<'a> {
+    pub pipeline: &'a Pipeline,
+    pub regions: &'a Regions,
+    pub device: &'a Device,
+    pub options: &'a Options,
+    pub geometry: Geometry<'a>,
+    pub dag: Dag,
+    stages: IdVec<StageId, StageFacts>,
+}
+
+impl<'a> Space<'a> {
+    pub fn new(
+        pipeline: &'a Pipeline,
+        regions: &'a Regions,
+        device: &'a Device,
+        options: &'a Options,
+    ) -> Space<'a> {
+        let geometry = Geometry::new(pipeline, regions);
+        let dag = Dag::new(pipeline);
+        let mut space = Space { pipeline, regions, device, options, geometry, dag, stages: IdVec::new() };
+        let ids: Vec<StageId> = space.dag.stages().keys().collect();
+        for id in ids {
+            let facts = space.facts(id);
+            space.stages.push(facts);
+        }
+        space
+    }
+
+    fn facts(&self, id: StageId) -> StageFacts {
+        let stage = &self.dag.stages()[id];
+        let at = StageRef { func: stage.func, stage: stage.number };
+        let regions = &self.regions.funcs[at.func].stages[at.stage];
+        let pure = stage.loops.iter().filter_map(|of| match of.kind {
+            LoopKind::Pure(d) => Some(Span { dim: of.kind, extent: regions.needed[d].extent.max(1) }),
+            LoopKind::Reduction(_) => None,
+        });
+        let reduction =
+            |(r, range): (usize, &Range)| Span { dim: LoopKind::Reduction(r), extent: range.extent.max(1) };
+        let reductions: Vec<Span> = regions.domain.iter().enumerate().map(reduction).collect();
+        let mut reads = self.no_nodes();
+        for edge in &stage.producers {
+            reads.insert(self.dag.edges()[*edge].producer);
+        }
+        StageFacts {
+            at,
+            defined: stage.values > 0,
+            pure: pure.collect(),
+            freedom: (0..reductions.len()).map(|var| self.freedom(at, var, &reductions)).collect(),
+            reductions,
+            reads,
+            tilings: OnceLock::new(),
+        }
+    }
+
+    /// Asks the rules of schedules how free a variable is.
+    fn freedom(&self, stage: StageRef, var: usize, reductions: &[Span]) -> Freedom {
+        if reductions[var].extent <= 1 {
+            return Freedom::default();
+        }
+        let outer = (var + 1..reductions.len()).filter(|outer| reductions[*outer].extent > 1);
+        let fixed = outer.rev().map(|var| ReductionTile { stage, var, size: Size::Of(1) });
+        let parallel = |loops: Vec<ReductionTile>| {
+            let block = vec![Tile { dim: LoopKind::Reduction(var), size: Size::Of(1) }];
+            let kernel = lone_kernel(stage, loops, block, Vec::new(), Mapping::Flat);
+            self.geometry.examine(&BTreeSet::new(), [&kernel], self.device).is_ok()
+        };
+        let always = parallel(Vec::new());
+        Freedom { always, under_outer: always || parallel(fixed.collect()) }
+    }
+
+    pub fn no_nodes(&self) -> Bits {
+        Bits::none(self.dag.nodes().len())
+    }
+
+    pub fn stage_id(&self, stage: StageRef) -> StageId {
+        self.dag.nodes()[self.dag.func_node(stage.func)].stages[stage.stage]
+    }
+
+    pub fn stage(&self, stage: StageRef) -> &StageFacts {
+        &self.stages[self.stage_id(stage)]
+    }
+
+    /// The stages of a Func that compute something.
+    pub fn stages_of(&self, func: FuncId) -> impl Iterator<Item = StageRef> + '_ {
+        let stages = &self.dag.nodes()[self.dag.func_node(func)].stages;
+        stages.iter().map(|id| &self.stages[*id]).filter(|stage| stage.defined).map(|stage| stage.at)
+    }
+
+    /// The ways to tile a stage that is a kernel of its own.
+    pub fn tilings(&self, stage: StageRef) -> &[Tiling] {
+        let facts = self.stage(stage);
+        facts.tilings.get_or_init(|| tilings(self, facts))
+    }
+
+    /// The kernel that a stage has before it is decided on.
+    pub fn default_kernel(&self, stage: StageRef) -> RootItem {
+        Schedule::default_kernel(self.pipeline, self.regions, stage)
+    }
+
+    /// What a nest reads from elsewhere, through `inlined` Funcs and those in its registers; and the inlined ones.
+    pub fn reads(&self, nest: &Nest, inlined: &Bits) -> (Bits, Bits) {
+        let (mut reads, mut through) = (self.no_nodes(), self.no_nodes());
+        let Item::Stage(stage) = nest.item else {
+            return (reads, through);
+        };
+        let mut seen = self.no_nodes();
+        seen.insert(self.dag.func_node(stage.func));
+        let mut stack = vec![self.stage_id(stage)];
+        while let Some(id) = stack.pop() {
+            for node in self.stages[id].reads.iter() {
+                if seen.contains(node) {
+                    continue;
+                }
+                seen.insert(node);
+                if inlined.contains(node) {
+                    through.insert(node);
+                } else if !self.func_of(node).is_some_and(|func| nest.registers.contains(&func)) {
+                    reads.insert(node);
+                    continue;
+                }
+                stack.extend(&self.dag.nodes()[node].stages);
+            }
+        }
+        (reads, through)
+    }
+
+    pub fn func_of(&self, node: NodeId) -> Option<FuncId> {
+        match self.dag.nodes()[node].source {
+            Source::Func(func) => Some(func),
+            Source::Input(_) => None,
+        }
+    }
+
+    /// Whether the search must leave the kernel of a stage as it is, but for what else is put into it.
+    pub fn is_fixed(&self, stage: StageRef) -> bool {
+        self.options.fixed.as_ref().is_some_and(|fixed| fixed.keeps(stage))
+    }
+
+    /// Whether the pipeline was asked for a Func.
+    pub fn is_output(&self, func: FuncId) -> bool {
+        self.dag.nodes()[self.dag.func_node(func)].is_output
+    }
+
+    /// The Funcs, consumers before their producers.
+    pub fn funcs(&self) -> impl Iterator<Item = FuncId> + '_ {
+        self.pipeline.funcs().keys().rev()
+    }
+}

@@ -1,0 +1,169 @@
+//! The sizes of tiles that are worth a try.
+
+/// Bounds on the sizes that are enumerated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Bounds {
+    /// Most threads along the vector dimension.
+    pub vector: i64,
+    /// Most threads along any other.
+    pub other: i64,
+    /// Most threads of a block.
+    pub block: i64,
+    /// Most dimensions with several threads.
+    pub dims: usize,
+}
+
+/// The least threads along the vector dimension, where there are other dimensions.
+const MIN_VECTOR: i64 = 16;
+
+/// Extents below this may be taken whole by threads.
+const WHOLE_THREADS: i64 = 64;
+
+/// How many neighbouring points a thread may compute along a dimension. Powers of two, and sizes of 3, 5 and 7 where
+/// they divide an extent without waste or leave whole warps along the vector dimension.
+pub(crate) fn serial_sizes(extent: i64, is_vector: bool, warp: i64) -> Vec<i64> {
+    if [3, 5, 7].contains(&extent) {
+        return vec![1, extent];
+    }
+    let mut sizes: Vec<i64> = [1, 2, 4, 8].into_iter().filter(|size| *size == 1 || *size <= extent).collect();
+    if is_vector && extent % warp == 0 {
+        sizes.extend([3, 5, 7].into_iter().filter(|size| (extent / warp) % size == 0));
+    }
+    sizes
+}
+
+/// How many threads may share a dimension. Those along the vector dimension fill warps unless it is the `only` one.
+pub(crate) fn thread_sizes(extent: i64, is_vector: bool, only: bool, bounds: Bounds) -> Vec<i64> {
+    let mut sizes = Vec::new();
+    let (first, most) = match is_vector {
+        true => (if only { 1 } else { MIN_VECTOR }, bounds.vector),
+        false => (1, bounds.other),
+    };
+    let mut size = first;
+    while size <= most.min(extent) {
+        // Beyond this, too many of the last threads have nothing to do.
+        let padded = (extent + size - 1) / size * size;
+        if !is_vector && size > 1 && padded * 7 > extent * 8 {
+            break;
+        }
+        sizes.push(size);
+        size *= 2;
+    }
+    if extent < WHOLE_THREADS && !sizes.contains(&extent) {
+        sizes.push(extent);
+    }
+    sizes
+}
+
+/// All threads that may share a box whose dimensions come with the sizes to try, in the order of the dimensions.
+///
+/// `block` are the threads that the block has along each axis already, the vector dimension first.
+pub(crate) fn thread_tilings(
+    extents: &[i64],
+    vector: usize,
+    only: bool,
+    block: &[i64],
+    bounds: Bounds,
+) -> Vec<Vec<i64>> {
+    let sizes: Vec<Vec<i64>> = extents
+        .iter()
+        .enumerate()
+        .map(|(d, extent)| thread_sizes(*extent, d == vector, only, bounds))
+        .collect();
+    let mut tilings = product(&sizes);
+    tilings.retain(|tiling| fits(tiling, vector, block, bounds));
+    tilings
+}
+
+/// Every choice of one element from each list, the first list fastest.
+pub(crate) fn product(lists: &[Vec<i64>]) -> Vec<Vec<i64>> {
+    let mut all = vec![Vec::new()];
+    for list in lists.iter().rev() {
+        let longer = |choice: &Vec<i64>| {
+            let choice = choice.clone();
+            list.iter().map(move |size| [vec![*size], choice.clone()].concat())
+        };
+        all = all.iter().flat_map(longer).collect();
+    }
+    all
+}
+
+/// Whether a block can have these threads beside those it has.
+fn fits(threads: &[i64], vector: usize, block: &[i64], bounds: Bounds) -> bool {
+    let first = threads.get(vector).copied().into_iter();
+    let others = threads.iter().enumerate().filter(|(d, _)| *d != vector).map(|(_, threads)| *threads);
+    let shape: Vec<i64> = first.chain(others.filter(|threads| *threads > 1)).collect();
+    let axes = shape.len().max(block.len());
+    let at = |list: &[i64], axis: usize| list.get(axis).copied().unwrap_or(1);
+    let joined: Vec<i64> = (0..axes).map(|axis| at(&shape, axis).max(at(block, axis))).collect();
+    joined.iter().filter(|threads| **threads > 1).count() <= bounds.dims
+        && joined.iter().fold(1i64, |product, threads| product.saturating_mul(*threads)) <= bounds.block
+}
+
+/// Idle lanes of the warps that so many threads are in.
+pub(crate) fn idle_lanes(threads: i64, warp: i64) -> i64 {
+    (threads + warp - 1) / warp * warp - threads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAPER: Bounds = Bounds { vector: 64, other: 16, block: 1024, dims: 3 };
+
+    #[test]
+    fn serial_sizes_of_known_extents() {
+        assert_eq!(serial_sizes(96, true, 32), [1, 2, 4, 8, 3]);
+        assert_eq!(serial_sizes(8, false, 32), [1, 2, 4, 8]);
+        assert_eq!(serial_sizes(2560, false, 32), [1, 2, 4, 8]);
+        for extent in [3, 5, 7] {
+            assert_eq!(serial_sizes(extent, false, 32), [1, extent]);
+        }
+        assert_eq!(serial_sizes(1, false, 32), [1]);
+    }
+
+    #[test]
+    fn thread_tilings_of_known_boxes() {
+        assert_eq!(thread_tilings(&[1536, 2560], 0, false, &[], PAPER).len(), 15);
+        let small = thread_tilings(&[20, 6], 0, false, &[], PAPER);
+        assert_eq!(small, [[16, 1], [20, 1], [16, 2], [20, 2], [16, 6], [20, 6]]);
+        let halo = thread_tilings(&[34, 10], 0, false, &[32, 8], PAPER);
+        assert_eq!(halo.len(), 9);
+        assert!(halo.contains(&vec![34, 10]) && halo.contains(&vec![16, 2]));
+    }
+
+    #[test]
+    fn all_tilings_of_known_boxes() {
+        let count = |extents: &[i64]| {
+            let serial: Vec<Vec<i64>> =
+                extents.iter().enumerate().map(|(d, e)| serial_sizes(*e, d == 0, 32)).collect();
+            let tilings = |inner: &Vec<i64>| {
+                let outer: Vec<i64> = extents.iter().zip(inner).map(|(e, s)| (e + s - 1) / s).collect();
+                thread_tilings(&outer, 0, false, &[], PAPER).len()
+            };
+            product(&serial).iter().map(tilings).sum::<usize>()
+        };
+        assert_eq!(count(&[1536, 2560]), 300);
+        assert_eq!(count(&[1536, 2560, 3]), 840);
+    }
+
+    #[test]
+    fn one_dimension_may_have_few_threads() {
+        assert_eq!(thread_sizes(100, true, true, PAPER), [1, 2, 4, 8, 16, 32, 64]);
+        assert_eq!(thread_sizes(5, true, false, PAPER), [5]);
+    }
+
+    #[test]
+    fn blocks_of_too_many_threads_are_left_out() {
+        let wide = Bounds { vector: 256, other: 32, ..PAPER };
+        let tilings = thread_tilings(&[4096, 4096], 0, false, &[], wide);
+        assert!(tilings.iter().all(|tiling| tiling.iter().product::<i64>() <= 1024));
+        assert!(tilings.contains(&vec![256, 4]) && !tilings.contains(&vec![256, 8]));
+    }
+
+    #[test]
+    fn idle_lanes_fill_the_last_warp() {
+        assert_eq!(idle_lanes(242, 32), 14);
+        assert_eq!(idle_lanes(64, 32), 0);
+    }
+}

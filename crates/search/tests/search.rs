@@ -1,0 +1,235 @@
+//! The search on real and random pipelines: always legal, never worse than the default, the same at any number of threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use warploom::app::{App, Settings};
+use warploom_cost::Analytic;
+use warploom_lang::{Input, Pipeline, Realisation, Region, Regions, Value, func, infer, vars};
+use warploom_randpipe::random_pipeline;
+use warploom_schedule::schedule::{RootItem, Schedule, check};
+use warploom_search::{Event, Fixed, FixedError, Options, Outcome, Refusal, StopReason, search};
+use warploom_target::Device;
+
+fn h200() -> Device {
+    Device::preset("h200").expect("a known device")
+}
+
+/// A small search, for many pipelines.
+fn quick() -> Options {
+    Options { beam: 4, passes: 3, samples: 4, ..Options::default() }
+}
+
+fn of_app(app: &App) -> (Pipeline, Regions) {
+    let settings = Settings::defaults(app);
+    let pipeline = (app.build)(&settings).expect("the pipeline is right");
+    let mut request = (app.shapes)(&settings).realisation(&pipeline);
+    for param in pipeline.params().values() {
+        let value = Value::from_number(param.ty, settings.number(&param.name)).expect("it fits");
+        request = request.param(&param.name, value);
+    }
+    let regions = infer(&pipeline, &request).expect("the sizes are right");
+    (pipeline, regions)
+}
+
+fn named(name: &str) -> (Pipeline, Regions) {
+    of_app(warploom_apps::find(name).expect("a known app"))
+}
+
+fn searched(pipeline: &Pipeline, regions: &Regions, options: &Options) -> Outcome {
+    let device = h200();
+    search(pipeline, regions, &device, &Analytic::new(&device), options, &|_| {})
+}
+
+fn assert_sound(pipeline: &Pipeline, regions: &Regions, outcome: &Outcome) {
+    let name = pipeline.name();
+    assert!(!outcome.fallback, "{name}");
+    assert_eq!(outcome.statistics.dropped, 0, "{name}");
+    assert_eq!(outcome.best, outcome.candidates[0].schedule, "{name}");
+    for candidate in &outcome.candidates {
+        assert_eq!(check(&candidate.schedule, pipeline, regions, &h200()), Ok(()), "{name}");
+    }
+    assert!(outcome.candidates.windows(2).all(|pair| pair[0].cost <= pair[1].cost), "{name}");
+    let default = Schedule::default_for(pipeline, regions);
+    let of_default = outcome
+        .candidates
+        .iter()
+        .find(|candidate| candidate.schedule == default)
+        .expect("it is always there");
+    assert!(outcome.candidates[0].cost <= of_default.cost, "{name}");
+}
+
+#[test]
+fn small_pipelines_get_better_than_the_default() {
+    for app in warploom_apps::BASICS.iter() {
+        let (pipeline, regions) = of_app(app);
+        let outcome = searched(&pipeline, &regions, &quick());
+        assert_sound(&pipeline, &regions, &outcome);
+    }
+}
+
+#[test]
+fn apps_are_searched_soundly() {
+    for name in ["unsharp", "harris", "hist", "cuda_mat_mul", "max_filter", "iir_blur"] {
+        let (pipeline, regions) = named(name);
+        let outcome = searched(&pipeline, &regions, &quick());
+        assert_sound(&pipeline, &regions, &outcome);
+        let default = Schedule::default_for(&pipeline, &regions);
+        assert_ne!(outcome.best, default, "{name}");
+    }
+}
+
+#[test]
+fn threads_do_not_change_the_result() {
+    let (pipeline, regions) = named("unsharp");
+    let outcome = |threads| searched(&pipeline, &regions, &Options { threads, ..quick() });
+    let one = outcome(1);
+    for threads in [2, 8] {
+        let other = outcome(threads);
+        assert_eq!(one.candidates, other.candidates);
+        assert_eq!(one.statistics.enumerated, other.statistics.enumerated);
+    }
+}
+
+#[test]
+fn the_memo_does_not_change_the_result() {
+    let (pipeline, regions) = named("blur");
+    let with = searched(&pipeline, &regions, &quick());
+    let without = searched(&pipeline, &regions, &Options { memo: 0, ..quick() });
+    let little = searched(&pipeline, &regions, &Options { memo: 1 << 20, ..quick() });
+    assert_eq!(with.candidates, without.candidates);
+    assert_eq!(with.candidates, little.candidates);
+    assert!(with.statistics.memo_hits > 0 && without.statistics.memo_hits == 0);
+    assert!(with.statistics.kernels < without.statistics.kernels);
+}
+
+#[test]
+fn seeds_draw_other_options() {
+    let (pipeline, regions) = named("unsharp");
+    let outcome = |seed| searched(&pipeline, &regions, &Options { seed, ..quick() });
+    assert_eq!(outcome(1).candidates, outcome(1).candidates);
+    assert_ne!(outcome(1).candidates, outcome(2).candidates);
+}
+
+#[test]
+fn without_sampling_all_options_are_looked_at() {
+    let (pipeline, regions) = named("copy");
+    let all = searched(&pipeline, &regions, &Options { sampling: false, ..quick() });
+    let some = searched(&pipeline, &regions, &quick());
+    assert!(some.statistics.sampled_away > 0);
+    assert!(all.statistics.kernels > some.statistics.kernels);
+    assert!(all.candidates[0].cost <= some.candidates[0].cost);
+}
+
+#[test]
+fn freezing_leaves_cheap_funcs_alone() {
+    let (pipeline, regions) = named("harris");
+    let frozen = searched(&pipeline, &regions, &quick()).statistics;
+    let free = searched(&pipeline, &regions, &Options { freezing: false, ..quick() }).statistics;
+    assert!(frozen.frozen > 0 && free.frozen == 0);
+    assert!(frozen.decisions < free.decisions);
+}
+
+#[test]
+fn a_search_that_has_no_time_still_answers() {
+    let (pipeline, regions) = named("harris");
+    let options = Options { time_limit: Some(Duration::ZERO), ..Options::default() };
+    let outcome = searched(&pipeline, &regions, &options);
+    assert_eq!(outcome.stop, StopReason::TimeLimit);
+    assert_sound(&pipeline, &regions, &outcome);
+    let enough = Options { time_limit: Some(Duration::from_secs(600)), ..quick() };
+    assert_eq!(searched(&pipeline, &regions, &enough).stop, StopReason::Finished);
+}
+
+#[test]
+fn a_device_that_cannot_run_anything_gets_the_default() {
+    let (x, y) = vars!(x, y);
+    let input = Input::f32("input", 2);
+    let output = func("output", (x, y), input.at((x, y)) * 2.0);
+    let pipeline = Pipeline::new("twice", [output]).unwrap();
+    let request = Realisation::new(&pipeline)
+        .input("input", Region::of_extents(&[64, 64]))
+        .output("output", Region::of_extents(&[64, 64]));
+    let regions = infer(&pipeline, &request).unwrap();
+    let mut device = h200();
+    device.threads.grid_dims = [1, 1, 1];
+    device.threads.per_block = 1;
+    let outcome = search(&pipeline, &regions, &device, &Analytic::new(&device), &quick(), &|_| {});
+    assert!(outcome.fallback && outcome.candidates.is_empty());
+    assert_eq!(outcome.best, Schedule::default_for(&pipeline, &regions));
+}
+
+#[test]
+fn the_observer_hears_of_every_step() {
+    let (pipeline, regions) = named("blur");
+    let device = h200();
+    let (passes, samples, decided) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+    let options = quick();
+    search(&pipeline, &regions, &device, &Analytic::new(&device), &options, &|event| {
+        let counter = match event {
+            Event::PassStarted { .. } => return,
+            Event::PassFinished { .. } => &passes,
+            Event::Decided { .. } => &decided,
+            Event::SampleFinished { .. } => &samples,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    });
+    assert_eq!(passes.load(Ordering::Relaxed), options.passes);
+    assert_eq!(samples.load(Ordering::Relaxed), options.samples);
+    assert!(decided.load(Ordering::Relaxed) > 0);
+}
+
+#[test]
+fn limits_prune() {
+    let (pipeline, regions) = named("unsharp");
+    let mut options = quick();
+    options.limits.recompute = 1.0;
+    options.limits.register_array_bytes = 0;
+    let statistics = searched(&pipeline, &regions, &options).statistics;
+    assert!(statistics.refused_for(Refusal::Recompute) > 0);
+    assert!(statistics.refused_for(Refusal::RegisterArrays) > 0);
+}
+
+#[test]
+fn random_pipelines_are_searched_soundly() {
+    let options = Options { beam: 2, passes: 2, samples: 2, ..Options::default() };
+    for seed in 0..25 {
+        let random = random_pipeline(seed, &warploom_randpipe::Options::default());
+        let regions = infer(&random.pipeline, &random.request).unwrap();
+        let outcome = searched(&random.pipeline, &regions, &options);
+        assert_sound(&random.pipeline, &regions, &outcome);
+    }
+}
+
+#[test]
+fn fixed_decisions_are_kept() {
+    let (pipeline, regions) = named("unsharp");
+    let text = "\
+unsharp          inline kernel, sharpen, ratio
+  kernel output  block x 48, y 12
+    blur_y       flat                                          shared
+    output       threads x 48, y 4  serial y 3, c all  unroll
+      blur_x     registers
+";
+    let part = Schedule::parse(text, &pipeline).unwrap();
+    let fixed = Fixed::new(part.clone(), &pipeline, &regions, &h200()).unwrap();
+    assert_eq!(fixed.funcs().len(), 6);
+    let outcome = searched(&pipeline, &regions, &Options { fixed: Some(fixed), ..quick() });
+    assert!(!outcome.fallback && outcome.candidates.len() > 1);
+    let RootItem::Kernel(wanted) = &part.root[0] else { panic!("one kernel") };
+    for candidate in &outcome.candidates {
+        assert_eq!(check(&candidate.schedule, &pipeline, &regions, &h200()), Ok(()));
+        let Some(RootItem::Kernel(kernel)) = candidate.schedule.root.last() else { panic!("one kernel") };
+        assert_eq!(kernel.block, wanted.block);
+        assert!(wanted.body.iter().all(|item| kernel.body.contains(item)));
+    }
+}
+
+#[test]
+fn fixed_decisions_that_contradict_are_refused() {
+    let (pipeline, regions) = named("blur");
+    let part = Schedule::parse("blur inline output", &pipeline).unwrap();
+    let error = Fixed::new(part, &pipeline, &regions, &h200()).unwrap_err();
+    assert!(matches!(&error, FixedError::Conflict(violations) if !violations.is_empty()));
+    assert!(error.to_string().contains("output"), "{error}");
+}

@@ -1,0 +1,355 @@
+//! What the kernels of a schedule do, and what they are predicted to cost.
+
+mod text;
+
+use serde::Serialize;
+use warploom_cost::{CostModel, KernelFeatures, RowSource, StageRow, Subject, Term};
+use warploom_lang::{FuncId, Pipeline, Regions};
+use warploom_schedule::schedule::{
+    Allocation, BlockItem, Footprints, Item, Kernel, KernelFootprint, Loops, Mapping, Nest, NestFootprint,
+    ReductionTile, RootItem, Schedule, Size, StageRef, Storage, Tile,
+};
+use warploom_schedule::{Dag, LoopKind};
+use warploom_target::Device;
+
+/// The kernels of a schedule at one size on one device, for people: [`Display`](std::fmt::Display) draws them as loop nests.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Explanation {
+    /// The name of the model that predicts.
+    pub model: String,
+    /// How long all kernels take, microseconds.
+    pub predicted_us: f64,
+    /// The kernels, in the order they run.
+    pub kernels: Vec<KernelExplanation>,
+}
+
+/// One kernel.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct KernelExplanation {
+    /// The stage whose points the blocks cover.
+    pub stage: String,
+    /// How often it is launched.
+    pub launches: f64,
+    /// Blocks along x, y and z.
+    pub grid: [u64; 3],
+    /// What one block computes of the stage: `x 64, y 16`. Dimensions that are not named lie inside whole.
+    pub block: String,
+    /// Threads of a block.
+    pub threads: u64,
+    /// Shared memory of a block.
+    pub shared_bytes: u64,
+    /// Registers of a thread, estimated.
+    pub registers: u32,
+    /// Blocks that an SM holds at a time.
+    pub blocks_per_sm: u32,
+    /// How long all launches take, microseconds.
+    pub predicted_us: f64,
+    /// What takes the time in the kernel as a whole; the parts overlap.
+    pub terms: Vec<TimeOf>,
+    /// What a block runs, in order.
+    pub lines: Vec<Line>,
+}
+
+/// A stage, a copy of an input, or a loop over the block.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Line {
+    /// How deep it stands below the kernel.
+    pub depth: usize,
+    /// The stage, input or loop.
+    pub name: String,
+    /// How the threads share it: `threads x 64, y 4`, `flat`, `registers`, `inline`; for a loop, how often it runs.
+    pub how: String,
+    /// Where its points are kept; `None` for loops and what is inlined.
+    pub memory: Option<Memory>,
+    /// Points computed for each that must be computed; `None` where nothing is.
+    pub redundancy: Option<f64>,
+    /// What takes the time; the parts overlap.
+    pub terms: Vec<TimeOf>,
+}
+
+/// Where the points of a stage are kept.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Memory {
+    /// `global`, `shared`, `private` or `registers`.
+    pub kind: &'static str,
+    /// The extents of the array, of a thread's own one where it has one; empty in global memory.
+    pub extents: Vec<i64>,
+    /// Its bytes; 0 in global memory.
+    pub bytes: u64,
+}
+
+/// A part of a predicted time.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TimeOf {
+    /// What takes it.
+    pub what: &'static str,
+    /// How much, microseconds.
+    pub us: f64,
+}
+
+impl Explanation {
+    /// Explains a legal schedule of a pipeline at the sizes that `regions` were inferred for.
+    pub fn new(
+        pipeline: &Pipeline,
+        regions: &Regions,
+        device: &Device,
+        schedule: &Schedule,
+        model: &dyn CostModel,
+    ) -> Explanation {
+        let subject = Subject::new(pipeline, regions, device);
+        let explainer = Explainer {
+            dag: subject.dag(),
+            device,
+            model,
+            footprints: Footprints::new(schedule, pipeline, regions),
+            features: subject.of_schedule(schedule),
+        };
+        let mut walk = Walk::default();
+        let mut kernels = Vec::new();
+        for item in &schedule.root {
+            explainer.root_item(item, &mut walk, &mut kernels);
+        }
+        let predicted_us = kernels.iter().map(|kernel| kernel.predicted_us).sum();
+        Explanation { model: model.name().to_owned(), predicted_us, kernels }
+    }
+}
+
+/// What is known of a schedule.
+struct Explainer<'a> {
+    dag: &'a Dag,
+    device: &'a Device,
+    model: &'a dyn CostModel,
+    footprints: Footprints,
+    features: Vec<KernelFeatures>,
+}
+
+/// How many loops and nests of the text came before.
+#[derive(Default)]
+struct Walk {
+    loops: usize,
+    nests: usize,
+}
+
+/// A kernel while its lines are written.
+struct Open<'a> {
+    footprint: &'a KernelFootprint,
+    features: &'a KernelFeatures,
+    /// What each row of the features takes.
+    rows: Vec<Vec<Term>>,
+    /// The number of the kernel's first nest.
+    first: usize,
+    lines: Vec<Line>,
+}
+
+impl Explainer<'_> {
+    fn root_item(&self, item: &RootItem, walk: &mut Walk, kernels: &mut Vec<KernelExplanation>) {
+        match item {
+            RootItem::Kernel(kernel) => kernels.push(self.kernel(kernel, kernels.len(), walk)),
+            RootItem::Around(Loops { loops, body }) => {
+                walk.loops += loops.len();
+                for item in body {
+                    self.root_item(item, walk, kernels);
+                }
+            }
+        }
+    }
+
+    fn kernel(&self, kernel: &Kernel, number: usize, walk: &mut Walk) -> KernelExplanation {
+        let (footprint, features) = (&self.footprints.kernels[number], &self.features[number]);
+        let terms = self.model.explain(self.dag, features);
+        let mut open = Open { footprint, features, rows: terms.rows, first: walk.nests, lines: Vec::new() };
+        self.body(&kernel.body, 0, walk, &mut open);
+        let (registers, shared_bytes) = (features.registers, footprint.shared_bytes());
+        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let occupancy = self.device.occupancy(small(footprint.threads), registers, small(shared_bytes));
+        KernelExplanation {
+            stage: self.name(Item::Stage(kernel.stage)),
+            launches: features.launches,
+            grid: footprint.grid(),
+            block: self.tiles(Item::Stage(kernel.stage), &kernel.block),
+            threads: footprint.threads,
+            shared_bytes,
+            registers,
+            blocks_per_sm: occupancy.blocks_per_sm,
+            predicted_us: terms.total,
+            terms: times(&terms.kernel),
+            lines: open.lines,
+        }
+    }
+
+    fn body(&self, body: &[BlockItem], depth: usize, walk: &mut Walk, open: &mut Open<'_>) {
+        for item in body {
+            match item {
+                BlockItem::Nest(nest) => {
+                    self.nest(nest, depth, walk.nests, open);
+                    walk.nests += 1;
+                }
+                BlockItem::Over(Loops { loops, body }) => {
+                    for (level, tile) in loops.iter().enumerate() {
+                        open.lines.push(self.loop_line(tile, depth + level, walk.loops));
+                        walk.loops += 1;
+                    }
+                    self.body(body, depth + loops.len(), walk, open);
+                }
+            }
+        }
+    }
+
+    fn loop_line(&self, tile: &ReductionTile, depth: usize, number: usize) -> Line {
+        let item = Item::Stage(tile.stage);
+        let variable = self.loop_name(item, LoopKind::Reduction(tile.var));
+        let count = self.footprints.loops[number].count;
+        Line {
+            depth,
+            name: format!("over {}.{variable} {}", self.name(item), size(tile.size)),
+            how: format!("{count} {}", if count == 1 { "iteration" } else { "iterations" }),
+            memory: None,
+            redundancy: None,
+            terms: Vec::new(),
+        }
+    }
+
+    /// The line of a nest, and below it those of what runs inside.
+    fn nest(&self, nest: &Nest, depth: usize, number: usize, open: &mut Open<'_>) {
+        let Some(footprint) = &self.footprints.nests[number] else { return };
+        let own = match nest.item {
+            Item::Stage(stage) => RowSource::Stage(self.stage_id(stage)),
+            Item::Input(input) => RowSource::Staged(self.dag.input_node(input)),
+        };
+        let (name, how) = (self.name(nest.item), self.mapping(nest, footprint));
+        let memory = Some(memory(nest, open.footprint));
+        let mut lines = vec![Line { depth, name, how, memory, redundancy: None, terms: Vec::new() }];
+        for (row, terms) in open.features.rows.iter().zip(&open.rows) {
+            if row.nest != number - open.first {
+                continue;
+            }
+            if row.source != own {
+                let (name, how, memory) = self.inside(row, footprint);
+                lines.push(Line { depth: depth + 1, name, how, memory, redundancy: None, terms: Vec::new() });
+            }
+            let described = if row.source == own { lines.first_mut() } else { lines.last_mut() };
+            if let Some(line) = described {
+                line.redundancy = redundancy(row);
+                line.terms = times(terms);
+            }
+        }
+        open.lines.extend(lines);
+    }
+
+    /// A stage that runs inside of another's nest.
+    fn inside(&self, row: &StageRow, nest: &NestFootprint) -> (String, String, Option<Memory>) {
+        let name = match row.source {
+            RowSource::Stage(stage) | RowSource::Inlined(stage) => self.dag.stages()[stage].name.clone(),
+            RowSource::Staged(node) => self.dag.nodes()[node].name.clone(),
+        };
+        let RowSource::Stage(stage) = row.source else { return (name, "inline".to_owned(), None) };
+        let memory = nest.registers.get(&self.dag.stages()[stage].func).map(|registers| {
+            let points = &registers.thread.points;
+            let bytes = self.dag.nodes()[self.dag.stages()[stage].node].bytes_per_point as u64;
+            let bytes = points.points().saturating_mul(bytes);
+            Memory { kind: "registers", extents: points.extents(), bytes }
+        });
+        (name, "in each thread".to_owned(), memory)
+    }
+
+    fn stage_id(&self, stage: StageRef) -> warploom_schedule::StageId {
+        self.dag.nodes()[self.dag.func_node(stage.func)].stages[stage.stage]
+    }
+
+    /// `blur`, `blur.1`, `input.stage`
+    fn name(&self, item: Item) -> String {
+        match item {
+            Item::Stage(stage) => self.dag.stages()[self.stage_id(stage)].name.clone(),
+            Item::Input(input) => format!("{}.stage", self.dag.nodes()[self.dag.input_node(input)].name),
+        }
+    }
+
+    fn loop_name(&self, item: Item, kind: LoopKind) -> String {
+        let found = match item {
+            Item::Stage(stage) => {
+                let loops = &self.dag.stages()[self.stage_id(stage)].loops;
+                loops.iter().find(|of| of.kind == kind).map(|of| of.name.clone())
+            }
+            Item::Input(_) => None,
+        };
+        found.unwrap_or_else(|| match kind {
+            LoopKind::Pure(d) => format!("d{d}"),
+            LoopKind::Reduction(r) => format!("r{r}"),
+        })
+    }
+
+    /// `x 64, y 16`
+    fn tiles(&self, item: Item, tiles: &[Tile]) -> String {
+        let tile = |tile: &Tile| format!("{} {}", self.loop_name(item, tile.dim), size(tile.size));
+        tiles.iter().map(tile).collect::<Vec<_>>().join(", ")
+    }
+
+    /// `threads x 64, y 4, each serial y 4, unrolled`
+    fn mapping(&self, nest: &Nest, footprint: &NestFootprint) -> String {
+        let (Mapping::Threads(tiles), Some(loops)) = (&nest.mapping, &footprint.threads) else {
+            return "flat".to_owned();
+        };
+        let several = |of: fn(&warploom_schedule::schedule::ThreadLoop) -> i64| {
+            let named = loops.iter().filter(|each| of(each) > 1);
+            let named = named.map(|each| format!("{} {}", self.loop_name(nest.item, each.dim), of(each)));
+            named.collect::<Vec<_>>().join(", ")
+        };
+        let (threads, serial) = (several(|each| each.threads), several(|each| each.serial));
+        let mut text =
+            if threads.is_empty() { "one thread".to_owned() } else { format!("threads {threads}") };
+        if !serial.is_empty() {
+            text += &format!(", serial {serial}");
+        }
+        if tiles.unroll {
+            text += ", unrolled";
+        }
+        text
+    }
+}
+
+fn size(size: Size) -> String {
+    match size {
+        Size::Of(size) => size.to_string(),
+        Size::All => "all".to_owned(),
+    }
+}
+
+fn times(terms: &[Term]) -> Vec<TimeOf> {
+    terms.iter().map(|term| TimeOf { what: term.name, us: term.microseconds }).collect()
+}
+
+/// Where a nest keeps its points.
+fn memory(nest: &Nest, kernel: &KernelFootprint) -> Memory {
+    let kind = match nest.storage {
+        Storage::Global => return Memory { kind: "global", extents: Vec::new(), bytes: 0 },
+        Storage::Shared => "shared",
+        Storage::Private => "private",
+    };
+    let found = kernel.allocations.iter().find(|allocation| is_of(allocation, nest.item));
+    let (extents, bytes) = found.map(|found| (found.extents.clone(), found.bytes)).unwrap_or_default();
+    Memory { kind, extents, bytes }
+}
+
+/// Whether an array is that of an item: stages of one Func share theirs.
+fn is_of(allocation: &Allocation, item: Item) -> bool {
+    let func = |item: Item| -> Option<FuncId> {
+        match item {
+            Item::Stage(stage) => Some(stage.func),
+            Item::Input(_) => None,
+        }
+    };
+    match func(item) {
+        Some(of) => func(allocation.item) == Some(of),
+        None => allocation.item == item,
+    }
+}
+
+/// Points computed for each that must be computed.
+fn redundancy(row: &StageRow) -> Option<f64> {
+    let features = &row.features;
+    let computed = match row.source {
+        RowSource::Inlined(_) => features.inlined_calls,
+        _ => features.points_computed_total,
+    };
+    (features.points_computed_minimum > 0.0).then(|| computed / features.points_computed_minimum)
+}
