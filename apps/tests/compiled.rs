@@ -1,5 +1,5 @@
-//! NVRTC compiles the kernels of the suite: hand-written schedules without spills, every app's default, and
-//! random schedules.
+//! NVRTC compiles the kernels of the suite: hand-written schedules without spills, every app's default, random
+//! schedules, and what the search finds.
 //!
 //! Without NVRTC the tests are skipped, and say so; with `WARPLOOM_REQUIRE_NVRTC=1` they fail.
 
@@ -7,7 +7,7 @@ mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{hand_written, unfilled};
+use common::{hand_written, quick_search, unfilled};
 use warploom::app::App;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::prelude::*;
@@ -77,4 +77,15 @@ fn random_schedules_compile() {
     ] {
         all_compile("random_schedules_compile", choose);
     }
+}
+
+#[test]
+fn searched_schedules_compile() {
+    all_compile("searched_schedules_compile", |pipeline, request| {
+        let device = Device::preset("h200").expect("it is a preset");
+        let found = pipeline.autoschedule_with(&device, request, &quick_search());
+        let found = found.unwrap_or_else(|error| panic!("{}: {error}", pipeline.name()));
+        assert!(!found.outcome().fallback, "{}", pipeline.name());
+        found.schedule().clone()
+    });
 }

@@ -1,5 +1,7 @@
 //! What the benchmarks share: apps with data and their hand-written schedules.
 
+pub mod problem;
+
 use warploom::app::{InputRequest, Settings};
 use warploom::prelude::*;
 use warploom::schedule::schedule::Schedule;

@@ -8,6 +8,7 @@ use warploom::codegen::verify::verify;
 use warploom::interp::compare::{Tolerance, compare};
 use warploom::prelude::*;
 use warploom::schedule::schedule::Schedule;
+use warploom::search::Options;
 use warploom::target::Device;
 use warploom::tune::workload::Workload;
 
@@ -60,6 +61,11 @@ pub fn hand_written(pipeline: &Pipeline) -> Schedule {
     let path = format!("{}/schedules/{}.schedule", env!("CARGO_MANIFEST_DIR"), pipeline.name());
     let text = std::fs::read_to_string(path).expect("the schedule is there");
     Schedule::parse(&text, pipeline).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// A short search, for many apps.
+pub fn quick_search() -> Options {
+    Options { samples: 4, beam: 4, passes: 2, ..Options::default() }
 }
 
 /// Checks that what the kernels of a schedule compute in the simulator is what the evaluator computes, bit for bit.

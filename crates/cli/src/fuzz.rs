@@ -1,7 +1,9 @@
-//! `warploom fuzz`: random pipelines under random schedules.
+//! `warploom fuzz`: random pipelines under random schedules, or those that a search finds.
 
+mod compiled;
 mod replay;
 mod report;
+mod searched;
 
 use std::io::Write;
 use std::ops::RangeInclusive;
@@ -11,7 +13,10 @@ use std::time::Duration;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use warploom::codegen::cuda::Build;
-use warploom::fuzz::{Case, Checker, Failure, Found, Options, Run, Seen, Verdict, fuzz as run, reduce};
+use warploom::fuzz::{
+    Case, Checker, Failure, Found, Kind, Options, Run, Scheduler, Seen, Verdict, fuzz as run,
+    random_schedules, reduce,
+};
 use warploom::interp::compare::{Outliers, Tolerance, compare};
 use warploom::randpipe::{self, Scale};
 use warploom::runtime::Gpu;
@@ -21,7 +26,9 @@ use warploom::tune::workload::Workload;
 use crate::backend::{open_gpu, run_build};
 use crate::error::Error;
 use crate::report::Format;
+use compiled::Compiler;
 use report::{Report, Written};
+use searched::Searcher;
 
 /// How far kernels built for speed may be off. Random pipelines amplify the smallest difference: a comparison
 /// or a rounding goes the other way, so some samples may be anything.
@@ -32,11 +39,12 @@ const TOLERANCE: Tolerance = Tolerance {
     outliers: Some(Outliers { abs: f64::INFINITY, fraction: 0.1 }),
 };
 
-/// Check random pipelines under random schedules against the reference evaluator
+/// Check random pipelines under random or searched schedules against the reference evaluator
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   warploom fuzz --pipelines 300 --schedules 3 --seed 1     900 pairs in the simulator
   warploom fuzz --on cuda --scale small --coverage         the same on a GPU; what the schedules had in them
+  warploom fuzz --search --compile                         schedules that the search finds, compiled too
   warploom fuzz --replay fuzz-failures                     what was found before, once more
 
 Whatever fails is made small and written to a file that holds pipeline, sizes, schedule and the seed of the inputs.
@@ -45,9 +53,18 @@ pub(crate) struct Arguments {
     /// How many pipelines to try
     #[arg(long, value_name = "N", default_value_t = 100)]
     pipelines: u64,
-    /// How many schedules of each
+    /// How many schedules of each; of those that a search finds the best, the worst and some between
     #[arg(long, value_name = "N", default_value_t = 3)]
     schedules: u64,
+    /// Take schedules that the search finds, not random ones
+    #[arg(long)]
+    search: bool,
+    /// Searches for each pipeline: one beam search, the rest greedy with random choices
+    #[arg(long, value_name = "N", default_value_t = 4, requires = "search")]
+    samples: usize,
+    /// Compile the kernels of every pair as well; needs NVRTC
+    #[arg(long)]
+    compile: bool,
     /// What pipelines and schedules follow from
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
@@ -129,14 +146,22 @@ struct Machine {
     device: Device,
     /// The device is only simulated where there is none.
     gpu: Option<Gpu>,
+    /// Compiles what is only simulated, if asked to.
+    compiler: Option<Compiler>,
 }
 
 impl Machine {
     fn check(&self, case: &Case) -> Result<Verdict, Failure> {
         match &self.gpu {
-            None => case.check(&self.device),
+            None => case.check_with(|run| self.simulate(run)),
             Some(gpu) => case.check_with(|run| on_gpu(gpu, run)),
         }
+    }
+
+    fn simulate(&self, run: &Run<'_>) -> Result<(), Failure> {
+        let program = run.case.lower(&self.device)?;
+        run.simulate(&program, &self.device)?;
+        self.compiler.as_ref().map_or(Ok(()), |compiler| compiler.compile(&program))
     }
 }
 
@@ -147,31 +172,70 @@ pub(crate) fn fuzz(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Err
     if !arguments.replay.is_empty() {
         return replay::replay(&arguments.replay, check, arguments.format, out);
     }
-    search(arguments, &machine.device, check, out)
+    let searcher =
+        arguments.search.then(|| Searcher::new(&machine.device, arguments.samples, arguments.schedules));
+    let fuzzing = Fuzzing { arguments, device: &machine.device, check, searcher: searcher.as_ref() };
+    fuzzing.run(machine.compiler.as_ref(), out)
 }
 
-/// Tries new pairs, and writes what fails.
-fn search(
-    arguments: &Arguments,
-    device: &Device,
-    check: &Checker<'_>,
-    out: &mut dyn Write,
-) -> Result<(), Error> {
-    let bar = progress_bar();
-    let summary = run(&arguments.options(), device, check, &|progress| {
-        bar.set_length(progress.total);
-        bar.inc(1);
-        bar.set_message(format!("{} failed", progress.failed));
-    });
-    bar.finish_and_clear();
-    let mut summary = summary.map_err(|error| Error::Threads(error.to_string()))?;
-    let mut report = Report::new(arguments, device, &summary);
-    report.header(out)?;
-    let failures = most_telling(std::mem::take(&mut summary.failures));
-    for found in failures.into_iter().take(arguments.max_failures.max(1)) {
-        report.add(arguments.written(found, check, device)?, out)?;
+/// A run with everything it needs.
+struct Fuzzing<'a> {
+    arguments: &'a Arguments,
+    device: &'a Device,
+    check: &'a Checker<'a>,
+    /// Where schedules come from unless they are random.
+    searcher: Option<&'a Searcher<'a>>,
+}
+
+impl Fuzzing<'_> {
+    /// Tries new pairs, and writes what fails.
+    fn run(&self, compiler: Option<&Compiler>, out: &mut dyn Write) -> Result<(), Error> {
+        let Fuzzing { arguments, device, check, searcher } = *self;
+        let random = random_schedules(device, arguments.schedules);
+        let schedules: &Scheduler<'_> = &|subject| match searcher {
+            Some(searcher) => searcher.schedules(subject),
+            None => random(subject),
+        };
+        let bar = progress_bar();
+        let summary = run(&arguments.options(), schedules, check, &|progress| {
+            bar.set_length(progress.total);
+            bar.inc(1);
+            bar.set_message(format!("{} failed", progress.failed));
+        });
+        bar.finish_and_clear();
+        let mut summary = summary.map_err(|error| Error::Threads(error.to_string()))?;
+        let mut report = Report::new(arguments, device, &summary)
+            .searched(searcher.map(Searcher::counts))
+            .compiled(compiler.map(Compiler::counts));
+        report.header(out)?;
+        let failures = most_telling(std::mem::take(&mut summary.failures));
+        for found in failures.into_iter().take(arguments.max_failures.max(1)) {
+            report.add(self.written(found)?, out)?;
+        }
+        report.end(arguments, &summary.coverage, out)
     }
-    report.end(arguments, &summary.coverage, out)
+
+    /// Makes a failure small and writes it.
+    fn written(&self, found: Found) -> Result<Written, Error> {
+        let Found { pipeline_seed, schedule_seed, case, failure } = found;
+        let Some(case) = case else {
+            return Ok(Written::unmade(pipeline_seed, schedule_seed, &failure));
+        };
+        let funcs = case.pipeline.funcs().len();
+        let time = Duration::from_secs(self.arguments.reduce);
+        let searched = self.searcher.filter(|_| failure.kind() == Kind::Panic);
+        let reduced = reduce(case, failure, &|case| self.check_again(case, searched), time);
+        let name = format!("{}-{schedule_seed:016x}.json", reduced.failure.kind());
+        let file = self.arguments.out.join(name);
+        reduced.case.save(&Seen::failed(&self.device.name, &reduced.failure), &file)?;
+        Ok(Written::new(pipeline_seed, schedule_seed, &reduced, funcs, file))
+    }
+
+    /// Checks a case, and with a searcher whether it can be searched.
+    fn check_again(&self, case: &Case, searcher: Option<&Searcher<'_>>) -> Result<Verdict, Failure> {
+        let verdict = (self.check)(case)?;
+        searcher.map_or(Ok(verdict), |searcher| searcher.check(case))
+    }
 }
 
 impl Arguments {
@@ -179,11 +243,13 @@ impl Arguments {
         match self.on {
             Executor::Cuda => {
                 let gpu = open_gpu()?;
-                Ok(Machine { device: gpu.device().clone(), gpu: Some(gpu) })
+                Ok(Machine { device: gpu.device().clone(), gpu: Some(gpu), compiler: None })
             }
             Executor::Sim => {
                 let device = Device::preset(&self.device);
-                Ok(Machine { device: device.map_err(|error| Error::Device(error.to_string()))?, gpu: None })
+                let device = device.map_err(|error| Error::Device(error.to_string()))?;
+                let compiler = self.compile.then(|| Compiler::new(&device)).transpose()?;
+                Ok(Machine { device, gpu: None, compiler })
             }
         }
     }
@@ -195,26 +261,11 @@ impl Arguments {
         }
         Options {
             pipelines: self.pipelines,
-            schedules: self.schedules,
             seed: self.seed,
             random,
             threads: self.threads,
             max_failures: self.max_failures,
         }
-    }
-
-    /// Makes a failure small and writes it.
-    fn written(&self, found: Found, check: &Checker<'_>, device: &Device) -> Result<Written, Error> {
-        let Found { pipeline_seed, schedule_seed, case, failure } = found;
-        let Some(case) = case else {
-            return Ok(Written::unmade(pipeline_seed, schedule_seed, &failure));
-        };
-        let funcs = case.pipeline.funcs().len();
-        let reduced = reduce(case, failure, check, Duration::from_secs(self.reduce));
-        let name = format!("{}-{schedule_seed:016x}.json", reduced.failure.kind());
-        let file = self.out.join(name);
-        reduced.case.save(&Seen::failed(&device.name, &reduced.failure), &file)?;
-        Ok(Written::new(pipeline_seed, schedule_seed, &reduced, funcs, file))
     }
 }
 
@@ -254,7 +305,7 @@ fn on_gpu(gpu: &Gpu, run: &Run<'_>) -> Result<(), Failure> {
 
 fn progress_bar() -> ProgressBar {
     let bar = ProgressBar::no_length();
-    let template = "{bar:30} {pos}/{len} pairs  {per_sec}  {elapsed}, {eta} left  {msg}";
+    let template = "{bar:30} {pos}/{len} pipelines  {per_sec}  {elapsed}, {eta} left  {msg}";
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
@@ -296,7 +347,9 @@ mod tests {
         let line = format!("--pipelines 70 --schedules 1 --max-failures 2 --out {place}");
         let mut out = Vec::new();
         let device = Device::preset("h200").unwrap();
-        let error = search(&arguments(&line), &device, &broken, &mut out).unwrap_err();
+        let arguments = arguments(&line);
+        let fuzzing = Fuzzing { arguments: &arguments, device: &device, check: &broken, searcher: None };
+        let error = fuzzing.run(None, &mut out).unwrap_err();
         let text = String::from_utf8(out).unwrap();
         assert!(text.starts_with("64 pairs of 64 pipelines simulated as on H200, seed 1, in "), "{text}");
         assert!(text.contains(" numeric); stopped there\n"), "{text}");

@@ -48,6 +48,8 @@ pub struct Constants {
     pub point_overhead: f64,
     /// Iterations of a loop that the compiler behind overlaps, if nothing forbids it.
     pub overlapped_iterations: f64,
+    /// Loads of one thread that are in flight at once.
+    pub loads_in_flight: f64,
     /// How parts that are busy at once add up: 1 is one after the other, large values are full overlap.
     pub overlap: f64,
     /// The share of the L2 cache that is useful for data that other kernels left there.
@@ -58,15 +60,16 @@ impl Default for Constants {
     fn default() -> Constants {
         Constants {
             ramp_us: 0.5,
-            global_latency: 470.0,
+            global_latency: 200.0,
             shared_latency: 25.0,
-            dependent_issue: 2.5,
-            barrier: 20.0,
-            access_overhead: 0.3,
-            point_overhead: 1.0,
-            overlapped_iterations: 6.0,
-            overlap: 2.3,
-            l2_share: 0.3,
+            dependent_issue: 2.0,
+            barrier: 15.0,
+            access_overhead: 0.1,
+            point_overhead: 0.5,
+            overlapped_iterations: 8.0,
+            loads_in_flight: 9.0,
+            overlap: 2.1,
+            l2_share: 0.05,
         }
     }
 }
@@ -92,19 +95,38 @@ impl Analytic {
         let occupancy = device.occupancy(kernel.threads, kernel.registers, kernel.shared_bytes);
         let resident = f64::from(occupancy.blocks_per_sm.max(1));
         let sms = f64::from(device.sms);
-        let nests = self.nests(kernel);
-        let total = nests.iter().fold(Busy::default(), |sum, nest| sum.plus(&nest.busy));
-        let apart: f64 = nests.iter().map(|nest| nest.busy.longest()).sum();
-        // Nests of one block follow each other; other resident blocks fill the gaps.
-        let busy = total.longest() + (apart - total.longest()) / resident;
-        let alone: f64 =
-            nests.iter().map(|nest| nest.alone).sum::<f64>() + kernel.barriers * self.constants.barrier;
+        let whole = self.block(kernel, resident, |row| *row);
         let turns = (kernel.blocks / (sms * resident)).ceil();
+        let (mut busy, mut latency) = (whole.busy, whole.alone * turns);
+        if kernel.cut_blocks > 0.0 {
+            let cut = self.block(kernel, resident, guarded);
+            busy += kernel.cut_blocks * (cut.busy - busy);
+            // The slowest blocks start last.
+            latency += cut.alone - whole.alone;
+        }
         Parts {
             dram: self.dram(kernel),
             l2: self.l2(kernel, resident),
             sm: self.microseconds(busy * (kernel.blocks / sms).ceil()),
-            latency: self.microseconds(alone * turns),
+            latency: self.microseconds(latency),
+        }
+    }
+
+    /// One block of a kernel, whose rows are as `seen`.
+    fn block(
+        &self,
+        kernel: &KernelFeatures,
+        resident: f64,
+        seen: impl Fn(&StageFeatures) -> StageFeatures,
+    ) -> BlockTime {
+        let nests = self.nests(kernel, seen);
+        let total = nests.iter().fold(Busy::default(), |sum, nest| sum.plus(&nest.busy));
+        let apart: f64 = nests.iter().map(|nest| nest.busy.longest()).sum();
+        let alone: f64 = nests.iter().map(|nest| nest.alone).sum();
+        BlockTime {
+            // Nests of one block follow each other; other resident blocks fill the gaps.
+            busy: total.longest() + (apart - total.longest()) / resident,
+            alone: alone + kernel.barriers * self.constants.barrier,
         }
     }
 
@@ -132,22 +154,26 @@ impl Analytic {
         bytes * kernel.blocks / (memory.l2_gbps * 1000.0)
     }
 
-    /// The nests of a full block, in clocks of one SM.
-    fn nests(&self, kernel: &KernelFeatures) -> Vec<NestTime> {
+    /// The nests of a block, in clocks of one SM.
+    fn nests(
+        &self,
+        kernel: &KernelFeatures,
+        seen: impl Fn(&StageFeatures) -> StageFeatures,
+    ) -> Vec<NestTime> {
         let mut nests: Vec<NestTime> = Vec::new();
         let runs = (kernel.blocks * kernel.launches).max(1.0);
         let mut row_start = 0;
         while row_start < kernel.rows.len() {
             let nest = kernel.rows[row_start].nest;
             let rows = kernel.rows[row_start..].iter().take_while(|row| row.nest == nest);
-            let rows: Vec<&StageFeatures> = rows.map(|row| &row.features).collect();
+            let rows: Vec<StageFeatures> = rows.map(|row| seen(&row.features)).collect();
             row_start += rows.len();
             nests.push(self.nest(&rows, runs));
         }
         nests
     }
 
-    fn nest(&self, rows: &[&StageFeatures], runs: f64) -> NestTime {
+    fn nest(&self, rows: &[StageFeatures], runs: f64) -> NestTime {
         let utilization =
             rows.iter().map(|row| row.warp_lane_utilization).fold(0.0, f64::max).clamp(1.0 / 32.0, 1.0);
         let mut busy = Busy::default();
@@ -168,7 +194,8 @@ impl Analytic {
         let float =
             row.f32_add.max(row.f32_mul) + 3.0 * row.f32_div + 3.0 * row.f32_sqrt + 4.0 * row.f32_special;
         let special = row.f32_div + row.f32_sqrt + 1.5 * row.f32_special;
-        let integer = row.int_add + 4.0 * row.int_div;
+        // One instruction adds three integers.
+        let integer = 0.5 * row.int_add + 4.0 * row.int_div + row.index_operations;
         let compare = row.f32_compare + row.int_compare + row.select;
         let operations = float + special + integer + row.int_mul + compare + row.convert;
         let requests = row.merged_global_load_requests_per_block
@@ -201,19 +228,18 @@ impl Analytic {
     /// How long a block of the stage takes if nothing else runs on the SM.
     fn alone(&self, row: &StageFeatures, runs: f64, issue: f64) -> f64 {
         let constants = &self.constants;
-        let productions = (row.num_productions / runs).max(if row.inlined_calls > 0.0 { 0.0 } else { 1.0 });
-        let batches = row.points_computed_per_thread
-            / (row.unrolled_loop_extent.max(1.0) * constants.overlapped_iterations);
-        let batches = if row.points_computed_per_thread > 0.0 { batches.max(1.0) } else { 0.0 };
-        let reads_global = row.merged_global_load_requests_per_block > 0.0;
-        let reads_shared = row.merged_shared_load_requests_per_block > 0.0;
-        let wait = if reads_global {
-            constants.global_latency
-        } else if reads_shared {
-            constants.shared_latency
-        } else {
-            0.0
+        let productions = row.num_productions / runs;
+        let written_out = row.unrolled_loop_extent.max(1.0);
+        let iterations = productions * (row.points_computed_per_thread / written_out).max(1.0);
+        // A thread waits once for what it can have in flight together, and at least once an iteration that the compiler
+        // cannot overlap with the next.
+        let waits = |requests: f64| {
+            let loads = requests / row.num_active_warps_per_block.max(1.0);
+            let least = (iterations / constants.overlapped_iterations).max(productions);
+            if requests > 0.0 { (loads / constants.loads_in_flight).max(least) } else { 0.0 }
         };
+        let wait = waits(row.merged_global_load_requests_per_block) * constants.global_latency
+            + waits(row.merged_shared_load_requests_per_block) * constants.shared_latency;
         let warps = row.num_active_warps_per_block.max(1.0);
         let partitions = f64::from(self.device.registers.partitions);
         // Warps of one scheduler take turns; a warp alone waits for each result, unless its points are independent.
@@ -221,7 +247,19 @@ impl Analytic {
         let independent = row.unrolled_loop_extent.clamp(1.0, constants.overlapped_iterations);
         let stall = (constants.dependent_issue / (turns * independent)).max(1.0);
         let dependent = issue * (partitions / warps).max(1.0) * stall;
-        productions * batches * wait + dependent
+        wait + dependent
+    }
+}
+
+/// A stage in a block that the edge cuts: behind a guard for every point, no loads are merged and nothing is overlapped.
+fn guarded(row: &StageFeatures) -> StageFeatures {
+    StageFeatures {
+        merged_global_load_requests_per_block: row.global_load_requests_per_block,
+        merged_global_loads_per_block: row.num_global_mem_loads_per_block,
+        merged_shared_load_requests_per_block: row.shared_load_requests_per_block,
+        merged_shared_loads_per_block: row.num_shared_mem_loads_per_block,
+        unrolled_loop_extent: 1.0,
+        ..*row
     }
 }
 
@@ -262,7 +300,13 @@ impl Parts {
     }
 }
 
-/// A nest of a full block.
+/// A block of a kernel, clocks of an SM.
+struct BlockTime {
+    busy: f64,
+    alone: f64,
+}
+
+/// A nest of a block.
 struct NestTime {
     busy: Busy,
     alone: f64,

@@ -91,6 +91,8 @@ pub struct KernelFeatures {
     pub launches: f64,
     /// Blocks of one launch.
     pub blocks: f64,
+    /// The share of the blocks that the edge of the stage cuts: they guard every point.
+    pub cut_blocks: f64,
     /// Threads of a block.
     pub threads: u32,
     /// Shared memory of a block, bytes.

@@ -252,6 +252,8 @@ features! {
     int_div "operations";
     /// Comparisons, minima and maxima of integers.
     int_compare "operations";
+    /// Operations that find out which point a thread is at, and whether there is one: divisions of a flat loop, guards.
+    index_operations "operations";
     /// Strahler number of the definition.
     expr_branching "levels";
 }

@@ -57,7 +57,7 @@ pub enum Failure {
     #[error("the reference evaluator failed: {0}")]
     Reference(Box<EvalError>),
     /// A GPU or its compiler refused the kernels.
-    #[error("the kernels did not run on the GPU: {0}")]
+    #[error("a GPU or its compiler refused the kernels: {0}")]
     Device(String),
     /// Something panicked.
     #[error("panic: {0}")]
@@ -193,7 +193,7 @@ impl Case {
     /// # Errors
     /// The first thing that is wrong. A panic anywhere on the way counts as such.
     pub fn check(&self, device: &Device) -> Result<Verdict, Failure> {
-        self.check_with(|run| run.simulate(device))
+        self.check_with(|run| run.simulate(&run.case.lower(device)?, device))
     }
 
     /// The same with something else in place of the simulator.
@@ -261,9 +261,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn simulate(&self, device: &Device) -> Result<(), Failure> {
-        let program = self.case.lower(device)?;
-        let mut simulation = Simulation::new(&program, device);
+    /// Runs the case's kernels in the simulator with blocks in two orders, and compares the outputs.
+    ///
+    /// # Errors
+    /// [`Failure::Fault`] and [`Failure::Wrong`].
+    pub fn simulate(&self, program: &Program, device: &Device) -> Result<(), Failure> {
+        let mut simulation = Simulation::new(program, device);
         for (id, buffer) in self.case.pipeline.inputs().keys().zip(&self.inputs) {
             simulation = simulation.input(id, buffer);
         }

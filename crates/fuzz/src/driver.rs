@@ -1,11 +1,11 @@
-//! The driver: many random pipelines, each under many random schedules.
+//! The driver: many random pipelines, each under several schedules.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
-use warploom_lang::{BoundsError, Regions, infer};
+use warploom_lang::{Pipeline, Realisation, Regions, infer};
 use warploom_randpipe::{RandomPipeline, random_pipeline};
 use warploom_schedule::schedule::{Coverage, Schedule};
 use warploom_target::Device;
@@ -21,14 +21,44 @@ const BATCH: u64 = 64;
 /// What checks a case: [`Case::check`], or something like it on another machine.
 pub type Checker<'a> = dyn Fn(&Case) -> Result<Verdict, Failure> + Sync + 'a;
 
+/// What gives a pipeline its schedules: [`random_schedules`], or a search for good ones.
+pub type Scheduler<'a> = dyn Fn(&Subject<'_>) -> Vec<Schedule> + Sync + 'a;
+
+/// A pipeline that schedules are to be found for.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The pipeline.
+    pub pipeline: &'a Pipeline,
+    /// Its sizes and Params.
+    pub request: &'a Realisation,
+    /// What is computed at these sizes.
+    pub regions: &'a Regions,
+    /// The seed of the pipeline, from which that of the schedules should follow.
+    pub seed: u64,
+}
+
+/// As many random schedules of each pipeline.
+pub fn random_schedules(device: &Device, count: u64) -> impl Fn(&Subject<'_>) -> Vec<Schedule> + Sync {
+    move |subject| {
+        let random = |number| {
+            let seed = schedule_seed(subject.seed, number);
+            Schedule::random(subject.pipeline, subject.regions, device, seed)
+        };
+        (0..count).map(random).collect()
+    }
+}
+
+/// The seed of a pipeline's schedule with a number.
+fn schedule_seed(pipeline_seed: u64, number: u64) -> u64 {
+    mixed(pipeline_seed ^ number)
+}
+
 /// What to try.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How many pipelines.
     pub pipelines: u64,
-    /// How many schedules of each.
-    pub schedules: u64,
-    /// What both follow from.
+    /// What they follow from.
     pub seed: u64,
     /// What pipelines are like.
     pub random: warploom_randpipe::Options,
@@ -42,7 +72,6 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             pipelines: 100,
-            schedules: 3,
             seed: 1,
             random: warploom_randpipe::Options::default(),
             threads: None,
@@ -51,14 +80,14 @@ impl Default for Options {
     }
 }
 
-/// How far a run is, in pairs of a pipeline and a schedule.
+/// How far a run is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// Those that are done.
+    /// Pipelines that are done.
     pub done: u64,
-    /// Those that there will be.
+    /// Pipelines that there will be.
     pub total: u64,
-    /// Those among the done that failed.
+    /// Pairs of a pipeline and a schedule that failed.
     pub failed: u64,
 }
 
@@ -67,9 +96,9 @@ pub struct Progress {
 pub struct Found {
     /// The seed of the pipeline.
     pub pipeline_seed: u64,
-    /// The seed of the schedule.
+    /// The seed of the schedule where it is a random one, and a number of its own where not.
     pub schedule_seed: u64,
-    /// The case; there is none where making it failed.
+    /// The case, with the default schedule if giving it another failed; there is none without a pipeline.
     pub case: Option<Case>,
     /// What is wrong with it.
     pub failure: Failure,
@@ -104,6 +133,25 @@ impl Summary {
         kinds
     }
 
+    /// Counts one pair.
+    fn count(
+        &mut self,
+        pipeline_seed: u64,
+        number: u64,
+        case: Option<Case>,
+        outcome: Result<Verdict, Failure>,
+    ) {
+        self.pairs += 1;
+        match outcome {
+            Ok(Verdict::Passed) => {}
+            Ok(Verdict::Skipped(_)) => self.skipped += 1,
+            Err(failure) => {
+                let schedule_seed = schedule_seed(pipeline_seed, number);
+                self.failures.push(Found { pipeline_seed, schedule_seed, case, failure });
+            }
+        }
+    }
+
     fn add(&mut self, other: Summary) {
         self.pipelines += other.pipelines;
         self.pairs += other.pairs;
@@ -113,18 +161,19 @@ impl Summary {
     }
 }
 
-/// Checks random pipelines under random schedules, in parallel.
+/// Checks random pipelines under the schedules that they are given, in parallel.
 ///
-/// What is tried and found depends on the options alone, not on threads or time; `progress` is called after every
-/// pair, from any thread.
+/// What is tried and found depends on the options and on what gives schedules alone, not on threads or time;
+/// `progress` is called after every pipeline, from any thread.
 ///
 /// ```
-/// use warploom_fuzz::{Case, Options, fuzz};
+/// use warploom_fuzz::{Case, Options, fuzz, random_schedules};
 /// use warploom_target::Device;
 ///
 /// let device = Device::preset("h200")?;
-/// let options = Options { pipelines: 2, schedules: 2, ..Options::default() };
-/// let summary = fuzz(&options, &device, &|case: &Case| case.check(&device), &|_| ())?;
+/// let options = Options { pipelines: 2, ..Options::default() };
+/// let schedules = random_schedules(&device, 2);
+/// let summary = fuzz(&options, &schedules, &|case: &Case| case.check(&device), &|_| ())?;
 /// assert_eq!(summary.pairs, 4);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -133,11 +182,11 @@ impl Summary {
 /// If the threads cannot be started.
 pub fn fuzz(
     options: &Options,
-    device: &Device,
+    schedules: &Scheduler<'_>,
     check: &Checker<'_>,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Summary, rayon::ThreadPoolBuildError> {
-    let run = Run { options, device, check, progress, done: AtomicU64::new(0), failed: AtomicU64::new(0) };
+    let run = Run { options, schedules, check, progress, done: AtomicU64::new(0), failed: AtomicU64::new(0) };
     match options.threads {
         None => Ok(run.all()),
         Some(threads) => {
@@ -149,7 +198,7 @@ pub fn fuzz(
 
 struct Run<'a> {
     options: &'a Options,
-    device: &'a Device,
+    schedules: &'a Scheduler<'a>,
     check: &'a Checker<'a>,
     progress: &'a (dyn Fn(Progress) + Sync),
     done: AtomicU64,
@@ -176,55 +225,48 @@ impl Run<'_> {
     }
 
     /// Tries all schedules of one pipeline.
-    fn pipeline(&self, pipeline_seed: u64) -> Summary {
+    fn pipeline(&self, seed: u64) -> Summary {
         let mut summary = Summary { pipelines: 1, ..Summary::default() };
-        let random = catch(|| random_pipeline(pipeline_seed, &self.options.random));
-        for number in 0..self.options.schedules {
-            let schedule_seed = mixed(pipeline_seed ^ number);
-            let made = random.as_ref().map_err(Clone::clone);
-            let made = made.and_then(|random| catch(|| self.case(random, pipeline_seed, schedule_seed)));
-            let (case, outcome) = match made {
-                Err(message) => (None, Err(Failure::Panic(message))),
-                Ok(Err(error)) => (None, Ok(Verdict::Skipped(error.to_string()))),
-                Ok(Ok((case, regions))) => {
-                    let outcome = (self.check)(&case);
-                    // Only legal schedules can be counted.
-                    if !matches!(outcome, Err(Failure::Illegal(_))) {
-                        summary.coverage.add(&case.pipeline, &regions, &case.schedule);
-                    }
-                    (Some(case), outcome)
-                }
-            };
-            summary.pairs += 1;
-            match outcome {
-                Ok(Verdict::Passed) => {}
-                Ok(Verdict::Skipped(_)) => summary.skipped += 1,
-                Err(failure) => {
-                    self.failed.fetch_add(1, Ordering::Relaxed);
-                    summary.failures.push(Found { pipeline_seed, schedule_seed, case, failure });
-                }
+        let made = catch(|| {
+            let random = random_pipeline(seed, &self.options.random);
+            infer(&random.pipeline, &random.request).map(|regions| (random, regions))
+        });
+        match made {
+            Err(message) => summary.count(seed, 0, None, Err(Failure::Panic(message))),
+            Ok(Err(error)) => {
+                let skipped = Verdict::Skipped(error.to_string());
+                summary.count(seed, 0, None, Ok(skipped));
             }
-            self.report();
+            Ok(Ok((random, regions))) => self.schedules(seed, &random, &regions, &mut summary),
         }
+        let failures = summary.failures.len() as u64;
+        let failed = self.failed.fetch_add(failures, Ordering::Relaxed) + failures;
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        (self.progress)(Progress { done, total: self.options.pipelines, failed });
         summary
     }
 
-    /// A random pipeline under a random schedule.
-    fn case(
-        &self,
-        random: &RandomPipeline,
-        seed: u64,
-        schedule_seed: u64,
-    ) -> Result<(Case, Regions), BoundsError> {
+    /// Gives a pipeline its schedules and checks them.
+    fn schedules(&self, seed: u64, random: &RandomPipeline, regions: &Regions, summary: &mut Summary) {
         let RandomPipeline { pipeline, request, .. } = random;
-        let regions = infer(pipeline, request)?;
-        let schedule = Schedule::random(pipeline, &regions, self.device, schedule_seed);
-        Ok((Case { pipeline: pipeline.clone(), request: request.clone(), schedule, seed }, regions))
-    }
-
-    fn report(&self) {
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        let total = self.options.pipelines * self.options.schedules;
-        (self.progress)(Progress { done, total, failed: self.failed.load(Ordering::Relaxed) });
+        let case = |schedule| Case { pipeline: pipeline.clone(), request: request.clone(), schedule, seed };
+        let subject = Subject { pipeline, request, regions, seed };
+        match catch(|| (self.schedules)(&subject)) {
+            Err(message) => {
+                let case = case(Schedule::default_for(pipeline, regions));
+                summary.count(seed, 0, Some(case), Err(Failure::Panic(message)));
+            }
+            Ok(schedules) => {
+                for (number, schedule) in (0..).zip(schedules) {
+                    let case = case(schedule);
+                    let outcome = (self.check)(&case);
+                    // Only legal schedules can be counted.
+                    if !matches!(outcome, Err(Failure::Illegal(_))) {
+                        summary.coverage.add(pipeline, regions, &case.schedule);
+                    }
+                    summary.count(seed, number, Some(case), outcome);
+                }
+            }
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Random pipelines under random schedules: simulator against reference.
+//! Random pipelines under random schedules, or under those that a search finds: simulator against reference.
 //!
 //! [`fuzz()`] makes many [`Case`]s and checks each of them. A case that fails is made small by [`reduce()`], which
 //! keeps what is wrong with it, and [saved](Case::save) to a file that holds everything: the pipeline, its sizes and
@@ -62,7 +62,7 @@ mod reduce;
 
 pub use case::Case;
 pub use check::{Difference, Failure, Kind, Run, Verdict};
-pub use driver::{Checker, Found, Options, Progress, Summary, fuzz};
+pub use driver::{Checker, Found, Options, Progress, Scheduler, Subject, Summary, fuzz, random_schedules};
 pub use file::{CaseError, ContentError, Seen};
 pub use panics::note_panic;
 pub use reduce::{REDUCTION_TIME, Reduced, reduce};

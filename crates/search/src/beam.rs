@@ -7,16 +7,16 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::expand::{Decision, Manner, expand};
-use crate::retile::retiled;
+use crate::menu::Menus;
 use crate::run::Run;
-use crate::state::State;
+use crate::state::{Child, State};
 use crate::statistics::{Event, Statistics};
 
 /// What is added to the penalty of a structure that no good schedule of the last pass had.
 const STRANGER: u32 = 10;
 
-/// Finished states of a pass whose tiles are improved.
-const RETILED: usize = 8;
+/// Finished states of a pass whose kernels are refined.
+const REFINED: usize = 8;
 
 /// The hashes of a state and of those it came from.
 #[derive(Debug)]
@@ -25,12 +25,12 @@ struct Trail {
     before: Option<Arc<Trail>>,
 }
 
-/// A state in the queue.
+/// A state in the queue, not put together yet.
 #[derive(Clone, Debug)]
 struct Entry {
-    state: Arc<State>,
-    identity: u128,
-    trail: Option<Arc<Trail>>,
+    child: Child,
+    /// What it came from.
+    before: Option<Arc<Trail>>,
     /// Its cost, or more where many like it are in the beam already.
     rank: f64,
     penalised: bool,
@@ -39,7 +39,8 @@ struct Entry {
 impl Ord for Entry {
     /// The cheapest is the greatest; equal ones in a fixed order.
     fn cmp(&self, other: &Entry) -> Ordering {
-        other.rank.total_cmp(&self.rank).then_with(|| other.identity.cmp(&self.identity))
+        let identity = |entry: &Entry| entry.child.totals.identity;
+        other.rank.total_cmp(&self.rank).then_with(|| identity(other).cmp(&identity(self)))
     }
 }
 
@@ -57,12 +58,21 @@ impl PartialEq for Entry {
 
 impl Eq for Entry {}
 
+/// A state in the beam.
+#[derive(Debug)]
+struct Chosen {
+    state: Arc<State>,
+    trail: Option<Arc<Trail>>,
+}
+
 /// One pass over all decisions.
 pub(crate) struct Pass<'a> {
     pub decisions: &'a [Decision],
-    /// The number of the pass, which is the depth of its buckets; `None` for the one that only knows root and inline.
+    /// The number of the pass, by which its buckets are the deeper; `None` for the one that only knows root and inline.
     pub number: Option<usize>,
     pub seed: u64,
+    /// Whether it starts from what earlier passes found, and has no need of their blessings.
+    pub revises: bool,
 }
 
 impl Pass<'_> {
@@ -71,75 +81,87 @@ impl Pass<'_> {
     pub fn run(
         &self,
         run: &Run<'_>,
-        start: &State,
+        starts: &[Arc<State>],
         blessed: &mut BTreeSet<u64>,
         counts: &mut Statistics,
-    ) -> Vec<State> {
-        let manner = Manner { seed: self.seed, depth: self.number, coarse: self.number.is_none() };
-        let mut beam = vec![self.entry(Arc::new(start.clone()), None)];
+    ) -> Vec<Arc<State>> {
+        let manner = Manner { seed: self.seed, depth: self.depth(), coarse: self.number.is_none() };
+        let mut beam: Vec<Chosen> =
+            starts.iter().map(|state| Chosen { state: state.clone(), trail: None }).collect();
+        let mut menus = Menus::default();
         for (position, decision) in self.decisions.iter().enumerate() {
             if run.is_over() {
                 break;
             }
-            let expanded: Vec<(Vec<State>, Statistics)> = beam
+            menus.prepare(&run.evaluator, beam.iter().map(|of| &*of.state), *decision, manner, counts);
+            let expanded: Vec<(Vec<Child>, Statistics)> = beam
                 .par_iter()
-                .map(|entry| {
+                .map(|of| {
                     let mut counts = Statistics::default();
-                    (expand(&run.evaluator, &entry.state, *decision, manner, &mut counts), counts)
+                    (expand(&run.evaluator, &of.state, *decision, manner, &menus, &mut counts), counts)
                 })
                 .collect();
             let mut queue: BTreeMap<u128, Entry> = BTreeMap::new();
-            for (entry, (children, more)) in beam.iter().zip(expanded) {
+            for (of, (children, more)) in beam.iter().zip(expanded) {
                 counts.add(&more);
                 for child in children {
-                    let child = self.entry(Arc::new(child), entry.trail.clone());
-                    queue.entry(child.identity).or_insert(child);
+                    let (rank, before) = (child.totals.cost, of.trail.clone());
+                    let identity = child.totals.identity;
+                    queue.entry(identity).or_insert(Entry { child, before, rank, penalised: false });
                 }
             }
             beam = self.select(queue.into_values().collect(), run.evaluator.space.options.beam, blessed);
-            let best = beam.iter().map(|entry| entry.state.cost).fold(f64::INFINITY, f64::min);
+            let best = beam.iter().map(|of| of.state.cost()).fold(f64::INFINITY, f64::min);
             (run.observer)(Event::Decided { decision: position + 1, of: self.decisions.len(), best });
         }
-        beam.sort_by(|a, b| a.state.cost.total_cmp(&b.state.cost).then(a.identity.cmp(&b.identity)));
+        let order = |of: &Chosen| of.state.totals.identity;
+        beam.sort_by(|a, b| a.state.cost().total_cmp(&b.state.cost()).then(order(a).cmp(&order(b))));
         self.bless(&beam, run.evaluator.space.options.limits.blessed, blessed);
         self.finished(run, &beam, counts)
     }
 
-    fn entry(&self, state: Arc<State>, before: Option<Arc<Trail>>) -> Entry {
-        let trail = self.number.map(|depth| Arc::new(Trail { hash: state.hash(depth), before }));
-        Entry { identity: state.identity(), trail, rank: state.cost, penalised: false, state }
+    /// The depth of its buckets.
+    fn depth(&self) -> usize {
+        self.number.map_or(0, |number| number + 1)
     }
 
     /// The states that go on. Each further one of a structure weighs more, so that the beam stays varied.
-    fn select(&self, queue: BinaryHeap<Entry>, most: usize, blessed: &BTreeSet<u64>) -> Vec<Entry> {
+    fn select(&self, queue: BinaryHeap<Entry>, most: usize, blessed: &BTreeSet<u64>) -> Vec<Chosen> {
         let mut queue = queue;
         let mut selected = Vec::with_capacity(most);
         let mut alike: BTreeMap<u64, u32> = BTreeMap::new();
         while selected.len() < most {
             let Some(mut entry) = queue.pop() else { break };
             let Some(pass) = self.number.filter(|_| !entry.penalised && most > 1) else {
-                selected.push(entry);
+                selected.push(self.chosen(entry));
                 continue;
             };
-            let count = alike.entry(entry.state.hash(pass + 1)).or_insert(0);
+            let totals = &entry.child.totals;
+            let count = alike.entry(totals.hash(self.depth() + 1)).or_insert(0);
             *count += 1;
-            let stranger = pass > 0 && !blessed.contains(&entry.state.hash(pass - 1));
+            let stranger = pass > 0 && !self.revises && !blessed.contains(&totals.hash(self.depth() - 1));
             let penalty = *count + if stranger { STRANGER } else { 0 };
             entry.penalised = true;
             entry.rank *= f64::from(penalty);
             match queue.peek() {
                 Some(next) if penalty > 1 && entry < *next => queue.push(entry),
-                _ => selected.push(entry),
+                _ => selected.push(self.chosen(entry)),
             }
         }
         selected
     }
 
+    fn chosen(&self, entry: Entry) -> Chosen {
+        let hash = entry.child.totals.hash(self.depth());
+        let trail = self.number.map(|_| Arc::new(Trail { hash, before: entry.before }));
+        Chosen { state: entry.child.state(), trail }
+    }
+
     /// Notes the structures on the way to the best states.
-    fn bless(&self, finished: &[Entry], factor: f64, blessed: &mut BTreeSet<u64>) {
-        let Some(best) = finished.first().map(|entry| entry.state.cost) else { return };
-        for entry in finished.iter().filter(|entry| entry.state.cost <= factor * best) {
-            let mut trail = entry.trail.as_ref();
+    fn bless(&self, finished: &[Chosen], factor: f64, blessed: &mut BTreeSet<u64>) {
+        let Some(best) = finished.first().map(|of| of.state.cost()) else { return };
+        for of in finished.iter().filter(|of| of.state.cost() <= factor * best) {
+            let mut trail = of.trail.as_ref();
             while let Some(step) = trail {
                 blessed.insert(step.hash);
                 trail = step.before.as_ref();
@@ -147,26 +169,15 @@ impl Pass<'_> {
         }
     }
 
-    /// The states of the last beam, the best of them with better tiles.
-    fn finished(&self, run: &Run<'_>, beam: &[Entry], counts: &mut Statistics) -> Vec<State> {
-        let finished: Vec<(State, Statistics)> = beam
-            .par_iter()
-            .enumerate()
-            .map(|(position, entry)| {
-                let mut counts = Statistics::default();
-                let improve = position < RETILED && self.number.is_some() && !run.is_over();
-                match improve {
-                    true => (retiled(&run.evaluator, &entry.state, &mut counts), counts),
-                    false => ((*entry.state).clone(), counts),
-                }
-            })
-            .collect();
-        let mut states = Vec::with_capacity(finished.len());
-        for (state, more) in finished {
-            counts.add(&more);
-            states.push(state);
+    /// The states of the last beam, the best of them refined.
+    fn finished(&self, run: &Run<'_>, beam: &[Chosen], counts: &mut Statistics) -> Vec<Arc<State>> {
+        let mut states: Vec<Arc<State>> = beam.iter().map(|of| of.state.clone()).collect();
+        if self.number.is_some() {
+            let best = states.len().min(REFINED);
+            let better = run.refined(&states[..best], counts);
+            states.extend(better);
         }
-        states.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        states.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
         states
     }
 }

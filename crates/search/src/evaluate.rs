@@ -57,7 +57,7 @@ impl<'a> Evaluator<'a> {
         }
         for (candidate, cost) in self.costs(candidates, counts) {
             let Candidate { position, key, sketch, extents, .. } = candidate;
-            let verdict = Ok(Arc::new(Kern { sketch, extents, cost }));
+            let verdict = Ok(Arc::new(Kern::new(sketch, key, extents, cost)));
             self.memo.insert(key, verdict.clone());
             verdicts[position] = verdict;
         }
@@ -84,8 +84,8 @@ impl<'a> Evaluator<'a> {
         let footprints = self.examine(&sketch).ok()?;
         let candidate = self.described(0, sketch.key(), sketch, &footprints);
         let (candidate, cost) = self.costs(vec![candidate], counts).pop()?;
-        let Candidate { sketch, extents, .. } = candidate;
-        Some(Arc::new(Kern { sketch, extents, cost }))
+        let Candidate { key, sketch, extents, .. } = candidate;
+        Some(Arc::new(Kern::new(sketch, key, extents, cost)))
     }
 
     fn candidate(

@@ -1,21 +1,42 @@
 //! Funcs that are not worth a search of their own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use warploom_lang::FuncId;
 
 /// The Funcs whose place is kept: the cheapest ones, all but as many as the logarithm of their number, and all but those
 /// that have at least `share` of the whole cost.
-pub(crate) fn frozen(funcs: &[FuncId], costs: &BTreeMap<FuncId, f64>, share: f64) -> BTreeSet<FuncId> {
+///
+/// A free Func can only be computed in a kernel that reads it, and what is inlined in between decides which kernels these
+/// are. `readers` says which Funcs read a Func, and whether they are inlined; those on the way from free Funcs to kernels,
+/// and the kernels' own, are free too: the way of the most expensive first, up to as many as the logarithm again.
+pub(crate) fn frozen(
+    funcs: &[FuncId],
+    costs: &BTreeMap<FuncId, f64>,
+    share: f64,
+    readers: impl Fn(FuncId) -> Vec<(FuncId, bool)>,
+) -> BTreeSet<FuncId> {
     let cost = |func: &FuncId| costs.get(func).copied().unwrap_or(0.0);
     let total: f64 = funcs.iter().map(cost).sum();
     let free = funcs.len().max(1).next_power_of_two().ilog2() as usize;
     let mut order = funcs.to_vec();
     // Equal ones stay in their order.
     order.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
-    let cheap = order.into_iter().enumerate();
-    let cheap = cheap.filter(|(rank, func)| *rank >= free && cost(func) < share * total);
-    cheap.map(|(_, func)| func).collect()
+    let ranked = order.into_iter().enumerate();
+    let (dear, cheap): (Vec<_>, Vec<_>) =
+        ranked.partition(|(rank, func)| *rank < free || cost(func) >= share * total);
+    let mut frozen: BTreeSet<FuncId> = cheap.into_iter().map(|(_, func)| func).collect();
+    let mut ways: VecDeque<FuncId> = dear.into_iter().map(|(_, func)| func).collect();
+    let mut more = free;
+    while let Some(func) = ways.pop_front() {
+        for (reader, is_inlined) in readers(func) {
+            if more > 0 && frozen.remove(&reader) {
+                more -= 1;
+                ways.extend(is_inlined.then_some(reader));
+            }
+        }
+    }
+    frozen
 }
 
 #[cfg(test)]
@@ -29,10 +50,31 @@ mod tests {
         let funcs: Vec<FuncId> = (0..8).map(FuncId::new).collect();
         let costs = [0.1, 50.0, 0.2, 9.0, 0.3, 8.0, 7.0, 6.0];
         let costs: BTreeMap<FuncId, f64> = funcs.iter().copied().zip(costs).collect();
-        let frozen = |share| frozen(&funcs, &costs, share).into_iter().map(Id::index).collect::<Vec<_>>();
+        let frozen = |share| {
+            let none = |_| Vec::new();
+            frozen(&funcs, &costs, share, none).into_iter().map(Id::index).collect::<Vec<_>>()
+        };
         assert_eq!(frozen(0.02), [0, 2, 4]);
         // The three most expensive are free whatever they cost.
         assert_eq!(frozen(1.0), [0, 2, 4, 6, 7]);
         assert!(frozen(0.0).is_empty());
+    }
+
+    #[test]
+    fn what_is_inlined_on_the_way_to_a_kernel_is_free() {
+        let funcs: Vec<FuncId> = (0..16).map(FuncId::new).collect();
+        let costs: BTreeMap<FuncId, f64> = [(funcs[0], 100.0)].into();
+        // A chain: each is read by the next one, and those from the second to a last one are inlined.
+        let frozen = |last: usize| {
+            let next = |func: FuncId| {
+                let next = func.index() + 1;
+                funcs.get(next).map(|func| (*func, next < last)).into_iter().collect()
+            };
+            frozen(&funcs, &costs, 0.02, next).into_iter().collect::<Vec<_>>()
+        };
+        // Four are free by rank, and four more on the way.
+        assert_eq!(frozen(16), funcs[8..]);
+        // The way ends with a kernel.
+        assert_eq!(frozen(3), funcs[4..]);
     }
 }

@@ -1,8 +1,10 @@
 //! Greedy searches with random choices: the other samples of a batch.
 
+use std::sync::Arc;
+
 use crate::expand::{Decision, Manner, expand};
 use crate::hash::unit;
-use crate::retile::retiled;
+use crate::menu::Menus;
 use crate::run::Run;
 use crate::state::State;
 use crate::statistics::Statistics;
@@ -10,31 +12,50 @@ use crate::statistics::Statistics;
 /// Temperatures of the coldest and the hottest sample.
 const TEMPERATURES: (f64, f64) = (0.02, 0.6);
 
-/// One state from the start to the end. At every decision the cheapest option is the likeliest; how much less likely others
-/// are depends on how much more they cost, and on the sample's temperature.
-pub(crate) fn sample(
-    run: &Run<'_>,
-    start: &State,
-    decisions: &[Decision],
-    seed: u64,
-    counts: &mut Statistics,
-) -> State {
-    let (coldest, hottest): (f64, f64) = TEMPERATURES;
-    let temperature = coldest * (hottest / coldest).powf(unit(&[seed]));
-    let manner = Manner { seed, depth: Some(0), coarse: false };
-    let mut state = start.clone();
-    for (step, decision) in decisions.iter().enumerate() {
-        if run.is_over() {
-            return state;
-        }
-        let mut children = expand(&run.evaluator, &state, *decision, manner, counts);
-        let costs: Vec<f64> = children.iter().map(|child| child.cost).collect();
-        // What one decision can change of the whole is the less, the more there are.
-        let scale = temperature / decisions.len() as f64;
-        let chosen = choice(&costs, scale, unit(&[seed, step as u64, state.hash(usize::MAX)]));
-        state = children.swap_remove(chosen);
+/// The depth at which options fall into buckets.
+const DEPTH: usize = 1;
+
+/// Samples that look at the same tiles together, each of which chooses for itself.
+pub(crate) struct Group<'a> {
+    pub decisions: &'a [Decision],
+    /// Decides which tiles.
+    pub seed: u64,
+    menus: Menus,
+}
+
+impl<'a> Group<'a> {
+    pub fn new(decisions: &'a [Decision], seed: u64) -> Group<'a> {
+        Group { decisions, seed, menus: Menus::default() }
     }
-    retiled(&run.evaluator, &state, counts)
+
+    /// One state from the start to the end. At every decision the cheapest option is the likeliest; how much less likely
+    /// others are depends on how much more they cost, and on the sample's temperature.
+    pub fn sample(
+        &mut self,
+        run: &Run<'_>,
+        start: &Arc<State>,
+        seed: u64,
+        counts: &mut Statistics,
+    ) -> Arc<State> {
+        let (coldest, hottest): (f64, f64) = TEMPERATURES;
+        let temperature = coldest * (hottest / coldest).powf(unit(&[seed]));
+        // What one decision can change of the whole is the less, the more there are.
+        let scale = temperature / self.decisions.len() as f64;
+        let manner = Manner { seed: self.seed, depth: DEPTH, coarse: false };
+        let mut state = start.clone();
+        for (step, decision) in self.decisions.iter().enumerate() {
+            if run.is_over() {
+                break;
+            }
+            let evaluator = &run.evaluator;
+            self.menus.prepare(evaluator, std::iter::once(&*state), *decision, manner, counts);
+            let children = expand(evaluator, &state, *decision, manner, &self.menus, counts);
+            let costs: Vec<f64> = children.iter().map(|child| child.totals.cost).collect();
+            let at = unit(&[seed, step as u64, state.totals.identity as u64]);
+            state = children[choice(&costs, scale, at)].state();
+        }
+        state
+    }
 }
 
 /// The position of one of some costs, by a number from 0 to 1.

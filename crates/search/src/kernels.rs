@@ -6,7 +6,7 @@ use ahash::AHashSet;
 use warploom_schedule::schedule::{Mapping, RootItem, Size, ThreadTiles, Tile};
 
 use crate::edit::lone_kernel;
-use crate::hash::{Hashes, of_words};
+use crate::hash::of_words;
 use crate::reductions::{Variant, at_root};
 use crate::space::{Space, Span, StageFacts};
 use crate::tiles::{Bounds, idle_lanes, product, serial_sizes, thread_sizes, thread_tilings};
@@ -24,7 +24,6 @@ const MIN_VECTOR: i64 = 16;
 #[derive(Debug)]
 pub(crate) struct Tiling {
     pub item: Arc<RootItem>,
-    pub hashes: Hashes,
     /// Whether it is a last resort: it leaves SMs or lanes idle.
     pub secondary: bool,
 }
@@ -60,13 +59,9 @@ pub(crate) fn tilings(space: &Space<'_>, facts: &StageFacts) -> Vec<Tiling> {
         least /= 2.0;
     }
     shapes.retain(|(_, blocks)| *blocks >= least);
-    let tiling = |(shape, blocks): (Shape, f64)| {
-        let item = tiler.item(&shape);
-        Tiling {
-            hashes: Hashes::of(&item),
-            item: Arc::new(item),
-            secondary: tiler.is_wasteful(&shape, blocks),
-        }
+    let tiling = |(shape, blocks): (Shape, f64)| Tiling {
+        item: Arc::new(tiler.item(&shape)),
+        secondary: tiler.is_wasteful(&shape, blocks),
     };
     shapes.into_iter().map(tiling).collect()
 }

@@ -7,10 +7,10 @@
 //!
 //! | what | where |
 //! | --- | --- |
-//! | options of a decision | `places`, `kernels`, `reductions`, `staging`, `tiles` |
-//! | which of them are looked at | `expand` |
+//! | options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles` |
+//! | which of them are looked at | `expand`, `lift`, `menu` |
 //! | what they are worth | `evaluate`, `memo` |
-//! | which states go on | `beam`, `greedy`, `freeze`, `retile` |
+//! | which states go on | `beam`, `greedy`, `freeze`, `refine` |
 //! | the whole | `run` |
 //!
 //! The result depends on the pipeline, the sizes, the device, the model, the [`Options`] and their seed, and not on the
@@ -27,12 +27,15 @@ mod freeze;
 mod greedy;
 mod hash;
 mod kernels;
+mod lift;
 mod memo;
+mod menu;
 mod options;
 mod places;
 mod reductions;
-mod retile;
+mod refine;
 mod run;
+mod shares;
 mod space;
 mod staging;
 mod state;

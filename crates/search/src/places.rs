@@ -5,46 +5,33 @@ use std::sync::Arc;
 use warploom_lang::FuncId;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
-    BlockItem, Item, Kernel, Mapping, Nest, RootItem, Size, StageRef, Storage, ThreadTiles, Tile,
+    BlockItem, Item, Kernel, Mapping, Nest, RootItem, Size, StageRef, Storage, ThreadTiles,
 };
 
 use crate::bits::Bits;
 use crate::edit::{Site, kernel, nest, nests, nests_mut, over_block, sites, with_kernel};
 use crate::evaluate::Evaluator;
 use crate::follow::{along, at_itself, following};
-use crate::hash::Hashes;
+use crate::menu::Choice;
 use crate::reductions::{Variant, in_threads};
-use crate::space::{Space, StageFacts};
+use crate::shares::{Placed, shares};
+use crate::space::Space;
 use crate::state::{Kern, Sketch, State};
 use crate::statistics::{Refusal, Statistics};
-use crate::tiles::{Bounds, thread_tilings};
 
-/// Vector dimensions are at least this long.
-const MIN_VECTOR: i64 = 16;
+/// Groups of choices for each site: flat, with thread tiles, private.
+const GROUPS: u64 = 3;
 
-/// A part of a reduction variable that is written out in a shared nest.
-const CHUNK: u32 = 8;
-
-/// Something to be done to a state.
+/// A Func that is inlined or at root.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
-    /// Kernels that are new, or take the place of those of the same stages.
-    pub kernels: Vec<(Arc<RootItem>, Hashes)>,
-    /// The Func whose kernels go, if they are not among the new ones.
-    pub gone: Option<FuncId>,
+    pub func: FuncId,
+    /// Whether its kernels go.
+    pub goes: bool,
+    /// Kernels that are new.
+    pub kernels: Vec<RootItem>,
     /// What is inlined afterwards.
     pub inlined: Bits,
-    /// Whether it is a last resort.
-    pub secondary: bool,
-}
-
-impl Change {
-    /// The hash of what changes, at a depth.
-    pub fn hash(&self, depth: usize) -> u64 {
-        let mut words: Vec<u64> = self.kernels.iter().map(|(_, hashes)| hashes.at(depth)).collect();
-        words.extend(self.inlined.words());
-        crate::hash::of_words(&words)
-    }
 }
 
 /// The places of one Func in one state.
@@ -53,7 +40,7 @@ pub(crate) struct Places<'a> {
     state: &'a State,
     func: FuncId,
     /// What is inlined beside the Func.
-    inlined: Bits,
+    pub inlined: Bits,
 }
 
 /// The kernel that holds all readers of a Func.
@@ -79,7 +66,7 @@ impl<'a> Places<'a> {
         }
         let mut inlined = self.inlined.clone();
         inlined.insert(node);
-        Some(Change { kernels: Vec::new(), gone: Some(self.func), inlined, secondary: false })
+        Some(Change { func: self.func, goes: true, kernels: Vec::new(), inlined })
     }
 
     /// Whether nothing but inlining is worth a thought: the Func only moves indices, or stands between Funcs that are
@@ -102,18 +89,19 @@ impl<'a> Places<'a> {
     /// A kernel for each of its stages: those it has, or new ones.
     pub fn root(&self) -> Change {
         let missing = self.space.stages_of(self.func).filter(|stage| self.state.kernel_of(*stage).is_none());
-        let kernels = missing.map(|stage| hashed(self.space.default_kernel(stage))).collect();
-        Change { kernels, gone: None, inlined: self.inlined.clone(), secondary: false }
+        let kernels = missing.map(|stage| self.space.default_kernel(stage)).collect();
+        Change { func: self.func, goes: false, kernels, inlined: self.inlined.clone() }
     }
 
     /// Computing it in the kernel that reads it, if that is only one.
-    pub fn fused(&self, evaluator: &Evaluator<'_>, counts: &mut Statistics) -> Vec<Change> {
+    pub fn fused(&self, evaluator: &Evaluator<'_>, counts: &mut Statistics) -> Vec<Choice> {
         let Some(home) = self.home() else { return Vec::new() };
         let sites = sites(home.kernel, &home.readers);
-        let mut changes = Vec::new();
+        let mut choices = Vec::new();
         let mut points = f64::INFINITY;
-        for site in &sites {
-            let flat = self.flat(&home, site);
+        for (number, site) in sites.iter().enumerate() {
+            let group = GROUPS * number as u64;
+            let Some(flat) = self.flat(&home, site) else { continue };
             let Some(kern) = self.judged(&flat, evaluator, counts) else { continue };
             let here = self.points(&kern);
             if here >= points {
@@ -121,12 +109,13 @@ impl<'a> Places<'a> {
                 continue;
             }
             points = here;
-            changes.extend(self.threaded(&home, site, &kern));
-            changes.push(flat);
+            let threaded = self.threaded(&home, site, &kern).into_iter();
+            choices.extend(threaded.map(|item| (group + 1, kern.sketch.with_tiles(item))));
+            choices.push((group, flat));
         }
-        changes.extend(self.private(&home, &sites));
-        changes.extend(self.registers(&home));
-        changes
+        choices.extend(self.private(&home, &sites));
+        choices.extend(self.registers(&home).map(|sketch| (u64::MAX, sketch)));
+        choices.into_iter().map(|(group, sketch)| Choice { sketch, group, secondary: false }).collect()
     }
 
     /// The only kernel that reads the Func.
@@ -148,34 +137,30 @@ impl<'a> Places<'a> {
         Some(Home { item, kernel, readers })
     }
 
-    /// The change that puts items into the home kernel.
-    fn put(&self, home: &Home<'_>, site: &Site, items: Vec<BlockItem>) -> Change {
-        let item = with_kernel(home.item, |kernel| site.insert(kernel, items));
-        self.home_becomes(item)
+    /// The home kernel with items put into it.
+    fn put(home: &Home<'_>, site: &Site, items: Vec<BlockItem>) -> RootItem {
+        with_kernel(home.item, |kernel| site.insert(kernel, items))
     }
 
-    fn home_becomes(&self, item: RootItem) -> Change {
-        let inlined = self.inlined.clone();
-        Change { kernels: vec![hashed(item)], gone: Some(self.func), inlined, secondary: false }
+    fn sketch(&self, item: RootItem) -> Option<Sketch> {
+        Sketch::new(self.space, item, &self.inlined)
     }
 
-    fn flat(&self, home: &Home<'_>, site: &Site) -> Change {
+    fn flat(&self, home: &Home<'_>, site: &Site) -> Option<Sketch> {
         let stages = self.space.stages_of(self.func);
         let items =
             stages.map(|stage| BlockItem::Nest(nest(Item::Stage(stage), Storage::Shared, Mapping::Flat)));
-        self.put(home, site, items.collect())
+        self.sketch(Self::put(home, site, items.collect()))
     }
 
     /// The home kernel after a change, if that is accepted.
     fn judged(
         &self,
-        change: &Change,
+        sketch: &Sketch,
         evaluator: &Evaluator<'_>,
         counts: &mut Statistics,
     ) -> Option<Arc<Kern>> {
-        let (item, hashes) = change.kernels.first()?;
-        let sketch = Sketch::new(self.space, item.clone(), *hashes, &change.inlined)?;
-        match evaluator.judge(vec![sketch], counts).pop()? {
+        match evaluator.judge(vec![sketch.clone()], counts).pop()? {
             Ok(kern) => Some(kern),
             Err(reason) => {
                 counts.refuse(reason);
@@ -191,7 +176,7 @@ impl<'a> Places<'a> {
     }
 
     /// The extents of each of the Func's stages at its place in a kernel.
-    fn extents(&self, kern: &Kern) -> Vec<(StageRef, Vec<i64>)> {
+    fn extents(&self, kern: &Kern) -> Placed {
         let Some(kernel) = kernel(&kern.sketch.item) else { return Vec::new() };
         let all = nests(&kernel.body).into_iter().zip(&kern.extents);
         let own = all.filter_map(|(nest, extents)| match nest.item {
@@ -202,74 +187,17 @@ impl<'a> Places<'a> {
     }
 
     /// Shared nests whose threads have tiles, where `kern` is the kernel with flat ones.
-    fn threaded(&self, home: &Home<'_>, site: &Site, kern: &Kern) -> Vec<Change> {
+    fn threaded(&self, home: &Home<'_>, site: &Site, kern: &Kern) -> Vec<RootItem> {
         let stages = self.extents(kern);
-        let Some((first, extents)) = stages.first() else { return Vec::new() };
-        let dims: Vec<LoopKind> = self.space.stage(*first).pure.iter().map(|span| span.dim).collect();
-        let of = |kind: &LoopKind, extents: &[i64]| match kind {
-            LoopKind::Pure(d) => extents.get(*d).copied().unwrap_or(1),
-            LoopKind::Reduction(_) => 1,
+        let shared = |(stage, tiles): (&(StageRef, Vec<i64>), ThreadTiles)| {
+            BlockItem::Nest(nest(Item::Stage(stage.0), Storage::Shared, Mapping::Threads(tiles)))
         };
-        let sizes: Vec<i64> = dims.iter().map(|kind| of(kind, extents)).collect();
-        let vector = sizes.iter().position(|extent| *extent >= MIN_VECTOR).unwrap_or(0);
-        let block = i64::from(self.space.device.threads.per_block);
-        let bounds = Bounds { vector: 64, other: 16, block, dims: 3 };
-        let mut changes = Vec::new();
-        for threads in thread_tilings(&sizes, vector, dims.len() == 1, &[], bounds) {
-            for &unrolled in self.unrolled_updates(&stages) {
-                let items = stages.iter().map(|(stage, extents)| {
-                    let extent = |kind: &LoopKind| of(kind, extents);
-                    let tiles = self.shares(*stage, &dims, &threads, vector, extent, unrolled)?;
-                    let mapping = Mapping::Threads(tiles);
-                    Some(BlockItem::Nest(nest(Item::Stage(*stage), Storage::Shared, mapping)))
-                });
-                let items: Option<Vec<BlockItem>> = items.collect();
-                changes.extend(items.map(|items| self.put(home, site, items)));
-            }
-        }
-        changes
-    }
-
-    /// Whether reduction loops of shared nests are written out in parts, too.
-    fn unrolled_updates(&self, stages: &[(StageRef, Vec<i64>)]) -> &'static [bool] {
-        let reduces = stages.iter().any(|(stage, _)| !self.space.stage(*stage).reductions.is_empty());
-        if reduces { &[false, true] } else { &[false] }
-    }
-
-    /// The tiles of a stage that so many threads share, unless too much is left for each.
-    fn shares(
-        &self,
-        stage: StageRef,
-        dims: &[LoopKind],
-        threads: &[i64],
-        vector: usize,
-        extent: impl Fn(&LoopKind) -> i64,
-        unrolled: bool,
-    ) -> Option<ThreadTiles> {
-        let limits = &self.space.options.limits;
-        let facts = self.space.stage(stage);
-        let known = |kind: &LoopKind| facts.pure.iter().any(|span| span.dim == *kind);
-        let order = std::iter::once(vector).chain((0..dims.len()).filter(|d| *d != vector));
-        let order: Vec<usize> = order.filter(|d| *d < dims.len() && known(&dims[*d])).collect();
-        let shared = order.iter().filter(|d| threads[**d] > 1);
-        let shared = shared.map(|d| Tile { dim: dims[*d], size: size(threads[*d]) }).collect();
-        let mut serial = if unrolled { chunk(facts) } else { Vec::new() };
-        let mut points = 1;
-        for d in order.iter().rev() {
-            let share = (extent(&dims[*d]) + threads[*d] - 1) / threads[*d];
-            points *= share;
-            if share > limits.block_serial || points > limits.serial_points {
-                return None;
-            }
-            if share > 1 {
-                serial.push(Tile { dim: dims[*d], size: size(share) });
-            }
-        }
-        Some(ThreadTiles { threads: shared, unroll: !serial.is_empty(), serial })
+        let ways = shares(self.space, &stages).into_iter();
+        ways.map(|tiles| Self::put(home, site, stages.iter().zip(tiles).map(shared).collect())).collect()
     }
 
     /// In memory of each thread's own, with the tiles of the nest that reads it.
-    fn private(&self, home: &Home<'_>, sites: &[Site]) -> Vec<Change> {
+    fn private(&self, home: &Home<'_>, sites: &[Site]) -> Vec<(u64, Sketch)> {
         let all = nests(&home.kernel.body);
         let mut readers = all.iter().zip(&home.readers).filter(|(_, reads)| **reads);
         let Some((reader, _)) = readers.next() else { return Vec::new() };
@@ -279,14 +207,17 @@ impl<'a> Places<'a> {
         if !several.into_iter().all(|tile| along.contains(&Some(tile.dim))) {
             return Vec::new();
         }
-        let mut changes = Vec::new();
-        for site in sites {
+        let mut found = Vec::new();
+        for (number, site) in sites.iter().enumerate() {
             for variant in self.variants() {
                 let items = self.private_items(tiles, &along, &variant);
-                changes.push(self.put(home, site, items));
+                // Loops over the block are there for what is put into them later, which cannot be seen yet.
+                let loops = variant.over.len() as u64;
+                let group = GROUPS * (number as u64 + sites.len() as u64 * loops) + 2;
+                found.extend(self.sketch(Self::put(home, site, items)).map(|sketch| (group, sketch)));
             }
         }
-        changes
+        found
     }
 
     /// The ways to run the reduction loops of the Func's last update that has any.
@@ -328,7 +259,7 @@ impl<'a> Places<'a> {
     }
 
     /// In registers of the only nest that reads it.
-    fn registers(&self, home: &Home<'_>) -> Option<Change> {
+    fn registers(&self, home: &Home<'_>) -> Option<Sketch> {
         let mut readers = (0..home.readers.len()).filter(|number| home.readers[*number]);
         let (Some(reader), None) = (readers.next(), readers.next()) else { return None };
         let item = with_kernel(home.item, |kernel| {
@@ -336,22 +267,6 @@ impl<'a> Places<'a> {
             // What reads it there comes behind it.
             nests[reader].registers.insert(0, self.func);
         });
-        Some(self.home_becomes(item))
+        self.sketch(item)
     }
-}
-
-/// A kernel with its hashes.
-pub(crate) fn hashed(item: RootItem) -> (Arc<RootItem>, Hashes) {
-    let hashes = Hashes::of(&item);
-    (Arc::new(item), hashes)
-}
-
-/// A part of the fastest reduction variable.
-fn chunk(facts: &StageFacts) -> Vec<Tile> {
-    let fastest = facts.reductions.iter().find(|span| span.extent > 1);
-    fastest.map(|span| Tile { dim: span.dim, size: Size::Of(CHUNK) }).into_iter().collect()
-}
-
-fn size(size: i64) -> Size {
-    u32::try_from(size).map_or(Size::All, Size::Of)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -12,11 +13,21 @@ use crate::beam::Pass;
 use crate::evaluate::Evaluator;
 use crate::expand::Decision;
 use crate::freeze::frozen;
-use crate::greedy::sample;
-use crate::hash::{Hashes, of_words};
-use crate::state::{Sketch, State};
+use crate::greedy::Group;
+use crate::hash::of_words;
+use crate::refine::refined;
+use crate::state::{Kern, Sketch, State};
 use crate::statistics::{Event, PassStatistics, Statistics, StopReason};
 use crate::{Candidate, Outcome};
+
+/// The last passes start from what the others found, so many of them.
+const REVISING: usize = 2;
+
+/// States from which they start.
+const STARTS: usize = 8;
+
+/// Groups of greedy samples that look at the same tiles.
+const SAMPLE_GROUPS: usize = 8;
 
 /// A search that runs.
 pub(crate) struct Run<'a> {
@@ -24,15 +35,17 @@ pub(crate) struct Run<'a> {
     pub observer: &'a (dyn Fn(Event) + Sync),
     deadline: Option<Instant>,
     cut_short: AtomicBool,
+    /// What has become of kernels that were refined.
+    refined: Mutex<BTreeMap<u128, Arc<Kern>>>,
 }
 
 /// Finished states by what they are, so that each counts once.
-type Finished = BTreeMap<u128, State>;
+type Finished = BTreeMap<u128, Arc<State>>;
 
 impl<'a> Run<'a> {
     pub fn new(evaluator: Evaluator<'a>, observer: &'a (dyn Fn(Event) + Sync), started: Instant) -> Run<'a> {
         let deadline = evaluator.space.options.time_limit.map(|limit| started + limit);
-        Run { evaluator, observer, deadline, cut_short: AtomicBool::new(false) }
+        Run { evaluator, observer, deadline, cut_short: AtomicBool::new(false), refined: Mutex::default() }
     }
 
     /// Whether the time is up.
@@ -56,7 +69,7 @@ impl<'a> Run<'a> {
             return Outcome::fallback(default, counts);
         };
         let mut finished = Finished::new();
-        finished.insert(baseline.identity(), baseline.clone());
+        finished.insert(baseline.totals.identity, baseline.clone());
         let (start, decisions) = self.beam(&baseline, &mut finished, &mut counts);
         self.greedy(&start, &decisions, &mut finished, &mut counts);
         let candidates = self.candidates(finished, &mut counts);
@@ -73,19 +86,17 @@ impl<'a> Run<'a> {
     }
 
     /// A schedule as a state. `None` if the device cannot run it.
-    fn state(&self, schedule: &Schedule, counts: &mut Statistics) -> Option<State> {
+    fn state(&self, schedule: &Schedule, counts: &mut Statistics) -> Option<Arc<State>> {
         let space = self.evaluator.space;
         let mut inlined = space.no_nodes();
         for func in &schedule.inlined {
             inlined.insert(space.dag.func_node(*func));
         }
         let kernels = schedule.root.iter().map(|item| {
-            let sketch = Sketch::new(space, item.clone().into(), Hashes::of(item), &inlined)?;
+            let sketch = Sketch::new(space, item.clone(), &inlined)?;
             self.evaluator.appraise(sketch, counts)
         });
-        let mut kernels: Vec<_> = kernels.collect::<Option<_>>()?;
-        kernels.sort_by_key(|kern| kern.sketch.own);
-        Some(State::new(kernels, inlined))
+        Some(Arc::new(State::new(kernels.collect::<Option<_>>()?, inlined)))
     }
 
     /// The decisions on all Funcs but some, consumers first, and then on inputs.
@@ -107,18 +118,18 @@ impl<'a> Run<'a> {
     /// The passes of the beam search. Returns where samples start and what they decide.
     fn beam(
         &self,
-        baseline: &State,
+        baseline: &Arc<State>,
         finished: &mut Finished,
         counts: &mut Statistics,
-    ) -> (State, Vec<Decision>) {
+    ) -> (Arc<State>, Vec<Decision>) {
         let options = self.evaluator.space.options;
         let passes = options.passes.max(1);
         let mut blessed = BTreeSet::new();
         let all = self.decisions(&BTreeSet::new());
-        let coarse = Pass { decisions: &all, number: None, seed: options.seed };
-        let found = self.pass(&coarse, 0, baseline, &mut blessed, counts);
-        let start = found.first().filter(|best| best.cost <= baseline.cost).unwrap_or(baseline).clone();
-        finished.extend(found.into_iter().map(|state| (state.identity(), state)));
+        let coarse = Pass { decisions: &all, number: None, seed: options.seed, revises: false };
+        let found = self.pass(&coarse, 0, std::slice::from_ref(baseline), &mut blessed, counts);
+        let start = found.first().filter(|best| best.cost() <= baseline.cost()).unwrap_or(baseline).clone();
+        finished.extend(found.into_iter().map(|state| (state.totals.identity, state)));
         let kept = self.frozen(&start, counts);
         let decisions = self.decisions(&kept);
         for number in 0..passes - 1 {
@@ -126,11 +137,13 @@ impl<'a> Run<'a> {
                 break;
             }
             let seed = of_words(&[options.seed, number as u64]);
-            let pass = Pass { decisions: &decisions, number: Some(number), seed };
-            let found = self.pass(&pass, number + 1, &start, &mut blessed, counts);
-            finished.extend(found.into_iter().map(|state| (state.identity(), state)));
+            let revises = number > 0 && number + REVISING + 1 >= passes;
+            let starts = if revises { cheapest(finished, STARTS) } else { vec![start.clone()] };
+            let pass = Pass { decisions: &decisions, number: Some(number), seed, revises };
+            let found = self.pass(&pass, number + 1, &starts, &mut blessed, counts);
+            finished.extend(found.into_iter().map(|state| (state.totals.identity, state)));
         }
-        let best = finished.values().map(|state| state.cost).fold(f64::INFINITY, f64::min);
+        let best = finished.values().map(|state| state.cost()).fold(f64::INFINITY, f64::min);
         (self.observer)(Event::SampleFinished { sample: 0, best });
         (start, decisions)
     }
@@ -139,19 +152,47 @@ impl<'a> Run<'a> {
         &self,
         pass: &Pass<'_>,
         position: usize,
-        start: &State,
+        starts: &[Arc<State>],
         blessed: &mut BTreeSet<u64>,
         counts: &mut Statistics,
-    ) -> Vec<State> {
+    ) -> Vec<Arc<State>> {
         let of = self.evaluator.space.options.passes.max(1);
         (self.observer)(Event::PassStarted { pass: position, of });
         let mut own = Statistics::default();
-        let found = pass.run(self, start, blessed, &mut own);
-        let best = found.first().map_or(f64::INFINITY, |state| state.cost);
+        let found = pass.run(self, starts, blessed, &mut own);
+        let best = found.first().map_or(f64::INFINITY, |state| state.cost());
         (self.observer)(Event::PassFinished { pass: position, best });
         counts.add(&own);
         counts.passes.push(PassStatistics { best, decisions: own.decisions, states: own.states });
         found
+    }
+
+    /// States with each of their kernels refined. Kernels that they have in common are so once.
+    pub fn refined(&self, states: &[Arc<State>], counts: &mut Statistics) -> Vec<Arc<State>> {
+        let mut known = self.refined.lock().unwrap_or_else(PoisonError::into_inner);
+        let kernels = states.iter().flat_map(|state| &state.kernels);
+        let new: BTreeMap<u128, &Arc<Kern>> = kernels
+            .map(|kern| (kern.totals.identity, kern))
+            .filter(|(identity, _)| !known.contains_key(identity))
+            .collect();
+        let refined: Vec<(u128, Arc<Kern>, Statistics)> = new
+            .into_par_iter()
+            .filter(|_| !self.is_over())
+            .map(|(identity, kern)| {
+                let mut counts = Statistics::default();
+                (identity, refined(&self.evaluator, kern, &mut counts), counts)
+            })
+            .collect();
+        for (identity, kern, more) in refined {
+            counts.add(&more);
+            known.insert(identity, kern);
+        }
+        let state = |state: &Arc<State>| {
+            let kernels = state.kernels.iter();
+            let kernels = kernels.map(|kern| known.get(&kern.totals.identity).unwrap_or(kern).clone());
+            Arc::new(State::new(kernels.collect(), state.inlined.clone()))
+        };
+        states.iter().map(state).collect()
     }
 
     /// The Funcs that keep the place they have in a state.
@@ -162,7 +203,13 @@ impl<'a> Run<'a> {
         }
         let funcs: Vec<FuncId> = space.funcs().collect();
         let costs = self.evaluator.func_costs(state);
-        let frozen = frozen(&funcs, &costs, space.options.limits.frozen_share);
+        let dag = &space.dag;
+        let readers = |func: FuncId| {
+            let readers = dag.nodes()[dag.func_node(func)].consumers.iter();
+            let readers = readers.map(|edge| dag.stages()[dag.edges()[*edge].consumer].func);
+            readers.map(|reader| (reader, state.inlined.contains(dag.func_node(reader)))).collect()
+        };
+        let frozen = frozen(&funcs, &costs, space.options.limits.frozen_share, readers);
         counts.frozen = frozen.len() as u64;
         frozen
     }
@@ -170,42 +217,58 @@ impl<'a> Run<'a> {
     /// The samples beside the beam search.
     fn greedy(
         &self,
-        start: &State,
+        start: &Arc<State>,
         decisions: &[Decision],
         finished: &mut Finished,
         counts: &mut Statistics,
     ) {
         let options = self.evaluator.space.options;
-        let samples: Vec<(State, Statistics)> = (1..options.samples.max(1))
+        let seed = |word: u64, number: usize| of_words(&[options.seed, word, number as u64]);
+        let samples: Vec<Vec<(Arc<State>, Statistics)>> = (0..SAMPLE_GROUPS)
             .into_par_iter()
-            .map(|number| {
-                let mut counts = Statistics::default();
-                let seed = of_words(&[options.seed, u64::MAX, number as u64]);
-                let state = sample(self, start, decisions, seed, &mut counts);
-                (self.observer)(Event::SampleFinished { sample: number, best: state.cost });
-                (state, counts)
+            .map(|group| {
+                let mut samples = Group::new(decisions, seed(u64::MAX - 1, group));
+                let numbers = (1..options.samples.max(1)).filter(|number| number % SAMPLE_GROUPS == group);
+                let sample = |number| {
+                    let mut counts = Statistics::default();
+                    let state = samples.sample(self, start, seed(u64::MAX, number), &mut counts);
+                    (self.observer)(Event::SampleFinished { sample: number, best: state.cost() });
+                    (state, counts)
+                };
+                numbers.map(sample).collect()
             })
             .collect();
-        for (state, more) in samples {
+        let mut states = Vec::new();
+        for (state, more) in samples.into_iter().flatten() {
             counts.add(&more);
-            finished.insert(state.identity(), state);
+            states.push(state);
         }
+        let states = self.refined(&states, counts);
+        finished.extend(states.into_iter().map(|state| (state.totals.identity, state)));
     }
 
     /// What was found, the cheapest first. What breaks a rule only as a whole is left out.
     fn candidates(&self, finished: Finished, counts: &mut Statistics) -> Vec<Candidate> {
         let space = self.evaluator.space;
-        let mut states: Vec<(u128, State)> = finished.into_iter().collect();
-        states.sort_by(|(a, x), (b, y)| x.cost.total_cmp(&y.cost).then(a.cmp(b)));
+        let mut states: Vec<(u128, Arc<State>)> = finished.into_iter().collect();
+        states.sort_by(|(a, x), (b, y)| x.cost().total_cmp(&y.cost()).then(a.cmp(b)));
         let checked: Vec<Option<Candidate>> = states
             .par_iter()
             .map(|(_, state)| {
                 let schedule = state.schedule(space);
                 let legal = check(&schedule, space.pipeline, space.regions, space.device).is_ok();
-                legal.then_some(Candidate { schedule, cost: state.cost })
+                legal.then_some(Candidate { schedule, cost: state.cost() })
             })
             .collect();
         counts.dropped += checked.iter().filter(|candidate| candidate.is_none()).count() as u64;
         checked.into_iter().flatten().collect()
     }
+}
+
+/// The cheapest of some states.
+fn cheapest(finished: &Finished, most: usize) -> Vec<Arc<State>> {
+    let mut states: Vec<&Arc<State>> = finished.values().collect();
+    // Equal ones stay in their order.
+    states.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
+    states.into_iter().take(most).cloned().collect()
 }

@@ -6,23 +6,24 @@ use warploom_lang::InputId;
 use warploom_schedule::Source;
 use warploom_schedule::schedule::{BlockItem, Item, Mapping, Storage};
 
-use crate::edit::{kernel, nest, sites, with_kernel};
+use crate::bits::Bits;
+use crate::edit::{kernel, nest, nests, sites, with_kernel};
 use crate::evaluate::Evaluator;
-use crate::places::hashed;
-use crate::state::{Kern, Sketch, State};
+use crate::state::{Child, Kern, Sketch, State};
 use crate::statistics::Statistics;
 
 /// The state with the best copies in every kernel.
-pub(crate) fn staged(evaluator: &Evaluator<'_>, state: &State, counts: &mut Statistics) -> State {
-    let kernels = state.kernels.iter().map(|kern| best_copies(evaluator, kern, state, counts));
-    State::new(kernels.collect(), state.inlined.clone())
+pub(crate) fn staged(evaluator: &Evaluator<'_>, state: &Arc<State>, counts: &mut Statistics) -> Child {
+    let kernels = state.kernels.iter().map(|kern| best_copies(evaluator, kern, &state.inlined, counts));
+    let changed = kernels.zip(&state.kernels).filter(|(new, old)| !Arc::ptr_eq(new, old));
+    Child::new(state, changed.map(|(new, _)| new).collect(), None, None)
 }
 
 /// A kernel with copies of the inputs for which that is worth it.
-fn best_copies(
+pub(crate) fn best_copies(
     evaluator: &Evaluator<'_>,
     kern: &Arc<Kern>,
-    state: &State,
+    inlined: &Bits,
     counts: &mut Statistics,
 ) -> Arc<Kern> {
     let space = evaluator.space;
@@ -35,11 +36,11 @@ fn best_copies(
         Source::Func(_) => None,
     });
     for input in inputs.collect::<Vec<InputId>>() {
-        let sketches = copies(evaluator, &best, input, state);
+        let sketches = copies(evaluator, &best, input, inlined);
         counts.enumerated += sketches.len() as u64;
         for verdict in evaluator.judge(sketches, counts) {
             match verdict {
-                Ok(staged) if staged.cost < best.cost => best = staged,
+                Ok(staged) if staged.cost() < best.cost() => best = staged,
                 Ok(_) => {}
                 Err(reason) => counts.refuse(reason),
             }
@@ -49,17 +50,19 @@ fn best_copies(
 }
 
 /// A kernel with a copy of an input, at each place that holds all its readers.
-fn copies(evaluator: &Evaluator<'_>, kern: &Kern, input: InputId, state: &State) -> Vec<Sketch> {
+fn copies(evaluator: &Evaluator<'_>, kern: &Kern, input: InputId, inlined: &Bits) -> Vec<Sketch> {
     let space = evaluator.space;
     let node = space.dag.input_node(input);
     let item = &*kern.sketch.item;
     let Some(kernel) = kernel(item) else { return Vec::new() };
+    if nests(&kernel.body).iter().any(|nest| nest.item == Item::Input(input)) {
+        return Vec::new();
+    }
     let readers: Vec<bool> = kern.sketch.nest_reads.iter().map(|reads| reads.contains(node)).collect();
     let copy = || BlockItem::Nest(nest(Item::Input(input), Storage::Shared, Mapping::Flat));
     let with_copy = sites(kernel, &readers).into_iter().filter_map(|site| {
         let item = with_kernel(item, |kernel| site.insert(kernel, vec![copy()]));
-        let (item, hashes) = hashed(item);
-        Sketch::new(space, item, hashes, &state.inlined)
+        Sketch::new(space, item, inlined)
     });
     with_copy.collect()
 }

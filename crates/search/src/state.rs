@@ -3,13 +3,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use warploom_lang::{FuncId, Id};
-use warploom_schedule::schedule::{Item, RootItem, Schedule, StageRef};
+use warploom_schedule::schedule::{FULL_DEPTH, Item, RootItem, Schedule, StageRef, item_hash};
 
 use crate::bits::Bits;
 use crate::edit::{kernel, nests};
-use crate::hash::{Hashes, of_words, wide};
+use crate::hash::{of_words, wide};
 use crate::space::Space;
+
+/// Depths at which the hashes of kernels differ.
+const DEPTHS: usize = FULL_DEPTH as usize;
 
 /// A kernel with what is inlined into it, not evaluated yet.
 #[derive(Clone, Debug)]
@@ -17,7 +21,6 @@ pub(crate) struct Sketch {
     pub item: Arc<RootItem>,
     /// The stage whose kernel it is.
     pub own: StageRef,
-    pub hashes: Hashes,
     /// What each nest reads from elsewhere, in the order they run.
     pub nest_reads: Vec<Bits>,
     /// What the kernel reads of other kernels and of inputs.
@@ -28,7 +31,8 @@ pub(crate) struct Sketch {
 
 impl Sketch {
     /// A kernel where all of `inlined` are inlined.
-    pub fn new(space: &Space<'_>, item: Arc<RootItem>, hashes: Hashes, inlined: &Bits) -> Option<Sketch> {
+    pub fn new(space: &Space<'_>, item: impl Into<Arc<RootItem>>, inlined: &Bits) -> Option<Sketch> {
+        let item = item.into();
         let kernel = kernel(&item)?;
         let own = kernel.stage;
         let (mut reads, mut through, mut made) = (space.no_nodes(), space.no_nodes(), space.no_nodes());
@@ -43,15 +47,24 @@ impl Sketch {
             }
         }
         reads.subtract(&made);
-        Some(Sketch { item, own, hashes, nest_reads, reads, inlined: through })
+        Some(Sketch { item, own, nest_reads, reads, inlined: through })
     }
 
-    /// What its evaluation depends on.
+    /// The kernel with other tiles: the same nests, which read the same.
+    pub fn with_tiles(&self, item: impl Into<Arc<RootItem>>) -> Sketch {
+        Sketch { item: item.into(), ..self.clone() }
+    }
+
+    /// What its evaluation depends on, wide enough to stand for it.
     pub fn key(&self) -> u128 {
-        let identity = self.hashes.identity;
-        let mut words = vec![identity as u64, (identity >> 64) as u64];
-        words.extend(self.inlined.words());
-        wide(&words)
+        wide(&self.words(FULL_DEPTH))
+    }
+
+    /// What counts at a depth. What is inlined counts at every depth: it is no matter of sizes.
+    fn words(&self, depth: i32) -> SmallVec<[u64; 8]> {
+        let mut words = SmallVec::from_slice(self.inlined.words());
+        words.push(item_hash(&self.item, depth));
+        words
     }
 }
 
@@ -61,8 +74,60 @@ pub(crate) struct Kern {
     pub sketch: Sketch,
     /// The extents of the points of each nest at its place, in the order they run.
     pub extents: Vec<Vec<i64>>,
+    /// What it adds to the state it is in.
+    pub totals: Totals,
+}
+
+impl Kern {
+    pub fn new(sketch: Sketch, key: u128, extents: Vec<Vec<i64>>, cost: f64) -> Kern {
+        let hash = |depth: usize| of_words(&sketch.words(depth as i32));
+        let totals = Totals { cost, identity: key, depths: std::array::from_fn(hash) };
+        Kern { sketch, extents, totals }
+    }
+
+    /// The predicted time, microseconds.
+    pub fn cost(&self) -> f64 {
+        self.totals.cost
+    }
+
+    /// Whether it computes its own stage and nothing else.
+    pub fn is_lone(&self) -> bool {
+        let all = kernel(&self.sketch.item).map(|kernel| nests(&kernel.body));
+        all.is_some_and(|nests| matches!(nests.as_slice(), [own] if own.registers.is_empty()))
+    }
+}
+
+/// Sums over kernels. They are the same in whatever order the kernels come and go, but for the rounding of the cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
     /// The predicted time, microseconds.
     pub cost: f64,
+    /// A hash of everything.
+    pub identity: u128,
+    depths: [u64; DEPTHS],
+}
+
+impl Totals {
+    /// The hash of what counts at a depth.
+    pub fn hash(&self, depth: usize) -> u64 {
+        self.depths.get(depth).copied().unwrap_or(self.identity as u64)
+    }
+
+    fn add(&mut self, more: &Totals) {
+        self.cost += more.cost;
+        self.identity = self.identity.wrapping_add(more.identity);
+        for (sum, hash) in self.depths.iter_mut().zip(more.depths) {
+            *sum = sum.wrapping_add(hash);
+        }
+    }
+
+    fn subtract(&mut self, less: &Totals) {
+        self.cost -= less.cost;
+        self.identity = self.identity.wrapping_sub(less.identity);
+        for (sum, hash) in self.depths.iter_mut().zip(less.depths) {
+            *sum = sum.wrapping_sub(hash);
+        }
+    }
 }
 
 /// A complete schedule.
@@ -71,42 +136,91 @@ pub(crate) struct State {
     /// Its kernels, by their own stages, which is an order they can run in.
     pub kernels: Vec<Arc<Kern>>,
     pub inlined: Bits,
-    /// The predicted time, microseconds.
-    pub cost: f64,
+    pub totals: Totals,
 }
 
 impl State {
-    pub fn new(kernels: Vec<Arc<Kern>>, inlined: Bits) -> State {
-        // Summed in order, so that equal states have equal costs.
-        let cost = kernels.iter().map(|kernel| kernel.cost).sum();
-        State { kernels, inlined, cost }
+    pub fn new(mut kernels: Vec<Arc<Kern>>, inlined: Bits) -> State {
+        kernels.sort_by_key(|kern| kern.sketch.own);
+        let mut totals = Totals::default();
+        kernels.iter().for_each(|kern| totals.add(&kern.totals));
+        State { kernels, inlined, totals }
+    }
+
+    /// The predicted time, microseconds.
+    pub fn cost(&self) -> f64 {
+        self.totals.cost
     }
 
     /// The kernel whose own stage this is.
     pub fn kernel_of(&self, stage: StageRef) -> Option<&Arc<Kern>> {
-        let position = self.kernels.binary_search_by_key(&stage, |kernel| kernel.sketch.own).ok()?;
+        let position = self.kernels.binary_search_by_key(&stage, |kern| kern.sketch.own).ok()?;
         Some(&self.kernels[position])
     }
 
-    /// Its hash at a depth. What is inlined counts at every depth: it is no matter of sizes.
-    pub fn hash(&self, depth: usize) -> u64 {
-        let kernels = self.kernels.iter().map(|kernel| kernel.sketch.hashes.at(depth));
-        let words: Vec<u64> = kernels.chain(self.inlined.words().iter().copied()).collect();
-        of_words(&words)
-    }
-
-    /// A hash that stands for the whole schedule.
-    pub fn identity(&self) -> u128 {
-        let kernels = self.kernels.iter().map(|kernel| kernel.sketch.hashes.identity);
-        let words = kernels.flat_map(|hash| [hash as u64, (hash >> 64) as u64]);
-        let words: Vec<u64> = words.chain(self.inlined.words().iter().copied()).collect();
-        wide(&words)
+    /// The kernels of the stages of a Func.
+    pub fn kernels_of(&self, func: FuncId) -> &[Arc<Kern>] {
+        let first = self.kernels.partition_point(|kern| kern.sketch.own.func < func);
+        let end = self.kernels.partition_point(|kern| kern.sketch.own.func <= func);
+        &self.kernels[first..end]
     }
 
     /// The schedule that it is.
     pub fn schedule(&self, space: &Space<'_>) -> Schedule {
-        let root = self.kernels.iter().map(|kernel| RootItem::clone(&kernel.sketch.item)).collect();
+        let root = self.kernels.iter().map(|kern| RootItem::clone(&kern.sketch.item)).collect();
         Schedule { inlined: funcs(space, &self.inlined), root }
+    }
+}
+
+/// What a decision makes of a state: few of its kernels differ, and most children are never looked at again, so that
+/// those that are wanted are put together later.
+#[derive(Clone, Debug)]
+pub(crate) struct Child {
+    base: Arc<State>,
+    /// Kernels that are new, or take the place of those of the same stages.
+    kernels: SmallVec<[Arc<Kern>; 1]>,
+    /// The Func whose kernels go, if they are not among the new ones.
+    gone: Option<FuncId>,
+    inlined: Option<Bits>,
+    pub totals: Totals,
+}
+
+impl Child {
+    /// The state as it is.
+    pub fn same(base: &Arc<State>) -> Child {
+        let totals = base.totals;
+        Child { base: base.clone(), kernels: SmallVec::new(), gone: None, inlined: None, totals }
+    }
+
+    pub fn new(
+        base: &Arc<State>,
+        kernels: SmallVec<[Arc<Kern>; 1]>,
+        gone: Option<FuncId>,
+        inlined: Option<Bits>,
+    ) -> Child {
+        let mut totals = base.totals;
+        if let Some(func) = gone {
+            base.kernels_of(func).iter().for_each(|kern| totals.subtract(&kern.totals));
+        }
+        for kern in &kernels {
+            let own = kern.sketch.own;
+            let before = base.kernel_of(own).filter(|_| gone != Some(own.func));
+            before.into_iter().for_each(|before| totals.subtract(&before.totals));
+            totals.add(&kern.totals);
+        }
+        Child { base: base.clone(), kernels, gone, inlined, totals }
+    }
+
+    /// The state, put together.
+    pub fn state(&self) -> Arc<State> {
+        if self.kernels.is_empty() && self.gone.is_none() && self.inlined.is_none() {
+            return self.base.clone();
+        }
+        let replaced = |own: StageRef| self.kernels.iter().any(|kern| kern.sketch.own == own);
+        let stays = |kern: &&Arc<Kern>| self.gone != Some(kern.sketch.own.func) && !replaced(kern.sketch.own);
+        let kernels = self.base.kernels.iter().filter(stays).chain(&self.kernels).cloned().collect();
+        let inlined = self.inlined.clone().unwrap_or_else(|| self.base.inlined.clone());
+        Arc::new(State::new(kernels, inlined))
     }
 }
 

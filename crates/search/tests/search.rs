@@ -3,42 +3,19 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use warploom::app::{App, Settings};
 use warploom_cost::Analytic;
-use warploom_lang::{Input, Pipeline, Realisation, Region, Regions, Value, func, infer, vars};
+use warploom_lang::{Input, Pipeline, Realisation, Region, Regions, func, infer, vars};
 use warploom_randpipe::random_pipeline;
 use warploom_schedule::schedule::{RootItem, Schedule, check};
 use warploom_search::{Event, Fixed, FixedError, Options, Outcome, Refusal, StopReason, search};
-use warploom_target::Device;
 
-fn h200() -> Device {
-    Device::preset("h200").expect("a known device")
-}
+use crate::common::{h200, named, of_app, searched};
+
+mod common;
 
 /// A small search, for many pipelines.
 fn quick() -> Options {
     Options { beam: 4, passes: 3, samples: 4, ..Options::default() }
-}
-
-fn of_app(app: &App) -> (Pipeline, Regions) {
-    let settings = Settings::defaults(app);
-    let pipeline = (app.build)(&settings).expect("the pipeline is right");
-    let mut request = (app.shapes)(&settings).realisation(&pipeline);
-    for param in pipeline.params().values() {
-        let value = Value::from_number(param.ty, settings.number(&param.name)).expect("it fits");
-        request = request.param(&param.name, value);
-    }
-    let regions = infer(&pipeline, &request).expect("the sizes are right");
-    (pipeline, regions)
-}
-
-fn named(name: &str) -> (Pipeline, Regions) {
-    of_app(warploom_apps::find(name).expect("a known app"))
-}
-
-fn searched(pipeline: &Pipeline, regions: &Regions, options: &Options) -> Outcome {
-    let device = h200();
-    search(pipeline, regions, &device, &Analytic::new(&device), options, &|_| {})
 }
 
 fn assert_sound(pipeline: &Pipeline, regions: &Regions, outcome: &Outcome) {
@@ -62,7 +39,7 @@ fn assert_sound(pipeline: &Pipeline, regions: &Regions, outcome: &Outcome) {
 #[test]
 fn small_pipelines_get_better_than_the_default() {
     for app in warploom_apps::BASICS.iter() {
-        let (pipeline, regions) = of_app(app);
+        let (pipeline, regions) = of_app(app, &[]);
         let outcome = searched(&pipeline, &regions, &quick());
         assert_sound(&pipeline, &regions, &outcome);
     }
@@ -123,7 +100,7 @@ fn without_sampling_all_options_are_looked_at() {
 
 #[test]
 fn freezing_leaves_cheap_funcs_alone() {
-    let (pipeline, regions) = named("harris");
+    let (pipeline, regions) = named("max_filter");
     let frozen = searched(&pipeline, &regions, &quick()).statistics;
     let free = searched(&pipeline, &regions, &Options { freezing: false, ..quick() }).statistics;
     assert!(frozen.frozen > 0 && free.frozen == 0);

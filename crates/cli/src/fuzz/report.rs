@@ -9,7 +9,7 @@ use warploom::fuzz::{Failure, Reduced, Summary};
 use warploom::schedule::schedule::{Coverage, Decision, StageKind};
 use warploom::target::Device;
 
-use super::{Arguments, Executor};
+use super::{Arguments, Executor, compiled, searched};
 use crate::error::Error;
 use crate::report::{json, text};
 use crate::show;
@@ -28,6 +28,10 @@ pub(super) struct Report {
     /// Whether there were too many failures to go on.
     stopped: bool,
     seconds: f64,
+    /// `null` if schedules were random.
+    search: Option<searched::Counts>,
+    /// `null` if kernels were not compiled, or only to be run.
+    compiled: Option<compiled::Counts>,
     failures: Vec<Written>,
     coverage: Vec<Line>,
     #[serde(skip)]
@@ -98,10 +102,7 @@ impl Written {
                 );
             }
             _ => {
-                let Written { pipeline_seed, schedule_seed, .. } = self;
-                text += &format!(
-                    "  while the case was made: pipeline {pipeline_seed}, schedule {schedule_seed}\n"
-                );
+                text += &format!("  while pipeline {} was made\n", self.pipeline_seed);
             }
         }
         text
@@ -124,10 +125,22 @@ impl Report {
             kinds: summary.kinds().into_iter().map(|(kind, count)| (kind.name(), count)).collect(),
             stopped: summary.stopped,
             seconds: summary.time.as_secs_f64(),
+            search: None,
+            compiled: None,
             failures: Vec::new(),
             coverage: lines(&summary.coverage),
             silent: arguments.format.json,
         }
+    }
+
+    /// With what searches did.
+    pub(super) fn searched(self, search: Option<searched::Counts>) -> Report {
+        Report { search, ..self }
+    }
+
+    /// With what was compiled.
+    pub(super) fn compiled(self, compiled: Option<compiled::Counts>) -> Report {
+        Report { compiled, ..self }
     }
 
     /// What is known before failures are made small, which takes a while.
@@ -148,7 +161,9 @@ impl Report {
             self.device,
             self.seed
         );
-        self.say(out, &line)
+        let search = self.search.as_ref().map(searched::Counts::text).unwrap_or_default();
+        let compiled = self.compiled.as_ref().map(compiled::Counts::text).unwrap_or_default();
+        self.say(out, &(line + &search + &compiled))
     }
 
     pub(super) fn add(&mut self, failure: Written, out: &mut dyn Write) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! Random pipelines under random schedules.
+//! Random pipelines under random schedules and under those that a search finds.
 
 use std::fs;
 
@@ -43,6 +43,47 @@ fn a_run_is_the_same_on_any_number_of_threads() {
 }
 
 #[test]
+fn searched_schedules_are_right() {
+    let place = Place::new();
+    let run = |threads: usize| {
+        let line = format!("fuzz --search --samples 2 --pipelines 6 --threads {threads} --json");
+        let mut report = place.json(&line);
+        let longest = report["search"]["longest_search_seconds"].as_f64().unwrap();
+        assert!(longest >= report["search"]["mean_search_seconds"].as_f64().unwrap() && longest > 0.0);
+        for time in ["longest_search_seconds", "mean_search_seconds"] {
+            report["search"][time] = 0.into();
+        }
+        report["seconds"] = 0.into();
+        report
+    };
+    let report = run(1);
+    assert_eq!((&report["failed"], &report["pipelines"]), (&0.into(), &6.into()));
+    let (pairs, search) = (report["pairs"].as_u64().unwrap(), &report["search"]);
+    assert_eq!((&search["searches"], &search["fallbacks"]), (&6.into(), &serde_json::json!([])));
+    assert!((7..=18).contains(&pairs) && search["candidates"].as_u64().unwrap() >= pairs, "{report}");
+    assert!(report["compiled"].is_null());
+    assert_eq!(report, run(3));
+
+    let text = place.run("fuzz --search --samples 1 --pipelines 1 --schedules 1");
+    assert_eq!((text.code, text.err.as_str()), (0, ""));
+    assert!(text.out.starts_with("1 pairs of 1 pipeline simulated as on H200, seed 1, in "), "{}", text.out);
+    assert!(text.out.contains("\n1 searches found "), "{}", text.out);
+    assert!(text.out.contains(" 0 fallbacks to the default"), "{}", text.out);
+}
+
+#[test]
+fn kernels_are_compiled() {
+    if !warploom::runtime::testing::has_nvrtc("kernels_are_compiled") {
+        return;
+    }
+    let place = Place::new();
+    let report = place.json("fuzz --search --samples 1 --pipelines 2 --stages 2..4 --compile --json");
+    let compiled = &report["compiled"];
+    assert_eq!((&report["failed"], &compiled["programs"]), (&0.into(), &report["pairs"]));
+    assert!(compiled["kernels"].as_u64().unwrap() >= compiled["programs"].as_u64().unwrap(), "{report}");
+}
+
+#[test]
 fn what_was_found_is_replayed() {
     let place = Place::new();
     let seen = Seen::failed("H200", &Failure::Numeric("made up".to_owned()));
@@ -75,6 +116,7 @@ fn mistakes_are_answered() {
         ("fuzz --replay nowhere.json", "cannot read nowhere.json"),
         ("fuzz --stages 5..2", "as in 2..12"),
         ("fuzz --device abacus", "abacus"),
+        ("fuzz --samples 3", "--search"),
         ("sim harris --schedule random:x", "`x` is no seed; write a whole number"),
     ] {
         let ran = place.run(command);

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use warploom_lang::{FuncId, InputId, Range, Region};
 use warploom_schedule::schedule::{
     Allocation, BlockItem, Footprints, Item, Kernel, KernelFootprint, Loops, MAX_REGISTER_BYTES, Mapping,
-    Nest, NestFootprint, RegisterFootprint, RootItem, StageRef, Storage, Symbol,
+    Nest, NestFootprint, RegisterFootprint, RootItem, Size, StageRef, Storage, Symbol, ThreadTiles,
 };
 use warploom_schedule::{LoopKind, NodeId, Source, StageId};
 
@@ -87,9 +87,10 @@ impl<'s, 'a> Items<'s, 'a> {
             self.around.enter(Symbol::Block(tile.dim), AxisKind::Block, start, count);
         }
         let idle = self.subject.is_idle(kernel.stage);
+        let cut_blocks = self.subject.cut_blocks(kernel, footprint);
         let features = Block::new(self, footprint).features(&kernel.body);
         self.around.leave(depth);
-        if idle { KernelFeatures::default() } else { features }
+        if idle { KernelFeatures::default() } else { KernelFeatures { cut_blocks, ..features } }
     }
 }
 
@@ -105,12 +106,38 @@ impl Subject<'_> {
         undefined || !func.needed || func.stages[stage.stage].is_idle()
     }
 
+    /// The share of a kernel's blocks that the edge of its stage cuts along a dimension whose points are written out.
+    fn cut_blocks(&self, kernel: &Kernel, footprint: &KernelFootprint) -> f64 {
+        let stage = &self.regions.funcs[kernel.stage.func].stages[kernel.stage.stage];
+        let serial = own_tiles(&kernel.body).map_or(&[][..], |tiles| &tiles.serial);
+        let whole = kernel.block.iter().zip(&footprint.blocks).map(|(tile, blocks)| {
+            let extent = match tile.dim {
+                LoopKind::Pure(d) => stage.needed[d].extent,
+                LoopKind::Reduction(r) => stage.domain[r].extent,
+            };
+            let several = serial.iter().any(|own| own.dim == tile.dim && own.size != Size::Of(1));
+            if several { (extent / tile.size.of(extent)) as f64 / *blocks as f64 } else { 1.0 }
+        });
+        1.0 - whole.product::<f64>()
+    }
+
     /// All of a Func or input in global memory.
     fn root_region(&self, node: NodeId) -> &Region {
         match self.dag.nodes()[node].source {
             Source::Input(input) => &self.regions.facts.inputs[input],
             Source::Func(func) => &self.regions.funcs[func].region,
         }
+    }
+}
+
+/// The tiles of the last nest of a block, the kernel's own.
+fn own_tiles(body: &[BlockItem]) -> Option<&ThreadTiles> {
+    match body.last()? {
+        BlockItem::Over(over) => own_tiles(&over.body),
+        BlockItem::Nest(nest) => match &nest.mapping {
+            Mapping::Threads(tiles) => Some(tiles),
+            Mapping::Flat => None,
+        },
     }
 }
 
@@ -179,6 +206,7 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
         let mut features = KernelFeatures {
             launches: self.shape.launches,
             blocks: self.shape.blocks,
+            cut_blocks: 0.0,
             threads: self.shape.threads as u32,
             shared_bytes: u32::try_from(self.footprint.shared_bytes()).unwrap_or(u32::MAX),
             registers: registers.min(limit) as u32,
@@ -351,7 +379,7 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
         let (first, nest) = (self.rows.len(), self.number);
         self.rows.push(StageRow { source: work.source, nest, features });
         for inlined in &work.flat.inlined {
-            let features = self.inlined(inlined, &self.rows[first].features);
+            let features = self.inlined(inlined, work.walk, &self.rows[first].features);
             self.rows.push(StageRow { source: RowSource::Inlined(inlined.stage), nest, features });
         }
         touched

@@ -110,11 +110,11 @@ impl OwnWork {
 }
 
 /// A Func that is inlined into a stage, at one point of that stage.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct InlinedWork {
     pub stage: StageId,
-    /// How often it is evaluated.
-    pub times: f64,
+    /// Where it is evaluated, as if it were read there.
+    pub places: Vec<Group>,
     /// What all evaluations together take.
     pub work: OwnWork,
 }
@@ -141,9 +141,8 @@ struct Walked {
     instances: AHashMap<Instance, Known>,
     evaluated: AHashSet<(FuncId, SmallVec<[Form; 4]>)>,
     /// Of the whole stage.
-    groups: Vec<Group>,
-    numbers: AHashMap<(NodeId, usize, SmallVec<[Motion; 4]>), usize>,
-    evaluations: AHashMap<FuncId, f64>,
+    loads: Groups,
+    evaluations: AHashMap<FuncId, Groups>,
     work: AHashMap<FuncId, OwnWork>,
     followed: usize,
 }
@@ -168,15 +167,15 @@ impl Flattening<'_> {
         let mut inlined: Vec<InlinedWork> = walked
             .evaluations
             .iter()
-            .map(|(func, times)| {
+            .map(|(func, places)| {
                 let stage = self.dag.nodes()[self.dag.func_node(*func)].stages[0];
-                InlinedWork { stage, times: *times, work: work(func) }
+                InlinedWork { stage, places: places.list.clone(), work: work(func) }
             })
             .collect();
         inlined.sort_unstable_by_key(|inlined| inlined.stage);
         let work = work(&stage.func);
         let exact = decl.predicate.is_none() && walked.followed < MAX_EVALUATIONS;
-        Flat { loads: walked.groups, stores, work, inlined, exact }
+        Flat { loads: walked.loads.list, stores, work, inlined, exact }
     }
 
     /// The stage's variables.
@@ -271,7 +270,9 @@ impl Flattening<'_> {
                 }
                 _ => self.opaque_value(id, &known, point),
             };
-            if !arms.contains_key(&id) && (node.ty.is_float() || !value.form.is_affine()) {
+            // What no variable moves is lifted out of all loops; sums of variables are addresses.
+            let is_lifted = value.form.moved_by() == 0;
+            if !arms.contains_key(&id) && !is_lifted && (node.ty.is_float() || !value.form.is_affine()) {
                 walked.work.entry(func).or_default().add(exprs, node);
             }
             known.insert(id, value);
@@ -286,8 +287,9 @@ impl Flattening<'_> {
         if let Some(known) = walked.instances.get(&instance) {
             return known.clone();
         }
-        if walked.evaluated.insert((func, forms)) {
-            *walked.evaluations.entry(func).or_default() += 1.0;
+        if walked.evaluated.insert((func, forms.clone())) {
+            let place = group(self.dag.func_node(func), 0, 0, false, &forms);
+            walked.evaluations.entry(func).or_default().add(place);
             walked.followed += 1;
         }
         let root = self.pipeline.funcs()[func].stages[0].values.get(value as usize);
@@ -334,22 +336,31 @@ impl Walked {
         let known = loaded(vars, at, tag_of(&place));
         if self.accesses.insert(place.clone()) {
             let own = node == flattening.dag.stages()[flattening.stage].node;
-            self.add(group(node, value, bytes, own, &place.2));
+            self.loads.add(group(node, value, bytes, own, &place.2));
         }
         known
     }
+}
 
+/// Accesses, those that move alike together.
+#[derive(Default)]
+struct Groups {
+    list: Vec<Group>,
+    numbers: AHashMap<(NodeId, usize, SmallVec<[Motion; 4]>), usize>,
+}
+
+impl Groups {
     fn add(&mut self, one: Group) {
         let key = (one.node, one.value, one.rows.clone());
-        let number = *self.numbers.entry(key).or_insert(self.groups.len());
-        match self.groups.get_mut(number) {
+        let number = *self.numbers.entry(key).or_insert(self.list.len());
+        match self.list.get_mut(number) {
             Some(group) => {
                 group.count += 1.0;
                 if group.origins.len() < MAX_ORIGINS {
                     group.origins.extend(one.origins);
                 }
             }
-            None => self.groups.push(one),
+            None => self.list.push(one),
         }
     }
 }

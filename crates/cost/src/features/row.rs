@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 use warploom_lang::{FuncId, InputId};
-use warploom_schedule::schedule::{Nest, RegisterFootprint, Storage};
 use warploom_schedule::NodeId;
+use warploom_schedule::schedule::{Mapping, Nest, RegisterFootprint, Storage};
 use warploom_target::Device;
 
 use crate::features::barriers::Touched;
@@ -20,6 +20,9 @@ const MAX_LOADS_HELD: f64 = 12.0;
 
 /// Values of points written out that wait to be stored, at most.
 const MAX_RESULTS_IN_FLIGHT: f64 = 16.0;
+
+/// Values of inlined Funcs that are held at once, at most: the rest is computed again.
+const MAX_REUSED: f64 = 64.0;
 
 /// Addresses that are held at once, at most.
 const MAX_ADDRESSES: f64 = 6.0;
@@ -95,6 +98,7 @@ impl Block<'_, '_, '_> {
         write_reads(&reads, work.flat, &mut features);
         let written_out = features.unrolled_loop_extent;
         work.flat.work.operations.write(features.points_computed_total, &mut features);
+        features.index_operations = features.points_computed_total * index_operations(work);
         features.code_nodes = work.flat.work.nodes * written_out;
         if let RowSource::Stage(stage) = work.source {
             features.expr_branching = f64::from(self.items.subject.dag.stages()[stage].branching);
@@ -105,8 +109,11 @@ impl Block<'_, '_, '_> {
         let results = features.innermost_pure_loop_extent.min(written_out) * bytes / 4.0;
         let held = if work.accumulates { results } else { results.min(MAX_RESULTS_IN_FLIGHT) };
         let addresses = (2.0 * work.flat.loads.len() as f64).min(MAX_ADDRESSES);
-        let registers =
-            held + (loads.in_flight / 2.0).min(MAX_LOADS_HELD) + addresses + features.expr_branching;
+        let registers = held
+            + (loads.in_flight / 2.0).min(MAX_LOADS_HELD)
+            + addresses
+            + features.expr_branching
+            + reused(work.flat, work.walk).min(MAX_REUSED);
         Computed { features, reads, touched, registers, nodes }
     }
 
@@ -370,8 +377,13 @@ impl Block<'_, '_, '_> {
     }
 
     /// The features of a Func that is inlined into `consumer`.
-    pub fn inlined(&self, inlined: &InlinedWork, consumer: &StageFeatures) -> StageFeatures {
-        let InlinedWork { stage, times, work } = *inlined;
+    pub fn inlined(&self, inlined: &InlinedWork, walk: &Walk, consumer: &StageFeatures) -> StageFeatures {
+        let InlinedWork { stage, places, work } = inlined;
+        let stage = *stage;
+        let times: f64 = places.iter().map(|place| place.count).sum();
+        // Points that are written out one after the other share what they have in common.
+        let left = |place: &Group| place.count * merged(&Moves::new(walk, place), all).share;
+        let share = places.iter().map(left).sum::<f64>() / times.max(1.0);
         let subject = self.items.subject;
         let mut features = StageFeatures {
             inlined_calls: times * consumer.points_computed_total,
@@ -399,7 +411,7 @@ impl Block<'_, '_, '_> {
         features.points_computed_minimum = points;
         features.bytes_at_root =
             points * subject.dag.nodes()[subject.dag.stages()[stage].node].bytes_per_point as f64;
-        work.operations.write(consumer.points_computed_total, &mut features);
+        work.operations.write(consumer.points_computed_total * share, &mut features);
         features
     }
 }
@@ -428,30 +440,65 @@ fn is_indexed(moves: &Moves<'_>, place: &Place) -> bool {
     })
 }
 
+/// Values of inlined Funcs that several points written out share: half of them are held at a time.
+fn reused(flat: &Flat, walk: &Walk) -> f64 {
+    let places = flat.inlined.iter().flat_map(|inlined| &inlined.places);
+    let merged = places.map(|place| merged(&Moves::new(walk, place), all));
+    merged.filter(|merged| merged.share < 1.0).map(|merged| merged.unique / 2.0).sum()
+}
+
+/// Operations for each digit that a flat loop takes out of its number: a quotient and a remainder by a constant.
+const DIGIT_OPERATIONS: f64 = 6.0;
+
+/// Operations of a guard.
+const GUARD_OPERATIONS: f64 = 2.0;
+
+/// Operations that find out which point a thread is at.
+fn index_operations(work: &Work<'_>) -> f64 {
+    let is_flat = work.nest.is_some_and(|nest| nest.mapping == Mapping::Flat);
+    let digits = work.walk.digits.len().saturating_sub(1) as f64;
+    let guard = if is_flat || work.walk.guarded { GUARD_OPERATIONS } else { 0.0 };
+    guard + if is_flat { digits * DIGIT_OPERATIONS } else { 0.0 }
+}
+
+/// What is left of a group's accesses once equal ones of points that are written out are merged, and fixed ones lifted
+/// out of the loops around them.
+struct Merged {
+    /// Distinct accesses of the points that are written out.
+    unique: f64,
+    /// What is left, as a share.
+    share: f64,
+}
+
+fn merged(moves: &Moves<'_>, keep: fn(AxisKind) -> bool) -> Merged {
+    let walk = moves.walk;
+    let axes = || walk.around.axes.iter().enumerate().skip(walk.own_axes).filter(|(_, axis)| keep(axis.kind));
+    let unrolled: f64 =
+        axes().filter(|(_, axis)| axis.kind.is_unrolled()).map(|(_, axis)| axis.count as f64).product();
+    let issued = moves.group.count * unrolled;
+    let distinct: f64 =
+        (0..moves.group.rows.len()).map(|row| moves.extent(row, AxisKind::is_unrolled)).product();
+    // Loads behind different guards are not merged.
+    let unique = if moves.is_scattered() || walk.guarded { issued } else { distinct.min(issued) };
+    let mut lifted = 1.0;
+    for (number, axis) in walk.around.axes.iter().enumerate().skip(walk.own_axes).rev() {
+        let runs = !axis.kind.is_unrolled() && axis.kind != AxisKind::Lane && keep(axis.kind);
+        if runs && axis.count > 1 {
+            if moves.moves(number) {
+                break;
+            }
+            lifted *= axis.count as f64;
+        }
+    }
+    Merged { unique, share: unique / issued / lifted }
+}
+
 impl Totals {
     /// Adds accesses, and what is left of them once equal ones are merged, fixed ones lifted out of loops and
     /// neighbouring ones joined to wide ones.
     fn add(&mut self, moves: &Moves<'_>, place: &Place, traffic: Traffic, keep: fn(AxisKind) -> bool) {
-        let walk = moves.walk;
-        let axes =
-            || walk.around.axes.iter().enumerate().skip(walk.own_axes).filter(|(_, axis)| keep(axis.kind));
-        let unrolled: f64 =
-            axes().filter(|(_, axis)| axis.kind.is_unrolled()).map(|(_, axis)| axis.count as f64).product();
-        let issued = moves.group.count * unrolled;
-        let distinct: f64 =
-            (0..moves.group.rows.len()).map(|row| moves.extent(row, AxisKind::is_unrolled)).product();
-        let unique = if moves.is_scattered() { issued } else { distinct.min(issued) };
-        let mut lifted = 1.0;
-        for (number, axis) in walk.around.axes.iter().enumerate().skip(walk.own_axes).rev() {
-            let runs = !axis.kind.is_unrolled() && axis.kind != AxisKind::Lane && keep(axis.kind);
-            if runs && axis.count > 1 {
-                if moves.moves(number) {
-                    break;
-                }
-                lifted *= axis.count as f64;
-            }
-        }
-        let share = unique / issued / lifted / moves.vector_width(place) as f64;
+        let Merged { unique, share } = merged(moves, keep);
+        let share = share / moves.vector_width(place) as f64;
         let merged = Traffic {
             elements: traffic.elements * share,
             bytes: traffic.bytes * share,

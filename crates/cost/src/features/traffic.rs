@@ -415,7 +415,7 @@ impl<'a> Moves<'a> {
         let all = turns * (warps * origins) as f64;
         let sampled = all.min(MAX_REQUESTS as f64) as usize;
         let mut at: SmallVec<[i64; 16]> = SmallVec::from_elem(0, walk.around.axes.len());
-        let mut cost = 0.0;
+        let (mut cost, mut warp) = (0.0, RoundedWarp::new(self, place));
         for sample in 0..sampled {
             let number = (sample as f64 * all / sampled as f64) as i64;
             let origin = &group.origins[(number % origins) as usize];
@@ -425,7 +425,7 @@ impl<'a> Moves<'a> {
                 at[*axis] = start + turn % count;
                 turn /= count;
             }
-            let warp = RoundedWarp::new(self, place, origin, number % warps, &at);
+            warp.stand(origin, number % warps, &at);
             cost += warp.cost(transactions);
         }
         if sampled > 0 { cost / sampled as f64 * requests } else { requests }
@@ -433,35 +433,30 @@ impl<'a> Moves<'a> {
 }
 
 /// `coef · floor((start + steps · digits) / den)`, a part of the index of a row.
-struct Term {
+struct Term<'m> {
     row: usize,
     coef: i64,
+    var: &'m Linear,
+    /// The variable's sum in the thread whose digits are 0.
     start: i64,
     den: i64,
     steps: SmallVec<[i64; 4]>,
 }
 
-/// The threads of a warp that access elements whose indices are rounded, with the uniform axes at a place.
+/// The threads of a warp that access elements whose indices are rounded.
 struct RoundedWarp<'m> {
     moves: &'m Moves<'m>,
-    strides: &'m [i64],
+    place: &'m Place,
     origin: &'m [i64],
     base: SmallVec<[i64; 4]>,
-    terms: SmallVec<[Term; 4]>,
+    terms: SmallVec<[Term<'m>; 4]>,
     /// Digits of the first thread.
     digits: SmallVec<[i64; 4]>,
     threads: i64,
 }
 
 impl<'m> RoundedWarp<'m> {
-    /// Digits stand at 0 in `at`.
-    fn new(
-        moves: &'m Moves<'m>,
-        place: &'m Place,
-        origin: &'m [i64],
-        warp: i64,
-        at: &[i64],
-    ) -> RoundedWarp<'m> {
+    fn new(moves: &'m Moves<'m>, place: &'m Place) -> RoundedWarp<'m> {
         let walk = moves.walk;
         let mut terms = SmallVec::new();
         for (row, motion) in moves.group.rows.iter().enumerate() {
@@ -470,24 +465,27 @@ impl<'m> RoundedWarp<'m> {
                     var.steps.iter().filter(|(own, _)| *own == axis).map(|(_, step)| step).sum()
                 };
                 let steps = walk.digits.iter().map(|(axis, _)| step_of(*axis)).collect();
-                terms.push(Term { row, coef: *coef, start: var.numerator(at), den: var.den, steps });
+                terms.push(Term { row, coef: *coef, var, start: 0, den: var.den, steps });
             }
         }
+        let (base, digits) = (SmallVec::new(), SmallVec::new());
+        RoundedWarp { moves, place, origin: &[], base, terms, digits, threads: 0 }
+    }
+
+    /// Makes it the warp of a number with the uniform axes at a place, where digits stand at 0.
+    fn stand(&mut self, origin: &'m [i64], warp: i64, at: &[i64]) {
+        let walk = self.moves.walk;
+        self.origin = origin;
+        self.base.clear();
+        self.base.extend(self.place.base.iter().map(|base| base.at(at)));
+        self.terms.iter_mut().for_each(|term| term.start = term.var.numerator(at));
+        self.digits.clear();
         let mut rest = warp * WARP;
-        let digit = |(_, radix): &(u8, i64)| {
-            let digit = rest % radix;
+        for (_, radix) in &walk.digits {
+            self.digits.push(rest % radix);
             rest /= radix;
-            digit
-        };
-        RoundedWarp {
-            moves,
-            strides: &place.strides,
-            origin,
-            base: place.base.iter().map(|base| base.at(at)).collect(),
-            terms,
-            digits: walk.digits.iter().map(digit).collect(),
-            threads: (walk.total - warp * WARP).min(WARP),
         }
+        self.threads = (walk.total - warp * WARP).min(WARP);
     }
 
     /// The element that a thread accesses.
@@ -497,18 +495,18 @@ impl<'m> RoundedWarp<'m> {
             let moved: i64 = digits.iter().zip(&term.steps).map(|(digit, step)| digit * step).sum();
             indices[term.row] += term.coef * quotient(term.start + moved, term.den);
         }
-        let rows = self.moves.group.rows.iter().zip(&indices).zip(&self.base).zip(self.strides);
+        let rows = self.moves.group.rows.iter().zip(&indices).zip(&self.base).zip(&self.place.strides);
         rows.map(|(((row, index), base), stride)| (quotient(*index, row.den) - base) * stride).sum()
     }
 
     /// How far the next thread can be, along the first digit.
     fn longest_step(&self) -> i64 {
-        let mut rows: SmallVec<[i64; 4]> = SmallVec::from_elem(0, self.strides.len());
+        let mut rows: SmallVec<[i64; 4]> = SmallVec::from_elem(0, self.moves.group.rows.len());
         for term in &self.terms {
             let step = term.steps.first().copied().unwrap_or(0);
             rows[term.row] += (term.coef * (step.abs() + term.den - 1) / term.den).abs();
         }
-        let rows = rows.iter().zip(&self.moves.group.rows).zip(self.strides);
+        let rows = rows.iter().zip(&self.moves.group.rows).zip(&self.place.strides);
         rows.map(|((step, row), stride)| (step + row.den - 1) / row.den * stride).sum()
     }
 
@@ -535,7 +533,8 @@ impl<'m> RoundedWarp<'m> {
 
     /// Sectors or wavefronts.
     fn cost(&self, transactions: Transactions) -> f64 {
-        let one_way = self.terms.iter().filter(|term| term.steps.first().is_some_and(|step| *step != 0)).count() < 2;
+        let one_way =
+            self.terms.iter().filter(|term| term.steps.first().is_some_and(|step| *step != 0)).count() < 2;
         if one_way && transactions.is_dense(self.longest_step()) {
             let mut stretches = SmallVec::new();
             self.for_each_run(|digits, count| {

@@ -198,6 +198,8 @@ pub(crate) struct Walk {
     pub own_axes: usize,
     /// Whether the cases are all there is to say of which threads are active.
     pub exact: bool,
+    /// Whether a guard stands around every point that is written out, because tiles do not divide the box.
+    pub guarded: bool,
 }
 
 /// A part of a dimension on which the same threads are active.
@@ -266,6 +268,7 @@ impl Walk {
             cases: SmallVec::new(),
             own_axes,
             exact: true,
+            guarded: loops.iter().any(|dim| dim.serial > 1 && dim.extent % (dim.threads * dim.serial) != 0),
         };
         match nest.mapping {
             Mapping::Flat => walk.flat(dims.len()),
@@ -414,7 +417,7 @@ impl Walk {
 
     /// The walk of a Func in registers: the threads and rounds of the nest, and the points that each thread needs.
     pub fn of_registers(&self, points: &Footprint, domain: &[(i64, i64)], lowest: &[Vec<Reach>]) -> Walk {
-        let mut walk = self.clone();
+        let mut walk = Walk { guarded: false, ..self.clone() };
         // What the nest itself does at each point of its tile is not done here: the axes stand still.
         let inner = |axis: &Axis| matches!(axis.kind, AxisKind::Serial { .. } | AxisKind::Reduce);
         for case in &mut walk.cases {

@@ -242,7 +242,9 @@ impl Transactions {
             stretches.push(own);
         }
         self.of_stretches(&mut stretches).unwrap_or_else(|| {
-            self.of_elements(runs.iter().flat_map(|run| (0..run.count).map(|k| run.first + phase + k * run.step)))
+            self.of_elements(
+                runs.iter().flat_map(|run| (0..run.count).map(|k| run.first + phase + k * run.step)),
+            )
         })
     }
 

@@ -2,12 +2,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use warploom_fuzz::{Case, Options, Summary, Verdict, fuzz};
+use warploom_fuzz::{Case, Options, Subject, Summary, Verdict, fuzz, random_schedules};
+use warploom_schedule::schedule::Schedule;
 
 use crate::support::*;
 
 fn options(threads: usize) -> Options {
-    Options { pipelines: 80, schedules: 2, threads: Some(threads), max_failures: 5, ..Options::default() }
+    Options { pipelines: 80, threads: Some(threads), max_failures: 5, ..Options::default() }
 }
 
 /// What was found, without times.
@@ -28,8 +29,11 @@ fn threads_change_nothing() {
         let count = |_| {
             calls.fetch_add(1, Ordering::Relaxed);
         };
-        let summary = fuzz(&options(threads), &device(), &check, &count).unwrap();
-        assert_eq!(calls.load(Ordering::Relaxed), summary.pairs);
+        let summary = fuzz(&options(threads), &random_schedules(&device(), 2), &check, &count).unwrap();
+        assert_eq!(
+            (calls.load(Ordering::Relaxed), summary.pairs),
+            (summary.pipelines, summary.pipelines * 2)
+        );
         summary
     };
     let (one, three) = (run(1), run(3));
@@ -43,16 +47,46 @@ fn threads_change_nothing() {
 #[test]
 fn a_panic_of_the_checker_is_not_swallowed() {
     let check = |case: &Case| case.check_with(|_| panic!("made up"));
-    let options = Options { pipelines: 1, schedules: 1, ..Options::default() };
-    let summary = fuzz(&options, &device(), &check, &|_| ()).unwrap();
+    let options = Options { pipelines: 1, ..Options::default() };
+    let summary = fuzz(&options, &random_schedules(&device(), 1), &check, &|_| ()).unwrap();
     assert_eq!(summary.failures[0].failure.to_string(), "panic: made up");
+}
+
+/// The pipeline is kept, so that somebody can find out why.
+#[test]
+fn a_panic_while_schedules_are_made_is_a_failure() {
+    let schedules = |_: &Subject<'_>| -> Vec<Schedule> { panic!("made up") };
+    let options = Options { pipelines: 2, ..Options::default() };
+    let summary = fuzz(&options, &schedules, &|_| Ok(Verdict::Passed), &|_| ()).unwrap();
+    assert_eq!((summary.pipelines, summary.pairs, summary.failures.len()), (2, 2, 2));
+    assert_eq!(summary.failures[1].failure.to_string(), "panic: made up");
+    let case = summary.failures[1].case.as_ref().expect("there is a pipeline");
+    assert_eq!(case.check(&device()).unwrap(), Verdict::Passed);
+}
+
+#[test]
+fn a_pipeline_may_get_any_number_of_schedules() {
+    let schedules = |subject: &Subject<'_>| {
+        let default = Schedule::default_for(subject.pipeline, subject.regions);
+        vec![default; usize::try_from(subject.seed % 3).unwrap()]
+    };
+    let checked = AtomicU64::new(0);
+    let check = |_: &Case| {
+        checked.fetch_add(1, Ordering::Relaxed);
+        Ok(Verdict::Passed)
+    };
+    let options = Options { pipelines: 20, ..Options::default() };
+    let summary = fuzz(&options, &schedules, &check, &|_| ()).unwrap();
+    assert_eq!((summary.pipelines, summary.pairs), (20, checked.load(Ordering::Relaxed)));
+    assert!((1..40).contains(&summary.pairs), "{}", summary.pairs);
 }
 
 #[test]
 fn simulator_and_reference_agree() {
     let device = device();
-    let options = Options { pipelines: 12, schedules: 2, ..Options::default() };
-    let summary = fuzz(&options, &device, &|case| case.check(&device), &|_| ()).unwrap();
+    let options = Options { pipelines: 12, ..Options::default() };
+    let schedules = random_schedules(&device, 2);
+    let summary = fuzz(&options, &schedules, &|case| case.check(&device), &|_| ()).unwrap();
     let failures: Vec<String> = summary.failures.iter().map(|found| found.failure.to_string()).collect();
     assert_eq!((summary.pairs, failures), (24, Vec::new()));
 }
@@ -60,8 +94,8 @@ fn simulator_and_reference_agree() {
 /// Every decision is taken for every kind of stage that it can be taken for, often enough to be tested.
 #[test]
 fn schedules_cover_every_decision() {
-    let options = Options { pipelines: 300, schedules: 3, seed: 5, ..Options::default() };
-    let summary = fuzz(&options, &device(), &|_| Ok(Verdict::Passed), &|_| ()).unwrap();
+    let options = Options { pipelines: 300, seed: 5, ..Options::default() };
+    let summary = fuzz(&options, &random_schedules(&device(), 3), &|_| Ok(Verdict::Passed), &|_| ()).unwrap();
     let rare = summary.coverage.rare(0.05, 200);
     assert!(rare.is_empty(), "{rare:?}\n{}", summary.coverage);
     assert!(summary.coverage.levels().part() >= 0.7, "{}", summary.coverage);

@@ -248,12 +248,13 @@ pub(crate) struct Evaluation<'a> {
     geometry: &'a Geometry<'a>,
     program: &'a Program,
     scope: &'a Scope,
+    /// What each form reaches, as far as that was asked for; empty as long as no form was.
     known: Vec<Option<Reach>>,
 }
 
 impl<'a> Evaluation<'a> {
     pub fn new(geometry: &'a Geometry<'a>, program: &'a Program, scope: &'a Scope) -> Evaluation<'a> {
-        Evaluation { geometry, program, scope, known: vec![None; program.forms.len()] }
+        Evaluation { geometry, program, scope, known: Vec::new() }
     }
 
     /// Adds what an access touches.
@@ -321,7 +322,7 @@ impl<'a> Evaluation<'a> {
             Form::Unknown => return Reach::unknown(*min, *max),
             _ => {}
         }
-        if let Some(reach) = &self.known[number] {
+        if let Some(Some(reach)) = self.known.get(number) {
             return reach.clone();
         }
         let reach = match form {
@@ -336,6 +337,7 @@ impl<'a> Evaluation<'a> {
             Form::Var(_) | Form::RVar(_) | Form::Range | Form::Unknown => None,
         };
         let reach = reach.map_or_else(|| Reach::unknown(*min, *max), |reach| reach.within(*min, *max));
+        self.known.resize(self.program.forms.len(), None);
         self.known[number] = Some(reach.clone());
         reach
     }

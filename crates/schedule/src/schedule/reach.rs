@@ -371,17 +371,40 @@ impl Reach {
             }
             reach.bounded &= matches!(symbol, Symbol::Loop(_));
         }
-        if reach.terms.is_empty() {
-            // Nothing moves it any more, so it is where it ever was.
-            let (low, high) = (ceil(reach.low).max(self.min), floor(reach.high).min(self.max));
-            return Reach { bounded: reach.bounded, ..Reach::fixed(low.min(self.max), high.max(self.min)) };
+        reach.at_rest()
+    }
+
+    /// Where it ever was, if nothing moves it any more.
+    #[must_use]
+    fn at_rest(self) -> Reach {
+        if !self.terms.is_empty() {
+            return self;
         }
-        reach
+        let (low, high) = (ceil(self.low).max(self.min), floor(self.high).min(self.max));
+        Reach { bounded: self.bounded, ..Reach::fixed(low.min(self.max), high.max(self.min)) }
+    }
+
+    /// Makes it hold another one that moves alike.
+    fn extend(&mut self, other: &Reach) {
+        self.low = self.low.min(other.low);
+        self.high = self.high.max(other.high);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.bounded &= other.bounded;
     }
 
     /// The smallest reach that holds all of some, which are seen from the same place.
     pub(crate) fn hull(reaches: &[Reach], symbols: &mut Symbols) -> Option<Reach> {
-        let first = reaches.first()?;
+        let (first, others) = reaches.split_first()?;
+        // Most move alike, and then nothing else has a say.
+        if others.iter().all(|other| other.terms == first.terms && other.clamp == first.clamp) {
+            let mut hull = first.clone().at_rest();
+            match hull.terms.is_empty() {
+                true => others.iter().for_each(|other| hull.extend(&other.clone().at_rest())),
+                false => others.iter().for_each(|other| hull.extend(other)),
+            }
+            return Some(hull);
+        }
         // Symbols that move some of them differently can be anywhere in the hull.
         let step = |reach: &Reach, symbol: Symbol| {
             reach.terms.iter().find(|(known, _)| *known == symbol).map(|(_, step)| *step)
@@ -400,11 +423,7 @@ impl Reach {
             hull.clamp = Some((hull.min, hull.max));
         }
         for part in rest {
-            hull.low = hull.low.min(part.low);
-            hull.high = hull.high.max(part.high);
-            hull.min = hull.min.min(part.min);
-            hull.max = hull.max.max(part.max);
-            hull.bounded &= part.bounded;
+            hull.extend(part);
         }
         match distance {
             Some(width) if width < hull.max - hull.min && hull.bounded => {

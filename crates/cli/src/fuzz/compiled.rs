@@ -1,0 +1,72 @@
+//! `warploom fuzz --compile`: the kernels of every case, compiled as for a GPU.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+use warploom::codegen::cuda::{Build, describe};
+use warploom::codegen::ir::Program;
+use warploom::fuzz::Failure;
+use warploom::runtime::nvrtc::{self, Arch};
+use warploom::target::Device;
+
+use crate::error::Error;
+
+/// Compiles kernels with NVRTC, and counts what it says of them.
+pub(super) struct Compiler {
+    arch: Arch,
+    counts: Mutex<Counts>,
+}
+
+/// What was compiled.
+#[derive(Clone, Default, Serialize)]
+pub(super) struct Counts {
+    programs: u64,
+    kernels: u64,
+    /// Kernels that spill registers.
+    spilling_kernels: u64,
+    /// What they spill, stores and loads together.
+    spilled_bytes: u64,
+    longest_seconds: f64,
+}
+
+impl Compiler {
+    /// Fails where there is no NVRTC.
+    pub(super) fn new(device: &Device) -> Result<Compiler, Error> {
+        let arch = Arch::for_device(device).map_err(|error| Error::Cuda(error.to_string()))?;
+        Ok(Compiler { arch, counts: Mutex::default() })
+    }
+
+    /// Compiles the kernels built for speed.
+    pub(super) fn compile(&self, program: &Program) -> Result<(), Failure> {
+        let compiled = nvrtc::compile_program(&describe(program, Build::Timing), self.arch);
+        let (_, image) = compiled.map_err(|error| Failure::Device(error.to_string()))?;
+        if let Some(image) = image {
+            self.counts.lock().unwrap_or_else(PoisonError::into_inner).add(&image);
+        }
+        Ok(())
+    }
+
+    /// What was done so far.
+    pub(super) fn counts(&self) -> Counts {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Counts {
+    fn add(&mut self, image: &nvrtc::Image) {
+        self.programs += 1;
+        self.kernels += image.kernels.len() as u64;
+        let spills = image.kernels.values().filter(|kernel| kernel.spill_stores + kernel.spill_loads > 0);
+        self.spilling_kernels += spills.count() as u64;
+        self.spilled_bytes += image.spilled_bytes();
+        self.longest_seconds = self.longest_seconds.max(image.time.as_secs_f64());
+    }
+
+    pub(super) fn text(&self) -> String {
+        let Counts { programs, kernels, spilling_kernels, spilled_bytes, longest_seconds } = self;
+        format!(
+            "{programs} programs of {kernels} kernels compiled; {spilling_kernels} kernels spill {spilled_bytes} bytes; \
+             {longest_seconds:.1} s the longest\n"
+        )
+    }
+}

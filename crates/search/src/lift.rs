@@ -1,0 +1,152 @@
+//! Funcs taken out of the kernels they are computed in, so that they can be put elsewhere.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use warploom_lang::FuncId;
+use warploom_schedule::NodeId;
+use warploom_schedule::schedule::{BlockItem, Item, Loops, Mapping, Nest, RootItem, StageRef, Storage};
+
+use crate::bits::Bits;
+use crate::edit::{kernel, nest, nests, nests_mut, with_kernel};
+use crate::evaluate::Evaluator;
+use crate::space::Space;
+use crate::state::{Child, Kern, Sketch, State};
+use crate::statistics::Statistics;
+
+/// The state with a Func inlined or in kernels that compute nothing else. What is computed in its kernels, or is there for
+/// it alone in the kernel it is in, becomes kernels of its own too. `None` if that is refused.
+pub(crate) fn lifted(
+    evaluator: &Evaluator<'_>,
+    state: &Arc<State>,
+    func: FuncId,
+    counts: &mut Statistics,
+) -> Option<Arc<State>> {
+    let space = evaluator.space;
+    let mut out: BTreeSet<FuncId> = state.kernels_of(func).iter().flat_map(|kern| fused(kern)).collect();
+    let mut sketches = Vec::new();
+    if !out.is_empty() {
+        let own = state.kernels_of(func).iter().map(|kern| space.default_kernel(kern.sketch.own));
+        sketches.extend(own.filter_map(|item| Sketch::new(space, item, &state.inlined)));
+    }
+    for home in state.kernels.iter().filter(|kern| kern.sketch.own.func != func) {
+        let leaving = leaving(space, home, func, &state.inlined);
+        if leaving.is_empty() {
+            continue;
+        }
+        if space.is_fixed(home.sketch.own) {
+            return None;
+        }
+        let (rest, gone) = without(space, home, leaving, &state.inlined)?;
+        sketches.push(rest);
+        out.extend(gone);
+    }
+    if out.is_empty() {
+        return Some(state.clone());
+    }
+    let stages = out.iter().flat_map(|func| space.stages_of(*func));
+    let kernels = stages.map(|stage| space.default_kernel(stage));
+    sketches.extend(kernels.filter_map(|item| Sketch::new(space, item, &state.inlined)));
+    let kernels = evaluator.judge(sketches, counts).into_iter();
+    let kernels: Option<SmallVec<[Arc<Kern>; 1]>> = kernels.map(Result::ok).collect();
+    Some(Child::new(state, kernels?, None, None).state())
+}
+
+/// What must leave a kernel before a Func can be anywhere: the Func itself; or, where it is inlined, what it reads there,
+/// which other kernels could not read.
+fn leaving(space: &Space<'_>, home: &Kern, func: FuncId, inlined: &Bits) -> BTreeSet<FuncId> {
+    let mut funcs = fused(home);
+    if home.sketch.inlined.contains(space.dag.func_node(func)) {
+        let alone = nest(Item::Stage(StageRef { func, stage: 0 }), Storage::Global, Mapping::Flat);
+        let reads = space.reads(&alone, inlined).0;
+        funcs.retain(|of| reads.contains(space.dag.func_node(*of)));
+    } else {
+        funcs.retain(|of| *of == func);
+    }
+    funcs
+}
+
+/// The Funcs that are computed in a kernel beside its own.
+fn fused(kern: &Kern) -> BTreeSet<FuncId> {
+    let mut funcs = BTreeSet::new();
+    for nest in kernel(&kern.sketch.item).iter().flat_map(|kernel| nests(&kernel.body)) {
+        funcs.extend(&nest.registers);
+        if let Item::Stage(stage) = nest.item {
+            funcs.insert(stage.func);
+        }
+    }
+    funcs.remove(&kern.sketch.own.func);
+    funcs
+}
+
+/// A kernel without some Funcs and without what is there only for them, and all that is gone.
+fn without(
+    space: &Space<'_>,
+    kern: &Kern,
+    mut gone: BTreeSet<FuncId>,
+    inlined: &Bits,
+) -> Option<(Sketch, BTreeSet<FuncId>)> {
+    let own = kern.sketch.own.func;
+    let mut idle = BTreeSet::new();
+    let mut item = RootItem::clone(&kern.sketch.item);
+    loop {
+        item = with_kernel(&item, |kernel| {
+            nests_mut(&mut kernel.body)
+                .into_iter()
+                .for_each(|nest| nest.registers.retain(|of| !gone.contains(of)));
+            let leaves = |nest: &Nest| match nest.item {
+                Item::Stage(stage) => gone.contains(&stage.func),
+                Item::Input(input) => idle.contains(&space.dag.input_node(input)),
+            };
+            kernel.body = kept(std::mem::take(&mut kernel.body), &gone, &leaves);
+        });
+        let sketch = Sketch::new(space, item.clone(), inlined)?;
+        let unread = |node: &NodeId| !sketch.nest_reads.iter().any(|reads| reads.contains(*node));
+        let (mut funcs, mut inputs) = (BTreeSet::new(), BTreeSet::new());
+        for nest in nests(&kernel(&item)?.body) {
+            funcs.extend(nest.registers.iter().filter(|func| !is_read(space, nest, **func, inlined)));
+            match nest.item {
+                Item::Stage(stage) if stage.func != own => {
+                    funcs.extend(Some(stage.func).filter(|func| unread(&space.dag.func_node(*func))));
+                }
+                Item::Stage(_) => {}
+                Item::Input(input) => inputs.extend(Some(space.dag.input_node(input)).filter(unread)),
+            }
+        }
+        if funcs.is_empty() && inputs.is_empty() {
+            return Some((sketch, gone));
+        }
+        gone.extend(funcs);
+        idle.extend(inputs);
+    }
+}
+
+/// Whether a nest would read a Func that is in its registers.
+fn is_read(space: &Space<'_>, nest: &Nest, func: FuncId, inlined: &Bits) -> bool {
+    let mut others = nest.clone();
+    others.registers.retain(|of| *of != func);
+    space.reads(&others, inlined).0.contains(space.dag.func_node(func))
+}
+
+/// The items of a body that stay. Of loops over the block of a Func that is gone, what they hold stays without them, but
+/// for copies of inputs, which were made for the loops.
+fn kept(body: Vec<BlockItem>, gone: &BTreeSet<FuncId>, leaves: &dyn Fn(&Nest) -> bool) -> Vec<BlockItem> {
+    let mut items = Vec::new();
+    for item in body {
+        match item {
+            BlockItem::Nest(nest) if leaves(&nest) => {}
+            BlockItem::Nest(nest) => items.push(BlockItem::Nest(nest)),
+            BlockItem::Over(Loops { loops, body }) => {
+                let mut body = kept(body, gone, leaves);
+                if loops.iter().any(|tile| gone.contains(&tile.stage.func)) {
+                    body.retain(|item| !matches!(item, BlockItem::Nest(Nest { item: Item::Input(_), .. })));
+                    items.extend(body);
+                } else if !body.is_empty() {
+                    items.push(BlockItem::Over(Loops { loops, body }));
+                }
+            }
+        }
+    }
+    items
+}

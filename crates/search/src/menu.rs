@@ -1,0 +1,171 @@
+//! Which of many options for one kernel are looked at, and which of those are kept.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use warploom_schedule::schedule::{FULL_DEPTH, RootItem, StageRef, item_hash};
+
+use crate::evaluate::Evaluator;
+use crate::expand::{Decision, Manner};
+use crate::hash::of_words;
+use crate::state::{Kern, Sketch, State, stage_word};
+use crate::statistics::Statistics;
+
+/// Options of one state that are kept at least.
+const MIN_KEPT: usize = 16;
+
+/// A kernel that may take the place of another.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    pub sketch: Sketch,
+    /// Choices of different groups never stand for each other.
+    pub group: u64,
+    /// Whether it is a last resort.
+    pub secondary: bool,
+}
+
+/// The cheapest of some choices, in the order of their costs: of each bucket as many as the logarithm of its size are
+/// looked at, or all without sampling.
+pub(crate) fn best_of(
+    evaluator: &Evaluator<'_>,
+    choices: Vec<Choice>,
+    manner: Manner,
+    salt: u64,
+    counts: &mut Statistics,
+) -> Vec<Arc<Kern>> {
+    counts.enumerated += choices.len() as u64;
+    let (last_resort, first): (Vec<Choice>, Vec<Choice>) =
+        choices.into_iter().partition(|choice| choice.secondary);
+    let found = from_buckets(evaluator, &first, manner, salt, counts);
+    if !found.is_empty() {
+        counts.sampled_away += last_resort.len() as u64;
+        return found;
+    }
+    from_buckets(evaluator, &last_resort, manner, salt, counts)
+}
+
+fn from_buckets(
+    evaluator: &Evaluator<'_>,
+    choices: &[Choice],
+    manner: Manner,
+    salt: u64,
+    counts: &mut Statistics,
+) -> Vec<Arc<Kern>> {
+    let options = evaluator.space.options;
+    let key = |(index, choice): (usize, &Choice)| {
+        let item: &RootItem = &choice.sketch.item;
+        let bucket = if options.sampling { item_hash(item, manner.depth as i32) } else { 0 };
+        let order = of_words(&[manner.seed, salt, item_hash(item, FULL_DEPTH)]);
+        (choice.group, bucket, order, index)
+    };
+    let mut keys: Vec<(u64, u64, u64, usize)> = choices.iter().enumerate().map(key).collect();
+    keys.sort_unstable();
+    // Each bucket with how many of it are still wanted.
+    let buckets = keys.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+    let mut buckets: Vec<_> = buckets
+        .map(|bucket| (bucket, if options.sampling { quota(bucket.len()) } else { bucket.len() }))
+        .collect();
+    let mut found: Vec<Arc<Kern>> = Vec::new();
+    // Those that are refused take nothing from the others: as many more are tried.
+    while !buckets.is_empty() {
+        let mut asked = Vec::new();
+        for (number, (bucket, wanted)) in buckets.iter_mut().enumerate() {
+            let (now, later) = bucket.split_at(bucket.len().min(*wanted));
+            asked.extend(now.iter().map(|(.., index)| (number, choices[*index].sketch.clone())));
+            *bucket = later;
+        }
+        let (numbers, sketches): (Vec<usize>, Vec<Sketch>) = asked.into_iter().unzip();
+        for (number, verdict) in numbers.into_iter().zip(evaluator.judge(sketches, counts)) {
+            match verdict {
+                Ok(kern) => {
+                    buckets[number].1 -= 1;
+                    found.push(kern);
+                }
+                Err(reason) => counts.refuse(reason),
+            }
+        }
+        counts.sampled_away +=
+            buckets.iter().filter(|(_, wanted)| *wanted == 0).map(|(left, _)| left.len() as u64).sum::<u64>();
+        buckets.retain(|(left, wanted)| *wanted > 0 && !left.is_empty());
+    }
+    found.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
+    found.truncate(options.beam.max(MIN_KEPT));
+    found
+}
+
+/// How many options of a bucket are looked at.
+fn quota(options: usize) -> usize {
+    options.checked_ilog2().unwrap_or(0).max(1) as usize
+}
+
+/// The tiles of kernels of one stage each. They depend on what is inlined there, but not on the rest of a state, so that
+/// many states share them.
+#[derive(Debug, Default)]
+pub(crate) struct Menus(BTreeMap<(StageRef, Vec<u64>), Vec<Arc<Kern>>>);
+
+impl Menus {
+    /// The tiles of a kernel, the cheapest first.
+    pub fn of(&self, sketch: &Sketch) -> &[Arc<Kern>] {
+        self.0.get(&key(sketch)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Sees to it that there are menus for a decision on any of some states.
+    pub fn prepare<'s>(
+        &mut self,
+        evaluator: &Evaluator<'_>,
+        states: impl Iterator<Item = &'s State>,
+        decision: Decision,
+        manner: Manner,
+        counts: &mut Statistics,
+    ) {
+        let Decision::Tile(stage) = decision else { return };
+        let mut missing: BTreeMap<(StageRef, Vec<u64>), &Sketch> = BTreeMap::new();
+        for kern in states.filter_map(|state| state.kernel_of(stage)).filter(|kern| kern.is_lone()) {
+            let key = key(&kern.sketch);
+            if !self.0.contains_key(&key) {
+                missing.insert(key, &kern.sketch);
+            }
+        }
+        let menus: Vec<_> = missing
+            .into_par_iter()
+            .map(|(key, sketch)| {
+                let mut counts = Statistics::default();
+                (key, tiles(evaluator, sketch, manner, &mut counts), counts)
+            })
+            .collect();
+        for (key, menu, more) in menus {
+            counts.add(&more);
+            self.0.insert(key, menu);
+        }
+    }
+}
+
+fn key(sketch: &Sketch) -> (StageRef, Vec<u64>) {
+    (sketch.own, sketch.inlined.words().to_vec())
+}
+
+fn tiles(
+    evaluator: &Evaluator<'_>,
+    sketch: &Sketch,
+    manner: Manner,
+    counts: &mut Statistics,
+) -> Vec<Arc<Kern>> {
+    let tilings = evaluator.space.tilings(sketch.own).iter();
+    let choices = tilings.map(|tiling| Choice {
+        sketch: sketch.with_tiles(tiling.item.clone()),
+        group: 0,
+        secondary: tiling.secondary,
+    });
+    best_of(evaluator, choices.collect(), manner, stage_word(sketch.own), counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quota;
+
+    #[test]
+    fn quotas_grow_with_the_logarithm() {
+        assert_eq!([1, 2, 3, 4, 7, 8, 300].map(quota), [1, 1, 1, 2, 2, 3, 8]);
+    }
+}

@@ -1,0 +1,285 @@
+//! Kernels once more: when all that is in them is known, everything about them but what they hold is improved step by
+//! step. Costs of kernels add up, so that each is improved by itself.
+
+use std::sync::Arc;
+
+use warploom_schedule::LoopKind;
+use warploom_schedule::schedule::{
+    BlockItem, Item, Kernel, Loops, Mapping, Nest, ReductionTile, RootItem, StageRef, Storage, Tile,
+};
+
+use crate::bits::Bits;
+use crate::edit::{kernel, loops_of, nests, nests_mut, with_kernel};
+use crate::evaluate::Evaluator;
+use crate::follow::refollow;
+use crate::kernels::{Shape, Tiler};
+use crate::reductions::{Variant, in_threads};
+use crate::shares::{refitted, shares};
+use crate::space::Space;
+use crate::staging::best_copies;
+use crate::state::{Kern, Sketch, funcs};
+use crate::statistics::Statistics;
+
+/// Rounds over everything that can be changed of one kernel, at most.
+const MAX_ROUNDS: usize = 6;
+
+/// Steps of a kernel's own tiles in one round, at most.
+const MAX_STEPS: usize = 4;
+
+/// The kernel as good as single steps can make it.
+pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut Statistics) -> Arc<Kern> {
+    let inlined = &kern.sketch.inlined;
+    let mut refiner = Refiner { evaluator, inlined, best: kern.clone(), counts };
+    if evaluator.space.is_fixed(kern.sketch.own) {
+        return refiner.best;
+    }
+    for _ in 0..MAX_ROUNDS {
+        let before = refiner.best.cost();
+        refiner.own_tiles();
+        for number in 0..refiner.best.extents.len() {
+            refiner.mapping(number);
+        }
+        refiner.reductions();
+        refiner.copies();
+        if refiner.best.cost() >= before || refiner.best.is_lone() {
+            break;
+        }
+    }
+    refiner.best
+}
+
+/// A kernel on its way.
+struct Refiner<'a, 'c> {
+    evaluator: &'a Evaluator<'a>,
+    inlined: &'a Bits,
+    best: Arc<Kern>,
+    counts: &'c mut Statistics,
+}
+
+impl<'a> Refiner<'a, '_> {
+    fn space(&self) -> &'a Space<'a> {
+        self.evaluator.space
+    }
+
+    /// Takes the cheapest of some kernels if it is cheaper, and says which that is.
+    fn take(&mut self, sketches: Vec<Sketch>) -> Option<usize> {
+        self.counts.enumerated += sketches.len() as u64;
+        let mut taken = None;
+        for (position, verdict) in self.evaluator.judge(sketches, self.counts).into_iter().enumerate() {
+            match verdict {
+                Ok(kern) if kern.cost() < self.best.cost() => {
+                    self.best = kern;
+                    taken = Some(position);
+                }
+                Ok(_) => {}
+                Err(reason) => self.counts.refuse(reason),
+            }
+        }
+        taken
+    }
+
+    /// The tiles of the kernel's own stage, one dimension at a time.
+    fn own_tiles(&mut self) {
+        let space = self.space();
+        let tiler = Tiler::new(space, space.stage(self.best.sketch.own));
+        let item = self.best.sketch.item.clone();
+        let Some(mut shape) = kernel(&item).and_then(|of| shape(&tiler, &item, of)) else { return };
+        for _ in 0..MAX_STEPS {
+            let mut shapes = tiler.neighbours(&shape);
+            let sketches = shapes.iter().map(|shape| self.reshaped(&tiler, shape)).collect();
+            let Some(position) = self.take(sketches) else { return };
+            shape = shapes.swap_remove(position);
+        }
+    }
+
+    /// The kernel with its own nest in another shape, and the other nests as that wants them: private ones follow it,
+    /// shared ones have as many threads as before for what there is to do now.
+    fn reshaped(&self, tiler: &Tiler<'_>, shape: &Shape) -> Sketch {
+        let sketch = &self.best.sketch;
+        let item = with_kernel(&sketch.item, |kernel| {
+            kernel.block = tiler.block(shape);
+            if let Some(own) = nests_mut(&mut kernel.body).pop() {
+                own.mapping = Mapping::Threads(tiler.thread_tiles(shape));
+            }
+            refollow(self.space(), kernel, self.inlined);
+        });
+        sketch.with_tiles(self.refit(item))
+    }
+
+    fn refit(&self, item: RootItem) -> RootItem {
+        let tiled = |nest: &&Nest| nest.storage == Storage::Shared && nest.mapping != Mapping::Flat;
+        if !kernel(&item).is_some_and(|kernel| nests(&kernel.body).iter().any(tiled)) {
+            return item;
+        }
+        let space = self.space();
+        let footprints = space.geometry.footprints(&funcs(space, &self.best.sketch.inlined), [&item]);
+        with_kernel(&item, |kernel| {
+            for (nest, footprint) in nests_mut(&mut kernel.body).into_iter().zip(&footprints.nests) {
+                let (Item::Stage(stage), Storage::Shared, Mapping::Threads(tiles)) =
+                    (nest.item, nest.storage, &nest.mapping)
+                else {
+                    continue;
+                };
+                let extents = footprint.as_ref().map(|nest| nest.points.extents()).unwrap_or_default();
+                let fitting = refitted(space, stage, tiles, &extents);
+                nest.mapping = fitting.map_or(Mapping::Flat, Mapping::Threads);
+            }
+        })
+    }
+
+    /// How threads share one nest in shared memory.
+    fn mapping(&mut self, number: usize) {
+        let sketch = self.best.sketch.clone();
+        let Some(nest) = kernel(&sketch.item).and_then(|of| nests(&of.body).get(number).copied()) else {
+            return;
+        };
+        let (Item::Stage(stage), Storage::Shared) = (nest.item, nest.storage) else { return };
+        let placed = vec![(stage, self.best.extents[number].clone())];
+        let tiled = shares(self.space(), &placed).into_iter().flatten().map(Mapping::Threads);
+        let others = std::iter::once(Mapping::Flat).chain(tiled).filter(|mapping| *mapping != nest.mapping);
+        let with = |mapping| {
+            let change = |kernel: &mut Kernel| nests_mut(&mut kernel.body)[number].mapping = mapping;
+            sketch.with_tiles(with_kernel(&sketch.item, change))
+        };
+        self.take(others.map(with).collect());
+    }
+
+    /// How the reduction loops of each private Func run, with copies of inputs in new loops over the block.
+    fn reductions(&mut self) {
+        let space = self.space();
+        for number in 0..self.best.extents.len() {
+            let item = self.best.sketch.item.clone();
+            let Some(of) = kernel(&item) else { return };
+            let Some(nest) = nests(&of.body).get(number).copied() else { return };
+            let (Item::Stage(stage), Storage::Private) = (nest.item, nest.storage) else { continue };
+            let facts = space.stage(stage);
+            if facts.reductions.is_empty() {
+                continue;
+            }
+            let over = loops_of(&of.body, number);
+            let items =
+                in_threads(facts).into_iter().filter_map(|variant| varied(&item, number, &over, &variant));
+            let sketches = items.filter_map(|item| Sketch::new(space, item, self.inlined));
+            let sketches: Vec<Sketch> = sketches.collect();
+            if over.is_empty() {
+                self.take_with_copies(sketches);
+            } else {
+                self.take(sketches);
+            }
+        }
+    }
+
+    /// Takes the cheapest of some kernels, each with the copies of inputs that are best for it, if it is cheaper.
+    fn take_with_copies(&mut self, sketches: Vec<Sketch>) {
+        self.counts.enumerated += sketches.len() as u64;
+        for verdict in self.evaluator.judge(sketches, self.counts) {
+            let Ok(kern) = verdict.map_err(|reason| self.counts.refuse(reason)) else { continue };
+            let kern = best_copies(self.evaluator, &kern, self.inlined, self.counts);
+            if kern.cost() < self.best.cost() {
+                self.best = kern;
+            }
+        }
+    }
+
+    /// Copies of inputs: fewer, or others.
+    fn copies(&mut self) {
+        let space = self.space();
+        let sketch = self.best.sketch.clone();
+        let Some(of) = kernel(&sketch.item) else { return };
+        let copied = nests(&of.body).into_iter().filter(|nest| matches!(nest.item, Item::Input(_)));
+        let fewer =
+            copied.map(|copy| with_kernel(&sketch.item, |kernel| drop_item(&mut kernel.body, copy.item)));
+        let fewer = fewer.filter_map(|item| Sketch::new(space, item, self.inlined));
+        self.take(fewer.collect());
+        self.best = best_copies(self.evaluator, &self.best, self.inlined, self.counts);
+    }
+}
+
+fn drop_item(body: &mut Vec<BlockItem>, item: Item) {
+    body.retain(|of| !matches!(of, BlockItem::Nest(nest) if nest.item == item));
+    for of in body {
+        if let BlockItem::Over(over) = of {
+            drop_item(&mut over.body, item);
+        }
+    }
+}
+
+/// A kernel where the reduction loops of a nest run in another way. Loops over the block that are there stay, with other
+/// sizes; where there are none, new ones hold the nest alone. `None` if the way has other loops.
+fn varied(item: &RootItem, number: usize, over: &[ReductionTile], variant: &Variant) -> Option<RootItem> {
+    let stage = match kernel(item).and_then(|of| nests(&of.body).get(number).map(|nest| nest.item)) {
+        Some(Item::Stage(stage)) => stage,
+        _ => return None,
+    };
+    let same = |a: &ReductionTile, b: &ReductionTile| (a.stage, a.var) == (b.stage, b.var);
+    let alike = over.len() == variant.over.len() && over.iter().zip(&variant.over).all(|(a, b)| same(a, b));
+    if !alike && !over.is_empty() {
+        return None;
+    }
+    let changed = with_kernel(item, |kernel| {
+        if let Mapping::Threads(tiles) = &mut nests_mut(&mut kernel.body)[number].mapping {
+            tiles.serial.retain(|tile| matches!(tile.dim, LoopKind::Pure(_)));
+            tiles.serial.splice(0..0, variant.inner.iter().copied());
+            tiles.unroll = !tiles.serial.is_empty();
+        }
+        if over.is_empty() && !variant.over.is_empty() {
+            wrap(&mut kernel.body, stage, &variant.over);
+        } else {
+            resize(&mut kernel.body, &variant.over);
+        }
+    });
+    (changed != *item).then_some(changed)
+}
+
+/// Puts loops over the block around the nest of a stage.
+fn wrap(body: &mut [BlockItem], stage: StageRef, loops: &[ReductionTile]) {
+    for item in body {
+        if matches!(item, BlockItem::Nest(nest) if nest.item == Item::Stage(stage)) {
+            let inner =
+                std::mem::replace(item, BlockItem::Over(Loops { loops: loops.to_vec(), body: Vec::new() }));
+            if let BlockItem::Over(over) = item {
+                over.body.push(inner);
+            }
+            return;
+        }
+    }
+}
+
+/// Gives loops over the block other sizes.
+fn resize(body: &mut [BlockItem], loops: &[ReductionTile]) {
+    for item in body {
+        let BlockItem::Over(over) = item else { continue };
+        for tile in &mut over.loops {
+            if let Some(other) = loops.iter().find(|other| (other.stage, other.var) == (tile.stage, tile.var))
+            {
+                tile.size = other.size;
+            }
+        }
+        resize(&mut over.body, loops);
+    }
+}
+
+/// The shape of a kernel's own nest.
+fn shape(tiler: &Tiler<'_>, item: &RootItem, kernel: &Kernel) -> Option<Shape> {
+    let all = nests(&kernel.body);
+    let own = all.last()?;
+    let Mapping::Threads(tiles) = &own.mapping else { return None };
+    let around = match item {
+        RootItem::Around(around) => around.loops.as_slice(),
+        RootItem::Kernel(_) => &[],
+    };
+    let mut over = loops_of(&kernel.body, all.len() - 1);
+    over.retain(|tile| Item::Stage(tile.stage) == own.item);
+    let is_reduction = |dim: LoopKind| matches!(dim, LoopKind::Reduction(_));
+    let shared = |dim: LoopKind| kernel.block.iter().any(|tile| tile.dim == dim);
+    let inner: Vec<Tile> =
+        tiles.serial.iter().filter(|tile| is_reduction(tile.dim) && !shared(tile.dim)).copied().collect();
+    let variant = tiler.variants.iter().position(|variant| {
+        variant.around == around
+            && variant.over == over
+            && variant.inner == inner
+            && variant.shared.iter().all(|span| shared(span.dim))
+            && variant.shared.len() == kernel.block.iter().filter(|tile| is_reduction(tile.dim)).count()
+    })?;
+    tiler.shape(&kernel.block, tiles, variant)
+}

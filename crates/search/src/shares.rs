@@ -1,0 +1,108 @@
+//! How threads share nests in shared memory.
+
+use warploom_schedule::LoopKind;
+use warploom_schedule::schedule::{Size, StageRef, ThreadTiles, Tile};
+
+use crate::space::{Space, StageFacts};
+use crate::tiles::{Bounds, thread_tilings};
+
+/// Vector dimensions are at least this long.
+const MIN_VECTOR: i64 = 16;
+
+/// A part of a reduction variable that is written out.
+const CHUNK: u32 = 8;
+
+/// Threads along the vector dimension, and along any other.
+const MOST_THREADS: (i64, i64) = (64, 16);
+
+/// The stages of a Func with the extents of their points at their place in a kernel.
+pub(crate) type Placed = Vec<(StageRef, Vec<i64>)>;
+
+/// The ways in which threads may share the stages of a Func: tiles for each of them.
+pub(crate) fn shares(space: &Space<'_>, stages: &Placed) -> Vec<Vec<ThreadTiles>> {
+    let Some((first, extents)) = stages.first() else { return Vec::new() };
+    let dims: Vec<LoopKind> = space.stage(*first).pure.iter().map(|span| span.dim).collect();
+    let sizes: Vec<i64> = dims.iter().map(|kind| along(*kind, extents)).collect();
+    let vector = sizes.iter().position(|extent| *extent >= MIN_VECTOR).unwrap_or(0);
+    let block = i64::from(space.device.threads.per_block);
+    let bounds = Bounds { vector: MOST_THREADS.0, other: MOST_THREADS.1, block, dims: 3 };
+    let reduces = stages.iter().any(|(stage, _)| !space.stage(*stage).reductions.is_empty());
+    let mut found = Vec::new();
+    for threads in thread_tilings(&sizes, vector, dims.len() == 1, &[], bounds) {
+        let order = std::iter::once(vector).chain((0..dims.len()).filter(|d| *d != vector));
+        let order = order.filter(|d| *d < dims.len());
+        let threads: Vec<(LoopKind, i64)> = order.map(|d| (dims[d], threads[d])).collect();
+        for unrolled in if reduces { &[false, true][..] } else { &[false] } {
+            let tiles = stages.iter().map(|(stage, extents)| {
+                let facts = space.stage(*stage);
+                let inner = if *unrolled { chunk(facts) } else { Vec::new() };
+                share(space, facts, &threads, extents, inner)
+            });
+            found.extend(tiles.collect::<Option<Vec<ThreadTiles>>>());
+        }
+    }
+    found
+}
+
+/// The tiles of a nest where its points have other extents than they were made for, with as many threads as before.
+/// `None` if too much is left for each.
+pub(crate) fn refitted(
+    space: &Space<'_>,
+    stage: StageRef,
+    tiles: &ThreadTiles,
+    extents: &[i64],
+) -> Option<ThreadTiles> {
+    let facts = space.stage(stage);
+    let extent_of = |kind: LoopKind| along(kind, extents);
+    let mut threads: Vec<(LoopKind, i64)> =
+        tiles.threads.iter().map(|tile| (tile.dim, tile.size.of(extent_of(tile.dim)))).collect();
+    let others = facts.pure.iter().filter(|span| tiles.threads.iter().all(|tile| tile.dim != span.dim));
+    threads.extend(others.map(|span| (span.dim, 1)));
+    let inner = tiles.serial.iter().filter(|tile| matches!(tile.dim, LoopKind::Reduction(_)));
+    share(space, facts, &threads, extents, inner.copied().collect())
+}
+
+/// The tiles of a stage that so many threads share, the vector dimension first, unless too much is left for each.
+fn share(
+    space: &Space<'_>,
+    facts: &StageFacts,
+    threads: &[(LoopKind, i64)],
+    extents: &[i64],
+    inner: Vec<Tile>,
+) -> Option<ThreadTiles> {
+    let limits = &space.options.limits;
+    let known = |kind: LoopKind| facts.pure.iter().any(|span| span.dim == kind);
+    let threads: Vec<(LoopKind, i64)> = threads.iter().copied().filter(|(kind, _)| known(*kind)).collect();
+    let shared = threads.iter().filter(|(_, count)| *count > 1);
+    let shared = shared.map(|(dim, count)| Tile { dim: *dim, size: size(*count) }).collect();
+    let mut serial = inner;
+    let mut points = 1;
+    for (dim, count) in threads.iter().rev() {
+        let share = (along(*dim, extents) + count - 1) / count;
+        points *= share;
+        if share > limits.block_serial || points > limits.serial_points {
+            return None;
+        }
+        if share > 1 {
+            serial.push(Tile { dim: *dim, size: size(share) });
+        }
+    }
+    Some(ThreadTiles { threads: shared, unroll: !serial.is_empty(), serial })
+}
+
+fn along(kind: LoopKind, extents: &[i64]) -> i64 {
+    match kind {
+        LoopKind::Pure(d) => extents.get(d).copied().unwrap_or(1),
+        LoopKind::Reduction(_) => 1,
+    }
+}
+
+/// A part of the fastest reduction variable.
+fn chunk(facts: &StageFacts) -> Vec<Tile> {
+    let fastest = facts.reductions.iter().find(|span| span.extent > 1);
+    fastest.map(|span| Tile { dim: span.dim, size: Size::Of(CHUNK) }).into_iter().collect()
+}
+
+fn size(size: i64) -> Size {
+    u32::try_from(size).map_or(Size::All, Size::Of)
+}

@@ -1,0 +1,63 @@
+//! How good what the search finds is, and how much work it takes.
+
+use warploom_cost::{Analytic, CostModel, Subject};
+use warploom_lang::{Pipeline, Regions};
+use warploom_schedule::schedule::{Schedule, check};
+use warploom_search::Options;
+
+use crate::common::{h200, named, of_app, searched};
+
+mod common;
+
+/// The hand-written schedule of an app, and what the model says it takes.
+fn by_hand(pipeline: &Pipeline, regions: &Regions) -> f64 {
+    let name = pipeline.name();
+    let path = format!("{}/../../apps/schedules/{name}.schedule", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).expect("every app has one");
+    let schedule = Schedule::parse(&text, pipeline).expect("it is one of the pipeline");
+    let device = h200();
+    assert_eq!(check(&schedule, pipeline, regions, &device), Ok(()), "{name}");
+    let subject = Subject::new(pipeline, regions, &device);
+    let features = subject.of_schedule(&schedule);
+    let mut costs = Vec::new();
+    Analytic::new(&device).costs(subject.dag(), &features.iter().collect::<Vec<_>>(), &mut costs);
+    costs.iter().sum()
+}
+
+/// Asserts that one beam search of each app finds nothing much worse than the schedule that was written by hand.
+fn assert_as_good_as_by_hand(apps: &[&str]) {
+    let mut worse = Vec::new();
+    for name in apps {
+        let (pipeline, regions) = named(name);
+        let outcome = searched(&pipeline, &regions, &Options { samples: 1, ..Options::default() });
+        let ratio = outcome.candidates[0].cost / by_hand(&pipeline, &regions);
+        if ratio > 1.05 {
+            worse.push(format!("{name}: {ratio:.2}"));
+        }
+    }
+    assert!(worse.is_empty(), "{worse:?}");
+}
+
+#[test]
+fn some_apps_are_as_good_as_by_hand() {
+    assert_as_good_as_by_hand(&["unsharp", "cuda_mat_mul", "conv_layer", "hist"]);
+}
+
+#[test]
+#[ignore = "takes long without optimisation: run it with --release"]
+fn all_apps_are_as_good_as_by_hand() {
+    let apps: Vec<&str> = warploom_apps::APPS.iter().map(|app| app.name).collect();
+    assert_as_good_as_by_hand(&apps);
+}
+
+#[test]
+fn work_grows_little_faster_than_the_pipeline() {
+    let options = Options { beam: 8, passes: 3, samples: 1, ..Options::default() };
+    let kernels = |stages: f64| {
+        let (pipeline, regions) = of_app(&warploom_apps::stencil_chain::APP, &[("stencils", stages)]);
+        searched(&pipeline, &regions, &options).statistics.kernels as f64
+    };
+    let counts = [8.0, 16.0, 32.0].map(kernels);
+    let most = 2f64.powf(1.3);
+    assert!(counts.windows(2).all(|pair| pair[1] <= most * pair[0]), "{counts:?}");
+}
