@@ -22,7 +22,10 @@ const MAX_LOADS_HELD: f64 = 12.0;
 const MAX_RESULTS_IN_FLIGHT: f64 = 16.0;
 
 /// Values of inlined Funcs that are held at once, at most: the rest is computed again.
-const MAX_REUSED: f64 = 64.0;
+const MAX_REUSED: f64 = 24.0;
+
+/// Values that can be held for the next points, of one group of accesses: of more, some are loaded again.
+const MAX_WINDOW: f64 = 48.0;
 
 /// Addresses that are held at once, at most.
 const MAX_ADDRESSES: f64 = 6.0;
@@ -480,6 +483,10 @@ fn merged(moves: &Moves<'_>, keep: fn(AxisKind) -> bool) -> Merged {
         (0..moves.group.rows.len()).map(|row| moves.extent(row, AxisKind::is_unrolled)).product();
     // Loads behind different guards are not merged.
     let unique = if moves.is_scattered() || walk.guarded { issued } else { distinct.min(issued) };
+    // What neighbouring points share has to be held from one to the next.
+    let is_point = |kind: AxisKind| kind.is_unrolled() && !kind.reduces();
+    let window: f64 = (0..moves.group.rows.len()).map(|row| moves.extent(row, is_point)).product();
+    let unique = unique + (issued - unique) * (1.0 - MAX_WINDOW / window).max(0.0);
     let mut lifted = 1.0;
     for (number, axis) in walk.around.axes.iter().enumerate().skip(walk.own_axes).rev() {
         let runs = !axis.kind.is_unrolled() && axis.kind != AxisKind::Lane && keep(axis.kind);
