@@ -75,6 +75,6 @@ mod tests {
         // Four are free by rank, and four more on the way.
         assert_eq!(frozen(16), funcs[8..]);
         // The way ends with a kernel.
-        assert_eq!(frozen(3), funcs[4..]);
+        assert_eq!(frozen(3), funcs[5..]);
     }
 }
