@@ -338,7 +338,8 @@ mod tests {
     #[test]
     fn warps_by_structure_are_those_thread_by_thread() {
         let digit = |(radix, limit, step): (i64, i64, i64)| Digit { radix, limit, step };
-        let shapes: [(&[(i64, i64, i64)], i64); 12] = [
+        type Digits = &'static [(i64, i64, i64)];
+        let shapes: [(Digits, i64); 12] = [
             (&[(32, 32, 1), (8, 8, 100)], 256),
             (&[(66, 66, 1), (17, 17, 66)], 256),
             (&[(34, 34, 1), (9, 9, 70)], 256),
