@@ -10,7 +10,7 @@
 //! | latency | what one block takes alone, as often as the SMs are filled with blocks |
 //!
 //! Every launch adds a constant. All figures of the device come from [`Device`]; what no data sheet says is in
-//! [`Constants`].
+//! [`Constants`], but for the instructions that one operation takes, which stand where operations are added up.
 
 use warploom_schedule::Dag;
 use warploom_target::Device;
@@ -342,13 +342,14 @@ impl CostModel for Analytic {
     fn costs(&self, _: &Dag, kernels: &[&KernelFeatures], costs: &mut Vec<f64>) {
         costs.extend(kernels.iter().map(|kernel| {
             let one = self.parts(kernel).together(self.constants.overlap) + self.launch();
-            kernel.launches.max(1.0) * one
+            // A kernel that computes nothing is not launched.
+            kernel.launches * one
         }));
     }
 
     fn explain(&self, dag: &Dag, kernel: &KernelFeatures) -> Terms {
         let parts = self.parts(kernel);
-        let launches = kernel.launches.max(1.0);
+        let launches = kernel.launches;
         let term = |name, microseconds: f64| Term { name, microseconds: microseconds * launches };
         let runs = (kernel.blocks * launches).max(1.0);
         let turns = (kernel.blocks / f64::from(self.device.sms)).ceil();

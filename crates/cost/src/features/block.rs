@@ -368,7 +368,7 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
 
     /// Adds the rows of a stage and of all that is inlined into it.
     fn compute(&mut self, work: &Work<'_>, held: f64) -> Touched {
-        let Computed { features, reads, touched, registers, nodes } = self.row(work);
+        let Computed { features, reads, touched, registers, nodes, shares } = self.row(work);
         self.transient = self.transient.max(registers + held);
         self.nodes += nodes;
         self.add_reads(&reads);
@@ -378,8 +378,8 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
         }
         let (first, nest) = (self.rows.len(), self.number);
         self.rows.push(StageRow { source: work.source, nest, features });
-        for inlined in &work.flat.inlined {
-            let features = self.inlined(inlined, work.walk, &self.rows[first].features);
+        for (inlined, share) in work.flat.inlined.iter().zip(shares) {
+            let features = self.inlined(inlined, share, &self.rows[first].features);
             self.rows.push(StageRow { source: RowSource::Inlined(inlined.stage), nest, features });
         }
         touched

@@ -119,6 +119,13 @@ pub(crate) struct InlinedWork {
     pub work: OwnWork,
 }
 
+impl InlinedWork {
+    /// How often it is evaluated.
+    pub fn times(&self) -> f64 {
+        self.places.iter().map(|place| place.count).sum()
+    }
+}
+
 /// Writes a stage out.
 pub(crate) struct Flattening<'a> {
     pub pipeline: &'a Pipeline,

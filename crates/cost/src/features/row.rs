@@ -30,6 +30,12 @@ const MAX_WINDOW: f64 = 48.0;
 /// Addresses that are held at once, at most.
 const MAX_ADDRESSES: f64 = 6.0;
 
+/// Operations for each digit that a flat loop takes out of its number: a quotient and a remainder by a constant.
+const DIGIT_OPERATIONS: f64 = 6.0;
+
+/// Operations of a guard.
+const GUARD_OPERATIONS: f64 = 2.0;
+
 /// What all stages of a kernel share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KernelShape {
@@ -63,6 +69,8 @@ pub(crate) struct Computed {
     pub registers: f64,
     /// Nodes of its text.
     pub nodes: f64,
+    /// Of each inlined Func, what is left once points that are written out share what they have in common.
+    pub shares: SmallVec<[f64; 8]>,
 }
 
 /// Accesses of a stage, summed up by memory.
@@ -112,12 +120,13 @@ impl Block<'_, '_, '_> {
         let results = features.innermost_pure_loop_extent.min(written_out) * bytes / 4.0;
         let held = if work.accumulates { results } else { results.min(MAX_RESULTS_IN_FLIGHT) };
         let addresses = (2.0 * work.flat.loads.len() as f64).min(MAX_ADDRESSES);
+        let (shares, reused) = shared_by_points(work.flat, work.walk);
         let registers = held
             + (loads.in_flight / 2.0).min(MAX_LOADS_HELD)
             + addresses
             + features.expr_branching
-            + reused(work.flat, work.walk).min(MAX_REUSED);
-        Computed { features, reads, touched, registers, nodes }
+            + reused.min(MAX_REUSED);
+        Computed { features, reads, touched, registers, nodes, shares }
     }
 
     /// Where the stage's results go.
@@ -379,14 +388,9 @@ impl Block<'_, '_, '_> {
             features.num_active_warps_per_block * warp * (1.0 - features.warp_lane_utilization) / most;
     }
 
-    /// The features of a Func that is inlined into `consumer`.
-    pub fn inlined(&self, inlined: &InlinedWork, walk: &Walk, consumer: &StageFeatures) -> StageFeatures {
-        let InlinedWork { stage, places, work } = inlined;
-        let stage = *stage;
-        let times: f64 = places.iter().map(|place| place.count).sum();
-        // Points that are written out one after the other share what they have in common.
-        let left = |place: &Group| place.count * merged(&Moves::new(walk, place), all).share;
-        let share = places.iter().map(left).sum::<f64>() / times.max(1.0);
+    /// The features of a Func that is inlined into `consumer`, whose points leave this share of its work.
+    pub fn inlined(&self, inlined: &InlinedWork, share: f64, consumer: &StageFeatures) -> StageFeatures {
+        let (stage, work, times) = (inlined.stage, &inlined.work, inlined.times());
         let subject = self.items.subject;
         let mut features = StageFeatures {
             inlined_calls: times * consumer.points_computed_total,
@@ -443,18 +447,21 @@ fn is_indexed(moves: &Moves<'_>, place: &Place) -> bool {
     })
 }
 
-/// Values of inlined Funcs that several points written out share: half of them are held at a time.
-fn reused(flat: &Flat, walk: &Walk) -> f64 {
-    let places = flat.inlined.iter().flat_map(|inlined| &inlined.places);
-    let merged = places.map(|place| merged(&Moves::new(walk, place), all));
-    merged.filter(|merged| merged.share < 1.0).map(|merged| merged.unique / 2.0).sum()
+/// What is left of the work of each inlined Func once points that are written out share what they have in common, and how
+/// many values they hold for that: half of those that are shared at a time.
+fn shared_by_points(flat: &Flat, walk: &Walk) -> (SmallVec<[f64; 8]>, f64) {
+    let mut held = 0.0;
+    let share = |inlined: &InlinedWork| {
+        let mut left = 0.0;
+        for place in &inlined.places {
+            let merged = merged(&Moves::new(walk, place), all);
+            left += place.count * merged.share;
+            held += if merged.share < 1.0 { merged.unique / 2.0 } else { 0.0 };
+        }
+        left / inlined.times().max(1.0)
+    };
+    (flat.inlined.iter().map(share).collect(), held)
 }
-
-/// Operations for each digit that a flat loop takes out of its number: a quotient and a remainder by a constant.
-const DIGIT_OPERATIONS: f64 = 6.0;
-
-/// Operations of a guard.
-const GUARD_OPERATIONS: f64 = 2.0;
 
 /// Operations that find out which point a thread is at.
 fn index_operations(work: &Work<'_>) -> f64 {
