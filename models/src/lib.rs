@@ -1,0 +1,1 @@
+//! Trained weights of the cost model, embedded.
