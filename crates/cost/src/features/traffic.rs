@@ -13,6 +13,9 @@ const MAX_REQUESTS: usize = 16;
 /// Words in the fullest of 32 banks, on average, if 32 threads choose at random.
 const RANDOM_WAVEFRONTS: f64 = 3.5;
 
+/// Ways of access of most kernels, at most.
+const USUAL_WAYS: usize = 8;
+
 /// Bytes of the widest load of a thread.
 const WIDEST_LOAD: i64 = 16;
 
@@ -112,7 +115,7 @@ struct Table {
 
 impl Tables {
     pub fn new(units: Units) -> Tables {
-        Tables { units, known: Vec::new() }
+        Tables { units, known: Vec::with_capacity(USUAL_WAYS) }
     }
 
     fn table(&mut self, lanes: Lanes, transactions: Transactions) -> &mut Table {
