@@ -15,7 +15,7 @@ use crate::features::barriers::{Segment, Touched, barriers};
 use crate::features::flatten::Flat;
 use crate::features::reads::{Reads, Scope};
 use crate::features::row::{Computed, KernelShape, Work};
-use crate::features::traffic::{Place, Tables};
+use crate::features::traffic::Place;
 use crate::features::walk::{Around, AxisKind, Linear, Walk};
 use crate::features::warps::Units;
 use crate::kernel::{ArrayTraffic, KernelFeatures, Memory, RowSource, StageRow};
@@ -164,7 +164,7 @@ fn own_tiles(body: &[BlockItem]) -> Option<&ThreadTiles> {
 pub(crate) struct Block<'k, 's, 'a> {
     pub items: &'k mut Items<'s, 'a>,
     pub footprint: &'s KernelFootprint,
-    pub tables: Tables,
+    pub units: Units,
     pub shape: KernelShape,
     /// Iterations of the loops over the block.
     pub over: f64,
@@ -189,11 +189,11 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
     fn new(items: &'k mut Items<'s, 'a>, footprint: &'s KernelFootprint) -> Block<'k, 's, 'a> {
         let blocks = footprint.blocks.iter().map(|blocks| *blocks as f64).product();
         let shape = KernelShape { blocks, launches: items.launches, threads: footprint.threads as i64 };
-        let tables = Tables::new(Units::of(items.subject.device));
+        let units = Units::of(items.subject.device);
         Block {
             items,
             footprint,
-            tables,
+            units,
             shape,
             over: 1.0,
             staged: SmallVec::new(),

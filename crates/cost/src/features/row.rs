@@ -212,7 +212,7 @@ impl Block<'_, '_, '_> {
         keep: Keep,
         access: Access,
     ) -> Traffic {
-        let (traffic, all) = moves.traffic(place, &mut self.tables, keep);
+        let (traffic, all) = moves.traffic(place, self.units, keep);
         if self.items.chosen.is_some() {
             let whole = work.walk.vars.iter().chain(&place.base).all(|linear| linear.den == 1);
             let exact = all
