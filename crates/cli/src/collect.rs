@@ -13,7 +13,7 @@ use std::time::Duration;
 use warploom::app::App;
 use warploom::runtime::{TimingOptions, nvrtc};
 use warploom::tune::measure::GpuMachine;
-use warploom_training::collect::{Bench, Options};
+use warploom_training::collect::{Bench, CollectError, Options};
 
 use crate::backend::open_gpu;
 use crate::choice::Values;
@@ -93,7 +93,11 @@ pub(crate) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     );
     progress.end();
     report::print(&summary, gpu.device(), arguments, out)?;
-    collected.map_err(|error| Error::Cuda(error.to_string()))?;
+    collected.map_err(|error| match error {
+        CollectError::Shard(error) => Error::Shard(error),
+        CollectError::Case(error) => Error::Case(error),
+        error => Error::Cuda(error.to_string()),
+    })?;
     match summary.measured {
         0 => Err(Error::NothingMeasured(format!("there were {} candidates", summary.samples))),
         _ => Ok(()),

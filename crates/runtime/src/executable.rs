@@ -271,13 +271,17 @@ impl Executable {
             .map_err(|error| Error::driver(format!("launch kernel `{}`", kernel.entry), error))
     }
 
-    fn enqueue_graph(&mut self) -> Result<(), Error> {
+    /// The graph; none for a program that launches nothing.
+    fn captured(&mut self) -> Result<Option<&CudaGraph>, Error> {
         if self.graph.is_none() {
             self.graph = self.capture()?;
         }
-        match &self.graph {
+        Ok(self.graph.as_ref())
+    }
+
+    fn enqueue_graph(&mut self) -> Result<(), Error> {
+        match self.captured()? {
             Some(graph) => graph.launch().doing("launch the graph"),
-            // A program that launches nothing.
             None => Ok(()),
         }
     }
@@ -304,6 +308,10 @@ impl Executable {
     }
 
     fn time_mode(&mut self, mode: Mode, options: &TimingOptions) -> Result<Sample, Error> {
+        if mode == Mode::Graph {
+            self.captured()?;
+            self.stream.synchronize().doing("prepare the graph")?;
+        }
         let mut call = self.batch(mode, 1)?;
         // Once is enough of what takes longer than all the time there is.
         if call >= options.limit {

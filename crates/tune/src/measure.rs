@@ -29,7 +29,7 @@ use warploom_runtime::nvrtc::Image;
 use warploom_schedule::schedule::Schedule;
 use warploom_target::{Device, Program};
 
-use crate::sample::{Origin, Sample, Times};
+use crate::sample::{Origin, Sample, Status, Times};
 use judge::judge;
 use prepare::{Prepared, prepare};
 
@@ -42,6 +42,9 @@ const STACK_BYTES: usize = 64 << 20;
 
 /// Candidates that wait for the GPU, for each worker.
 const WAITING: usize = 2;
+
+/// After as many candidates in a row that could not be run, something else is wrong.
+const FAILURES: u32 = 50;
 
 /// How often to look whether the time is up while nothing comes.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -124,6 +127,9 @@ pub enum MeasureError {
     /// A kernel broke what this process has of the GPU. Its sample was recorded.
     #[error("{0}; this process can use the GPU no more")]
     Fault(String),
+    /// Nothing runs any more.
+    #[error("{FAILURES} candidates in a row could not be run; the last: {0}")]
+    Failures(String),
     /// The worker threads could not be started.
     #[error("cannot start threads: {0}; use fewer")]
     Threads(io::Error),
@@ -177,6 +183,7 @@ fn run(
     machine: &mut dyn Machine,
     record: &mut dyn FnMut(Measured) -> ControlFlow<()>,
 ) -> Result<(), MeasureError> {
+    let mut failures = 0;
     loop {
         let left = setup.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left == Some(Duration::ZERO) {
@@ -188,9 +195,17 @@ fn run(
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
         let (measured, fault) = judge(setup, prepared, machine);
+        let failed = match &measured.sample.status {
+            Status::Failed(error) => Some(error.clone()),
+            _ => None,
+        };
         let flow = record(measured);
+        failures = if failed.is_some() { failures + 1 } else { 0 };
         if let Some(fault) = fault {
             return Err(MeasureError::Fault(fault));
+        }
+        if let (Some(error), FAILURES..) = (failed, failures) {
+            return Err(MeasureError::Failures(error));
         }
         if flow.is_break() {
             return Ok(());

@@ -13,7 +13,7 @@ use warploom::tune::sample::Origin;
 use super::mixed;
 
 /// Schedules predicted to take longer are not run, microseconds: no kernel may hold the GPU for seconds.
-const LONGEST: f64 = 100_000.0;
+const LONGEST: f64 = 60_000.0;
 
 /// One in so many is random.
 const RANDOM: usize = 4;

@@ -163,7 +163,7 @@ impl Shard {
             Some(1) => shard.add_frames(&bytes[HEADER..], false, path),
             Some(VERSION) => {
                 let mut stream = Vec::new();
-                let unpacked = Decompressor::new(&bytes[HEADER..], BUFFER).read_to_end(&mut stream);
+                let unpacked = Decompressor::new(Torn(&bytes[HEADER..]), BUFFER).read_to_end(&mut stream);
                 // What was cut off at the end is no damage.
                 let sound = unpacked.map_or_else(|error| error.kind() == ErrorKind::UnexpectedEof, |_| true);
                 shard.add_frames(&stream, true, path).map(|whole| whole && sound)
@@ -209,6 +209,18 @@ impl Shard {
             Frame::Sample(sample) => self.samples.push(*sample),
         }
         Ok(())
+    }
+}
+
+/// Bytes whose end is an error of its own kind, as the decompressor calls everything damage.
+struct Torn<'a>(&'a [u8]);
+
+impl Read for Torn<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self.0.is_empty() {
+            true => Err(ErrorKind::UnexpectedEof.into()),
+            false => self.0.read(bytes),
+        }
     }
 }
 
