@@ -32,7 +32,7 @@ pub struct TimingOptions {
     /// How long to measure for, in each mode.
     pub total: Duration,
     /// Where to stop even so, in each mode: a program so slow that its first batch takes longer gets smaller
-    /// batches, at least one call; one whose first call takes longer is not called again.
+    /// batches, at least one call; one whose first two calls take longer is not called again.
     pub limit: Duration,
     /// The modes to measure.
     pub modes: Vec<Mode>,
@@ -64,7 +64,7 @@ impl TimingOptions {
     }
 
     /// What thousands of samples can afford: as a graph, at most five batches of a millisecond or one call in about
-    /// 10 milliseconds. A program that takes longer than 30 milliseconds is called once.
+    /// 10 milliseconds. A program that takes longer than 30 milliseconds is called twice.
     pub fn collection() -> TimingOptions {
         TimingOptions {
             warm_ups: 2,
