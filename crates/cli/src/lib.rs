@@ -48,6 +48,7 @@ mod apps;
 mod backend;
 mod bench;
 mod choice;
+#[cfg(feature = "train")]
 mod collect;
 mod compile;
 mod devices;
@@ -100,6 +101,7 @@ enum Command {
     Verify(verify::Arguments),
     Sim(sim::Arguments),
     Bench(bench::Arguments),
+    #[cfg(feature = "train")]
     Collect(collect::Arguments),
     Fuzz(fuzz::Arguments),
     Devices(devices::Arguments),
@@ -140,6 +142,7 @@ fn execute(
         Command::Verify(arguments) => verify::verify(apps, &arguments, out),
         Command::Sim(arguments) => sim::sim(apps, &arguments, out),
         Command::Bench(arguments) => bench::bench(apps, &arguments, out),
+        #[cfg(feature = "train")]
         Command::Collect(arguments) => collect::collect(apps, &arguments, out),
         Command::Fuzz(arguments) => fuzz::fuzz(&arguments, out),
         Command::Devices(arguments) => devices::devices(&arguments, out),
