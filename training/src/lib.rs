@@ -1,1 +1,3 @@
 //! The learned cost model: measured samples, and training on them.
+
+pub mod demosaic;
