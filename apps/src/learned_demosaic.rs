@@ -1,11 +1,18 @@
 //! Learned demosaicking: at every pixel of a Bayer mosaic learned scores choose softly among learned
 //! interpolators of green; learned filters then interpolate how red and blue differ from it.
+//!
+//! The filters in `data/learned_demosaic` were learned by `warploom-training` through these very equations:
+//! 8 candidates for green. For a smaller K the app takes the first of them, for a larger one it starts over, so
+//! that a multiple of 8 computes the same picture; only 8 and its multiples are as good as what was learned.
 
 use warploom::app::*;
 use warploom::interp::npy;
 use warploom::prelude::*;
 
 use crate::natural;
+use quality::mosaic_of;
+
+pub mod quality;
 
 /// The app.
 pub const APP: App = App {
@@ -86,20 +93,37 @@ fn shapes(settings: &Settings) -> Shapes {
     }
 }
 
-/// The filters are there for 8 candidates; for another number random ones have to do.
+/// The learned filters, and the mosaic of a picture.
 fn input(request: &InputRequest<'_>) -> Buffer {
-    let file: &[u8] = match request.name {
-        "sel" => include_bytes!("../golden/learned_demosaic/sel.npy"),
-        "green_f" => include_bytes!("../golden/learned_demosaic/green_f.npy"),
-        "h_f" => include_bytes!("../golden/learned_demosaic/h_f.npy"),
-        "v_f" => include_bytes!("../golden/learned_demosaic/v_f.npy"),
-        "q_f" => include_bytes!("../golden/learned_demosaic/q_f.npy"),
-        _ => return natural::image(Type::F32, &request.region, request.seed),
-    };
-    match npy::read_from(file, request.name) {
-        Ok(filter) if filter.region() == &request.region => filter,
-        _ => natural::uniform(&request.region, -0.2, 0.2, request.seed),
+    if request.name != "mosaic" {
+        return repeated(&learned(request.name), &request.region);
     }
+    let mut region = request.region.clone();
+    region.0.push(Range::new(0, 3));
+    mosaic_of(&natural::image(Type::F32, &region, request.seed))
+}
+
+fn learned(name: &str) -> Buffer {
+    let file: &[u8] = match name {
+        "sel" => include_bytes!("../data/learned_demosaic/sel.npy"),
+        "green_f" => include_bytes!("../data/learned_demosaic/green_f.npy"),
+        "h_f" => include_bytes!("../data/learned_demosaic/h_f.npy"),
+        "v_f" => include_bytes!("../data/learned_demosaic/v_f.npy"),
+        "q_f" => include_bytes!("../data/learned_demosaic/q_f.npy"),
+        _ => panic!("the app has no input `{name}`"),
+    };
+    npy::read_from(file, name).expect("the app's own files are right")
+}
+
+/// A filter over `region`, again from its start where it ends.
+fn repeated(filter: &Buffer, region: &Region) -> Buffer {
+    let samples: &[f32] = filter.as_slice().expect("filters hold f32 samples");
+    let sample = |at: &[i64]| {
+        let within = at.iter().zip(filter.region().extents()).map(|(&i, extent)| i.rem_euclid(extent));
+        let offset = filter.offset(&within.collect::<Vec<_>>());
+        samples[offset.expect("the remainder lies within")]
+    };
+    Buffer::from_fn(region.clone(), sample).expect("filters are small")
 }
 
 /// For each pixel: a product and a sum for each of the 2 x 25 taps of a candidate, its exponential (counts as

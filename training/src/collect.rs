@@ -1,7 +1,7 @@
 //! Collecting samples: random pipelines and apps under schedules of every quality, measured.
 //!
 //! [`collect`] takes work in units: a random pipeline, or one more round of an app, spread evenly so that a run that is
-//! cut short has some of everything. A worker makes the pipeline and its data, searches with the analytic model, and
+//! cut short has some of everything. A worker makes the pipeline and its data, searches, and
 //! compiles what it found, the default schedule and random ones; [`measure`] times
 //! them. Every sample is in a file as soon as it is measured.
 
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use warploom::app::App;
-use warploom::cost::Analytic;
+use warploom::cost::CostModel;
 use warploom::fuzz::{Case, CaseError, Seen};
 use warploom::target::Device;
 use warploom::tune::measure::{
@@ -58,6 +58,8 @@ pub struct Options {
 pub struct Bench<'a> {
     /// The device.
     pub device: &'a Device,
+    /// What the search for schedules goes by.
+    pub model: &'a dyn CostModel,
     /// What compiles for it.
     pub compile: Compile<'a>,
     /// What runs.
@@ -83,7 +85,7 @@ pub enum CollectError {
 struct Collector<'a> {
     options: &'a Options,
     device: &'a Device,
-    model: Analytic,
+    model: &'a dyn CostModel,
     plan: Plan,
     apps: Vec<AppRounds<'a>>,
     next: AtomicU64,
@@ -108,18 +110,29 @@ pub fn collect(
 ) -> (Summary, Result<(), CollectError>) {
     let started = Instant::now();
     let mut summary = Summary::default();
-    let collected =
-        Collector::new(options, apps, given, bench.device).run(bench, out, started, &mut summary, progress);
+    let collected = Collector::new(options, apps, given, bench.device, bench.model).run(
+        bench,
+        out,
+        started,
+        &mut summary,
+        progress,
+    );
     summary.seconds = started.elapsed().as_secs_f64();
     (summary, collected)
 }
 
 impl<'a> Collector<'a> {
-    fn new(options: &'a Options, apps: &'a [App], given: &'a [String], device: &'a Device) -> Collector<'a> {
+    fn new(
+        options: &'a Options,
+        apps: &'a [App],
+        given: &'a [String],
+        device: &'a Device,
+        model: &'a dyn CostModel,
+    ) -> Collector<'a> {
         Collector {
             options,
             device,
-            model: Analytic::new(device),
+            model,
             plan: Plan::new(options.pipelines, apps.len(), options.per_app),
             apps: apps.iter().map(|app| AppRounds::new(app, given)).collect(),
             next: AtomicU64::new(0),

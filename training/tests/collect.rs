@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use warploom::cost::Analytic;
 use warploom::fuzz::Case;
 use warploom::runtime::Error;
 use warploom::target::{Device, Program};
@@ -44,7 +45,8 @@ fn run(options: &Options, fault_at: usize, out: &Path) -> (Summary, Result<(), C
     let given = ["copy\n  kernel output block x 32, y 8 threads x 32, y 8\n".to_owned()];
     let mut machine = Fake { fault_at, timed: 0 };
     let compile = |program: &Program| Ok((program.clone(), None));
-    let bench = Bench { device: &device, compile: &compile, machine: &mut machine };
+    let model = Analytic::new(&device);
+    let bench = Bench { device: &device, model: &model, compile: &compile, machine: &mut machine };
     collect(options, &apps, &given, bench, out, &mut |_| {})
 }
 

@@ -11,6 +11,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use warploom::app::App;
+use warploom::cost::Analytic;
 use warploom::runtime::{TimingOptions, nvrtc};
 use warploom::tune::measure::GpuMachine;
 use warploom_training::collect::{Bench, CollectError, Options};
@@ -81,7 +82,8 @@ pub(crate) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let arch = gpu.arch().map_err(|error| Error::Cuda(error.to_string()))?;
     let mut machine = GpuMachine::new(&gpu, TimingOptions::collection());
     let compile = |program: &warploom::target::Program| nvrtc::compile_program(program, arch);
-    let bench = Bench { device: gpu.device(), compile: &compile, machine: &mut machine };
+    let model = Analytic::new(gpu.device());
+    let bench = Bench { device: gpu.device(), model: &model, compile: &compile, machine: &mut machine };
     let mut progress = Progress::new(&options, apps.len());
     let (summary, collected) = warploom_training::collect::collect(
         &options,

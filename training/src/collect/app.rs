@@ -51,7 +51,7 @@ impl Collector<'_> {
         let (pipeline, request) = (subject.pipeline(), subject.request());
         let Ok(regions) = infer(pipeline, request) else { return VecDeque::new() };
         let seed = mixed(&[self.options.seed, round]);
-        let predictor = Predictor::new(pipeline, &regions, self.device, &self.model);
+        let predictor = Predictor::new(pipeline, &regions, self.device, self.model);
         let choice = Choice {
             seed,
             samples,

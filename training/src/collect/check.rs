@@ -5,9 +5,12 @@ use std::sync::Arc;
 use warploom::app::{App, Settings};
 use warploom::fuzz::Case;
 use warploom::interp::compare::{Outliers, Tolerance};
+use warploom::lang::ir::FuncDecl;
 use warploom::lang::{BoundsError, Pipeline, Range, Realisation, Region, Regions, infer};
 use warploom::randpipe::visited_points;
 use warploom::schedule::schedule::Schedule;
+use warploom::target::Device;
+use warploom::tune::build::build;
 use warploom::tune::measure::{Check, Subject};
 use warploom::tune::workload::Workload;
 
@@ -36,15 +39,27 @@ const TOLERANCE: Tolerance = Tolerance {
 };
 
 /// A smaller realisation of a pipeline, and what comes out of it. `None` if there is none.
-pub(super) fn of_pipeline(pipeline: &Pipeline, request: &Realisation) -> Option<Check> {
+pub(super) fn of_pipeline(pipeline: &Pipeline, request: &Realisation, device: &Device) -> Option<Check> {
     let (small, regions) = SIDES.iter().find_map(|side| smaller(pipeline, request, *side))?;
     let schedule = Schedule::default_for(pipeline, &regions);
     let case = Case { pipeline: pipeline.clone(), request: small, schedule, seed: SEED };
     let inputs = case.inputs().ok()?;
     let params = case.request.params.values().flatten().copied().collect();
     let outputs = case.request.outputs.iter().flatten().cloned().collect();
-    let Case { pipeline, .. } = case;
-    of_workload(&Workload { pipeline, inputs, params, outputs })
+    let Case { pipeline, schedule, .. } = case;
+    let workload = Workload { pipeline, inputs, params, outputs };
+    is_defined(&workload, &schedule, device).then(|| of_workload(&workload))?
+}
+
+/// Whether every point that is asked for or read is defined. A scan that starts undefined covers what it did at the full
+/// size, and may not cover a smaller one; what is beyond has no right value.
+fn is_defined(workload: &Workload, schedule: &Schedule, device: &Device) -> bool {
+    let starts_undefined = |func: &FuncDecl| func.stages[0].values.is_empty();
+    if !workload.pipeline.funcs().values().any(starts_undefined) {
+        return true;
+    }
+    let built = build(&workload.pipeline, schedule, &workload.realisation(), device);
+    built.is_ok_and(|program| workload.simulate(&program, device, SEED).is_ok())
 }
 
 /// The same for an app.
@@ -97,6 +112,7 @@ fn smaller(pipeline: &Pipeline, request: &Realisation, side: i64) -> Option<(Rea
 
 #[cfg(test)]
 mod tests {
+    use warploom::prelude::*;
     use warploom::randpipe::{self, Scale, random_pipeline};
 
     use super::*;
@@ -110,6 +126,25 @@ mod tests {
         });
         let found = found.count();
         assert!(found >= 14, "{found} of 20");
+    }
+
+    #[test]
+    fn a_scan_that_does_not_cover_the_smaller_output_is_not_checked() {
+        let (x, y) = vars!(x, y);
+        let input = Input::f32("input", 2);
+        let rows = rdom!(r: (1, input.extent(1) / 3 - 1));
+        let scan = func("scan", (x, y), undef(Type::F32))
+            .update(|f| f.set((x, 0), input.at((x, 0))))
+            .over(&rows, |f| f.set((x, rows.x), f.at((x, rows.x - 1)) + input.at((x, rows.x))));
+        let pipeline = Pipeline::new("scan", [scan]).expect("it is right");
+        let of = |extent: i64| {
+            let whole = Realisation::new(&pipeline)
+                .input("input", Region::of_extents(&[300, 300]))
+                .output("scan", Region::of_extents(&[300, extent]));
+            of_pipeline(&pipeline, &whole, &Device::preset("h200").expect("it is known"))
+        };
+        // At 67 points a side it covers 22 rows.
+        assert!(of(100).is_none() && of(20).is_some());
     }
 
     #[test]

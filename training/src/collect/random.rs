@@ -53,7 +53,7 @@ impl Collector<'_> {
             return None;
         }
         let regions: Regions = infer(&pipeline, &request).ok()?;
-        let predictor = Predictor::new(&pipeline, &regions, self.device, &self.model);
+        let predictor = Predictor::new(&pipeline, &regions, self.device, self.model);
         let default = predictor.predict(&Schedule::default_for(&pipeline, &regions)).microseconds;
         if !(FASTEST..HOPELESS).contains(&default) {
             return None;
@@ -71,7 +71,7 @@ impl Collector<'_> {
         }
         self.skipped.fetch_add(chosen.too_slow, Ordering::Relaxed);
         drop(predictor);
-        let small = || check::of_pipeline(&pipeline, &request);
+        let small = || check::of_pipeline(&pipeline, &request, self.device);
         let checked = self.checked(&pipeline, chosen.schedules, small);
         Some(
             Made { subject: Arc::new(Subject::noise(pipeline, request, seed)), schedules: checked }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use warploom::cost::{Analytic, CostModel, Subject};
+use warploom::cost::{CostModel, Subject};
 use warploom::lang::{Pipeline, Regions};
 use warploom::schedule::schedule::{Schedule, check};
 use warploom::search::{Limits, Options, search};
@@ -50,7 +50,7 @@ pub(super) struct Predictor<'a> {
     pipeline: &'a Pipeline,
     regions: &'a Regions,
     device: &'a Device,
-    model: &'a Analytic,
+    model: &'a dyn CostModel,
     subject: Subject<'a>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Predictor<'a> {
         pipeline: &'a Pipeline,
         regions: &'a Regions,
         device: &'a Device,
-        model: &'a Analytic,
+        model: &'a dyn CostModel,
     ) -> Predictor<'a> {
         Predictor { pipeline, regions, device, model, subject: Subject::new(pipeline, regions, device) }
     }
