@@ -1,1 +1,18 @@
 //! The learned cost model: measured samples, and training on them.
+//!
+//! | module | what it knows |
+//! | --- | --- |
+//! | [`data`] | samples as the network sees them, in groups of one pipeline at one size |
+//! | [`model`] | the network in burn: the same numbers as [`warploom::cost::Network`], and their gradients |
+//! | [`batch`] | groups of samples as tensors |
+//! | [`train`] | the loop: what is minimised, when it stops |
+//! | [`score`] | how good predictions are: ranks, regret, calibration |
+//! | [`evaluate`] | the scores of models over groups, and scatter plots |
+
+pub mod batch;
+pub mod data;
+pub mod evaluate;
+pub mod model;
+pub mod scatter;
+pub mod score;
+pub mod train;

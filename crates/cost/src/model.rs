@@ -55,7 +55,7 @@ pub struct Chosen {
 pub fn choose(weights: Option<&[u8]>, device: &Device) -> Chosen {
     let fitting = |bytes: &[u8]| {
         let weights = Weights::from_bytes(bytes)?;
-        weights.check_device(device).map(|()| Network::new(&weights))
+        weights.check_device(device).map(|()| Network::new(&weights, device))
     };
     match weights.map(fitting) {
         Some(Ok(network)) => Chosen { model: Box::new(network), refused: None },

@@ -1,0 +1,1 @@
+//! Scatter plots of predicted against measured times.
