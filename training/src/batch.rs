@@ -28,7 +28,8 @@ impl Scaling {
     /// That of weights.
     pub fn of_weights(weights: &Weights) -> Scaling {
         let [row_means, row_factors, kernel_means, kernel_factors, ..] = weights.tensors();
-        let pairs = |means: &[f32], factors: &[f32]| means.iter().copied().zip(factors.iter().copied()).collect();
+        let pairs =
+            |means: &[f32], factors: &[f32]| means.iter().copied().zip(factors.iter().copied()).collect();
         Scaling { row: pairs(row_means, row_factors), kernel: pairs(kernel_means, kernel_factors) }
     }
 
@@ -133,15 +134,9 @@ impl Batch {
     }
 }
 
-fn scale_all<T: Sync>(
-    all: &[&T],
-    scaling: &[(f32, f32)],
-    numbers: impl Fn(&T) -> &[f32] + Sync,
-) -> Vec<f32> {
+fn scale_all<T: Sync>(all: &[&T], scaling: &[(f32, f32)], numbers: impl Fn(&T) -> &[f32] + Sync) -> Vec<f32> {
     let mut into = vec![0.0; all.len() * scaling.len()];
-    into.par_chunks_mut(scaling.len())
-        .zip(all)
-        .for_each(|(into, one)| scaled(numbers(one), scaling, into));
+    into.par_chunks_mut(scaling.len()).zip(all).for_each(|(into, one)| scaled(numbers(one), scaling, into));
     into
 }
 

@@ -52,6 +52,28 @@ pub enum DataError {
     },
 }
 
+/// Where a pipeline is from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// An app of the suite.
+    App,
+    /// One of the small pipelines beside the suite.
+    Small,
+    /// The generator of random pipelines.
+    Random,
+}
+
+impl Kind {
+    /// That of the pipeline of this name.
+    fn of(name: &str) -> Kind {
+        match warploom_apps::find(name) {
+            Some(app) if warploom_apps::APPS.iter().any(|known| known.name == app.name) => Kind::App,
+            Some(_) => Kind::Small,
+            None => Kind::Random,
+        }
+    }
+}
+
 /// The samples of one pipeline at one size.
 #[derive(Clone, Debug)]
 pub struct Group {
@@ -59,8 +81,8 @@ pub struct Group {
     pub name: String,
     /// The pipeline's hash.
     pub pipeline: u128,
-    /// Whether it is one of the suite's apps or small pipelines, not a random one.
-    pub is_app: bool,
+    /// Where the pipeline is from.
+    pub kind: Kind,
     /// Which samples.
     pub samples: Range<usize>,
 }
@@ -68,7 +90,7 @@ pub struct Group {
 impl Group {
     /// Whether it is held back from training, to see when to stop. Only random pipelines are.
     pub fn is_validation(&self) -> bool {
-        !self.is_app && self.pipeline.is_multiple_of(VALIDATION)
+        self.kind == Kind::Random && self.pipeline.is_multiple_of(VALIDATION)
     }
 }
 
@@ -145,10 +167,8 @@ impl Data {
         let mut left_out = LeftOut::default();
         let gathered = gather(shards, device, &mut left_out);
         let analytic = Analytic::new(device);
-        let groups: Vec<(&Gathered<'_>, Vec<Computed>)> = gathered
-            .par_iter()
-            .map(|(_, group)| (group, compute(group, &analytic)))
-            .collect();
+        let groups: Vec<(&Gathered<'_>, Vec<Computed>)> =
+            gathered.par_iter().map(|(_, group)| (group, compute(group, &analytic))).collect();
         let mut data = Data::empty(device.clone());
         for (group, computed) in groups {
             left_out.not_legal += group.times.len() - computed.len();
@@ -189,7 +209,7 @@ impl Data {
         }
         let name = group.pipeline.name().to_owned();
         self.groups.push(Group {
-            is_app: warploom_apps::find(&name).is_some(),
+            kind: Kind::of(&name),
             name,
             pipeline: group.sample.pipeline,
             samples: start..self.times.len(),

@@ -77,7 +77,11 @@ impl Model {
             let bias = Tensor::<1>::from_data(TensorData::new(bias.to_vec(), [bias.len()]), device);
             Linear { weight: Param::from_tensor(weight), bias: Some(Param::from_tensor(bias)) }
         };
-        Model { row: layer(row, row_bias), hidden: layer(hidden, hidden_bias), output: layer(output, output_bias) }
+        Model {
+            row: layer(row, row_bias),
+            hidden: layer(hidden, hidden_bias),
+            output: layer(output, output_bias),
+        }
     }
 
     /// The weights with these layers.

@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
-/// Scores of predicted times of the schedules of one pipeline at one size.
+/// Scores of predicted times, of the schedules of one pipeline at one size or of several such groups.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Score {
-    /// How many schedules.
+    /// How many groups; what follows is the mean over them.
+    pub groups: usize,
+    /// How many schedules in all.
     pub samples: usize,
     /// Spearman's rank correlation of predicted and measured times: 1 is the same order.
     pub spearman: f64,
@@ -25,12 +27,12 @@ impl Score {
         let count = times.len() as f64;
         let fastest = times.iter().copied().fold(f64::INFINITY, f64::min);
         let order = order(predicted);
-        let best_of = |picks: &[usize]| {
-            picks.iter().map(|pick| times[*pick]).fold(f64::INFINITY, f64::min) / fastest
-        };
+        let best_of =
+            |picks: &[usize]| picks.iter().map(|pick| times[*pick]).fold(f64::INFINITY, f64::min) / fastest;
         let logs: Vec<f64> =
             predicted.iter().zip(times).map(|(predicted, time)| (predicted / time).ln()).collect();
         Score {
+            groups: 1,
             samples: times.len(),
             spearman: correlation(&ranks(predicted), &ranks(times)),
             top1: best_of(&order[..1]),
@@ -56,43 +58,24 @@ impl Score {
             left *= 1.0 - share;
         }
         let top1 = sorted.iter().sum::<f64>() / count as f64 / fastest;
-        Score { samples: count, top1, top5, ..Score::default() }
+        Score { groups: 1, samples: count, top1, top5, bias: 1.0, ..Score::default() }
     }
-}
 
-/// What the scores of several groups come to.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-pub struct Summary {
-    /// How many groups.
-    pub groups: usize,
-    /// How many schedules.
-    pub samples: usize,
-    /// The mean of the rank correlations.
-    pub spearman: f64,
-    /// The geometric mean of the regrets of the first pick.
-    pub top1: f64,
-    /// The geometric mean of the regrets of the first five.
-    pub top5: f64,
-    /// The geometric mean of the biases.
-    pub bias: f64,
-    /// The root of the mean square error of logarithms, each group counting the same.
-    pub error: f64,
-}
-
-impl Summary {
-    /// That of scores.
-    pub fn of(scores: &[Score]) -> Summary {
-        let count = scores.len().max(1) as f64;
+    /// What the scores of several groups come to, each counting the same: geometric means of regrets and biases. `None`
+    /// without any.
+    pub fn mean(scores: &[Score]) -> Option<Score> {
+        let count = scores.len() as f64;
         let mean = |value: fn(&Score) -> f64| scores.iter().map(value).sum::<f64>() / count;
-        Summary {
-            groups: scores.len(),
+        let score = || Score {
+            groups: scores.iter().map(|score| score.groups).sum(),
             samples: scores.iter().map(|score| score.samples).sum(),
             spearman: mean(|score| score.spearman),
             top1: mean(|score| score.top1.ln()).exp(),
             top5: mean(|score| score.top5.ln()).exp(),
             bias: mean(|score| score.bias.ln()).exp(),
             error: mean(|score| score.error * score.error).sqrt(),
-        }
+        };
+        (!scores.is_empty()).then(score)
     }
 }
 
@@ -168,10 +151,11 @@ mod tests {
     }
 
     #[test]
-    fn groups_count_the_same_in_a_summary() {
-        let score = |top1| Score { samples: 3, top1, top5: 1.0, bias: 1.0, ..Score::default() };
-        let summary = Summary::of(&[score(1.0), score(4.0)]);
-        assert_eq!((summary.groups, summary.samples), (2, 6));
-        assert!((summary.top1 - 2.0).abs() < 1e-12);
+    fn groups_count_the_same_in_a_mean() {
+        let score = |top1| Score { groups: 1, samples: 3, top1, top5: 1.0, bias: 1.0, ..Score::default() };
+        let mean = Score::mean(&[score(1.0), score(4.0)]).unwrap();
+        assert_eq!((mean.groups, mean.samples), (2, 6));
+        assert!((mean.top1 - 2.0).abs() < 1e-12);
+        assert_eq!(Score::mean(&[]), None);
     }
 }

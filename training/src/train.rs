@@ -12,17 +12,17 @@
 use burn::optim::{AdamWConfig, GradientsParams};
 use burn::prelude::*;
 use burn::tensor::activation::softmax;
+use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
-use rand::SeedableRng;
 use thiserror::Error;
 use warploom::cost::{Network, Weights, WeightsError};
 
 use crate::batch::{Batch, Scaling};
 use crate::data::{Data, Group};
-use crate::evaluate::{predictions, summary};
+use crate::evaluate::{mean_score, predictions};
 use crate::model::{Backend, Model, NoBackend};
-use crate::score::Summary;
+use crate::score::Score;
 
 /// How to train.
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ pub struct Epoch {
     /// The same on the validation groups, if there are any, after the epoch.
     pub validation: Option<f64>,
     /// How good predictions are on them.
-    pub scores: Option<Summary>,
+    pub scores: Option<Score>,
 }
 
 /// Weights and how they came to be.
@@ -114,7 +114,7 @@ pub struct Trained {
     /// The epoch that the weights are from.
     pub epoch: usize,
     /// The scores on the validation groups, if there are any.
-    pub validation: Option<Summary>,
+    pub validation: Option<Score>,
 }
 
 /// Trains on all groups for which `keep` holds, from weights or from nothing.
@@ -155,7 +155,18 @@ pub fn train(
         validation,
     };
     let (epoch, weights, validation) = run.run(start, name, observer)?;
-    Ok(Trained { weights, groups: run.training.len(), samples: samples.len(), epoch, validation })
+    let (groups, samples) = (run.training.len(), samples.len());
+    let weights = weights.trained_on(&data.device, scores(groups, samples, epoch, options.seed, validation));
+    Ok(Trained { weights, groups, samples, epoch, validation })
+}
+
+/// What is kept with weights, for people.
+fn scores(groups: usize, samples: usize, epoch: usize, seed: u64, validation: Option<Score>) -> String {
+    let validation = validation.map_or(String::new(), |score| {
+        let Score { groups, spearman, top1, .. } = score;
+        format!("; on {groups} other pipelines: top-1 regret {top1:.3}, rank correlation {spearman:.3}")
+    });
+    format!("{samples} samples of {groups} pipelines, seed {seed}, epoch {epoch}{validation}")
 }
 
 struct Run<'a> {
@@ -176,11 +187,11 @@ impl Run<'_> {
         start: Weights,
         name: &str,
         observer: &mut dyn FnMut(&Epoch),
-    ) -> Result<(usize, Weights, Option<Summary>), TrainError> {
+    ) -> Result<(usize, Weights, Option<Score>), TrainError> {
         let options = self.options;
         let mut model = Model::new(&start, &self.device);
         let mut optimiser = AdamWConfig::new().with_weight_decay(options.decay).init();
-        let mut best: Option<(f64, usize, Weights, Option<Summary>)> = None;
+        let mut best: Option<(f64, usize, Weights, Option<Score>)> = None;
         for number in 1..=options.epochs {
             let chunks = self.chunks();
             let steps = chunks.len().div_ceil(options.step);
@@ -231,7 +242,7 @@ impl Run<'_> {
         all
     }
 
-    fn validate(&self, weights: &Weights) -> (Option<f64>, Option<Summary>) {
+    fn validate(&self, weights: &Weights) -> (Option<f64>, Option<Score>) {
         if self.validation.is_empty() {
             return (None, None);
         }
@@ -248,7 +259,7 @@ impl Run<'_> {
         let total = batches.sum::<f64>() / pieces.len() as f64;
         let network = Network::new(weights, &self.data.device);
         let predicted = predictions(self.data, &self.validation, &network);
-        (Some(total), Some(summary(self.data, &self.validation, &predicted)))
+        (Some(total), mean_score(self.data, &self.validation, &predicted))
     }
 }
 

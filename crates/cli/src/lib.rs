@@ -53,6 +53,8 @@ mod compile;
 mod devices;
 mod emit;
 mod error;
+#[cfg(feature = "train")]
+mod evaluate;
 mod explain;
 mod folder;
 mod fuzz;
@@ -60,6 +62,7 @@ mod golden;
 mod graph;
 mod inputs;
 mod memory;
+mod model;
 mod names;
 mod pipeline;
 mod progress;
@@ -70,6 +73,8 @@ mod settings;
 mod show;
 mod sim;
 mod table;
+#[cfg(feature = "train")]
+mod train;
 mod verify;
 
 use std::ffi::OsString;
@@ -101,6 +106,10 @@ enum Command {
     Sim(sim::Arguments),
     Bench(bench::Arguments),
     Collect(collect::Arguments),
+    #[cfg(feature = "train")]
+    Train(train::Arguments),
+    #[cfg(feature = "train")]
+    Evaluate(evaluate::Arguments),
     Fuzz(fuzz::Arguments),
     Devices(devices::Arguments),
 }
@@ -141,6 +150,10 @@ fn execute(
         Command::Sim(arguments) => sim::sim(apps, &arguments, out),
         Command::Bench(arguments) => bench::bench(apps, &arguments, out),
         Command::Collect(arguments) => collect::collect(apps, &arguments, out),
+        #[cfg(feature = "train")]
+        Command::Train(arguments) => train::train(&arguments, out),
+        #[cfg(feature = "train")]
+        Command::Evaluate(arguments) => evaluate::evaluate(&arguments, out),
         Command::Fuzz(arguments) => fuzz::fuzz(&arguments, out),
         Command::Devices(arguments) => devices::devices(&arguments, out),
     }

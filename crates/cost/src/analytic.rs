@@ -182,12 +182,7 @@ impl Analytic {
     }
 
     /// One nest of a block, in clocks of one SM.
-    fn nest(
-        &self,
-        rows: &[StageRow],
-        runs: f64,
-        seen: impl Fn(&StageFeatures) -> StageFeatures,
-    ) -> NestTime {
+    fn nest(&self, rows: &[StageRow], runs: f64, seen: impl Fn(&StageFeatures) -> StageFeatures) -> NestTime {
         let utilizations = rows.iter().map(|row| row.features.warp_lane_utilization);
         let utilization = utilizations.fold(0.0, f64::max).clamp(LEAST_UTILIZATION, 1.0);
         let mut busy = Busy::default();

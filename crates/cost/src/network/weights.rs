@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     fn file(schema: u64, analytic: u64, weights: Weights) -> Vec<u8> {
-        let contents = Contents { schema, algorithm, weights };
+        let contents = Contents { schema, analytic, weights };
         let contents = bincode::serde::encode_to_vec(&contents, bincode::config::standard()).unwrap();
         let sum = xxh3_64(&contents).to_le_bytes();
         [MAGIC.as_slice(), &VERSION.to_le_bytes(), &sum, &contents].concat()
@@ -347,11 +347,10 @@ mod tests {
         assert_eq!(weights, Weights::random(7));
         assert_ne!(weights.tensors, Weights::random(8).tensors);
         let all = weights.tensors.concat();
-        assert!(all.iter().all(|weight| (-0.5..=0.5).contains(weight)));
-        let mean = all.iter().sum::<f32>() / all.len() as f32;
-        assert!(mean.abs() < 0.03, "the mean is {mean}");
-        // Weights that are kept would be other weights with another generator.
-        assert_eq!(weights.tensors[0][..2], [-0.110_170_305, -0.483_211_76]);
+        assert!(all.iter().all(|weight| (-2.0..=2.0).contains(weight)));
+        let layer = &weights.tensors[4];
+        let mean = layer.iter().sum::<f32>() / layer.len() as f32;
+        assert!(mean.abs() < 0.01, "the mean is {mean}");
     }
 
     #[test]
@@ -383,16 +382,16 @@ mod tests {
     #[test]
     fn mismatches_say_what_was_expected_and_what_to_do() {
         let sentence = |bytes: &[u8]| Weights::from_bytes(bytes).unwrap_err().to_string();
-        let (schema, algorithm) = (schema_hash(), algorithm_hash());
+        let (schema, analytic) = (schema_hash(), analytic_hash());
         let mut newer = Weights::random(1).to_bytes();
-        newer[16] = 2;
+        newer[16] = 3;
         assert_eq!(
             sentence(&newer),
-            "the file of weights has version 2, and this program reads version 1: \
+            "the file of weights has version 3, and this program reads version 2: \
              retrain, or use the analytic model"
         );
         assert_eq!(
-            sentence(&file(0xabc, algorithm, Weights::random(1))),
+            sentence(&file(0xabc, analytic, Weights::random(1))),
             format!(
                 "the weights are for the schedule features 0000000000000abc, and this program has {schema:016x}: \
                  retrain, or use the analytic model"
@@ -401,21 +400,21 @@ mod tests {
         assert_eq!(
             sentence(&file(schema, 0xabc, Weights::random(1))),
             format!(
-                "the weights are for the algorithm features 0000000000000abc, and this program has {algorithm:016x}: \
+                "the weights correct the analytic model 0000000000000abc, and this program has {analytic:016x}: \
                  retrain, or use the analytic model"
             )
         );
         let mut short = Weights::random(1);
-        short.tensors[3].pop();
+        short.tensors[7].pop();
         assert_eq!(
-            sentence(&file(schema, algorithm, short)),
-            "the tensor `head2.bias` has 23 weights and must have 24: retrain, or use the analytic model"
+            sentence(&file(schema, analytic, short)),
+            "the tensor `hidden.bias` has 31 weights and must have 32: retrain, or use the analytic model"
         );
         let mut wrong = Weights::random(1);
         wrong.tensors[4][5] = f32::NAN;
         assert_eq!(
-            sentence(&file(schema, algorithm, wrong)),
-            "weight 5 of the tensor `trunk` is NaN: training went wrong, train again"
+            sentence(&file(schema, analytic, wrong)),
+            "weight 5 of the tensor `row` is NaN: training went wrong, train again"
         );
     }
 
