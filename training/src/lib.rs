@@ -2,6 +2,7 @@
 //!
 //! | module | what it knows |
 //! | --- | --- |
+//! | [`collect`] | measuring schedules on a GPU |
 //! | [`data`] | samples as the network sees them, in groups of one pipeline at one size |
 //! | [`model`] | the network in burn: the same numbers as [`warploom::cost::Network`], and their gradients |
 //! | [`batch`] | groups of samples as tensors |
@@ -10,6 +11,7 @@
 //! | [`evaluate`] | the scores of models over groups, and scatter plots |
 
 pub mod batch;
+pub mod collect;
 pub mod data;
 pub mod evaluate;
 pub mod model;

@@ -32,7 +32,7 @@ pub(crate) struct Values {
     set: Vec<String>,
     /// Seed of the generated inputs
     #[arg(long, default_value_t = 0)]
-    seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// An app with everything it needs to run.

@@ -1,36 +1,68 @@
 //! `warploom collect`: measured samples for training and comparison.
 
-use std::io::Write;
-use std::path::PathBuf;
+mod given;
+mod progress;
+mod report;
 
-use serde::Serialize;
+use std::io::Write;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
 use warploom::app::App;
-use warploom::codegen::cuda::{Build, describe};
-use warploom::runtime::{Gpu, TimingOptions, driver_version, nvrtc};
-use warploom::schedule::schedule::Schedule;
-use warploom::tune::build::build;
-use warploom::tune::sample::{KernelUse, Sample, ShardWriter, Sizes, Status, Times};
+use warploom::runtime::{TimingOptions, nvrtc};
+use warploom::tune::measure::GpuMachine;
+use warploom_training::collect::{Bench, CollectError, Options};
 
 use crate::backend::open_gpu;
-use crate::choice::{Chosen, Values};
+use crate::choice::Values;
 use crate::error::Error;
-use crate::names::find_app;
-use crate::report::{self, Format};
+use crate::report::Format;
+use progress::Progress;
 
-/// Time schedules of apps on a GPU and keep the measurements
+/// Time many schedules on a GPU and keep the measurements
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  warploom collect --out day1.samples apps/schedules/*.schedule
-  warploom collect --out small.samples --size 640x480 unsharp.schedule other.schedule
+  warploom collect --pipelines 800 --per-pipeline 24 --seed 1 --out samples --time-limit 1200
+  warploom collect --pipelines 0 --per-app 40 --seed 2 --out samples    apps only
+  warploom collect --out day1.samples apps/schedules/*.schedule          given schedules only
 
-A schedule names its pipeline first. Each sample is written as soon as it is measured; a schedule that cannot be
-built or run is kept too, with the reason.")]
+Random pipelines and apps are measured in turn, under schedules that the search finds, random ones and the default
+schedule; kernels are compiled by all cores and timed one at a time. Each sample is in a file as soon as it is
+measured, so the run may be killed at any moment. A schedule that cannot be built or run is kept too, with the
+reason. With the same seed the same is measured; another seed gives other pipelines and schedules.
+
+If files are given, only these schedules are measured. A schedule names its pipeline first.
+
+Exits with 4 if a kernel fails and takes the GPU with it; start again with another seed.")]
 pub(crate) struct Arguments {
-    /// The schedules
-    #[arg(value_name = "FILE", required = true)]
+    /// Schedules to measure, and nothing else
+    #[arg(value_name = "FILE")]
     schedules: Vec<PathBuf>,
-    /// Where the samples go; never overwritten
-    #[arg(long, value_name = "FILE")]
+    /// How many random pipelines to measure
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pipelines: u64,
+    /// How many schedules of each
+    #[arg(long, value_name = "N", default_value_t = 24)]
+    per_pipeline: usize,
+    /// How many schedules of each app
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    per_app: usize,
+    /// A folder with hand-written schedules of apps, which are measured too
+    #[arg(long, value_name = "DIR")]
+    schedules_of_apps: Option<PathBuf>,
+    /// When to stop, in seconds
+    #[arg(long, value_name = "SECONDS")]
+    time_limit: Option<u64>,
+    /// The share of samples whose results are compared with the reference, from 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.03)]
+    verify: f64,
+    /// How many threads compile; one less than there are cores if not given
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
+    /// Where the samples go: a folder; a new file if schedules are given
+    #[arg(long, value_name = "DIR")]
     out: PathBuf,
     #[command(flatten)]
     values: Values,
@@ -38,100 +70,65 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Report {
-    file: String,
-    measured: usize,
-    failed: usize,
-}
-
-/// Measures schedules.
+/// Collects samples.
 pub(crate) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    if !arguments.schedules.is_empty() {
+        return given::collect(apps, arguments, out);
+    }
+    let options = arguments.options();
+    let schedules = arguments.schedules_of_apps(apps)?;
     let gpu = open_gpu()?;
-    let mut shard = ShardWriter::create(&arguments.out)?;
-    let mut report = Report { file: arguments.out.display().to_string(), measured: 0, failed: 0 };
-    for file in &arguments.schedules {
-        let name = file.display().to_string();
-        let text = std::fs::read_to_string(file);
-        let text = text.map_err(|error| Error::Read { path: name.clone(), error })?;
-        let app = find_app(apps, text.split_whitespace().next().unwrap_or_default())?;
-        let chosen = arguments.values.make(app)?;
-        let sample = measure(&gpu, &chosen, &text);
-        let line = match (&sample.status, &sample.times) {
-            (Status::Measured, Some(times)) => {
-                report.measured += 1;
-                format!("{name}: {:.2} us", times.min)
-            }
-            (status, _) => {
-                report.failed += 1;
-                format!("{name}: {status:?}")
-            }
-        };
-        shard.add(&chosen.workload.pipeline, sample)?;
-        if !arguments.format.json {
-            report::text(out, &(line + "\n"))?;
-        }
-    }
-    if arguments.format.json {
-        report::json(out, "warploom.collect/1", &report)?;
-    }
-    match report.measured {
-        0 => Err(Error::NothingMeasured(format!("{} samples failed; see {}", report.failed, report.file))),
+    let arch = gpu.arch().map_err(|error| Error::Cuda(error.to_string()))?;
+    let mut machine = GpuMachine::new(&gpu, TimingOptions::collection());
+    let compile = |program: &warploom::target::Program| nvrtc::compile_program(program, arch);
+    let bench = Bench { device: gpu.device(), compile: &compile, machine: &mut machine };
+    let mut progress = Progress::new(&options, apps.len());
+    let (summary, collected) = warploom_training::collect::collect(
+        &options,
+        apps,
+        &schedules,
+        bench,
+        &arguments.out,
+        &mut |summary| progress.show(summary),
+    );
+    progress.end();
+    report::print(&summary, gpu.device(), arguments, out)?;
+    collected.map_err(|error| match error {
+        CollectError::Shard(error) => Error::Shard(error),
+        CollectError::Case(error) => Error::Case(error),
+        error => Error::Cuda(error.to_string()),
+    })?;
+    match summary.measured {
+        0 => Err(Error::NothingMeasured(format!("there were {} candidates", summary.samples))),
         _ => Ok(()),
     }
 }
 
-/// One sample, whatever becomes of it.
-fn measure(gpu: &Gpu, chosen: &Chosen<'_>, text: &str) -> Sample {
-    let version = |version: Option<(i32, i32)>| version.map_or("?".into(), |(a, b)| format!("{a}.{b}"));
-    let mut sample = Sample {
-        pipeline: 0,
-        sizes: Sizes::of(&chosen.workload.realisation()),
-        schedule: text.to_owned(),
-        device: gpu.device().name.clone(),
-        fingerprint: gpu.device().fingerprint(),
-        versions: vec![
-            format!("warploom {}", env!("CARGO_PKG_VERSION")),
-            format!("nvrtc {}", version(nvrtc::version().ok())),
-            format!("driver {}", version(driver_version().ok())),
-        ],
-        status: Status::Measured,
-        times: None,
-        kernels: Vec::new(),
-        compile_ms: 0.0,
-    };
-    if let Err(status) = fill(&mut sample, gpu, chosen, text) {
-        sample.status = status;
+impl Arguments {
+    fn options(&self) -> Options {
+        let cores = available_parallelism().map_or(2, NonZero::get);
+        Options {
+            pipelines: self.pipelines,
+            per_pipeline: self.per_pipeline,
+            per_app: self.per_app,
+            seed: self.values.seed,
+            verify: self.verify,
+            threads: self.threads.map_or(cores.saturating_sub(1).max(1), NonZero::get),
+            time_limit: self.time_limit.map(Duration::from_secs),
+        }
     }
-    sample
-}
 
-fn fill(sample: &mut Sample, gpu: &Gpu, chosen: &Chosen<'_>, text: &str) -> Result<(), Status> {
-    let workload = &chosen.workload;
-    let schedule = Schedule::parse(text, &workload.pipeline);
-    let schedule = schedule.map_err(|errors| Status::NotLowered(errors.to_string()))?;
-    let program = build(&workload.pipeline, &schedule, &workload.realisation(), gpu.device());
-    let program = program.map_err(|error| Status::NotLowered(error.to_string()))?;
-    let shared = describe(&program, Build::Timing).kernels;
-    let loaded = workload.load(gpu, &program, Build::Timing);
-    let mut loaded = loaded.map_err(|error| Status::NotCompiled(error.to_string()))?;
-    if let Some(image) = loaded.executable.image() {
-        sample.compile_ms = image.time.as_secs_f64() * 1e3;
-        let of = |name: &str| shared.iter().find(|kernel| kernel.entry == *name);
-        sample.kernels = image
-            .kernels
-            .iter()
-            .map(|(name, used)| KernelUse {
-                name: name.clone(),
-                registers: used.registers,
-                spill_stores: used.spill_stores,
-                spill_loads: used.spill_loads,
-                shared: of(name).map_or(0, |kernel| kernel.shared_bytes),
-            })
-            .collect();
+    /// The hand-written schedules of apps, as text.
+    fn schedules_of_apps(&self, apps: &[App]) -> Result<Vec<String>, Error> {
+        let Some(folder) = &self.schedules_of_apps else { return Ok(Vec::new()) };
+        if !folder.is_dir() {
+            return Err(Error::NoFolder { folder: folder.display().to_string() });
+        }
+        let files = apps.iter().map(|app| folder.join(format!("{}.schedule", app.name)));
+        let texts = files.filter(|file| file.exists()).map(|file| {
+            std::fs::read_to_string(&file)
+                .map_err(|error| Error::Read { path: file.display().to_string(), error })
+        });
+        texts.collect()
     }
-    let timing = loaded.time(&TimingOptions::quick()).map_err(|error| Status::Failed(error.to_string()))?;
-    let best = timing.best().ok_or_else(|| Status::Failed("no run was timed".into()))?;
-    sample.times = Some(Times { min: best.min_us, median: best.median_us, runs: best.runs as u32 });
-    Ok(())
 }

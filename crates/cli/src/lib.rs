@@ -48,6 +48,7 @@ mod apps;
 mod backend;
 mod bench;
 mod choice;
+#[cfg(feature = "train")]
 mod collect;
 mod compile;
 mod devices;
@@ -105,6 +106,7 @@ enum Command {
     Verify(verify::Arguments),
     Sim(sim::Arguments),
     Bench(bench::Arguments),
+    #[cfg(feature = "train")]
     Collect(collect::Arguments),
     #[cfg(feature = "train")]
     Train(train::Arguments),
@@ -149,6 +151,7 @@ fn execute(
         Command::Verify(arguments) => verify::verify(apps, &arguments, out),
         Command::Sim(arguments) => sim::sim(apps, &arguments, out),
         Command::Bench(arguments) => bench::bench(apps, &arguments, out),
+        #[cfg(feature = "train")]
         Command::Collect(arguments) => collect::collect(apps, &arguments, out),
         #[cfg(feature = "train")]
         Command::Train(arguments) => train::train(&arguments, out),

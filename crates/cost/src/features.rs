@@ -140,8 +140,10 @@ impl<'a> Subject<'a> {
             .iter()
             .map(|kernel| kernel.blocks.iter().map(|blocks| (blocks - 1) / 2).collect())
             .collect();
-        let kernels = Items::new(self, inlined, footprints, Some(&middles)).kernels(item);
-        middles.into_iter().zip(kernels.into_iter().map(|kernel| kernel.arrays)).collect()
+        let mut items = Items::new(self, inlined, footprints, Some(&middles));
+        items.kernels(item);
+        let arrays = items.arrays;
+        middles.into_iter().zip(arrays).collect()
     }
 
     /// A stage with the Funcs that are inlined into it.

@@ -111,6 +111,4 @@ pub struct KernelFeatures {
     pub nodes: f64,
     /// The stages, in the order they run.
     pub rows: Vec<StageRow>,
-    /// What a block does with each array.
-    pub arrays: Vec<ArrayTraffic>,
 }

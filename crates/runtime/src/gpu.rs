@@ -8,7 +8,7 @@ use warploom_target::{Device, Program};
 use crate::driver;
 use crate::error::{Doing, Error};
 use crate::executable::Executable;
-use crate::memory::Memory;
+use crate::memory::{DeviceBuffer, Memory};
 use crate::nvrtc::Arch;
 
 /// One GPU, its memory and the stream on which everything runs.
@@ -69,7 +69,26 @@ impl Gpu {
     ///
     /// If the program cannot be compiled or loaded, or needs more than the GPU has.
     pub fn load(&self, program: &Program) -> Result<Executable, Error> {
-        Executable::new(self, program)
+        Executable::new(self, program, &[])
+    }
+
+    /// The same for a program that reads inputs which are on the device already: `inputs[n]` is its input number `n`.
+    /// Inputs beyond those given are the program's own, to be [uploaded](Executable::upload).
+    ///
+    /// # Errors
+    ///
+    /// As [`Gpu::load`], and if an input has another size.
+    pub fn load_with(&self, program: &Program, inputs: &[DeviceBuffer]) -> Result<Executable, Error> {
+        Executable::new(self, program, inputs)
+    }
+
+    /// Copies bytes to the device, for programs to share. `what` names them in messages.
+    ///
+    /// # Errors
+    ///
+    /// If they do not fit on the device, or the driver or an earlier kernel fails.
+    pub fn upload(&self, what: &str, data: &[u8]) -> Result<DeviceBuffer, Error> {
+        self.memory.upload(what, data)
     }
 
     /// Free and total memory, bytes. What [`Gpu::kept_bytes`] counts is not free to the driver, but to

@@ -51,4 +51,5 @@ pub use driver::driver_version;
 pub use error::{Attempt, Error};
 pub use executable::{Executable, KernelFacts, POISON};
 pub use gpu::Gpu;
+pub use memory::DeviceBuffer;
 pub use timing::{Mode, Sample, Timing, TimingOptions};

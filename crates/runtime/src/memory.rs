@@ -33,6 +33,31 @@ pub(crate) struct Allocation {
     memory: Memory,
 }
 
+/// Bytes on the device that any number of programs may read; see [`Gpu::upload`](crate::Gpu::upload).
+///
+/// The memory is free for others once nothing holds the buffer any more.
+#[derive(Clone)]
+pub struct DeviceBuffer {
+    allocation: Arc<Allocation>,
+}
+
+impl DeviceBuffer {
+    /// How many bytes it holds.
+    pub fn bytes(&self) -> usize {
+        self.allocation.bytes
+    }
+
+    pub(crate) fn allocation(&self) -> &Allocation {
+        &self.allocation
+    }
+}
+
+impl std::fmt::Debug for DeviceBuffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DeviceBuffer").field("bytes", &self.bytes()).finish()
+    }
+}
+
 impl Memory {
     pub(crate) fn new(stream: Arc<CudaStream>) -> Memory {
         Memory { stream, pool: Arc::default() }
@@ -47,6 +72,13 @@ impl Memory {
             None => self.fresh(what, size)?,
         };
         Ok(Allocation { slice: Some(slice), bytes, memory: self.clone() })
+    }
+
+    /// A piece with contents that will not change.
+    pub(crate) fn upload(&self, what: &str, data: &[u8]) -> Result<DeviceBuffer, Error> {
+        let mut allocation = self.allocate(what, data.len())?;
+        allocation.upload(what, data)?;
+        Ok(DeviceBuffer { allocation: Arc::new(allocation) })
     }
 
     fn fresh(&self, what: &str, size: usize) -> Result<CudaSlice<u8>, Error> {
@@ -90,6 +122,11 @@ impl Allocation {
     /// The memory, to be passed to a kernel.
     pub(crate) fn slice(&self) -> Option<&CudaSlice<u8>> {
         self.slice.as_ref()
+    }
+
+    /// Another piece of the same size.
+    pub(crate) fn another(&self, what: &str) -> Result<Allocation, Error> {
+        self.memory.allocate(what, self.bytes)
     }
 
     /// Copies from the host and waits until that is done.

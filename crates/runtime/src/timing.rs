@@ -27,10 +27,12 @@ pub struct TimingOptions {
     pub batch_calls: u32,
     /// Least time of a batch.
     pub batch_time: Duration,
+    /// Most batches.
+    pub batches: usize,
     /// How long to measure for, in each mode.
     pub total: Duration,
     /// Where to stop even so, in each mode: a program so slow that its first batch takes longer gets smaller
-    /// batches, at least one call.
+    /// batches, at least one call; one whose first two calls take longer is not called again.
     pub limit: Duration,
     /// The modes to measure.
     pub modes: Vec<Mode>,
@@ -42,6 +44,7 @@ impl Default for TimingOptions {
             warm_ups: 3,
             batch_calls: 10,
             batch_time: Duration::from_millis(2),
+            batches: usize::MAX,
             total: Duration::from_millis(800),
             limit: Duration::from_secs(10),
             modes: vec![Mode::Stream, Mode::Graph],
@@ -57,6 +60,20 @@ impl TimingOptions {
             total: Duration::from_millis(40),
             limit: Duration::from_secs(2),
             ..TimingOptions::default()
+        }
+    }
+
+    /// What thousands of samples can afford: as a graph, at most five batches of a millisecond or one call in about
+    /// 10 milliseconds. A program that takes longer than 30 milliseconds is called twice.
+    pub fn collection() -> TimingOptions {
+        TimingOptions {
+            warm_ups: 2,
+            batch_calls: 1,
+            batch_time: Duration::from_millis(1),
+            batches: 5,
+            total: Duration::from_millis(10),
+            limit: Duration::from_millis(30),
+            modes: vec![Mode::Graph],
         }
     }
 

@@ -97,6 +97,42 @@ fn gpu_runs_on_a_stream_and_as_a_graph() {
 }
 
 #[test]
+fn gpu_programs_share_inputs() {
+    let Some(gpu) = testing::gpu("gpu_programs_share_inputs") else { return };
+    let shared = gpu.upload("in", &input()).unwrap();
+    assert_eq!(shared.bytes(), 4 * ELEMENTS);
+    let load = || gpu.load_with(&cube(), std::slice::from_ref(&shared)).unwrap();
+    let (mut first, mut second) = (load(), load());
+    for cube in [&mut first, &mut second] {
+        cube.set_params(&[1.0f32.to_bits()]).unwrap();
+        cube.poison().unwrap();
+        cube.replay().unwrap();
+        assert_eq!(cube.download(0, 0).unwrap(), input());
+    }
+    // What one program is given does not reach the other.
+    let zeros = vec![0; 4 * ELEMENTS];
+    first.upload(0, &zeros).unwrap();
+    for (cube, expected) in [(&mut first, zeros), (&mut second, input())] {
+        cube.replay().unwrap();
+        assert_eq!(cube.download(0, 0).unwrap(), expected);
+    }
+    let short = gpu.upload("in", &[0; 8]).unwrap();
+    let refused = gpu.load_with(&cube(), &[short]);
+    assert!(matches!(refused, Err(Error::WrongSize { expected: 4096, given: 8, .. })));
+}
+
+#[test]
+fn gpu_times_for_collection() {
+    let Some(gpu) = testing::gpu("gpu_times_for_collection") else { return };
+    let mut cube = gpu.load_with(&cube(), &[gpu.upload("in", &input()).unwrap()]).unwrap();
+    cube.set_params(&[1.0f32.to_bits()]).unwrap();
+    let timing = cube.time(&TimingOptions::collection()).unwrap();
+    let sample = timing.of(Mode::Graph).unwrap();
+    assert!(timing.samples.len() == 1 && sample.batches <= 5 && sample.runs > 50, "{sample:?}");
+    assert!(sample.min_us > 0.1 && sample.median_us < 1000.0, "{sample:?}");
+}
+
+#[test]
 fn gpu_gives_kernels_much_shared_memory() {
     let Some(gpu) = testing::gpu("gpu_gives_kernels_much_shared_memory") else { return };
     let mut shared = gpu.load(&program(vec![Step::Launch(1)])).unwrap();

@@ -16,7 +16,7 @@ use crate::statistics::{Event, Statistics};
 const STRANGER: u32 = 10;
 
 /// Finished states of a pass whose kernels are refined.
-const REFINED: usize = 8;
+const REFINED: usize = 3;
 
 /// The hashes of a state and of those it came from.
 #[derive(Debug)]

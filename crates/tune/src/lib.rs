@@ -4,10 +4,12 @@
 //! [`one_shot()`](one_shot::one_shot) the quickest to a schedule that nobody wrote. An
 //! [`Explanation`](explain::Explanation) says what the kernels of a schedule do and what they are predicted to cost. A
 //! [`Workload`](workload::Workload) is a pipeline with data; it runs on the reference evaluator, in the
-//! simulator or on a GPU. [`sample`] is how measurements are kept.
+//! simulator or on a GPU. [`measure()`](measure::measure) times many schedules, and [`sample`] is how measurements are
+//! kept.
 
 pub mod build;
 pub mod explain;
+pub mod measure;
 pub mod one_shot;
 pub mod sample;
 pub mod workload;

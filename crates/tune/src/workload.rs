@@ -78,13 +78,21 @@ impl Workload {
         simulation.run()
     }
 
+    /// The bytes of the inputs as they lie in device memory.
+    pub(crate) fn input_bytes(&self) -> Result<Vec<Vec<u8>>, BufferError> {
+        let inputs = self.inputs.iter().enumerate().map(|(position, buffer)| {
+            let order = &self.pipeline.inputs()[Id::new(position)].storage_order;
+            let stored = if buffer.order() == order { None } else { Some(buffer.reordered(order)?) };
+            Ok(to_bytes(stored.as_ref().unwrap_or(buffer).data()))
+        });
+        inputs.collect()
+    }
+
     /// Compiles kernels for a GPU and uploads the inputs and Params.
     pub fn load(&self, gpu: &Gpu, program: &Program, build: Build) -> Result<Loaded, CudaError> {
         let mut executable = gpu.load(&describe(program, build))?;
-        for (position, buffer) in self.inputs.iter().enumerate() {
-            let order = &self.pipeline.inputs()[Id::new(position)].storage_order;
-            let stored = if buffer.order() == order { None } else { Some(buffer.reordered(order)?) };
-            executable.upload(position, &to_bytes(stored.as_ref().unwrap_or(buffer).data()))?;
+        for (position, bytes) in self.input_bytes()?.iter().enumerate() {
+            executable.upload(position, bytes)?;
         }
         let params: Vec<u32> = self.params.iter().map(|value| value.bits()).collect();
         executable.set_params(&params)?;
@@ -131,7 +139,14 @@ fn to_bytes(data: &Data) -> Vec<u8> {
         ($($variant:ident)*) => {
             match data {
                 Data::Bool(samples) => samples.iter().map(|sample| u8::from(*sample)).collect(),
-                $(Data::$variant(samples) => samples.iter().flat_map(|sample| sample.to_le_bytes()).collect(),)*
+                $(Data::$variant(samples) => {
+                    let size = data.ty().bytes();
+                    let mut bytes = vec![0; samples.len() * size];
+                    for (to, sample) in bytes.chunks_exact_mut(size).zip(samples) {
+                        to.copy_from_slice(&sample.to_le_bytes());
+                    }
+                    bytes
+                })*
             }
         };
     }
@@ -139,7 +154,7 @@ fn to_bytes(data: &Data) -> Vec<u8> {
 }
 
 /// Samples from device memory.
-fn from_bytes<T: Scalar>(bytes: &[u8]) -> Vec<T> {
+pub(crate) fn from_bytes<T: Scalar>(bytes: &[u8]) -> Vec<T> {
     let size = T::TYPE.bytes();
     let bits = |chunk: &[u8]| {
         let mut word = [0; 4];

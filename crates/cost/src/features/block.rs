@@ -15,7 +15,7 @@ use crate::features::barriers::{Segment, Touched, barriers};
 use crate::features::flatten::Flat;
 use crate::features::reads::{Reads, Scope};
 use crate::features::row::{Computed, KernelShape, Work};
-use crate::features::traffic::{Place, Tables};
+use crate::features::traffic::Place;
 use crate::features::walk::{Around, AxisKind, Linear, Walk};
 use crate::features::warps::Units;
 use crate::kernel::{ArrayTraffic, KernelFeatures, Memory, RowSource, StageRow};
@@ -26,6 +26,9 @@ const BASE_REGISTERS: f64 = 12.0;
 /// Registers that an array of a thread's own may fill; larger ones lie in memory.
 const MAX_ARRAY_REGISTERS: f64 = 128.0;
 
+/// Rows of most kernels, at most.
+const USUAL_ROWS: usize = 8;
+
 /// The kernels of an item at root, in order.
 pub(crate) struct Items<'s, 'a> {
     pub subject: &'s Subject<'a>,
@@ -33,6 +36,8 @@ pub(crate) struct Items<'s, 'a> {
     footprints: &'s Footprints,
     /// The one block of each kernel that counts, along each of its tiles; all of them if `None`.
     pub chosen: Option<&'s [Vec<i64>]>,
+    /// What that block of each kernel does with each array.
+    pub arrays: Vec<Vec<ArrayTraffic>>,
     around: Around,
     launches: f64,
     /// How many loops, kernels and nests came before.
@@ -48,8 +53,18 @@ impl<'s, 'a> Items<'s, 'a> {
         footprints: &'s Footprints,
         chosen: Option<&'s [Vec<i64>]>,
     ) -> Items<'s, 'a> {
-        let around = Around::default();
-        Items { subject, inlined, footprints, chosen, around, launches: 1.0, loops: 0, kernels: 0, nests: 0 }
+        Items {
+            subject,
+            inlined,
+            footprints,
+            chosen,
+            arrays: Vec::new(),
+            around: Around::default(),
+            launches: 1.0,
+            loops: 0,
+            kernels: 0,
+            nests: 0,
+        }
     }
 
     pub fn kernels(&mut self, item: &RootItem) -> Vec<KernelFeatures> {
@@ -90,7 +105,11 @@ impl<'s, 'a> Items<'s, 'a> {
         let cut_blocks = self.subject.cut_blocks(kernel, footprint);
         let features = Block::new(self, footprint).features(&kernel.body);
         self.around.leave(depth);
-        if idle { KernelFeatures::default() } else { KernelFeatures { cut_blocks, ..features } }
+        if idle {
+            self.arrays.last_mut().map(Vec::clear);
+            return KernelFeatures::default();
+        }
+        KernelFeatures { cut_blocks, ..features }
     }
 }
 
@@ -145,7 +164,7 @@ fn own_tiles(body: &[BlockItem]) -> Option<&ThreadTiles> {
 pub(crate) struct Block<'k, 's, 'a> {
     pub items: &'k mut Items<'s, 'a>,
     pub footprint: &'s KernelFootprint,
-    pub tables: Tables,
+    pub units: Units,
     pub shape: KernelShape,
     /// Iterations of the loops over the block.
     pub over: f64,
@@ -154,6 +173,7 @@ pub(crate) struct Block<'k, 's, 'a> {
     /// The number of the nest.
     number: usize,
     rows: Vec<StageRow>,
+    /// What the block does with each array, where one block is looked at.
     pub arrays: Vec<ArrayTraffic>,
     /// What a launch reads of each node in global memory, and writes.
     read: Vec<(NodeId, f64)>,
@@ -169,16 +189,16 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
     fn new(items: &'k mut Items<'s, 'a>, footprint: &'s KernelFootprint) -> Block<'k, 's, 'a> {
         let blocks = footprint.blocks.iter().map(|blocks| *blocks as f64).product();
         let shape = KernelShape { blocks, launches: items.launches, threads: footprint.threads as i64 };
-        let tables = Tables::new(Units::of(items.subject.device));
+        let units = Units::of(items.subject.device);
         Block {
             items,
             footprint,
-            tables,
+            units,
             shape,
             over: 1.0,
             staged: SmallVec::new(),
             number: 0,
-            rows: Vec::new(),
+            rows: Vec::with_capacity(USUAL_ROWS),
             arrays: Vec::new(),
             read: Vec::new(),
             written: 0.0,
@@ -216,8 +236,8 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
             written_bytes: self.written,
             nodes: self.nodes,
             rows: self.rows,
-            arrays: self.arrays,
         };
+        self.items.arrays.push(self.arrays);
         crate::features::row::share(&mut features, device);
         features
     }

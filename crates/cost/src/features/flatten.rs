@@ -152,6 +152,8 @@ struct Walked {
     evaluations: AHashMap<FuncId, Groups>,
     work: AHashMap<FuncId, OwnWork>,
     followed: usize,
+    /// Whether what is accessed follows from choices that were taken to fall alike everywhere.
+    supposed: bool,
 }
 
 impl Flattening<'_> {
@@ -181,7 +183,7 @@ impl Flattening<'_> {
             .collect();
         inlined.sort_unstable_by_key(|inlined| inlined.stage);
         let work = work(&stage.func);
-        let exact = decl.predicate.is_none() && walked.followed < MAX_EVALUATIONS;
+        let exact = decl.predicate.is_none() && !walked.supposed && walked.followed < MAX_EVALUATIONS;
         Flat { loads: walked.loads.list, stores, work, inlined, exact }
     }
 
@@ -294,6 +296,7 @@ impl Flattening<'_> {
         if let Some(known) = walked.instances.get(&instance) {
             return known.clone();
         }
+        walked.supposed |= at.iter().any(|arg| arg.supposed);
         if walked.evaluated.insert((func, forms.clone())) {
             let place = group(self.dag.func_node(func), 0, 0, false, &forms);
             walked.evaluations.entry(func).or_default().add(place);
@@ -339,6 +342,7 @@ impl Walked {
         vars: usize,
     ) -> Known {
         let forms: SmallVec<[Form; 4]> = at.iter().map(|arg| arg.form.clone()).collect();
+        self.supposed |= at.iter().any(|arg| arg.supposed);
         let place = (node, value, forms);
         let known = loaded(vars, at, tag_of(&place));
         if self.accesses.insert(place.clone()) {

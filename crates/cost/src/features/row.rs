@@ -85,6 +85,9 @@ struct Totals {
     in_flight: f64,
 }
 
+/// Which axes inside a thread run.
+type Keep = fn(AxisKind) -> bool;
+
 /// Everything runs.
 fn all(_: AxisKind) -> bool {
     true
@@ -148,8 +151,7 @@ impl Block<'_, '_, '_> {
         for group in &work.flat.loads {
             let moves = Moves::new(work.walk, group);
             if group.own && work.accumulates {
-                let tile = Place { memory: Memory::Thread, ..own.clone() };
-                self.count(work, group, &moves, &tile, all, Access::Load);
+                self.count_tile(work, group, &moves, own, &[(all, Access::Load)]);
                 continue;
             }
             let place =
@@ -179,12 +181,11 @@ impl Block<'_, '_, '_> {
         let mut totals = Totals::default();
         for group in &work.flat.stores {
             let moves = Moves::new(work.walk, group);
-            let keep: fn(AxisKind) -> bool = if work.accumulates { points } else { all };
+            let keep: Keep = if work.accumulates { points } else { all };
             if work.accumulates {
-                let tile = Place { memory: Memory::Thread, ..own.clone() };
-                self.count(work, group, &moves, &tile, all, Access::Store);
-                self.count(work, group, &moves, &tile, points, Access::Store);
-                self.count(work, group, &moves, &tile, points, Access::Load);
+                let each: [(Keep, Access); 3] =
+                    [(all, Access::Store), (points, Access::Store), (points, Access::Load)];
+                self.count_tile(work, group, &moves, own, &each);
             }
             let traffic = self.count(work, group, &moves, own, keep, Access::Store);
             totals.add(&moves, own, traffic, keep);
@@ -201,31 +202,52 @@ impl Block<'_, '_, '_> {
         totals
     }
 
-    /// Adds accesses to those of their array.
+    /// What accesses do; where one block is looked at, they are added to those of their array.
     fn count(
         &mut self,
         work: &Work<'_>,
         group: &Group,
         moves: &Moves<'_>,
         place: &Place,
-        keep: fn(AxisKind) -> bool,
+        keep: Keep,
         access: Access,
     ) -> Traffic {
-        let (traffic, all) = moves.traffic(place, &mut self.tables, keep);
-        let whole = work.walk.vars.iter().chain(&place.base).all(|linear| linear.den == 1);
-        let mut exact = all
-            && work.flat.exact
-            && work.walk.exact
-            && whole
-            && (moves.is_exact() || place.memory == Memory::Thread);
+        let (traffic, all) = moves.traffic(place, self.units, keep);
         if self.items.chosen.is_some() {
-            let inside = place.memory != Memory::Global || moves.stays_inside(place);
-            exact &= inside && self.is_inside(work);
+            let whole = work.walk.vars.iter().chain(&place.base).all(|linear| linear.den == 1);
+            let exact = all
+                && work.flat.exact
+                && work.walk.exact
+                && whole
+                && (moves.is_exact() || place.memory == Memory::Thread)
+                && (place.memory != Memory::Global || moves.stays_inside(place))
+                && self.is_inside(work);
+            self.note_access(group, place.memory, traffic, exact, access);
         }
-        let key = (group.node, group.value, place.memory);
-        let known = self.arrays.iter().position(|array| (array.node, array.value, array.memory) == key);
-        let position = known.unwrap_or_else(|| {
-            let (node, value, memory) = key;
+        traffic
+    }
+
+    /// Where one block is looked at, adds accesses to points that are summed up in the thread before they go to memory.
+    fn count_tile(
+        &mut self,
+        work: &Work<'_>,
+        group: &Group,
+        moves: &Moves<'_>,
+        own: &Place,
+        each: &[(Keep, Access)],
+    ) {
+        if self.items.chosen.is_some() {
+            let tile = Place { memory: Memory::Thread, ..own.clone() };
+            for (keep, access) in each {
+                self.count(work, group, moves, &tile, *keep, *access);
+            }
+        }
+    }
+
+    fn note_access(&mut self, group: &Group, memory: Memory, traffic: Traffic, exact: bool, access: Access) {
+        let (node, value) = (group.node, group.value);
+        let is_same = |array: &ArrayTraffic| (array.node, array.value, array.memory) == (node, value, memory);
+        let position = self.arrays.iter().position(is_same).unwrap_or_else(|| {
             let none = Traffic::default();
             self.arrays.push(ArrayTraffic { node, value, memory, loads: none, stores: none, exact: true });
             self.arrays.len() - 1
@@ -236,7 +258,6 @@ impl Block<'_, '_, '_> {
             Access::Load => array.loads += traffic,
             Access::Store => array.stores += traffic,
         }
-        traffic
     }
 
     fn note_read(&self, node: NodeId, place: &Place, touched: &mut Touched) {

@@ -1,5 +1,8 @@
 //! What the memory system does for the accesses of a nest.
 
+use std::cell::RefCell;
+
+use ahash::AHashMap;
 use smallvec::SmallVec;
 
 use crate::features::flatten::Group;
@@ -93,48 +96,45 @@ impl Phases {
     }
 }
 
-/// What the threads of a block take at each phase of the first one's element, for all ways of access seen so far: most
-/// arrays are accessed in few ways.
-pub(crate) struct Tables {
-    units: Units,
-    known: Vec<Table>,
+/// How threads access an array, and what memory counts.
+type Way = (Lanes, Transactions);
+
+thread_local! {
+    /// What is known of each way of access: most kernels access most arrays in few ways.
+    static TABLES: RefCell<AHashMap<Way, Table>> = RefCell::default();
 }
 
-/// One way of access.
+/// Tables that are kept, at most.
+const MAX_TABLES: usize = 4096;
+
+/// What the threads of a block take at each phase of the first one's element.
 struct Table {
-    lanes: Lanes,
-    transactions: Transactions,
-    /// At each phase; negative where that is not known yet.
+    /// Negative where it is not known yet.
     costs: [f64; MAX_PHASES],
     /// Whether every warp was looked at.
     all: bool,
 }
 
-impl Tables {
-    pub fn new(units: Units) -> Tables {
-        Tables { units, known: Vec::new() }
-    }
-
-    fn table(&mut self, lanes: Lanes, transactions: Transactions) -> &mut Table {
-        let alike = |table: &Table| table.transactions == transactions && table.lanes == lanes;
-        let position = self.known.iter().position(alike).unwrap_or_else(|| {
-            self.known.push(Table { lanes, transactions, costs: [-1.0; MAX_PHASES], all: true });
-            self.known.len() - 1
-        });
-        &mut self.known[position]
-    }
+/// Calls `look` with the table of a way of access.
+fn with_table<R>(way: Way, look: impl FnOnce(&Way, &mut Table) -> R) -> R {
+    TABLES.with_borrow_mut(|tables| {
+        if tables.len() >= MAX_TABLES {
+            tables.clear();
+        }
+        let table = tables.entry(way.clone()).or_insert(Table { costs: [-1.0; MAX_PHASES], all: true });
+        look(&way, table)
+    })
 }
 
 impl Table {
     /// Sectors or wavefronts of all warps together.
-    fn cost(&mut self, phase: i64) -> f64 {
+    fn cost(&mut self, (lanes, transactions): &Way, phase: i64) -> f64 {
         let known = self.costs[phase as usize];
         if known >= 0.0 {
             return known;
         }
-        let transactions = self.transactions;
         let mut total = 0.0;
-        self.all &= self.lanes.for_each_warp(|alike| {
+        self.all &= lanes.for_each_warp(|alike| {
             let cost = if alike.repeats.is_empty() {
                 transactions.of_runs(alike.runs, phase)
             } else {
@@ -248,7 +248,7 @@ impl<'a> Moves<'a> {
     pub fn traffic(
         &self,
         place: &Place,
-        tables: &mut Tables,
+        units: Units,
         keep: impl Fn(AxisKind) -> bool + Copy,
     ) -> (Traffic, bool) {
         let mut traffic = Traffic::default();
@@ -263,11 +263,11 @@ impl<'a> Moves<'a> {
             return (traffic, true);
         }
         let (mut accesses, all) = match self.elements(place) {
-            Some(elements) => self.linear(&elements, place, tables, keep),
-            None => (self.rounded(place, tables.units, keep, traffic.requests), false),
+            Some(elements) => self.linear(&elements, place, units, keep),
+            None => (self.rounded(place, units, keep, traffic.requests), false),
         };
         if self.is_scattered() {
-            accesses = (accesses * self.scattered(place, tables.units, traffic)).sqrt();
+            accesses = (accesses * self.scattered(place, units, traffic)).sqrt();
         }
         match place.memory {
             Memory::Shared => traffic.wavefronts = accesses,
@@ -347,11 +347,11 @@ impl<'a> Moves<'a> {
         &self,
         elements: &Elements,
         place: &Place,
-        tables: &mut Tables,
+        units: Units,
         keep: impl Fn(AxisKind) -> bool + Copy,
     ) -> (f64, bool) {
         let (walk, group) = (self.walk, self.group);
-        let transactions = Transactions::new(place.memory, group.bytes, tables.units);
+        let transactions = Transactions::new(place.memory, group.bytes, units);
         let mut origins = Phases::new(transactions.phases);
         for origin in &group.origins {
             let offset: i64 = origin.iter().zip(&place.strides).map(|(at, stride)| at * stride).sum();
@@ -362,9 +362,10 @@ impl<'a> Moves<'a> {
         for case in walk.cases_of(keep) {
             let phases = self.phases(origins, elements, case, &keep);
             let lanes = walk.lanes(case, |axis| elements.steps[axis]);
-            let table = tables.table(lanes, transactions);
-            total += phases.sum(|phase| table.cost(phase));
-            all &= table.all;
+            with_table((lanes, transactions), |way, table| {
+                total += phases.sum(|phase| table.cost(way, phase));
+                all &= table.all;
+            });
         }
         (total, all)
     }

@@ -17,11 +17,13 @@ pub(crate) struct Known {
     pub form: Form,
     /// Its value at some points, unless it depends on what images hold.
     probes: Option<[i64; PROBES]>,
+    /// Whether a choice in it, other than a clamp, was taken to fall everywhere as it does at those points.
+    pub supposed: bool,
 }
 
 impl Known {
     pub fn constant(vars: usize, value: i64) -> Known {
-        Known { form: Form::constant(vars, value), probes: Some([value; PROBES]) }
+        Known { form: Form::constant(vars, value), probes: Some([value; PROBES]), supposed: false }
     }
 
     /// The variable of a loop over a range; a number if there is only one value.
@@ -31,12 +33,12 @@ impl Known {
         }
         let at = |quarters: i64| range.min + (range.extent - 1).max(0) * quarters / 4;
         let probes = [at(1), at(2), at(3), (at(2) + 1).min(range.last())];
-        Known { form: Form::variable(vars, number), probes: Some(probes) }
+        Known { form: Form::variable(vars, number), probes: Some(probes), supposed: false }
     }
 
     /// Something that depends on what images hold.
     pub fn loaded(vars: usize, moved_by: u64, tag: u64) -> Known {
-        Known { form: Form::opaque(vars, moved_by, tag), probes: None }
+        Known { form: Form::opaque(vars, moved_by, tag), probes: None, supposed: false }
     }
 
     /// The value of a node that is no access, at operands that are known.
@@ -71,7 +73,20 @@ impl Known {
             let moved_by = forms.iter().fold(0, |mask, form| mask | form.moved_by());
             Form::opaque(vars, moved_by, tag_of((op, node.ty, forms)))
         });
-        Known { form, probes }
+        let supposed = args.iter().any(|arg| arg.supposed) || !fixed && is_choice(op, args, &form);
+        Known { form, probes, supposed }
+    }
+}
+
+/// Whether an operation chooses, and is no clamp that acts at the edges alone.
+fn is_choice(op: Op, args: &[&Known], form: &Form) -> bool {
+    match op {
+        Op::Select | Op::Binary(BinaryOp::Mod) => true,
+        Op::Binary(BinaryOp::Min | BinaryOp::Max) => {
+            let bounded = args.iter().any(|arg| arg.form.as_constant().is_some());
+            !bounded || form.as_constant().is_some()
+        }
+        _ => false,
     }
 }
 

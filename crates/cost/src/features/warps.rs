@@ -32,7 +32,7 @@ impl Run {
 }
 
 /// A digit of a thread's number: only threads where it is below `limit` are active, and each adds `step` to the element.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Digit {
     pub radix: i64,
     pub limit: i64,
@@ -51,7 +51,7 @@ pub(crate) struct Alike<'r> {
 }
 
 /// The threads of a block and the elements they access.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Lanes {
     /// The fastest first.
     digits: SmallVec<[Digit; 4]>,
@@ -199,7 +199,7 @@ impl Stretch {
 }
 
 /// Counts the sectors of global memory, or the wavefronts of shared memory, that accesses to one array take.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Transactions {
     is_shared: bool,
     /// Elements after which counts repeat.

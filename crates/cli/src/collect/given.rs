@@ -1,0 +1,108 @@
+//! Given schedules, measured one after the other into one file.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use serde::Serialize;
+use warploom::app::App;
+use warploom::runtime::{TimingOptions, nvrtc};
+use warploom::schedule::schedule::Schedule;
+use warploom::tune::measure::{Candidate, Feed, GpuMachine, Measured, Setup, Subject, measure, versions};
+use warploom::tune::sample::{Origin, ShardWriter, Status};
+
+use super::Arguments;
+use crate::backend::open_gpu;
+use crate::error::Error;
+use crate::names::find_app;
+use crate::report;
+
+#[derive(Serialize)]
+struct Report {
+    file: String,
+    measured: usize,
+    failed: usize,
+}
+
+/// Measures the schedules of some files.
+pub(super) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    let gpu = open_gpu()?;
+    let arch = gpu.arch().map_err(|error| Error::Cuda(error.to_string()))?;
+    let mut shard = ShardWriter::create(&arguments.out)?;
+    let (names, candidates) = candidates(apps, arguments)?;
+    let mut names = names.into_iter();
+    let mut report = Report { file: arguments.out.display().to_string(), measured: 0, failed: 0 };
+    let setup = Setup {
+        device: gpu.device(),
+        compile: &|program| nvrtc::compile_program(program, arch),
+        versions: versions(),
+        deadline: None,
+    };
+    let mut machine = GpuMachine::new(&gpu, TimingOptions::quick());
+    let mut kept = Ok(());
+    // One worker keeps the order of the files.
+    let feeds: Vec<Feed<'_>> = vec![Box::new(candidates.into_iter())];
+    let measured = measure(&setup, feeds, &mut machine, &mut |measured| {
+        let name = names.next().unwrap_or_default();
+        kept = keep(&name, measured, &mut shard, &mut report, (!arguments.format.json).then_some(&mut *out));
+        if kept.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    kept?;
+    measured.map_err(|error| Error::Cuda(error.to_string()))?;
+    if arguments.format.json {
+        report::json(out, "warploom.collect/1", &report)?;
+    }
+    match report.measured {
+        0 => Err(Error::NothingMeasured(format!("{} samples failed; see {}", report.failed, report.file))),
+        _ => Ok(()),
+    }
+}
+
+/// The schedules of all files, and what to call them.
+fn candidates(apps: &[App], arguments: &Arguments) -> Result<(Vec<String>, Vec<Candidate>), Error> {
+    let mut subjects: Vec<(&str, Arc<Subject>)> = Vec::new();
+    let (mut names, mut candidates) = (Vec::new(), Vec::new());
+    for file in &arguments.schedules {
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file);
+        let text = text.map_err(|error| Error::Read { path: name.clone(), error })?;
+        let app = find_app(apps, text.split_whitespace().next().unwrap_or_default())?;
+        let known = subjects.iter().find(|(known, _)| *known == app.name).map(|(_, subject)| subject.clone());
+        let subject = match known {
+            Some(subject) => subject,
+            None => {
+                let subject = Arc::new(Subject::of(&arguments.values.make(app)?.workload)?);
+                subjects.push((app.name, subject.clone()));
+                subject
+            }
+        };
+        let schedule = Schedule::parse(&text, subject.pipeline())
+            .map_err(|errors| Error::Schedule { file: name.clone(), errors: errors.to_string() })?;
+        names.push(name);
+        candidates.push(Candidate { subject, schedule, origin: Origin::Given, check: None });
+    }
+    Ok((names, candidates))
+}
+
+/// Keeps a sample, and says what became of it.
+fn keep(
+    name: &str,
+    measured: Measured,
+    shard: &mut ShardWriter,
+    report: &mut Report,
+    out: Option<&mut (dyn Write + '_)>,
+) -> Result<(), Error> {
+    let Measured { candidate, sample, .. } = measured;
+    let line = match (&sample.status, &sample.times) {
+        (Status::Measured, Some(times)) => {
+            report.measured += 1;
+            format!("{name}: {:.2} us\n", times.min)
+        }
+        (status, _) => {
+            report.failed += 1;
+            format!("{name}: {status:?}\n")
+        }
+    };
+    shard.add(candidate.subject.pipeline(), sample)?;
+    out.map_or(Ok(()), |out| report::text(out, &line))
+}

@@ -1,0 +1,97 @@
+//! What workers do: from a candidate to machine code.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use warploom_codegen::cuda::{Build, describe};
+use warploom_codegen::ir;
+use warploom_runtime::{driver_version, nvrtc};
+use warploom_target::Program;
+
+use super::{Candidate, Check, Setup};
+use crate::build::build;
+use crate::sample::{KernelUse, Status};
+
+/// A candidate that is ready to run, or why it is not.
+pub(super) struct Prepared {
+    pub candidate: Candidate,
+    pub outcome: Result<Program, Status>,
+    pub kernels: Vec<KernelUse>,
+    pub compile_ms: f64,
+    pub check: Option<PreparedCheck>,
+}
+
+/// Kernels for the size at which results are known.
+pub(super) struct PreparedCheck {
+    pub check: Arc<Check>,
+    pub checking: Program,
+    pub timing: Program,
+}
+
+/// The versions of this program, the kernel compiler and the driver.
+pub fn versions() -> Vec<String> {
+    let version = |version: Option<(i32, i32)>| version.map_or("?".into(), |(a, b)| format!("{a}.{b}"));
+    vec![
+        format!("warploom {}", env!("CARGO_PKG_VERSION")),
+        format!("nvrtc {}", version(nvrtc::version().ok())),
+        format!("driver {}", version(driver_version().ok())),
+    ]
+}
+
+/// Lowers and compiles; never panics.
+pub(super) fn prepare(setup: &Setup<'_>, candidate: Candidate) -> Prepared {
+    let mut prepared = Prepared {
+        candidate,
+        outcome: Err(Status::NotLowered("the compiler panicked".into())),
+        kernels: Vec::new(),
+        compile_ms: 0.0,
+        check: None,
+    };
+    // Lowering must not panic; if it does all the same, that is what is known of this candidate, and the others go on.
+    let _ = catch_unwind(AssertUnwindSafe(|| prepared.fill(setup)));
+    prepared
+}
+
+impl Prepared {
+    fn fill(&mut self, setup: &Setup<'_>) {
+        let subject = &self.candidate.subject;
+        let lowered = build(subject.pipeline(), &self.candidate.schedule, subject.request(), setup.device);
+        let lowered = lowered.map_err(|error| Status::NotLowered(error.to_string()));
+        self.outcome = lowered.and_then(|lowered| self.compile(setup, &lowered));
+        if self.outcome.is_ok() {
+            self.check = self.candidate.check.as_ref().and_then(|check| self.prepare_check(setup, check));
+        }
+    }
+
+    /// Compiles for speed, and notes what the compiler says.
+    fn compile(&mut self, setup: &Setup<'_>, lowered: &ir::Program) -> Result<Program, Status> {
+        let source = describe(lowered, Build::Timing);
+        let compiled = (setup.compile)(&source);
+        let (program, image) = compiled.map_err(|error| Status::NotCompiled(error.to_string()))?;
+        if let Some(image) = image {
+            self.compile_ms = image.time.as_secs_f64() * 1e3;
+            let shared = |name: &str| source.kernels.iter().find(|kernel| kernel.entry == *name);
+            let kernels = image.kernels.iter().map(|(name, used)| KernelUse {
+                name: name.clone(),
+                registers: used.registers,
+                spill_stores: used.spill_stores,
+                spill_loads: used.spill_loads,
+                shared: shared(name).map_or(0, |kernel| kernel.shared_bytes),
+            });
+            self.kernels = kernels.collect();
+        }
+        Ok(program)
+    }
+
+    /// The kernels of the same schedule at the size of a check, in both builds. There are none if the schedule is not
+    /// legal at that size.
+    fn prepare_check(&self, setup: &Setup<'_>, check: &Arc<Check>) -> Option<PreparedCheck> {
+        let subject = &check.subject;
+        let schedule = &self.candidate.schedule;
+        let lowered = build(subject.pipeline(), schedule, subject.request(), setup.device).ok()?;
+        let compiled = |build| (setup.compile)(&describe(&lowered, build)).ok();
+        let (checking, _) = compiled(Build::Checking)?;
+        let (timing, _) = compiled(Build::Timing)?;
+        Some(PreparedCheck { check: check.clone(), checking, timing })
+    }
+}

@@ -1,0 +1,114 @@
+//! Pipelines with their data as it lies in device memory.
+
+use warploom_interp::buffer::BufferError;
+use warploom_lang::{Pipeline, Realisation, Type, Value};
+
+use crate::sample::Sizes;
+use crate::workload::Workload;
+
+/// A pipeline at some sizes, with the bytes of its inputs and the values of its Params.
+#[derive(Debug)]
+pub struct Subject {
+    pipeline: Pipeline,
+    request: Realisation,
+    inputs: Vec<Vec<u8>>,
+    params: Vec<u32>,
+}
+
+impl Subject {
+    /// That of a workload.
+    ///
+    /// # Errors
+    /// If an input cannot be brought into the order that the pipeline asks for.
+    pub fn of(workload: &Workload) -> Result<Subject, BufferError> {
+        Ok(Subject {
+            pipeline: workload.pipeline.clone(),
+            request: workload.realisation(),
+            inputs: workload.input_bytes()?,
+            params: workload.params.iter().map(|value| value.bits()).collect(),
+        })
+    }
+
+    /// A pipeline whose inputs are noise: floats from 0 to 1, integers of every value.
+    pub fn noise(pipeline: Pipeline, request: Realisation, seed: u64) -> Subject {
+        let inputs = pipeline.inputs().iter().zip(0u64..).map(|((id, decl), number)| {
+            let points = request.inputs[id].as_ref().and_then(|region| region.points()).unwrap_or(0);
+            noise(decl.ty, points as usize, seed ^ number)
+        });
+        let inputs = inputs.collect();
+        let params = request.params.values().flatten().map(|value: &Value| value.bits()).collect();
+        Subject { pipeline, request, inputs, params }
+    }
+
+    /// The pipeline.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    /// Its sizes and Params.
+    pub fn request(&self) -> &Realisation {
+        &self.request
+    }
+
+    /// The bytes of its inputs.
+    pub fn inputs(&self) -> &[Vec<u8>] {
+        &self.inputs
+    }
+
+    /// The bits of its Params.
+    pub fn params(&self) -> &[u32] {
+        &self.params
+    }
+
+    /// Its sizes as samples keep them.
+    pub(crate) fn sizes(&self) -> Sizes {
+        Sizes::of(&self.request)
+    }
+}
+
+/// Samples of a type, as bytes. A tenth of a second of noise would be a tenth of a second of some core.
+fn noise(ty: Type, points: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u32
+    };
+    let mut bytes = vec![0; points * ty.bytes()];
+    match ty {
+        Type::Bool => bytes.iter_mut().for_each(|byte| *byte = (next() & 1) as u8),
+        Type::F32 => {
+            for sample in bytes.chunks_exact_mut(4) {
+                // 24 bits are exact.
+                sample.copy_from_slice(&((next() >> 8) as f32 / (1 << 24) as f32).to_le_bytes());
+            }
+        }
+        _ => {
+            for word in bytes.chunks_mut(4) {
+                word.copy_from_slice(&next().to_le_bytes()[..word.len()]);
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_has_the_values_of_its_type() {
+        let floats = noise(Type::F32, 10_000, 1);
+        let floats: Vec<f32> =
+            floats.chunks(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        assert!(floats.iter().all(|float| (0.0..1.0).contains(float)));
+        let mean = floats.iter().sum::<f32>() / 1e4;
+        assert!((0.45..0.55).contains(&mean), "{mean}");
+        assert!(noise(Type::Bool, 1000, 2).iter().all(|byte| *byte < 2));
+        let bytes = noise(Type::U8, 4099, 3);
+        assert_eq!(bytes.len(), 4099);
+        assert!((0..=255).all(|value| bytes.contains(&value)));
+        assert_ne!(noise(Type::U16, 100, 4), noise(Type::U16, 100, 5));
+    }
+}

@@ -1,0 +1,49 @@
+//! Shards of version 1: frames without compression, samples without origin.
+
+use serde::Deserialize;
+
+use super::shard::Frame;
+use super::{KernelUse, Origin, Sample, Sizes, Status, Times};
+
+#[derive(Deserialize)]
+struct OldSample {
+    pipeline: u128,
+    sizes: Sizes,
+    schedule: String,
+    device: String,
+    fingerprint: String,
+    versions: Vec<String>,
+    status: Status,
+    times: Option<Times>,
+    kernels: Vec<KernelUse>,
+    compile_ms: f64,
+}
+
+#[derive(Deserialize)]
+enum OldFrame {
+    Pipeline { hash: u128, json: String },
+    Sample(Box<OldSample>),
+}
+
+/// A frame of version 1.
+pub(super) fn decode(bytes: &[u8]) -> Option<Frame> {
+    let decoded = bincode::serde::decode_from_slice(bytes, bincode::config::standard());
+    let (frame, _): (OldFrame, usize) = decoded.ok()?;
+    Some(match frame {
+        OldFrame::Pipeline { hash, json } => Frame::Pipeline { hash, json },
+        OldFrame::Sample(old) => Frame::Sample(Box::new(Sample {
+            pipeline: old.pipeline,
+            sizes: old.sizes,
+            schedule: old.schedule,
+            origin: Origin::Given,
+            device: old.device,
+            fingerprint: old.fingerprint,
+            versions: old.versions,
+            status: old.status,
+            verified: false,
+            times: old.times,
+            kernels: old.kernels,
+            compile_ms: old.compile_ms,
+        })),
+    })
+}

@@ -1,0 +1,170 @@
+//! Measuring with a machine that is made up: what becomes of candidates, and what ends a run.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use warploom_interp::buffer::Buffer;
+use warploom_interp::compare::Tolerance;
+use warploom_lang::{Input, Pipeline, Region, func, infer, vars};
+use warploom_runtime::Error;
+use warploom_runtime::nvrtc::Image;
+use warploom_schedule::schedule::Schedule;
+use warploom_target::program::Role;
+use warploom_target::{Device, Program};
+use warploom_tune::measure::{Candidate, Check, Feed, Machine, MeasureError, Setup, Subject, measure};
+use warploom_tune::sample::{Origin, Sample, Status, Times};
+use warploom_tune::workload::Workload;
+
+fn workload(width: i64) -> Workload {
+    let x = vars!(x);
+    let input = Input::f32("input", 1);
+    let pipeline = Pipeline::new("twice", [func("twice", x, input.at(x) * 2.0)]).expect("it is right");
+    let region = Region::of_extents(&[width]);
+    let buffer = Buffer::from_fn::<f32>(region.clone(), |at| at[0] as f32).expect("it fits");
+    Workload { pipeline, inputs: vec![buffer], params: Vec::new(), outputs: vec![region] }
+}
+
+/// As many candidates as are asked for, with something to compare them with.
+fn candidates(count: usize) -> Vec<Candidate> {
+    let subject = Arc::new(Subject::of(&workload(1000)).expect("it fits"));
+    let small = workload(8);
+    let check = Check {
+        subject: Arc::new(Subject::of(&small).expect("it fits")),
+        expected: small.reference().expect("it runs"),
+        tolerance: Tolerance { abs: 0.5, ..Tolerance::default() },
+    };
+    let regions = infer(subject.pipeline(), subject.request()).expect("it fits");
+    let schedule = Schedule::default_for(subject.pipeline(), &regions);
+    let candidate = Candidate { subject, schedule, origin: Origin::Default, check: Some(Arc::new(check)) };
+    vec![candidate; count]
+}
+
+fn feed(count: usize) -> Feed<'static> {
+    Box::new(candidates(count).into_iter())
+}
+
+/// Doubles, and is off by something: `off[0]` with the checking build, `off[1]` with the timing build.
+#[derive(Default)]
+struct Fake {
+    off: [f32; 2],
+    runs: usize,
+    failing: bool,
+    fault_at: Option<usize>,
+    timed: usize,
+}
+
+impl Machine for Fake {
+    fn time(&mut self, _: &Arc<Subject>, program: &Program) -> Result<Times, Error> {
+        self.timed += 1;
+        if self.fault_at == Some(self.timed) {
+            let text = || "made up".to_owned();
+            return Err(Error::Fault { doing: text(), name: text(), message: text() });
+        }
+        if self.failing {
+            return Err(Error::NoBuffer { role: Role::Temporary });
+        }
+        assert_eq!(program.kernels.len(), 1);
+        Ok(Times { min: self.timed as f64, median: self.timed as f64, runs: 5 })
+    }
+
+    fn run(&mut self, subject: &Arc<Subject>, _: &Program) -> Result<Vec<Vec<u8>>, Error> {
+        let off = self.off[self.runs % 2];
+        self.runs += 1;
+        let twice = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().expect("it is 4 bytes")) * 2.0 + off;
+        Ok(vec![subject.inputs()[0].chunks(4).flat_map(|bytes| twice(bytes).to_le_bytes()).collect()])
+    }
+}
+
+type Compiled = Result<(Program, Option<Image>), Error>;
+
+fn no_compiler(program: &Program) -> Compiled {
+    Ok((program.clone(), None))
+}
+
+fn measured(
+    feeds: Vec<Feed<'_>>,
+    machine: &mut Fake,
+    compile: &(dyn Fn(&Program) -> Compiled + Sync),
+    deadline: Option<Instant>,
+) -> (Vec<Sample>, Result<(), MeasureError>) {
+    let device = Device::preset("h200").expect("it is known");
+    let setup = Setup { device: &device, compile, versions: vec!["test".into()], deadline };
+    let mut samples = Vec::new();
+    let ended = measure(&setup, feeds, machine, &mut |measured| {
+        samples.push(measured.sample);
+        ControlFlow::Continue(())
+    });
+    (samples, ended)
+}
+
+#[test]
+fn every_candidate_becomes_a_sample() {
+    let mut machine = Fake::default();
+    let (samples, ended) = measured(vec![feed(7), feed(5), feed(0)], &mut machine, &no_compiler, None);
+    assert!(ended.is_ok());
+    assert_eq!(samples.len(), 12);
+    assert!(samples.iter().all(|sample| sample.status == Status::Measured && sample.verified));
+    assert_eq!(samples[3].times.map(|times| times.runs), Some(5));
+    assert!(samples[0].schedule.starts_with("twice"), "{}", samples[0].schedule);
+}
+
+#[test]
+fn results_are_compared() {
+    let status = |off| {
+        let mut machine = Fake { off, ..Fake::default() };
+        let (samples, _) = measured(vec![feed(1)], &mut machine, &no_compiler, None);
+        assert!(samples[0].verified && samples[0].times.is_some());
+        samples[0].status.clone()
+    };
+    assert_eq!(status([0.0, 0.25]), Status::Measured);
+    assert!(matches!(status([0.0, 0.75]), Status::Numeric(_)));
+    assert!(matches!(status([0.25, 0.0]), Status::Wrong(_)));
+}
+
+#[test]
+fn what_cannot_be_built_or_run_is_a_sample_too() {
+    let refused = |_: &Program| Err(Error::Compile { arch: "sm_90".into(), log: "no".into() });
+    let (samples, ended) = measured(vec![feed(2)], &mut Fake::default(), &refused, None);
+    assert!(ended.is_ok() && samples.len() == 2);
+    assert!(samples.iter().all(|sample| matches!(sample.status, Status::NotCompiled(_))));
+
+    let panics = |_: &Program| -> Compiled { panic!("made up") };
+    let (samples, ended) = measured(vec![feed(2)], &mut Fake::default(), &panics, None);
+    assert!(ended.is_ok() && samples.len() == 2);
+    assert!(samples.iter().all(|sample| matches!(sample.status, Status::NotLowered(_))));
+
+    let mut broken = candidates(1);
+    broken[0].schedule.root.clear();
+    let (samples, _) = measured(vec![Box::new(broken.into_iter())], &mut Fake::default(), &no_compiler, None);
+    assert!(matches!(samples[0].status, Status::NotLowered(_)));
+
+    let mut failing = Fake { failing: true, ..Fake::default() };
+    let (samples, ended) = measured(vec![feed(3)], &mut failing, &no_compiler, None);
+    assert!(ended.is_ok() && samples.iter().all(|sample| matches!(sample.status, Status::Failed(_))));
+    let (samples, ended) = measured(vec![feed(300)], &mut failing, &no_compiler, None);
+    assert!(matches!(ended, Err(MeasureError::Failures(_))));
+    assert_eq!(samples.len(), 50);
+}
+
+#[test]
+fn a_fault_ends_the_run_with_its_sample() {
+    let mut machine = Fake { fault_at: Some(4), ..Fake::default() };
+    let (samples, ended) = measured(vec![feed(50), feed(50)], &mut machine, &no_compiler, None);
+    assert!(matches!(ended, Err(MeasureError::Fault(_))));
+    assert_eq!(samples.len(), 4);
+    assert!(matches!(samples[3].status, Status::Failed(_)));
+}
+
+#[test]
+fn time_ends_a_run_and_a_panicking_feed_only_itself() {
+    let endless = || -> Feed<'static> { Box::new(candidates(1).into_iter().cycle()) };
+    let deadline = Instant::now() + Duration::from_millis(200);
+    let (samples, ended) =
+        measured(vec![endless(), endless()], &mut Fake::default(), &no_compiler, Some(deadline));
+    assert!(ended.is_ok() && !samples.is_empty());
+    let panicking: Feed<'_> = Box::new(std::iter::from_fn(|| panic!("made up")));
+    let (samples, ended) = measured(vec![panicking, feed(3)], &mut Fake::default(), &no_compiler, None);
+    assert!(ended.is_ok());
+    assert_eq!(samples.len(), 3);
+}

@@ -1,0 +1,221 @@
+//! Collecting samples: random pipelines and apps under schedules of every quality, measured.
+//!
+//! [`collect`] takes work in units: a random pipeline, or one more round of an app, spread evenly so that a run that is
+//! cut short has some of everything. A worker makes the pipeline and its data, searches with the analytic model, and
+//! compiles what it found, the default schedule and random ones; [`measure`] times
+//! them. Every sample is in a file as soon as it is measured.
+
+mod app;
+mod check;
+mod plan;
+mod random;
+mod schedules;
+mod summary;
+mod unit;
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+use warploom::app::App;
+use warploom::cost::Analytic;
+use warploom::fuzz::{Case, CaseError, Seen};
+use warploom::target::Device;
+use warploom::tune::measure::{
+    Candidate, Compile, Feed, Machine, MeasureError, Measured, Setup, measure, versions,
+};
+use warploom::tune::sample::{ShardError, ShardFolder, Status};
+
+use app::AppRounds;
+use plan::{Plan, Unit};
+
+pub use summary::Summary;
+
+/// What to collect.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Random pipelines.
+    pub pipelines: u64,
+    /// Samples of each.
+    pub per_pipeline: usize,
+    /// Samples of each app.
+    pub per_app: usize,
+    /// What pipelines and schedules follow from; another seed gives others.
+    pub seed: u64,
+    /// The share of samples whose results are compared with the reference.
+    pub verify: f64,
+    /// Worker threads.
+    pub threads: usize,
+    /// When to stop.
+    pub time_limit: Option<Duration>,
+}
+
+/// What measures, and for what.
+pub struct Bench<'a> {
+    /// The device.
+    pub device: &'a Device,
+    /// What compiles for it.
+    pub compile: Compile<'a>,
+    /// What runs.
+    pub machine: &'a mut dyn Machine,
+}
+
+/// Why collecting ended early. What was measured before is in the files.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CollectError {
+    /// A kernel broke the GPU for this process, or threads could not be started.
+    #[error(transparent)]
+    Measure(#[from] MeasureError),
+    /// Samples could not be written.
+    #[error(transparent)]
+    Shard(#[from] ShardError),
+    /// A case that fails could not be written.
+    #[error(transparent)]
+    Case(#[from] CaseError),
+}
+
+/// What all workers share.
+struct Collector<'a> {
+    options: &'a Options,
+    device: &'a Device,
+    model: Analytic,
+    plan: Plan,
+    apps: Vec<AppRounds<'a>>,
+    next: AtomicU64,
+    /// Candidates that are predicted to take too long to be run.
+    skipped: AtomicU64,
+    /// Random pipelines that are too fast, too slow or too large.
+    rejected: AtomicU64,
+    /// Units that ended in a panic.
+    panics: AtomicU64,
+}
+
+/// Collects samples into shards in a folder. `given` are schedules of apps, as text. `progress` hears of every sample.
+///
+/// The summary is what was done, whether or not an error ended it.
+pub fn collect(
+    options: &Options,
+    apps: &[App],
+    given: &[String],
+    bench: Bench<'_>,
+    out: &Path,
+    progress: &mut dyn FnMut(&Summary),
+) -> (Summary, Result<(), CollectError>) {
+    let started = Instant::now();
+    let mut summary = Summary::default();
+    let collected =
+        Collector::new(options, apps, given, bench.device).run(bench, out, started, &mut summary, progress);
+    summary.seconds = started.elapsed().as_secs_f64();
+    (summary, collected)
+}
+
+impl<'a> Collector<'a> {
+    fn new(options: &'a Options, apps: &'a [App], given: &'a [String], device: &'a Device) -> Collector<'a> {
+        Collector {
+            options,
+            device,
+            model: Analytic::new(device),
+            plan: Plan::new(options.pipelines, apps.len(), options.per_app),
+            apps: apps.iter().map(|app| AppRounds::new(app, given)).collect(),
+            next: AtomicU64::new(0),
+            skipped: AtomicU64::new(0),
+            rejected: AtomicU64::new(0),
+            panics: AtomicU64::new(0),
+        }
+    }
+
+    fn run(
+        &self,
+        bench: Bench<'_>,
+        out: &Path,
+        started: Instant,
+        summary: &mut Summary,
+        progress: &mut dyn FnMut(&Summary),
+    ) -> Result<(), CollectError> {
+        let name = format!("{}-seed{}", self.device.name.to_lowercase().replace(' ', "-"), self.options.seed);
+        let mut shards = ShardFolder::create(out, &name)?;
+        let setup = Setup {
+            device: self.device,
+            compile: bench.compile,
+            versions: versions(),
+            deadline: self.options.time_limit.map(|limit| started + limit),
+        };
+        let feeds = (0..self.options.threads.max(1)).map(|_| self.feed()).collect();
+        let mut written: Result<(), CollectError> = Ok(());
+        let mut record = |measured: Measured| {
+            summary.add(&measured);
+            summary.skipped = self.skipped.load(Ordering::Relaxed);
+            summary.rejected = self.rejected.load(Ordering::Relaxed);
+            summary.panics = self.panics.load(Ordering::Relaxed);
+            summary.seconds = started.elapsed().as_secs_f64();
+            written = self.write(measured, &mut shards, out, summary);
+            summary.bytes = shards.bytes();
+            progress(summary);
+            if written.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let measured = measure(&setup, feeds, bench.machine, &mut record);
+        written.and(measured.map_err(CollectError::from))
+    }
+
+    fn write(
+        &self,
+        measured: Measured,
+        shards: &mut ShardFolder,
+        out: &Path,
+        summary: &Summary,
+    ) -> Result<(), CollectError> {
+        let Measured { candidate, sample, .. } = measured;
+        if let (Status::Wrong(difference), Some(check)) = (&sample.status, &candidate.check) {
+            let case = Case {
+                pipeline: check.subject.pipeline().clone(),
+                request: check.subject.request().clone(),
+                schedule: candidate.schedule.clone(),
+                seed: check::SEED,
+            };
+            let message = difference.lines().map(str::to_owned).collect();
+            let seen = Seen { device: self.device.name.clone(), kind: "wrong".to_owned(), message };
+            case.save(&seen, out.join(format!("wrong-{}-{}.json", self.options.seed, summary.wrong)))?;
+        }
+        Ok(shards.add(candidate.subject.pipeline(), sample)?)
+    }
+
+    /// The candidates of one unit after the other, for one worker.
+    fn feed(&self) -> Feed<'_> {
+        let mut waiting: VecDeque<Candidate> = VecDeque::new();
+        Box::new(std::iter::from_fn(move || {
+            while waiting.is_empty() {
+                let number = self.next.fetch_add(1, Ordering::Relaxed);
+                let unit = self.plan.unit(number)?;
+                // A mistake that one pipeline brings to light must not end the run.
+                let made = catch_unwind(AssertUnwindSafe(|| self.candidates(&unit)));
+                waiting = made.unwrap_or_else(|_| {
+                    self.panics.fetch_add(1, Ordering::Relaxed);
+                    VecDeque::new()
+                });
+            }
+            waiting.pop_front()
+        }))
+    }
+
+    fn candidates(&self, unit: &Unit) -> VecDeque<Candidate> {
+        match *unit {
+            Unit::Random { number } => self.random_pipeline(number),
+            Unit::App { app, round, samples } => self.app_round(&self.apps[app], round, samples),
+        }
+    }
+}
+
+/// A number that depends on every bit of some others (the finalizer of SplitMix64, chained).
+fn mixed(numbers: &[u64]) -> u64 {
+    numbers.iter().fold(0, |hash, number| {
+        let mut z = (hash ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    })
+}

@@ -1,0 +1,97 @@
+//! Rounds of an app: each with a search of its own.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use warploom::app::{App, InputRequest, Settings};
+use warploom::lang::{Value, infer};
+use warploom::schedule::schedule::{Schedule, check};
+use warploom::tune::measure::{Candidate, Subject};
+use warploom::tune::sample::Origin;
+use warploom::tune::workload::Workload;
+
+use super::schedules::{Choice, Predictor};
+use super::unit::Made;
+use super::{Collector, check, mixed};
+
+/// Apps are larger than random pipelines.
+const SEARCH_SECONDS: u64 = 10;
+const MAX_NODES: f64 = 20_000.0;
+
+/// An app and what of it was measured already.
+pub(super) struct AppRounds<'a> {
+    app: &'a App,
+    given: Vec<&'a str>,
+    /// Made when first needed; inputs take a while.
+    subject: OnceLock<Option<Arc<Subject>>>,
+    known: Mutex<HashSet<String>>,
+}
+
+impl<'a> AppRounds<'a> {
+    pub fn new(app: &'a App, given: &'a [String]) -> AppRounds<'a> {
+        let own = given.iter().filter(|text| text.split_whitespace().next() == Some(app.name));
+        let given = own.map(String::as_str).collect();
+        AppRounds { app, given, subject: OnceLock::new(), known: Mutex::default() }
+    }
+
+    fn subject(&self) -> Option<&Arc<Subject>> {
+        let make = || {
+            let workload = workload(self.app, &Settings::defaults(self.app))?;
+            Subject::of(&workload).ok().map(Arc::new)
+        };
+        self.subject.get_or_init(make).as_ref()
+    }
+}
+
+impl Collector<'_> {
+    /// The candidates of one round of an app.
+    pub(super) fn app_round(&self, app: &AppRounds<'_>, round: u64, samples: usize) -> VecDeque<Candidate> {
+        let Some(subject) = app.subject() else { return VecDeque::new() };
+        let (pipeline, request) = (subject.pipeline(), subject.request());
+        let Ok(regions) = infer(pipeline, request) else { return VecDeque::new() };
+        let seed = mixed(&[self.options.seed, round]);
+        let predictor = Predictor::new(pipeline, &regions, self.device, &self.model);
+        let choice = Choice {
+            seed,
+            samples,
+            with_default: round == 0,
+            search_seconds: SEARCH_SECONDS,
+            max_nodes: MAX_NODES,
+        };
+        let mut chosen = predictor.choose(&choice);
+        self.skipped.fetch_add(chosen.too_slow, Ordering::Relaxed);
+        if round == 0 {
+            let given = app.given.iter().filter_map(|text| Schedule::parse(text, pipeline).ok());
+            let given = given.filter(|schedule| check(schedule, pipeline, &regions, self.device).is_ok());
+            chosen.schedules.extend(given.map(|schedule| (schedule, Origin::Given)));
+        }
+        let mut known = app.known.lock().unwrap_or_else(PoisonError::into_inner);
+        chosen.schedules.retain(|(schedule, _)| known.insert(schedule.to_text(pipeline)));
+        drop(known);
+        let small = || check::of_app(app.app, pipeline);
+        let checked = self.checked(pipeline, chosen.schedules, small);
+        Made { subject: subject.clone(), schedules: checked }.candidates()
+    }
+}
+
+/// An app with its inputs at some sizes.
+pub(super) fn workload(app: &App, settings: &Settings) -> Option<Workload> {
+    let pipeline = (app.build)(settings).ok()?;
+    let shapes = (app.shapes)(settings);
+    let mut inputs = Vec::new();
+    for decl in pipeline.inputs().values() {
+        let (name, region) = shapes.inputs.iter().find(|(name, _)| *name == decl.name)?;
+        let request = InputRequest { name, region: region.clone(), seed: 1, settings };
+        inputs.push((app.input)(&request));
+    }
+    let value = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+    let params = pipeline.params().values().map(|decl| Value::from_number(decl.ty, value(&decl.name)?));
+    let params = params.collect::<Option<_>>()?;
+    let outputs = pipeline.outputs().iter().map(|id| {
+        let name = pipeline.funcs()[*id].name.as_str();
+        shapes.outputs.iter().find(|(known, _)| *known == name).map(|(_, region)| region.clone())
+    });
+    let outputs = outputs.collect::<Option<_>>()?;
+    Some(Workload { pipeline, inputs, params, outputs })
+}

@@ -1,0 +1,77 @@
+//! In which order pipelines and apps are measured.
+
+/// Samples of an app that come from one search.
+const ROUND: usize = 20;
+
+/// One piece of a worker's work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unit {
+    /// A random pipeline.
+    Random { number: u64 },
+    /// Some samples of an app.
+    App { app: usize, round: u64, samples: usize },
+}
+
+/// All units: those of apps spread evenly among the random pipelines, one app after the other.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pipelines: u64,
+    apps: usize,
+    per_app: usize,
+    app_units: u64,
+}
+
+impl Plan {
+    pub fn new(pipelines: u64, apps: usize, per_app: usize) -> Plan {
+        Plan { pipelines, apps, per_app, app_units: (apps * per_app.div_ceil(ROUND)) as u64 }
+    }
+
+    /// The unit of a number.
+    pub fn unit(&self, number: u64) -> Option<Unit> {
+        let all = self.pipelines + self.app_units;
+        if number >= all {
+            return None;
+        }
+        // Units of apps before this one, and before the next.
+        let before = |number: u64| (u128::from(number) * u128::from(self.app_units) / u128::from(all)) as u64;
+        let (apps, then) = (before(number), before(number + 1));
+        if then == apps {
+            return Some(Unit::Random { number: number - apps });
+        }
+        let (app, round) = ((apps % self.apps as u64) as usize, apps / self.apps as u64);
+        let samples = ROUND.min(self.per_app - ROUND * round as usize);
+        Some(Unit::App { app, round, samples })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_unit_comes_once_and_apps_are_spread() {
+        let plan = Plan::new(800, 17, 90);
+        let units: Vec<Unit> = (0..).map_while(|number| plan.unit(number)).collect();
+        assert_eq!(units.len(), 800 + 17 * 5);
+        let random: Vec<u64> = units
+            .iter()
+            .filter_map(|unit| match unit {
+                Unit::Random { number } => Some(*number),
+                Unit::App { .. } => None,
+            })
+            .collect();
+        assert_eq!(random, (0..800).collect::<Vec<u64>>());
+        for app in 0..17 {
+            let of_app = units.iter().enumerate().filter_map(|(position, unit)| match unit {
+                Unit::App { app: its, samples, .. } if *its == app => Some((position, *samples)),
+                _ => None,
+            });
+            let of_app: Vec<(usize, usize)> = of_app.collect();
+            assert_eq!(of_app.iter().map(|(_, samples)| samples).sum::<usize>(), 90);
+            assert!(of_app.windows(2).all(|pair| pair[1].0 - pair[0].0 > 150), "{of_app:?}");
+        }
+        assert_eq!(Plan::new(0, 3, 20).unit(2), Some(Unit::App { app: 2, round: 0, samples: 20 }));
+        assert_eq!(Plan::new(3, 0, 20).unit(2), Some(Unit::Random { number: 2 }));
+        assert_eq!(Plan::new(0, 0, 0).unit(0), None);
+    }
+}

@@ -1,0 +1,93 @@
+//! Random pipelines worth measuring.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use warploom::lang::{Regions, infer};
+use warploom::randpipe::{self, RandomPipeline, Scale, random_pipeline};
+use warploom::schedule::schedule::Schedule;
+use warploom::tune::measure::{Candidate, Subject};
+
+use super::schedules::{Choice, Predictor};
+use super::unit::Made;
+use super::{Collector, check, mixed};
+
+/// How long the best schedule that is found may be predicted to take, microseconds.
+const FASTEST: f64 = 8.0;
+const SLOWEST: f64 = 50_000.0;
+
+/// A default schedule beyond this is not searched for better ones.
+const HOPELESS: f64 = 1e6;
+
+/// How often another pipeline is tried in place of one that takes too long or is over too soon.
+const ATTEMPTS: u64 = 20;
+
+const SEARCH_SECONDS: u64 = 3;
+
+/// Nodes of a schedule's text.
+const MAX_NODES: f64 = 1_200.0;
+
+/// Bytes of all inputs together.
+const MAX_INPUT_BYTES: u64 = 1 << 30;
+
+impl Collector<'_> {
+    /// The candidates of a random pipeline.
+    pub(super) fn random_pipeline(&self, number: u64) -> VecDeque<Candidate> {
+        let attempts = (0..ATTEMPTS).map(|attempt| mixed(&[self.options.seed, number, attempt]));
+        let made = attempts.map(|seed| {
+            let made = self.attempt(seed);
+            self.rejected.fetch_add(u64::from(made.is_none()), Ordering::Relaxed);
+            made
+        });
+        made.into_iter().flatten().next().unwrap_or_default()
+    }
+
+    fn attempt(&self, seed: u64) -> Option<VecDeque<Candidate>> {
+        let RandomPipeline { pipeline, request, .. } = random_pipeline(seed, &shape(seed));
+        let bytes = pipeline.inputs().iter().map(|(id, decl)| {
+            let points = request.inputs[id].as_ref().and_then(|region| region.points());
+            points.unwrap_or(u64::MAX).saturating_mul(decl.ty.bytes() as u64)
+        });
+        if bytes.fold(0, u64::saturating_add) > MAX_INPUT_BYTES {
+            return None;
+        }
+        let regions: Regions = infer(&pipeline, &request).ok()?;
+        let predictor = Predictor::new(&pipeline, &regions, self.device, &self.model);
+        let default = predictor.predict(&Schedule::default_for(&pipeline, &regions)).microseconds;
+        if !(FASTEST..HOPELESS).contains(&default) {
+            return None;
+        }
+        let choice = Choice {
+            seed,
+            samples: self.options.per_pipeline,
+            with_default: true,
+            search_seconds: SEARCH_SECONDS,
+            max_nodes: MAX_NODES,
+        };
+        let chosen = predictor.choose(&choice);
+        if !(FASTEST..SLOWEST).contains(&chosen.best) {
+            return None;
+        }
+        self.skipped.fetch_add(chosen.too_slow, Ordering::Relaxed);
+        drop(predictor);
+        let small = || check::of_pipeline(&pipeline, &request);
+        let checked = self.checked(&pipeline, chosen.schedules, small);
+        Some(
+            Made { subject: Arc::new(Subject::noise(pipeline, request, seed)), schedules: checked }
+                .candidates(),
+        )
+    }
+}
+
+/// How long and how large: mostly short pipelines, as most of what is known of a stage can be learned in them.
+fn shape(seed: u64) -> randpipe::Options {
+    let stages = match mixed(&[seed, 1]) % 20 {
+        0..7 => 1..=2,
+        7..15 => 2..=4,
+        15..19 => 4..=6,
+        _ => 6..=10,
+    };
+    let scale = if mixed(&[seed, 2]) % 10 < 3 { Scale::Medium } else { Scale::Benchmark };
+    randpipe::Options { stages, scale }
+}

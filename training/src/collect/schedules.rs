@@ -1,0 +1,149 @@
+//! Which schedules of a pipeline are measured: found, default and random ones.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use warploom::cost::{Analytic, CostModel, Subject};
+use warploom::lang::{Pipeline, Regions};
+use warploom::schedule::schedule::{Schedule, check};
+use warploom::search::{Limits, Options, search};
+use warploom::target::Device;
+use warploom::tune::sample::Origin;
+
+use super::mixed;
+
+/// Schedules predicted to take longer are not run, microseconds: no kernel may hold the GPU for seconds.
+const LONGEST: f64 = 60_000.0;
+
+/// One in so many is random.
+const RANDOM: usize = 4;
+
+/// How many schedules to choose, and how.
+pub(super) struct Choice {
+    pub seed: u64,
+    pub samples: usize,
+    pub with_default: bool,
+    /// Seconds to search for.
+    pub search_seconds: u64,
+    /// Most nodes of a schedule's text, all kernels together: the more there are, the longer they compile.
+    pub max_nodes: f64,
+}
+
+/// What was chosen.
+#[derive(Default)]
+pub(super) struct Chosen {
+    pub schedules: Vec<(Schedule, Origin)>,
+    /// The least predicted time, microseconds.
+    pub best: f64,
+    /// How many were left out because they would run, or be compiled, for too long.
+    pub too_slow: u64,
+}
+
+/// What is known of a schedule before it is compiled.
+pub(super) struct Prediction {
+    pub microseconds: f64,
+    pub nodes: f64,
+}
+
+/// A pipeline whose schedules' times can be predicted.
+pub(super) struct Predictor<'a> {
+    pipeline: &'a Pipeline,
+    regions: &'a Regions,
+    device: &'a Device,
+    model: &'a Analytic,
+    subject: Subject<'a>,
+}
+
+impl<'a> Predictor<'a> {
+    pub fn new(
+        pipeline: &'a Pipeline,
+        regions: &'a Regions,
+        device: &'a Device,
+        model: &'a Analytic,
+    ) -> Predictor<'a> {
+        Predictor { pipeline, regions, device, model, subject: Subject::new(pipeline, regions, device) }
+    }
+
+    /// How long a schedule takes, as the model predicts, and how many nodes its text has.
+    pub fn predict(&self, schedule: &Schedule) -> Prediction {
+        let features = self.subject.of_schedule(schedule);
+        let mut costs = Vec::new();
+        self.model.costs(self.subject.dag(), &features.iter().collect::<Vec<_>>(), &mut costs);
+        let nodes = features.iter().map(|kernel| kernel.nodes).sum();
+        Prediction { microseconds: costs.iter().sum(), nodes }
+    }
+
+    /// Schedules of every quality: the best that a search finds and others of its list, random ones, and the default.
+    pub fn choose(&self, choice: &Choice) -> Chosen {
+        let options = Options {
+            seed: choice.seed,
+            beam: 6,
+            passes: 2,
+            samples: choice.samples,
+            memo: 64 << 20,
+            threads: 1,
+            time_limit: Some(Duration::from_secs(choice.search_seconds)),
+            limits: Limits { nodes: choice.max_nodes, ..Limits::default() },
+            ..Options::default()
+        };
+        let found = search(self.pipeline, self.regions, self.device, self.model, &options, &|_| {});
+        let mut chosen = Chosen {
+            best: found.candidates.first().map_or(f64::INFINITY, |best| best.cost),
+            ..Chosen::default()
+        };
+        let mut known = HashSet::new();
+        let mut add = |chosen: &mut Chosen, schedule: Schedule, origin: Origin| {
+            let Prediction { microseconds, nodes } = self.predict(&schedule);
+            if microseconds > LONGEST || nodes > choice.max_nodes {
+                chosen.too_slow += 1;
+            } else if known.insert(schedule.to_text(self.pipeline)) {
+                chosen.schedules.push((schedule, origin));
+            }
+        };
+        let default = Schedule::default_for(self.pipeline, self.regions);
+        if choice.with_default && check(&default, self.pipeline, self.regions, self.device).is_ok() {
+            add(&mut chosen, default, Origin::Default);
+        }
+        let random = choice.samples / RANDOM;
+        for number in 0..random as u64 {
+            let seed = mixed(&[choice.seed, number]);
+            let schedule = Schedule::random(self.pipeline, self.regions, self.device, seed);
+            add(&mut chosen, schedule, Origin::Random);
+        }
+        let wanted = choice.samples.saturating_sub(chosen.schedules.len());
+        for position in positions(found.candidates.len(), wanted) {
+            let schedule = found.candidates[position].schedule.clone();
+            add(&mut chosen, schedule, Origin::Search);
+        }
+        chosen
+    }
+}
+
+/// As many positions in a sorted list as are asked for, the first among them, closer together near the start.
+fn positions(length: usize, count: usize) -> Vec<usize> {
+    if count >= length {
+        return (0..length).collect();
+    }
+    let place = |number: usize| {
+        let share = number as f64 / (count - 1).max(1) as f64;
+        // At least one further than the one before.
+        number + (share.powf(1.5) * (length - count) as f64).round() as usize
+    };
+    (0..count).map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_and_the_worst_are_taken() {
+        assert_eq!(positions(4, 9), [0, 1, 2, 3]);
+        assert_eq!(positions(100, 0), [0usize; 0]);
+        assert_eq!(positions(100, 1), [0]);
+        let many = positions(100, 10);
+        assert_eq!((many[0], many[9], many.len()), (0, 99, 10));
+        assert!(many.windows(2).all(|pair| pair[0] < pair[1]), "{many:?}");
+        assert!(many[5] < 50, "{many:?}");
+    }
+}

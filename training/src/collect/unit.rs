@@ -1,0 +1,47 @@
+//! From chosen schedules to candidates.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use warploom::lang::Pipeline;
+use warploom::schedule::schedule::Schedule;
+use warploom::tune::measure::{Candidate, Check, Subject};
+use warploom::tune::sample::Origin;
+
+use super::{Collector, mixed};
+
+/// A subject with what is to be measured of it.
+pub(super) struct Made {
+    pub subject: Arc<Subject>,
+    pub schedules: Vec<(Schedule, Origin, Option<Arc<Check>>)>,
+}
+
+impl Made {
+    pub fn candidates(self) -> VecDeque<Candidate> {
+        let Made { subject, schedules } = self;
+        let candidate =
+            |(schedule, origin, check)| Candidate { subject: subject.clone(), schedule, origin, check };
+        schedules.into_iter().map(candidate).collect()
+    }
+}
+
+impl Collector<'_> {
+    /// Has a share of some schedules checked; what they are checked with is made if there are any.
+    pub(super) fn checked(
+        &self,
+        pipeline: &Pipeline,
+        schedules: Vec<(Schedule, Origin)>,
+        check: impl Fn() -> Option<Check>,
+    ) -> Vec<(Schedule, Origin, Option<Arc<Check>>)> {
+        let hash = pipeline.structural_hash() as u64;
+        let chance =
+            |position: usize| mixed(&[self.options.seed, hash, position as u64]) as f64 / u64::MAX as f64;
+        let mut made: Option<Option<Arc<Check>>> = None;
+        let checked = schedules.into_iter().enumerate().map(|(position, (schedule, origin))| {
+            let wanted = chance(position) < self.options.verify;
+            let check = wanted.then(|| made.get_or_insert_with(|| check().map(Arc::new)).clone());
+            (schedule, origin, check.flatten())
+        });
+        checked.collect()
+    }
+}
