@@ -42,23 +42,23 @@ impl Score {
         }
     }
 
-    /// What a random pick scores: the expected values over all picks.
+    /// What a random pick scores: regrets are geometric means over all picks.
     pub fn of_chance(times: &[f64]) -> Score {
         let mut sorted = times.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let fastest = sorted[0];
+        let logs: Vec<f64> = sorted.iter().map(|time| (time / sorted[0]).ln()).collect();
         let count = sorted.len();
         // Of all ways to draw five, the share whose fastest is the one at this place.
         let draws = count.min(5);
         let (mut left, mut top5) = (1.0, 0.0);
-        for (place, time) in sorted.iter().enumerate() {
+        for (place, log) in logs.iter().enumerate() {
             let rest = (count - place) as f64;
             let share = (draws as f64 / rest).min(1.0);
-            top5 += left * share * time / fastest;
+            top5 += left * share * log;
             left *= 1.0 - share;
         }
-        let top1 = sorted.iter().sum::<f64>() / count as f64 / fastest;
-        Score { groups: 1, samples: count, top1, top5, bias: 1.0, ..Score::default() }
+        let top1 = logs.iter().sum::<f64>() / count as f64;
+        Score { groups: 1, samples: count, top1: top1.exp(), top5: top5.exp(), bias: 1.0, ..Score::default() }
     }
 
     /// What the scores of several groups come to, each counting the same: geometric means of regrets and biases. `None`
@@ -141,13 +141,13 @@ mod tests {
 
     #[test]
     fn chance_is_the_mean_over_all_draws() {
-        let chance = Score::of_chance(&[4.0, 1.0, 1.0, 2.0, 2.0, 8.0]);
-        assert_eq!(chance.top1, 3.0);
+        let chance = Score::of_chance(&[4.0, 1.0, 1.0, 4.0]);
+        assert!((chance.top1 - 2.0).abs() < 1e-12);
         // Five of six always hold one of the two fastest.
-        assert!((chance.top5 - 1.0).abs() < 1e-12);
-        // Any six of seven hold the second fastest, and the fastest with six sevenths.
+        assert!((Score::of_chance(&[4.0, 1.0, 1.0, 2.0, 2.0, 8.0]).top5 - 1.0).abs() < 1e-12);
+        // Five of seven hold the fastest with a probability of five sevenths.
         let one = Score::of_chance(&[1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0]);
-        assert!((one.top5 - (5.0 / 7.0 + 2.0 * 2.0 / 7.0)).abs() < 1e-12);
+        assert!((one.top5 - 2f64.powf(2.0 / 7.0)).abs() < 1e-12);
     }
 
     #[test]
