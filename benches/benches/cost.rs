@@ -44,7 +44,7 @@ fn infer_costs(criterion: &mut Criterion) {
     let subject = Subject::new(&workload.pipeline, &regions, &device);
     let kernels = subject.of_schedule(&schedule(&workload.pipeline));
     let batch: Vec<&KernelFeatures> = kernels.iter().cycle().take(BATCH).collect();
-    let network = Network::new(&Weights::random(1));
+    let network = Network::new(&Weights::random(1), &device);
     let mut costs = Vec::with_capacity(BATCH);
 
     let mut group = criterion.benchmark_group("infer");

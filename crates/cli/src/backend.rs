@@ -19,6 +19,7 @@ use warploom::tune::build::build;
 use warploom::tune::workload::Workload;
 
 use crate::error::{Error, RunError};
+use crate::model::Model;
 use crate::{progress, search};
 
 /// What runs a pipeline.
@@ -51,6 +52,8 @@ pub(crate) struct Kernels {
     /// The GPU that kernels are made for when they are only simulated; `auto` is the one of this machine
     #[arg(long, value_name = "NAME", default_value = "h200")]
     device: String,
+    #[command(flatten)]
+    pub(crate) model: Model,
 }
 
 /// Where schedules come from.
@@ -131,7 +134,8 @@ impl Kernels {
             }
             Source::Search(seed) => {
                 let options = Options { seed: *seed, ..Options::default() };
-                Ok(search::run(pipeline, request, device, &options)?.schedule)
+                let model = self.model.load(device)?;
+                Ok(search::run(pipeline, request, device, &*model, &options)?.schedule)
             }
             Source::Path(given) => read_schedule(&schedule_file(given, pipeline.name()), pipeline),
         }

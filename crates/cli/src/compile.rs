@@ -12,7 +12,7 @@ use warploom::app::App;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::export::Manifest;
 use warploom::codegen::ir::Program;
-use warploom::cost::{Analytic, Subject};
+use warploom::cost::{CostModel, Subject};
 use warploom::schedule::schedule::Schedule;
 use warploom::target::Device;
 use warploom::tune::explain::Explanation;
@@ -75,10 +75,11 @@ pub(crate) struct Arguments {
 pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let asked = arguments.which.realise(apps)?;
     let device = arguments.kernels.device()?;
-    let (schedule, program, search) = arguments.schedule(&asked, &device)?;
+    let model = arguments.kernels.model.load(&device)?;
+    let (schedule, program, search) = arguments.schedule(&asked, &device, &*model)?;
     let pipeline = &asked.pipeline;
     let regions = regions(pipeline, &asked.request)?;
-    let explanation = Explanation::new(pipeline, &regions, &device, &schedule, &Analytic::new(&device));
+    let explanation = Explanation::new(pipeline, &regions, &device, &schedule, &*model);
     let subject = Subject::new(pipeline, &regions, &device);
     let of = Scheduled {
         pipeline,
@@ -133,6 +134,7 @@ impl Arguments {
         &self,
         asked: &pipeline::Subject,
         device: &Device,
+        model: &dyn CostModel,
     ) -> Result<(Schedule, Program, Option<search::Report>), Error> {
         let usual = self.search.options(&asked.pipeline, &asked.request, device)?;
         let Some(options) = self.kernels.search_options(usual) else {
@@ -140,8 +142,8 @@ impl Arguments {
             let program = build_program(&asked.pipeline, &schedule, &asked.request, device)?;
             return Ok((schedule, program, None));
         };
-        let found = search::run(&asked.pipeline, &asked.request, device, &options)?;
-        let report = search::Report::new(&found, &options);
+        let found = search::run(&asked.pipeline, &asked.request, device, model, &options)?;
+        let report = search::Report::new(&found, model.name(), &options);
         Ok((found.schedule, found.program, Some(report)))
     }
 

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use thiserror::Error;
+use warploom::cost::WeightsError;
 use warploom::fuzz::CaseError;
 use warploom::interp::EvalError;
 use warploom::interp::buffer::BufferError;
@@ -171,6 +172,20 @@ pub(crate) enum Error {
     /// A folder of schedules that has none for the apps in question.
     #[error("there is no schedule for any of these apps in {folder}; give another file or folder")]
     NothingScheduled { folder: String },
+    /// Weights that cannot be used.
+    #[error("{file}: {error}")]
+    Weights { file: String, error: WeightsError },
+    /// A file that cannot be written.
+    #[error("cannot write {path}: {error}; check the path and the free space")]
+    Write { path: String, error: io::Error },
+    /// Samples that cannot be read.
+    #[cfg(feature = "train")]
+    #[error(transparent)]
+    Data(#[from] warploom_training::data::DataError),
+    /// Weights that could not be trained.
+    #[cfg(feature = "train")]
+    #[error(transparent)]
+    Train(#[from] warploom_training::train::TrainError),
     /// A schedule that cannot be read.
     #[error("{file} is no schedule of this pipeline:\n{errors}")]
     Schedule { file: String, errors: String },

@@ -5,7 +5,6 @@ use std::io::Write;
 use clap::Arg;
 use serde::Serialize;
 use warploom::app::App;
-use warploom::cost::Analytic;
 use warploom::schedule::schedule::check;
 use warploom::tune::build::BuildError;
 use warploom::tune::explain::Explanation;
@@ -59,7 +58,8 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         app: pipeline.name().to_owned(),
         error: Box::new(BuildError::Illegal(violations)),
     })?;
-    let explanation = Explanation::new(pipeline, &regions, &device, &schedule, &Analytic::new(&device));
+    let model = arguments.kernels.model.load(&device)?;
+    let explanation = Explanation::new(pipeline, &regions, &device, &schedule, &*model);
     let arch = device.arch();
     let report = Report { app: asked.name, sizes: asked.sizes, device: device.name, explanation };
     if arguments.format.json {

@@ -25,6 +25,7 @@ use warploom::tune::workload::Workload;
 
 use crate::backend::{open_gpu, run_build};
 use crate::error::Error;
+use crate::model::Model;
 use crate::report::Format;
 use compiled::Compiler;
 use report::{Report, Written};
@@ -62,6 +63,8 @@ pub(crate) struct Arguments {
     /// Searches for each pipeline: one beam search, the rest greedy with random choices
     #[arg(long, value_name = "N", default_value_t = 4, requires = "search")]
     samples: usize,
+    #[command(flatten)]
+    model: Model,
     /// Compile the kernels of every pair as well; needs NVRTC
     #[arg(long)]
     compile: bool,
@@ -172,8 +175,9 @@ pub(crate) fn fuzz(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Err
     if !arguments.replay.is_empty() {
         return replay::replay(&arguments.replay, check, arguments.format, out);
     }
+    let model = arguments.search.then(|| arguments.model.load(&machine.device)).transpose()?;
     let searcher =
-        arguments.search.then(|| Searcher::new(&machine.device, arguments.samples, arguments.schedules));
+        model.map(|model| Searcher::new(&machine.device, model, arguments.samples, arguments.schedules));
     let fuzzing = Fuzzing { arguments, device: &machine.device, check, searcher: searcher.as_ref() };
     fuzzing.run(machine.compiler.as_ref(), out)
 }

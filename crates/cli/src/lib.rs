@@ -54,6 +54,8 @@ mod compile;
 mod devices;
 mod emit;
 mod error;
+#[cfg(feature = "train")]
+mod evaluate;
 mod explain;
 mod folder;
 mod fuzz;
@@ -61,6 +63,7 @@ mod golden;
 mod graph;
 mod inputs;
 mod memory;
+mod model;
 mod names;
 mod pipeline;
 mod progress;
@@ -71,6 +74,8 @@ mod settings;
 mod show;
 mod sim;
 mod table;
+#[cfg(feature = "train")]
+mod train;
 mod verify;
 
 use std::ffi::OsString;
@@ -103,6 +108,10 @@ enum Command {
     Bench(bench::Arguments),
     #[cfg(feature = "train")]
     Collect(collect::Arguments),
+    #[cfg(feature = "train")]
+    Train(train::Arguments),
+    #[cfg(feature = "train")]
+    Evaluate(evaluate::Arguments),
     Fuzz(fuzz::Arguments),
     Devices(devices::Arguments),
 }
@@ -144,6 +153,10 @@ fn execute(
         Command::Bench(arguments) => bench::bench(apps, &arguments, out),
         #[cfg(feature = "train")]
         Command::Collect(arguments) => collect::collect(apps, &arguments, out),
+        #[cfg(feature = "train")]
+        Command::Train(arguments) => train::train(&arguments, out),
+        #[cfg(feature = "train")]
+        Command::Evaluate(arguments) => evaluate::evaluate(&arguments, out),
         Command::Fuzz(arguments) => fuzz::fuzz(&arguments, out),
         Command::Devices(arguments) => devices::devices(&arguments, out),
     }

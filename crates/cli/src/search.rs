@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use serde::Serialize;
-use warploom::cost::Analytic;
+use warploom::cost::CostModel;
 use warploom::lang::{Pipeline, Realisation};
 use warploom::search::{Event, Fixed, Options, Refusal, Statistics, StopReason};
 use warploom::target::Device;
@@ -114,11 +114,11 @@ pub(crate) fn run(
     pipeline: &Pipeline,
     request: &Realisation,
     device: &Device,
+    model: &dyn CostModel,
     options: &Options,
 ) -> Result<OneShot, Error> {
     let progress = Progress::new(pipeline.name(), options);
-    let model = Analytic::new(device);
-    let found = one_shot(pipeline, request, device, &model, options, &|event| progress.hear(&event));
+    let found = one_shot(pipeline, request, device, model, options, &|event| progress.hear(&event));
     progress.bar.finish_and_clear();
     let found = found.map_err(|error| {
         let error = match error {
@@ -201,7 +201,7 @@ impl Progress {
 /// A search in reports.
 #[derive(Serialize)]
 pub(crate) struct Report {
-    model: &'static str,
+    model: String,
     seed: u64,
     samples: usize,
     beam: usize,
@@ -242,14 +242,14 @@ struct Counts {
 }
 
 impl Report {
-    pub(crate) fn new(found: &OneShot, options: &Options) -> Report {
+    pub(crate) fn new(found: &OneShot, model: &str, options: &Options) -> Report {
         let outcome = &found.outcome;
         let (stop, reproducible) = match outcome.stop {
             StopReason::Finished => ("finished", true),
             StopReason::TimeLimit => ("time_limit", false),
         };
         Report {
-            model: "analytic",
+            model: model.to_owned(),
             seed: options.seed,
             samples: options.samples,
             beam: options.beam,

@@ -15,7 +15,7 @@
 use warploom_schedule::Dag;
 use warploom_target::Device;
 
-use crate::kernel::KernelFeatures;
+use crate::kernel::{KernelFeatures, StageRow};
 use crate::model::{CostModel, Term, Terms};
 use crate::schema::StageFeatures;
 
@@ -89,8 +89,23 @@ impl Analytic {
         clocks / (self.device.clock_ghz * 1000.0)
     }
 
-    /// What each part takes for one launch.
-    fn parts(&self, kernel: &KernelFeatures) -> Parts {
+    /// What each part of the device takes for one launch of a kernel.
+    pub fn parts(&self, kernel: &KernelFeatures) -> Parts {
+        self.profile(kernel).parts
+    }
+
+    /// The device that it models.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// What no data sheet says.
+    pub fn constants(&self) -> &Constants {
+        &self.constants
+    }
+
+    /// The parts of a kernel and what they follow from.
+    pub(crate) fn profile(&self, kernel: &KernelFeatures) -> Profile {
         let device = &self.device;
         let occupancy = device.occupancy(kernel.threads, kernel.registers, kernel.shared_bytes);
         let resident = f64::from(occupancy.blocks_per_sm.max(1));
@@ -104,12 +119,21 @@ impl Analytic {
             // The slowest blocks start last.
             latency += cut.alone - whole.alone;
         }
-        Parts {
+        let parts = Parts {
+            launch: self.launch(),
             dram: self.dram(kernel),
             l2: self.l2(kernel, resident),
             sm: self.microseconds(busy * (kernel.blocks / sms).ceil()),
             latency: self.microseconds(latency),
-        }
+        };
+        Profile { parts, resident, whole }
+    }
+
+    /// How long a row keeps an SM from other work, clocks of a block with `resident` blocks beside it.
+    pub(crate) fn row_clocks(&self, kernel: &KernelFeatures, row: &StageFeatures, resident: f64) -> f64 {
+        let runs = (kernel.blocks * kernel.launches).max(1.0);
+        let busy = self.busy(row, runs, row.warp_lane_utilization.clamp(LEAST_UTILIZATION, 1.0));
+        busy.longest() + self.alone(row, runs, busy.issue) / resident
     }
 
     /// One block of a kernel, whose rows are as `seen`.
@@ -119,15 +143,18 @@ impl Analytic {
         resident: f64,
         seen: impl Fn(&StageFeatures) -> StageFeatures,
     ) -> BlockTime {
-        let nests = self.nests(kernel, seen);
-        let total = nests.iter().fold(Busy::default(), |sum, nest| sum.plus(&nest.busy));
-        let apart: f64 = nests.iter().map(|nest| nest.busy.longest()).sum();
-        let alone: f64 = nests.iter().map(|nest| nest.alone).sum();
-        BlockTime {
-            // Nests of one block follow each other; other resident blocks fill the gaps.
-            busy: total.longest() + (apart - total.longest()) / resident,
-            alone: alone + kernel.barriers * self.constants.barrier,
+        let runs = (kernel.blocks * kernel.launches).max(1.0);
+        let (mut total, mut apart) = (Busy::default(), 0.0);
+        let mut alone = kernel.barriers * self.constants.barrier;
+        for rows in kernel.rows.chunk_by(|one, next| one.nest == next.nest) {
+            let nest = self.nest(rows, runs, &seen);
+            total = total.plus(&nest.busy);
+            apart += nest.busy.longest();
+            alone += nest.alone;
         }
+        // Nests of one block follow each other; other resident blocks fill the gaps.
+        let busy = total.longest() + (apart - total.longest()) / resident;
+        BlockTime { total, apart, busy, alone }
     }
 
     fn launch(&self) -> f64 {
@@ -154,33 +181,16 @@ impl Analytic {
         bytes * kernel.blocks / (memory.l2_gbps * 1000.0)
     }
 
-    /// The nests of a block, in clocks of one SM.
-    fn nests(
-        &self,
-        kernel: &KernelFeatures,
-        seen: impl Fn(&StageFeatures) -> StageFeatures,
-    ) -> Vec<NestTime> {
-        let mut nests: Vec<NestTime> = Vec::new();
-        let runs = (kernel.blocks * kernel.launches).max(1.0);
-        let mut row_start = 0;
-        while row_start < kernel.rows.len() {
-            let nest = kernel.rows[row_start].nest;
-            let rows = kernel.rows[row_start..].iter().take_while(|row| row.nest == nest);
-            let rows: Vec<StageFeatures> = rows.map(|row| seen(&row.features)).collect();
-            row_start += rows.len();
-            nests.push(self.nest(&rows, runs));
-        }
-        nests
-    }
-
-    fn nest(&self, rows: &[StageFeatures], runs: f64) -> NestTime {
-        let utilization =
-            rows.iter().map(|row| row.warp_lane_utilization).fold(0.0, f64::max).clamp(1.0 / 32.0, 1.0);
+    /// One nest of a block, in clocks of one SM.
+    fn nest(&self, rows: &[StageRow], runs: f64, seen: impl Fn(&StageFeatures) -> StageFeatures) -> NestTime {
+        let utilizations = rows.iter().map(|row| row.features.warp_lane_utilization);
+        let utilization = utilizations.fold(0.0, f64::max).clamp(LEAST_UTILIZATION, 1.0);
         let mut busy = Busy::default();
         let mut alone = 0.0;
         for row in rows {
-            let part = self.busy(row, runs, utilization);
-            alone += self.alone(row, runs, part.issue);
+            let row = seen(&row.features);
+            let part = self.busy(&row, runs, utilization);
+            alone += self.alone(&row, runs, part.issue);
             busy = busy.plus(&part);
         }
         NestTime { busy, alone }
@@ -263,6 +273,9 @@ fn guarded(row: &StageFeatures) -> StageFeatures {
     }
 }
 
+/// One lane of a warp.
+const LEAST_UTILIZATION: f64 = 1.0 / 32.0;
+
 /// How often a sector is used that indices from data find.
 const SCATTERED_REUSE: f64 = 4.0;
 
@@ -284,26 +297,50 @@ fn l2_bytes(row: &StageFeatures, cache: f64, sector: f64) -> f64 {
     distinct + (issued - distinct) * (1.0 - hit) + stored
 }
 
-/// What each part of the device takes for one launch, microseconds.
-struct Parts {
-    dram: f64,
-    l2: f64,
-    sm: f64,
-    latency: f64,
+/// What each part of the device takes for one launch of a kernel, microseconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Parts {
+    /// The launch itself, before anything runs.
+    pub launch: f64,
+    /// DRAM.
+    pub dram: f64,
+    /// The L2 cache.
+    pub l2: f64,
+    /// The pipes of the SMs.
+    pub sm: f64,
+    /// Waiting for results, where too few warps hide it.
+    pub latency: f64,
 }
 
 impl Parts {
-    fn together(&self, overlap: f64) -> f64 {
+    /// How long the launch takes, if parts overlap as [`Constants::overlap`] says.
+    pub fn together(&self, overlap: f64) -> f64 {
         let parts = [self.dram, self.l2, self.sm, self.latency];
         let largest = parts.into_iter().fold(0.0, f64::max).max(1e-9);
-        largest * parts.iter().map(|part| (part / largest).powf(overlap)).sum::<f64>().powf(overlap.recip())
+        let sum: f64 = parts.iter().map(|part| (part / largest).powf(overlap)).sum();
+        self.launch + largest * sum.powf(overlap.recip())
     }
 }
 
+/// The parts of a kernel and what they follow from.
+pub(crate) struct Profile {
+    pub parts: Parts,
+    /// Blocks that run on an SM at once.
+    pub resident: f64,
+    /// A block that no edge cuts.
+    pub whole: BlockTime,
+}
+
 /// A block of a kernel, clocks of an SM.
-struct BlockTime {
-    busy: f64,
-    alone: f64,
+pub(crate) struct BlockTime {
+    /// Its nests together.
+    pub total: Busy,
+    /// Its nests one after the other.
+    pub apart: f64,
+    /// How long it keeps an SM busy.
+    pub busy: f64,
+    /// How long it takes if nothing else runs there.
+    pub alone: f64,
 }
 
 /// A nest of a block.
@@ -314,12 +351,12 @@ struct NestTime {
 
 /// How long the pipes of an SM are busy, clocks.
 #[derive(Clone, Copy, Default)]
-struct Busy {
-    issue: f64,
-    float: f64,
-    integer: f64,
-    special: f64,
-    memory: f64,
+pub(crate) struct Busy {
+    pub issue: f64,
+    pub float: f64,
+    pub integer: f64,
+    pub special: f64,
+    pub memory: f64,
 }
 
 impl Busy {
@@ -333,7 +370,7 @@ impl Busy {
         }
     }
 
-    fn longest(&self) -> f64 {
+    pub fn longest(&self) -> f64 {
         [self.issue, self.float, self.integer, self.special, self.memory].into_iter().fold(0.0, f64::max)
     }
 }
@@ -341,9 +378,8 @@ impl Busy {
 impl CostModel for Analytic {
     fn costs(&self, _: &Dag, kernels: &[&KernelFeatures], costs: &mut Vec<f64>) {
         costs.extend(kernels.iter().map(|kernel| {
-            let one = self.parts(kernel).together(self.constants.overlap) + self.launch();
             // A kernel that computes nothing is not launched.
-            kernel.launches * one
+            kernel.launches * self.parts(kernel).together(self.constants.overlap)
         }));
     }
 
@@ -354,7 +390,7 @@ impl CostModel for Analytic {
         let runs = (kernel.blocks * launches).max(1.0);
         let turns = (kernel.blocks / f64::from(self.device.sms)).ceil();
         let row = |row: &StageFeatures| {
-            let busy = self.busy(row, runs, row.warp_lane_utilization.clamp(1.0 / 32.0, 1.0));
+            let busy = self.busy(row, runs, row.warp_lane_utilization.clamp(LEAST_UTILIZATION, 1.0));
             let clocks = |name, clocks: f64| term(name, self.microseconds(clocks * turns));
             vec![
                 clocks("issue", busy.issue),
@@ -369,7 +405,7 @@ impl CostModel for Analytic {
         Terms {
             total: total[0],
             kernel: vec![
-                term("launch", self.launch()),
+                term("launch", parts.launch),
                 term("DRAM", parts.dram),
                 term("L2", parts.l2),
                 term("SMs", parts.sm),

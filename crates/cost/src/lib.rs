@@ -14,9 +14,9 @@ mod model;
 mod network;
 mod schema;
 
-pub use analytic::{Analytic, Constants};
+pub use analytic::{Analytic, Constants, Parts};
 pub use features::Subject;
 pub use kernel::{ArrayTraffic, KernelFeatures, Memory, RowSource, StageRow, Traffic};
 pub use model::{Chosen, CostModel, Term, Terms, choose};
-pub use network::{Network, Weights, WeightsError};
+pub use network::{KernelInputs, Network, RowInputs, Weights, WeightsError};
 pub use schema::{FEATURES, Feature, SCHEMA_VERSION, StageFeatures, schema_hash};

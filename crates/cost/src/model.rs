@@ -42,25 +42,25 @@ pub struct Term {
     pub microseconds: f64,
 }
 
-/// A model for a device, and why it is not the learned one.
+/// A model for a device, and what should be known about it.
 pub struct Chosen {
     /// The model.
     pub model: Box<dyn CostModel + Send>,
-    /// What is wrong with the weights that were given.
-    pub refused: Option<WeightsError>,
+    /// Why the weights that were given are not used, or that they are for another device.
+    pub warning: Option<WeightsError>,
 }
 
-/// The learned model if there are weights (the bytes of a file) for these features and this device, otherwise the
-/// analytic one.
+/// The learned model if there are weights (the bytes of a file) for these features, otherwise the analytic one.
+///
+/// Weights of another device serve too, with a warning: they correct the analytic model, which is that of this device.
 pub fn choose(weights: Option<&[u8]>, device: &Device) -> Chosen {
-    let fitting = |bytes: &[u8]| {
-        let weights = Weights::from_bytes(bytes)?;
-        weights.check_device(device).map(|()| Network::new(&weights))
-    };
-    match weights.map(fitting) {
-        Some(Ok(network)) => Chosen { model: Box::new(network), refused: None },
-        Some(Err(refused)) => Chosen { model: Box::new(Analytic::new(device)), refused: Some(refused) },
-        None => Chosen { model: Box::new(Analytic::new(device)), refused: None },
+    match weights.map(Weights::from_bytes) {
+        Some(Ok(weights)) => Chosen {
+            model: Box::new(Network::new(&weights, device)),
+            warning: weights.check_device(device).err(),
+        },
+        Some(Err(refused)) => Chosen { model: Box::new(Analytic::new(device)), warning: Some(refused) },
+        None => Chosen { model: Box::new(Analytic::new(device)), warning: None },
     }
 }
 
@@ -73,13 +73,13 @@ mod tests {
         let (h200, v100) = (Device::preset("h200").unwrap(), Device::preset("v100").unwrap());
         let trained = Weights::random(1).trained_on(&h200, "").to_bytes();
         let choice = |weights: Option<&[u8]>, device: &Device| {
-            let Chosen { model, refused } = choose(weights, device);
-            (model.name().to_owned(), refused)
+            let Chosen { model, warning } = choose(weights, device);
+            (model.name().to_owned(), warning)
         };
         assert_eq!(choice(None, &h200), ("analytic".into(), None));
         assert_eq!(choice(Some(&trained), &h200), ("random 1".into(), None));
-        let (name, refused) = choice(Some(&trained), &v100);
-        assert!(matches!((name.as_str(), refused), ("analytic", Some(WeightsError::Device { .. }))));
+        let (name, warning) = choice(Some(&trained), &v100);
+        assert!(matches!((name.as_str(), warning), ("random 1", Some(WeightsError::Device { .. }))));
         assert_eq!(choice(Some(b"a picture"), &h200), ("analytic".into(), Some(WeightsError::NotWeights)));
     }
 }

@@ -1,62 +1,69 @@
-//! The learned model: a small network whose outputs are the coefficients of a cost formula.
+//! The learned model: a small network that corrects the parts of the [analytic model](Analytic).
 //!
-//! For each row of a kernel's features:
+//! | step | gives |
+//! | --- | --- |
+//! | every number of a row and of the kernel, less the mean and divided by the deviation that they had in training, brought between -[`LIMIT`] and [`LIMIT`] | inputs |
+//! | `row`: a layer over the inputs of each row, `max(x, 0)` | 32 numbers a row |
+//! | their mean over the rows, each weighted with the clocks that the analytic model predicts for it | 32 numbers |
+//! | `hidden`: a layer over those and the inputs of the kernel, `max(x, 0)` | 32 numbers |
+//! | `output`: a layer, [`BOUND`] times the hyperbolic tangent | a logarithm for each part |
 //!
-//! - `head1` turns what the stage computes at a point ([counts](warploom_schedule::Features), 0 for the copy of an
-//!   input) into 8 numbers: weights through a sigmoid, a bias, no activation;
-//! - `head2` turns how it is scheduled (`ln(1 + x)` of all [features](crate::StageFeatures)) into 24;
-//! - `trunk` turns those 32 into 32 coefficients; it and `head2` have biases and the activation
-//!   `max(x, 0) + 1e-10 min(x, 0)`.
+//! Each part of the analytic prediction (launch, DRAM, L2, SMs, latency) is multiplied with its correction, at most
+//! e^[`BOUND`], at least its inverse; the corrected parts come together as in the analytic model. A network whose last
+//! layer is 0 is the analytic model.
 //!
-//! The row's time is the sum of the coefficients times the quantities in the [table](terms); that of a kernel is the
-//! sum over its rows, and not below 0.
-//!
-//! A row is computed by itself and always in the same order of additions, all channels of a layer side by side, so that
-//! a prediction is the same bits in whatever batch.
+//! A kernel is computed by itself and always in the same order of additions, all channels of a layer side by side, so
+//! that a prediction is the same bits in whatever batch. Nothing is allocated.
 
+mod inputs;
 mod logarithm;
-mod terms;
 #[cfg(test)]
 mod tests;
 mod weights;
 
-use std::cell::RefCell;
+use warploom_schedule::Dag;
+use warploom_target::Device;
 
-use warploom_lang::Id;
-use warploom_schedule::{Dag, Features, StageId};
-
+pub use inputs::{KernelInputs, RowInputs};
 pub use weights::{Weights, WeightsError};
 
-use crate::kernel::{KernelFeatures, RowSource};
+use crate::analytic::{Analytic, Parts};
+use crate::kernel::KernelFeatures;
 use crate::model::{CostModel, Term, Terms};
-use crate::schema::StageFeatures;
-use logarithm::ln_1p;
-use terms::{COEFFICIENTS, KERNEL_PARTS, ROW_PARTS};
-use weights::{EMBEDDING, HIDDEN};
+use inputs::{KERNEL_INPUTS, PARTS, ROW_INPUTS};
+use weights::{HIDDEN, ROW_CHANNELS};
 
-/// Slope of the activation below 0, so that training can bring a channel back to life.
-const SLOPE: f32 = 1e-10;
+/// The largest logarithm of a correction.
+pub(crate) const BOUND: f32 = 1.5;
 
-/// Microseconds of a coefficient of 1.
-const PICOSECOND: f64 = 1e-6;
+/// Inputs further than this many deviations from the mean count as this far: nothing is known about them.
+pub(crate) const LIMIT: f32 = 4.0;
 
 /// Predicts with learned weights.
 ///
 /// ```
 /// use warploom_cost::{CostModel, Network, Weights};
-/// let network = Network::new(&Weights::random(1));
+/// use warploom_target::Device;
+/// let network = Network::new(&Weights::random(1), &Device::preset("h200")?);
 /// assert_eq!(network.name(), "random 1");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Network {
     name: String,
-    /// `head1` after the sigmoid.
-    algorithm: Layer<EMBEDDING>,
-    schedule: Layer<HIDDEN>,
-    /// The part of `trunk` that `head1` feeds, and the bias.
-    trunk_of_algorithm: Layer<COEFFICIENTS>,
-    /// The part that `head2` feeds.
-    trunk_of_schedule: Vec<[f32; COEFFICIENTS]>,
+    analytic: Analytic,
+    row_scaling: Scaling<ROW_INPUTS>,
+    kernel_scaling: Scaling<KERNEL_INPUTS>,
+    row: Layer<ROW_CHANNELS>,
+    hidden: Layer<HIDDEN>,
+    output: Layer<PARTS>,
+}
+
+/// Means of inputs, and what their differences from it are multiplied with.
+#[derive(Clone, Debug)]
+struct Scaling<const INPUTS: usize> {
+    means: [f32; INPUTS],
+    factors: [f32; INPUTS],
 }
 
 /// A fully connected layer: for each input its weights for all channels.
@@ -66,120 +73,120 @@ struct Layer<const CHANNELS: usize> {
     bias: [f32; CHANNELS],
 }
 
-thread_local! {
-    /// What `trunk` makes of each stage's algorithm, where the batch has needed it; kept for its memory alone.
-    static STAGES: RefCell<Vec<Option<[f32; COEFFICIENTS]>>> = const { RefCell::new(Vec::new()) };
-}
-
 impl Network {
-    /// A network with these weights.
-    pub fn new(weights: &Weights) -> Network {
-        let [head1, head1_bias, head2, head2_bias, trunk, trunk_bias] = weights.tensors();
-        let positive: Vec<f32> = head1.iter().map(|weight| sigmoid(*weight)).collect();
-        let (of_algorithm, of_schedule) = trunk.split_at(EMBEDDING * COEFFICIENTS);
+    /// What training shares with it: the bound of a correction's logarithm, and the limit of inputs.
+    pub const CONSTANTS: (f32, f32) = (BOUND, LIMIT);
+
+    /// A network with these weights, which corrects the analytic model of a device.
+    pub fn new(weights: &Weights, device: &Device) -> Network {
+        let [row_means, row_factors, kernel_means, kernel_factors, layers @ ..] = weights.tensors();
+        let [row, row_bias, hidden, hidden_bias, output, output_bias] = layers;
         Network {
             name: weights.name().to_owned(),
-            algorithm: Layer::new(&positive, head1_bias),
-            schedule: Layer::new(head2, head2_bias),
-            trunk_of_algorithm: Layer::new(of_algorithm, trunk_bias),
-            trunk_of_schedule: of_schedule.as_chunks().0.to_vec(),
+            analytic: Analytic::new(device),
+            row_scaling: Scaling::new(row_means, row_factors),
+            kernel_scaling: Scaling::new(kernel_means, kernel_factors),
+            row: Layer::new(row, row_bias),
+            hidden: Layer::new(hidden, hidden_bias),
+            output: Layer::new(output, output_bias),
         }
     }
 
-    /// What `head2` is given for a row: `ln(1 + x)` of its features. Training uses the same.
-    pub fn inputs(features: &StageFeatures) -> [f32; StageFeatures::COUNT] {
-        ln_1p(&features.values())
-    }
-
-    /// What the coefficients of a row are multiplied with; picoseconds, if a coefficient is 1. Training uses the same.
-    ///
-    /// # Panics
-    /// If the kernel has no such row.
-    pub fn quantities(kernel: &KernelFeatures, row: usize) -> [f64; COEFFICIENTS] {
-        terms::quantities(kernel, row)
-    }
-
-    /// The coefficients of a row, from what `trunk` makes of the algorithm and from the schedule.
-    fn coefficients(
-        &self,
-        of_algorithm: &[f32; COEFFICIENTS],
-        features: &StageFeatures,
-    ) -> [f32; COEFFICIENTS] {
-        let hidden = activated(self.schedule.apply(&Network::inputs(features)));
-        activated(sums(*of_algorithm, &hidden, &self.trunk_of_schedule))
-    }
-
-    /// What `trunk` makes of what a stage computes, before the schedule is added.
-    fn of_algorithm(&self, features: Option<&Features>) -> [f32; COEFFICIENTS] {
-        let mut embedding = self.algorithm.bias;
-        let counts = features.map_or(&[][..], |features| features.counts().as_flattened());
-        // Most counts are 0.
-        for (count, weights) in counts.iter().zip(&self.algorithm.weights).filter(|(count, _)| **count > 0) {
-            embedding = sums(embedding, &[*count as f32], &[*weights]);
+    /// How long all launches of a kernel take, microseconds, from what the network is given for it and its rows.
+    pub fn predict(&self, kernel: &KernelInputs, rows: impl IntoIterator<Item = RowInputs>) -> f64 {
+        // A kernel that computes nothing is not launched.
+        if kernel.launches > 0.0 {
+            f64::from(kernel.launches) * self.parts(kernel, rows).together(self.analytic.constants().overlap)
+        } else {
+            0.0
         }
-        self.trunk_of_algorithm.apply(&embedding)
     }
 
-    /// The time of each row, in coefficients and quantities.
-    fn rows(
-        &self,
-        dag: &Dag,
-        kernel: &KernelFeatures,
-        stages: &mut [Option<[f32; COEFFICIENTS]>],
-        mut each: impl FnMut([f32; COEFFICIENTS], [f64; COEFFICIENTS]),
-    ) {
-        let mut of_stage = |stage: StageId| {
-            let known = &mut stages[stage.index()];
-            *known.get_or_insert_with(|| self.of_algorithm(Some(&dag.stages()[stage].features)))
-        };
-        for (number, row) in kernel.rows.iter().enumerate() {
-            let of_algorithm = match row.source {
-                RowSource::Stage(stage) | RowSource::Inlined(stage) => of_stage(stage),
-                RowSource::Staged(_) => self.of_algorithm(None),
-            };
-            each(self.coefficients(&of_algorithm, &row.features), terms::quantities(kernel, number));
+    /// The logarithm of the correction of each part.
+    fn corrections(&self, kernel: &KernelInputs, rows: impl IntoIterator<Item = RowInputs>) -> [f32; PARTS] {
+        let mut joined = [0.0; ROW_CHANNELS + KERNEL_INPUTS];
+        let (of_rows, of_kernel) = joined.split_at_mut(ROW_CHANNELS);
+        let mut total = 0.0;
+        for RowInputs { numbers, weight } in rows {
+            let channels = self.row.apply(&self.row_scaling.apply(&numbers));
+            for (sum, channel) in of_rows.iter_mut().zip(&channels) {
+                *sum += weight * channel.max(0.0);
+            }
+            total += weight;
         }
+        if total > 0.0 {
+            of_rows.iter_mut().for_each(|sum| *sum /= total);
+        }
+        of_kernel.copy_from_slice(&self.kernel_scaling.apply(&kernel.numbers));
+        let hidden = self.hidden.apply(&joined).map(|channel| channel.max(0.0));
+        self.output.apply(&hidden).map(|channel| BOUND * channel.tanh())
+    }
+
+    /// The parts of one launch of a kernel.
+    fn parts(&self, kernel: &KernelInputs, rows: impl IntoIterator<Item = RowInputs>) -> Parts {
+        let corrections = self.corrections(kernel, rows);
+        let corrected = |part: usize| f64::from(kernel.parts[part]) * f64::from(corrections[part]).exp();
+        Parts {
+            launch: corrected(0),
+            dram: corrected(1),
+            l2: corrected(2),
+            sm: corrected(3),
+            latency: corrected(4),
+        }
+    }
+
+    fn cost(&self, kernel: &KernelFeatures) -> f64 {
+        let inputs = KernelInputs::new(&self.analytic, kernel);
+        self.predict(&inputs, kernel.rows.iter().map(|row| inputs.row(&self.analytic, kernel, row)))
     }
 }
 
 impl CostModel for Network {
-    fn costs(&self, dag: &Dag, kernels: &[&KernelFeatures], costs: &mut Vec<f64>) {
-        STAGES.with_borrow_mut(|stages| {
-            stages.clear();
-            stages.resize(dag.stages().len(), None);
-            costs.extend(kernels.iter().map(|kernel| {
-                let mut total = 0.0;
-                self.rows(dag, kernel, stages, |coefficients, quantities| {
-                    total += product(&coefficients, &quantities);
-                });
-                (total * PICOSECOND).max(0.0)
-            }));
-        });
+    fn costs(&self, _: &Dag, kernels: &[&KernelFeatures], costs: &mut Vec<f64>) {
+        costs.extend(kernels.iter().map(|kernel| self.cost(kernel)));
     }
 
     fn explain(&self, dag: &Dag, kernel: &KernelFeatures) -> Terms {
-        let mut terms = Terms::default();
-        let mut whole = KERNEL_PARTS.map(|(name, _)| Term { name, microseconds: 0.0 });
-        let mut stages = vec![None; dag.stages().len()];
-        self.rows(dag, kernel, &mut stages, |coefficients, quantities| {
-            let part = |numbers: &[usize]| {
-                let picoseconds = numbers.iter().map(|n| f64::from(coefficients[*n]) * quantities[*n]);
-                picoseconds.sum::<f64>() * PICOSECOND
-            };
-            let row = ROW_PARTS.map(|(name, numbers)| Term { name, microseconds: part(numbers) });
-            terms.rows.push(row.into());
-            for (term, (_, numbers)) in whole.iter_mut().zip(&KERNEL_PARTS) {
-                term.microseconds += part(numbers);
-            }
-            terms.total += product(&coefficients, &quantities);
-        });
-        terms.total = (terms.total * PICOSECOND).max(0.0);
-        terms.kernel = whole.into();
-        terms
+        let inputs = KernelInputs::new(&self.analytic, kernel);
+        let parts =
+            self.parts(&inputs, kernel.rows.iter().map(|row| inputs.row(&self.analytic, kernel, row)));
+        let plain = self.analytic.explain(dag, kernel);
+        let corrected = [parts.launch, parts.dram, parts.l2, parts.sm, parts.latency];
+        let launches = kernel.launches;
+        let whole = plain.kernel.iter().zip(corrected);
+        let of_sms = self.analytic.parts(kernel).sm.max(1e-9);
+        let row = |terms: &Vec<Term>| {
+            let scaled = |term: &Term| Term { microseconds: term.microseconds * parts.sm / of_sms, ..*term };
+            terms.iter().map(scaled).collect()
+        };
+        Terms {
+            total: self.cost(kernel),
+            kernel: whole.map(|(term, part)| Term { microseconds: part * launches, ..*term }).collect(),
+            rows: plain.rows.iter().map(row).collect(),
+        }
     }
 
     fn name(&self) -> &str {
         &self.name
+    }
+}
+
+impl<const INPUTS: usize> Scaling<INPUTS> {
+    /// From tensors of the right size.
+    fn new(means: &[f32], factors: &[f32]) -> Scaling<INPUTS> {
+        let mut scaling = Scaling { means: [0.0; INPUTS], factors: [0.0; INPUTS] };
+        scaling.means.copy_from_slice(means);
+        scaling.factors.copy_from_slice(factors);
+        scaling
+    }
+
+    fn apply(&self, numbers: &[f32; INPUTS]) -> [f32; INPUTS] {
+        let mut scaled = [0.0; INPUTS];
+        for (number, scaled) in scaled.iter_mut().enumerate() {
+            let deviation = (numbers[number] - self.means[number]) * self.factors[number];
+            *scaled = deviation.clamp(-LIMIT, LIMIT);
+        }
+        scaled
     }
 }
 
@@ -191,44 +198,15 @@ impl<const CHANNELS: usize> Layer<CHANNELS> {
         layer
     }
 
+    /// Adds inputs times weights, all channels side by side: the sums stay in vector registers.
+    #[inline]
     fn apply(&self, inputs: &[f32]) -> [f32; CHANNELS] {
-        sums(self.bias, inputs, &self.weights)
-    }
-}
-
-/// Adds inputs times weights, all channels side by side: the sums stay in vector registers.
-#[inline]
-fn sums<const CHANNELS: usize>(
-    mut sums: [f32; CHANNELS],
-    inputs: &[f32],
-    weights: &[[f32; CHANNELS]],
-) -> [f32; CHANNELS] {
-    for (input, weights) in inputs.iter().zip(weights) {
-        for (sum, weight) in sums.iter_mut().zip(weights) {
-            *sum += input * weight;
+        let mut sums = self.bias;
+        for (input, weights) in inputs.iter().zip(&self.weights) {
+            for (sum, weight) in sums.iter_mut().zip(weights) {
+                *sum += input * weight;
+            }
         }
+        sums
     }
-    sums
-}
-
-fn activated<const CHANNELS: usize>(channels: [f32; CHANNELS]) -> [f32; CHANNELS] {
-    channels.map(|channel| channel.max(0.0) + SLOPE * channel.min(0.0))
-}
-
-fn sigmoid(weight: f32) -> f32 {
-    (1.0 / (1.0 + (-f64::from(weight)).exp())) as f32
-}
-
-/// The sum of coefficients times quantities: eight sums side by side, then those.
-fn product(coefficients: &[f32; COEFFICIENTS], quantities: &[f64; COEFFICIENTS]) -> f64 {
-    let mut sums = [0.0; 8];
-    for (coefficients, quantities) in
-        coefficients.as_chunks::<8>().0.iter().zip(quantities.as_chunks::<8>().0)
-    {
-        for lane in 0..8 {
-            sums[lane] += f64::from(coefficients[lane]) * quantities[lane];
-        }
-    }
-    let [a, b, c, d, e, f, g, h] = sums;
-    ((a + b) + (c + d)) + ((e + f) + (g + h))
 }

@@ -4,13 +4,14 @@ use std::fmt;
 
 use warploom_codegen::cuda::{Build, print};
 use warploom_codegen::ir::Program;
-use warploom_cost::Analytic;
 use warploom_lang::{Pipeline, Realisation, infer};
 use warploom_schedule::schedule::Schedule;
 use warploom_search::{Options, Outcome};
 use warploom_target::Device;
 use warploom_tune::explain::Explanation;
 use warploom_tune::one_shot::{OneShot, OneShotError, one_shot};
+
+use crate::model::model_for;
 
 /// Scheduling without a schedule: searches for a fast one and builds its kernels. Needs no GPU.
 ///
@@ -64,9 +65,9 @@ impl Autoschedule for Pipeline {
         request: &Realisation,
         options: &Options,
     ) -> Result<Autoscheduled, OneShotError> {
-        let model = Analytic::new(device);
-        let shot = one_shot(self, request, device, &model, options, &|_| {})?;
-        let explanation = Explanation::new(self, &infer(self, request)?, device, &shot.schedule, &model);
+        let model = model_for(device).model;
+        let shot = one_shot(self, request, device, &*model, options, &|_| {})?;
+        let explanation = Explanation::new(self, &infer(self, request)?, device, &shot.schedule, &*model);
         Ok(Autoscheduled { schedule_text: shot.schedule.to_text(self), shot, explanation })
     }
 }

@@ -24,15 +24,18 @@
 
 pub mod app;
 mod autoschedule;
+mod model;
 pub mod tutorial;
 
 pub use autoschedule::{Autoschedule, Autoscheduled};
+pub use model::model_for;
 
 pub use warploom_codegen as codegen;
 pub use warploom_cost as cost;
 pub use warploom_fuzz as fuzz;
 pub use warploom_interp as interp;
 pub use warploom_lang as lang;
+pub use warploom_models as models;
 pub use warploom_randpipe as randpipe;
 pub use warploom_runtime as runtime;
 pub use warploom_schedule as schedule;

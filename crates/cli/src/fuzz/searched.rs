@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-use warploom::cost::Analytic;
+use warploom::cost::CostModel;
 use warploom::fuzz::{Case, Failure, Subject, Verdict};
 use warploom::lang::{Pipeline, Regions, infer};
 use warploom::schedule::schedule::Schedule;
@@ -15,7 +15,7 @@ use warploom::target::Device;
 /// Searches for schedules of random pipelines, and counts what came of it.
 pub(super) struct Searcher<'a> {
     device: &'a Device,
-    model: Analytic,
+    model: Box<dyn CostModel + Send>,
     /// Searches for each pipeline.
     samples: usize,
     /// Most schedules of each pipeline.
@@ -49,15 +49,14 @@ struct Times {
 }
 
 impl<'a> Searcher<'a> {
-    pub(super) fn new(device: &'a Device, samples: usize, schedules: u64) -> Searcher<'a> {
+    pub(super) fn new(
+        device: &'a Device,
+        model: Box<dyn CostModel + Send>,
+        samples: usize,
+        schedules: u64,
+    ) -> Searcher<'a> {
         let schedules = usize::try_from(schedules).unwrap_or(usize::MAX);
-        Searcher {
-            device,
-            model: Analytic::new(device),
-            samples: samples.max(1),
-            schedules,
-            counts: Mutex::default(),
-        }
+        Searcher { device, model, samples: samples.max(1), schedules, counts: Mutex::default() }
     }
 
     /// The best schedule of a pipeline, the worst that was found, and some between them.
@@ -87,7 +86,7 @@ impl<'a> Searcher<'a> {
     fn search(&self, pipeline: &Pipeline, regions: &Regions, seed: u64) -> Outcome {
         let options =
             Options { seed, beam: 4, passes: 2, samples: self.samples, threads: 1, ..Options::default() };
-        let run = || search(pipeline, regions, self.device, &self.model, &options, &|_| {});
+        let run = || search(pipeline, regions, self.device, &*self.model, &options, &|_| {});
         // Who waits for another pool's threads is given other pipelines to do meanwhile, which would count as time of
         // this search. A thread that belongs to no pool just waits.
         std::thread::scope(|scope| scope.spawn(run).join())

@@ -11,6 +11,8 @@ mod fuzz;
 mod golden;
 mod kernels;
 mod mistakes;
+#[cfg(feature = "train")]
+mod model;
 mod place;
 mod run;
 mod search;

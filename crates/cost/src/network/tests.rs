@@ -4,8 +4,9 @@ use warploom_lang::*;
 use warploom_schedule::{NodeId, StageId};
 
 use super::*;
-use crate::kernel::StageRow;
-use crate::schema::FEATURES;
+use crate::analytic::Constants;
+use crate::kernel::{RowSource, StageRow};
+use crate::schema::StageFeatures;
 
 /// Numbers that follow from a seed.
 struct Random(u64);
@@ -91,7 +92,11 @@ fn kernel(random: &mut Random) -> KernelFeatures {
     let rows = sources.map(|source| StageRow { source, nest: 0, features: features(random) });
     KernelFeatures {
         launches: 1.0 + (random.next() * 10.0).floor(),
-        blocks: random.count(),
+        blocks: 1.0 + random.count(),
+        cut_blocks: random.next(),
+        threads: 32 * (1 + (random.next() * 32.0) as u32),
+        registers: 16 + (random.next() * 100.0) as u32,
+        shared_bytes: (random.next() * 48_000.0) as u32,
         barriers: random.count(),
         read_bytes: random.count(),
         written_bytes: random.count(),
@@ -100,125 +105,97 @@ fn kernel(random: &mut Random) -> KernelFeatures {
     }
 }
 
-/// One weight of a tensor.
-fn weight(weights: &Weights, tensor: &str, input: usize, channel: usize) -> f64 {
-    let place = Weights::TENSORS.iter().position(|(name, ..)| *name == tensor).expect("it is a tensor");
-    weights.tensors()[place][input * Weights::TENSORS[place].2 + channel].into()
+/// A layer of weights in `f64`, from the definition.
+fn layer(weights: &Weights, tensor: &str, inputs: &[f64]) -> Vec<f64> {
+    let of = |name: &str| {
+        let place = Weights::TENSORS.iter().position(|(known, ..)| *known == name).expect("it is a tensor");
+        &weights.tensors()[place]
+    };
+    let (matrix, bias) = (of(tensor), of(&format!("{tensor}.bias")));
+    let channel = |channel: usize| {
+        let products = inputs.iter().enumerate();
+        let products = products.map(|(input, value)| value * f64::from(matrix[input * bias.len() + channel]));
+        products.sum::<f64>() + f64::from(bias[channel])
+    };
+    (0..bias.len()).map(channel).collect()
 }
 
-/// The coefficients of a row, from the definitions.
-fn reference_coefficients(weights: &Weights, dag: &Dag, row: &StageRow) -> Vec<f64> {
-    let activation = |x: f64| if x > 0.0 { x } else { 1e-10 * x };
-    let counts: Vec<f64> = match row.source {
-        RowSource::Stage(stage) | RowSource::Inlined(stage) => {
-            dag.stages()[stage].features.counts().iter().flatten().map(|count| f64::from(*count)).collect()
+/// What a kernel costs, from the definition.
+fn reference(weights: &Weights, analytic: &Analytic, kernel: &KernelFeatures) -> f64 {
+    let inputs = KernelInputs::new(analytic, kernel);
+    let [row_means, row_factors, kernel_means, kernel_factors, ..] = weights.tensors();
+    let scaled = |numbers: &[f32], means: &[f32], factors: &[f32]| -> Vec<f64> {
+        let scaled = numbers.iter().zip(means).zip(factors);
+        let scaled = scaled.map(|((number, mean), factor)| f64::from(number - mean) * f64::from(*factor));
+        scaled.map(|number| number.clamp(-4.0, 4.0)).collect()
+    };
+    let rows: Vec<RowInputs> = kernel.rows.iter().map(|row| inputs.row(analytic, kernel, row)).collect();
+    let total: f64 = rows.iter().map(|row| f64::from(row.weight)).sum();
+    let mut joined = vec![0.0; ROW_CHANNELS];
+    for row in &rows {
+        let channels = layer(weights, "row", &scaled(&row.numbers, row_means, row_factors));
+        for (sum, channel) in joined.iter_mut().zip(channels) {
+            *sum += f64::from(row.weight) / total * channel.max(0.0);
         }
-        RowSource::Staged(_) => vec![0.0; weights::COUNTS],
-    };
-    let mut joined = Vec::new();
-    for channel in 0..8 {
-        let scaled = counts
-            .iter()
-            .enumerate()
-            .map(|(input, count)| count * (1.0 / (1.0 + (-weight(weights, "head1", input, channel)).exp())));
-        joined.push(weight(weights, "head1.bias", 0, channel) + scaled.sum::<f64>());
     }
-    let values = row.features.values();
-    for channel in 0..24 {
-        let logs = (0..values.len()).map(|i| (1.0 + values[i]).ln() * weight(weights, "head2", i, channel));
-        joined.push(activation(weight(weights, "head2.bias", 0, channel) + logs.sum::<f64>()));
-    }
-    let trunk = |channel: usize| {
-        let sum: f64 = (0..32).map(|input| joined[input] * weight(weights, "trunk", input, channel)).sum();
-        activation(sum + weight(weights, "trunk.bias", 0, channel))
-    };
-    (0..32).map(trunk).collect()
+    joined.extend(scaled(&inputs.numbers, kernel_means, kernel_factors));
+    let hidden = layer(weights, "hidden", &joined).into_iter().map(|channel| channel.max(0.0));
+    let output = layer(weights, "output", &hidden.collect::<Vec<_>>());
+    let parts = inputs.parts.iter().zip(output);
+    let parts: Vec<f64> =
+        parts.map(|(part, output)| f64::from(*part) * (1.5 * output.tanh()).exp()).collect();
+    let overlap = Constants::default().overlap;
+    let together = parts[1..].iter().map(|part| part.powf(overlap)).sum::<f64>().powf(1.0 / overlap);
+    kernel.launches * (parts[0] + together)
 }
 
-/// The time of a row in picoseconds, the formula written out.
-fn reference_row(c: &[f64], kernel: &KernelFeatures, row: &StageRow, last: bool) -> f64 {
-    let f = &row.features;
-    let get = |name: &str| f.values()[FEATURES.iter().position(|feature| feature.name == name).expect(name)];
-    let waves = f.num_waves.ceil() / f.num_waves;
-    let turns = 1.0 / (1.0 - f.tail_wastage);
-    let operations = f.f32_add + f.int_div + f.convert + f.select;
-    if let RowSource::Inlined(_) = row.source {
-        return c[3] * f.inlined_calls * turns + c[4] * operations * waves;
-    }
-    let blocks = kernel.blocks.max(1.0) * kernel.launches;
-    let (runs, points) = (f.num_productions, f.points_computed_total);
-    let threads = runs * f.num_threads_per_block;
-    let share = |name: &str| get(name).max(1.0 / 32.0);
-    let compute = turns * points * c[1]
-        + turns * threads * f.points_computed_per_thread / share("warp_lane_utilization") * c[19]
-        + waves * operations * c[23];
-    let mut per_run = 0.0;
-    for (bytes, lines, memory) in [(6, 5, "global"), (20, 16, "shared")] {
-        per_run += c[bytes] * get(&format!("unique_{memory}_bytes_read_per_realization"));
-        per_run += c[lines] * get(&format!("unique_{memory}_lines_read_per_realization"));
-    }
-    let mut per_thread = c[7] * f.unique_register_bytes_read_per_thread;
-    for (bytes, lines, memory) in [(13, 18, "global"), (11, 17, "shared")] {
-        per_thread += c[bytes] * get(&format!("unique_{memory}_bytes_read_per_thread"));
-        per_thread += c[lines] * get(&format!("unique_{memory}_lines_read_per_thread"));
-    }
-    let per_point = c[10] * f.unique_bytes_read_per_point + c[12] * f.unique_lines_read_per_point;
-    let per_block = c[14] * f.unique_bytes_read_per_task
-        + c[15] * f.unique_lines_read_per_task
-        + c[2] * f.num_global_mem_loads_per_block
-        + c[0] * f.num_shared_mem_loads_per_block
-        + c[28] * f.merged_global_loads_per_block / share("global_load_efficiency")
-        + c[27] * f.merged_shared_loads_per_block
-        + c[21] * f.num_global_mem_stores_per_block / share("global_store_efficiency")
-        + c[29] * f.num_shared_mem_stores_per_block
-        + c[30] * f.local_requests_per_block;
-    let lines_written =
-        if f.global_bytes_at_task > 0.0 { points / f.global_innermost_bytes_at_task.max(1.0) } else { 0.0 };
-    let of_kernel = c[8] * (kernel.read_bytes + kernel.written_bytes) * kernel.launches
-        + c[25] * 1e6 * kernel.launches
-        + c[26] * blocks
-        + c[31] * kernel.barriers * blocks;
-    compute
-        + per_run * runs
-        + per_thread * threads
-        + per_point * points
-        + per_block * blocks
-        + lines_written * c[22]
-        + c[24] * f.num_realizations
-        + c[9] * f.working_set
-        + if last { of_kernel } else { 0.0 }
-}
-
-/// The costs of kernels, and those of the reference.
+/// The costs of kernels.
 fn cost(network: &Network, dag: &Dag, kernels: &[&KernelFeatures]) -> Vec<f64> {
     let mut costs = Vec::new();
     network.costs(dag, kernels, &mut costs);
     costs
 }
 
+fn h200() -> Device {
+    Device::preset("h200").expect("it is a preset")
+}
+
+fn random_network(seed: u64) -> Network {
+    Network::new(&Weights::random(seed), &h200())
+}
+
 #[test]
 fn the_fast_path_is_the_formula() {
-    let dag = dag();
+    let (dag, device) = (dag(), h200());
+    let analytic = Analytic::new(&device);
     for seed in 0..200 {
         let weights = Weights::random(seed);
         let kernel = kernel(&mut Random(seed));
-        let expected: f64 = kernel
-            .rows
-            .iter()
-            .enumerate()
-            .map(|(number, row)| {
-                reference_row(&reference_coefficients(&weights, &dag, row), &kernel, row, number == 3)
-            })
-            .sum();
-        let found = cost(&Network::new(&weights), &dag, &[&kernel])[0];
-        let expected = expected * 1e-6;
+        let expected = reference(&weights, &analytic, &kernel);
+        let found = cost(&Network::new(&weights, &device), &dag, &[&kernel])[0];
         assert!((found - expected).abs() <= 1e-4 * expected, "seed {seed}: {found} is not {expected}");
     }
 }
 
 #[test]
+fn without_a_last_layer_it_is_the_analytic_model() {
+    let (dag, device) = (dag(), h200());
+    let [rows, kernels] = [inputs::ROW_INPUTS, inputs::KERNEL_INPUTS];
+    let scaling = [vec![1.0; rows], vec![0.2; rows], vec![1.0; kernels], vec![0.2; kernels]];
+    let weights = Weights::initial(3, scaling).expect("the sizes are right");
+    let (network, analytic) = (Network::new(&weights, &device), Analytic::new(&device));
+    for seed in 0..50 {
+        let kernel = kernel(&mut Random(seed));
+        let mut expected = Vec::new();
+        analytic.costs(&dag, &[&kernel], &mut expected);
+        let found = cost(&network, &dag, &[&kernel])[0];
+        assert!((found - expected[0]).abs() <= 1e-4 * expected[0], "{found} is not {}", expected[0]);
+    }
+}
+
+#[test]
 fn a_prediction_does_not_depend_on_its_batch() {
-    let (dag, network) = (dag(), Network::new(&Weights::random(5)));
+    let (dag, network) = (dag(), random_network(5));
     let mut random = Random(5);
     let kernels: Vec<KernelFeatures> = (0..1000).map(|_| kernel(&mut random)).collect();
     let all: Vec<&KernelFeatures> = kernels.iter().collect();
@@ -226,20 +203,6 @@ fn a_prediction_does_not_depend_on_its_batch() {
     for (kernel, together) in kernels.iter().zip(together) {
         assert_eq!(cost(&network, &dag, &[kernel])[0].to_bits(), together.to_bits());
     }
-}
-
-#[test]
-fn another_pipeline_in_between_changes_nothing() {
-    let x = vars!(x);
-    let other = func("other", x, Input::f32("input", 1).at(x) * Input::f32("more", 1).at(x));
-    let other = Dag::new(&Pipeline::new("other", [other]).expect("it is right"));
-    let (dag, network, kernel) = (dag(), Network::new(&Weights::random(6)), kernel(&mut Random(6)));
-    let rows =
-        kernel.rows.iter().map(|row| StageRow { source: RowSource::Stage(StageId::new(0)), ..row.clone() });
-    let elsewhere = KernelFeatures { rows: rows.collect(), ..kernel.clone() };
-    let before = cost(&network, &dag, &[&kernel]);
-    assert_ne!(cost(&network, &dag, &[&elsewhere]), cost(&network, &other, &[&elsewhere]));
-    assert_eq!(cost(&network, &dag, &[&kernel]), before);
 }
 
 #[test]
@@ -265,25 +228,23 @@ fn predictions_are_numbers_whatever_the_features() {
                     ..row.features
                 };
             }
-            let cost = cost(&Network::new(&Weights::random(seed)), &dag, &[&kernel])[0];
+            let cost = cost(&random_network(seed), &dag, &[&kernel])[0];
             assert!(cost.is_finite() && cost >= 0.0, "{value} and seed {seed} give {cost}");
         }
     }
     let nothing = KernelFeatures::default();
-    assert_eq!(cost(&Network::new(&Weights::random(1)), &dag, &[&nothing]), [0.0]);
+    assert_eq!(cost(&random_network(1), &dag, &[&nothing]), [0.0]);
 }
 
 #[test]
-fn parts_add_up_to_the_whole() {
-    let (dag, network) = (dag(), Network::new(&Weights::random(9)));
+fn parts_are_those_of_the_analytic_model_corrected() {
+    let (dag, network, analytic) = (dag(), random_network(9), Analytic::new(&h200()));
     let kernel = kernel(&mut Random(9));
-    let terms = network.explain(&dag, &kernel);
+    let (terms, plain) = (network.explain(&dag, &kernel), analytic.explain(&dag, &kernel));
     assert_eq!(terms.total, cost(&network, &dag, &[&kernel])[0]);
     assert_eq!(terms.rows.len(), kernel.rows.len());
-    let parts = terms.rows.iter().flatten().chain(&terms.kernel).map(|term| term.microseconds);
-    assert!((parts.sum::<f64>() - terms.total).abs() <= 1e-9 * terms.total);
-    let names: Vec<&str> = terms.kernel.iter().map(|term| term.name).collect();
-    assert_eq!(names, ["launches", "blocks", "barriers", "memory"]);
-    let inlined = &terms.rows[2];
-    assert!(inlined[1..].iter().all(|term| term.microseconds == 0.0), "{inlined:?}");
+    for (term, plain) in terms.kernel.iter().zip(&plain.kernel) {
+        let correction = (term.microseconds / plain.microseconds).ln().abs();
+        assert!(term.name == plain.name && correction <= 1.501, "{term:?} is not {plain:?}");
+    }
 }

@@ -1,4 +1,4 @@
-//! Weights: six tensors and what they were trained for, as a small file.
+//! Weights: ten tensors and what they were trained for, as a small file.
 //!
 //! A file is the magic, the version (`u32`, little endian), a checksum of the rest (xxh3, `u64`, little endian) and
 //! the rest: hashes of what the inputs of the network mean, names and tensors (bincode).
@@ -7,15 +7,16 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use warploom_schedule::{COLUMNS, Column, NAMES, ROWS};
 use warploom_target::Device;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::terms::COEFFICIENTS;
-use crate::schema::{StageFeatures, schema_hash};
+use super::inputs::{KERNEL_INPUTS, KERNEL_NAMES, PARTS, ROW_INPUTS};
+use super::{BOUND, LIMIT};
+use crate::analytic::Constants;
+use crate::schema::schema_hash;
 
 const MAGIC: &[u8; 16] = b"warploom weights";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Where the checksummed part begins.
 const START: usize = MAGIC.len() + 4 + 8;
 /// Files that ask for more memory are damaged.
@@ -23,12 +24,12 @@ const MOST_BYTES: usize = 1 << 24;
 /// No training gets here, and no sum of such weights overflows.
 const LARGEST: f32 = 1e6;
 
-/// Channels of the first head: what a stage computes.
-pub(super) const EMBEDDING: usize = 8;
-/// Channels of the second head: how it is scheduled.
-pub(super) const HIDDEN: usize = 24;
-/// Inputs of the first head.
-pub(super) const COUNTS: usize = ROWS * COLUMNS;
+/// Numbers that a row becomes.
+pub(super) const ROW_CHANNELS: usize = 32;
+/// Numbers that a kernel becomes.
+pub(super) const HIDDEN: usize = 32;
+/// Tensors of a network.
+const COUNT: usize = 10;
 
 /// The weights of a [`Network`](super::Network) with the features that this version of the crate has.
 ///
@@ -44,14 +45,14 @@ pub struct Weights {
     device: String,
     fingerprint: String,
     scores: String,
-    tensors: [Vec<f32>; 6],
+    tensors: [Vec<f32>; COUNT],
 }
 
 /// What is kept in a file.
 #[derive(Serialize, Deserialize)]
 struct Contents {
     schema: u64,
-    algorithm: u64,
+    analytic: u64,
     weights: Weights,
 }
 
@@ -82,14 +83,14 @@ pub enum WeightsError {
         /// The hash that the weights were trained with.
         found: u64,
     },
-    /// Weights for other algorithm features.
+    /// Weights that correct another analytic model.
     #[error(
-        "the weights are for the algorithm features {found:016x}, and this program has {expected:016x}: {REMEDY}"
+        "the weights correct the analytic model {found:016x}, and this program has {expected:016x}: {REMEDY}"
     )]
-    Algorithm {
-        /// The hash of this program's features.
+    Analytic {
+        /// The hash of this program's model.
         expected: u64,
-        /// The hash that the weights were trained with.
+        /// The hash of the one that the weights were trained with.
         found: u64,
     },
     /// A tensor of another size.
@@ -129,51 +130,67 @@ impl Weights {
     /// The tensors in order: name, inputs, channels. A tensor holds the weights of its first input for all channels,
     /// then those of the second, and so on; a bias has one input.
     ///
-    /// The inputs of `head1` are the counts of [`Features`](warploom_schedule::Features) row by row, those of `head2`
-    /// the [`FEATURES`](crate::FEATURES), those of `trunk` the channels of `head1` and then of `head2`.
-    pub const TENSORS: [(&'static str, usize, usize); 6] = [
-        ("head1", COUNTS, EMBEDDING),
-        ("head1.bias", 1, EMBEDDING),
-        ("head2", StageFeatures::COUNT, HIDDEN),
-        ("head2.bias", 1, HIDDEN),
-        ("trunk", EMBEDDING + HIDDEN, COEFFICIENTS),
-        ("trunk.bias", 1, COEFFICIENTS),
+    /// The inputs of `row` are the [`FEATURES`](crate::FEATURES), those of `hidden` the channels of `row` and then the
+    /// numbers of the [kernel](crate::KernelInputs).
+    pub const TENSORS: [(&'static str, usize, usize); COUNT] = [
+        ("row.means", 1, ROW_INPUTS),
+        ("row.factors", 1, ROW_INPUTS),
+        ("kernel.means", 1, KERNEL_INPUTS),
+        ("kernel.factors", 1, KERNEL_INPUTS),
+        ("row", ROW_INPUTS, ROW_CHANNELS),
+        ("row.bias", 1, ROW_CHANNELS),
+        ("hidden", ROW_CHANNELS + KERNEL_INPUTS, HIDDEN),
+        ("hidden.bias", 1, HIDDEN),
+        ("output", HIDDEN, PARTS),
+        ("output.bias", 1, PARTS),
     ];
 
     /// Weights of no device yet.
     ///
     /// # Errors
     /// If a tensor has not the size that [`Weights::TENSORS`] says, or holds what is no number or far too large.
-    pub fn new(name: impl Into<String>, tensors: [Vec<f32>; 6]) -> Result<Weights, WeightsError> {
-        let weights = Weights {
-            name: name.into(),
-            device: String::new(),
-            fingerprint: String::new(),
-            scores: String::new(),
-            tensors,
-        };
+    pub fn new(name: impl Into<String>, tensors: [Vec<f32>; COUNT]) -> Result<Weights, WeightsError> {
+        let weights = Weights { name: name.into(), tensors, ..Weights::nowhere() };
         weights.check()?;
         Ok(weights)
     }
 
-    /// Weights drawn evenly from -0.5 to 0.5, where training starts. The same for the same seed everywhere.
+    /// Weights drawn evenly, for tests: each layer in such a range that what it gives is about as large as its inputs;
+    /// means are 0 and factors 0.1. The same for the same seed everywhere.
     pub fn random(seed: u64) -> Weights {
-        let mut state = seed;
-        // The generator is splitmix64.
-        let mut next = || {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            ((mixed ^ (mixed >> 31)) >> 40) as f32 / (1 << 24) as f32 - 0.5
-        };
-        let tensors =
-            Weights::TENSORS.map(|(_, inputs, channels)| (0..inputs * channels).map(|_| next()).collect());
+        let mut random = Random(seed);
+        let tensors = Weights::TENSORS.map(|(name, inputs, channels)| match name {
+            "row.means" | "kernel.means" => vec![0.0; channels],
+            "row.factors" | "kernel.factors" => vec![0.1; channels],
+            _ => random.layer(inputs, channels),
+        });
+        Weights { name: format!("random {seed}"), tensors, ..Weights::nowhere() }
+    }
+
+    /// Where training starts: random layers, but for the last, which is 0, so that nothing is corrected yet.
+    pub fn initial(seed: u64, scaling: [Vec<f32>; 4]) -> Result<Weights, WeightsError> {
+        let mut weights = Weights::random(seed);
+        for (tensor, given) in weights.tensors.iter_mut().zip(scaling) {
+            *tensor = given;
+        }
+        weights.tensors[COUNT - 2].fill(0.0);
+        for ((name, ..), tensor) in Weights::TENSORS.iter().zip(&mut weights.tensors) {
+            if name.ends_with(".bias") {
+                tensor.fill(0.0);
+            }
+        }
+        weights.name = format!("initial {seed}");
+        weights.check()?;
+        Ok(weights)
+    }
+
+    fn nowhere() -> Weights {
         Weights {
-            name: format!("random {seed}"),
+            name: String::new(),
             device: String::new(),
             fingerprint: String::new(),
             scores: String::new(),
-            tensors,
+            tensors: Default::default(),
         }
     }
 
@@ -198,7 +215,7 @@ impl Weights {
     }
 
     /// The tensors, as [`Weights::TENSORS`] describes them.
-    pub fn tensors(&self) -> &[Vec<f32>; 6] {
+    pub fn tensors(&self) -> &[Vec<f32>; COUNT] {
         &self.tensors
     }
 
@@ -227,7 +244,7 @@ impl Weights {
 
     /// The bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let contents = Contents { schema: schema_hash(), algorithm: algorithm_hash(), weights: self.clone() };
+        let contents = Contents { schema: schema_hash(), analytic: analytic_hash(), weights: self.clone() };
         let contents = bincode::serde::encode_to_vec(&contents, bincode::config::standard());
         let contents = contents.expect("numbers and text can be encoded, and memory does not fail");
         let mut bytes = MAGIC.to_vec();
@@ -275,30 +292,50 @@ impl Contents {
         if found != expected {
             return Err(WeightsError::Schema { expected, found });
         }
-        let (expected, found) = (algorithm_hash(), self.algorithm);
+        let (expected, found) = (analytic_hash(), self.analytic);
         if found != expected {
-            return Err(WeightsError::Algorithm { expected, found });
+            return Err(WeightsError::Analytic { expected, found });
         }
         self.weights.check()?;
         Ok(self.weights)
     }
 }
 
-/// A hash of the names of the algorithm features.
-fn algorithm_hash() -> u64 {
+/// A hash of what the network corrects and how: what it is given of a kernel, its own constants, and those of the analytic
+/// model.
+fn analytic_hash() -> u64 {
     static HASH: OnceLock<u64> = OnceLock::new();
     *HASH.get_or_init(|| {
-        let names = NAMES.into_iter().chain(Column::ALL.map(Column::name));
-        xxh3_64(names.collect::<Vec<_>>().join(";").as_bytes())
+        let text = format!("{};{BOUND};{LIMIT};{:?}", KERNEL_NAMES.join(";"), Constants::default());
+        xxh3_64(text.as_bytes())
     })
+}
+
+/// The generator splitmix64.
+struct Random(u64);
+
+impl Random {
+    /// From -1 to 1.
+    fn next(&mut self) -> f32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 40) as f32 / (1 << 23) as f32 - 1.0
+    }
+
+    /// Weights such that sums over `inputs` of about 1 are about 1.
+    fn layer(&mut self, inputs: usize, channels: usize) -> Vec<f32> {
+        let range = (3.0 / inputs as f32).sqrt();
+        (0..inputs * channels).map(|_| self.next() * range).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn file(schema: u64, algorithm: u64, weights: Weights) -> Vec<u8> {
-        let contents = Contents { schema, algorithm, weights };
+    fn file(schema: u64, analytic: u64, weights: Weights) -> Vec<u8> {
+        let contents = Contents { schema, analytic, weights };
         let contents = bincode::serde::encode_to_vec(&contents, bincode::config::standard()).unwrap();
         let sum = xxh3_64(&contents).to_le_bytes();
         [MAGIC.as_slice(), &VERSION.to_le_bytes(), &sum, &contents].concat()
@@ -310,11 +347,10 @@ mod tests {
         assert_eq!(weights, Weights::random(7));
         assert_ne!(weights.tensors, Weights::random(8).tensors);
         let all = weights.tensors.concat();
-        assert!(all.iter().all(|weight| (-0.5..=0.5).contains(weight)));
-        let mean = all.iter().sum::<f32>() / all.len() as f32;
-        assert!(mean.abs() < 0.03, "the mean is {mean}");
-        // Weights that are kept would be other weights with another generator.
-        assert_eq!(weights.tensors[0][..2], [-0.110_170_305, -0.483_211_76]);
+        assert!(all.iter().all(|weight| (-2.0..=2.0).contains(weight)));
+        let layer = &weights.tensors[4];
+        let mean = layer.iter().sum::<f32>() / layer.len() as f32;
+        assert!(mean.abs() < 0.01, "the mean is {mean}");
     }
 
     #[test]
@@ -346,16 +382,16 @@ mod tests {
     #[test]
     fn mismatches_say_what_was_expected_and_what_to_do() {
         let sentence = |bytes: &[u8]| Weights::from_bytes(bytes).unwrap_err().to_string();
-        let (schema, algorithm) = (schema_hash(), algorithm_hash());
+        let (schema, analytic) = (schema_hash(), analytic_hash());
         let mut newer = Weights::random(1).to_bytes();
-        newer[16] = 2;
+        newer[16] = 3;
         assert_eq!(
             sentence(&newer),
-            "the file of weights has version 2, and this program reads version 1: \
+            "the file of weights has version 3, and this program reads version 2: \
              retrain, or use the analytic model"
         );
         assert_eq!(
-            sentence(&file(0xabc, algorithm, Weights::random(1))),
+            sentence(&file(0xabc, analytic, Weights::random(1))),
             format!(
                 "the weights are for the schedule features 0000000000000abc, and this program has {schema:016x}: \
                  retrain, or use the analytic model"
@@ -364,21 +400,21 @@ mod tests {
         assert_eq!(
             sentence(&file(schema, 0xabc, Weights::random(1))),
             format!(
-                "the weights are for the algorithm features 0000000000000abc, and this program has {algorithm:016x}: \
+                "the weights correct the analytic model 0000000000000abc, and this program has {analytic:016x}: \
                  retrain, or use the analytic model"
             )
         );
         let mut short = Weights::random(1);
-        short.tensors[3].pop();
+        short.tensors[7].pop();
         assert_eq!(
-            sentence(&file(schema, algorithm, short)),
-            "the tensor `head2.bias` has 23 weights and must have 24: retrain, or use the analytic model"
+            sentence(&file(schema, analytic, short)),
+            "the tensor `hidden.bias` has 31 weights and must have 32: retrain, or use the analytic model"
         );
         let mut wrong = Weights::random(1);
         wrong.tensors[4][5] = f32::NAN;
         assert_eq!(
-            sentence(&file(schema, algorithm, wrong)),
-            "weight 5 of the tensor `trunk` is NaN: training went wrong, train again"
+            sentence(&file(schema, analytic, wrong)),
+            "weight 5 of the tensor `row` is NaN: training went wrong, train again"
         );
     }
 

@@ -1,0 +1,163 @@
+//! `warploom evaluate`: how good weights are, beside the analytic model and a random pick.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use warploom::cost::{Analytic, Network};
+use warploom_training::data::{Data, Kind, LeftOut};
+use warploom_training::evaluate::{Compared, Evaluation, large, predictions, times};
+use warploom_training::scatter::{Series, scatter};
+use warploom_training::score::Score;
+
+use crate::error::Error;
+use crate::model::read;
+use crate::report::{self, Format};
+use crate::table::{self, Align};
+
+/// Score the cost model on measured samples
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  warploom evaluate --data training/samples --model models/h200.bin
+  warploom evaluate --data training/samples --hold-out held-out --svg docs/results
+
+For each pipeline, schedules are ordered by predicted time. Top-1 is the measured time of the first, top-5 of the best
+of the first five, each over that of the best of all: 1 is perfect. rho is Spearman's rank correlation. Bias is the
+mean of predicted over measured time, error the root mean square of its logarithm.
+
+Weights that were trained on an app score too well on it; with --hold-out, each app is scored with weights that never
+saw it. The random pipelines are those that no training sees.")]
+pub(crate) struct Arguments {
+    /// A folder of samples, as `warploom collect` writes them
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// The weights; without any, only the analytic model is scored
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
+    /// A folder with weights for each app that were trained without it, as `warploom train --hold-out all` writes
+    #[arg(long, value_name = "DIR")]
+    hold_out: Option<PathBuf>,
+    /// Write a plot of predicted against measured times of each app to this folder
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Report {
+    device: String,
+    samples: usize,
+    groups: usize,
+    left_out: LeftOut,
+    #[serde(flatten)]
+    evaluation: Evaluation,
+}
+
+/// The weights in question.
+struct Learned {
+    general: Option<Network>,
+    /// By the app that they never saw.
+    held_out: BTreeMap<&'static str, Network>,
+}
+
+impl Learned {
+    fn for_app(&self, app: Option<&str>) -> Option<&Network> {
+        app.and_then(|name| self.held_out.get(name)).or(self.general.as_ref())
+    }
+}
+
+/// Scores weights.
+pub(crate) fn evaluate(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    let general = arguments.model.as_deref().map(read).transpose()?;
+    let data = Data::read(&arguments.data, None)?;
+    let network = |file: &Path| read(file).map(|weights| Network::new(&weights, &data.device));
+    let mut held_out = BTreeMap::new();
+    for app in arguments.hold_out.iter().flat_map(|_| &warploom_apps::APPS) {
+        let folder = arguments.hold_out.as_deref().unwrap_or(Path::new("."));
+        held_out.insert(app.name, network(&folder.join(format!("{}.bin", app.name)))?);
+    }
+    let general = general.map(|weights| Network::new(&weights, &data.device));
+    let learned = Learned { general, held_out };
+    let evaluation = Evaluation::new(&data, &|app| learned.for_app(app));
+    if let Some(folder) = &arguments.svg {
+        plot(&data, &learned, folder)?;
+    }
+    let report = Report {
+        device: data.device.name.clone(),
+        samples: data.times.len(),
+        groups: data.groups.len(),
+        left_out: data.left_out,
+        evaluation,
+    };
+    match arguments.format.json {
+        true => report::json(out, "warploom.evaluate/1", &report),
+        false => report::text(out, &text(&report)),
+    }
+}
+
+/// A scatter plot of each app.
+fn plot(data: &Data, learned: &Learned, folder: &Path) -> Result<(), Error> {
+    let failed = |path: &Path, error| Error::Write { path: path.display().to_string(), error };
+    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    let analytic = Analytic::new(&data.device);
+    for app in &warploom_apps::APPS {
+        let groups = large(data, |group| group.kind == Kind::App && group.name == app.name);
+        let measured: Vec<f64> = groups.iter().flat_map(|group| times(data, group)).collect();
+        if measured.is_empty() {
+            continue;
+        }
+        let series = |name, colour, predicted: Vec<Vec<f64>>| {
+            let points = measured.iter().copied().zip(predicted.concat()).collect();
+            Series { name, colour, points }
+        };
+        let mut all = vec![series("analytic", "#b0a090", predictions(data, &groups, &analytic))];
+        if let Some(network) = learned.for_app(Some(app.name)) {
+            all.push(series("learned", "#1f5fa8", predictions(data, &groups, network)));
+        }
+        let path = folder.join(format!("model-{}.svg", app.name));
+        let title = format!("{} on {}", app.name, data.device.name);
+        fs::write(&path, scatter(&title, &all)).map_err(|error| failed(&path, error))?;
+    }
+    Ok(())
+}
+
+fn text(report: &Report) -> String {
+    let Report { device, samples, groups, evaluation, .. } = report;
+    let titles = [
+        ("", Align::Left),
+        ("samples", Align::Right),
+        ("chance top-1", Align::Right),
+        ("top-5", Align::Right),
+        ("analytic rho", Align::Right),
+        ("top-1", Align::Right),
+        ("top-5", Align::Right),
+        ("bias", Align::Right),
+        ("error", Align::Right),
+        ("learned rho", Align::Right),
+        ("top-1", Align::Right),
+        ("top-5", Align::Right),
+        ("bias", Align::Right),
+        ("error", Align::Right),
+    ];
+    let all = evaluation.apps.iter().chain(&evaluation.all_apps).chain(&evaluation.random);
+    let rows: Vec<Vec<String>> = all.map(row).collect();
+    format!(
+        "{samples} samples of {groups} pipelines on {device}; regrets are geometric means\n\n{}",
+        table::whole(&titles, &rows)
+    )
+}
+
+fn row(compared: &Compared) -> Vec<String> {
+    let Compared { name, chance, analytic, learned } = compared;
+    let number = |number: f64| format!("{number:.3}");
+    let scores =
+        |score: &Score| [score.spearman, score.top1, score.top5, score.bias, score.error].map(number);
+    let learned = learned.as_ref().map_or([(); 5].map(|()| "-".to_owned()), scores);
+    let mut cells = vec![name.clone(), chance.samples.to_string(), number(chance.top1), number(chance.top5)];
+    cells.extend(scores(analytic));
+    cells.extend(learned);
+    cells
+}

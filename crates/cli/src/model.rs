@@ -1,0 +1,49 @@
+//! The cost model: weights that come with the program, those of a file, or none.
+
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use warploom::cost::{Analytic, Chosen, CostModel, Network, Weights};
+use warploom::model_for;
+use warploom::target::Device;
+
+use crate::error::Error;
+
+/// What predicts times.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Model {
+    /// What predicts times: a file of weights, or `analytic`; weights that come with the program unless given
+    #[arg(long, value_name = "FILE")]
+    model: Option<String>,
+}
+
+impl Model {
+    /// The model for a device; what should be known about it is said on standard error.
+    pub(crate) fn load(&self, device: &Device) -> Result<Box<dyn CostModel + Send>, Error> {
+        let Chosen { model, warning } = match self.model.as_deref() {
+            Some("analytic") => return Ok(Box::new(Analytic::new(device))),
+            Some(file) => {
+                let weights = read(Path::new(file))?;
+                let warning = weights.check_device(device).err();
+                Chosen { model: Box::new(Network::new(&weights, device)), warning }
+            }
+            None => model_for(device),
+        };
+        if let Some(warning) = warning {
+            // If standard error is closed, nobody wants to know.
+            writeln!(io::stderr(), "note: {warning}").unwrap_or_default();
+        }
+        Ok(model)
+    }
+}
+
+/// The weights of a file.
+pub(crate) fn read(path: &Path) -> Result<Weights, Error> {
+    let file = path.display().to_string();
+    let bytes = fs::read(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Error::NoFile { file: file.clone() },
+        _ => Error::Read { path: file.clone(), error },
+    })?;
+    Weights::from_bytes(&bytes).map_err(|error| Error::Weights { file, error })
+}

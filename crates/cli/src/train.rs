@@ -1,0 +1,197 @@
+//! `warploom train`: weights of the cost model from measured samples.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use indicatif::ProgressBar;
+use serde::Serialize;
+use warploom::cost::Weights;
+use warploom_training::data::{Data, LeftOut};
+use warploom_training::model::Backend;
+use warploom_training::score::Score;
+use warploom_training::train::{Epoch, Options, Trained, train as train_model};
+
+use crate::error::Error;
+use crate::model::read;
+use crate::names::find_app;
+use crate::progress;
+use crate::report::{self, Format};
+use crate::show;
+
+/// Train the cost model on measured samples
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  warploom train --data training/samples --out models/h200.bin
+  warploom train --data training/samples --hold-out harris --out harris.bin
+  warploom train --data training/samples --hold-out all --out held-out
+  warploom train --data more-samples --init models/h200.bin --epochs 10 --out better.bin
+
+One random pipeline in eight is never trained on: training stops when predictions for those get no better. The same
+samples, options and seed give the same weights on a CPU.")]
+pub(crate) struct Arguments {
+    /// A folder of samples, as `warploom collect` writes them
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Where the weights go; a folder for `--hold-out all`
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// An app that is not trained on, or `all` for one set of weights for each app, without it
+    #[arg(long, value_name = "APP")]
+    hold_out: Option<String>,
+    /// Times that all samples are seen, at most
+    #[arg(long, value_name = "N", default_value_t = Options::default().epochs)]
+    epochs: usize,
+    /// Seed of all random choices
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Where to train
+    #[arg(long, value_enum, default_value_t = Where::Flex)]
+    backend: Where,
+    /// Weights to start from
+    #[arg(long, value_name = "FILE")]
+    init: Option<PathBuf>,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Where {
+    /// The CPU
+    Flex,
+    /// The CPU, by the backend that flex replaces
+    Ndarray,
+    /// A GPU
+    Wgpu,
+}
+
+impl From<Where> for Backend {
+    fn from(place: Where) -> Backend {
+        match place {
+            Where::Flex => Backend::Flex,
+            Where::Ndarray => Backend::Ndarray,
+            Where::Wgpu => Backend::Wgpu,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Report {
+    device: String,
+    samples: usize,
+    groups: usize,
+    left_out: LeftOut,
+    weights: Vec<Written>,
+}
+
+/// One file of weights.
+#[derive(Serialize)]
+struct Written {
+    file: String,
+    held_out: Option<String>,
+    samples: usize,
+    groups: usize,
+    epoch: usize,
+    /// The scores on the random pipelines that are never trained on.
+    validation: Option<Score>,
+}
+
+/// Trains.
+pub(crate) fn train(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    let apps = &warploom_apps::APPS;
+    let held_out: Vec<Option<&str>> = match arguments.hold_out.as_deref() {
+        None => vec![None],
+        Some("all") => apps.iter().map(|app| Some(app.name)).collect(),
+        Some(name) => vec![Some(find_app(apps, name)?.name)],
+    };
+    let initial = arguments.init.as_deref().map(read).transpose()?;
+    let many = arguments.hold_out.as_deref() == Some("all");
+    if many {
+        let failed = |error| Error::Write { path: arguments.out.display().to_string(), error };
+        fs::create_dir_all(&arguments.out).map_err(failed)?;
+    }
+    let data = Data::read(&arguments.data, None)?;
+    let mut report = Report {
+        device: data.device.name.clone(),
+        samples: data.times.len(),
+        groups: data.groups.len(),
+        left_out: data.left_out,
+        weights: Vec::new(),
+    };
+    let bar = progress::bar("training");
+    bar.set_length((held_out.len() * arguments.epochs) as u64);
+    for (number, held_out) in held_out.into_iter().enumerate() {
+        bar.set_position((number * arguments.epochs) as u64);
+        let file = match held_out {
+            Some(name) if many => arguments.out.join(format!("{name}.bin")),
+            _ => arguments.out.clone(),
+        };
+        let written = arguments.one(&data, held_out, initial.as_ref(), &file, &bar)?;
+        if !arguments.format.json {
+            bar.suspend(|| report::text(out, &line(&written)))?;
+        }
+        report.weights.push(written);
+    }
+    bar.finish_and_clear();
+    if arguments.format.json {
+        return report::json(out, "warploom.train/1", &report);
+    }
+    Ok(())
+}
+
+impl Arguments {
+    /// One file of weights.
+    fn one(
+        &self,
+        data: &Data,
+        held_out: Option<&str>,
+        initial: Option<&Weights>,
+        file: &Path,
+        bar: &ProgressBar,
+    ) -> Result<Written, Error> {
+        let options = Options {
+            epochs: self.epochs.max(1),
+            seed: self.seed,
+            backend: self.backend.into(),
+            ..Options::default()
+        };
+        let name = file.file_stem().map_or("weights".into(), |name| name.to_string_lossy().into_owned());
+        let keep = |name: &str| held_out != Some(name);
+        let trained = train_model(data, |group| keep(&group.name), initial, &name, &options, &mut |epoch| {
+            bar.inc(1);
+            bar.set_message(message(epoch));
+        })?;
+        let Trained { weights, groups, samples, epoch, validation } = trained;
+        let path = file.display().to_string();
+        fs::write(file, weights.to_bytes()).map_err(|error| Error::Write { path: path.clone(), error })?;
+        Ok(Written { file: path, held_out: held_out.map(str::to_owned), samples, groups, epoch, validation })
+    }
+}
+
+/// What a progress bar says.
+fn message(epoch: &Epoch) -> String {
+    let scores = epoch.scores.map_or(String::new(), |score| {
+        format!(", top-1 regret {:.3}, rank correlation {:.3}", score.top1, score.spearman)
+    });
+    match epoch.validation {
+        Some(validation) => format!("loss {:.4}, validation {validation:.4}{scores}", epoch.loss),
+        None => format!("loss {:.4}", epoch.loss),
+    }
+}
+
+fn line(written: &Written) -> String {
+    let Written { file, held_out, samples, groups, epoch, validation } = written;
+    let without = held_out.as_ref().map_or(String::new(), |name| format!(" without {name}"));
+    let scores = validation.as_ref().map_or(String::new(), |score| {
+        format!(
+            "; on {}: top-1 regret {:.3}, rank correlation {:.3}",
+            show::count(score.groups, "other pipeline"),
+            score.top1,
+            score.spearman
+        )
+    });
+    format!(
+        "{file}: {samples} samples of {}{without}, epoch {epoch}{scores}\n",
+        show::count(*groups, "pipeline")
+    )
+}

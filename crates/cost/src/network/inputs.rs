@@ -1,0 +1,170 @@
+//! What the network is given.
+
+use warploom_target::Device;
+
+use super::logarithm::ln_1p;
+use crate::analytic::{Analytic, Profile};
+use crate::kernel::{KernelFeatures, StageRow};
+use crate::schema::StageFeatures;
+
+/// Numbers of a row: `ln(1 + x)` of all its features.
+pub(super) const ROW_INPUTS: usize = StageFeatures::COUNT;
+
+/// Numbers of a kernel.
+pub(super) const KERNEL_INPUTS: usize = KERNEL_NAMES.len();
+
+/// Parts of a kernel's time: launch, DRAM, L2, SMs, latency.
+pub(super) const PARTS: usize = 5;
+
+/// No part takes less, microseconds: so that each has a logarithm.
+const LEAST_PART: f64 = 1e-4;
+
+/// What the numbers of a kernel are, in their order: `ln` is the logarithm, `ln1p` that of one more.
+pub(super) const KERNEL_NAMES: [&str; 32] = [
+    "ln threads",
+    "ln blocks",
+    "ln waves",
+    "waves rounded up over waves, ln",
+    "ln registers",
+    "ln1p local bytes",
+    "ln1p shared bytes",
+    "ln resident blocks",
+    "resident warps, share",
+    "ln1p barriers",
+    "share of cut blocks",
+    "ln launches",
+    "ln1p read bytes",
+    "ln1p written bytes",
+    "ln1p nodes",
+    "ln rows",
+    "ln nests",
+    "ln dram",
+    "ln l2",
+    "ln sm",
+    "ln latency",
+    "ln of all but the launch",
+    "share of dram",
+    "share of l2",
+    "share of sm",
+    "share of latency",
+    "issue over busy",
+    "float over busy",
+    "integer over busy",
+    "special over busy",
+    "memory over busy",
+    "nests apart over together, ln",
+];
+
+/// What the network is given for a kernel besides its rows.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct KernelInputs {
+    /// Launch, DRAM, L2, SMs and latency of one launch, as the [analytic model](Analytic) predicts them, microseconds.
+    pub parts: [f32; PARTS],
+    /// How often it is launched.
+    pub launches: f32,
+    /// Numbers that say what kind of kernel it is.
+    pub numbers: [f32; KERNEL_INPUTS],
+    /// Blocks that run on an SM at once.
+    pub(super) resident: f64,
+}
+
+/// What the network is given for a row of a kernel.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RowInputs {
+    /// `ln(1 + x)` of its features.
+    pub numbers: [f32; ROW_INPUTS],
+    /// How much it counts among the rows of its kernel: clocks that the analytic model predicts for it.
+    pub weight: f32,
+}
+
+impl KernelInputs {
+    /// Those of a kernel.
+    pub fn new(analytic: &Analytic, kernel: &KernelFeatures) -> KernelInputs {
+        let profile = analytic.profile(kernel);
+        let parts = profile.parts;
+        let parts = [parts.launch, parts.dram, parts.l2, parts.sm, parts.latency];
+        let parts = parts.map(|part| if part > LEAST_PART { part.min(1e12) } else { LEAST_PART });
+        let numbers = numbers(analytic, kernel, &profile, &parts).map(finite);
+        KernelInputs {
+            parts: parts.map(|part| part as f32),
+            launches: finite(kernel.launches),
+            numbers,
+            resident: profile.resident,
+        }
+    }
+
+    /// Those of a row of the kernel.
+    pub fn row(&self, analytic: &Analytic, kernel: &KernelFeatures, row: &StageRow) -> RowInputs {
+        let clocks = analytic.row_clocks(kernel, &row.features, self.resident);
+        // A row that does nothing still says what the kernel is, if all do nothing.
+        RowInputs { numbers: ln_1p(&row.features.values()), weight: finite(clocks.max(1e-6)) }
+    }
+}
+
+fn numbers(
+    analytic: &Analytic,
+    kernel: &KernelFeatures,
+    profile: &Profile,
+    parts: &[f64; PARTS],
+) -> [f64; KERNEL_INPUTS] {
+    let device = analytic.device();
+    let resident = profile.resident;
+    let waves = (kernel.blocks / (f64::from(device.sms) * resident)).max(1e-9);
+    let [_, dram, l2, sm, latency] = *parts;
+    let busiest = dram.max(l2).max(sm).max(latency);
+    let power = |part: f64| (part / busiest).powf(analytic.constants().overlap);
+    let shares = [dram, l2, sm, latency].map(power);
+    let sum: f64 = shares.iter().sum();
+    let pipes = &profile.whole.total;
+    let longest = pipes.longest().max(1e-9);
+    let nests = kernel.rows.chunk_by(|one, next| one.nest == next.nest).count();
+    [
+        ln(kernel.threads),
+        ln(kernel.blocks),
+        ln(waves),
+        ln(waves.ceil() / waves),
+        ln(kernel.registers),
+        kernel.local_bytes.ln_1p(),
+        f64::from(kernel.shared_bytes).ln_1p(),
+        ln(resident),
+        resident_warps(device, kernel.threads, resident),
+        kernel.barriers.ln_1p(),
+        kernel.cut_blocks,
+        ln(kernel.launches),
+        kernel.read_bytes.ln_1p(),
+        kernel.written_bytes.ln_1p(),
+        kernel.nodes.ln_1p(),
+        ln(kernel.rows.len() as f64),
+        ln(nests as f64),
+        ln(dram),
+        ln(l2),
+        ln(sm),
+        ln(latency),
+        ln(busiest * sum.powf(analytic.constants().overlap.recip())),
+        shares[0] / sum,
+        shares[1] / sum,
+        shares[2] / sum,
+        shares[3] / sum,
+        pipes.issue / longest,
+        pipes.float / longest,
+        pipes.integer / longest,
+        pipes.special / longest,
+        pipes.memory / longest,
+        ln(profile.whole.apart.max(1e-9) / longest),
+    ]
+}
+
+/// Warps that run on an SM at once, as a share of the most there can be.
+fn resident_warps(device: &Device, threads: u32, resident: f64) -> f64 {
+    let warps = f64::from(threads.div_ceil(device.threads.warp.max(1)));
+    resident * warps / f64::from(device.threads.warps_per_sm.max(1))
+}
+
+fn ln(value: impl Into<f64>) -> f64 {
+    value.into().max(1e-9).ln()
+}
+
+/// A number that can be multiplied with weights.
+fn finite(value: f64) -> f32 {
+    if value.is_nan() { 0.0 } else { value.clamp(-1e30, 1e30) as f32 }
+}

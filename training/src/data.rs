@@ -1,0 +1,282 @@
+//! Samples as the network sees them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use thiserror::Error;
+use warploom::cost::{Analytic, KernelInputs, RowInputs, Subject};
+use warploom::lang::{Pipeline, infer};
+use warploom::schedule::schedule::{Schedule, check};
+use warploom::target::Device;
+use warploom::tune::sample::{Sample, Shard, ShardError, Status};
+
+/// Of so many random pipelines, one is for validation.
+const VALIDATION: u128 = 8;
+
+/// Why samples could not be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DataError {
+    /// A folder or file that cannot be read.
+    #[error("cannot read {}: {error}; check the path", path.display())]
+    Folder {
+        /// Its path.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// A folder without samples.
+    #[error("there are no .samples files in {}; `warploom collect` makes them", path.display())]
+    NoShards {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// A file that cannot be read.
+    #[error(transparent)]
+    Shard(#[from] ShardError),
+    /// Samples of a device that is not known.
+    #[error("the samples are of {device}, which is not known; `warploom devices` lists what is")]
+    Device {
+        /// Its name.
+        device: String,
+    },
+    /// Nothing to learn from.
+    #[error("{} holds no sample of {device} that was measured and still has a legal schedule", path.display())]
+    Nothing {
+        /// The folder.
+        path: PathBuf,
+        /// The device.
+        device: String,
+    },
+}
+
+/// Where a pipeline is from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// An app of the suite.
+    App,
+    /// One of the small pipelines beside the suite.
+    Small,
+    /// The generator of random pipelines.
+    Random,
+}
+
+impl Kind {
+    /// That of the pipeline of this name.
+    fn of(name: &str) -> Kind {
+        match warploom_apps::find(name) {
+            Some(app) if warploom_apps::APPS.iter().any(|known| known.name == app.name) => Kind::App,
+            Some(_) => Kind::Small,
+            None => Kind::Random,
+        }
+    }
+}
+
+/// The samples of one pipeline at one size.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The pipeline's name.
+    pub name: String,
+    /// The pipeline's hash.
+    pub pipeline: u128,
+    /// Where the pipeline is from.
+    pub kind: Kind,
+    /// Which samples.
+    pub samples: Range<usize>,
+}
+
+impl Group {
+    /// Whether it is held back from training, to see when to stop. Only random pipelines are.
+    pub fn is_validation(&self) -> bool {
+        self.kind == Kind::Random && self.pipeline.is_multiple_of(VALIDATION)
+    }
+}
+
+/// Measured samples of one device. Everything lies group after group, sample after sample, kernel after kernel.
+#[derive(Debug)]
+pub struct Data {
+    /// The device.
+    pub device: Device,
+    /// The groups.
+    pub groups: Vec<Group>,
+    /// The shortest measured time of each sample, microseconds.
+    pub times: Vec<f32>,
+    /// The kernels of each sample.
+    pub kernels: Vec<Range<usize>>,
+    /// What the network is given for each kernel.
+    pub inputs: Vec<KernelInputs>,
+    /// The rows of each kernel.
+    pub rows: Vec<Range<usize>>,
+    /// What the network is given for each row.
+    pub row_inputs: Vec<RowInputs>,
+    /// Samples that were left out.
+    pub left_out: LeftOut,
+}
+
+/// Samples that were left out, by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct LeftOut {
+    /// They failed, or gave wrong results.
+    pub not_measured: usize,
+    /// Their schedule is no longer read, or no longer legal.
+    pub not_legal: usize,
+    /// The same schedule was measured more than once; the shortest time counts.
+    pub repeated: usize,
+    /// They are of another device.
+    pub of_other_devices: usize,
+}
+
+/// One sample of a group that is being put together.
+struct Computed {
+    time: f32,
+    kernels: Vec<(KernelInputs, Vec<RowInputs>)>,
+}
+
+/// The schedules of one pipeline at one size, each with its shortest time.
+struct Gathered<'a> {
+    pipeline: &'a Pipeline,
+    sample: &'a Sample,
+    times: BTreeMap<&'a str, f64>,
+}
+
+impl Data {
+    /// Reads all files of samples in a folder, and computes what the network is given for them.
+    ///
+    /// # Errors
+    /// If the folder or a file in it cannot be read, or nothing in it is of use.
+    pub fn read(folder: &Path, device: Option<&Device>) -> Result<Data, DataError> {
+        let shards = read_shards(folder)?;
+        let first = shards.iter().flat_map(|shard| &shard.samples).next();
+        let device = match (device, first) {
+            (Some(device), _) => device.clone(),
+            (None, Some(sample)) => Device::preset(&sample.device)
+                .map_err(|_| DataError::Device { device: sample.device.clone() })?,
+            (None, None) => return Err(DataError::NoShards { path: folder.into() }),
+        };
+        let data = Data::of_shards(&shards, &device);
+        if data.times.is_empty() {
+            return Err(DataError::Nothing { path: folder.into(), device: device.name });
+        }
+        Ok(data)
+    }
+
+    /// The samples of shards that are of a device.
+    pub fn of_shards(shards: &[Shard], device: &Device) -> Data {
+        let mut left_out = LeftOut::default();
+        let gathered = gather(shards, device, &mut left_out);
+        let analytic = Analytic::new(device);
+        let groups: Vec<(&Gathered<'_>, Vec<Computed>)> =
+            gathered.par_iter().map(|(_, group)| (group, compute(group, &analytic))).collect();
+        let mut data = Data::empty(device.clone());
+        for (group, computed) in groups {
+            left_out.not_legal += group.times.len() - computed.len();
+            data.add(group, computed);
+        }
+        data.left_out = left_out;
+        data
+    }
+
+    fn empty(device: Device) -> Data {
+        Data {
+            device,
+            groups: Vec::new(),
+            times: Vec::new(),
+            kernels: Vec::new(),
+            inputs: Vec::new(),
+            rows: Vec::new(),
+            row_inputs: Vec::new(),
+            left_out: LeftOut::default(),
+        }
+    }
+
+    fn add(&mut self, group: &Gathered<'_>, computed: Vec<Computed>) {
+        if computed.is_empty() {
+            return;
+        }
+        let start = self.times.len();
+        for sample in computed {
+            let first = self.inputs.len();
+            for (inputs, rows) in sample.kernels {
+                let row = self.row_inputs.len();
+                self.row_inputs.extend(rows);
+                self.rows.push(row..self.row_inputs.len());
+                self.inputs.push(inputs);
+            }
+            self.kernels.push(first..self.inputs.len());
+            self.times.push(sample.time);
+        }
+        let name = group.pipeline.name().to_owned();
+        self.groups.push(Group {
+            kind: Kind::of(&name),
+            name,
+            pipeline: group.sample.pipeline,
+            samples: start..self.times.len(),
+        });
+    }
+}
+
+fn read_shards(folder: &Path) -> Result<Vec<Shard>, DataError> {
+    let failed = |error| DataError::Folder { path: folder.into(), error };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "samples") {
+            files.push(path);
+        }
+    }
+    if files.is_empty() {
+        return Err(DataError::NoShards { path: folder.into() });
+    }
+    // The order of a folder's entries is not fixed, and that of samples decides what training gives.
+    files.sort();
+    Ok(files.par_iter().map(Shard::read).collect::<Result<_, _>>()?)
+}
+
+/// Samples by pipeline and size.
+fn gather<'a>(
+    shards: &'a [Shard],
+    device: &Device,
+    left_out: &mut LeftOut,
+) -> Vec<((u128, String), Gathered<'a>)> {
+    let mut groups: BTreeMap<(u128, String), Gathered<'a>> = BTreeMap::new();
+    for (shard, sample) in shards.iter().flat_map(|shard| shard.samples.iter().map(move |one| (shard, one))) {
+        let times = sample.times.filter(|times| times.min > 0.0 && sample.status == Status::Measured);
+        let (Some(times), Some(pipeline)) = (times, shard.pipelines.get(&sample.pipeline)) else {
+            left_out.not_measured += 1;
+            continue;
+        };
+        if sample.device != device.name {
+            left_out.of_other_devices += 1;
+            continue;
+        }
+        let key = (sample.pipeline, format!("{:?}", sample.sizes));
+        let group =
+            groups.entry(key).or_insert_with(|| Gathered { pipeline, sample, times: BTreeMap::new() });
+        let shortest = group.times.entry(&sample.schedule).or_insert(f64::INFINITY);
+        left_out.repeated += usize::from(shortest.is_finite());
+        *shortest = shortest.min(times.min);
+    }
+    groups.into_iter().collect()
+}
+
+/// What the network is given for each schedule of a group that is legal.
+fn compute(group: &Gathered<'_>, analytic: &Analytic) -> Vec<Computed> {
+    let pipeline = group.pipeline;
+    let Ok(regions) = infer(pipeline, &group.sample.sizes.realise(pipeline)) else { return Vec::new() };
+    let device = analytic.device();
+    let subject = Subject::new(pipeline, &regions, device);
+    let sample = |(text, time): (&&str, &f64)| {
+        let schedule = Schedule::parse(text, pipeline).ok()?;
+        check(&schedule, pipeline, &regions, device).ok()?;
+        let kernels = subject.of_schedule(&schedule);
+        let kernels = kernels.iter().filter(|kernel| kernel.launches > 0.0).map(|kernel| {
+            let inputs = KernelInputs::new(analytic, kernel);
+            let rows = kernel.rows.iter().map(|row| inputs.row(analytic, kernel, row));
+            (inputs, rows.collect())
+        });
+        Some(Computed { time: *time as f32, kernels: kernels.collect() })
+    };
+    group.times.par_iter().filter_map(sample).collect()
+}

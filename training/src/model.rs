@@ -1,0 +1,133 @@
+//! The network in burn: the same numbers as [`warploom::cost::Network`], and their gradients.
+
+use burn::module::Param;
+use burn::nn::Linear;
+use burn::prelude::*;
+use burn::tensor::activation::relu;
+use burn::tensor::{IndexingUpdateOp, TensorData};
+use thiserror::Error;
+use warploom::cost::{Constants, Network, Weights, WeightsError};
+
+use crate::batch::{Batch, Scaling};
+
+/// Where a model is trained.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Backend {
+    /// The CPU, in pure Rust.
+    #[default]
+    Flex,
+    /// The CPU, by the backend that flex replaces.
+    Ndarray,
+    /// A GPU, through Vulkan, Metal or DirectX.
+    Wgpu,
+}
+
+/// A backend that this program was built without.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("this program was built without the backend {name}; build it with --features {name}")]
+pub struct NoBackend {
+    /// The backend.
+    pub name: &'static str,
+}
+
+impl Backend {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Backend::Flex => "flex",
+            Backend::Ndarray => "ndarray",
+            Backend::Wgpu => "wgpu",
+        }
+    }
+
+    /// The device of burn, without gradients.
+    ///
+    /// # Errors
+    /// If the program was built without it.
+    pub fn device(self) -> Result<Device, NoBackend> {
+        match self {
+            #[cfg(feature = "flex")]
+            Backend::Flex => Ok(Device::flex()),
+            #[cfg(feature = "ndarray")]
+            #[expect(deprecated, reason = "it is asked for by name")]
+            Backend::Ndarray => Ok(Device::ndarray()),
+            #[cfg(feature = "wgpu")]
+            Backend::Wgpu => Ok(Device::wgpu(Default::default())),
+            #[cfg(not(all(feature = "flex", feature = "ndarray", feature = "wgpu")))]
+            _ => Err(NoBackend { name: self.name() }),
+        }
+    }
+}
+
+/// The layers of the network.
+#[derive(Module, Debug)]
+pub struct Model {
+    row: Linear,
+    hidden: Linear,
+    output: Linear,
+}
+
+impl Model {
+    /// The layers of weights.
+    pub fn new(weights: &Weights, device: &Device) -> Model {
+        let [_, _, _, _, row, row_bias, hidden, hidden_bias, output, output_bias] = weights.tensors();
+        let layer = |weights: &[f32], bias: &[f32]| {
+            let shape = [weights.len() / bias.len(), bias.len()];
+            let weight = Tensor::<2>::from_data(TensorData::new(weights.to_vec(), shape), device);
+            let bias = Tensor::<1>::from_data(TensorData::new(bias.to_vec(), [bias.len()]), device);
+            Linear { weight: Param::from_tensor(weight), bias: Some(Param::from_tensor(bias)) }
+        };
+        Model {
+            row: layer(row, row_bias),
+            hidden: layer(hidden, hidden_bias),
+            output: layer(output, output_bias),
+        }
+    }
+
+    /// The weights with these layers.
+    ///
+    /// # Errors
+    /// If training went wrong, and a weight is no number.
+    pub fn weights(&self, name: &str, scaling: &Scaling) -> Result<Weights, WeightsError> {
+        let matrix = |layer: &Linear| values(layer.weight.val());
+        let bias = |layer: &Linear| layer.bias.as_ref().map(|bias| values(bias.val())).unwrap_or_default();
+        let [a, b, c, d] = scaling.tensors();
+        let Model { row, hidden, output } = self;
+        let layers = [matrix(row), bias(row), matrix(hidden), bias(hidden), matrix(output), bias(output)];
+        let [e, f, g, h, i, j] = layers;
+        Weights::new(name, [a, b, c, d, e, f, g, h, i, j])
+    }
+
+    /// The logarithms of the predicted times: 1 x S.
+    pub fn predict(&self, batch: &Batch) -> Tensor<2> {
+        let (bound, _) = Network::CONSTANTS;
+        let overlap = Constants::default().overlap;
+        let [kernels, _] = batch.kernels.dims();
+        let [_, samples] = batch.times.dims();
+        let rows = relu(self.row.forward(batch.rows.clone())) * batch.shares.clone();
+        let pooled = sum_by(rows, &batch.row_kernels, kernels);
+        let joined = Tensor::cat(vec![pooled, batch.kernels.clone()], 1);
+        let output = self.output.forward(relu(self.hidden.forward(joined)));
+        let parts = batch.parts.clone() + output.tanh() * bound;
+        let launch = parts.clone().narrow(1, 0, 1).exp();
+        let scaled = parts.clone().narrow(1, 1, 4) * overlap;
+        let largest = scaled.clone().detach().max_dim(1);
+        let sum = (scaled - largest.clone()).exp().sum_dim(1);
+        let together = ((sum.log() + largest) / overlap).exp();
+        let times = (launch + together) * batch.launches.clone();
+        sum_by(times, &batch.kernel_samples, samples).log().transpose()
+    }
+}
+
+/// Sums rows that have the same index.
+fn sum_by(rows: Tensor<2>, indices: &Tensor<1, Int>, count: usize) -> Tensor<2> {
+    let [_, columns] = rows.dims();
+    let zeros = Tensor::zeros([count, columns], &rows.device());
+    zeros.select_assign(0, indices.clone(), rows, IndexingUpdateOp::Add)
+}
+
+/// The numbers of a tensor.
+pub(crate) fn values<const RANK: usize>(tensor: Tensor<RANK>) -> Vec<f32> {
+    // Reading memory of the own process does not fail, and all tensors hold f32.
+    tensor.into_data().try_to_vec::<f32>().unwrap_or_default()
+}
