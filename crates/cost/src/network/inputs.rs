@@ -83,7 +83,7 @@ impl KernelInputs {
         let profile = analytic.profile(kernel);
         let parts = profile.parts;
         let parts = [parts.launch, parts.dram, parts.l2, parts.sm, parts.latency];
-        let parts = parts.map(|part| if part > LEAST_PART { part.min(1e12) } else { LEAST_PART });
+        let parts = parts.map(|part| if part > LEAST_PART { part.min(1e25) } else { LEAST_PART });
         let numbers = numbers(analytic, kernel, &profile, &parts).map(finite);
         KernelInputs {
             parts: parts.map(|part| part as f32),
