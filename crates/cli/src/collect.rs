@@ -11,7 +11,6 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use warploom::app::App;
-use warploom::cost::Analytic;
 use warploom::runtime::{TimingOptions, nvrtc};
 use warploom::tune::measure::GpuMachine;
 use warploom_training::collect::{Bench, CollectError, Options};
@@ -19,6 +18,7 @@ use warploom_training::collect::{Bench, CollectError, Options};
 use crate::backend::open_gpu;
 use crate::choice::Values;
 use crate::error::Error;
+use crate::model::Model;
 use crate::report::Format;
 use progress::Progress;
 
@@ -66,6 +66,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     #[command(flatten)]
+    model: Model,
+    #[command(flatten)]
     values: Values,
     #[command(flatten)]
     format: Format,
@@ -82,8 +84,8 @@ pub(crate) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let arch = gpu.arch().map_err(|error| Error::Cuda(error.to_string()))?;
     let mut machine = GpuMachine::new(&gpu, TimingOptions::collection());
     let compile = |program: &warploom::target::Program| nvrtc::compile_program(program, arch);
-    let model = Analytic::new(gpu.device());
-    let bench = Bench { device: gpu.device(), model: &model, compile: &compile, machine: &mut machine };
+    let model = arguments.model.load(gpu.device())?;
+    let bench = Bench { device: gpu.device(), model: model.as_ref(), compile: &compile, machine: &mut machine };
     let mut progress = Progress::new(&options, apps.len());
     let (summary, collected) = warploom_training::collect::collect(
         &options,
