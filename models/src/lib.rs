@@ -16,7 +16,8 @@ pub struct Model {
 }
 
 /// All there are.
-pub static MODELS: &[Model] = &[];
+pub static MODELS: &[Model] =
+    &[Model { name: "h200", device: "H200", compute: (9, 0), bytes: include_bytes!("../h200.bin") }];
 
 /// The weights of a device; those of the device with the nearest compute capability if it has none of its own.
 pub fn nearest(device: &str, compute: (u32, u32)) -> Option<&'static Model> {

@@ -16,7 +16,7 @@ use warploom_training::train::{Options, TrainError, train};
 fn data() -> &'static Data {
     static DATA: OnceLock<Data> = OnceLock::new();
     DATA.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
         let read = |name: &str| {
             let file = folder.join(format!("h200-2026-11-15-{name}.samples"));
             Shard::read(file).expect("it is part of the repository")

@@ -85,7 +85,8 @@ pub(crate) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let mut machine = GpuMachine::new(&gpu, TimingOptions::collection());
     let compile = |program: &warploom::target::Program| nvrtc::compile_program(program, arch);
     let model = arguments.model.load(gpu.device())?;
-    let bench = Bench { device: gpu.device(), model: model.as_ref(), compile: &compile, machine: &mut machine };
+    let bench =
+        Bench { device: gpu.device(), model: model.as_ref(), compile: &compile, machine: &mut machine };
     let mut progress = Progress::new(&options, apps.len());
     let (summary, collected) = warploom_training::collect::collect(
         &options,

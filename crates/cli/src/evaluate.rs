@@ -20,8 +20,8 @@ use crate::table::{self, Align};
 /// Score the cost model on measured samples
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  warploom evaluate --data training/samples --model models/h200.bin
-  warploom evaluate --data training/samples --hold-out held-out --svg docs/results
+  warploom evaluate --data training/data --model models/h200.bin
+  warploom evaluate --data training/data --hold-out held-out --svg docs/results
 
 For each pipeline, schedules are ordered by predicted time. Top-1 is the measured time of the first, top-5 of the best
 of the first five, each over that of the best of all: 1 is perfect. rho is Spearman's rank correlation. Bias is the

@@ -22,9 +22,9 @@ use crate::show;
 /// Train the cost model on measured samples
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  warploom train --data training/samples --out models/h200.bin
-  warploom train --data training/samples --hold-out harris --out harris.bin
-  warploom train --data training/samples --hold-out all --out held-out
+  warploom train --data training/data --out models/h200.bin
+  warploom train --data training/data --hold-out harris --out harris.bin
+  warploom train --data training/data --hold-out all --out held-out
   warploom train --data more-samples --init models/h200.bin --epochs 10 --out better.bin
 
 One random pipeline in eight is never trained on: training stops when predictions for those get no better. The same

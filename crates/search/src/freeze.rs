@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use warploom_lang::FuncId;
 
-/// The Funcs whose place is kept: the cheapest ones, all but as many as the logarithm of their number, and all but those
-/// that have at least `share` of the whole cost.
+/// The Funcs whose place is kept: the cheapest ones, as long as all of them together have at most `share` of the whole
+/// cost, and all but as many as the logarithm of their number.
 ///
 /// A free Func can only be computed in a kernel that reads it, and what is inlined in between decides which kernels these
 /// are. `readers` says which Funcs read a Func, and whether they are inlined; those on the way from free Funcs to kernels,
@@ -22,11 +22,14 @@ pub(crate) fn frozen(
     let mut order = funcs.to_vec();
     // Equal ones stay in their order.
     order.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
-    let ranked = order.into_iter().enumerate();
-    let (dear, cheap): (Vec<_>, Vec<_>) =
-        ranked.partition(|(rank, func)| *rank < free || cost(func) >= share * total);
-    let mut frozen: BTreeSet<FuncId> = cheap.into_iter().map(|(_, func)| func).collect();
-    let mut ways: VecDeque<FuncId> = dear.into_iter().map(|(_, func)| func).collect();
+    let mut left = share * total;
+    let affordable = order.iter().rev().take_while(|func| {
+        left -= cost(func);
+        left >= 0.0
+    });
+    let cheap = affordable.count().min(order.len().saturating_sub(free));
+    let mut frozen: BTreeSet<FuncId> = order.drain(order.len() - cheap..).collect();
+    let mut ways = VecDeque::from(order);
     let mut more = free;
     while let Some(func) = ways.pop_front() {
         for (reader, is_inlined) in readers(func) {
@@ -55,6 +58,9 @@ mod tests {
             frozen(&funcs, &costs, share, none).into_iter().map(Id::index).collect::<Vec<_>>()
         };
         assert_eq!(frozen(0.02), [0, 2, 4]);
+        // The next would cost 6 of 80.6.
+        assert_eq!(frozen(0.08), [0, 2, 4]);
+        assert_eq!(frozen(0.09), [0, 2, 4, 7]);
         // The three most expensive are free whatever they cost.
         assert_eq!(frozen(1.0), [0, 2, 4, 6, 7]);
         assert!(frozen(0.0).is_empty());

@@ -78,7 +78,7 @@ pub struct Limits {
     pub idle_cores: f64,
     /// Idle lanes of active warps as a share of a block's most threads: above this, a tiling is a last resort.
     pub idle_lanes: f64,
-    /// Funcs of at least this share of the predicted time are never frozen.
+    /// The share of the predicted time that all frozen Funcs together have, at most.
     pub frozen_share: f64,
     /// Finished states within this factor of the best bless the structures that led to them.
     pub blessed: f64,
@@ -100,7 +100,7 @@ impl Default for Limits {
             blocks_per_sm: 2.0,
             idle_cores: 1.2,
             idle_lanes: 0.5,
-            frozen_share: 0.02,
+            frozen_share: 0.05,
             blessed: 1.2,
         }
     }

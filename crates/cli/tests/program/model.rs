@@ -5,7 +5,7 @@ use std::fs;
 use crate::place::Place;
 
 /// A shard of the repository: 31 schedules of harris and blur.
-const SHARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../training/samples/h200-2026-11-15-c.samples");
+const SHARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../training/data/h200-2026-11-15-c.samples");
 
 fn with_samples() -> Place {
     let place = Place::new();

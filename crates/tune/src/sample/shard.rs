@@ -297,8 +297,7 @@ mod tests {
 
     #[test]
     fn the_first_version_is_read() {
-        let samples =
-            concat!(env!("CARGO_MANIFEST_DIR"), "/../../training/samples/h200-2026-11-15-c.samples");
+        let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../training/data/h200-2026-11-15-c.samples");
         let shard = Shard::read(samples).expect("it is whole");
         assert_eq!((shard.pipelines.len(), shard.samples.len()), (2, 31));
         assert!(shard.samples.iter().all(|sample| sample.origin == Origin::Given && sample.times.is_some()));
