@@ -176,6 +176,7 @@ pub(crate) enum Error {
     #[error("{file}: {error}")]
     Weights { file: String, error: WeightsError },
     /// A file that cannot be written.
+    #[cfg(feature = "train")]
     #[error("cannot write {path}: {error}; check the path and the free space")]
     Write { path: String, error: io::Error },
     /// Samples that cannot be read.
