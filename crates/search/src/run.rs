@@ -8,7 +8,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 use warploom_lang::FuncId;
 use warploom_schedule::Node;
-use warploom_schedule::schedule::{Schedule, check};
+use warploom_schedule::schedule::Schedule;
 
 use crate::beam::Pass;
 use crate::evaluate::Evaluator;
@@ -272,7 +272,7 @@ impl<'a> Run<'a> {
             .par_iter()
             .map(|(_, state)| {
                 let schedule = state.schedule(space);
-                let legal = check(&schedule, space.pipeline, space.regions, space.device).is_ok();
+                let legal = space.geometry.check(&schedule, space.device).is_ok();
                 legal.then_some(Candidate { schedule, cost: state.cost() })
             })
             .collect();
