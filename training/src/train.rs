@@ -319,3 +319,23 @@ fn huber(errors: Tensor<2>) -> Tensor<2> {
     let small = size.clone().clamp_max(KNEE);
     small.clone() * (size * 2.0 - small)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_average_forgets_where_it_began() {
+        let layers = |value: f32| [(); 6].map(|()| vec![value]);
+        let mut average = Average { layers: layers(100.0), steps: 0 };
+        for _ in 0..40 {
+            average.add(&layers(1.0), 0.998);
+        }
+        let early = average.layers[0][0];
+        assert!((early - 1.0).abs() < 0.01, "{early}");
+        for step in 0..5000 {
+            average.add(&layers(if step % 2 == 0 { 4.0 } else { 6.0 }), 0.998);
+        }
+        assert!((average.layers[0][0] - 5.0).abs() < 0.01, "{:?}", average.layers);
+    }
+}
