@@ -11,5 +11,6 @@ pub mod build;
 pub mod explain;
 pub mod measure;
 pub mod one_shot;
+pub mod records;
 pub mod sample;
 pub mod workload;
