@@ -180,6 +180,13 @@ pub struct KernelUse {
     pub shared: u32,
 }
 
+impl KernelUse {
+    /// Bytes that go through memory for want of registers.
+    pub fn spilled_bytes(&self) -> u64 {
+        u64::from(self.spill_stores) + u64::from(self.spill_loads)
+    }
+}
+
 /// One candidate and what became of it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Sample {

@@ -72,7 +72,6 @@ pub(super) fn problem(
 pub(super) fn insert(change: &Transaction<'_>, problem: ProblemId, trial: &Trial) -> rusqlite::Result<bool> {
     let Trial { sample, predicted_us, spread, retimed_us, measured_at, .. } = trial;
     let kernels = &sample.kernels;
-    let spilled = |kernel: &KernelUse| u64::from(kernel.spill_stores) + u64::from(kernel.spill_loads);
     let inserted = change.execute(
         "INSERT INTO trials (problem, schedule_hash, schedule, origin, status, message, verified, predicted_us,
              min_us, median_us, spread, runs, retimed_us, registers, spilled_bytes, shared_bytes, kernels,
@@ -94,7 +93,7 @@ pub(super) fn insert(change: &Transaction<'_>, problem: ProblemId, trial: &Trial
             sample.times.map(|times| times.runs),
             retimed_us,
             kernels.iter().map(|kernel| kernel.registers).max(),
-            (!kernels.is_empty()).then(|| kernels.iter().map(spilled).sum::<u64>() as i64),
+            (!kernels.is_empty()).then(|| kernels.iter().map(KernelUse::spilled_bytes).sum::<u64>() as i64),
             kernels.iter().map(|kernel| kernel.shared).max(),
             json(kernels)?,
             sample.compile_ms,
