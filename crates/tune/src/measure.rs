@@ -40,6 +40,8 @@ use crate::sample::{Origin, Sample, Status, Times};
 use judge::judge;
 use prepare::{Prepared, prepare};
 
+pub(crate) use judge::compare_builds;
+
 pub use failure::Failure;
 pub use gpu::GpuMachine;
 pub use prepare::versions;

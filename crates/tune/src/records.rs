@@ -33,7 +33,7 @@ use crate::sample::{Sample, Sizes, Status};
 pub use claims::Claim;
 pub use error::RecordsError;
 pub use exchange::Imported;
-pub use runs::{Iteration, RunKey};
+pub use runs::{RunKey, RunState};
 
 /// How long to wait for another process that writes.
 const BUSY: Duration = Duration::from_secs(20);
@@ -208,12 +208,12 @@ impl Records {
         rows::best(&self.connection, problem, count).map_err(|error| self.failed(error))
     }
 
-    /// Whether a schedule of a problem has a trial.
+    /// The trial of a schedule of a problem.
     ///
     /// # Errors
-    /// If that cannot be read.
-    pub fn has(&self, problem: ProblemId, schedule: &str) -> Result<bool, RecordsError> {
-        rows::has(&self.connection, problem, &schedule_hash(schedule)).map_err(|error| self.failed(error))
+    /// If it cannot be read.
+    pub fn find(&self, problem: ProblemId, schedule: &str) -> Result<Option<Trial>, RecordsError> {
+        rows::find(&self.connection, problem, &schedule_hash(schedule)).map_err(|error| self.failed(error))
     }
 
     /// Keeps how long a trial takes as timed in turns with others.

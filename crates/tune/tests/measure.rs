@@ -11,7 +11,8 @@ use warploom_runtime::TimingOptions;
 use warploom_schedule::schedule::Schedule;
 use warploom_target::{Device, Program};
 use warploom_tune::measure::{
-    Candidate, Check, Compile, Compiled, Cut, Failure, Feed, Machine, MeasureError, Setup, Subject, Timed, measure,
+    Candidate, Check, Compile, Compiled, Cut, Failure, Feed, Machine, MeasureError, Setup, Subject, Timed,
+    measure,
 };
 use warploom_tune::sample::{Origin, Sample, Status, Times};
 use warploom_tune::workload::Workload;
@@ -240,7 +241,8 @@ fn slow_candidates_get_little_time_and_a_stop_ends_the_run() {
     let device = Device::preset("h200").expect("it is known");
     let cut = Some(Cut { factor: 4.0, best_us: Some(100.0) });
     let mut machine = Fake::default();
-    let (samples, _) = measured_by(&Setup { cut, ..setup(&device, &no_compiler) }, vec![feed(2)], &mut machine);
+    let (samples, _) =
+        measured_by(&Setup { cut, ..setup(&device, &no_compiler) }, vec![feed(2)], &mut machine);
     assert_eq!(samples.len(), 2);
     // The first takes a microsecond.
     assert_eq!(machine.limits, [400, 4].map(|slow| Some(Duration::from_micros(slow))));

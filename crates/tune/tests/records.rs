@@ -110,7 +110,9 @@ fn trials_come_back_as_they_were_and_only_once() {
     let best: Vec<String> =
         records.best(problem, 5).unwrap().into_iter().map(|trial| trial.sample.schedule).collect();
     assert_eq!(best, ["b", "a"]);
-    assert!(records.has(problem, "c").unwrap() && !records.has(problem, "z").unwrap());
+    let found = records.find(problem, "c").unwrap().unwrap();
+    assert_eq!(found.sample.status.kind(), "wrong");
+    assert_eq!(records.find(problem, "z").unwrap(), None);
     let found = records.pipeline(pipeline().structural_hash()).unwrap().unwrap();
     assert_eq!(found.to_json(), pipeline().to_json());
 }
@@ -158,15 +160,20 @@ fn iterations_are_kept_by_run() {
     let place = place();
     let (mut records, problem) = open(&place.path);
     let (one, other) = (RunKey("seed 1".into()), RunKey("seed 2".into()));
-    assert!(records.last_iteration(problem, &one).unwrap().is_none());
+    records.record(problem, &trial("before", 1.0)).unwrap();
+    let begun = records.run(problem, &one).unwrap();
+    assert_eq!((begun.finished, begun.last_trial, begun.weights.is_none()), (0, 1, true));
     let weights = warploom_cost::Weights::random(7);
-    records.finish_iteration(problem, &one, 0, None).unwrap();
-    records.finish_iteration(problem, &one, 1, Some(&weights)).unwrap();
-    records.finish_iteration(problem, &one, 1, None).unwrap();
-    let last = records.last_iteration(problem, &one).unwrap().unwrap();
-    assert_eq!(last.number, 1);
-    assert_eq!(last.weights.unwrap().unwrap().to_bytes(), weights.to_bytes());
-    assert!(records.last_iteration(problem, &other).unwrap().is_none());
+    records.record(problem, &trial("in the first iteration", 1.0)).unwrap();
+    let first = records.finish_iteration(problem, &one, 1, Some(&weights)).unwrap();
+    assert_eq!((first.finished, first.last_trial), (1, 2));
+    records.record(problem, &trial("in the second", 1.0)).unwrap();
+    // Another process was slower.
+    let same = records.finish_iteration(problem, &one, 1, None).unwrap();
+    assert_eq!((same.last_trial, same.weights.unwrap().unwrap().to_bytes()), (2, weights.to_bytes()));
+    let last = records.run(problem, &one).unwrap();
+    assert_eq!((last.finished, last.last_trial), (1, 2));
+    assert_eq!(records.run(problem, &other).unwrap().finished, 0);
 }
 
 #[test]

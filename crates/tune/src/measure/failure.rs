@@ -27,7 +27,7 @@ pub enum Failure {
 
 impl Failure {
     /// What is recorded of a candidate that failed when it was compiled.
-    pub(super) fn when_compiled(self) -> Status {
+    pub(crate) fn when_compiled(self) -> Status {
         match self {
             Failure::Refused(message) => Status::NotCompiled(message),
             other => other.when_run(),
@@ -35,7 +35,7 @@ impl Failure {
     }
 
     /// What is recorded of a candidate that failed when it ran.
-    pub(super) fn when_run(self) -> Status {
+    pub(crate) fn when_run(self) -> Status {
         match self {
             Failure::Refused(message) | Failure::Fault(message) | Failure::Lost(message) => {
                 Status::Failed(message)

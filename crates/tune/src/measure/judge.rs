@@ -1,12 +1,12 @@
 //! What the thread with the GPU does: from machine code to a sample.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use warploom_interp::buffer::Buffer;
 use warploom_interp::compare::{Tolerance, compare};
 use warploom_lang::dispatch;
 use warploom_runtime::TimingOptions;
+use warploom_target::Program;
 
 use super::prepare::{Prepared, PreparedCheck};
 use super::{Check, Failure, Machine, Measured, Setup};
@@ -68,34 +68,43 @@ fn timing(setup: &Setup<'_>, best: f64) -> TimingOptions {
     timing
 }
 
-/// Compares the kernels of both builds with what is right.
-fn verify(
-    sample: &mut Sample,
-    prepared: &PreparedCheck,
-    machine: &mut dyn Machine,
-) -> Result<(), Failure> {
+/// Compares the kernels of both builds with what is right, unless something is wrong with them already.
+fn verify(sample: &mut Sample, prepared: &PreparedCheck, machine: &mut dyn Machine) -> Result<(), Failure> {
     if sample.status != Status::Measured {
         return Ok(());
     }
     let PreparedCheck { check, checking, timing } = prepared;
-    let difference = compared(check, &machine.run(&check.subject, checking)?, None);
-    let status = match difference {
-        Some(difference) => Some(Status::Wrong(difference)),
-        None => {
-            let outputs = machine.run(&check.subject, timing)?;
-            compared(check, &outputs, Some(&check.tolerance)).map(Status::Numeric)
-        }
-    };
+    sample.status = compare_builds(check, checking, timing, machine)?;
     sample.verified = true;
-    if let Some(status) = status {
-        sample.status = status;
-        machine.restore();
-    }
     Ok(())
 }
 
+/// What is to be recorded of kernels, built for checking and for speed, that are run at the size of a check.
+///
+/// # Errors
+/// If they cannot be run.
+pub(crate) fn compare_builds(
+    check: &Check,
+    checking: &Program,
+    timing: &Program,
+    machine: &mut dyn Machine,
+) -> Result<Status, Failure> {
+    let difference = compared(check, &machine.run(&check.subject, checking)?, None);
+    let status = match difference {
+        Some(difference) => Status::Wrong(difference),
+        None => {
+            let outputs = machine.run(&check.subject, timing)?;
+            compared(check, &outputs, Some(&check.tolerance)).map_or(Status::Measured, Status::Numeric)
+        }
+    };
+    if status != Status::Measured {
+        machine.restore();
+    }
+    Ok(status)
+}
+
 /// How outputs differ from the reference: in any bit, or by more than a tolerance.
-fn compared(check: &Arc<Check>, outputs: &[Vec<u8>], tolerance: Option<&Tolerance>) -> Option<String> {
+fn compared(check: &Check, outputs: &[Vec<u8>], tolerance: Option<&Tolerance>) -> Option<String> {
     if outputs.len() != check.expected.len() {
         return Some(format!("there are {} outputs instead of {}", outputs.len(), check.expected.len()));
     }

@@ -63,7 +63,8 @@ impl Prepared {
         let lowered = lowered.map_err(|error| Status::NotLowered(error.to_string()));
         self.outcome = lowered.and_then(|lowered| self.compile(setup, &lowered));
         if let Ok(program) = &self.outcome {
-            let prepared = self.candidate.checks.iter().map(|check| self.prepare_check(setup, check, program));
+            let prepared =
+                self.candidate.checks.iter().map(|check| self.prepare_check(setup, check, program));
             match prepared.collect::<Result<Vec<_>, Failure>>() {
                 Ok(checks) => self.checks = checks.into_iter().flatten().collect(),
                 Err(failure) => self.outcome = Err(self.failed(failure)),

@@ -124,6 +124,15 @@ pub(super) fn trial(connection: &Connection, id: i64) -> rusqlite::Result<Option
     connection.query_row(&format!("{SELECT} WHERE t.id = ?1"), [id], read_trial).optional()
 }
 
+pub(super) fn find(
+    connection: &Connection,
+    problem: ProblemId,
+    schedule_hash: &str,
+) -> rusqlite::Result<Option<Trial>> {
+    let query = format!("{SELECT} WHERE t.problem = ?1 AND t.schedule_hash = ?2");
+    connection.query_row(&query, params![problem.0, schedule_hash], read_trial).optional()
+}
+
 pub(super) fn best(
     connection: &Connection,
     problem: ProblemId,

@@ -73,11 +73,14 @@ CREATE TABLE iterations (
     problem INTEGER NOT NULL REFERENCES problems,
     -- What the iterations of one run have in common.
     run TEXT NOT NULL,
-    iteration INTEGER NOT NULL,
-    -- The weights after it, if it trained any.
+    -- How many are finished; 0 when the run begins.
+    finished INTEGER NOT NULL,
+    -- The weights after the last, if any were trained.
     weights BLOB,
+    -- The problem's last trial then.
+    last_trial INTEGER NOT NULL,
     finished_at INTEGER NOT NULL,
-    PRIMARY KEY (problem, run, iteration)
+    PRIMARY KEY (problem, run, finished)
 ) STRICT, WITHOUT ROWID;
 ";
 
