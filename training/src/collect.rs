@@ -6,7 +6,6 @@
 //! them. Every sample is in a file as soon as it is measured.
 
 mod app;
-mod check;
 mod plan;
 mod random;
 mod schedules;
@@ -22,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use warploom::app::App;
+use warploom::check;
 use warploom::cost::CostModel;
 use warploom::fuzz::{Case, CaseError, Seen};
 use warploom::runtime::TimingOptions;

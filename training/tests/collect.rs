@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use warploom::app::Settings;
+use warploom::check::of_app;
 use warploom::cost::Analytic;
 use warploom::fuzz::Case;
 use warploom::runtime::TimingOptions;
@@ -120,4 +122,14 @@ fn wrong_results_are_written_as_cases() {
     assert!(case.inputs().is_ok());
     let shard = Shard::read(&files(folder.path(), ".samples")[0]).expect("it is whole");
     assert!(shard.samples.iter().any(|sample| matches!(sample.status, Status::Wrong(_))));
+}
+
+#[test]
+fn apps_have_small_sizes() {
+    let without = warploom_apps::APPS.iter().filter(|app| {
+        let pipeline = (app.build)(&Settings::defaults(app)).expect("it is right");
+        of_app(app, &pipeline).is_none()
+    });
+    let without: Vec<&str> = without.map(|app| app.name).collect();
+    assert!(without.is_empty(), "{without:?}");
 }

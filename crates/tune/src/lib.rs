@@ -12,7 +12,9 @@
 
 pub mod autotune;
 pub mod build;
+pub mod cache;
 pub mod explain;
+pub mod given;
 pub mod measure;
 pub mod one_shot;
 pub mod records;

@@ -23,7 +23,7 @@ use warploom_search as search;
 use crate::measure::{Check, MeasureError, Subject};
 use crate::records::{RecordsError, Trial};
 
-pub(crate) use session::Session;
+pub(crate) use session::{Proposal, Session};
 
 /// What is tuned, and how schedules for it are found.
 pub struct Task<'a> {

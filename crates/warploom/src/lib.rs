@@ -24,11 +24,14 @@
 
 pub mod app;
 mod autoschedule;
+pub mod check;
 mod model;
 pub mod tutorial;
 
 pub use autoschedule::{Autoschedule, Autoscheduled};
 pub use model::model_for;
+
+pub use warploom_tune::worker::entry as worker_entry;
 
 pub use warploom_codegen as codegen;
 pub use warploom_cost as cost;

@@ -8,9 +8,7 @@ use serde::Serialize;
 use warploom::app::App;
 use warploom::runtime::TimingOptions;
 use warploom::schedule::schedule::Schedule;
-use warploom::tune::measure::{
-    Candidate, Feed, GpuMachine, Measured, Setup, Subject, compile_here, measure,
-};
+use warploom::tune::measure::{Candidate, Feed, GpuMachine, Measured, Setup, Subject, compile_here, measure};
 use warploom::tune::sample::{Origin, ShardWriter, Status};
 
 use super::Arguments;

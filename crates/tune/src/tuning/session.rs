@@ -42,6 +42,8 @@ pub(crate) struct Session<'a, 'b> {
     pub regions: Regions,
     pub progress: Progress,
     pub full: FullCheck,
+    /// Whether what spills is not run.
+    pub skip_spilling: bool,
     records: Mutex<&'a mut Records>,
     observer: Observer<'a>,
 }
@@ -60,7 +62,8 @@ impl<'a, 'b> Session<'a, 'b> {
         let best = records.best(problem, 1)?;
         let progress = Progress { best_us: best.first().and_then(Trial::time_us), ..Progress::default() };
         let (full, records) = (FullCheck::default(), Mutex::new(records));
-        Ok(Session { task, bench, problem, regions, progress, full, records, observer })
+        let skip_spilling = true;
+        Ok(Session { task, bench, problem, regions, progress, full, skip_spilling, records, observer })
     }
 
     pub fn records(&self) -> MutexGuard<'_, &'a mut Records> {
@@ -131,12 +134,12 @@ impl<'a, 'b> Session<'a, 'b> {
         checks: &[Arc<Check>],
         at_full_size: bool,
     ) -> Result<Vec<Proposal>, TuneError> {
-        let Session { task, bench, problem, progress, records, observer, full, .. } = self;
+        let Session { task, bench, problem, progress, records, observer, full, skip_spilling, .. } = self;
         let setup = Setup {
             versions: bench.versions.clone(),
             deadline: task.deadline,
             stop: Some(task.stop),
-            skip_spilling: true,
+            skip_spilling: *skip_spilling,
             cut: Some(Cut { factor: TOO_SLOW, best_us: progress.best_us }),
             ..Setup::new(bench.device, bench.compile, TimingOptions::quick())
         };
