@@ -55,6 +55,11 @@ impl Which {
         set_structure(app, &mut settings, &self.set)?;
         set_params(app, &mut settings, &self.param)?;
         set_sizes(app, &mut settings, &self.size)?;
+        Which::of_settings(app, settings)
+    }
+
+    /// An app with its settings.
+    pub(crate) fn of_settings(app: &App, settings: Settings) -> Result<Subject, Error> {
         let pipeline = build(app, &settings)?;
         let mut request = (app.shapes)(&settings).realisation(&pipeline);
         for (name, value) in param_values(app, &pipeline, &settings)? {

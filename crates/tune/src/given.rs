@@ -1,5 +1,6 @@
 //! Schedules that somebody has chosen, measured.
 
+use warploom_runtime::TimingOptions;
 use warploom_schedule::schedule::Schedule;
 
 use crate::records::Records;
@@ -10,7 +11,7 @@ use crate::worker::Bench;
 /// A schedule with its origin and predicted time in microseconds, if that is known.
 pub type Given = (Schedule, Origin, Option<f64>);
 
-/// Measures schedules, compares their results at both sizes, and times them in turns if there are several.
+/// Measures schedules at length, compares their results at both sizes, and times them in turns if there are several.
 ///
 /// # Errors
 /// If nothing could be begun. What fails later is in [`Tuned::ended`], beside what was measured before.
@@ -24,6 +25,7 @@ pub fn given(
     let mut session = Session::new(task, bench, records, observer)?;
     // Whoever asks for a schedule wants to know how fast it is, even if it spills.
     session.skip_spilling = false;
+    session.timing = TimingOptions::default();
     session.progress.expected = schedules.len();
     let proposal = |(schedule, origin, predicted_us)| Proposal { schedule, origin, predicted_us };
     let proposals: Vec<Proposal> = schedules.into_iter().map(proposal).collect();

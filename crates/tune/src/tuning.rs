@@ -150,4 +150,4 @@ pub enum TuneError {
 }
 
 /// What hears how it goes.
-pub type Observer<'a> = &'a mut (dyn FnMut(&Event<'_>) + Send);
+pub type Observer<'a> = &'a mut dyn FnMut(&Event<'_>);

@@ -325,9 +325,8 @@ fn trials_are_samples_and_samples_trials() {
     let (mut records, problem) = open(&from.path);
     records.record(problem, &trial("a", 20.0)).unwrap();
     records.record(problem, &failed("b", Status::Crashed("signal 9".into()))).unwrap();
-    let folder = from.path.with_file_name("samples");
-    assert_eq!(records.export_samples(None, &folder, "mine").unwrap(), 2);
-    let file = folder.join("mine-0.samples");
+    let file = from.path.with_file_name("mine.samples");
+    assert_eq!(records.export_samples(None, &file).unwrap(), 2);
     let shard = Shard::read(&file).unwrap();
     assert_eq!(shard.samples, records.shard(None).unwrap().samples);
     let mut other = Records::open(&to.path).unwrap();

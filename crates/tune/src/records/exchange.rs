@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use warploom_lang::Pipeline;
 
 use super::{ProblemId, Records, RecordsError, Trial, now, rows};
-use crate::sample::{KernelUse, Origin, Sample, Shard, ShardFolder, Sizes, Status, Times};
+use crate::sample::{KernelUse, Origin, Sample, Shard, ShardWriter, Sizes, Status, Times};
 
 /// One line of exported records. A pipeline comes before its first trial.
 #[derive(Serialize, Deserialize)]
@@ -126,18 +126,13 @@ impl Records {
         Ok(shard)
     }
 
-    /// Writes all trials, or those of one problem, as files of samples `NAME-0.samples` and so on; gives their number.
+    /// Writes all trials, or those of one problem, as a new file of samples; gives their number.
     ///
     /// # Errors
     /// If they cannot be read or written.
-    pub fn export_samples(
-        &self,
-        problem: Option<ProblemId>,
-        folder: &Path,
-        name: &str,
-    ) -> Result<usize, RecordsError> {
+    pub fn export_samples(&self, problem: Option<ProblemId>, file: &Path) -> Result<usize, RecordsError> {
         let Shard { pipelines, samples } = self.shard(problem)?;
-        let mut out = ShardFolder::create(folder, name)?;
+        let mut out = ShardWriter::create(file)?;
         let count = samples.len();
         for sample in samples {
             if let Some(pipeline) = pipelines.get(&sample.pipeline) {

@@ -44,6 +44,8 @@ pub(crate) struct Session<'a, 'b> {
     pub full: FullCheck,
     /// Whether what spills is not run.
     pub skip_spilling: bool,
+    /// How candidates are timed.
+    pub timing: TimingOptions,
     records: Mutex<&'a mut Records>,
     observer: Observer<'a>,
 }
@@ -62,8 +64,18 @@ impl<'a, 'b> Session<'a, 'b> {
         let best = records.best(problem, 1)?;
         let progress = Progress { best_us: best.first().and_then(Trial::time_us), ..Progress::default() };
         let (full, records) = (FullCheck::default(), Mutex::new(records));
-        let skip_spilling = true;
-        Ok(Session { task, bench, problem, regions, progress, full, skip_spilling, records, observer })
+        Ok(Session {
+            task,
+            bench,
+            problem,
+            regions,
+            progress,
+            full,
+            skip_spilling: true,
+            timing: TimingOptions::quick(),
+            records,
+            observer,
+        })
     }
 
     pub fn records(&self) -> MutexGuard<'_, &'a mut Records> {
@@ -134,14 +146,16 @@ impl<'a, 'b> Session<'a, 'b> {
         checks: &[Arc<Check>],
         at_full_size: bool,
     ) -> Result<Vec<Proposal>, TuneError> {
-        let Session { task, bench, problem, progress, records, observer, full, skip_spilling, .. } = self;
+        let Session {
+            task, bench, problem, progress, records, observer, full, skip_spilling, timing, ..
+        } = self;
         let setup = Setup {
             versions: bench.versions.clone(),
             deadline: task.deadline,
             stop: Some(task.stop),
             skip_spilling: *skip_spilling,
             cut: Some(Cut { factor: TOO_SLOW, best_us: progress.best_us }),
-            ..Setup::new(bench.device, bench.compile, TimingOptions::quick())
+            ..Setup::new(bench.device, bench.compile, timing.clone())
         };
         let line = Line {
             task,
