@@ -134,8 +134,8 @@ enum Command {
 pub fn main_with(apps: &[App]) -> ExitCode {
     panic::set_hook(Box::new(report_panic));
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
-        let mut out = io::stdout().lock();
-        execute(apps, std::env::args_os(), &mut out)
+        // Not locked: a worker answers from a thread of its own.
+        execute(apps, std::env::args_os(), &mut io::stdout())
     }));
     match outcome {
         Ok(Ok(())) => ExitCode::SUCCESS,

@@ -3,7 +3,7 @@
 mod anchors;
 mod report;
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{Write, stderr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -165,11 +165,8 @@ pub(crate) fn suite(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
     report.verdict(apps.len())
 }
 
-/// A line for an app that is done, where nobody watches a table grow.
+/// A line for an app that is done.
 fn say(row: &Row) {
-    if !stderr().is_terminal() {
-        return;
-    }
     // If standard error is closed, nobody wants to know.
     let _ = writeln!(stderr(), "{}", row.line());
 }
