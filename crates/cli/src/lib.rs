@@ -42,7 +42,8 @@
 //!
 //! Results go to standard output, everything else to standard error, without colours. The exit code says
 //! how it went: 0 done, 1 a fault of the program, 2 a wrong argument or file, 3 a pipeline that cannot be
-//! run as asked, 4 no GPU or one that fails, 5 nothing measured, 6 outputs that differ from the reference.
+//! run as asked, 4 no GPU or one that fails, 5 nothing measured, 6 outputs that differ from the reference, 130 ended by the
+//! interrupt key.
 
 mod apps;
 mod backend;

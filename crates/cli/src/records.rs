@@ -31,8 +31,9 @@ pub(crate) struct Arguments {
     /// The database
     #[arg(long, value_name = "FILE", default_value = crate::tune::RECORDS, global = true)]
     records: PathBuf,
-    #[command(flatten)]
-    format: Format,
+    /// Print one JSON object instead of text
+    #[arg(long, global = true)]
+    json: bool,
     #[command(subcommand)]
     what: What,
 }
@@ -89,15 +90,16 @@ struct Counted {
 
 /// Answers a question about records.
 pub(crate) fn records(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
-    let Arguments { records: path, format, what } = arguments;
+    let Arguments { records: path, json, what } = arguments;
+    let format = Format { json: *json };
     match what {
-        What::Import { files } => import(&mut Records::open(path)?, files, *format, out),
-        What::List { pipeline: None } => list(&Records::open_existing(path)?.problems()?, *format, out),
-        What::List { pipeline: Some(name) } => trials(&Records::open_existing(path)?, name, *format, out),
-        What::Show { trial } => show_trial(&Records::open_existing(path)?, *trial, *format, out),
-        What::Best { pipeline } => best(&Records::open_existing(path)?, pipeline, *format, out),
+        What::Import { files } => import(&mut Records::open(path)?, files, format, out),
+        What::List { pipeline: None } => list(&Records::open_existing(path)?.problems()?, format, out),
+        What::List { pipeline: Some(name) } => trials(&Records::open_existing(path)?, name, format, out),
+        What::Show { trial } => show_trial(&Records::open_existing(path)?, *trial, format, out),
+        What::Best { pipeline } => best(&Records::open_existing(path)?, pipeline, format, out),
         What::Export { file, pipeline } => {
-            export(&Records::open_existing(path)?, file, pipeline.as_deref(), *format, out)
+            export(&Records::open_existing(path)?, file, pipeline.as_deref(), format, out)
         }
     }
 }

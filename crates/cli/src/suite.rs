@@ -13,7 +13,6 @@ use warploom::app::{App, Settings};
 use warploom::check::{TOLERANCE, small_settings};
 use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::ir::Program;
-use warploom::cost::CostModel;
 use warploom::schedule::schedule::Schedule;
 use warploom::search::Options;
 use warploom::tune::autotune::{AutotuneOptions, autotune};
@@ -153,7 +152,7 @@ pub(crate) fn suite(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let row = bench.with(|bench| arguments.one(app, bench, &mut records, &*start.model, stop));
+        let row = bench.with(|bench| arguments.one(app, bench, &mut records, &start, stop));
         let row = row?;
         say(&row);
         report.add(row);
@@ -187,7 +186,7 @@ impl Arguments {
         app: &App,
         bench: &mut Bench<'_>,
         records: &mut Records,
-        model: &dyn CostModel,
+        start: &Start,
         stop: &AtomicBool,
     ) -> Result<Row, Error> {
         let settings = match self.sizes {
@@ -201,12 +200,12 @@ impl Arguments {
             subject: tunable.subject.clone(),
             small: tunable.small.clone(),
             tolerance: TOLERANCE,
-            model,
+            model: &*start.model,
             search: Options { seed: self.seed, samples: self.samples.max(1), ..Options::default() },
             deadline: self.time_limit.map(|limit| started + limit),
             stop,
         };
-        let found = self.find(&asked, &task, bench, records)?;
+        let found = self.find(&asked, &task, bench, records, start)?;
         let seconds = started.elapsed().as_secs_f64();
         let found = match found {
             Ok(found) => found,
@@ -229,6 +228,7 @@ impl Arguments {
         task: &Task<'_>,
         bench: &mut Bench<'_>,
         records: &mut Records,
+        start: &Start,
     ) -> Result<Result<Given, String>, Error> {
         let tuned = match self.mode {
             Mode::Manual => {
@@ -244,8 +244,12 @@ impl Arguments {
             Mode::OneShot => return Ok(one_shot(asked, task, bench)),
             Mode::Top5 => top(task, 5, bench, records, &mut |_| {})?,
             Mode::Autotune => {
-                let (iterations, samples) = (self.iterations, self.samples.max(1));
-                let options = AutotuneOptions { iterations, samples, ..AutotuneOptions::default() };
+                let options = AutotuneOptions {
+                    iterations: self.iterations,
+                    samples: self.samples.max(1),
+                    initial: start.weights.clone(),
+                    ..AutotuneOptions::default()
+                };
                 self.autotune(task, &options, bench, records)?
             }
         };

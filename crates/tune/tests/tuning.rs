@@ -18,21 +18,24 @@ use tempfile::TempDir;
 use warploom_cost::{Analytic, Weights};
 use warploom_interp::buffer::Buffer;
 use warploom_interp::compare::Tolerance;
-use warploom_lang::{Input, Pipeline, Region, func, vars};
+use warploom_lang::{Input, Pipeline, Region, func, infer, vars};
+use warploom_schedule::schedule::Schedule;
 use warploom_search as search;
 use warploom_target::Device;
 use warploom_tune::autotune::{AutotuneOptions, Autotuned, autotune};
+use warploom_tune::given::given;
 use warploom_tune::measure::{Check, MeasureError, Subject};
 use warploom_tune::records::{Records, RecordsError, Trial};
 use warploom_tune::retrain::Retrain;
-use warploom_tune::sample::Shard;
+use warploom_tune::sample::{Origin, Shard};
 use warploom_tune::top::top;
 use warploom_tune::tuning::{Ended, Event, Task, TuneError, Tuned};
 use warploom_tune::worker::{self, BenchOptions, OpenBench, Patience, WorkerProgram};
 use warploom_tune::workload::Workload;
 
-const TESTS: [(&str, fn()); 10] = [
+const TESTS: [(&str, fn()); 11] = [
     ("the_best_of_five_wins", the_best_of_five_wins),
+    ("schedules_that_are_given_are_measured_once", schedules_that_are_given_are_measured_once),
     ("five_that_spill_or_fail_make_room_for_others", five_that_spill_or_fail_make_room_for_others),
     ("autotuning_finds_more_and_repeats_nothing", autotuning_finds_more_and_repeats_nothing),
     ("faults_cost_one_trial_each", faults_cost_one_trial_each),
@@ -175,6 +178,21 @@ fn the_best_of_five_wins() {
     let again = tune_top(&place.records, "fake", 5);
     assert_eq!(again.progress.done, 0, "nothing is measured twice");
     assert_eq!(again.shown.len(), 5);
+}
+
+fn schedules_that_are_given_are_measured_once() {
+    let place = place();
+    let subjects = subjects();
+    let task = subjects.task();
+    let regions = infer(task.subject.pipeline(), task.subject.request()).unwrap();
+    let schedule = Schedule::default_for(task.subject.pipeline(), &regions);
+    let twice = vec![(schedule.clone(), Origin::Default, None), (schedule.clone(), Origin::Given, Some(7.0))];
+    let mut records = Records::open(&place.records).unwrap();
+    let tuned =
+        bench("fake:spill=100").with(|bench| given(&task, twice, bench, &mut records, &mut |_| {}).unwrap());
+    assert_eq!((tuned.progress.done, trials(&place.records).len()), (1, 1));
+    let winner = tuned.winner.unwrap();
+    assert_eq!((winner.schedule, winner.checked_at_full_size), (schedule, true));
 }
 
 fn five_that_spill_or_fail_make_room_for_others() {

@@ -86,8 +86,8 @@ fn failures_have_their_exit_codes() {
 
 /// The program in the background.
 fn start(place: &Place, arguments: &str) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
-    command.args(arguments.split_whitespace()).current_dir(place.path("."));
+    let mut command = place.command();
+    command.args(arguments.split_whitespace());
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -173,7 +173,7 @@ fn records_are_shown_and_exchanged() {
     let list = place.run("records list");
     assert!(list.out.contains("blur") && list.out.contains("200x120"), "{}", list.out);
     let one = place.run("records show 1");
-    assert!(one.out.contains("kernel blur"), "{}", one.out);
+    assert!(one.out.contains("kernel output"), "{}", one.out);
     assert_eq!(place.run("records show 99").code, 2);
     assert_eq!(place.run("records best harris").code, 2);
     let of = place.json("records list blur --json");
@@ -227,9 +227,9 @@ fn the_suite_is_a_table() {
 fn the_cache_is_shown_and_cleared() {
     let place = Place::new();
     let run = |arguments: &str, folder: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
-        command.args(arguments.split_whitespace()).current_dir(place.path("."));
-        Ran::from(command.env("WARPLOOM_CACHE_DIR", folder).output().unwrap())
+        let mut command = place.command();
+        command.args(arguments.split_whitespace()).env("WARPLOOM_CACHE_DIR", folder);
+        Ran::from(command.output().unwrap())
     };
     let folder = place.path("cache").display().to_string();
     let info = run("cache info --json", &folder);

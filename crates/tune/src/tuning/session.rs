@@ -1,6 +1,6 @@
 //! One run over one problem.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -127,7 +127,7 @@ impl<'a, 'b> Session<'a, 'b> {
         let full = if at_full_size { self.full_check()? } else { None };
         let at_full_size = full.is_some();
         let checks: Vec<Arc<Check>> = self.task.small.iter().cloned().chain(full).collect();
-        let mut left = proposals;
+        let mut left = self.distinct(proposals);
         while !left.is_empty() && self.ended().is_none() {
             let measured = self.measure_once(&left, &checks, at_full_size);
             self.records().release_claims()?;
@@ -137,6 +137,14 @@ impl<'a, 'b> Session<'a, 'b> {
             }
         }
         Ok(())
+    }
+
+    /// A schedule may have been found in two ways.
+    fn distinct(&self, mut proposals: Vec<Proposal>) -> Vec<Proposal> {
+        let mut known = HashSet::new();
+        let pipeline = self.task.subject.pipeline();
+        proposals.retain(|proposal| known.insert(proposal.schedule.to_text(pipeline)));
+        proposals
     }
 
     /// Measures what this process can claim; gives what others have.
