@@ -13,6 +13,7 @@
 mod apps;
 mod backend;
 mod bench;
+mod cache;
 mod choice;
 #[cfg(feature = "train")]
 mod collect;
@@ -33,16 +34,20 @@ mod model;
 mod names;
 mod pipeline;
 mod progress;
+mod records;
 mod report;
 mod run;
 mod search;
 mod settings;
 mod show;
 mod sim;
+mod suite;
 mod table;
 #[cfg(feature = "train")]
 mod train;
+mod tune;
 mod verify;
+mod worker;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -72,6 +77,12 @@ enum Command {
     Verify(verify::Arguments),
     Sim(sim::Arguments),
     Bench(bench::Arguments),
+    Tune(Box<tune::Arguments>),
+    Suite(Box<suite::Arguments>),
+    Records(records::Arguments),
+    Cache(cache::Arguments),
+    #[command(hide = true)]
+    Worker(worker::Arguments),
     #[cfg(feature = "train")]
     Collect(collect::Arguments),
     #[cfg(feature = "train")]
@@ -117,6 +128,11 @@ fn execute(
         Command::Verify(arguments) => verify::verify(apps, &arguments, out),
         Command::Sim(arguments) => sim::sim(apps, &arguments, out),
         Command::Bench(arguments) => bench::bench(apps, &arguments, out),
+        Command::Tune(arguments) => tune::tune(apps, &arguments, out),
+        Command::Suite(arguments) => suite::suite(apps, &arguments, out),
+        Command::Records(arguments) => records::records(&arguments, out),
+        Command::Cache(arguments) => cache::cache(&arguments, out),
+        Command::Worker(arguments) => worker::worker(&arguments),
         #[cfg(feature = "train")]
         Command::Collect(arguments) => collect::collect(apps, &arguments, out),
         #[cfg(feature = "train")]
