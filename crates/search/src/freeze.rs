@@ -4,17 +4,21 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use warploom_lang::FuncId;
 
+/// The Funcs next to a Func, and whether the way goes on there.
+type Way<'a> = dyn Fn(FuncId) -> Vec<(FuncId, bool)> + 'a;
+
 /// The Funcs whose place is kept: the cheapest ones, as long as all of them together have at most `share` of the whole
 /// cost, and all but as many as the logarithm of their number.
 ///
 /// A free Func can only be computed in a kernel that reads it, and what is inlined in between decides which kernels these
-/// are. `readers` says which Funcs read a Func, and whether they are inlined; those on the way from free Funcs to kernels,
-/// and the kernels' own, are free too: the way of the most expensive first, up to as many as the logarithm again.
+/// are; and what is inlined in the Func itself decides how large its code is. Each of `ways` gives the Funcs next to a Func
+/// on such ways, and whether the way goes on there. Those on the ways from free Funcs are free too: the ways of the most
+/// expensive first, for each kind of ways up to as many as the logarithm again.
 pub(crate) fn frozen(
     funcs: &[FuncId],
     costs: &BTreeMap<FuncId, f64>,
     share: f64,
-    readers: impl Fn(FuncId) -> Vec<(FuncId, bool)>,
+    ways: [&Way<'_>; 2],
 ) -> BTreeSet<FuncId> {
     let cost = |func: &FuncId| costs.get(func).copied().unwrap_or(0.0);
     let total: f64 = funcs.iter().map(cost).sum();
@@ -29,13 +33,15 @@ pub(crate) fn frozen(
     });
     let cheap = affordable.count().min(order.len().saturating_sub(free));
     let mut frozen: BTreeSet<FuncId> = order.drain(order.len() - cheap..).collect();
-    let mut ways = VecDeque::from(order);
-    let mut more = free;
-    while let Some(func) = ways.pop_front() {
-        for (reader, is_inlined) in readers(func) {
-            if more > 0 && frozen.remove(&reader) {
-                more -= 1;
-                ways.extend(is_inlined.then_some(reader));
+    for way in ways {
+        let mut queue: VecDeque<FuncId> = order.iter().copied().collect();
+        let mut more = free;
+        while let Some(func) = queue.pop_front() {
+            for (next, goes_on) in way(func) {
+                if more > 0 && frozen.remove(&next) {
+                    more -= 1;
+                    queue.extend(goes_on.then_some(next));
+                }
             }
         }
     }
@@ -54,8 +60,10 @@ mod tests {
         let costs = [0.1, 50.0, 0.2, 9.0, 0.3, 8.0, 7.0, 6.0];
         let costs: BTreeMap<FuncId, f64> = funcs.iter().copied().zip(costs).collect();
         let frozen = |share| {
-            let none = |_| Vec::new();
-            frozen(&funcs, &costs, share, none).into_iter().map(Id::index).collect::<Vec<_>>()
+            frozen(&funcs, &costs, share, [&|_| Vec::new(), &|_| Vec::new()])
+                .into_iter()
+                .map(Id::index)
+                .collect::<Vec<_>>()
         };
         assert_eq!(frozen(0.02), [0, 2, 4]);
         // The next would cost 6 of 80.6.
@@ -76,11 +84,28 @@ mod tests {
                 let next = func.index() + 1;
                 funcs.get(next).map(|func| (*func, next < last)).into_iter().collect()
             };
-            frozen(&funcs, &costs, 0.02, next).into_iter().collect::<Vec<_>>()
+            frozen(&funcs, &costs, 0.02, [&next, &|_| Vec::new()]).into_iter().collect::<Vec<_>>()
         };
         // Four are free by rank, and four more on the way.
         assert_eq!(frozen(16), funcs[8..]);
         // The way ends with a kernel.
         assert_eq!(frozen(3), funcs[5..]);
+    }
+
+    #[test]
+    fn each_kind_of_ways_has_its_own_number() {
+        let funcs: Vec<FuncId> = (0..16).map(FuncId::new).collect();
+        let costs: BTreeMap<FuncId, f64> = [(funcs[8], 100.0)].into();
+        let neighbour = |func: FuncId, step: usize| {
+            let next = func.index().wrapping_add(step);
+            funcs.get(next).map(|func| (*func, true)).into_iter().collect()
+        };
+        let (up, down) = (|func| neighbour(func, 1), |func| neighbour(func, usize::MAX));
+        let frozen = |ways: [&Way<'_>; 2]| {
+            frozen(&funcs, &costs, 0.02, ways).into_iter().map(Id::index).collect::<Vec<_>>()
+        };
+        // Free by rank are the expensive one and the first three; two ways begin at 8 and 2.
+        assert_eq!(frozen([&up, &|_| Vec::new()]), [5, 6, 7, 11, 12, 13, 14, 15]);
+        assert_eq!(frozen([&up, &down]), [11, 12, 13, 14, 15]);
     }
 }

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use warploom_lang::FuncId;
-use warploom_schedule::schedule::{Schedule, check};
+use warploom_schedule::Node;
+use warploom_schedule::schedule::Schedule;
 
 use crate::beam::Pass;
 use crate::evaluate::Evaluator;
@@ -203,15 +204,30 @@ impl<'a> Run<'a> {
         }
         let funcs: Vec<FuncId> = space.funcs().collect();
         let costs = self.evaluator.func_costs(state);
-        let dag = &space.dag;
-        let readers = |func: FuncId| {
-            let readers = dag.nodes()[dag.func_node(func)].consumers.iter();
-            let readers = readers.map(|edge| dag.stages()[dag.edges()[*edge].consumer].func);
-            readers.map(|reader| (reader, state.inlined.contains(dag.func_node(reader)))).collect()
-        };
-        let frozen = frozen(&funcs, &costs, space.options.limits.frozen_share, readers);
+        let (readers, inner) = (|func| self.readers(state, func), |func| self.repeated_inside(state, func));
+        let frozen = frozen(&funcs, &costs, space.options.limits.frozen_share, [&readers, &inner]);
         counts.frozen = frozen.len() as u64;
         frozen
+    }
+
+    /// The Funcs that read a Func, and whether they are inlined in a state.
+    fn readers(&self, state: &State, func: FuncId) -> Vec<(FuncId, bool)> {
+        let dag = &self.evaluator.space.dag;
+        let readers = dag.nodes()[dag.func_node(func)].consumers.iter();
+        let readers = readers.map(|edge| &dag.stages()[dag.edges()[*edge].consumer]);
+        readers.map(|reader| (reader.func, state.inlined.contains(reader.node))).collect()
+    }
+
+    /// The Funcs that a state has inlined in a Func although they are more than a pointwise step; each has such ones inside.
+    fn repeated_inside(&self, state: &State, func: FuncId) -> Vec<(FuncId, bool)> {
+        let dag = &self.evaluator.space.dag;
+        let stages = dag.nodes()[dag.func_node(func)].stages.iter();
+        let read = stages.flat_map(|stage| &dag.stages()[*stage].producers);
+        let read = read.map(|edge| dag.edges()[*edge].producer).filter(|read| state.inlined.contains(*read));
+        let nodes = read.map(|read| &dag.nodes()[read]);
+        let is_step = |node: &Node| node.is_wrapper || node.is_boundary_condition || node.is_pointwise;
+        let stages = nodes.filter(|node| !is_step(node)).filter_map(|node| node.stages.first());
+        stages.map(|stage| (dag.stages()[*stage].func, true)).collect()
     }
 
     /// The samples beside the beam search.
@@ -256,7 +272,7 @@ impl<'a> Run<'a> {
             .par_iter()
             .map(|(_, state)| {
                 let schedule = state.schedule(space);
-                let legal = check(&schedule, space.pipeline, space.regions, space.device).is_ok();
+                let legal = space.geometry.check(&schedule, space.device).is_ok();
                 legal.then_some(Candidate { schedule, cost: state.cost() })
             })
             .collect();

@@ -90,12 +90,32 @@ impl Workload {
 
     /// Compiles kernels for a GPU and uploads the inputs and Params.
     pub fn load(&self, gpu: &Gpu, program: &Program, build: Build) -> Result<Loaded, CudaError> {
-        let mut executable = gpu.load(&describe(program, build))?;
+        let mut loaded = Loaded::new(gpu, program, build)?;
+        self.upload(&mut loaded)?;
+        Ok(loaded)
+    }
+
+    /// Gives kernels that were loaded for the same sizes these inputs and Params.
+    pub fn upload(&self, loaded: &mut Loaded) -> Result<(), CudaError> {
         for (position, bytes) in self.input_bytes()?.iter().enumerate() {
-            executable.upload(position, bytes)?;
+            loaded.executable.upload(position, bytes)?;
         }
         let params: Vec<u32> = self.params.iter().map(|value| value.bits()).collect();
-        executable.set_params(&params)?;
+        Ok(loaded.executable.set_params(&params)?)
+    }
+}
+
+/// Kernels on a GPU.
+pub struct Loaded {
+    /// The compiled kernels and their memory.
+    pub executable: Executable,
+    outputs: Vec<(usize, usize, warploom_lang::Type, Region)>,
+}
+
+impl Loaded {
+    /// Compiles kernels for a GPU; their inputs and Params are still to be [uploaded](Workload::upload).
+    pub fn new(gpu: &Gpu, program: &Program, build: Build) -> Result<Loaded, CudaError> {
+        let executable = gpu.load(&describe(program, build))?;
         let outputs = program.buffers.values().filter_map(|buffer| match buffer.role {
             Role::Output { output, value } => Some((output, value, buffer.ty, buffer.region.clone())),
             _ => None,
@@ -104,19 +124,15 @@ impl Workload {
         outputs.sort_by_key(|(output, value, ..)| (*output, *value));
         Ok(Loaded { executable, outputs })
     }
-}
 
-/// A workload on a GPU.
-pub struct Loaded {
-    /// The compiled kernels and their memory.
-    pub executable: Executable,
-    outputs: Vec<(usize, usize, warploom_lang::Type, Region)>,
-}
-
-impl Loaded {
     /// Runs once, from poisoned outputs, and gives them back.
     pub fn run(&mut self) -> Result<Vec<Buffer>, CudaError> {
         self.executable.poison()?;
+        self.execute()
+    }
+
+    /// Runs once and gives the outputs back.
+    pub fn execute(&mut self) -> Result<Vec<Buffer>, CudaError> {
         self.executable.run()?;
         let mut buffers = Vec::new();
         for (output, value, ty, region) in &self.outputs {

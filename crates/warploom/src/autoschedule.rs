@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use thiserror::Error;
 use warploom_codegen::cuda::{Build, print};
 use warploom_codegen::ir::Program;
 use warploom_lang::{Pipeline, Realisation, infer};
@@ -11,7 +12,9 @@ use warploom_target::Device;
 use warploom_tune::explain::Explanation;
 use warploom_tune::one_shot::{OneShot, OneShotError, one_shot};
 
+use crate::compiled::{Backend, Compiled, RunError};
 use crate::model::model_for;
+use crate::sizes::{Sizes, SizesError};
 
 /// Scheduling without a schedule: searches for a fast one and builds its kernels. Needs no GPU.
 ///
@@ -25,11 +28,9 @@ use crate::model::model_for;
 /// let blur_y = func("blur_y", (x, y), (blur_x.at((x, y - 1)) + blur_x.at((x, y)) + blur_x.at((x, y + 1))) / 3.0);
 /// let pipeline = Pipeline::new("blur", [blur_y])?;
 ///
-/// let image = Region::of_extents(&[1536, 2560]);
-/// let request = Realisation::new(&pipeline).input("input", image.clone()).output("blur_y", image);
 /// // `autoschedule` searches for longer.
 /// let options = Options { samples: 4, beam: 4, passes: 2, ..Options::default() };
-/// let blur = pipeline.autoschedule_with(&Device::preset("h200")?, &request, &options)?;
+/// let blur = pipeline.autoschedule_with(&Device::detect_or("h200")?, size([1536, 2560]), &options)?;
 /// assert!(blur.predicted_us() > 0.0);
 /// assert!(blur.nest().contains("kernel blur_y"));
 /// assert!(blur.cuda().contains("__global__"));
@@ -41,8 +42,8 @@ pub trait Autoschedule {
     /// # Errors
     ///
     /// If the sizes or Params don't fit the pipeline, or its kernels need more than the device has.
-    fn autoschedule(&self, device: &Device, request: &Realisation) -> Result<Autoscheduled, OneShotError> {
-        self.autoschedule_with(device, request, &Options::default())
+    fn autoschedule(&self, device: &Device, sizes: impl Sizes) -> Result<Autoscheduled, AutoscheduleError> {
+        self.autoschedule_with(device, sizes, &Options::default())
     }
 
     /// Searches with other options.
@@ -53,28 +54,45 @@ pub trait Autoschedule {
     fn autoschedule_with(
         &self,
         device: &Device,
-        request: &Realisation,
+        sizes: impl Sizes,
         options: &Options,
-    ) -> Result<Autoscheduled, OneShotError>;
+    ) -> Result<Autoscheduled, AutoscheduleError>;
 }
 
 impl Autoschedule for Pipeline {
     fn autoschedule_with(
         &self,
         device: &Device,
-        request: &Realisation,
+        sizes: impl Sizes,
         options: &Options,
-    ) -> Result<Autoscheduled, OneShotError> {
+    ) -> Result<Autoscheduled, AutoscheduleError> {
+        let request = sizes.realisation(self)?;
         let model = model_for(device).model;
-        let shot = one_shot(self, request, device, &*model, options, &|_| {})?;
-        let explanation = Explanation::new(self, &infer(self, request)?, device, &shot.schedule, &*model);
-        Ok(Autoscheduled { schedule_text: shot.schedule.to_text(self), shot, explanation })
+        let shot = one_shot(self, &request, device, &*model, options, &|_| {})?;
+        let regions = infer(self, &request).map_err(OneShotError::from)?;
+        let explanation = Explanation::new(self, &regions, device, &shot.schedule, &*model);
+        let schedule_text = shot.schedule.to_text(self);
+        Ok(Autoscheduled { pipeline: self.clone(), request, shot, explanation, schedule_text })
     }
+}
+
+/// Why there is no schedule.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum AutoscheduleError {
+    /// The sizes are not enough.
+    #[error(transparent)]
+    Sizes(#[from] SizesError),
+    /// Nothing could be built.
+    #[error(transparent)]
+    Search(#[from] OneShotError),
 }
 
 /// A pipeline with the best schedule that was found for it.
 #[derive(Debug)]
 pub struct Autoscheduled {
+    pipeline: Pipeline,
+    request: Realisation,
     shot: OneShot,
     explanation: Explanation,
     schedule_text: String,
@@ -94,6 +112,47 @@ impl Autoscheduled {
     /// The kernels in CUDA C++.
     pub fn cuda(&self) -> String {
         print(&self.shot.program, Build::Timing)
+    }
+
+    /// The kernels on the first GPU, ready to run.
+    ///
+    /// ```no_run
+    /// # use warploom::prelude::*;
+    /// # fn blurred(blur: &Autoscheduled, image: &Buffer) -> Result<Vec<Buffer>, RunError> {
+    /// let mut blur = blur.compile()?;
+    /// blur.run(&[image])
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is no GPU, or the kernels cannot be compiled for it.
+    pub fn compile(&self) -> Result<Compiled, RunError> {
+        self.compile_for(Backend::gpu()?)
+    }
+
+    /// The kernels on anything else that runs them.
+    ///
+    /// ```
+    /// use warploom::prelude::*;
+    ///
+    /// let x = vars!(x);
+    /// let input = Input::f32("input", 1);
+    /// let double = Pipeline::new("double", [func("double", x, 2.0 * input.at(x))])?;
+    /// let device = Device::preset("h200")?;
+    /// let samples = Buffer::from_vec(Region::of_extents(&[3]), vec![1.0f32, 2.0, 3.0])?;
+    /// let double = double.autoschedule(&device, [&samples])?;
+    /// let outputs = double.compile_for(Backend::Simulator(device))?.run(&[&samples])?;
+    /// assert_eq!(outputs[0].as_slice::<f32>(), Some([2.0, 4.0, 6.0].as_slice()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the kernels cannot be made for it.
+    pub fn compile_for(&self, backend: Backend) -> Result<Compiled, RunError> {
+        let (pipeline, schedule) = (self.pipeline.clone(), self.shot.schedule.clone());
+        Compiled::new(pipeline, schedule, self.request.clone(), backend)
     }
 
     /// How long a run takes, as the cost model predicts, in microseconds.

@@ -25,11 +25,17 @@
 pub mod app;
 mod autoschedule;
 pub mod check;
+mod compiled;
+mod detect;
 mod model;
+mod sizes;
 pub mod tutorial;
 
-pub use autoschedule::{Autoschedule, Autoscheduled};
+pub use autoschedule::{Autoschedule, AutoscheduleError, Autoscheduled};
+pub use compiled::{Backend, Compiled, RunError};
+pub use detect::Detect;
 pub use model::model_for;
+pub use sizes::{Size, Sizes, SizesError, size};
 
 pub use warploom_tune::worker::entry as worker_entry;
 
@@ -47,9 +53,13 @@ pub use warploom_sim as sim;
 pub use warploom_target as target;
 pub use warploom_tune as tune;
 
-/// What almost every program needs: the language, buffers, the reference evaluator and the search for schedules.
+/// What almost every program needs: the language, buffers, the reference evaluator, the search for schedules and
+/// what runs them.
 pub mod prelude {
     pub use crate::autoschedule::{Autoschedule, Autoscheduled};
+    pub use crate::compiled::{Backend, Compiled, RunError};
+    pub use crate::detect::Detect;
+    pub use crate::sizes::{Sizes, size};
     pub use warploom_interp::buffer::Buffer;
     pub use warploom_interp::{EvalError, Evaluation};
     pub use warploom_lang::*;

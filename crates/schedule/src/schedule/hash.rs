@@ -11,7 +11,6 @@
 //! | 5 | and the sizes of loops in a thread, and which are unrolled |
 //! | 6 and above | and what is inlined |
 
-use smallvec::SmallVec;
 use warploom_lang::{FuncId, Id};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -82,12 +81,15 @@ pub fn kernel_hash<'a>(item: &RootItem, inlined: impl IntoIterator<Item = &'a Fu
 /// What counts of a tree, written down in an order of its own, so that different trees give different words.
 struct Words {
     depth: i32,
-    bytes: SmallVec<[u8; 512]>,
+    bytes: Vec<u8>,
 }
+
+/// Room for the words of most kernels.
+const USUAL_BYTES: usize = 512;
 
 impl Words {
     fn new(depth: i32) -> Words {
-        Words { depth, bytes: SmallVec::new() }
+        Words { depth, bytes: Vec::with_capacity(USUAL_BYTES) }
     }
 
     fn hash(&self) -> u64 {

@@ -42,10 +42,7 @@ pub fn check(
     regions: &Regions,
     device: &Device,
 ) -> Result<(), Vec<Violation>> {
-    let geometry = Geometry::new(pipeline, regions);
-    let outline = Outline::new(&schedule.root);
-    let footprints = geometry.traced(&schedule.inlined, &outline);
-    check_traced(schedule, &geometry, device, &outline, &footprints)
+    Geometry::new(pipeline, regions).check(schedule, device)
 }
 
 /// [`check`] of a schedule whose footprints are there already.
@@ -66,6 +63,19 @@ pub(crate) fn check_traced(
 }
 
 impl Geometry<'_> {
+    /// [`check`] of one of many schedules of a pipeline at the same sizes.
+    ///
+    /// # Errors
+    /// Every violation, in the order of the schedule's text.
+    ///
+    /// # Panics
+    /// If the schedule names Funcs or inputs that the pipeline has not.
+    pub fn check(&self, schedule: &Schedule, device: &Device) -> Result<(), Vec<Violation>> {
+        let outline = Outline::new(&schedule.root);
+        let footprints = self.traced(&schedule.inlined, &outline);
+        check_traced(schedule, self, device, &outline, &footprints)
+    }
+
     /// The footprints of some kernels and loops around kernels, if they are legal in themselves: all of [`check`]
     /// but whether every Func has its place, and whether what other kernels compute is there in time.
     ///

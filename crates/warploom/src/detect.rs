@@ -1,0 +1,28 @@
+//! The GPU of this machine.
+
+use warploom_runtime::Gpu;
+use warploom_target::{Device, UnknownDevice};
+
+/// Devices that are there.
+pub trait Detect: Sized {
+    /// The first GPU of this machine, or a preset where there is none.
+    ///
+    /// ```
+    /// use warploom::prelude::*;
+    /// let device = Device::detect_or("h200")?;
+    /// assert!(device.sms > 0);
+    /// assert!(Device::detect_or("abacus").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such preset, whether it is needed or not.
+    fn detect_or(preset: &str) -> Result<Self, UnknownDevice>;
+}
+
+impl Detect for Device {
+    fn detect_or(preset: &str) -> Result<Device, UnknownDevice> {
+        let preset = Device::preset(preset)?;
+        Ok(Gpu::devices().ok().and_then(|devices| devices.into_iter().next()).unwrap_or(preset))
+    }
+}

@@ -1,0 +1,183 @@
+//! How large the inputs and outputs of a pipeline are, said in the way that is shortest.
+
+use thiserror::Error;
+use warploom_interp::buffer::Buffer;
+use warploom_lang::{Pipeline, Realisation, Region};
+
+/// What tells the sizes of a pipeline's inputs and outputs: a [`Realisation`] says everything, [`size`] one size for all,
+/// and input buffers have sizes of their own.
+pub trait Sizes {
+    /// The sizes of a pipeline.
+    ///
+    /// # Errors
+    /// If they say nothing about one of its inputs or outputs.
+    fn realisation(&self, pipeline: &Pipeline) -> Result<Realisation, SizesError>;
+}
+
+/// Why sizes are not enough.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum SizesError {
+    /// Something has more dimensions than the one size.
+    #[error(
+        "`{name}` has {expected} dimensions, but the size has {given}; give an extent for each, or a Realisation"
+    )]
+    Dimensions {
+        /// The input or output.
+        name: String,
+        /// Its dimensions.
+        expected: usize,
+        /// Those of the size.
+        given: usize,
+    },
+    /// There are more or fewer buffers than inputs.
+    #[error(
+        "the pipeline `{pipeline}` has {expected} inputs, but {given} buffers were given; give one for each"
+    )]
+    Inputs {
+        /// The pipeline.
+        pipeline: String,
+        /// Its inputs.
+        expected: usize,
+        /// The buffers.
+        given: usize,
+    },
+    /// No input has as many dimensions as an output.
+    #[error(
+        "no input has the {dimensions} dimensions of `{output}`, so that its size does not follow; give a Realisation"
+    )]
+    Output {
+        /// The output.
+        output: String,
+        /// Its dimensions.
+        dimensions: usize,
+    },
+}
+
+/// One size for all inputs and outputs of a pipeline; those with fewer dimensions have the first extents of it.
+///
+/// ```
+/// use warploom::prelude::*;
+///
+/// let (x, y) = vars!(x, y);
+/// let input = Input::f32("input", 2);
+/// let pipeline = Pipeline::new("double", [func("double", (x, y), 2.0 * input.at((x, y)))])?;
+/// let request = size([640, 480]).realisation(&pipeline)?;
+/// assert_eq!(request.outputs[0], Some(Region::of_extents(&[640, 480])));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn size<const N: usize>(extents: [i64; N]) -> Size {
+    Size(extents.to_vec())
+}
+
+/// One size for all; see [`size`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Size(Vec<i64>);
+
+impl Size {
+    fn of(&self, name: &str, dimensions: usize) -> Result<Region, SizesError> {
+        match self.0.get(..dimensions) {
+            Some(extents) => Ok(Region::of_extents(extents)),
+            None => Err(SizesError::Dimensions {
+                name: name.to_string(),
+                expected: dimensions,
+                given: self.0.len(),
+            }),
+        }
+    }
+}
+
+impl Sizes for Size {
+    fn realisation(&self, pipeline: &Pipeline) -> Result<Realisation, SizesError> {
+        let mut request = Realisation::new(pipeline);
+        for (id, input) in pipeline.inputs().iter() {
+            request.inputs[id] = Some(self.of(&input.name, input.dimensions)?);
+        }
+        for (slot, id) in request.outputs.iter_mut().zip(pipeline.outputs()) {
+            let func = &pipeline.funcs()[*id];
+            *slot = Some(self.of(&func.name, func.dims.len())?);
+        }
+        Ok(request)
+    }
+}
+
+impl Sizes for Realisation {
+    fn realisation(&self, _: &Pipeline) -> Result<Realisation, SizesError> {
+        Ok(self.clone())
+    }
+}
+
+/// The inputs in the pipeline's order. Every output is as large as the first input with as many dimensions.
+impl Sizes for [&Buffer] {
+    fn realisation(&self, pipeline: &Pipeline) -> Result<Realisation, SizesError> {
+        let (expected, given) = (pipeline.inputs().len(), self.len());
+        if expected != given {
+            return Err(SizesError::Inputs { pipeline: pipeline.name().to_string(), expected, given });
+        }
+        let mut request = Realisation::new(pipeline);
+        for (id, buffer) in pipeline.inputs().keys().zip(self) {
+            request.inputs[id] = Some(buffer.region().clone());
+        }
+        for (slot, id) in request.outputs.iter_mut().zip(pipeline.outputs()) {
+            let func = &pipeline.funcs()[*id];
+            let dimensions = func.dims.len();
+            let like = self.iter().map(|buffer| buffer.region()).find(|region| region.0.len() == dimensions);
+            let missing = || SizesError::Output { output: func.name.clone(), dimensions };
+            *slot = Some(like.ok_or_else(missing)?.clone());
+        }
+        Ok(request)
+    }
+}
+
+impl<const N: usize> Sizes for [&Buffer; N] {
+    fn realisation(&self, pipeline: &Pipeline) -> Result<Realisation, SizesError> {
+        self.as_slice().realisation(pipeline)
+    }
+}
+
+impl<T: Sizes + ?Sized> Sizes for &T {
+    fn realisation(&self, pipeline: &Pipeline) -> Result<Realisation, SizesError> {
+        (**self).realisation(pipeline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warploom_lang::{Input, func, vars};
+
+    use super::*;
+
+    fn weighted() -> Pipeline {
+        let (x, y) = vars!(x, y);
+        let (image, weights) = (Input::f32("image", 2), Input::f32("weights", 1));
+        let product = image.at((x, y)) * weights.at(x);
+        Pipeline::new("weighted", [func("product", (x, y), product)]).expect("it is right")
+    }
+
+    #[test]
+    fn one_size_is_for_all() {
+        let pipeline = weighted();
+        let request = size([8, 6]).realisation(&pipeline).expect("it is enough");
+        let inputs: Vec<String> = request.inputs.values().flatten().map(ToString::to_string).collect();
+        assert_eq!(inputs, ["[0, 8) x [0, 6)", "[0, 8)"]);
+        let refused = size([8]).realisation(&pipeline).expect_err("the image has two dimensions");
+        assert_eq!(
+            refused.to_string(),
+            "`image` has 2 dimensions, but the size has 1; give an extent for each, or a Realisation"
+        );
+    }
+
+    #[test]
+    fn outputs_are_as_large_as_inputs() {
+        let pipeline = weighted();
+        let zeros = |extents: &[i64]| {
+            Buffer::zeros(warploom_lang::Type::F32, Region::of_extents(extents)).expect("it is small")
+        };
+        let (image, weights) = (zeros(&[5, 4]), zeros(&[5]));
+        let request = [&image, &weights].realisation(&pipeline).expect("it is enough");
+        assert_eq!(request.outputs, [Some(Region::of_extents(&[5, 4]))]);
+        assert!(matches!([&image].realisation(&pipeline), Err(SizesError::Inputs { given: 1, .. })));
+        let refused = [&weights, &weights].realisation(&pipeline);
+        assert!(matches!(refused, Err(SizesError::Output { dimensions: 2, .. })));
+    }
+}

@@ -1,0 +1,70 @@
+//! Scheduled pipelines on data: in the simulator and on the reference evaluator, which must agree.
+
+use warploom::SizesError;
+use warploom::lang::Param;
+use warploom::prelude::*;
+use warploom::search::Options;
+
+fn blur() -> Pipeline {
+    let (x, y) = vars!(x, y);
+    let edge = Input::f32("input", 2).repeat_edge();
+    let gain = Param::f32("gain");
+    let row = func("row", (x, y), edge.at((x - 1, y)) + edge.at((x, y)) + edge.at((x + 1, y)));
+    let blur = func("blur", (x, y), gain.expr() * (row.at((x, y - 1)) + row.at((x, y)) + row.at((x, y + 1))));
+    Pipeline::new("blur", [blur]).expect("it is right")
+}
+
+fn image(extents: &[i64]) -> Buffer {
+    Buffer::from_fn(Region::of_extents(extents), |at| (3 * at[0] + 5 * at[1]) as f32).expect("it is small")
+}
+
+fn scheduled(extents: &[i64]) -> Autoscheduled {
+    let pipeline = blur();
+    let region = Region::of_extents(extents);
+    let request = Realisation::new(&pipeline).input("input", region.clone()).output("blur", region);
+    let options = Options { samples: 1, beam: 2, passes: 1, ..Options::default() };
+    let device = Device::preset("h200").expect("it is known");
+    pipeline.autoschedule_with(&device, request.param("gain", 0.5f32), &options).expect("it is legal")
+}
+
+fn simulator() -> Backend {
+    Backend::Simulator(Device::preset("h200").expect("it is known"))
+}
+
+#[test]
+fn other_sizes_and_params_need_no_other_schedule() {
+    let scheduled = scheduled(&[40, 30]);
+    let mut simulated = scheduled.compile_for(simulator()).expect("it can be built");
+    let mut reference = scheduled.compile_for(Backend::Reference).expect("there is nothing to build");
+    for (extents, gain) in [([40, 30], 0.5f32), ([33, 65], 0.5), ([33, 65], 2.0), ([200, 90], 2.0)] {
+        let image = image(&extents);
+        simulated.set_param("gain", gain);
+        reference.set_param("gain", gain);
+        let (found, expected) = (simulated.run(&[&image]), reference.run(&[&image]));
+        let (found, expected) = (found.expect("it runs"), expected.expect("it runs"));
+        assert_eq!(found[0].region(), image.region());
+        assert_eq!(found[0].as_slice::<f32>(), expected[0].as_slice::<f32>());
+    }
+}
+
+#[test]
+fn parts_of_an_output_can_be_asked_for() {
+    let mut compiled = scheduled(&[40, 30]).compile_for(simulator()).expect("it can be built");
+    let image = image(&[40, 30]);
+    let whole = compiled.run(&[&image]).expect("it runs");
+    let part = Region::of_extents(&[7, 5]);
+    let found = compiled.run_at(&[&image], std::slice::from_ref(&part)).expect("it runs");
+    let cropped = whole[0].cropped(&part).expect("it is inside");
+    assert_eq!(found[0].as_slice::<f32>(), cropped.as_slice::<f32>());
+}
+
+#[test]
+fn wrong_inputs_are_refused() {
+    let mut compiled = scheduled(&[40, 30]).compile_for(simulator()).expect("it can be built");
+    assert!(matches!(compiled.run(&[]), Err(RunError::Sizes(SizesError::Inputs { .. }))));
+    let bytes = Buffer::from_fn(Region::of_extents(&[40, 30]), |_| 0u8).expect("it is small");
+    let refused = compiled.run(&[&bytes]).expect_err("it is no f32");
+    assert_eq!(refused.to_string(), "the input `input` is f32, but the buffer holds u8; convert it");
+    let line = Buffer::from_fn(Region::of_extents(&[40]), |_| 0f32).expect("it is small");
+    assert!(matches!(compiled.run(&[&line]), Err(RunError::Build(_) | RunError::Bounds(_))));
+}
