@@ -6,7 +6,6 @@
 //! them. Every sample is in a file as soon as it is measured.
 
 mod app;
-mod check;
 mod plan;
 mod random;
 mod schedules;
@@ -22,12 +21,12 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use warploom::app::App;
+use warploom::check;
 use warploom::cost::CostModel;
 use warploom::fuzz::{Case, CaseError, Seen};
+use warploom::runtime::TimingOptions;
 use warploom::target::Device;
-use warploom::tune::measure::{
-    Candidate, Compile, Feed, Machine, MeasureError, Measured, Setup, measure, versions,
-};
+use warploom::tune::measure::{Candidate, Compile, Feed, Machine, MeasureError, Measured, Setup, measure};
 use warploom::tune::sample::{ShardError, ShardFolder, Status};
 
 use app::AppRounds;
@@ -62,6 +61,8 @@ pub struct Bench<'a> {
     pub model: &'a dyn CostModel,
     /// What compiles for it.
     pub compile: Compile<'a>,
+    /// How samples are timed.
+    pub timing: TimingOptions,
     /// What runs.
     pub machine: &'a mut dyn Machine,
 }
@@ -153,10 +154,8 @@ impl<'a> Collector<'a> {
         let name = format!("{}-seed{}", self.device.name.to_lowercase().replace(' ', "-"), self.options.seed);
         let mut shards = ShardFolder::create(out, &name)?;
         let setup = Setup {
-            device: self.device,
-            compile: bench.compile,
-            versions: versions(),
             deadline: self.options.time_limit.map(|limit| started + limit),
+            ..Setup::new(self.device, bench.compile, bench.timing)
         };
         let feeds = (0..self.options.threads.max(1)).map(|_| self.feed()).collect();
         let mut written: Result<(), CollectError> = Ok(());
@@ -183,7 +182,7 @@ impl<'a> Collector<'a> {
         summary: &Summary,
     ) -> Result<(), CollectError> {
         let Measured { candidate, sample, .. } = measured;
-        if let (Status::Wrong(difference), Some(check)) = (&sample.status, &candidate.check) {
+        if let (Status::Wrong(difference), Some(check)) = (&sample.status, candidate.checks.first()) {
             let case = Case {
                 pipeline: check.subject.pipeline().clone(),
                 request: check.subject.request().clone(),

@@ -7,6 +7,7 @@
 //! | [`model`] | the network in burn: the same numbers as [`warploom::cost::Network`], and their gradients |
 //! | [`batch`] | groups of samples as tensors |
 //! | [`train`] | the loop: what is minimised, when it stops |
+//! | [`retrain`] | training in the course of autotuning |
 //! | [`score`] | how good predictions are: ranks, regret, calibration |
 //! | [`evaluate`] | the scores of models over groups, and scatter plots |
 //! | [`demosaic`] | the filters of the app `learned_demosaic` |
@@ -17,6 +18,7 @@ pub mod data;
 pub mod demosaic;
 pub mod evaluate;
 pub mod model;
+pub mod retrain;
 pub mod scatter;
 pub mod score;
 pub mod train;

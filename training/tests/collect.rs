@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use warploom::app::Settings;
+use warploom::check::of_app;
 use warploom::cost::Analytic;
 use warploom::fuzz::Case;
-use warploom::runtime::Error;
+use warploom::runtime::TimingOptions;
 use warploom::target::{Device, Program};
-use warploom::tune::measure::{Machine, Subject};
+use warploom::tune::measure::{Compiled, Failure, Machine, Subject, Timed};
 use warploom::tune::sample::{Origin, Shard, Status, Times};
 use warploom_training::collect::{Bench, CollectError, Options, Summary, collect};
 
@@ -18,21 +20,22 @@ struct Fake {
 }
 
 impl Machine for Fake {
-    fn time(&mut self, _: &Arc<Subject>, program: &Program) -> Result<Times, Error> {
+    fn time(&mut self, _: &Arc<Subject>, program: &Program, _: &TimingOptions) -> Result<Timed, Failure> {
         self.timed += 1;
         if self.timed == self.fault_at {
-            let text = || "made up".to_owned();
-            return Err(Error::Fault { doing: text(), name: text(), message: text() });
+            return Err(Failure::Fault("made up".to_owned()));
         }
         let time = program.bytes() as f64 / 1e6;
-        Ok(Times { min: time, median: time, runs: 5 })
+        Ok(Timed { times: Times { min: time, median: time, runs: 5 }, spread: 0.0 })
     }
 
-    fn run(&mut self, _: &Arc<Subject>, program: &Program) -> Result<Vec<Vec<u8>>, Error> {
+    fn run(&mut self, _: &Arc<Subject>, program: &Program) -> Result<Vec<Vec<u8>>, Failure> {
         use warploom::target::program::Role;
         let outputs = program.buffers.iter().filter(|buffer| matches!(buffer.role, Role::Output { .. }));
         Ok(outputs.map(|buffer| vec![0; buffer.bytes()]).collect())
     }
+
+    fn restore(&mut self) {}
 }
 
 fn options() -> Options {
@@ -44,9 +47,17 @@ fn run(options: &Options, fault_at: usize, out: &Path) -> (Summary, Result<(), C
     let apps = [*warploom_apps::find("copy").expect("it is there")];
     let given = ["copy\n  kernel output block x 32, y 8 threads x 32, y 8\n".to_owned()];
     let mut machine = Fake { fault_at, timed: 0 };
-    let compile = |program: &Program| Ok((program.clone(), None));
     let model = Analytic::new(&device);
-    let bench = Bench { device: &device, model: &model, compile: &compile, machine: &mut machine };
+    let bench = Bench {
+        device: &device,
+        model: &model,
+        compile: &|program| {
+            let (kernels, time) = Default::default();
+            Ok(Compiled { program: program.clone(), kernels, time })
+        },
+        timing: TimingOptions::collection(),
+        machine: &mut machine,
+    };
     collect(options, &apps, &given, bench, out, &mut |_| {})
 }
 
@@ -111,4 +122,14 @@ fn wrong_results_are_written_as_cases() {
     assert!(case.inputs().is_ok());
     let shard = Shard::read(&files(folder.path(), ".samples")[0]).expect("it is whole");
     assert!(shard.samples.iter().any(|sample| matches!(sample.status, Status::Wrong(_))));
+}
+
+#[test]
+fn apps_have_small_sizes() {
+    let without = warploom_apps::APPS.iter().filter(|app| {
+        let pipeline = (app.build)(&Settings::defaults(app)).expect("it is right");
+        of_app(app, &pipeline).is_none()
+    });
+    let without: Vec<&str> = without.map(|app| app.name).collect();
+    assert!(without.is_empty(), "{without:?}");
 }

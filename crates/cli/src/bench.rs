@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use serde::Serialize;
+use warploom::app::{App, Settings};
 use warploom::codegen::cuda::Build;
+use warploom::lang::Pipeline;
 use warploom::runtime::{Timing, TimingOptions};
 use warploom::target::Device;
 
@@ -65,11 +67,7 @@ struct Kernel {
 }
 
 /// Times an app.
-pub(crate) fn bench(
-    apps: &[warploom::app::App],
-    arguments: &Arguments,
-    out: &mut dyn Write,
-) -> Result<(), Error> {
+pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let chosen = arguments.choice.make(apps)?;
     let gpu = open_gpu()?;
     let program = arguments.kernels.build(&chosen.workload, gpu.device())?;
@@ -109,6 +107,14 @@ pub(crate) fn bench(
     report::text(out, &report.text())
 }
 
+/// The least time that a device could take for an app, for the bytes and operations that there must be.
+pub(crate) fn floor_us(app: &App, pipeline: &Pipeline, settings: &Settings, device: &Device) -> f64 {
+    let bytes = app.compulsory_bytes(pipeline, &(app.shapes)(settings)) as f64;
+    let memory_us = bytes / (device.memory.dram_achieved_gbps * 1e3);
+    let compute_us = (app.operations)(settings) / (device.peak_fp32_tflops() * 1e6);
+    memory_us.max(compute_us)
+}
+
 impl Report {
     fn new(
         chosen: &Chosen<'_>,
@@ -120,10 +126,7 @@ impl Report {
         let best = timing.best().ok_or_else(|| Error::NothingMeasured("no run was timed".to_owned()))?;
         let (min_us, median_us) = (best.min_us, best.median_us);
         let bytes = chosen.app.compulsory_bytes(&chosen.workload.pipeline, &chosen.shapes) as f64;
-        let operations = (chosen.app.operations)(&chosen.settings);
-        let memory_us = bytes / (device.memory.dram_achieved_gbps * 1e3);
-        let compute_us = operations / (device.peak_fp32_tflops() * 1e6);
-        let floor_us = memory_us.max(compute_us);
+        let floor_us = floor_us(chosen.app, &chosen.workload.pipeline, &chosen.settings, device);
         Ok(Report {
             app: chosen.app.name,
             sizes: show::at_sizes(chosen.app, &chosen.settings),

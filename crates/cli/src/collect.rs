@@ -11,8 +11,8 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use warploom::app::App;
-use warploom::runtime::{TimingOptions, nvrtc};
-use warploom::tune::measure::GpuMachine;
+use warploom::runtime::TimingOptions;
+use warploom::tune::measure::{GpuMachine, compile_here};
 use warploom_training::collect::{Bench, CollectError, Options};
 
 use crate::backend::open_gpu;
@@ -82,11 +82,14 @@ pub(crate) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let schedules = arguments.schedules_of_apps(apps)?;
     let gpu = open_gpu()?;
     let arch = gpu.arch().map_err(|error| Error::Cuda(error.to_string()))?;
-    let mut machine = GpuMachine::new(&gpu, TimingOptions::collection());
-    let compile = |program: &warploom::target::Program| nvrtc::compile_program(program, arch);
     let model = arguments.model.load(gpu.device())?;
-    let bench =
-        Bench { device: gpu.device(), model: model.as_ref(), compile: &compile, machine: &mut machine };
+    let bench = Bench {
+        device: gpu.device(),
+        model: model.as_ref(),
+        compile: &|program| compile_here(program, arch),
+        timing: TimingOptions::collection(),
+        machine: &mut GpuMachine::new(&gpu),
+    };
     let mut progress = Progress::new(&options, apps.len());
     let (summary, collected) = warploom_training::collect::collect(
         &options,

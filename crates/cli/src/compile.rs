@@ -5,7 +5,7 @@ mod report;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Arg;
 use warploom::app::App;
@@ -126,6 +126,30 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         emitted: BTreeMap::new(),
     };
     arguments.say(report, &of, &manifest.arch, out)
+}
+
+/// Writes everything that another program needs to run a schedule's kernels; gives the files.
+pub(crate) fn export(
+    asked: &pipeline::Subject,
+    device: &Device,
+    schedule: &Schedule,
+    model: &dyn CostModel,
+    folder: &Path,
+) -> Result<Vec<String>, Error> {
+    let pipeline = &asked.pipeline;
+    let program = build_program(pipeline, schedule, &asked.request, device)?;
+    let regions = regions(pipeline, &asked.request)?;
+    let explanation = Explanation::new(pipeline, &regions, device, schedule, model);
+    let subject = Subject::new(pipeline, &regions, device);
+    let of =
+        Scheduled { pipeline, schedule, program: &program, subject: &subject, explanation: &explanation };
+    let mut manifest = Manifest::new(pipeline, &asked.request, device, &program);
+    let code = Code::new(&describe(&program, Build::Timing), &mut manifest, device)?;
+    if let Some(note) = &code.note {
+        // If standard error is closed, nobody wants to know.
+        writeln!(io::stderr(), "note: {note}").unwrap_or_default();
+    }
+    write(folder, &manifest.name, &bundle(&of, &manifest, &code)?)
 }
 
 impl Arguments {

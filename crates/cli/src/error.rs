@@ -12,6 +12,8 @@ use warploom::lang::{BoundsError, Fault, PipelineError, Type};
 use warploom::search::FixedError;
 use warploom::sim::SimError;
 use warploom::tune::build::BuildError;
+use warploom::tune::cache::CacheError;
+use warploom::tune::records::RecordsError;
 use warploom::tune::sample::ShardError;
 
 use crate::golden::GoldenError;
@@ -176,7 +178,6 @@ pub(crate) enum Error {
     #[error("{file}: {error}")]
     Weights { file: String, error: WeightsError },
     /// A file that cannot be written.
-    #[cfg(feature = "train")]
     #[error("cannot write {path}: {error}; check the path and the free space")]
     Write { path: String, error: io::Error },
     /// Samples that cannot be read.
@@ -208,6 +209,33 @@ pub(crate) enum Error {
     /// A GPU or compiler that failed.
     #[error("{0}")]
     Cuda(String),
+    /// Records that cannot be used.
+    #[error(transparent)]
+    Records(#[from] RecordsError),
+    /// Something that went wrong in the midst of tuning, and its exit code.
+    #[error("{0}")]
+    Tune(String, u8),
+    /// A pipeline that was never tuned.
+    #[error("the records hold nothing of `{name}`; they have {known}")]
+    NotTuned { name: String, known: String },
+    /// A trial that is not there.
+    #[error("there is no trial number {number}; `warploom records list PIPELINE` has their numbers")]
+    NoTrial { number: i64 },
+    /// A worker that does not know what to do.
+    #[error("{0}; `warploom worker` is for other processes to call")]
+    Assignment(String),
+    /// No place for a cache.
+    #[error("there is no cache: WARPLOOM_CACHE_DIR is empty, or nothing says where your home folder is")]
+    NoCache,
+    /// A cache that cannot be read or cleared.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// Anchors that cannot be read.
+    #[error("{file} holds no anchors: {error}")]
+    Anchors { file: String, error: serde_json::Error },
+    /// Apps of a suite that failed.
+    #[error("{failed} of {count} apps have no valid schedule: {names}")]
+    Suite { failed: usize, count: usize, names: String },
     /// A file of samples that cannot be written.
     #[error(transparent)]
     Shard(#[from] ShardError),
@@ -266,6 +294,8 @@ impl Error {
             Error::Simulation(_) | Error::Fuzz { .. } => exit::INTERNAL,
             Error::NoGpu(_) | Error::NoDevice { .. } | Error::Cuda(_) => exit::DEVICE,
             Error::NothingMeasured(_) => exit::NOTHING,
+            Error::Tune(_, code) => *code,
+            Error::Suite { .. } => exit::VERIFICATION,
             Error::In { error, .. } => error.exit_code(),
             _ => exit::USAGE,
         }

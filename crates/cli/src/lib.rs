@@ -8,11 +8,13 @@
 //!
 //! Results go to standard output, everything else to standard error, without colours. The exit code says
 //! how it went: 0 done, 1 a fault of the program, 2 a wrong argument or file, 3 a pipeline that cannot be
-//! run as asked, 4 no GPU or one that fails, 5 nothing measured, 6 outputs that differ from the reference.
+//! run as asked, 4 no GPU or one that fails, 5 nothing measured, 6 outputs that differ from the reference, 130 ended by the
+//! interrupt key.
 
 mod apps;
 mod backend;
 mod bench;
+mod cache;
 mod choice;
 #[cfg(feature = "train")]
 mod collect;
@@ -33,16 +35,20 @@ mod model;
 mod names;
 mod pipeline;
 mod progress;
+mod records;
 mod report;
 mod run;
 mod search;
 mod settings;
 mod show;
 mod sim;
+mod suite;
 mod table;
 #[cfg(feature = "train")]
 mod train;
+mod tune;
 mod verify;
+mod worker;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -72,6 +78,12 @@ enum Command {
     Verify(verify::Arguments),
     Sim(sim::Arguments),
     Bench(bench::Arguments),
+    Tune(Box<tune::Arguments>),
+    Suite(Box<suite::Arguments>),
+    Records(records::Arguments),
+    Cache(cache::Arguments),
+    #[command(hide = true)]
+    Worker(worker::Arguments),
     #[cfg(feature = "train")]
     Collect(collect::Arguments),
     #[cfg(feature = "train")]
@@ -89,8 +101,8 @@ enum Command {
 pub fn main_with(apps: &[App]) -> ExitCode {
     panic::set_hook(Box::new(report_panic));
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
-        let mut out = io::stdout().lock();
-        execute(apps, std::env::args_os(), &mut out)
+        // Not locked: a worker answers from a thread of its own.
+        execute(apps, std::env::args_os(), &mut io::stdout())
     }));
     match outcome {
         Ok(Ok(())) => ExitCode::SUCCESS,
@@ -117,6 +129,11 @@ fn execute(
         Command::Verify(arguments) => verify::verify(apps, &arguments, out),
         Command::Sim(arguments) => sim::sim(apps, &arguments, out),
         Command::Bench(arguments) => bench::bench(apps, &arguments, out),
+        Command::Tune(arguments) => tune::tune(apps, &arguments, out),
+        Command::Suite(arguments) => suite::suite(apps, &arguments, out),
+        Command::Records(arguments) => records::records(&arguments, out),
+        Command::Cache(arguments) => cache::cache(&arguments, out),
+        Command::Worker(arguments) => worker::worker(&arguments),
         #[cfg(feature = "train")]
         Command::Collect(arguments) => collect::collect(apps, &arguments, out),
         #[cfg(feature = "train")]

@@ -37,6 +37,8 @@ pub(crate) struct Subject {
     pub(crate) sizes: String,
     pub(crate) pipeline: Pipeline,
     pub(crate) request: Realisation,
+    /// The app and its settings; `None` for the pipeline of a file.
+    pub(crate) app: Option<(App, Settings)>,
 }
 
 impl Which {
@@ -53,12 +55,18 @@ impl Which {
         set_structure(app, &mut settings, &self.set)?;
         set_params(app, &mut settings, &self.param)?;
         set_sizes(app, &mut settings, &self.size)?;
+        Which::of_settings(app, settings)
+    }
+
+    /// An app with its settings.
+    pub(crate) fn of_settings(app: &App, settings: Settings) -> Result<Subject, Error> {
         let pipeline = build(app, &settings)?;
         let mut request = (app.shapes)(&settings).realisation(&pipeline);
         for (name, value) in param_values(app, &pipeline, &settings)? {
             request = request.param(&name, value);
         }
-        Ok(Subject { name: app.name.to_owned(), sizes: show::at_sizes(app, &settings), pipeline, request })
+        let (name, sizes) = (app.name.to_owned(), show::at_sizes(app, &settings));
+        Ok(Subject { name, sizes, pipeline, request, app: Some((*app, settings)) })
     }
 
     fn of_file(&self) -> Result<Subject, Error> {
@@ -82,7 +90,7 @@ impl Which {
         infer(&pipeline, &request)
             .map_err(|error| Error::Request { file: file.clone(), error: Box::new(error) })?;
         let sizes = boxes(&pipeline, &request);
-        Ok(Subject { name: pipeline.name().to_owned(), sizes, pipeline, request })
+        Ok(Subject { name: pipeline.name().to_owned(), sizes, pipeline, request, app: None })
     }
 }
 

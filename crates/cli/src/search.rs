@@ -8,11 +8,16 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use serde::Serialize;
+use warploom::codegen::cuda::{Build, describe};
+use warploom::codegen::ir::Program;
 use warploom::cost::CostModel;
 use warploom::lang::{Pipeline, Realisation};
+use warploom::runtime;
+use warploom::runtime::nvrtc::{self, Arch, Image};
 use warploom::search::{Event, Fixed, Options, Refusal, Statistics, StopReason};
-use warploom::target::Device;
-use warploom::tune::one_shot::{OneShot, OneShotError, one_shot};
+use warploom::target::{Device, program};
+use warploom::tune::cache::Cache;
+use warploom::tune::one_shot::{OneShot, OneShotError, one_shot_without_spills};
 
 use crate::backend::{read_schedule, regions};
 use crate::error::Error;
@@ -98,7 +103,7 @@ fn fixed(file: &Path, pipeline: &Pipeline, request: &Realisation, device: &Devic
 }
 
 /// `10s`, `2m`, `500ms`
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
     let seconds = units.iter().find_map(|(unit, seconds)| {
         let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
@@ -118,7 +123,9 @@ pub(crate) fn run(
     options: &Options,
 ) -> Result<OneShot, Error> {
     let progress = Progress::new(pipeline.name(), options);
-    let found = one_shot(pipeline, request, device, model, options, &|event| progress.hear(&event));
+    let spills = |program: &Program| spilled_bytes(program, device);
+    let hear = |event| progress.hear(&event);
+    let found = one_shot_without_spills(pipeline, request, device, model, options, &spills, &hear);
     progress.bar.finish_and_clear();
     let found = found.map_err(|error| {
         let error = match error {
@@ -135,6 +142,24 @@ pub(crate) fn run(
     Ok(found)
 }
 
+/// What the kernel compiler says that kernels spill, where there is one.
+fn spilled_bytes(program: &Program, device: &Device) -> Option<u64> {
+    let arch = Arch::for_device(device).ok()?;
+    let (_, image) = machine_code(&describe(program, Build::Timing), arch).ok()?;
+    image.map(|image| image.spilled_bytes())
+}
+
+/// Compiles a program, unless the user's cache has it.
+pub(crate) fn machine_code(
+    program: &program::Program,
+    arch: Arch,
+) -> Result<(program::Program, Option<Image>), runtime::Error> {
+    match Cache::of_user() {
+        Some(cache) => cache.compile_program(program, arch),
+        None => nvrtc::compile_program(program, arch),
+    }
+}
+
 fn notes(found: &OneShot) -> Vec<String> {
     let mut notes = Vec::new();
     if found.outcome.stop == StopReason::TimeLimit {
@@ -146,6 +171,12 @@ fn notes(found: &OneShot) -> Vec<String> {
     if found.outcome.fallback {
         notes
             .push("the search found no schedule that the device can run; this is the default one".to_owned());
+    }
+    if found.spilling > 0 {
+        let count = found.spilling;
+        notes.push(format!(
+            "{count} schedules with shorter predicted times spill registers and were passed over"
+        ));
     }
     if let Some(error) = found.refused.first() {
         let count = found.refused.len();
@@ -216,6 +247,8 @@ pub(crate) struct Report {
     fallback: bool,
     /// Candidates with shorter predicted times that could not be built.
     refused: usize,
+    /// Candidates with shorter predicted times that spill registers.
+    spilling: usize,
     /// The predicted times of all candidates, the best first.
     candidates_us: Vec<f64>,
     statistics: Counts,
@@ -260,6 +293,7 @@ impl Report {
             reproducible,
             fallback: outcome.fallback,
             refused: found.refused.len(),
+            spilling: found.spilling,
             candidates_us: outcome.candidates.iter().map(|candidate| candidate.cost).collect(),
             statistics: Counts::new(&outcome.statistics),
         }

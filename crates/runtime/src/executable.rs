@@ -314,10 +314,10 @@ impl Executable {
         }
         let start = Instant::now();
         let mut call = self.batch(mode, 1)?;
-        if call >= options.limit {
+        if call >= options.patience() {
             // The first may have waited for the driver. Twice is enough of what takes longer than all the time there is.
             let again = self.batch(mode, 1)?;
-            if again >= options.limit {
+            if again >= options.patience() {
                 let calls = [call, again].map(|call| call.as_secs_f64() * 1e6);
                 return Ok(Sample::new(mode, calls.to_vec(), 1));
             }

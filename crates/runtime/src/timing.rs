@@ -19,7 +19,7 @@ pub enum Mode {
 }
 
 /// How to time.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimingOptions {
     /// Calls before the first that counts.
     pub warm_ups: u32,
@@ -34,6 +34,9 @@ pub struct TimingOptions {
     /// Where to stop even so, in each mode: a program so slow that its first batch takes longer gets smaller
     /// batches, at least one call; one whose first two calls take longer is not called again.
     pub limit: Duration,
+    /// A program whose first two calls take longer than this each is not called again either: it is of no interest how
+    /// slow it is exactly.
+    pub slow: Option<Duration>,
     /// The modes to measure.
     pub modes: Vec<Mode>,
 }
@@ -47,6 +50,7 @@ impl Default for TimingOptions {
             batches: usize::MAX,
             total: Duration::from_millis(800),
             limit: Duration::from_secs(10),
+            slow: None,
             modes: vec![Mode::Stream, Mode::Graph],
         }
     }
@@ -73,8 +77,14 @@ impl TimingOptions {
             batches: 5,
             total: Duration::from_millis(10),
             limit: Duration::from_millis(30),
+            slow: None,
             modes: vec![Mode::Graph],
         }
+    }
+
+    /// What takes longer than this is called twice.
+    pub(crate) fn patience(&self) -> Duration {
+        self.slow.map_or(self.limit, |slow| slow.min(self.limit))
     }
 
     /// Calls of a batch, if one call takes about `call`.

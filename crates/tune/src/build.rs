@@ -8,6 +8,10 @@ use warploom_lang::{BoundsError, Pipeline, Realisation, infer};
 use warploom_schedule::schedule::{Schedule, Violation, check};
 use warploom_target::Device;
 
+/// The version of what schedules are made into. To be raised by every change after which a schedule's kernels are others:
+/// times that were measured before are then no longer taken for its own.
+pub const CODEGEN: u32 = 1;
+
 /// Why a schedule could not be built.
 #[derive(Debug, Error)]
 #[non_exhaustive]

@@ -6,14 +6,19 @@
 //! does for a candidate overlaps with the timing of others, and few candidates wait between the two, so that memory
 //! stays small.
 //!
-//! A candidate may come with a [`Check`]: the same pipeline at a size at which the reference is known. Its kernels are
-//! then also built for that size, and compared.
+//! A candidate may come with [`Check`]s: the same pipeline at sizes at which the right results are known. Its kernels are
+//! then also built for those sizes, and compared.
+//!
+//! Compiling and running may be done by this process ([`compile_here`], [`GpuMachine`]) or by others that it may lose
+//! ([`worker`](crate::worker)).
 
+mod failure;
 mod gpu;
 mod judge;
 mod prepare;
 mod subject;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,10 +27,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use warploom_interp::buffer::Buffer;
 use warploom_interp::compare::Tolerance;
-use warploom_runtime::nvrtc::Image;
+use warploom_runtime::TimingOptions;
+use warploom_runtime::nvrtc::{self, Arch, Resources};
 use warploom_schedule::schedule::Schedule;
 use warploom_target::{Device, Program};
 
@@ -33,6 +40,9 @@ use crate::sample::{Origin, Sample, Status, Times};
 use judge::judge;
 use prepare::{Prepared, prepare};
 
+pub(crate) use judge::compare_builds;
+
+pub use failure::Failure;
 pub use gpu::GpuMachine;
 pub use prepare::versions;
 pub use subject::Subject;
@@ -58,15 +68,17 @@ pub struct Candidate {
     pub schedule: Schedule,
     /// Where it came from.
     pub origin: Origin,
-    /// What to compare it with, if it is to be compared.
-    pub check: Option<Arc<Check>>,
+    /// How long it is predicted to take, microseconds.
+    pub predicted_us: Option<f64>,
+    /// What to compare it with.
+    pub checks: Vec<Arc<Check>>,
 }
 
 /// A size at which the right results are known.
 pub struct Check {
-    /// The same pipeline, smaller.
+    /// The same pipeline, mostly smaller.
     pub subject: Arc<Subject>,
-    /// What the reference evaluator makes of it.
+    /// What comes out of it.
     pub expected: Vec<Buffer>,
     /// How far kernels that are built for speed may be off.
     pub tolerance: Tolerance,
@@ -75,9 +87,38 @@ pub struct Check {
 /// Where a worker gets its candidates from, in its own thread.
 pub type Feed<'a> = Box<dyn Iterator<Item = Candidate> + Send + 'a>;
 
+/// A program with the code to be loaded, and what is known of that.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Compiled {
+    /// The program.
+    pub program: Program,
+    /// What each kernel takes, by entry name, if the code is machine code.
+    pub kernels: BTreeMap<String, Resources>,
+    /// How long it took to compile.
+    pub time: Duration,
+}
+
 /// Compiles a program; called by many threads at once.
-pub type Compile<'a> =
-    &'a (dyn Fn(&Program) -> Result<(Program, Option<Image>), warploom_runtime::Error> + Sync);
+pub type Compile<'a> = &'a (dyn Fn(&Program) -> Result<Compiled, Failure> + Sync);
+
+/// Compiles in this process.
+///
+/// # Errors
+/// If NVRTC is missing or refuses the code.
+pub fn compile_here(program: &Program, arch: Arch) -> Result<Compiled, Failure> {
+    let (program, image) = nvrtc::compile_program(program, arch)?;
+    let (kernels, time) = image.map(|image| (image.kernels, image.time)).unwrap_or_default();
+    Ok(Compiled { program, kernels, time })
+}
+
+/// How long a program takes.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Timed {
+    /// The times.
+    pub times: Times,
+    /// Distance between the quartiles of the batches, over the median.
+    pub spread: f64,
+}
 
 /// What runs programs, one at a time.
 pub trait Machine {
@@ -85,17 +126,22 @@ pub trait Machine {
     ///
     /// # Errors
     /// If the program cannot be loaded or run.
-    fn time(&mut self, subject: &Arc<Subject>, program: &Program) -> Result<Times, warploom_runtime::Error>;
-
-    /// Runs once; the bytes of each output, a tuple's values one after the other.
-    ///
-    /// # Errors
-    /// If the program cannot be loaded or run.
-    fn run(
+    fn time(
         &mut self,
         subject: &Arc<Subject>,
         program: &Program,
-    ) -> Result<Vec<Vec<u8>>, warploom_runtime::Error>;
+        timing: &TimingOptions,
+    ) -> Result<Timed, Failure>;
+
+    /// Runs once, from outputs that are poisoned and the program's own; the bytes of each, a tuple's values one after the
+    /// other.
+    ///
+    /// # Errors
+    /// If the program cannot be loaded or run.
+    fn run(&mut self, subject: &Arc<Subject>, program: &Program) -> Result<Vec<Vec<u8>>, Failure>;
+
+    /// Brings the inputs back as they were. Called after a program that gave wrong results: it may have written anywhere.
+    fn restore(&mut self);
 }
 
 /// What all candidates have in common.
@@ -104,10 +150,48 @@ pub struct Setup<'a> {
     pub device: &'a Device,
     /// What compiles them.
     pub compile: Compile<'a>,
+    /// How they are timed.
+    pub timing: TimingOptions,
     /// Versions that are kept with every sample; see [`versions`].
     pub versions: Vec<String>,
     /// When to stop.
     pub deadline: Option<Instant>,
+    /// Stops after the candidate at hand when it becomes true.
+    pub stop: Option<&'a AtomicBool>,
+    /// Whether candidates with kernels that spill registers are not run.
+    pub skip_spilling: bool,
+    /// When to lose patience with slow candidates.
+    pub cut: Option<Cut>,
+}
+
+/// Candidates much slower than the best are called twice, not timed at length. For runs over one subject.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cut {
+    /// How many times as slow as the best is too slow.
+    pub factor: f64,
+    /// The best that is known before, microseconds.
+    pub best_us: Option<f64>,
+}
+
+impl<'a> Setup<'a> {
+    /// For a device, with what compiles for it; without limits.
+    pub fn new(device: &'a Device, compile: Compile<'a>, timing: TimingOptions) -> Setup<'a> {
+        let versions = versions();
+        Setup {
+            device,
+            compile,
+            timing,
+            versions,
+            deadline: None,
+            stop: None,
+            skip_spilling: false,
+            cut: None,
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
 }
 
 /// What became of a candidate.
@@ -116,6 +200,8 @@ pub struct Measured {
     pub candidate: Candidate,
     /// What is known of it now.
     pub sample: Sample,
+    /// Distance between the quartiles of the timed batches, over the median.
+    pub spread: f64,
     /// How long the thread with the GPU was busy with it.
     pub machine_time: Duration,
 }
@@ -130,6 +216,9 @@ pub enum MeasureError {
     /// Nothing runs any more.
     #[error("{FAILURES} candidates in a row could not be run; the last: {0}")]
     Failures(String),
+    /// There is nothing left to compile or run with.
+    #[error("{0}")]
+    Lost(String),
     /// The worker threads could not be started.
     #[error("cannot start threads: {0}; use fewer")]
     Threads(io::Error),
@@ -139,7 +228,7 @@ pub enum MeasureError {
 /// or `record`, which is given every sample, breaks off.
 ///
 /// # Errors
-/// If a kernel faults, or threads cannot be started.
+/// If a kernel faults in this process, nothing runs any more, or threads cannot be started.
 pub fn measure(
     setup: &Setup<'_>,
     feeds: Vec<Feed<'_>>,
@@ -168,7 +257,7 @@ pub fn measure(
 /// What a worker does.
 fn work(setup: &Setup<'_>, mut feed: Feed<'_>, sender: &SyncSender<Prepared>, stop: &AtomicBool) {
     let next = |feed: &mut Feed<'_>| catch_unwind(AssertUnwindSafe(|| feed.next())).unwrap_or_default();
-    while !stop.load(Ordering::Relaxed) {
+    while !stop.load(Ordering::Relaxed) && !setup.is_stopped() {
         let Some(candidate) = next(&mut feed) else { break };
         if sender.send(prepare(setup, candidate)).is_err() {
             break;
@@ -184,9 +273,10 @@ fn run(
     record: &mut dyn FnMut(Measured) -> ControlFlow<()>,
 ) -> Result<(), MeasureError> {
     let mut failures = 0;
+    let mut best = setup.cut.and_then(|cut| cut.best_us).unwrap_or(f64::INFINITY);
     loop {
         let left = setup.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        if left == Some(Duration::ZERO) {
+        if left == Some(Duration::ZERO) || setup.is_stopped() {
             return Ok(());
         }
         let prepared = match receiver.recv_timeout(left.unwrap_or(PATIENCE).min(PATIENCE)) {
@@ -194,14 +284,22 @@ fn run(
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
-        let (measured, fault) = judge(setup, prepared, machine);
-        let failed = match &measured.sample.status {
-            Status::Failed(error) => Some(error.clone()),
+        let (measured, failure) = judge(setup, prepared, machine, best);
+        if let Some(Failure::Lost(why)) = failure {
+            // The candidate is as unknown as before.
+            return Err(MeasureError::Lost(why));
+        }
+        let sample = &measured.sample;
+        if let (Status::Measured, Some(times)) = (&sample.status, sample.times) {
+            best = best.min(times.min);
+        }
+        let failed = match &sample.status {
+            Status::Failed(error) | Status::TimedOut(error) | Status::Crashed(error) => Some(error.clone()),
             _ => None,
         };
         let flow = record(measured);
         failures = if failed.is_some() { failures + 1 } else { 0 };
-        if let Some(fault) = fault {
+        if let Some(Failure::Fault(fault)) = failure {
             return Err(MeasureError::Fault(fault));
         }
         if let (Some(error), FAILURES..) = (failed, failures) {

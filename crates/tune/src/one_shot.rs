@@ -23,7 +23,17 @@ pub struct OneShot {
     pub program: Program,
     /// Why each schedule before it could not be built.
     pub refused: Vec<BuildError>,
+    /// How many schedules before it were passed over because they spill registers.
+    pub spilling: usize,
 }
+
+/// How many bytes of registers the kernels of a program spill to memory, as the kernel compiler says; `None` if it cannot be
+/// asked.
+pub type Spills<'a> = &'a dyn Fn(&Program) -> Option<u64>;
+
+/// How many schedules are compiled in search of one that does not spill. If there is none among them, the one that spills
+/// least is taken.
+const COMPILED: usize = 8;
 
 /// Why nothing was built.
 #[derive(Debug, Error)]
@@ -50,17 +60,50 @@ pub fn one_shot(
     options: &Options,
     observer: &(dyn Fn(Event) + Sync),
 ) -> Result<OneShot, OneShotError> {
+    one_shot_without_spills(pipeline, request, device, model, options, &|_| None, observer)
+}
+
+/// The same, but schedules whose kernels spill registers are passed over. Models know registers only roughly; the kernel
+/// compiler knows them, and needs no GPU for that.
+///
+/// # Errors
+///
+/// As [`one_shot`].
+pub fn one_shot_without_spills(
+    pipeline: &Pipeline,
+    request: &Realisation,
+    device: &Device,
+    model: &dyn CostModel,
+    options: &Options,
+    spills: Spills<'_>,
+    observer: &(dyn Fn(Event) + Sync),
+) -> Result<OneShot, OneShotError> {
     let regions = infer(pipeline, request)?;
     let outcome = search(pipeline, &regions, device, model, options, observer);
     let mut refused = Vec::new();
-    for Candidate { schedule, cost } in &outcome.candidates {
-        match build(pipeline, schedule, request, device) {
-            Ok(program) => {
-                let (schedule, predicted_us) = (schedule.clone(), *cost);
-                return Ok(OneShot { outcome, schedule, predicted_us, program, refused });
+    let mut least: Option<(u64, &Candidate, Program)> = None;
+    let mut spilling = 0;
+    for candidate in &outcome.candidates {
+        let program = match build(pipeline, &candidate.schedule, request, device) {
+            Ok(program) => program,
+            Err(error) => {
+                refused.push(error);
+                continue;
             }
-            Err(error) => refused.push(error),
+        };
+        let spilled = spills(&program).unwrap_or(0);
+        if least.as_ref().is_none_or(|(least, ..)| spilled < *least) {
+            least = Some((spilled, candidate, program));
         }
+        if spilled == 0 || spilling + 1 == COMPILED {
+            break;
+        }
+        spilling += 1;
+    }
+    if let Some((spilled, Candidate { schedule, cost }, program)) = least {
+        let (schedule, predicted_us) = (schedule.clone(), *cost);
+        let spilling = if spilled > 0 { 0 } else { spilling };
+        return Ok(OneShot { outcome, schedule, predicted_us, program, refused, spilling });
     }
     if let Some(error) = refused.into_iter().next() {
         return Err(error.into());
@@ -69,7 +112,7 @@ pub fn one_shot(
     let schedule = outcome.best.clone();
     let program = build(pipeline, &schedule, request, device)?;
     let predicted_us = predicted_us(pipeline, &regions, device, &schedule, model);
-    Ok(OneShot { outcome, schedule, predicted_us, program, refused: Vec::new() })
+    Ok(OneShot { outcome, schedule, predicted_us, program, refused: Vec::new(), spilling: 0 })
 }
 
 /// How long the kernels of a schedule take, as a model predicts, in microseconds.
@@ -119,6 +162,33 @@ mod tests {
         assert!((anew - shot.predicted_us).abs() < 1e-9 * anew, "{anew} {}", shot.predicted_us);
         let default = Schedule::default_for(&pipeline, &regions);
         assert!(shot.predicted_us <= predicted_us(&pipeline, &regions, &device, &default, &model));
+    }
+
+    #[test]
+    fn what_spills_is_passed_over() {
+        let (pipeline, request) = blur();
+        let device = Device::preset("h200").expect("it is known");
+        let model = Analytic::new(&device);
+        let options = Options { samples: 8, beam: 4, passes: 2, ..Options::default() };
+        let shot = |spills: Spills<'_>| {
+            one_shot_without_spills(&pipeline, &request, &device, &model, &options, spills, &|_| {})
+                .expect("it is legal")
+        };
+        let count = std::cell::Cell::new(0);
+        let third = shot(&|_| {
+            count.set(count.get() + 1);
+            Some(if count.get() < 3 { 8 } else { 0 })
+        });
+        assert_eq!(third.schedule, third.outcome.candidates[2].schedule);
+        assert_eq!((third.spilling, third.predicted_us), (2, third.outcome.candidates[2].cost));
+        // If all spill, the least.
+        count.set(0);
+        let least = shot(&|_| {
+            count.set(count.get() + 1);
+            Some(if count.get() == 2 { 4 } else { 8 })
+        });
+        assert!(count.get() <= COMPILED && least.spilling == 0);
+        assert_eq!(least.schedule, least.outcome.candidates[1].schedule);
     }
 
     #[test]

@@ -66,6 +66,60 @@ pub enum Status {
     Wrong(String),
     /// Only built for speed is it too far from the reference.
     Numeric(String),
+    /// A kernel stores registers to memory for want of room, and was not run for that.
+    Spilled(String),
+    /// It took too long to compile or to run.
+    TimedOut(String),
+    /// The process that compiled or ran it ended.
+    Crashed(String),
+}
+
+impl Status {
+    /// One word for it, as records keep it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Status::Measured => "ok",
+            Status::NotLowered(_) => "not_lowered",
+            Status::NotCompiled(_) => "not_compiled",
+            Status::Failed(_) => "failed",
+            Status::Wrong(_) => "wrong",
+            Status::Numeric(_) => "numeric",
+            Status::Spilled(_) => "spilled",
+            Status::TimedOut(_) => "timeout",
+            Status::Crashed(_) => "crashed",
+        }
+    }
+
+    /// What is known besides.
+    pub fn message(&self) -> &str {
+        match self {
+            Status::Measured => "",
+            Status::NotLowered(message)
+            | Status::NotCompiled(message)
+            | Status::Failed(message)
+            | Status::Wrong(message)
+            | Status::Numeric(message)
+            | Status::Spilled(message)
+            | Status::TimedOut(message)
+            | Status::Crashed(message) => message,
+        }
+    }
+
+    /// The status of a word and a message; `None` if there is no such word.
+    pub fn from_parts(kind: &str, message: String) -> Option<Status> {
+        Some(match kind {
+            "ok" => Status::Measured,
+            "not_lowered" => Status::NotLowered(message),
+            "not_compiled" => Status::NotCompiled(message),
+            "failed" => Status::Failed(message),
+            "wrong" => Status::Wrong(message),
+            "numeric" => Status::Numeric(message),
+            "spilled" => Status::Spilled(message),
+            "timeout" => Status::TimedOut(message),
+            "crashed" => Status::Crashed(message),
+            _ => return None,
+        })
+    }
 }
 
 /// Where a schedule came from.
@@ -79,6 +133,25 @@ pub enum Origin {
     Search,
     /// It was drawn from the legal ones.
     Random,
+}
+
+impl Origin {
+    const ALL: [(Origin, &'static str); 4] = [
+        (Origin::Given, "given"),
+        (Origin::Default, "default"),
+        (Origin::Search, "search"),
+        (Origin::Random, "random"),
+    ];
+
+    /// One word for it, as records keep it.
+    pub fn name(self) -> &'static str {
+        Origin::ALL.iter().find(|(origin, _)| *origin == self).map_or("", |(_, name)| name)
+    }
+
+    /// The origin of a word; `None` if there is no such word.
+    pub fn from_name(name: &str) -> Option<Origin> {
+        Origin::ALL.iter().find(|(_, known)| *known == name).map(|(origin, _)| *origin)
+    }
 }
 
 /// Times of whole runs, in microseconds.
@@ -105,6 +178,13 @@ pub struct KernelUse {
     pub spill_loads: u32,
     /// Bytes of shared memory a block.
     pub shared: u32,
+}
+
+impl KernelUse {
+    /// Bytes that go through memory for want of registers.
+    pub fn spilled_bytes(&self) -> u64 {
+        u64::from(self.spill_stores) + u64::from(self.spill_loads)
+    }
 }
 
 /// One candidate and what became of it.

@@ -150,7 +150,7 @@ impl Loaded {
 }
 
 /// Samples as they lie in device memory.
-fn to_bytes(data: &Data) -> Vec<u8> {
+pub(crate) fn to_bytes(data: &Data) -> Vec<u8> {
     macro_rules! bytes {
         ($($variant:ident)*) => {
             match data {

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use warploom_interp::buffer::Buffer;
 use warploom_interp::compare::Tolerance;
 use warploom_lang::{Input, Pipeline, Region, func, infer, vars};
-use warploom_runtime::Error;
-use warploom_runtime::nvrtc::Image;
+use warploom_runtime::TimingOptions;
 use warploom_schedule::schedule::Schedule;
-use warploom_target::program::Role;
 use warploom_target::{Device, Program};
-use warploom_tune::measure::{Candidate, Check, Feed, Machine, MeasureError, Setup, Subject, measure};
+use warploom_tune::measure::{
+    Candidate, Check, Compile, Compiled, Cut, Failure, Feed, Machine, MeasureError, Setup, Subject, Timed,
+    measure,
+};
 use warploom_tune::sample::{Origin, Sample, Status, Times};
 use warploom_tune::workload::Workload;
 
@@ -36,7 +37,13 @@ fn candidates(count: usize) -> Vec<Candidate> {
     };
     let regions = infer(subject.pipeline(), subject.request()).expect("it fits");
     let schedule = Schedule::default_for(subject.pipeline(), &regions);
-    let candidate = Candidate { subject, schedule, origin: Origin::Default, check: Some(Arc::new(check)) };
+    let candidate = Candidate {
+        subject,
+        schedule,
+        origin: Origin::Default,
+        predicted_us: None,
+        checks: vec![Arc::new(check)],
+    };
     vec![candidate; count]
 }
 
@@ -51,47 +58,74 @@ struct Fake {
     runs: usize,
     failing: bool,
     fault_at: Option<usize>,
+    lost_at: Option<usize>,
     timed: usize,
+    restored: usize,
+    limits: Vec<Option<Duration>>,
 }
 
 impl Machine for Fake {
-    fn time(&mut self, _: &Arc<Subject>, program: &Program) -> Result<Times, Error> {
+    fn time(
+        &mut self,
+        _: &Arc<Subject>,
+        program: &Program,
+        timing: &TimingOptions,
+    ) -> Result<Timed, Failure> {
         self.timed += 1;
+        self.limits.push(timing.slow);
         if self.fault_at == Some(self.timed) {
-            let text = || "made up".to_owned();
-            return Err(Error::Fault { doing: text(), name: text(), message: text() });
+            return Err(Failure::Fault("made up".to_owned()));
+        }
+        if self.lost_at == Some(self.timed) {
+            return Err(Failure::Lost("made up".to_owned()));
         }
         if self.failing {
-            return Err(Error::NoBuffer { role: Role::Temporary });
+            return Err(Failure::Refused("made up".to_owned()));
         }
         assert_eq!(program.kernels.len(), 1);
-        Ok(Times { min: self.timed as f64, median: self.timed as f64, runs: 5 })
+        let times = Times { min: self.timed as f64, median: self.timed as f64, runs: 5 };
+        Ok(Timed { times, spread: 0.1 })
     }
 
-    fn run(&mut self, subject: &Arc<Subject>, _: &Program) -> Result<Vec<Vec<u8>>, Error> {
+    fn run(&mut self, subject: &Arc<Subject>, _: &Program) -> Result<Vec<Vec<u8>>, Failure> {
         let off = self.off[self.runs % 2];
         self.runs += 1;
         let twice = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().expect("it is 4 bytes")) * 2.0 + off;
         Ok(vec![subject.inputs()[0].chunks(4).flat_map(|bytes| twice(bytes).to_le_bytes()).collect()])
     }
+
+    fn restore(&mut self) {
+        self.restored += 1;
+    }
 }
 
-type Compiled = Result<(Program, Option<Image>), Error>;
+fn no_compiler(program: &Program) -> Result<Compiled, Failure> {
+    Ok(Compiled { program: program.clone(), kernels: Default::default(), time: Duration::ZERO })
+}
 
-fn no_compiler(program: &Program) -> Compiled {
-    Ok((program.clone(), None))
+/// A setup without limits, and a device to make kernels for.
+fn setup<'a>(device: &'a Device, compile: Compile<'a>) -> Setup<'a> {
+    Setup { versions: vec!["test".into()], ..Setup::new(device, compile, TimingOptions::quick()) }
 }
 
 fn measured(
     feeds: Vec<Feed<'_>>,
     machine: &mut Fake,
-    compile: &(dyn Fn(&Program) -> Compiled + Sync),
+    compile: Compile<'_>,
     deadline: Option<Instant>,
 ) -> (Vec<Sample>, Result<(), MeasureError>) {
     let device = Device::preset("h200").expect("it is known");
-    let setup = Setup { device: &device, compile, versions: vec!["test".into()], deadline };
+    let setup = Setup { deadline, ..setup(&device, compile) };
+    measured_by(&setup, feeds, machine)
+}
+
+fn measured_by(
+    setup: &Setup<'_>,
+    feeds: Vec<Feed<'_>>,
+    machine: &mut Fake,
+) -> (Vec<Sample>, Result<(), MeasureError>) {
     let mut samples = Vec::new();
-    let ended = measure(&setup, feeds, machine, &mut |measured| {
+    let ended = measure(setup, feeds, machine, &mut |measured| {
         samples.push(measured.sample);
         ControlFlow::Continue(())
     });
@@ -115,6 +149,7 @@ fn results_are_compared() {
         let mut machine = Fake { off, ..Fake::default() };
         let (samples, _) = measured(vec![feed(1)], &mut machine, &no_compiler, None);
         assert!(samples[0].verified && samples[0].times.is_some());
+        assert_eq!(machine.restored, usize::from(samples[0].status != Status::Measured));
         samples[0].status.clone()
     };
     assert_eq!(status([0.0, 0.25]), Status::Measured);
@@ -124,12 +159,16 @@ fn results_are_compared() {
 
 #[test]
 fn what_cannot_be_built_or_run_is_a_sample_too() {
-    let refused = |_: &Program| Err(Error::Compile { arch: "sm_90".into(), log: "no".into() });
+    let refused = |_: &Program| Err(Failure::Refused("no".into()));
     let (samples, ended) = measured(vec![feed(2)], &mut Fake::default(), &refused, None);
     assert!(ended.is_ok() && samples.len() == 2);
     assert!(samples.iter().all(|sample| matches!(sample.status, Status::NotCompiled(_))));
 
-    let panics = |_: &Program| -> Compiled { panic!("made up") };
+    let late = |_: &Program| Err(Failure::TimedOut("10 s".into()));
+    let (samples, ended) = measured(vec![feed(2)], &mut Fake::default(), &late, None);
+    assert!(ended.is_ok() && samples.iter().all(|sample| matches!(sample.status, Status::TimedOut(_))));
+
+    let panics = |_: &Program| -> Result<Compiled, Failure> { panic!("made up") };
     let (samples, ended) = measured(vec![feed(2)], &mut Fake::default(), &panics, None);
     assert!(ended.is_ok() && samples.len() == 2);
     assert!(samples.iter().all(|sample| matches!(sample.status, Status::NotLowered(_))));
@@ -167,4 +206,49 @@ fn time_ends_a_run_and_a_panicking_feed_only_itself() {
     let (samples, ended) = measured(vec![panicking, feed(3)], &mut Fake::default(), &no_compiler, None);
     assert!(ended.is_ok());
     assert_eq!(samples.len(), 3);
+}
+
+#[test]
+fn a_machine_that_is_lost_ends_the_run_without_a_sample() {
+    let mut machine = Fake { lost_at: Some(3), ..Fake::default() };
+    let (samples, ended) = measured(vec![feed(50)], &mut machine, &no_compiler, None);
+    assert!(matches!(ended, Err(MeasureError::Lost(_))));
+    assert_eq!(samples.len(), 2);
+    let lost = |_: &Program| Err(Failure::Lost("no compiler".into()));
+    let (samples, ended) = measured(vec![feed(50)], &mut Fake::default(), &lost, None);
+    assert!(matches!(ended, Err(MeasureError::Lost(_))) && samples.is_empty());
+}
+
+#[test]
+fn what_spills_is_left_out_if_that_is_asked() {
+    let spilling = |program: &Program| {
+        let mut compiled = no_compiler(program)?;
+        let resources = warploom_runtime::nvrtc::Resources { spill_stores: 8, ..Default::default() };
+        compiled.kernels = program.kernels.iter().map(|kernel| (kernel.entry.clone(), resources)).collect();
+        Ok(compiled)
+    };
+    let (samples, _) = measured(vec![feed(1)], &mut Fake::default(), &spilling, None);
+    assert_eq!((&samples[0].status, samples[0].kernels[0].spill_stores), (&Status::Measured, 8));
+    let device = Device::preset("h200").expect("it is known");
+    let skip = Setup { skip_spilling: true, ..setup(&device, &spilling) };
+    let (samples, _) = measured_by(&skip, vec![feed(1)], &mut Fake::default());
+    assert!(matches!(samples[0].status, Status::Spilled(_)) && samples[0].times.is_none());
+    assert_eq!(samples[0].kernels.len(), 1);
+}
+
+#[test]
+fn slow_candidates_get_little_time_and_a_stop_ends_the_run() {
+    let device = Device::preset("h200").expect("it is known");
+    let cut = Some(Cut { factor: 4.0, best_us: Some(100.0) });
+    let mut machine = Fake::default();
+    let (samples, _) =
+        measured_by(&Setup { cut, ..setup(&device, &no_compiler) }, vec![feed(2)], &mut machine);
+    assert_eq!(samples.len(), 2);
+    // The first takes a microsecond.
+    assert_eq!(machine.limits, [400, 4].map(|slow| Some(Duration::from_micros(slow))));
+
+    let stop = std::sync::atomic::AtomicBool::new(true);
+    let stopped = Setup { stop: Some(&stop), ..setup(&device, &no_compiler) };
+    let (samples, ended) = measured_by(&stopped, vec![feed(9)], &mut Fake::default());
+    assert!(ended.is_ok() && samples.is_empty());
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use warploom_interp::buffer::Buffer;
-use warploom_lang::{Pipeline, PipelineError, Realisation, Region};
+use warploom_lang::{Pipeline, PipelineError, Realisation, Region, Value};
+use warploom_tune::workload::Workload;
 
 /// A pipeline with its sizes, parameters, inputs and cost, as `warploom apps` lists it.
 ///
@@ -138,6 +139,26 @@ pub struct InputRequest<'a> {
 }
 
 impl App {
+    /// The app with inputs from a seed; `None` if it lacks something that its pipeline has.
+    pub fn workload(&self, settings: &Settings, seed: u64) -> Option<Workload> {
+        let pipeline = (self.build)(settings).ok()?;
+        let shapes = (self.shapes)(settings);
+        let mut inputs = Vec::new();
+        for decl in pipeline.inputs().values() {
+            let (name, region) = shapes.inputs.iter().find(|(name, _)| *name == decl.name)?;
+            inputs.push((self.input)(&InputRequest { name, region: region.clone(), seed, settings }));
+        }
+        let value = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+        let params = pipeline.params().values().map(|decl| Value::from_number(decl.ty, value(&decl.name)?));
+        let params = params.collect::<Option<_>>()?;
+        let outputs = pipeline.outputs().iter().map(|id| {
+            let name = pipeline.funcs()[*id].name.as_str();
+            shapes.outputs.iter().find(|(known, _)| *known == name).map(|(_, region)| region.clone())
+        });
+        let outputs = outputs.collect::<Option<_>>()?;
+        Some(Workload { pipeline, inputs, params, outputs })
+    }
+
     /// Bytes that must cross the memory bus: every input read once, every output written once.
     pub fn compulsory_bytes(&self, pipeline: &Pipeline, shapes: &Shapes) -> u64 {
         let inputs = shapes.inputs.iter().filter_map(|(name, region)| {

@@ -24,6 +24,7 @@
 
 pub mod app;
 mod autoschedule;
+pub mod check;
 mod compiled;
 mod detect;
 mod model;
@@ -35,6 +36,8 @@ pub use compiled::{Backend, Compiled, RunError};
 pub use detect::Detect;
 pub use model::model_for;
 pub use sizes::{Size, Sizes, SizesError, size};
+
+pub use warploom_tune::worker::entry as worker_entry;
 
 pub use warploom_codegen as codegen;
 pub use warploom_cost as cost;

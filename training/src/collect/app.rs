@@ -4,12 +4,11 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use warploom::app::{App, InputRequest, Settings};
-use warploom::lang::{Value, infer};
+use warploom::app::{App, Settings};
+use warploom::lang::infer;
 use warploom::schedule::schedule::{Schedule, check};
 use warploom::tune::measure::{Candidate, Subject};
 use warploom::tune::sample::Origin;
-use warploom::tune::workload::Workload;
 
 use super::schedules::{Choice, Predictor};
 use super::unit::Made;
@@ -37,7 +36,7 @@ impl<'a> AppRounds<'a> {
 
     fn subject(&self) -> Option<&Arc<Subject>> {
         let make = || {
-            let workload = workload(self.app, &Settings::defaults(self.app))?;
+            let workload = self.app.workload(&Settings::defaults(self.app), check::SEED)?;
             Subject::of(&workload).ok().map(Arc::new)
         };
         self.subject.get_or_init(make).as_ref()
@@ -73,25 +72,4 @@ impl Collector<'_> {
         let checked = self.checked(pipeline, chosen.schedules, small);
         Made { subject: subject.clone(), schedules: checked }.candidates()
     }
-}
-
-/// An app with its inputs at some sizes.
-pub(super) fn workload(app: &App, settings: &Settings) -> Option<Workload> {
-    let pipeline = (app.build)(settings).ok()?;
-    let shapes = (app.shapes)(settings);
-    let mut inputs = Vec::new();
-    for decl in pipeline.inputs().values() {
-        let (name, region) = shapes.inputs.iter().find(|(name, _)| *name == decl.name)?;
-        let request = InputRequest { name, region: region.clone(), seed: 1, settings };
-        inputs.push((app.input)(&request));
-    }
-    let value = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
-    let params = pipeline.params().values().map(|decl| Value::from_number(decl.ty, value(&decl.name)?));
-    let params = params.collect::<Option<_>>()?;
-    let outputs = pipeline.outputs().iter().map(|id| {
-        let name = pipeline.funcs()[*id].name.as_str();
-        shapes.outputs.iter().find(|(known, _)| *known == name).map(|(_, region)| region.clone())
-    });
-    let outputs = outputs.collect::<Option<_>>()?;
-    Some(Workload { pipeline, inputs, params, outputs })
 }

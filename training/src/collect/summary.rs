@@ -69,7 +69,9 @@ impl Summary {
             Status::Measured => {}
             Status::NotLowered(_) => self.not_lowered += 1,
             Status::NotCompiled(_) => self.not_compiled += 1,
-            Status::Failed(_) => self.failed += 1,
+            Status::Failed(_) | Status::Spilled(_) | Status::TimedOut(_) | Status::Crashed(_) => {
+                self.failed += 1
+            }
             Status::Wrong(_) => self.wrong += 1,
             Status::Numeric(_) => self.numeric += 1,
         }

@@ -19,8 +19,10 @@ pub(super) struct Made {
 impl Made {
     pub fn candidates(self) -> VecDeque<Candidate> {
         let Made { subject, schedules } = self;
-        let candidate =
-            |(schedule, origin, check)| Candidate { subject: subject.clone(), schedule, origin, check };
+        let candidate = |(schedule, origin, check): (_, _, Option<_>)| {
+            let (subject, checks) = (subject.clone(), check.into_iter().collect());
+            Candidate { subject, schedule, origin, predicted_us: None, checks }
+        };
         schedules.into_iter().map(candidate).collect()
     }
 }

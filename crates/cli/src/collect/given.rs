@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use warploom::app::App;
-use warploom::runtime::{TimingOptions, nvrtc};
+use warploom::runtime::TimingOptions;
 use warploom::schedule::schedule::Schedule;
-use warploom::tune::measure::{Candidate, Feed, GpuMachine, Measured, Setup, Subject, measure, versions};
+use warploom::tune::measure::{Candidate, Feed, GpuMachine, Measured, Setup, Subject, compile_here, measure};
 use warploom::tune::sample::{Origin, ShardWriter, Status};
 
 use super::Arguments;
@@ -32,13 +32,9 @@ pub(super) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let (names, candidates) = candidates(apps, arguments)?;
     let mut names = names.into_iter();
     let mut report = Report { file: arguments.out.display().to_string(), measured: 0, failed: 0 };
-    let setup = Setup {
-        device: gpu.device(),
-        compile: &|program| nvrtc::compile_program(program, arch),
-        versions: versions(),
-        deadline: None,
-    };
-    let mut machine = GpuMachine::new(&gpu, TimingOptions::quick());
+    let compile = |program: &_| compile_here(program, arch);
+    let setup = Setup::new(gpu.device(), &compile, TimingOptions::quick());
+    let mut machine = GpuMachine::new(&gpu);
     let mut kept = Ok(());
     // One worker keeps the order of the files.
     let feeds: Vec<Feed<'_>> = vec![Box::new(candidates.into_iter())];
@@ -79,7 +75,8 @@ fn candidates(apps: &[App], arguments: &Arguments) -> Result<(Vec<String>, Vec<C
         let schedule = Schedule::parse(&text, subject.pipeline())
             .map_err(|errors| Error::Schedule { file: name.clone(), errors: errors.to_string() })?;
         names.push(name);
-        candidates.push(Candidate { subject, schedule, origin: Origin::Given, check: None });
+        let (origin, predicted_us, checks) = (Origin::Given, None, Vec::new());
+        candidates.push(Candidate { subject, schedule, origin, predicted_us, checks });
     }
     Ok((names, candidates))
 }

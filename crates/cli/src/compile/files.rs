@@ -14,6 +14,7 @@ use warploom::target::program::Program;
 
 use crate::emit::Scheduled;
 use crate::error::Error;
+use crate::search::machine_code;
 
 /// The end of a file's name and what is in it; `None` for a file that must not be there.
 pub(crate) type Content = (&'static str, Option<Vec<u8>>);
@@ -51,7 +52,7 @@ fn compile(program: &Program, manifest: &Manifest, device: &Device) -> Result<Co
         }
         Err(error) => return Err(Error::Cuda(error.to_string())),
     };
-    let (_, image) = nvrtc::compile_program(program, arch).map_err(|error| Error::Cuda(error.to_string()))?;
+    let (_, image) = machine_code(program, arch).map_err(|error| Error::Cuda(error.to_string()))?;
     Ok(Code { image, note: arch.warning(device) })
 }
 

@@ -16,4 +16,5 @@ mod model;
 mod place;
 mod run;
 mod search;
+mod tune;
 mod verify;

@@ -38,9 +38,14 @@ impl Place {
     }
 
     pub fn run_with(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Ran {
+        Ran::from(self.command().args(arguments).output().unwrap())
+    }
+
+    /// The program, which keeps nothing of what it compiles outside of the folder.
+    pub fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warploom"));
-        let output = command.args(arguments).current_dir(self.folder.path()).output().unwrap();
-        Ran::from(output)
+        command.current_dir(self.folder.path()).env("WARPLOOM_CACHE_DIR", "");
+        command
     }
 
     /// The object that a run with `--json` prints.

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use warploom_target::{ComputeCapability, Device};
 
 use crate::error::Error;
 
 /// An architecture and the form of code for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Arch {
     /// Machine code: `sm_90` is 90.
     Machine(u32),

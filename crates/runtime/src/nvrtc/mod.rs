@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use warploom_target::Program;
 use warploom_target::program::Code;
 
@@ -30,7 +31,7 @@ const FIRST_WITH_CACHE: (i32, i32) = (12, 9);
 const COMPILATION: Status = 6;
 
 /// Compiled code and what is known of it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Image {
     /// What it was compiled for.
     pub arch: Arch,

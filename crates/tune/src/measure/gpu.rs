@@ -6,7 +6,7 @@ use warploom_runtime::{DeviceBuffer, Error, Executable, Gpu, TimingOptions};
 use warploom_target::Program;
 use warploom_target::program::Role;
 
-use super::{Machine, Subject};
+use super::{Failure, Machine, Subject, Timed};
 use crate::sample::Times;
 
 /// Bytes of inputs that stay on the device, and of memory that is kept for the next program.
@@ -15,7 +15,6 @@ const KEPT: usize = 24 << 30;
 /// A GPU on which candidates are measured.
 pub struct GpuMachine<'a> {
     gpu: &'a Gpu,
-    timing: TimingOptions,
     uploaded: Vec<Uploaded>,
 }
 
@@ -32,9 +31,9 @@ impl Uploaded {
 }
 
 impl<'a> GpuMachine<'a> {
-    /// A GPU that times in a certain way.
-    pub fn new(gpu: &'a Gpu, timing: TimingOptions) -> GpuMachine<'a> {
-        GpuMachine { gpu, timing, uploaded: Vec::new() }
+    /// A GPU that holds no inputs yet.
+    pub fn new(gpu: &'a Gpu) -> GpuMachine<'a> {
+        GpuMachine { gpu, uploaded: Vec::new() }
     }
 
     /// The inputs of a subject on the device.
@@ -66,14 +65,21 @@ impl<'a> GpuMachine<'a> {
 }
 
 impl Machine for GpuMachine<'_> {
-    fn time(&mut self, subject: &Arc<Subject>, program: &Program) -> Result<Times, Error> {
-        let timing = self.load(subject, program)?.time(&self.timing)?;
-        let best = timing.best().map(|best| (best.min_us, best.median_us, best.runs as u32));
-        let (min, median, runs) = best.unwrap_or_default();
-        Ok(Times { min, median, runs })
+    fn time(
+        &mut self,
+        subject: &Arc<Subject>,
+        program: &Program,
+        timing: &TimingOptions,
+    ) -> Result<Timed, Failure> {
+        let timing = self.load(subject, program)?.time(timing)?;
+        let timed = timing.best().map(|best| {
+            let times = Times { min: best.min_us, median: best.median_us, runs: best.runs as u32 };
+            Timed { times, spread: best.spread }
+        });
+        timed.ok_or_else(|| Failure::Refused("it was timed in no mode".to_owned()))
     }
 
-    fn run(&mut self, subject: &Arc<Subject>, program: &Program) -> Result<Vec<Vec<u8>>, Error> {
+    fn run(&mut self, subject: &Arc<Subject>, program: &Program) -> Result<Vec<Vec<u8>>, Failure> {
         let mut executable = self.load(subject, program)?;
         executable.poison()?;
         executable.run()?;
@@ -83,6 +89,11 @@ impl Machine for GpuMachine<'_> {
         });
         let mut outputs: Vec<(usize, usize)> = outputs.collect();
         outputs.sort_unstable();
-        outputs.into_iter().map(|(output, value)| executable.download(output, value)).collect()
+        let bytes = outputs.into_iter().map(|(output, value)| executable.download(output, value));
+        Ok(bytes.collect::<Result<_, Error>>()?)
+    }
+
+    fn restore(&mut self) {
+        self.uploaded.clear();
     }
 }

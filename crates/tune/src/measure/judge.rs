@@ -1,29 +1,30 @@
 //! What the thread with the GPU does: from machine code to a sample.
 
-use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use warploom_interp::buffer::Buffer;
 use warploom_interp::compare::{Tolerance, compare};
 use warploom_lang::dispatch;
-use warploom_runtime::Error;
+use warploom_runtime::TimingOptions;
+use warploom_target::Program;
 
 use super::prepare::{Prepared, PreparedCheck};
-use super::{Check, Machine, Measured, Setup};
+use super::{Check, Failure, Machine, Measured, Setup};
 use crate::sample::{Sample, Status};
 use crate::workload::from_bytes;
 
-/// Checks and times a candidate. If a kernel of it faults, that comes too.
+/// Checks and times a candidate, and says why it or everything failed. `best` is the shortest time of others.
 pub(super) fn judge(
     setup: &Setup<'_>,
     prepared: Prepared,
     machine: &mut dyn Machine,
-) -> (Measured, Option<String>) {
+    best: f64,
+) -> (Measured, Option<Failure>) {
     let started = Instant::now();
-    let Prepared { candidate, outcome, kernels, compile_ms, check } = prepared;
+    let Prepared { candidate, outcome, kernels, compile_ms, checks, lost } = prepared;
     let subject = &candidate.subject;
     let mut sample = Sample {
-        pipeline: 0,
+        pipeline: subject.pipeline().structural_hash(),
         sizes: subject.sizes(),
         schedule: candidate.schedule.to_text(subject.pipeline()),
         origin: candidate.origin,
@@ -36,48 +37,74 @@ pub(super) fn judge(
         kernels,
         compile_ms,
     };
+    let mut spread = 0.0;
     let ran = match outcome {
         Err(status) => {
             sample.status = status;
-            Ok(())
+            lost.map_or(Ok(()), |why| Err(Failure::Lost(why)))
         }
-        Ok(program) => verify(&mut sample, check.as_ref(), machine)
-            .and_then(|()| machine.time(subject, &program).map(|times| sample.times = Some(times))),
+        Ok(program) => checks
+            .iter()
+            .try_for_each(|check| verify(&mut sample, check, machine))
+            .and_then(|()| machine.time(subject, &program, &timing(setup, best)))
+            .map(|timed| {
+                sample.times = Some(timed.times);
+                spread = timed.spread;
+            }),
     };
-    let mut fault = None;
-    if let Err(error) = ran {
-        fault = error.is_fault().then(|| error.to_string());
-        if sample.status == Status::Measured {
-            sample.status = Status::Failed(error.to_string());
-        }
+    let failure = ran.err();
+    if let (Some(failure), Status::Measured) = (&failure, &sample.status) {
+        sample.status = failure.clone().when_run();
     }
-    (Measured { candidate, sample, machine_time: started.elapsed() }, fault)
+    (Measured { candidate, sample, spread, machine_time: started.elapsed() }, failure)
 }
 
-/// Compares the kernels of both builds with the reference.
-fn verify(
-    sample: &mut Sample,
-    prepared: Option<&PreparedCheck>,
-    machine: &mut dyn Machine,
-) -> Result<(), Error> {
-    let Some(PreparedCheck { check, checking, timing }) = prepared else { return Ok(()) };
-    let difference = compared(check, &machine.run(&check.subject, checking)?, None);
-    let status = match difference {
-        Some(difference) => Some(Status::Wrong(difference)),
-        None => {
-            let outputs = machine.run(&check.subject, timing)?;
-            compared(check, &outputs, Some(&check.tolerance)).map(Status::Numeric)
-        }
-    };
-    sample.verified = true;
-    if let Some(status) = status {
-        sample.status = status;
+/// How to time a candidate, if the best of others takes so long.
+fn timing(setup: &Setup<'_>, best: f64) -> TimingOptions {
+    let mut timing = setup.timing.clone();
+    if let Some(cut) = setup.cut {
+        timing.slow = Duration::try_from_secs_f64(best * cut.factor / 1e6).ok();
     }
+    timing
+}
+
+/// Compares the kernels of both builds with what is right, unless something is wrong with them already.
+fn verify(sample: &mut Sample, prepared: &PreparedCheck, machine: &mut dyn Machine) -> Result<(), Failure> {
+    if sample.status != Status::Measured {
+        return Ok(());
+    }
+    let PreparedCheck { check, checking, timing } = prepared;
+    sample.status = compare_builds(check, checking, timing, machine)?;
+    sample.verified = true;
     Ok(())
 }
 
+/// What is to be recorded of kernels, built for checking and for speed, that are run at the size of a check.
+///
+/// # Errors
+/// If they cannot be run.
+pub(crate) fn compare_builds(
+    check: &Check,
+    checking: &Program,
+    timing: &Program,
+    machine: &mut dyn Machine,
+) -> Result<Status, Failure> {
+    let difference = compared(check, &machine.run(&check.subject, checking)?, None);
+    let status = match difference {
+        Some(difference) => Status::Wrong(difference),
+        None => {
+            let outputs = machine.run(&check.subject, timing)?;
+            compared(check, &outputs, Some(&check.tolerance)).map_or(Status::Measured, Status::Numeric)
+        }
+    };
+    if status != Status::Measured {
+        machine.restore();
+    }
+    Ok(status)
+}
+
 /// How outputs differ from the reference: in any bit, or by more than a tolerance.
-fn compared(check: &Arc<Check>, outputs: &[Vec<u8>], tolerance: Option<&Tolerance>) -> Option<String> {
+fn compared(check: &Check, outputs: &[Vec<u8>], tolerance: Option<&Tolerance>) -> Option<String> {
     if outputs.len() != check.expected.len() {
         return Some(format!("there are {} outputs instead of {}", outputs.len(), check.expected.len()));
     }

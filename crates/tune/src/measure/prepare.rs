@@ -8,8 +8,8 @@ use warploom_codegen::ir;
 use warploom_runtime::{driver_version, nvrtc};
 use warploom_target::Program;
 
-use super::{Candidate, Check, Setup};
-use crate::build::build;
+use super::{Candidate, Check, Failure, Setup};
+use crate::build::{CODEGEN, build};
 use crate::sample::{KernelUse, Status};
 
 /// A candidate that is ready to run, or why it is not.
@@ -18,7 +18,9 @@ pub(super) struct Prepared {
     pub outcome: Result<Program, Status>,
     pub kernels: Vec<KernelUse>,
     pub compile_ms: f64,
-    pub check: Option<PreparedCheck>,
+    pub checks: Vec<PreparedCheck>,
+    /// Why nothing can be compiled any more.
+    pub lost: Option<String>,
 }
 
 /// Kernels for the size at which results are known.
@@ -33,6 +35,7 @@ pub fn versions() -> Vec<String> {
     let version = |version: Option<(i32, i32)>| version.map_or("?".into(), |(a, b)| format!("{a}.{b}"));
     vec![
         format!("warploom {}", env!("CARGO_PKG_VERSION")),
+        format!("codegen {CODEGEN}"),
         format!("nvrtc {}", version(nvrtc::version().ok())),
         format!("driver {}", version(driver_version().ok())),
     ]
@@ -45,7 +48,8 @@ pub(super) fn prepare(setup: &Setup<'_>, candidate: Candidate) -> Prepared {
         outcome: Err(Status::NotLowered("the compiler panicked".into())),
         kernels: Vec::new(),
         compile_ms: 0.0,
-        check: None,
+        checks: Vec::new(),
+        lost: None,
     };
     // Lowering must not panic; if it does all the same, that is what is known of this candidate, and the others go on.
     let _ = catch_unwind(AssertUnwindSafe(|| prepared.fill(setup)));
@@ -58,40 +62,64 @@ impl Prepared {
         let lowered = build(subject.pipeline(), &self.candidate.schedule, subject.request(), setup.device);
         let lowered = lowered.map_err(|error| Status::NotLowered(error.to_string()));
         self.outcome = lowered.and_then(|lowered| self.compile(setup, &lowered));
-        if self.outcome.is_ok() {
-            self.check = self.candidate.check.as_ref().and_then(|check| self.prepare_check(setup, check));
+        if let Ok(program) = &self.outcome {
+            let prepared =
+                self.candidate.checks.iter().map(|check| self.prepare_check(setup, check, program));
+            match prepared.collect::<Result<Vec<_>, Failure>>() {
+                Ok(checks) => self.checks = checks.into_iter().flatten().collect(),
+                Err(failure) => self.outcome = Err(self.failed(failure)),
+            }
         }
+    }
+
+    /// What is recorded of a failure to compile.
+    fn failed(&mut self, failure: Failure) -> Status {
+        if let Failure::Lost(why) = &failure {
+            self.lost = Some(why.clone());
+        }
+        failure.when_compiled()
     }
 
     /// Compiles for speed, and notes what the compiler says.
     fn compile(&mut self, setup: &Setup<'_>, lowered: &ir::Program) -> Result<Program, Status> {
         let source = describe(lowered, Build::Timing);
-        let compiled = (setup.compile)(&source);
-        let (program, image) = compiled.map_err(|error| Status::NotCompiled(error.to_string()))?;
-        if let Some(image) = image {
-            self.compile_ms = image.time.as_secs_f64() * 1e3;
-            let shared = |name: &str| source.kernels.iter().find(|kernel| kernel.entry == *name);
-            let kernels = image.kernels.iter().map(|(name, used)| KernelUse {
-                name: name.clone(),
-                registers: used.registers,
-                spill_stores: used.spill_stores,
-                spill_loads: used.spill_loads,
-                shared: shared(name).map_or(0, |kernel| kernel.shared_bytes),
-            });
-            self.kernels = kernels.collect();
+        let compiled = (setup.compile)(&source).map_err(|failure| self.failed(failure))?;
+        self.compile_ms = compiled.time.as_secs_f64() * 1e3;
+        let shared = |name: &str| source.kernels.iter().find(|kernel| kernel.entry == *name);
+        let kernels = compiled.kernels.iter().map(|(name, used)| KernelUse {
+            name: name.clone(),
+            registers: used.registers,
+            spill_stores: used.spill_stores,
+            spill_loads: used.spill_loads,
+            shared: shared(name).map_or(0, |kernel| kernel.shared_bytes),
+        });
+        self.kernels = kernels.collect();
+        let spilled: u64 = self.kernels.iter().map(KernelUse::spilled_bytes).sum();
+        if setup.skip_spilling && spilled > 0 {
+            return Err(Status::Spilled(format!("{spilled} bytes of registers go through memory")));
         }
-        Ok(program)
+        Ok(compiled.program)
     }
 
-    /// The kernels of the same schedule at the size of a check, in both builds. There are none if the schedule is not
-    /// legal at that size.
-    fn prepare_check(&self, setup: &Setup<'_>, check: &Arc<Check>) -> Option<PreparedCheck> {
+    /// The kernels of the same schedule at the size of a check, in both builds; `fast` are those for speed at the full
+    /// size. There are none if the schedule is not legal at that size.
+    fn prepare_check(
+        &self,
+        setup: &Setup<'_>,
+        check: &Arc<Check>,
+        fast: &Program,
+    ) -> Result<Option<PreparedCheck>, Failure> {
         let subject = &check.subject;
         let schedule = &self.candidate.schedule;
-        let lowered = build(subject.pipeline(), schedule, subject.request(), setup.device).ok()?;
-        let compiled = |build| (setup.compile)(&describe(&lowered, build)).ok();
-        let (checking, _) = compiled(Build::Checking)?;
-        let (timing, _) = compiled(Build::Timing)?;
-        Some(PreparedCheck { check: check.clone(), checking, timing })
+        let Ok(lowered) = build(subject.pipeline(), schedule, subject.request(), setup.device) else {
+            return Ok(None);
+        };
+        let compiled = |build| (setup.compile)(&describe(&lowered, build)).map(|compiled| compiled.program);
+        let checking = compiled(Build::Checking)?;
+        let timing = match Arc::ptr_eq(subject, &self.candidate.subject) {
+            true => fast.clone(),
+            false => compiled(Build::Timing)?,
+        };
+        Ok(Some(PreparedCheck { check: check.clone(), checking, timing }))
     }
 }

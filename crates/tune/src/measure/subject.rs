@@ -40,6 +40,16 @@ impl Subject {
         Subject { pipeline, request, inputs, params }
     }
 
+    /// A pipeline with the bytes of its inputs as they lie in device memory, and the bits of its Params.
+    pub fn from_parts(
+        pipeline: Pipeline,
+        request: Realisation,
+        inputs: Vec<Vec<u8>>,
+        params: Vec<u32>,
+    ) -> Subject {
+        Subject { pipeline, request, inputs, params }
+    }
+
     /// The pipeline.
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline

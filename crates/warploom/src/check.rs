@@ -1,23 +1,22 @@
-//! Sizes at which the reference evaluator is quick.
+//! Checks of kernels at sizes at which the reference evaluator is quick.
 
 use std::sync::Arc;
 
-use warploom::app::{App, Settings};
-use warploom::fuzz::Case;
-use warploom::interp::compare::{Outliers, Tolerance};
-use warploom::lang::ir::FuncDecl;
-use warploom::lang::{BoundsError, Pipeline, Range, Realisation, Region, Regions, infer};
-use warploom::randpipe::visited_points;
-use warploom::schedule::schedule::Schedule;
-use warploom::target::Device;
-use warploom::tune::build::build;
-use warploom::tune::measure::{Check, Subject};
-use warploom::tune::workload::Workload;
+use warploom_fuzz::Case;
+use warploom_interp::compare::{Outliers, Tolerance};
+use warploom_lang::ir::FuncDecl;
+use warploom_lang::{BoundsError, Pipeline, Range, Realisation, Region, Regions, infer};
+use warploom_randpipe::visited_points;
+use warploom_schedule::schedule::Schedule;
+use warploom_target::Device;
+use warploom_tune::build::build;
+use warploom_tune::measure::{Check, Subject};
+use warploom_tune::workload::Workload;
 
-use super::app::workload;
+use crate::app::{App, Settings};
 
-/// Seed of the inputs of random pipelines.
-pub(super) const SEED: u64 = 1;
+/// Seed of the inputs.
+pub const SEED: u64 = 1;
 
 /// Points a side that are tried in turn: odd, so that tiles do not fit. Some pipelines need larger images, and some
 /// do so much that only the smallest are quick.
@@ -31,7 +30,7 @@ const GROWTHS: usize = 64;
 
 /// How far kernels built for speed may be off. Random pipelines amplify the smallest difference: a comparison
 /// or a rounding goes the other way, so some samples may be anything.
-const TOLERANCE: Tolerance = Tolerance {
+pub const TOLERANCE: Tolerance = Tolerance {
     abs: 1e-3,
     rel: 1e-3,
     ulp: 4,
@@ -39,7 +38,7 @@ const TOLERANCE: Tolerance = Tolerance {
 };
 
 /// A smaller realisation of a pipeline, and what comes out of it. `None` if there is none.
-pub(super) fn of_pipeline(pipeline: &Pipeline, request: &Realisation, device: &Device) -> Option<Check> {
+pub fn of_pipeline(pipeline: &Pipeline, request: &Realisation, device: &Device) -> Option<Check> {
     let (small, regions) = SIDES.iter().find_map(|side| smaller(pipeline, request, *side))?;
     let schedule = Schedule::default_for(pipeline, &regions);
     let case = Case { pipeline: pipeline.clone(), request: small, schedule, seed: SEED };
@@ -62,8 +61,15 @@ fn is_defined(workload: &Workload, schedule: &Schedule, device: &Device) -> bool
     built.is_ok_and(|program| workload.simulate(&program, device, SEED).is_ok())
 }
 
-/// The same for an app.
-pub(super) fn of_app(app: &App, pipeline: &Pipeline) -> Option<Check> {
+/// The same for an app whose structure is the usual; `None` also if the pipeline has another.
+pub fn of_app(app: &App, pipeline: &Pipeline) -> Option<Check> {
+    let workload = app.workload(&small_settings(app)?, SEED)?;
+    let same = workload.pipeline.structural_hash() == pipeline.structural_hash();
+    same.then(|| of_workload(&workload))?
+}
+
+/// The settings of an app with its sizes scaled down as far as the reference evaluator is quick.
+pub fn small_settings(app: &App) -> Option<Settings> {
     let largest = app.sizes.iter().map(|size| size.default).fold(1.0, f64::max);
     SIDES.iter().find_map(|side| {
         let mut settings = Settings::defaults(app);
@@ -71,10 +77,9 @@ pub(super) fn of_app(app: &App, pipeline: &Pipeline) -> Option<Check> {
             let value = (size.default * *side as f64 / largest).ceil().max(8.0).min(size.default);
             let _ = settings.set(size.name, value);
         }
-        let workload = workload(app, &settings)?;
+        let workload = app.workload(&settings, SEED)?;
         let regions = infer(&workload.pipeline, &workload.realisation()).ok()?;
-        let same = workload.pipeline.structural_hash() == pipeline.structural_hash();
-        (same && visited_points(pipeline, &regions) <= MAX_WORK).then(|| of_workload(&workload))?
+        (visited_points(&workload.pipeline, &regions) <= MAX_WORK).then_some(settings)
     })
 }
 
@@ -112,10 +117,10 @@ fn smaller(pipeline: &Pipeline, request: &Realisation, side: i64) -> Option<(Rea
 
 #[cfg(test)]
 mod tests {
-    use warploom::prelude::*;
-    use warploom::randpipe::{self, Scale, random_pipeline};
+    use warploom_randpipe::{self as randpipe, Scale, random_pipeline};
 
     use super::*;
+    use crate::prelude::*;
 
     #[test]
     fn most_random_pipelines_have_a_small_size() {
@@ -145,15 +150,5 @@ mod tests {
         };
         // At 67 points a side it covers 22 rows.
         assert!(of(100).is_none() && of(20).is_some());
-    }
-
-    #[test]
-    fn apps_have_small_sizes() {
-        let without = warploom_apps::APPS.iter().filter(|app| {
-            let pipeline = (app.build)(&Settings::defaults(app)).expect("it is right");
-            of_app(app, &pipeline).is_none()
-        });
-        let without: Vec<&str> = without.map(|app| app.name).collect();
-        assert!(without.is_empty(), "{without:?}");
     }
 }

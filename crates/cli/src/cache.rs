@@ -1,0 +1,51 @@
+//! `warploom cache`: compiled code that is kept between runs.
+
+use std::io::Write;
+
+use clap::Subcommand;
+use warploom::tune::cache::Cache;
+
+use crate::error::Error;
+use crate::report::{self, Format};
+use crate::show;
+
+/// Show or clear the compiled code that is kept between runs
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The cache is in the folder that WARPLOOM_CACHE_DIR names, else in $XDG_CACHE_HOME/warploom or \
+~/.cache/warploom. If WARPLOOM_CACHE_DIR is empty, nothing is kept. What was not used for the longest time goes when the \
+cache grows too large."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Say where it is and how much it holds
+    Info {
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Remove everything in it
+    Clear {
+        #[command(flatten)]
+        format: Format,
+    },
+}
+
+/// Shows or clears the cache.
+pub(crate) fn cache(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    let cache = Cache::of_user().ok_or(Error::NoCache)?;
+    let (format, info, verb) = match &arguments.what {
+        What::Info { format } => (format, cache.info()?, "holds"),
+        What::Clear { format } => (format, cache.clear()?, "held"),
+    };
+    if format.json {
+        return report::json(out, "warploom.cache/1", &info);
+    }
+    let programs = show::count(info.entries, "compiled program");
+    let (bytes, limit) = (show::bytes(info.bytes), show::bytes(info.limit));
+    report::text(out, &format!("{} {verb} {programs}, {bytes} of at most {limit}\n", info.folder.display()))
+}

@@ -1,0 +1,241 @@
+//! `warploom records`: what tuning has measured.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use serde::Serialize;
+use warploom::tune::records::{Imported, Problem, ProblemId, Records, Trial};
+
+use crate::error::Error;
+use crate::report::{self, Format};
+use crate::show;
+use crate::table::{self, Align};
+use crate::tune::TrialReport;
+
+/// List, show, export and import what tuning has measured
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  warploom records list
+  warploom records list harris
+  warploom records show 17
+  warploom records best harris > harris.schedule
+  warploom records export all.jsonl
+  warploom records export samples/night1.samples       for `warploom train --data samples`
+  warploom records import all.jsonl --records other.db
+
+A database holds one trial for each schedule that was tried: its times, or why it has none. It is a SQLite file, which
+several processes may use at once.")]
+pub(crate) struct Arguments {
+    /// The database
+    #[arg(long, value_name = "FILE", default_value = crate::tune::RECORDS, global = true)]
+    records: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// List what was tuned, or the trials of one pipeline
+    List {
+        /// A pipeline's name, or a number from the list
+        pipeline: Option<String>,
+    },
+    /// Show one trial with its schedule
+    Show {
+        /// Its number
+        trial: i64,
+    },
+    /// Print the fastest schedule of a pipeline
+    Best {
+        /// The pipeline's name, or a number from the list
+        pipeline: String,
+    },
+    /// Write trials to a file: *.samples to train on, lines of JSON if it has any other name
+    Export {
+        /// The file; one that is there is not overwritten
+        file: PathBuf,
+        /// Only of this pipeline
+        #[arg(long, value_name = "NAME")]
+        pipeline: Option<String>,
+    },
+    /// Add trials from files that `export` or `warploom collect` wrote
+    Import {
+        /// The files
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+}
+
+#[derive(Serialize)]
+struct Listed<'a> {
+    problems: &'a [Problem],
+}
+
+#[derive(Serialize)]
+struct Trials {
+    problem: Problem,
+    trials: Vec<TrialReport>,
+}
+
+#[derive(Serialize)]
+struct Counted {
+    file: String,
+    trials: usize,
+}
+
+/// Answers a question about records.
+pub(crate) fn records(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    let Arguments { records: path, json, what } = arguments;
+    let format = Format { json: *json };
+    match what {
+        What::Import { files } => import(&mut Records::open(path)?, files, format, out),
+        What::List { pipeline: None } => list(&Records::open_existing(path)?.problems()?, format, out),
+        What::List { pipeline: Some(name) } => trials(&Records::open_existing(path)?, name, format, out),
+        What::Show { trial } => show_trial(&Records::open_existing(path)?, *trial, format, out),
+        What::Best { pipeline } => best(&Records::open_existing(path)?, pipeline, format, out),
+        What::Export { file, pipeline } => {
+            export(&Records::open_existing(path)?, file, pipeline.as_deref(), format, out)
+        }
+    }
+}
+
+/// The problem of a number, or the one with most trials of a pipeline.
+fn find(records: &Records, name: &str) -> Result<Problem, Error> {
+    let problems = records.problems()?;
+    let known = || {
+        let mut names: Vec<&str> = problems.iter().map(|problem| problem.name.as_str()).collect();
+        names.dedup();
+        if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
+    };
+    let by_number = problems.iter().find(|problem| number(problem.id) == name);
+    let by_name = problems.iter().filter(|problem| problem.name == name);
+    let found = by_number.or_else(|| by_name.max_by_key(|problem| problem.trials));
+    found.cloned().ok_or_else(|| Error::NotTuned { name: name.to_owned(), known: known() })
+}
+
+fn number(problem: ProblemId) -> String {
+    serde_json::to_string(&problem).unwrap_or_default()
+}
+
+fn list(problems: &[Problem], format: Format, out: &mut dyn Write) -> Result<(), Error> {
+    if format.json {
+        return report::json(out, "warploom.records.list/1", &Listed { problems });
+    }
+    let titles = [
+        ("number", Align::Right),
+        ("pipeline", Align::Left),
+        ("outputs", Align::Left),
+        ("device", Align::Left),
+        ("versions", Align::Left),
+        ("trials", Align::Right),
+        ("valid", Align::Right),
+        ("best us", Align::Right),
+    ];
+    let rows = problems.iter().map(|problem| {
+        let outputs: Vec<String> = problem.sizes.outputs.iter().map(show::extents).collect();
+        vec![
+            number(problem.id),
+            problem.name.clone(),
+            outputs.join(", "),
+            problem.device.clone(),
+            problem.versions.clone(),
+            problem.trials.to_string(),
+            problem.valid.to_string(),
+            problem.best_us.map_or("-".to_owned(), |time| format!("{time:.2}")),
+        ]
+    });
+    report::text(out, &table::whole(&titles, &rows.collect::<Vec<_>>()))
+}
+
+fn trials(records: &Records, name: &str, format: Format, out: &mut dyn Write) -> Result<(), Error> {
+    let problem = find(records, name)?;
+    let mut trials = records.trials(Some(problem.id))?;
+    let time = |trial: &Trial| trial.time_us().unwrap_or(f64::INFINITY);
+    trials.sort_by(|a, b| time(a).total_cmp(&time(b)));
+    if format.json {
+        let trials = trials.iter().map(TrialReport::new).collect();
+        return report::json(out, "warploom.records.trials/1", &Trials { problem, trials });
+    }
+    report::text(out, &crate::tune::trial_table(&trials, None))
+}
+
+fn show_trial(records: &Records, id: i64, format: Format, out: &mut dyn Write) -> Result<(), Error> {
+    let trial = records.trial(id)?.ok_or(Error::NoTrial { number: id })?;
+    if format.json {
+        return report::json(out, "warploom.records.trial/1", &TrialReport::new(&trial));
+    }
+    let sample = &trial.sample;
+    let mut text = crate::tune::trial_table(std::slice::from_ref(&trial), None);
+    text += &format!("\n{} on {}; {}\n", sample.origin.name(), sample.device, sample.versions.join(", "));
+    if !sample.status.message().is_empty() {
+        text += &format!("{}: {}\n", sample.status.kind(), sample.status.message());
+    }
+    report::text(out, &format!("{text}\n{}", sample.schedule))
+}
+
+fn best(records: &Records, name: &str, format: Format, out: &mut dyn Write) -> Result<(), Error> {
+    let problem = find(records, name)?;
+    let best = records.best(problem.id, 1)?.into_iter().next();
+    let best = best.ok_or_else(|| {
+        Error::NothingMeasured(format!("none of {} trials of `{name}` is valid", problem.trials))
+    })?;
+    match format.json {
+        true => report::json(out, "warploom.records.trial/1", &TrialReport::new(&best)),
+        false => report::text(out, &best.sample.schedule),
+    }
+}
+
+fn is_samples(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "samples")
+}
+
+fn export(
+    records: &Records,
+    file: &Path,
+    pipeline: Option<&str>,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let problem = pipeline.map(|name| find(records, name)).transpose()?.map(|problem| problem.id);
+    let trials = if is_samples(file) {
+        records.export_samples(problem, file)?
+    } else {
+        let unwritable = |error| Error::Write { path: file.display().to_string(), error };
+        let mut lines = BufWriter::new(File::create_new(file).map_err(unwritable)?);
+        records.export(problem, &mut lines, file)?
+    };
+    let counted = Counted { file: file.display().to_string(), trials };
+    match format.json {
+        true => report::json(out, "warploom.records.export/1", &counted),
+        false => report::text(out, &format!("{} in {}\n", show::count(trials, "trial"), file.display())),
+    }
+}
+
+fn import(
+    records: &mut Records,
+    files: &[PathBuf],
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let mut all = Imported::default();
+    for file in files {
+        let imported = if is_samples(file) {
+            records.import_samples(file)?
+        } else {
+            let path = file.display().to_string();
+            let opened = File::open(file).map_err(|error| Error::Read { path, error })?;
+            records.import(BufReader::new(opened), file)?
+        };
+        all.new += imported.new;
+        all.known += imported.known;
+    }
+    match format.json {
+        true => report::json(out, "warploom.records.import/1", &all),
+        false => report::text(out, &format!("{} new trials, {} known before\n", all.new, all.known)),
+    }
+}

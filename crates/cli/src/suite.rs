@@ -1,0 +1,301 @@
+//! `warploom suite`: all apps through one way of scheduling, checked and timed.
+
+mod anchors;
+mod report;
+
+use std::io::{Write, stderr};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use warploom::app::{App, Settings};
+use warploom::check::{TOLERANCE, small_settings};
+use warploom::codegen::cuda::{Build, describe};
+use warploom::codegen::ir::Program;
+use warploom::schedule::schedule::Schedule;
+use warploom::search::Options;
+use warploom::tune::autotune::{AutotuneOptions, autotune};
+use warploom::tune::given::{Given, given};
+use warploom::tune::one_shot::one_shot_without_spills;
+use warploom::tune::records::Records;
+use warploom::tune::sample::Origin;
+use warploom::tune::top::top;
+use warploom::tune::tuning::{Ended, Task, Tuned};
+use warploom::tune::worker::Bench;
+
+use crate::backend::read_schedule;
+use crate::error::Error;
+use crate::names::find_app;
+use crate::pipeline::{self, Which};
+use crate::report::Format;
+use crate::search::duration;
+use crate::tune::{Measuring, Start, Tunable, code, stop_on_interrupt};
+use anchors::Anchors;
+use report::{Report, Row};
+
+/// Records that nobody keeps.
+const NOWHERE: &str = ":memory:";
+
+/// Schedule, check and time all apps, and compare them with recorded times
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  warploom suite --mode top5 --compare docs/results/anchors-h200.json -o results
+  warploom suite --mode manual --apps harris,unsharp --json
+  warploom suite --mode autotune --iterations 4 --time-limit 10m --records night.db
+
+Every app is compared with the reference evaluator at a small size and with its default schedule at the full size, and its
+winner is timed at length: back to back on a stream and as a CUDA graph, whichever is faster. The interrupt key ends the
+suite after the app at hand.
+
+With -o, writes suite-MODE.json and suite-MODE.md, and the schedule of each app as APP.schedule. Exits with 6 if an app has
+no valid schedule.")]
+pub(crate) struct Arguments {
+    /// Where schedules come from
+    #[arg(long, value_enum, default_value_t = Mode::OneShot)]
+    mode: Mode,
+    /// Some apps in place of all
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    apps: Vec<String>,
+    /// The sizes that apps are timed at
+    #[arg(long, value_enum, default_value_t = Sizes::Default)]
+    sizes: Sizes,
+    /// A file of times to compare with
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
+    /// The folder of schedules for the mode `manual`
+    #[arg(long, value_name = "DIR", default_value = "apps/schedules")]
+    schedules: PathBuf,
+    /// Iterations of the mode `autotune`
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    iterations: usize,
+    /// Searches of each batch
+    #[arg(long, value_name = "N", default_value_t = 80)]
+    samples: usize,
+    /// Stop tuning an app after this time, as 10m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    time_limit: Option<Duration>,
+    /// Start from the analytic model, without weights
+    #[arg(long, conflicts_with = "init")]
+    from_scratch: bool,
+    /// Predict times by these weights; those that come with the program unless given
+    #[arg(long, value_name = "FILE")]
+    init: Option<PathBuf>,
+    /// Train the model after each iteration
+    #[cfg(feature = "train")]
+    #[arg(long)]
+    retrain: bool,
+    /// Seed of all random choices
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// A database to keep trials in, so that an interrupted run can go on
+    #[arg(long, value_name = "FILE", default_value = NOWHERE, hide_default_value = true)]
+    records: PathBuf,
+    /// The folder for results; made if it is not there
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Print the table as Markdown
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+    #[command(flatten)]
+    measuring: Measuring,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// A way to a schedule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Mode {
+    /// What a search finds, not measured; what spills is passed over
+    OneShot,
+    /// The best of the five best predicted
+    Top5,
+    /// Search and measure again and again
+    Autotune,
+    /// Written by hand
+    Manual,
+    /// The default schedule
+    Default,
+}
+
+impl Mode {
+    const fn name(self) -> &'static str {
+        match self {
+            Mode::OneShot => "one-shot",
+            Mode::Top5 => "top5",
+            Mode::Autotune => "autotune",
+            Mode::Manual => "manual",
+            Mode::Default => "default",
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Sizes {
+    /// Those that apps are benchmarked at
+    Default,
+    /// As small as they can be
+    Small,
+}
+
+/// Runs the suite.
+pub(crate) fn suite(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    let apps = arguments.apps(apps)?;
+    let anchors = arguments.compare.as_deref().map(Anchors::read).transpose()?;
+    let mut records = Records::open(&arguments.records)?;
+    let mut bench = arguments.measuring.open()?;
+    let device = bench.device().clone();
+    let start = Start::new(arguments.from_scratch, arguments.init.as_deref(), &device)?;
+    let stop = stop_on_interrupt();
+    let mut report = Report::new(arguments.mode.name(), &device, bench.versions(), anchors);
+    for app in &apps {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let row = bench.with(|bench| arguments.one(app, bench, &mut records, &start, stop));
+        let row = row?;
+        say(&row);
+        report.add(row);
+    }
+    if let Some(folder) = &arguments.output {
+        report.write(folder)?;
+    }
+    report.print(arguments.format, arguments.markdown, out)?;
+    report.verdict(apps.len())
+}
+
+/// A line for an app that is done.
+fn say(row: &Row) {
+    // If standard error is closed, nobody wants to know.
+    let _ = writeln!(stderr(), "{}", row.line());
+}
+
+impl Arguments {
+    /// The apps asked for; without names, those that have more than one stage to schedule: the suite.
+    fn apps(&self, apps: &[App]) -> Result<Vec<App>, Error> {
+        if self.apps.is_empty() {
+            let small = |app: &&App| !warploom_apps::BASICS.iter().any(|basic| basic.name == app.name);
+            return Ok(apps.iter().filter(small).copied().collect());
+        }
+        self.apps.iter().map(|name| find_app(apps, name).copied()).collect()
+    }
+
+    /// One app: a schedule for it, and how fast that is.
+    fn one(
+        &self,
+        app: &App,
+        bench: &mut Bench<'_>,
+        records: &mut Records,
+        start: &Start,
+        stop: &AtomicBool,
+    ) -> Result<Row, Error> {
+        let settings = match self.sizes {
+            Sizes::Default => Settings::defaults(app),
+            Sizes::Small => small_settings(app).unwrap_or_else(|| Settings::defaults(app)),
+        };
+        let asked = Which::of_settings(app, settings)?;
+        let tunable = Tunable::new(&asked, bench.device, self.seed)?;
+        let started = Instant::now();
+        let task = Task {
+            subject: tunable.subject.clone(),
+            small: tunable.small.clone(),
+            tolerance: TOLERANCE,
+            model: &*start.model,
+            search: Options { seed: self.seed, samples: self.samples.max(1), ..Options::default() },
+            deadline: self.time_limit.map(|limit| started + limit),
+            stop,
+        };
+        let found = self.find(&asked, &task, bench, records, start)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let found = match found {
+            Ok(found) => found,
+            Err(why) => return Ok(Row::failed(&asked, bench.device, seconds, why)),
+        };
+        let schedule = found.0.to_text(&asked.pipeline);
+        // Neither the time limit nor an interruption shall leave the app without a time.
+        let never = AtomicBool::new(false);
+        let last = Task { deadline: None, stop: &never, small: task.small.clone(), ..task };
+        let mut afresh = Records::open(NOWHERE)?;
+        let timed = given(&last, vec![found], bench, &mut afresh, &mut |_| {})?;
+        lost(&timed)?;
+        Ok(Row::new(&asked, bench.device, seconds, schedule, &timed))
+    }
+
+    /// The schedule of a mode, or why there is none.
+    fn find(
+        &self,
+        asked: &pipeline::Subject,
+        task: &Task<'_>,
+        bench: &mut Bench<'_>,
+        records: &mut Records,
+        start: &Start,
+    ) -> Result<Result<Given, String>, Error> {
+        let tuned = match self.mode {
+            Mode::Manual => {
+                let file = self.schedules.join(format!("{}.schedule", asked.name));
+                let schedule = read_schedule(&file, &asked.pipeline)?;
+                return Ok(Ok((schedule, Origin::Given, None)));
+            }
+            Mode::Default => {
+                let regions = crate::backend::regions(&asked.pipeline, &asked.request)?;
+                let schedule = Schedule::default_for(&asked.pipeline, &regions);
+                return Ok(Ok((schedule, Origin::Default, None)));
+            }
+            Mode::OneShot => return Ok(one_shot(asked, task, bench)),
+            Mode::Top5 => top(task, 5, bench, records, &mut |_| {})?,
+            Mode::Autotune => {
+                let options = AutotuneOptions {
+                    iterations: self.iterations,
+                    samples: self.samples.max(1),
+                    initial: start.weights.clone(),
+                    ..AutotuneOptions::default()
+                };
+                self.autotune(task, &options, bench, records)?
+            }
+        };
+        lost(&tuned)?;
+        Ok(tuned
+            .winner
+            .map(|winner| (winner.schedule, winner.trial.sample.origin, winner.trial.predicted_us))
+            .ok_or_else(|| format!("{} schedules were tried and none is valid", tuned.progress.done)))
+    }
+
+    fn autotune(
+        &self,
+        task: &Task<'_>,
+        options: &AutotuneOptions,
+        bench: &mut Bench<'_>,
+        records: &mut Records,
+    ) -> Result<Tuned, Error> {
+        #[cfg(feature = "train")]
+        if self.retrain {
+            let mut retrainer = crate::tune::retrainer();
+            return Ok(autotune(task, options, bench, records, Some(&mut retrainer), &mut |_| {})?.tuned);
+        }
+        Ok(autotune(task, options, bench, records, None, &mut |_| {})?.tuned)
+    }
+}
+
+/// What `warploom compile` would choose.
+fn one_shot(asked: &pipeline::Subject, task: &Task<'_>, bench: &Bench<'_>) -> Result<Given, String> {
+    let spills = |program: &Program| {
+        let compiled = (bench.compile)(&describe(program, Build::Timing)).ok()?;
+        let spilled = |used: &warploom::runtime::nvrtc::Resources| {
+            u64::from(used.spill_stores) + u64::from(used.spill_loads)
+        };
+        Some(compiled.kernels.values().map(spilled).sum())
+    };
+    let (pipeline, request) = (&asked.pipeline, &asked.request);
+    let found =
+        one_shot_without_spills(pipeline, request, bench.device, task.model, &task.search, &spills, &|_| {});
+    let found = found.map_err(|error| error.to_string())?;
+    Ok((found.schedule, Origin::Search, Some(found.predicted_us)))
+}
+
+/// An error if nothing can be measured or recorded any more.
+fn lost(tuned: &Tuned) -> Result<(), Error> {
+    match &tuned.ended {
+        Ended::Failed(error) => Err(Error::Tune(error.to_string(), code(error))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,310 @@
+//! The suite's table.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+use warploom::target::Device;
+use warploom::tune::sample::{KernelUse, Status};
+use warploom::tune::tuning::Tuned;
+
+use super::anchors::{Anchor, Anchors};
+use crate::bench::floor_us;
+use crate::error::Error;
+use crate::pipeline::Subject;
+use crate::report::{self, Format};
+use crate::table::{self, Align};
+
+const SCHEMA: &str = "warploom.suite/1";
+
+/// What became of an app.
+#[derive(Serialize)]
+pub(super) struct Row {
+    app: String,
+    sizes: String,
+    /// `ok`, or what is wrong with the schedule; `none` if there is none.
+    status: &'static str,
+    message: String,
+    /// Whether results were compared at the full size.
+    checked_at_full_size: bool,
+    min_us: Option<f64>,
+    median_us: Option<f64>,
+    predicted_us: Option<f64>,
+    /// The least that the device could take.
+    floor_us: Option<f64>,
+    kernels: usize,
+    registers: Option<u32>,
+    spilled_bytes: u64,
+    compile_seconds: f64,
+    /// To find the schedule.
+    search_seconds: f64,
+    anchor: Anchor,
+    schedule: String,
+}
+
+/// All apps.
+#[derive(Serialize)]
+pub(super) struct Report {
+    mode: &'static str,
+    device: String,
+    versions: Vec<String>,
+    /// The command line.
+    command: String,
+    /// The day, as 2026-01-31.
+    date: String,
+    /// The device of the times that are compared with.
+    anchors_of: Option<String>,
+    /// How many times as fast as Halide's hand-written schedules, as a geometric mean.
+    faster_than_manual: Option<f64>,
+    /// The same against its autoscheduler.
+    faster_than_anderson2021: Option<f64>,
+    apps: Vec<Row>,
+    #[serde(skip)]
+    anchors: Option<Anchors>,
+}
+
+impl Row {
+    pub fn new(asked: &Subject, device: &Device, seconds: f64, schedule: String, timed: &Tuned) -> Row {
+        let mut row = Row::failed(asked, device, seconds, String::new());
+        row.schedule = schedule;
+        let Some(trial) = timed.shown.first() else { return row };
+        let sample = &trial.sample;
+        row.status = sample.status.kind();
+        row.message = sample.status.message().to_owned();
+        row.checked_at_full_size = timed.winner.as_ref().is_some_and(|winner| winner.checked_at_full_size);
+        let times = sample.times.filter(|_| sample.status == Status::Measured);
+        row.min_us = times.map(|times| times.min);
+        row.median_us = times.map(|times| times.median);
+        row.predicted_us = trial.predicted_us;
+        row.kernels = sample.kernels.len();
+        row.registers = sample.kernels.iter().map(|kernel| kernel.registers).max();
+        row.spilled_bytes = sample.kernels.iter().map(KernelUse::spilled_bytes).sum();
+        row.compile_seconds = sample.compile_ms / 1e3;
+        row
+    }
+
+    /// An app without a schedule.
+    pub fn failed(asked: &Subject, device: &Device, seconds: f64, why: String) -> Row {
+        let floor = |(app, settings): &_| floor_us(app, &asked.pipeline, settings, device);
+        Row {
+            app: asked.name.clone(),
+            sizes: asked.sizes.trim_start_matches(" at ").to_owned(),
+            status: "none",
+            message: why,
+            checked_at_full_size: false,
+            min_us: None,
+            median_us: None,
+            predicted_us: None,
+            floor_us: asked.app.as_ref().map(floor),
+            kernels: 0,
+            registers: None,
+            spilled_bytes: 0,
+            compile_seconds: 0.0,
+            search_seconds: seconds,
+            anchor: Anchor::default(),
+            schedule: String::new(),
+        }
+    }
+
+    /// What to say when it is done.
+    pub fn line(&self) -> String {
+        let time = self.min_us.map_or(self.status.to_owned(), |time| format!("{time:.2} us"));
+        format!("{}: {time}", self.app)
+    }
+
+    fn times_faster(&self, than: Option<f64>) -> Option<f64> {
+        Some(than? / self.min_us?)
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let number = |number: Option<f64>| number.map_or("-".to_owned(), |it| format!("{it:.1}"));
+        let times = |number: Option<f64>| number.map_or("-".to_owned(), |it| format!("{it:.2}x"));
+        let floor = self.min_us.zip(self.floor_us).map(|(time, floor)| 1e2 * floor / time);
+        let check = match (self.status, self.checked_at_full_size) {
+            ("ok", true) => "ok",
+            ("ok", false) => "small size only",
+            (status, _) => status,
+        };
+        vec![
+            self.app.clone(),
+            number(self.min_us),
+            number(self.median_us),
+            number(self.predicted_us),
+            times(self.times_faster(self.anchor.halide_manual_us)),
+            times(self.times_faster(self.anchor.anderson2021_us)),
+            floor.map_or("-".to_owned(), |share| format!("{share:.0} %")),
+            self.kernels.to_string(),
+            self.registers.map_or("-".to_owned(), |count| count.to_string()),
+            self.spilled_bytes.to_string(),
+            format!("{:.1}", self.compile_seconds),
+            format!("{:.1}", self.search_seconds),
+            check.to_owned(),
+        ]
+    }
+}
+
+const TITLES: [(&str, Align); 13] = [
+    ("app", Align::Left),
+    ("minimum us", Align::Right),
+    ("median us", Align::Right),
+    ("predicted us", Align::Right),
+    ("Halide manual", Align::Right),
+    ("Anderson2021", Align::Right),
+    ("of the floor", Align::Right),
+    ("kernels", Align::Right),
+    ("registers", Align::Right),
+    ("spilled bytes", Align::Right),
+    ("compile s", Align::Right),
+    ("search s", Align::Right),
+    ("check", Align::Left),
+];
+
+impl Report {
+    pub fn new(mode: &'static str, device: &Device, versions: &[String], anchors: Option<Anchors>) -> Report {
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        Report {
+            mode,
+            device: device.name.clone(),
+            versions: versions.to_vec(),
+            command: format!("warploom {}", words.join(" ")),
+            date: today(),
+            anchors_of: anchors.as_ref().map(|anchors| anchors.device.clone()),
+            faster_than_manual: None,
+            faster_than_anderson2021: None,
+            apps: Vec::new(),
+            anchors,
+        }
+    }
+
+    pub fn add(&mut self, mut row: Row) {
+        row.anchor = self.anchors.as_ref().map(|anchors| anchors.of(&row.app)).unwrap_or_default();
+        self.apps.push(row);
+        let mean = |of: fn(&Anchor) -> Option<f64>| {
+            geometric_mean(self.apps.iter().filter_map(|row| row.times_faster(of(&row.anchor))))
+        };
+        let manual = mean(|anchor| anchor.halide_manual_us);
+        let anderson = mean(|anchor| anchor.anderson2021_us);
+        (self.faster_than_manual, self.faster_than_anderson2021) = (manual, anderson);
+    }
+
+    pub fn print(&self, format: Format, markdown: bool, out: &mut dyn Write) -> Result<(), Error> {
+        match (format.json, markdown) {
+            (true, _) => report::json(out, SCHEMA, self),
+            (false, true) => report::text(out, &self.markdown()),
+            (false, false) => report::text(out, &self.text()),
+        }
+    }
+
+    /// Writes the results and the schedules to a folder.
+    pub fn write(&self, folder: &Path) -> Result<(), Error> {
+        let mut json = Vec::new();
+        report::json(&mut json, SCHEMA, self)?;
+        let name = |extension: &str| format!("suite-{}.{extension}", self.mode);
+        let mut files = vec![(name("json"), json), (name("md"), self.markdown().into_bytes())];
+        for row in self.apps.iter().filter(|row| !row.schedule.is_empty()) {
+            files.push((format!("{}.schedule", row.app), row.schedule.clone().into_bytes()));
+        }
+        let failed = |path: &Path, error| Error::Write { path: path.display().to_string(), error };
+        fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+        for (name, content) in files {
+            let path = folder.join(name);
+            fs::write(&path, content).map_err(|error| failed(&path, error))?;
+        }
+        Ok(())
+    }
+
+    /// An error if an app has no valid schedule, or was not reached.
+    pub fn verdict(&self, count: usize) -> Result<(), Error> {
+        let failed: Vec<&str> =
+            self.apps.iter().filter(|row| row.status != "ok").map(|row| row.app.as_str()).collect();
+        match failed.is_empty() {
+            true => Ok(()),
+            false => Err(Error::Suite { failed: failed.len(), count, names: failed.join(", ") }),
+        }
+    }
+
+    fn text(&self) -> String {
+        let rows: Vec<Vec<String>> = self.apps.iter().map(Row::cells).collect();
+        format!("{}\n\n{}{}", self.head(), table::whole(&TITLES, &rows), self.tail())
+    }
+
+    fn markdown(&self) -> String {
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let titles = line(TITLES.iter().map(|(title, _)| (*title).to_owned()).collect());
+        let rule = line(TITLES.iter().map(|_| "---".to_owned()).collect());
+        let rows: String = self.apps.iter().map(|row| line(row.cells())).collect();
+        let Report { mode, command, versions, .. } = self;
+        let versions = versions.join(", ");
+        let head = format!("# The suite, {mode}\n\n{}, {versions}.\n\nCommand: `{command}`.", self.head());
+        format!("{head}\n\n{titles}{rule}{rows}{}", self.tail())
+    }
+
+    fn head(&self) -> String {
+        format!("{} on {}, {}", self.mode, self.device, self.date)
+    }
+
+    fn tail(&self) -> String {
+        let mean = |name: &str, mean: Option<f64>| {
+            mean.map(|mean| format!("\nGeometric mean against {name}: {mean:.2}x\n")).unwrap_or_default()
+        };
+        let failed = self.apps.iter().filter(|row| !row.message.is_empty());
+        let failed: String = failed.map(|row| format!("\n{}: {}\n", row.app, row.message)).collect();
+        mean("Halide's hand-written schedules", self.faster_than_manual)
+            + &mean("Anderson2021", self.faster_than_anderson2021)
+            + &failed
+    }
+}
+
+fn geometric_mean(numbers: impl Iterator<Item = f64>) -> Option<f64> {
+    let logarithms: Vec<f64> = numbers.map(f64::ln).collect();
+    let count = logarithms.len() as f64;
+    (count > 0.0).then(|| (logarithms.iter().sum::<f64>() / count).exp())
+}
+
+/// The day in Greenwich.
+fn today() -> String {
+    let days = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400);
+    let (year, month, day) = date(days as i64);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// The date of a day, counted from the first of 1970.
+fn date(days: i64) -> (i64, i64, i64) {
+    let leap = |year: i64| (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    let (mut year, mut left) = (1970, days);
+    while left >= 365 + i64::from(leap(year)) {
+        left -= 365 + i64::from(leap(year));
+        year += 1;
+    }
+    let february = 28 + i64::from(leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if left < length {
+            break;
+        }
+        left -= length;
+        month += 1;
+    }
+    (year, month, left + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_have_dates() {
+        assert_eq!(date(0), (1970, 1, 1));
+        assert_eq!(date(11_016), (2000, 2, 29));
+        assert_eq!(date(11_017), (2000, 3, 1));
+        assert_eq!(date(20_453), (2025, 12, 31));
+    }
+
+    #[test]
+    fn means_are_geometric() {
+        assert_eq!(geometric_mean([2.0, 8.0].into_iter()).map(f64::round), Some(4.0));
+        assert_eq!(geometric_mean(std::iter::empty()), None);
+    }
+}

@@ -1,0 +1,266 @@
+//! `warploom tune`: the fastest schedule that can be measured.
+
+mod interrupt;
+mod measuring;
+mod progress;
+mod report;
+mod subject;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use warploom::app::App;
+use warploom::check::TOLERANCE;
+use warploom::cost::{Analytic, CostModel, Network, Weights};
+use warploom::search::Options;
+use warploom::target::Device;
+use warploom::tune::autotune::{AutotuneOptions, Autotuned, autotune};
+use warploom::tune::records::Records;
+use warploom::tune::top::top;
+use warploom::tune::tuning::{Ended, Event, Task, TuneError, Tuned};
+use warploom::tune::worker::Bench;
+
+use crate::compile::export;
+use crate::error::Error;
+use crate::model::read;
+use crate::pipeline::Which;
+use crate::report::Format;
+use crate::search::duration;
+
+pub(crate) use interrupt::stop_on_interrupt;
+pub(crate) use measuring::Measuring;
+pub(crate) use progress::Progress;
+pub(crate) use report::{TrialReport, trial_table};
+pub(crate) use subject::Tunable;
+
+/// Where trials are recorded unless something else is said.
+pub(crate) const RECORDS: &str = "tuning.db";
+
+/// Find the fastest schedule by measuring, in a minute or in a night
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  warploom tune harris --top 5 -o out                         measure the five best predicted schedules
+  warploom tune harris --iterations 20 --time-limit 8h -o out
+  warploom tune local_laplacian --iterations 20 --retrain --records night.db -o out
+  warploom tune mine.json --size input=640x480,output=640x480 -o out
+
+Candidates are compiled by all cores and timed one at a time, each in a process that may fail: a kernel that crashes,
+hangs, or gives wrong results costs one trial. Each is compared with the reference evaluator at a small size, and the best
+with the default schedule at the full size. Those that spill registers are not run.
+
+Every trial is recorded before the next begins. Run the same command again to go on after an interruption: nothing is
+measured twice. Several processes may tune with the same records at once. The interrupt key ends the trial at hand and
+keeps everything; pressed twice, it ends at once.
+
+With -o, writes what `warploom compile` writes, for the winner. With --json, prints one JSON object a line: events, then
+the result.
+
+Exits with 0 if a schedule was found, also if time or the user ended the search; 2 if records cannot be used, 4 if there is
+no GPU or it is lost, 5 if no schedule could be measured. What was found before is written in any case.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    which: Which,
+    /// Measure the N best predicted schedules of one search
+    #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "iterations")]
+    top: usize,
+    /// Search and measure N times, each time other schedules
+    #[arg(long, value_name = "N")]
+    iterations: Option<usize>,
+    /// Searches of each batch; with --iterations also how many schedules of it are measured
+    #[arg(long, value_name = "N", default_value_t = 80)]
+    samples: usize,
+    /// Stop after this time, as 8h, 30m or 90s
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    time_limit: Option<Duration>,
+    /// Start from the analytic model, without weights
+    #[arg(long, conflicts_with = "init")]
+    from_scratch: bool,
+    /// Start from these weights; those that come with the program unless given
+    #[arg(long, value_name = "FILE")]
+    init: Option<PathBuf>,
+    /// Train the model after each iteration on everything that the records hold
+    #[cfg(feature = "train")]
+    #[arg(long, requires = "iterations")]
+    retrain: bool,
+    /// Where trained weights go; APP.weights in the folder of -o unless given
+    #[cfg(feature = "train")]
+    #[arg(long, value_name = "FILE", requires = "retrain")]
+    weights: Option<PathBuf>,
+    /// Seed of all random choices
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// States that a beam search expands at each decision
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    beam: usize,
+    /// Passes of a beam search
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    passes: usize,
+    /// The database of trials
+    #[arg(long, value_name = "FILE", default_value = RECORDS)]
+    records: PathBuf,
+    /// The folder for the winner's files; made if it is not there
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    measuring: Measuring,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// The model that a run starts with, and its weights.
+pub(crate) struct Start {
+    pub(crate) model: Box<dyn CostModel + Send>,
+    pub(crate) weights: Option<Weights>,
+}
+
+/// Tunes a pipeline.
+pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    let started = Instant::now();
+    let asked = arguments.which.realise(apps)?;
+    let mut records = Records::open(&arguments.records)?;
+    let mut bench = arguments.measuring.open()?;
+    let device = bench.device().clone();
+    let start = Start::new(arguments.from_scratch, arguments.init.as_deref(), &device)?;
+    let tunable = Tunable::new(&asked, &device, arguments.seed)?;
+    let stop = stop_on_interrupt();
+    let task = Task {
+        subject: tunable.subject.clone(),
+        small: tunable.small.clone(),
+        tolerance: TOLERANCE,
+        model: &*start.model,
+        search: arguments.search_options(),
+        deadline: arguments.time_limit.map(|limit| started + limit),
+        stop,
+    };
+    let mut progress = Progress::new(&asked.name, arguments.format.json, arguments.iterations.is_some(), out);
+    progress.begin(&asked, &device, tunable.small.is_some());
+    let tuned =
+        bench.with(|bench| arguments.run(&task, bench, &mut records, start.weights.clone(), &mut progress));
+    let Autotuned { tuned, weights, iterations } = tuned.map_err(Error::from)?;
+    let out = progress.end()?;
+    let Tuned { winner, ended, .. } = &tuned;
+    let mut files = match (winner, &arguments.output) {
+        (Some(winner), Some(folder)) => export(&asked, &device, &winner.schedule, task.model, folder)?,
+        _ => Vec::new(),
+    };
+    files.extend(arguments.write_weights(&asked.name, weights.as_ref())?);
+    let report = report::Report::new(&asked, &device, &tuned, iterations, &arguments.records, files);
+    report.print(arguments.format, &tuned, out)?;
+    finish(&tuned, &asked.name, ended)
+}
+
+/// The exit of a run: what failed, or that nothing was found.
+fn finish(tuned: &Tuned, name: &str, ended: &Ended) -> Result<(), Error> {
+    match ended {
+        Ended::Failed(error) => Err(Error::Tune(error.to_string(), code(error))),
+        _ if tuned.winner.is_none() => {
+            let tried = tuned.progress.done.max(tuned.shown.len());
+            Err(Error::NothingMeasured(format!(
+                "{tried} schedules of `{name}` were tried and none is valid; `warploom records list {name}` shows why"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The exit code of an error in the midst of tuning.
+pub(crate) fn code(error: &TuneError) -> u8 {
+    use crate::error::exit;
+    match error {
+        TuneError::Bounds(_) => exit::PIPELINE,
+        TuneError::Measure(_) => exit::DEVICE,
+        _ => exit::USAGE,
+    }
+}
+
+impl Arguments {
+    fn search_options(&self) -> Options {
+        Options {
+            seed: self.seed,
+            beam: self.beam.max(1),
+            passes: self.passes.max(1),
+            samples: self.samples.max(1),
+            ..Options::default()
+        }
+    }
+
+    fn run(
+        &self,
+        task: &Task<'_>,
+        bench: &mut Bench<'_>,
+        records: &mut Records,
+        initial: Option<Weights>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Autotuned, TuneError> {
+        let mut observer = |event: &Event<'_>| progress.hear(event);
+        let Some(iterations) = self.iterations else {
+            let tuned = top(task, self.top.max(1), bench, records, &mut observer)?;
+            return Ok(Autotuned { tuned, weights: None, iterations: 0 });
+        };
+        let samples = self.samples.max(1);
+        let options = AutotuneOptions { iterations, samples, initial, ..AutotuneOptions::default() };
+        #[cfg(feature = "train")]
+        if self.retrain {
+            let mut retrainer = retrainer();
+            return autotune(task, &options, bench, records, Some(&mut retrainer), &mut observer);
+        }
+        autotune(task, &options, bench, records, None, &mut observer)
+    }
+
+    #[cfg(feature = "train")]
+    fn write_weights(&self, name: &str, weights: Option<&Weights>) -> Result<Option<String>, Error> {
+        let in_folder = || Some(self.output.as_ref()?.join(format!("{name}.weights")));
+        let Some((weights, path)) = weights.zip(self.weights.clone().or_else(in_folder)) else {
+            return Ok(None);
+        };
+        let file = path.display().to_string();
+        std::fs::write(&path, weights.to_bytes())
+            .map_err(|error| Error::Write { path: file.clone(), error })?;
+        Ok(Some(file))
+    }
+
+    #[cfg(not(feature = "train"))]
+    fn write_weights(&self, _: &str, _: Option<&Weights>) -> Result<Option<String>, Error> {
+        Ok(None)
+    }
+}
+
+/// A few times over all samples: each iteration goes on from the last.
+#[cfg(feature = "train")]
+pub(crate) fn retrainer() -> warploom_training::retrain::Retrainer {
+    let options = warploom_training::train::Options { epochs: 12, ..Default::default() };
+    warploom_training::retrain::Retrainer { options }
+}
+
+impl Start {
+    /// The analytic model, that of a file, or what comes with the program.
+    pub(crate) fn new(from_scratch: bool, init: Option<&Path>, device: &Device) -> Result<Start, Error> {
+        if from_scratch {
+            return Ok(Start { model: Box::new(Analytic::new(device)), weights: None });
+        }
+        let embedded = || {
+            let compute = (device.compute.major, device.compute.minor);
+            warploom::models::nearest(&device.name, compute)
+                .and_then(|model| Weights::from_bytes(model.bytes).ok())
+        };
+        let weights = match init {
+            Some(file) => Some(read(file)?),
+            None => embedded(),
+        };
+        let model: Box<dyn CostModel + Send> = match &weights {
+            Some(weights) => Box::new(Network::new(weights, device)),
+            None => Box::new(Analytic::new(device)),
+        };
+        Ok(Start { model, weights })
+    }
+}
+
+impl From<TuneError> for Error {
+    fn from(error: TuneError) -> Error {
+        match error {
+            TuneError::Records(error) => Error::Records(error),
+            error => Error::Tune(error.to_string(), code(&error)),
+        }
+    }
+}

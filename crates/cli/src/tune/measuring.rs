@@ -1,0 +1,52 @@
+//! What is measured with.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use warploom::tune::worker::{BenchOptions, Fake, OpenBench, Patience, WorkerError, WorkerProgram};
+
+use crate::error::Error;
+use crate::search::duration;
+
+/// The GPU and the processes that use it.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Measuring")]
+pub(crate) struct Measuring {
+    /// The number of the GPU
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    gpu: usize,
+    /// How many processes compile; one less than there are cores unless given
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    threads: usize,
+    /// How long one program may take to compile
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
+    compile_timeout: Duration,
+    /// How long one program may take to be run or timed
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    run_timeout: Duration,
+    /// A made-up device in place of the GPU, and what goes wrong with it
+    #[arg(long, value_name = "DEVICE", hide = true)]
+    fake: Option<Fake>,
+}
+
+impl Measuring {
+    /// Starts processes of this program that own the GPU and compile for it.
+    pub(crate) fn open(&self) -> Result<OpenBench, Error> {
+        let program = std::env::current_exe()?;
+        let options = BenchOptions {
+            worker: Some(WorkerProgram::new(program, [OsString::from("worker")])),
+            gpu: self.gpu,
+            fake: self.fake.clone(),
+            patience: Patience {
+                compile: self.compile_timeout,
+                run: self.run_timeout,
+                ..Patience::default()
+            },
+            threads: self.threads,
+        };
+        OpenBench::open(&options).map_err(|error| match error {
+            WorkerError::Unable(why) => Error::NoGpu(why),
+            error => Error::Cuda(error.to_string()),
+        })
+    }
+}

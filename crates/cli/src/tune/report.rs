@@ -1,0 +1,198 @@
+//! What tuning came to.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::json;
+use warploom::target::Device;
+use warploom::tune::records::Trial;
+use warploom::tune::sample::{KernelUse, Status};
+use warploom::tune::tuning::{Ended, Progress, Tuned};
+
+use super::progress::write_line;
+use crate::error::Error;
+use crate::pipeline::Subject;
+use crate::report::{self, Format};
+use crate::show;
+use crate::table::{self, Align};
+
+/// A trial in reports.
+#[derive(Serialize)]
+pub(crate) struct TrialReport {
+    /// Its number in the records; `null` if it was just measured.
+    id: Option<i64>,
+    status: &'static str,
+    message: String,
+    /// Whether its results were compared.
+    verified: bool,
+    predicted_us: Option<f64>,
+    min_us: Option<f64>,
+    median_us: Option<f64>,
+    spread: f64,
+    /// As timed in turns with the other best ones.
+    retimed_us: Option<f64>,
+    registers: Option<u32>,
+    spilled_bytes: Option<u64>,
+    shared_bytes: Option<u32>,
+    kernels: usize,
+    compile_ms: f64,
+    origin: &'static str,
+    schedule: String,
+}
+
+impl TrialReport {
+    pub(crate) fn new(trial: &Trial) -> TrialReport {
+        let sample = &trial.sample;
+        TrialReport {
+            id: (trial.id > 0).then_some(trial.id),
+            status: sample.status.kind(),
+            message: sample.status.message().to_owned(),
+            verified: sample.verified,
+            predicted_us: trial.predicted_us,
+            min_us: sample.times.map(|times| times.min),
+            median_us: sample.times.map(|times| times.median),
+            spread: trial.spread,
+            retimed_us: trial.retimed_us,
+            registers: sample.kernels.iter().map(|kernel| kernel.registers).max(),
+            spilled_bytes: spilled_bytes(&sample.kernels),
+            shared_bytes: sample.kernels.iter().map(|kernel| kernel.shared).max(),
+            kernels: sample.kernels.len(),
+            compile_ms: sample.compile_ms,
+            origin: sample.origin.name(),
+            schedule: sample.schedule.clone(),
+        }
+    }
+}
+
+fn spilled_bytes(kernels: &[KernelUse]) -> Option<u64> {
+    (!kernels.is_empty()).then(|| kernels.iter().map(KernelUse::spilled_bytes).sum())
+}
+
+/// Trials as a table; that of number `best` is marked.
+pub(crate) fn trial_table(trials: &[Trial], best: Option<i64>) -> String {
+    let titles = [
+        ("trial", Align::Right),
+        ("predicted us", Align::Right),
+        ("measured us", Align::Right),
+        ("registers", Align::Right),
+        ("spilled bytes", Align::Right),
+        ("kernels", Align::Right),
+        ("check", Align::Left),
+        ("", Align::Left),
+    ];
+    let rows = trials.iter().map(|trial| {
+        let sample = &trial.sample;
+        let measured = sample.times.map(|times| {
+            format!("{:.2} ± {:.2}", trial.retimed_us.unwrap_or(times.min), trial.spread * times.median)
+        });
+        let known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let check = match (&sample.status, sample.verified) {
+            (Status::Measured, false) => "not checked",
+            (status, _) => status.kind(),
+        };
+        vec![
+            trial.id.to_string(),
+            known(trial.predicted_us.map(|time| format!("{time:.2}"))),
+            known(measured),
+            known(sample.kernels.iter().map(|kernel| kernel.registers).max().map(|most| most.to_string())),
+            known(spilled_bytes(&sample.kernels).map(|bytes| bytes.to_string())),
+            sample.kernels.len().to_string(),
+            check.to_owned(),
+            if best == Some(trial.id) { "<- best".to_owned() } else { String::new() },
+        ]
+    });
+    table::whole(&titles, &rows.collect::<Vec<_>>())
+}
+
+/// The result of a run.
+#[derive(Serialize)]
+pub(super) struct Report {
+    app: String,
+    sizes: String,
+    device: String,
+    /// `finished`, `time_limit`, `stopped` or `failed`.
+    ended: &'static str,
+    error: Option<String>,
+    best: Option<TrialReport>,
+    /// Whether the best gave the default schedule's results at the full size.
+    checked_at_full_size: bool,
+    trials: Vec<TrialReport>,
+    progress: Progress,
+    iterations: usize,
+    records: String,
+    files: Vec<String>,
+}
+
+impl Report {
+    pub(super) fn new(
+        asked: &Subject,
+        device: &Device,
+        tuned: &Tuned,
+        iterations: usize,
+        records: &Path,
+        files: Vec<String>,
+    ) -> Report {
+        let (ended, error) = match &tuned.ended {
+            Ended::Finished => ("finished", None),
+            Ended::TimeLimit => ("time_limit", None),
+            Ended::Stopped => ("stopped", None),
+            Ended::Failed(error) => ("failed", Some(error.to_string())),
+        };
+        Report {
+            app: asked.name.clone(),
+            sizes: asked.sizes.clone(),
+            device: device.name.clone(),
+            ended,
+            error,
+            best: tuned.winner.as_ref().map(|winner| TrialReport::new(&winner.trial)),
+            checked_at_full_size: tuned.winner.as_ref().is_some_and(|winner| winner.checked_at_full_size),
+            trials: tuned.shown.iter().map(TrialReport::new).collect(),
+            progress: tuned.progress,
+            iterations,
+            records: records.display().to_string(),
+            files,
+        }
+    }
+
+    pub(super) fn print(&self, format: Format, tuned: &Tuned, out: &mut dyn Write) -> Result<(), Error> {
+        if format.json {
+            let mut event = json!({ "event": "finished" });
+            let content = serde_json::to_value(self).map_err(std::io::Error::from)?;
+            if let (Some(event), Some(content)) = (event.as_object_mut(), content.as_object()) {
+                event.extend(content.clone());
+            }
+            return Ok(write_line(out, &event)?);
+        }
+        report::text(out, &self.text(tuned))
+    }
+
+    fn text(&self, tuned: &Tuned) -> String {
+        let Progress { done, invalid, .. } = self.progress;
+        let best = tuned.winner.as_ref();
+        let head = match best.and_then(|winner| winner.trial.time_us()) {
+            Some(time) => format!("best {time:.2} us"),
+            None => "no valid schedule".to_owned(),
+        };
+        let checked = match best {
+            Some(winner) if winner.checked_at_full_size => ", compared at the full size",
+            Some(_) => ", not compared at the full size",
+            None => "",
+        };
+        let why = match self.ended {
+            "time_limit" => ", ended by the time limit",
+            "stopped" => ", stopped",
+            _ => "",
+        };
+        let trials = show::count(done, "new trial");
+        let mut text = format!(
+            "{}{} on {}: {head}{checked}; {trials}, {invalid} invalid{why}, in {}\n",
+            self.app, self.sizes, self.device, self.records
+        );
+        if !tuned.shown.is_empty() {
+            text += &format!("\n{}", trial_table(&tuned.shown, best.map(|winner| winner.trial.id)));
+        }
+        let files: String = self.files.iter().map(|file| format!("{file}\n")).collect();
+        if files.is_empty() { text } else { format!("{text}\n{files}") }
+    }
+}

@@ -1,0 +1,37 @@
+//! What is tuned, with data.
+
+use std::sync::Arc;
+
+use warploom::app::App;
+use warploom::check;
+use warploom::target::Device;
+use warploom::tune::measure::{Check, Subject};
+
+use crate::error::Error;
+use crate::memory;
+use crate::pipeline;
+
+/// A pipeline with data, and the same at a size at which the reference's results are known.
+pub(crate) struct Tunable {
+    pub(crate) subject: Arc<Subject>,
+    pub(crate) small: Option<Arc<Check>>,
+}
+
+impl Tunable {
+    /// An app with its generated inputs, or the pipeline of a file with noise.
+    pub(crate) fn new(asked: &pipeline::Subject, device: &Device, seed: u64) -> Result<Tunable, Error> {
+        let (pipeline, request) = (&asked.pipeline, &asked.request);
+        if let Some((app, settings)) = &asked.app {
+            memory::check(app, pipeline, &(app.shapes)(settings), settings)?;
+        }
+        let workload = asked.app.as_ref().and_then(|(app, settings)| app.workload(settings, seed));
+        let subject = match workload {
+            Some(workload) => Subject::of(&workload)?,
+            None => Subject::noise(pipeline.clone(), request.clone(), seed),
+        };
+        let small = |(app, _): &(App, _)| check::of_app(app, pipeline);
+        let small = asked.app.as_ref().and_then(small);
+        let small = small.or_else(|| check::of_pipeline(pipeline, request, device));
+        Ok(Tunable { subject: Arc::new(subject), small: small.map(Arc::new) })
+    }
+}

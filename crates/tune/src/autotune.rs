@@ -1,0 +1,203 @@
+//! Search, measure, learn, repeat: for who has a night.
+
+use warploom_cost::{CostModel, Network, Weights};
+use warploom_search as search;
+
+use crate::records::{Records, RunKey, RunState};
+use crate::retrain::{Retrain, regret};
+use crate::tuning::{Ended, Event, Observer, Session, Task, TuneError, Tuned};
+use crate::worker::Bench;
+
+/// How to autotune.
+#[derive(Clone, Debug)]
+pub struct AutotuneOptions {
+    /// How often to search.
+    pub iterations: usize,
+    /// How many schedules of each search are measured.
+    pub samples: usize,
+    /// How many of the best are timed against each other at the end.
+    pub finalists: usize,
+    /// The weights that the task's model has; training starts from them.
+    pub initial: Option<Weights>,
+}
+
+impl Default for AutotuneOptions {
+    fn default() -> AutotuneOptions {
+        AutotuneOptions { iterations: 20, samples: 80, finalists: 5, initial: None }
+    }
+}
+
+/// What autotuning came to.
+#[derive(Debug)]
+pub struct Autotuned {
+    /// The best schedule, and why it ended.
+    pub tuned: Tuned,
+    /// The weights that were trained last.
+    pub weights: Option<Weights>,
+    /// Iterations that are finished, those of earlier runs too.
+    pub iterations: usize,
+}
+
+/// Searches again and again, each time with another seed and, if `retrain` is given, a model that has learned from everything
+/// measured so far. A run that was ended goes on where it was: trials and iterations that are recorded are not repeated.
+/// Several processes that tune the same share the work.
+///
+/// # Errors
+/// If nothing could be begun. What fails later is in [`Tuned::ended`], beside what was measured before.
+pub fn autotune(
+    task: &Task<'_>,
+    options: &AutotuneOptions,
+    bench: &mut Bench<'_>,
+    records: &mut Records,
+    retrain: Option<&mut dyn Retrain>,
+    observer: Observer<'_>,
+) -> Result<Autotuned, TuneError> {
+    let mut session = Session::new(task, bench, records, observer)?;
+    let mut run = Run {
+        options,
+        key: RunKey(key(task, options, retrain.is_some())),
+        retrain,
+        weights: None,
+        finished: 0,
+        last_trial: 0,
+    };
+    let ended = run.resume(&mut session).and_then(|()| run.iterate(&mut session));
+    let ended = ended.unwrap_or_else(Ended::Failed);
+    let ended = match finals(&mut session, &ended, options.finalists) {
+        Ok(()) => ended,
+        Err(error) => Ended::Failed(error),
+    };
+    let shown = session.records().best(session.problem, options.finalists).unwrap_or_default();
+    let tuned = session.conclude(ended, shown);
+    Ok(Autotuned { tuned, weights: run.weights, iterations: run.finished })
+}
+
+/// What makes two runs the same: all that decides which candidates they try.
+fn key(task: &Task<'_>, options: &AutotuneOptions, retrains: bool) -> String {
+    let search::Options { seed, beam, passes, samples, sampling, freezing, .. } = &task.search;
+    let model = task.model.name();
+    let measured = options.samples;
+    format!("{model} {retrains} {measured} {seed} {beam} {passes} {samples} {sampling} {freezing}")
+}
+
+/// Against noise at the end, unless nothing can be measured any more or somebody waits.
+fn finals(session: &mut Session<'_, '_>, ended: &Ended, finalists: usize) -> Result<(), TuneError> {
+    match ended {
+        Ended::Failed(_) => Ok(()),
+        Ended::Stopped => session.finals(1, false),
+        Ended::Finished | Ended::TimeLimit => session.finals(finalists, true),
+    }
+}
+
+struct Run<'a, 'r> {
+    options: &'a AutotuneOptions,
+    key: RunKey,
+    retrain: Option<&'r mut (dyn Retrain + 'r)>,
+    /// Those that were trained last.
+    weights: Option<Weights>,
+    finished: usize,
+    /// The last trial before the iteration at hand.
+    last_trial: i64,
+}
+
+impl Run<'_, '_> {
+    /// Goes to where an earlier run ended.
+    fn resume(&mut self, session: &mut Session<'_, '_>) -> Result<(), TuneError> {
+        let problem = session.problem;
+        let state = session.records().run(problem, &self.key)?;
+        self.go_to(session, state);
+        if self.finished > 0 {
+            let of = self.options.iterations;
+            let finished = self.finished.min(of);
+            session.tell(&Event::Note(format!(
+                "going on after {finished} of {of} iterations that are recorded"
+            )));
+        }
+        Ok(())
+    }
+
+    fn go_to(&mut self, session: &mut Session<'_, '_>, state: RunState) {
+        let RunState { finished, weights, last_trial } = state;
+        self.finished = finished;
+        self.last_trial = last_trial;
+        match weights {
+            Some(Ok(weights)) => self.weights = Some(weights),
+            Some(Err(error)) => {
+                let note = format!("weights of an earlier run are of no use any more: {error}");
+                session.tell(&Event::Note(note));
+            }
+            None => {}
+        }
+    }
+
+    fn iterate(&mut self, session: &mut Session<'_, '_>) -> Result<Ended, TuneError> {
+        let AutotuneOptions { iterations, samples, .. } = *self.options;
+        while self.finished < iterations {
+            let iteration = self.finished;
+            session.progress.expected = session.progress.done + (iterations - iteration) * samples;
+            session.tell(&Event::Searching { iteration, of: iterations });
+            self.one(session, iteration)?;
+            if let Some(ended) = session.ended() {
+                return Ok(ended);
+            }
+            self.learn(session);
+            let (problem, weights) = (session.problem, self.weights.as_ref());
+            let state = session.records().finish_iteration(problem, &self.key, iteration + 1, weights)?;
+            self.go_to(session, state);
+        }
+        Ok(Ended::Finished)
+    }
+
+    /// Searches and measures what is new.
+    fn one(&self, session: &mut Session<'_, '_>, iteration: usize) -> Result<(), TuneError> {
+        let task = session.task;
+        let network = self.network(session);
+        let model: &dyn CostModel = network.as_ref().map_or(task.model, |network| network);
+        let seed = task.search.seed.wrapping_add((iteration as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut found = session.search(model, &search::Options { seed, ..task.search.clone() });
+        if iteration == 0 {
+            found.push(session.default());
+        }
+        // Trials of this iteration, which a run that was ended has left, are among its samples.
+        let mut samples = Vec::new();
+        let (mut before, mut done) = (0, 0);
+        for proposal in found {
+            let trial = session.find(&proposal)?;
+            if trial.as_ref().is_some_and(|trial| trial.id <= self.last_trial) {
+                before += 1;
+            } else if samples.len() < self.options.samples {
+                done += usize::from(trial.is_some());
+                samples.push(proposal);
+            }
+        }
+        session.tell(&Event::Planned { candidates: samples.len() - done, known: before + done });
+        session.measure(samples, false)
+    }
+
+    fn network(&self, session: &Session<'_, '_>) -> Option<Network> {
+        self.weights.as_ref().map(|weights| Network::new(weights, session.bench.device))
+    }
+
+    /// Trains on everything that the records hold. What goes wrong is no reason to end the run.
+    fn learn(&mut self, session: &mut Session<'_, '_>) {
+        let before = self.network(session);
+        let device = session.bench.device;
+        let Some(retrain) = &mut self.retrain else { return };
+        let initial = self.weights.as_ref().or(self.options.initial.as_ref());
+        let shard = session.records().shard(None);
+        let trained = shard.map_err(Into::into).and_then(|shard| retrain.retrain(&shard, device, initial));
+        let weights = match trained {
+            Ok(weights) => weights,
+            Err(error) => {
+                return session.tell(&Event::Note(format!("the model was not trained: {error}")));
+            }
+        };
+        let trials = session.records().trials(Some(session.problem)).unwrap_or_default();
+        let pipeline = session.task.subject.pipeline();
+        let of = |model: &dyn CostModel| regret(model, pipeline, &session.regions, device, &trials);
+        let before = of(before.as_ref().map_or(session.task.model, |network| network));
+        let after = of(&Network::new(&weights, device));
+        self.weights = Some(weights);
+        session.tell(&Event::Retrained { before, after });
+    }
+}

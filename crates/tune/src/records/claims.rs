@@ -1,0 +1,113 @@
+//! Who is measuring what.
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use super::{ProblemId, Records, RecordsError, now, rows, schedule_hash};
+
+/// Seconds without a sign of life after which a claim is void. Everything that a process has claimed is compiled and run
+/// well within this, or its limits end it.
+const LEASE: u64 = 300;
+
+/// The answer to a claim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Claim {
+    /// It is this process's to measure.
+    Granted,
+    /// It has been measured.
+    Finished,
+    /// Another process is measuring it.
+    Taken,
+}
+
+/// A process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Owner {
+    host: String,
+    process: u32,
+}
+
+impl Owner {
+    pub fn this() -> Owner {
+        let host = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        Owner { host: host.trim().to_owned(), process: std::process::id() }
+    }
+
+    /// Whether it has certainly ended. Of other machines, and where nothing says which processes there are, that is not
+    /// known.
+    fn has_ended(&self, this: &Owner) -> bool {
+        let here = !self.host.is_empty() && self.host == this.host;
+        here && Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{}", self.process)).exists()
+    }
+}
+
+impl Records {
+    /// Asks to measure a schedule of a problem. What is granted is to be [recorded](Records::record).
+    ///
+    /// # Errors
+    /// If the claim cannot be stored.
+    pub fn claim(&mut self, problem: ProblemId, schedule: &str) -> Result<Claim, RecordsError> {
+        let owner = self.owner.clone();
+        let hash = schedule_hash(schedule);
+        self.change(|change| {
+            if rows::has(change, problem, &hash)? {
+                return Ok(Claim::Finished);
+            }
+            if let Some((holder, expires)) = holder(change, problem, &hash)?
+                && holder != owner
+                && expires > now()
+                && !holder.has_ended(&owner)
+            {
+                return Ok(Claim::Taken);
+            }
+            let claim = "INSERT OR REPLACE INTO claims (problem, schedule_hash, host, process, expires)
+                 VALUES (?1, ?2, ?3, ?4, ?5)";
+            let Owner { host, process } = &owner;
+            change.execute(claim, params![problem.0, hash, host, process, (now() + LEASE) as i64])?;
+            Ok(Claim::Granted)
+        })
+    }
+
+    /// Gives back everything that this process has claimed and not recorded.
+    ///
+    /// # Errors
+    /// If the claims cannot be removed.
+    pub fn release_claims(&mut self) -> Result<(), RecordsError> {
+        let Owner { host, process } = self.owner.clone();
+        let release = "DELETE FROM claims WHERE host = ?1 AND process = ?2";
+        self.change(|change| change.execute(release, params![host, process]))?;
+        Ok(())
+    }
+}
+
+fn holder(
+    change: &Transaction<'_>,
+    problem: ProblemId,
+    schedule_hash: &str,
+) -> rusqlite::Result<Option<(Owner, u64)>> {
+    let query = "SELECT host, process, expires FROM claims WHERE problem = ?1 AND schedule_hash = ?2";
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok((Owner { host: row.get(0)?, process: row.get(1)? }, row.get::<_, i64>(2)?.max(0) as u64))
+    };
+    change.query_row(query, params![problem.0, schedule_hash], read).optional()
+}
+
+/// Ends the claim on a schedule.
+pub(super) fn release(
+    change: &Transaction<'_>,
+    problem: ProblemId,
+    schedule_hash: &str,
+) -> rusqlite::Result<()> {
+    let release = "DELETE FROM claims WHERE problem = ?1 AND schedule_hash = ?2";
+    change.execute(release, params![problem.0, schedule_hash])?;
+    Ok(())
+}
+
+/// A process that records something lives.
+pub(super) fn renew(change: &Transaction<'_>, owner: &Owner) -> rusqlite::Result<()> {
+    let renew = "UPDATE claims SET expires = ?3 WHERE host = ?1 AND process = ?2";
+    change.execute(renew, params![owner.host, owner.process, (now() + LEASE) as i64])?;
+    Ok(())
+}

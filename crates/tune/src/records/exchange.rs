@@ -1,0 +1,216 @@
+//! Trials as lines of JSON, and as files of samples.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use warploom_lang::Pipeline;
+
+use super::{ProblemId, Records, RecordsError, Trial, now, rows};
+use crate::sample::{KernelUse, Origin, Sample, Shard, ShardWriter, Sizes, Status, Times};
+
+/// One line of exported records. A pipeline comes before its first trial.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+enum Line {
+    Pipeline { hash: String, name: String, json: String },
+    Trial(Box<TrialLine>),
+}
+
+#[derive(Serialize, Deserialize)]
+struct TrialLine {
+    pipeline: String,
+    sizes: Sizes,
+    device: String,
+    fingerprint: String,
+    versions: Vec<String>,
+    schedule: String,
+    origin: String,
+    status: String,
+    message: String,
+    verified: bool,
+    predicted_us: Option<f64>,
+    times: Option<Times>,
+    spread: f64,
+    retimed_us: Option<f64>,
+    kernels: Vec<KernelUse>,
+    compile_ms: f64,
+    measured_at: u64,
+}
+
+/// What an import came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Imported {
+    /// Trials that are new.
+    pub new: u64,
+    /// Trials of schedules that have one already, which stays.
+    pub known: u64,
+}
+
+impl Records {
+    /// Writes all trials, or those of one problem, as lines of JSON; gives their number.
+    ///
+    /// # Errors
+    /// If they cannot be read or written.
+    pub fn export(
+        &self,
+        problem: Option<ProblemId>,
+        out: &mut dyn Write,
+        path: &Path,
+    ) -> Result<usize, RecordsError> {
+        let failed = |error| RecordsError::File { path: path.to_path_buf(), error };
+        let mut line = |line: &Line| {
+            let written = serde_json::to_writer(&mut *out, line).map_err(std::io::Error::from);
+            written.and_then(|()| writeln!(out)).map_err(failed)
+        };
+        let trials = self.trials(problem)?;
+        let mut known = HashMap::new();
+        for trial in &trials {
+            let hash = trial.sample.pipeline;
+            if known.insert(hash, ()).is_none()
+                && let Some(pipeline) = self.pipeline(hash)?
+            {
+                let (name, json) = (pipeline.name().to_owned(), pipeline.to_json());
+                line(&Line::Pipeline { hash: rows::hexadecimal(hash), name, json })?;
+            }
+            line(&Line::Trial(Box::new(TrialLine::of(trial))))?;
+        }
+        out.flush().map_err(|error| RecordsError::File { path: path.to_path_buf(), error })?;
+        Ok(trials.len())
+    }
+
+    /// Reads what [`Records::export`] wrote. `path` is for messages. It all comes in, or nothing.
+    ///
+    /// # Errors
+    /// If a line is no record, or trials cannot be stored.
+    pub fn import(&mut self, lines: impl BufRead, path: &Path) -> Result<Imported, RecordsError> {
+        let mut pipelines: HashMap<String, Pipeline> = HashMap::new();
+        let mut trials = Vec::new();
+        for (number, line) in lines.lines().enumerate() {
+            let line = line.map_err(|error| RecordsError::File { path: path.to_path_buf(), error })?;
+            let wrong =
+                |message: String| RecordsError::Line { path: path.to_path_buf(), line: number + 1, message };
+            match serde_json::from_str(&line).map_err(|error| wrong(error.to_string()))? {
+                Line::Pipeline { hash, json, .. } => {
+                    let pipeline = Pipeline::from_json(&json).map_err(|error| wrong(error.to_string()))?;
+                    pipelines.insert(hash, pipeline);
+                }
+                Line::Trial(trial) => {
+                    let hash = trial.pipeline.clone();
+                    let trial = trial.trial().ok_or_else(|| wrong("a word in it is not known".into()))?;
+                    let pipeline = pipelines.get(&hash).cloned();
+                    let pipeline =
+                        pipeline.ok_or_else(|| wrong("its pipeline comes nowhere before".into()))?;
+                    trials.push((pipeline, trial));
+                }
+            }
+        }
+        self.add_all(trials)
+    }
+
+    /// The trials as samples that the cost model is trained on.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn shard(&self, problem: Option<ProblemId>) -> Result<Shard, RecordsError> {
+        let mut shard = Shard::default();
+        for Trial { sample, .. } in self.trials(problem)? {
+            if !shard.pipelines.contains_key(&sample.pipeline)
+                && let Some(pipeline) = self.pipeline(sample.pipeline)?
+            {
+                shard.pipelines.insert(sample.pipeline, pipeline);
+            }
+            shard.samples.push(sample);
+        }
+        Ok(shard)
+    }
+
+    /// Writes all trials, or those of one problem, as a new file of samples; gives their number.
+    ///
+    /// # Errors
+    /// If they cannot be read or written.
+    pub fn export_samples(&self, problem: Option<ProblemId>, file: &Path) -> Result<usize, RecordsError> {
+        let Shard { pipelines, samples } = self.shard(problem)?;
+        let mut out = ShardWriter::create(file)?;
+        let count = samples.len();
+        for sample in samples {
+            if let Some(pipeline) = pipelines.get(&sample.pipeline) {
+                out.add(pipeline, sample)?;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Reads a file of samples. What it does not say, such as predicted times, is unknown then.
+    ///
+    /// # Errors
+    /// If it cannot be read, or trials cannot be stored.
+    pub fn import_samples(&mut self, file: &Path) -> Result<Imported, RecordsError> {
+        let Shard { pipelines, samples } = Shard::read(file)?;
+        let trials = samples.into_iter().filter_map(|sample| {
+            let trial = Trial { measured_at: now(), ..Trial::new(sample, None, 0.0) };
+            Some((pipelines.get(&trial.sample.pipeline)?.clone(), trial))
+        });
+        self.add_all(trials.collect())
+    }
+
+    fn add_all(&mut self, trials: Vec<(Pipeline, Trial)>) -> Result<Imported, RecordsError> {
+        self.change(|change| {
+            let mut imported = Imported::default();
+            for (pipeline, trial) in trials {
+                let Sample { sizes, device, fingerprint, versions, .. } = &trial.sample;
+                let problem = rows::problem(change, &pipeline, sizes, device, fingerprint, versions)?;
+                match rows::insert(change, problem, &trial)? {
+                    true => imported.new += 1,
+                    false => imported.known += 1,
+                }
+            }
+            Ok(imported)
+        })
+    }
+}
+
+impl TrialLine {
+    fn of(trial: &Trial) -> TrialLine {
+        let Trial { id: _, sample, predicted_us, spread, retimed_us, measured_at } = trial.clone();
+        TrialLine {
+            pipeline: rows::hexadecimal(sample.pipeline),
+            sizes: sample.sizes,
+            device: sample.device,
+            fingerprint: sample.fingerprint,
+            versions: sample.versions,
+            schedule: sample.schedule,
+            origin: sample.origin.name().to_owned(),
+            status: sample.status.kind().to_owned(),
+            message: sample.status.message().to_owned(),
+            verified: sample.verified,
+            predicted_us,
+            times: sample.times,
+            spread,
+            retimed_us,
+            kernels: sample.kernels,
+            compile_ms: sample.compile_ms,
+            measured_at,
+        }
+    }
+
+    fn trial(self) -> Option<Trial> {
+        let sample = Sample {
+            pipeline: u128::from_str_radix(&self.pipeline, 16).ok()?,
+            sizes: self.sizes,
+            schedule: self.schedule,
+            origin: Origin::from_name(&self.origin)?,
+            device: self.device,
+            fingerprint: self.fingerprint,
+            versions: self.versions,
+            status: Status::from_parts(&self.status, self.message)?,
+            verified: self.verified,
+            times: self.times,
+            kernels: self.kernels,
+            compile_ms: self.compile_ms,
+        };
+        let (predicted_us, spread, retimed_us) = (self.predicted_us, self.spread, self.retimed_us);
+        Some(Trial { id: 0, sample, predicted_us, spread, retimed_us, measured_at: self.measured_at })
+    }
+}

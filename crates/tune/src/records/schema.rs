@@ -1,0 +1,122 @@
+//! The tables.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::error::RecordsError;
+
+/// The version of the tables.
+pub(super) const SCHEMA: i64 = 1;
+
+/// Marks a file as ours: "WPLM".
+const APPLICATION: i64 = 0x5750_4c4d;
+
+const TABLES: &str = "
+CREATE TABLE pipelines (
+    hash TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    -- A version, one byte, and the pipeline's JSON, compressed by Brotli.
+    content BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE problems (
+    id INTEGER PRIMARY KEY,
+    pipeline TEXT NOT NULL REFERENCES pipelines,
+    -- Boxes of inputs and outputs, and Params, as JSON.
+    sizes TEXT NOT NULL,
+    device TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    -- Those that machine code depends on.
+    versions TEXT NOT NULL,
+    UNIQUE (pipeline, sizes, fingerprint, versions)
+) STRICT;
+
+CREATE TABLE trials (
+    id INTEGER PRIMARY KEY,
+    problem INTEGER NOT NULL REFERENCES problems,
+    schedule_hash TEXT NOT NULL,
+    schedule TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    status TEXT NOT NULL,
+    message TEXT NOT NULL,
+    verified INTEGER NOT NULL,
+    predicted_us REAL,
+    min_us REAL,
+    median_us REAL,
+    spread REAL NOT NULL,
+    runs INTEGER,
+    retimed_us REAL,
+    -- The most that any kernel takes.
+    registers INTEGER,
+    spilled_bytes INTEGER,
+    shared_bytes INTEGER,
+    -- Each kernel, as JSON.
+    kernels TEXT NOT NULL,
+    compile_ms REAL NOT NULL,
+    -- All versions, the driver's too, as JSON.
+    versions TEXT NOT NULL,
+    measured_at INTEGER NOT NULL,
+    UNIQUE (problem, schedule_hash)
+) STRICT;
+
+CREATE TABLE claims (
+    problem INTEGER NOT NULL REFERENCES problems,
+    schedule_hash TEXT NOT NULL,
+    host TEXT NOT NULL,
+    process INTEGER NOT NULL,
+    expires INTEGER NOT NULL,
+    PRIMARY KEY (problem, schedule_hash)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE iterations (
+    problem INTEGER NOT NULL REFERENCES problems,
+    -- What the iterations of one run have in common.
+    run TEXT NOT NULL,
+    -- How many are finished; 0 when the run begins.
+    finished INTEGER NOT NULL,
+    -- The weights after the last, if any were trained.
+    weights BLOB,
+    -- The problem's last trial then.
+    last_trial INTEGER NOT NULL,
+    finished_at INTEGER NOT NULL,
+    PRIMARY KEY (problem, run, finished)
+) STRICT, WITHOUT ROWID;
+";
+
+/// Makes the tables of a new file; refuses one that is not ours.
+pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), RecordsError> {
+    let failed = |error| RecordsError::of(path, error);
+    let number = |connection: &Connection, name: &str| -> Result<i64, RecordsError> {
+        connection.pragma_query_value(None, name, |row| row.get(0)).map_err(failed)
+    };
+    if is_empty(connection).map_err(failed)? {
+        // Before the first table, as it cannot be changed inside a transaction.
+        connection.pragma_update(None, "journal_mode", "wal").map_err(failed)?;
+        create(connection).map_err(failed)?;
+    }
+    if number(connection, "application_id")? != APPLICATION {
+        return Err(RecordsError::NotRecords { path: path.to_path_buf() });
+    }
+    let found = number(connection, "user_version")?;
+    if found > SCHEMA {
+        return Err(RecordsError::Newer { path: path.to_path_buf(), found });
+    }
+    // A trial that was committed stays even if the machine loses power.
+    connection.pragma_update(None, "synchronous", "full").map_err(failed)
+}
+
+fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("SELECT count(*) = 0 FROM sqlite_master", [], |row| row.get(0))
+}
+
+fn create(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have been faster.
+    if is_empty(&transaction)? {
+        transaction.execute_batch(TABLES)?;
+        transaction.pragma_update(None, "application_id", APPLICATION)?;
+        transaction.pragma_update(None, "user_version", SCHEMA)?;
+    }
+    transaction.commit()
+}

@@ -1,0 +1,125 @@
+//! The best against each other.
+
+use std::sync::Arc;
+use std::thread;
+
+use warploom_codegen::cuda::{Build, describe};
+use warploom_runtime::TimingOptions;
+use warploom_schedule::schedule::Schedule;
+use warploom_target::Program;
+
+use super::session::Session;
+use super::{Event, TuneError};
+use crate::build::build;
+use crate::measure::{Check, Failure, MeasureError, compare_builds};
+use crate::records::Trial;
+use crate::sample::Status;
+
+/// How often each is timed. The middle of the shortest times counts.
+const ROUNDS: usize = 5;
+
+/// One of the best, compiled.
+struct Finalist {
+    trial: Trial,
+    checking: Program,
+    timing: Program,
+    shortest: Vec<f64>,
+}
+
+impl Session<'_, '_> {
+    /// Compares the best with what is right at the full size, and times them in turns. Gives their trials as they are now.
+    pub fn finals(&mut self, count: usize, rounds: bool) -> Result<(), TuneError> {
+        let check = self.full_check()?;
+        // Whoever fails leaves its place to the next.
+        loop {
+            let best = self.records().best(self.problem, count)?;
+            let entered: Vec<Finalist> = self.enter(best);
+            let before = entered.len();
+            let mut finalists = Vec::new();
+            for finalist in entered {
+                if self.is_right(&finalist, check.as_ref())? {
+                    finalists.push(finalist);
+                }
+            }
+            if finalists.len() < before {
+                continue;
+            }
+            if rounds && finalists.len() > 1 {
+                self.tell(&Event::Retiming { finalists: finalists.len() });
+                self.retime(finalists)?;
+            }
+            let best = self.records().best(self.problem, 1)?;
+            self.progress.best_us = best.first().and_then(Trial::time_us);
+            return Ok(());
+        }
+    }
+
+    /// Compiles trials again; those that cannot be are left out, as an earlier version may have written them.
+    fn enter(&self, trials: Vec<Trial>) -> Vec<Finalist> {
+        let (subject, compile, device) = (&self.task.subject, self.bench.compile, self.bench.device);
+        let enter = |trial: Trial| {
+            let schedule = Schedule::parse(&trial.sample.schedule, subject.pipeline()).ok()?;
+            let lowered = build(subject.pipeline(), &schedule, subject.request(), device).ok()?;
+            let compiled = |build| compile(&describe(&lowered, build)).ok().map(|compiled| compiled.program);
+            let (checking, timing) = (compiled(Build::Checking)?, compiled(Build::Timing)?);
+            Some(Finalist { trial, checking, timing, shortest: Vec::new() })
+        };
+        thread::scope(|scope| {
+            let threads: Vec<_> = trials.into_iter().map(|trial| scope.spawn(|| enter(trial))).collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
+        })
+    }
+
+    /// Whether a finalist's results are right at the full size. If they are not, that is recorded.
+    fn is_right(&mut self, finalist: &Finalist, check: Option<&Arc<Check>>) -> Result<bool, TuneError> {
+        let schedule = &finalist.trial.sample.schedule;
+        let Some(check) = check.filter(|_| !self.full.has_passed(schedule)) else { return Ok(true) };
+        let compared = compare_builds(check, &finalist.checking, &finalist.timing, self.bench.machine);
+        let status = compared.or_else(failed)?;
+        if status == Status::Measured {
+            self.full.pass(schedule);
+            return Ok(true);
+        }
+        self.tell(&Event::Note(format!(
+            "a schedule that seemed the best is {} at the full size: {}",
+            status.kind(),
+            status.message()
+        )));
+        self.records().set_status(finalist.trial.id, &status)?;
+        Ok(false)
+    }
+
+    fn retime(&mut self, mut finalists: Vec<Finalist>) -> Result<(), TuneError> {
+        let timing = TimingOptions::quick();
+        for round in 0..ROUNDS {
+            let count = finalists.len();
+            // Each begins a round once: what comes first may find the GPU cooler.
+            for position in (0..count).map(|position| (position + round) % count) {
+                let finalist = &mut finalists[position];
+                match self.bench.machine.time(&self.task.subject, &finalist.timing, &timing) {
+                    Ok(timed) => finalist.shortest.push(timed.times.min),
+                    Err(failure) => {
+                        let status = failed(failure)?;
+                        self.records().set_status(finalist.trial.id, &status)?;
+                    }
+                }
+            }
+        }
+        for Finalist { trial, mut shortest, .. } in finalists {
+            shortest.sort_by(f64::total_cmp);
+            if let Some(middle) = shortest.get(shortest.len() / 2) {
+                self.records().set_retimed(trial.id, *middle)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is recorded of a finalist that cannot be run after all; an error if nothing can.
+fn failed(failure: Failure) -> Result<Status, MeasureError> {
+    match failure {
+        Failure::Lost(why) => Err(MeasureError::Lost(why)),
+        Failure::Fault(why) => Err(MeasureError::Fault(why)),
+        other => Ok(other.when_run()),
+    }
+}

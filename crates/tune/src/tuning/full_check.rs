@@ -1,0 +1,116 @@
+//! What is right at the full size: what the default schedule gives there, which is itself compared with the reference at the
+//! small size.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use warploom_codegen::cuda::{Build, describe};
+use warploom_codegen::ir::{Program, Role};
+use warploom_interp::buffer::Buffer;
+use warploom_lang::{Realisation, dispatch};
+use warploom_schedule::schedule::Schedule;
+use warploom_target::program;
+
+use super::session::Session;
+use super::{Event, TuneError};
+use crate::build::build;
+use crate::measure::{Check, Failure, MeasureError, compare_builds};
+use crate::sample::Status;
+use crate::workload::from_bytes;
+
+/// The check at the full size, once it was asked for, and who has passed it.
+#[derive(Default)]
+pub(crate) struct FullCheck {
+    made: Option<Option<Arc<Check>>>,
+    passed: HashSet<String>,
+}
+
+impl FullCheck {
+    pub fn has_passed(&self, schedule: &str) -> bool {
+        self.passed.contains(schedule)
+    }
+
+    pub fn pass(&mut self, schedule: &str) {
+        self.passed.insert(schedule.to_owned());
+    }
+}
+
+/// Why there is no check at the full size.
+enum Without {
+    /// Nothing can be run any more.
+    Lost(String),
+    /// The default schedule is of no use.
+    Because(String),
+}
+
+impl From<Failure> for Without {
+    fn from(failure: Failure) -> Without {
+        match failure {
+            Failure::Lost(why) => Without::Lost(why),
+            other => Without::Because(other.to_string()),
+        }
+    }
+}
+
+impl Session<'_, '_> {
+    /// What results at the full size are compared with; `None`, with a note, if the default schedule cannot be run.
+    pub fn full_check(&mut self) -> Result<Option<Arc<Check>>, TuneError> {
+        if let Some(made) = &self.full.made {
+            return Ok(made.clone());
+        }
+        let made = match self.make() {
+            Ok(check) => Some(Arc::new(check)),
+            Err(Without::Lost(why)) => return Err(MeasureError::Lost(why).into()),
+            Err(Without::Because(why)) => {
+                self.tell(&Event::Note(format!("results are not compared at the full size: {why}")));
+                None
+            }
+        };
+        self.full.made = Some(made.clone());
+        Ok(made)
+    }
+
+    fn make(&mut self) -> Result<Check, Without> {
+        let task = self.task;
+        let schedule = self.default().schedule;
+        if let Some(small) = &task.small {
+            let lowered = self.lower(&schedule, small.subject.request())?;
+            let (checking, timing) =
+                (self.compile(&lowered, Build::Checking)?, self.compile(&lowered, Build::Timing)?);
+            let status = compare_builds(small, &checking, &timing, self.bench.machine)?;
+            if status != Status::Measured {
+                return Err(Without::Because(format!("the default schedule gives {}", status.message())));
+            }
+        }
+        let lowered = self.lower(&schedule, task.subject.request())?;
+        let checking = self.compile(&lowered, Build::Checking)?;
+        let outputs = self.bench.machine.run(&task.subject, &checking)?;
+        let expected = buffers(&lowered, &outputs).map_err(Without::Because)?;
+        Ok(Check { subject: task.subject.clone(), expected, tolerance: task.tolerance })
+    }
+
+    fn lower(&self, schedule: &Schedule, request: &Realisation) -> Result<Program, Without> {
+        let built = build(self.task.subject.pipeline(), schedule, request, self.bench.device);
+        built.map_err(|error| Without::Because(error.to_string()))
+    }
+
+    fn compile(&self, lowered: &Program, build: Build) -> Result<program::Program, Failure> {
+        (self.bench.compile)(&describe(lowered, build)).map(|compiled| compiled.program)
+    }
+}
+
+/// The outputs of a program, in their order, from their bytes.
+fn buffers(program: &Program, outputs: &[Vec<u8>]) -> Result<Vec<Buffer>, String> {
+    let found = program.buffers.values().filter_map(|buffer| match buffer.role {
+        Role::Output { output, value } => Some(((output, value), buffer)),
+        _ => None,
+    });
+    let mut found: Vec<_> = found.collect();
+    found.sort_by_key(|(place, _)| *place);
+    let made = found.iter().zip(outputs).map(|((_, buffer), bytes)| {
+        let region = buffer.region.clone();
+        dispatch!(buffer.ty, T => Buffer::from_vec::<T>(region, from_bytes::<T>(bytes)))
+            .map_err(|error| error.to_string())
+    });
+    made.collect()
+}

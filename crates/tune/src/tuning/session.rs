@@ -1,0 +1,283 @@
+//! One run over one problem.
+
+use std::collections::{HashSet, VecDeque};
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use warploom_cost::CostModel;
+use warploom_lang::{Regions, infer};
+use warploom_runtime::TimingOptions;
+use warploom_schedule::schedule::Schedule;
+use warploom_search::{self as search, Options};
+
+use super::full_check::FullCheck;
+use super::{Ended, Event, Observer, Progress, Task, TuneError, Tuned, Winner};
+use crate::measure::{Candidate, Check, Cut, Feed, Measured, Setup, measure};
+use crate::records::{Claim, ProblemId, Records, RecordsError, Trial};
+use crate::sample::Origin;
+use crate::worker::Bench;
+
+/// Candidates so many times as slow as the best are not timed at length.
+const TOO_SLOW: f64 = 4.0;
+
+/// How long to wait before looking again whether another process has finished what it claimed.
+const WAITING: Duration = Duration::from_millis(200);
+
+/// A schedule to be tried.
+#[derive(Clone)]
+pub(crate) struct Proposal {
+    pub schedule: Schedule,
+    pub origin: Origin,
+    pub predicted_us: Option<f64>,
+}
+
+/// A run over one problem.
+pub(crate) struct Session<'a, 'b> {
+    pub task: &'a Task<'a>,
+    pub bench: &'a mut Bench<'b>,
+    pub problem: ProblemId,
+    pub regions: Regions,
+    pub progress: Progress,
+    pub full: FullCheck,
+    /// Whether what spills is not run.
+    pub skip_spilling: bool,
+    /// How candidates are timed.
+    pub timing: TimingOptions,
+    records: Mutex<&'a mut Records>,
+    observer: Observer<'a>,
+}
+
+impl<'a, 'b> Session<'a, 'b> {
+    pub fn new(
+        task: &'a Task<'a>,
+        bench: &'a mut Bench<'b>,
+        records: &'a mut Records,
+        observer: Observer<'a>,
+    ) -> Result<Session<'a, 'b>, TuneError> {
+        let subject = &task.subject;
+        let regions = infer(subject.pipeline(), subject.request())?;
+        let problem =
+            records.problem(subject.pipeline(), subject.request(), bench.device, &bench.versions)?;
+        let best = records.best(problem, 1)?;
+        let progress = Progress { best_us: best.first().and_then(Trial::time_us), ..Progress::default() };
+        let (full, records) = (FullCheck::default(), Mutex::new(records));
+        Ok(Session {
+            task,
+            bench,
+            problem,
+            regions,
+            progress,
+            full,
+            skip_spilling: true,
+            timing: TimingOptions::quick(),
+            records,
+            observer,
+        })
+    }
+
+    pub fn records(&self) -> MutexGuard<'_, &'a mut Records> {
+        lock(&self.records)
+    }
+
+    pub fn tell(&mut self, event: &Event<'_>) {
+        (self.observer)(event);
+    }
+
+    /// Why to stop now, if there is a reason.
+    pub fn ended(&self) -> Option<Ended> {
+        let late = self.task.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        match self.task.stop.load(Ordering::Relaxed) {
+            true => Some(Ended::Stopped),
+            false => late.then_some(Ended::TimeLimit),
+        }
+    }
+
+    /// What a search finds, the best first.
+    pub fn search(&self, model: &dyn CostModel, options: &Options) -> Vec<Proposal> {
+        let left = self.task.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let limit = [options.time_limit, left].into_iter().flatten().min();
+        let options = Options { time_limit: limit, ..options.clone() };
+        let pipeline = self.task.subject.pipeline();
+        let found = search::search(pipeline, &self.regions, self.bench.device, model, &options, &|_| {});
+        let proposal = |found: search::Candidate| Proposal {
+            schedule: found.schedule,
+            origin: Origin::Search,
+            predicted_us: Some(found.cost),
+        };
+        found.candidates.into_iter().map(proposal).collect()
+    }
+
+    /// The default schedule.
+    pub fn default(&self) -> Proposal {
+        let schedule = Schedule::default_for(self.task.subject.pipeline(), &self.regions);
+        Proposal { schedule, origin: Origin::Default, predicted_us: None }
+    }
+
+    /// The trial of a proposal.
+    pub fn find(&self, proposal: &Proposal) -> Result<Option<Trial>, RecordsError> {
+        let text = proposal.schedule.to_text(self.task.subject.pipeline());
+        self.records().find(self.problem, &text)
+    }
+
+    /// Measures what has no trial yet, also at the full size if that is asked; waits for what another process is measuring.
+    pub fn measure(&mut self, proposals: Vec<Proposal>, at_full_size: bool) -> Result<(), TuneError> {
+        let full = if at_full_size { self.full_check()? } else { None };
+        let at_full_size = full.is_some();
+        let checks: Vec<Arc<Check>> = self.task.small.iter().cloned().chain(full).collect();
+        let mut left = self.distinct(proposals);
+        while !left.is_empty() && self.ended().is_none() {
+            let measured = self.measure_once(&left, &checks, at_full_size);
+            self.records().release_claims()?;
+            left = measured?;
+            if !left.is_empty() {
+                thread::sleep(WAITING);
+            }
+        }
+        Ok(())
+    }
+
+    /// A schedule may have been found in two ways.
+    fn distinct(&self, mut proposals: Vec<Proposal>) -> Vec<Proposal> {
+        let mut known = HashSet::new();
+        let pipeline = self.task.subject.pipeline();
+        proposals.retain(|proposal| known.insert(proposal.schedule.to_text(pipeline)));
+        proposals
+    }
+
+    /// Measures what this process can claim; gives what others have.
+    fn measure_once(
+        &mut self,
+        proposals: &[Proposal],
+        checks: &[Arc<Check>],
+        at_full_size: bool,
+    ) -> Result<Vec<Proposal>, TuneError> {
+        let Session {
+            task, bench, problem, progress, records, observer, full, skip_spilling, timing, ..
+        } = self;
+        let setup = Setup {
+            versions: bench.versions.clone(),
+            deadline: task.deadline,
+            stop: Some(task.stop),
+            skip_spilling: *skip_spilling,
+            cut: Some(Cut { factor: TOO_SLOW, best_us: progress.best_us }),
+            ..Setup::new(bench.device, bench.compile, timing.clone())
+        };
+        let line = Line {
+            task,
+            problem: *problem,
+            checks,
+            records,
+            queue: Mutex::new(proposals.iter().cloned().collect()),
+            taken: Mutex::default(),
+            failed: Mutex::default(),
+        };
+        let feeds = (0..bench.threads).map(|_| line.feed()).collect();
+        let mut recorded = Ok(());
+        let measured = measure(&setup, feeds, bench.machine, &mut |measured: Measured| {
+            let Measured { candidate, sample, spread, .. } = measured;
+            let trial = Trial::new(sample, candidate.predicted_us, spread);
+            recorded = lock(records).record(*problem, &trial).map(|_| ());
+            if recorded.is_err() {
+                return ControlFlow::Break(());
+            }
+            if at_full_size && trial.time_us().is_some() {
+                full.pass(&trial.sample.schedule);
+            }
+            progress.add(&trial);
+            observer(&Event::Measured { trial: &trial, progress: *progress });
+            ControlFlow::Continue(())
+        });
+        recorded?;
+        let Line { taken, failed, .. } = line;
+        if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error.into());
+        }
+        measured?;
+        Ok(taken.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What is known at the end. `shown` are the trials of interest.
+    pub fn conclude(&mut self, ended: Ended, mut shown: Vec<Trial>) -> Tuned {
+        shown.sort_by(|a, b| {
+            let time = |trial: &Trial| trial.time_us().unwrap_or(f64::INFINITY);
+            time(a).total_cmp(&time(b))
+        });
+        let (winner, ended) = match (self.winner(), ended) {
+            (Ok(winner), ended) => (winner, ended),
+            (Err(_), ended @ Ended::Failed(_)) => (None, ended),
+            (Err(error), _) => (None, Ended::Failed(error)),
+        };
+        Tuned { winner, shown, progress: self.progress, ended }
+    }
+
+    fn winner(&self) -> Result<Option<Winner>, TuneError> {
+        let pipeline = self.task.subject.pipeline();
+        for trial in self.records().best(self.problem, usize::MAX)? {
+            // A schedule that an earlier version wrote may no longer be read.
+            if let Ok(schedule) = Schedule::parse(&trial.sample.schedule, pipeline) {
+                let checked_at_full_size = self.full.has_passed(&trial.sample.schedule);
+                return Ok(Some(Winner { schedule, trial, checked_at_full_size }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Progress {
+    fn add(&mut self, trial: &Trial) {
+        self.done += 1;
+        self.expected = self.expected.max(self.done);
+        match trial.time_us() {
+            Some(time) => self.best_us = Some(self.best_us.map_or(time, |best| best.min(time))),
+            None => self.invalid += 1,
+        }
+    }
+}
+
+/// Proposals waiting to be claimed.
+struct Line<'a, 'r> {
+    task: &'a Task<'a>,
+    problem: ProblemId,
+    checks: &'a [Arc<Check>],
+    records: &'a Mutex<&'r mut Records>,
+    queue: Mutex<VecDeque<Proposal>>,
+    /// What other processes are measuring.
+    taken: Mutex<Vec<Proposal>>,
+    failed: Mutex<Option<RecordsError>>,
+}
+
+impl Line<'_, '_> {
+    fn feed(&self) -> Feed<'_> {
+        Box::new(std::iter::from_fn(|| {
+            loop {
+                let proposal = lock(&self.queue).pop_front()?;
+                let text = proposal.schedule.to_text(self.task.subject.pipeline());
+                let claim = lock(self.records).claim(self.problem, &text);
+                match claim {
+                    Ok(Claim::Granted) => return Some(self.candidate(proposal)),
+                    Ok(Claim::Finished) => {}
+                    Ok(Claim::Taken) => lock(&self.taken).push(proposal),
+                    Err(error) => {
+                        lock(&self.failed).get_or_insert(error);
+                        lock(&self.queue).clear();
+                        return None;
+                    }
+                }
+            }
+        }))
+    }
+
+    fn candidate(&self, proposal: Proposal) -> Candidate {
+        let Proposal { schedule, origin, predicted_us } = proposal;
+        let (subject, checks) = (self.task.subject.clone(), self.checks.to_vec());
+        Candidate { subject, schedule, origin, predicted_us, checks }
+    }
+}
+
+/// What is behind a lock is whole whatever happened to a thread that held it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,274 @@
+//! A device that is made up, to try everything around it where there is none, and what happens when it fails.
+//!
+//! It computes with the reference evaluator, whatever the kernels are, and takes as long as the hash of their code says.
+//! By instruction a share of all programs crashes, hangs, answers nonsense or gives wrong results; a program that does so
+//! does so every time.
+
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+use warploom_interp::buffer::Buffer;
+use warploom_lang::{Value, dispatch};
+use warploom_runtime::TimingOptions;
+use warploom_runtime::nvrtc::Resources;
+use warploom_target::program::Code;
+use warploom_target::{Device, Program};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::measure::{Compiled, Failure, Machine, Subject, Timed};
+use crate::sample::Times;
+use crate::workload::{Workload, from_bytes, to_bytes};
+
+/// How a made-up device is written.
+const NAME: &str = "fake";
+
+/// What a program does instead of what it should.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mishap {
+    Crash,
+    Hang,
+    Garbage,
+    Fault,
+    Refuse,
+    Wrong,
+    CompileCrash,
+    CompileHang,
+    CompileGarbage,
+    CompileRefuse,
+    Spill,
+}
+
+/// Names of mishaps, and whether they are the compiler's.
+const MISHAPS: [(&str, Mishap, bool); 11] = [
+    ("crash", Mishap::Crash, false),
+    ("hang", Mishap::Hang, false),
+    ("garbage", Mishap::Garbage, false),
+    ("fault", Mishap::Fault, false),
+    ("refuse", Mishap::Refuse, false),
+    ("wrong", Mishap::Wrong, false),
+    ("compile-crash", Mishap::CompileCrash, true),
+    ("compile-hang", Mishap::CompileHang, true),
+    ("compile-garbage", Mishap::CompileGarbage, true),
+    ("compile-refuse", Mishap::CompileRefuse, true),
+    ("spill", Mishap::Spill, true),
+];
+
+/// A made-up device, written `fake`, or with what is to go wrong and how: `fake:crash=5,hang=1,delay=20`.
+///
+/// Each of crash, hang, garbage, fault, refuse, wrong, compile-crash, compile-hang, compile-garbage, compile-refuse and
+/// spill has the percentage of programs that do it. `seed` decides which, `delay` is how many milliseconds every call takes,
+/// `log` a file that gets a line for every timed program.
+///
+/// ```
+/// use warploom_tune::worker::Fake;
+/// let fake: Fake = "fake:crash=5,delay=20".parse()?;
+/// assert_eq!(fake.to_string(), "fake:crash=5,delay=20");
+/// assert!("fake:fire=3".parse::<Fake>().is_err());
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Fake {
+    shares: [u8; MISHAPS.len()],
+    seed: u64,
+    delay: u64,
+    log: Option<PathBuf>,
+}
+
+impl FromStr for Fake {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Fake, String> {
+        let mut fake = Fake::default();
+        let settings = match text.split_once(':') {
+            None if text == NAME => return Ok(fake),
+            Some((NAME, settings)) => settings,
+            _ => {
+                return Err(format!("`{text}` is no made-up device; write {NAME}, or {NAME}:crash=5,hang=1"));
+            }
+        };
+        for setting in settings.split(',') {
+            let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
+            let number = |most: u64| {
+                let number: Option<u64> = value.parse().ok().filter(|number| *number <= most);
+                number.ok_or_else(|| format!("`{setting}`: give a whole number up to {most}"))
+            };
+            match (name, MISHAPS.iter().position(|(known, ..)| *known == name)) {
+                (_, Some(position)) => fake.shares[position] = number(100)? as u8,
+                ("seed", _) => fake.seed = number(u64::MAX)?,
+                ("delay", _) => fake.delay = number(60_000)?,
+                ("log", _) => fake.log = Some(PathBuf::from(value)),
+                _ => return Err(format!("a made-up device has no `{name}`")),
+            }
+        }
+        Ok(fake)
+    }
+}
+
+impl fmt::Display for Fake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shares = MISHAPS.iter().zip(self.shares).map(|((name, ..), share)| (*name, u64::from(share)));
+        let numbers = shares.chain([("seed", self.seed), ("delay", self.delay)]);
+        let set = numbers.filter(|(_, number)| *number > 0);
+        let log = self.log.iter().map(|log| format!("log={}", log.display()));
+        let all: Vec<String> = set.map(|(name, number)| format!("{name}={number}")).chain(log).collect();
+        match all.is_empty() {
+            true => f.write_str(NAME),
+            false => write!(f, "{NAME}:{}", all.join(",")),
+        }
+    }
+}
+
+impl Fake {
+    /// A device like an H200, but for its name and clock, so that nobody takes its times for those of one.
+    pub(super) fn device(&self) -> Device {
+        let mut device = Device::preset("h200").unwrap_or_else(|_| unreachable!("it is a preset"));
+        device.name = NAME.to_owned();
+        device.clock_ghz = 1.0;
+        device
+    }
+
+    pub(super) fn machine(&self) -> FakeMachine {
+        FakeMachine { fake: self.clone(), results: Vec::new(), calls: 0 }
+    }
+
+    /// The fault of a program, if it has one.
+    fn fault(&self, code: &[u8], compiling: bool) -> Option<Mishap> {
+        let drawn = xxh3_64_with_seed(code, self.seed ^ u64::from(compiling)) % 100;
+        let mut below = 0;
+        for ((_, fault, of_compiler), share) in MISHAPS.iter().zip(self.shares) {
+            if *of_compiler == compiling {
+                below += u64::from(share);
+                if drawn < below {
+                    return Some(*fault);
+                }
+            }
+        }
+        None
+    }
+
+    /// Does what a fault asks for, unless that is up to the caller.
+    fn suffer(&self, fault: Option<Mishap>) -> Result<(), Failure> {
+        thread::sleep(Duration::from_millis(self.delay));
+        match fault {
+            Some(Mishap::Crash | Mishap::CompileCrash) => std::process::abort(),
+            Some(Mishap::Hang | Mishap::CompileHang) => loop {
+                thread::sleep(Duration::from_secs(60));
+            },
+            Some(Mishap::Garbage | Mishap::CompileGarbage) => {
+                // If it cannot be written, the parent is gone.
+                let _ = io::stdout().write_all(&[0x3f; 100]).and_then(|()| io::stdout().flush());
+                Ok(())
+            }
+            Some(Mishap::Fault) => Err(Failure::Fault("a kernel failed: made up".to_owned())),
+            Some(Mishap::Refuse | Mishap::CompileRefuse) => Err(Failure::Refused("made up".to_owned())),
+            Some(Mishap::Wrong | Mishap::Spill) | None => Ok(()),
+        }
+    }
+
+    pub(super) fn compile(&self, program: &Program) -> Result<Compiled, Failure> {
+        let mut compiled = program.clone();
+        let code = code(program).to_vec();
+        let fault = self.fault(&code, true);
+        self.suffer(fault)?;
+        let spilled = if fault == Some(Mishap::Spill) { 16 } else { 0 };
+        let resources = |entry: &str| Resources {
+            registers: 32 + (xxh3_64_with_seed(entry.as_bytes(), 0) % 64) as u32,
+            spill_stores: spilled,
+            spill_loads: spilled,
+            ..Resources::default()
+        };
+        let kernels = program.kernels.iter().map(|kernel| (kernel.entry.clone(), resources(&kernel.entry)));
+        compiled.code = Code::Cubin(code);
+        Ok(Compiled { program: compiled, kernels: kernels.collect(), time: Duration::from_millis(1) })
+    }
+}
+
+/// The bytes by which a program is judged.
+fn code(program: &Program) -> &[u8] {
+    match &program.code {
+        Code::Source { text, .. } | Code::Ptx(text) => text.as_bytes(),
+        Code::Cubin(bytes) => bytes,
+    }
+}
+
+/// What runs on a made-up device.
+pub(super) struct FakeMachine {
+    fake: Fake,
+    /// What comes out of a subject.
+    results: Vec<(Weak<Subject>, Vec<Vec<u8>>)>,
+    calls: u64,
+}
+
+impl FakeMachine {
+    fn results(&mut self, subject: &Arc<Subject>) -> Result<Vec<Vec<u8>>, Failure> {
+        self.results.retain(|(known, _)| known.strong_count() > 0);
+        let known = |(known, _): &&(Weak<Subject>, _)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(subject));
+        if let Some((_, results)) = self.results.iter().find(known) {
+            return Ok(results.clone());
+        }
+        let results = evaluate(subject).map_err(Failure::Refused)?;
+        self.results.push((Arc::downgrade(subject), results.clone()));
+        Ok(results)
+    }
+}
+
+/// The outputs of a subject as the reference evaluator computes them.
+fn evaluate(subject: &Subject) -> Result<Vec<Vec<u8>>, String> {
+    let (pipeline, request) = (subject.pipeline(), subject.request());
+    let mut inputs = Vec::new();
+    for ((id, decl), bytes) in pipeline.inputs().iter().zip(subject.inputs()) {
+        let region = request.inputs[id].clone().ok_or("an input has no size")?;
+        let order = &decl.storage_order;
+        let buffer =
+            dispatch!(decl.ty, T => Buffer::from_vec_in_order::<T>(region, order, from_bytes::<T>(bytes)));
+        inputs.push(buffer.map_err(|error| error.to_string())?);
+    }
+    let params = pipeline.params().values().zip(subject.params());
+    let workload = Workload {
+        pipeline: pipeline.clone(),
+        inputs,
+        params: params.map(|(decl, bits)| Value::from_bits(decl.ty, *bits)).collect(),
+        outputs: request.outputs.iter().flatten().cloned().collect(),
+    };
+    let outputs = workload.reference().map_err(|error| error.to_string())?;
+    Ok(outputs.iter().map(|buffer| to_bytes(buffer.data())).collect())
+}
+
+impl Machine for FakeMachine {
+    fn time(&mut self, _: &Arc<Subject>, program: &Program, _: &TimingOptions) -> Result<Timed, Failure> {
+        let code = code(program);
+        self.fake.suffer(self.fake.fault(code, false))?;
+        self.calls += 1;
+        let hash = xxh3_64_with_seed(code, 1);
+        if let Some(log) = &self.fake.log {
+            let opened = OpenOptions::new().create(true).append(true).open(log);
+            let written = opened.and_then(|mut log| log.write_all(format!("{hash:016x}\n").as_bytes()));
+            written.map_err(|error| Failure::Refused(error.to_string()))?;
+        }
+        // From 20 to 200 microseconds, and up to 3 percent of noise.
+        let share = |hash: u64| hash as f64 / u64::MAX as f64;
+        let noise = 0.03 * share(xxh3_64_with_seed(&self.calls.to_le_bytes(), hash));
+        let min = 20.0 * 10f64.powf(share(hash)) * (1.0 + noise);
+        Ok(Timed { times: Times { min, median: min * 1.01, runs: 100 }, spread: 0.01 })
+    }
+
+    fn run(&mut self, subject: &Arc<Subject>, program: &Program) -> Result<Vec<Vec<u8>>, Failure> {
+        let fault = self.fake.fault(code(program), false);
+        self.fake.suffer(fault)?;
+        let mut results = self.results(subject)?;
+        if let (Some(Mishap::Wrong), Some(byte)) =
+            (fault, results.first_mut().and_then(|bytes| bytes.last_mut()))
+        {
+            *byte ^= 0x40;
+        }
+        Ok(results)
+    }
+
+    fn restore(&mut self) {}
+}

@@ -1,0 +1,192 @@
+//! A GPU in another process.
+
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+use warploom_runtime::TimingOptions;
+use warploom_target::{Device, Program};
+
+use super::bytes::Bytes;
+use super::process::{Broken, Process};
+use super::protocol::{Request, Response, SubjectMessage};
+use super::{Assignment, Fake, Patience, Role, WorkerError, WorkerProgram};
+use crate::measure::{Failure, Machine, Subject, Timed};
+
+/// How often to try to start a process in place of one that was lost, and how long to wait in between: a GPU may need a
+/// moment after a fault.
+const ATTEMPTS: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// A GPU whose programs run in a process of their own. When that is lost, another one takes its place.
+pub struct ProcessMachine {
+    program: WorkerProgram,
+    assignment: Assignment,
+    patience: Patience,
+    device: Device,
+    running: Option<Running>,
+    lost: u64,
+}
+
+/// A process and the subjects that it knows.
+struct Running {
+    process: Process,
+    subjects: Vec<(u64, Weak<Subject>)>,
+    next: u64,
+}
+
+impl ProcessMachine {
+    /// Starts a process that owns a GPU.
+    ///
+    /// # Errors
+    /// If it does not come up, or has no such GPU.
+    pub fn start(
+        program: WorkerProgram,
+        gpu: usize,
+        fake: Option<Fake>,
+        patience: Patience,
+    ) -> Result<ProcessMachine, WorkerError> {
+        let assignment = Assignment { role: Role::Run { gpu }, fake };
+        let process = Process::start(&program, &assignment, patience.start)?;
+        let device = process.device.clone();
+        let device = device.ok_or_else(|| WorkerError::Unable("the worker has no device".to_owned()))?;
+        let running = Some(Running::new(process));
+        Ok(ProcessMachine { program, assignment, patience, device, running, lost: 0 })
+    }
+
+    /// The GPU.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// How many processes were lost so far.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Asks the process something about a subject; a process that does not answer is replaced next time.
+    fn ask(
+        &mut self,
+        subject: &Arc<Subject>,
+        request: impl FnOnce(u64) -> Request,
+    ) -> Result<Response, Failure> {
+        let patience = self.patience;
+        let mut running = match self.running.take() {
+            Some(running) => running,
+            None => self.restart()?,
+        };
+        let answered = running
+            .subject(subject, patience.run)
+            .and_then(|number| running.process.ask(&request(number), patience.run));
+        match answered {
+            Ok(response) => {
+                // A fault leaves nothing of the process to work with.
+                if !is_fault(&response) {
+                    self.running = Some(running);
+                } else {
+                    self.lost += 1;
+                }
+                Ok(response)
+            }
+            Err(broken) => {
+                self.lost += 1;
+                let sentence = format!("running: {}", broken.sentence());
+                Err(match broken {
+                    Broken::Late(_) => Failure::TimedOut(sentence),
+                    Broken::Ended(_) | Broken::Nonsense(_) => Failure::Crashed(sentence),
+                })
+            }
+        }
+    }
+
+    fn restart(&self) -> Result<Running, Failure> {
+        let mut last = String::new();
+        for attempt in 0..ATTEMPTS {
+            thread::sleep(PAUSE * attempt);
+            match Process::start(&self.program, &self.assignment, self.patience.start) {
+                Ok(process) => return Ok(Running::new(process)),
+                Err(error) => last = error.to_string(),
+            }
+        }
+        Err(Failure::Lost(format!("the GPU's process cannot be started again: {last}")))
+    }
+}
+
+impl Running {
+    fn new(process: Process) -> Running {
+        Running { process, subjects: Vec::new(), next: 0 }
+    }
+
+    /// The number under which the process knows a subject; those that nobody has any more are forgotten.
+    fn subject(&mut self, subject: &Arc<Subject>, patience: Duration) -> Result<u64, Broken> {
+        let known = |(_, known): &&(u64, Weak<Subject>)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(subject));
+        if let Some((number, _)) = self.subjects.iter().find(known) {
+            return Ok(*number);
+        }
+        let (alive, dead): (Vec<_>, Vec<_>) =
+            self.subjects.drain(..).partition(|(_, known)| known.strong_count() > 0);
+        self.subjects = alive;
+        for (number, _) in dead {
+            self.process.ask(&Request::Forget { number }, patience)?;
+        }
+        let number = self.next;
+        self.next += 1;
+        let message = SubjectMessage {
+            pipeline: subject.pipeline().to_json(),
+            sizes: subject.sizes(),
+            inputs: subject.inputs().iter().cloned().map(Bytes).collect(),
+            params: subject.params().to_vec(),
+        };
+        self.process.ask(&Request::Subject { number, subject: Box::new(message) }, patience)?;
+        self.subjects.push((number, Arc::downgrade(subject)));
+        Ok(number)
+    }
+}
+
+fn is_fault(response: &Response) -> bool {
+    let failure = match response {
+        Response::Timed(Err(failure)) | Response::Outputs(Err(failure)) => failure,
+        _ => return false,
+    };
+    matches!(failure, Failure::Fault(_))
+}
+
+/// What a failure in the process means outside of it.
+fn outside(failure: Failure) -> Failure {
+    match failure {
+        Failure::Fault(message) => Failure::Crashed(message),
+        other => other,
+    }
+}
+
+fn odd() -> Failure {
+    Failure::Crashed("the GPU's process answered something else".to_owned())
+}
+
+impl Machine for ProcessMachine {
+    fn time(
+        &mut self,
+        subject: &Arc<Subject>,
+        program: &Program,
+        timing: &TimingOptions,
+    ) -> Result<Timed, Failure> {
+        let request = |subject| Request::Time { subject, program: program.clone(), timing: timing.clone() };
+        match self.ask(subject, request)? {
+            Response::Timed(timed) => timed.map_err(outside),
+            _ => Err(odd()),
+        }
+    }
+
+    fn run(&mut self, subject: &Arc<Subject>, program: &Program) -> Result<Vec<Vec<u8>>, Failure> {
+        match self.ask(subject, |subject| Request::Run { subject, program: program.clone() })? {
+            Response::Outputs(outputs) => {
+                Ok(outputs.map_err(outside)?.into_iter().map(|Bytes(bytes)| bytes).collect())
+            }
+            _ => Err(odd()),
+        }
+    }
+
+    fn restore(&mut self) {
+        self.running = None;
+    }
+}

@@ -1,0 +1,223 @@
+//! One worker as its parent sees it.
+
+use std::io::{Read, Write};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+use warploom_target::Device;
+
+use super::protocol::{self, PROTOCOL, Request, Response};
+use super::{Assignment, WorkerProgram};
+
+/// How long to wait for a killed process to be gone. One whose GPU hangs may take as long as it likes.
+const BURIAL: Duration = Duration::from_secs(5);
+
+/// How much of what a worker says on standard error is kept.
+const LAST_WORDS: usize = 2000;
+
+/// Why a worker did not come up.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WorkerError {
+    /// The program cannot be started.
+    #[error("cannot start a worker, {program}: {error}")]
+    Start {
+        /// The program.
+        program: String,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// It is of another version.
+    #[error("the worker {program} is of version {found}, and this program of {}; use the same", version())]
+    Version {
+        /// The program.
+        program: String,
+        /// Its version.
+        found: String,
+    },
+    /// It says itself that it cannot work: there is no GPU, or no kernel compiler.
+    #[error("{0}")]
+    Unable(String),
+    /// It ended, or said nothing sensible.
+    #[error("the worker {program} did not come up: {why}")]
+    Silent {
+        /// The program.
+        program: String,
+        /// What it did instead.
+        why: String,
+    },
+}
+
+/// Why a worker is lost.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Broken {
+    Late(Duration),
+    Ended(String),
+    Nonsense(String),
+}
+
+/// A worker that is running. It is killed when dropped.
+pub(super) struct Process {
+    child: Child,
+    requests: Option<Sender<Vec<u8>>>,
+    responses: Receiver<std::io::Result<Response>>,
+    last_words: Arc<Mutex<Vec<u8>>>,
+    /// The device of a worker that runs.
+    pub device: Option<Device>,
+}
+
+/// The version that both sides must have.
+pub(super) fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+impl Process {
+    /// Starts a worker and waits until it is ready.
+    pub fn start(
+        program: &WorkerProgram,
+        assignment: &Assignment,
+        patience: Duration,
+    ) -> Result<Process, WorkerError> {
+        let name = program.program.display().to_string();
+        let mut process = Process::spawn(program, assignment)
+            .map_err(|error| WorkerError::Start { program: name.clone(), error })?;
+        let why = match process.response(patience) {
+            Ok(Response::Hello { protocol, version: found, device }) => {
+                if protocol != PROTOCOL || found != version() {
+                    return Err(WorkerError::Version { program: name, found });
+                }
+                process.device = device.map(|device| *device);
+                return Ok(process);
+            }
+            Ok(Response::Unable(why)) => return Err(WorkerError::Unable(why)),
+            Ok(_) => "it answered before it was asked".to_owned(),
+            Err(broken) => broken.sentence(),
+        };
+        Err(WorkerError::Silent { program: name, why })
+    }
+
+    fn spawn(program: &WorkerProgram, assignment: &Assignment) -> std::io::Result<Process> {
+        let mut command = Command::new(&program.program);
+        command.args(&program.arguments).args(assignment.arguments());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // The interrupt key is the parent's to answer.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn()?;
+        let (requests, to_write) = channel();
+        let (read, responses) = channel();
+        let last_words = Arc::new(Mutex::new(Vec::new()));
+        if let Some(stdin) = child.stdin.take() {
+            thread::spawn(move || write_all(stdin, &to_write));
+        }
+        if let Some(stdout) = child.stdout.take() {
+            thread::spawn(move || read_all(stdout, &read));
+        }
+        if let Some(stderr) = child.stderr.take() {
+            let last_words = last_words.clone();
+            thread::spawn(move || listen(stderr, &last_words));
+        }
+        Ok(Process { child, requests: Some(requests), responses, last_words, device: None })
+    }
+
+    /// Asks something and waits for the answer. After an error, the process is of no more use.
+    pub fn ask(&mut self, request: &Request, patience: Duration) -> Result<Response, Broken> {
+        let message = protocol::frame(request).map_err(|error| Broken::Nonsense(error.to_string()))?;
+        // If nobody takes it, there will be no answer.
+        let _ = self.requests.as_ref().map(|requests| requests.send(message));
+        self.response(patience)
+    }
+
+    fn response(&mut self, patience: Duration) -> Result<Response, Broken> {
+        match self.responses.recv_timeout(patience) {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(Broken::Nonsense(error.to_string())),
+            Err(RecvTimeoutError::Timeout) => Err(Broken::Late(patience)),
+            Err(RecvTimeoutError::Disconnected) => {
+                let status = self.end();
+                Err(Broken::Ended(self.obituary(status)))
+            }
+        }
+    }
+
+    /// Kills it and waits until it is gone.
+    fn end(&mut self) -> Option<ExitStatus> {
+        self.requests = None;
+        let mut until = Instant::now() + BURIAL / 10;
+        let mut killed = false;
+        loop {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Some(status);
+            }
+            // One that has closed its pipes by itself is about to end, and how it does is worth knowing.
+            if Instant::now() > until {
+                if killed {
+                    return None;
+                }
+                let _ = self.child.kill();
+                killed = true;
+                until = Instant::now() + BURIAL;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn obituary(&self, status: Option<ExitStatus>) -> String {
+        let how = status.map_or("it cannot be ended".to_owned(), |status| status.to_string());
+        let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        match String::from_utf8_lossy(&words).trim() {
+            "" => format!("the process ended ({how})"),
+            words => format!("the process ended ({how}): {words}"),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        self.end();
+    }
+}
+
+impl Broken {
+    pub fn sentence(&self) -> String {
+        match self {
+            Broken::Late(patience) => format!("no answer in {} s", patience.as_secs_f64()),
+            Broken::Ended(how) => how.clone(),
+            Broken::Nonsense(what) => format!("the process answered nonsense: {what}"),
+        }
+    }
+}
+
+fn write_all(mut stdin: ChildStdin, messages: &Receiver<Vec<u8>>) {
+    for message in messages {
+        if stdin.write_all(&message).and_then(|()| stdin.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+fn read_all(mut stdout: ChildStdout, responses: &Sender<std::io::Result<Response>>) {
+    loop {
+        let read = protocol::read(&mut stdout);
+        let last = !matches!(read, Ok(Some(_)));
+        let Some(response) = read.transpose() else { return };
+        if responses.send(response).is_err() || last {
+            return;
+        }
+    }
+}
+
+fn listen(mut stderr: ChildStderr, last_words: &Mutex<Vec<u8>>) {
+    let mut buffer = [0; 1024];
+    while let Ok(count @ 1..) = stderr.read(&mut buffer) {
+        let mut words = last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.extend(&buffer[..count]);
+        let excess = words.len().saturating_sub(LAST_WORDS);
+        words.drain(..excess);
+    }
+}

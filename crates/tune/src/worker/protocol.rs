@@ -1,0 +1,144 @@
+//! Messages between a process and its workers.
+
+use std::io::{self, ErrorKind, Read, Write};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use warploom_runtime::TimingOptions;
+use warploom_target::{Device, Program};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::bytes::Bytes;
+use crate::measure::{Compiled, Failure, Timed};
+use crate::sample::Sizes;
+
+/// To be raised by every change of the messages.
+pub(super) const PROTOCOL: u32 = 1;
+
+/// Every message begins with this, so that anything else is noticed at once, whatever length it seems to have.
+const MAGIC: [u8; 4] = *b"WPLM";
+
+const HEAD: usize = 12;
+
+/// What a worker is asked.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Request {
+    /// To compile for a device.
+    Compile { program: Program, device: Box<Device> },
+    /// To keep a subject under a number.
+    Subject { number: u64, subject: Box<SubjectMessage> },
+    /// To forget a subject.
+    Forget { number: u64 },
+    /// To time a program over a subject.
+    Time { subject: u64, program: Program, timing: TimingOptions },
+    /// To run one once.
+    Run { subject: u64, program: Program },
+}
+
+/// A subject in a message.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct SubjectMessage {
+    pub pipeline: String,
+    pub sizes: Sizes,
+    pub inputs: Vec<Bytes>,
+    pub params: Vec<u32>,
+}
+
+/// What a worker answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Response {
+    /// It is ready. One that runs says on which device.
+    Hello {
+        protocol: u32,
+        version: String,
+        device: Option<Box<Device>>,
+    },
+    /// It cannot work, and why.
+    Unable(String),
+    Compiled(Result<Compiled, Failure>),
+    Done(Result<(), Failure>),
+    Timed(Result<Timed, Failure>),
+    Outputs(Result<Vec<Bytes>, Failure>),
+}
+
+/// A message as it goes through a pipe.
+pub(super) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; HEAD];
+    let config = bincode::config::standard();
+    let written = bincode::serde::encode_into_std_write(message, &mut bytes, config);
+    written.map_err(io::Error::other)?;
+    let length = u32::try_from(bytes.len() - HEAD);
+    let length = length.map_err(|_| io::Error::other("the message is too long"))?;
+    let checksum = xxh3_64(&bytes[HEAD..]) as u32;
+    bytes[..4].copy_from_slice(&MAGIC);
+    bytes[4..8].copy_from_slice(&length.to_le_bytes());
+    bytes[8..HEAD].copy_from_slice(&checksum.to_le_bytes());
+    Ok(bytes)
+}
+
+/// Writes a message at once.
+pub(super) fn write(out: &mut dyn Write, message: &impl Serialize) -> io::Result<()> {
+    out.write_all(&frame(message)?)?;
+    out.flush()
+}
+
+/// The next message; `None` at the end. Nonsense is an error of the kind `InvalidData`.
+pub(super) fn read<T: DeserializeOwned>(from: &mut dyn Read) -> io::Result<Option<T>> {
+    let nonsense = |what: &str| io::Error::new(ErrorKind::InvalidData, what.to_owned());
+    let mut head = [0; HEAD];
+    match from.read_exact(&mut head) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+        other => other?,
+    }
+    let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    if head[..4] != MAGIC {
+        return Err(nonsense("it is no message"));
+    }
+    let mut bytes = Vec::new();
+    // Memory grows with what really comes, whatever the length says.
+    if from.take(u64::from(word(4))).read_to_end(&mut bytes)? < word(4) as usize {
+        return Ok(None);
+    }
+    if xxh3_64(&bytes) as u32 != word(8) {
+        return Err(nonsense("the checksum is wrong"));
+    }
+    let decoded = bincode::serde::decode_from_slice(&bytes, bincode::config::standard());
+    decoded.map(|(message, _)| Some(message)).map_err(|error| nonsense(&error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn outputs() -> Response {
+        Response::Outputs(Ok(vec![Bytes(vec![1, 2, 3]), Bytes(vec![7; 1000])]))
+    }
+
+    #[test]
+    fn messages_come_through() {
+        let mut pipe = Vec::new();
+        write(&mut pipe, &Response::Unable("no".into())).expect("there is room");
+        write(&mut pipe, &outputs()).expect("there is room");
+        let mut from = pipe.as_slice();
+        assert!(matches!(read(&mut from), Ok(Some(Response::Unable(why))) if why == "no"));
+        let Ok(Some(Response::Outputs(Ok(read_back)))) = read(&mut from) else { panic!("no outputs") };
+        assert_eq!(read_back[1], Bytes(vec![7; 1000]));
+        assert!(matches!(read::<Response>(&mut from), Ok(None)));
+        let torn = frame(&outputs()).expect("it fits");
+        assert!(matches!(read::<Response>(&mut &torn[..20]), Ok(None)));
+    }
+
+    proptest! {
+        #[test]
+        fn nonsense_is_noticed(position in 0usize..1000, byte in any::<u8>()) {
+            let mut bytes = frame(&outputs()).expect("it fits");
+            prop_assume!(bytes[position] != byte);
+            bytes[position] = byte;
+            // A length that is too large is an end that is missing.
+            let read = read::<Response>(&mut bytes.as_slice());
+            prop_assert!(!matches!(read, Ok(Some(_))));
+        }
+    }
+}

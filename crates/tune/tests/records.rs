@@ -1,0 +1,336 @@
+//! Databases of trials: what is kept, what is refused, and several users at once.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+
+use tempfile::TempDir;
+use warploom_lang::{Input, Pipeline, Realisation, Region, func, vars};
+use warploom_target::Device;
+use warploom_tune::records::{Claim, Imported, ProblemId, Records, RecordsError, RunKey, Trial};
+use warploom_tune::sample::{KernelUse, Origin, Sample, Shard, Sizes, Status, Times};
+
+fn pipeline() -> Pipeline {
+    let x = vars!(x);
+    let input = Input::f32("input", 1);
+    Pipeline::new("twice", [func("twice", x, input.at(x) * 2.0)]).unwrap()
+}
+
+fn request(width: i64) -> Realisation {
+    let region = Region::of_extents(&[width]);
+    Realisation::new(&pipeline()).input("input", region.clone()).output("twice", region)
+}
+
+fn versions() -> Vec<String> {
+    ["warploom 1", "nvrtc 2", "driver 3"].map(str::to_owned).to_vec()
+}
+
+fn device() -> Device {
+    Device::preset("h200").unwrap()
+}
+
+fn trial(schedule: &str, microseconds: f64) -> Trial {
+    let sample = Sample {
+        pipeline: pipeline().structural_hash(),
+        sizes: Sizes::of(&request(100)),
+        schedule: schedule.to_owned(),
+        origin: Origin::Search,
+        device: device().name,
+        fingerprint: device().fingerprint(),
+        versions: versions(),
+        status: Status::Measured,
+        verified: true,
+        times: Some(Times { min: microseconds, median: microseconds * 1.01, runs: 20 }),
+        kernels: vec![KernelUse {
+            name: "k".into(),
+            registers: 40,
+            spill_stores: 0,
+            spill_loads: 0,
+            shared: 1024,
+        }],
+        compile_ms: 12.5,
+    };
+    Trial::new(sample, Some(microseconds * 0.9), 0.02)
+}
+
+fn failed(schedule: &str, status: Status) -> Trial {
+    let mut trial = trial(schedule, 1.0);
+    trial.sample.status = status;
+    trial.sample.times = None;
+    trial
+}
+
+struct Place {
+    _folder: TempDir,
+    path: std::path::PathBuf,
+}
+
+fn place() -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tuning.db");
+    Place { _folder: folder, path }
+}
+
+fn open(path: &Path) -> (Records, ProblemId) {
+    let mut records = Records::open(path).unwrap();
+    let problem = records.problem(&pipeline(), &request(100), &device(), &versions()).unwrap();
+    (records, problem)
+}
+
+#[test]
+fn trials_come_back_as_they_were_and_only_once() {
+    let place = place();
+    let (mut records, problem) = open(&place.path);
+    let trials = [
+        trial("a", 20.0),
+        trial("b", 10.0),
+        failed("c", Status::Wrong("all of it".into())),
+        failed("d", Status::TimedOut("10 s".into())),
+        failed("e", Status::Crashed("signal 11".into())),
+        failed("f", Status::Spilled("16 bytes".into())),
+        failed("g", Status::NotCompiled("no".into())),
+    ];
+    for trial in &trials {
+        assert!(records.record(problem, trial).unwrap());
+    }
+    assert!(!records.record(problem, &trial("a", 1.0)).unwrap(), "the first stays");
+    drop(records);
+
+    let (records, again) = open(&place.path);
+    assert_eq!(again, problem);
+    let mut read = records.trials(Some(problem)).unwrap();
+    for trial in &mut read {
+        assert_eq!(records.trial(trial.id).unwrap().as_ref(), Some(&*trial));
+        trial.id = 0;
+    }
+    assert_eq!(read, trials);
+    assert_eq!(records.trial(99).unwrap(), None);
+    let best: Vec<String> =
+        records.best(problem, 5).unwrap().into_iter().map(|trial| trial.sample.schedule).collect();
+    assert_eq!(best, ["b", "a"]);
+    let found = records.find(problem, "c").unwrap().unwrap();
+    assert_eq!(found.sample.status.kind(), "wrong");
+    assert_eq!(records.find(problem, "z").unwrap(), None);
+    let found = records.pipeline(pipeline().structural_hash()).unwrap().unwrap();
+    assert_eq!(found.to_json(), pipeline().to_json());
+}
+
+#[test]
+fn problems_are_told_apart_by_all_that_changes_times() {
+    let place = place();
+    let (mut records, problem) = open(&place.path);
+    let of = |records: &mut Records, width, device: &str, versions: &[String]| {
+        records.problem(&pipeline(), &request(width), &Device::preset(device).unwrap(), versions).unwrap()
+    };
+    assert_ne!(of(&mut records, 101, "h200", &versions()), problem);
+    assert_ne!(of(&mut records, 100, "a100", &versions()), problem);
+    let mut other = versions();
+    other[2] = "driver 4".into();
+    assert_eq!(of(&mut records, 100, "h200", &other), problem, "drivers change no machine code");
+    other[1] = "nvrtc 9".into();
+    assert_ne!(of(&mut records, 100, "h200", &other), problem);
+    records.record(problem, &trial("a", 20.0)).unwrap();
+    records.record(problem, &failed("b", Status::Failed("no".into()))).unwrap();
+    let problems = records.problems().unwrap();
+    assert_eq!(problems.len(), 4);
+    let found = problems.iter().find(|found| found.id == problem).unwrap();
+    assert_eq!((found.trials, found.valid, found.best_us), (2, 1, Some(20.0)));
+    assert_eq!((found.name.as_str(), &found.sizes), ("twice", &Sizes::of(&request(100))));
+}
+
+#[test]
+fn what_is_timed_again_decides() {
+    let place = place();
+    let (mut records, problem) = open(&place.path);
+    records.record(problem, &trial("lucky", 9.9)).unwrap();
+    records.record(problem, &trial("steady", 10.0)).unwrap();
+    let trials = records.best(problem, 2).unwrap();
+    records.set_retimed(trials[0].id, 10.5).unwrap();
+    records.set_retimed(trials[1].id, 10.0).unwrap();
+    assert_eq!(records.best(problem, 1).unwrap()[0].sample.schedule, "steady");
+    let steady = records.best(problem, 1).unwrap()[0].id;
+    records.set_status(steady, &Status::Wrong("at the full size".into())).unwrap();
+    assert_eq!(records.best(problem, 1).unwrap()[0].sample.schedule, "lucky");
+}
+
+#[test]
+fn iterations_are_kept_by_run() {
+    let place = place();
+    let (mut records, problem) = open(&place.path);
+    let (one, other) = (RunKey("seed 1".into()), RunKey("seed 2".into()));
+    records.record(problem, &trial("before", 1.0)).unwrap();
+    let begun = records.run(problem, &one).unwrap();
+    assert_eq!((begun.finished, begun.last_trial, begun.weights.is_none()), (0, 1, true));
+    let weights = warploom_cost::Weights::random(7);
+    records.record(problem, &trial("in the first iteration", 1.0)).unwrap();
+    let first = records.finish_iteration(problem, &one, 1, Some(&weights)).unwrap();
+    assert_eq!((first.finished, first.last_trial), (1, 2));
+    records.record(problem, &trial("in the second", 1.0)).unwrap();
+    // Another process was slower.
+    let same = records.finish_iteration(problem, &one, 1, None).unwrap();
+    assert_eq!((same.last_trial, same.weights.unwrap().unwrap().to_bytes()), (2, weights.to_bytes()));
+    let last = records.run(problem, &one).unwrap();
+    assert_eq!((last.finished, last.last_trial), (1, 2));
+    assert_eq!(records.run(problem, &other).unwrap().finished, 0);
+}
+
+#[test]
+fn files_that_are_no_records_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let refused = |path: &Path| Records::open(path).unwrap_err();
+
+    fs::write(file("text.db"), "this is no database at all".repeat(100)).unwrap();
+    assert!(matches!(refused(&file("text.db")), RecordsError::NotRecords { .. }));
+
+    let other = rusqlite::Connection::open(file("other.db")).unwrap();
+    other.execute_batch("CREATE TABLE addresses (name TEXT)").unwrap();
+    assert!(matches!(refused(&file("other.db")), RecordsError::NotRecords { .. }));
+
+    drop(open(&file("later.db")));
+    rusqlite::Connection::open(file("later.db")).unwrap().pragma_update(None, "user_version", 7).unwrap();
+    let later = refused(&file("later.db"));
+    assert!(matches!(later, RecordsError::Newer { found: 7, .. }), "{later}");
+
+    assert!(matches!(refused(&file("no/such/folder.db")), RecordsError::Open { .. }));
+    assert!(matches!(Records::open_existing(file("none.db")), Err(RecordsError::Open { .. })));
+    assert!(!file("none.db").exists());
+}
+
+#[test]
+fn damage_is_said_and_never_panics() {
+    let place = place();
+    let (mut records, problem) = open(&place.path);
+    for number in 0..200 {
+        records.record(problem, &trial(&format!("{number} {}", "x".repeat(500)), 10.0)).unwrap();
+    }
+    drop(records);
+    let whole = fs::read(&place.path).unwrap();
+    let mut damaged = 0;
+    for page in 1..whole.len() / 4096 {
+        let mut bytes = whole.clone();
+        bytes[page * 4096..(page + 1) * 4096].fill(0x5a);
+        fs::write(&place.path, bytes).unwrap();
+        let read = Records::open(&place.path).and_then(|records| records.trials(None));
+        if let Err(error) = read {
+            assert!(matches!(error, RecordsError::Damaged { .. } | RecordsError::Sqlite { .. }), "{error}");
+            damaged += 1;
+        }
+    }
+    assert!(damaged > 10, "{damaged}");
+}
+
+#[test]
+fn a_full_disk_keeps_what_was_committed() {
+    let place = place();
+    let (mut records, problem) = open(&place.path);
+    records.limit_growth(10).unwrap();
+    let long = "x".repeat(3000);
+    let mut kept = 0;
+    let error = loop {
+        match records.record(problem, &trial(&format!("{kept} {long}"), 10.0)) {
+            Ok(new) => kept += usize::from(new),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, RecordsError::Full { .. }), "{error}");
+    assert!(error.to_string().contains("make room"), "{error}");
+    assert!(kept > 3);
+    drop(records);
+    let (mut records, problem) = open(&place.path);
+    assert_eq!(records.trials(Some(problem)).unwrap().len(), kept);
+    assert!(records.record(problem, &trial("there is room again", 1.0)).unwrap());
+}
+
+#[test]
+fn schedules_are_claimed_once() {
+    let place = place();
+    let (mut records, problem) = open(&place.path);
+    assert_eq!(records.claim(problem, "a").unwrap(), Claim::Granted);
+    assert_eq!(records.claim(problem, "a").unwrap(), Claim::Granted, "one's own");
+    let other = rusqlite::Connection::open(&place.path).unwrap();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let held_by = |process: u32, host: &str, expires: i64| {
+        other
+            .execute(
+                "UPDATE claims SET process = ?1, host = ?2, expires = ?3",
+                rusqlite::params![process, host, expires],
+            )
+            .unwrap();
+    };
+    // The parent of this process lives; nobody has the largest number.
+    held_by(std::os::unix::process::parent_id(), boot.trim(), i64::MAX);
+    assert_eq!(records.claim(problem, "a").unwrap(), Claim::Taken);
+    held_by(u32::MAX, boot.trim(), i64::MAX);
+    assert_eq!(records.claim(problem, "a").unwrap(), Claim::Granted, "its process has ended");
+    held_by(u32::MAX, "another machine", i64::MAX);
+    assert_eq!(records.claim(problem, "a").unwrap(), Claim::Taken);
+    held_by(u32::MAX, "another machine", 1);
+    assert_eq!(records.claim(problem, "a").unwrap(), Claim::Granted, "it is too old");
+    records.record(problem, &trial("a", 1.0)).unwrap();
+    assert_eq!(records.claim(problem, "a").unwrap(), Claim::Finished);
+    assert_eq!(records.claim(problem, "b").unwrap(), Claim::Granted);
+    records.release_claims().unwrap();
+    let left: i64 = other.query_row("SELECT count(*) FROM claims", [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn many_connections_write_at_once() {
+    let place = place();
+    thread::scope(|scope| {
+        for writer in 0..4 {
+            let path = &place.path;
+            scope.spawn(move || {
+                let (mut records, problem) = open(path);
+                for number in 0..25 {
+                    // Every other schedule is also another's.
+                    let name = format!("{}-{number}", if number % 2 == 0 { writer } else { 9 });
+                    records.record(problem, &trial(&name, 1.0)).unwrap();
+                }
+            });
+        }
+    });
+    let (records, problem) = open(&place.path);
+    assert_eq!(records.trials(Some(problem)).unwrap().len(), 4 * 13 + 12);
+}
+
+#[test]
+fn exported_trials_can_be_imported() {
+    let (from, to) = (place(), place());
+    let (mut records, problem) = open(&from.path);
+    records.record(problem, &trial("a", 20.0)).unwrap();
+    records.record(problem, &failed("b", Status::Numeric("a bit".into()))).unwrap();
+    let mut lines = Vec::new();
+    assert_eq!(records.export(None, &mut lines, Path::new("out")).unwrap(), 2);
+    let (mut other, there) = open(&to.path);
+    other.record(there, &trial("a", 30.0)).unwrap();
+    let imported = other.import(lines.as_slice(), Path::new("in")).unwrap();
+    assert_eq!(imported, Imported { new: 1, known: 1 });
+    assert_eq!(other.trials(Some(there)).unwrap()[1].sample, records.trials(None).unwrap()[1].sample);
+
+    let text = String::from_utf8(lines).unwrap();
+    let broken = text.replace("\"numeric\"", "\"odd\"") + "\n";
+    let error = other.import(broken.as_bytes(), Path::new("in.jsonl")).unwrap_err().to_string();
+    assert!(error.starts_with("line 3 of in.jsonl"), "{error}");
+    let no_pipeline: String = text.lines().skip(1).map(|line| line.to_owned() + "\n").collect();
+    assert!(other.import(no_pipeline.as_bytes(), Path::new("in.jsonl")).is_err());
+}
+
+#[test]
+fn trials_are_samples_and_samples_trials() {
+    let (from, to) = (place(), place());
+    let (mut records, problem) = open(&from.path);
+    records.record(problem, &trial("a", 20.0)).unwrap();
+    records.record(problem, &failed("b", Status::Crashed("signal 9".into()))).unwrap();
+    let file = from.path.with_file_name("mine.samples");
+    assert_eq!(records.export_samples(None, &file).unwrap(), 2);
+    let shard = Shard::read(&file).unwrap();
+    assert_eq!(shard.samples, records.shard(None).unwrap().samples);
+    let mut other = Records::open(&to.path).unwrap();
+    assert_eq!(other.import_samples(&file).unwrap(), Imported { new: 2, known: 0 });
+    assert_eq!(other.import_samples(&file).unwrap(), Imported { new: 0, known: 2 });
+    assert_eq!(other.shard(None).unwrap().samples, shard.samples);
+}

@@ -1,0 +1,257 @@
+//! Processes that compile and run, and everything that can happen to them, with a device that is made up.
+//!
+//! This is a program with a `main` of its own, as it is its own worker.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, reason = "a test says what it does")]
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use warploom_interp::buffer::Buffer;
+use warploom_interp::compare::Tolerance;
+use warploom_lang::{Input, Pipeline, Region, func, infer, vars};
+use warploom_runtime::TimingOptions;
+use warploom_schedule::schedule::Schedule;
+use warploom_target::Device;
+use warploom_tune::measure::{Candidate, Check, Feed, Setup, Subject, measure};
+use warploom_tune::sample::{Origin, Sample};
+use warploom_tune::worker::{self, BenchOptions, Fake, OpenBench, Patience, WorkerError, WorkerProgram};
+use warploom_tune::workload::Workload;
+
+fn main() {
+    worker::entry();
+    let tests: [(&str, fn()); 7] = [
+        ("without_faults_everything_is_measured", without_faults_everything_is_measured),
+        ("every_fault_costs_its_candidate_alone", every_fault_costs_its_candidate_alone),
+        ("faults_mix", faults_mix),
+        ("a_worker_that_hangs_is_ended_in_time", a_worker_that_hangs_is_ended_in_time),
+        ("no_worker_outlives_its_parent", no_worker_outlives_its_parent),
+        ("programs_that_are_no_workers_are_refused", programs_that_are_no_workers_are_refused),
+        ("without_a_gpu_there_is_a_reason", without_a_gpu_there_is_a_reason),
+    ];
+    match std::env::args().nth(1).as_deref() {
+        Some("be-a-parent") => be_a_parent(),
+        _ => {
+            for (name, test) in tests {
+                let started = Instant::now();
+                test();
+                println!("{name} ... ok, {:.1} s", started.elapsed().as_secs_f64());
+            }
+        }
+    }
+}
+
+fn workload(width: i64) -> Workload {
+    let (x, y) = vars!(x, y);
+    let input = Input::f32("input", 2);
+    let edge = input.repeat_edge();
+    let row = func("row", (x, y), edge.at((x - 1, y)) + edge.at((x + 1, y)));
+    let blur = func("blur", (x, y), row.at((x, y - 1)) + row.at((x, y + 1)));
+    let pipeline = Pipeline::new("blur", [blur]).unwrap();
+    let region = Region::of_extents(&[width, width]);
+    let buffer = Buffer::from_fn::<f32>(region.clone(), |at| (at[0] * 7 + at[1]) as f32).unwrap();
+    Workload { pipeline, inputs: vec![buffer], params: Vec::new(), outputs: vec![region] }
+}
+
+/// Different schedules with something to compare them with.
+fn candidates(count: u64) -> Vec<Candidate> {
+    let subject = Arc::new(Subject::of(&workload(100)).unwrap());
+    let small = workload(17);
+    let check = Arc::new(Check {
+        subject: Arc::new(Subject::of(&small).unwrap()),
+        expected: small.reference().unwrap(),
+        tolerance: Tolerance::default(),
+    });
+    let regions = infer(subject.pipeline(), subject.request()).unwrap();
+    let device = Device::preset("h200").unwrap();
+    let candidate = |seed| Candidate {
+        subject: subject.clone(),
+        schedule: Schedule::random(subject.pipeline(), &regions, &device, seed),
+        origin: Origin::Random,
+        predicted_us: None,
+        checks: vec![check.clone()],
+    };
+    (0..count).map(candidate).collect()
+}
+
+fn patience() -> Patience {
+    Patience { compile: Duration::from_millis(700), run: Duration::from_millis(700), ..Patience::default() }
+}
+
+fn open(fake: &str) -> OpenBench {
+    let fake: Fake = fake.parse().unwrap();
+    OpenBench::open(&BenchOptions {
+        fake: Some(fake),
+        patience: patience(),
+        threads: 2,
+        ..BenchOptions::default()
+    })
+    .unwrap()
+}
+
+fn measured(fake: &str, count: u64) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    open(fake).with(|bench| {
+        let setup =
+            Setup { skip_spilling: true, ..Setup::new(bench.device, bench.compile, TimingOptions::quick()) };
+        let mut all = candidates(count);
+        let half = all.split_off(all.len() / 2);
+        let feeds: Vec<Feed<'_>> = vec![Box::new(all.into_iter()), Box::new(half.into_iter())];
+        let ended = measure(&setup, feeds, bench.machine, &mut |measured| {
+            samples.push(measured.sample);
+            ControlFlow::Continue(())
+        });
+        ended.unwrap();
+    });
+    samples
+}
+
+fn kinds(samples: &[Sample]) -> BTreeMap<&'static str, usize> {
+    let mut kinds = BTreeMap::new();
+    for sample in samples {
+        *kinds.entry(sample.status.kind()).or_default() += 1;
+    }
+    kinds
+}
+
+fn without_faults_everything_is_measured() {
+    let samples = measured("fake", 12);
+    assert_eq!(kinds(&samples), BTreeMap::from([("ok", 12)]));
+    assert!(samples.iter().all(|sample| sample.verified && !sample.kernels.is_empty()));
+    let again = measured("fake", 12);
+    let time = |samples: &[Sample], schedule: &str| {
+        samples.iter().find(|sample| sample.schedule == schedule).unwrap().times.unwrap().min
+    };
+    for sample in &samples {
+        let ratio = time(&again, &sample.schedule) / sample.times.unwrap().min;
+        assert!((0.96..1.04).contains(&ratio), "{ratio}");
+    }
+}
+
+fn every_fault_costs_its_candidate_alone() {
+    let expected = [
+        ("crash", "crashed"),
+        ("hang", "timeout"),
+        ("garbage", "crashed"),
+        ("fault", "crashed"),
+        ("refuse", "failed"),
+        ("wrong", "wrong"),
+        ("compile-crash", "crashed"),
+        ("compile-hang", "timeout"),
+        ("compile-garbage", "crashed"),
+        ("compile-refuse", "not_compiled"),
+        ("spill", "spilled"),
+    ];
+    for (fault, kind) in expected {
+        let samples = measured(&format!("fake:{fault}=100"), 2);
+        assert_eq!(kinds(&samples), BTreeMap::from([(kind, 2)]), "{fault}: {:?}", samples[0].status);
+        assert!(!samples[0].status.message().is_empty());
+    }
+}
+
+fn faults_mix() {
+    let faults =
+        "fake:crash=8,garbage=5,fault=5,wrong=8,refuse=5,compile-crash=3,compile-refuse=4,spill=10,seed=3";
+    let samples = measured(faults, 40);
+    let kinds = kinds(&samples);
+    assert_eq!(samples.len(), 40);
+    for kind in ["ok", "crashed", "wrong", "not_compiled", "spilled"] {
+        assert!(kinds.get(kind).is_some_and(|count| *count > 0), "{kinds:?}");
+    }
+    // The same programs fail in the same ways.
+    let again = measured(faults, 40);
+    for sample in &samples {
+        let other = again.iter().find(|other| other.schedule == sample.schedule).unwrap();
+        assert_eq!(other.status.kind(), sample.status.kind());
+    }
+}
+
+fn a_worker_that_hangs_is_ended_in_time() {
+    let started = Instant::now();
+    let samples = measured("fake:hang=100", 2);
+    assert_eq!(kinds(&samples), BTreeMap::from([("timeout", 2)]));
+    assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+/// Starts workers, says so, and waits to be killed.
+fn be_a_parent() {
+    let mut bench = open("fake:hang=100");
+    bench.with(|bench| {
+        println!("{}", std::process::id());
+        let candidate = candidates(1).remove(0);
+        let program = warploom_tune::build::build(
+            candidate.subject.pipeline(),
+            &candidate.schedule,
+            candidate.subject.request(),
+            bench.device,
+        );
+        let program =
+            warploom_codegen::cuda::describe(&program.unwrap(), warploom_codegen::cuda::Build::Timing);
+        // The worker is busy, and does not come back.
+        let _ = bench.machine.run(&candidate.subject, &program);
+    });
+}
+
+/// The processes whose parent is a process.
+fn children_of(parent: u32) -> Vec<u32> {
+    let listed = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = listed.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_child = |process: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let after_name = stat.rsplit(')').next().unwrap_or_default().to_owned();
+        after_name.split_whitespace().nth(1).and_then(|of| of.parse().ok()) == Some(parent)
+    };
+    numbers.filter(is_child).collect()
+}
+
+fn no_worker_outlives_its_parent() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let program = std::env::current_exe().unwrap();
+    let mut parent =
+        Command::new(program).arg("be-a-parent").stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    let mut workers = Vec::new();
+    while workers.len() < 2 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+        workers = children_of(parent.id());
+    }
+    assert_eq!(workers.len(), 2, "one compiles, one runs");
+    std::thread::sleep(Duration::from_millis(200));
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    let alive = |worker: &u32| std::path::Path::new(&format!("/proc/{worker}/exe")).exists();
+    let until = Instant::now() + Duration::from_secs(5);
+    while workers.iter().any(alive) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!workers.iter().any(alive));
+}
+
+fn programs_that_are_no_workers_are_refused() {
+    let open = |program: &str| {
+        let options = BenchOptions {
+            worker: Some(WorkerProgram::new(program, [])),
+            patience: patience(),
+            ..BenchOptions::default()
+        };
+        OpenBench::open(&options).err().unwrap()
+    };
+    assert!(matches!(open("/no/such/program"), WorkerError::Start { .. }));
+    let silent = open("/bin/echo");
+    assert!(matches!(silent, WorkerError::Silent { .. }), "{silent}");
+    assert!(matches!(open("/bin/false"), WorkerError::Silent { .. }));
+}
+
+fn without_a_gpu_there_is_a_reason() {
+    if warploom_runtime::Gpu::new(0).is_ok() {
+        return;
+    }
+    let error = OpenBench::open(&BenchOptions::default()).err().unwrap();
+    assert!(matches!(&error, WorkerError::Unable(why) if why.contains("driver")), "{error}");
+}
