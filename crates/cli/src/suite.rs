@@ -156,9 +156,10 @@ pub(crate) fn suite(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
         let row = row?;
         say(&row);
         report.add(row);
-    }
-    if let Some(folder) = &arguments.output {
-        report.write(folder)?;
+        // Whatever ends the suite, what it has found is there.
+        if let Some(folder) = &arguments.output {
+            report.write(folder)?;
+        }
     }
     report.print(arguments.format, arguments.markdown, out)?;
     report.verdict(apps.len())

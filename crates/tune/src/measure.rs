@@ -12,6 +12,7 @@
 //! Compiling and running may be done by this process ([`compile_here`], [`GpuMachine`]) or by others that it may lose
 //! ([`worker`](crate::worker)).
 
+mod at_once;
 mod failure;
 mod gpu;
 mod judge;
@@ -37,6 +38,7 @@ use warploom_schedule::schedule::Schedule;
 use warploom_target::{Device, Program};
 
 use crate::sample::{Origin, Sample, Status, Times};
+pub(crate) use at_once::{at_once, both_builds};
 use judge::judge;
 use prepare::{Prepared, prepare};
 

@@ -8,7 +8,7 @@ use warploom_codegen::ir;
 use warploom_runtime::{driver_version, nvrtc};
 use warploom_target::Program;
 
-use super::{Candidate, Check, Failure, Setup};
+use super::{Candidate, Check, Failure, Setup, at_once, both_builds};
 use crate::build::{CODEGEN, build};
 use crate::sample::{KernelUse, Status};
 
@@ -62,10 +62,10 @@ impl Prepared {
         let lowered = build(subject.pipeline(), &self.candidate.schedule, subject.request(), setup.device);
         let lowered = lowered.map_err(|error| Status::NotLowered(error.to_string()));
         self.outcome = lowered.and_then(|lowered| self.compile(setup, &lowered));
-        if let Ok(program) = &self.outcome {
-            let prepared =
-                self.candidate.checks.iter().map(|check| self.prepare_check(setup, check, program));
-            match prepared.collect::<Result<Vec<_>, Failure>>() {
+        if self.outcome.is_ok() {
+            let checks = self.candidate.checks.iter().collect();
+            let prepared = at_once(checks, |check| self.prepare_check(setup, check));
+            match prepared.into_iter().collect::<Result<Vec<_>, Failure>>() {
                 Ok(checks) => self.checks = checks.into_iter().flatten().collect(),
                 Err(failure) => self.outcome = Err(self.failed(failure)),
             }
@@ -101,25 +101,15 @@ impl Prepared {
         Ok(compiled.program)
     }
 
-    /// The kernels of the same schedule at the size of a check, in both builds; `fast` are those for speed at the full
-    /// size. There are none if the schedule is not legal at that size.
-    fn prepare_check(
-        &self,
-        setup: &Setup<'_>,
-        check: &Arc<Check>,
-        fast: &Program,
-    ) -> Result<Option<PreparedCheck>, Failure> {
+    /// The kernels of the same schedule at the size of a check, in both builds. There are none if the schedule is not legal
+    /// at that size.
+    fn prepare_check(&self, setup: &Setup<'_>, check: &Arc<Check>) -> Result<Option<PreparedCheck>, Failure> {
         let subject = &check.subject;
         let schedule = &self.candidate.schedule;
         let Ok(lowered) = build(subject.pipeline(), schedule, subject.request(), setup.device) else {
             return Ok(None);
         };
-        let compiled = |build| (setup.compile)(&describe(&lowered, build)).map(|compiled| compiled.program);
-        let checking = compiled(Build::Checking)?;
-        let timing = match Arc::ptr_eq(subject, &self.candidate.subject) {
-            true => fast.clone(),
-            false => compiled(Build::Timing)?,
-        };
+        let [checking, timing] = both_builds(&lowered, setup.compile)?;
         Ok(Some(PreparedCheck { check: check.clone(), checking, timing }))
     }
 }

@@ -1,9 +1,7 @@
 //! The best against each other.
 
 use std::sync::Arc;
-use std::thread;
 
-use warploom_codegen::cuda::{Build, describe};
 use warploom_runtime::TimingOptions;
 use warploom_schedule::schedule::Schedule;
 use warploom_target::Program;
@@ -11,7 +9,7 @@ use warploom_target::Program;
 use super::session::Session;
 use super::{Event, TuneError};
 use crate::build::build;
-use crate::measure::{Check, Failure, MeasureError, compare_builds};
+use crate::measure::{Check, Failure, MeasureError, at_once, both_builds, compare_builds};
 use crate::records::Trial;
 use crate::sample::Status;
 
@@ -60,14 +58,10 @@ impl Session<'_, '_> {
         let enter = |trial: Trial| {
             let schedule = Schedule::parse(&trial.sample.schedule, subject.pipeline()).ok()?;
             let lowered = build(subject.pipeline(), &schedule, subject.request(), device).ok()?;
-            let compiled = |build| compile(&describe(&lowered, build)).ok().map(|compiled| compiled.program);
-            let (checking, timing) = (compiled(Build::Checking)?, compiled(Build::Timing)?);
+            let [checking, timing] = both_builds(&lowered, compile).ok()?;
             Some(Finalist { trial, checking, timing, shortest: Vec::new() })
         };
-        thread::scope(|scope| {
-            let threads: Vec<_> = trials.into_iter().map(|trial| scope.spawn(|| enter(trial))).collect();
-            threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
-        })
+        at_once(trials, enter).into_iter().flatten().collect()
     }
 
     /// Whether a finalist's results are right at the full size. If they are not, that is recorded.

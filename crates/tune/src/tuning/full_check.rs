@@ -9,12 +9,11 @@ use warploom_codegen::ir::{Program, Role};
 use warploom_interp::buffer::Buffer;
 use warploom_lang::{Realisation, dispatch};
 use warploom_schedule::schedule::Schedule;
-use warploom_target::program;
 
 use super::session::Session;
 use super::{Event, TuneError};
 use crate::build::build;
-use crate::measure::{Check, Failure, MeasureError, compare_builds};
+use crate::measure::{Check, Failure, MeasureError, both_builds, compare_builds};
 use crate::sample::Status;
 use crate::workload::from_bytes;
 
@@ -75,15 +74,14 @@ impl Session<'_, '_> {
         let schedule = self.default().schedule;
         if let Some(small) = &task.small {
             let lowered = self.lower(&schedule, small.subject.request())?;
-            let (checking, timing) =
-                (self.compile(&lowered, Build::Checking)?, self.compile(&lowered, Build::Timing)?);
+            let [checking, timing] = both_builds(&lowered, self.bench.compile)?;
             let status = compare_builds(small, &checking, &timing, self.bench.machine)?;
             if status != Status::Measured {
                 return Err(Without::Because(format!("the default schedule gives {}", status.message())));
             }
         }
         let lowered = self.lower(&schedule, task.subject.request())?;
-        let checking = self.compile(&lowered, Build::Checking)?;
+        let checking = (self.bench.compile)(&describe(&lowered, Build::Checking))?.program;
         let outputs = self.bench.machine.run(&task.subject, &checking)?;
         let expected = buffers(&lowered, &outputs).map_err(Without::Because)?;
         Ok(Check { subject: task.subject.clone(), expected, tolerance: task.tolerance })
@@ -92,10 +90,6 @@ impl Session<'_, '_> {
     fn lower(&self, schedule: &Schedule, request: &Realisation) -> Result<Program, Without> {
         let built = build(self.task.subject.pipeline(), schedule, request, self.bench.device);
         built.map_err(|error| Without::Because(error.to_string()))
-    }
-
-    fn compile(&self, lowered: &Program, build: Build) -> Result<program::Program, Failure> {
-        (self.bench.compile)(&describe(lowered, build)).map(|compiled| compiled.program)
     }
 }
 
