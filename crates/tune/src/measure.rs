@@ -48,7 +48,7 @@ pub use prepare::versions;
 pub use subject::Subject;
 
 /// Lowering and compiling recurse as deeply as expressions are nested.
-const STACK_BYTES: usize = 64 << 20;
+pub(crate) const STACK_BYTES: usize = 64 << 20;
 
 /// Candidates that wait for the GPU, for each worker.
 const WAITING: usize = 2;

@@ -11,7 +11,7 @@ use warploom_target::Program;
 use super::session::Session;
 use super::{Event, TuneError};
 use crate::build::build;
-use crate::measure::{Check, Failure, MeasureError, compare_builds};
+use crate::measure::{Check, Failure, MeasureError, STACK_BYTES, compare_builds};
 use crate::records::Trial;
 use crate::sample::Status;
 
@@ -65,7 +65,11 @@ impl Session<'_, '_> {
             Some(Finalist { trial, checking, timing, shortest: Vec::new() })
         };
         thread::scope(|scope| {
-            let threads: Vec<_> = trials.into_iter().map(|trial| scope.spawn(|| enter(trial))).collect();
+            let start = |trial: Trial| {
+                let thread = thread::Builder::new().stack_size(STACK_BYTES);
+                thread.spawn_scoped(scope, || enter(trial)).ok()
+            };
+            let threads: Vec<_> = trials.into_iter().filter_map(start).collect();
             threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
         })
     }
