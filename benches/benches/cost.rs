@@ -1,6 +1,9 @@
 //! What a schedule costs: features of its kernels, and the network's predictions from them.
 #![allow(missing_docs, reason = "criterion's macros")]
 
+use std::hint::black_box;
+use std::time::Instant;
+
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use warploom::cost::{CostModel, KernelFeatures, Network, Subject, Weights};
 use warploom::prelude::infer;
@@ -36,27 +39,30 @@ fn featurise(criterion: &mut Criterion) {
     }
 }
 
-/// Rows a second, in a batch and one kernel at a time.
+/// How long the network takes for a stage: of large kernels, and of kernels that have no other.
 fn infer_costs(criterion: &mut Criterion) {
     let device = Device::preset("h200").expect("it is a preset");
-    let workload = workload("harris", 1536, 1024);
-    let regions = infer(&workload.pipeline, &workload.realisation()).expect("the sizes fit");
-    let subject = Subject::new(&workload.pipeline, &regions, &device);
-    let kernels = subject.of_schedule(&schedule(&workload.pipeline));
-    let batch: Vec<&KernelFeatures> = kernels.iter().cycle().take(BATCH).collect();
     let network = Network::new(&Weights::random(1), &device);
-    let mut costs = Vec::with_capacity(BATCH);
-
     let mut group = criterion.benchmark_group("infer");
-    group.throughput(Throughput::Elements(batch.iter().map(|kernel| kernel.rows.len() as u64).sum()));
-    for size in [BATCH, 1] {
-        group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
-            bencher.iter(|| {
-                costs.clear();
-                for kernels in batch.chunks(size) {
-                    network.costs(subject.dag(), kernels, &mut costs);
+    for (name, stages) in [("harris", 12), ("copy", 1)] {
+        let workload = workload(name, 1536, 1024);
+        let regions = infer(&workload.pipeline, &workload.realisation()).expect("the sizes fit");
+        let subject = Subject::new(&workload.pipeline, &regions, &device);
+        let kernels = subject.of_schedule(&schedule(&workload.pipeline));
+        let batch: Vec<&KernelFeatures> = kernels.iter().cycle().take(BATCH).collect();
+        let rows: usize = batch.iter().map(|kernel| kernel.rows.len()).sum();
+        assert_eq!(rows, BATCH * stages, "the name of the benchmark says how many stages a kernel has");
+        let mut costs = Vec::with_capacity(BATCH);
+        group.bench_function(format!("a stage of {stages}"), |bencher| {
+            bencher.iter_custom(|stages| {
+                let rounds = stages.div_ceil(rows as u64);
+                let start = Instant::now();
+                for _ in 0..rounds {
+                    costs.clear();
+                    network.costs(subject.dag(), black_box(&batch), &mut costs);
+                    black_box(&costs);
                 }
-                costs.iter().sum::<f64>()
+                start.elapsed().mul_f64(stages as f64 / (rounds * rows as u64) as f64)
             });
         });
     }

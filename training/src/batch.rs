@@ -83,6 +83,8 @@ pub struct Batch {
     pub parts: Tensor<2>,
     /// Launches: K x 1.
     pub launches: Tensor<2>,
+    /// How much each kernel counts in its group, where samples count the same, and kernels of a sample: K x 1.
+    pub kernel_weights: Tensor<2>,
     /// The sample of each kernel: K.
     pub kernel_samples: Tensor<1, Int>,
     /// Logarithms of measured times: 1 x S.
@@ -125,6 +127,7 @@ impl Batch {
             kernels: matrix(scale_all(&inputs, &scaling.kernel, |kernel| &kernel.numbers), kernels.len()),
             parts: matrix(inputs.iter().flat_map(part).collect(), kernels.len()),
             launches: matrix(inputs.iter().map(|one| one.launches).collect(), kernels.len()),
+            kernel_weights: matrix(kernel_weights(data, groups), kernels.len()),
             kernel_samples: indices(kernel_samples),
             times: matrix(times, 1),
             slower: matrix(slower, 1),
@@ -149,6 +152,16 @@ fn shares(data: &Data, kernels: &[usize]) -> Vec<f32> {
         shares.extend(rows.iter().map(|row| row.weight / total));
     }
     shares
+}
+
+/// Weights of kernels such that those of each sample sum to the same, and those of each group to 1.
+fn kernel_weights(data: &Data, groups: &[&[usize]]) -> Vec<f32> {
+    let mut weights = Vec::new();
+    for (group, sample) in groups.iter().flat_map(|group| group.iter().map(move |sample| (group, sample))) {
+        let kernels = data.kernels[*sample].len();
+        weights.extend(std::iter::repeat_n(1.0 / (group.len() * kernels) as f32, kernels));
+    }
+    weights
 }
 
 /// Logarithms of times and of how much slower than the fastest they are; members of groups and their weights.

@@ -24,7 +24,9 @@ pub enum Backend {
 
 /// A backend that this program was built without.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("this program was built without the backend {name}; build it with --features {name}")]
+#[error(
+    "this program was built without the backend {name}; build it with --features warploom-training/{name}"
+)]
 pub struct NoBackend {
     /// The backend.
     pub name: &'static str,
@@ -59,6 +61,19 @@ impl Backend {
     }
 }
 
+/// Weights and biases of the layers, the weights input by input.
+pub type Layers = [Vec<f32>; 6];
+
+/// The weights with these layers.
+///
+/// # Errors
+/// If training went wrong, and a weight is no number.
+pub fn weights(name: &str, scaling: &Scaling, layers: &Layers) -> Result<Weights, WeightsError> {
+    let [a, b, c, d] = scaling.tensors();
+    let [e, f, g, h, i, j] = layers.clone();
+    Weights::new(name, [a, b, c, d, e, f, g, h, i, j])
+}
+
 /// The layers of the network.
 #[derive(Module, Debug)]
 pub struct Model {
@@ -84,39 +99,42 @@ impl Model {
         }
     }
 
-    /// The weights with these layers.
-    ///
-    /// # Errors
-    /// If training went wrong, and a weight is no number.
-    pub fn weights(&self, name: &str, scaling: &Scaling) -> Result<Weights, WeightsError> {
+    /// The numbers of the layers, as the last tensors of [`Weights::TENSORS`].
+    pub fn layers(&self) -> Layers {
         let matrix = |layer: &Linear| values(layer.weight.val());
         let bias = |layer: &Linear| layer.bias.as_ref().map(|bias| values(bias.val())).unwrap_or_default();
-        let [a, b, c, d] = scaling.tensors();
         let Model { row, hidden, output } = self;
-        let layers = [matrix(row), bias(row), matrix(hidden), bias(hidden), matrix(output), bias(output)];
-        let [e, f, g, h, i, j] = layers;
-        Weights::new(name, [a, b, c, d, e, f, g, h, i, j])
+        [matrix(row), bias(row), matrix(hidden), bias(hidden), matrix(output), bias(output)]
+    }
+
+    /// The logarithms of the corrections of each kernel's parts: K x parts.
+    pub fn corrections(&self, batch: &Batch) -> Tensor<2> {
+        let (bound, _) = Network::CONSTANTS;
+        let [kernels, _] = batch.kernels.dims();
+        let rows = relu(self.row.forward(batch.rows.clone())) * batch.shares.clone();
+        let pooled = sum_by(rows, &batch.row_kernels, kernels);
+        let joined = Tensor::cat(vec![pooled, batch.kernels.clone()], 1);
+        self.output.forward(relu(self.hidden.forward(joined))).tanh() * bound
     }
 
     /// The logarithms of the predicted times: 1 x S.
     pub fn predict(&self, batch: &Batch) -> Tensor<2> {
-        let (bound, _) = Network::CONSTANTS;
-        let overlap = Constants::default().overlap;
-        let [kernels, _] = batch.kernels.dims();
-        let [_, samples] = batch.times.dims();
-        let rows = relu(self.row.forward(batch.rows.clone())) * batch.shares.clone();
-        let pooled = sum_by(rows, &batch.row_kernels, kernels);
-        let joined = Tensor::cat(vec![pooled, batch.kernels.clone()], 1);
-        let output = self.output.forward(relu(self.hidden.forward(joined)));
-        let parts = batch.parts.clone() + output.tanh() * bound;
-        let launch = parts.clone().narrow(1, 0, 1).exp();
-        let scaled = parts.clone().narrow(1, 1, 4) * overlap;
-        let largest = scaled.clone().detach().max_dim(1);
-        let sum = (scaled - largest.clone()).exp().sum_dim(1);
-        let together = ((sum.log() + largest) / overlap).exp();
-        let times = (launch + together) * batch.launches.clone();
-        sum_by(times, &batch.kernel_samples, samples).log().transpose()
+        predict(batch, self.corrections(batch))
     }
+}
+
+/// The logarithms of the times that follow from corrections: 1 x S.
+pub fn predict(batch: &Batch, corrections: Tensor<2>) -> Tensor<2> {
+    let overlap = Constants::default().overlap;
+    let [_, samples] = batch.times.dims();
+    let parts = batch.parts.clone() + corrections;
+    let launch = parts.clone().narrow(1, 0, 1).exp();
+    let scaled = parts.narrow(1, 1, 4) * overlap;
+    let largest = scaled.clone().detach().max_dim(1);
+    let sum = (scaled - largest.clone()).exp().sum_dim(1);
+    let together = ((sum.log() + largest) / overlap).exp();
+    let times = (launch + together) * batch.launches.clone();
+    sum_by(times, &batch.kernel_samples, samples).log().transpose()
 }
 
 /// Sums rows that have the same index.

@@ -5,9 +5,14 @@
 //! - the deviation of `e` from its mean in the group, so that the order of schedules is right;
 //! - that mean, less, so that times are right;
 //! - the regret of a pick: the mean of the logarithm of time over best time, where schedules are picked with
-//!   probabilities that fall with their predicted times.
+//!   probabilities that fall with their predicted times;
+//! - the squares of the corrections, so that the network says no more than samples speak for, and where it knows nothing,
+//!   the analytic model is left as it is.
 //!
 //! Fast schedules count more than slow ones, and all groups the same.
+//!
+//! The weights that training gives are a moving average over its steps: single steps jump between weights that are equally
+//! good on what was seen, and differ on what was not.
 
 use burn::optim::{AdamWConfig, GradientsParams};
 use burn::prelude::*;
@@ -21,7 +26,7 @@ use warploom::cost::{Network, Weights, WeightsError};
 use crate::batch::{Batch, Scaling};
 use crate::data::{Data, Group};
 use crate::evaluate::{mean_score, predictions};
-use crate::model::{Backend, Model, NoBackend};
+use crate::model::{Backend, Layers, Model, NoBackend, predict, weights};
 use crate::score::Score;
 
 /// How to train.
@@ -49,14 +54,16 @@ pub struct Options {
     pub regret: f32,
     /// By how much, as a logarithm, a predicted time has to be longer to be picked e times less often.
     pub temperature: f32,
-    /// Epochs without a better score on the validation groups until training stops.
-    pub patience: usize,
+    /// How much the squares of corrections count.
+    pub restraint: f32,
+    /// How much of the average of all weights so far is kept in a step.
+    pub average: f32,
 }
 
 impl Default for Options {
     fn default() -> Options {
         Options {
-            epochs: 60,
+            epochs: 20,
             seed: 0,
             backend: Backend::default(),
             rate: 2e-3,
@@ -67,7 +74,8 @@ impl Default for Options {
             bias: 0.1,
             regret: 1.0,
             temperature: 0.1,
-            patience: 15,
+            restraint: 0.1,
+            average: 0.998,
         }
     }
 }
@@ -92,7 +100,7 @@ pub enum TrainError {
 pub struct Epoch {
     /// Which, from 1.
     pub number: usize,
-    /// Of how many, at most.
+    /// Of how many.
     pub of: usize,
     /// What is minimised, on the training groups, over the epoch.
     pub loss: f64,
@@ -111,8 +119,10 @@ pub struct Trained {
     pub groups: usize,
     /// Samples of those.
     pub samples: usize,
-    /// The epoch that the weights are from.
+    /// The last epoch.
     pub epoch: usize,
+    /// What was minimised, on the training groups, over each epoch.
+    pub losses: Vec<f64>,
     /// The scores on the validation groups, if there are any.
     pub validation: Option<Score>,
 }
@@ -154,10 +164,10 @@ pub fn train(
         training,
         validation,
     };
-    let (epoch, weights, validation) = run.run(start, name, observer)?;
-    let (groups, samples) = (run.training.len(), samples.len());
+    let (weights, losses, validation) = run.run(start, name, observer)?;
+    let (groups, samples, epoch) = (run.training.len(), samples.len(), losses.len());
     let weights = weights.trained_on(&data.device, scores(groups, samples, epoch, options.seed, validation));
-    Ok(Trained { weights, groups, samples, epoch, validation })
+    Ok(Trained { weights, groups, samples, epoch, losses, validation })
 }
 
 /// What is kept with weights, for people.
@@ -187,39 +197,34 @@ impl Run<'_> {
         start: Weights,
         name: &str,
         observer: &mut dyn FnMut(&Epoch),
-    ) -> Result<(usize, Weights, Option<Score>), TrainError> {
+    ) -> Result<(Weights, Vec<f64>, Option<Score>), TrainError> {
         let options = self.options;
         let mut model = Model::new(&start, &self.device);
         let mut optimiser = AdamWConfig::new().with_weight_decay(options.decay).init();
-        let mut best: Option<(f64, usize, Weights, Option<Score>)> = None;
+        let mut average = Average { layers: model.layers(), steps: 0 };
+        let (mut losses, mut trained, mut last) = (Vec::new(), start, None);
         for number in 1..=options.epochs {
             let chunks = self.chunks();
             let steps = chunks.len().div_ceil(options.step);
-            let mut losses = 0.0;
+            let mut sum = 0.0;
             for (step, chunks) in chunks.chunks(options.step).enumerate() {
                 let done = (number - 1) as f64 + step as f64 / steps as f64;
                 let groups: Vec<&[usize]> = chunks.iter().map(Vec::as_slice).collect();
                 let batch = Batch::new(self.data, &self.scaling, &groups, &self.device);
                 let loss = loss(&model, &batch, options);
-                losses += f64::from(loss.clone().into_scalar::<f32>());
+                sum += f64::from(loss.clone().into_scalar::<f32>());
                 let gradients = GradientsParams::from_grads(loss.backward(), &model);
                 model = optimiser.step(self.rate(done), model, gradients);
+                average.add(&model.layers(), options.average);
             }
-            let weights = model.weights(name, &self.scaling)?;
-            let (validation, scores) = self.validate(&weights);
-            let loss = losses / steps as f64;
+            trained = weights(name, &self.scaling, &average.layers)?;
+            let (validation, scores) = self.validate(&trained);
+            let loss = sum / steps as f64;
             observer(&Epoch { number, of: options.epochs, loss, validation, scores });
-            // Without groups to validate on, the last epoch is the best.
-            let score = validation.unwrap_or(-(number as f64));
-            if best.as_ref().is_none_or(|(least, ..)| score < *least) {
-                best = Some((score, number, weights, scores));
-            }
-            if best.as_ref().is_some_and(|(_, epoch, ..)| number - epoch >= options.patience) {
-                break;
-            }
+            losses.push(loss);
+            last = scores;
         }
-        let (_, epoch, weights, scores) = best.ok_or(TrainError::Nothing)?;
-        Ok((epoch, weights, scores))
+        Ok((trained, losses, last))
     }
 
     /// The learning rate: a short rise, then a cosine.
@@ -263,6 +268,25 @@ impl Run<'_> {
     }
 }
 
+/// A moving average of layers.
+struct Average {
+    layers: Layers,
+    steps: usize,
+}
+
+impl Average {
+    /// Adds the layers of one more step. The first steps are forgotten sooner, because they are far from good.
+    fn add(&mut self, layers: &Layers, kept: f32) {
+        self.steps += 1;
+        let kept = kept.min(self.steps as f32 / (self.steps as f32 + 10.0));
+        for (mean, layer) in self.layers.iter_mut().zip(layers) {
+            for (mean, value) in mean.iter_mut().zip(layer) {
+                *mean += (1.0 - kept) * (value - *mean);
+            }
+        }
+    }
+}
+
 /// Pieces of about equal size, each of at most `most`.
 fn pieces(samples: &[usize], most: usize) -> impl Iterator<Item = &[usize]> {
     let count = samples.len().div_ceil(most.max(1)).max(1);
@@ -271,7 +295,9 @@ fn pieces(samples: &[usize], most: usize) -> impl Iterator<Item = &[usize]> {
 
 /// What is minimised.
 fn loss(model: &Model, batch: &Batch, options: &Options) -> Tensor<1> {
-    let predicted = model.predict(batch);
+    let corrections = model.corrections(batch);
+    let size = (corrections.clone().square() * batch.kernel_weights.clone()).sum();
+    let predicted = predict(batch, corrections);
     let errors = predicted.clone() - batch.times.clone();
     let means = (batch.weights.clone() * errors.clone()).sum_dim(1);
     // The mean of each sample's group.
@@ -283,7 +309,7 @@ fn loss(model: &Model, batch: &Batch, options: &Options) -> Tensor<1> {
     let picks = softmax(predicted / -options.temperature + outside, 1);
     let regret = (picks * batch.slower.clone()).sum();
     let [groups, _] = batch.members.dims();
-    (spread + bias * options.bias + regret * options.regret) / groups as f32
+    (spread + bias * options.bias + regret * options.regret + size * options.restraint) / groups as f32
 }
 
 /// The square of small numbers; beyond 1/2 it goes on straight.
@@ -292,4 +318,24 @@ fn huber(errors: Tensor<2>) -> Tensor<2> {
     let size = errors.abs();
     let small = size.clone().clamp_max(KNEE);
     small.clone() * (size * 2.0 - small)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_average_forgets_where_it_began() {
+        let layers = |value: f32| [(); 6].map(|()| vec![value]);
+        let mut average = Average { layers: layers(100.0), steps: 0 };
+        for _ in 0..40 {
+            average.add(&layers(1.0), 0.998);
+        }
+        let early = average.layers[0][0];
+        assert!((early - 1.0).abs() < 0.01, "{early}");
+        for step in 0..5000 {
+            average.add(&layers(if step % 2 == 0 { 4.0 } else { 6.0 }), 0.998);
+        }
+        assert!((average.layers[0][0] - 5.0).abs() < 0.01, "{:?}", average.layers);
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use warploom::cost::{Network, Weights};
+use warploom::cost::{Analytic, Network, Weights};
 use warploom::target::Device;
 use warploom::tune::sample::Shard;
 use warploom_training::batch::{Batch, Scaling};
@@ -80,6 +80,24 @@ fn training_learns_what_it_sees_and_repeats_itself() {
     let before = score(&Network::new(&untrained, &data.device)).expect("there are groups");
     let after = score(&Network::new(&first.weights, &data.device)).expect("there are groups");
     assert!(after.spearman > before.spearman, "{after:?} is not better than {before:?}");
+}
+
+#[test]
+fn restrained_corrections_leave_the_analytic_model_as_it_is() {
+    let data = data();
+    let all: Vec<&Group> = data.groups.iter().collect();
+    let plain = predictions(data, &all, &Analytic::new(&data.device)).concat();
+    // How far predictions are from those of the analytic model, as a logarithm.
+    let distance = |restraint: f32| {
+        let options = Options { epochs: 4, restraint, ..Options::default() };
+        let trained = train(data, |_| true, None, "test", &options, &mut |_| {}).expect("there are samples");
+        let network = Network::new(&trained.weights, &data.device);
+        let learned = predictions(data, &all, &network).concat();
+        learned.iter().zip(&plain).map(|(one, other)| (one / other).ln().abs()).sum::<f64>()
+            / plain.len() as f64
+    };
+    let (free, restrained) = (distance(0.0), distance(1000.0));
+    assert!(restrained < 0.2 * free, "{restrained} is not far below {free}");
 }
 
 #[test]

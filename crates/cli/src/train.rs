@@ -27,8 +27,8 @@ use crate::show;
   warploom train --data training/data --hold-out all --out held-out
   warploom train --data more-samples --init models/h200.bin --epochs 10 --out better.bin
 
-One random pipeline in eight is never trained on: training stops when predictions for those get no better. The same
-samples, options and seed give the same weights on a CPU.")]
+One random pipeline in eight is never trained on; the scores are those on them. The same samples, options and seed give
+the same weights on a CPU.")]
 pub(crate) struct Arguments {
     /// A folder of samples, as `warploom collect` writes them
     #[arg(long, value_name = "DIR")]
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// An app that is not trained on, or `all` for one set of weights for each app, without it
     #[arg(long, value_name = "APP")]
     hold_out: Option<String>,
-    /// Times that all samples are seen, at most
+    /// Times that all samples are seen
     #[arg(long, value_name = "N", default_value_t = Options::default().epochs)]
     epochs: usize,
     /// Seed of all random choices
@@ -92,6 +92,8 @@ struct Written {
     samples: usize,
     groups: usize,
     epoch: usize,
+    /// What was minimised, over each epoch.
+    losses: Vec<f64>,
     /// The scores on the random pipelines that are never trained on.
     validation: Option<Score>,
 }
@@ -161,10 +163,11 @@ impl Arguments {
             bar.inc(1);
             bar.set_message(message(epoch));
         })?;
-        let Trained { weights, groups, samples, epoch, validation } = trained;
+        let Trained { weights, groups, samples, epoch, losses, validation } = trained;
         let path = file.display().to_string();
         fs::write(file, weights.to_bytes()).map_err(|error| Error::Write { path: path.clone(), error })?;
-        Ok(Written { file: path, held_out: held_out.map(str::to_owned), samples, groups, epoch, validation })
+        let held_out = held_out.map(str::to_owned);
+        Ok(Written { file: path, held_out, samples, groups, epoch, losses, validation })
     }
 }
 
@@ -180,7 +183,7 @@ fn message(epoch: &Epoch) -> String {
 }
 
 fn line(written: &Written) -> String {
-    let Written { file, held_out, samples, groups, epoch, validation } = written;
+    let Written { file, held_out, samples, groups, epoch, validation, .. } = written;
     let without = held_out.as_ref().map_or(String::new(), |name| format!(" without {name}"));
     let scores = validation.as_ref().map_or(String::new(), |score| {
         format!(
@@ -191,7 +194,8 @@ fn line(written: &Written) -> String {
         )
     });
     format!(
-        "{file}: {samples} samples of {}{without}, epoch {epoch}{scores}\n",
-        show::count(*groups, "pipeline")
+        "{file}: {samples} samples of {}{without}, {}{scores}\n",
+        show::count(*groups, "pipeline"),
+        show::count(*epoch, "epoch")
     )
 }

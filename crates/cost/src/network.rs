@@ -13,10 +13,11 @@
 //! layer is 0 is the analytic model.
 //!
 //! A kernel is computed by itself and always in the same order of additions, all channels of a layer side by side, so
-//! that a prediction is the same bits in whatever batch. Nothing is allocated.
+//! that a prediction is the same bits in whatever batch. Nothing is allocated. Half of the features of a row are 0, so the
+//! first layer starts with what a row of zeros gives, and adds what differs.
 
+mod elementary;
 mod inputs;
-mod logarithm;
 #[cfg(test)]
 mod tests;
 mod weights;
@@ -27,10 +28,11 @@ use warploom_target::Device;
 pub use inputs::{KernelInputs, RowInputs};
 pub use weights::{Weights, WeightsError};
 
-use crate::analytic::{Analytic, Parts};
+use crate::analytic::Analytic;
 use crate::kernel::KernelFeatures;
 use crate::model::{CostModel, Term, Terms};
-use inputs::{KERNEL_INPUTS, PARTS, ROW_INPUTS};
+use elementary::{exp, ln, tanh};
+use inputs::{KERNEL_INPUTS, PARTS, ROW_INPUTS, SMS, shares};
 use weights::{HIDDEN, ROW_CHANNELS};
 
 /// The largest logarithm of a correction.
@@ -52,9 +54,8 @@ pub(crate) const LIMIT: f32 = 4.0;
 pub struct Network {
     name: String,
     analytic: Analytic,
-    row_scaling: Scaling<ROW_INPUTS>,
+    row: RowLayer,
     kernel_scaling: Scaling<KERNEL_INPUTS>,
-    row: Layer<ROW_CHANNELS>,
     hidden: Layer<HIDDEN>,
     output: Layer<PARTS>,
 }
@@ -64,6 +65,16 @@ pub struct Network {
 struct Scaling<const INPUTS: usize> {
     means: [f32; INPUTS],
     factors: [f32; INPUTS],
+}
+
+/// The first layer, for inputs that are mostly 0.
+#[derive(Clone, Debug)]
+struct RowLayer {
+    scaling: Scaling<ROW_INPUTS>,
+    /// Zeros, scaled.
+    zeros: [f32; ROW_INPUTS],
+    /// The weights; the bias is what a row of zeros gives.
+    layer: Layer<ROW_CHANNELS>,
 }
 
 /// A fully connected layer: for each input its weights for all channels.
@@ -84,9 +95,8 @@ impl Network {
         Network {
             name: weights.name().to_owned(),
             analytic: Analytic::new(device),
-            row_scaling: Scaling::new(row_means, row_factors),
+            row: RowLayer::new(Scaling::new(row_means, row_factors), Layer::new(row, row_bias)),
             kernel_scaling: Scaling::new(kernel_means, kernel_factors),
-            row: Layer::new(row, row_bias),
             hidden: Layer::new(hidden, hidden_bias),
             output: Layer::new(output, output_bias),
         }
@@ -96,7 +106,10 @@ impl Network {
     pub fn predict(&self, kernel: &KernelInputs, rows: impl IntoIterator<Item = RowInputs>) -> f64 {
         // A kernel that computes nothing is not launched.
         if kernel.launches > 0.0 {
-            f64::from(kernel.launches) * self.parts(kernel, rows).together(self.analytic.constants().overlap)
+            let [launch, parts @ ..] = self.logarithms(kernel, rows);
+            let (_, together) = shares(&parts, self.analytic.constants().overlap as f32);
+            let [launch, together] = exp(&[launch, together]);
+            f64::from(kernel.launches) * f64::from(launch + together)
         } else {
             0.0
         }
@@ -108,7 +121,7 @@ impl Network {
         let (of_rows, of_kernel) = joined.split_at_mut(ROW_CHANNELS);
         let mut total = 0.0;
         for RowInputs { numbers, weight } in rows {
-            let channels = self.row.apply(&self.row_scaling.apply(&numbers));
+            let channels = self.row.apply(&numbers);
             for (sum, channel) in of_rows.iter_mut().zip(&channels) {
                 *sum += weight * channel.max(0.0);
             }
@@ -119,20 +132,16 @@ impl Network {
         }
         of_kernel.copy_from_slice(&self.kernel_scaling.apply(&kernel.numbers));
         let hidden = self.hidden.apply(&joined).map(|channel| channel.max(0.0));
-        self.output.apply(&hidden).map(|channel| BOUND * channel.tanh())
+        tanh(&self.output.apply(&hidden)).map(|channel| BOUND * channel)
     }
 
-    /// The parts of one launch of a kernel.
-    fn parts(&self, kernel: &KernelInputs, rows: impl IntoIterator<Item = RowInputs>) -> Parts {
-        let corrections = self.corrections(kernel, rows);
-        let corrected = |part: usize| f64::from(kernel.parts[part]) * f64::from(corrections[part]).exp();
-        Parts {
-            launch: corrected(0),
-            dram: corrected(1),
-            l2: corrected(2),
-            sm: corrected(3),
-            latency: corrected(4),
+    /// The logarithms of the parts of one launch of a kernel.
+    fn logarithms(&self, kernel: &KernelInputs, rows: impl IntoIterator<Item = RowInputs>) -> [f32; PARTS] {
+        let mut logarithms = ln(&kernel.parts.map(f64::from));
+        for (logarithm, correction) in logarithms.iter_mut().zip(self.corrections(kernel, rows)) {
+            *logarithm += correction;
         }
+        logarithms
     }
 
     fn cost(&self, kernel: &KernelFeatures) -> f64 {
@@ -148,15 +157,14 @@ impl CostModel for Network {
 
     fn explain(&self, dag: &Dag, kernel: &KernelFeatures) -> Terms {
         let inputs = KernelInputs::new(&self.analytic, kernel);
-        let parts =
-            self.parts(&inputs, kernel.rows.iter().map(|row| inputs.row(&self.analytic, kernel, row)));
+        let rows = kernel.rows.iter().map(|row| inputs.row(&self.analytic, kernel, row));
+        let corrected = self.logarithms(&inputs, rows).map(|logarithm| f64::from(logarithm).exp());
         let plain = self.analytic.explain(dag, kernel);
-        let corrected = [parts.launch, parts.dram, parts.l2, parts.sm, parts.latency];
         let launches = kernel.launches;
         let whole = plain.kernel.iter().zip(corrected);
-        let of_sms = self.analytic.parts(kernel).sm.max(1e-9);
+        let of_sms = corrected[SMS] / f64::from(inputs.parts[SMS]);
         let row = |terms: &Vec<Term>| {
-            let scaled = |term: &Term| Term { microseconds: term.microseconds * parts.sm / of_sms, ..*term };
+            let scaled = |term: &Term| Term { microseconds: term.microseconds * of_sms, ..*term };
             terms.iter().map(scaled).collect()
         };
         Terms {
@@ -190,6 +198,33 @@ impl<const INPUTS: usize> Scaling<INPUTS> {
     }
 }
 
+impl RowLayer {
+    fn new(scaling: Scaling<ROW_INPUTS>, mut layer: Layer<ROW_CHANNELS>) -> RowLayer {
+        let zeros = scaling.apply(&[0.0; ROW_INPUTS]);
+        layer.bias = layer.apply(&zeros);
+        RowLayer { scaling, zeros, layer }
+    }
+
+    fn apply(&self, numbers: &[f32; ROW_INPUTS]) -> [f32; ROW_CHANNELS] {
+        let mut differences = self.scaling.apply(numbers);
+        for (difference, zero) in differences.iter_mut().zip(&self.zeros) {
+            *difference -= zero;
+        }
+        // Which inputs count, without a branch that nobody could predict.
+        let mut places = [0u16; ROW_INPUTS];
+        let mut count = 0;
+        for (place, number) in numbers.iter().enumerate() {
+            places[count] = place as u16;
+            count += usize::from(number.to_bits() != 0);
+        }
+        let mut sums = self.layer.bias;
+        for place in places[..count].iter().copied().map(usize::from) {
+            add(&mut sums, differences[place], &self.layer.weights[place]);
+        }
+        sums
+    }
+}
+
 impl<const CHANNELS: usize> Layer<CHANNELS> {
     /// From tensors of the right size, the weights input by input.
     fn new(weights: &[f32], bias: &[f32]) -> Layer<CHANNELS> {
@@ -203,10 +238,15 @@ impl<const CHANNELS: usize> Layer<CHANNELS> {
     fn apply(&self, inputs: &[f32]) -> [f32; CHANNELS] {
         let mut sums = self.bias;
         for (input, weights) in inputs.iter().zip(&self.weights) {
-            for (sum, weight) in sums.iter_mut().zip(weights) {
-                *sum += input * weight;
-            }
+            add(&mut sums, *input, weights);
         }
         sums
+    }
+}
+
+#[inline(always)]
+fn add<const CHANNELS: usize>(sums: &mut [f32; CHANNELS], input: f32, weights: &[f32; CHANNELS]) {
+    for (sum, weight) in sums.iter_mut().zip(weights) {
+        *sum += input * weight;
     }
 }

@@ -2,7 +2,7 @@
 
 use warploom_target::Device;
 
-use super::logarithm::ln_1p;
+use super::elementary::{exp, ln, ln_1p};
 use crate::analytic::{Analytic, Profile};
 use crate::kernel::{KernelFeatures, StageRow};
 use crate::schema::StageFeatures;
@@ -15,6 +15,9 @@ pub(super) const KERNEL_INPUTS: usize = KERNEL_NAMES.len();
 
 /// Parts of a kernel's time: launch, DRAM, L2, SMs, latency.
 pub(super) const PARTS: usize = 5;
+
+/// The place of the SMs among them.
+pub(super) const SMS: usize = 3;
 
 /// No part takes less, microseconds: so that each has a logarithm.
 const LEAST_PART: f64 = 1e-4;
@@ -84,11 +87,10 @@ impl KernelInputs {
         let parts = profile.parts;
         let parts = [parts.launch, parts.dram, parts.l2, parts.sm, parts.latency];
         let parts = parts.map(|part| if part > LEAST_PART { part.min(1e25) } else { LEAST_PART });
-        let numbers = numbers(analytic, kernel, &profile, &parts).map(finite);
         KernelInputs {
             parts: parts.map(|part| part as f32),
             launches: finite(kernel.launches),
-            numbers,
+            numbers: numbers(analytic, kernel, &profile, &parts),
             resident: profile.resident,
         }
     }
@@ -106,62 +108,102 @@ fn numbers(
     kernel: &KernelFeatures,
     profile: &Profile,
     parts: &[f64; PARTS],
-) -> [f64; KERNEL_INPUTS] {
+) -> [f32; KERNEL_INPUTS] {
     let device = analytic.device();
     let resident = profile.resident;
     let waves = (kernel.blocks / (f64::from(device.sms) * resident)).max(1e-9);
-    let [_, dram, l2, sm, latency] = *parts;
-    let busiest = dram.max(l2).max(sm).max(latency);
-    let power = |part: f64| (part / busiest).powf(analytic.constants().overlap);
-    let shares = [dram, l2, sm, latency].map(power);
-    let sum: f64 = shares.iter().sum();
     let pipes = &profile.whole.total;
     let longest = pipes.longest().max(1e-9);
     let nests = kernel.rows.chunk_by(|one, next| one.nest == next.nest).count();
+    let [_, dram, l2, sm, latency] = *parts;
+    let [
+        threads,
+        blocks,
+        ln_waves,
+        rounded,
+        registers,
+        blocks_at_once,
+        launches,
+        rows,
+        nests,
+        apart,
+        times @ ..,
+    ] = ln(&[
+        f64::from(kernel.threads),
+        kernel.blocks,
+        waves,
+        waves.ceil() / waves,
+        f64::from(kernel.registers),
+        resident,
+        kernel.launches,
+        kernel.rows.len() as f64,
+        nests as f64,
+        profile.whole.apart.max(1e-9) / longest,
+        dram,
+        l2,
+        sm,
+        latency,
+    ]);
+    let [local, shared, barriers, read, written, nodes] = ln_1p(&[
+        kernel.local_bytes,
+        f64::from(kernel.shared_bytes),
+        kernel.barriers,
+        kernel.read_bytes,
+        kernel.written_bytes,
+        kernel.nodes,
+    ]);
+    let (shares, together) = shares(&times, analytic.constants().overlap as f32);
+    let of_longest = |pipe: f64| finite(pipe / longest);
+    let warps = finite(resident_warps(device, kernel.threads, resident));
     [
-        ln(kernel.threads),
-        ln(kernel.blocks),
-        ln(waves),
-        ln(waves.ceil() / waves),
-        ln(kernel.registers),
-        kernel.local_bytes.ln_1p(),
-        f64::from(kernel.shared_bytes).ln_1p(),
-        ln(resident),
-        resident_warps(device, kernel.threads, resident),
-        kernel.barriers.ln_1p(),
-        kernel.cut_blocks,
-        ln(kernel.launches),
-        kernel.read_bytes.ln_1p(),
-        kernel.written_bytes.ln_1p(),
-        kernel.nodes.ln_1p(),
-        ln(kernel.rows.len() as f64),
-        ln(nests as f64),
-        ln(dram),
-        ln(l2),
-        ln(sm),
-        ln(latency),
-        ln(busiest * sum.powf(analytic.constants().overlap.recip())),
-        shares[0] / sum,
-        shares[1] / sum,
-        shares[2] / sum,
-        shares[3] / sum,
-        pipes.issue / longest,
-        pipes.float / longest,
-        pipes.integer / longest,
-        pipes.special / longest,
-        pipes.memory / longest,
-        ln(profile.whole.apart.max(1e-9) / longest),
+        threads,
+        blocks,
+        ln_waves,
+        rounded,
+        registers,
+        local,
+        shared,
+        blocks_at_once,
+        warps,
+        barriers,
+        finite(kernel.cut_blocks),
+        launches,
+        read,
+        written,
+        nodes,
+        rows,
+        nests,
+        times[0],
+        times[1],
+        times[2],
+        times[3],
+        together,
+        shares[0],
+        shares[1],
+        shares[2],
+        shares[3],
+        of_longest(pipes.issue),
+        of_longest(pipes.float),
+        of_longest(pipes.integer),
+        of_longest(pipes.special),
+        of_longest(pipes.memory),
+        apart,
     ]
+}
+
+/// From logarithms of times: the share that each has in how long they take together, and the logarithm of that.
+pub(super) fn shares<const COUNT: usize>(times: &[f32; COUNT], overlap: f32) -> ([f32; COUNT], f32) {
+    let largest = times.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let powers = exp(&times.map(|time| overlap * (time - largest)));
+    let sum: f32 = powers.iter().sum();
+    let [of_sum] = ln(&[f64::from(sum)]);
+    (powers.map(|power| power / sum), largest + of_sum / overlap)
 }
 
 /// Warps that run on an SM at once, as a share of the most there can be.
 fn resident_warps(device: &Device, threads: u32, resident: f64) -> f64 {
     let warps = f64::from(threads.div_ceil(device.threads.warp.max(1)));
     resident * warps / f64::from(device.threads.warps_per_sm.max(1))
-}
-
-fn ln(value: impl Into<f64>) -> f64 {
-    value.into().max(1e-9).ln()
 }
 
 /// A number that can be multiplied with weights.
