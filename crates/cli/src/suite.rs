@@ -98,9 +98,9 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
     #[command(flatten)]
-    measuring: Measuring,
-    #[command(flatten)]
     format: Format,
+    #[command(flatten)]
+    measuring: Measuring,
 }
 
 /// A way to a schedule.

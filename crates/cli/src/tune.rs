@@ -103,9 +103,9 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    measuring: Measuring,
-    #[command(flatten)]
     format: Format,
+    #[command(flatten)]
+    measuring: Measuring,
 }
 
 /// The model that a run starts with, and its weights.

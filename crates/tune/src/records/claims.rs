@@ -9,7 +9,7 @@ use super::{ProblemId, Records, RecordsError, now, rows, schedule_hash};
 
 /// Seconds without a sign of life after which a claim is void. Everything that a process has claimed is compiled and run
 /// well within this, or its limits end it.
-const LEASE: u64 = 300;
+const LEASE: u64 = 900;
 
 /// The answer to a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,8 +31,14 @@ pub(super) struct Owner {
 
 impl Owner {
     pub fn this() -> Owner {
-        let host = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        Owner { host: host.trim().to_owned(), process: std::process::id() }
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        // Containers on one machine count their processes for themselves.
+        let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        let host = match boot.trim() {
+            "" => String::new(),
+            boot => format!("{boot} {}", space.display()),
+        };
+        Owner { host, process: std::process::id() }
     }
 
     /// Whether it has certainly ended. Of other machines, and where nothing says which processes there are, that is not
