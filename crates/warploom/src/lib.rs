@@ -24,6 +24,7 @@
 
 pub mod app;
 mod autoschedule;
+mod autotuned;
 pub mod check;
 mod compiled;
 mod detect;
@@ -32,6 +33,7 @@ mod sizes;
 pub mod tutorial;
 
 pub use autoschedule::{Autoschedule, AutoscheduleError, Autoscheduled};
+pub use autotuned::{Autotuned, Recorded, RecordedError};
 pub use compiled::{Backend, Compiled, RunError};
 pub use detect::Detect;
 pub use model::model_for;
@@ -57,6 +59,7 @@ pub use warploom_tune as tune;
 /// what runs them.
 pub mod prelude {
     pub use crate::autoschedule::{Autoschedule, Autoscheduled};
+    pub use crate::autotuned::Autotuned;
     pub use crate::compiled::{Backend, Compiled, RunError};
     pub use crate::detect::Detect;
     pub use crate::sizes::{Sizes, size};

@@ -1,0 +1,191 @@
+//! What tuning found before.
+
+use thiserror::Error;
+use warploom_lang::{BoundsError, Pipeline, Realisation, infer};
+use warploom_schedule::schedule::{Schedule, check};
+use warploom_target::Device;
+use warploom_tune::records::{Records, RecordsError, Trial};
+use warploom_tune::sample;
+
+use crate::compiled::{Backend, Compiled, RunError};
+use crate::sizes::{Sizes, SizesError};
+
+/// Schedules that were measured before, without a search.
+pub trait Autotuned {
+    /// The fastest schedule that is recorded for a pipeline at some sizes on a device; its default schedule if none is.
+    ///
+    /// ```
+    /// use warploom::prelude::*;
+    /// use warploom::tune::records::Records;
+    ///
+    /// let x = vars!(x);
+    /// let ramp = Pipeline::new("ramp", [func("ramp", x, x * 2)])?;
+    /// let device = Device::preset("h200")?;
+    /// let records = Records::open(":memory:")?;
+    /// let ramp = ramp.autotuned_or_default(&device, size([100]), &records)?;
+    /// assert_eq!(ramp.time_us(), None);
+    /// let outputs = ramp.compile_for(Backend::Simulator(device))?.run(&[])?;
+    /// assert_eq!(outputs[0].as_slice::<i32>().map(|samples| samples[99]), Some(198));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the sizes don't fit the pipeline, or the records cannot be read.
+    fn autotuned_or_default(
+        &self,
+        device: &Device,
+        sizes: impl Sizes,
+        records: &Records,
+    ) -> Result<Recorded, RecordedError>;
+}
+
+/// Why nothing was looked up.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RecordedError {
+    /// The sizes are not enough.
+    #[error(transparent)]
+    Sizes(#[from] SizesError),
+    /// The sizes or Params don't fit the pipeline.
+    #[error(transparent)]
+    Bounds(#[from] BoundsError),
+    /// The records cannot be read.
+    #[error(transparent)]
+    Records(#[from] RecordsError),
+}
+
+/// A pipeline with a schedule that was measured before, or its default one.
+#[derive(Debug)]
+pub struct Recorded {
+    pipeline: Pipeline,
+    request: Realisation,
+    schedule: Schedule,
+    time_us: Option<f64>,
+}
+
+impl Autotuned for Pipeline {
+    fn autotuned_or_default(
+        &self,
+        device: &Device,
+        sizes: impl Sizes,
+        records: &Records,
+    ) -> Result<Recorded, RecordedError> {
+        let request = sizes.realisation(self)?;
+        let regions = infer(self, &request)?;
+        let usable = |trial: &Trial| {
+            let schedule = Schedule::parse(&trial.sample.schedule, self).ok()?;
+            // An older version of the program may have allowed what this one does not.
+            check(&schedule, self, &regions, device).ok()?;
+            Some((schedule, trial.time_us()))
+        };
+        let trials = fastest_first(records, self, &request, device)?;
+        let (schedule, time_us) =
+            trials.iter().find_map(usable).unwrap_or_else(|| (Schedule::default_for(self, &regions), None));
+        Ok(Recorded { pipeline: self.clone(), request, schedule, time_us })
+    }
+}
+
+/// All valid trials of a pipeline at some sizes on a device, whatever versions measured them.
+fn fastest_first(
+    records: &Records,
+    pipeline: &Pipeline,
+    request: &Realisation,
+    device: &Device,
+) -> Result<Vec<Trial>, RecordsError> {
+    let (hash, sizes) = (format!("{:032x}", pipeline.structural_hash()), sample::Sizes::of(request));
+    let fingerprint = device.fingerprint();
+    let mut trials = Vec::new();
+    for problem in records.problems()? {
+        if problem.pipeline == hash && problem.sizes == sizes && problem.fingerprint == fingerprint {
+            trials.extend(records.best(problem.id, usize::MAX)?);
+        }
+    }
+    let time = |trial: &Trial| trial.time_us().unwrap_or(f64::INFINITY);
+    trials.sort_by(|a, b| time(a).total_cmp(&time(b)));
+    Ok(trials)
+}
+
+impl Recorded {
+    /// The schedule.
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// How long it took when it was measured, microseconds; `None` for a default schedule.
+    pub fn time_us(&self) -> Option<f64> {
+        self.time_us
+    }
+
+    /// Its kernels on the first GPU, ready to run.
+    ///
+    /// # Errors
+    /// If there is no GPU, or the kernels cannot be compiled for it.
+    pub fn compile(&self) -> Result<Compiled, RunError> {
+        self.compile_for(Backend::gpu()?)
+    }
+
+    /// Its kernels on anything else that runs them.
+    ///
+    /// # Errors
+    /// If the kernels cannot be made for it.
+    pub fn compile_for(&self, backend: Backend) -> Result<Compiled, RunError> {
+        Compiled::new(self.pipeline.clone(), self.schedule.clone(), self.request.clone(), backend)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warploom_lang::{Input, func, vars};
+    use warploom_tune::sample::{Origin, Sample, Status, Times};
+
+    use super::*;
+    use crate::sizes::size;
+
+    fn sharper() -> Pipeline {
+        let (x, y) = vars!(x, y);
+        let input = Input::f32("input", 2);
+        let twice = func("twice", (x, y), 2.0 * input.at((x, y)));
+        Pipeline::new("sharper", [func("sharper", (x, y), twice.at((x, y)) - 1.0)]).expect("it is right")
+    }
+
+    fn trial(pipeline: &Pipeline, request: &Realisation, schedule: &str, status: Status, time: f64) -> Trial {
+        let sample = Sample {
+            pipeline: pipeline.structural_hash(),
+            sizes: sample::Sizes::of(request),
+            schedule: schedule.to_owned(),
+            origin: Origin::Search,
+            device: "H200".to_owned(),
+            fingerprint: String::new(),
+            versions: Vec::new(),
+            status,
+            verified: true,
+            times: Some(Times { min: time, median: time, runs: 5 }),
+            kernels: Vec::new(),
+            compile_ms: 1.0,
+        };
+        Trial::new(sample, None, 0.0)
+    }
+
+    #[test]
+    fn the_fastest_right_one_is_taken() -> Result<(), Box<dyn std::error::Error>> {
+        let (pipeline, device) = (sharper(), Device::preset("h200")?);
+        let request = size([64, 64]).realisation(&pipeline)?;
+        let text = |x: u32| {
+            let kernel = format!("kernel sharper  block x {x}, y 4  threads x {x}, y 4");
+            format!("sharper  inline twice\n  {kernel}\n")
+        };
+        let mut records = Records::open(":memory:")?;
+        let problem = records.problem(&pipeline, &request, &device, &["codegen 1".to_owned()])?;
+        let wrong = Status::Wrong("it is not right".to_owned());
+        records.record(problem, &trial(&pipeline, &request, "no schedule at all", Status::Measured, 1.0))?;
+        records.record(problem, &trial(&pipeline, &request, &text(64), wrong, 2.0))?;
+        records.record(problem, &trial(&pipeline, &request, &text(32), Status::Measured, 3.0))?;
+        records.record(problem, &trial(&pipeline, &request, &text(16), Status::Measured, 4.0))?;
+        let found = pipeline.autotuned_or_default(&device, &request, &records)?;
+        assert_eq!(found.time_us(), Some(3.0));
+        assert_eq!(found.schedule(), &Schedule::parse(&text(32), &pipeline)?);
+        let other = pipeline.autotuned_or_default(&device, size([32, 64]), &records)?;
+        assert_eq!(other.time_us(), None);
+        Ok(())
+    }
+}
