@@ -72,7 +72,7 @@ impl OpenBench {
             Some(program) => {
                 let machine = ProcessMachine::start(program.clone(), gpu, fake.clone(), patience)?;
                 let device = machine.device().clone();
-                let compilers = Compilers::start(program, device.clone(), fake, patience)?;
+                let compilers = Compilers::start(program, device.clone(), fake, patience, threads)?;
                 (device, Backing::Processes { compilers: Box::new(compilers), machine: Box::new(machine) })
             }
             None => {

@@ -1,7 +1,7 @@
-//! Compiling in processes, as many at a time as ask.
+//! Compiling in processes, some at a time.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use warploom_target::{Device, Program};
 use xxhash_rust::xxh3::xxh3_128;
@@ -20,7 +20,9 @@ pub struct Compilers {
     assignment: Assignment,
     device: Device,
     patience: Patience,
-    idle: Mutex<Vec<Process>>,
+    /// Places at which nobody compiles, with the processes that are there.
+    free: Mutex<Vec<Option<Process>>>,
+    freed: Condvar,
     known: Mutex<Known>,
 }
 
@@ -43,7 +45,7 @@ impl Known {
 }
 
 impl Compilers {
-    /// Starts the first process, to see that it can be done.
+    /// Makes room for some processes, and starts the first, to see that it can be done.
     ///
     /// # Errors
     /// If a worker does not come up, or finds no kernel compiler.
@@ -52,20 +54,24 @@ impl Compilers {
         device: Device,
         fake: Option<Fake>,
         patience: Patience,
+        processes: usize,
     ) -> Result<Compilers, WorkerError> {
         let assignment = Assignment { role: Role::Compile, fake };
         let first = Process::start(&program, &assignment, patience.start)?;
+        let mut free: Vec<Option<Process>> = (1..processes).map(|_| None).collect();
+        free.push(Some(first));
         Ok(Compilers {
             program,
             assignment,
             device,
             patience,
-            idle: Mutex::new(vec![first]),
+            free: Mutex::new(free),
+            freed: Condvar::new(),
             known: Mutex::default(),
         })
     }
 
-    /// Compiles; waits for as long as one program may take. Called by many threads at once, each has a process then.
+    /// Compiles; waits for a free process, and then for as long as one program may take. Called by many threads at once.
     ///
     /// # Errors
     /// If the compiler refuses, takes too long or crashes.
@@ -82,23 +88,40 @@ impl Compilers {
     }
 
     fn compile_anew(&self, request: &Request) -> Result<Compiled, Failure> {
-        let idle = lock(&self.idle).pop();
-        let mut process = match idle {
-            Some(process) => process,
-            None => Process::start(&self.program, &self.assignment, self.patience.start)
-                .map_err(|error| Failure::Lost(error.to_string()))?,
+        let mut free = lock(&self.free);
+        let place = loop {
+            match free.pop() {
+                Some(place) => break place,
+                None => free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner),
+            }
         };
-        match process.ask(request, self.patience.compile) {
-            Ok(Response::Compiled(compiled)) => {
-                lock(&self.idle).push(process);
-                compiled
-            }
-            Ok(_) => Err(Failure::Crashed("the compiler's process answered something else".to_owned())),
-            Err(broken @ Broken::Late(_)) => {
-                Err(Failure::TimedOut(format!("compiling: {}", broken.sentence())))
-            }
-            Err(broken) => Err(Failure::Crashed(format!("compiling: {}", broken.sentence()))),
-        }
+        drop(free);
+        let (process, compiled) = self.ask(place, request);
+        let mut free = lock(&self.free);
+        // Processes lie above places without one, so that they are taken first.
+        let position = if process.is_some() { free.len() } else { 0 };
+        free.insert(position, process);
+        self.freed.notify_one();
+        compiled
+    }
+
+    /// Asks the process of a place, which is started if there is none, and gives it back if it is still of use.
+    fn ask(&self, place: Option<Process>, request: &Request) -> (Option<Process>, Result<Compiled, Failure>) {
+        let started = match place {
+            Some(process) => Ok(process),
+            None => Process::start(&self.program, &self.assignment, self.patience.start),
+        };
+        let mut process = match started {
+            Ok(process) => process,
+            Err(error) => return (None, Err(Failure::Lost(error.to_string()))),
+        };
+        let failure = match process.ask(request, self.patience.compile) {
+            Ok(Response::Compiled(compiled)) => return (Some(process), compiled),
+            Ok(_) => Failure::Crashed("the compiler's process answered something else".to_owned()),
+            Err(broken @ Broken::Late(_)) => Failure::TimedOut(format!("compiling: {}", broken.sentence())),
+            Err(broken) => Failure::Crashed(format!("compiling: {}", broken.sentence())),
+        };
+        (None, Err(failure))
     }
 }
 
