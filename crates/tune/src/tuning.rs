@@ -1,7 +1,7 @@
 //! What all ways of tuning share: what is tuned, how it goes, and what comes out.
 //!
 //! [`top()`](crate::top::top) measures the few best predicted schedules, [`autotune()`](crate::autotune::autotune) searches
-//! and measures until it is told to stop. Both claim candidates in [`Records`], measure them with a
+//! and measures until it is told to stop. Both claim candidates in [`Records`](crate::records::Records), measure them with a
 //! [`Bench`](crate::worker::Bench), and at the end time the best in turns, so that noise does not pick the winner.
 
 mod finals;
