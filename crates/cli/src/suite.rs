@@ -30,7 +30,7 @@ use crate::names::find_app;
 use crate::pipeline::{self, Which};
 use crate::report::Format;
 use crate::search::duration;
-use crate::tune::{Measuring, Start, Tunable, code, stop_on_interrupt};
+use crate::tune::{FirstModel, Measuring, Start, Tunable, code, stop_on_interrupt};
 use anchors::Anchors;
 use report::{Report, Row};
 
@@ -75,12 +75,8 @@ pub(crate) struct Arguments {
     /// Stop tuning an app after this time, as 10m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     time_limit: Option<Duration>,
-    /// Start from the analytic model, without weights
-    #[arg(long, conflicts_with = "init")]
-    from_scratch: bool,
-    /// Predict times by these weights; those that come with the program unless given
-    #[arg(long, value_name = "FILE")]
-    init: Option<PathBuf>,
+    #[command(flatten)]
+    first: FirstModel,
     /// Train the model after each iteration
     #[cfg(feature = "train")]
     #[arg(long)]
@@ -145,7 +141,7 @@ pub(crate) fn suite(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
     let mut records = Records::open(&arguments.records)?;
     let mut bench = arguments.measuring.open()?;
     let device = bench.device().clone();
-    let start = Start::new(arguments.from_scratch, arguments.init.as_deref(), &device)?;
+    let start = Start::new(&arguments.first, &device)?;
     let stop = stop_on_interrupt();
     let mut report = Report::new(arguments.mode.name(), &device, bench.versions(), anchors);
     for app in &apps {

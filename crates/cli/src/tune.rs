@@ -7,7 +7,7 @@ mod report;
 mod subject;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use warploom::app::App;
@@ -73,12 +73,8 @@ pub(crate) struct Arguments {
     /// Stop after this time, as 8h, 30m or 90s
     #[arg(long, value_name = "TIME", value_parser = duration)]
     time_limit: Option<Duration>,
-    /// Start from the analytic model, without weights
-    #[arg(long, conflicts_with = "init")]
-    from_scratch: bool,
-    /// Start from these weights; those that come with the program unless given
-    #[arg(long, value_name = "FILE")]
-    init: Option<PathBuf>,
+    #[command(flatten)]
+    first: FirstModel,
     /// Train the model after each iteration on everything that the records hold
     #[cfg(feature = "train")]
     #[arg(long, requires = "iterations")]
@@ -121,7 +117,7 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     let mut records = Records::open(&arguments.records)?;
     let mut bench = arguments.measuring.open()?;
     let device = bench.device().clone();
-    let start = Start::new(arguments.from_scratch, arguments.init.as_deref(), &device)?;
+    let start = Start::new(&arguments.first, &device)?;
     let tunable = Tunable::new(&asked, &device, arguments.seed)?;
     let stop = stop_on_interrupt();
     let task = Task {
@@ -233,10 +229,21 @@ pub(crate) fn retrainer() -> warploom_training::retrain::Retrainer {
     warploom_training::retrain::Retrainer { options }
 }
 
+/// The model that tuning begins with.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FirstModel {
+    /// Start from the analytic model, without weights
+    #[arg(long, conflicts_with = "init")]
+    from_scratch: bool,
+    /// Start from these weights; those that come with the program unless given
+    #[arg(long, value_name = "FILE")]
+    init: Option<PathBuf>,
+}
+
 impl Start {
     /// The analytic model, that of a file, or what comes with the program.
-    pub(crate) fn new(from_scratch: bool, init: Option<&Path>, device: &Device) -> Result<Start, Error> {
-        if from_scratch {
+    pub(crate) fn new(first: &FirstModel, device: &Device) -> Result<Start, Error> {
+        if first.from_scratch {
             return Ok(Start { model: Box::new(Analytic::new(device)), weights: None });
         }
         let embedded = || {
@@ -244,7 +251,7 @@ impl Start {
             warploom::models::nearest(&device.name, compute)
                 .and_then(|model| Weights::from_bytes(model.bytes).ok())
         };
-        let weights = match init {
+        let weights = match &first.init {
             Some(file) => Some(read(file)?),
             None => embedded(),
         };

@@ -129,8 +129,14 @@ impl Compiled {
     }
 
     /// Gives a Param another value. Nothing is compiled for that, unless a size depends on it.
-    pub fn set_param(&mut self, name: &str, value: impl Into<Value>) {
-        self.request = self.request.clone().param(name, value);
+    ///
+    /// # Errors
+    /// If there is no such Param, or the value is of another type or outside of its range; it then keeps the one it has.
+    pub fn set_param(&mut self, name: &str, value: impl Into<Value>) -> Result<(), RunError> {
+        let request = self.request.clone().param(name, value);
+        infer(&self.pipeline, &request)?;
+        self.request = request;
+        Ok(())
     }
 
     /// Runs on inputs in the pipeline's order, and gives the outputs in its order, one buffer a value.

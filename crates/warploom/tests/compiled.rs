@@ -38,8 +38,8 @@ fn other_sizes_and_params_need_no_other_schedule() {
     let mut reference = scheduled.compile_for(Backend::Reference).expect("there is nothing to build");
     for (extents, gain) in [([40, 30], 0.5f32), ([33, 65], 0.5), ([33, 65], 2.0), ([200, 90], 2.0)] {
         let image = image(&extents);
-        simulated.set_param("gain", gain);
-        reference.set_param("gain", gain);
+        simulated.set_param("gain", gain).expect("it is a Param");
+        reference.set_param("gain", gain).expect("it is a Param");
         let (found, expected) = (simulated.run(&[&image]), reference.run(&[&image]));
         let (found, expected) = (found.expect("it runs"), expected.expect("it runs"));
         assert_eq!(found[0].region(), image.region());
@@ -67,4 +67,15 @@ fn wrong_inputs_are_refused() {
     assert_eq!(refused.to_string(), "the input `input` is f32, but the buffer holds u8; convert it");
     let line = Buffer::from_fn(Region::of_extents(&[40]), |_| 0f32).expect("it is small");
     assert!(matches!(compiled.run(&[&line]), Err(RunError::Build(_) | RunError::Bounds(_))));
+}
+
+#[test]
+fn wrong_params_are_refused_and_change_nothing() {
+    let mut compiled = scheduled(&[40, 30]).compile_for(simulator()).expect("it can be built");
+    let image = image(&[40, 30]);
+    let before = compiled.run(&[&image]).expect("it runs");
+    assert!(matches!(compiled.set_param("grain", 1f32), Err(RunError::Bounds(_))));
+    assert!(matches!(compiled.set_param("gain", 1i32), Err(RunError::Bounds(_))));
+    let after = compiled.run(&[&image]).expect("it runs");
+    assert_eq!(before[0].as_slice::<f32>(), after[0].as_slice::<f32>());
 }
