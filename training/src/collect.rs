@@ -170,7 +170,7 @@ impl<'a> Collector<'a> {
             progress(summary);
             if written.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let measured = measure(&setup, feeds, bench.machine, &mut record);
+        let measured = measure(&setup, feeds, vec![bench.machine], &mut record);
         written.and(measured.map_err(CollectError::from))
     }
 

@@ -1,8 +1,8 @@
-//! Measuring many candidates: compiled by many threads, timed one at a time.
+//! Measuring many candidates: compiled by many threads, timed one at a time on each GPU.
 //!
 //! A [`Candidate`] is a schedule of a [`Subject`], which is a pipeline at some sizes with its data. Every worker thread
-//! takes candidates from a [`Feed`] of its own, lowers and compiles them, and hands them to the thread that called
-//! [`measure`], which owns the GPU: a [`Machine`]. What became of each is a [`Sample`], whatever that was. What a worker
+//! takes candidates from a [`Feed`] of its own, lowers and compiles them, and hands them to a thread that owns a GPU: a
+//! [`Machine`]. What became of each is a [`Sample`], whatever that was. What a worker
 //! does for a candidate overlaps with the timing of others, and few candidates wait between the two, so that memory
 //! stays small.
 //!
@@ -16,6 +16,7 @@ mod at_once;
 mod failure;
 mod gpu;
 mod judge;
+mod machines;
 mod prepare;
 mod subject;
 
@@ -25,7 +26,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -37,9 +38,9 @@ use warploom_runtime::nvrtc::{self, Arch, Resources};
 use warploom_schedule::schedule::Schedule;
 use warploom_target::{Device, Program};
 
-use crate::sample::{Origin, Sample, Status, Times};
+use crate::sample::{Origin, Sample, Times};
 pub(crate) use at_once::{at_once, both_builds};
-use judge::judge;
+use machines::{FAILURES, run_all};
 use prepare::{Prepared, prepare};
 
 pub(crate) use judge::compare_builds;
@@ -54,12 +55,6 @@ const STACK_BYTES: usize = 64 << 20;
 
 /// Candidates that wait for the GPU, for each worker.
 const WAITING: usize = 2;
-
-/// After as many candidates in a row that could not be run, something else is wrong.
-const FAILURES: u32 = 50;
-
-/// How often to look whether the time is up while nothing comes.
-const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A schedule to be measured.
 #[derive(Clone)]
@@ -123,7 +118,7 @@ pub struct Timed {
 }
 
 /// What runs programs, one at a time.
-pub trait Machine {
+pub trait Machine: Send {
     /// Times whole runs.
     ///
     /// # Errors
@@ -204,7 +199,7 @@ pub struct Measured {
     pub sample: Sample,
     /// Distance between the quartiles of the timed batches, over the median.
     pub spread: f64,
-    /// How long the thread with the GPU was busy with it.
+    /// How long a machine was busy with it.
     pub machine_time: Duration,
 }
 
@@ -226,15 +221,16 @@ pub enum MeasureError {
     Threads(io::Error),
 }
 
-/// Measures all candidates of some feeds, with one worker thread a feed, until they are at their ends, the time is up
-/// or `record`, which is given every sample, breaks off.
+/// Measures all candidates of some feeds, with one worker thread a feed and one thread a machine, until they are at their
+/// ends, the time is up, `record`, which is given every sample, breaks off or no machine is left. A machine takes the next
+/// candidate when its last is recorded.
 ///
 /// # Errors
 /// If a kernel faults in this process, nothing runs any more, or threads cannot be started.
 pub fn measure(
     setup: &Setup<'_>,
     feeds: Vec<Feed<'_>>,
-    machine: &mut dyn Machine,
+    machines: Vec<&mut dyn Machine>,
     record: &mut dyn FnMut(Measured) -> ControlFlow<()>,
 ) -> Result<(), MeasureError> {
     let stop = AtomicBool::new(false);
@@ -248,10 +244,9 @@ pub fn measure(
             started = started.and(spawned.map(|_| ()).map_err(MeasureError::Threads));
         }
         drop(sender);
-        let measured = started.and_then(|()| run(setup, &receiver, machine, record));
+        // Whoever waits to hand something over when this ends finds that nobody takes it.
+        let measured = started.and_then(|()| run_all(setup, receiver, machines, record));
         stop.store(true, Ordering::Relaxed);
-        // Whoever waits to hand something over finds that nobody takes it.
-        drop(receiver);
         measured
     })
 }
@@ -263,52 +258,6 @@ fn work(setup: &Setup<'_>, mut feed: Feed<'_>, sender: &SyncSender<Prepared>, st
         let Some(candidate) = next(&mut feed) else { break };
         if sender.send(prepare(setup, candidate)).is_err() {
             break;
-        }
-    }
-}
-
-/// What the thread with the GPU does.
-fn run(
-    setup: &Setup<'_>,
-    receiver: &Receiver<Prepared>,
-    machine: &mut dyn Machine,
-    record: &mut dyn FnMut(Measured) -> ControlFlow<()>,
-) -> Result<(), MeasureError> {
-    let mut failures = 0;
-    let mut best = setup.cut.and_then(|cut| cut.best_us).unwrap_or(f64::INFINITY);
-    loop {
-        let left = setup.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        if left == Some(Duration::ZERO) || setup.is_stopped() {
-            return Ok(());
-        }
-        let prepared = match receiver.recv_timeout(left.unwrap_or(PATIENCE).min(PATIENCE)) {
-            Ok(prepared) => prepared,
-            Err(RecvTimeoutError::Timeout) => continue,
-            Err(RecvTimeoutError::Disconnected) => return Ok(()),
-        };
-        let (measured, failure) = judge(setup, prepared, machine, best);
-        if let Some(Failure::Lost(why)) = failure {
-            // The candidate is as unknown as before.
-            return Err(MeasureError::Lost(why));
-        }
-        let sample = &measured.sample;
-        if let (Status::Measured, Some(times)) = (&sample.status, sample.times) {
-            best = best.min(times.min);
-        }
-        let failed = match &sample.status {
-            Status::Failed(error) | Status::TimedOut(error) | Status::Crashed(error) => Some(error.clone()),
-            _ => None,
-        };
-        let flow = record(measured);
-        failures = if failed.is_some() { failures + 1 } else { 0 };
-        if let Some(Failure::Fault(fault)) = failure {
-            return Err(MeasureError::Fault(fault));
-        }
-        if let (Some(error), FAILURES..) = (failed, failures) {
-            return Err(MeasureError::Failures(error));
-        }
-        if flow.is_break() {
-            return Ok(());
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use warploom_interp::buffer::Buffer;
@@ -99,6 +100,33 @@ impl Machine for Fake {
     }
 }
 
+/// Two machines that can only time together: each waits for the other the first time.
+struct Pair<'a> {
+    arrived: &'a AtomicUsize,
+    timed: usize,
+}
+
+impl Machine for Pair<'_> {
+    fn time(&mut self, _: &Arc<Subject>, _: &Program, _: &TimingOptions) -> Result<Timed, Failure> {
+        self.timed += 1;
+        self.arrived.fetch_add(usize::from(self.timed == 1), Ordering::SeqCst);
+        let started = Instant::now();
+        while self.arrived.load(Ordering::SeqCst) < 2 {
+            if started.elapsed() > Duration::from_secs(20) {
+                return Err(Failure::Refused("the other did not come".to_owned()));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(Timed { times: Times { min: 1.0, median: 1.0, runs: 5 }, spread: 0.0 })
+    }
+
+    fn run(&mut self, subject: &Arc<Subject>, program: &Program) -> Result<Vec<Vec<u8>>, Failure> {
+        Fake::default().run(subject, program)
+    }
+
+    fn restore(&mut self) {}
+}
+
 fn no_compiler(program: &Program) -> Result<Compiled, Failure> {
     Ok(Compiled { program: program.clone(), kernels: Default::default(), time: Duration::ZERO })
 }
@@ -125,11 +153,49 @@ fn measured_by(
     machine: &mut Fake,
 ) -> (Vec<Sample>, Result<(), MeasureError>) {
     let mut samples = Vec::new();
-    let ended = measure(setup, feeds, machine, &mut |measured| {
+    let ended = measure(setup, feeds, vec![machine], &mut |measured| {
         samples.push(measured.sample);
         ControlFlow::Continue(())
     });
     (samples, ended)
+}
+
+#[test]
+fn two_machines_measure_at_a_time() {
+    let device = Device::preset("h200").expect("it is known");
+    let arrived = AtomicUsize::new(0);
+    let [mut one, mut two] = [0, 0].map(|timed| Pair { arrived: &arrived, timed });
+    let mut samples = Vec::new();
+    let ended = measure(
+        &setup(&device, &no_compiler),
+        vec![feed(6), feed(6)],
+        vec![&mut one, &mut two],
+        &mut |measured| {
+            samples.push(measured.sample);
+            ControlFlow::Continue(())
+        },
+    );
+    assert!(ended.is_ok());
+    assert_eq!(samples.iter().filter(|sample| sample.status == Status::Measured).count(), 12);
+    assert_eq!(one.timed + two.timed, 12);
+}
+
+#[test]
+fn one_machine_goes_on_when_the_other_is_lost() {
+    let device = Device::preset("h200").expect("it is known");
+    let mut lost = Fake { lost_at: Some(1), ..Fake::default() };
+    let mut well = Fake::default();
+    let mut count = 0;
+    let mut record = |_| {
+        count += 1;
+        // Long enough for the other to come.
+        std::thread::sleep(Duration::from_millis(5));
+        ControlFlow::Continue(())
+    };
+    let machines: Vec<&mut dyn Machine> = vec![&mut lost, &mut well];
+    let ended = measure(&setup(&device, &no_compiler), vec![feed(40)], machines, &mut record);
+    assert!(ended.is_ok());
+    assert_eq!((lost.timed, well.timed, count), (1, 39, 39));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "a test says what it does")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::process::Command;
 use std::sync::Arc;
@@ -24,10 +24,11 @@ use warploom_tune::workload::Workload;
 
 fn main() {
     worker::entry();
-    let tests: [(&str, fn()); 7] = [
+    let tests: [(&str, fn()); 8] = [
         ("without_faults_everything_is_measured", without_faults_everything_is_measured),
         ("every_fault_costs_its_candidate_alone", every_fault_costs_its_candidate_alone),
         ("faults_mix", faults_mix),
+        ("several_gpus_share_the_work", several_gpus_share_the_work),
         ("a_worker_that_hangs_is_ended_in_time", a_worker_that_hangs_is_ended_in_time),
         ("no_worker_outlives_its_parent", no_worker_outlives_its_parent),
         ("programs_that_are_no_workers_are_refused", programs_that_are_no_workers_are_refused),
@@ -82,26 +83,28 @@ fn patience() -> Patience {
     Patience { compile: Duration::from_millis(700), run: Duration::from_millis(700), ..Patience::default() }
 }
 
+fn options(fake: &str, gpus: &[usize]) -> BenchOptions {
+    let (fake, gpus) = (Some(fake.parse::<Fake>().unwrap()), gpus.to_vec());
+    BenchOptions { fake, gpus, patience: patience(), threads: 2, ..BenchOptions::default() }
+}
+
 fn open(fake: &str) -> OpenBench {
-    let fake: Fake = fake.parse().unwrap();
-    OpenBench::open(&BenchOptions {
-        fake: Some(fake),
-        patience: patience(),
-        threads: 2,
-        ..BenchOptions::default()
-    })
-    .unwrap()
+    OpenBench::open(&options(fake, &[])).unwrap()
 }
 
 fn measured(fake: &str, count: u64) -> Vec<Sample> {
+    measured_with(&mut open(fake), count)
+}
+
+fn measured_with(bench: &mut OpenBench, count: u64) -> Vec<Sample> {
     let mut samples = Vec::new();
-    open(fake).with(|bench| {
+    bench.with(|bench| {
         let setup =
             Setup { skip_spilling: true, ..Setup::new(bench.device, bench.compile, TimingOptions::quick()) };
         let mut all = candidates(count);
         let half = all.split_off(all.len() / 2);
         let feeds: Vec<Feed<'_>> = vec![Box::new(all.into_iter()), Box::new(half.into_iter())];
-        let ended = measure(&setup, feeds, bench.machine, &mut |measured| {
+        let ended = measure(&setup, feeds, bench.machines(), &mut |measured| {
             samples.push(measured.sample);
             ControlFlow::Continue(())
         });
@@ -168,6 +171,18 @@ fn faults_mix() {
         let other = again.iter().find(|other| other.schedule == sample.schedule).unwrap();
         assert_eq!(other.status.kind(), sample.status.kind());
     }
+}
+
+fn several_gpus_share_the_work() {
+    let mut bench = OpenBench::open(&options("fake:crash=20", &[0, 1, 5])).unwrap();
+    assert_eq!(bench.with(|bench| bench.machines().len()), 3);
+    let samples = measured_with(&mut bench, 40);
+    let schedules: BTreeSet<&str> = samples.iter().map(|sample| sample.schedule.as_str()).collect();
+    let distinct: BTreeSet<String> =
+        candidates(40).iter().map(|of| of.schedule.to_text(of.subject.pipeline())).collect();
+    assert_eq!((samples.len(), schedules.len()), (40, distinct.len()));
+    let refused = OpenBench::open(&options("fake", &[1, 0, 1])).err().map(|error| error.to_string());
+    assert_eq!(refused.as_deref(), Some("GPU 1 is named twice; name each once"));
 }
 
 fn a_worker_that_hangs_is_ended_in_time() {

@@ -38,7 +38,7 @@ pub(super) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let mut kept = Ok(());
     // One worker keeps the order of the files.
     let feeds: Vec<Feed<'_>> = vec![Box::new(candidates.into_iter())];
-    let measured = measure(&setup, feeds, &mut machine, &mut |measured| {
+    let measured = measure(&setup, feeds, vec![&mut machine], &mut |measured| {
         let name = names.next().unwrap_or_default();
         kept = keep(&name, measured, &mut shard, &mut report, (!arguments.format.json).then_some(&mut *out));
         if kept.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -12,9 +12,9 @@ use crate::search::duration;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Measuring")]
 pub(crate) struct Measuring {
-    /// The number of the GPU
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    gpu: usize,
+    /// The number of the GPU, or those of several of one kind, as 0,1
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_values_t = [0])]
+    gpu: Vec<usize>,
     /// How many processes compile; one less than there are cores unless given
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
@@ -35,7 +35,7 @@ impl Measuring {
         let program = std::env::current_exe()?;
         let options = BenchOptions {
             worker: Some(WorkerProgram::new(program, [OsString::from("worker")])),
-            gpu: self.gpu,
+            gpus: self.gpu.clone(),
             fake: self.fake.clone(),
             patience: Patience {
                 compile: self.compile_timeout,

@@ -12,17 +12,23 @@ use super::{Compile, Failure, STACK_BYTES};
 /// Does the same with several items at a time, each in a thread whose stack is deep enough for compiling; gives the results
 /// in the order of the items.
 ///
+/// # Errors
+/// If no thread can be started.
+///
 /// # Panics
-/// If no thread can be started, and with whatever the work panics with.
-pub(crate) fn at_once<I: Send, T: Send>(items: Vec<I>, work: impl Fn(I) -> T + Sync) -> Vec<T> {
+/// With whatever the work panics with.
+pub(crate) fn at_once<I: Send, T: Send>(
+    items: Vec<I>,
+    work: impl Fn(I) -> T + Sync,
+) -> Result<Vec<T>, Failure> {
     let work = &work;
     thread::scope(|scope| {
         let spawn = |item| Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, move || work(item));
         let started: Vec<_> = items.into_iter().map(spawn).collect();
         let joined = started.into_iter().map(|thread| match thread.map(thread::ScopedJoinHandle::join) {
-            Ok(Ok(result)) => result,
+            Ok(Ok(result)) => Ok(result),
             Ok(Err(panic)) => resume_unwind(panic),
-            Err(error) => panic!("cannot start a thread: {error}"),
+            Err(error) => Err(Failure::Lost(format!("cannot start a thread: {error}; use fewer"))),
         });
         joined.collect()
     })
@@ -30,7 +36,7 @@ pub(crate) fn at_once<I: Send, T: Send>(items: Vec<I>, work: impl Fn(I) -> T + S
 
 /// Compiles kernels to be compared bit for bit and to be timed, both at a time.
 pub(crate) fn both_builds(lowered: &ir::Program, compile: Compile<'_>) -> Result<[Program; 2], Failure> {
-    let compiled = at_once(vec![Build::Checking, Build::Timing], |build| compile(&describe(lowered, build)));
+    let compiled = at_once(vec![Build::Checking, Build::Timing], |build| compile(&describe(lowered, build)))?;
     let programs = compiled.into_iter().map(|compiled| compiled.map(|compiled| compiled.program));
     let programs: Vec<Program> = programs.collect::<Result<_, _>>()?;
     Ok(programs.try_into().unwrap_or_else(|_| unreachable!("two builds were asked for")))
@@ -42,7 +48,7 @@ mod tests {
 
     #[test]
     fn results_keep_their_order() {
-        assert_eq!(at_once(vec![3, 1, 2], |number| 10 * number), [30, 10, 20]);
-        assert!(at_once(Vec::<i32>::new(), |number| number).is_empty());
+        assert_eq!(at_once(vec![3, 1, 2], |number| 10 * number), Ok(vec![30, 10, 20]));
+        assert_eq!(at_once(Vec::<i32>::new(), |number| number), Ok(Vec::new()));
     }
 }

@@ -65,7 +65,7 @@ impl Prepared {
         if self.outcome.is_ok() {
             let checks = self.candidate.checks.iter().collect();
             let prepared = at_once(checks, |check| self.prepare_check(setup, check));
-            match prepared.into_iter().collect::<Result<Vec<_>, Failure>>() {
+            match prepared.and_then(|checks| checks.into_iter().collect::<Result<Vec<_>, Failure>>()) {
                 Ok(checks) => self.checks = checks.into_iter().flatten().collect(),
                 Err(failure) => self.outcome = Err(self.failed(failure)),
             }

@@ -31,7 +31,7 @@ impl Session<'_, '_> {
         // Whoever fails leaves its place to the next.
         loop {
             let best = self.records().best(self.problem, count)?;
-            let entered: Vec<Finalist> = self.enter(best);
+            let entered = self.enter(best)?;
             let before = entered.len();
             let mut finalists = Vec::new();
             for finalist in entered {
@@ -53,7 +53,7 @@ impl Session<'_, '_> {
     }
 
     /// Compiles trials again; those that cannot be are left out, as an earlier version may have written them.
-    fn enter(&self, trials: Vec<Trial>) -> Vec<Finalist> {
+    fn enter(&self, trials: Vec<Trial>) -> Result<Vec<Finalist>, MeasureError> {
         let (subject, compile, device) = (&self.task.subject, self.bench.compile, self.bench.device);
         let enter = |trial: Trial| {
             let schedule = Schedule::parse(&trial.sample.schedule, subject.pipeline()).ok()?;
@@ -61,7 +61,8 @@ impl Session<'_, '_> {
             let [checking, timing] = both_builds(&lowered, compile).ok()?;
             Some(Finalist { trial, checking, timing, shortest: Vec::new() })
         };
-        at_once(trials, enter).into_iter().flatten().collect()
+        let entered = at_once(trials, enter).map_err(|failure| MeasureError::Lost(failure.to_string()))?;
+        Ok(entered.into_iter().flatten().collect())
     }
 
     /// Whether a finalist's results are right at the full size. If they are not, that is recorded.

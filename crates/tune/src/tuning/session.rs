@@ -176,7 +176,7 @@ impl<'a, 'b> Session<'a, 'b> {
         };
         let feeds = (0..bench.threads).map(|_| line.feed()).collect();
         let mut recorded = Ok(());
-        let measured = measure(&setup, feeds, bench.machine, &mut |measured: Measured| {
+        let measured = measure(&setup, feeds, bench.machines(), &mut |measured: Measured| {
             let Measured { candidate, sample, spread, .. } = measured;
             let trial = Trial::new(sample, candidate.predicted_us, spread);
             recorded = lock(records).record(*problem, &trial).map(|_| ());

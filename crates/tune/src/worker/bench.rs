@@ -16,9 +16,9 @@ pub struct BenchOptions {
     /// The program whose processes compile and run; this program, if none is given and it has called
     /// [`entry`](super::entry).
     pub worker: Option<WorkerProgram>,
-    /// The number of the GPU.
-    pub gpu: usize,
-    /// A made-up device in place of the GPU.
+    /// The numbers of the GPUs, which are of one kind; the first, if there are none.
+    pub gpus: Vec<usize>,
+    /// A made-up device in place of each GPU.
     pub fake: Option<Fake>,
     /// How long processes may take.
     pub patience: Patience,
@@ -26,7 +26,7 @@ pub struct BenchOptions {
     pub threads: usize,
 }
 
-/// A device that is ready, and compilers for it.
+/// Devices that are ready, and compilers for them.
 pub struct OpenBench {
     device: Device,
     threads: usize,
@@ -35,7 +35,7 @@ pub struct OpenBench {
 }
 
 enum Backing {
-    Processes { compilers: Box<Compilers>, machine: Box<ProcessMachine> },
+    Processes { compilers: Box<Compilers>, machine: Box<ProcessMachine>, others: Vec<ProcessMachine> },
     Here { gpu: Box<Gpu>, arch: Arch },
 }
 
@@ -45,21 +45,38 @@ pub struct Bench<'a> {
     pub device: &'a Device,
     /// What compiles.
     pub compile: Compile<'a>,
-    /// What runs.
+    /// What runs, and times the best against each other.
     pub machine: &'a mut dyn Machine,
+    /// More of the same kind, to measure several candidates at a time.
+    pub others: Vec<&'a mut dyn Machine>,
     /// How many threads compile.
     pub threads: usize,
     /// The versions that are recorded.
     pub versions: Vec<String>,
 }
 
+impl Bench<'_> {
+    /// Everything that runs.
+    pub fn machines(&mut self) -> Vec<&mut dyn Machine> {
+        let mut machines: Vec<&mut dyn Machine> = vec![&mut *self.machine];
+        for machine in &mut self.others {
+            machines.push(&mut **machine);
+        }
+        machines
+    }
+}
+
 impl OpenBench {
-    /// Makes a device and compilers ready: in processes if there is a program for that, else in this one.
+    /// Makes devices and compilers ready: in processes if there is a program for that, else in this one, with the first GPU.
     ///
     /// # Errors
-    /// If there is no GPU or no kernel compiler, or no process can be started.
+    /// If there is no GPU or no kernel compiler, GPUs differ, or no process can be started.
     pub fn open(options: &BenchOptions) -> Result<OpenBench, WorkerError> {
-        let BenchOptions { gpu, fake, patience, .. } = options.clone();
+        let BenchOptions { gpus, fake, patience, .. } = options.clone();
+        if let Some(gpu) = (1..gpus.len()).find(|n| gpus[..*n].contains(&gpus[*n])).map(|n| gpus[n]) {
+            return Err(WorkerError::Unable(format!("GPU {gpu} is named twice; name each once")));
+        }
+        let (gpu, more) = gpus.split_first().map_or((0, &[][..]), |(gpu, more)| (*gpu, more));
         let cores = available_parallelism().map_or(2, NonZero::get);
         let threads = if options.threads > 0 { options.threads } else { cores.saturating_sub(1).max(1) };
         let mut versions = versions();
@@ -72,8 +89,12 @@ impl OpenBench {
             Some(program) => {
                 let machine = ProcessMachine::start(program.clone(), gpu, fake.clone(), patience)?;
                 let device = machine.device().clone();
+                let start = |gpu: &usize| ProcessMachine::start(program.clone(), *gpu, fake.clone(), patience);
+                let others = more.iter().map(start).collect::<Result<Vec<_>, _>>()?;
+                others.iter().try_for_each(|other| check_kind(&device, other.device()))?;
                 let compilers = Compilers::start(program, device.clone(), fake, patience, threads)?;
-                (device, Backing::Processes { compilers: Box::new(compilers), machine: Box::new(machine) })
+                let (compilers, machine) = (Box::new(compilers), Box::new(machine));
+                (device, Backing::Processes { compilers, machine, others })
             }
             None => {
                 let unable = |error: warploom_runtime::Error| WorkerError::Unable(error.to_string());
@@ -111,10 +132,11 @@ impl OpenBench {
         let OpenBench { device, threads, versions, backing } = self;
         let (threads, versions) = (*threads, versions.clone());
         match backing {
-            Backing::Processes { compilers, machine } => measure(&mut Bench {
+            Backing::Processes { compilers, machine, others } => measure(&mut Bench {
                 device,
                 compile: &|program| compilers.compile(program),
                 machine: &mut **machine,
+                others: others.iter_mut().map(|machine| machine as &mut dyn Machine).collect(),
                 threads,
                 versions,
             }),
@@ -122,9 +144,19 @@ impl OpenBench {
                 device,
                 compile: &|program| compile_here(program, *arch),
                 machine: &mut GpuMachine::new(gpu),
+                others: Vec::new(),
                 threads,
                 versions,
             }),
         }
     }
+}
+
+/// Refuses GPUs whose times mean different things.
+fn check_kind(first: &Device, other: &Device) -> Result<(), WorkerError> {
+    if first.fingerprint() == other.fingerprint() {
+        return Ok(());
+    }
+    let (first, other) = (&first.name, &other.name);
+    Err(WorkerError::Unable(format!("the GPUs differ ({first}, {other}); tune on one kind at a time")))
 }
