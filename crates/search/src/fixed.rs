@@ -87,7 +87,7 @@ fn own(item: &RootItem) -> Option<StageRef> {
     kernel(item).map(|kernel| kernel.stage)
 }
 
-fn holds_several(item: &RootItem) -> bool {
+pub(crate) fn holds_several(item: &RootItem) -> bool {
     matches!(item, RootItem::Around(around) if around.body.len() > 1 || around.body.iter().any(holds_several))
 }
 

@@ -11,7 +11,7 @@
 //! | which of them are looked at | `expand`, `lift`, `menu` |
 //! | what they are worth | `evaluate`, `memo` |
 //! | which states go on | `beam`, `greedy`, `freeze`, `refine` |
-//! | the whole | `run` |
+//! | the whole | `run`, `neighbours` |
 //!
 //! The result depends on the pipeline, the sizes, the device, the model, the [`Options`] and their seed, and not on the
 //! number of threads.
@@ -30,6 +30,7 @@ mod kernels;
 mod lift;
 mod memo;
 mod menu;
+mod neighbours;
 mod options;
 mod places;
 mod reductions;
@@ -65,6 +66,15 @@ pub struct Candidate {
     pub schedule: Schedule,
     /// Its predicted time, microseconds.
     pub cost: f64,
+}
+
+/// The schedules near one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Neighbourhood {
+    /// The predicted time of that one, microseconds.
+    pub cost: f64,
+    /// Those near it, the best first. Every one is legal.
+    pub neighbours: Vec<Candidate>,
 }
 
 /// What a search found.
@@ -127,14 +137,46 @@ pub fn search(
     observer: &(dyn Fn(Event) + Sync),
 ) -> Outcome {
     let started = Instant::now();
+    let mut outcome =
+        with_run(pipeline, regions, device, model, options, observer, |run: &Run<'_>| run.search());
+    outcome.statistics.elapsed = started.elapsed();
+    outcome
+}
+
+/// What lies near some schedules: what one decision, or one step of one kernel, makes of each. There is nothing near a schedule
+/// that no search would make.
+///
+/// # Panics
+/// If the regions are those of another pipeline.
+pub fn neighbourhoods(
+    pipeline: &Pipeline,
+    regions: &Regions,
+    device: &Device,
+    model: &dyn CostModel,
+    options: &Options,
+    schedules: &[Schedule],
+) -> Vec<Option<Neighbourhood>> {
+    let near = |run: &Run<'_>| schedules.iter().map(|schedule| run.neighbourhood(schedule)).collect();
+    with_run(pipeline, regions, device, model, options, &|_| {}, near)
+}
+
+/// Searches on as many threads as the options say.
+fn with_run<T: Send>(
+    pipeline: &Pipeline,
+    regions: &Regions,
+    device: &Device,
+    model: &dyn CostModel,
+    options: &Options,
+    observer: &(dyn Fn(Event) + Sync),
+    search: impl FnOnce(&Run<'_>) -> T + Send,
+) -> T {
+    let started = Instant::now();
     let space = Space::new(pipeline, regions, device, options);
     let subject = Subject::new(pipeline, regions, device);
     let run = Run::new(Evaluator::new(&space, subject, model), observer, started);
     // Without threads of its own, the search runs on those that there are.
-    let mut outcome = match ThreadPoolBuilder::new().num_threads(options.threads).build() {
-        Ok(pool) => pool.install(|| run.search()),
-        Err(_) => run.search(),
-    };
-    outcome.statistics.elapsed = started.elapsed();
-    outcome
+    match ThreadPoolBuilder::new().num_threads(options.threads).build() {
+        Ok(pool) => pool.install(|| search(&run)),
+        Err(_) => search(&run),
+    }
 }

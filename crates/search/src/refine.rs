@@ -37,7 +37,8 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
         let before = refiner.best.cost();
         refiner.own_tiles();
         for number in 0..refiner.best.extents.len() {
-            refiner.mapping(number);
+            let mappings = refiner.mappings(number);
+            refiner.take(mappings);
         }
         refiner.reductions();
         refiner.copies();
@@ -46,6 +47,25 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
         }
     }
     refiner.best
+}
+
+/// The kernels that are one step away from one, as far as they are legal and worth their cost.
+pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut Statistics) -> Vec<Arc<Kern>> {
+    if evaluator.space.is_fixed(kern.sketch.own) {
+        return Vec::new();
+    }
+    let inlined = &kern.sketch.inlined;
+    let refiner = Refiner { evaluator, inlined, best: kern.clone(), counts };
+    let mut sketches = refiner.fewer_copies();
+    if let Some((tiler, shape)) = refiner.own_shape() {
+        sketches.extend(tiler.neighbours(&shape).iter().map(|shape| refiner.reshaped(&tiler, shape)));
+    }
+    for number in 0..kern.extents.len() {
+        sketches.extend(refiner.mappings(number));
+        sketches.extend(refiner.reduced(number));
+    }
+    counts.enumerated += sketches.len() as u64;
+    evaluator.judge(sketches, counts).into_iter().flatten().collect()
 }
 
 /// A kernel on its way.
@@ -80,16 +100,21 @@ impl<'a> Refiner<'a, '_> {
 
     /// The tiles of the kernel's own stage, one dimension at a time.
     fn own_tiles(&mut self) {
-        let space = self.space();
-        let tiler = Tiler::new(space, space.stage(self.best.sketch.own));
-        let item = self.best.sketch.item.clone();
-        let Some(mut shape) = kernel(&item).and_then(|of| shape(&tiler, &item, of)) else { return };
+        let Some((tiler, mut shape)) = self.own_shape() else { return };
         for _ in 0..MAX_STEPS {
             let mut shapes = tiler.neighbours(&shape);
             let sketches = shapes.iter().map(|shape| self.reshaped(&tiler, shape)).collect();
             let Some(position) = self.take(sketches) else { return };
             shape = shapes.swap_remove(position);
         }
+    }
+
+    /// The shape of the kernel's own nest, if it is one of those that the search makes.
+    fn own_shape(&self) -> Option<(Tiler<'a>, Shape)> {
+        let (space, sketch) = (self.space(), &self.best.sketch);
+        let tiler = Tiler::new(space, space.stage(sketch.own));
+        let shape = shape(&tiler, &sketch.item, kernel(&sketch.item)?)?;
+        Some((tiler, shape))
     }
 
     /// The kernel with its own nest in another shape, and the other nests as that wants them: private ones follow it,
@@ -127,13 +152,13 @@ impl<'a> Refiner<'a, '_> {
         })
     }
 
-    /// How threads share one nest in shared memory.
-    fn mapping(&mut self, number: usize) {
-        let sketch = self.best.sketch.clone();
+    /// The kernel with other ways in which threads share one nest in shared memory.
+    fn mappings(&self, number: usize) -> Vec<Sketch> {
+        let sketch = &self.best.sketch;
         let Some(nest) = kernel(&sketch.item).and_then(|of| nests(&of.body).get(number).copied()) else {
-            return;
+            return Vec::new();
         };
-        let (Item::Stage(stage), Storage::Shared) = (nest.item, nest.storage) else { return };
+        let (Item::Stage(stage), Storage::Shared) = (nest.item, nest.storage) else { return Vec::new() };
         let placed = vec![(stage, self.best.extents[number].clone())];
         let tiled = shares(self.space(), &placed).into_iter().flatten().map(Mapping::Threads);
         let others = std::iter::once(Mapping::Flat).chain(tiled).filter(|mapping| *mapping != nest.mapping);
@@ -141,32 +166,39 @@ impl<'a> Refiner<'a, '_> {
             let change = |kernel: &mut Kernel| nests_mut(&mut kernel.body)[number].mapping = mapping;
             sketch.with_tiles(with_kernel(&sketch.item, change))
         };
-        self.take(others.map(with).collect());
+        others.map(with).collect()
     }
 
     /// How the reduction loops of each private Func run, with copies of inputs in new loops over the block.
     fn reductions(&mut self) {
-        let space = self.space();
         for number in 0..self.best.extents.len() {
-            let item = self.best.sketch.item.clone();
-            let Some(of) = kernel(&item) else { return };
-            let Some(nest) = nests(&of.body).get(number).copied() else { return };
-            let (Item::Stage(stage), Storage::Private) = (nest.item, nest.storage) else { continue };
-            let facts = space.stage(stage);
-            if facts.reductions.is_empty() {
-                continue;
-            }
-            let over = loops_of(&of.body, number);
-            let items =
-                in_threads(facts).into_iter().filter_map(|variant| varied(&item, number, &over, &variant));
-            let sketches = items.filter_map(|item| Sketch::new(space, item, self.inlined));
-            let sketches: Vec<Sketch> = sketches.collect();
-            if over.is_empty() {
-                self.take_with_copies(sketches);
-            } else {
+            let sketches = self.reduced(number);
+            if self.is_in_loops(number) {
                 self.take(sketches);
+            } else {
+                self.take_with_copies(sketches);
             }
         }
+    }
+
+    fn is_in_loops(&self, number: usize) -> bool {
+        kernel(&self.best.sketch.item).is_some_and(|of| !loops_of(&of.body, number).is_empty())
+    }
+
+    /// The kernel with other ways in which the reduction loops of one private Func run.
+    fn reduced(&self, number: usize) -> Vec<Sketch> {
+        let (space, item) = (self.space(), &self.best.sketch.item);
+        let Some(of) = kernel(item) else { return Vec::new() };
+        let Some(nest) = nests(&of.body).get(number).copied() else { return Vec::new() };
+        let (Item::Stage(stage), Storage::Private) = (nest.item, nest.storage) else { return Vec::new() };
+        let facts = space.stage(stage);
+        if facts.reductions.is_empty() {
+            return Vec::new();
+        }
+        let over = loops_of(&of.body, number);
+        let variants = in_threads(facts).into_iter();
+        let items = variants.filter_map(|variant| varied(item, number, &over, &variant));
+        items.filter_map(|item| Sketch::new(space, item, self.inlined)).collect()
     }
 
     /// Takes the cheapest of some kernels, each with the copies of inputs that are best for it, if it is cheaper.
@@ -183,15 +215,19 @@ impl<'a> Refiner<'a, '_> {
 
     /// Copies of inputs: fewer, or others.
     fn copies(&mut self) {
-        let space = self.space();
-        let sketch = self.best.sketch.clone();
-        let Some(of) = kernel(&sketch.item) else { return };
+        let fewer = self.fewer_copies();
+        self.take(fewer);
+        self.best = best_copies(self.evaluator, &self.best, self.inlined, self.counts);
+    }
+
+    /// The kernel without one of its copies of inputs.
+    fn fewer_copies(&self) -> Vec<Sketch> {
+        let (space, sketch) = (self.space(), &self.best.sketch);
+        let Some(of) = kernel(&sketch.item) else { return Vec::new() };
         let copied = nests(&of.body).into_iter().filter(|nest| matches!(nest.item, Item::Input(_)));
         let fewer =
             copied.map(|copy| with_kernel(&sketch.item, |kernel| drop_item(&mut kernel.body, copy.item)));
-        let fewer = fewer.filter_map(|item| Sketch::new(space, item, self.inlined));
-        self.take(fewer.collect());
-        self.best = best_copies(self.evaluator, &self.best, self.inlined, self.counts);
+        fewer.filter_map(|item| Sketch::new(space, item, self.inlined)).collect()
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct Run<'a> {
 }
 
 /// Finished states by what they are, so that each counts once.
-type Finished = BTreeMap<u128, Arc<State>>;
+pub(crate) type Finished = BTreeMap<u128, Arc<State>>;
 
 impl<'a> Run<'a> {
     pub fn new(evaluator: Evaluator<'a>, observer: &'a (dyn Fn(Event) + Sync), started: Instant) -> Run<'a> {
@@ -87,7 +87,7 @@ impl<'a> Run<'a> {
     }
 
     /// A schedule as a state. `None` if the device cannot run it.
-    fn state(&self, schedule: &Schedule, counts: &mut Statistics) -> Option<Arc<State>> {
+    pub fn state(&self, schedule: &Schedule, counts: &mut Statistics) -> Option<Arc<State>> {
         let space = self.evaluator.space;
         let mut inlined = space.no_nodes();
         for func in &schedule.inlined {
@@ -101,7 +101,7 @@ impl<'a> Run<'a> {
     }
 
     /// The decisions on all Funcs but some, consumers first, and then on inputs.
-    fn decisions(&self, kept: &BTreeSet<FuncId>) -> Vec<Decision> {
+    pub fn decisions(&self, kept: &BTreeSet<FuncId>) -> Vec<Decision> {
         let space = self.evaluator.space;
         let mut decisions = Vec::new();
         let fixed =
@@ -264,7 +264,7 @@ impl<'a> Run<'a> {
     }
 
     /// What was found, the cheapest first. What breaks a rule only as a whole is left out.
-    fn candidates(&self, finished: Finished, counts: &mut Statistics) -> Vec<Candidate> {
+    pub fn candidates(&self, finished: Finished, counts: &mut Statistics) -> Vec<Candidate> {
         let space = self.evaluator.space;
         let mut states: Vec<(u128, Arc<State>)> = finished.into_iter().collect();
         states.sort_by(|(a, x), (b, y)| x.cost().total_cmp(&y.cost()).then(a.cmp(b)));

@@ -7,7 +7,7 @@ use warploom_cost::Analytic;
 use warploom_lang::{Input, Pipeline, Realisation, Region, Regions, func, infer, vars};
 use warploom_randpipe::random_pipeline;
 use warploom_schedule::schedule::{RootItem, Schedule, check};
-use warploom_search::{Event, Fixed, FixedError, Options, Outcome, Refusal, StopReason, search};
+use warploom_search::{Event, Fixed, FixedError, Options, Outcome, Refusal, StopReason, neighbourhoods, search};
 
 use crate::common::{h200, named, of_app, searched};
 
@@ -53,6 +53,33 @@ fn apps_are_searched_soundly() {
         assert_sound(&pipeline, &regions, &outcome);
         let default = Schedule::default_for(&pipeline, &regions);
         assert_ne!(outcome.best, default, "{name}");
+    }
+}
+
+#[test]
+fn neighbours_are_legal_others_and_contain_what_is_better() {
+    let device = h200();
+    let model = Analytic::new(&device);
+    for name in ["unsharp", "cuda_mat_mul", "hist"] {
+        let (pipeline, regions) = named(name);
+        let default = Schedule::default_for(&pipeline, &regions);
+        let best = searched(&pipeline, &regions, &quick()).best;
+        let near = |threads| {
+            let options = Options { threads, ..quick() };
+            neighbourhoods(&pipeline, &regions, &device, &model, &options, &[default.clone(), best.clone()])
+        };
+        let found = near(2);
+        assert_eq!(found, near(1), "{name}");
+        for (near, schedule) in found.iter().flatten().zip([&default, &best]) {
+            assert!(near.neighbours.len() >= 20, "{name}: {}", near.neighbours.len());
+            assert!(near.neighbours.iter().all(|other| other.schedule != *schedule), "{name}");
+            for other in &near.neighbours {
+                assert_eq!(check(&other.schedule, &pipeline, &regions, &device), Ok(()), "{name}");
+            }
+        }
+        // From the default there is a way down.
+        let of_default = found[0].as_ref().expect("a search makes it");
+        assert!(of_default.neighbours[0].cost < of_default.cost, "{name}");
     }
 }
 

@@ -3,10 +3,13 @@
 use warploom_cost::{CostModel, Network, Weights};
 use warploom_search as search;
 
-use crate::records::{Records, RunKey, RunState};
+use crate::records::{Records, RunKey, RunState, Trial};
 use crate::retrain::{Retrain, regret};
-use crate::tuning::{Ended, Event, Observer, Session, Task, TuneError, Tuned};
+use crate::tuning::{Ended, Event, Observer, Proposal, Session, Task, TuneError, Tuned};
 use crate::worker::Bench;
+
+/// Schedules whose neighbours are tried.
+const BASES: usize = 4;
 
 /// How to autotune.
 #[derive(Clone, Debug)]
@@ -89,6 +92,41 @@ fn finals(session: &mut Session<'_, '_>, ended: &Ended, finalists: usize) -> Res
     }
 }
 
+/// What an iteration measures.
+struct Chosen {
+    /// The last trial of earlier iterations.
+    last_trial: i64,
+    samples: Vec<Proposal>,
+    /// Proposals that earlier iterations have measured.
+    before: usize,
+    /// Trials of this iteration, which a run that was ended has left, are among its samples.
+    done: usize,
+}
+
+impl Chosen {
+    /// Adds what no earlier iteration has measured, until there are `most`.
+    fn add(
+        &mut self,
+        session: &Session<'_, '_>,
+        proposals: Vec<Proposal>,
+        most: usize,
+    ) -> Result<(), TuneError> {
+        for proposal in proposals {
+            if self.samples.len() >= most {
+                break;
+            }
+            match session.find(&proposal)? {
+                Some(trial) if trial.id <= self.last_trial => self.before += 1,
+                trial => {
+                    self.done += usize::from(trial.is_some());
+                    self.samples.push(proposal);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 struct Run<'a, 'r> {
     options: &'a AutotuneOptions,
     key: RunKey,
@@ -148,30 +186,32 @@ impl Run<'_, '_> {
         Ok(Ended::Finished)
     }
 
-    /// Searches and measures what is new.
+    /// Searches and measures what is new: at first what a search finds, later half of that and half of what lies near the
+    /// fastest.
     fn one(&self, session: &mut Session<'_, '_>, iteration: usize) -> Result<(), TuneError> {
         let task = session.task;
         let network = self.network(session);
         let model: &dyn CostModel = network.as_ref().map_or(task.model, |network| network);
         let seed = task.search.seed.wrapping_add((iteration as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let mut found = session.search(model, &search::Options { seed, ..task.search.clone() });
+        let options = search::Options { seed, ..task.search.clone() };
+        let mut found = session.search(model, &options);
         if iteration == 0 {
             found.push(session.default());
         }
-        // Trials of this iteration, which a run that was ended has left, are among its samples.
-        let mut samples = Vec::new();
-        let (mut before, mut done) = (0, 0);
-        for proposal in found {
-            let trial = session.find(&proposal)?;
-            if trial.as_ref().is_some_and(|trial| trial.id <= self.last_trial) {
-                before += 1;
-            } else if samples.len() < self.options.samples {
-                done += usize::from(trial.is_some());
-                samples.push(proposal);
-            }
-        }
+        let fastest = self.fastest(session)?;
+        let mut chosen = Chosen { last_trial: self.last_trial, samples: Vec::new(), before: 0, done: 0 };
+        let half = if fastest.is_empty() { 0 } else { self.options.samples / 2 };
+        chosen.add(session, session.near(model, &options, &fastest), half)?;
+        chosen.add(session, found, self.options.samples)?;
+        let Chosen { samples, before, done, .. } = chosen;
         session.tell(&Event::Planned { candidates: samples.len() - done, known: before + done });
         session.measure(samples, false)
+    }
+
+    /// The fastest before the iteration at hand, so that a run that was ended finds the same again.
+    fn fastest(&self, session: &Session<'_, '_>) -> Result<Vec<Trial>, TuneError> {
+        let best = session.records().best(session.problem, usize::MAX)?;
+        Ok(best.into_iter().filter(|trial| trial.id <= self.last_trial).take(BASES).collect())
     }
 
     fn network(&self, session: &Session<'_, '_>) -> Option<Network> {

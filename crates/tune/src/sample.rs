@@ -133,14 +133,17 @@ pub enum Origin {
     Search,
     /// It was drawn from the legal ones.
     Random,
+    /// It lies near a schedule that was among the fastest measured.
+    Near,
 }
 
 impl Origin {
-    const ALL: [(Origin, &'static str); 4] = [
+    const ALL: [(Origin, &'static str); 5] = [
         (Origin::Given, "given"),
         (Origin::Default, "default"),
         (Origin::Search, "search"),
         (Origin::Random, "random"),
+        (Origin::Near, "near"),
     ];
 
     /// One word for it, as records keep it.

@@ -11,7 +11,7 @@ use warploom_cost::CostModel;
 use warploom_lang::{Regions, infer};
 use warploom_runtime::TimingOptions;
 use warploom_schedule::schedule::Schedule;
-use warploom_search::{self as search, Options};
+use warploom_search::{self as search, Neighbourhood, Options};
 
 use super::full_check::FullCheck;
 use super::{Ended, Event, Observer, Progress, Task, TuneError, Tuned, Winner};
@@ -32,6 +32,12 @@ pub(crate) struct Proposal {
     pub schedule: Schedule,
     pub origin: Origin,
     pub predicted_us: Option<f64>,
+}
+
+impl Proposal {
+    fn found(found: search::Candidate, origin: Origin) -> Proposal {
+        Proposal { schedule: found.schedule, origin, predicted_us: Some(found.cost) }
+    }
 }
 
 /// A run over one problem.
@@ -102,12 +108,26 @@ impl<'a, 'b> Session<'a, 'b> {
         let options = Options { time_limit: limit, ..options.clone() };
         let pipeline = self.task.subject.pipeline();
         let found = search::search(pipeline, &self.regions, self.bench.device, model, &options, &|_| {});
-        let proposal = |found: search::Candidate| Proposal {
-            schedule: found.schedule,
-            origin: Origin::Search,
-            predicted_us: Some(found.cost),
-        };
-        found.candidates.into_iter().map(proposal).collect()
+        found.candidates.into_iter().map(|found| Proposal::found(found, Origin::Search)).collect()
+    }
+
+    /// What lies near some measured schedules, the most promising first: by how much a neighbour is predicted to be faster than
+    /// a schedule whose time is known.
+    pub fn near(&self, model: &dyn CostModel, options: &Options, fastest: &[Trial]) -> Vec<Proposal> {
+        let pipeline = self.task.subject.pipeline();
+        let known = fastest.iter().filter_map(|trial| {
+            Some((Schedule::parse(&trial.sample.schedule, pipeline).ok()?, trial.time_us()?))
+        });
+        let (schedules, times): (Vec<Schedule>, Vec<f64>) = known.unzip();
+        let found =
+            search::neighbourhoods(pipeline, &self.regions, self.bench.device, model, options, &schedules);
+        let mut promising: Vec<(f64, search::Candidate)> = Vec::new();
+        for (near, time) in found.into_iter().zip(times) {
+            let Some(Neighbourhood { cost, neighbours }) = near else { continue };
+            promising.extend(neighbours.into_iter().map(|found| (time * found.cost / cost, found)));
+        }
+        promising.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        promising.into_iter().map(|(_, found)| Proposal::found(found, Origin::Near)).collect()
     }
 
     /// The default schedule.
