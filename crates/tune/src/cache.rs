@@ -6,8 +6,9 @@
 //! that were not used for the longest time go.
 //!
 //! Whatever is compiled to be used again is looked for here: by `warploom compile` and by programs of users. Candidates of
-//! tuning are not. They are compiled by the thousand, [`Compilers`](crate::worker::Compilers) remembers those that are needed
-//! again, and a run that is taken up compiles nothing that is measured; here they would only push out what will be used.
+//! tuning are not. They are compiled by the thousand, three programs each of 40 to 400 KB,
+//! [`Compilers`](crate::worker::Compilers) remembers those that are needed again, and a run that is taken up compiles nothing
+//! that is measured; here they would only push out what will be used.
 
 use std::fs::{self, File, FileTimes};
 use std::io::{self, ErrorKind};
