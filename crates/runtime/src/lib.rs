@@ -2,7 +2,7 @@
 //!
 //! What runs is a [`Program`](warploom_target::Program), which code generation makes. CUDA is found when the
 //! program runs, never when it is built: every function here exists on a machine without CUDA, and says in its
-//! error what is missing and where it was looked for.
+//! error what is missing and where it was looked for ([`cuda`], another project's, panics).
 //!
 //! - [`nvrtc`] compiles CUDA C++ to machine code and tells registers and spills. It needs neither GPU nor
 //!   driver.
@@ -72,6 +72,8 @@ pub mod testing;
 mod timing;
 
 /// What a caller with a stream and memory of its own needs, in the version that is used here.
+///
+/// Unlike everything else in this crate, these panic where there is no driver; [`Gpu::devices`] asks for one without.
 pub mod cuda {
     pub use cudarc::driver::{
         CudaContext, CudaEvent, CudaGraph, CudaSlice, CudaStream, CudaView, CudaViewMut, DriverError, sys,

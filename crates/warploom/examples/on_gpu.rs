@@ -4,6 +4,7 @@
 
 use std::error::Error;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use warploom::prelude::*;
 use warploom::runtime::Gpu;
@@ -17,11 +18,12 @@ fn blur_twice() -> Result<(), Box<dyn Error>> {
         func("blur_y", (x, y), (blur_x.at((x, y - 1)) + blur_x.at((x, y)) + blur_x.at((x, y + 1))) / 3.0);
     let pipeline = Pipeline::new("blur", [blur_y])?;
 
-    let devices = Gpu::devices()?;
-    let device = devices.first().ok_or("the driver reports no GPU")?;
+    // Says what is missing where there is no driver; cudarc would panic.
+    Gpu::devices()?;
     let stream = CudaContext::new(0)?.new_stream()?;
-    let scheduled = pipeline.autoschedule(device, size([1536, 2560]))?;
-    let mut blur = scheduled.compile_for(Backend::on(&stream)?)?;
+    let gpu = Arc::new(Gpu::on(&stream)?);
+    let scheduled = pipeline.autoschedule(gpu.device(), size([1536, 2560]))?;
+    let mut blur = scheduled.compile_for(Backend::Cuda(gpu))?;
 
     let picture: Vec<f32> = (0..1536 * 2560).map(|i| (i % 1536 % 7) as f32).collect();
     let sharp: CudaSlice<f32> = stream.clone_htod(&picture)?;

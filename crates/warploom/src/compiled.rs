@@ -202,6 +202,8 @@ impl Compiled {
     /// Sizes are those of the inputs. A dimension of an output that was as long as the same one of an input when the
     /// pipeline was scheduled still is; [`Compiled::run_at`] says what is wanted.
     ///
+    /// A GPU copies the inputs, runs and copies the outputs back, in the order of its stream, and is waited for.
+    ///
     /// # Errors
     /// If the inputs don't fit the pipeline, or whatever runs it refuses.
     pub fn run(&mut self, inputs: &[&Buffer]) -> Result<Vec<Buffer>, RunError> {
