@@ -144,6 +144,58 @@ pub enum Error {
         /// Which.
         role: Role,
     },
+    /// More or less memory than a program takes.
+    #[error("the program has {expected} {what}, but memory for {given} was given; give one piece for each")]
+    WrongNumber {
+        /// Inputs or outputs.
+        what: &'static str,
+        /// How many there are.
+        expected: usize,
+        /// How many were given.
+        given: usize,
+    },
+    /// Memory of a context that the stream is not of.
+    #[error(
+        "the memory of `{what}` belongs to another CudaContext than the stream: allocate it in the stream's context, or \
+         give it by its address"
+    )]
+    OtherContext {
+        /// The input or output.
+        what: String,
+    },
+    /// Memory whose events cannot be captured.
+    #[error(
+        "the stream is being captured, and the events that cudarc keeps with the memory of `{what}` would break the \
+         capture: turn event tracking of the context off, or give the memory by its address"
+    )]
+    Captured {
+        /// The input or output.
+        what: String,
+    },
+    /// A program that is to be loaded while its stream is captured.
+    #[error("`{what}` cannot be loaded while the stream is being captured: do that before")]
+    LoadedInCapture {
+        /// The program, or something that it needs memory for.
+        what: String,
+    },
+    /// Memory that elements cannot lie in.
+    #[error("`{what}` lies at {address:#x}, which is no multiple of the {unit} bytes of its elements")]
+    Misaligned {
+        /// The input or output.
+        what: String,
+        /// Where it lies.
+        address: u64,
+        /// Bytes of an element.
+        unit: u64,
+    },
+    /// An output in memory that something else has too.
+    #[error("`{first}` and `{second}` overlap in device memory: give every output memory of its own")]
+    Overlap {
+        /// An input or output.
+        first: String,
+        /// Another.
+        second: String,
+    },
     /// Data of the wrong size.
     #[error("`{what}` takes {expected} bytes, but {given} were given")]
     WrongSize {

@@ -1,19 +1,26 @@
 //! A device that is ready to run programs.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 use warploom_target::{Device, Program};
 
+use crate::borrowed::borrow;
 use crate::driver;
 use crate::error::{Doing, Error};
 use crate::executable::Executable;
+use crate::kernels::Kernels;
 use crate::memory::{DeviceBuffer, Memory};
 use crate::nvrtc::Arch;
 
-/// One GPU, its memory and the stream on which everything runs.
+/// One GPU and the stream on which everything runs.
+///
+/// The stream is the object's own, or [the caller's](Gpu::on). Either way all that programs do is in the order of that one
+/// stream, the memory that they keep included, and no setting of its context is changed. In particular, cudarc's event
+/// tracking stays as it is: to turn it off would be right for one stream, but contexts may be shared with code that uses
+/// several and relies on it.
 pub struct Gpu {
-    context: Arc<CudaContext>,
     memory: Memory,
     device: Device,
     ordinal: usize,
@@ -35,13 +42,55 @@ impl Gpu {
     ///
     /// If there is no driver, it is too old, or has no device of that number.
     pub fn new(ordinal: usize) -> Result<Gpu, Error> {
-        let device = driver::query(ordinal)?;
+        driver::query(ordinal)?;
         let context = CudaContext::new(ordinal).doing("open the device")?;
-        // SAFETY: all work on memory of this context is in the order of one stream, so that no events between
-        // streams are needed; they would not survive the capture of a graph.
-        unsafe { context.disable_event_tracking() };
-        let stream = context.new_stream().doing("make a stream")?;
-        Ok(Gpu { context, memory: Memory::new(stream), device, ordinal })
+        Gpu::on(&context.new_stream().doing("make a stream")?)
+    }
+
+    /// The GPU of a stream of the caller, on which everything then runs, in the caller's context.
+    ///
+    /// ```no_run
+    /// use warploom_runtime::Gpu;
+    /// use warploom_runtime::cuda::CudaContext;
+    ///
+    /// let stream = CudaContext::new(0)?.new_stream()?;
+    /// let gpu = Gpu::on(&stream)?;
+    /// assert_eq!(gpu.stream(), &stream);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// The default stream will do, but it cannot be captured: [`Executable::replay`] and timing as a graph are then errors.
+    ///
+    /// # Errors
+    ///
+    /// If the driver is too old, or does not answer.
+    pub fn on(stream: &Arc<CudaStream>) -> Result<Gpu, Error> {
+        let ordinal = stream.context().ordinal();
+        let device = driver::query(ordinal)?;
+        Ok(Gpu { memory: Memory::new(stream.clone()), device, ordinal })
+    }
+
+    /// The same for a `CUcontext` and a `CUstream` of other bindings of CUDA. Neither is ever destroyed here.
+    ///
+    /// The context becomes the current one of every thread that calls something here, and stays it. Memory that these
+    /// bindings own is given [by its address](crate::DeviceBytes::at), and has no events: the order among several streams
+    /// is the caller's to keep. For a context that is not its device's primary one, each call keeps a few bytes for ever.
+    ///
+    /// # Safety
+    ///
+    /// The context must live, and the stream must be one of that context and live, as long as the GPU and everything that
+    /// was made with it.
+    ///
+    /// # Errors
+    ///
+    /// If there is no driver, it is too old, or it refuses the context.
+    pub unsafe fn from_raw(context: *mut c_void, stream: *mut c_void) -> Result<Gpu, Error> {
+        driver::start()?;
+        // SAFETY: the caller says that the context lives as long as all that is made with it.
+        let context = unsafe { borrow(context.cast()) }?;
+        // SAFETY: the caller says that the stream is one of the context and lives as long; all work is enqueued in its order.
+        let stream = unsafe { context.wrap_borrowed_stream(stream.cast()) };
+        Gpu::on(&stream)
     }
 
     /// What the GPU can do.
@@ -69,7 +118,16 @@ impl Gpu {
     ///
     /// If the program cannot be compiled or loaded, or needs more than the GPU has.
     pub fn load(&self, program: &Program) -> Result<Executable, Error> {
-        Executable::new(self, program, &[])
+        self.load_with(program, &[])
+    }
+
+    /// The same without memory for inputs and outputs, which come with every [launch](Kernels::launch).
+    ///
+    /// # Errors
+    ///
+    /// As [`Gpu::load`].
+    pub fn load_kernels(&self, program: &Program) -> Result<Kernels, Error> {
+        Kernels::new(self, program)
     }
 
     /// The same for a program that reads inputs which are on the device already: `inputs[n]` is its input number `n`.
@@ -79,7 +137,7 @@ impl Gpu {
     ///
     /// As [`Gpu::load`], and if an input has another size.
     pub fn load_with(&self, program: &Program, inputs: &[DeviceBuffer]) -> Result<Executable, Error> {
-        Executable::new(self, program, inputs)
+        Executable::new(Kernels::new(self, program)?, inputs)
     }
 
     /// Copies bytes to the device, for programs to share. `what` names them in messages.
@@ -98,7 +156,7 @@ impl Gpu {
     ///
     /// If the driver does not answer.
     pub fn memory_info(&self) -> Result<(usize, usize), Error> {
-        self.context.mem_get_info().doing("tell the free memory")
+        self.stream().context().mem_get_info().doing("tell the free memory")
     }
 
     /// Bytes of memory kept for programs loaded next.
@@ -115,12 +173,18 @@ impl Gpu {
         self.memory.trim()
     }
 
-    pub(crate) fn context(&self) -> &Arc<CudaContext> {
-        &self.context
+    /// The stream on which everything runs. Memory that is allocated on it can be given to programs.
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        &self.memory.stream
     }
 
-    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
-        &self.memory.stream
+    /// Whether the stream is being captured into a graph. Nothing can be loaded then.
+    ///
+    /// # Errors
+    ///
+    /// If the driver does not answer.
+    pub fn is_capturing(&self) -> Result<bool, Error> {
+        self.memory.is_capturing()
     }
 
     pub(crate) fn memory(&self) -> &Memory {

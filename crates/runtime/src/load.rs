@@ -8,7 +8,7 @@ use warploom_target::Program;
 use warploom_target::program::Code;
 
 use crate::error::{Doing, Error};
-use crate::executable::opt_in;
+use crate::kernels::opt_in;
 
 /// The kernels of a program, ready to be launched. The module lives as long as its functions.
 pub(crate) fn functions(

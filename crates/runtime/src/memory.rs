@@ -1,21 +1,30 @@
 //! Device memory that is used again.
 //!
 //! Tuning loads thousands of programs with the same buffers. Pieces of memory that nothing uses any more are
-//! kept by size and given out again; all work runs on one stream, so that whoever gets a piece comes after
-//! whoever had it.
+//! kept by size and given out again; all work on them runs on one stream, so that whoever gets a piece comes
+//! after whoever had it. That holds for a stream of the caller too: a pool belongs to one stream, and none of
+//! its memory is ever given to the caller.
+//!
+//! Kernels get addresses of these pieces. The events that cudarc keeps with a piece order it among streams, and
+//! here there is one, so that nothing is lost without them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cudarc::driver::sys::CUresult;
-use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut, DriverError, result};
+use cudarc::driver::sys::{CUresult, CUstreamCaptureStatus};
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DriverError, result};
 
 use crate::error::{Doing, Error};
 
 /// Pieces of memory that nothing uses.
 #[derive(Default)]
 pub(crate) struct Pool {
-    free: BTreeMap<usize, Vec<CudaSlice<u8>>>,
+    free: BTreeMap<usize, Vec<Piece>>,
+}
+
+struct Piece {
+    slice: CudaSlice<u8>,
+    address: u64,
 }
 
 /// A pool and the stream on which its memory is used.
@@ -28,7 +37,8 @@ pub(crate) struct Memory {
 /// A piece of device memory; goes back to the pool when dropped.
 pub(crate) struct Allocation {
     /// Present until the drop.
-    slice: Option<CudaSlice<u8>>,
+    piece: Option<Piece>,
+    address: u64,
     bytes: usize,
     memory: Memory,
 }
@@ -67,11 +77,12 @@ impl Memory {
     pub(crate) fn allocate(&self, what: &str, bytes: usize) -> Result<Allocation, Error> {
         let size = size_class(bytes);
         let kept = self.with_pool(|pool| pool.free.get_mut(&size).and_then(Vec::pop));
-        let slice = match kept {
-            Some(slice) => slice,
+        let piece = match kept {
+            Some(piece) => piece,
             None => self.fresh(what, size)?,
         };
-        Ok(Allocation { slice: Some(slice), bytes, memory: self.clone() })
+        let address = piece.address;
+        Ok(Allocation { piece: Some(piece), address, bytes, memory: self.clone() })
     }
 
     /// A piece with contents that will not change.
@@ -81,7 +92,23 @@ impl Memory {
         Ok(DeviceBuffer { allocation: Arc::new(allocation) })
     }
 
-    fn fresh(&self, what: &str, size: usize) -> Result<CudaSlice<u8>, Error> {
+    /// Whether the stream is being captured into a graph.
+    pub(crate) fn is_capturing(&self) -> Result<bool, Error> {
+        let status = self.stream.capture_status().doing("tell whether the stream is captured")?;
+        Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+
+    fn fresh(&self, what: &str, size: usize) -> Result<Piece, Error> {
+        // It would be memory of the caller's graph, which exists only while that runs.
+        if self.is_capturing()? {
+            return Err(Error::LoadedInCapture { what: what.to_string() });
+        }
+        let slice = self.fresh_slice(what, size)?;
+        let address = slice.device_ptr(&self.stream).0;
+        Ok(Piece { slice, address })
+    }
+
+    fn fresh_slice(&self, what: &str, size: usize) -> Result<CudaSlice<u8>, Error> {
         // SAFETY: bytes may hold anything.
         let allocate = || unsafe { self.stream.alloc::<u8>(size) };
         let out_of_memory = |error: &DriverError| error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY;
@@ -109,7 +136,7 @@ impl Memory {
 
     /// Bytes that the pool keeps.
     pub(crate) fn kept_bytes(&self) -> usize {
-        self.with_pool(|pool| pool.free.iter().map(|(size, slices)| size * slices.len()).sum())
+        self.with_pool(|pool| pool.free.iter().map(|(size, pieces)| size * pieces.len()).sum())
     }
 
     fn with_pool<T>(&self, action: impl FnOnce(&mut Pool) -> T) -> T {
@@ -119,9 +146,14 @@ impl Memory {
 }
 
 impl Allocation {
-    /// The memory, to be passed to a kernel.
-    pub(crate) fn slice(&self) -> Option<&CudaSlice<u8>> {
-        self.slice.as_ref()
+    /// Where it is, to be passed to a kernel.
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// The stream on which it is used.
+    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
+        &self.memory.stream
     }
 
     /// Another piece of the same size.
@@ -136,8 +168,8 @@ impl Allocation {
             return Err(Error::WrongSize { what: what.to_string(), expected, given });
         }
         let stream = self.memory.stream.clone();
-        if let (Some(slice), false) = (&mut self.slice, data.is_empty()) {
-            stream.memcpy_htod(data, slice).doing("copy data to the device")?;
+        if let (Some(piece), false) = (&mut self.piece, data.is_empty()) {
+            stream.memcpy_htod(data, &mut piece.slice).doing("copy data to the device")?;
         }
         stream.synchronize().doing("copy data to the device")
     }
@@ -146,8 +178,8 @@ impl Allocation {
     pub(crate) fn download(&self) -> Result<Vec<u8>, Error> {
         let mut data = vec![0u8; self.bytes];
         let stream = &self.memory.stream;
-        if let (Some(slice), false) = (&self.slice, data.is_empty()) {
-            let view = slice.slice(..self.bytes);
+        if let (Some(piece), false) = (&self.piece, data.is_empty()) {
+            let view = piece.slice.slice(..self.bytes);
             stream.memcpy_dtoh(&view, &mut data).doing("copy data from the device")?;
         }
         stream.synchronize().doing("copy data from the device")?;
@@ -156,20 +188,18 @@ impl Allocation {
 
     /// Sets every byte, those beyond the end too.
     pub(crate) fn fill(&mut self, byte: u8) -> Result<(), Error> {
-        let stream = self.memory.stream.clone();
-        let Some(slice) = &mut self.slice else { return Ok(()) };
-        let size = slice.len();
+        let stream = &self.memory.stream;
+        let size = self.piece.as_ref().map_or(0, |piece| piece.slice.len());
         stream.context().bind_to_thread().doing("fill memory")?;
-        let (pointer, _guard) = slice.device_ptr_mut(&stream);
         // SAFETY: the memory is ours, has `size` bytes, and is used on this stream only.
-        unsafe { result::memset_d8_async(pointer, byte, size, stream.cu_stream()) }.doing("fill memory")
+        unsafe { result::memset_d8_async(self.address, byte, size, stream.cu_stream()) }.doing("fill memory")
     }
 }
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        if let Some(slice) = self.slice.take() {
-            self.memory.with_pool(|pool| pool.free.entry(slice.len()).or_default().push(slice));
+        if let Some(piece) = self.piece.take() {
+            self.memory.with_pool(|pool| pool.free.entry(piece.slice.len()).or_default().push(piece));
         }
     }
 }

@@ -4,6 +4,11 @@
 //! named by the hash of all that, so that pipeline, sizes, schedule and code generator count exactly as far as they change the
 //! text. Files appear whole or not at all; one that is damaged is none. When the folder grows beyond its limit, the entries
 //! that were not used for the longest time go.
+//!
+//! Whatever is compiled to be used again is looked for here: by `warploom compile` and by programs of users. Candidates of
+//! tuning are not. They are compiled by the thousand, three programs each of 40 to 400 KB,
+//! [`Compilers`](crate::worker::Compilers) remembers those that are needed again, and a run that is taken up compiles nothing
+//! that is measured; here they would only push out what will be used.
 
 use std::fs::{self, File, FileTimes};
 use std::io::{self, ErrorKind};
@@ -86,20 +91,32 @@ impl Cache {
     /// # Errors
     /// As [`nvrtc::compile_program`].
     pub fn compile_program(&self, program: &Program, arch: Arch) -> Result<(Program, Option<Image>), Error> {
-        let Code::Source { text, options } = &program.code else {
-            return nvrtc::compile_program(program, arch);
-        };
-        let path = self.path(text, options, arch, nvrtc::version()?);
-        if let Some(image) = read(&path) {
-            let compiled = Program { code: image.code(), ..program.clone() };
+        if let Some((compiled, image)) = self.find(program, arch)? {
             return Ok((compiled, Some(image)));
         }
         let (compiled, image) = nvrtc::compile_program(program, arch)?;
-        if let Some(image) = &image {
+        if let (Some(path), Some(image)) = (self.path_of(program, arch)?, &image) {
             // A cache that cannot be written is no reason to fail.
             let _ = self.write(&path, image);
         }
         Ok((compiled, image))
+    }
+
+    /// The compiled program, if it is here. Nothing is compiled.
+    ///
+    /// # Errors
+    /// If there is no NVRTC, whose version counts.
+    pub fn find(&self, program: &Program, arch: Arch) -> Result<Option<(Program, Image)>, Error> {
+        let image = self.path_of(program, arch)?.and_then(|path| read(&path));
+        Ok(image.map(|image| (Program { code: image.code(), ..program.clone() }, image)))
+    }
+
+    /// The file of a program; a compiled one has none.
+    fn path_of(&self, program: &Program, arch: Arch) -> Result<Option<PathBuf>, Error> {
+        match &program.code {
+            Code::Source { text, options } => Ok(Some(self.path(text, options, arch, nvrtc::version()?))),
+            Code::Ptx(_) | Code::Cubin(_) => Ok(None),
+        }
     }
 
     /// What it holds.
@@ -253,6 +270,34 @@ mod tests {
         fs::write(cache.folder.join("mine.txt"), "keep").expect("there is room");
         assert_eq!(cache.clear().expect("it can be cleared").entries, 1);
         assert_eq!(fs::read_dir(&cache.folder).expect("it is there").count(), 1);
+    }
+
+    #[test]
+    fn a_program_is_compiled_once() {
+        if !warploom_runtime::testing::has_nvrtc("a_program_is_compiled_once") {
+            return;
+        }
+        let folder = tempfile::tempdir().expect("there is room");
+        let cache = Cache::at(folder.path());
+        let text = "extern \"C\" __global__ void nothing() {}".to_owned();
+        let source = Program {
+            name: "nothing".to_owned(),
+            code: Code::Source { text, options: Vec::new() },
+            kernels: Vec::new(),
+            buffers: Vec::new(),
+            params: 0,
+            steps: Vec::new(),
+        };
+        let arch = Arch::Machine(90);
+        assert!(cache.find(&source, arch).expect("NVRTC is there").is_none());
+        let (compiled, _) = cache.compile_program(&source, arch).expect("it is right");
+        let (found, image) = cache.find(&source, arch).expect("NVRTC is there").expect("it was compiled");
+        assert_eq!(found, compiled);
+        assert_eq!(found.code, image.code());
+        // What is compiled already is neither looked for nor kept.
+        assert!(cache.find(&compiled, arch).expect("nothing is to do").is_none());
+        assert_eq!(cache.compile_program(&compiled, arch).expect("nothing is to do").0, compiled);
+        assert_eq!(cache.info().expect("it can be read").entries, 1);
     }
 
     #[test]

@@ -98,7 +98,7 @@ pub struct Compiled {
 /// Compiles a program; called by many threads at once.
 pub type Compile<'a> = &'a (dyn Fn(&Program) -> Result<Compiled, Failure> + Sync);
 
-/// Compiles in this process.
+/// Compiles in this process. Nothing is taken from a [`cache`](crate::cache) or goes there, which says why.
 ///
 /// # Errors
 /// If NVRTC is missing or refuses the code.

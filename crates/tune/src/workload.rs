@@ -115,14 +115,18 @@ pub struct Loaded {
 impl Loaded {
     /// Compiles kernels for a GPU; their inputs and Params are still to be [uploaded](Workload::upload).
     pub fn new(gpu: &Gpu, program: &Program, build: Build) -> Result<Loaded, CudaError> {
-        let executable = gpu.load(&describe(program, build))?;
+        Ok(Loaded::of(gpu.load(&describe(program, build))?, program))
+    }
+
+    /// Kernels that are loaded already.
+    pub fn of(executable: Executable, program: &Program) -> Loaded {
         let outputs = program.buffers.values().filter_map(|buffer| match buffer.role {
             Role::Output { output, value } => Some((output, value, buffer.ty, buffer.region.clone())),
             _ => None,
         });
         let mut outputs: Vec<_> = outputs.collect();
         outputs.sort_by_key(|(output, value, ..)| (*output, *value));
-        Ok(Loaded { executable, outputs })
+        Loaded { executable, outputs }
     }
 
     /// Runs once, from poisoned outputs, and gives them back.

@@ -29,6 +29,7 @@ pub mod check;
 mod compiled;
 mod detect;
 mod model;
+mod on_device;
 mod sizes;
 pub mod tutorial;
 
@@ -37,6 +38,7 @@ pub use autotuned::{Autotuned, Recorded, RecordedError};
 pub use compiled::{Backend, Compiled, RunError};
 pub use detect::Detect;
 pub use model::model_for;
+pub use on_device::{DeviceInput, DeviceMemoryError, DeviceOutput};
 pub use sizes::{Size, Sizes, SizesError, size};
 
 pub use warploom_tune::worker::entry as worker_entry;
@@ -62,6 +64,7 @@ pub mod prelude {
     pub use crate::autotuned::Autotuned;
     pub use crate::compiled::{Backend, Compiled, RunError};
     pub use crate::detect::Detect;
+    pub use crate::on_device::{DeviceInput, DeviceOutput};
     pub use crate::sizes::{Sizes, size};
     pub use warploom_interp::buffer::Buffer;
     pub use warploom_interp::{EvalError, Evaluation};

@@ -110,10 +110,7 @@ impl Sizes for Realisation {
 /// The inputs in the pipeline's order. Every output is as large as the first input with as many dimensions.
 impl Sizes for [&Buffer] {
     fn realisation(&self, pipeline: &Pipeline) -> Result<Realisation, SizesError> {
-        let (expected, given) = (pipeline.inputs().len(), self.len());
-        if expected != given {
-            return Err(SizesError::Inputs { pipeline: pipeline.name().to_string(), expected, given });
-        }
+        check_number(pipeline, self.len())?;
         let mut request = Realisation::new(pipeline);
         for (id, buffer) in pipeline.inputs().keys().zip(self) {
             request.inputs[id] = Some(buffer.region().clone());
@@ -126,6 +123,15 @@ impl Sizes for [&Buffer] {
             *slot = Some(like.ok_or_else(missing)?.clone());
         }
         Ok(request)
+    }
+}
+
+/// Refuses more or fewer buffers than a pipeline has inputs.
+pub(crate) fn check_number(pipeline: &Pipeline, given: usize) -> Result<(), SizesError> {
+    let expected = pipeline.inputs().len();
+    match expected == given {
+        true => Ok(()),
+        false => Err(SizesError::Inputs { pipeline: pipeline.name().to_string(), expected, given }),
     }
 }
 

@@ -79,3 +79,16 @@ fn wrong_params_are_refused_and_change_nothing() {
     let after = compiled.run(&[&image]).expect("it runs");
     assert_eq!(before[0].as_slice::<f32>(), after[0].as_slice::<f32>());
 }
+
+#[test]
+fn device_memory_needs_a_gpu() {
+    for backend in [simulator(), Backend::Reference] {
+        let mut compiled = scheduled(&[40, 30]).compile_for(backend).expect("it can be built");
+        let refused = compiled.launch(&[], &mut []).expect_err("there is no GPU");
+        assert_eq!(
+            refused.to_string(),
+            "`blur` was not compiled for a GPU, so that it cannot use device memory; use Backend::Cuda"
+        );
+        assert!(!compiled.is_from_cache());
+    }
+}

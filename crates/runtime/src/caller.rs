@@ -1,0 +1,252 @@
+//! Device memory that belongs to the caller.
+
+use std::sync::Arc;
+
+use cudarc::driver::{
+    CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice,
+    SyncOnDrop,
+};
+use warploom_target::program::Buffer;
+
+use crate::error::Error;
+
+/// Memory of the caller that a program reads; see [`Kernels::launch`](crate::Kernels::launch).
+///
+/// Made of a [`CudaView`] or a [`CudaSlice`], which is borrowed as long as this object lives, or of an
+/// [address](DeviceBytes::at).
+pub struct DeviceBytes<'a> {
+    memory: Memory<Box<dyn Readable + 'a>>,
+    bytes: usize,
+}
+
+/// Memory of the caller that a program writes; see [`Kernels::launch`](crate::Kernels::launch).
+///
+/// Made of a [`CudaViewMut`] or a [`CudaSlice`], which is borrowed as long as this object lives, or of an
+/// [address](DeviceBytesMut::at).
+pub struct DeviceBytesMut<'a> {
+    memory: Memory<Box<dyn Writable + 'a>>,
+    bytes: usize,
+}
+
+/// Memory that cudarc knows, or an address.
+enum Memory<V> {
+    View(V),
+    Address(u64),
+}
+
+/// A view with elements of any type. The address comes with what tells other streams, when it is dropped, that the memory
+/// was in use until then.
+trait Readable {
+    fn context(&self) -> &Arc<CudaContext>;
+    fn address<'s>(&'s self, stream: &'s CudaStream) -> (u64, SyncOnDrop<'s>);
+}
+
+trait Writable {
+    fn context(&self) -> &Arc<CudaContext>;
+    fn address<'s>(&'s mut self, stream: &'s CudaStream) -> (u64, SyncOnDrop<'s>);
+}
+
+impl<T> Readable for CudaView<'_, T> {
+    fn context(&self) -> &Arc<CudaContext> {
+        self.stream().context()
+    }
+
+    fn address<'s>(&'s self, stream: &'s CudaStream) -> (u64, SyncOnDrop<'s>) {
+        self.device_ptr(stream)
+    }
+}
+
+impl<T> Writable for CudaViewMut<'_, T> {
+    fn context(&self) -> &Arc<CudaContext> {
+        self.stream().context()
+    }
+
+    fn address<'s>(&'s mut self, stream: &'s CudaStream) -> (u64, SyncOnDrop<'s>) {
+        self.device_ptr_mut(stream)
+    }
+}
+
+impl<'a> DeviceBytes<'a> {
+    /// Memory at an address of the device, as other bindings of CUDA give it.
+    ///
+    /// # Safety
+    ///
+    /// Until all runs that are given this have finished, the memory must exist, be readable by kernels of the GPU's
+    /// context, and not be written by anything but what is ordered with them, on the same stream or by events.
+    pub unsafe fn at(address: u64, bytes: usize) -> DeviceBytes<'static> {
+        DeviceBytes { memory: Memory::Address(address), bytes }
+    }
+
+    /// How many bytes it holds.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The context, if cudarc knows it.
+    pub(crate) fn context(&self) -> Option<&Arc<CudaContext>> {
+        match &self.memory {
+            Memory::View(view) => Some(view.context()),
+            Memory::Address(_) => None,
+        }
+    }
+
+    /// The address, once what wrote the memory has finished in the order of the stream.
+    pub(crate) fn address<'s>(&'s self, stream: &'s CudaStream) -> (u64, Option<SyncOnDrop<'s>>) {
+        match &self.memory {
+            Memory::View(view) => some_second(view.address(stream)),
+            Memory::Address(address) => (*address, None),
+        }
+    }
+}
+
+impl<'a> DeviceBytesMut<'a> {
+    /// Memory at an address of the device, as other bindings of CUDA give it.
+    ///
+    /// # Safety
+    ///
+    /// Until all runs that are given this have finished, the memory must exist, be writable by kernels of the GPU's
+    /// context, and not be used by anything but what is ordered with them, on the same stream or by events.
+    pub unsafe fn at(address: u64, bytes: usize) -> DeviceBytesMut<'static> {
+        DeviceBytesMut { memory: Memory::Address(address), bytes }
+    }
+
+    /// How many bytes it holds.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The context, if cudarc knows it.
+    pub(crate) fn context(&self) -> Option<&Arc<CudaContext>> {
+        match &self.memory {
+            Memory::View(view) => Some(view.context()),
+            Memory::Address(_) => None,
+        }
+    }
+
+    /// The address, once what used the memory has finished in the order of the stream.
+    pub(crate) fn address<'s>(&'s mut self, stream: &'s CudaStream) -> (u64, Option<SyncOnDrop<'s>>) {
+        match &mut self.memory {
+            Memory::View(view) => some_second(view.address(stream)),
+            Memory::Address(address) => (*address, None),
+        }
+    }
+}
+
+fn some_second<A, B>((first, second): (A, B)) -> (A, Option<B>) {
+    (first, Some(second))
+}
+
+impl<'a, T: 'a> From<CudaView<'a, T>> for DeviceBytes<'a> {
+    fn from(view: CudaView<'a, T>) -> DeviceBytes<'a> {
+        let bytes = view.num_bytes();
+        DeviceBytes { memory: Memory::View(Box::new(view)), bytes }
+    }
+}
+
+impl<'a, T> From<&'a CudaSlice<T>> for DeviceBytes<'a> {
+    fn from(slice: &'a CudaSlice<T>) -> DeviceBytes<'a> {
+        slice.as_view().into()
+    }
+}
+
+impl<'a, T: 'a> From<CudaViewMut<'a, T>> for DeviceBytesMut<'a> {
+    fn from(view: CudaViewMut<'a, T>) -> DeviceBytesMut<'a> {
+        let bytes = view.num_bytes();
+        DeviceBytesMut { memory: Memory::View(Box::new(view)), bytes }
+    }
+}
+
+impl<'a, T> From<&'a mut CudaSlice<T>> for DeviceBytesMut<'a> {
+    fn from(slice: &'a mut CudaSlice<T>) -> DeviceBytesMut<'a> {
+        slice.as_view_mut().into()
+    }
+}
+
+impl std::fmt::Debug for DeviceBytes<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DeviceBytes").field("bytes", &self.bytes).finish()
+    }
+}
+
+impl std::fmt::Debug for DeviceBytesMut<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DeviceBytesMut").field("bytes", &self.bytes).finish()
+    }
+}
+
+/// Where an input or output lies.
+pub(crate) struct Place<'a> {
+    buffer: &'a Buffer,
+    start: u64,
+    written: bool,
+}
+
+impl<'a> Place<'a> {
+    pub(crate) fn new(buffer: &'a Buffer, start: u64, written: bool) -> Place<'a> {
+        Place { buffer, start, written }
+    }
+
+    fn overlaps(&self, other: &Place<'_>) -> bool {
+        let end = |place: &Place<'_>| place.start.saturating_add(place.buffer.bytes() as u64);
+        let empty = self.buffer.bytes() == 0 || other.buffer.bytes() == 0;
+        !empty && self.start < end(other) && other.start < end(self)
+    }
+}
+
+/// Refuses memory that elements cannot lie in, and outputs that share memory with anything else: kernels count on it that
+/// what they read does not change.
+pub(crate) fn check_places(places: &[Place<'_>]) -> Result<(), Error> {
+    for (i, place) in places.iter().enumerate() {
+        let unit = place.buffer.element_bytes.max(1) as u64;
+        if !place.start.is_multiple_of(unit) {
+            let what = place.buffer.name.clone();
+            return Err(Error::Misaligned { what, address: place.start, unit });
+        }
+        let shared =
+            places[..i].iter().find(|other| (place.written || other.written) && place.overlaps(other));
+        if let Some(other) = shared {
+            let (first, second) = (other.buffer.name.clone(), place.buffer.name.clone());
+            return Err(Error::Overlap { first, second });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use warploom_target::program::Role;
+
+    use super::*;
+
+    fn buffer(name: &str, elements: usize) -> Buffer {
+        Buffer { name: name.to_string(), elements, element_bytes: 4, role: Role::Input(0) }
+    }
+
+    #[test]
+    fn outputs_share_nothing() {
+        let (a, b, empty) = (buffer("a", 10), buffer("b", 10), buffer("empty", 0));
+        let check = |places: &[(&Buffer, u64, bool)]| {
+            let places: Vec<Place<'_>> =
+                places.iter().map(|&(b, at, written)| Place::new(b, at, written)).collect();
+            check_places(&places).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(&[(&a, 400, false), (&b, 400, false)]), Ok(()), "inputs may be the same");
+        assert_eq!(check(&[(&a, 400, false), (&b, 440, true)]), Ok(()), "side by side");
+        assert_eq!(check(&[(&b, 440, true), (&a, 400, true)]), Ok(()), "the other way round");
+        assert_eq!(check(&[(&a, 400, true), (&empty, 404, true)]), Ok(()), "nothing is in nothing");
+        let refused = "`a` and `b` overlap in device memory: give every output memory of its own";
+        assert_eq!(check(&[(&a, 400, false), (&b, 436, true)]), Err(refused.to_string()));
+        assert_eq!(check(&[(&a, 436, true), (&b, 400, false)]), Err(refused.to_string()));
+        assert_eq!(check(&[(&a, 400, true), (&b, 400, true)]), Err(refused.to_string()));
+        let refused = "`a` lies at 0x192, which is no multiple of the 4 bytes of its elements";
+        assert_eq!(check(&[(&a, 402, false)]), Err(refused.to_string()));
+    }
+
+    #[test]
+    fn sizes_of_addresses_are_kept() {
+        // SAFETY: nothing runs on either.
+        let (read, written) = unsafe { (DeviceBytes::at(512, 40), DeviceBytesMut::at(1024, 80)) };
+        assert_eq!((read.bytes(), written.bytes()), (40, 80));
+        assert!(read.context().is_none() && written.context().is_none());
+    }
+}

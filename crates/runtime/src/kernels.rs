@@ -1,0 +1,389 @@
+//! The kernels of a program on a device, with the memory that is theirs alone.
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::CUfunction_attribute;
+use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg};
+use warploom_target::program::{Code, Kernel, Role};
+use warploom_target::{Device, Program};
+
+use crate::caller::{DeviceBytes, DeviceBytesMut, Place, check_places};
+use crate::error::{Doing, Error};
+use crate::executable::Executable;
+use crate::gpu::Gpu;
+use crate::load;
+use crate::memory::{Allocation, Memory};
+use crate::nvrtc::{self, Image};
+use crate::params::Params;
+
+/// One launch of a run.
+struct Launch {
+    kernel: usize,
+    iterations: Vec<i32>,
+}
+
+/// A loaded program without memory for its inputs and outputs: those come with every [launch](Kernels::launch).
+///
+/// What lies between its kernels, and its params, are on the device as long as this object lives. Launches that are still
+/// waiting to run when it is dropped are waited for.
+pub struct Kernels {
+    program: Program,
+    image: Option<Image>,
+    functions: Vec<CudaFunction>,
+    launches: Vec<Launch>,
+    /// One for each buffer of the program; inputs and outputs have none.
+    temporaries: Vec<Option<Allocation>>,
+    params: Params,
+    memory: Memory,
+}
+
+/// What a loaded kernel takes, as the driver sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelFacts {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of local memory of a thread.
+    pub local_bytes: u32,
+    /// Bytes of shared memory of a block, declared and asked for.
+    pub shared_bytes: u32,
+    /// Blocks that one SM holds at a time.
+    pub blocks_per_sm: u32,
+}
+
+impl Kernels {
+    pub(crate) fn new(gpu: &Gpu, program: &Program) -> Result<Kernels, Error> {
+        program.validate()?;
+        program.kernels.iter().try_for_each(|kernel| check_limits(kernel, gpu.device()))?;
+        if gpu.is_capturing()? {
+            return Err(Error::LoadedInCapture { what: program.name.clone() });
+        }
+        let (mut program, image) = match &program.code {
+            Code::Source { .. } => nvrtc::compile_program(program, gpu.arch()?)?,
+            _ => (program.clone(), None),
+        };
+        // The driver keeps its own copy of the code.
+        let code = std::mem::replace(&mut program.code, Code::Cubin(Vec::new()));
+        let functions = load::functions(gpu.stream().context(), &program, code)?;
+        let memory = gpu.memory().clone();
+        let temporaries = program.buffers.iter().map(|buffer| match buffer.role {
+            Role::Temporary => memory.allocate(&buffer.name, buffer.bytes()).map(Some),
+            Role::Input(_) | Role::Output { .. } => Ok(None),
+        });
+        let temporaries = temporaries.collect::<Result<_, Error>>()?;
+        let params = Params::new(&memory, program.params)?;
+        let mut launches = Vec::new();
+        let flat: Result<(), Error> = program.for_each_launch(|kernel, iterations| {
+            let levels = &program.kernels[kernel].iterations;
+            let iterations = levels.iter().map(|&level| iterations[level] as i32).collect();
+            launches.push(Launch { kernel, iterations });
+            Ok(())
+        });
+        flat?;
+        Ok(Kernels { program, image, functions, launches, temporaries, params, memory })
+    }
+
+    /// Adds memory for inputs and outputs, so that it can run by itself.
+    ///
+    /// # Errors
+    ///
+    /// If they do not fit on the device.
+    pub fn with_memory(self) -> Result<Executable, Error> {
+        Executable::new(self, &[])
+    }
+
+    /// The program, without its code.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// What the compiler said, if loading compiled the program.
+    pub fn image(&self) -> Option<&Image> {
+        self.image.as_ref()
+    }
+
+    /// Enqueues one run on the GPU's stream, on memory of the caller, and returns without waiting.
+    ///
+    /// Inputs are in the program's order, outputs in the order of [`Role::Output`]: by output, then by value. Nothing is
+    /// allocated on the device. The params travel inside of the enqueued commands, so that each run has those it was given,
+    /// whatever the next one is given while it still waits.
+    ///
+    /// Memory that cudarc manages brings its events along: the stream first waits for what other streams do with it, and
+    /// they wait for this run. For memory given by address that is up to the caller.
+    ///
+    /// # While the stream is captured
+    ///
+    /// The run becomes a part of the caller's graph, with its addresses and params. The graph must be launched on the same
+    /// stream, or in order with it, and not after this object is dropped. Events of cudarc cannot be captured: either the
+    /// context's event tracking is off (or it has but one stream), or the memory is given by address.
+    ///
+    /// # Errors
+    ///
+    /// If the memory is not what the program takes, an output overlaps something else, or the driver refuses.
+    pub fn launch(
+        &mut self,
+        inputs: &[&DeviceBytes<'_>],
+        outputs: &mut [&mut DeviceBytesMut<'_>],
+        params: &[u32],
+    ) -> Result<(), Error> {
+        let capturing = self.memory.is_capturing()?;
+        let positions = self.positions(inputs.len(), outputs.len())?;
+        self.check(inputs, outputs, &positions, capturing)?;
+        let stream = self.memory.stream.clone();
+        let mut addresses = self.addresses();
+        let mut places = Vec::with_capacity(positions.len());
+        // What is in here tells other streams of this run when it is dropped, after the launches.
+        let mut uses = Vec::with_capacity(positions.len());
+        let (of_inputs, of_outputs) = positions.split_at(inputs.len());
+        for (&position, input) in of_inputs.iter().zip(inputs) {
+            let (address, used) = input.address(&stream);
+            addresses[position] = address;
+            places.push(Place::new(&self.program.buffers[position], address, false));
+            uses.push(used);
+        }
+        for (&position, output) in of_outputs.iter().zip(outputs) {
+            let (address, used) = output.address(&stream);
+            addresses[position] = address;
+            places.push(Place::new(&self.program.buffers[position], address, true));
+            uses.push(used);
+        }
+        check_places(&places)?;
+        self.params.set(params, capturing)?;
+        self.enqueue(&addresses)
+    }
+
+    /// Sets the scalars for what is enqueued from now on.
+    pub(crate) fn set_params(&mut self, params: &[u32]) -> Result<(), Error> {
+        self.params.set(params, false)
+    }
+
+    /// Fills what lies between kernels with a byte.
+    pub(crate) fn fill_temporaries(&mut self, byte: u8) -> Result<(), Error> {
+        self.temporaries.iter_mut().flatten().try_for_each(|temporary| temporary.fill(byte))
+    }
+
+    /// What each kernel takes, in the program's order.
+    ///
+    /// # Errors
+    ///
+    /// If the driver does not answer.
+    pub fn facts(&self) -> Result<Vec<KernelFacts>, Error> {
+        let number = |value: i32| u32::try_from(value).unwrap_or_default();
+        let facts = self.functions.iter().zip(&self.program.kernels).map(|(function, kernel)| {
+            let dynamic = kernel.dynamic_shared_bytes;
+            let doing = "describe a kernel";
+            Ok(KernelFacts {
+                registers: number(function.num_regs().doing(doing)?),
+                local_bytes: number(function.local_size_bytes().doing(doing)?),
+                shared_bytes: number(function.shared_size_bytes().doing(doing)?) + dynamic,
+                blocks_per_sm: function
+                    .occupancy_max_active_blocks_per_multiprocessor(kernel.threads, dynamic as usize, None)
+                    .doing(doing)?,
+            })
+        });
+        facts.collect()
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
+        &self.memory.stream
+    }
+
+    /// The memory of a buffer between kernels.
+    pub(crate) fn temporary(&self, position: usize) -> Option<&Allocation> {
+        self.temporaries[position].as_ref()
+    }
+
+    /// Where each buffer of the program is; those of inputs and outputs are still to be filled in.
+    pub(crate) fn addresses(&self) -> Vec<u64> {
+        self.temporaries.iter().map(|own| own.as_ref().map_or(0, Allocation::address)).collect()
+    }
+
+    /// Enqueues all launches on buffers at these addresses.
+    pub(crate) fn enqueue(&self, addresses: &[u64]) -> Result<(), Error> {
+        self.launches.iter().try_for_each(|launch| self.enqueue_one(launch, addresses))
+    }
+
+    /// Enqueues all launches and waits after each, so that an error names the kernel at fault.
+    pub(crate) fn step_by_step(&self, addresses: &[u64]) -> Result<(), Error> {
+        for launch in &self.launches {
+            self.enqueue_one(launch, addresses)?;
+            let kernel = &self.program.kernels[launch.kernel].entry;
+            let doing = format!("run kernel `{kernel}` {:?}", launch.iterations);
+            self.stream().synchronize().doing(&doing)?;
+        }
+        Ok(())
+    }
+
+    /// Buffers go to kernels as addresses, not as cudarc's slices: those would bring an event before and after every
+    /// launch, which costs time, means nothing on one stream, and cannot be captured.
+    fn enqueue_one(&self, launch: &Launch, addresses: &[u64]) -> Result<(), Error> {
+        let kernel = &self.program.kernels[launch.kernel];
+        let mut builder = self.stream().launch_builder(&self.functions[launch.kernel]);
+        for &buffer in &kernel.buffers {
+            builder.arg(&addresses[buffer]);
+        }
+        let params = self.params.address();
+        if kernel.reads_params {
+            builder.arg(&params);
+        }
+        for iteration in &launch.iterations {
+            builder.arg(iteration);
+        }
+        let config = LaunchConfig {
+            grid_dim: kernel.grid.into(),
+            block_dim: (kernel.threads, 1, 1),
+            shared_mem_bytes: kernel.dynamic_shared_bytes,
+        };
+        // SAFETY: the arguments are those that the program says the kernel takes, in that order. Temporaries and params
+        // live as long as this object and are freed on the same stream; inputs and outputs have the sizes that the
+        // program says, and whoever frees them does so in the stream's order, by cudarc's events or as the caller of
+        // `DeviceBytes::at` promised. That the kernel stays within its memory is what code generation promises.
+        let launched = unsafe { builder.launch(config) };
+        launched
+            .map(|_| ())
+            .map_err(|error| Error::driver(format!("launch kernel `{}`", kernel.entry), error))
+    }
+
+    /// Where inputs and outputs are among the program's buffers, in their order.
+    fn positions(&self, inputs: usize, outputs: usize) -> Result<Vec<usize>, Error> {
+        let mut roles: Vec<(Role, usize)> = self
+            .program
+            .buffers
+            .iter()
+            .enumerate()
+            .map(|(position, buffer)| (buffer.role, position))
+            .collect();
+        roles.retain(|(role, _)| *role != Role::Temporary);
+        roles.sort_by_key(|(role, _)| match *role {
+            Role::Input(input) => (0, input, 0),
+            Role::Output { output, value } => (1, output, value),
+            Role::Temporary => (2, 0, 0),
+        });
+        let expected = roles.iter().filter(|(role, _)| matches!(role, Role::Input(_))).count();
+        if inputs != expected {
+            return Err(Error::WrongNumber { what: "inputs", expected, given: inputs });
+        }
+        let expected = roles.len() - expected;
+        if outputs != expected {
+            return Err(Error::WrongNumber { what: "outputs", expected, given: outputs });
+        }
+        Ok(roles.into_iter().map(|(_, position)| position).collect())
+    }
+
+    /// Refuses memory of another size or context, and such as cannot be used while the stream is captured.
+    fn check(
+        &self,
+        inputs: &[&DeviceBytes<'_>],
+        outputs: &[&mut DeviceBytesMut<'_>],
+        positions: &[usize],
+        capturing: bool,
+    ) -> Result<(), Error> {
+        let inputs = inputs.iter().map(|input| (input.bytes(), input.context()));
+        let outputs = outputs.iter().map(|output| (output.bytes(), output.context()));
+        let ours = self.stream().context();
+        for (&position, (given, context)) in positions.iter().zip(inputs.chain(outputs)) {
+            let buffer = &self.program.buffers[position];
+            let (what, expected) = (buffer.name.clone(), buffer.bytes());
+            if given != expected {
+                return Err(Error::WrongSize { what, expected, given });
+            }
+            let Some(context) = context else { continue };
+            // Two objects may be one context for the driver, but know nothing of each other's streams.
+            if !Arc::ptr_eq(context, ours) {
+                return Err(Error::OtherContext { what });
+            }
+            if capturing && context.is_managing_stream_synchronization() {
+                return Err(Error::Captured { what });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Kernels {
+    fn drop(&mut self) {
+        // The code must stay until the last launch is through. If a kernel failed, or the caller is capturing and must not
+        // be disturbed, there is nothing to wait for.
+        if self.memory.is_capturing().is_ok_and(|capturing| !capturing) {
+            let _ = self.stream().synchronize();
+        }
+    }
+}
+
+impl std::fmt::Debug for Kernels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Kernels { program, launches, .. } = self;
+        f.debug_struct("Kernels").field("program", &program.name).field("launches", &launches.len()).finish()
+    }
+}
+
+/// Refuses kernels that the device cannot launch, with what is lacking.
+fn check_limits(kernel: &Kernel, device: &Device) -> Result<(), Error> {
+    let dims = device.threads.grid_dims;
+    let limits = [
+        ("threads in a block", kernel.threads, device.threads.per_block),
+        ("bytes of shared memory in a block", kernel.shared_bytes, device.shared.per_block_opt_in),
+        ("blocks along x", kernel.grid[0], dims[0]),
+        ("blocks along y", kernel.grid[1], dims[1]),
+        ("blocks along z", kernel.grid[2], dims[2]),
+    ];
+    match limits.into_iter().find(|(_, asked, limit)| asked > limit) {
+        None => Ok(()),
+        Some((what, asked, limit)) => {
+            let (asked, limit) = (u64::from(asked), u64::from(limit));
+            Err(Error::Limit { kernel: kernel.entry.clone(), what, asked, limit })
+        }
+    }
+}
+
+/// Lets a kernel have more shared memory than it gets without asking.
+pub(crate) fn opt_in(function: &CudaFunction, kernel: &Kernel) -> Result<(), Error> {
+    if kernel.dynamic_shared_bytes == 0 {
+        return Ok(());
+    }
+    let bytes = i32::try_from(kernel.dynamic_shared_bytes).unwrap_or(i32::MAX);
+    let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    function
+        .set_attribute(attribute, bytes)
+        .doing(&format!("give kernel `{}` {bytes} bytes of shared memory", kernel.entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel() -> Kernel {
+        Kernel {
+            entry: "blur".to_string(),
+            grid: [4, 4, 1],
+            threads: 256,
+            shared_bytes: 100_000,
+            dynamic_shared_bytes: 100_000,
+            buffers: Vec::new(),
+            reads_params: false,
+            iterations: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn kernels_that_do_not_fit_are_refused_before_the_driver_sees_them() {
+        let device = Device::preset("h200").unwrap();
+        check_limits(&kernel(), &device).unwrap();
+        let refused = |kernel: Kernel| check_limits(&kernel, &device).unwrap_err().to_string();
+        assert_eq!(
+            refused(Kernel { threads: 2048, ..kernel() }),
+            "kernel `blur` needs 2048 threads in a block, but the device has 1024"
+        );
+        assert_eq!(
+            refused(Kernel { shared_bytes: 232_449, ..kernel() }),
+            "kernel `blur` needs 232449 bytes of shared memory in a block, but the device has 232448"
+        );
+        assert_eq!(
+            refused(Kernel { grid: [1, 70_000, 1], ..kernel() }),
+            "kernel `blur` needs 70000 blocks along y, but the device has 65535"
+        );
+    }
+}

@@ -1,0 +1,276 @@
+//! Inputs and outputs that lie in device memory of the caller.
+
+use thiserror::Error;
+use warploom_lang::{Pipeline, Realisation, Region, Scalar, Type};
+use warploom_runtime::cuda::{CudaView, CudaViewMut};
+use warploom_runtime::{DeviceBytes, DeviceBytesMut};
+
+use crate::compiled::RunError;
+use crate::sizes::check_number;
+
+/// An input in device memory of the caller, for [`Compiled::launch`](crate::Compiled::launch).
+///
+/// The samples of its box lie side by side, without gaps, in the order that the pipeline declares for the input: the first
+/// dimension fastest, unless [`Input::stored`](warploom_lang::Input::stored) says otherwise.
+#[derive(Debug)]
+pub struct DeviceInput<'a> {
+    shape: Shape,
+    memory: DeviceBytes<'a>,
+}
+
+/// One value of an output in device memory of the caller, for [`Compiled::launch`](crate::Compiled::launch).
+///
+/// The samples of its box lie side by side, without gaps, the first dimension fastest.
+#[derive(Debug)]
+pub struct DeviceOutput<'a> {
+    shape: Shape,
+    memory: DeviceBytesMut<'a>,
+}
+
+/// What memory is said to hold, and how much it can.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    ty: Type,
+    region: Region,
+    bytes: usize,
+}
+
+impl<'a> DeviceInput<'a> {
+    /// Samples of a box in memory that cudarc manages: `image.as_view()`, or a part of it.
+    pub fn new<T: Scalar>(region: Region, memory: CudaView<'a, T>) -> DeviceInput<'a> {
+        DeviceInput::of_bytes(T::TYPE, region, memory.into())
+    }
+
+    /// Samples of a box in memory of any kind, such as [an address](DeviceBytes::at).
+    pub fn of_bytes(ty: Type, region: Region, memory: DeviceBytes<'a>) -> DeviceInput<'a> {
+        DeviceInput { shape: Shape { ty, region, bytes: memory.bytes() }, memory }
+    }
+
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    pub(crate) fn memory(&self) -> &DeviceBytes<'a> {
+        &self.memory
+    }
+}
+
+impl<'a> DeviceOutput<'a> {
+    /// Room for the samples of a box in memory that cudarc manages: `image.as_view_mut()`, or a part of it.
+    pub fn new<T: Scalar>(region: Region, memory: CudaViewMut<'a, T>) -> DeviceOutput<'a> {
+        DeviceOutput::of_bytes(T::TYPE, region, memory.into())
+    }
+
+    /// Room for the samples of a box in memory of any kind, such as [an address](DeviceBytesMut::at).
+    pub fn of_bytes(ty: Type, region: Region, memory: DeviceBytesMut<'a>) -> DeviceOutput<'a> {
+        DeviceOutput { shape: Shape { ty, region, bytes: memory.bytes() }, memory }
+    }
+
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    pub(crate) fn memory(&mut self) -> &mut DeviceBytesMut<'a> {
+        &mut self.memory
+    }
+}
+
+/// Why device memory does not serve as the inputs and outputs of a pipeline.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum DeviceMemoryError {
+    /// What runs the pipeline has no device memory.
+    #[error(
+        "`{pipeline}` was not compiled for a GPU, so that it cannot use device memory; use Backend::Cuda"
+    )]
+    NoGpu {
+        /// The pipeline.
+        pipeline: String,
+    },
+    /// There are more or fewer pieces of memory than outputs.
+    #[error(
+        "the outputs of `{pipeline}` have {expected} values, but memory for {given} was given; give one for each"
+    )]
+    Outputs {
+        /// The pipeline.
+        pipeline: String,
+        /// The values of all its outputs.
+        expected: usize,
+        /// The pieces.
+        given: usize,
+    },
+    /// Memory with elements of another type.
+    #[error("{what} is {expected}, but the device memory holds {given}")]
+    Type {
+        /// The input or output.
+        what: String,
+        /// Its type.
+        expected: Type,
+        /// That of the memory.
+        given: Type,
+    },
+    /// Memory of another size.
+    #[error(
+        "{what} over {region} takes {expected} bytes, but the device memory has {given}; give exactly as many"
+    )]
+    Bytes {
+        /// The input or output.
+        what: String,
+        /// Its box.
+        region: Region,
+        /// What it takes.
+        expected: u64,
+        /// What there is.
+        given: u64,
+    },
+    /// The values of one output over several boxes.
+    #[error(
+        "the values of the output `{output}` are given over {first} and over {second}; they have one box"
+    )]
+    Boxes {
+        /// The output.
+        output: String,
+        /// The box of its first value.
+        first: Region,
+        /// Another one.
+        second: Region,
+    },
+    /// Kernels are missing, and cannot be made now.
+    #[error(
+        "there are no kernels of `{pipeline}` for these sizes yet, and none can be loaded while the stream is being \
+         captured; launch once before"
+    )]
+    Capturing {
+        /// The pipeline.
+        pipeline: String,
+    },
+}
+
+impl Shape {
+    /// Refuses memory that does not hold samples of a type over the box.
+    fn check(&self, what: String, expected: Type) -> Result<(), DeviceMemoryError> {
+        if self.ty != expected {
+            return Err(DeviceMemoryError::Type { what, expected, given: self.ty });
+        }
+        let bytes = self.region.points().and_then(|points| points.checked_mul(expected.bytes() as u64));
+        let (expected, given) = (bytes.unwrap_or(u64::MAX), self.bytes as u64);
+        if expected != given {
+            return Err(DeviceMemoryError::Bytes { what, region: self.region.clone(), expected, given });
+        }
+        Ok(())
+    }
+}
+
+/// Checks that there is memory for each input of a pipeline, and puts the boxes in a realisation.
+pub(crate) fn take_inputs(
+    pipeline: &Pipeline,
+    inputs: &[&Shape],
+    request: &mut Realisation,
+) -> Result<(), RunError> {
+    check_number(pipeline, inputs.len())?;
+    for ((id, decl), input) in pipeline.inputs().iter().zip(inputs) {
+        input.check(format!("the input `{}`", decl.name), decl.ty)?;
+        request.inputs[id] = Some(input.region.clone());
+    }
+    Ok(())
+}
+
+/// The same for outputs, one for each value of each.
+pub(crate) fn take_outputs(
+    pipeline: &Pipeline,
+    outputs: &[&Shape],
+    request: &mut Realisation,
+) -> Result<(), DeviceMemoryError> {
+    let values = values(pipeline);
+    let (expected, given) = (values.len(), outputs.len());
+    if expected != given {
+        return Err(DeviceMemoryError::Outputs { pipeline: pipeline.name().to_string(), expected, given });
+    }
+    for ((output, value), shape) in values.into_iter().zip(outputs) {
+        let func = &pipeline.funcs()[pipeline.outputs()[output]];
+        let what = match func.types.len() {
+            1 => format!("the output `{}`", func.name),
+            _ => format!("value {value} of the output `{}`", func.name),
+        };
+        shape.check(what, func.types[value])?;
+        match &request.outputs[output] {
+            Some(first) if value > 0 && *first != shape.region => {
+                let (output, first, second) = (func.name.clone(), first.clone(), shape.region.clone());
+                return Err(DeviceMemoryError::Boxes { output, first, second });
+            }
+            _ => request.outputs[output] = Some(shape.region.clone()),
+        }
+    }
+    Ok(())
+}
+
+/// Output and value of everything that a pipeline gives, in the order in which it is given.
+pub(crate) fn values(pipeline: &Pipeline) -> Vec<(usize, usize)> {
+    let of = |(output, &id)| (0..pipeline.funcs()[id].types.len()).map(move |value| (output, value));
+    pipeline.outputs().iter().enumerate().flat_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use warploom_lang::{Input, func, vars};
+
+    use super::*;
+
+    fn shape(ty: Type, extents: &[i64], bytes: usize) -> Shape {
+        Shape { ty, region: Region::of_extents(extents), bytes }
+    }
+
+    fn split() -> Pipeline {
+        let (x, y) = vars!(x, y);
+        let image = Input::u8("image", 2);
+        let both = func("both", (x, y), (image.at((x, y)), x + y));
+        Pipeline::new("split", [both]).expect("it is right")
+    }
+
+    fn sentence<E: ToString>(refused: Result<(), E>) -> String {
+        refused.err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn inputs_must_fit() {
+        let pipeline = split();
+        let mut request = Realisation::new(&pipeline);
+        let mut take = |inputs: &[&Shape]| take_inputs(&pipeline, inputs, &mut request);
+        take(&[&shape(Type::U8, &[5, 3], 15)]).expect("it fits");
+        assert_eq!(
+            sentence(take(&[&shape(Type::F32, &[5, 3], 60)])),
+            "the input `image` is u8, but the device memory holds f32"
+        );
+        assert_eq!(
+            sentence(take(&[&shape(Type::U8, &[5, 3], 16)])),
+            "the input `image` over [0, 5) x [0, 3) takes 15 bytes, but the device memory has 16; give exactly as many"
+        );
+        assert!(sentence(take(&[])).contains("has 1 inputs, but 0 buffers were given"));
+        assert_eq!(request.inputs.values().flatten().count(), 1);
+        let vast = shape(Type::U8, &[i64::MAX, i64::MAX], 0);
+        assert!(
+            sentence(take_inputs(&pipeline, &[&vast], &mut request)).contains("but the device memory has 0")
+        );
+    }
+
+    #[test]
+    fn every_value_of_an_output_has_memory() {
+        let pipeline = split();
+        let mut request = Realisation::new(&pipeline);
+        let mut take = |outputs: &[&Shape]| take_outputs(&pipeline, outputs, &mut request);
+        let bytes = shape(Type::U8, &[4, 2], 8);
+        take(&[&bytes, &shape(Type::I32, &[4, 2], 32)]).expect("they fit");
+        assert_eq!(
+            sentence(take(&[&bytes])),
+            "the outputs of `split` have 2 values, but memory for 1 was given; give one for each"
+        );
+        assert_eq!(
+            sentence(take(&[&bytes, &bytes])),
+            "value 1 of the output `both` is i32, but the device memory holds u8"
+        );
+        assert_eq!(
+            sentence(take(&[&bytes, &shape(Type::I32, &[2, 4], 32)])),
+            "the values of the output `both` are given over [0, 4) x [0, 2) and over [0, 2) x [0, 4); they have one box"
+        );
+    }
+}
