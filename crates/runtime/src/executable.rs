@@ -264,10 +264,11 @@ impl Executable {
         let start = Instant::now();
         let mut measured = Duration::ZERO;
         let mut batches = Vec::new();
-        let more = |batches: usize, measured: Duration| {
-            batches < options.batches && measured < options.total && start.elapsed() < options.limit
+        let more = |batches: &[f64], measured: Duration| {
+            let time_is_left = measured < options.total && start.elapsed() < options.limit;
+            batches.len() < options.batches && time_is_left && !options.has_lost(batches)
         };
-        while batches.is_empty() || more(batches.len(), measured) {
+        while batches.is_empty() || more(&batches, measured) {
             let time = self.batch(mode, calls)?;
             measured += time;
             batches.push(time.as_secs_f64() * 1e6 / f64::from(calls));

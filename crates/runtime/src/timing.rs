@@ -8,6 +8,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+/// A program that takes so many times as long as its rival is called twice.
+const HOPELESS: u32 = 4;
+
+/// One that takes this many times as long gets few batches.
+const BEHIND: f64 = 1.2;
+
+/// So many of them.
+const FEW: usize = 3;
+
 /// How launches reach the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -34,9 +43,10 @@ pub struct TimingOptions {
     /// Where to stop even so, in each mode: a program so slow that its first batch takes longer gets smaller
     /// batches, at least one call; one whose first two calls take longer is not called again.
     pub limit: Duration,
-    /// A program whose first two calls take longer than this each is not called again either: it is of no interest how
-    /// slow it is exactly.
-    pub slow: Option<Duration>,
+    /// The shortest time of others, if the program competes with them. How slow exactly those are that lose is of little
+    /// interest: a program whose first two calls take 4 times as long is not called again, and one that is still a fifth
+    /// behind after three batches gets no more.
+    pub rival: Option<Duration>,
     /// The modes to measure.
     pub modes: Vec<Mode>,
 }
@@ -50,7 +60,7 @@ impl Default for TimingOptions {
             batches: usize::MAX,
             total: Duration::from_millis(800),
             limit: Duration::from_secs(10),
-            slow: None,
+            rival: None,
             modes: vec![Mode::Stream, Mode::Graph],
         }
     }
@@ -77,14 +87,21 @@ impl TimingOptions {
             batches: 5,
             total: Duration::from_millis(10),
             limit: Duration::from_millis(30),
-            slow: None,
+            rival: None,
             modes: vec![Mode::Graph],
         }
     }
 
     /// What takes longer than this is called twice.
     pub(crate) fn patience(&self) -> Duration {
-        self.slow.map_or(self.limit, |slow| slow.min(self.limit))
+        self.rival.map_or(self.limit, |rival| (rival * HOPELESS).min(self.limit))
+    }
+
+    /// Whether it is plain from some batches, microseconds a call, that the program loses.
+    pub(crate) fn has_lost(&self, batches: &[f64]) -> bool {
+        let shortest = batches.iter().copied().fold(f64::INFINITY, f64::min);
+        let behind = |rival: Duration| shortest > BEHIND * rival.as_secs_f64() * 1e6;
+        batches.len() >= FEW && self.rival.is_some_and(behind)
     }
 
     /// Calls of a batch, if one call takes about `call`.
@@ -174,6 +191,18 @@ mod tests {
         assert_eq!(options.calls(Duration::from_secs(3)), 3);
         assert_eq!(options.calls(Duration::from_secs(60)), 1);
         assert_eq!(options.calls(Duration::ZERO), 20_000);
+    }
+
+    #[test]
+    fn losers_get_little_time() {
+        let alone = TimingOptions::default();
+        let rivalled = TimingOptions { rival: Some(Duration::from_micros(10)), ..TimingOptions::default() };
+        assert_eq!(alone.patience(), alone.limit);
+        assert_eq!(rivalled.patience(), Duration::from_micros(40));
+        assert!(!alone.has_lost(&[50.0; 9]));
+        assert!(!rivalled.has_lost(&[50.0; 2]), "too early to say");
+        assert!(!rivalled.has_lost(&[50.0, 11.9, 50.0]), "it can be as fast");
+        assert!(rivalled.has_lost(&[50.0, 12.1, 50.0]));
     }
 
     #[test]

@@ -44,7 +44,8 @@ impl Run<'_> {
     fn stepped(&self, state: &Arc<State>) -> Vec<(u128, Arc<State>)> {
         let step = |kern| steps(&self.evaluator, kern, &mut Statistics::default());
         let kernels: Vec<_> = state.kernels.par_iter().map(step).collect();
-        let children = kernels.into_iter().flatten().map(|kern| Child::new(state, smallvec![kern], None, None));
+        let children =
+            kernels.into_iter().flatten().map(|kern| Child::new(state, smallvec![kern], None, None));
         children.map(|child| (child.totals.identity, child.state())).collect()
     }
 

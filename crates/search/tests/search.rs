@@ -7,7 +7,9 @@ use warploom_cost::Analytic;
 use warploom_lang::{Input, Pipeline, Realisation, Region, Regions, func, infer, vars};
 use warploom_randpipe::random_pipeline;
 use warploom_schedule::schedule::{RootItem, Schedule, check};
-use warploom_search::{Event, Fixed, FixedError, Options, Outcome, Refusal, StopReason, neighbourhoods, search};
+use warploom_search::{
+    Event, Fixed, FixedError, Options, Outcome, Refusal, StopReason, neighbourhoods, search,
+};
 
 use crate::common::{h200, named, of_app, searched};
 

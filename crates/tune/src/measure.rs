@@ -157,15 +157,13 @@ pub struct Setup<'a> {
     pub stop: Option<&'a AtomicBool>,
     /// Whether candidates with kernels that spill registers are not run.
     pub skip_spilling: bool,
-    /// When to lose patience with slow candidates.
-    pub cut: Option<Cut>,
+    /// Whether candidates compete.
+    pub contest: Option<Contest>,
 }
 
-/// Candidates much slower than the best are called twice, not timed at length. For runs over one subject.
+/// Candidates that compete: those much slower than the best are not timed at length. For runs over one subject.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Cut {
-    /// How many times as slow as the best is too slow.
-    pub factor: f64,
+pub struct Contest {
     /// The best that is known before, microseconds.
     pub best_us: Option<f64>,
 }
@@ -182,7 +180,7 @@ impl<'a> Setup<'a> {
             deadline: None,
             stop: None,
             skip_spilling: false,
-            cut: None,
+            contest: None,
         }
     }
 

@@ -12,8 +12,8 @@ use warploom_runtime::TimingOptions;
 use warploom_schedule::schedule::Schedule;
 use warploom_target::{Device, Program};
 use warploom_tune::measure::{
-    Candidate, Check, Compile, Compiled, Cut, Failure, Feed, Machine, MeasureError, Setup, Subject, Timed,
-    measure,
+    Candidate, Check, Compile, Compiled, Contest, Failure, Feed, Machine, MeasureError, Setup, Subject,
+    Timed, measure,
 };
 use warploom_tune::sample::{Origin, Sample, Status, Times};
 use warploom_tune::workload::Workload;
@@ -62,7 +62,7 @@ struct Fake {
     lost_at: Option<usize>,
     timed: usize,
     restored: usize,
-    limits: Vec<Option<Duration>>,
+    rivals: Vec<Option<Duration>>,
 }
 
 impl Machine for Fake {
@@ -73,7 +73,7 @@ impl Machine for Fake {
         timing: &TimingOptions,
     ) -> Result<Timed, Failure> {
         self.timed += 1;
-        self.limits.push(timing.slow);
+        self.rivals.push(timing.rival);
         if self.fault_at == Some(self.timed) {
             return Err(Failure::Fault("made up".to_owned()));
         }
@@ -305,13 +305,13 @@ fn what_spills_is_left_out_if_that_is_asked() {
 #[test]
 fn slow_candidates_get_little_time_and_a_stop_ends_the_run() {
     let device = Device::preset("h200").expect("it is known");
-    let cut = Some(Cut { factor: 4.0, best_us: Some(100.0) });
+    let contest = Some(Contest { best_us: Some(100.0) });
     let mut machine = Fake::default();
     let (samples, _) =
-        measured_by(&Setup { cut, ..setup(&device, &no_compiler) }, vec![feed(2)], &mut machine);
+        measured_by(&Setup { contest, ..setup(&device, &no_compiler) }, vec![feed(2)], &mut machine);
     assert_eq!(samples.len(), 2);
     // The first takes a microsecond.
-    assert_eq!(machine.limits, [400, 4].map(|slow| Some(Duration::from_micros(slow))));
+    assert_eq!(machine.rivals, [100, 1].map(|rival| Some(Duration::from_micros(rival))));
 
     let stop = std::sync::atomic::AtomicBool::new(true);
     let stopped = Setup { stop: Some(&stop), ..setup(&device, &no_compiler) };

@@ -62,8 +62,8 @@ pub(super) fn judge(
 /// How to time a candidate, if the best of others takes so long.
 fn timing(setup: &Setup<'_>, best: f64) -> TimingOptions {
     let mut timing = setup.timing.clone();
-    if let Some(cut) = setup.cut {
-        timing.slow = Duration::try_from_secs_f64(best * cut.factor / 1e6).ok();
+    if setup.contest.is_some() {
+        timing.rival = Duration::try_from_secs_f64(best / 1e6).ok();
     }
     timing
 }

@@ -38,7 +38,7 @@ pub(super) fn run_all(
     let shared = Shared {
         setup,
         prepared: Mutex::new(prepared),
-        best: Mutex::new(setup.cut.and_then(|cut| cut.best_us).unwrap_or(f64::INFINITY)),
+        best: Mutex::new(setup.contest.and_then(|contest| contest.best_us).unwrap_or(f64::INFINITY)),
     };
     let mut recorder = Recorder { left: machines.len(), failures: 0, record };
     thread::scope(|scope| {

@@ -15,13 +15,10 @@ use warploom_search::{self as search, Neighbourhood, Options};
 
 use super::full_check::FullCheck;
 use super::{Ended, Event, Observer, Progress, Task, TuneError, Tuned, Winner};
-use crate::measure::{Candidate, Check, Cut, Feed, Measured, Setup, measure};
+use crate::measure::{Candidate, Check, Contest, Feed, Measured, Setup, measure};
 use crate::records::{Claim, ProblemId, Records, RecordsError, Trial};
 use crate::sample::Origin;
 use crate::worker::Bench;
-
-/// Candidates so many times as slow as the best are not timed at length.
-const TOO_SLOW: f64 = 4.0;
 
 /// How long to wait before looking again whether another process has finished what it claimed.
 const WAITING: Duration = Duration::from_millis(200);
@@ -182,7 +179,7 @@ impl<'a, 'b> Session<'a, 'b> {
             deadline: task.deadline,
             stop: Some(task.stop),
             skip_spilling: *skip_spilling,
-            cut: Some(Cut { factor: TOO_SLOW, best_us: progress.best_us }),
+            contest: Some(Contest { best_us: progress.best_us }),
             ..Setup::new(bench.device, bench.compile, timing.clone())
         };
         let line = Line {

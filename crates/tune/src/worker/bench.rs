@@ -89,7 +89,8 @@ impl OpenBench {
             Some(program) => {
                 let machine = ProcessMachine::start(program.clone(), gpu, fake.clone(), patience)?;
                 let device = machine.device().clone();
-                let start = |gpu: &usize| ProcessMachine::start(program.clone(), *gpu, fake.clone(), patience);
+                let start =
+                    |gpu: &usize| ProcessMachine::start(program.clone(), *gpu, fake.clone(), patience);
                 let others = more.iter().map(start).collect::<Result<Vec<_>, _>>()?;
                 others.iter().try_for_each(|other| check_kind(&device, other.device()))?;
                 let compilers = Compilers::start(program, device.clone(), fake, patience, threads)?;
