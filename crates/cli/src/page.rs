@@ -5,6 +5,7 @@ mod source;
 mod suites;
 mod tuned;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -121,8 +122,8 @@ fn table_of(sources: &[Source]) -> Table {
         vec![
             source.file.clone(),
             source.content.summary(),
-            distinct(source.devices().into_iter()).join(", "),
-            days(&distinct(source.dates().into_iter())),
+            distinct(source.devices()).join(", "),
+            days(&distinct(source.dates())),
         ]
     };
     Table { columns, rows: sources.iter().map(row).collect() }
@@ -136,15 +137,9 @@ fn columns(titles: &[(&str, Align)]) -> Vec<Column> {
         .collect()
 }
 
-/// Without what came before, in order.
-fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
-    let mut seen = Vec::new();
-    for one in all {
-        if !seen.contains(&one) {
-            seen.push(one);
-        }
-    }
-    seen
+/// Each once, sorted.
+fn distinct(all: impl IntoIterator<Item = String>) -> Vec<String> {
+    BTreeSet::from_iter(all).into_iter().collect()
 }
 
 /// `2026-01-30 to 2026-01-31`

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::chart::Drawing;
+
 /// Text that may stand between tags and in quoted attributes, of HTML and of SVG.
 #[derive(Clone, Copy)]
 pub(crate) struct Escaped<'a>(pub &'a str);
@@ -26,6 +28,11 @@ impl fmt::Display for Escaped<'_> {
         }
         Ok(())
     }
+}
+
+/// A chart with words below it.
+pub(crate) fn figure(chart: &Drawing, caption: &str) -> String {
+    format!("<figure>\n{}\n<figcaption>{}</figcaption>\n</figure>\n", chart.in_page(), Escaped(caption))
 }
 
 /// `1 trial`, `2 trials`

@@ -39,6 +39,6 @@ mod table;
 mod tuned;
 
 pub use page::{Fact, Listing, Page, Section};
-pub use suite::{AppTime, Baseline, Run, Suite};
+pub use suite::{AppTime, Baseline, Run, Suite, geometric_mean};
 pub use table::{Column, Table};
 pub use tuned::{Iteration, Trial, Tuned};

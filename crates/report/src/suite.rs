@@ -1,7 +1,7 @@
 //! Apps under one or more ways of scheduling, compared with times of others.
 
 use crate::chart::{Bar, Bars, Base, Group};
-use crate::html::{Escaped, count};
+use crate::html::{Escaped, count, figure};
 use crate::page::{Fact, Listing, facts};
 use crate::scale::is_positive;
 use crate::table::{Column, Table};
@@ -87,7 +87,12 @@ impl Suite {
         let means = self.runs.iter().filter_map(|run| {
             let all: Vec<f64> =
                 run.apps.iter().filter_map(|app| Some(app.faster(&baseline, "")?.value)).collect();
-            Some(format!("{} {:.2}x over {}", run.name, geometric_mean(&all)?, count(all.len(), "app")))
+            Some(format!(
+                "{} {:.2}x over {}",
+                run.name,
+                geometric_mean(all.iter().copied())?,
+                count(all.len(), "app")
+            ))
         });
         let means = means.collect::<Vec<_>>().join(", ");
         format!("Geometric mean against {baseline}: {means}")
@@ -98,43 +103,42 @@ impl Suite {
         format!("{}{}{runs}", self.charts(), self.side_by_side())
     }
 
+    /// A chart for each that apps are compared with; shares of the floor if there is none.
     fn charts(&self) -> String {
         let baselines = self.baselines();
-        let of_all = |baseline: &String| {
-            let bars = self.bars(|app, run| app.faster(baseline, run));
-            let about = format!("How many times as fast as {baseline} each app is");
-            let common = bars.iter().filter(|group| !group.summary && group.is_full()).count();
-            let caption = match self.runs.len() > 1 && bars.iter().any(|group| group.summary) {
-                true => format!("{about}. The mean is over the {common} apps that all runs have."),
-                false => format!("{about}; right of the line is faster."),
-            };
-            let axis = format!("times as fast as {baseline}");
-            self.figure(Bars { about, axis, base: Base::One, series: self.names(), groups: bars }, &caption)
+        let charts: String = match baselines.is_empty() {
+            true => self.shares(),
+            false => baselines.iter().map(|baseline| self.compared(baseline)).collect(),
         };
-        let mut figures: String = baselines.iter().map(of_all).collect();
-        if baselines.is_empty() {
-            let mut groups = self.bars(|app, run| app.of_the_floor(run));
-            // A mean of shares would say nothing.
-            groups.retain(|group| !group.summary);
-            let about =
-                "The least time that the device could take, as a share of the time it took".to_owned();
-            let (axis, caption) = ("% of the floor".to_owned(), format!("{about}."));
-            figures =
-                self.figure(Bars { about, axis, base: Base::Zero, series: self.names(), groups }, &caption);
-        }
-        format!("<div class=\"figures\">\n{figures}</div>\n")
+        format!("<div class=\"figures\">\n{charts}</div>\n")
     }
 
-    fn figure(&self, bars: Bars, caption: &str) -> String {
-        if bars.groups.is_empty() {
+    fn compared(&self, baseline: &str) -> String {
+        let groups = self.groups(|app, run| app.faster(baseline, run));
+        let about = format!("How many times as fast as {baseline} each app is");
+        let common = groups.iter().filter(|group| !group.summary && group.is_full()).count();
+        let caption = match self.runs.len() > 1 && common > 1 {
+            true => format!("{about}. The mean is over the {common} apps that all runs have."),
+            false => format!("{about}; right of the line is faster."),
+        };
+        let axis = format!("times as fast as {baseline}");
+        figure(&Bars { about, axis, base: Base::One, series: self.names(), groups }.draw(), &caption)
+    }
+
+    fn shares(&self) -> String {
+        let mut groups = self.groups(|app, run| app.of_the_floor(run));
+        // A mean of shares would say nothing.
+        groups.retain(|group| !group.summary);
+        if groups.is_empty() {
             return String::new();
         }
-        let drawn = bars.draw().in_page();
-        format!("<figure>\n{drawn}\n<figcaption>{}</figcaption>\n</figure>\n", Escaped(caption))
+        let about = "The least time that the device could take, as a share of the time it took".to_owned();
+        let (axis, caption) = ("% of the floor".to_owned(), format!("{about}."));
+        figure(&Bars { about, axis, base: Base::Zero, series: self.names(), groups }.draw(), &caption)
     }
 
     /// A group for each app that has a bar in some run, and one for the mean of those that have one in each.
-    fn bars(&self, bar: impl Fn(&AppTime, &str) -> Option<Bar>) -> Vec<Group> {
+    fn groups(&self, bar: impl Fn(&AppTime, &str) -> Option<Bar>) -> Vec<Group> {
         let of = |app: &str| {
             let of_run = |run: &Run| bar(run.apps.iter().find(|found| found.app == app)?, &run.name);
             let bars = self.runs.iter().map(of_run).collect();
@@ -148,7 +152,7 @@ impl Suite {
         }
         let mean = |run: usize| {
             let values = common.iter().filter_map(|group| group.bars[run].as_ref());
-            let value = geometric_mean(&values.map(|bar| bar.value).collect::<Vec<_>>())?;
+            let value = geometric_mean(values.map(|bar| bar.value))?;
             let text = format!("{value:.2}x");
             let hint = format!("{}: {text} over {}", self.runs[run].name, count(common.len(), "app"));
             Some(Bar { value, text, hint })
@@ -220,9 +224,16 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     seen
 }
 
-fn geometric_mean(numbers: &[f64]) -> Option<f64> {
-    let sum: f64 = numbers.iter().map(|number| number.ln()).sum();
-    (!numbers.is_empty()).then(|| (sum / numbers.len() as f64).exp())
+/// The number whose logarithm is the mean of theirs; `None` of no numbers.
+///
+/// ```
+/// assert_eq!(warploom_report::geometric_mean([2.0, 8.0]).map(f64::round), Some(4.0));
+/// assert_eq!(warploom_report::geometric_mean([]), None);
+/// ```
+pub fn geometric_mean(numbers: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let logarithms: Vec<f64> = numbers.into_iter().map(f64::ln).collect();
+    let count = logarithms.len() as f64;
+    (count > 0.0).then(|| (logarithms.iter().sum::<f64>() / count).exp())
 }
 
 #[cfg(test)]
@@ -245,7 +256,7 @@ mod tests {
         let second =
             run("second", vec![app("b", 1.0, Some(9.0)), app("a", 1.0, Some(1.0)), app("d", 1.0, None)]);
         let suite = Suite { runs: vec![first, second], ..Suite::default() };
-        let groups = suite.bars(|app, run| app.faster("Halide", run));
+        let groups = suite.groups(|app, run| app.faster("Halide", run));
         let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c", "geometric mean"]);
         let means: Vec<f64> = groups[3].bars.iter().flatten().map(|bar| bar.value.round()).collect();

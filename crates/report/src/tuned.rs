@@ -1,7 +1,7 @@
 //! One pipeline at some sizes on a device, and all schedules of it that were tried.
 
 use crate::chart::{Mark, Point, Scatter, Series, Step, Steps};
-use crate::html::{Escaped, count};
+use crate::html::{count, figure};
 use crate::page::{Fact, Listing, facts};
 use crate::scale::is_positive;
 use crate::table::{Column, Table};
@@ -127,7 +127,7 @@ impl Tuned {
             marked,
             ..Scatter::default()
         };
-        figure(&scatter.draw().in_page(), &format!("{caption}."))
+        figure(&scatter.draw(), &format!("{caption}."))
     }
 
     fn best_so_far(&self) -> String {
@@ -161,7 +161,7 @@ impl Tuned {
             steps,
             marks: self.iterations.iter().map(mark).collect(),
         };
-        figure(&steps.draw().in_page(), &caption)
+        figure(&steps.draw(), &caption)
     }
 
     /// How many trials ended how, the most frequent first.
@@ -181,10 +181,6 @@ impl Tuned {
         let columns = vec![Column::text("status"), Column::numbers("trials"), Column::text("for example")];
         Table { columns, rows: counted.iter().map(row).collect() }
     }
-}
-
-fn figure(drawn: &str, caption: &str) -> String {
-    format!("<figure>\n{drawn}\n<figcaption>{}</figcaption>\n</figure>\n", Escaped(caption))
 }
 
 /// The factor by which half of all predictions are off at most.

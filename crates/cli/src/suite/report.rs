@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use warploom::target::Device;
 use warploom::tune::sample::{KernelUse, Status};
 use warploom::tune::tuning::Tuned;
+use warploom_report::geometric_mean;
 
 use super::anchors::{Anchor, Anchors};
 use crate::bench::floor_us;
@@ -257,22 +258,5 @@ impl Report {
         mean("Halide's hand-written schedules", self.faster_than_manual)
             + &mean("Anderson2021", self.faster_than_anderson2021)
             + &failed
-    }
-}
-
-fn geometric_mean(numbers: impl Iterator<Item = f64>) -> Option<f64> {
-    let logarithms: Vec<f64> = numbers.map(f64::ln).collect();
-    let count = logarithms.len() as f64;
-    (count > 0.0).then(|| (logarithms.iter().sum::<f64>() / count).exp())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn means_are_geometric() {
-        assert_eq!(geometric_mean([2.0, 8.0].into_iter()).map(f64::round), Some(4.0));
-        assert_eq!(geometric_mean(std::iter::empty()), None);
     }
 }

@@ -153,6 +153,7 @@ impl Group {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chart::drawing::numbers;
 
     fn bars(base: Base, values: &[f64]) -> String {
         let group = |value: &f64| Group {
@@ -166,18 +167,10 @@ mod tests {
             .in_page()
     }
 
-    fn numbers(svg: &str, name: &str) -> Vec<f64> {
-        let found = svg.lines().filter(|line| line.starts_with("<rect")).map(|line| {
-            let (_, rest) = line.split_once(&format!(" {name}=\"")).expect("an attribute");
-            rest.split('"').next().and_then(|number| number.parse().ok()).expect("a number")
-        });
-        found.collect()
-    }
-
     #[test]
     fn ratios_go_both_ways_from_one() {
         let svg = bars(Base::One, &[2.0, 0.5, 1.0]);
-        let (x, width) = (numbers(&svg, "x"), numbers(&svg, "width"));
+        let (x, width) = (numbers(&svg, "rect", "x"), numbers(&svg, "rect", "width"));
         assert!((x[1] + width[1] - x[0]).abs() < 0.2, "the one ends where the other begins: {x:?} {width:?}");
         assert!((width[0] - width[1]).abs() < 0.2, "twice and half are as long: {width:?}");
         assert!(width[2] < 1.0);
@@ -186,7 +179,7 @@ mod tests {
 
     #[test]
     fn amounts_are_as_long_as_they_are_large() {
-        let width = numbers(&bars(Base::Zero, &[10.0, 20.0]), "width");
+        let width = numbers(&bars(Base::Zero, &[10.0, 20.0]), "rect", "width");
         assert!((width[1] - 2.0 * width[0]).abs() < 0.2, "{width:?}");
     }
 

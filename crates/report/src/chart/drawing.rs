@@ -167,6 +167,17 @@ pub(super) fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * CHARACTER
 }
 
+/// The numbers of an attribute of all shapes of a kind.
+#[cfg(test)]
+pub(super) fn numbers(svg: &str, shape: &str, attribute: &str) -> Vec<f64> {
+    let of_kind = svg.lines().filter(|line| line.starts_with(&format!("<{shape} ")));
+    let number = |line: &str| {
+        let (_, rest) = line.split_once(&format!(" {attribute}=\""))?;
+        rest.split('"').next()?.parse().ok()
+    };
+    of_kind.map(|line| number(line).expect("the shape has the number")).collect()
+}
+
 fn hint(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("<title>{}</title>", Escaped(text)) }
 }

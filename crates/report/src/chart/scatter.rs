@@ -94,18 +94,10 @@ impl Point {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chart::drawing::numbers;
 
     fn point(x: f64, y: f64) -> Point {
         Point { x, y, text: format!("{x} & {y}") }
-    }
-
-    fn places(svg: &str) -> Vec<(f64, f64)> {
-        let circles = svg.lines().filter(|line| line.starts_with("<circle"));
-        let number = |line: &str, name: &str| -> f64 {
-            let (_, rest) = line.split_once(name).expect("an attribute");
-            rest.split('"').next().and_then(|number| number.parse().ok()).expect("a number")
-        };
-        circles.map(|line| (number(line, "cx=\""), number(line, "cy=\""))).collect()
     }
 
     #[test]
@@ -113,7 +105,8 @@ mod tests {
         let points = vec![point(10.0, 10.0), point(100.0, 100.0), point(10.0, 100.0), point(-1.0, 5.0)];
         let series = vec![Series { name: String::new(), points }];
         let svg = Scatter { series, ..Scatter::default() }.draw().in_page();
-        let places = places(&svg);
+        let (x, y) = (numbers(&svg, "circle", "cx"), numbers(&svg, "circle", "cy"));
+        let places: Vec<(f64, f64)> = x.into_iter().zip(y).collect();
         let [low, high, above] = places[..] else { panic!("three points, not {}", places.len()) };
         for (x, y) in [low, high] {
             assert!((x - LEFT - (TOP + SIDE - y)).abs() < 0.2, "{x} {y}");
