@@ -9,7 +9,7 @@
 //! | [`train`] | the loop: what is minimised, when it stops |
 //! | [`retrain`] | training in the course of autotuning |
 //! | [`score`] | how good predictions are: ranks, regret, calibration |
-//! | [`evaluate`] | the scores of models over groups, and scatter plots |
+//! | [`evaluate`] | the scores of models over groups |
 //! | [`demosaic`] | the filters of the app `learned_demosaic` |
 
 pub mod batch;
@@ -19,6 +19,5 @@ pub mod demosaic;
 pub mod evaluate;
 pub mod model;
 pub mod retrain;
-pub mod scatter;
 pub mod score;
 pub mod train;

@@ -221,6 +221,18 @@ pub(crate) enum Error {
     /// A trial that is not there.
     #[error("there is no trial number {number}; `warploom records list PIPELINE` has their numbers")]
     NoTrial { number: i64 },
+    /// A file that no page can be made of.
+    #[error("{file} is neither a database of records nor results of `warploom suite`; give one of those")]
+    NotReported { file: String },
+    /// Results that cannot be read.
+    #[error("{file} holds results of the form `{schema}` that cannot be read: {error}")]
+    Results { file: String, schema: String, error: String },
+    /// A file without results.
+    #[error("{file} holds nothing to report; measure something first, or leave it out")]
+    NothingToReport { file: String },
+    /// A page that would take the place of what it is made of.
+    #[error("the page would replace {file}, which it is made of; name another file with -o")]
+    OverSource { file: String },
     /// A worker that does not know what to do.
     #[error("{0}; `warploom worker` is for other processes to call")]
     Assignment(String),

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use warploom::cost::{Analytic, Network};
+use warploom_report::chart::{Point, Scatter, Series};
 use warploom_training::data::{Data, Kind, LeftOut};
 use warploom_training::evaluate::{Compared, Evaluation, large, predictions, times};
-use warploom_training::scatter::{Series, scatter};
 use warploom_training::score::Score;
 
 use crate::error::Error;
@@ -109,17 +109,25 @@ fn plot(data: &Data, learned: &Learned, folder: &Path) -> Result<(), Error> {
         if measured.is_empty() {
             continue;
         }
-        let series = |name, colour, predicted: Vec<Vec<f64>>| {
-            let points = measured.iter().copied().zip(predicted.concat()).collect();
-            Series { name, colour, points }
+        let series = |name: &str, predicted: Vec<Vec<f64>>| {
+            let times = measured.iter().zip(predicted.concat());
+            let points = times.map(|(&x, y)| Point { x, y, text: String::new() }).collect();
+            Series { name: name.to_owned(), points }
         };
-        let mut all = vec![series("analytic", "#b0a090", predictions(data, &groups, &analytic))];
+        let mut all = vec![series("analytic", predictions(data, &groups, &analytic))];
         if let Some(network) = learned.for_app(Some(app.name)) {
-            all.push(series("learned", "#1f5fa8", predictions(data, &groups, network)));
+            all.push(series("learned", predictions(data, &groups, network)));
         }
         let path = folder.join(format!("model-{}.svg", app.name));
-        let title = format!("{} on {}", app.name, data.device.name);
-        fs::write(&path, scatter(&title, &all)).map_err(|error| failed(&path, error))?;
+        let scatter = Scatter {
+            about: format!("Predicted against measured times of {}", app.name),
+            title: format!("{} on {}", app.name, data.device.name),
+            x: "measured us".to_owned(),
+            y: "predicted us".to_owned(),
+            series: all,
+            marked: None,
+        };
+        fs::write(&path, scatter.draw().document()).map_err(|error| failed(&path, error))?;
     }
     Ok(())
 }

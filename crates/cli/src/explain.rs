@@ -5,7 +5,10 @@ use std::io::Write;
 use clap::Arg;
 use serde::Serialize;
 use warploom::app::App;
-use warploom::schedule::schedule::check;
+use warploom::cost::CostModel;
+use warploom::lang::{Pipeline, Realisation};
+use warploom::schedule::schedule::{Schedule, check};
+use warploom::target::Device;
 use warploom::tune::build::BuildError;
 use warploom::tune::explain::Explanation;
 
@@ -53,24 +56,39 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let device = arguments.kernels.device()?;
     let (pipeline, request) = (&asked.pipeline, &asked.request);
     let schedule = arguments.kernels.schedule(pipeline, request, &device)?;
+    let model = arguments.kernels.model.load(&device)?;
+    let explanation = explanation(pipeline, request, &device, &schedule, &*model)?;
+    if arguments.format.json {
+        let report = Report { app: asked.name, sizes: asked.sizes, device: device.name, explanation };
+        return report::json(out, "warploom.explain/1", &report);
+    }
+    report::text(out, &listing(&asked.name, &asked.sizes, &device, &explanation))
+}
+
+/// The explanation of a schedule; an error if it is not legal.
+pub(crate) fn explanation(
+    pipeline: &Pipeline,
+    request: &Realisation,
+    device: &Device,
+    schedule: &Schedule,
+    model: &dyn CostModel,
+) -> Result<Explanation, Error> {
     let regions = regions(pipeline, request)?;
-    check(&schedule, pipeline, &regions, &device).map_err(|violations| Error::Build {
+    check(schedule, pipeline, &regions, device).map_err(|violations| Error::Build {
         app: pipeline.name().to_owned(),
         error: Box::new(BuildError::Illegal(violations)),
     })?;
-    let model = arguments.kernels.model.load(&device)?;
-    let explanation = Explanation::new(pipeline, &regions, &device, &schedule, &*model);
-    let arch = device.arch();
-    let report = Report { app: asked.name, sizes: asked.sizes, device: device.name, explanation };
-    if arguments.format.json {
-        return report::json(out, "warploom.explain/1", &report);
-    }
-    let Report { app, sizes, device, explanation } = &report;
-    let head = format!(
-        "{app}{sizes} for {device} ({arch}): {:.1} us predicted by the {} model, {}\n\n",
+    Ok(Explanation::new(pipeline, &regions, device, schedule, model))
+}
+
+/// An explanation as text; `sizes` begin with ` at`.
+pub(crate) fn listing(app: &str, sizes: &str, device: &Device, explanation: &Explanation) -> String {
+    format!(
+        "{app}{sizes} for {} ({}): {:.1} us predicted by the {} model, {}\n\n{explanation}",
+        device.name,
+        device.arch(),
         explanation.predicted_us,
         explanation.model,
         show::count(explanation.kernels.len(), "kernel")
-    );
-    report::text(out, &(head + &explanation.to_string()))
+    )
 }

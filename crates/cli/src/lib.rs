@@ -19,6 +19,7 @@ mod choice;
 #[cfg(feature = "train")]
 mod collect;
 mod compile;
+mod date;
 mod devices;
 mod emit;
 mod error;
@@ -33,6 +34,7 @@ mod inputs;
 mod memory;
 mod model;
 mod names;
+mod page;
 mod pipeline;
 mod progress;
 mod records;
@@ -48,6 +50,7 @@ mod table;
 mod train;
 mod tune;
 mod verify;
+mod whole;
 mod worker;
 
 use std::ffi::OsString;
@@ -81,6 +84,7 @@ enum Command {
     Tune(Box<tune::Arguments>),
     Suite(Box<suite::Arguments>),
     Records(records::Arguments),
+    Report(page::Arguments),
     Cache(cache::Arguments),
     #[command(hide = true)]
     Worker(worker::Arguments),
@@ -132,6 +136,7 @@ fn execute(
         Command::Tune(arguments) => tune::tune(apps, &arguments, out),
         Command::Suite(arguments) => suite::suite(apps, &arguments, out),
         Command::Records(arguments) => records::records(&arguments, out),
+        Command::Report(arguments) => page::page(apps, &arguments, out),
         Command::Cache(arguments) => cache::cache(&arguments, out),
         Command::Worker(arguments) => worker::worker(&arguments),
         #[cfg(feature = "train")]

@@ -32,7 +32,9 @@ use crate::report::Format;
 use crate::search::duration;
 use crate::tune::{FirstModel, Measuring, Start, Tunable, code, stop_on_interrupt};
 use anchors::Anchors;
-use report::{Report, Row};
+use report::Report;
+
+pub(crate) use report::{Report as Results, Row, SCHEMA, TITLES};
 
 /// Records that nobody keeps.
 const NOWHERE: &str = ":memory:";

@@ -31,7 +31,7 @@ use crate::search::duration;
 pub(crate) use interrupt::stop_on_interrupt;
 pub(crate) use measuring::Measuring;
 pub(crate) use progress::Progress;
-pub(crate) use report::{TrialReport, trial_table};
+pub(crate) use report::{TRIAL_TITLES, TrialReport, trial_cells, trial_table};
 pub(crate) use subject::Tunable;
 
 /// Where trials are recorded unless something else is said.

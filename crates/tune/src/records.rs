@@ -33,7 +33,7 @@ use crate::sample::{Sample, Sizes, Status};
 pub use claims::Claim;
 pub use error::RecordsError;
 pub use exchange::Imported;
-pub use runs::{RunKey, RunState};
+pub use runs::{FinishedIteration, RunKey, RunState};
 
 /// How long to wait for another process that writes.
 const BUSY: Duration = Duration::from_secs(20);

@@ -9,7 +9,9 @@ use std::thread;
 use tempfile::TempDir;
 use warploom_lang::{Input, Pipeline, Realisation, Region, func, vars};
 use warploom_target::Device;
-use warploom_tune::records::{Claim, Imported, ProblemId, Records, RecordsError, RunKey, Trial};
+use warploom_tune::records::{
+    Claim, FinishedIteration, Imported, ProblemId, Records, RecordsError, RunKey, Trial,
+};
 use warploom_tune::sample::{KernelUse, Origin, Sample, Shard, Sizes, Status, Times};
 
 fn pipeline() -> Pipeline {
@@ -174,6 +176,9 @@ fn iterations_are_kept_by_run() {
     let last = records.run(problem, &one).unwrap();
     assert_eq!((last.finished, last.last_trial), (1, 2));
     assert_eq!(records.run(problem, &other).unwrap().finished, 0);
+    // What has begun is not finished.
+    let finished = FinishedIteration { run: one, number: 1, last_trial: 2 };
+    assert_eq!(records.iterations(problem).unwrap(), [finished]);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use warploom::target::program::Program;
 use crate::emit::Scheduled;
 use crate::error::Error;
 use crate::search::machine_code;
+use crate::whole::write_whole;
 
 /// The end of a file's name and what is in it; `None` for a file that must not be there.
 pub(crate) type Content = (&'static str, Option<Vec<u8>>);
@@ -96,17 +97,4 @@ pub(crate) fn write(folder: &Path, name: &str, contents: &[Content]) -> Result<V
         }
     }
     Ok(written)
-}
-
-/// A file is there as it was or as it shall be, whatever happens in between.
-fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let unfinished = path.with_file_name(name);
-    let written = fs::write(&unfinished, content).and_then(|()| fs::rename(&unfinished, path));
-    if written.is_err() {
-        // What is left of it is of no use; if it cannot be removed either, the first error says why.
-        fs::remove_file(&unfinished).unwrap_or_default();
-    }
-    written
 }

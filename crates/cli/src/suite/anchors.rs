@@ -18,7 +18,7 @@ pub(super) struct Anchors {
 
 /// The times of an app, microseconds.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-pub(super) struct Anchor {
+pub(crate) struct Anchor {
     /// Under the schedule that Halide's authors wrote.
     pub halide_manual_us: Option<f64>,
     /// Under what Halide's GPU autoscheduler finds.

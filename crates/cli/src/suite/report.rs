@@ -3,64 +3,66 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use warploom::target::Device;
 use warploom::tune::sample::{KernelUse, Status};
 use warploom::tune::tuning::Tuned;
+use warploom_report::geometric_mean;
 
 use super::anchors::{Anchor, Anchors};
 use crate::bench::floor_us;
+use crate::date;
 use crate::error::Error;
 use crate::pipeline::Subject;
 use crate::report::{self, Format};
 use crate::table::{self, Align};
 
-const SCHEMA: &str = "warploom.suite/1";
+pub(crate) const SCHEMA: &str = "warploom.suite/1";
 
 /// What became of an app.
-#[derive(Serialize)]
-pub(super) struct Row {
-    app: String,
-    sizes: String,
+#[derive(Clone, Deserialize, Serialize)]
+pub(crate) struct Row {
+    pub(crate) app: String,
+    /// `W=1536, H=2560`
+    pub(crate) sizes: String,
     /// `ok`, or what is wrong with the schedule; `none` if there is none.
-    status: &'static str,
-    message: String,
+    status: String,
+    pub(crate) message: String,
     /// Whether results were compared at the full size.
     checked_at_full_size: bool,
-    min_us: Option<f64>,
+    pub(crate) min_us: Option<f64>,
     median_us: Option<f64>,
     predicted_us: Option<f64>,
     /// The least that the device could take.
-    floor_us: Option<f64>,
+    pub(crate) floor_us: Option<f64>,
     kernels: usize,
     registers: Option<u32>,
     spilled_bytes: u64,
     compile_seconds: f64,
     /// To find the schedule.
     search_seconds: f64,
-    anchor: Anchor,
-    schedule: String,
+    pub(crate) anchor: Anchor,
+    pub(crate) schedule: String,
 }
 
 /// All apps.
-#[derive(Serialize)]
-pub(super) struct Report {
-    mode: &'static str,
-    device: String,
-    versions: Vec<String>,
+#[derive(Deserialize, Serialize)]
+pub(crate) struct Report {
+    pub(crate) mode: String,
+    pub(crate) device: String,
+    pub(crate) versions: Vec<String>,
     /// The command line.
-    command: String,
+    pub(crate) command: String,
     /// The day, as 2026-01-31.
-    date: String,
+    pub(crate) date: String,
     /// The device of the times that are compared with.
-    anchors_of: Option<String>,
+    pub(crate) anchors_of: Option<String>,
     /// How many times as fast as Halide's hand-written schedules, as a geometric mean.
     faster_than_manual: Option<f64>,
     /// The same against its autoscheduler.
     faster_than_anderson2021: Option<f64>,
-    apps: Vec<Row>,
+    pub(crate) apps: Vec<Row>,
     #[serde(skip)]
     anchors: Option<Anchors>,
 }
@@ -71,7 +73,7 @@ impl Row {
         row.schedule = schedule;
         let Some(trial) = timed.shown.first() else { return row };
         let sample = &trial.sample;
-        row.status = sample.status.kind();
+        sample.status.kind().clone_into(&mut row.status);
         row.message = sample.status.message().to_owned();
         row.checked_at_full_size = timed.winner.as_ref().is_some_and(|winner| winner.checked_at_full_size);
         let times = sample.times.filter(|_| sample.status == Status::Measured);
@@ -91,7 +93,7 @@ impl Row {
         Row {
             app: asked.name.clone(),
             sizes: asked.sizes.trim_start_matches(" at ").to_owned(),
-            status: "none",
+            status: "none".to_owned(),
             message: why,
             checked_at_full_size: false,
             min_us: None,
@@ -110,7 +112,7 @@ impl Row {
 
     /// What to say when it is done.
     pub fn line(&self) -> String {
-        let time = self.min_us.map_or(self.status.to_owned(), |time| format!("{time:.2} us"));
+        let time = self.min_us.map_or(self.status.clone(), |time| format!("{time:.2} us"));
         format!("{}: {time}", self.app)
     }
 
@@ -118,11 +120,12 @@ impl Row {
         Some(than? / self.min_us?)
     }
 
-    fn cells(&self) -> Vec<String> {
+    /// What stands in its line of a table, under [`TITLES`].
+    pub(crate) fn cells(&self) -> Vec<String> {
         let number = |number: Option<f64>| number.map_or("-".to_owned(), |it| format!("{it:.1}"));
         let times = |number: Option<f64>| number.map_or("-".to_owned(), |it| format!("{it:.2}x"));
         let floor = self.min_us.zip(self.floor_us).map(|(time, floor)| 1e2 * floor / time);
-        let check = match (self.status, self.checked_at_full_size) {
+        let check = match (self.status.as_str(), self.checked_at_full_size) {
             ("ok", true) => "ok",
             ("ok", false) => "small size only",
             (status, _) => status,
@@ -145,7 +148,8 @@ impl Row {
     }
 }
 
-const TITLES: [(&str, Align); 13] = [
+/// The columns of the table.
+pub(crate) const TITLES: [(&str, Align); 13] = [
     ("app", Align::Left),
     ("minimum us", Align::Right),
     ("median us", Align::Right),
@@ -162,14 +166,14 @@ const TITLES: [(&str, Align); 13] = [
 ];
 
 impl Report {
-    pub fn new(mode: &'static str, device: &Device, versions: &[String], anchors: Option<Anchors>) -> Report {
+    pub(super) fn new(mode: &str, device: &Device, versions: &[String], anchors: Option<Anchors>) -> Report {
         let words: Vec<String> = std::env::args().skip(1).collect();
         Report {
-            mode,
+            mode: mode.to_owned(),
             device: device.name.clone(),
             versions: versions.to_vec(),
             command: format!("warploom {}", words.join(" ")),
-            date: today(),
+            date: date::today(),
             anchors_of: anchors.as_ref().map(|anchors| anchors.device.clone()),
             faster_than_manual: None,
             faster_than_anderson2021: None,
@@ -254,57 +258,5 @@ impl Report {
         mean("Halide's hand-written schedules", self.faster_than_manual)
             + &mean("Anderson2021", self.faster_than_anderson2021)
             + &failed
-    }
-}
-
-fn geometric_mean(numbers: impl Iterator<Item = f64>) -> Option<f64> {
-    let logarithms: Vec<f64> = numbers.map(f64::ln).collect();
-    let count = logarithms.len() as f64;
-    (count > 0.0).then(|| (logarithms.iter().sum::<f64>() / count).exp())
-}
-
-/// The day in Greenwich.
-fn today() -> String {
-    let days = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400);
-    let (year, month, day) = date(days as i64);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
-/// The date of a day, counted from the first of 1970.
-fn date(days: i64) -> (i64, i64, i64) {
-    let leap = |year: i64| (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    let (mut year, mut left) = (1970, days);
-    while left >= 365 + i64::from(leap(year)) {
-        left -= 365 + i64::from(leap(year));
-        year += 1;
-    }
-    let february = 28 + i64::from(leap(year));
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if left < length {
-            break;
-        }
-        left -= length;
-        month += 1;
-    }
-    (year, month, left + 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn days_have_dates() {
-        assert_eq!(date(0), (1970, 1, 1));
-        assert_eq!(date(11_016), (2000, 2, 29));
-        assert_eq!(date(11_017), (2000, 3, 1));
-        assert_eq!(date(20_453), (2025, 12, 31));
-    }
-
-    #[test]
-    fn means_are_geometric() {
-        assert_eq!(geometric_mean([2.0, 8.0].into_iter()).map(f64::round), Some(4.0));
-        assert_eq!(geometric_mean(std::iter::empty()), None);
     }
 }

@@ -69,18 +69,25 @@ fn spilled_bytes(kernels: &[KernelUse]) -> Option<u64> {
     (!kernels.is_empty()).then(|| kernels.iter().map(KernelUse::spilled_bytes).sum())
 }
 
+/// The columns of a table of trials.
+pub(crate) const TRIAL_TITLES: [(&str, Align); 8] = [
+    ("trial", Align::Right),
+    ("predicted us", Align::Right),
+    ("measured us", Align::Right),
+    ("registers", Align::Right),
+    ("spilled bytes", Align::Right),
+    ("kernels", Align::Right),
+    ("check", Align::Left),
+    ("", Align::Left),
+];
+
 /// Trials as a table; that of number `best` is marked.
 pub(crate) fn trial_table(trials: &[Trial], best: Option<i64>) -> String {
-    let titles = [
-        ("trial", Align::Right),
-        ("predicted us", Align::Right),
-        ("measured us", Align::Right),
-        ("registers", Align::Right),
-        ("spilled bytes", Align::Right),
-        ("kernels", Align::Right),
-        ("check", Align::Left),
-        ("", Align::Left),
-    ];
+    table::whole(&TRIAL_TITLES, &trial_cells(trials, best))
+}
+
+/// What stands in such a table.
+pub(crate) fn trial_cells(trials: &[Trial], best: Option<i64>) -> Vec<Vec<String>> {
     let rows = trials.iter().map(|trial| {
         let sample = &trial.sample;
         let measured = sample.times.map(|times| {
@@ -102,7 +109,7 @@ pub(crate) fn trial_table(trials: &[Trial], best: Option<i64>) -> String {
             if best == Some(trial.id) { "<- best".to_owned() } else { String::new() },
         ]
     });
-    table::whole(&titles, &rows.collect::<Vec<_>>())
+    rows.collect()
 }
 
 /// The result of a run.

@@ -68,7 +68,7 @@ fn a_graph_is_printed_as_json() {
 #[test]
 fn help_has_examples() {
     let place = Place::new();
-    for command in ["apps", "graph", "run", "compile", "explain", "verify"] {
+    for command in ["apps", "graph", "run", "compile", "explain", "verify", "report"] {
         let ran = place.run(&format!("{command} --help"));
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));
         assert!(ran.out.contains(&format!("Examples:\n  warploom {command}")), "{}", ran.out);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod browser;
 mod commands;
 mod compile;
 mod explain;
@@ -13,6 +14,7 @@ mod kernels;
 mod mistakes;
 #[cfg(feature = "train")]
 mod model;
+mod page;
 mod place;
 mod run;
 mod search;

@@ -22,7 +22,34 @@ pub struct RunState {
     pub last_trial: i64,
 }
 
+/// An iteration that is finished.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FinishedIteration {
+    /// Its run.
+    pub run: RunKey,
+    /// Which of the run it is, from 1.
+    pub number: usize,
+    /// The problem's last trial when it was finished.
+    pub last_trial: i64,
+}
+
 impl Records {
+    /// The iterations of a problem that are finished, in the order of their trials.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn iterations(&self, problem: ProblemId) -> Result<Vec<FinishedIteration>, RecordsError> {
+        let query = "SELECT run, finished, last_trial FROM iterations WHERE problem = ?1 AND finished > 0
+             ORDER BY last_trial, run, finished";
+        let read = |row: &rusqlite::Row<'_>| {
+            let number = row.get::<_, i64>(1)?.max(0) as usize;
+            Ok(FinishedIteration { run: RunKey(row.get(0)?), number, last_trial: row.get(2)? })
+        };
+        let mut query = self.connection.prepare(query).map_err(|error| self.failed(error))?;
+        let found = query.query_map([problem.0], read).and_then(Iterator::collect);
+        found.map_err(|error| self.failed(error))
+    }
+
     /// How far a run is; it begins if it is new.
     ///
     /// # Errors

@@ -1,0 +1,164 @@
+//! `warploom report`: results as one page of HTML.
+
+mod nests;
+mod source;
+mod suites;
+mod tuned;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use warploom::app::App;
+use warploom_report::{Column, Fact, Page, Section, Table};
+
+use crate::date;
+use crate::error::Error;
+use crate::report::{self, Format};
+use crate::show;
+use crate::table::Align;
+use crate::whole::write_whole;
+use nests::Nests;
+use source::{Content, Source};
+
+/// Make one page of HTML from what tuning and the suite have measured
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  warploom report tuning.db
+  warploom report tuning.db -o harris.html
+  warploom report results/suite-one-shot.json results/suite-top5.json night.db -o results.html
+
+A file is a database of `warploom tune` or `warploom suite --records`, or the JSON that `warploom suite` writes. Each pipeline
+of a database has its section: predicted against measured times, the best so far, what became of the trials, the best of them,
+and the winner's loop nests. Results of the suite on one device are drawn beside each other.
+
+The page needs no other file and no network.")]
+pub(crate) struct Arguments {
+    /// Databases of records and results of the suite
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The page; one that is there is replaced
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    output: PathBuf,
+    /// The GPU that loop nests are explained for; the one that a file names unless given
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    file: String,
+    bytes: usize,
+    sections: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+struct Part<'a> {
+    kind: &'static str,
+    title: &'a str,
+}
+
+/// Writes a page.
+pub(crate) fn page(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    let Arguments { files, output, device, format } = arguments;
+    keeps_sources(files, output)?;
+    let mut nests = Nests::new(device.as_deref())?;
+    let sources = files.iter().map(|file| Source::read(file)).collect::<Result<Vec<_>, _>>()?;
+    let mut sections = suites::sections(apps, &sources, &mut nests);
+    for source in &sources {
+        if let Content::Records { records, problems } = &source.content {
+            for problem in problems {
+                sections.push(Section::Tuned(tuned::section(source, records, problem, &mut nests)?));
+            }
+        }
+    }
+    let page = Page { title: title(&sources), facts: facts(&sources), sources: table_of(&sources), sections };
+    let html = page.to_html();
+    let file = output.display().to_string();
+    write_whole(output, html.as_bytes()).map_err(|error| Error::Write { path: file.clone(), error })?;
+    let part = |section| Part { kind: Section::kind(section), title: section.title() };
+    let sections: Vec<Part<'_>> = page.sections.iter().map(part).collect();
+    if format.json {
+        let written = Written { file, bytes: html.len(), sections };
+        return report::json(out, "warploom.report/1", &written);
+    }
+    let count = show::count(sections.len(), "section");
+    report::text(out, &format!("{file}: {count}, {}\n", show::bytes(html.len() as u64)))
+}
+
+/// An error if the page would take the place of a file that it is made of.
+fn keeps_sources(files: &[PathBuf], output: &Path) -> Result<(), Error> {
+    let Ok(output) = fs::canonicalize(output) else { return Ok(()) };
+    match files.iter().find(|file| fs::canonicalize(file).is_ok_and(|file| file == output)) {
+        Some(file) => Err(Error::OverSource { file: file.display().to_string() }),
+        None => Ok(()),
+    }
+}
+
+fn title(sources: &[Source]) -> String {
+    format!("Warploom on {}", distinct(sources.iter().flat_map(Source::devices)).join(", "))
+}
+
+fn facts(sources: &[Source]) -> Vec<Fact> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let today = date::today();
+    vec![
+        Fact::new("device", distinct(sources.iter().flat_map(Source::devices)).join(", ")),
+        Fact::new("measured with", distinct(sources.iter().flat_map(Source::versions)).join(", ")),
+        Fact::new("measured", days(&distinct(sources.iter().flat_map(Source::dates)))),
+        Fact::new("page made", format!("{today} by warploom {}", env!("CARGO_PKG_VERSION"))),
+        Fact::new("command", format!("warploom {}", words.join(" "))),
+    ]
+}
+
+/// What each file holds.
+fn table_of(sources: &[Source]) -> Table {
+    let columns = ["file", "holds", "device", "measured"].map(Column::text).to_vec();
+    let row = |source: &Source| {
+        vec![
+            source.file.clone(),
+            source.content.summary(),
+            distinct(source.devices()).join(", "),
+            days(&distinct(source.dates())),
+        ]
+    };
+    Table { columns, rows: sources.iter().map(row).collect() }
+}
+
+/// Columns as a page has them.
+fn columns(titles: &[(&str, Align)]) -> Vec<Column> {
+    titles
+        .iter()
+        .map(|(title, align)| Column { title: (*title).to_owned(), numbers: *align == Align::Right })
+        .collect()
+}
+
+/// Each once, sorted.
+fn distinct(all: impl IntoIterator<Item = String>) -> Vec<String> {
+    BTreeSet::from_iter(all).into_iter().collect()
+}
+
+/// `2026-01-30 to 2026-01-31`
+fn days(dates: &[String]) -> String {
+    match (dates.iter().min(), dates.iter().max()) {
+        (Some(first), Some(last)) if first != last => format!("{first} to {last}"),
+        (Some(day), _) => day.clone(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_a_range() {
+        let days_of = |dates: &[&str]| days(&dates.iter().map(|date| (*date).to_owned()).collect::<Vec<_>>());
+        assert_eq!(days_of(&["2026-02-01", "2026-01-31", "2026-02-03"]), "2026-01-31 to 2026-02-03");
+        assert_eq!([days_of(&["2026-02-01"]), days_of(&[])], ["2026-02-01", ""]);
+    }
+}

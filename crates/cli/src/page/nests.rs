@@ -1,0 +1,112 @@
+//! Schedules as loop nests.
+
+use warploom::app::{App, Settings};
+use warploom::cost::CostModel;
+use warploom::lang::{Pipeline, Realisation};
+use warploom::model_for;
+use warploom::runtime::Gpu;
+use warploom::schedule::schedule::Schedule;
+use warploom::target::Device;
+
+use crate::error::Error;
+use crate::explain::{explanation, listing};
+use crate::names::find_app;
+use crate::pipeline::Which;
+use crate::settings::set_sizes;
+use crate::show;
+
+/// Explains schedules for the devices that files name.
+pub(super) struct Nests {
+    /// The one that was asked for.
+    given: Option<Device>,
+    /// Those of before, with their models, as they were looked for.
+    known: Vec<(Wanted, Option<Model>)>,
+}
+
+/// A device as a file knows it.
+#[derive(Clone, PartialEq)]
+pub(super) struct Wanted {
+    pub name: String,
+    /// Empty if it is not known.
+    pub fingerprint: String,
+}
+
+/// A device and what predicts times on it.
+struct Model {
+    device: Device,
+    model: Box<dyn CostModel + Send>,
+}
+
+impl Nests {
+    pub fn new(device: Option<&str>) -> Result<Nests, Error> {
+        let given = device.map(Device::preset).transpose();
+        let given = given.map_err(|error| Error::Device(error.to_string()))?;
+        Ok(Nests { given, known: Vec::new() })
+    }
+
+    /// The schedule of an app of the suite; `sizes` are written as `W=640, H=480`.
+    pub fn of_app(
+        &mut self,
+        apps: &[App],
+        app: &str,
+        sizes: &str,
+        device: &Wanted,
+        schedule: &str,
+    ) -> Result<String, String> {
+        let app = find_app(apps, app).map_err(|_| "This program does not have the app.".to_owned())?;
+        let mut settings = Settings::defaults(app);
+        if !sizes.is_empty() {
+            set_sizes(app, &mut settings, &[sizes.to_owned()])
+                .map_err(|error| without(&error.to_string()))?;
+        }
+        let at_sizes = show::at_sizes(app, &settings);
+        let subject = Which::of_settings(app, settings).map_err(|error| without(&error.to_string()))?;
+        self.explained(&subject.pipeline, &subject.request, device, &at_sizes, schedule)
+    }
+
+    /// The schedule of a pipeline; `sizes` begin with ` at`.
+    pub fn explained(
+        &mut self,
+        pipeline: &Pipeline,
+        request: &Realisation,
+        device: &Wanted,
+        sizes: &str,
+        schedule: &str,
+    ) -> Result<String, String> {
+        let parsed = Schedule::parse(schedule, pipeline).map_err(|error| without(&error.to_string()))?;
+        let Some(Model { device, model }) = self.model(device) else {
+            return Err(without("this program does not know the device; name one like it with --device"));
+        };
+        let explained = explanation(pipeline, request, device, &parsed, &**model);
+        let explained = explained.map_err(|error| without(&error.to_string()))?;
+        Ok(listing(pipeline.name(), sizes, device, &explained))
+    }
+
+    fn model(&mut self, wanted: &Wanted) -> Option<&Model> {
+        let at = match self.known.iter().position(|(known, _)| known == wanted) {
+            Some(at) => at,
+            None => {
+                let device = self.given.clone().or_else(|| find(wanted));
+                let model = device.map(|device| Model { model: model_for(&device).model, device });
+                self.known.push((wanted.clone(), model));
+                self.known.len() - 1
+            }
+        };
+        self.known[at].1.as_ref()
+    }
+}
+
+/// The device that a file names: one that is the same in all that matters, or has the name.
+fn find(wanted: &Wanted) -> Option<Device> {
+    let mut devices = Device::presets();
+    devices.extend(Gpu::devices().unwrap_or_default());
+    let same = devices.iter().find(|device| device.fingerprint() == wanted.fingerprint);
+    let named = || devices.iter().find(|device| device.name == wanted.name);
+    let same = same.or_else(named).cloned();
+    same.or_else(|| Device::preset(&wanted.name).ok())
+}
+
+/// Why there is nothing to show, as a sentence.
+pub(super) fn without(why: &str) -> String {
+    format!("There are no loop nests: {why}.")
+}

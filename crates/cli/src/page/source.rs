@@ -1,0 +1,138 @@
+//! Files that pages are made of.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use warploom::tune::records::{Problem, Records, Trial};
+
+use crate::date;
+use crate::error::Error;
+use crate::show;
+use crate::suite::{Results, SCHEMA};
+
+/// How every SQLite file begins.
+const DATABASE: &[u8] = b"SQLite format 3\0";
+
+/// A file and what is in it.
+pub(super) struct Source {
+    /// Its path as it was given.
+    pub file: String,
+    pub content: Content,
+}
+
+/// What is in a file.
+pub(super) enum Content {
+    /// A database, and the problems that have trials.
+    Records { records: Records, problems: Vec<Tried> },
+    /// Results of the suite.
+    Suite(Box<Results>),
+}
+
+/// A problem and its trials.
+pub(super) struct Tried {
+    pub problem: Problem,
+    pub trials: Vec<Trial>,
+}
+
+impl Source {
+    /// Reads a file, whichever it is.
+    pub fn read(path: &Path) -> Result<Source, Error> {
+        let file = path.display().to_string();
+        let bytes = fs::read(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::NoFile { file: file.clone() },
+            _ => Error::Read { path: file.clone(), error },
+        })?;
+        let nothing = || Error::NothingToReport { file: file.clone() };
+        if bytes.trim_ascii().is_empty() {
+            return Err(nothing());
+        }
+        let content = match bytes.starts_with(DATABASE) {
+            true => read_records(path)?,
+            false => Content::Suite(Box::new(read_results(&file, &bytes)?)),
+        };
+        let empty = match &content {
+            Content::Records { problems, .. } => problems.is_empty(),
+            Content::Suite(results) => results.apps.is_empty(),
+        };
+        if empty { Err(nothing()) } else { Ok(Source { file, content }) }
+    }
+
+    pub fn devices(&self) -> Vec<String> {
+        match &self.content {
+            Content::Records { problems, .. } => {
+                problems.iter().map(|tried| tried.problem.device.clone()).collect()
+            }
+            Content::Suite(results) => vec![results.device.clone()],
+        }
+    }
+
+    pub fn versions(&self) -> Vec<String> {
+        match &self.content {
+            Content::Records { problems, .. } => {
+                let trials = problems.iter().flat_map(|tried| &tried.trials);
+                trials.flat_map(|trial| trial.sample.versions.clone()).collect()
+            }
+            Content::Suite(results) => results.versions.clone(),
+        }
+    }
+
+    /// The days of its measurements.
+    pub fn dates(&self) -> Vec<String> {
+        match &self.content {
+            Content::Records { problems, .. } => problems.iter().flat_map(Tried::dates).collect(),
+            Content::Suite(results) => vec![results.date.clone()],
+        }
+    }
+}
+
+impl Content {
+    /// What it is, in a few words.
+    pub fn summary(&self) -> String {
+        match self {
+            Content::Records { problems, .. } => {
+                let trials = problems.iter().map(|tried| tried.trials.len()).sum();
+                format!("{} of {}", show::count(trials, "trial"), show::count(problems.len(), "problem"))
+            }
+            Content::Suite(results) => {
+                format!("the suite, {}, {}", results.mode, show::count(results.apps.len(), "app"))
+            }
+        }
+    }
+}
+
+impl Tried {
+    /// The first and the last day of its measurements.
+    pub fn dates(&self) -> Vec<String> {
+        let times = || self.trials.iter().map(|trial| trial.measured_at);
+        times().min().into_iter().chain(times().max()).map(date::of).collect()
+    }
+}
+
+fn read_records(path: &Path) -> Result<Content, Error> {
+    let records = Records::open_existing(path)?;
+    let mut problems = Vec::new();
+    for problem in records.problems()? {
+        let trials = records.trials(Some(problem.id))?;
+        if !trials.is_empty() {
+            problems.push(Tried { problem, trials });
+        }
+    }
+    Ok(Content::Records { records, problems })
+}
+
+fn read_results(file: &str, bytes: &[u8]) -> Result<Results, Error> {
+    #[derive(serde::Deserialize)]
+    struct Form {
+        schema: String,
+    }
+    let form: Option<Form> = serde_json::from_slice(bytes).ok();
+    let Some(Form { schema }) = form.filter(|form| form.schema.starts_with("warploom.suite/")) else {
+        return Err(Error::NotReported { file: file.to_owned() });
+    };
+    let failed = |error: String| Error::Results { file: file.to_owned(), schema: schema.clone(), error };
+    if schema != SCHEMA {
+        return Err(failed(format!("this program knows `{SCHEMA}`; use a newer one")));
+    }
+    serde_json::from_slice(bytes).map_err(|error| failed(error.to_string()))
+}

@@ -1,0 +1,80 @@
+//! Results of the suite as sections, one for each device.
+
+use warploom::app::App;
+use warploom_report::{AppTime, Baseline, Fact, Listing, Run, Section, Suite, Table};
+
+use super::nests::{Nests, Wanted};
+use super::source::{Content, Source};
+use super::{columns, distinct};
+use crate::suite::{Results, Row, TITLES};
+
+/// A section for each device that the suite was run on.
+pub(super) fn sections(apps: &[App], sources: &[Source], nests: &mut Nests) -> Vec<Section> {
+    let results: Vec<(&str, &Results)> = sources.iter().filter_map(results).collect();
+    let devices = distinct(results.iter().map(|(_, results)| results.device.clone()));
+    let section = |device: &String| {
+        let of: Vec<_> = results.iter().filter(|(_, results)| results.device == *device).collect();
+        let name = |file: &str, results: &Results| match of
+            .iter()
+            .filter(|(_, other)| other.mode == results.mode)
+            .count()
+        {
+            1 => results.mode.clone(),
+            _ => format!("{} ({file})", results.mode),
+        };
+        let runs = of.iter().map(|(file, results)| run(apps, name(file, results), file, results, nests));
+        Section::Suite(Suite { title: format!("The suite on {device}"), runs: runs.collect() })
+    };
+    devices.iter().map(section).collect()
+}
+
+fn results(source: &Source) -> Option<(&str, &Results)> {
+    match &source.content {
+        Content::Suite(results) => Some((&source.file, results)),
+        Content::Records { .. } => None,
+    }
+}
+
+fn run(apps: &[App], name: String, file: &str, results: &Results, nests: &mut Nests) -> Run {
+    let Results { device, versions, command, date, anchors_of, .. } = results;
+    let mut facts = vec![
+        Fact::new("measured", format!("{date} on {device}")),
+        Fact::new("versions", versions.join(", ")),
+        Fact::new("file", file),
+        Fact::new("command", command),
+    ];
+    facts.extend(anchors_of.as_ref().map(|of| Fact::new("compared with times recorded on", of)));
+    let rows = &results.apps;
+    let failed = rows.iter().filter(|row| !row.message.is_empty());
+    let wanted = Wanted { name: device.clone(), fingerprint: String::new() };
+    let scheduled = rows.iter().filter(|row| !row.schedule.is_empty());
+    let listings = scheduled.map(|row| explained(apps, row, &wanted, nests)).collect();
+    Run {
+        name,
+        facts,
+        apps: rows.iter().map(time).collect(),
+        results: Table { columns: columns(&TITLES), rows: rows.iter().map(Row::cells).collect() },
+        notes: failed.map(|row| format!("{}: {}", row.app, row.message)).collect(),
+        listings,
+    }
+}
+
+fn explained(apps: &[App], row: &Row, device: &Wanted, nests: &mut Nests) -> Listing {
+    let nest = nests.of_app(apps, &row.app, &row.sizes, device, &row.schedule);
+    let title = format!("{}: loop nests and schedule", row.app);
+    Listing { title, nest, schedule: row.schedule.clone() }
+}
+
+fn time(row: &Row) -> AppTime {
+    let others = [
+        ("Halide's hand-written schedules", row.anchor.halide_manual_us),
+        ("Anderson2021", row.anchor.anderson2021_us),
+    ];
+    let baseline = |(name, us): (&str, Option<f64>)| Some(Baseline { name: name.to_owned(), us: us? });
+    AppTime {
+        app: row.app.clone(),
+        us: row.min_us,
+        floor_us: row.floor_us,
+        baselines: others.into_iter().filter_map(baseline).collect(),
+    }
+}

@@ -1,0 +1,151 @@
+//! Pages of results as a browser shows them.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::page::{BOTH, measured};
+use crate::place::Place;
+
+/// How Chromium is to behave: alone, unseen, and with a word on what goes wrong.
+const FLAGS: [&str; 11] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--enable-logging=stderr",
+    "--hide-scrollbars",
+];
+
+const DARK: &str = "--blink-settings=preferredColorScheme=0";
+
+/// A browser and a folder with a page.
+struct Browser {
+    program: PathBuf,
+    place: Place,
+}
+
+impl Browser {
+    /// A browser with a page of everything; `None`, with a note, where there is no Chromium.
+    fn with_page() -> Option<Browser> {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        let names = ["chromium", "chromium-browser", "google-chrome"];
+        let mut paths =
+            std::env::split_paths(&folders).flat_map(|folder| names.map(|name| folder.join(name)));
+        let Some(program) = paths.find(|path| path.is_file()) else {
+            let required = std::env::var("WARPLOOM_REQUIRE_CHROMIUM").is_ok_and(|required| required == "1");
+            assert!(!required, "WARPLOOM_REQUIRE_CHROMIUM is 1, and there is no Chromium");
+            writeln!(io::stderr(), "skipped: there is no Chromium to look at pages with").unwrap_or_default();
+            return None;
+        };
+        let place = measured();
+        let ran = place.run(BOTH);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        Some(Browser { program, place })
+    }
+
+    /// Opens a page as if for the first time.
+    fn open(&self, page: &str, arguments: &[&str]) -> Output {
+        let profile = self.place.path("profile");
+        fs::remove_dir_all(&profile).unwrap_or_default();
+        let output = Command::new(&self.program)
+            .args(FLAGS)
+            .arg(format!("--user-data-dir={}", profile.display()))
+            .args(arguments)
+            .arg(format!("file://{}", self.place.path(page).display()))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output
+    }
+
+    /// A copy of the page with more in its body.
+    fn altered(&self, name: &str, more: &str) {
+        let html = fs::read_to_string(self.place.path("report.html")).unwrap();
+        fs::write(self.place.path(name), html.replace("</body>", &format!("{more}</body>"))).unwrap();
+    }
+
+    /// How bright the page is in its corner, and the share of it that is not as bright as that.
+    fn looks(&self, page: &str, size: &str, more: &[&str]) -> (u8, f64) {
+        let file = self.place.path("page.png");
+        let (picture, size) = (format!("--screenshot={}", file.display()), format!("--window-size={size}"));
+        let arguments: Vec<&str> = [&*picture, &*size].into_iter().chain(more.iter().copied()).collect();
+        self.open(page, &arguments);
+        brightness(&file)
+    }
+}
+
+fn brightness(file: &Path) -> (u8, f64) {
+    let picture = warploom::interp::picture::read(file).unwrap();
+    let samples: &[u8] = picture.as_slice().unwrap();
+    let corner = samples[0];
+    let drawn = samples.iter().filter(|sample| sample.abs_diff(corner) > 24).count();
+    (corner, drawn as f64 / samples.len() as f64)
+}
+
+/// What the console of a page complained about: scripts, and what was not loaded.
+fn complaints(output: &Output) -> Vec<String> {
+    let lines = String::from_utf8_lossy(&output.stderr);
+    lines.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_page_is_whole_and_loads_nothing() {
+    let Some(browser) = Browser::with_page() else { return };
+    let output = browser.open("report.html", &["--dump-dom"]);
+    assert_eq!(complaints(&output), Vec::<String>::new());
+    let dom = String::from_utf8(output.stdout).unwrap();
+    for part in
+        ["<h2>The suite on fake</h2>", "<h2>blur at 200x120</h2>", "<h3>Side by side</h3>", "</footer>"]
+    {
+        assert!(dom.contains(part), "{part}");
+    }
+    assert_eq!(dom.matches("<section ").count(), 2);
+    // Two charts of bars, a scatter plot and a staircase.
+    let charts: Vec<&str> = dom.split("<svg ").skip(1).collect();
+    assert_eq!(charts.len(), 4);
+    for chart in charts {
+        assert!(chart.contains("role=\"img\"") && chart.contains("aria-label=\""), "{chart}");
+        assert!(chart.contains("<rect ") || chart.contains("<circle "), "{chart}");
+    }
+
+    // It would have been seen: the page's own policy refuses a picture from elsewhere.
+    browser.altered("loads.html", "<img src=\"elsewhere.png\">");
+    let seen = complaints(&browser.open("loads.html", &["--dump-dom"]));
+    assert!(seen.iter().any(|line| line.contains("Content Security Policy")), "{seen:?}");
+}
+
+#[test]
+fn a_page_is_drawn_light_and_dark() {
+    let Some(browser) = Browser::with_page() else { return };
+    let (paper, drawn) = browser.looks("report.html", "1280,2000", &[]);
+    assert!(paper > 240 && (0.01..0.5).contains(&drawn), "{paper} {drawn}");
+    let (paper, drawn) = browser.looks("report.html", "1280,2000", &[DARK]);
+    assert!(paper < 40 && (0.01..0.5).contains(&drawn), "{paper} {drawn}");
+    // A blank page would have been seen.
+    browser.altered("blank.html", "<style>body { visibility: hidden; }</style>");
+    let (_, drawn) = browser.looks("blank.html", "1280,2000", &[]);
+    assert!(drawn < 0.001, "{drawn}");
+}
+
+#[test]
+fn a_phone_needs_not_scroll_sideways() {
+    let Some(browser) = Browser::with_page() else { return };
+    // No window is as narrow as a phone, but a frame is.
+    let frame = "<iframe id=\"phone\" src=\"PAGE\" style=\"width:360px;height:800px\"></iframe><script>
+        phone.onload = () => document.title = 'wide ' + phone.contentDocument.documentElement.scrollWidth;
+        </script>";
+    browser.altered("wide.html", "<div style=\"width:700px\">.</div>");
+    for (page, expected) in [("report.html", "<title>wide 360</title>"), ("wide.html", "<title>wide 7")] {
+        fs::write(browser.place.path("phone.html"), frame.replace("PAGE", page)).unwrap();
+        let output = browser.open("phone.html", &["--dump-dom", "--allow-file-access-from-files"]);
+        let dom = String::from_utf8_lossy(&output.stdout);
+        assert!(dom.contains(expected), "{page}: {dom}");
+    }
+}

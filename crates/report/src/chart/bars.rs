@@ -1,0 +1,195 @@
+//! Horizontal bars in groups.
+
+use super::drawing::{Anchor, Drawing, Frame, LINE, filling, text_width};
+use crate::scale::{Scale, is_positive, padded};
+
+const WIDTH: f64 = 460.0;
+/// Space between groups, and for values beside bars.
+const GAP: f64 = 9.0;
+const VALUE: f64 = 46.0;
+
+/// Groups of bars, one below the other.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Bars {
+    /// What it shows, for those who don't see it.
+    pub about: String,
+    /// What the axis counts.
+    pub axis: String,
+    /// Where bars begin.
+    pub base: Base,
+    /// The names of a group's bars.
+    pub series: Vec<String>,
+    /// The groups.
+    pub groups: Vec<Group>,
+}
+
+/// Where bars begin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Base {
+    /// At 0, on a linear axis.
+    Zero,
+    /// At 1, on a logarithmic axis: ratios, which go to the left below 1.
+    One,
+}
+
+/// Bars that belong together.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Whether it says something of all others.
+    pub summary: bool,
+    /// One of each series, where there is one.
+    pub bars: Vec<Option<Bar>>,
+}
+
+/// A bar.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Bar {
+    /// Where it ends.
+    pub value: f64,
+    /// What stands beside it.
+    pub text: String,
+    /// What it says to whoever points at it.
+    pub hint: String,
+}
+
+impl Bars {
+    /// Draws them.
+    pub fn draw(&self) -> Drawing {
+        let names = self.groups.iter().map(|group| text_width(&group.name));
+        let left = names.fold(40.0f64, f64::max) + 10.0;
+        let thickness = match self.series.len() {
+            0 | 1 => 15.0,
+            2 => 13.0,
+            _ => 12.0,
+        };
+        let several = self.series.len() > 1;
+        let group_height = thickness * self.series.len() as f64 + GAP;
+        let legend = if several { self.legend_lines(left) as f64 * LINE + 6.0 } else { 4.0 };
+        let bottom = legend + group_height * self.groups.len() as f64 + GAP / 2.0;
+        let frame = Frame { left, right: WIDTH - VALUE, top: legend, bottom };
+        let mut drawing = Drawing::new(WIDTH, bottom + 38.0, &self.about);
+        if several {
+            let names: Vec<&str> = self.series.iter().map(String::as_str).collect();
+            drawing.legend((left, WIDTH), 0.0, &names);
+        }
+        let scale = self.scale(&frame);
+        drawing.axis_x(&scale, &frame, &self.axis);
+        for (number, group) in self.groups.iter().enumerate() {
+            let top = frame.top + GAP / 2.0 + group_height * number as f64;
+            group.draw(&mut drawing, &scale, self.base, (left, top), thickness);
+        }
+        let base = scale.place(self.base.number());
+        drawing.line("base", (base, frame.top), (base, frame.bottom));
+        drawing
+    }
+
+    fn legend_lines(&self, left: f64) -> usize {
+        let width: f64 = self.series.iter().map(|name| text_width(name) + 32.0).sum();
+        (width / (WIDTH - left)).ceil().max(1.0) as usize
+    }
+
+    fn scale(&self, frame: &Frame) -> Scale {
+        let range = (frame.left, frame.right);
+        let values = self.groups.iter().flat_map(|group| group.bars.iter().flatten()).map(|bar| bar.value);
+        match self.base {
+            Base::Zero => {
+                let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
+                Scale::linear((0.0, most), range)
+            }
+            Base::One => {
+                let around = values.filter(|value| is_positive(*value)).chain([0.8, 1.6]);
+                Scale::logarithmic(padded(around).unwrap_or((0.8, 1.6)), range)
+            }
+        }
+    }
+}
+
+impl Base {
+    fn number(self) -> f64 {
+        match self {
+            Base::Zero => 0.0,
+            Base::One => 1.0,
+        }
+    }
+}
+
+impl Group {
+    /// Whether no bar is missing.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bars.iter().all(Option::is_some)
+    }
+
+    fn draw(
+        &self,
+        drawing: &mut Drawing,
+        scale: &Scale,
+        base: Base,
+        (left, top): (f64, f64),
+        thickness: f64,
+    ) {
+        let middle = top + thickness * self.bars.len() as f64 / 2.0;
+        let class = if self.summary { "label strong" } else { "label" };
+        drawing.text(class, (left - 8.0, middle + 4.0), Anchor::End, &self.name);
+        let base = scale.place(base.number());
+        for (number, bar) in self.bars.iter().enumerate() {
+            let Some(bar) = bar.as_ref().filter(|bar| bar.value.is_finite()) else { continue };
+            let (y, end) = (top + thickness * number as f64, scale.place(bar.value));
+            let (from, to) = (base.min(end), base.max(end));
+            drawing.bar(
+                &filling(number),
+                (from, y + 0.75),
+                ((to - from).max(0.5), thickness - 1.5),
+                &bar.hint,
+            );
+            // Beside a bar that goes to the left the name of its group may stand.
+            let class = if self.summary { "value strong" } else { "value" };
+            drawing.text(class, (to + 5.0, y + thickness / 2.0 + 3.6), Anchor::Start, &bar.text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::drawing::numbers;
+
+    fn bars(base: Base, values: &[f64]) -> String {
+        let group = |value: &f64| Group {
+            name: "a < b".to_owned(),
+            summary: false,
+            bars: vec![Some(Bar { value: *value, text: format!("{value}x"), hint: String::new() })],
+        };
+        let groups = values.iter().map(group).collect();
+        Bars { about: String::new(), axis: String::new(), base, series: vec!["only".to_owned()], groups }
+            .draw()
+            .in_page()
+    }
+
+    #[test]
+    fn ratios_go_both_ways_from_one() {
+        let svg = bars(Base::One, &[2.0, 0.5, 1.0]);
+        let (x, width) = (numbers(&svg, "rect", "x"), numbers(&svg, "rect", "width"));
+        assert!((x[1] + width[1] - x[0]).abs() < 0.2, "the one ends where the other begins: {x:?} {width:?}");
+        assert!((width[0] - width[1]).abs() < 0.2, "twice and half are as long: {width:?}");
+        assert!(width[2] < 1.0);
+        assert!(svg.contains("a &lt; b"));
+    }
+
+    #[test]
+    fn amounts_are_as_long_as_they_are_large() {
+        let width = numbers(&bars(Base::Zero, &[10.0, 20.0]), "rect", "width");
+        assert!((width[1] - 2.0 * width[0]).abs() < 0.2, "{width:?}");
+    }
+
+    #[test]
+    fn odd_numbers_are_no_harm() {
+        for base in [Base::Zero, Base::One] {
+            for values in [&[][..], &[0.0], &[f64::NAN, f64::INFINITY], &[-1.0, 1e300]] {
+                let svg = bars(base, values);
+                assert!(!svg.contains("NaN\"") && !svg.contains("inf\""), "{svg}");
+            }
+        }
+    }
+}

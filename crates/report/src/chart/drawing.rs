@@ -1,0 +1,183 @@
+//! A picture of lines, shapes and words.
+
+use crate::html::Escaped;
+use crate::scale::{Scale, label};
+
+/// The colours of charts.
+const STYLE: &str = include_str!("../chart.css");
+
+/// So many ways to fill shapes has the style sheet; later series take those of earlier ones.
+const FILLINGS: usize = 5;
+
+/// Room for a character at the size of labels, on average, and the height of a line.
+const CHARACTER: f64 = 7.2;
+pub(super) const LINE: f64 = 16.0;
+
+/// How words stand at their place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A chart that is drawn.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Drawing {
+    width: f64,
+    height: f64,
+    /// What it shows, for those who don't see it.
+    about: String,
+    shapes: String,
+}
+
+/// The rectangle inside the axes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Frame {
+    pub left: f64,
+    pub right: f64,
+    pub top: f64,
+    pub bottom: f64,
+}
+
+impl Drawing {
+    pub(super) fn new(width: f64, height: f64, about: &str) -> Drawing {
+        Drawing { width, height, about: about.to_owned(), shapes: String::new() }
+    }
+
+    /// As part of a page that has the style sheet.
+    pub(crate) fn in_page(&self) -> String {
+        self.svg("", "")
+    }
+
+    /// As a file of its own.
+    ///
+    /// ```
+    /// use warploom_report::chart::{Point, Scatter, Series};
+    /// let points = vec![Point { x: 10.0, y: 12.0, text: "the first".to_owned() }];
+    /// let scatter = Scatter {
+    ///     about: "predicted against measured".to_owned(),
+    ///     series: vec![Series { name: "analytic".to_owned(), points }],
+    ///     ..Scatter::default()
+    /// };
+    /// assert!(scatter.draw().document().starts_with("<svg xmlns="));
+    /// ```
+    pub fn document(&self) -> String {
+        let Drawing { width, height, .. } = self;
+        let size = format!("xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" ");
+        let background = "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n";
+        self.svg(&size, &format!("<style>\n{STYLE}</style>\n{background}")) + "\n"
+    }
+
+    fn svg(&self, more: &str, first: &str) -> String {
+        let Drawing { width, height, about, shapes } = self;
+        format!(
+            "<svg {more}class=\"chart\" viewBox=\"0 0 {width} {height:.0}\" role=\"img\" aria-label=\"{}\">\n\
+             {first}{shapes}</svg>",
+            Escaped(about)
+        )
+    }
+
+    /// Words; `class` says how they look.
+    pub(super) fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, words: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        self.shapes += &format!(
+            "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>\n",
+            Escaped(words)
+        );
+    }
+
+    /// A straight line.
+    pub(super) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+        self.shapes += &format!(
+            "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>\n"
+        );
+    }
+
+    /// A path that is not filled.
+    pub(super) fn path(&mut self, class: &str, points: &[(f64, f64)]) {
+        let places: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
+        self.shapes += &format!("<path class=\"{class}\" d=\"M{}\"/>\n", places.join("L"));
+    }
+
+    /// A rectangle that says something to whoever points at it.
+    pub(super) fn bar(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), text: &str) {
+        self.shapes += &format!(
+            "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\">{}</rect>\n",
+            hint(text)
+        );
+    }
+
+    /// A dot that says something to whoever points at it.
+    pub(super) fn dot(&mut self, class: &str, (x, y): (f64, f64), radius: f64, text: &str) {
+        self.shapes += &format!(
+            "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\">{}</circle>\n",
+            hint(text)
+        );
+    }
+
+    /// Names with their fillings, in as many lines as they need from `top` down; gives where they end.
+    pub(super) fn legend(&mut self, (left, right): (f64, f64), top: f64, names: &[&str]) -> f64 {
+        let (mut x, mut y) = (left, top);
+        for (number, name) in names.iter().enumerate() {
+            let width = 18.0 + text_width(name) + 14.0;
+            if x > left && x + width > right {
+                (x, y) = (left, y + LINE);
+            }
+            self.bar(&filling(number), (x, y + 2.0), (12.0, 9.0), "");
+            self.text("label", (x + 18.0, y + 11.0), Anchor::Start, name);
+            x += width;
+        }
+        y + LINE
+    }
+
+    /// An axis along the bottom, with lines up from its ticks.
+    pub(super) fn axis_x(&mut self, scale: &Scale, frame: &Frame, name: &str) {
+        for tick in scale.ticks() {
+            let x = scale.place(tick);
+            self.line("grid", (x, frame.top), (x, frame.bottom));
+            self.text("label", (x, frame.bottom + 14.0), Anchor::Middle, &label(tick));
+        }
+        let middle = (frame.left + frame.right) / 2.0;
+        self.text("name", (middle, frame.bottom + 31.0), Anchor::Middle, name);
+    }
+
+    /// An axis along the left side, with lines across from its ticks; its name stands above.
+    pub(super) fn axis_y(&mut self, scale: &Scale, frame: &Frame, name: &str) {
+        for tick in scale.ticks() {
+            let y = scale.place(tick);
+            self.line("grid", (frame.left, y), (frame.right, y));
+            self.text("label", (frame.left - 6.0, y + 4.0), Anchor::End, &label(tick));
+        }
+        self.text("name", (2.0, frame.top - 9.0), Anchor::Start, name);
+    }
+}
+
+/// The class of a series.
+pub(super) fn filling(series: usize) -> String {
+    format!("series s{}", series % FILLINGS)
+}
+
+/// About how wide a label is.
+pub(super) fn text_width(text: &str) -> f64 {
+    text.chars().count() as f64 * CHARACTER
+}
+
+/// The numbers of an attribute of all shapes of a kind.
+#[cfg(test)]
+pub(super) fn numbers(svg: &str, shape: &str, attribute: &str) -> Vec<f64> {
+    let of_kind = svg.lines().filter(|line| line.starts_with(&format!("<{shape} ")));
+    let number = |line: &str| {
+        let (_, rest) = line.split_once(&format!(" {attribute}=\""))?;
+        rest.split('"').next()?.parse().ok()
+    };
+    of_kind.map(|line| number(line).expect("the shape has the number")).collect()
+}
+
+fn hint(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("<title>{}</title>", Escaped(text)) }
+}

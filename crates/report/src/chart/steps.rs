@@ -1,0 +1,121 @@
+//! What only falls, over steps that are counted.
+
+use super::drawing::{Anchor, Drawing, Frame};
+use crate::scale::{Scale, is_positive, padded};
+
+const WIDTH: f64 = 440.0;
+const LEFT: f64 = 50.0;
+const RIGHT: f64 = 424.0;
+const TOP: f64 = 26.0;
+const BOTTOM: f64 = 376.0;
+/// Marks closer together than this have no room for their names.
+const MARK: f64 = 20.0;
+
+/// A staircase with a logarithmic axis up.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Steps {
+    /// What it shows, for those who don't see it.
+    pub about: String,
+    /// What is counted along the bottom.
+    pub x: String,
+    /// What lies along the side.
+    pub y: String,
+    /// How far it goes.
+    pub count: usize,
+    /// Where it changes, in order.
+    pub steps: Vec<Step>,
+    /// What happened in between.
+    pub marks: Vec<Mark>,
+}
+
+/// A change.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Step {
+    /// When.
+    pub at: usize,
+    /// To what.
+    pub value: f64,
+    /// What it says to whoever points at it.
+    pub text: String,
+}
+
+/// A line across at some moment.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Mark {
+    /// When.
+    pub at: usize,
+    /// Its name.
+    pub name: String,
+}
+
+impl Steps {
+    /// Draws them.
+    pub fn draw(&self) -> Drawing {
+        let frame = Frame { left: LEFT, right: RIGHT, top: TOP, bottom: BOTTOM };
+        let mut drawing = Drawing::new(WIDTH, BOTTOM + 40.0, &self.about);
+        let steps: Vec<&Step> = self.steps.iter().filter(|step| is_positive(step.value)).collect();
+        let range = padded(steps.iter().map(|step| step.value)).unwrap_or((1.0, 10.0));
+        let across = Scale::linear((0.0, self.count.max(1) as f64), (frame.left, frame.right));
+        let up = Scale::logarithmic(range, (frame.bottom, frame.top));
+        drawing.axis_x(&across, &frame, &self.x);
+        drawing.axis_y(&up, &frame, &self.y);
+        self.draw_marks(&mut drawing, &across, &frame);
+        let place = |step: &Step| (across.place(step.at as f64), up.place(step.value));
+        let mut path: Vec<(f64, f64)> = Vec::new();
+        for (x, y) in steps.iter().map(|step| place(step)) {
+            if let Some((_, before)) = path.last().copied() {
+                path.push((x, before));
+            }
+            path.push((x, y));
+        }
+        if let Some((_, last)) = path.last().copied() {
+            path.push((frame.right, last));
+            drawing.path("steps", &path);
+        }
+        for step in steps {
+            drawing.dot("step", place(step), 3.2, &step.text);
+        }
+        drawing
+    }
+
+    fn draw_marks(&self, drawing: &mut Drawing, across: &Scale, frame: &Frame) {
+        let mut named = f64::NEG_INFINITY;
+        for mark in &self.marks {
+            let x = across.place(mark.at as f64);
+            drawing.line("mark", (x, frame.top), (x, frame.bottom));
+            if x - named >= MARK {
+                drawing.text("label", (x, frame.top - 5.0), Anchor::Middle, &mark.name);
+                named = x;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_staircase_goes_down_and_on_to_the_end() {
+        let step = |at, value| Step { at, value, text: format!("{at}") };
+        let steps = Steps {
+            count: 10,
+            steps: vec![step(1, 40.0), step(5, 10.0)],
+            marks: vec![Mark { at: 4, name: "first".to_owned() }, Mark { at: 4, name: "other".to_owned() }],
+            ..Steps::default()
+        };
+        let svg = steps.draw().in_page();
+        let path = svg.lines().find(|line| line.starts_with("<path")).expect("a path");
+        let places: Vec<&str> =
+            path.split('"').nth(3).expect("its places").trim_matches('M').split('L').collect();
+        assert_eq!(places.len(), 4, "across, down, across: {path}");
+        assert!(places[3].starts_with(&format!("{RIGHT:.1} ")), "{path}");
+        assert_eq!((svg.matches("<circle").count(), svg.matches("class=\"mark\"").count()), (2, 2));
+        assert!(svg.contains(">first<") && !svg.contains(">other<"), "names do not cover each other: {svg}");
+    }
+
+    #[test]
+    fn nothing_measured_is_drawn_as_nothing() {
+        assert!(!Steps::default().draw().in_page().contains("<path"));
+    }
+}

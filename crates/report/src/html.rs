@@ -1,0 +1,54 @@
+//! Text as HTML.
+
+use std::fmt;
+
+use crate::chart::Drawing;
+
+/// Text that may stand between tags and in quoted attributes, of HTML and of SVG.
+#[derive(Clone, Copy)]
+pub(crate) struct Escaped<'a>(pub &'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write;
+        for character in self.0.chars() {
+            match character {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                '\n' | '\t' => f.write_char(character)?,
+                // Neither HTML nor XML has a way to write them.
+                control if control.is_control() || matches!(control, '\u{fffe}' | '\u{ffff}') => {
+                    f.write_char('\u{fffd}')?;
+                }
+                other => f.write_char(other)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A chart with words below it.
+pub(crate) fn figure(chart: &Drawing, caption: &str) -> String {
+    format!("<figure>\n{}\n<figcaption>{}</figcaption>\n</figure>\n", chart.in_page(), Escaped(caption))
+}
+
+/// `1 trial`, `2 trials`
+pub(crate) fn count(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_means_something_is_left() {
+        let escaped = Escaped("<b a=\"1\" c='2'>&amp;\u{0}\n").to_string();
+        assert_eq!(escaped, "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;amp;\u{fffd}\n");
+        assert_eq!(Escaped("größer, 12 µs").to_string(), "größer, 12 µs");
+    }
+}

@@ -1,0 +1,44 @@
+//! Results as one page of HTML that needs nothing else: no network, no scripts, charts as SVG inside.
+//!
+//! A [`Page`] is plain data; [`Page::to_html`] writes it. Whatever stands in it is text, and escaped.
+//!
+//! ```
+//! use warploom_report::{Fact, Page, Section, Trial, Tuned};
+//!
+//! let trial = |number, predicted, measured| Trial {
+//!     number,
+//!     status: "ok".to_owned(),
+//!     predicted_us: Some(predicted),
+//!     measured_us: Some(measured),
+//!     ..Trial::default()
+//! };
+//! let tuned = Tuned {
+//!     title: "blur at 1536x2560".to_owned(),
+//!     trials: vec![trial(1, 20.0, 31.5), trial(2, 22.0, 24.1)],
+//!     winner: Some(2),
+//!     ..Tuned::default()
+//! };
+//! let page = Page {
+//!     title: "A night of tuning".to_owned(),
+//!     facts: vec![Fact::new("device", "H200 & others")],
+//!     sections: vec![Section::Tuned(tuned)],
+//!     ..Page::default()
+//! };
+//! let html = page.to_html();
+//! assert!(html.contains("H200 &amp; others") && html.contains("trial 2: predicted 22.00 us"));
+//! ```
+//!
+//! [`chart`] can be used by itself; [`chart::Drawing::document`] gives a file.
+
+pub mod chart;
+mod html;
+mod page;
+pub mod scale;
+mod suite;
+mod table;
+mod tuned;
+
+pub use page::{Fact, Listing, Page, Section};
+pub use suite::{AppTime, Baseline, Run, Suite, geometric_mean};
+pub use table::{Column, Table};
+pub use tuned::{Iteration, Trial, Tuned};

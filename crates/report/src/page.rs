@@ -1,0 +1,189 @@
+//! The page: what it is about, what is in it, and its sections.
+
+use crate::html::Escaped;
+use crate::suite::Suite;
+use crate::table::Table;
+use crate::tuned::Tuned;
+
+const STYLE: &str = concat!(include_str!("style.css"), include_str!("chart.css"));
+
+/// A page.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Page {
+    /// Its title.
+    pub title: String,
+    /// What is to be known about all of it: devices, versions, date, command.
+    pub facts: Vec<Fact>,
+    /// Where its numbers come from.
+    pub sources: Table,
+    /// Its sections, in order.
+    pub sections: Vec<Section>,
+}
+
+/// A name and a value.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fact {
+    /// What it is.
+    pub name: String,
+    /// What is known.
+    pub value: String,
+}
+
+/// A part of the page with a title of its own.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Section {
+    /// Apps under one or more ways of scheduling.
+    Suite(Suite),
+    /// One pipeline and all schedules that were tried.
+    Tuned(Tuned),
+}
+
+/// A schedule as text.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Listing {
+    /// Whose it is.
+    pub title: String,
+    /// Its kernels as loop nests, or why they are not shown.
+    pub nest: Result<String, String>,
+    /// The schedule.
+    pub schedule: String,
+}
+
+impl Fact {
+    /// A name and a value.
+    pub fn new(name: &str, value: impl Into<String>) -> Fact {
+        Fact { name: name.to_owned(), value: value.into() }
+    }
+}
+
+impl Section {
+    /// Its title.
+    pub fn title(&self) -> &str {
+        match self {
+            Section::Suite(suite) => &suite.title,
+            Section::Tuned(tuned) => &tuned.title,
+        }
+    }
+
+    /// What kind of section it is, in a word.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Section::Suite(_) => "suite",
+            Section::Tuned(_) => "tuned",
+        }
+    }
+
+    /// The most important of it, in a few words.
+    fn headline(&self) -> String {
+        match self {
+            Section::Suite(suite) => suite.headline(),
+            Section::Tuned(tuned) => tuned.headline(),
+        }
+    }
+
+    /// How its numbers were measured.
+    fn method(&self) -> &'static str {
+        match self {
+            Section::Suite(_) => {
+                "The suite: results of an app are compared with the reference at a small size and with those of its \
+                 default schedule at the full size; then it is timed, back to back on a stream and as a CUDA graph, \
+                 whichever is faster. Times are those of the kernels alone, on inputs that lie in the device's memory. \
+                 The floor is what the device would need at its peak rates to move the inputs and outputs, or for the \
+                 necessary arithmetic, whichever is more."
+            }
+            Section::Tuned(_) => {
+                "Tuning: each trial is a schedule that was compiled and, unless its kernels spill registers, compared \
+                 with the reference and timed. Predictions are those of the model when the trial was proposed; with \
+                 retraining, later ones come from a better model. Loop nests show the times that the model of this \
+                 program predicts."
+            }
+        }
+    }
+
+    fn to_html(&self, number: usize) -> String {
+        let content = match self {
+            Section::Suite(suite) => suite.to_html(),
+            Section::Tuned(tuned) => tuned.to_html(),
+        };
+        let (title, headline) = (Escaped(self.title()), self.headline());
+        let headline = Escaped(&headline);
+        format!(
+            "<section id=\"section-{number}\" class=\"{}\">\n<h2>{title}</h2>\n<p class=\"headline\">{headline}</p>\n\
+             {content}</section>\n",
+            self.kind()
+        )
+    }
+}
+
+impl Page {
+    /// The page as one HTML document.
+    pub fn to_html(&self) -> String {
+        let title = Escaped(&self.title);
+        let sections = self.sections.iter().zip(1..);
+        let sections: String = sections.map(|(section, number)| section.to_html(number)).collect();
+        let (facts, contents) = (facts(&self.facts), self.contents());
+        // The policy forbids everything that is not in the file.
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+             <header>\n<h1>{title}</h1>\n{facts}</header>\n{contents}<main>\n{sections}</main>\n\
+             <footer>\n{}</footer>\n</body>\n</html>\n",
+            self.sources()
+        )
+    }
+
+    /// Where the numbers come from: how they were measured, and the files.
+    fn sources(&self) -> String {
+        let mut methods: Vec<&str> = self.sections.iter().map(Section::method).collect();
+        methods.sort_unstable();
+        methods.dedup();
+        let method = |method: &&str| format!("<p class=\"note\">{}</p>\n", Escaped(method));
+        let methods: String = methods.iter().map(method).collect();
+        format!("<h2 class=\"small\">Where the numbers come from</h2>\n{methods}{}", self.sources.to_html())
+    }
+
+    /// Links to the sections, if there are several.
+    fn contents(&self) -> String {
+        if self.sections.len() < 2 {
+            return String::new();
+        }
+        let line = |(section, number): (&Section, usize)| {
+            let (title, headline) = (Escaped(section.title()), section.headline());
+            format!(
+                "<li><a href=\"#section-{number}\">{title}</a> <span>{}</span></li>\n",
+                Escaped(&headline)
+            )
+        };
+        let lines: String = self.sections.iter().zip(1..).map(line).collect();
+        format!("<nav aria-label=\"Sections\">\n<ol>\n{lines}</ol>\n</nav>\n")
+    }
+}
+
+/// Names and values as a list.
+pub(crate) fn facts(facts: &[Fact]) -> String {
+    if facts.is_empty() {
+        return String::new();
+    }
+    let fact = |Fact { name, value }: &Fact| {
+        format!("<div><dt>{}</dt><dd>{}</dd></div>\n", Escaped(name), Escaped(value))
+    };
+    format!("<dl>\n{}</dl>\n", facts.iter().map(fact).collect::<String>())
+}
+
+impl Listing {
+    /// Folded under its title.
+    pub(crate) fn to_html(&self) -> String {
+        let nest = match &self.nest {
+            Ok(nest) => format!("<pre tabindex=\"0\">{}</pre>\n", Escaped(nest)),
+            Err(why) => format!("<p class=\"note\">{}</p>\n", Escaped(why)),
+        };
+        format!(
+            "<details>\n<summary>{}</summary>\n{nest}<h4>Schedule</h4>\n<pre tabindex=\"0\">{}</pre>\n</details>\n",
+            Escaped(&self.title),
+            Escaped(&self.schedule)
+        )
+    }
+}

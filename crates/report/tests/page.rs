@@ -1,0 +1,138 @@
+//! A small page as a whole.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use warploom_report::{
+    AppTime, Baseline, Column, Fact, Iteration, Listing, Page, Run, Section, Suite, Table, Trial, Tuned,
+};
+
+/// What a file may hold and a page must not.
+const HOSTILE: &str = "</pre><script>alert('1')</script>&<img src=x onerror=\"alert(1)\">";
+
+fn trial(number: i64, predicted: f64, measured: Option<f64>) -> Trial {
+    let (status, message) = if measured.is_some() { ("ok", "") } else { ("spilled", "8 bytes") };
+    Trial {
+        number,
+        status: status.to_owned(),
+        message: message.to_owned(),
+        predicted_us: Some(predicted),
+        measured_us: measured,
+        retimed_us: None,
+    }
+}
+
+fn tuned() -> Tuned {
+    let trials = vec![trial(1, 20.0, Some(30.0)), trial(2, 21.0, None), trial(3, 25.0, Some(24.0))];
+    let best = Table {
+        columns: vec![Column::numbers("trial"), Column::text("check")],
+        rows: vec![vec!["3".to_owned(), "ok".to_owned()]],
+    };
+    let listing = Listing {
+        title: "The winner".to_owned(),
+        nest: Ok("kernel output\n  block x 32\n".to_owned()),
+        schedule: "blur\n  kernel output\n".to_owned(),
+    };
+    Tuned {
+        title: "blur at 64x48".to_owned(),
+        facts: vec![Fact::new("device", "H200")],
+        trials,
+        winner: Some(3),
+        iterations: vec![Iteration { name: "1".to_owned(), trials: 2 }],
+        best,
+        listing: Some(listing),
+    }
+}
+
+fn suite() -> Suite {
+    let app = |app: &str, us: f64, other: f64| AppTime {
+        app: app.to_owned(),
+        us: Some(us),
+        floor_us: Some(5.0),
+        baselines: vec![Baseline { name: "Halide".to_owned(), us: other }],
+    };
+    let run = |name: &str, apps| Run { name: name.to_owned(), apps, ..Run::default() };
+    let runs = vec![
+        run("one-shot", vec![app("harris", 20.0, 30.0), app("unsharp", 40.0, 20.0)]),
+        run("top5", vec![app("harris", 15.0, 30.0), app("unsharp", 20.0, 20.0)]),
+    ];
+    Suite { title: "The suite".to_owned(), runs }
+}
+
+fn page(sections: Vec<Section>) -> Page {
+    Page {
+        title: "Warploom on H200".to_owned(),
+        facts: vec![Fact::new("measured", "2026-01-31")],
+        sources: Table { columns: vec![Column::text("file")], rows: vec![vec!["tuning.db".to_owned()]] },
+        sections,
+    }
+}
+
+/// Without the style sheets, which say nothing.
+fn without_style(html: &str) -> String {
+    let (before, rest) = html.split_once("<style>").unwrap();
+    let (_, after) = rest.split_once("</style>").unwrap();
+    format!("{before}<style></style>{after}")
+}
+
+#[test]
+fn a_page_of_both_kinds() {
+    let html = page(vec![Section::Suite(suite()), Section::Tuned(tuned())]).to_html();
+    insta::assert_snapshot!(without_style(&html));
+}
+
+#[test]
+fn nothing_from_outside_is_markup() {
+    let hostile = || HOSTILE.to_owned();
+    let mut tuned = tuned();
+    tuned.title = hostile();
+    tuned.facts = vec![Fact { name: hostile(), value: hostile() }];
+    tuned.trials[1].status = hostile();
+    tuned.trials[1].message = hostile();
+    tuned.iterations[0].name = hostile();
+    tuned.best.columns[0].title = hostile();
+    tuned.best.rows[0][0] = hostile();
+    tuned.listing = Some(Listing { title: hostile(), nest: Err(hostile()), schedule: hostile() });
+    let mut suite = suite();
+    suite.title = hostile();
+    for run in &mut suite.runs {
+        run.name = hostile();
+        run.notes = vec![hostile()];
+        run.apps[0].app = hostile();
+        run.apps[0].baselines[0].name = hostile();
+        run.listings = vec![Listing { title: hostile(), nest: Ok(hostile()), schedule: hostile() }; 2];
+    }
+    let mut page = page(vec![Section::Suite(suite), Section::Tuned(tuned)]);
+    page.title = hostile();
+    page.facts = vec![Fact { name: hostile(), value: hostile() }];
+    page.sources.rows[0][0] = hostile();
+    let html = page.to_html();
+    assert!(html.matches("&lt;script&gt;").count() > 20);
+    for markup in ["<script", "<img", "onerror=\"", "</pre>&", "alert('1')"] {
+        assert!(!html.contains(markup), "{markup}");
+    }
+}
+
+#[test]
+fn a_page_needs_nothing_else() {
+    let html = page(vec![Section::Suite(suite()), Section::Tuned(tuned())]).to_html();
+    for outside in ["http://", "https://", " src=", "url(", "@import", "<link", "<script"] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    assert!(html.contains("prefers-color-scheme: dark") && html.contains("@media print"));
+}
+
+#[test]
+fn every_tag_is_closed() {
+    let html = page(vec![Section::Suite(suite()), Section::Tuned(tuned())]).to_html();
+    let mut open: Vec<&str> = Vec::new();
+    for tag in html.split('<').skip(1).map(|rest| rest.split('>').next().unwrap()) {
+        let name = tag.trim_start_matches('/').split([' ', '\n']).next().unwrap();
+        match tag {
+            "!doctype html" => {}
+            _ if name == "meta" || tag.ends_with('/') => {}
+            _ if tag.starts_with('/') => assert_eq!(open.pop(), Some(name)),
+            _ => open.push(name),
+        }
+    }
+    assert_eq!(open, Vec::<&str>::new());
+}
