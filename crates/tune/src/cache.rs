@@ -91,6 +91,7 @@ impl Cache {
         };
         let path = self.path(text, options, arch, nvrtc::version()?);
         if let Some(image) = read(&path) {
+            tracing::debug!(file = %path.display(), "compiled before");
             let compiled = Program { code: image.code(), ..program.clone() };
             return Ok((compiled, Some(image)));
         }
