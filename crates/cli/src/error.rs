@@ -203,6 +203,9 @@ pub(crate) enum Error {
     /// No GPU to run on.
     #[error("{0}")]
     NoGpu(String),
+    /// A file that describes no device.
+    #[error("{file}: {problem}; `warploom devices --describe h200` prints how one is written")]
+    DeviceFile { file: String, problem: String },
     /// No GPU to make kernels for.
     #[error("this machine has no GPU to make kernels for ({why}); name one, for example --device h200")]
     NoDevice { why: String },
@@ -224,6 +227,11 @@ pub(crate) enum Error {
     /// A worker that does not know what to do.
     #[error("{0}; `warploom worker` is for other processes to call")]
     Assignment(String),
+    /// What is to be logged is not understood.
+    #[error(
+        "{variable} is `{given}`, which says nothing of what to log ({error}); write it as debug or warploom_search=trace"
+    )]
+    LogFilter { variable: &'static str, given: String, error: String },
     /// No place for a cache.
     #[error("there is no cache: WARPLOOM_CACHE_DIR is empty, or nothing says where your home folder is")]
     NoCache,

@@ -1,7 +1,7 @@
 //! The cost model: weights that come with the program, those of a file, or none.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use warploom::cost::{Analytic, Chosen, CostModel, Network, Weights};
@@ -9,12 +9,13 @@ use warploom::model_for;
 use warploom::target::Device;
 
 use crate::error::Error;
+use crate::voice;
 
 /// What predicts times.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Model {
     /// What predicts times: a file of weights, or `analytic`; weights that come with the program unless given
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Kernels")]
     model: Option<String>,
 }
 
@@ -31,8 +32,7 @@ impl Model {
             None => model_for(device),
         };
         if let Some(warning) = warning {
-            // If standard error is closed, nobody wants to know.
-            writeln!(io::stderr(), "note: {warning}").unwrap_or_default();
+            voice::note(&warning.to_string());
         }
         Ok(model)
     }

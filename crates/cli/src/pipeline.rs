@@ -17,15 +17,23 @@ pub(crate) struct Which {
     /// The app (`warploom apps` lists them), or a file called *.json that holds a pipeline
     #[arg(value_name = "APP|FILE")]
     app: String,
-    /// Sizes, as W=1536,H=2560 or 1536x2560; those not given are the defaults. For a file, the box of each input and
-    /// output, as input=1536x2560x3,output=1536x2560; -1:1538 is a dimension that starts at -1
-    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
+    /// Sizes in points, as W=1536,H=2560 or 1536x2560; those not given are the app's defaults
+    ///
+    /// For a file, the box of each input and output, as input=1536x2560x3,output=1536x2560;
+    /// -1:1538 is a dimension that starts at -1.
+    #[arg(
+        long,
+        value_name = "SIZES",
+        allow_hyphen_values = true,
+        help_heading = "Pipeline",
+        verbatim_doc_comment
+    )]
     size: Vec<String>,
-    /// A Param's value
-    #[arg(long, value_name = "NAME=VALUE")]
+    /// A Param's value; those not given are the app's defaults. May be given several times
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
     param: Vec<String>,
-    /// A structure parameter's value
-    #[arg(long, value_name = "NAME=VALUE")]
+    /// A structure parameter's value; those not given are the app's defaults. May be given several times
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
     set: Vec<String>,
 }
 

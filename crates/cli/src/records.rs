@@ -16,7 +16,7 @@ use crate::tune::TrialReport;
 
 /// List, show, export and import what tuning has measured
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   warploom records list
   warploom records list harris
   warploom records show 17
@@ -24,6 +24,8 @@ use crate::tune::TrialReport;
   warploom records export all.jsonl
   warploom records export samples/night1.samples       for `warploom train --data samples`
   warploom records import all.jsonl --records other.db
+
+Every command takes --records FILE (tuning.db unless given) and --json.
 
 A database holds one trial for each schedule that was tried: its times, or why it has none. It is a SQLite file, which
 several processes may use at once.")]

@@ -82,7 +82,7 @@ fn help_has_examples() {
 fn no_command_is_a_mistake() {
     let ran = Place::new().run("");
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
-    assert!(ran.err.contains("Usage: warploom <COMMAND>"));
+    assert!(ran.err.contains("Usage: warploom [OPTIONS] <COMMAND>"));
 }
 
 #[test]

@@ -4,11 +4,15 @@
 
 mod commands;
 mod compile;
+mod completions;
+#[cfg(unix)]
+mod documents;
 mod explain;
 mod exported;
 mod file;
 mod fuzz;
 mod golden;
+mod help;
 mod kernels;
 mod mistakes;
 #[cfg(feature = "train")]
@@ -18,3 +22,4 @@ mod run;
 mod search;
 mod tune;
 mod verify;
+mod voice;
