@@ -18,7 +18,7 @@ use warploom::tune::build::build;
 use warploom::tune::workload::Workload;
 
 use crate::device;
-use crate::error::{Error, RunError};
+use crate::error::{Error, RunError, unreadable};
 use crate::model::Model;
 use crate::progress::{Progress, Unit};
 use crate::search;
@@ -208,7 +208,7 @@ fn schedule_file(given: &Path, app: &str) -> PathBuf {
 pub(crate) fn read_schedule(path: &Path, pipeline: &Pipeline) -> Result<Schedule, Error> {
     let file = path.display().to_string();
     let text = std::fs::read_to_string(path);
-    let text = text.map_err(|error| Error::Read { path: file.clone(), error })?;
+    let text = text.map_err(|error| unreadable(path, error))?;
     Schedule::parse(&text, pipeline).map_err(|errors| Error::Schedule { file, errors: errors.to_string() })
 }
 

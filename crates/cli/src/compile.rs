@@ -41,7 +41,8 @@ use report::{Report, kernels};
   warploom compile unsharp --size 640x480 --device a100 --seed 7 -o out
   warploom compile local_laplacian --set pyramid_levels=4 --param levels=4 --schedule my.schedule -o out
   warploom compile harris --fix gray.schedule -o out
-  warploom compile mine.json --size input=640x480,output=640x480 --emit nest,cuda
+  warploom compile mine.json --size 640x480 --emit nest,cuda
+  warploom compile mine.json --size image=640x480x3,weights=9,output=638x478 -o out
   gcc -std=c99 -I/usr/local/cuda/include -Iout my_program.c out/harris.c -lcuda
 
 With -o, writes for a pipeline called APP:

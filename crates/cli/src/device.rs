@@ -2,11 +2,12 @@
 
 use std::error::Error as _;
 use std::fs;
+use std::path::Path;
 
 use warploom::runtime::Gpu;
 use warploom::target::Device;
 
-use crate::error::Error;
+use crate::error::{Error, unreadable};
 
 /// The device of a name: `auto` is the first of this machine, a name that ends in `.json` a file, any other a preset.
 pub(crate) fn find(name: &str) -> Result<Device, Error> {
@@ -22,8 +23,7 @@ pub(crate) fn find(name: &str) -> Result<Device, Error> {
 }
 
 fn read(file: &str) -> Result<Device, Error> {
-    let path = file.to_owned();
-    let text = fs::read_to_string(file).map_err(|error| Error::Read { path, error })?;
+    let text = fs::read_to_string(file).map_err(|error| unreadable(Path::new(file), error))?;
     Device::from_json(&text).map_err(|error| {
         let detail = error.source().map_or(String::new(), |source| format!(" ({source})"));
         Error::DeviceFile { file: file.to_owned(), problem: format!("{error}{detail}") }

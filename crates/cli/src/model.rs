@@ -1,14 +1,13 @@
 //! The cost model: weights that come with the program, those of a file, or none.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use warploom::cost::{Analytic, Chosen, CostModel, Network, Weights};
 use warploom::model_for;
 use warploom::target::Device;
 
-use crate::error::Error;
+use crate::error::{Error, unreadable};
 use crate::voice;
 
 /// What predicts times.
@@ -41,9 +40,6 @@ impl Model {
 /// The weights of a file.
 pub(crate) fn read(path: &Path) -> Result<Weights, Error> {
     let file = path.display().to_string();
-    let bytes = fs::read(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Error::NoFile { file: file.clone() },
-        _ => Error::Read { path: file.clone(), error },
-    })?;
+    let bytes = fs::read(path).map_err(|error| unreadable(path, error))?;
     Weights::from_bytes(&bytes).map_err(|error| Error::Weights { file, error })
 }

@@ -8,7 +8,7 @@ use clap::Subcommand;
 use serde::Serialize;
 use warploom::tune::records::{Imported, Problem, ProblemId, Records, Trial};
 
-use crate::error::Error;
+use crate::error::{Error, unreadable};
 use crate::report::{self, Format};
 use crate::show;
 use crate::table::{self, Align};
@@ -229,8 +229,7 @@ fn import(
         let imported = if is_samples(file) {
             records.import_samples(file)?
         } else {
-            let path = file.display().to_string();
-            let opened = File::open(file).map_err(|error| Error::Read { path, error })?;
+            let opened = File::open(file).map_err(|error| unreadable(file, error))?;
             records.import(BufReader::new(opened), file)?
         };
         all.new += imported.new;

@@ -139,8 +139,8 @@ enum Sizes {
 pub(crate) fn suite(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let apps = arguments.apps(apps)?;
     let anchors = arguments.compare.as_deref().map(Anchors::read).transpose()?;
-    let mut records = Records::open(&arguments.records)?;
     let mut bench = arguments.measuring.open()?;
+    let mut records = Records::open(&arguments.records)?;
     let device = bench.device().clone();
     let start = Start::new(&arguments.first, &device)?;
     let stop = stop_on_interrupt();

@@ -45,8 +45,8 @@ pub(crate) const RECORDS: &str = "tuning.db";
 #[command(mut_arg("json", |arg: Arg| arg.help("Print JSON, one object a line, instead of text")), after_long_help = "Examples:
   warploom tune harris --top 5 -o out                         measure the five best predicted schedules
   warploom tune harris --iterations 20 --time-limit 8h -o out
-  warploom tune local_laplacian --iterations 20 --retrain --records night.db -o out
-  warploom tune mine.json --size input=640x480,output=640x480 -o out
+  warploom tune local_laplacian --iterations 20 --records night.db -o out
+  warploom tune mine.json --size 640x480 -o out               a pipeline that Pipeline::to_json wrote
 
 Candidates are compiled by all cores and timed one at a time, each in a process that may fail: a kernel that crashes,
 hangs, or gives wrong results costs one trial. Each is compared with the reference evaluator at a small size, and the best
@@ -117,8 +117,8 @@ pub(crate) struct Start {
 pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let started = Instant::now();
     let asked = arguments.which.realise(apps)?;
-    let mut records = Records::open(&arguments.records)?;
     let mut bench = arguments.measuring.open()?;
+    let mut records = Records::open(&arguments.records)?;
     let device = bench.device().clone();
     let start = Start::new(&arguments.first, &device)?;
     let tunable = Tunable::new(&asked, &device, arguments.seed)?;
