@@ -57,18 +57,23 @@ pub(crate) fn devices(arguments: &Arguments, out: &mut dyn Write) -> Result<(), 
     }
     let compiler = nvrtc::version().map(|(major, minor)| format!("{major}.{minor}"));
     let nvrtc = compiler.map_err(|error| error.to_string());
-    let devices = Gpu::devices().map_err(|error| Error::NoGpu(error.to_string()))?;
+    // Who has no GPU may still want to compile.
+    let devices = Gpu::devices().map_err(|error| Error::NoGpu(format!("{error}\n{}", sentence(&nvrtc))))?;
     let driver = driver_version().ok().map(|(major, minor)| format!("{major}.{minor}"));
     let report = Report { devices, driver, nvrtc };
     if arguments.format.json {
         return report::json(out, "warploom.devices/1", &report);
     }
-    let compiler = match &report.nvrtc {
-        Ok(version) => format!("kernel compiler: NVRTC {version}\n"),
-        Err(why) => format!("no kernel compiler: {why}\n"),
-    };
     let numbers = report.devices.iter().enumerate().map(|(number, device)| (number.to_string(), device));
-    report::text(out, &(listing("#", numbers) + "\n" + &compiler))
+    report::text(out, &format!("{}\n{}\n", listing("#", numbers), sentence(&report.nvrtc)))
+}
+
+/// What is known of the kernel compiler.
+fn sentence(nvrtc: &Result<String, String>) -> String {
+    match nvrtc {
+        Ok(version) => format!("kernel compiler: NVRTC {version}"),
+        Err(why) => format!("no kernel compiler: {why}"),
+    }
 }
 
 /// Lists what there need not be.
