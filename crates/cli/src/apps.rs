@@ -13,7 +13,7 @@ use crate::table::{self, Align};
 
 /// List the apps with their inputs, outputs, sizes and parameters
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   warploom apps
   warploom apps --json
 

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::ValueEnum;
-use indicatif::ProgressBar;
 use warploom::codegen::cuda::Build;
 use warploom::codegen::ir::Program;
 use warploom::interp::Evaluation;
@@ -18,9 +17,11 @@ use warploom::target::Device;
 use warploom::tune::build::build;
 use warploom::tune::workload::Workload;
 
-use crate::error::{Error, RunError};
+use crate::device;
+use crate::error::{Error, RunError, unreadable};
 use crate::model::Model;
-use crate::{progress, search};
+use crate::progress::{Progress, Unit};
+use crate::search;
 
 /// What runs a pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -37,7 +38,7 @@ pub(crate) enum Backend {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Target {
     /// What to run on
-    #[arg(long, value_enum, default_value_t = Backend::Reference)]
+    #[arg(long, value_enum, default_value_t = Backend::Reference, help_heading = "Kernels")]
     pub(crate) on: Backend,
     #[command(flatten)]
     pub(crate) kernels: Kernels,
@@ -46,11 +47,18 @@ pub(crate) struct Target {
 /// Which kernels to make.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Kernels {
-    /// A schedule, a folder that has one called APP.schedule, `default`, `random:SEED`, or `search[:SEED]` to find one
-    #[arg(long, value_name = "FILE", value_parser = Source::parse)]
+    /// A schedule: a file, a folder that has APP.schedule, `default`, `random:SEED` or `search[:SEED]`
+    ///
+    /// `default` is the one that every pipeline has, a kernel for each stage that is not trivial;
+    /// `random:SEED` a legal one drawn from a seed;
+    /// `search` what the search finds, with seed 0 unless one is given.
+    #[arg(long, value_name = "FILE", value_parser = Source::parse, help_heading = "Kernels", verbatim_doc_comment)]
     pub(crate) schedule: Option<Source>,
-    /// The GPU that kernels are made for when they are only simulated; `auto` is the one of this machine
-    #[arg(long, value_name = "NAME", default_value = "h200")]
+    /// The GPU that kernels are made for: a preset, a file called *.json, or `auto`
+    ///
+    /// `warploom devices --presets` lists the presets; `auto` is the GPU of this machine.
+    /// What runs on a GPU is made for that one.
+    #[arg(long, value_name = "NAME", default_value = "h200", help_heading = "Kernels", verbatim_doc_comment)]
     device: String,
     #[command(flatten)]
     pub(crate) model: Model,
@@ -164,15 +172,7 @@ impl Kernels {
 
     /// The GPU to make kernels for where there need be none.
     pub(crate) fn device(&self) -> Result<Device, Error> {
-        if self.device == "auto" {
-            let found = Gpu::devices().map(|devices| devices.into_iter().next());
-            return match found {
-                Ok(Some(device)) => Ok(device),
-                Ok(None) => Err(Error::NoDevice { why: "the driver knows of none".to_owned() }),
-                Err(error) => Err(Error::NoDevice { why: error.to_string() }),
-            };
-        }
-        Device::preset(&self.device).map_err(|error| Error::Device(error.to_string()))
+        device::find(&self.device)
     }
 
     /// The kernels of a workload on a device.
@@ -208,7 +208,7 @@ fn schedule_file(given: &Path, app: &str) -> PathBuf {
 pub(crate) fn read_schedule(path: &Path, pipeline: &Pipeline) -> Result<Schedule, Error> {
     let file = path.display().to_string();
     let text = std::fs::read_to_string(path);
-    let text = text.map_err(|error| Error::Read { path: file.clone(), error })?;
+    let text = text.map_err(|error| unreadable(path, error))?;
     Schedule::parse(&text, pipeline).map_err(|errors| Error::Schedule { file, errors: errors.to_string() })
 }
 
@@ -224,16 +224,11 @@ impl Target {
         Ok(())
     }
 
-    /// Runs a job, with a progress bar on standard error if that is a terminal.
+    /// Runs a job, and says how far it is.
     pub(crate) fn run(&self, job: &Job<'_>) -> Result<Done, RunError> {
         let start = Instant::now();
         let (outputs, inexact) = match self.on {
-            Backend::Reference => {
-                let bar = progress::bar(job.pipeline.name());
-                let outputs = evaluate(job, &bar);
-                bar.finish_and_clear();
-                (outputs?, None)
-            }
+            Backend::Reference => (evaluate(job)?, None),
             Backend::Sim => (self.simulate(&job.workload())?, None),
             Backend::Cuda => self.on_gpu(&job.workload())?,
         };
@@ -243,6 +238,7 @@ impl Target {
     fn simulate(&self, workload: &Workload) -> Result<Vec<Buffer>, RunError> {
         let device = self.kernels.device()?;
         let program = self.kernels.build(workload, &device)?;
+        let _progress = Progress::new(format!("simulating {}", workload.pipeline.name()), Unit::Time);
         let outcome = workload.simulate(&program, &device, 0);
         Ok(outcome.map_err(|error| Error::Simulation(Box::new(error)))?.outputs)
     }
@@ -251,6 +247,7 @@ impl Target {
     fn on_gpu(&self, workload: &Workload) -> Result<(Vec<Buffer>, Option<String>), RunError> {
         let gpu = open_gpu()?;
         let program = self.kernels.build(workload, gpu.device())?;
+        let _progress = Progress::new(format!("running {}", workload.pipeline.name()), Unit::Time);
         let inexact = check_bits(&gpu, workload, &program)?;
         Ok((run_build(&gpu, workload, &program, Build::Timing)?, inexact))
     }
@@ -317,11 +314,12 @@ pub(crate) fn value_names(func: &FuncDecl) -> Vec<String> {
     }
 }
 
-fn evaluate(job: &Job<'_>, bar: &ProgressBar) -> Result<Vec<Buffer>, RunError> {
-    let mut evaluation = Evaluation::new(job.pipeline).on_progress(|progress| {
-        bar.set_length(progress.total);
-        bar.set_position(progress.done);
-        bar.set_message(progress.func.to_owned());
+fn evaluate(job: &Job<'_>) -> Result<Vec<Buffer>, RunError> {
+    let progress = Progress::new(format!("evaluating {}", job.pipeline.name()), Unit::Share);
+    let mut evaluation = Evaluation::new(job.pipeline).on_progress(|step| {
+        progress.set_length(step.total);
+        progress.set_position(step.done);
+        progress.set_message(step.func.to_owned());
     });
     for &(name, buffer) in &job.inputs {
         evaluation = evaluation.input(name, buffer);

@@ -18,12 +18,12 @@ use crate::table::{self, Align};
 
 /// Time an app on a GPU under a schedule
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   warploom bench unsharp --schedule apps/schedules
   warploom bench harris --schedule my.schedule --size 640x480 --check --json
 
 Inputs are generated, never zeros. Times are of whole runs with everything on the GPU, back to back on a stream
-and as one CUDA graph.")]
+and as one CUDA graph. Exits with 4 if there is no GPU, with 6 if --check finds a difference.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     choice: Choice,

@@ -11,11 +11,12 @@ use crate::show;
 
 /// Show or clear the compiled code that is kept between runs
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The cache is in the folder that WARPLOOM_CACHE_DIR names, else in $XDG_CACHE_HOME/warploom or \
-~/.cache/warploom. If WARPLOOM_CACHE_DIR is empty, nothing is kept. What was not used for the longest time goes when the \
-cache grows too large."
-)]
+#[command(after_long_help = "Examples:
+  warploom cache info
+  warploom cache clear
+
+The cache is in the folder that WARPLOOM_CACHE_DIR names, else in $XDG_CACHE_HOME/warploom or ~/.cache/warploom. If
+WARPLOOM_CACHE_DIR is empty, nothing is kept. What was not used for the longest time goes when the cache grows beyond 512 MB.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     what: What,

@@ -21,17 +21,17 @@ pub(crate) struct Choice {
 /// Sizes and parameters.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Values {
-    /// Sizes, as W=1536,H=2560 or 1536x2560; those not given are the defaults
-    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
+    /// Sizes in points, as W=1536,H=2560 or 1536x2560; those not given are the app's defaults
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true, help_heading = "Pipeline")]
     size: Vec<String>,
-    /// A Param's value
-    #[arg(long, value_name = "NAME=VALUE")]
+    /// A Param's value; those not given are the app's defaults. May be given several times
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
     param: Vec<String>,
-    /// A structure parameter's value
-    #[arg(long, value_name = "NAME=VALUE")]
+    /// A structure parameter's value; those not given are the app's defaults. May be given several times
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
     set: Vec<String>,
-    /// Seed of the generated inputs
-    #[arg(long, default_value_t = 0)]
+    /// Seed of the generated inputs, a whole number
+    #[arg(long, default_value_t = 0, help_heading = "Pipeline")]
     pub(crate) seed: u64,
 }
 

@@ -24,7 +24,7 @@ use progress::Progress;
 
 /// Time many schedules on a GPU and keep the measurements
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   warploom collect --pipelines 800 --per-pipeline 24 --seed 1 --out samples --time-limit 1200
   warploom collect --pipelines 0 --per-app 40 --seed 2 --out samples    apps only
   warploom collect --out day1.samples apps/schedules/*.schedule          given schedules only
@@ -90,7 +90,7 @@ pub(crate) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         timing: TimingOptions::collection(),
         machine: &mut GpuMachine::new(&gpu),
     };
-    let mut progress = Progress::new(&options, apps.len());
+    let progress = Progress::new(&options, apps.len());
     let (summary, collected) = warploom_training::collect::collect(
         &options,
         apps,
@@ -99,7 +99,7 @@ pub(crate) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         &arguments.out,
         &mut |summary| progress.show(summary),
     );
-    progress.end();
+    drop(progress);
     report::print(&summary, gpu.device(), arguments, out)?;
     collected.map_err(|error| match error {
         CollectError::Shard(error) => Error::Shard(error),

@@ -4,7 +4,7 @@ mod files;
 mod report;
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Arg;
@@ -23,24 +23,26 @@ use crate::error::Error;
 use crate::pipeline::{self, Which};
 use crate::report::{Format, json, text};
 use crate::search;
+use crate::voice;
 use files::{Code, bundle, write};
 use report::{Report, kernels};
 
 /// Search for a schedule and write the kernels as CUDA, machine code and C that launches them
+///
+/// Takes seconds and needs no GPU. Without -o, prints the schedule.
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("schedule", |arg: Arg| arg.help(
-        "Use this schedule instead of a search: a file, a folder that has one called APP.schedule, `default`, \
-         `random:SEED`, or `search:SEED`"
-    )),
-    mut_arg("device", |arg: Arg| arg.help("The GPU that kernels are made for; `auto` is the one of this machine")),
-    after_help = "Examples:
+        "Search for none, take this: a file, a folder that has APP.schedule, `default`, `random:SEED` or `search:SEED`"
+    ).long_help(None)),
+    after_long_help = "Examples:
   warploom compile harris                                      search, print the schedule
   warploom compile harris -o out                               search, write everything
   warploom compile unsharp --size 640x480 --device a100 --seed 7 -o out
   warploom compile local_laplacian --set pyramid_levels=4 --param levels=4 --schedule my.schedule -o out
   warploom compile harris --fix gray.schedule -o out
-  warploom compile mine.json --size input=640x480,output=640x480 --emit nest,cuda
+  warploom compile mine.json --size 640x480 --emit nest,cuda
+  warploom compile mine.json --size image=640x480x3,weights=9,output=638x478 -o out
   gcc -std=c99 -I/usr/local/cuda/include -Iout my_program.c out/harris.c -lcuda
 
 With -o, writes for a pipeline called APP:
@@ -51,8 +53,8 @@ With -o, writes for a pipeline called APP:
   APP.json             kernels, launches, buffers and Params, for programs in other languages
 With --emit, what is named there is written instead: APP.schedule, APP.nest.txt, APP.cu, APP.features.json.
 
-A file with a pipeline is what Pipeline::to_json gives, or a case of `warploom fuzz`, which brings its sizes. Needs no
-GPU. Files of these names are overwritten."
+A file with a pipeline is what Pipeline::to_json gives, or a case of `warploom fuzz`, which brings its sizes. Files of
+these names are overwritten. Exits with 3 if the pipeline cannot be scheduled for the device at these sizes."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -62,7 +64,7 @@ pub(crate) struct Arguments {
     /// The folder for the files; made if it is not there. Without it, the schedule is printed
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// What to write to the folder, or to print
+    /// What to write to the folder or to print instead, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KINDS")]
     emit: Vec<Emit>,
     #[command(flatten)]
@@ -146,8 +148,7 @@ pub(crate) fn export(
     let mut manifest = Manifest::new(pipeline, &asked.request, device, &program);
     let code = Code::new(&describe(&program, Build::Timing), &mut manifest, device)?;
     if let Some(note) = &code.note {
-        // If standard error is closed, nobody wants to know.
-        writeln!(io::stderr(), "note: {note}").unwrap_or_default();
+        voice::note(note);
     }
     write(folder, &manifest.name, &bundle(&of, &manifest, &code)?)
 }
@@ -194,12 +195,11 @@ impl Arguments {
             }
             return json(out, "warploom.compile/1", &report);
         }
-        // If standard error is closed, nobody wants to know.
         if let Some(search) = &report.search {
-            writeln!(io::stderr(), "{}", search.summary()).unwrap_or_default();
+            voice::line(&search.summary());
         }
         if let Some(note) = &report.note {
-            writeln!(io::stderr(), "note: {note}").unwrap_or_default();
+            voice::note(note);
         }
         let mut whole = report.text(arch);
         for emit in self.printed() {

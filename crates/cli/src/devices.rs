@@ -6,20 +6,35 @@ use serde::Serialize;
 use warploom::runtime::{Gpu, driver_version, nvrtc};
 use warploom::target::Device;
 
+use crate::device;
 use crate::error::Error;
 use crate::report::{self, Format};
 use crate::table::{self, Align};
 
 /// List the GPUs of this machine, and what compiles for them
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   warploom devices
   warploom devices --json
+  warploom devices --presets                     the GPUs that kernels can be made for without having one
+  warploom devices --describe a100 > mine.json   to change, and to give to --device
 
-Exits with 4 if there is none; what was looked for and where is said on standard error.")]
+Exits with 4 if there is none; what was looked for and where is said on standard error. --presets and --describe need no
+GPU.")]
 pub(crate) struct Arguments {
+    /// List the GPUs that `--device` knows by name instead
+    #[arg(long)]
+    presets: bool,
+    /// Print a device as `--device FILE.json` reads it: a preset, or `auto` for the one of this machine
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["presets", "json"])]
+    describe: Option<String>,
     #[command(flatten)]
     format: Format,
+}
+
+#[derive(Serialize)]
+struct Presets {
+    devices: Vec<Device>,
 }
 
 #[derive(Serialize)]
@@ -33,16 +48,51 @@ struct Report {
 
 /// Lists the GPUs.
 pub(crate) fn devices(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    if let Some(name) = &arguments.describe {
+        let described = device::find(name)?.to_json().map_err(|error| Error::Device(error.to_string()))?;
+        return report::text(out, &(described + "\n"));
+    }
+    if arguments.presets {
+        return presets(arguments.format, out);
+    }
     let compiler = nvrtc::version().map(|(major, minor)| format!("{major}.{minor}"));
     let nvrtc = compiler.map_err(|error| error.to_string());
-    let devices = Gpu::devices().map_err(|error| Error::NoGpu(error.to_string()))?;
+    // Who has no GPU may still want to compile.
+    let devices = Gpu::devices().map_err(|error| Error::NoGpu(format!("{error}\n{}", sentence(&nvrtc))))?;
     let driver = driver_version().ok().map(|(major, minor)| format!("{major}.{minor}"));
     let report = Report { devices, driver, nvrtc };
     if arguments.format.json {
         return report::json(out, "warploom.devices/1", &report);
     }
+    let numbers = report.devices.iter().enumerate().map(|(number, device)| (number.to_string(), device));
+    report::text(out, &format!("{}\n{}\n", listing("#", numbers), sentence(&report.nvrtc)))
+}
+
+/// What is known of the kernel compiler.
+fn sentence(nvrtc: &Result<String, String>) -> String {
+    match nvrtc {
+        Ok(version) => format!("kernel compiler: NVRTC {version}"),
+        Err(why) => format!("no kernel compiler: {why}"),
+    }
+}
+
+/// Lists what there need not be.
+fn presets(format: Format, out: &mut dyn Write) -> Result<(), Error> {
+    let devices = Device::presets();
+    if format.json {
+        return report::json(out, "warploom.devices.presets/1", &Presets { devices });
+    }
+    let weights = |device: &Device| {
+        let own = warploom::model_for(device).warning.is_none();
+        if own { "its own" } else { "of another GPU" }.to_owned()
+    };
+    report::text(out, &listing("weights", devices.iter().map(|device| (weights(device), device))))
+}
+
+/// A table of devices, the first column of which is something else.
+fn listing<'a>(first: &'static str, devices: impl Iterator<Item = (String, &'a Device)>) -> String {
     let titles = [
-        ("#", Align::Right),
+        (first, Align::Right),
         ("device", Align::Left),
         ("arch", Align::Left),
         ("SMs", Align::Right),
@@ -50,9 +100,9 @@ pub(crate) fn devices(arguments: &Arguments, out: &mut dyn Write) -> Result<(), 
         ("shared KB a block", Align::Right),
         ("fingerprint", Align::Left),
     ];
-    let rows = report.devices.iter().enumerate().map(|(number, device)| {
+    let rows = devices.map(|(first, device)| {
         vec![
-            number.to_string(),
+            first,
             device.name.clone(),
             device.arch(),
             device.sms.to_string(),
@@ -61,9 +111,5 @@ pub(crate) fn devices(arguments: &Arguments, out: &mut dyn Write) -> Result<(), 
             device.fingerprint(),
         ]
     });
-    let compiler = match &report.nvrtc {
-        Ok(version) => format!("kernel compiler: NVRTC {version}\n"),
-        Err(why) => format!("no kernel compiler: {why}\n"),
-    };
-    report::text(out, &(table::whole(&titles, &rows.collect::<Vec<_>>()) + "\n" + &compiler))
+    table::whole(&titles, &rows.collect::<Vec<_>>())
 }

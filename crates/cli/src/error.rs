@@ -1,6 +1,7 @@
 //! What can go wrong, one sentence each, and the exit code that belongs to it.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use thiserror::Error;
 use warploom::cost::WeightsError;
@@ -150,9 +151,27 @@ pub(crate) enum Error {
     SetInFile { file: String },
     /// Sizes that are no boxes.
     #[error(
-        "`{text}` is no box; give each input and output of the file one, as in --size input=640x480,output=640x480"
+        "`{text}` is no size; give one for all, as in --size 640x480, or one for each, as in --size {example}"
     )]
-    Box { text: String },
+    Box { text: String, example: String },
+    /// A size with too few extents for something.
+    #[error(
+        "{file}: `{name}` has {expected} dimensions, but `{text}` has {given}; give one for each, as in --size {example}"
+    )]
+    FewExtents { file: String, name: String, expected: usize, text: String, given: usize, example: String },
+    /// An input or output without a size.
+    #[error(
+        "{file}: no size was given for `{name}`; give one for all, as in --size 640x480, or one for each, as in --size {example}"
+    )]
+    NoSize { file: String, name: String, example: String },
+    /// A Param without a value.
+    #[error("{file}: no value was given for the Param `{name}`; give one with --param {name}=VALUE")]
+    NoParamValue { file: String, name: String },
+    /// The pipeline of a file where only apps are known.
+    #[error(
+        "this command runs apps, and {file} is a file; `compile`, `explain` and `tune` take files with pipelines"
+    )]
+    FileForApp { file: String },
     /// A Param that the pipeline of a file does not have.
     #[error("the pipeline `{pipeline}` has no Param `{name}`; leave it out")]
     NoParam { pipeline: String, name: String },
@@ -169,7 +188,9 @@ pub(crate) enum Error {
     #[error("`{app}` cannot be scheduled: {error}")]
     Search { app: String, error: String },
     /// Kernels without a schedule.
-    #[error("running on {on} needs a schedule; give one with --schedule FILE")]
+    #[error(
+        "running on {on} needs a schedule; give one with --schedule FILE, or let one be found with --schedule search"
+    )]
     NoSchedule { on: &'static str },
     /// A folder of schedules that has none for the apps in question.
     #[error("there is no schedule for any of these apps in {folder}; give another file or folder")]
@@ -203,6 +224,9 @@ pub(crate) enum Error {
     /// No GPU to run on.
     #[error("{0}")]
     NoGpu(String),
+    /// A file that describes no device.
+    #[error("{file}: {problem}; `warploom devices --describe h200` prints how one is written")]
+    DeviceFile { file: String, problem: String },
     /// No GPU to make kernels for.
     #[error("this machine has no GPU to make kernels for ({why}); name one, for example --device h200")]
     NoDevice { why: String },
@@ -236,6 +260,11 @@ pub(crate) enum Error {
     /// A worker that does not know what to do.
     #[error("{0}; `warploom worker` is for other processes to call")]
     Assignment(String),
+    /// What is to be logged is not understood.
+    #[error(
+        "{variable} is `{given}`, which says nothing of what to log ({error}); write it as debug or warploom_search=trace"
+    )]
+    LogFilter { variable: &'static str, given: String, error: String },
     /// No place for a cache.
     #[error("there is no cache: WARPLOOM_CACHE_DIR is empty, or nothing says where your home folder is")]
     NoCache,
@@ -337,6 +366,15 @@ fn evaluation_code(error: &EvalError) -> u8 {
         EvalError::Memory { .. } => exit::USAGE,
         EvalError::Outside { .. } => exit::INTERNAL,
         _ => exit::PIPELINE,
+    }
+}
+
+/// Why a file cannot be read.
+pub(crate) fn unreadable(file: &Path, error: io::Error) -> Error {
+    let path = file.display().to_string();
+    match error.kind() {
+        io::ErrorKind::NotFound => Error::NoFile { file: path },
+        _ => Error::Read { path, error },
     }
 }
 

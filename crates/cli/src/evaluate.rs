@@ -19,7 +19,7 @@ use crate::table::{self, Align};
 
 /// Score the cost model on measured samples
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   warploom evaluate --data training/data --model models/h200.bin
   warploom evaluate --data training/data --hold-out held-out --svg docs/results
 

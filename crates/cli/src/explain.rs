@@ -22,8 +22,7 @@ use crate::show;
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("schedule", |arg: Arg| arg.required(true)),
-    mut_arg("device", |arg: Arg| arg.help("The GPU that times are predicted for; `auto` is the one of this machine")),
-    after_help = "Examples:
+    after_long_help = "Examples:
   warploom explain unsharp --schedule apps/schedules
   warploom explain harris --schedule out/harris.schedule --size 640x480 --device a100
   warploom explain harris --schedule search

@@ -11,7 +11,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use indicatif::{ProgressBar, ProgressStyle};
 use warploom::codegen::cuda::Build;
 use warploom::fuzz::{
     Case, Checker, Failure, Found, Kind, Options, Run, Scheduler, Seen, Verdict, fuzz as run,
@@ -24,8 +23,10 @@ use warploom::target::Device;
 use warploom::tune::workload::Workload;
 
 use crate::backend::{open_gpu, run_build};
+use crate::device;
 use crate::error::Error;
 use crate::model::Model;
+use crate::progress::{Progress, Unit};
 use crate::report::Format;
 use compiled::Compiler;
 use report::{Report, Written};
@@ -42,7 +43,7 @@ const TOLERANCE: Tolerance = Tolerance {
 
 /// Check random pipelines under random or searched schedules against the reference evaluator
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   warploom fuzz --pipelines 300 --schedules 3 --seed 1     900 pairs in the simulator
   warploom fuzz --on cuda --scale small --coverage         the same on a GPU; what the schedules had in them
   warploom fuzz --search --compile                         schedules that the search finds, compiled too
@@ -57,52 +58,52 @@ pub(crate) struct Arguments {
     /// How many schedules of each; of those that a search finds the best, the worst and some between
     #[arg(long, value_name = "N", default_value_t = 3)]
     schedules: u64,
-    /// Take schedules that the search finds, not random ones
-    #[arg(long)]
-    search: bool,
-    /// Searches for each pipeline: one beam search, the rest greedy with random choices
-    #[arg(long, value_name = "N", default_value_t = 4, requires = "search")]
-    samples: usize,
-    #[command(flatten)]
-    model: Model,
-    /// Compile the kernels of every pair as well; needs NVRTC
-    #[arg(long)]
-    compile: bool,
-    /// What pipelines and schedules follow from
+    /// What pipelines and schedules follow from, a whole number
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
     /// How large images are
     #[arg(long, value_enum, default_value_t = Size::Tiny)]
     scale: Size,
-    /// How many stages a pipeline has, from A to B
+    /// How many stages a pipeline has, from A to B, as in 2..12
     #[arg(long, value_name = "A..B", value_parser = stages)]
     stages: Option<RangeInclusive<usize>>,
-    /// How many threads to use; as many as there are cores if not given
+    /// How many threads to use; as many as there are cores unless given
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// What to run on
-    #[arg(long, value_enum, default_value_t = Executor::Sim)]
-    on: Executor,
-    /// The GPU that kernels are made for when they are only simulated
-    #[arg(long, value_name = "NAME", default_value = "h200")]
-    device: String,
-    /// Where to write what fails
-    #[arg(long, value_name = "DIR", default_value = "fuzz-failures")]
-    out: PathBuf,
-    /// How many failures to make small and write; after as many, nothing new is tried
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    max_failures: usize,
-    /// How many seconds to spend on making one failure small
-    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
-    reduce: u64,
     /// Print which decisions the schedules took, for which kinds of stages
     #[arg(long)]
     coverage: bool,
-    /// Check these files instead, or all in a folder
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    replay: Vec<PathBuf>,
     #[command(flatten)]
     format: Format,
+    /// What to run on
+    #[arg(long, value_enum, default_value_t = Executor::Sim, help_heading = "Kernels")]
+    on: Executor,
+    /// The GPU that kernels are made for unless they run on one: a preset, a file called *.json, or `auto`
+    #[arg(long, value_name = "NAME", default_value = "h200", help_heading = "Kernels")]
+    device: String,
+    /// Compile the kernels of every pair as well; needs NVRTC
+    #[arg(long, help_heading = "Kernels")]
+    compile: bool,
+    /// Take schedules that the search finds, not random ones
+    #[arg(long, help_heading = "Search")]
+    search: bool,
+    /// Searches for each pipeline: one beam search, the rest greedy with random choices
+    #[arg(long, value_name = "N", default_value_t = 4, requires = "search", help_heading = "Search")]
+    samples: usize,
+    #[command(flatten)]
+    model: Model,
+    /// Where to write what fails
+    #[arg(long, value_name = "DIR", default_value = "fuzz-failures", help_heading = "Failures")]
+    out: PathBuf,
+    /// How many failures to make small and write; after as many, nothing new is tried
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Failures")]
+    max_failures: usize,
+    /// How many seconds to spend on making one failure small
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, help_heading = "Failures")]
+    reduce: u64,
+    /// Check these files instead, or all in a folder
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Failures")]
+    replay: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -200,13 +201,13 @@ impl Fuzzing<'_> {
             Some(searcher) => searcher.schedules(subject),
             None => random(subject),
         };
-        let bar = progress_bar();
-        let summary = run(&arguments.options(), schedules, check, &|progress| {
-            bar.set_length(progress.total);
-            bar.inc(1);
-            bar.set_message(format!("{} failed", progress.failed));
+        let progress = Progress::new("fuzzing", Unit::Things("pipelines"));
+        let summary = run(&arguments.options(), schedules, check, &|so_far| {
+            progress.set_length(so_far.total);
+            progress.advance(1);
+            progress.set_message(format!("{} failed", so_far.failed));
         });
-        bar.finish_and_clear();
+        drop(progress);
         let mut summary = summary.map_err(|error| Error::Threads(error.to_string()))?;
         let mut report = Report::new(arguments, device, &summary)
             .searched(searcher.map(Searcher::counts))
@@ -250,8 +251,7 @@ impl Arguments {
                 Ok(Machine { device: gpu.device().clone(), gpu: Some(gpu), compiler: None })
             }
             Executor::Sim => {
-                let device = Device::preset(&self.device);
-                let device = device.map_err(|error| Error::Device(error.to_string()))?;
+                let device = device::find(&self.device)?;
                 let compiler = self.compile.then(|| Compiler::new(&device)).transpose()?;
                 Ok(Machine { device, gpu: None, compiler })
             }
@@ -305,18 +305,6 @@ fn on_gpu(gpu: &Gpu, run: &Run<'_>) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-fn progress_bar() -> ProgressBar {
-    let bar = ProgressBar::no_length();
-    let template = "{bar:30} {pos}/{len} pipelines  {per_sec}  {elapsed}, {eta} left  {msg}";
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    if !bar.is_hidden() {
-        bar.enable_steady_tick(Duration::from_millis(200));
-    }
-    bar
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::settings::{build, set_structure};
 
 /// Print the graph of an app's stages
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   warploom graph harris
   warploom graph local_laplacian --set pyramid_levels=3
   warploom graph harris --dot | dot -Tsvg -o harris.svg")]

@@ -19,7 +19,9 @@ mod choice;
 #[cfg(feature = "train")]
 mod collect;
 mod compile;
+mod completions;
 mod date;
+mod device;
 mod devices;
 mod emit;
 mod error;
@@ -50,6 +52,7 @@ mod table;
 mod train;
 mod tune;
 mod verify;
+mod voice;
 mod whole;
 mod worker;
 
@@ -62,13 +65,52 @@ use clap::{ColorChoice, Parser, Subcommand};
 use warploom::app::App;
 
 use error::{Error, exit};
+use voice::Voice;
 
-/// Compiles image pipelines to fast CUDA kernels; shows, runs and checks them.
+/// Compile image pipelines to fast CUDA kernels; show, run, check, time and tune them
+///
+/// A pipeline is one of the apps that come with the program, or a file that Pipeline::to_json wrote.
 #[derive(Debug, Parser)]
-#[command(name = "warploom", version, color = ColorChoice::Never, arg_required_else_help = true)]
+#[command(
+    name = "warploom",
+    version,
+    color = ColorChoice::Never,
+    arg_required_else_help = true,
+    after_long_help = "Examples:
+  warploom apps                                    the pipelines that come with the program
+  warploom compile harris -o out                   find a schedule, write CUDA and C that launches it; needs no GPU
+  warploom explain harris --schedule out           what was decided, and what it is predicted to cost
+  warploom tune harris --top 5 -o out              measure the five best predicted schedules on a GPU
+  warploom run unsharp --input photo.png -o sharp.png
+  warploom help compile                            the whole page of a command; `warploom compile -h` is short
+
+Results go to standard output, everything else to standard error. On a terminal, long work shows a bar; elsewhere it says a
+line every ten seconds. There are no colours.
+
+Exit codes:
+  0    done
+  1    a fault of the program, or a failure that `fuzz` found
+  2    a wrong argument, or a file that is missing or cannot be used
+  3    a pipeline or schedule that cannot be built as asked
+  4    no GPU, or one that failed
+  5    nothing could be measured
+  6    outputs that differ from the reference; an app of `suite` without a valid schedule
+  130  ended by the interrupt key, pressed twice
+
+Environment:
+  WARPLOOM_LOG         what is logged, in place of -v: debug, or warploom_search=trace,warploom_tune=debug
+  WARPLOOM_CACHE_DIR   the folder for compiled code; empty, nothing is kept. $XDG_CACHE_HOME/warploom or ~/.cache/warploom
+                       unless given
+  WARPLOOM_NVRTC_DIR   the folder that holds NVRTC, CUDA's compiler, looked at first
+  CUDA_HOME, CUDA_PATH, CUDA_ROOT, CUDA_TOOLKIT_ROOT_DIR
+                       CUDA installations to look for NVRTC in, after the system's libraries
+  CUDA_VISIBLE_DEVICES the GPUs that the driver shows, and their order"
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    voice: Voice,
 }
 
 #[derive(Debug, Subcommand)]
@@ -96,6 +138,7 @@ enum Command {
     Evaluate(evaluate::Arguments),
     Fuzz(fuzz::Arguments),
     Devices(devices::Arguments),
+    Completions(completions::Arguments),
 }
 
 /// The whole program over a table of apps, with the arguments of this process.
@@ -124,7 +167,12 @@ fn execute(
     arguments: impl IntoIterator<Item = OsString>,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    match Arguments::try_parse_from(arguments)?.command {
+    let Arguments { command, voice } = Arguments::try_parse_from(arguments)?;
+    // What a worker says is kept for its parent, who would have to tell a log from last words.
+    if !matches!(command, Command::Worker(_)) {
+        voice.apply()?;
+    }
+    match command {
         Command::Apps(arguments) => apps::apps(apps, &arguments, out),
         Command::Graph(arguments) => graph::graph(apps, &arguments, out),
         Command::Run(arguments) => run::run(apps, &arguments, out),
@@ -147,6 +195,7 @@ fn execute(
         Command::Evaluate(arguments) => evaluate::evaluate(&arguments, out),
         Command::Fuzz(arguments) => fuzz::fuzz(&arguments, out),
         Command::Devices(arguments) => devices::devices(&arguments, out),
+        Command::Completions(arguments) => completions::completions(&arguments, out),
     }
 }
 

@@ -1,20 +1,20 @@
 //! The cost model: weights that come with the program, those of a file, or none.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 use warploom::cost::{Analytic, Chosen, CostModel, Network, Weights};
 use warploom::model_for;
 use warploom::target::Device;
 
-use crate::error::Error;
+use crate::error::{Error, unreadable};
+use crate::voice;
 
 /// What predicts times.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Model {
     /// What predicts times: a file of weights, or `analytic`; weights that come with the program unless given
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Kernels")]
     model: Option<String>,
 }
 
@@ -31,8 +31,7 @@ impl Model {
             None => model_for(device),
         };
         if let Some(warning) = warning {
-            // If standard error is closed, nobody wants to know.
-            writeln!(io::stderr(), "note: {warning}").unwrap_or_default();
+            voice::note(&warning.to_string());
         }
         Ok(model)
     }
@@ -41,9 +40,6 @@ impl Model {
 /// The weights of a file.
 pub(crate) fn read(path: &Path) -> Result<Weights, Error> {
     let file = path.display().to_string();
-    let bytes = fs::read(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Error::NoFile { file: file.clone() },
-        _ => Error::Read { path: file.clone(), error },
-    })?;
+    let bytes = fs::read(path).map_err(|error| unreadable(path, error))?;
     Weights::from_bytes(&bytes).map_err(|error| Error::Weights { file, error })
 }

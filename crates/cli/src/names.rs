@@ -60,6 +60,9 @@ impl Kind {
 /// The app of this name.
 pub(crate) fn find_app<'a>(apps: &'a [App], name: &str) -> Result<&'a App, Error> {
     apps.iter().find(|app| app.name == name).ok_or_else(|| {
+        if name.ends_with(".json") {
+            return Error::FileForApp { file: name.to_owned() };
+        }
         let known: Vec<&str> = apps.iter().map(|app| app.name).collect();
         Error::UnknownApp { name: name.to_owned(), hint: hint(name, &known), known: known.join(", ") }
     })

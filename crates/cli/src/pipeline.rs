@@ -1,12 +1,13 @@
 //! A pipeline at some sizes: an app's, or that of a file.
 
 use std::fs;
+use std::path::Path;
 
 use warploom::app::{App, Settings};
 use warploom::fuzz::{Case, CaseError};
 use warploom::lang::{BoundsError, Pipeline, Range, Realisation, Region, Value, infer};
 
-use crate::error::Error;
+use crate::error::{Error, unreadable};
 use crate::names::find_app;
 use crate::settings::{build, param_values, set_params, set_sizes, set_structure};
 use crate::show;
@@ -17,15 +18,23 @@ pub(crate) struct Which {
     /// The app (`warploom apps` lists them), or a file called *.json that holds a pipeline
     #[arg(value_name = "APP|FILE")]
     app: String,
-    /// Sizes, as W=1536,H=2560 or 1536x2560; those not given are the defaults. For a file, the box of each input and
-    /// output, as input=1536x2560x3,output=1536x2560; -1:1538 is a dimension that starts at -1
-    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
+    /// Sizes in points, as W=1536,H=2560 or 1536x2560; those not given are the app's defaults
+    ///
+    /// For a file, one size for all inputs and outputs, as 1536x2560x3 (what has fewer dimensions takes the first),
+    /// or a box for each, as input=1536x2560x3,output=1536x2560; -1:1538 is a dimension that starts at -1.
+    #[arg(
+        long,
+        value_name = "SIZES",
+        allow_hyphen_values = true,
+        help_heading = "Pipeline",
+        verbatim_doc_comment
+    )]
     size: Vec<String>,
-    /// A Param's value
-    #[arg(long, value_name = "NAME=VALUE")]
+    /// A Param's value; those not given are the app's defaults. May be given several times
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
     param: Vec<String>,
-    /// A structure parameter's value
-    #[arg(long, value_name = "NAME=VALUE")]
+    /// A structure parameter's value; those not given are the app's defaults. May be given several times
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
     set: Vec<String>,
 }
 
@@ -74,24 +83,73 @@ impl Which {
         if !self.set.is_empty() {
             return Err(Error::SetInFile { file: file.clone() });
         }
-        let text = fs::read_to_string(file).map_err(|error| Error::Read { path: file.clone(), error })?;
+        let text = fs::read_to_string(file).map_err(|error| unreadable(Path::new(file), error))?;
         let (pipeline, mut request) = read(file, &text)?;
         for item in self.size.iter().flat_map(|text| text.split(',')) {
-            let (name, region) = named_box(item).ok_or_else(|| Error::Box { text: item.to_owned() })?;
-            request = match pipeline.input_named(name) {
-                Some(_) => request.input(name, region),
-                None => request.output(name, region),
-            };
+            request = self.sized(&pipeline, request, item)?;
         }
         for item in &self.param {
             let (name, value) = param(&pipeline, item)?;
             request = request.param(name, value);
         }
-        infer(&pipeline, &request)
-            .map_err(|error| Error::Request { file: file.clone(), error: Box::new(error) })?;
+        infer(&pipeline, &request).map_err(|error| self.refused(&pipeline, error))?;
         let sizes = boxes(&pipeline, &request);
         Ok(Subject { name: pipeline.name().to_owned(), sizes, pipeline, request, app: None })
     }
+
+    /// With the box of one input or output, as `input=640x480`, or one size for all, as `640x480`; what has fewer dimensions
+    /// has the first extents of it.
+    fn sized(&self, pipeline: &Pipeline, request: Realisation, item: &str) -> Result<Realisation, Error> {
+        let none = || Error::Box { text: item.to_owned(), example: boxes_of(pipeline) };
+        if item.contains('=') {
+            let (name, region) = named_box(item).ok_or_else(none)?;
+            return Ok(match pipeline.input_named(name) {
+                Some(_) => request.input(name, region),
+                None => request.output(name, region),
+            });
+        }
+        let all = ranges(item).ok_or_else(none)?;
+        let cut = |name: &str, expected: usize| match all.get(..expected) {
+            Some(ranges) => Ok(Region(ranges.to_vec())),
+            None => {
+                let (file, text, given) = (self.app.clone(), item.to_owned(), all.len());
+                let example = boxes_of(pipeline);
+                Err(Error::FewExtents { file, name: name.to_owned(), expected, text, given, example })
+            }
+        };
+        let mut sized = request;
+        for input in pipeline.inputs().values() {
+            sized = sized.input(&input.name, cut(&input.name, input.dimensions)?);
+        }
+        for func in pipeline.outputs().iter().map(|id| &pipeline.funcs()[*id]) {
+            sized = sized.output(&func.name, cut(&func.name, func.dims.len())?);
+        }
+        Ok(sized)
+    }
+
+    /// What is wrong with the sizes and values of a file's pipeline.
+    fn refused(&self, pipeline: &Pipeline, error: BoundsError) -> Error {
+        let file = self.app.clone();
+        match error {
+            BoundsError::Missing { name, .. } if pipeline.param_named(&name).is_some() => {
+                Error::NoParamValue { file, name }
+            }
+            BoundsError::Missing { name, .. } => Error::NoSize { file, name, example: boxes_of(pipeline) },
+            error => Error::Request { file, error: Box::new(error) },
+        }
+    }
+}
+
+/// Boxes for all inputs and outputs of a pipeline, as one might give them.
+fn boxes_of(pipeline: &Pipeline) -> String {
+    let usual = ["640", "480", "3"];
+    let of = |name: &str, dimensions: usize| {
+        let extents = (0..dimensions).map(|d| *usual.get(d).unwrap_or(&"1"));
+        format!("{name}={}", extents.collect::<Vec<_>>().join("x"))
+    };
+    let inputs = pipeline.inputs().values().map(|input| of(&input.name, input.dimensions));
+    let outputs = pipeline.outputs().iter().map(|id| &pipeline.funcs()[*id]);
+    inputs.chain(outputs.map(|func| of(&func.name, func.dims.len()))).collect::<Vec<_>>().join(",")
 }
 
 /// A pipeline as it was written, or with the sizes of a case that `warploom fuzz` wrote.
@@ -116,11 +174,16 @@ fn read(file: &str, text: &str) -> Result<(Pipeline, Realisation), Error> {
 /// `input=640x480`, or `input=-1:642x0:480` for a box that does not start at the origin.
 fn named_box(item: &str) -> Option<(&str, Region)> {
     let (name, extents) = item.split_once('=')?;
+    Some((name.trim(), Region(ranges(extents)?)))
+}
+
+/// `640x480`, or `-1:642x0:480`
+fn ranges(extents: &str) -> Option<Vec<Range>> {
     let range = |text: &str| {
         let (min, extent) = text.split_once(':').unwrap_or(("0", text));
         Some(Range { min: min.trim().parse().ok()?, extent: extent.trim().parse().ok()? })
     };
-    Some((name.trim(), Region(extents.split('x').map(range).collect::<Option<_>>()?)))
+    extents.split('x').map(range).collect()
 }
 
 /// `NAME=VALUE` in the Param's type.

@@ -1,19 +1,212 @@
-//! Progress bars on standard error, if that is a terminal.
+//! How far long work is, on standard error: a bar on a terminal, a line now and then elsewhere, nothing if the program is
+//! to be quiet.
 
+use std::io::{IsTerminal, stderr};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar whose length is not known yet.
-pub(crate) fn bar(label: &str) -> ProgressBar {
-    let bar = ProgressBar::no_length().with_prefix(label.to_owned());
-    if let Ok(style) =
-        ProgressStyle::with_template("{prefix} {bar:30} {percent:>3}%  {elapsed}, {eta} left  {msg}")
-    {
-        bar.set_style(style);
+use crate::voice;
+
+/// How often there is a line where there is no terminal.
+const LINES: Duration = Duration::from_secs(10);
+
+/// How often a bar is drawn when nothing moves but the clock.
+const TICKS: Duration = Duration::from_millis(200);
+
+/// What is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unit {
+    /// So many of something, as in `12/80 trials`.
+    Things(&'static str),
+    /// Steps that mean nothing to people, who are told the share.
+    Share,
+    /// Nothing: all that is known is that it goes on.
+    Time,
+}
+
+/// Work that takes long.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    unit: Unit,
+    lines: Option<Lines>,
+}
+
+/// A thread that says a line now and then.
+struct Lines {
+    /// Whoever drops it ends the thread.
+    alive: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Progress {
+    /// Begins to show how far something is.
+    pub(crate) fn new(label: impl Into<String>, unit: Unit) -> Progress {
+        if voice::is_quiet() {
+            return Progress::hidden();
+        }
+        let attended = stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        match attended && !voice::logs() {
+            true => Progress::drawn(label.into(), unit),
+            false => Progress::in_lines(label.into(), unit, LINES, voice::line),
+        }
     }
-    if !bar.is_hidden() {
-        bar.enable_steady_tick(Duration::from_millis(200));
+
+    /// Counts, and shows nothing.
+    pub(crate) fn hidden() -> Progress {
+        Progress { bar: ProgressBar::hidden(), unit: Unit::Time, lines: None }
     }
-    bar
+
+    fn drawn(label: String, unit: Unit) -> Progress {
+        let bar =
+            ProgressBar::no_length().with_prefix(label).with_style(style("{prefix}  {elapsed}  {wide_msg}"));
+        bar.enable_steady_tick(TICKS);
+        Progress { bar, unit, lines: None }
+    }
+
+    /// Says a line every so often, the first after that time.
+    fn in_lines(label: String, unit: Unit, every: Duration, say: impl Fn(&str) + Send + 'static) -> Progress {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()).with_prefix(label);
+        let (alive, ended) = mpsc::channel::<()>();
+        let shown = bar.clone();
+        let thread = thread::spawn(move || {
+            while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                say(&text(&shown, unit));
+            }
+        });
+        Progress { bar, unit, lines: Some(Lines { alive: Some(alive), thread: Some(thread) }) }
+    }
+
+    /// What is being worked on, in place of the name it began with.
+    pub(crate) fn set_label(&self, label: impl Into<String>) {
+        self.bar.set_prefix(label.into());
+    }
+
+    /// How much there is to do. Until that is known, there is no bar to fill.
+    pub(crate) fn set_length(&self, length: u64) {
+        if self.bar.length().is_none() {
+            let template = match self.unit {
+                Unit::Things(things) => {
+                    format!("{{bar:20}} {{pos}}/{{len}} {things}  {{elapsed}}, {{eta}} left")
+                }
+                Unit::Share => "{bar:20} {percent:>3} %  {elapsed}, {eta} left".to_owned(),
+                Unit::Time => "{elapsed}".to_owned(),
+            };
+            self.bar.set_style(style(&format!("{{prefix}}  {template}  {{wide_msg}}")));
+        }
+        self.bar.set_length(length);
+    }
+
+    /// How much is done.
+    pub(crate) fn set_position(&self, position: u64) {
+        self.bar.set_position(position);
+    }
+
+    /// More is done.
+    pub(crate) fn advance(&self, by: u64) {
+        self.bar.inc(by);
+    }
+
+    /// What else there is to say.
+    pub(crate) fn set_message(&self, message: impl Into<String>) {
+        self.bar.set_message(message.into());
+    }
+
+    /// Does something that writes, with the bar out of the way.
+    pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.bar.suspend(write)
+    }
+
+    /// A line on standard error, above the bar.
+    pub(crate) fn say(&self, line: &str) {
+        self.aside(|| voice::line(line));
+    }
+}
+
+/// The work is over, well or not; nothing of the bar is left.
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+        if let Some(lines) = &mut self.lines {
+            drop(lines.alive.take());
+            // It says its line to the end, so that nothing comes in between the lines that follow.
+            let _ = lines.thread.take().map(JoinHandle::join);
+        }
+    }
+}
+
+/// What a bar looks like; one line, however much there is to say.
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+/// `tuning harris: 12/80 trials, 31 s, best 29.8 us`
+fn text(bar: &ProgressBar, unit: Unit) -> String {
+    let (done, message) = (bar.position(), bar.message());
+    let count = match (unit, bar.length()) {
+        (Unit::Things(things), Some(all)) => format!(" {done}/{all} {things},"),
+        (Unit::Share, Some(all)) => format!(" {} %,", 100 * done.min(all) / all.max(1)),
+        _ => String::new(),
+    };
+    let left = match bar.length().filter(|_| done > 0) {
+        Some(all) if done < all => {
+            let left = bar.elapsed().mul_f64((all - done) as f64 / done as f64);
+            format!(", about {} left", HumanDuration(left))
+        }
+        _ => String::new(),
+    };
+    let message = if message.is_empty() { message } else { format!(", {message}") };
+    format!("{}:{count} {}{left}{message}", bar.prefix(), HumanDuration(bar.elapsed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[test]
+    fn lines_say_how_far_it_is_until_it_is_over() {
+        let said: Arc<Mutex<Vec<String>>> = Arc::default();
+        let hear = {
+            let said = said.clone();
+            move |line: &str| said.lock().unwrap().push(line.to_owned())
+        };
+        let progress =
+            Progress::in_lines("tuning".to_owned(), Unit::Things("trials"), Duration::from_millis(20), hear);
+        progress.set_length(80);
+        progress.set_position(12);
+        progress.set_message("best 29.8 us");
+        let until = std::time::Instant::now() + Duration::from_secs(10);
+        let heard = || said.lock().unwrap().iter().any(|line| line.contains("12/80 trials"));
+        while !heard() && std::time::Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert!(heard(), "{said:?}");
+        drop(progress);
+        let after = said.lock().unwrap().clone();
+        let last = after.last().unwrap();
+        assert!(
+            last.starts_with("tuning: 12/80 trials, ") && last.ends_with(" left, best 29.8 us"),
+            "{last}"
+        );
+        thread::sleep(Duration::from_millis(60));
+        assert_eq!(*said.lock().unwrap(), after, "nothing is said when it is over");
+    }
+
+    #[test]
+    fn short_work_says_nothing() {
+        let said: Arc<Mutex<Vec<String>>> = Arc::default();
+        let heard = said.clone();
+        let say = move |line: &str| heard.lock().unwrap().push(line.to_owned());
+        let progress = Progress::in_lines("evaluating".to_owned(), Unit::Share, Duration::from_secs(60), say);
+        progress.set_length(4);
+        progress.advance(2);
+        assert!(text(&progress.bar, Unit::Share).starts_with("evaluating: 50 %, "));
+        assert!(text(&progress.bar, Unit::Time).starts_with("evaluating: "));
+        drop(progress);
+        assert!(said.lock().unwrap().is_empty());
+    }
 }

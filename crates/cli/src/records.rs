@@ -8,7 +8,7 @@ use clap::Subcommand;
 use serde::Serialize;
 use warploom::tune::records::{Imported, Problem, ProblemId, Records, Trial};
 
-use crate::error::Error;
+use crate::error::{Error, unreadable};
 use crate::report::{self, Format};
 use crate::show;
 use crate::table::{self, Align};
@@ -16,7 +16,7 @@ use crate::tune::TrialReport;
 
 /// List, show, export and import what tuning has measured
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   warploom records list
   warploom records list harris
   warploom records show 17
@@ -24,6 +24,8 @@ use crate::tune::TrialReport;
   warploom records export all.jsonl
   warploom records export samples/night1.samples       for `warploom train --data samples`
   warploom records import all.jsonl --records other.db
+
+Every command takes --records FILE (tuning.db unless given) and --json.
 
 A database holds one trial for each schedule that was tried: its times, or why it has none. It is a SQLite file, which
 several processes may use at once.")]
@@ -227,8 +229,7 @@ fn import(
         let imported = if is_samples(file) {
             records.import_samples(file)?
         } else {
-            let path = file.display().to_string();
-            let opened = File::open(file).map_err(|error| Error::Read { path, error })?;
+            let opened = File::open(file).map_err(|error| unreadable(file, error))?;
             records.import(BufReader::new(opened), file)?
         };
         all.new += imported.new;

@@ -23,8 +23,11 @@ use crate::show;
 use crate::table::{self, Align};
 
 /// Run an app and write or summarise its outputs
+///
+/// Without --on it runs on the reference evaluator, which needs neither a schedule nor a GPU and is slow: seconds for a
+/// picture.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   warploom run harris                                        generated input, summary only
   warploom run unsharp --input photo.png -o sharper.png      sizes come from the picture
   warploom run unsharp --set sigma=2 --size 640x480 -o out.npy
@@ -36,22 +39,22 @@ Files are .npy, .png, .ppm or .pgm. Pictures are converted to the type of the in
 pub(crate) struct Arguments {
     /// The app; `warploom apps` lists them
     app: String,
-    /// Sizes, as W=1536,H=2560 or 1536x2560; those not given come from the files, or are the defaults
-    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
-    size: Vec<String>,
-    /// A file for an input: the one named, else the next without a file
+    /// A file for an input: the one named, else the next without a file. May be given several times
     #[arg(long, value_name = "[NAME=]FILE")]
     input: Vec<String>,
-    /// A Param's value
-    #[arg(long, value_name = "NAME=VALUE")]
+    /// Sizes in points, as W=1536,H=2560 or 1536x2560; those not given come from the files, or are the app's defaults
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true, help_heading = "Pipeline")]
+    size: Vec<String>,
+    /// A Param's value; those not given are the app's defaults. May be given several times
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
     param: Vec<String>,
-    /// A structure parameter's value
-    #[arg(long, value_name = "NAME=VALUE")]
+    /// A structure parameter's value; those not given are the app's defaults. May be given several times
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
     set: Vec<String>,
-    /// Seed of generated inputs
-    #[arg(long, default_value_t = 0)]
+    /// Seed of generated inputs, a whole number
+    #[arg(long, default_value_t = 0, help_heading = "Pipeline")]
     seed: u64,
-    /// A file for an output: the one named, else the next without a file
+    /// A file for an output: the one named, else the next without a file. May be given several times
     #[arg(short, long, value_name = "[NAME=]FILE")]
     output: Vec<String>,
     #[command(flatten)]

@@ -1,12 +1,10 @@
 //! Searches for schedules: the flags, the progress, and what is said of them.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use indicatif::ProgressBar;
 use serde::Serialize;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::ir::Program;
@@ -21,8 +19,9 @@ use warploom::tune::one_shot::{OneShot, OneShotError, one_shot_without_spills};
 
 use crate::backend::{read_schedule, regions};
 use crate::error::Error;
-use crate::progress;
+use crate::progress::{Progress, Unit};
 use crate::table::{self, Align};
+use crate::voice;
 
 /// How to search for a schedule where none is given.
 #[derive(Debug, clap::Args)]
@@ -37,7 +36,7 @@ pub(crate) struct Flags {
     /// Passes of the beam search
     #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "schedule")]
     passes: usize,
-    /// Seed of all random choices
+    /// Seed of all random choices, a whole number
     #[arg(long, default_value_t = 0, conflicts_with = "schedule")]
     seed: u64,
     /// Evaluate all options of a decision, not samples of each kind
@@ -65,7 +64,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILE", conflicts_with = "schedule")]
     fix: Option<PathBuf>,
     /// Print what the search did
-    #[arg(long, short = 'v', conflicts_with = "schedule")]
+    #[arg(long, conflicts_with = "schedule")]
     pub(crate) statistics: bool,
 }
 
@@ -113,8 +112,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     duration.ok_or_else(|| format!("`{text}` is no time; write it as 10s, 2m or 500ms"))
 }
 
-/// Searches for a schedule of a pipeline and builds it, with a progress bar; what did not go as it should is said on
-/// standard error.
+/// Searches for a schedule of a pipeline and builds it, and says how far it is and what did not go as it should.
 pub(crate) fn run(
     pipeline: &Pipeline,
     request: &Realisation,
@@ -122,11 +120,11 @@ pub(crate) fn run(
     model: &dyn CostModel,
     options: &Options,
 ) -> Result<OneShot, Error> {
-    let progress = Progress::new(pipeline.name(), options);
+    let watch = Watch::new(pipeline.name(), options);
     let spills = |program: &Program| spilled_bytes(program, device);
-    let hear = |event| progress.hear(&event);
+    let hear = |event| watch.hear(&event);
     let found = one_shot_without_spills(pipeline, request, device, model, options, &spills, &hear);
-    progress.bar.finish_and_clear();
+    drop(watch);
     let found = found.map_err(|error| {
         let error = match error {
             OneShotError::Bounds(error) => error.into(),
@@ -135,10 +133,7 @@ pub(crate) fn run(
         };
         Error::Build { app: pipeline.name().to_owned(), error: Box::new(error) }
     })?;
-    for note in notes(&found) {
-        // If standard error is closed, nobody wants to know.
-        writeln!(io::stderr(), "note: {note}").unwrap_or_default();
-    }
+    notes(&found).iter().for_each(|note| voice::note(note));
     Ok(found)
 }
 
@@ -187,21 +182,21 @@ fn notes(found: &OneShot) -> Vec<String> {
     notes
 }
 
-/// The bar of a search. The beam search counts as many steps as it expands states at each decision.
-struct Progress {
-    bar: ProgressBar,
+/// How far a search is. The beam search counts as many steps as it expands states at each decision.
+struct Watch {
+    progress: Progress,
     beam: u64,
     pass: AtomicU64,
     /// The bits of the least predicted time so far: those of positive numbers have the numbers' order.
     best: AtomicU64,
 }
 
-impl Progress {
-    fn new(label: &str, options: &Options) -> Progress {
+impl Watch {
+    fn new(name: &str, options: &Options) -> Watch {
         let beam = options.beam as u64;
-        let bar = progress::bar(&format!("searching {label}"));
-        bar.set_length(beam * options.passes as u64 + options.samples as u64 - 1);
-        Progress { bar, beam, pass: AtomicU64::new(0), best: AtomicU64::new(u64::MAX) }
+        let progress = Progress::new(format!("searching {name}"), Unit::Share);
+        progress.set_length(beam * options.passes as u64 + options.samples as u64 - 1);
+        Watch { progress, beam, pass: AtomicU64::new(0), best: AtomicU64::new(u64::MAX) }
     }
 
     fn hear(&self, event: &Event) {
@@ -212,20 +207,20 @@ impl Progress {
             }
             Event::Decided { decision, of, best } => {
                 let done = self.beam * decision as u64 / of.max(1) as u64;
-                self.bar.set_position(self.pass.load(Ordering::Relaxed) * self.beam + done);
+                self.progress.set_position(self.pass.load(Ordering::Relaxed) * self.beam + done);
                 best
             }
             Event::PassFinished { pass, best } => {
-                self.bar.set_position((pass as u64 + 1) * self.beam);
+                self.progress.set_position((pass as u64 + 1) * self.beam);
                 best
             }
             Event::SampleFinished { sample, best } => {
-                self.bar.inc(u64::from(sample > 0));
+                self.progress.advance(u64::from(sample > 0));
                 best
             }
         };
         let least = self.best.fetch_min(best.to_bits(), Ordering::Relaxed).min(best.to_bits());
-        self.bar.set_message(format!("best {:.1} us", f64::from_bits(least)));
+        self.progress.set_message(format!("best {:.1} us", f64::from_bits(least)));
     }
 }
 

@@ -14,7 +14,7 @@ use crate::show;
 
 /// Run an app's kernels in the simulator and compare them with the reference evaluator
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   warploom sim unsharp --schedule apps/schedules --size 256x128
   warploom sim harris --schedule my.schedule --size 256x128 --counters
   warploom sim harris --schedule random:7 --size 64x48

@@ -3,7 +3,7 @@
 mod anchors;
 mod report;
 
-use std::io::{Write, stderr};
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -21,13 +21,14 @@ use warploom::tune::one_shot::one_shot_without_spills;
 use warploom::tune::records::Records;
 use warploom::tune::sample::Origin;
 use warploom::tune::top::top;
-use warploom::tune::tuning::{Ended, Task, Tuned};
+use warploom::tune::tuning::{Ended, Event, Observer, Task, Tuned};
 use warploom::tune::worker::Bench;
 
 use crate::backend::read_schedule;
 use crate::error::Error;
 use crate::names::find_app;
 use crate::pipeline::{self, Which};
+use crate::progress::{Progress, Unit};
 use crate::report::Format;
 use crate::search::duration;
 use crate::tune::{FirstModel, Measuring, Start, Tunable, code, stop_on_interrupt};
@@ -41,7 +42,7 @@ const NOWHERE: &str = ":memory:";
 
 /// Schedule, check and time all apps, and compare them with recorded times
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   warploom suite --mode top5 --compare docs/results/anchors-h200.json -o results
   warploom suite --mode manual --apps harris,unsharp --json
   warploom suite --mode autotune --iterations 4 --time-limit 10m --records night.db
@@ -56,36 +57,18 @@ pub(crate) struct Arguments {
     /// Where schedules come from
     #[arg(long, value_enum, default_value_t = Mode::OneShot)]
     mode: Mode,
-    /// Some apps in place of all
+    /// Some apps in place of all, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     apps: Vec<String>,
     /// The sizes that apps are timed at
     #[arg(long, value_enum, default_value_t = Sizes::Default)]
     sizes: Sizes,
-    /// A file of times to compare with
+    /// A file of times to compare with, as docs/results/anchors-h200.json
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
     /// The folder of schedules for the mode `manual`
     #[arg(long, value_name = "DIR", default_value = "apps/schedules")]
     schedules: PathBuf,
-    /// Iterations of the mode `autotune`
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    iterations: usize,
-    /// Searches of each batch
-    #[arg(long, value_name = "N", default_value_t = 80)]
-    samples: usize,
-    /// Stop tuning an app after this time, as 10m
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    time_limit: Option<Duration>,
-    #[command(flatten)]
-    first: FirstModel,
-    /// Train the model after each iteration
-    #[cfg(feature = "train")]
-    #[arg(long)]
-    retrain: bool,
-    /// Seed of all random choices
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
     /// A database to keep trials in, so that an interrupted run can go on
     #[arg(long, value_name = "FILE", default_value = NOWHERE, hide_default_value = true)]
     records: PathBuf,
@@ -97,6 +80,24 @@ pub(crate) struct Arguments {
     markdown: bool,
     #[command(flatten)]
     format: Format,
+    /// Iterations of the mode `autotune`
+    #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Search")]
+    iterations: usize,
+    /// Searches of each batch
+    #[arg(long, value_name = "N", default_value_t = 80, help_heading = "Search")]
+    samples: usize,
+    /// Stop tuning an app after this time, as 10m; without it, when all is done
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Search")]
+    time_limit: Option<Duration>,
+    #[command(flatten)]
+    first: FirstModel,
+    /// Train the model after each iteration
+    #[cfg(feature = "train")]
+    #[arg(long, help_heading = "Model")]
+    retrain: bool,
+    /// Seed of all random choices, a whole number
+    #[arg(long, default_value_t = 0, help_heading = "Search")]
+    seed: u64,
     #[command(flatten)]
     measuring: Measuring,
 }
@@ -140,33 +141,32 @@ enum Sizes {
 pub(crate) fn suite(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let apps = arguments.apps(apps)?;
     let anchors = arguments.compare.as_deref().map(Anchors::read).transpose()?;
-    let mut records = Records::open(&arguments.records)?;
     let mut bench = arguments.measuring.open()?;
+    let mut records = Records::open(&arguments.records)?;
     let device = bench.device().clone();
     let start = Start::new(&arguments.first, &device)?;
     let stop = stop_on_interrupt();
     let mut report = Report::new(arguments.mode.name(), &device, bench.versions(), anchors);
+    let progress = Progress::new("suite", Unit::Things("apps"));
+    progress.set_length(apps.len() as u64);
     for app in &apps {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let row = bench.with(|bench| arguments.one(app, bench, &mut records, &start, stop));
+        progress.set_message(app.name);
+        let row = bench.with(|bench| arguments.one(app, bench, &mut records, &start, stop, &progress));
         let row = row?;
-        say(&row);
+        progress.advance(1);
+        progress.say(&row.line());
         report.add(row);
         // Whatever ends the suite, what it has found is there.
         if let Some(folder) = &arguments.output {
             report.write(folder)?;
         }
     }
+    drop(progress);
     report.print(arguments.format, arguments.markdown, out)?;
     report.verdict(apps.len())
-}
-
-/// A line for an app that is done.
-fn say(row: &Row) {
-    // If standard error is closed, nobody wants to know.
-    let _ = writeln!(stderr(), "{}", row.line());
 }
 
 impl Arguments {
@@ -187,6 +187,7 @@ impl Arguments {
         records: &mut Records,
         start: &Start,
         stop: &AtomicBool,
+        progress: &Progress,
     ) -> Result<Row, Error> {
         let settings = match self.sizes {
             Sizes::Default => Settings::defaults(app),
@@ -204,7 +205,12 @@ impl Arguments {
             deadline: self.time_limit.map(|limit| started + limit),
             stop,
         };
-        let found = self.find(&asked, &task, bench, records, start)?;
+        let mut hear = |event: &Event<'_>| {
+            if let Event::Measured { progress: so_far, .. } = event {
+                progress.set_message(format!("{}: {}/{} trials", app.name, so_far.done, so_far.expected));
+            }
+        };
+        let found = self.find(&asked, &task, bench, records, start, &mut hear)?;
         let seconds = started.elapsed().as_secs_f64();
         let found = match found {
             Ok(found) => found,
@@ -228,6 +234,7 @@ impl Arguments {
         bench: &mut Bench<'_>,
         records: &mut Records,
         start: &Start,
+        observer: Observer<'_>,
     ) -> Result<Result<Given, String>, Error> {
         let tuned = match self.mode {
             Mode::Manual => {
@@ -241,7 +248,7 @@ impl Arguments {
                 return Ok(Ok((schedule, Origin::Default, None)));
             }
             Mode::OneShot => return Ok(one_shot(asked, task, bench)),
-            Mode::Top5 => top(task, 5, bench, records, &mut |_| {})?,
+            Mode::Top5 => top(task, 5, bench, records, observer)?,
             Mode::Autotune => {
                 let options = AutotuneOptions {
                     iterations: self.iterations,
@@ -249,7 +256,7 @@ impl Arguments {
                     initial: start.weights.clone(),
                     ..AutotuneOptions::default()
                 };
-                self.autotune(task, &options, bench, records)?
+                self.autotune(task, &options, bench, records, observer)?
             }
         };
         lost(&tuned)?;
@@ -265,13 +272,14 @@ impl Arguments {
         options: &AutotuneOptions,
         bench: &mut Bench<'_>,
         records: &mut Records,
+        observer: Observer<'_>,
     ) -> Result<Tuned, Error> {
         #[cfg(feature = "train")]
         if self.retrain {
             let mut retrainer = crate::tune::retrainer();
-            return Ok(autotune(task, options, bench, records, Some(&mut retrainer), &mut |_| {})?.tuned);
+            return Ok(autotune(task, options, bench, records, Some(&mut retrainer), observer)?.tuned);
         }
-        Ok(autotune(task, options, bench, records, None, &mut |_| {})?.tuned)
+        Ok(autotune(task, options, bench, records, None, observer)?.tuned)
     }
 }
 

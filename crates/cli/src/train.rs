@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use indicatif::ProgressBar;
 use serde::Serialize;
 use warploom::cost::Weights;
 use warploom_training::data::{Data, LeftOut};
@@ -15,13 +14,13 @@ use warploom_training::train::{Epoch, Options, Trained, train as train_model};
 use crate::error::Error;
 use crate::model::read;
 use crate::names::find_app;
-use crate::progress;
+use crate::progress::{Progress, Unit};
 use crate::report::{self, Format};
 use crate::show;
 
 /// Train the cost model on measured samples
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   warploom train --data training/data --out models/h200.bin
   warploom train --data training/data --hold-out harris --out harris.bin
   warploom train --data training/data --hold-out all --out held-out
@@ -120,21 +119,21 @@ pub(crate) fn train(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
         left_out: data.left_out,
         weights: Vec::new(),
     };
-    let bar = progress::bar("training");
-    bar.set_length((held_out.len() * arguments.epochs) as u64);
+    let progress = Progress::new("training", Unit::Things("epochs"));
+    progress.set_length((held_out.len() * arguments.epochs) as u64);
     for (number, held_out) in held_out.into_iter().enumerate() {
-        bar.set_position((number * arguments.epochs) as u64);
+        progress.set_position((number * arguments.epochs) as u64);
         let file = match held_out {
             Some(name) if many => arguments.out.join(format!("{name}.bin")),
             _ => arguments.out.clone(),
         };
-        let written = arguments.one(&data, held_out, initial.as_ref(), &file, &bar)?;
+        let written = arguments.one(&data, held_out, initial.as_ref(), &file, &progress)?;
         if !arguments.format.json {
-            bar.suspend(|| report::text(out, &line(&written)))?;
+            progress.aside(|| report::text(out, &line(&written)))?;
         }
         report.weights.push(written);
     }
-    bar.finish_and_clear();
+    drop(progress);
     if arguments.format.json {
         return report::json(out, "warploom.train/1", &report);
     }
@@ -149,7 +148,7 @@ impl Arguments {
         held_out: Option<&str>,
         initial: Option<&Weights>,
         file: &Path,
-        bar: &ProgressBar,
+        progress: &Progress,
     ) -> Result<Written, Error> {
         let options = Options {
             epochs: self.epochs.max(1),
@@ -160,8 +159,8 @@ impl Arguments {
         let name = file.file_stem().map_or("weights".into(), |name| name.to_string_lossy().into_owned());
         let keep = |name: &str| held_out != Some(name);
         let trained = train_model(data, |group| keep(&group.name), initial, &name, &options, &mut |epoch| {
-            bar.inc(1);
-            bar.set_message(message(epoch));
+            progress.advance(1);
+            progress.set_message(message(epoch));
         })?;
         let Trained { weights, groups, samples, epoch, losses, validation } = trained;
         let path = file.display().to_string();
@@ -171,7 +170,7 @@ impl Arguments {
     }
 }
 
-/// What a progress bar says.
+/// What is said of an epoch.
 fn message(epoch: &Epoch) -> String {
     let scores = epoch.scores.map_or(String::new(), |score| {
         format!(", top-1 regret {:.3}, rank correlation {:.3}", score.top1, score.spearman)

@@ -10,6 +10,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use clap::Arg;
 use warploom::app::App;
 use warploom::check::TOLERANCE;
 use warploom::cost::{Analytic, CostModel, Network, Weights};
@@ -38,12 +39,14 @@ pub(crate) use subject::Tunable;
 pub(crate) const RECORDS: &str = "tuning.db";
 
 /// Find the fastest schedule by measuring, in a minute or in a night
+///
+/// With --top, measures the best predicted schedules of one search; with --iterations, searches and measures again and again.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(mut_arg("json", |arg: Arg| arg.help("Print JSON, one object a line, instead of text")), after_long_help = "Examples:
   warploom tune harris --top 5 -o out                         measure the five best predicted schedules
   warploom tune harris --iterations 20 --time-limit 8h -o out
-  warploom tune local_laplacian --iterations 20 --retrain --records night.db -o out
-  warploom tune mine.json --size input=640x480,output=640x480 -o out
+  warploom tune local_laplacian --iterations 20 --records night.db -o out
+  warploom tune mine.json --size 640x480 -o out               a pipeline that Pipeline::to_json wrote
 
 Candidates are compiled by all cores and timed one at a time, each in a process that may fail: a kernel that crashes,
 hangs, or gives wrong results costs one trial. Each is compared with the reference evaluator at a small size, and the best
@@ -67,32 +70,10 @@ pub(crate) struct Arguments {
     /// Search and measure N times, each time other schedules
     #[arg(long, value_name = "N")]
     iterations: Option<usize>,
-    /// Searches of each batch; with --iterations also how many schedules of it are measured
-    #[arg(long, value_name = "N", default_value_t = 80)]
-    samples: usize,
-    /// Stop after this time, as 8h, 30m or 90s
+    /// Stop after this time, as 8h, 30m or 90s; without it, when all is done
     #[arg(long, value_name = "TIME", value_parser = duration)]
     time_limit: Option<Duration>,
-    #[command(flatten)]
-    first: FirstModel,
-    /// Train the model after each iteration on everything that the records hold
-    #[cfg(feature = "train")]
-    #[arg(long, requires = "iterations")]
-    retrain: bool,
-    /// Where trained weights go; APP.weights in the folder of -o unless given
-    #[cfg(feature = "train")]
-    #[arg(long, value_name = "FILE", requires = "retrain")]
-    weights: Option<PathBuf>,
-    /// Seed of all random choices
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-    /// States that a beam search expands at each decision
-    #[arg(long, value_name = "N", default_value_t = 32)]
-    beam: usize,
-    /// Passes of a beam search
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    passes: usize,
-    /// The database of trials
+    /// The database of trials; made if it is not there
     #[arg(long, value_name = "FILE", default_value = RECORDS)]
     records: PathBuf,
     /// The folder for the winner's files; made if it is not there
@@ -100,6 +81,28 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
     #[command(flatten)]
     format: Format,
+    #[command(flatten)]
+    first: FirstModel,
+    /// Train the model after each iteration on everything that the records hold
+    #[cfg(feature = "train")]
+    #[arg(long, requires = "iterations", help_heading = "Model")]
+    retrain: bool,
+    /// Where trained weights go; APP.weights in the folder of -o unless given
+    #[cfg(feature = "train")]
+    #[arg(long, value_name = "FILE", requires = "retrain", help_heading = "Model")]
+    weights: Option<PathBuf>,
+    /// Searches of each batch; with --iterations also how many schedules of it are measured
+    #[arg(long, value_name = "N", default_value_t = 80, help_heading = "Search")]
+    samples: usize,
+    /// Seed of all random choices, a whole number
+    #[arg(long, default_value_t = 0, help_heading = "Search")]
+    seed: u64,
+    /// States that a beam search expands at each decision
+    #[arg(long, value_name = "N", default_value_t = 32, help_heading = "Search")]
+    beam: usize,
+    /// Passes of a beam search
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Search")]
+    passes: usize,
     #[command(flatten)]
     measuring: Measuring,
 }
@@ -114,8 +117,8 @@ pub(crate) struct Start {
 pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let started = Instant::now();
     let asked = arguments.which.realise(apps)?;
-    let mut records = Records::open(&arguments.records)?;
     let mut bench = arguments.measuring.open()?;
+    let mut records = Records::open(&arguments.records)?;
     let device = bench.device().clone();
     let start = Start::new(&arguments.first, &device)?;
     let tunable = Tunable::new(&asked, &device, arguments.seed)?;
@@ -233,10 +236,10 @@ pub(crate) fn retrainer() -> warploom_training::retrain::Retrainer {
 #[derive(Debug, clap::Args)]
 pub(crate) struct FirstModel {
     /// Start from the analytic model, without weights
-    #[arg(long, conflicts_with = "init")]
+    #[arg(long, conflicts_with = "init", help_heading = "Model")]
     from_scratch: bool,
     /// Start from these weights; those that come with the program unless given
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Model")]
     init: Option<PathBuf>,
 }
 

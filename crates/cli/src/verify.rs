@@ -21,7 +21,7 @@ use crate::table::{Align, Columns};
 
 /// Check apps against reference data
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   warploom verify apps/golden                  every app that has reference data there
   warploom verify apps/golden --app harris     one of them
   warploom verify apps/golden/harris --json    one folder, for a program

@@ -113,6 +113,7 @@ impl Pass<'_> {
             beam = self.select(queue.into_values().collect(), run.evaluator.space.options.beam, blessed);
             let best = beam.iter().map(|of| of.state.cost()).fold(f64::INFINITY, f64::min);
             (run.observer)(Event::Decided { decision: position + 1, of: self.decisions.len(), best });
+            tracing::trace!(decision = position + 1, of = self.decisions.len(), best_us = best, "decided");
         }
         let order = |of: &Chosen| of.state.totals.identity;
         beam.sort_by(|a, b| a.state.cost().total_cmp(&b.state.cost()).then(order(a).cmp(&order(b))));

@@ -140,6 +140,16 @@ pub fn search(
     let mut outcome =
         with_run(pipeline, regions, device, model, options, observer, |run: &Run<'_>| run.search());
     outcome.statistics.elapsed = started.elapsed();
+    tracing::debug!(
+        pipeline = pipeline.name(),
+        device = device.name,
+        model = model.name(),
+        best_us = outcome.candidates.first().map(|best| best.cost),
+        candidates = outcome.candidates.len(),
+        states = outcome.statistics.states,
+        seconds = outcome.statistics.elapsed.as_secs_f64(),
+        "searched"
+    );
     outcome
 }
 

@@ -163,6 +163,7 @@ impl<'a> Run<'a> {
         let found = pass.run(self, starts, blessed, &mut own);
         let best = found.first().map_or(f64::INFINITY, |state| state.cost());
         (self.observer)(Event::PassFinished { pass: position, best });
+        tracing::debug!(pass = position + 1, of, best_us = best, states = own.states, "finished a pass");
         counts.add(&own);
         counts.passes.push(PassStatistics { best, decisions: own.decisions, states: own.states });
         found

@@ -107,7 +107,11 @@ impl Cache {
     /// # Errors
     /// If there is no NVRTC, whose version counts.
     pub fn find(&self, program: &Program, arch: Arch) -> Result<Option<(Program, Image)>, Error> {
-        let image = self.path_of(program, arch)?.and_then(|path| read(&path));
+        let path = self.path_of(program, arch)?;
+        let image = path.as_ref().and_then(|path| read(path));
+        if let (Some(path), Some(_)) = (&path, &image) {
+            tracing::debug!(file = %path.display(), "compiled before");
+        }
         Ok(image.map(|image| (Program { code: image.code(), ..program.clone() }, image)))
     }
 

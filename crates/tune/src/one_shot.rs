@@ -87,6 +87,7 @@ pub fn one_shot_without_spills(
         let program = match build(pipeline, &candidate.schedule, request, device) {
             Ok(program) => program,
             Err(error) => {
+                tracing::debug!(predicted_us = candidate.cost, %error, "passed over, cannot be built");
                 refused.push(error);
                 continue;
             }
@@ -98,6 +99,7 @@ pub fn one_shot_without_spills(
         if spilled == 0 || spilling + 1 == COMPILED {
             break;
         }
+        tracing::debug!(predicted_us = candidate.cost, spilled, "passed over, spills registers");
         spilling += 1;
     }
     if let Some((spilled, Candidate { schedule, cost }, program)) = least {

@@ -13,7 +13,7 @@ use warploom::tune::sample::{Origin, ShardWriter, Status};
 
 use super::Arguments;
 use crate::backend::open_gpu;
-use crate::error::Error;
+use crate::error::{Error, unreadable};
 use crate::names::find_app;
 use crate::report;
 
@@ -61,7 +61,7 @@ fn candidates(apps: &[App], arguments: &Arguments) -> Result<(Vec<String>, Vec<C
     for file in &arguments.schedules {
         let name = file.display().to_string();
         let text = std::fs::read_to_string(file);
-        let text = text.map_err(|error| Error::Read { path: name.clone(), error })?;
+        let text = text.map_err(|error| unreadable(file, error))?;
         let app = find_app(apps, text.split_whitespace().next().unwrap_or_default())?;
         let known = subjects.iter().find(|(known, _)| *known == app.name).map(|(_, subject)| subject.clone());
         let subject = match known {

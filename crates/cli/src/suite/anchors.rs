@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, unreadable};
 
 /// A file of times.
 #[derive(Debug, Deserialize)]
@@ -31,7 +31,7 @@ impl Anchors {
     pub fn read(path: &Path) -> Result<Anchors, Error> {
         let file = path.display().to_string();
         let text = fs::read_to_string(path);
-        let text = text.map_err(|error| Error::Read { path: file.clone(), error })?;
+        let text = text.map_err(|error| unreadable(path, error))?;
         serde_json::from_str(&text).map_err(|error| Error::Anchors { file, error })
     }
 

@@ -1,7 +1,8 @@
 //! The interrupt key.
 
-use std::io::{Write, stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::voice;
 
 /// What a process gives that was ended by the interrupt key.
 const INTERRUPTED: i32 = 130;
@@ -14,10 +15,8 @@ pub(crate) fn stop_on_interrupt() -> &'static AtomicBool {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(INTERRUPTED);
         }
-        // If standard error is closed, nobody wants to know.
-        let _ = writeln!(
-            stderr(),
-            "\nfinishing the current trial; everything measured so far is kept. Run the same command to go on."
+        voice::line(
+            "\nfinishing the current trial; everything measured so far is kept. Run the same command to go on.",
         );
     };
     // There is one already if several commands run in one process, and it does the same.

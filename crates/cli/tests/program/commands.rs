@@ -79,10 +79,25 @@ fn help_has_examples() {
 }
 
 #[test]
+fn devices_need_not_be_there() {
+    let place = Place::new();
+    let presets = place.run("devices --presets");
+    assert_eq!((presets.code, presets.err.as_str()), (0, ""));
+    let own: Vec<&str> = presets.out.lines().filter(|line| line.contains("its own")).collect();
+    assert!(own.len() == 1 && own[0].contains("H200"), "{}", presets.out);
+    assert_eq!(place.json("devices --presets --json")["schema"], "warploom.devices.presets/1");
+    if warploom::runtime::Gpu::new(0).is_err() {
+        let none = place.run("devices");
+        assert_eq!(none.code, 4);
+        assert!(none.err.contains("driver") && none.err.contains("kernel compiler: "), "{}", none.err);
+    }
+}
+
+#[test]
 fn no_command_is_a_mistake() {
     let ran = Place::new().run("");
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
-    assert!(ran.err.contains("Usage: warploom <COMMAND>"));
+    assert!(ran.err.contains("Usage: warploom [OPTIONS] <COMMAND>"));
 }
 
 #[test]

@@ -26,8 +26,15 @@ fn a_pipeline_is_compiled_as_the_app_is() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.starts_with("brighten at input=64x48, output=64x48 for H200"), "{}", ran.out);
     assert_eq!(place.run(&format!("compile brighten --size 64x48 {QUICK} --emit cuda -o app")).code, 0);
+    let ran = place.run(&format!("compile brighten.json --size 64x48 {given} {QUICK} --emit cuda -o one"));
+    assert_eq!(ran.code, 0, "one size is for all: {}", ran.err);
+    let (code, err) = {
+        let ran = place.run("compile brighten.json --size 64x48 --param gain=1.5");
+        (ran.code, ran.err)
+    };
+    assert!(code == 2 && err.contains("give one with --param offset=VALUE"), "{err}");
     let read = |folder: &str| fs::read_to_string(place.path(folder).join("brighten.cu")).unwrap();
-    assert_eq!(read("file"), read("app"));
+    assert_eq!([read("file"), read("one")], [read("app"), read("app")]);
 }
 
 #[test]
@@ -56,13 +63,19 @@ fn mistakes_are_said() {
         (ran.code, ran.err)
     };
     let (code, err) = said("compile nothing.json");
-    assert!(code == 2 && err.contains("cannot read nothing.json"), "{err}");
+    assert!(code == 2 && err.contains("there is no file nothing.json"), "{err}");
     let (code, err) = said("compile bad.json --size input=8x8");
     assert!(code == 2 && err.contains("bad.json holds no pipeline: "), "{err}");
     let (code, err) = said("compile blur.json --size output=64x48");
     assert!(code == 2 && err.contains("no size was given for `input`"), "{err}");
-    let (code, err) = said("compile blur.json --size 64x48");
+    let (code, err) = said("compile blur.json");
     assert!(code == 2 && err.contains("as in --size input=640x480,output=640x480"), "{err}");
+    let (code, err) = said("compile blur.json --size 64");
+    assert!(code == 2 && err.contains("`input` has 2 dimensions, but `64` has 1"), "{err}");
+    let (code, err) = said("compile blur.json --size 64by48");
+    assert!(code == 2 && err.contains("`64by48` is no size"), "{err}");
+    let (code, err) = said("run blur.json");
+    assert!(code == 2 && err.contains("`compile`, `explain` and `tune` take files"), "{err}");
     let (code, err) = said("compile blur.json --size input=64x48,output=64x48,lost=3");
     assert!(code == 2 && err.contains("`lost`"), "{err}");
     let (code, err) = said("compile blur.json --size input=64,output=64x48");

@@ -5,11 +5,15 @@
 mod browser;
 mod commands;
 mod compile;
+mod completions;
+#[cfg(unix)]
+mod documents;
 mod explain;
 mod exported;
 mod file;
 mod fuzz;
 mod golden;
+mod help;
 mod kernels;
 mod mistakes;
 #[cfg(feature = "train")]
@@ -20,3 +24,4 @@ mod run;
 mod search;
 mod tune;
 mod verify;
+mod voice;

@@ -110,6 +110,14 @@ fn a_device_can_be_chosen() {
     let place = Place::new();
     let ran = place.run(&format!("compile copy --size 64x48 {QUICK} --device v100"));
     assert!(ran.code == 0 && ran.out.contains(" for V100"), "{}{}", ran.out, ran.err);
+    let described = place.run("devices --describe v100").out;
+    fs::write(place.path("mine.json"), described.replace("V100", "my own")).unwrap();
+    let own = place.run(&format!("compile copy --size 64x48 {QUICK} --device mine.json"));
+    assert!(own.code == 0 && own.out.contains(" for my own (sm_70)"), "{}{}", own.out, own.err);
+    fs::write(place.path("no.json"), "{}").unwrap();
+    let none = place.run(&format!("compile copy --size 64x48 {QUICK} --device no.json"));
+    assert_eq!(none.code, 2);
+    assert!(none.err.starts_with("error: no.json: this is not the description of a device"), "{}", none.err);
     let auto = place.run(&format!("compile copy --size 64x48 {QUICK} --device auto"));
     if auto.code != 0 {
         assert_eq!(auto.code, 4);

@@ -96,6 +96,7 @@ pub(super) fn nvrtc() -> Result<&'static Nvrtc, Error> {
         return Ok(nvrtc);
     }
     let nvrtc: &'static Nvrtc = Box::leak(Box::new(search()?));
+    tracing::debug!(place = nvrtc.place, "found NVRTC");
     *found = Some(nvrtc);
     Ok(nvrtc)
 }

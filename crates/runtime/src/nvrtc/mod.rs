@@ -141,14 +141,9 @@ pub fn compile(source: &str, arch: Arch, options: &[String]) -> Result<Image, Er
         Arch::Machine(_) => Some(program.cubin()?),
         Arch::Virtual(_) => None,
     };
-    Ok(Image {
-        arch,
-        cubin,
-        ptx: program.ptx()?,
-        kernels: log::resources(&log),
-        log: log::messages(&log),
-        time: start.elapsed(),
-    })
+    let (kernels, time) = (log::resources(&log), start.elapsed());
+    tracing::debug!(%arch, kernels = kernels.len(), milliseconds = time.as_millis(), "compiled");
+    Ok(Image { arch, cubin, ptx: program.ptx()?, kernels, log: log::messages(&log), time })
 }
 
 /// Compiles a program's source: the same program with the code to be loaded, and what is known of that.

@@ -204,6 +204,13 @@ impl<'a, 'b> Session<'a, 'b> {
                 full.pass(&trial.sample.schedule);
             }
             progress.add(&trial);
+            tracing::debug!(
+                status = trial.sample.status.kind(),
+                time_us = trial.time_us(),
+                predicted_us = trial.predicted_us,
+                why = trial.sample.status.message(),
+                "measured a schedule"
+            );
             observer(&Event::Measured { trial: &trial, progress: *progress });
             ControlFlow::Continue(())
         });

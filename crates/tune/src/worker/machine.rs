@@ -91,6 +91,7 @@ impl ProcessMachine {
             Err(broken) => {
                 self.lost += 1;
                 let sentence = format!("running: {}", broken.sentence());
+                tracing::debug!(sentence, "lost a process");
                 Err(match broken {
                     Broken::Late(_) => Failure::TimedOut(sentence),
                     Broken::Ended(_) | Broken::Nonsense(_) => Failure::Crashed(sentence),

@@ -97,5 +97,5 @@
 //!
 //! ## Where to go from here
 //!
-//! The 17 apps in `apps/src` are larger examples of the same language: start with `unsharp.rs` and `harris.rs`. The
+//! The [next page](super::_02_schedules) makes kernels of this. The 17 apps in `apps/src` are larger examples of the same language: start with `unsharp.rs` and `harris.rs`. The
 //! language's exact rules are the front page of [`lang`](crate::lang).

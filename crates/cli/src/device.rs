@@ -1,0 +1,31 @@
+//! The GPU that kernels are made for where there need be none.
+
+use std::error::Error as _;
+use std::fs;
+use std::path::Path;
+
+use warploom::runtime::Gpu;
+use warploom::target::Device;
+
+use crate::error::{Error, unreadable};
+
+/// The device of a name: `auto` is the first of this machine, a name that ends in `.json` a file, any other a preset.
+pub(crate) fn find(name: &str) -> Result<Device, Error> {
+    match name {
+        "auto" => match Gpu::devices().map(|devices| devices.into_iter().next()) {
+            Ok(Some(device)) => Ok(device),
+            Ok(None) => Err(Error::NoDevice { why: "the driver knows of none".to_owned() }),
+            Err(error) => Err(Error::NoDevice { why: error.to_string() }),
+        },
+        file if file.ends_with(".json") => read(file),
+        preset => Device::preset(preset).map_err(|error| Error::Device(error.to_string())),
+    }
+}
+
+fn read(file: &str) -> Result<Device, Error> {
+    let text = fs::read_to_string(file).map_err(|error| unreadable(Path::new(file), error))?;
+    Device::from_json(&text).map_err(|error| {
+        let detail = error.source().map_or(String::new(), |source| format!(" ({source})"));
+        Error::DeviceFile { file: file.to_owned(), problem: format!("{error}{detail}") }
+    })
+}

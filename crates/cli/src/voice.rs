@@ -1,0 +1,78 @@
+//! What the program says beside its results: notes, lines and logs, all on standard error.
+
+use std::io::{Write, stderr};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::ArgAction;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::time::uptime;
+
+use crate::error::Error;
+
+/// Says what is logged, in the place of `--verbose`.
+const VARIABLE: &str = "WARPLOOM_LOG";
+
+static QUIET: AtomicBool = AtomicBool::new(false);
+static LOGS: AtomicBool = AtomicBool::new(false);
+
+/// The flags that every command has.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Voice {
+    /// Say nothing but results and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say what the libraries do, on standard error; twice, in every detail
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    verbose: u8,
+}
+
+impl Voice {
+    /// From here on the program speaks as the flags and the environment say.
+    pub(crate) fn apply(self) -> Result<(), Error> {
+        let usual = match (self.quiet, self.verbose) {
+            (true, _) => "error",
+            (false, 0) => "warn",
+            (false, 1) => "warn,warploom=debug",
+            (false, _) => "warn,warploom=trace",
+        };
+        let given = std::env::var(VARIABLE).ok().filter(|given| !given.trim().is_empty());
+        QUIET.store(self.quiet, Ordering::Relaxed);
+        LOGS.store(self.verbose > 0 || given.is_some(), Ordering::Relaxed);
+        let filter = EnvFilter::builder().parse(given.as_deref().unwrap_or(usual)).map_err(|error| {
+            let given = given.clone().unwrap_or_default();
+            Error::LogFilter { variable: VARIABLE, given, error: error.to_string() }
+        })?;
+        let subscriber = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(stderr)
+            .with_ansi(false)
+            .with_timer(uptime());
+        // There is one already if several commands run in one process.
+        let _ = subscriber.try_init();
+        Ok(())
+    }
+}
+
+/// Whether nothing is to be said but results and errors.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Whether the libraries' logs come between the lines, so that there is no place for a bar.
+pub(crate) fn logs() -> bool {
+    LOGS.load(Ordering::Relaxed)
+}
+
+/// Says something that a user should know.
+pub(crate) fn note(note: &str) {
+    line(&format!("note: {note}"));
+}
+
+/// Says what was done.
+pub(crate) fn line(line: &str) {
+    if !is_quiet() {
+        // If standard error is closed, nobody wants to know.
+        writeln!(stderr(), "{line}").unwrap_or_default();
+    }
+}

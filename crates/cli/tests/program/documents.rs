@@ -1,0 +1,244 @@
+//! Every command of the README and of the pages in `docs`, run as it stands there: the lines of all blocks marked `sh`, in
+//! order, in one folder a page.
+//!
+//! What is not run as it stands is here:
+//! - `cargo run ... -- ARGS` is `warploom ARGS`; other lines of `cargo` would build for minutes and are left out.
+//! - `tune` and `suite` measure with a device that is made up, which computes with the reference evaluator, so that they and
+//!   some others get less to do ([`SMALLER`], [`MORE`]).
+//! - What needs a real GPU must say so and exit with 4 where there is none.
+//! - `dot`, CUDA's header and library, `my_program.c`, `photo.png` and `mine.json` are made here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use warploom::interp::buffer::Buffer;
+use warploom::interp::picture;
+use warploom::prelude::*;
+
+use crate::place::{Place, Ran};
+
+/// Parts of commands that would take long, and what stands for them.
+const SMALLER: [(&str, &str); 4] = [
+    ("--iterations 20", "--iterations 2"),
+    ("--time-limit 8h", "--time-limit 60s"),
+    ("--pipelines 300", "--pipelines 30"),
+    ("apps/golden --on sim", "apps/golden --on sim --app harris --app unsharp"),
+];
+
+/// What commands get besides, unless they say it themselves.
+const MORE: [(&str, &str); 2] = [
+    ("tune", "--fake fake --samples 10 --beam 4 --passes 2 --size 200x120"),
+    ("suite", "--fake fake --samples 4 --sizes small --apps harris,unsharp"),
+];
+
+/// Commands that the program has only if it can train.
+const TRAINING: [&str; 3] = ["collect", "train", "evaluate"];
+
+#[test]
+fn the_readme_runs() {
+    let page = Page::new("README.md");
+    page.run_all(25);
+}
+
+#[test]
+fn the_page_on_tuning_runs() {
+    let page = Page::new("docs/tuning.md");
+    // A night's records, short as it was.
+    page.run("warploom tune harris --iterations 3");
+    page.run_all(7);
+}
+
+#[test]
+fn the_page_on_schedules_runs() {
+    Page::new("docs/schedules.md").run_all(14);
+}
+
+#[test]
+fn the_page_on_devices_runs() {
+    Page::new("docs/devices.md").run_all(9);
+}
+
+/// A page, and a folder in which its commands run.
+struct Page {
+    name: &'static str,
+    place: Place,
+    gpu: bool,
+}
+
+impl Page {
+    fn new(name: &'static str) -> Page {
+        let page = Page { name, place: Place::new(), gpu: warploom::runtime::Gpu::new(0).is_ok() };
+        for folder in ["apps", "docs", "crates"] {
+            link(&repository().join(folder), &page.place.path(folder));
+        }
+        page.make_programs();
+        page.make_files();
+        page
+    }
+
+    /// Runs all commands of the page, of which there are at least so many.
+    fn run_all(&self, at_least: usize) {
+        let commands = commands(&fs::read_to_string(repository().join(self.name)).unwrap());
+        assert!(commands.len() >= at_least, "{}: {commands:#?}", self.name);
+        commands.iter().for_each(|command| self.run(command));
+    }
+
+    fn run(&self, line: &str) {
+        let Some(command) = prepared(line) else { return };
+        let path = std::env::join_paths(
+            std::iter::once(self.place.path("bin"))
+                .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+        );
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &command]).current_dir(self.place.path("")).env("PATH", path.unwrap());
+        shell.env("WARPLOOM_CACHE_DIR", "");
+        let ran = Ran::from(shell.output().unwrap());
+        let said = format!("{}: {line}\nran as: {command}\n{}{}", self.name, ran.out, ran.err);
+        assert!(!ran.out.contains('\u{1b}') && !ran.err.contains('\u{1b}'), "{said}");
+        if needs_gpu(&command) && !self.gpu {
+            assert_eq!(ran.code, 4, "{said}");
+            assert!(ran.err.starts_with("error: ") && ran.err.contains("driver"), "{said}");
+        } else {
+            assert_eq!(ran.code, 0, "{said}");
+        }
+    }
+
+    /// The program itself, and what stands for others.
+    fn make_programs(&self) {
+        fs::create_dir(self.place.path("bin")).unwrap();
+        link(Path::new(env!("CARGO_BIN_EXE_warploom")), &self.place.path("bin/warploom"));
+        fs::create_dir(self.place.path("cuda")).unwrap();
+        fs::write(self.place.path("cuda/cuda.h"), include_str!("stub/cuda.h")).unwrap();
+        fs::write(self.place.path("cuda/cuda.c"), include_str!("stub/cuda.c")).unwrap();
+        self.script("dot", "cat");
+        // Rust links with a C compiler, so there is one. The library is the stub's.
+        self.script(
+            "gcc",
+            "stub=\"$(dirname \"$0\")/../cuda\"; arguments=(); for argument; do
+               case \"$argument\" in -lcuda) arguments+=(\"$stub/cuda.c\");; *) arguments+=(\"$argument\");; esac
+             done; exec ${CC:-cc} -I\"$stub\" -Wall -Wextra -Werror \"${arguments[@]}\"",
+        );
+    }
+
+    fn script(&self, name: &str, text: &str) {
+        let path = self.place.path("bin").join(name);
+        fs::write(&path, format!("#!/usr/bin/env bash\n{text}\n")).unwrap();
+        let made = Command::new("chmod").arg("+x").arg(&path).status().unwrap();
+        assert!(made.success());
+    }
+
+    /// The files that commands read.
+    fn make_files(&self) {
+        let photo =
+            Buffer::from_fn(Region::of_extents(&[60, 40, 3]), |at| (at[0] * at[1] % 251) as u8).unwrap();
+        let photo = picture::write_to(&photo, picture::Format::Png).unwrap();
+        fs::write(self.place.path("photo.png"), photo).unwrap();
+        fs::write(self.place.path("mine.json"), blur().to_json()).unwrap();
+        fs::write(self.place.path("my_program.c"), MY_PROGRAM).unwrap();
+    }
+}
+
+/// The pipeline of the README.
+fn blur() -> Pipeline {
+    let (x, y) = vars!(x, y);
+    let edge = Input::f32("input", 2).repeat_edge();
+    let blur_x = func("blur_x", (x, y), (edge.at((x - 1, y)) + edge.at((x, y)) + edge.at((x + 1, y))) / 3.0);
+    let blur_y =
+        func("blur_y", (x, y), (blur_x.at((x, y - 1)) + blur_x.at((x, y)) + blur_x.at((x, y + 1))) / 3.0);
+    Pipeline::new("blur", [blur_y]).unwrap()
+}
+
+/// What a user might write; the first two things are for the stub.
+const MY_PROGRAM: &str = "
+#include \"unsharp.h\"
+const char *failing = \"\";
+const char *arguments_of(const char *kernel) { (void)kernel; return \"\"; }
+int main(void)
+{
+    unsharp_pipeline *pipeline;
+    if (unsharp_create(&pipeline, NULL) != CUDA_SUCCESS) return 1;
+    return unsharp_destroy(pipeline) != CUDA_SUCCESS;
+}
+";
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn link(from: &Path, to: &Path) {
+    std::os::unix::fs::symlink(from, to).unwrap();
+}
+
+/// The lines of all blocks marked `sh`, without comments.
+fn commands(text: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut commands = Vec::new();
+    for line in text.lines() {
+        if line.starts_with("```") {
+            inside = line == "```sh";
+        } else if inside {
+            let command = line.split("  #").next().unwrap_or_default();
+            let command = command.split(" # ").next().unwrap_or_default().trim();
+            commands.extend((!command.is_empty()).then(|| command.to_owned()));
+        }
+    }
+    commands
+}
+
+/// The command as it is run here; `None` if it is not.
+fn prepared(line: &str) -> Option<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (program, rest) = match words.as_slice() {
+        ["cargo", "run", ..] => ("warploom", line.split_once(" -- ").unwrap().1),
+        ["cargo", "test" | "install" | "doc", ..] => return None,
+        [program @ ("warploom" | "gcc" | "printf"), ..] => (*program, line.split_once(' ').unwrap().1),
+        _ => panic!("`{line}` is in a document, and nothing here says how to run it"),
+    };
+    if program != "warploom" {
+        return Some(line.to_owned());
+    }
+    let (command, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    if TRAINING.contains(&command) && !cfg!(feature = "train") {
+        return None;
+    }
+    let mut rest = rest.to_owned();
+    SMALLER.iter().for_each(|(long, short)| rest = rest.replace(long, short));
+    Some(format!("warploom {command} {} {rest}", more(command, &rest)))
+}
+
+/// What a command gets besides, but for what it says itself.
+fn more(command: &str, rest: &str) -> String {
+    let Some((_, more)) = MORE.iter().find(|(known, _)| *known == command) else { return String::new() };
+    let flags = more.split("--").filter(|flag| !flag.is_empty());
+    let said = |flag: &str| rest.contains(&format!("--{} ", flag.split(' ').next().unwrap_or_default()));
+    let asked = flags.filter(|flag| !said(flag)).map(|flag| format!("--{}", flag.trim()));
+    asked.collect::<Vec<_>>().join(" ")
+}
+
+fn needs_gpu(command: &str) -> bool {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let plain = |flag: &str| !words.contains(&flag);
+    match words[..] {
+        ["warploom", "bench" | "collect", ..] => true,
+        ["warploom", "devices", ..] => plain("--presets") && plain("--describe"),
+        _ => command.contains("--on cuda"),
+    }
+}
+
+#[test]
+fn commands_are_found_and_made_smaller() {
+    let text =
+        "words\n```sh\nwarploom apps   # all\n\nwarploom run x --param 'a#b'\n```\n```text\nnothing\n```\n";
+    assert_eq!(commands(text), ["warploom apps", "warploom run x --param 'a#b'"]);
+    assert_eq!(prepared("cargo test --workspace"), None);
+    let tune = prepared("warploom tune harris --iterations 20 --samples 3").unwrap();
+    assert!(
+        tune.starts_with("warploom tune --fake fake --beam 4")
+            && tune.ends_with("harris --iterations 2 --samples 3"),
+        "{tune}"
+    );
+    let compile = prepared("cargo run --release -p warploom-cli -- compile unsharp -o out").unwrap();
+    assert_eq!(compile, "warploom compile  unsharp -o out");
+    assert!(std::panic::catch_unwind(|| prepared("make world")).is_err());
+}

@@ -1,0 +1,165 @@
+//! # Schedules: how it is computed
+//!
+//! The [first page](super::_01_first_pipeline) said what a sharpened picture is. A *schedule* says how a GPU computes it: which
+//! Funcs are kernels, what a block of threads keeps in its shared memory, which thread computes which point. It changes
+//! how long that takes, never what comes out.
+//!
+//! ## Found
+//!
+//! [`autoschedule`](crate::Autoschedule) searches for one, in a second or so, on any machine. All it has to know is the
+//! device and the sizes; a Param that no size depends on may have any value, so one is given only because the sizes are
+//! written as a [`Realisation`](crate::lang::Realisation), which has a place for it.
+//!
+//! ```
+//! use warploom::prelude::*;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!
+//! let (x, y, c) = vars!(x, y, c);
+//! let input = Input::f32("input", 3);
+//! let edge = input.repeat_edge();
+//! let gray = func("gray", (x, y), 0.299 * edge.at((x, y, 0)) + 0.587 * edge.at((x, y, 1)) + 0.114 * edge.at((x, y, 2)));
+//! let r = rdom!(dx: (-1, 3), dy: (-1, 3));
+//! let blur = func("blur", (x, y), sum(&r, gray.at((x + r.x, y + r.y))) / 9.0);
+//! let detail = func("detail", (x, y), gray.at((x, y)) - blur.at((x, y)));
+//! let strength = Param::f32("strength");
+//! let sharp = func("sharp", (x, y, c), clamp(input.at((x, y, c)) + &strength * detail.at((x, y)), 0.0, 1.0));
+//! let pipeline = Pipeline::new("sharpen", [sharp])?;
+//!
+//! // An H200, whether there is one or not.
+//! let device = Device::preset("h200")?;
+//! let picture = Region::of_extents(&[1536, 1024, 3]);
+//! let sizes = Realisation::new(&pipeline)
+//!     .input("input", picture.clone())
+//!     .param("strength", 1.5f32)
+//!     .output("sharp", picture);
+//! let fast = pipeline.autoschedule(&device, &sizes)?;
+//!
+//! // What was decided, as text that can be read back and changed.
+//! println!("{fast}");
+//! assert!(fast.to_string().contains("kernel sharp"));
+//!
+//! // The same with sizes, memory and predicted times, stage by stage.
+//! println!("{}", fast.nest());
+//! assert!(fast.nest().contains("predicted"));
+//! assert!(fast.predicted_us() > 1.0);
+//!
+//! // The kernels themselves.
+//! assert!(fast.cuda().contains("__global__"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`autoschedule_with`](crate::Autoschedule::autoschedule_with) takes [`Options`](crate::search::Options): more samples, a wider
+//! beam, a seed, a time limit. The same options find the same schedule on any machine.
+//!
+//! ## By hand
+//!
+//! A schedule is a tree with one line a decision. This one makes a single kernel of the whole pipeline: each block
+//! computes 64 x 16 pixels, after it has computed the part of `gray` that they need, a rim of one pixel
+//! included, into shared memory. All else is computed where it is used.
+//!
+//! ```
+//! use warploom::prelude::*;
+//! use warploom::schedule::schedule::{Schedule, check};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (x, y, c) = vars!(x, y, c);
+//! # let input = Input::f32("input", 3);
+//! # let edge = input.repeat_edge();
+//! # let gray = func("gray", (x, y), 0.299 * edge.at((x, y, 0)) + 0.587 * edge.at((x, y, 1)) + 0.114 * edge.at((x, y, 2)));
+//! # let r = rdom!(dx: (-1, 3), dy: (-1, 3));
+//! # let blur = func("blur", (x, y), sum(&r, gray.at((x + r.x, y + r.y))) / 9.0);
+//! # let detail = func("detail", (x, y), gray.at((x, y)) - blur.at((x, y)));
+//! # let strength = Param::f32("strength");
+//! # let sharp = func("sharp", (x, y, c), clamp(input.at((x, y, c)) + &strength * detail.at((x, y)), 0.0, 1.0));
+//! # let pipeline = Pipeline::new("sharpen", [sharp])?;
+//! # let device = Device::preset("h200")?;
+//! # let picture = Region::of_extents(&[1536, 1024, 3]);
+//! # let sizes = Realisation::new(&pipeline).input("input", picture.clone()).param("strength", 1.5f32).output("sharp", picture);
+//!
+//! let text = "
+//!     sharpen          inline input.repeat_edge, blur, detail
+//!       kernel sharp   block x 64, y 16
+//!         gray         flat                                          shared
+//!         sharp        threads x 64, y 4  serial y 4, c all  unroll
+//!           blur.sum0  registers
+//! ";
+//! let schedule = Schedule::parse(text, &pipeline)?;
+//! let regions = infer(&pipeline, &sizes)?;
+//! assert_eq!(check(&schedule, &pipeline, &regions, &device), Ok(()));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Names are those of the pipeline's listing (`println!("{pipeline}")`): `blur.sum0` is the helper that `sum` made, and has
+//! updates, so that it cannot be inlined; each thread keeps its values in `registers`.
+//!
+//! ## Refused
+//!
+//! A name that is not there, or a tile of a dimension that a Func does not have, is a mistake in the text, said with its line. A tree that is
+//! well written may still be wrong: `check` holds it against the rules, at these sizes, on this device.
+//!
+//! ```
+//! # use warploom::prelude::*;
+//! # use warploom::schedule::schedule::{Schedule, check};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (x, y) = vars!(x, y);
+//! # let input = Input::f32("input", 2);
+//! # let edge = input.repeat_edge();
+//! # let gray = func("gray", (x, y), 0.5 * edge.at((x, y)));
+//! # let sharp = func("sharp", (x, y), 2.0 * gray.at((x, y)) - gray.at((x + 1, y)));
+//! # let pipeline = Pipeline::new("sharpen", [sharp])?;
+//! # let device = Device::preset("h200")?;
+//! # let sizes = size([1536, 1024]).realisation(&pipeline)?;
+//! # let regions = infer(&pipeline, &sizes)?;
+//! let mistyped = Schedule::parse("sharpen inline grey", &pipeline).unwrap_err().to_string();
+//! assert!(mistyped.contains("grey") && mistyped.contains("gray"));
+//!
+//! // `gray` is computed in blocks of its own kernel, after the kernel that reads it.
+//! let late = Schedule::parse(
+//!     "sharpen        inline input.repeat_edge
+//!        kernel sharp  block x 64, y 4  threads x 64, y 4
+//!        kernel gray   block x 64, y 4  threads x 64, y 4",
+//!     &pipeline,
+//! )?;
+//! let violations = check(&late, &pipeline, &regions, &device).unwrap_err();
+//! assert!(violations[0].to_string().contains("`sharp` reads `gray`, which is computed later"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What passes these rules cannot race, leave memory unwritten or ask more of the device than it has.
+//!
+//! ## Tried, without a GPU
+//!
+//! The simulator runs the kernels of a schedule thread by thread, watches every access, and gives the bits that a checking build
+//! on a GPU would give. [`Compiled`](crate::Compiled) is a pipeline with a schedule and something to run it on:
+//!
+//! ```
+//! # use warploom::prelude::*;
+//! # use warploom::schedule::schedule::Schedule;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (x, y) = vars!(x, y);
+//! # let input = Input::f32("input", 2);
+//! # let edge = input.repeat_edge();
+//! # let gray = func("gray", (x, y), 0.5 * edge.at((x, y)));
+//! # let sharp = func("sharp", (x, y), 2.0 * gray.at((x, y)) - gray.at((x + 1, y)));
+//! # let pipeline = Pipeline::new("sharpen", [sharp])?;
+//! # let device = Device::preset("h200")?;
+//! # let text = "sharpen inline input.repeat_edge\n  kernel sharp block x 32, y 8\n    gray flat shared\n    sharp threads x 32, y 8";
+//! # let schedule = Schedule::parse(text, &pipeline)?;
+//! let image = Buffer::from_fn(Region::of_extents(&[100, 40]), |at| (at[0] * at[1] % 7) as f32)?;
+//! let sizes = [&image].realisation(&pipeline)?;
+//! let mut simulated = Compiled::new(pipeline.clone(), schedule, sizes, Backend::Simulator(device))?;
+//! let out = simulated.run(&[&image])?;
+//!
+//! let expected = Evaluation::new(&pipeline).input("input", &image).output("sharp", image.region().clone()).run()?;
+//! assert_eq!(out[0].as_slice::<f32>(), expected[0].as_slice::<f32>());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The program does all of this for files: `warploom explain`, `warploom sim`, and `warploom compile mine.json` for what
+//! [`Pipeline::to_json`](crate::lang::Pipeline::to_json) wrote.
+//!
+//! The text form is described in [`schedule::schedule`](crate::schedule::schedule); [`ScheduleBuilder`](crate::schedule::schedule::ScheduleBuilder)
+//! writes the same tree in Rust. Next: [on the GPU](super::_03_on_the_gpu).

@@ -1,0 +1,114 @@
+//! # On the GPU
+//!
+//! [`compile`](crate::Autoscheduled::compile) makes machine code of a [schedule](super::_02_schedules)'s kernels and puts it on the
+//! first GPU of the machine; [`run`](crate::Compiled::run) takes inputs and gives outputs. Both are a few lines:
+//!
+//! ```no_run
+//! use warploom::prelude::*;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (x, y) = vars!(x, y);
+//! # let edge = Input::f32("input", 2).repeat_edge();
+//! # let pipeline = Pipeline::new("sharpen", [func("sharp", (x, y), 2.0 * edge.at((x, y)) - edge.at((x + 1, y)))])?;
+//! # let image = Buffer::from_fn(Region::of_extents(&[1536, 1024]), |at| at[0] as f32)?;
+//!
+//! // The GPU of this machine, or the numbers of an H200 where there is none.
+//! let device = Device::detect_or("h200")?;
+//! // The sizes are those of a picture that is at hand.
+//! let mut kernel = pipeline.autoschedule(&device, [&image])?.compile()?;
+//! let sharp = kernel.run(&[&image])?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Nothing of CUDA has to be installed to build this. The driver and NVRTC are looked for when they are needed, and if one
+//! is missing, the error says where they were looked for.
+//!
+//! ## If there is no GPU
+//!
+//! `compile` is then an error, never something slower that looks the same. What should happen instead is yours to say:
+//!
+//! ```
+//! use warploom::prelude::*;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (x, y) = vars!(x, y);
+//! # let edge = Input::f32("input", 2).repeat_edge();
+//! # let pipeline = Pipeline::new("sharpen", [func("sharp", (x, y), 2.0 * edge.at((x, y)) - edge.at((x + 1, y)))])?;
+//! # let image = Buffer::from_fn(Region::of_extents(&[96, 64]), |at| (at[0] % 5) as f32)?;
+//! let device = Device::detect_or("h200")?;
+//! let scheduled = pipeline.autoschedule(&device, [&image])?;
+//! let mut kernel = match scheduled.compile() {
+//!     Ok(kernel) => kernel,
+//!     Err(reason) => {
+//!         eprintln!("{reason}; going on with the reference evaluator");
+//!         scheduled.compile_for(Backend::Reference)?
+//!     }
+//! };
+//! let sharp = kernel.run(&[&image])?;
+//! assert_eq!(sharp[0].region(), image.region());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Backend::Reference`](crate::Backend) computes every Func straight from its definition;
+//! [`Backend::Simulator`](crate::Backend) runs the kernels as a GPU would, which is slower still and finds mistakes.
+//! The rest of this page runs there, and is the same on a GPU.
+//!
+//! ## Other sizes
+//!
+//! A [`Compiled`](crate::Compiled) takes buffers of any size that the pipeline can be computed at. Kernels are made for the size at hand,
+//! under the same schedule, and kept as long as it stays. A size far from the one that was scheduled for works as well, with a
+//! warning (through `tracing`) that another schedule may be faster.
+//!
+//! ```
+//! # use warploom::prelude::*;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (x, y) = vars!(x, y);
+//! # let edge = Input::f32("input", 2).repeat_edge();
+//! # let pipeline = Pipeline::new("sharpen", [func("sharp", (x, y), 2.0 * edge.at((x, y)) - edge.at((x + 1, y)))])?;
+//! # let device = Device::preset("h200")?;
+//! let small = Buffer::from_fn(Region::of_extents(&[64, 48]), |at| (at[0] % 5) as f32)?;
+//! let large = Buffer::from_fn(Region::of_extents(&[96, 64]), |at| (at[1] % 3) as f32)?;
+//! let scheduled = pipeline.autoschedule(&device, [&small])?;
+//! let mut kernel = scheduled.compile_for(Backend::Simulator(device))?;
+//! assert_eq!(kernel.run(&[&small])?[0].region(), small.region());
+//! assert_eq!(kernel.run(&[&large])?[0].region(), large.region());
+//!
+//! // A mistake is said in a sentence.
+//! let bytes = Buffer::from_fn(Region::of_extents(&[64, 48]), |_| 1u8)?;
+//! let refused = kernel.run(&[&bytes]).unwrap_err().to_string();
+//! assert_eq!(refused, "the input `input` is f32, but the buffer holds u8; convert it");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Outputs are as large as the inputs they were scheduled with; [`run_at`](crate::Compiled::run_at) asks for other boxes.
+//!
+//! ## Params
+//!
+//! A Param has a value when the pipeline is scheduled and may get another before any run. No kernel is compiled anew for that, unless
+//! a size depends on it.
+//!
+//! ```
+//! use warploom::prelude::*;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let x = vars!(x);
+//! let (input, gain) = (Input::f32("input", 1), Param::f32("gain"));
+//! let pipeline = Pipeline::new("louder", [func("louder", x, &gain * input.at(x))])?;
+//! let samples = Buffer::from_vec(Region::of_extents(&[3]), vec![1.0f32, 2.0, 3.0])?;
+//! let sizes = [&samples].realisation(&pipeline)?.param("gain", 2.0f32);
+//!
+//! let device = Device::preset("h200")?;
+//! let mut louder = pipeline.autoschedule(&device, &sizes)?.compile_for(Backend::Simulator(device.clone()))?;
+//! assert_eq!(louder.run(&[&samples])?[0].as_slice::<f32>(), Some([2.0, 4.0, 6.0].as_slice()));
+//!
+//! louder.set_param("gain", 0.5f32)?;
+//! assert_eq!(louder.run(&[&samples])?[0].as_slice::<f32>(), Some([0.5, 1.0, 1.5].as_slice()));
+//! assert!(louder.set_param("gian", 0.5f32).is_err());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ## Without this library
+//!
+//! `warploom compile mine.json -o out` writes the same kernels as CUDA, machine code and C that launches them, for a
+//! program in which nothing of Warploom runs. Next: [tuning](super::_04_tuning).

@@ -1,0 +1,99 @@
+//! # Tuning: the fastest that can be measured
+//!
+//! The cost model that the search trusts is good, not perfect. With a GPU at hand, measuring the five best predicted
+//! schedules takes a minute and finds a faster one more often than not; measuring all night finds what no model predicts.
+//! The program does both (`warploom tune mine.json --top 5`, `--iterations 20`). This page does it in Rust, and then
+//! uses what was found.
+//!
+//! Here everything runs on a device that is [made up](crate::tune::worker::Fake): it computes with the reference evaluator
+//! and takes times out of thin air, so that tuning can be tried, and tested, anywhere. Leave `fake` out for the GPU.
+//!
+//! ```standalone_crate
+//! use std::sync::Arc;
+//! use std::sync::atomic::AtomicBool;
+//!
+//! use warploom::check;
+//! use warploom::prelude::*;
+//! use warploom::search::Options;
+//! use warploom::tune::autotune::{AutotuneOptions, autotune};
+//! use warploom::tune::measure::Subject;
+//! use warploom::tune::records::Records;
+//! use warploom::tune::top::top;
+//! use warploom::tune::tuning::{Event, Task};
+//! use warploom::tune::worker::{BenchOptions, OpenBench};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     // Kernels are compiled and run in other processes of this very program: one that crashes or hangs costs a trial, no
+//!     // more. So this comes first.
+//!     warploom::worker_entry();
+//!
+//!     let (x, y) = vars!(x, y);
+//!     let edge = Input::f32("input", 2).repeat_edge();
+//!     let blur_x = func("blur_x", (x, y), (edge.at((x - 1, y)) + edge.at((x, y)) + edge.at((x + 1, y))) / 3.0);
+//!     let blur = func("blur", (x, y), (blur_x.at((x, y - 1)) + blur_x.at((x, y)) + blur_x.at((x, y + 1))) / 3.0);
+//!     let sharp = func("sharp", (x, y), 2.0 * edge.at((x, y)) - blur.at((x, y)));
+//!     let pipeline = Pipeline::new("sharpen", [sharp])?;
+//!     let sizes = size([300, 200]).realisation(&pipeline)?;
+//!
+//!     let mut bench = OpenBench::open(&BenchOptions { fake: Some("fake".parse()?), ..BenchOptions::default() })?;
+//!     let device = bench.device().clone();
+//!     let model = warploom::model_for(&device).model;
+//!     let task = Task {
+//!         // Candidates are compared with the reference evaluator at a small size...
+//!         small: check::of_pipeline(&pipeline, &sizes, &device).map(Arc::new),
+//!         // ...and timed, with noise for inputs, at the full one.
+//!         subject: Arc::new(Subject::noise(pipeline.clone(), sizes.clone(), 1)),
+//!         tolerance: check::TOLERANCE,
+//!         model: &*model,
+//!         search: Options { samples: 4, beam: 4, passes: 2, ..Options::default() },
+//!         deadline: None,
+//!         stop: &AtomicBool::new(false),
+//!     };
+//!
+//!     // Every trial is recorded before the next begins. A file in place of `:memory:` outlives the program.
+//!     let mut records = Records::open(":memory:")?;
+//!     let mut observer = |event: &Event<'_>| {
+//!         if let Event::Measured { trial, progress } = event {
+//!             println!("{}/{}: {}", progress.done, progress.expected, trial.sample.status.kind());
+//!         }
+//!     };
+//!
+//!     // A minute: the best predicted, measured.
+//!     let tuned = bench.with(|bench| top(&task, 3, bench, &mut records, &mut observer))?;
+//!     let winner = tuned.winner.ok_or("nothing could be measured")?;
+//!     println!("{}{:?} us", winner.trial.sample.schedule, winner.trial.time_us());
+//!     assert!(winner.checked_at_full_size);
+//!
+//!     // A night: search, measure, repeat. What is recorded is not measured again.
+//!     let night = AutotuneOptions { iterations: 2, samples: 4, ..AutotuneOptions::default() };
+//!     let tuned = bench.with(|bench| autotune(&task, &night, bench, &mut records, None, &mut observer))?.tuned;
+//!     let best = tuned.winner.ok_or("nothing could be measured")?.trial.time_us();
+//!     assert!(best.is_some());
+//!
+//!     // From then on, in the program that uses it: the fastest schedule that is recorded for this pipeline, these sizes and
+//!     // this device, without a search. Where nothing is recorded, the default schedule.
+//!     let recorded = pipeline.autotuned_or_default(&device, &sizes, &records)?;
+//!     assert_eq!(recorded.time_us(), best);
+//!     let other = pipeline.autotuned_or_default(&device, size([64, 48]), &records)?;
+//!     assert_eq!(other.time_us(), None);
+//!
+//!     // On a GPU this is `recorded.compile()?`.
+//!     let image = Buffer::from_fn(Region::of_extents(&[300, 200]), |at| (at[0] % 7) as f32)?;
+//!     let sharp = recorded.compile_for(Backend::Simulator(device))?.run(&[&image])?;
+//!     assert_eq!(sharp[0].region(), image.region());
+//!     Ok(())
+//! }
+//! ```
+//!
+//! ## What it does for you
+//!
+//! - Candidates are compiled by all cores, and timed one at a time.
+//! - Each must give the reference's bits at a small size and the default schedule's at the full one before it counts. Outputs
+//!   are poisoned before each run, so that nobody else's results pass for its own.
+//! - What spills registers is not run; what is slow is not timed at length; the best few are timed in turns at the end, so that noise does
+//!   not pick the winner.
+//! - Several programs may tune with one file of records, on several GPUs. A program that was killed goes on where it was.
+//! - Records of other versions of Warploom or of NVRTC, of other sizes and other GPUs are kept apart.
+//!
+//! `warploom records list`, `best` and `export` read the same file. `docs/tuning.md` in the repository has the details, and
+//! `crates/warploom/examples/tune.rs` is a program to start from.
