@@ -8,6 +8,7 @@ use warploom::runtime::Gpu;
 use warploom::schedule::schedule::Schedule;
 use warploom::target::Device;
 
+use crate::device;
 use crate::error::Error;
 use crate::explain::{explanation, listing};
 use crate::names::find_app;
@@ -39,9 +40,7 @@ struct Model {
 
 impl Nests {
     pub fn new(device: Option<&str>) -> Result<Nests, Error> {
-        let given = device.map(Device::preset).transpose();
-        let given = given.map_err(|error| Error::Device(error.to_string()))?;
-        Ok(Nests { given, known: Vec::new() })
+        Ok(Nests { given: device.map(device::find).transpose()?, known: Vec::new() })
     }
 
     /// The schedule of an app of the suite; `sizes` are written as `W=640, H=480`.

@@ -3,7 +3,7 @@
 use crate::place::Place;
 
 /// Every command, and commands of commands.
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "",
     "apps",
     "graph",
@@ -21,6 +21,7 @@ const COMMANDS: [&str; 23] = [
     "records best",
     "records export",
     "records import",
+    "report",
     "cache",
     "cache info",
     "cache clear",
