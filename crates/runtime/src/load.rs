@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaFunction};
+use cudarc::driver::{CudaContext, CudaFunction, CudaModule};
 use cudarc::nvrtc::Ptx;
 use warploom_target::Program;
 use warploom_target::program::Code;
@@ -10,24 +10,19 @@ use warploom_target::program::Code;
 use crate::error::{Doing, Error};
 use crate::kernels::opt_in;
 
-/// The kernels of a program, ready to be launched. The module lives as long as its functions.
+/// The kernels of a program, ready to be launched. Modules live as long as their functions.
 pub(crate) fn functions(
     context: &Arc<CudaContext>,
     program: &Program,
     code: Code,
 ) -> Result<Vec<CudaFunction>, Error> {
     let damaged = |why| Error::DamagedCode { program: program.name.clone(), why };
-    let code = match code {
-        Code::Cubin(bytes) => {
-            check_elf(&bytes).map_err(damaged)?;
-            Ptx::from_binary(bytes)
-        }
-        Code::Ptx(text) if text.contains('\0') => return Err(damaged("it holds a NUL byte")),
-        Code::Ptx(text) => Ptx::from_src(text),
-        Code::Source { .. } => return Err(damaged("it is not compiled")),
+    let load = |code| Ok(context.load_module(loadable(code).map_err(damaged)?).doing("load the code")?);
+    let modules: Vec<Arc<CudaModule>> = match code {
+        Code::Parts(parts) => parts.into_iter().map(load).collect::<Result<_, Error>>()?,
+        whole => vec![load(whole)?; program.kernels.len()],
     };
-    let module = context.load_module(code).doing("load the code")?;
-    let functions = program.kernels.iter().map(|kernel| {
+    let functions = program.kernels.iter().zip(&modules).map(|(kernel, module)| {
         if kernel.entry.contains('\0') {
             return Err(damaged("the name of a kernel holds a NUL byte"));
         }
@@ -38,6 +33,17 @@ pub(crate) fn functions(
         Ok(function)
     });
     functions.collect()
+}
+
+/// One piece of code as the driver takes it, or what is wrong with it.
+fn loadable(code: Code) -> Result<Ptx, &'static str> {
+    match code {
+        Code::Cubin(bytes) => check_elf(&bytes).map(|()| Ptx::from_binary(bytes)),
+        Code::Ptx(text) if text.contains('\0') => Err("it holds a NUL byte"),
+        Code::Ptx(text) => Ok(Ptx::from_src(text)),
+        Code::Source { .. } => Err("it is not compiled"),
+        Code::Parts(_) => Err("a part of it has parts"),
+    }
 }
 
 /// The driver is given no length, and trusts what the file says of itself: a file cut short must not reach it.

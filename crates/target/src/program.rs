@@ -52,6 +52,9 @@ pub enum Code {
     Ptx(String),
     /// Machine code of one architecture.
     Cubin(Vec<u8>),
+    /// One piece of code a kernel, in the order of [`Program::kernels`]. Programs that have kernels in common can then share
+    /// what was compiled.
+    Parts(Vec<Code>),
 }
 
 /// A kernel: an entry of the code and how to launch it.
@@ -163,6 +166,16 @@ pub enum ProgramError {
         /// Its blocks.
         grid: [u32; 3],
     },
+    /// Parts of code that don't go with the kernels.
+    #[error("program `{program}` has {kernels} kernels, but its code has {parts} parts")]
+    Parts {
+        /// The program's name.
+        program: String,
+        /// How many kernels there are.
+        kernels: usize,
+        /// How many parts.
+        parts: usize,
+    },
     /// Two buffers are the same input or output.
     #[error("buffers `{first}` and `{second}` have the same role")]
     SameRole {
@@ -224,6 +237,12 @@ impl Program {
     ///
     /// Names the first contradiction.
     pub fn validate(&self) -> Result<(), ProgramError> {
+        if let Code::Parts(parts) = &self.code
+            && parts.len() != self.kernels.len()
+        {
+            let (program, kernels, parts) = (self.name.clone(), self.kernels.len(), parts.len());
+            return Err(ProgramError::Parts { program, kernels, parts });
+        }
         for kernel in &self.kernels {
             let buffers = self.buffers.len();
             if let Some(&buffer) = kernel.buffers.iter().find(|&&buffer| buffer >= buffers) {

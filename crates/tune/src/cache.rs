@@ -119,7 +119,7 @@ impl Cache {
     fn path_of(&self, program: &Program, arch: Arch) -> Result<Option<PathBuf>, Error> {
         match &program.code {
             Code::Source { text, options } => Ok(Some(self.path(text, options, arch, nvrtc::version()?))),
-            Code::Ptx(_) | Code::Cubin(_) => Ok(None),
+            Code::Ptx(_) | Code::Cubin(_) | Code::Parts(_) => Ok(None),
         }
     }
 

@@ -17,6 +17,7 @@ mod failure;
 mod gpu;
 mod judge;
 mod machines;
+mod parts;
 mod prepare;
 mod subject;
 
@@ -44,6 +45,7 @@ use machines::{FAILURES, run_all};
 use prepare::{Prepared, prepare};
 
 pub(crate) use judge::compare_builds;
+pub(crate) use parts::by_parts;
 
 pub use failure::Failure;
 pub use gpu::GpuMachine;
@@ -91,7 +93,7 @@ pub struct Compiled {
     pub program: Program,
     /// What each kernel takes, by entry name, if the code is machine code.
     pub kernels: BTreeMap<String, Resources>,
-    /// How long it took to compile.
+    /// How long it took to compile, whenever that was.
     pub time: Duration,
 }
 
@@ -103,9 +105,11 @@ pub type Compile<'a> = &'a (dyn Fn(&Program) -> Result<Compiled, Failure> + Sync
 /// # Errors
 /// If NVRTC is missing or refuses the code.
 pub fn compile_here(program: &Program, arch: Arch) -> Result<Compiled, Failure> {
-    let (program, image) = nvrtc::compile_program(program, arch)?;
-    let (kernels, time) = image.map(|image| (image.kernels, image.time)).unwrap_or_default();
-    Ok(Compiled { program, kernels, time })
+    by_parts(program, |program| {
+        let (program, image) = nvrtc::compile_program(program, arch)?;
+        let (kernels, time) = image.map(|image| (image.kernels, image.time)).unwrap_or_default();
+        Ok(Compiled { program, kernels, time })
+    })
 }
 
 /// How long a program takes.

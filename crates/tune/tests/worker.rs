@@ -122,10 +122,10 @@ fn kinds(samples: &[Sample]) -> BTreeMap<&'static str, usize> {
 }
 
 fn without_faults_everything_is_measured() {
-    let samples = measured("fake", 12);
+    let samples = measured("fake:noise=3", 12);
     assert_eq!(kinds(&samples), BTreeMap::from([("ok", 12)]));
     assert!(samples.iter().all(|sample| sample.verified && !sample.kernels.is_empty()));
-    let again = measured("fake", 12);
+    let again = measured("fake:noise=3", 12);
     let time = |samples: &[Sample], schedule: &str| {
         samples.iter().find(|sample| sample.schedule == schedule).unwrap().times.unwrap().min
     };

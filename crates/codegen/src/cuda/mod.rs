@@ -69,27 +69,51 @@ impl Build {
 /// A program as one translation unit of CUDA C++.
 pub fn print(program: &Program, build: Build) -> String {
     let entries = entries(program);
-    let mut helpers = Helpers::default();
-    let mut kernels = String::new();
-    for (id, kernel) in program.kernels.iter() {
-        let usage = Usage::of(program, id);
-        let printer = Printer { build, helpers: &mut helpers };
-        kernels.push('\n');
-        kernels.push_str(&KernelPrinter::new(program, kernel, &usage, printer).print(&entries[id]));
-    }
     let mut text = format!("// {}\n", printable(&program.name));
     let _ = writeln!(text, "// Launches: {}", launches(&program.launches, &entries));
-    let helpers = helpers.text();
-    if !helpers.is_empty() {
-        let _ = write!(text, "\n{}", helpers.trim_end_matches('\n'));
-        text.push('\n');
-    }
-    text.push_str(&kernels);
+    text.push_str(&kernels(program, program.kernels.keys(), &entries, build));
     text
+}
+
+/// Some kernels of a program, after the functions that they need.
+fn kernels(
+    program: &Program,
+    which: impl Iterator<Item = KernelId>,
+    entries: &IdVec<KernelId, String>,
+    build: Build,
+) -> String {
+    let mut helpers = Helpers::default();
+    let mut kernels = String::new();
+    for id in which {
+        let usage = Usage::of(program, id);
+        let printer = Printer { build, helpers: &mut helpers };
+        let kernel = KernelPrinter::new(program, &program.kernels[id], &usage, printer);
+        kernels.push('\n');
+        kernels.push_str(&kernel.print(&entries[id]));
+    }
+    match helpers.text().trim_end_matches('\n') {
+        "" => kernels,
+        helpers => format!("\n{helpers}\n{kernels}"),
+    }
 }
 
 /// A program as a runtime takes it, with its text as [`print()`] gives it.
 pub fn describe(program: &Program, build: Build) -> target::Program {
+    with_code(program, target::Code::Source { text: print(program, build), options: build.options() })
+}
+
+/// The same with a translation unit for each kernel. Its text depends on that kernel alone, so that what was compiled for one
+/// schedule serves others that have the kernel too.
+pub fn describe_in_parts(program: &Program, build: Build) -> target::Program {
+    let entries = entries(program);
+    let part = |id| target::Code::Source {
+        text: kernels(program, std::iter::once(id), &entries, build),
+        options: build.options(),
+    };
+    with_code(program, target::Code::Parts(program.kernels.keys().map(part).collect()))
+}
+
+fn with_code(program: &Program, code: target::Code) -> target::Program {
     let entries = entries(program);
     let kernels = program.kernels.iter().map(|(id, kernel)| {
         let usage = Usage::of(program, id);
@@ -117,7 +141,7 @@ pub fn describe(program: &Program, build: Build) -> target::Program {
     });
     target::Program {
         name: program.name.clone(),
-        code: target::Code::Source { text: print(program, build), options: build.options() },
+        code,
         kernels: kernels.collect(),
         buffers: buffers.collect(),
         params: program.params.len(),

@@ -46,12 +46,12 @@ pub fn source(manifest: &Manifest, code: Option<&Code>) -> String {
     )
 }
 
-/// Code as the driver takes it: text ends in a NUL byte. Nothing for what must be compiled first.
+/// Code as the driver takes it: text ends in a NUL byte. Nothing for what must be compiled first, or is not in one piece.
 fn loadable(code: &Code) -> Vec<u8> {
     match code {
         Code::Cubin(bytes) => bytes.clone(),
         Code::Ptx(text) => text.bytes().chain([0]).collect(),
-        Code::Source { .. } => Vec::new(),
+        Code::Source { .. } | Code::Parts(_) => Vec::new(),
     }
 }
 

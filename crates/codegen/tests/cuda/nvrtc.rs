@@ -1,10 +1,11 @@
 //! NVRTC compiles everything that is printed, in both builds and without a warning.
 
-use warploom_codegen::cuda::{Build, print};
+use warploom_codegen::cuda::{Build, describe_in_parts, print};
 use warploom_codegen::ir::Program;
 use warploom_lang::Type;
 use warploom_runtime::nvrtc::{self, Arch, Image};
 use warploom_runtime::testing;
+use warploom_target::program::Code;
 
 use crate::programs;
 
@@ -40,6 +41,25 @@ fn every_program_compiles_in_both_builds() {
             for (name, kernel) in &image.kernels {
                 println!("{} {build:?} {name}: {kernel:?} {:?}", program.name, image.time);
             }
+        }
+    }
+}
+
+#[test]
+fn every_part_compiles_to_its_kernel() {
+    if !testing::has_nvrtc("every_part_compiles_to_its_kernel") {
+        return;
+    }
+    for program in [programs::rounds(), programs::blur()] {
+        let described = describe_in_parts(&program, Build::Timing);
+        described.validate().unwrap();
+        let whole = compile(&program, Build::Timing);
+        let Code::Parts(parts) = &described.code else { panic!("{:?}", described.code) };
+        for (kernel, part) in described.kernels.iter().zip(parts) {
+            let Code::Source { text, options } = part else { panic!("{part:?}") };
+            let image = nvrtc::compile(text, Arch::Machine(90), options).unwrap();
+            assert_eq!(image.kernels.keys().collect::<Vec<_>>(), [&kernel.entry]);
+            assert_eq!(image.kernels[&kernel.entry], whole.kernels[&kernel.entry]);
         }
     }
 }

@@ -147,7 +147,7 @@ pub fn compile(source: &str, arch: Arch, options: &[String]) -> Result<Image, Er
 }
 
 /// Compiles a program's source: the same program with the code to be loaded, and what is known of that.
-/// `None` for the latter if the program is compiled already.
+/// `None` for the latter, and the program as it is, if that is not source in one piece.
 ///
 /// # Errors
 ///

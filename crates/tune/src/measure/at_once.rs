@@ -3,7 +3,7 @@
 use std::panic::resume_unwind;
 use std::thread::{self, Builder};
 
-use warploom_codegen::cuda::{Build, describe};
+use warploom_codegen::cuda::{Build, describe_in_parts};
 use warploom_codegen::ir;
 use warploom_target::Program;
 
@@ -36,7 +36,8 @@ pub(crate) fn at_once<I: Send, T: Send>(
 
 /// Compiles kernels to be compared bit for bit and to be timed, both at a time.
 pub(crate) fn both_builds(lowered: &ir::Program, compile: Compile<'_>) -> Result<[Program; 2], Failure> {
-    let compiled = at_once(vec![Build::Checking, Build::Timing], |build| compile(&describe(lowered, build)))?;
+    let compile = |build| compile(&describe_in_parts(lowered, build));
+    let compiled = at_once(vec![Build::Checking, Build::Timing], compile)?;
     let programs = compiled.into_iter().map(|compiled| compiled.map(|compiled| compiled.program));
     let programs: Vec<Program> = programs.collect::<Result<_, _>>()?;
     Ok(programs.try_into().unwrap_or_else(|_| unreachable!("two builds were asked for")))

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use warploom_codegen::cuda::{Build, describe};
+use warploom_codegen::cuda::{Build, describe_in_parts};
 use warploom_codegen::ir;
 use warploom_runtime::{driver_version, nvrtc};
 use warploom_target::Program;
@@ -82,7 +82,7 @@ impl Prepared {
 
     /// Compiles for speed, and notes what the compiler says.
     fn compile(&mut self, setup: &Setup<'_>, lowered: &ir::Program) -> Result<Program, Status> {
-        let source = describe(lowered, Build::Timing);
+        let source = describe_in_parts(lowered, Build::Timing);
         let compiled = (setup.compile)(&source).map_err(|failure| self.failed(failure))?;
         self.compile_ms = compiled.time.as_secs_f64() * 1e3;
         let shared = |name: &str| source.kernels.iter().find(|kernel| kernel.entry == *name);

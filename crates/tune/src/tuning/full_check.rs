@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use warploom_codegen::cuda::{Build, describe};
+use warploom_codegen::cuda::{Build, describe_in_parts};
 use warploom_codegen::ir::{Program, Role};
 use warploom_interp::buffer::Buffer;
 use warploom_lang::{Realisation, dispatch};
@@ -81,7 +81,7 @@ impl Session<'_, '_> {
             }
         }
         let lowered = self.lower(&schedule, task.subject.request())?;
-        let checking = (self.bench.compile)(&describe(&lowered, Build::Checking))?.program;
+        let checking = (self.bench.compile)(&describe_in_parts(&lowered, Build::Checking))?.program;
         let outputs = self.bench.machine.run(&task.subject, &checking)?;
         let expected = buffers(&lowered, &outputs).map_err(Without::Because)?;
         Ok(Check { subject: task.subject.clone(), expected, tolerance: task.tolerance })

@@ -3,16 +3,17 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use warploom_target::program::Code;
 use warploom_target::{Device, Program};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::process::{Broken, Process};
 use super::protocol::{self, Request, Response};
 use super::{Assignment, Fake, Patience, Role, WorkerError, WorkerProgram};
-use crate::measure::{Compiled, Failure};
+use crate::measure::{Compiled, Failure, by_parts};
 
-/// Programs that are kept.
-const KEPT: usize = 256;
+/// Bytes of machine code that are kept.
+const KEPT: usize = 256 << 20;
 
 /// Processes that compile for a device.
 pub struct Compilers {
@@ -26,21 +27,34 @@ pub struct Compilers {
     known: Mutex<Known>,
 }
 
-/// What was compiled last. A candidate that is checked, timed and then among the best is compiled for each.
+/// What was compiled last. A candidate that is checked, timed and then among the best is compiled for each, and most of its
+/// kernels are those of other candidates too.
 #[derive(Default)]
 struct Known {
     compiled: HashMap<u128, Compiled>,
     order: VecDeque<u128>,
+    bytes: usize,
 }
 
 impl Known {
     fn add(&mut self, key: u128, compiled: &Compiled) {
         if self.compiled.insert(key, compiled.clone()).is_none() {
             self.order.push_back(key);
+            self.bytes += bytes(compiled);
         }
-        if self.order.len() > KEPT {
-            self.order.pop_front().map(|oldest| self.compiled.remove(&oldest));
+        while self.bytes > KEPT
+            && let Some(oldest) = self.order.pop_front().and_then(|oldest| self.compiled.remove(&oldest))
+        {
+            self.bytes -= bytes(&oldest);
         }
+    }
+}
+
+fn bytes(compiled: &Compiled) -> usize {
+    match &compiled.program.code {
+        Code::Cubin(code) => code.len(),
+        Code::Ptx(text) | Code::Source { text, .. } => text.len(),
+        Code::Parts(_) => 0,
     }
 }
 
@@ -71,11 +85,16 @@ impl Compilers {
         })
     }
 
-    /// Compiles; waits for a free process, and then for as long as one program may take. Called by many threads at once.
+    /// Compiles, one kernel after the other if the program comes in parts; waits for a free process for each, and then for as
+    /// long as one may take. Called by many threads at once.
     ///
     /// # Errors
     /// If the compiler refuses, takes too long or crashes.
     pub fn compile(&self, program: &Program) -> Result<Compiled, Failure> {
+        by_parts(program, |part| self.compile_part(part))
+    }
+
+    fn compile_part(&self, program: &Program) -> Result<Compiled, Failure> {
         let request = Request::Compile { program: program.clone(), device: Box::new(self.device.clone()) };
         let key = protocol::frame(&request).map(|message| xxh3_128(&message));
         let key = key.map_err(|error| Failure::Refused(error.to_string()))?;

@@ -63,7 +63,8 @@ const MISHAPS: [(&str, Mishap, bool); 11] = [
 ///
 /// Each of crash, hang, garbage, fault, refuse, wrong, compile-crash, compile-hang, compile-garbage, compile-refuse and
 /// spill has the percentage of programs that do it. `seed` decides which, `delay` is how many milliseconds every call takes,
-/// `log` a file that gets a line for every timed program.
+/// `noise` by how many percent the same program may take longer another time, `log` a file that gets a line for every timed
+/// program.
 ///
 /// ```
 /// use warploom_tune::worker::Fake;
@@ -77,6 +78,7 @@ pub struct Fake {
     shares: [u8; MISHAPS.len()],
     seed: u64,
     delay: u64,
+    noise: u64,
     log: Option<PathBuf>,
 }
 
@@ -102,6 +104,7 @@ impl FromStr for Fake {
                 (_, Some(position)) => fake.shares[position] = number(100)? as u8,
                 ("seed", _) => fake.seed = number(u64::MAX)?,
                 ("delay", _) => fake.delay = number(60_000)?,
+                ("noise", _) => fake.noise = number(100)?,
                 ("log", _) => fake.log = Some(PathBuf::from(value)),
                 _ => return Err(format!("a made-up device has no `{name}`")),
             }
@@ -113,7 +116,7 @@ impl FromStr for Fake {
 impl fmt::Display for Fake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shares = MISHAPS.iter().zip(self.shares).map(|((name, ..), share)| (*name, u64::from(share)));
-        let numbers = shares.chain([("seed", self.seed), ("delay", self.delay)]);
+        let numbers = shares.chain([("seed", self.seed), ("delay", self.delay), ("noise", self.noise)]);
         let set = numbers.filter(|(_, number)| *number > 0);
         let log = self.log.iter().map(|log| format!("log={}", log.display()));
         let all: Vec<String> = set.map(|(name, number)| format!("{name}={number}")).chain(log).collect();
@@ -173,7 +176,7 @@ impl Fake {
 
     pub(super) fn compile(&self, program: &Program) -> Result<Compiled, Failure> {
         let mut compiled = program.clone();
-        let code = code(program).to_vec();
+        let code = code(&program.code);
         let fault = self.fault(&code, true);
         self.suffer(fault)?;
         let spilled = if fault == Some(Mishap::Spill) { 16 } else { 0 };
@@ -190,10 +193,11 @@ impl Fake {
 }
 
 /// The bytes by which a program is judged.
-fn code(program: &Program) -> &[u8] {
-    match &program.code {
-        Code::Source { text, .. } | Code::Ptx(text) => text.as_bytes(),
-        Code::Cubin(bytes) => bytes,
+fn code(code: &Code) -> Vec<u8> {
+    match code {
+        Code::Source { text, .. } | Code::Ptx(text) => text.clone().into_bytes(),
+        Code::Cubin(bytes) => bytes.clone(),
+        Code::Parts(parts) => parts.iter().flat_map(self::code).collect(),
     }
 }
 
@@ -242,24 +246,25 @@ fn evaluate(subject: &Subject) -> Result<Vec<Vec<u8>>, String> {
 
 impl Machine for FakeMachine {
     fn time(&mut self, _: &Arc<Subject>, program: &Program, _: &TimingOptions) -> Result<Timed, Failure> {
-        let code = code(program);
-        self.fake.suffer(self.fake.fault(code, false))?;
+        let code = code(&program.code);
+        self.fake.suffer(self.fake.fault(&code, false))?;
         self.calls += 1;
-        let hash = xxh3_64_with_seed(code, 1);
+        let hash = xxh3_64_with_seed(&code, 1);
         if let Some(log) = &self.fake.log {
             let opened = OpenOptions::new().create(true).append(true).open(log);
             let written = opened.and_then(|mut log| log.write_all(format!("{hash:016x}\n").as_bytes()));
             written.map_err(|error| Failure::Refused(error.to_string()))?;
         }
-        // From 20 to 200 microseconds, and up to 3 percent of noise.
+        // From 20 to 200 microseconds.
         let share = |hash: u64| hash as f64 / u64::MAX as f64;
-        let noise = 0.03 * share(xxh3_64_with_seed(&self.calls.to_le_bytes(), hash));
+        let noise =
+            self.fake.noise as f64 / 100.0 * share(xxh3_64_with_seed(&self.calls.to_le_bytes(), hash));
         let min = 20.0 * 10f64.powf(share(hash)) * (1.0 + noise);
         Ok(Timed { times: Times { min, median: min * 1.01, runs: 100 }, spread: 0.01 })
     }
 
     fn run(&mut self, subject: &Arc<Subject>, program: &Program) -> Result<Vec<Vec<u8>>, Failure> {
-        let fault = self.fake.fault(code(program), false);
+        let fault = self.fake.fault(&code(&program.code), false);
         self.fake.suffer(fault)?;
         let mut results = self.results(subject)?;
         if let (Some(Mishap::Wrong), Some(byte)) =
