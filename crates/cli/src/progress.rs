@@ -1,12 +1,13 @@
 //! How far long work is, on standard error: a bar on a terminal, a line now and then elsewhere, nothing if the program is
 //! to be quiet.
 
+use std::fmt;
 use std::io::{IsTerminal, stderr};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::voice;
 
@@ -31,6 +32,8 @@ pub(crate) enum Unit {
 pub(crate) struct Progress {
     bar: ProgressBar,
     unit: Unit,
+    /// When it ends at the latest, counted from its beginning.
+    limit: Duration,
     lines: Option<Lines>,
 }
 
@@ -44,39 +47,51 @@ struct Lines {
 impl Progress {
     /// Begins to show how far something is.
     pub(crate) fn new(label: impl Into<String>, unit: Unit) -> Progress {
+        Progress::limited(label, unit, None)
+    }
+
+    /// The same for something that ends after some time, however much is left to do.
+    pub(crate) fn limited(label: impl Into<String>, unit: Unit, limit: Option<Duration>) -> Progress {
         if voice::is_quiet() {
             return Progress::hidden();
         }
+        let limit = limit.unwrap_or(Duration::MAX);
         let attended = stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         match attended && !voice::logs() {
-            true => Progress::drawn(label.into(), unit),
-            false => Progress::in_lines(label.into(), unit, LINES, voice::line),
+            true => Progress::drawn(label.into(), unit, limit),
+            false => Progress::in_lines(label.into(), unit, limit, LINES, voice::line),
         }
     }
 
     /// Counts, and shows nothing.
     pub(crate) fn hidden() -> Progress {
-        Progress { bar: ProgressBar::hidden(), unit: Unit::Time, lines: None }
+        Progress { bar: ProgressBar::hidden(), unit: Unit::Time, limit: Duration::MAX, lines: None }
     }
 
-    fn drawn(label: String, unit: Unit) -> Progress {
+    fn drawn(label: String, unit: Unit, limit: Duration) -> Progress {
         let bar =
             ProgressBar::no_length().with_prefix(label).with_style(style("{prefix}  {elapsed}  {wide_msg}"));
         bar.enable_steady_tick(TICKS);
-        Progress { bar, unit, lines: None }
+        Progress { bar, unit, limit, lines: None }
     }
 
     /// Says a line every so often, the first after that time.
-    fn in_lines(label: String, unit: Unit, every: Duration, say: impl Fn(&str) + Send + 'static) -> Progress {
+    fn in_lines(
+        label: String,
+        unit: Unit,
+        limit: Duration,
+        every: Duration,
+        say: impl Fn(&str) + Send + 'static,
+    ) -> Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()).with_prefix(label);
         let (alive, ended) = mpsc::channel::<()>();
         let shown = bar.clone();
         let thread = thread::spawn(move || {
             while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                say(&text(&shown, unit));
+                say(&text(&shown, unit, limit));
             }
         });
-        Progress { bar, unit, lines: Some(Lines { alive: Some(alive), thread: Some(thread) }) }
+        Progress { bar, unit, limit, lines: Some(Lines { alive: Some(alive), thread: Some(thread) }) }
     }
 
     /// What is being worked on, in place of the name it began with.
@@ -89,12 +104,19 @@ impl Progress {
         if self.bar.length().is_none() {
             let template = match self.unit {
                 Unit::Things(things) => {
-                    format!("{{bar:20}} {{pos}}/{{len}} {things}  {{elapsed}}, {{eta}} left")
+                    format!("{{bar:20}} {{pos}}/{{len}} {things}  {{elapsed}}, {{left}} left")
                 }
-                Unit::Share => "{bar:20} {percent:>3} %  {elapsed}, {eta} left".to_owned(),
+                Unit::Share => "{bar:20} {percent:>3} %  {elapsed}, {left} left".to_owned(),
                 Unit::Time => "{elapsed}".to_owned(),
             };
-            self.bar.set_style(style(&format!("{{prefix}}  {template}  {{wide_msg}}")));
+            let limit = self.limit;
+            let left = move |bar: &ProgressState, out: &mut dyn fmt::Write| {
+                let left = bar.eta().min(limit.saturating_sub(bar.elapsed()));
+                // What cannot be drawn is not drawn.
+                let _ = write!(out, "{:#}", HumanDuration(left));
+            };
+            let style = style(&format!("{{prefix}}  {template}  {{wide_msg}}")).with_key("left", left);
+            self.bar.set_style(style);
         }
         self.bar.set_length(length);
     }
@@ -143,7 +165,7 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 /// `tuning harris: 12/80 trials, 31 s, best 29.8 us`
-fn text(bar: &ProgressBar, unit: Unit) -> String {
+fn text(bar: &ProgressBar, unit: Unit, limit: Duration) -> String {
     let (done, message) = (bar.position(), bar.message());
     let count = match (unit, bar.length()) {
         (Unit::Things(things), Some(all)) => format!(" {done}/{all} {things},"),
@@ -153,6 +175,7 @@ fn text(bar: &ProgressBar, unit: Unit) -> String {
     let left = match bar.length().filter(|_| done > 0) {
         Some(all) if done < all => {
             let left = bar.elapsed().mul_f64((all - done) as f64 / done as f64);
+            let left = left.min(limit.saturating_sub(bar.elapsed()));
             format!(", about {} left", HumanDuration(left))
         }
         _ => String::new(),
@@ -174,8 +197,8 @@ mod tests {
             let said = said.clone();
             move |line: &str| said.lock().unwrap().push(line.to_owned())
         };
-        let progress =
-            Progress::in_lines("tuning".to_owned(), Unit::Things("trials"), Duration::from_millis(20), hear);
+        let (label, trials) = ("tuning".to_owned(), Unit::Things("trials"));
+        let progress = Progress::in_lines(label, trials, Duration::MAX, Duration::from_millis(20), hear);
         progress.set_length(80);
         progress.set_position(12);
         progress.set_message("best 29.8 us");
@@ -201,11 +224,14 @@ mod tests {
         let said: Arc<Mutex<Vec<String>>> = Arc::default();
         let heard = said.clone();
         let say = move |line: &str| heard.lock().unwrap().push(line.to_owned());
-        let progress = Progress::in_lines("evaluating".to_owned(), Unit::Share, Duration::from_secs(60), say);
+        let (label, minute) = ("evaluating".to_owned(), Duration::from_secs(60));
+        let progress = Progress::in_lines(label, Unit::Share, Duration::MAX, minute, say);
         progress.set_length(4);
         progress.advance(2);
-        assert!(text(&progress.bar, Unit::Share).starts_with("evaluating: 50 %, "));
-        assert!(text(&progress.bar, Unit::Time).starts_with("evaluating: "));
+        assert!(text(&progress.bar, Unit::Share, minute).starts_with("evaluating: 50 %, "));
+        assert!(text(&progress.bar, Unit::Time, minute).starts_with("evaluating: "));
+        let late = text(&progress.bar, Unit::Share, Duration::ZERO);
+        assert!(late.ends_with("about 0 seconds left"), "{late}");
         drop(progress);
         assert!(said.lock().unwrap().is_empty());
     }

@@ -132,7 +132,8 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
         deadline: arguments.time_limit.map(|limit| started + limit),
         stop,
     };
-    let mut progress = Progress::new(&asked.name, arguments.format.json, arguments.iterations.is_some(), out);
+    let (json, iterates) = (arguments.format.json, arguments.iterations.is_some());
+    let mut progress = Progress::new(&asked.name, json, iterates, arguments.time_limit, out);
     progress.begin(&asked, &device, tunable.small.is_some());
     let tuned =
         bench.with(|bench| arguments.run(&task, bench, &mut records, start.weights.clone(), &mut progress));

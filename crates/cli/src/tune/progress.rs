@@ -1,6 +1,7 @@
 //! How far tuning is, for people or as lines of JSON.
 
 use std::io::Write;
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use warploom::target::Device;
@@ -32,10 +33,17 @@ struct Out<'a> {
 }
 
 impl<'a> Progress<'a> {
-    pub(crate) fn new(name: &str, json: bool, iterates: bool, out: &'a mut dyn Write) -> Progress<'a> {
+    /// Of a run that ends after some time, if there is a limit.
+    pub(crate) fn new(
+        name: &str,
+        json: bool,
+        iterates: bool,
+        limit: Option<Duration>,
+        out: &'a mut dyn Write,
+    ) -> Progress<'a> {
         let shown = match json {
             true => progress::Progress::hidden(),
-            false => progress::Progress::new(format!("tuning {name}"), Unit::Things("trials")),
+            false => progress::Progress::limited(format!("tuning {name}"), Unit::Things("trials"), limit),
         };
         Progress {
             out: Out { out, failed: None },
