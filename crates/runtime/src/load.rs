@@ -17,7 +17,7 @@ pub(crate) fn functions(
     code: Code,
 ) -> Result<Vec<CudaFunction>, Error> {
     let damaged = |why| Error::DamagedCode { program: program.name.clone(), why };
-    let load = |code| Ok(context.load_module(loadable(code).map_err(damaged)?).doing("load the code")?);
+    let load = |code| context.load_module(loadable(code).map_err(damaged)?).doing("load the code");
     let modules: Vec<Arc<CudaModule>> = match code {
         Code::Parts(parts) => parts.into_iter().map(load).collect::<Result<_, Error>>()?,
         whole => vec![load(whole)?; program.kernels.len()],
