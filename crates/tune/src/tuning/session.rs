@@ -98,11 +98,16 @@ impl<'a, 'b> Session<'a, 'b> {
         }
     }
 
+    /// How to search so that it ends when the run does.
+    fn within_time(&self, options: &Options) -> Options {
+        let left = self.task.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let time_limit = [options.time_limit, left].into_iter().flatten().min();
+        Options { time_limit, ..options.clone() }
+    }
+
     /// What a search finds, the best first.
     pub fn search(&self, model: &dyn CostModel, options: &Options) -> Vec<Proposal> {
-        let left = self.task.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let limit = [options.time_limit, left].into_iter().flatten().min();
-        let options = Options { time_limit: limit, ..options.clone() };
+        let options = self.within_time(options);
         let pipeline = self.task.subject.pipeline();
         let found = search::search(pipeline, &self.regions, self.bench.device, model, &options, &|_| {});
         found.candidates.into_iter().map(|found| Proposal::found(found, Origin::Search)).collect()
@@ -116,8 +121,9 @@ impl<'a, 'b> Session<'a, 'b> {
             Some((Schedule::parse(&trial.sample.schedule, pipeline).ok()?, trial.time_us()?))
         });
         let (schedules, times): (Vec<Schedule>, Vec<f64>) = known.unzip();
+        let options = self.within_time(options);
         let found =
-            search::neighbourhoods(pipeline, &self.regions, self.bench.device, model, options, &schedules);
+            search::neighbourhoods(pipeline, &self.regions, self.bench.device, model, &options, &schedules);
         let mut promising: Vec<(f64, search::Candidate)> = Vec::new();
         for (near, time) in found.into_iter().zip(times) {
             let Some(Neighbourhood { cost, neighbours }) = near else { continue };
