@@ -5,7 +5,7 @@ use warploom_lang::{IdVec, Range, Type};
 
 use crate::builder::{Bounds, Builder};
 use crate::ir::{Array, ArrayId, BufferDecl, BufferId, Kernel, Leaf, NodeId, Space, Stmt};
-use crate::lower::kernel::{Shape, finished, within};
+use crate::lower::kernel::{Shape, block_count, finished};
 use crate::lower::layout::Layout;
 use crate::lower::{Context, LowerError};
 
@@ -38,7 +38,7 @@ impl Copy {
         let value = builder.load(source, from.ty, element);
         let store = Stmt::Store { array: target, index, value };
         let name = format!("{}.copy", to.name);
-        let blocks = within(&name, "blocks", blocks, context.device.threads.grid_dims[0].into())?;
+        let blocks = block_count(&name, blocks, context.device)?;
         let shape = Shape { name, grid: [blocks, 1, 1], threads: THREADS, arrays };
         finished(shape, vec![Stmt::If { condition: inside, body: vec![store] }], builder, context.device)
     }

@@ -141,8 +141,7 @@ impl<'a> KernelLowering<'a> {
             self.symbols.insert(Symbol::Block(tile.dim), index);
             rest = self.builder.binary(BinaryOp::Div, rest, count);
         }
-        let blocks = within(&self.name(), "blocks", total.unsigned_abs(), limits[0].into())?;
-        Ok([blocks, 1, 1])
+        Ok([block_count(&self.name(), total.unsigned_abs(), self.context.device)?, 1, 1])
     }
 
     fn block_leaf(&mut self, axis: u8, count: i64) -> NodeId {
@@ -254,8 +253,14 @@ pub(crate) fn finished(
     Ok(kernel)
 }
 
+/// The blocks of a grid along its first axis, whose numbers are indices.
+pub(crate) fn block_count(kernel: &str, blocks: u64, device: &Device) -> Result<u32, LowerError> {
+    let limit = device.threads.grid_dims[0].min(i32::MAX.unsigned_abs());
+    within(kernel, "blocks", blocks, limit.into())
+}
+
 /// A number that must not be larger than a limit of the device.
-pub(crate) fn within<T: TryFrom<u64>>(
+fn within<T: TryFrom<u64>>(
     kernel: &str,
     what: &'static str,
     needed: u64,

@@ -47,7 +47,8 @@ impl Layout {
         growing.sort_by_key(|(_, axis)| axis.stride);
         let mut parts: Vec<Part> = Vec::new();
         for (d, axis) in growing {
-            let fits = |part: &&mut Part| axis.stride / part.stride * axis.extent <= narrow_elements;
+            let end = axis.stride.saturating_mul(axis.extent);
+            let fits = |part: &&mut Part| end / part.stride <= narrow_elements;
             match parts.last_mut().filter(fits) {
                 Some(part) => part.axes.push((d, Axis { stride: axis.stride / part.stride, ..axis })),
                 None => parts.push(Part { stride: axis.stride, axes: vec![(d, Axis { stride: 1, ..axis })] }),

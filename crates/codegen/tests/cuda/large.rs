@@ -308,6 +308,23 @@ fn indices_that_cannot_be_are_refused() {
     assert_eq!(blocks, LowerError::Limit { kernel, what: "blocks", needed: 1 << 33, limit });
 }
 
+/// Where a box starts is computed from multiples of coordinates.
+#[test]
+fn fractions_of_large_coordinates_are_refused() {
+    let x = vars!(x);
+    let far = func("far", x, Input::u8("input", 1).at(x / 4 + (3 << 28)));
+    let pipeline = Pipeline::new("far", [far]).unwrap();
+    let region = Region::of_extents(&[1 << 30]);
+    let request = Realisation::new(&pipeline).input("input", region.clone()).output("far", region);
+    let lower = |text: &str| {
+        let schedule = Schedule::parse(text, &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+        lower(&pipeline, &schedule, &request, &device())
+    };
+    assert!(lower("far\n  kernel far  block x 256  threads x 256\n").is_ok());
+    let staged = "far\n  kernel far  block x 250\n    input.stage  flat  shared\n    far  threads x 250\n";
+    assert!(matches!(lower(staged), Err(LowerError::Index { number, .. }) if number > 1 << 31));
+}
+
 /// An input that nobody could index, whatever is computed of it.
 #[test]
 fn inputs_that_cannot_be_are_refused() {
