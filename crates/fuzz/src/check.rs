@@ -193,7 +193,8 @@ pub struct Run<'a> {
 
 impl Case {
     /// Checks the schedule, lowers it, runs the kernels in the simulator with blocks in two orders, and compares the
-    /// outputs with the reference evaluator's, bit for bit; only NaN may differ from NaN.
+    /// outputs with the reference evaluator's, bit for bit; only NaN may differ from NaN. All [`Case::programs`] are
+    /// checked so.
     ///
     /// # Errors
     /// The first thing that is wrong. A panic anywhere on the way counts as such.
