@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use warploom::codegen::cuda::Build;
+use warploom::codegen::ir::Program;
 use warploom::fuzz::{
     Case, Checker, Failure, Found, Kind, Options, Run, Scheduler, Seen, Verdict, fuzz as run,
     random_schedules, reduce,
@@ -163,9 +164,11 @@ impl Machine {
     }
 
     fn simulate(&self, run: &Run<'_>) -> Result<(), Failure> {
-        let program = run.case.lower(&self.device)?;
-        run.simulate(&program, &self.device)?;
-        self.compiler.as_ref().map_or(Ok(()), |compiler| compiler.compile(&program))
+        for program in run.case.programs(&self.device)? {
+            run.simulate(&program, &self.device)?;
+            self.compiler.as_ref().map_or(Ok(()), |compiler| compiler.compile(&program))?;
+        }
+        Ok(())
     }
 }
 
@@ -284,18 +287,21 @@ fn most_telling(failures: Vec<Found>) -> Vec<Found> {
     ranked.into_iter().map(|(_, found)| found).collect()
 }
 
-/// Lowers once; the checking build has to give the reference's bits, the timing build something close.
+/// The checking build has to give the reference's bits, the timing build something close.
 fn on_gpu(gpu: &Gpu, run: &Run<'_>) -> Result<(), Failure> {
-    let program = run.case.lower(gpu.device())?;
+    let mut programs = run.case.programs(gpu.device())?.into_iter();
+    programs.try_for_each(|program| both_builds(gpu, run, &program))
+}
+
+fn both_builds(gpu: &Gpu, run: &Run<'_>, program: &Program) -> Result<(), Failure> {
     let workload = Workload {
         pipeline: run.case.pipeline.clone(),
         inputs: run.inputs.clone(),
         params: run.case.request.params.values().flatten().copied().collect(),
         outputs: run.case.request.outputs.iter().flatten().cloned().collect(),
     };
-    let outputs = |build| {
-        run_build(gpu, &workload, &program, build).map_err(|error| Failure::Device(error.to_string()))
-    };
+    let outputs =
+        |build| run_build(gpu, &workload, program, build).map_err(|error| Failure::Device(error.to_string()));
     run.compare(&outputs(Build::Checking)?)?;
     for (actual, expected) in outputs(Build::Timing)?.iter().zip(&run.expected) {
         match compare(actual, expected, &TOLERANCE) {

@@ -3,6 +3,11 @@
 //! Every node knows the range of its values and, for `i32`, its linear form over atoms. Sums are written in
 //! one normal form, so that equal indices are equal nodes; divisions, remainders, comparisons, `min` and `max`
 //! disappear where the ranges decide them. Floats are folded only where all operands are constants.
+//!
+//! Indices have 32 bits. A number that does not fit is remembered ([`Builder::misfit`]) for whoever makes the kernel to
+//! refuse it; it never wraps.
+
+#![deny(clippy::cast_possible_truncation)]
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
@@ -10,7 +15,7 @@ use warploom_lang::bounds::Linear;
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 use warploom_lang::{IdVec, Type, Value};
 
-use crate::ir::{ArrayId, KernelExprs, KernelNode, Leaf, NodeId, NodeKind, VarId};
+use crate::ir::{ArrayId, KernelExprs, KernelNode, Leaf, NodeId, NodeKind, Strides, VarId};
 
 /// Smallest and largest value of an integer node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,9 +52,28 @@ pub struct Builder {
     pub vars: IdVec<VarId, String>,
     bounds: AHashMap<NodeId, Bounds>,
     linear_forms: AHashMap<NodeId, Linear<NodeId>>,
+    misfit: Option<i64>,
 }
 
 impl Builder {
+    /// The first number asked for that does not fit in an index.
+    pub fn misfit(&self) -> Option<i64> {
+        self.misfit
+    }
+
+    /// A number as an index; one that does not fit is remembered.
+    pub fn fitted(&mut self, value: i64) -> i32 {
+        i32::try_from(value).unwrap_or_else(|_| {
+            self.misfit.get_or_insert(value);
+            0
+        })
+    }
+
+    /// How often something is done, by a loop with an index; a count that does not fit is remembered.
+    pub fn count(&mut self, value: i64) -> u32 {
+        self.fitted(value).unsigned_abs()
+    }
+
     fn raw(&mut self, kind: NodeKind, ty: Type, args: impl IntoIterator<Item = NodeId>) -> NodeId {
         let args: SmallVec<[NodeId; 3]> = args.into_iter().collect();
         self.exprs.intern(KernelNode { kind, ty, args })
@@ -67,7 +91,8 @@ impl Builder {
 
     /// An index constant.
     pub fn int(&mut self, value: i64) -> NodeId {
-        self.constant(Value::from(value as i32))
+        let value = self.fitted(value);
+        self.constant(Value::from(value))
     }
 
     /// Something given, with its range.
@@ -94,6 +119,29 @@ impl Builder {
     /// A new variable of the kernel.
     pub fn var(&mut self, name: impl Into<String>) -> VarId {
         self.vars.push(name.into())
+    }
+
+    /// The index of an element in 64 bits: terms times strides. Constant parts of terms are put together, so that
+    /// neighbouring elements have the same terms.
+    pub fn wide_index(&mut self, terms: &[(NodeId, i64)]) -> NodeId {
+        let (mut args, mut strides, mut constant) = (SmallVec::new(), SmallVec::new(), 0_i64);
+        for &(term, stride) in terms {
+            let linear = self.linear(term);
+            let rest = Linear { constant: 0, ..linear.clone() };
+            let shift = linear.constant.checked_mul(stride).and_then(|shift| constant.checked_add(shift));
+            let mut varying = Some(term);
+            if let Some(sum) = shift
+                && self.is_index(&rest)
+            {
+                constant = sum;
+                varying = (!rest.is_constant()).then(|| self.sum_node(&rest));
+            }
+            if let Some(varying) = varying {
+                args.push(varying);
+                strides.push(stride);
+            }
+        }
+        self.exprs.intern_offset(args, Strides { strides, constant })
     }
 
     /// An element of an array.
@@ -135,6 +183,13 @@ impl Builder {
             let (a, b) = (min.saturating_mul(*factor), max.saturating_mul(*factor));
             Bounds::new(sum.min.saturating_add(a.min(b)), sum.max.saturating_add(a.max(b)))
         })
+    }
+
+    /// Whether a sum and all numbers in it are indices.
+    fn is_index(&self, linear: &Linear<NodeId>) -> bool {
+        let mut numbers = linear.terms.iter().map(|(_, factor)| *factor).chain([linear.constant]);
+        let small = |number: i64| number.unsigned_abs() <= i32::MAX.unsigned_abs().into();
+        self.linear_bounds(linear).fits(Type::I32) && numbers.all(small)
     }
 
     /// The range of `a - b`, equal terms cancelled.
@@ -198,7 +253,7 @@ impl Builder {
         }
         if ty == Type::I32
             && let Some(linear) = self.sum(op, args)
-            && self.linear_bounds(&linear).fits(Type::I32)
+            && self.is_index(&linear)
         {
             return self.sum_node(&linear);
         }
@@ -258,8 +313,8 @@ impl Builder {
         }
         let divisor = self.known_int(args[1]).filter(|divisor| *divisor > 1)?;
         let (whole, rest) = self.divided(&self.linear(args[0]), divisor);
-        let fit = |linear: &Linear<NodeId>| self.linear_bounds(linear).fits(Type::I32);
-        if (whole.terms.is_empty() && whole.constant == 0) || !fit(&whole) || !fit(&rest) {
+        if (whole.terms.is_empty() && whole.constant == 0) || !self.is_index(&whole) || !self.is_index(&rest)
+        {
             return None;
         }
         let rest = self.sum_node(&rest);

@@ -12,6 +12,8 @@
 //!   They are evaluated where the statement that holds them stands, in full: both sides of a `select` too.
 //!   Nodes are shared ([`KernelExprs`]); sharing never changes what a statement means.
 //! - **Indices** are `i32` element offsets into an array. Index arithmetic does not overflow.
+//! - **Offsets** ([`NodeKind::Offset`]) are the indices of arrays with more than [`NARROW_ELEMENTS`] elements: `i32`
+//!   terms times 64-bit strides, summed in 64 bits. Nothing else is ever computed in 64 bits.
 //! - **Lets** bind a value for the rest of the list of statements they stand in.
 //! - **Loops** run their variable from 0 up to a constant count. `unrolled` is part of the meaning only in so
 //!   far as per-thread arrays indexed by unrolled variables can live in registers.
@@ -46,7 +48,13 @@ warploom_lang::define_ids! {
     /// A node of a kernel's expressions.
     #[derive(Serialize, Deserialize)]
     NodeId;
+    /// The strides of an offset.
+    #[derive(Serialize, Deserialize)]
+    StridesId;
 }
+
+/// The most elements that an array with `i32` indices can have.
+pub const NARROW_ELEMENTS: u32 = 1 << 31;
 
 /// A pipeline at fixed sizes under one schedule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -190,6 +198,28 @@ pub enum NodeKind {
     Op(Op),
     /// An element of an array; the argument is its index.
     Load(ArrayId),
+    /// The index of an element in 64 bits: the arguments, `i32` all of them, times strides. It stands only as the
+    /// index of a load, store or atomic.
+    Offset(StridesId),
+}
+
+/// What an offset adds up, besides its terms.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Strides {
+    /// Elements between neighbours along each term.
+    pub strides: SmallVec<[i64; 3]>,
+    /// The offset where all terms are 0.
+    pub constant: i64,
+}
+
+impl Strides {
+    /// The offset at some values of its terms. That of terms which no access has may wrap.
+    pub fn offset(&self, terms: impl IntoIterator<Item = i32>) -> i64 {
+        self.strides
+            .iter()
+            .zip(terms)
+            .fold(self.constant, |sum, (stride, term)| sum.wrapping_add(stride.wrapping_mul(i64::from(term))))
+    }
 }
 
 /// A node of an expression.
@@ -197,7 +227,7 @@ pub enum NodeKind {
 pub struct KernelNode {
     /// What it is.
     pub kind: NodeKind,
-    /// Its type.
+    /// Its type; `i32`, the type of its terms, for an offset.
     pub ty: Type,
     /// Operands, which come before it.
     pub args: SmallVec<[NodeId; 3]>,
@@ -207,8 +237,11 @@ pub struct KernelNode {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct KernelExprs {
     nodes: IdVec<NodeId, KernelNode>,
+    strides: IdVec<StridesId, Strides>,
     #[serde(skip)]
     known: HashMap<KernelNode, NodeId, ahash::RandomState>,
+    #[serde(skip)]
+    known_strides: HashMap<Strides, StridesId, ahash::RandomState>,
 }
 
 impl KernelExprs {
@@ -220,6 +253,29 @@ impl KernelExprs {
         let id = self.nodes.push(node.clone());
         self.known.insert(node, id);
         id
+    }
+
+    /// The offset with these terms and strides, added if there is none yet.
+    pub fn intern_offset(&mut self, terms: SmallVec<[NodeId; 3]>, strides: Strides) -> NodeId {
+        let strides = match self.known_strides.get(&strides) {
+            Some(&id) => id,
+            None => {
+                let id = self.strides.push(strides.clone());
+                self.known_strides.insert(strides, id);
+                id
+            }
+        };
+        self.intern(KernelNode { kind: NodeKind::Offset(strides), ty: Type::I32, args: terms })
+    }
+
+    /// What the offsets add up.
+    pub fn strides(&self) -> &IdVec<StridesId, Strides> {
+        &self.strides
+    }
+
+    /// Whether a node is an offset.
+    pub fn is_offset(&self, id: NodeId) -> bool {
+        matches!(self.nodes[id].kind, NodeKind::Offset(_))
     }
 
     /// All nodes, operands first.

@@ -4,7 +4,7 @@ use ahash::AHashSet;
 use thiserror::Error;
 use warploom_lang::{Id, Type};
 
-use crate::ir::{ArrayId, Kernel, Leaf, NodeId, NodeKind, Program, Space, Stmt, VarId};
+use crate::ir::{ArrayId, Kernel, Leaf, NARROW_ELEMENTS, NodeId, NodeKind, Program, Space, Stmt, VarId};
 
 /// A kernel that breaks the rules of the IR: always a mistake of the compiler.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -44,12 +44,24 @@ impl Verifier<'_> {
             if node.args.iter().any(|arg| *arg >= id) {
                 return Err(format!("{id:?} comes before its operands"));
             }
+            if !matches!(node.kind, NodeKind::Load(_)) {
+                node.args.iter().try_for_each(|arg| self.value(*arg))?;
+            }
             let types: Vec<Type> = node.args.iter().map(|arg| self.kernel.exprs[*arg].ty).collect();
             match node.kind {
                 NodeKind::Op(op) if op.result_type(&types) != Ok(node.ty) => {
                     return Err(format!("{id:?} ({}) has operands of types {types:?}", op.name()));
                 }
-                NodeKind::Load(array) => self.array(array, node.ty, types.first().copied())?,
+                NodeKind::Load(array) => match node.args[..] {
+                    [index] => self.array(array, node.ty, index)?,
+                    _ => return Err(format!("{id:?} is a load with {} indices", node.args.len())),
+                },
+                NodeKind::Offset(strides) => {
+                    let strides = self.kernel.exprs.strides().get(strides).map(|own| own.strides.len());
+                    if strides != Some(types.len()) || types.iter().any(|ty| *ty != Type::I32) {
+                        return Err(format!("the offset {id:?} has terms of types {types:?}"));
+                    }
+                }
                 NodeKind::Leaf(Leaf::Param(position)) => {
                     let param = self.program.params.get(position as usize);
                     if param.is_none_or(|(_, ty)| *ty != node.ty) {
@@ -62,11 +74,25 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn array(&self, array: ArrayId, ty: Type, index: Option<Type>) -> Result<(), String> {
+    /// An offset of 64 bits is an index, and nothing else.
+    fn value(&self, id: NodeId) -> Result<(), String> {
+        match self.kernel.exprs.is_offset(id) {
+            true => Err(format!("the offset {id:?} is used as a value")),
+            false => Ok(()),
+        }
+    }
+
+    fn array(&self, array: ArrayId, ty: Type, index: NodeId) -> Result<(), String> {
+        let exprs = &self.kernel.exprs;
         match self.kernel.arrays.get(array) {
             None => Err(format!("{array:?} does not exist")),
             Some(decl) if decl.ty != ty => Err(format!("`{}` holds {}, not {ty}", decl.name, decl.ty)),
-            Some(decl) if index != Some(Type::I32) => Err(format!("an index of `{}` is no i32", decl.name)),
+            Some(decl) if exprs[index].ty != Type::I32 => {
+                Err(format!("an index of `{}` is no i32", decl.name))
+            }
+            Some(decl) if decl.elements > NARROW_ELEMENTS as usize && !exprs.is_offset(index) => {
+                Err(format!("an index of `{}` cannot count its {} elements", decl.name, decl.elements))
+            }
             Some(decl) => match decl.space {
                 Space::Global(buffer) if buffer.index() >= self.program.buffers.len() => {
                     Err(format!("`{}` is no buffer of the program", decl.name))
@@ -81,6 +107,7 @@ impl Verifier<'_> {
         for stmt in body {
             match stmt {
                 Stmt::Let(var, value) => {
+                    self.value(*value)?;
                     if self.differs(*value)? {
                         self.varying.insert(*var);
                     }
@@ -89,8 +116,8 @@ impl Verifier<'_> {
                 Stmt::Store { array, index, value } | Stmt::Atomic { array, index, value, .. } => {
                     self.differs(*index)?;
                     self.differs(*value)?;
-                    let (index, value) = (&self.kernel.exprs[*index], &self.kernel.exprs[*value]);
-                    self.array(*array, value.ty, Some(index.ty))?;
+                    self.value(*value)?;
+                    self.array(*array, self.kernel.exprs[*value].ty, *index)?;
                 }
                 Stmt::For { var, count, body, .. } => {
                     if *count == 0 {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 use warploom_codegen::ir::Program;
-use warploom_codegen::lower::{LowerError, lower};
+use warploom_codegen::lower::{self, LowerError, lower_with};
 use warploom_codegen::verify::{VerifyError, verify};
 use warploom_interp::EvalError;
 use warploom_interp::buffer::Buffer;
@@ -16,10 +16,15 @@ use warploom_sim::{SimError, Simulation};
 use warploom_target::Device;
 
 use crate::case::Case;
+use crate::data::mixed;
 use crate::panics::catch;
 
 /// The orders of blocks in which every case is simulated.
 const ORDERS: [u64; 2] = [1, 2];
+
+/// Beyond how many elements indices have 64 bits, if anywhere: one of these for each seed. Between the smallest,
+/// where every dimension is a term of its own, and the sizes of arrays, terms are of several dimensions.
+const WIDE_ABOVE: [Option<u32>; 8] = [None, None, None, None, None, Some(1), Some(40), Some(1000)];
 
 /// How a case ended that found nothing wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -188,12 +193,16 @@ pub struct Run<'a> {
 
 impl Case {
     /// Checks the schedule, lowers it, runs the kernels in the simulator with blocks in two orders, and compares the
-    /// outputs with the reference evaluator's, bit for bit; only NaN may differ from NaN.
+    /// outputs with the reference evaluator's, bit for bit; only NaN may differ from NaN. All [`Case::programs`] are
+    /// checked so.
     ///
     /// # Errors
     /// The first thing that is wrong. A panic anywhere on the way counts as such.
     pub fn check(&self, device: &Device) -> Result<Verdict, Failure> {
-        self.check_with(|run| run.simulate(&run.case.lower(device)?, device))
+        self.check_with(|run| {
+            let mut programs = run.case.programs(device)?.into_iter();
+            programs.try_for_each(|program| run.simulate(&program, device))
+        })
     }
 
     /// The same with something else in place of the simulator.
@@ -224,16 +233,28 @@ impl Case {
         }
     }
 
-    /// The kernels of the schedule.
+    /// The kernels of the schedule: as they are, and for some seeds once more as they would be if arrays were so
+    /// large that indices need 64 bits.
     ///
     /// # Errors
     /// If the schedule is refused, or lowering fails or gives something malformed.
-    pub fn lower(&self, device: &Device) -> Result<Program, Failure> {
+    pub fn programs(&self, device: &Device) -> Result<Vec<Program>, Failure> {
+        let drawn = WIDE_ABOVE[(mixed(self.seed) % WIDE_ABOVE.len() as u64) as usize];
+        let wide = drawn.map(|narrow_elements| lower::Options { narrow_elements });
+        let options = [Some(lower::Options::default()), wide];
+        options.into_iter().flatten().map(|options| self.lower_with(device, options)).collect()
+    }
+
+    /// The kernels of the schedule with options.
+    ///
+    /// # Errors
+    /// If the schedule is refused, or lowering fails or gives something malformed.
+    pub fn lower_with(&self, device: &Device, options: lower::Options) -> Result<Program, Failure> {
         let bounds = |error: BoundsError| Failure::Unlowered(LowerError::Bounds(error));
         let regions = infer(&self.pipeline, &self.request).map_err(bounds)?;
         check(&self.schedule, &self.pipeline, &regions, device).map_err(Failure::Illegal)?;
-        let program =
-            lower(&self.pipeline, &self.schedule, &self.request, device).map_err(Failure::Unlowered)?;
+        let program = lower_with(&self.pipeline, &self.schedule, &self.request, device, options);
+        let program = program.map_err(Failure::Unlowered)?;
         verify(&program).map_err(Failure::Malformed)?;
         Ok(program)
     }

@@ -4,7 +4,7 @@
 //! same: constants, block indices, loop variables, Params, and whatever is computed from those alone.
 
 use smallvec::SmallVec;
-use warploom_codegen::ir::{AtomicOp, BufferId};
+use warploom_codegen::ir::{AtomicOp, BufferId, Strides};
 use warploom_lang::Type;
 use warploom_lang::op::Op;
 
@@ -26,6 +26,7 @@ pub const THREAD_ROW: usize = 0;
 #[derive(Debug)]
 pub enum Instruction {
     Apply(Apply),
+    Offset(Offset),
     Load {
         from: Touch,
         to: Slot,
@@ -79,6 +80,15 @@ pub struct Apply {
     pub result: Type,
     pub to: Slot,
     pub args: SmallVec<[Slot; 3]>,
+}
+
+/// An index that is computed in 64 bits. What does not fit in 32 becomes the nearest number that does: no array
+/// here has such elements.
+#[derive(Debug)]
+pub struct Offset {
+    pub strides: Strides,
+    pub to: Slot,
+    pub terms: SmallVec<[Slot; 3]>,
 }
 
 /// An access to an array.

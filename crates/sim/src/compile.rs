@@ -9,7 +9,7 @@ use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{Id, IdVec, Type, Value};
 use warploom_target::Device;
 
-use crate::code::{Apply, ArrayCode, Code, Cost, Home, Instruction, Slot, THREAD_ROW, Touch};
+use crate::code::{Apply, ArrayCode, Code, Cost, Home, Instruction, Offset, Slot, THREAD_ROW, Touch};
 use crate::counters::Operations;
 use crate::error::{Fault, SimError, Statement};
 use crate::traffic::Geometry;
@@ -47,7 +47,18 @@ fn check_nodes(program: &Program, kernel: &Kernel) -> Result<IdVec<NodeId, Optio
                 let array = kernel.arrays.get(array).ok_or(missing)?;
                 ((operands[..] == [Type::I32]).then_some(array.ty), "load")
             }
+            NodeKind::Offset(strides) => {
+                let missing = Fault::Missing { what: "list of strides", number: strides.index() };
+                let terms = kernel.exprs.strides().get(strides).ok_or(missing)?.strides.len();
+                let fits = operands.len() == terms && operands.iter().all(|ty| *ty == Type::I32);
+                (fits.then_some(Type::I32), "offset")
+            }
         };
+        if !matches!(node.kind, NodeKind::Load(_))
+            && let Some(offset) = node.args.iter().find(|arg| kernel.exprs.is_offset(**arg))
+        {
+            return Err(Fault::Offset { node: offset.index() });
+        }
         if ty != Some(node.ty) {
             return Err(Fault::Type { node: id.index(), operation: operation.to_string(), ty: node.ty });
         }
@@ -236,6 +247,7 @@ impl<'a> Compiler<'a> {
 
     fn bind(&mut self, var: VarId, value: NodeId) -> Result<Bound, Fault> {
         self.evaluate(&[value], 0)?;
+        self.expect_value(value)?;
         let Temporary { slot, owned, .. } =
             self.temporaries.remove(&value).ok_or(Fault::Order { node: value.index() })?;
         self.temporaries.clear();
@@ -274,6 +286,7 @@ impl<'a> Compiler<'a> {
         let slots = self.evaluate(&[index, value], 1)?;
         self.expect("index", index, Type::I32)?;
         self.expect("value", value, self.kernel.arrays[array].ty)?;
+        self.expect_value(value)?;
         self.give_back(&[index, value]);
         Ok((slots[0], slots[1]))
     }
@@ -325,6 +338,10 @@ impl<'a> Compiler<'a> {
     fn expect(&self, role: &'static str, node: NodeId, expected: Type) -> Result<(), Fault> {
         let found = self.kernel.exprs[node].ty;
         if found == expected { Ok(()) } else { Err(Fault::Operand { role, expected, found }) }
+    }
+
+    fn expect_value(&self, node: NodeId) -> Result<(), Fault> {
+        if self.kernel.exprs.is_offset(node) { Err(Fault::Offset { node: node.index() }) } else { Ok(()) }
     }
 
     fn site(&mut self) -> usize {
@@ -400,6 +417,17 @@ impl<'a> Compiler<'a> {
                 let to = self.result(args.iter().any(|arg| matches!(arg, Slot::Row(_))));
                 let apply = Apply { op, operand, result: node.ty, to, args };
                 self.code.instructions.push(Instruction::Apply(apply));
+                Ok((to, true))
+            }
+            NodeKind::Offset(strides) => {
+                let strides = self.kernel.exprs.strides()[strides].clone();
+                let terms: SmallVec<[Slot; 3]> =
+                    node.args.iter().map(|arg| self.temporaries[arg].slot).collect();
+                let sum = Operations { int_add: 1, int_mul: 1, ..Operations::default() };
+                cost.operations += sum.times(terms.len() as u64);
+                cost.lane_operations += 1;
+                let to = self.result(terms.iter().any(|term| matches!(term, Slot::Row(_))));
+                self.code.instructions.push(Instruction::Offset(Offset { strides, to, terms }));
                 Ok((to, true))
             }
             NodeKind::Load(array) => {

@@ -67,6 +67,16 @@ pub enum SimError {
         /// What is wrong.
         fault: Fault,
     },
+    /// An array with more elements than the simulator can tell apart.
+    #[error(
+        "`{buffer}` has {elements} elements; the simulator runs pipelines with up to 2^31 - 1 in an array, so use smaller sizes"
+    )]
+    TooLarge {
+        /// The buffer.
+        buffer: String,
+        /// How many elements it has.
+        elements: usize,
+    },
     /// A kernel without blocks or threads.
     #[error("the kernel `{kernel}` is launched without any threads")]
     EmptyLaunch {
@@ -301,6 +311,12 @@ pub enum Fault {
     /// An operand that does not come before its user.
     #[error("node {node} has an operand that does not come before it")]
     Order {
+        /// The node.
+        node: usize,
+    },
+    /// An index of 64 bits where a value is needed.
+    #[error("node {node} is an offset into an array, and used as a value")]
+    Offset {
         /// The node.
         node: usize,
     },

@@ -73,6 +73,7 @@
 //! | [`Conflict`](SimError::Conflict) | two threads touch one element, and nothing orders them |
 //! | [`DivergentBarrier`](SimError::DivergentBarrier) | some threads of a block arrive at a barrier, others don't |
 //! | [`TooManyThreads`](SimError::TooManyThreads), [`TooManyBlocks`](SimError::TooManyBlocks), [`TooMuchShared`](SimError::TooMuchShared), [`EmptyLaunch`](SimError::EmptyLaunch) | the device cannot launch a kernel |
+//! | [`TooLarge`](SimError::TooLarge) | an array has more elements than the simulator can tell apart |
 //! | [`Malformed`](SimError::Malformed) | the program breaks the rules of the IR: types, scopes, a write to an input |
 //!
 //! Two accesses are in conflict if different threads make them, one is a write, and no barrier of their block

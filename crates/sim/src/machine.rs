@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use warploom_interp::lanes::{self, Lanes};
 
-use crate::code::{Apply, Code, Home, Instruction, Slot, THREAD_ROW};
+use crate::code::{Apply, Code, Home, Instruction, Offset, Slot, THREAD_ROW};
 use crate::counters::Traffic;
 use crate::error::AccessKind;
 use crate::mask::Mask;
@@ -81,6 +81,24 @@ impl Registers {
             }
         }
     }
+
+    fn run_offset(&mut self, Offset { strides, to, terms }: &Offset, mask: &Mask) {
+        let term = |slot: &Slot, thread: usize| match *slot {
+            Slot::Scalar(scalar) => self.scalars[scalar] as i32,
+            Slot::Row(row) => self.rows[row][thread] as i32,
+        };
+        let index = |thread: usize| {
+            let offset = strides.offset(terms.iter().map(|slot| term(slot, thread)));
+            offset.clamp(i32::MIN.into(), i32::MAX.into()) as u32
+        };
+        match *to {
+            Slot::Scalar(scalar) => self.scalars[scalar] = index(0),
+            Slot::Row(row) => {
+                let indices: Vec<u32> = mask.range().map(index).collect();
+                self.rows[row][mask.range()].copy_from_slice(&indices);
+            }
+        }
+    }
 }
 
 impl Machine {
@@ -133,6 +151,7 @@ impl Machine {
             let mask = &masks[depth];
             match *instruction {
                 Instruction::Apply(ref apply) => self.registers.run(apply, mask),
+                Instruction::Offset(ref offset) => self.registers.run_offset(offset, mask),
                 Instruction::Count(cost) => self.counts[cost] += u64::from(mask.active()),
                 Instruction::Load { from, to } => self.load(from, to, mask, world)?,
                 Instruction::Store { to, value } => self.store(to, value, mask, world)?,

@@ -149,9 +149,13 @@ impl<'a> Simulation<'a> {
     fn memory(&self) -> Result<IdVec<warploom_codegen::ir::BufferId, Common>, SimError> {
         let memory = self.program.buffers.values().map(|decl| {
             check_strides(decl)?;
+            let elements = decl.elements();
+            if i32::try_from(elements).is_err() {
+                return Err(SimError::TooLarge { buffer: decl.name.clone(), elements });
+            }
             match decl.role {
                 Role::Input(id) => self.given(decl, id),
-                Role::Output { .. } | Role::Temporary => Ok(Common::new(decl.elements())),
+                Role::Output { .. } | Role::Temporary => Ok(Common::new(elements)),
             }
         });
         memory.collect()

@@ -35,6 +35,23 @@ fn copies() {
     }
 }
 
+/// The same with indices of 64 bits, the last row first.
+#[test]
+fn copies_rows_by_offsets() {
+    let mut maker = Maker::new();
+    let (from, to) = (maker.input("from", Type::F32, 60), maker.output("to", Type::F32, 60));
+    maker.kernel("rows", [6, 1, 1], 10, |k| {
+        let (from, to) = (k.global(from), k.global(to));
+        let (row, x) = (k.block(0), k.thread());
+        let (above, below) = (k.offset(&[(x, 1), (row, 10)], 0), k.offset(&[(x, 1), (row, -10)], 50));
+        let value = k.load(from, above);
+        vec![store(to, below, value)]
+    });
+    let outcome = run(&maker.program, &[&ramp(60)]).unwrap();
+    let rows: Vec<f32> = (0..60).map(|i| ((5 - i / 10) * 10 + i % 10) as f32).collect();
+    assert_eq!(outcome.outputs, [buffer(rows)]);
+}
+
 #[test]
 fn reverses_through_shared_memory() {
     let mut maker = Maker::new();

@@ -510,6 +510,38 @@ fn both_sides_of_a_select_are_read() {
     assert_eq!(access(&error).element, COUNT as i64);
 }
 
+/// An offset of 64 bits is never cut to one of 32, which would be an element.
+#[test]
+fn an_offset_far_outside() {
+    let nearest = [(1 << 32, 0, i64::from(i32::MAX)), (-(1 << 33), 5, i64::from(i32::MIN)), (7, 250, 250)];
+    for (stride, constant, element) in nearest {
+        let mut maker = Maker::new();
+        let (from, to) = (maker.input("from", Type::I32, COUNT), maker.output("to", Type::I32, 2));
+        maker.kernel("far", [1, 1, 1], 2, |k| {
+            let (from, to, thread) = (k.global(from), k.global(to), k.thread());
+            let far = k.offset(&[(thread, stride)], constant);
+            let value = k.load(from, far);
+            vec![store(to, thread, value)]
+        });
+        let error = fails(&maker.program);
+        assert!(matches!(error, SimError::OutOfBounds { .. }), "{error}");
+        assert_eq!(access(&error).element, element, "{error}");
+    }
+}
+
+#[test]
+fn an_array_too_large_to_simulate() {
+    let mut maker = Maker::new();
+    let to = maker.output("to", Type::U8, 1 << 31);
+    maker.kernel("one", [1, 1, 1], 1, |k| {
+        let (to, thread, value) = (k.global(to), k.thread(), k.constant(1_u8));
+        let index = k.offset(&[(thread, 1)], 0);
+        vec![store(to, index, value)]
+    });
+    let error = fails(&maker.program);
+    assert_eq!(error, SimError::TooLarge { buffer: "to".into(), elements: 1 << 31 });
+}
+
 #[test]
 fn malformed_programs_are_refused() {
     let fault = |change: fn(&mut KernelMaker<'_>, ArrayId, ArrayId) -> Vec<Stmt>| {
@@ -560,6 +592,28 @@ fn malformed_programs_are_refused() {
         vec![atomic(AtomicOp::Add, own, zero, zero)]
     });
     assert_eq!(found, Fault::Atomic { array: "own".into() });
+    let found = fault(|k, _, _| {
+        let (own, thread) = (k.private("own", Type::I32, 1), k.thread());
+        let (offset, zero) = (k.offset(&[(thread, 1)], 0), k.int(0));
+        vec![store(own, zero, offset)]
+    });
+    assert!(matches!(found, Fault::Offset { .. }), "{found}");
+    let found = fault(|k, _, to| {
+        let thread = k.thread();
+        let offset = k.offset(&[(thread, 1)], 0);
+        let value = k.op(Op::Cast(Type::F32), &[offset]);
+        vec![store(to, thread, value)]
+    });
+    assert!(matches!(found, Fault::Offset { .. }), "{found}");
+    let found = fault(|k, from, to| {
+        let thread = k.thread();
+        let strides = Strides { strides: Default::default(), constant: 0 };
+        let offset = k.kernel.exprs.intern_offset([thread].into_iter().collect(), strides);
+        let value = k.load(from, offset);
+        let float = k.op(Op::Cast(Type::F32), &[value]);
+        vec![store(to, thread, float)]
+    });
+    assert!(matches!(found, Fault::Type { .. }), "{found}");
 
     let mut program = blur(NONE);
     program.launches.push(Launch::Kernel(KernelId::new(7)));

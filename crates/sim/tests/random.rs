@@ -109,9 +109,26 @@ impl Generator<'_, '_> {
     }
 
     fn index(&mut self, depth: usize) -> NodeId {
+        match self.random.below(4) {
+            0 => self.wide_index(depth),
+            _ => self.part(depth, OWN as i32),
+        }
+    }
+
+    /// An index of 64 bits, of two terms and a constant.
+    fn wide_index(&mut self, depth: usize) -> NodeId {
+        let (small, large) = (self.part(depth, 2), self.part(depth, 2));
+        match self.random.below(2) {
+            0 => self.k.offset(&[(small, 1), (large, 3)], 0),
+            _ => self.k.offset(&[(small, -1), (large, 2)], 2),
+        }
+    }
+
+    /// A number below a limit.
+    fn part(&mut self, depth: usize, limit: i32) -> NodeId {
         let any = self.expr(Type::I32, depth.saturating_sub(1));
-        let own = self.k.int(OWN as i32);
-        self.k.rem(any, own)
+        let limit = self.k.int(limit);
+        self.k.rem(any, limit)
     }
 
     fn body(&mut self, depth: usize) -> Vec<Stmt> {
@@ -173,11 +190,18 @@ impl Naive<'_> {
                 op.eval(&args)
             }
             NodeKind::Load(array) => self.memory[&(array, self.element(node.args[0]))],
+            NodeKind::Offset(_) => unreachable!("an index only"),
         }
     }
 
     fn element(&self, index: NodeId) -> i64 {
-        self.eval(index).as_int().expect("an integer")
+        match &self.kernel.exprs[index] {
+            KernelNode { kind: NodeKind::Offset(strides), args, .. } => {
+                let terms = args.iter().map(|arg| self.eval(*arg).get::<i32>().expect("an integer"));
+                self.kernel.exprs.strides()[*strides].offset(terms)
+            }
+            _ => self.eval(index).as_int().expect("an integer"),
+        }
     }
 
     fn run(&mut self, body: &[Stmt]) {

@@ -76,6 +76,25 @@ fn machine_code_is_written_and_embedded() {
     assert!(fs::read_to_string(place.path("blur.ptx")).unwrap().contains(".visible .entry output"));
 }
 
+/// Arrays of 3.6e9 elements, whose indices have 64 bits.
+#[test]
+fn a_large_image_compiles() {
+    let place = Place::new();
+    let compiled = place.run("compile unsharp --size 60000x60000 --schedule default -o .");
+    assert_eq!(compiled.code, 0, "{}", compiled.err);
+    let text = fs::read_to_string(place.path("unsharp.cu")).unwrap();
+    assert!(text.contains("(long long)") && !text.contains("(unsigned)-"), "{text}");
+    let manifest: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(place.path("unsharp.json")).unwrap()).unwrap();
+    let bytes: Vec<u64> = manifest["buffers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|buffer| buffer["bytes"].as_u64().unwrap())
+        .collect();
+    assert!(bytes.contains(&(3 * 60_000 * 60_000 * 4)), "{bytes:?}");
+}
+
 #[test]
 fn mistakes_are_said() {
     let place = Place::new();

@@ -79,7 +79,10 @@ fn kernels_are_compiled() {
     let place = Place::new();
     let report = place.json("fuzz --search --samples 1 --pipelines 2 --stages 2..4 --compile --json");
     let compiled = &report["compiled"];
-    assert_eq!((&report["failed"], &compiled["programs"]), (&0.into(), &report["pairs"]));
+    assert_eq!(report["failed"], 0);
+    // Some pairs have kernels with indices of 64 bits too.
+    let (pairs, programs) = (report["pairs"].as_u64().unwrap(), compiled["programs"].as_u64().unwrap());
+    assert!((pairs..=2 * pairs).contains(&programs), "{report}");
     assert!(compiled["kernels"].as_u64().unwrap() >= compiled["programs"].as_u64().unwrap(), "{report}");
 }
 

@@ -7,12 +7,16 @@ use warploom_lang::{Id, IdVec, Type};
 
 use super::STATIC_SHARED_BYTES;
 use super::expr::{Operand, Printer};
+use super::literal;
 use super::names::Names;
 use super::prelude::{Helper, hardware_atomic};
 use super::range::{self, Range};
-use super::text::{Text, c_type};
+use super::text::{Text, WIDE, c_type, level};
 use super::usage::Usage;
-use crate::ir::{Array, ArrayId, AtomicOp, Kernel, Leaf, NodeId, NodeKind, Program, Space, Stmt, VarId};
+use crate::ir::{
+    Array, ArrayId, AtomicOp, Kernel, KernelNode, Leaf, NodeId, NodeKind, Program, Space, Stmt, StridesId,
+    VarId,
+};
 
 /// An expression longer than this is given a name within a larger one.
 const LONG: usize = 100;
@@ -341,7 +345,7 @@ impl<'a> KernelPrinter<'a> {
             };
             if named {
                 let name = self.names.take_numbered();
-                self.line(&format!("const {} {name} = {};", c_type(node.ty), piece.text.code));
+                self.line(&format!("const {} {name} = {};", local_type(node), piece.text.code));
                 piece.text = Text::atom(name);
             }
             pieces.insert(id, piece);
@@ -397,6 +401,10 @@ impl<'a> KernelPrinter<'a> {
                 let text = Text::element(&self.arrays[array], &pieces[&node.args[0]].text);
                 Piece { text, range: Range::of_type(node.ty) }
             }
+            NodeKind::Offset(strides) => {
+                let terms = node.args.iter().map(|arg| &pieces[arg].text);
+                Piece { text: self.offset(strides, terms), range: Range::of_type(node.ty) }
+            }
             NodeKind::Op(op) => {
                 let operands: Vec<Operand<'_>> = node
                     .args
@@ -415,6 +423,29 @@ impl<'a> KernelPrinter<'a> {
                 let text = self.printer.op(op, node.ty, &operands);
                 Piece { text, range: range::result(op, node.ty, &ranges) }
             }
+        }
+    }
+
+    /// A sum in 64 bits, large strides first. The first summand decides its type, so the others need no cast
+    /// unless they are products themselves.
+    fn offset<'t>(&self, strides: StridesId, terms: impl DoubleEndedIterator<Item = &'t Text>) -> Text {
+        let strides = &self.kernel.exprs.strides()[strides];
+        let mut sum: Option<Text> = None;
+        for (term, &stride) in terms.rev().zip(strides.strides.iter().rev()) {
+            let term = match (&sum, stride) {
+                (Some(_), 1) => term.clone(),
+                (None, 1) => Text::wide(term),
+                _ => Text::infix(level::PRODUCT, &Text::wide(term), "*", &literal::wide(stride)),
+            };
+            sum = Some(sum.map_or(term.clone(), |sum| Text::infix(level::SUM, &sum, "+", &term)));
+        }
+        match (sum, strides.constant) {
+            (Some(sum), 0) => sum,
+            (Some(sum), constant) if constant < 0 => {
+                Text::infix(level::SUM, &sum, "-", &literal::wide(-constant))
+            }
+            (Some(sum), constant) => Text::infix(level::SUM, &sum, "+", &literal::wide(constant)),
+            (None, constant) => literal::wide(constant),
         }
     }
 
@@ -437,6 +468,14 @@ impl<'a> KernelPrinter<'a> {
             }
         };
         Piece { text: Text::atom(self.leaves.get(&leaf).cloned().unwrap_or_default()), range }
+    }
+}
+
+/// The type of a local that holds a node's value.
+fn local_type(node: &KernelNode) -> &'static str {
+    match node.kind {
+        NodeKind::Offset(_) => WIDE,
+        _ => c_type(node.ty),
     }
 }
 

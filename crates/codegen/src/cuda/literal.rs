@@ -23,6 +23,11 @@ pub(super) fn int(value: i64) -> Text {
     if value < 0 { Text::negative(value.to_string()) } else { Text::atom(value.to_string()) }
 }
 
+/// An integer of 64 bits.
+pub(super) fn wide(value: i64) -> Text {
+    if value < 0 { Text::negative(format!("{value}LL")) } else { Text::atom(format!("{value}LL")) }
+}
+
 /// A float, in the fewest digits that every reading gives back exactly.
 pub(super) fn float(value: f32) -> Text {
     if !value.is_finite() {

@@ -10,7 +10,7 @@
 //!   `params` if it reads any scalar, then `iteration0`, ... for the launch loops whose iteration it reads. The
 //!   iteration is passed by value: launches captured in a graph keep their arguments, and this one differs
 //!   between the launches of a loop but not between runs.
-//! - Indices are 32-bit `int`. Integer arithmetic is printed with plain operators wherever its range shows that
+//! - Indices are 32-bit `int`; those of arrays that `int` cannot count are sums of `long long`. Integer arithmetic is printed with plain operators wherever its range shows that
 //!   it cannot overflow, and through `unsigned` where it could; see the module `range`.
 //! - An expression that a statement uses more than once becomes a `const` local before it.
 //! - Shared arrays are static up to [`STATIC_SHARED_BYTES`]; beyond that they are carved from one dynamic

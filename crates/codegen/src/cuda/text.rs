@@ -19,6 +19,9 @@ pub(super) mod level {
     pub(crate) const ATOM: u8 = 13;
 }
 
+/// What C++ calls an integer of 64 bits.
+pub(super) const WIDE: &str = "long long";
+
 /// An expression.
 #[derive(Clone, Debug)]
 pub(super) struct Text {
@@ -82,6 +85,11 @@ impl Text {
     /// A conversion to a type.
     pub(super) fn cast(ty: Type, operand: &Text) -> Text {
         Text::new(format!("({}){}", c_type(ty), operand.within(level::PREFIX)), level::PREFIX)
+    }
+
+    /// A conversion to 64 bits.
+    pub(super) fn wide(operand: &Text) -> Text {
+        Text::new(format!("({WIDE}){}", operand.within(level::PREFIX)), level::PREFIX)
     }
 
     /// `condition ? a : b`.

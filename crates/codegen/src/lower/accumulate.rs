@@ -82,10 +82,10 @@ impl KernelLowering<'_> {
         let at = self.shifted(&position.points.lower, &position.along);
         let mut stmts = Vec::new();
         for (from, to) in from.iter().zip(to) {
-            let index = from.offset(&mut self.builder, &at);
+            let index = from.index(&mut self.builder, &at);
             let ty = self.arrays[from.array].ty;
             let value = self.builder.load(from.array, ty, index);
-            let index = to.offset(&mut self.builder, &at);
+            let index = to.index(&mut self.builder, &at);
             stmts.push(Stmt::Store { array: to.array, index, value });
         }
         nesting.around(&mut self.builder, stmts)

@@ -1,6 +1,5 @@
 //! What lives in a kernel's blocks and threads, and how accesses find it.
 
-use warploom_lang::op::BinaryOp;
 use warploom_lang::{FuncId, InputId, Type};
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{Item, Nest, NestFootprint, StageRef, StagedFootprint, Storage};
@@ -10,6 +9,7 @@ use crate::ir::{Array, ArrayId, BufferId, NodeId, Space};
 use crate::lower::LowerError;
 use crate::lower::boxes::Box;
 use crate::lower::kernel::KernelLowering;
+use crate::lower::layout::{Axis, Layout};
 
 /// What is read: a Func or an input.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -39,43 +39,14 @@ pub(crate) enum Kept {
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub array: ArrayId,
-    axes: Vec<Axis>,
-}
-
-/// One dimension of an array.
-#[derive(Clone, Copy, Debug)]
-struct Axis {
-    /// The first index.
-    lower: NodeId,
-    /// Elements between neighbours.
-    stride: i64,
-    /// Threads along it and neighbouring points of each, where each thread holds only its own points.
-    share: Option<(i64, i64)>,
+    layout: Layout,
 }
 
 impl Stored {
-    /// The element of a point.
-    pub fn offset(&self, builder: &mut Builder, at: &[NodeId]) -> NodeId {
-        let mut offset = builder.int(0);
-        for (axis, index) in self.axes.iter().zip(at) {
-            let mut along = builder.sub(*index, axis.lower);
-            if let Some((threads, serial)) = axis.share {
-                along = own_part(builder, along, threads, serial);
-            }
-            let along = builder.scale(along, axis.stride);
-            offset = builder.add(offset, along);
-        }
-        offset
+    /// The index of a point's element.
+    pub fn index(&self, builder: &mut Builder, at: &[NodeId]) -> NodeId {
+        self.layout.index(builder, at)
     }
-}
-
-/// The number of a point among those of its thread: which round, and where in the thread's tile.
-fn own_part(builder: &mut Builder, along: NodeId, threads: i64, serial: i64) -> NodeId {
-    let (round, tile) = (builder.int(threads * serial), builder.int(serial));
-    let round = builder.binary(BinaryOp::Div, along, round);
-    let before = builder.scale(round, serial);
-    let within = builder.binary(BinaryOp::Mod, along, tile);
-    builder.add(before, within)
 }
 
 impl KernelLowering<'_> {
@@ -135,21 +106,23 @@ impl KernelLowering<'_> {
         shares: &[Option<(i64, i64)>],
         space: Space,
     ) -> Vec<Stored> {
-        let mut stride = 1;
+        let mut stride = 1_i64;
         let mut axes = Vec::new();
-        for (d, (lower, extent)) in own.lower.iter().zip(&own.extent).enumerate() {
-            axes.push(Axis { lower: *lower, stride, share: shares.get(d).copied().flatten() });
-            stride *= extent;
+        for (d, (&lower, &extent)) in own.lower.iter().zip(&own.extent).enumerate() {
+            axes.push(Axis { lower, extent, stride, share: shares.get(d).copied().flatten() });
+            stride = stride.saturating_mul(extent);
         }
+        let elements = self.builder.count(stride) as usize;
+        let layout = Layout::new(axes, self.context.narrow_elements);
         let mut arrays = Vec::new();
         for (value, &ty) in types.iter().enumerate() {
             let name = if types.len() > 1 { format!("{name}.{value}") } else { name.to_string() };
             let array = match self.kept.get(&(key, value)) {
                 Some(array) => *array,
-                None => self.arrays.push(Array { name, ty, space, elements: stride as usize }),
+                None => self.arrays.push(Array { name, ty, space, elements }),
             };
             self.kept.insert((key, value), array);
-            arrays.push(Stored { array, axes: axes.clone() });
+            arrays.push(Stored { array, layout: layout.clone() });
         }
         arrays
     }
@@ -187,13 +160,8 @@ impl KernelLowering<'_> {
         let space = Space::Global(buffer);
         let array = Array { name: decl.name.clone(), ty: decl.ty, space, elements: decl.elements() };
         let array = self.arrays.push(array);
-        let dims = decl.region.0.iter().zip(&decl.strides);
-        let axis = |(range, stride): (&warploom_lang::Range, &i64)| Axis {
-            lower: self.builder.int(range.min),
-            stride: *stride,
-            share: None,
-        };
-        let stored = Stored { array, axes: dims.map(axis).collect() };
+        let layout = Layout::of_buffer(&mut self.builder, decl, self.context.narrow_elements);
+        let stored = Stored { array, layout };
         self.globals.insert(buffer, stored.clone());
         stored
     }

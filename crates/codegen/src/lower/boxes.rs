@@ -56,6 +56,12 @@ impl KernelLowering<'_> {
         let steps = reach.terms.iter().map(|(_, step)| *step);
         let denominator = steps.chain([offset]).fold(1, |all, part| lcm(all, part.denominator()));
         let scaled = |part: Rational| part.numerator() * (denominator / part.denominator());
+        if denominator > 1 {
+            // The sum is that many times as large as the coordinate it is for.
+            for value in [reach.min, reach.max] {
+                self.builder.fitted(value.saturating_mul(denominator));
+            }
+        }
         let mut sum = self.builder.int(scaled(offset) + rounding(denominator));
         for (symbol, step) in &reach.terms {
             let value = self.symbol(*symbol);

@@ -1,11 +1,13 @@
 //! Copies of outputs of which more is computed than was asked for.
 
 use warploom_lang::op::BinaryOp;
-use warploom_lang::{IdVec, Region, Type};
+use warploom_lang::{IdVec, Range, Type};
 
 use crate::builder::{Bounds, Builder};
 use crate::ir::{Array, ArrayId, BufferDecl, BufferId, Kernel, Leaf, NodeId, Space, Stmt};
-use crate::lower::Context;
+use crate::lower::kernel::{Shape, block_count, finished};
+use crate::lower::layout::Layout;
+use crate::lower::{Context, LowerError};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
@@ -19,10 +21,8 @@ pub(crate) struct Copy {
 
 impl Copy {
     /// The kernel that fills the output, one point a thread.
-    pub fn kernel(self, context: &Context<'_>) -> Kernel {
+    pub fn kernel(self, context: &Context<'_>) -> Result<Kernel, LowerError> {
         let (from, to) = (&context.buffers[self.from], &context.buffers[self.to]);
-        let total = to.elements() as i64;
-        let blocks = (total + i64::from(THREADS) - 1) / i64::from(THREADS);
         let mut builder = Builder::default();
         let mut arrays: IdVec<ArrayId, Array> = IdVec::new();
         let mut array = |decl: &BufferDecl, buffer: BufferId| {
@@ -30,55 +30,85 @@ impl Copy {
             arrays.push(Array { name, ty: decl.ty, space, elements: decl.elements() })
         };
         let (source, target) = (array(from, self.from), array(to, self.to));
-        let index = point_index(&mut builder, blocks);
-        let at = coordinates(&mut builder, index, &to.region);
-        let element = element(&mut builder, &at, from);
+        let narrow = to.elements() as u64 <= context.narrow_elements.unsigned_abs();
+        let points = if narrow { each_point(&mut builder, to) } else { each_row(&mut builder, to, context) };
+        let Points { blocks, at, index, inside } = points;
+        let element = Layout::of_buffer(&mut builder, from, context.narrow_elements);
+        let element = element.index(&mut builder, &at);
         let value = builder.load(source, from.ty, element);
-        let end = builder.int(total);
-        let inside = builder.binary(BinaryOp::Lt, index, end);
         let store = Stmt::Store { array: target, index, value };
-        Kernel {
-            name: format!("{}.copy", to.name),
-            grid: [blocks as u32, 1, 1],
-            threads: THREADS,
-            arrays,
-            vars: builder.vars,
-            exprs: builder.exprs,
-            body: vec![Stmt::If { condition: inside, body: vec![store] }],
-        }
+        let name = format!("{}.copy", to.name);
+        let blocks = block_count(&name, blocks, context.device)?;
+        let shape = Shape { name, grid: [blocks, 1, 1], threads: THREADS, arrays };
+        finished(shape, vec![Stmt::If { condition: inside, body: vec![store] }], builder, context.device)
     }
 }
 
-/// The number of a thread among those of all blocks.
-fn point_index(builder: &mut Builder, blocks: i64) -> NodeId {
+/// How threads share the points of an output.
+struct Points {
+    /// How many blocks there are.
+    blocks: u64,
+    /// The thread's point.
+    at: Vec<NodeId>,
+    /// The index of its element.
+    index: NodeId,
+    /// Whether there is such a point.
+    inside: NodeId,
+}
+
+/// Threads are numbered through all blocks, and so are points.
+fn each_point(builder: &mut Builder, to: &BufferDecl) -> Points {
+    let total = to.elements() as u64;
+    let blocks = total.div_ceil(THREADS.into());
+    let block = block(builder, blocks);
+    let index = thread_of(builder, block);
+    let at = coordinates(builder, index, &to.region.0);
+    let last = builder.int(total as i64 - 1);
+    let inside = builder.binary(BinaryOp::Le, index, last);
+    Points { blocks, at, index, inside }
+}
+
+/// The blocks are numbered, and several of them share a row: there are too many points to number them.
+fn each_row(builder: &mut Builder, to: &BufferDecl, context: &Context<'_>) -> Points {
+    let width = to.region[0].extent.unsigned_abs();
+    let across = width.div_ceil(THREADS.into());
+    let blocks = across * (to.elements() as u64 / width);
+    let block = block(builder, blocks);
+    let divisor = builder.int(across as i64);
+    let row = builder.binary(BinaryOp::Div, block, divisor);
+    let part = builder.binary(BinaryOp::Mod, block, divisor);
+    let along = thread_of(builder, part);
+    let mut at = vec![builder.offset(along, to.region[0].min)];
+    at.extend(coordinates(builder, row, &to.region.0[1..]));
+    let last = builder.int(width as i64 - 1);
+    let inside = builder.binary(BinaryOp::Le, along, last);
+    let index = Layout::of_buffer(builder, to, context.narrow_elements).index(builder, &at);
+    Points { blocks, at, index, inside }
+}
+
+/// The number of a block.
+fn block(builder: &mut Builder, blocks: u64) -> NodeId {
+    builder.leaf(Leaf::Block(0), Type::I32, Some(Bounds::new(0, blocks as i64 - 1)))
+}
+
+/// The number of a thread among those of some blocks, in the block with a number.
+fn thread_of(builder: &mut Builder, block: NodeId) -> NodeId {
     let threads = i64::from(THREADS);
-    let block = builder.leaf(Leaf::Block(0), Type::I32, Some(Bounds::new(0, blocks - 1)));
     let thread = builder.leaf(Leaf::Thread, Type::I32, Some(Bounds::new(0, threads - 1)));
     let start = builder.scale(block, threads);
     builder.add(start, thread)
 }
 
-/// The point of a region, first dimension fastest, that has this number.
-fn coordinates(builder: &mut Builder, index: NodeId, region: &Region) -> Vec<NodeId> {
-    let mut below = 1;
+/// The point of a box, first dimension fastest, that has this number.
+fn coordinates(builder: &mut Builder, index: NodeId, ranges: &[Range]) -> Vec<NodeId> {
+    let mut below = 1_i64;
     let mut at = Vec::new();
-    for range in &region.0 {
+    for range in ranges {
         let (divisor, extent) = (builder.int(below), builder.int(range.extent));
         let along = builder.binary(BinaryOp::Div, index, divisor);
         let along = builder.binary(BinaryOp::Mod, along, extent);
         at.push(builder.offset(along, range.min));
-        below *= range.extent;
+        below = below.saturating_mul(range.extent);
     }
     at
-}
-
-/// The element of a buffer that holds a point.
-fn element(builder: &mut Builder, at: &[NodeId], decl: &BufferDecl) -> NodeId {
-    let mut element = builder.int(0);
-    for ((index, range), stride) in at.iter().zip(&decl.region.0).zip(&decl.strides) {
-        let along = builder.offset(*index, -range.min);
-        let along = builder.scale(along, *stride);
-        element = builder.add(element, along);
-    }
-    element
 }

@@ -8,6 +8,7 @@ use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
     self, BlockItem, Item, KernelFootprint, Loops, Nest, Path, StageRef, Storage, Symbol, Tile,
 };
+use warploom_target::Device;
 
 use crate::builder::{Bounds, Builder};
 use crate::ir::{Array, ArrayId, BufferId, Kernel, Leaf, NodeId, Stmt};
@@ -18,6 +19,14 @@ use crate::lower::{Context, CountedLoop, LowerError};
 
 /// An inlined value: the Func, which value, where.
 type InlinedAt = (FuncId, usize, SmallVec<[NodeId; 4]>);
+
+/// A kernel without what it does.
+pub(crate) struct Shape {
+    pub name: String,
+    pub grid: [u32; 3],
+    pub threads: u32,
+    pub arrays: IdVec<ArrayId, Array>,
+}
 
 #[derive(Clone)]
 pub(crate) struct KernelLowering<'a> {
@@ -37,6 +46,7 @@ pub(crate) struct KernelLowering<'a> {
     /// What moves boxes, at the place that is being lowered.
     pub symbols: AHashMap<Symbol, NodeId>,
     kernel: &'a schedule::Kernel,
+    threads: u32,
     path: Path,
     /// The axes of the grid along which there are several blocks.
     pub axes: Vec<Axis>,
@@ -49,20 +59,24 @@ impl<'a> KernelLowering<'a> {
         kernel: &'a schedule::Kernel,
         path: Path,
         around: &[CountedLoop],
-    ) -> KernelLowering<'a> {
+    ) -> Result<KernelLowering<'a>, LowerError> {
         let footprint = context.footprints.kernels.iter().find(|footprint| footprint.path == path);
+        let footprint = footprint.expect("every kernel of a schedule has a footprint");
+        let name = stage_name(context, kernel);
         let mut builder = Builder::default();
         let mut symbols = AHashMap::new();
         // Loops that run once are none.
         for (level, counted) in around.iter().filter(|counted| counted.count > 1).enumerate() {
-            let range = Bounds::new(0, counted.count - 1);
-            let iteration = builder.leaf(Leaf::Iteration(level as u8), Type::I32, Some(range));
+            let level = within(&name, "loops around it", level as u64, u8::MAX.into())?;
+            let range = Bounds::new(0, builder.fitted(counted.count - 1).into());
+            let iteration = builder.leaf(Leaf::Iteration(level), Type::I32, Some(range));
             symbols.insert(Symbol::Loop(counted.number), iteration);
         }
-        KernelLowering {
+        let limit = context.device.threads.per_block.into();
+        Ok(KernelLowering {
             context,
             builder,
-            footprint: footprint.expect("every kernel of a schedule has a footprint"),
+            footprint,
             arrays: IdVec::new(),
             inlined: AHashMap::new(),
             globals: AHashMap::new(),
@@ -71,36 +85,27 @@ impl<'a> KernelLowering<'a> {
             exchanged: AHashSet::new(),
             symbols,
             kernel,
+            threads: within(&name, "threads in a block", footprint.threads, limit)?,
             path,
             axes: Vec::new(),
-        }
+        })
     }
 
     pub fn lower(mut self) -> Result<Kernel, LowerError> {
-        let grid = self.grid();
+        let grid = self.grid()?;
         let body = self.versions()?;
-        let kernel = Kernel {
-            name: self.name(),
-            grid,
-            threads: self.threads(),
-            arrays: self.arrays,
-            vars: self.builder.vars,
-            exprs: self.builder.exprs,
-            body,
-        };
-        check_limits(&kernel, self.context)?;
-        Ok(kernel)
+        let shape = Shape { name: self.name(), grid, threads: self.threads, arrays: self.arrays };
+        finished(shape, body, self.builder, self.context.device)
     }
 
     /// The kernel's name: that of its stage.
     pub fn name(&self) -> String {
-        let StageRef { func, stage } = self.kernel.stage;
-        warploom_lang::ir::stage_name(&self.context.pipeline.funcs()[func], stage)
+        stage_name(self.context, self.kernel)
     }
 
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
-        self.footprint.threads as u32
+        self.threads
     }
 
     /// The thread's index in its block.
@@ -110,7 +115,7 @@ impl<'a> KernelLowering<'a> {
     }
 
     /// The grid; makes the block's index along each tile known.
-    fn grid(&mut self) -> [u32; 3] {
+    fn grid(&mut self) -> Result<[u32; 3], LowerError> {
         let tiles: Vec<(Tile, i64)> =
             self.kernel.block.iter().copied().zip(self.footprint.blocks.iter().copied()).collect();
         let split: Vec<(Tile, i64)> = tiles.into_iter().filter(|(_, count)| *count > 1).collect();
@@ -119,16 +124,16 @@ impl<'a> KernelLowering<'a> {
             && split.iter().zip(limits).all(|((_, count), limit)| *count <= i64::from(limit));
         if direct {
             let mut grid = [1; 3];
-            for (axis, (tile, count)) in split.into_iter().enumerate() {
-                grid[axis] = count as u32;
+            for ((axis, blocks), (tile, count)) in (0..).zip(&mut grid).zip(split) {
+                *blocks = self.builder.count(count);
                 let index = self.block_leaf(axis, count);
                 self.symbols.insert(Symbol::Block(tile.dim), index);
                 let (extent, size) = self.tile_extent(tile);
                 self.axes.push(Axis { index, count, full: extent / size });
             }
-            return grid;
+            return Ok(grid);
         }
-        let total: i64 = split.iter().map(|(_, count)| count).product();
+        let total = split.iter().fold(1, |total: i64, (_, count)| total.saturating_mul(*count));
         let mut rest = self.block_leaf(0, total);
         for (tile, count) in split {
             let count = self.builder.int(count);
@@ -136,11 +141,11 @@ impl<'a> KernelLowering<'a> {
             self.symbols.insert(Symbol::Block(tile.dim), index);
             rest = self.builder.binary(BinaryOp::Div, rest, count);
         }
-        [total as u32, 1, 1]
+        Ok([block_count(&self.name(), total.unsigned_abs(), self.context.device)?, 1, 1])
     }
 
-    fn block_leaf(&mut self, axis: usize, count: i64) -> NodeId {
-        self.builder.leaf(Leaf::Block(axis as u8), Type::I32, Some(Bounds::new(0, count - 1)))
+    fn block_leaf(&mut self, axis: u8, count: i64) -> NodeId {
+        self.builder.leaf(Leaf::Block(axis), Type::I32, Some(Bounds::new(0, count - 1)))
     }
 
     /// How many values a loop of the kernel's stage has, and how many of them a block takes.
@@ -216,7 +221,7 @@ impl<'a> KernelLowering<'a> {
                 let range = Bounds::new(0, count - 1);
                 let iteration = self.builder.leaf(Leaf::Var(var), Type::I32, Some(range));
                 self.symbols.insert(Symbol::Loop(number), iteration);
-                loops.push((var, count as u32));
+                loops.push((var, self.builder.count(count)));
             }
         }
         let body = self.items(&over.body, path)?;
@@ -225,16 +230,42 @@ impl<'a> KernelLowering<'a> {
     }
 }
 
-fn check_limits(kernel: &Kernel, context: &Context<'_>) -> Result<(), LowerError> {
-    let device = context.device;
-    let checks = [
-        ("threads in a block", u64::from(kernel.threads), u64::from(device.threads.per_block)),
-        ("bytes of shared memory", kernel.shared_bytes() as u64, device.shared.per_block_opt_in as u64),
-    ];
-    for (what, needed, limit) in checks {
-        if needed > limit {
-            return Err(LowerError::Limit { kernel: kernel.name.clone(), what, needed, limit });
-        }
+/// The name of the stage that a kernel computes.
+fn stage_name(context: &Context<'_>, kernel: &schedule::Kernel) -> String {
+    let StageRef { func, stage } = kernel.stage;
+    warploom_lang::ir::stage_name(&context.pipeline.funcs()[func], stage)
+}
+
+/// A kernel of which all is made, unless it needs more than the device has or indices beyond 32 bits.
+pub(crate) fn finished(
+    shape: Shape,
+    body: Vec<Stmt>,
+    builder: Builder,
+    device: &Device,
+) -> Result<Kernel, LowerError> {
+    let Shape { name, grid, threads, arrays } = shape;
+    if let Some(number) = builder.misfit() {
+        return Err(LowerError::Index { kernel: name, number });
     }
-    Ok(())
+    let kernel = Kernel { name, grid, threads, arrays, vars: builder.vars, exprs: builder.exprs, body };
+    let limit = device.shared.per_block_opt_in.into();
+    within::<u32>(&kernel.name, "bytes of shared memory", kernel.shared_bytes() as u64, limit)?;
+    Ok(kernel)
+}
+
+/// The blocks of a grid along its first axis, whose numbers are indices.
+pub(crate) fn block_count(kernel: &str, blocks: u64, device: &Device) -> Result<u32, LowerError> {
+    let limit = device.threads.grid_dims[0].min(i32::MAX.unsigned_abs());
+    within(kernel, "blocks", blocks, limit.into())
+}
+
+/// A number that must not be larger than a limit of the device.
+fn within<T: TryFrom<u64>>(
+    kernel: &str,
+    what: &'static str,
+    needed: u64,
+    limit: u64,
+) -> Result<T, LowerError> {
+    let allowed = Some(needed).filter(|needed| *needed <= limit).and_then(|needed| T::try_from(needed).ok());
+    allowed.ok_or_else(|| LowerError::Limit { kernel: kernel.to_string(), what, needed, limit })
 }

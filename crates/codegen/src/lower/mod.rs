@@ -6,6 +6,7 @@
 //! | `versions` | a version of a block without guards and clamps, away from the edges |
 //! | `kernel` | the grid of one kernel, its nests and loops in order |
 //! | `arrays` | what lives in a kernel's blocks and threads, and how accesses find it |
+//! | `layout` | how the elements of an array lie: indices of 32 bits, or of 64 where those cannot count them |
 //! | `boxes` | the boxes of footprints: lower bounds as expressions |
 //! | `nest` | the thread and serial loops of one stage, with guards where they are needed |
 //! | `nesting` | loops, lets and guards in the order they stand in each other |
@@ -17,12 +18,15 @@
 //!
 //! Expressions are simplified as they are made ([`builder`](crate::builder)).
 
+#![deny(clippy::cast_possible_truncation)]
+
 mod accumulate;
 mod arrays;
 mod barriers;
 mod boxes;
 mod copy;
 mod kernel;
+mod layout;
 mod nest;
 mod nesting;
 mod place;
@@ -37,7 +41,7 @@ use warploom_lang::{
 use warploom_schedule::schedule::{Footprints, Path, RootItem, Schedule, StageRef};
 use warploom_target::Device;
 
-use crate::ir::{BufferDecl, BufferId, Kernel, KernelId, Launch, Program, Role};
+use crate::ir::{BufferDecl, BufferId, Kernel, KernelId, Launch, NARROW_ELEMENTS, Program, Role};
 use crate::lower::copy::Copy;
 use crate::lower::kernel::KernelLowering;
 use crate::lower::place::Places;
@@ -71,6 +75,30 @@ pub enum LowerError {
         /// What there is.
         limit: u64,
     },
+    /// A kernel with a coordinate, a count or a flat index beyond 32 bits.
+    #[error(
+        "the kernel of `{kernel}` would have to count up to {number}, and indices have 32 bits; use smaller sizes or tiles, or threads instead of a flat loop"
+    )]
+    Index {
+        /// The kernel's stage.
+        kernel: String,
+        /// The number.
+        number: i64,
+    },
+}
+
+/// How to lower.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Arrays with more elements than this have indices of 64 bits. Never more than [`NARROW_ELEMENTS`]; with
+    /// less, tests see such indices on small arrays.
+    pub narrow_elements: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { narrow_elements: NARROW_ELEMENTS }
+    }
 }
 
 /// Everything the passes read.
@@ -90,6 +118,8 @@ pub(crate) struct Context<'a> {
     /// What remains to be done when all kernels have run.
     pub copies: Vec<Copy>,
     pub device: &'a Device,
+    /// The most elements of an array whose indices have 32 bits.
+    pub narrow_elements: i64,
 }
 
 /// Lowers a pipeline under a schedule at the sizes and specialised Params of a realisation.
@@ -99,14 +129,29 @@ pub fn lower(
     request: &Realisation,
     device: &Device,
 ) -> Result<Program, LowerError> {
-    let context = Context::new(pipeline, schedule, request, device)?;
+    lower_with(pipeline, schedule, request, device, Options::default())
+}
+
+/// The same with options.
+///
+/// # Errors
+///
+/// As [`lower`].
+pub fn lower_with(
+    pipeline: &Pipeline,
+    schedule: &Schedule,
+    request: &Realisation,
+    device: &Device,
+    options: Options,
+) -> Result<Program, LowerError> {
+    let context = Context::new(pipeline, schedule, request, device, options)?;
     let mut kernels = IdVec::new();
     let mut launches = Vec::new();
     for (i, item) in schedule.root.iter().enumerate() {
         launches.extend(lower_item(&context, item, Path::ROOT.child(i), &[], &mut kernels)?);
     }
     for copy in &context.copies {
-        launches.push(Launch::Kernel(kernels.push(copy.kernel(&context))));
+        launches.push(Launch::Kernel(kernels.push(copy.kernel(&context)?)));
     }
     let params = pipeline.params().iter().map(|(id, param)| (id, param.ty)).collect();
     Ok(Program { name: pipeline.name().to_string(), buffers: context.buffers, params, kernels, launches })
@@ -123,7 +168,7 @@ fn lower_item(
     match item {
         RootItem::Kernel(kernel) if context.is_idle(kernel.stage) => Ok(Vec::new()),
         RootItem::Kernel(kernel) => {
-            let lowered = KernelLowering::new(context, kernel, path, outer).lower()?;
+            let lowered = KernelLowering::new(context, kernel, path, outer)?.lower()?;
             Ok(vec![Launch::Kernel(kernels.push(lowered))])
         }
         RootItem::Around(around) => {
@@ -133,11 +178,15 @@ fn lower_item(
             for (i, item) in around.body.iter().enumerate() {
                 body.extend(lower_item(context, item, path.child(i), &inner, kernels)?);
             }
-            let looped = |body: Vec<Launch>, own: &CountedLoop| match own.count {
-                1 => body,
-                count => vec![Launch::Loop { count: count as u32, body }],
-            };
-            Ok(if body.is_empty() { body } else { own.iter().rev().fold(body, looped) })
+            if body.is_empty() {
+                return Ok(body);
+            }
+            for CountedLoop { count, .. } in own.iter().rev().filter(|own| own.count != 1) {
+                // The kernels inside have taken the loop's last iteration for an index.
+                let count = u32::try_from(*count).unwrap_or(u32::MAX);
+                body = vec![Launch::Loop { count, body }];
+            }
+            Ok(body)
         }
     }
 }
@@ -157,6 +206,7 @@ impl<'a> Context<'a> {
         schedule: &Schedule,
         request: &Realisation,
         device: &'a Device,
+        options: Options,
     ) -> Result<Context<'a>, LowerError> {
         let regions = infer(pipeline, request)?;
         let places = Places::new(pipeline, schedule);
@@ -165,7 +215,7 @@ impl<'a> Context<'a> {
             request.inputs.values().map(|region| region.clone().unwrap_or_default()).collect();
         let specialised = pipeline.specialised_params();
         let fixed = request.params.iter().map(|(id, value)| value.filter(|_| specialised[id])).collect();
-        let scalars = pipeline.params().keys().enumerate().map(|(position, _)| position as u32).collect();
+        let scalars = pipeline.params().keys().zip(0..).map(|(_, position)| position).collect();
         let mut context = Context {
             pipeline,
             regions,
@@ -179,6 +229,7 @@ impl<'a> Context<'a> {
             input_buffers: IdVec::new(),
             copies: Vec::new(),
             device,
+            narrow_elements: options.narrow_elements.clamp(1, NARROW_ELEMENTS).into(),
         };
         context.declare_buffers(request);
         Ok(context)

@@ -97,25 +97,25 @@ impl KernelLowering<'_> {
     /// One loop over all points, which the threads take in turns.
     fn flat(&mut self, outer: &mut Nesting, subject: &Subject, position: &mut Position) {
         let extents = subject.looped.iter().map(|d| position.points.extent[*d]);
-        let total: i64 = extents.product();
+        let total = extents.fold(1, i64::saturating_mul);
         let threads = i64::from(self.threads());
         let rounds = tiles_of(total, threads);
+        let last = i64::from(self.builder.fitted(rounds.saturating_mul(threads) - 1));
         let round = outer.repeat(&mut self.builder, "round".into(), rounds, false);
         let thread = self.thread();
         let start = self.builder.scale(round, threads);
         let index = self.builder.add(start, thread);
-        let range = Bounds::new(0, rounds * threads - 1);
-        let index = outer.bind(&mut self.builder, "i".into(), index, range);
-        let end = self.builder.int(total);
-        outer.require(self.builder.binary(BinaryOp::Lt, index, end));
+        let index = outer.bind(&mut self.builder, "i".into(), index, Bounds::new(0, last));
+        let end = self.builder.int(total - 1);
+        outer.require(self.builder.binary(BinaryOp::Le, index, end));
         outer.enter(&mut self.builder);
-        let mut below = 1;
+        let mut below = 1_i64;
         for &d in &subject.looped {
             let extent = position.points.extent[d];
             let divisor = self.builder.int(below);
             let mut along = self.builder.binary(BinaryOp::Div, index, divisor);
             // The index is inside the box here, so that nothing is left above the last dimension.
-            if below * extent < total {
+            if below.saturating_mul(extent) < total {
                 let extent = self.builder.int(extent);
                 along = self.builder.binary(BinaryOp::Mod, along, extent);
             }
@@ -126,7 +126,7 @@ impl KernelLowering<'_> {
             };
             self.symbols.insert(Symbol::Thread(LoopKind::Pure(d)), position.along[d]);
             self.guard(outer, subject, position, LoopKind::Pure(d));
-            below *= extent;
+            below = below.saturating_mul(extent);
         }
     }
 
@@ -192,6 +192,8 @@ impl KernelLowering<'_> {
         for kind in reductions.chain(pure) {
             let (threads, serial) = plan.share(kind);
             let rounds = tiles_of(position.extent(kind), threads * serial);
+            // Where the last thread's tile ends, outside the box perhaps.
+            self.builder.fitted(rounds.saturating_mul(threads * serial) - 1);
             let name = format!("{}_round", subject.name(kind));
             let round = outer.repeat(&mut self.builder, name, rounds, false);
             let before = self.builder.scale(round, threads);
@@ -218,6 +220,7 @@ impl KernelLowering<'_> {
                 continue;
             }
             let parts = tiles_of(position.extent(kind), serial);
+            self.builder.fitted(parts.saturating_mul(serial) - 1);
             let part = inner.repeat(&mut self.builder, subject.variables[r].clone(), parts, false);
             position.reduced[r] = self.builder.scale(part, serial);
             if serial == 1 {
@@ -327,5 +330,5 @@ impl KernelLowering<'_> {
 
 /// How many tiles of `size` cover `extent`.
 fn tiles_of(extent: i64, size: i64) -> i64 {
-    (extent + size - 1) / size
+    extent / size + i64::from(extent % size != 0)
 }

@@ -8,7 +8,7 @@ use crate::ir::{Leaf, NodeId, Stmt, VarId};
 /// A statement that holds all that follows it.
 enum Frame {
     Let(VarId, NodeId),
-    For { var: VarId, count: i64, unrolled: bool },
+    For { var: VarId, count: u32, unrolled: bool },
     If(NodeId),
 }
 
@@ -39,7 +39,8 @@ impl Nesting {
         }
         self.enter(builder);
         let var = builder.var(name);
-        self.frames.push(Frame::For { var, count, unrolled });
+        let times = builder.count(count);
+        self.frames.push(Frame::For { var, count: times, unrolled });
         builder.leaf(Leaf::Var(var), Type::I32, Some(Bounds::new(0, count - 1)))
     }
 
@@ -63,7 +64,7 @@ impl Nesting {
             match frame {
                 Frame::Let(var, value) => body.insert(0, Stmt::Let(var, value)),
                 Frame::For { var, count, unrolled } => {
-                    body = vec![Stmt::For { var, count: count as u32, unrolled, body }];
+                    body = vec![Stmt::For { var, count, unrolled, body }];
                 }
                 Frame::If(condition) => body = vec![Stmt::If { condition, body }],
             }

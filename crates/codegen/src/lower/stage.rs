@@ -84,7 +84,7 @@ impl KernelLowering<'_> {
 
     fn input_store(&mut self, input: InputId, vars: &[NodeId]) -> Result<Stmt, LowerError> {
         let global = self.global(self.context.input_buffers[input]);
-        let index = global.offset(&mut self.builder, vars);
+        let index = global.index(&mut self.builder, vars);
         let ty = self.context.pipeline.inputs()[input].ty;
         let value = self.builder.load(global.array, ty, index);
         self.store(Read::Input(input), 0, vars, value)
@@ -139,7 +139,7 @@ impl KernelLowering<'_> {
 
     fn store(&mut self, read: Read, value: usize, at: &[NodeId], bits: NodeId) -> Result<Stmt, LowerError> {
         let stored = self.stored(read, value)?;
-        let index = stored.offset(&mut self.builder, at);
+        let index = stored.index(&mut self.builder, at);
         Ok(Stmt::Store { array: stored.array, index, value: bits })
     }
 }

@@ -69,7 +69,7 @@ impl KernelLowering<'_> {
     /// A value of a Func or input that is stored somewhere.
     fn load(&mut self, read: Read, value: usize, ty: Type, at: &[NodeId]) -> Result<NodeId, LowerError> {
         let stored = self.stored(read, value)?;
-        let index = stored.offset(&mut self.builder, at);
+        let index = stored.index(&mut self.builder, at);
         Ok(self.builder.load(stored.array, ty, index))
     }
 }

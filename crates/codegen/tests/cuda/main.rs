@@ -2,7 +2,9 @@
 //! says.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod addresses;
 mod gpu;
+mod large;
 mod nvrtc;
 mod programs;
 mod raw;

@@ -6,3 +6,4 @@ mod cases;
 mod driver;
 mod reducer;
 mod support;
+mod wide;

@@ -193,10 +193,10 @@ pub enum BoundsError {
         /// Where the stage was written.
         place: Option<String>,
     },
-    /// A Func that would need more points than can be counted or indexed.
+    /// A Func or input with more points than can be counted or indexed.
     #[error("`{func}` would need {region} points; use smaller sizes")]
     TooLarge {
-        /// The Func.
+        /// The Func or input.
         func: String,
         /// The box.
         region: Region,
@@ -209,6 +209,9 @@ fn at(place: &Option<String>) -> String {
 
 /// Indices beyond this are taken for unbounded; it leaves room for index arithmetic in 32 bits.
 const MAX_INDEX: i64 = 1 << 30;
+
+/// The most points of a box: the bytes of any array, and sums over them, fit in 64 bits.
+const MAX_POINTS: u64 = 1 << 40;
 
 /// The box of every Func and the part of every input that is read.
 #[derive(Clone, PartialEq, Debug)]
@@ -412,11 +415,16 @@ fn check_box(name: &str, dimensions: usize, region: &Region) -> Result<(), Bound
     let absurd = |range: &Range| {
         range.extent < 1 || range.min < -MAX_INDEX || range.min.saturating_add(range.extent) > MAX_INDEX
     };
-    match region.0.iter().position(absurd) {
-        Some(dimension) => {
-            Err(BoundsError::Extent { name: name.into(), dimension, extent: region[dimension].extent })
-        }
-        None => Ok(()),
+    if let Some(dimension) = region.0.iter().position(absurd) {
+        return Err(BoundsError::Extent { name: name.into(), dimension, extent: region[dimension].extent });
+    }
+    check_points(name, region)
+}
+
+fn check_points(name: &str, region: &Region) -> Result<(), BoundsError> {
+    match region.points() {
+        Some(points) if points <= MAX_POINTS => Ok(()),
+        _ => Err(BoundsError::TooLarge { func: name.into(), region: region.clone() }),
     }
 }
 
@@ -455,11 +463,10 @@ impl Inference<'_> {
             stages.push(stage);
         }
         stages.reverse();
-        let too_large = region.points().is_none_or(|points| points > 1 << 40)
-            || region.0.iter().any(|range| range.min < -MAX_INDEX || range.end() > MAX_INDEX);
-        if too_large {
+        if region.0.iter().any(|range| range.min < -MAX_INDEX || range.end() > MAX_INDEX) {
             return Err(BoundsError::TooLarge { func: func.name.clone(), region });
         }
+        check_points(&func.name, &region)?;
         Ok(FuncRegions { needed: self.needed[id], region, stages })
     }
 

@@ -168,6 +168,12 @@ impl KernelMaker<'_> {
         self.node(NodeKind::Load(array), ty, &[index])
     }
 
+    /// An index of 64 bits.
+    pub fn offset(&mut self, terms: &[(NodeId, i64)], constant: i64) -> NodeId {
+        let (args, strides) = terms.iter().copied().unzip();
+        self.kernel.exprs.intern_offset(args, Strides { strides, constant })
+    }
+
     pub fn var(&mut self, name: &str) -> VarId {
         self.kernel.vars.push(name.to_string())
     }

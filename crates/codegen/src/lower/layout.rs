@@ -1,0 +1,107 @@
+//! How the elements of an array lie, and the index of one.
+
+use warploom_lang::op::BinaryOp;
+
+use crate::builder::Builder;
+use crate::ir::{BufferDecl, NodeId};
+
+/// One dimension of an array.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Axis {
+    /// The first index.
+    pub lower: NodeId,
+    /// How many elements there are along it.
+    pub extent: i64,
+    /// Elements between neighbours.
+    pub stride: i64,
+    /// Threads along it and neighbouring points of each, where each thread holds only its own points.
+    pub share: Option<(i64, i64)>,
+}
+
+/// How the elements of an array lie.
+#[derive(Clone, Debug)]
+pub(crate) enum Layout {
+    /// All offsets fit in 32 bits: they are sums of indices.
+    Narrow(Vec<Axis>),
+    /// Some don't: parts whose own offsets do fit, times the parts' strides, are summed in 64 bits.
+    Wide(Vec<Part>),
+}
+
+/// Some dimensions of an array, next to each other in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// Elements of the array between neighbouring offsets of the part.
+    stride: i64,
+    /// Each with the number of its dimension; strides count in those of the part.
+    axes: Vec<(usize, Axis)>,
+}
+
+impl Layout {
+    /// A dense array of some dimensions, narrow up to a number of elements.
+    pub fn new(axes: Vec<Axis>, narrow_elements: i64) -> Layout {
+        let elements = axes.iter().fold(1, |elements: i64, axis| elements.saturating_mul(axis.extent));
+        if elements <= narrow_elements {
+            return Layout::Narrow(axes);
+        }
+        let mut growing: Vec<(usize, Axis)> = axes.into_iter().enumerate().collect();
+        growing.sort_by_key(|(_, axis)| axis.stride);
+        let mut parts: Vec<Part> = Vec::new();
+        for (d, axis) in growing {
+            let end = axis.stride.saturating_mul(axis.extent);
+            let fits = |part: &&mut Part| end / part.stride <= narrow_elements;
+            match parts.last_mut().filter(fits) {
+                Some(part) => part.axes.push((d, Axis { stride: axis.stride / part.stride, ..axis })),
+                None => parts.push(Part { stride: axis.stride, axes: vec![(d, Axis { stride: 1, ..axis })] }),
+            }
+        }
+        Layout::Wide(parts)
+    }
+
+    /// That of a buffer.
+    pub fn of_buffer(builder: &mut Builder, decl: &BufferDecl, narrow_elements: i64) -> Layout {
+        let dims = decl.region.0.iter().zip(&decl.strides);
+        let axis = |(range, stride): (&warploom_lang::Range, &i64)| {
+            let (lower, extent) = (builder.int(range.min), range.extent);
+            Axis { lower, extent, stride: *stride, share: None }
+        };
+        Layout::new(dims.map(axis).collect(), narrow_elements)
+    }
+
+    /// The index of a point's element.
+    pub fn index(&self, builder: &mut Builder, at: &[NodeId]) -> NodeId {
+        match self {
+            Layout::Narrow(axes) => sum(builder, axes.iter().zip(at)),
+            Layout::Wide(parts) => {
+                let term = |part: &Part| {
+                    let axes = part.axes.iter().map(|(d, axis)| (axis, &at[*d]));
+                    (sum(builder, axes), part.stride)
+                };
+                let terms: Vec<(NodeId, i64)> = parts.iter().map(term).collect();
+                builder.wide_index(&terms)
+            }
+        }
+    }
+}
+
+/// The sum of indices along some dimensions, in 32 bits.
+fn sum<'a>(builder: &mut Builder, axes: impl Iterator<Item = (&'a Axis, &'a NodeId)>) -> NodeId {
+    let mut sum = builder.int(0);
+    for (axis, index) in axes {
+        let mut along = builder.sub(*index, axis.lower);
+        if let Some((threads, serial)) = axis.share {
+            along = own_part(builder, along, threads, serial);
+        }
+        let along = builder.scale(along, axis.stride);
+        sum = builder.add(sum, along);
+    }
+    sum
+}
+
+/// The number of a point among those of its thread: which round, and where in the thread's tile.
+fn own_part(builder: &mut Builder, along: NodeId, threads: i64, serial: i64) -> NodeId {
+    let (round, tile) = (builder.int(threads * serial), builder.int(serial));
+    let round = builder.binary(BinaryOp::Div, along, round);
+    let before = builder.scale(round, serial);
+    let within = builder.binary(BinaryOp::Mod, along, tile);
+    builder.add(before, within)
+}

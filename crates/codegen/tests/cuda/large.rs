@@ -1,0 +1,369 @@
+//! Arrays on both sides of what an index of 32 bits can count.
+
+use warploom_codegen::cuda::{Build, print};
+use warploom_codegen::export::{Manifest, header};
+use warploom_codegen::ir::{
+    ArrayId, Kernel, KernelId, NARROW_ELEMENTS, NodeId, NodeKind, Program, Space, Stmt,
+};
+use warploom_codegen::lower::{LowerError, Options, lower, lower_with};
+use warploom_codegen::verify::verify;
+use warploom_lang::*;
+use warploom_runtime::nvrtc::{self, Arch};
+use warploom_runtime::testing;
+use warploom_schedule::schedule::{Schedule, check};
+use warploom_target::Device;
+
+use crate::addresses::{Touched, touched};
+
+fn device() -> Device {
+    Device::preset("h200").unwrap()
+}
+
+/// A blur in two passes of an image with one channel.
+fn blur() -> Pipeline {
+    let (x, y) = vars!(x, y);
+    let edge = Input::u8("input", 2).repeat_edge();
+    let row =
+        func("row", (x, y), edge.at((x - 1, y)).u16() + edge.at((x, y)).u16() + edge.at((x + 1, y)).u16());
+    let sum = row.at((x, y - 1)) + row.at((x, y)) + row.at((x, y + 1));
+    Pipeline::new("blur", [func("blur", (x, y), (sum / 9).u8())]).unwrap()
+}
+
+/// The same of three channels: planes, or with the channels of a pixel side by side.
+fn blur_of_channels(order: [usize; 3]) -> Pipeline {
+    let (x, y, c) = vars!(x, y, c);
+    let edge = Input::u8("input", 3).stored(order).repeat_edge();
+    let at = |dx: i32| edge.at((x + dx, y, c)).u16();
+    let row = func("row", (x, y, c), at(-1) + at(0) + at(1));
+    let sum = row.at((x, y - 1, c)) + row.at((x, y, c)) + row.at((x, y + 1, c));
+    Pipeline::new("blur", [func("blur", (x, y, c), (sum / 9).u8())]).unwrap()
+}
+
+fn request(pipeline: &Pipeline, extents: &[i64]) -> Realisation {
+    let region = Region::of_extents(extents);
+    Realisation::new(pipeline).input("input", region.clone()).output("blur", region)
+}
+
+/// Everything at root; a Func in a flat loop and an input staged in shared memory; registers.
+const SCHEDULES: [&str; 4] = [
+    "default",
+    "blur inline input.repeat_edge
+  kernel blur  block x 64, y 16
+    row   flat                        shared
+    blur  threads x 32, y 8  serial x 2, y 2  unroll
+",
+    "blur inline input.repeat_edge, row
+  kernel blur  block x 32, y 16
+    input.stage  flat                 shared
+    blur  threads x 32, y 4  serial y 4
+",
+    "blur inline input.repeat_edge
+  kernel blur  block x 64, y 8
+    blur  threads x 64, y 8
+      row   registers
+",
+];
+
+fn schedules(pipeline: &Pipeline, request: &Realisation) -> Vec<Schedule> {
+    let regions = infer(pipeline, request).unwrap();
+    let schedule = |text: &str| match text {
+        "default" => Schedule::default_for(pipeline, &regions),
+        text => Schedule::parse(text, pipeline).unwrap_or_else(|errors| panic!("{errors}")),
+    };
+    let all: Vec<Schedule> = SCHEDULES.into_iter().map(schedule).collect();
+    for schedule in &all {
+        if let Err(violations) = check(schedule, pipeline, &regions, &device()) {
+            panic!("{}", violations[0]);
+        }
+    }
+    all
+}
+
+fn lowered(pipeline: &Pipeline, schedule: &Schedule, request: &Realisation) -> Program {
+    let program = lower(pipeline, schedule, request, &device()).unwrap();
+    verify(&program).unwrap();
+    program
+}
+
+/// The elements that some blocks of a kernel touch are elements of their arrays, up to the very first and last of
+/// those that are written to global memory.
+fn check_addresses(kernel: &Kernel) {
+    let last = kernel.grid.map(|blocks| blocks - 1);
+    let middle = last.map(|last| last / 2);
+    let blocks: Vec<Touched> = [[0; 3], middle, last].iter().map(|block| touched(kernel, *block)).collect();
+    for (id, array) in kernel.arrays.iter() {
+        let elements = array.elements as i64;
+        for block in &blocks {
+            let all = block.read.iter().chain(&block.written);
+            for (_, element) in all.filter(|(array, _)| *array == id) {
+                assert!((0..elements).contains(element), "{}: {element} of {}", kernel.name, array.name);
+            }
+        }
+        let written = |block: &Touched| -> Vec<i64> {
+            block.written.iter().filter(|(array, _)| *array == id).map(|(_, element)| *element).collect()
+        };
+        if let (Space::Global(_), false) = (array.space, written(&blocks[0]).is_empty()) {
+            assert_eq!(written(&blocks[0]).iter().min(), Some(&0), "{}: {}", kernel.name, array.name);
+            assert_eq!(
+                written(&blocks[2]).iter().max(),
+                Some(&(elements - 1)),
+                "{}: {}",
+                kernel.name,
+                array.name
+            );
+        }
+    }
+}
+
+/// Arrays that are indexed by offsets of 64 bits are those that need them.
+fn check_widths(kernel: &Kernel) {
+    let mut accesses: Vec<(ArrayId, NodeId)> = Vec::new();
+    for (_, node) in kernel.exprs.nodes().iter() {
+        if let NodeKind::Load(array) = node.kind {
+            accesses.push((array, node.args[0]));
+        }
+    }
+    stores(&kernel.body, &mut accesses);
+    for (array, index) in accesses {
+        let array = &kernel.arrays[array];
+        let large = array.elements > NARROW_ELEMENTS as usize;
+        assert_eq!(kernel.exprs.is_offset(index), large, "{}: {}", kernel.name, array.name);
+    }
+}
+
+fn stores(body: &[Stmt], accesses: &mut Vec<(ArrayId, NodeId)>) {
+    for stmt in body {
+        match stmt {
+            Stmt::Store { array, index, .. } | Stmt::Atomic { array, index, .. } => {
+                accesses.push((*array, *index));
+            }
+            Stmt::For { body, .. } | Stmt::If { body, .. } => stores(body, accesses),
+            Stmt::Let(..) | Stmt::Barrier => {}
+        }
+    }
+}
+
+/// Checks what a pipeline becomes at a size where its arrays are large, or are not.
+fn check_size(pipeline: &Pipeline, extents: &[i64], large: bool) {
+    let request = request(pipeline, extents);
+    for (number, schedule) in schedules(pipeline, &request).iter().enumerate() {
+        let program = lowered(pipeline, schedule, &request);
+        let text = print(&program, Build::Timing);
+        assert_eq!(text.contains("long long"), large, "{extents:?}, schedule {number}:\n{text}");
+        // Of a negative constant only one that wrapped is ever taken for unsigned.
+        assert!(!text.contains("(unsigned)-"), "{extents:?}, schedule {number}:\n{text}");
+        for kernel in program.kernels.values() {
+            check_widths(kernel);
+            check_addresses(kernel);
+        }
+    }
+}
+
+#[test]
+fn one_channel_below_the_boundary() {
+    check_size(&blur(), &[46_340, 46_340], false);
+}
+
+#[test]
+fn one_channel_above_the_boundary() {
+    check_size(&blur(), &[46_341, 46_341], true);
+    check_size(&blur(), &[60_000, 60_000], true);
+}
+
+/// Up to exactly 2^31 elements, the last of which is the last that 32 bits can count.
+#[test]
+fn the_boundary_itself() {
+    check_size(&blur(), &[1 << 16, 1 << 15], false);
+    check_size(&blur(), &[1 << 16, (1 << 15) + 1], true);
+}
+
+#[test]
+fn three_channels_on_both_sides_of_the_boundary() {
+    for order in [[0, 1, 2], [2, 0, 1]] {
+        let pipeline = blur_of_channels(order);
+        check_size(&pipeline, &[26_754, 26_754, 3], false);
+        check_size(&pipeline, &[26_755, 26_755, 3], true);
+    }
+}
+
+/// 2.26e9 elements of workspace, some of them written by scatters in loops of threads.
+#[test]
+fn a_large_table_of_counts() {
+    let (x, y, bin) = vars!(x, y, bin);
+    let edge = Input::u8("input", 2).repeat_edge();
+    let r = rdom([(-1, 3), (-1, 3)]);
+    let counts = func("counts", (x, y, bin), 0_u8)
+        .over(&r, |counts| counts.add((x, y, edge.at((x + r.x, y + r.y)).i32()), 1_u8));
+    let blur = func("blur", (x, y), counts.at((x, y, 255)));
+    let pipeline = Pipeline::new("counted", [blur]).unwrap();
+    let request = request(&pipeline, &[4096, 2160]);
+    let schedule = Schedule::default_for(&pipeline, &infer(&pipeline, &request).unwrap());
+    let program = lowered(&pipeline, &schedule, &request);
+    for kernel in program.kernels.values() {
+        check_widths(kernel);
+    }
+    let text = print(&program, Build::Timing);
+    assert!(text.contains("long long") && !text.contains("(unsigned)-"), "{text}");
+    // The input has fewer elements, and every index of it 32 bits.
+    let loads = text.split("input[").skip(1).map(|rest| rest.split(']').next().unwrap());
+    let loads: Vec<&str> = loads.collect();
+    assert!(!loads.is_empty() && loads.iter().all(|index| !index.contains("LL")), "{loads:?}");
+}
+
+/// An output of which more is computed than was asked for is copied.
+#[test]
+fn large_copies() {
+    let (x, y) = vars!(x, y);
+    let input = Input::u8("input", 2);
+    let first = func("first", (x, y), input.at((x, y)) + 1);
+    let second = func("second", (x, y), first.at((x + 1, y)) * 2);
+    let pipeline = Pipeline::new("pair", [first, second]).unwrap();
+    for (width, height, blocks) in [(46_340, 46_340, 8_388_265), (46_341, 46_341, 182 * 46_341)] {
+        let region = Region::of_extents(&[width, height]);
+        let request = Realisation::new(&pipeline)
+            .input("input", Region::of_extents(&[width + 1, height]))
+            .output("first", region.clone())
+            .output("second", region);
+        let schedule = Schedule::default_for(&pipeline, &infer(&pipeline, &request).unwrap());
+        let program = lowered(&pipeline, &schedule, &request);
+        let copy = program.kernels.values().find(|kernel| kernel.name == "first.copy").unwrap();
+        assert_eq!(copy.grid, [blocks, 1, 1]);
+        for kernel in program.kernels.values() {
+            check_widths(kernel);
+            check_addresses(kernel);
+        }
+    }
+}
+
+#[test]
+fn wide_text_is_readable() {
+    let pipeline = blur();
+    let request = request(&pipeline, &[60_000, 60_000]);
+    let schedule = &schedules(&pipeline, &request)[1];
+    insta::assert_snapshot!("large", print(&lowered(&pipeline, schedule, &request), Build::Timing));
+}
+
+#[test]
+fn large_programs_compile() {
+    if !testing::has_nvrtc("large_programs_compile") {
+        return;
+    }
+    for (pipeline, extents) in
+        [(blur(), vec![46_341, 46_341]), (blur_of_channels([2, 0, 1]), vec![26_755, 26_755, 3])]
+    {
+        let request = request(&pipeline, &extents);
+        for schedule in schedules(&pipeline, &request) {
+            let text = print(&lowered(&pipeline, &schedule, &request), Build::Timing);
+            let image = nvrtc::compile(&text, Arch::Machine(90), &Build::Timing.options());
+            let image = image.unwrap_or_else(|error| panic!("{error}\n{text}"));
+            assert_eq!(image.log, "", "{text}");
+        }
+    }
+}
+
+/// C's own rule makes a constant as wide as its digits need.
+#[test]
+fn exported_sizes_are_whole() {
+    let (x, y) = vars!(x, y);
+    let input = Input::f32("input", 2);
+    let before = func("before", (x, y), input.at((x, y)) * 0.5);
+    let out = func("out", (x, y), before.at((x, y)) + 1.0);
+    let pipeline = Pipeline::new("scale", [out]).unwrap();
+    let region = Region::of_extents(&[60_000, 60_000]);
+    let request = Realisation::new(&pipeline).input("input", region.clone()).output("out", region);
+    let text = "scale\n  kernel before  block x 64, y 4  threads x 64, y 4\n  kernel out  block x 64, y 4  threads x 64, y 4\n";
+    let schedule = Schedule::parse(text, &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+    let manifest = Manifest::new(&pipeline, &request, &device(), &lowered(&pipeline, &schedule, &request));
+    assert_eq!(manifest.workspace_bytes, 14_400_000_000);
+    let header = header(&manifest);
+    for line in [
+        "SCALE_INPUT_BYTES 14400000000\n",
+        "SCALE_OUT_BYTES 14400000000\n",
+        "SCALE_WORKSPACE_BYTES 14400000000\n",
+    ] {
+        assert!(header.contains(line), "{header}");
+    }
+}
+
+/// What 32 bits cannot count even so is refused in a sentence.
+#[test]
+fn indices_that_cannot_be_are_refused() {
+    let pipeline = blur();
+    let refused = |schedule: &str, extents: &[i64]| {
+        let schedule = Schedule::parse(schedule, &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+        lower(&pipeline, &schedule, &request(&pipeline, extents), &device()).unwrap_err()
+    };
+    let inlined = "blur inline input.repeat_edge, row\n";
+    let flat = refused(&format!("{inlined}  kernel blur\n    blur  flat\n"), &[46_341, 46_341]);
+    assert_eq!(flat, LowerError::Index { kernel: "blur".into(), number: 2_147_488_511 });
+    assert_eq!(
+        flat.to_string(),
+        "the kernel of `blur` would have to count up to 2147488511, and indices have 32 bits; use smaller \
+         sizes or tiles, or threads instead of a flat loop"
+    );
+    let points = format!("{inlined}  kernel blur  block x 1, y 1  threads\n");
+    let blocks = refused(&points, &[1 << 16, 1 << 17]);
+    let limit = u64::from(device().threads.grid_dims[0]);
+    let kernel = "blur".to_string();
+    assert_eq!(blocks, LowerError::Limit { kernel, what: "blocks", needed: 1 << 33, limit });
+}
+
+/// Where a box starts is computed from multiples of coordinates.
+#[test]
+fn fractions_of_large_coordinates_are_refused() {
+    let x = vars!(x);
+    let far = func("far", x, Input::u8("input", 1).at(x / 4 + (3 << 28)));
+    let pipeline = Pipeline::new("far", [far]).unwrap();
+    let region = Region::of_extents(&[1 << 30]);
+    let request = Realisation::new(&pipeline).input("input", region.clone()).output("far", region);
+    let lower = |text: &str| {
+        let schedule = Schedule::parse(text, &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+        lower(&pipeline, &schedule, &request, &device())
+    };
+    assert!(lower("far\n  kernel far  block x 256  threads x 256\n").is_ok());
+    let staged = "far\n  kernel far  block x 250\n    input.stage  flat  shared\n    far  threads x 250\n";
+    assert!(matches!(lower(staged), Err(LowerError::Index { number, .. }) if number > 1 << 31));
+}
+
+/// An input that nobody could index, whatever is computed of it.
+#[test]
+fn inputs_that_cannot_be_are_refused() {
+    let (x, y, z) = vars!(x, y, z);
+    let input = Input::u8("input", 3);
+    let pipeline = Pipeline::new("part", [func("part", (x, y, z), input.at((x, y, z)))]).unwrap();
+    let of = |extent: i64| {
+        let input = Region::of_extents(&[extent, extent, extent]);
+        let request = Realisation::new(&pipeline).input("input", input);
+        infer(&pipeline, &request.output("part", Region::of_extents(&[8, 8, 8])))
+    };
+    assert!(of(10_000).is_ok());
+    for extent in [1 << 14, 1 << 30] {
+        assert!(matches!(of(extent), Err(BoundsError::TooLarge { func, .. }) if func == "input"), "{extent}");
+    }
+}
+
+/// A mistake of lowering would be found before anything runs.
+#[test]
+fn the_verifier_knows_widths() {
+    let pipeline = blur();
+    let extents = [200, 100];
+    let request = request(&pipeline, &extents);
+    let schedule = &schedules(&pipeline, &request)[0];
+    let options = Options { narrow_elements: 100 };
+    let wide = lower_with(&pipeline, schedule, &request, &device(), options).unwrap();
+    assert_eq!(verify(&wide), Ok(()));
+
+    let mut narrow = lowered(&pipeline, schedule, &request);
+    let kernel = &mut narrow.kernels[KernelId::new(0)];
+    for id in kernel.arrays.keys().collect::<Vec<ArrayId>>() {
+        kernel.arrays[id].elements = NARROW_ELEMENTS as usize + 1;
+    }
+    assert!(verify(&narrow).unwrap_err().what.contains("cannot count its 2147483649 elements"));
+
+    let mut misused = wide;
+    let kernel = &mut misused.kernels[KernelId::new(0)];
+    let offset = kernel.exprs.nodes().keys().find(|id| kernel.exprs.is_offset(*id)).unwrap();
+    let var = kernel.vars.push("offset".into());
+    kernel.body.insert(0, Stmt::Let(var, offset));
+    assert!(verify(&misused).unwrap_err().what.contains("is used as a value"));
+}
