@@ -5,4 +5,5 @@
 mod cases;
 mod driver;
 mod reducer;
+mod rounding;
 mod support;
