@@ -8,14 +8,14 @@ use warploom::codegen::cuda::Build;
 use warploom::codegen::ir::Program;
 use warploom::interp::Evaluation;
 use warploom::interp::buffer::Buffer;
-use warploom::lang::ir::FuncDecl;
+use warploom::interp::expected::{Closeness, Expected};
 use warploom::lang::{Pipeline, Realisation, Region, Regions, Value, infer};
 use warploom::runtime::Gpu;
 use warploom::schedule::schedule::Schedule;
 use warploom::search::Options;
 use warploom::target::Device;
 use warploom::tune::build::build;
-use warploom::tune::workload::Workload;
+use warploom::tune::workload::{PERTURBED_RUNS, Workload};
 
 use crate::device;
 use crate::error::{Error, RunError, unreadable};
@@ -87,6 +87,8 @@ pub(crate) struct Job<'a> {
     pub(crate) params: &'a [(String, Value)],
     /// The boxes to compute.
     pub(crate) outputs: Vec<(&'a str, Region)>,
+    /// Whether kernels on a GPU are compared with the reference evaluator, and the tolerance that the app states.
+    pub(crate) tolerance: Option<f64>,
 }
 
 /// What a job came to.
@@ -95,8 +97,8 @@ pub(crate) struct Done {
     pub(crate) outputs: Vec<Buffer>,
     /// How long it took.
     pub(crate) seconds: f64,
-    /// Where kernels that must give the very bits of the reference evaluator do not.
-    pub(crate) inexact: Option<String>,
+    /// How kernels differ from the reference evaluator that must not.
+    pub(crate) fault: Option<String>,
 }
 
 impl Backend {
@@ -227,12 +229,12 @@ impl Target {
     /// Runs a job, and says how far it is.
     pub(crate) fn run(&self, job: &Job<'_>) -> Result<Done, RunError> {
         let start = Instant::now();
-        let (outputs, inexact) = match self.on {
+        let (outputs, fault) = match self.on {
             Backend::Reference => (evaluate(job)?, None),
             Backend::Sim => (self.simulate(&job.workload())?, None),
-            Backend::Cuda => self.on_gpu(&job.workload())?,
+            Backend::Cuda => self.on_gpu(&job.workload(), job.tolerance)?,
         };
-        Ok(Done { outputs, seconds: start.elapsed().as_secs_f64(), inexact })
+        Ok(Done { outputs, seconds: start.elapsed().as_secs_f64(), fault })
     }
 
     fn simulate(&self, workload: &Workload) -> Result<Vec<Buffer>, RunError> {
@@ -243,13 +245,23 @@ impl Target {
         Ok(outcome.map_err(|error| Error::Simulation(Box::new(error)))?.outputs)
     }
 
-    /// The outputs of the kernels users run, and what the kernels that must be exact get wrong.
-    fn on_gpu(&self, workload: &Workload) -> Result<(Vec<Buffer>, Option<String>), RunError> {
+    /// The outputs of the kernels users run, and with a tolerance what is wrong with them or those that must be exact.
+    fn on_gpu(
+        &self,
+        workload: &Workload,
+        tolerance: Option<f64>,
+    ) -> Result<(Vec<Buffer>, Option<String>), RunError> {
         let gpu = open_gpu()?;
         let program = self.kernels.build(workload, gpu.device())?;
         let _progress = Progress::new(format!("running {}", workload.pipeline.name()), Unit::Time);
-        let inexact = check_bits(&gpu, workload, &program)?;
-        Ok((run_build(&gpu, workload, &program, Build::Timing)?, inexact))
+        if tolerance.is_none() {
+            return Ok((run_build(&gpu, workload, &program, Build::Timing)?, None));
+        }
+        let expected = workload.expected(tolerance, PERTURBED_RUNS);
+        let expected = expected.map_err(|error| RunError::Evaluation(Box::new(error)))?;
+        let builds = Builds::run(&gpu, workload, &program, &expected)?;
+        let fault = builds.fault();
+        Ok((builds.outputs, fault))
     }
 }
 
@@ -269,23 +281,39 @@ pub(crate) fn run_build(
     outputs.map_err(|error| Error::Cuda(error.to_string()))
 }
 
-/// Where the checking build of kernels differs from the reference evaluator.
-pub(crate) fn check_bits(
-    gpu: &Gpu,
-    workload: &Workload,
-    program: &Program,
-) -> Result<Option<String>, RunError> {
-    let checked = run_build(gpu, workload, program, Build::Checking)?;
-    let reference = workload.reference().map_err(|error| RunError::Evaluation(Box::new(error)))?;
-    let exact = warploom::interp::compare::Tolerance::default();
-    for (actual, expected) in checked.iter().zip(&reference) {
-        match warploom::interp::compare::compare(actual, expected, &exact) {
-            Ok(comparison) if comparison.identical => {}
-            Ok(comparison) => return Ok(Some(comparison.to_string())),
-            Err(mismatch) => return Ok(Some(mismatch.to_string())),
-        }
+/// What the two builds of kernels give.
+pub(crate) struct Builds {
+    /// The outputs of the kernels users run.
+    pub(crate) outputs: Vec<Buffer>,
+    /// How close they are to what is expected.
+    pub(crate) closeness: Vec<Closeness>,
+    /// How the kernels that must be exact differ from the reference evaluator.
+    pub(crate) inexact: Option<String>,
+}
+
+impl Builds {
+    /// Runs kernels in both builds.
+    pub(crate) fn run(
+        gpu: &Gpu,
+        workload: &Workload,
+        program: &Program,
+        expected: &Expected,
+    ) -> Result<Builds, Error> {
+        let inexact = expected.difference(&run_build(gpu, workload, program, Build::Checking)?);
+        let outputs = run_build(gpu, workload, program, Build::Timing)?;
+        Ok(Builds { closeness: expected.closeness(&outputs), outputs, inexact })
     }
-    Ok(None)
+
+    /// What is wrong with them.
+    pub(crate) fn fault(&self) -> Option<String> {
+        if let Some(difference) = &self.inexact {
+            return Some(format!(
+                "kernels built for checking differ from the reference evaluator: {difference}"
+            ));
+        }
+        let far = self.closeness.iter().find_map(Closeness::sentence)?;
+        Some(format!("kernels built for speed are too far from the reference evaluator: {far}"))
+    }
 }
 
 impl Job<'_> {
@@ -303,14 +331,6 @@ impl Job<'_> {
             params: params.map(|(_, value)| *value).collect(),
             outputs: outputs.map(|(_, region)| region.clone()).collect(),
         }
-    }
-}
-
-/// The names of a Func's values, one a buffer: `out`, or `out.0` and `out.1` for a pair.
-pub(crate) fn value_names(func: &FuncDecl) -> Vec<String> {
-    match func.types.len() {
-        1 => vec![func.name.clone()],
-        values => (0..values).map(|value| format!("{}.{value}", func.name)).collect(),
     }
 }
 

@@ -57,13 +57,20 @@ impl Values {
         set_structure(app, &mut settings, &self.set)?;
         set_params(app, &mut settings, &self.param)?;
         set_sizes(app, &mut settings, &self.size)?;
+        Chosen::new(app, settings, self.seed)
+    }
+}
+
+impl<'a> Chosen<'a> {
+    /// An app with generated inputs from a seed.
+    pub(crate) fn new(app: &'a App, settings: Settings, seed: u64) -> Result<Chosen<'a>, Error> {
         let pipeline = build(app, &settings)?;
         let params = param_values(app, &pipeline, &settings)?;
         let shapes = (app.shapes)(&settings);
         memory::check(app, &pipeline, &shapes, &settings)?;
         let input = |name: &str| -> Option<Buffer> {
             let (name, region) = shapes.inputs.iter().find(|(known, _)| *known == name)?;
-            let request = InputRequest { name, region: region.clone(), seed: self.seed, settings: &settings };
+            let request = InputRequest { name, region: region.clone(), seed, settings: &settings };
             Some((app.input)(&request))
         };
         let inputs = pipeline.inputs().values().filter_map(|decl| input(&decl.name)).collect();

@@ -17,7 +17,6 @@ use warploom::fuzz::{
     Case, Checker, Failure, Found, Kind, Options, Run, Scheduler, Seen, Verdict, fuzz as run,
     random_schedules, reduce,
 };
-use warploom::interp::compare::{Outliers, Tolerance, compare};
 use warploom::randpipe::{self, Scale};
 use warploom::runtime::Gpu;
 use warploom::target::Device;
@@ -33,15 +32,6 @@ use compiled::Compiler;
 use report::{Report, Written};
 use searched::Searcher;
 
-/// How far kernels built for speed may be off. Random pipelines amplify the smallest difference: a comparison
-/// or a rounding goes the other way, so some samples may be anything.
-const TOLERANCE: Tolerance = Tolerance {
-    abs: 1e-3,
-    rel: 1e-3,
-    ulp: 4,
-    outliers: Some(Outliers { abs: f64::INFINITY, fraction: 0.1 }),
-};
-
 /// Check random pipelines under random or searched schedules against the reference evaluator
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
@@ -49,6 +39,9 @@ const TOLERANCE: Tolerance = Tolerance {
   warploom fuzz --on cuda --scale small --coverage         the same on a GPU; what the schedules had in them
   warploom fuzz --search --compile                         schedules that the search finds, compiled too
   warploom fuzz --replay fuzz-failures                     what was found before, once more
+
+On a GPU, kernels built for speed may be as far off as the reference is with other roundings. Where that is far, the
+pipeline makes much of little: such pairs are named ill-conditioned and are no failures.
 
 Whatever fails is made small and written to a file that holds pipeline, sizes, schedule and the seed of the inputs.
 What is tried depends on the arguments alone, not on the number of threads. Exits with 1 if anything fails.")]
@@ -158,7 +151,7 @@ struct Machine {
 impl Machine {
     fn check(&self, case: &Case) -> Result<Verdict, Failure> {
         match &self.gpu {
-            None => case.check_with(|run| self.simulate(run)),
+            None => case.check_with(|run| self.simulate(run).map(|()| Verdict::Passed)),
             Some(gpu) => case.check_with(|run| on_gpu(gpu, run)),
         }
     }
@@ -287,13 +280,17 @@ fn most_telling(failures: Vec<Found>) -> Vec<Found> {
     ranked.into_iter().map(|(_, found)| found).collect()
 }
 
-/// The checking build has to give the reference's bits, the timing build something close.
-fn on_gpu(gpu: &Gpu, run: &Run<'_>) -> Result<(), Failure> {
-    let mut programs = run.case.programs(gpu.device())?.into_iter();
-    programs.try_for_each(|program| both_builds(gpu, run, &program))
+/// The checking build of each program has to give the reference's bits, the timing build something close.
+fn on_gpu(gpu: &Gpu, run: &Run<'_>) -> Result<Verdict, Failure> {
+    let mut verdict = Verdict::Passed;
+    for program in run.case.programs(gpu.device())? {
+        let found = both_builds(gpu, run, &program)?;
+        verdict = if verdict == Verdict::Passed { found } else { verdict };
+    }
+    Ok(verdict)
 }
 
-fn both_builds(gpu: &Gpu, run: &Run<'_>, program: &Program) -> Result<(), Failure> {
+fn both_builds(gpu: &Gpu, run: &Run<'_>, program: &Program) -> Result<Verdict, Failure> {
     let workload = Workload {
         pipeline: run.case.pipeline.clone(),
         inputs: run.inputs.clone(),
@@ -303,14 +300,7 @@ fn both_builds(gpu: &Gpu, run: &Run<'_>, program: &Program) -> Result<(), Failur
     let outputs =
         |build| run_build(gpu, &workload, program, build).map_err(|error| Failure::Device(error.to_string()));
     run.compare(&outputs(Build::Checking)?)?;
-    for (actual, expected) in outputs(Build::Timing)?.iter().zip(&run.expected) {
-        match compare(actual, expected, &TOLERANCE) {
-            Ok(comparison) if comparison.passed => {}
-            Ok(comparison) => return Err(Failure::Numeric(comparison.to_string())),
-            Err(mismatch) => return Err(Failure::Device(mismatch.to_string())),
-        }
-    }
-    Ok(())
+    run.judge(&outputs(Build::Timing)?)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 //! run as asked, 4 no GPU or one that fails, 5 nothing measured, 6 outputs that differ from the reference, 130 ended by the
 //! interrupt key.
 
+mod accuracy;
 mod apps;
 mod backend;
 mod bench;
@@ -123,6 +124,7 @@ enum Command {
     Verify(verify::Arguments),
     Sim(sim::Arguments),
     Bench(bench::Arguments),
+    Accuracy(accuracy::Arguments),
     Tune(Box<tune::Arguments>),
     Suite(Box<suite::Arguments>),
     Records(records::Arguments),
@@ -181,6 +183,7 @@ fn execute(
         Command::Verify(arguments) => verify::verify(apps, &arguments, out),
         Command::Sim(arguments) => sim::sim(apps, &arguments, out),
         Command::Bench(arguments) => bench::bench(apps, &arguments, out),
+        Command::Accuracy(arguments) => accuracy::accuracy(apps, &arguments, out),
         Command::Tune(arguments) => tune::tune(apps, &arguments, out),
         Command::Suite(arguments) => suite::suite(apps, &arguments, out),
         Command::Records(arguments) => records::records(&arguments, out),

@@ -192,7 +192,13 @@ impl<'a> Plan<'a> {
             given.chain(generated.iter().map(|(name, buffer)| (*name, buffer))).collect();
 
         let outputs = self.shapes.outputs.iter().map(|(name, region)| (*name, region.clone()));
-        let job = Job { pipeline: &self.pipeline, inputs, params: &self.params, outputs: outputs.collect() };
+        let job = Job {
+            pipeline: &self.pipeline,
+            inputs,
+            params: &self.params,
+            outputs: outputs.collect(),
+            tolerance: None,
+        };
         let done = on.run(&job).map_err(|error| match error {
             RunError::Evaluation(error) => self.failed(*error),
             RunError::Kernels(error) => error,

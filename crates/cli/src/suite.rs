@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use warploom::app::{App, Settings};
-use warploom::check::{TOLERANCE, small_settings};
+use warploom::check::small_settings;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::ir::Program;
 use warploom::schedule::schedule::Schedule;
@@ -199,7 +199,7 @@ impl Arguments {
         let task = Task {
             subject: tunable.subject.clone(),
             small: tunable.small.clone(),
-            tolerance: TOLERANCE,
+            tolerance: tunable.tolerance,
             model: &*start.model,
             search: Options { seed: self.seed, samples: self.samples.max(1), ..Options::default() },
             deadline: self.time_limit.map(|limit| started + limit),

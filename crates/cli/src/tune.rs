@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use clap::Arg;
 use warploom::app::App;
-use warploom::check::TOLERANCE;
 use warploom::cost::{Analytic, CostModel, Network, Weights};
 use warploom::search::Options;
 use warploom::target::Device;
@@ -126,7 +125,7 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     let task = Task {
         subject: tunable.subject.clone(),
         small: tunable.small.clone(),
-        tolerance: TOLERANCE,
+        tolerance: tunable.tolerance,
         model: &*start.model,
         search: arguments.search_options(),
         deadline: arguments.time_limit.map(|limit| started + limit),

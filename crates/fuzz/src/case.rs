@@ -35,6 +35,11 @@ impl Case {
 
     /// The outputs as the reference evaluator computes them; a tuple gives one buffer a value.
     pub fn reference(&self, inputs: &[Buffer]) -> Result<Vec<Buffer>, EvalError> {
+        self.evaluation(inputs).run()
+    }
+
+    /// An evaluation by the reference that is still to be run.
+    pub fn evaluation<'a>(&'a self, inputs: &'a [Buffer]) -> Evaluation<'a> {
         let mut evaluation = Evaluation::new(&self.pipeline);
         for (decl, buffer) in self.pipeline.inputs().values().zip(inputs) {
             evaluation = evaluation.input(&decl.name, buffer);
@@ -49,6 +54,6 @@ impl Case {
                 evaluation = evaluation.output(&self.pipeline.funcs()[*id].name, region.clone());
             }
         }
-        evaluation.run()
+        evaluation
     }
 }

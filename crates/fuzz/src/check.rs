@@ -9,8 +9,8 @@ use warploom_codegen::verify::{VerifyError, verify};
 use warploom_interp::EvalError;
 use warploom_interp::buffer::Buffer;
 use warploom_interp::compare::{Tolerance, compare};
-use warploom_lang::ir::FuncDecl;
-use warploom_lang::{BoundsError, Pipeline, Range, Region, Value, infer};
+use warploom_interp::expected::{Expected, Fault};
+use warploom_lang::{BoundsError, Range, Region, Value, infer};
 use warploom_schedule::schedule::{Violation, check};
 use warploom_sim::{SimError, Simulation};
 use warploom_target::Device;
@@ -26,6 +26,9 @@ const ORDERS: [u64; 2] = [1, 2];
 /// where every dimension is a term of its own, and the sizes of arrays, terms are of several dimensions.
 const WIDE_ABOVE: [Option<u32>; 8] = [None, None, None, None, None, Some(1), Some(40), Some(1000)];
 
+/// How often the reference is evaluated with other roundings: cases are small, and little is known of them.
+const PERTURBED_RUNS: u64 = 32;
+
 /// How a case ended that found nothing wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
@@ -33,6 +36,9 @@ pub enum Verdict {
     Passed,
     /// There is nothing to compare with: the sizes don't fit the pipeline, or memory is short.
     Skipped(String),
+    /// Kernels built for speed are further off than roundings are, but the reference with other roundings is so too: the
+    /// pipeline makes much of little.
+    IllConditioned(String),
 }
 
 /// What is wrong with a case: always a mistake of the compiler.
@@ -201,7 +207,8 @@ impl Case {
     pub fn check(&self, device: &Device) -> Result<Verdict, Failure> {
         self.check_with(|run| {
             let mut programs = run.case.programs(device)?.into_iter();
-            programs.try_for_each(|program| run.simulate(&program, device))
+            programs.try_for_each(|program| run.simulate(&program, device))?;
+            Ok(Verdict::Passed)
         })
     }
 
@@ -209,9 +216,12 @@ impl Case {
     ///
     /// # Errors
     /// What `work` finds, and as [`Case::check`].
-    pub fn check_with(&self, work: impl FnOnce(&Run<'_>) -> Result<(), Failure>) -> Result<Verdict, Failure> {
+    pub fn check_with(
+        &self,
+        work: impl FnOnce(&Run<'_>) -> Result<Verdict, Failure>,
+    ) -> Result<Verdict, Failure> {
         let checked = catch(|| match self.prepared()? {
-            Ok(run) => work(&run).map(|()| Verdict::Passed),
+            Ok(run) => work(&run),
             Err(reason) => Ok(Verdict::Skipped(reason)),
         });
         checked.unwrap_or_else(|message| Err(Failure::Panic(message)))
@@ -271,7 +281,7 @@ impl Run<'_> {
     pub fn compare(&self, outputs: &[Buffer]) -> Result<(), Failure> {
         assert_eq!(outputs.len(), self.expected.len(), "every output is given");
         for ((name, actual), expected) in
-            output_names(&self.case.pipeline).into_iter().zip(outputs).zip(&self.expected)
+            self.case.pipeline.output_names().into_iter().zip(outputs).zip(&self.expected)
         {
             let compared = compare(actual, expected, &Tolerance::default());
             let compared = compared.unwrap_or_else(|mismatch| panic!("output `{name}`: {mismatch}"));
@@ -280,6 +290,26 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Judges the outputs of kernels built for speed by how much the reference's change under other roundings.
+    ///
+    /// # Errors
+    /// [`Failure::Numeric`], and [`Failure::Reference`] if other roundings lead it out of its boxes.
+    pub fn judge(&self, outputs: &[Buffer]) -> Result<Verdict, Failure> {
+        let perturbed =
+            (0..PERTURBED_RUNS).map(|seed| self.case.evaluation(&self.inputs).perturbed(seed).run());
+        let expected = Expected::new(&self.case.pipeline, self.expected.clone(), perturbed, None);
+        let expected = expected.map_err(|error| Failure::Reference(Box::new(error)))?;
+        let found = expected.closeness(outputs);
+        let by_nature = |fault: &Fault| matches!(fault, Fault::NotFinite { by_nature: true, .. });
+        if let Some(wrong) =
+            found.iter().find(|found| found.fault.as_ref().is_some_and(|fault| !by_nature(fault)))
+        {
+            return Err(Failure::Numeric(wrong.to_string()));
+        }
+        let shaky = found.iter().find(|found| found.ill_conditioned || found.fault.is_some());
+        Ok(shaky.map_or(Verdict::Passed, |found| Verdict::IllConditioned(found.to_string())))
     }
 
     /// Runs the case's kernels in the simulator with blocks in two orders, and compares the outputs.
@@ -325,16 +355,4 @@ fn point(region: &Region, mut number: usize) -> Vec<i64> {
         at
     };
     region.0.iter().map(coordinate).collect()
-}
-
-/// The names of all outputs: `out`, or `out.0` and `out.1` for a pair.
-fn output_names(pipeline: &Pipeline) -> Vec<String> {
-    let names = pipeline.outputs().iter().flat_map(|id| {
-        let FuncDecl { name, types, .. } = &pipeline.funcs()[*id];
-        match types.len() {
-            1 => vec![name.clone()],
-            values => (0..values).map(|value| format!("{name}.{value}")).collect(),
-        }
-    });
-    names.collect()
 }

@@ -113,6 +113,8 @@ pub struct Summary {
     pub pairs: u64,
     /// Those of the pairs that have no reference to compare with.
     pub skipped: u64,
+    /// Those of pipelines that are ill-conditioned: the seed of the schedule, and how far off its kernels are.
+    pub ill_conditioned: Vec<(u64, String)>,
     /// Those that failed, in order.
     pub failures: Vec<Found>,
     /// Whether there were too many failures to go on.
@@ -145,6 +147,9 @@ impl Summary {
         match outcome {
             Ok(Verdict::Passed) => {}
             Ok(Verdict::Skipped(_)) => self.skipped += 1,
+            Ok(Verdict::IllConditioned(why)) => {
+                self.ill_conditioned.push((schedule_seed(pipeline_seed, number), why));
+            }
             Err(failure) => {
                 let schedule_seed = schedule_seed(pipeline_seed, number);
                 self.failures.push(Found { pipeline_seed, schedule_seed, case, failure });

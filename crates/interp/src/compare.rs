@@ -133,7 +133,7 @@ pub fn compare(
     Ok(dispatch!(actual.ty(), T => compare_samples::<T>(actual, expected, tolerance)))
 }
 
-fn check_shapes(actual: &Buffer, expected: &Buffer) -> Result<(), ShapeMismatch> {
+pub(crate) fn check_shapes(actual: &Buffer, expected: &Buffer) -> Result<(), ShapeMismatch> {
     if actual.ty() != expected.ty() {
         return Err(ShapeMismatch::Type { actual: actual.ty(), expected: expected.ty() });
     }
@@ -179,9 +179,9 @@ fn compare_samples<T: Element>(actual: &Buffer, expected: &Buffer, tolerance: &T
     // A quotient of whole numbers is rounded as the fraction was when it was written down.
     let fraction = found.beyond as f64 / found.samples as f64;
     found.passed = found.beyond == 0
-        || tolerance
-            .outliers
-            .is_some_and(|outliers| found.max_abs <= outliers.abs && fraction <= outliers.fraction);
+        || tolerance.outliers.is_some_and(|outliers| {
+            found.max_abs.is_finite() && found.max_abs <= outliers.abs && fraction <= outliers.fraction
+        });
     found
 }
 
@@ -240,7 +240,7 @@ fn rank(value: Value) -> i64 {
 }
 
 /// The point with a number, counted first dimension fastest.
-fn point(region: &Region, mut index: usize) -> Vec<i64> {
+pub(crate) fn point(region: &Region, mut index: usize) -> Vec<i64> {
     let coordinate = |range: &Range| {
         let extent = range.extent as usize;
         let at = range.min + (index % extent) as i64;

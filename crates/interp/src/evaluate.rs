@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 use warploom_lang::ir::FuncDecl;
-use warploom_lang::{BoundsError, FuncId, IdVec, Pipeline, Realisation, Region, Regions, Type, Value, infer};
+use warploom_lang::{
+    BoundsError, FuncId, Id, IdVec, Pipeline, Realisation, Region, Regions, Type, Value, infer,
+};
 
 use crate::buffer::{Buffer, BufferError};
 use crate::machine::{Source, Sources};
 use crate::memory;
+use crate::perturb::Noise;
 use crate::program::Constants;
 use crate::samples::{Layout, Samples};
 use crate::stage::{StageRun, Storage};
@@ -96,13 +99,14 @@ pub struct Evaluation<'a> {
     request: Realisation,
     inputs: BTreeMap<&'a str, &'a Buffer>,
     observer: Option<Observer<'a>>,
+    noise: Option<Noise>,
 }
 
 impl<'a> Evaluation<'a> {
     /// Nothing given yet.
     pub fn new(pipeline: &'a Pipeline) -> Evaluation<'a> {
         let request = Realisation::new(pipeline);
-        Evaluation { pipeline, request, inputs: BTreeMap::new(), observer: None }
+        Evaluation { pipeline, request, inputs: BTreeMap::new(), observer: None, noise: None }
     }
 
     /// Gives an input.
@@ -134,6 +138,14 @@ impl<'a> Evaluation<'a> {
         self
     }
 
+    /// Lets every operation that kernels built for speed may compute differently ([`rounding`](warploom_lang::rounding))
+    /// differ by a random amount of what theirs may. The amount follows from the seed, the operation and the point alone.
+    #[must_use]
+    pub fn perturbed(mut self, seed: u64) -> Evaluation<'a> {
+        self.noise = Some(Noise::new(seed));
+        self
+    }
+
     /// The outputs in the pipeline's order; a tuple gives one buffer a value.
     pub fn run(self) -> Result<Vec<Buffer>, EvalError> {
         let pipeline = self.pipeline;
@@ -150,9 +162,11 @@ impl<'a> Evaluation<'a> {
         let input_regions = buffers.iter().map(|buffer| buffer.region().clone()).collect();
         let params =
             self.request.params.values().map(|value| value.unwrap_or(Value::zero(Type::I32))).collect();
-        let constants = Constants { inputs: &input_regions, params: &params };
+        let constants = Constants { inputs: &input_regions, params: &params, noise: self.noise };
         let mut funcs = Funcs::new(pipeline, &regions, self.observer);
         for id in pipeline.funcs().keys() {
+            let constants =
+                Constants { noise: self.noise.map(|noise| noise.of(id.index() as u64)), ..constants };
             funcs.compute(id, &buffers, &constants)?;
         }
         let outputs = pipeline.outputs().iter().zip(&self.request.outputs);

@@ -7,7 +7,10 @@ use ahash::AHashMap;
 use smallvec::SmallVec;
 use warploom_lang::ir::{NodeKind, Stage};
 use warploom_lang::op::{BinaryOp, Op};
-use warploom_lang::{ExprId, FuncId, IdVec, InputId, ParamId, Pipeline, Region, Type, Value};
+use warploom_lang::rounding;
+use warploom_lang::{ExprId, FuncId, Id, IdVec, InputId, ParamId, Pipeline, Region, Type, Value};
+
+use crate::perturb::{Noise, Perturbed};
 
 /// Where an instruction finds an operand or leaves its result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +34,8 @@ pub enum Action {
     Call(FuncId, usize),
     /// An operation.
     Op(Op),
+    /// An operation with another rounding.
+    Perturbed(Perturbed),
 }
 
 /// One step of a program.
@@ -49,6 +54,8 @@ pub struct Instruction {
 /// The instructions of one stage, and where its results are.
 #[derive(Clone, Debug)]
 pub struct Program {
+    /// The dimension that rows run along.
+    pub row: Option<usize>,
     pub instructions: Vec<Instruction>,
     /// Start values of the scalars: constants are there already.
     pub scalars: Vec<u32>,
@@ -62,6 +69,8 @@ pub struct Program {
 pub struct Constants<'a> {
     pub inputs: &'a IdVec<InputId, Region>,
     pub params: &'a IdVec<ParamId, Value>,
+    /// Where operations are to round otherwise.
+    pub noise: Option<Noise>,
 }
 
 impl Program {
@@ -98,6 +107,7 @@ impl Program {
         }
         let slot = |id: &ExprId| compiler.slots[id];
         Program {
+            row,
             indices: stage.indices.iter().map(slot).collect(),
             values: stage.values.iter().map(slot).collect(),
             predicate: stage.predicate.as_ref().map(slot),
@@ -138,7 +148,10 @@ impl Compiler<'_> {
             NodeKind::RVar(r) => Action::RVar(r as usize),
             NodeKind::Load(input) => Action::Load(input),
             NodeKind::Call(func, value) => Action::Call(func, value as usize),
-            NodeKind::Op(op) => Action::Op(op),
+            NodeKind::Op(op) => match self.perturbed(id, op) {
+                Some(perturbed) => Action::Perturbed(perturbed),
+                None => Action::Op(op),
+            },
             NodeKind::Param(_) | NodeKind::InputMin(..) | NodeKind::InputExtent(..) => {
                 unreachable!("sizes and Params are constants")
             }
@@ -156,6 +169,12 @@ impl Compiler<'_> {
         self.instructions.push(Instruction { action, operand, result: node.ty, to, args, steps });
     }
 
+    fn perturbed(&self, id: ExprId, op: Op) -> Option<Perturbed> {
+        let noise = self.constants.noise?;
+        let deviation = rounding::deviation(self.pipeline.exprs(), id)?;
+        Some(Perturbed { op, deviation, noise: noise.of(id.index() as u64) })
+    }
+
     fn constant(&self, id: ExprId) -> Option<Value> {
         let node = &self.pipeline.exprs()[id];
         match node.kind {
@@ -166,7 +185,7 @@ impl Compiler<'_> {
             NodeKind::InputExtent(input, d) => {
                 Value::from_int(Type::I32, self.constants.inputs[input][d as usize].extent)
             }
-            NodeKind::Op(op) => {
+            NodeKind::Op(op) if self.perturbed(id, op).is_none() => {
                 let args: Option<SmallVec<[Value; 3]>> =
                     node.args.iter().map(|arg| self.known.get(arg).copied()).collect();
                 Some(op.eval(&args?))

@@ -86,6 +86,9 @@ fn outliers_are_few_and_bounded() {
     let admitted = compare_floats(&actual, &expected, outliers(1.0, 0.5));
     assert_eq!(admitted.beyond, 29);
     assert!(admitted.to_string().starts_with("all 100 samples pass, 29 of them as outliers"));
+    for wrong in [f32::NAN, f32::INFINITY] {
+        assert!(!compare_floats(&[wrong], &[0.0], outliers(f64::INFINITY, 1.0)).passed);
+    }
     let nan = compare_floats(&[f32::NAN], &[0.0], outliers(f64::MAX, 1.0));
     assert!(!nan.passed);
 }

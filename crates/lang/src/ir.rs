@@ -203,6 +203,14 @@ impl Stage {
 }
 
 impl FuncDecl {
+    /// The names of its values: `out`, or `out.0` and `out.1` for a pair.
+    pub fn value_names(&self) -> Vec<String> {
+        match self.types.len() {
+            1 => vec![self.name.clone()],
+            values => (0..values).map(|value| format!("{}.{value}", self.name)).collect(),
+        }
+    }
+
     /// Bytes all values of one point take.
     pub fn bytes_per_point(&self) -> usize {
         self.types.iter().map(|ty| ty.bytes()).sum()

@@ -97,6 +97,7 @@ mod pipeline;
 mod rdom;
 mod reduce;
 pub mod region;
+pub mod rounding;
 pub mod scalar;
 mod specialise;
 mod types;

@@ -70,6 +70,11 @@ impl Pipeline {
         &self.outputs
     }
 
+    /// The names of all values of the outputs, one for each buffer that comes out.
+    pub fn output_names(&self) -> Vec<String> {
+        self.outputs.iter().flat_map(|id| self.funcs[*id].value_names()).collect()
+    }
+
     /// The nodes all expressions are made of.
     pub fn exprs(&self) -> &Exprs {
         &self.exprs

@@ -74,6 +74,17 @@ pub enum Error {
         /// The oldest that will do.
         needed: (i32, i32),
     },
+    /// A result is not the program's own.
+    #[error(
+        "element {element} of `{what}` is not written, or depends on memory that is not: it was another value over memory \
+         with other contents"
+    )]
+    Unwritten {
+        /// The output.
+        what: String,
+        /// Its first element, counted in memory, that differs.
+        element: usize,
+    },
     /// There is no device of that number.
     #[error("there is no GPU number {ordinal}: the driver reports {count}")]
     NoDevice {

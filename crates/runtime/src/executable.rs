@@ -14,8 +14,11 @@ use crate::memory::{Allocation, DeviceBuffer};
 use crate::nvrtc::Image;
 use crate::timing::{Mode, Sample, Timing, TimingOptions};
 
-/// What outputs and temporaries are filled with by [`Executable::poison`].
-pub const POISON: u8 = 0xa5;
+/// What outputs and temporaries are filled with by [`Executable::poison`]: as floats, NaN.
+pub const POISON: u8 = 0xff;
+
+/// Something else, to find what equals the poison by accident.
+const OTHER_POISON: u8 = 0xa5;
 
 /// The memory of an input or output.
 enum Slot {
@@ -123,10 +126,45 @@ impl Executable {
     ///
     /// If the driver or an earlier kernel fails.
     pub fn poison(&mut self) -> Result<(), Error> {
-        self.kernels.fill_temporaries(POISON)?;
+        self.fill(POISON)
+    }
+
+    /// Runs twice, over memory filled with different bytes; the bytes of each output, a tuple's values one after the other.
+    ///
+    /// # Errors
+    ///
+    /// If the results differ, and so depend on what was in memory before; if a launch is refused or a kernel fails.
+    pub fn run_over_poison(&mut self) -> Result<Vec<Vec<u8>>, Error> {
+        let outputs =
+            self.program().buffers.iter().enumerate().filter_map(|(position, buffer)| match buffer.role {
+                Role::Output { output, value } => Some(((output, value), position)),
+                _ => None,
+            });
+        let mut outputs: Vec<((usize, usize), usize)> = outputs.collect();
+        outputs.sort_unstable();
+        let mut run = |byte| {
+            self.fill(byte)?;
+            self.run()?;
+            outputs
+                .iter()
+                .map(|(_, position)| self.download_buffer(*position))
+                .collect::<Result<Vec<_>, Error>>()
+        };
+        let (found, again) = (run(POISON)?, run(OTHER_POISON)?);
+        for ((_, position), (bytes, others)) in outputs.iter().zip(found.iter().zip(&again)) {
+            if let Some(byte) = bytes.iter().zip(others).position(|(byte, other)| byte != other) {
+                let Buffer { name, element_bytes, .. } = &self.program().buffers[*position];
+                return Err(Error::Unwritten { what: name.clone(), element: byte / element_bytes });
+            }
+        }
+        Ok(found)
+    }
+
+    fn fill(&mut self, byte: u8) -> Result<(), Error> {
+        self.kernels.fill_temporaries(byte)?;
         for (slot, buffer) in self.buffers.iter_mut().zip(&self.kernels.program().buffers) {
             if let (Some(Slot::Own(allocation)), Role::Output { .. }) = (slot, buffer.role) {
-                allocation.fill(POISON)?;
+                allocation.fill(byte)?;
             }
         }
         self.stream().synchronize().doing("fill memory")

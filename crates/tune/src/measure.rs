@@ -32,8 +32,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use warploom_interp::buffer::Buffer;
-use warploom_interp::compare::Tolerance;
+use warploom_interp::expected::Expected;
 use warploom_runtime::TimingOptions;
 use warploom_runtime::nvrtc::{self, Arch, Resources};
 use warploom_schedule::schedule::Schedule;
@@ -77,10 +76,8 @@ pub struct Candidate {
 pub struct Check {
     /// The same pipeline, mostly smaller.
     pub subject: Arc<Subject>,
-    /// What comes out of it.
-    pub expected: Vec<Buffer>,
-    /// How far kernels that are built for speed may be off.
-    pub tolerance: Tolerance,
+    /// What comes out of it, and how far kernels that are built for speed may be off.
+    pub expected: Expected,
 }
 
 /// Where a worker gets its candidates from, in its own thread.
@@ -134,8 +131,8 @@ pub trait Machine: Send {
         timing: &TimingOptions,
     ) -> Result<Timed, Failure>;
 
-    /// Runs once, from outputs that are poisoned and the program's own; the bytes of each, a tuple's values one after the
-    /// other.
+    /// Runs from memory that is poisoned, and only results that are the program's own; the bytes of each output, a tuple's
+    /// values one after the other.
     ///
     /// # Errors
     /// If the program cannot be loaded or run.

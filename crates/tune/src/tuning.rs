@@ -15,7 +15,6 @@ use std::time::Instant;
 use serde::Serialize;
 use thiserror::Error;
 use warploom_cost::CostModel;
-use warploom_interp::compare::Tolerance;
 use warploom_lang::BoundsError;
 use warploom_schedule::schedule::Schedule;
 use warploom_search as search;
@@ -31,8 +30,9 @@ pub struct Task<'a> {
     pub subject: Arc<Subject>,
     /// The same at a size at which the reference's results are known; every candidate is compared there.
     pub small: Option<Arc<Check>>,
-    /// How far kernels built for speed may be off at the full size.
-    pub tolerance: Tolerance,
+    /// How far kernels built for speed may be off at the full size, as a fraction of an output's largest sample. Without it,
+    /// four times as far as those of the default schedule are.
+    pub tolerance: Option<f64>,
     /// What predicts times.
     pub model: &'a dyn CostModel,
     /// How to search.

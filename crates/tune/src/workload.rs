@@ -4,11 +4,15 @@ use thiserror::Error;
 use warploom_codegen::cuda::{Build, describe};
 use warploom_codegen::ir::{Program, Role};
 use warploom_interp::buffer::{Buffer, BufferError, Data};
+use warploom_interp::expected::Expected;
 use warploom_interp::{EvalError, Evaluation};
-use warploom_lang::{Id, Pipeline, Realisation, Region, Scalar, Value, dispatch};
+use warploom_lang::{Id, Pipeline, Realisation, Region, Scalar, Type, Value, dispatch};
 use warploom_runtime::{Executable, Gpu, Timing, TimingOptions};
 use warploom_sim::{Outcome, SimError, Simulation};
 use warploom_target::Device;
+
+/// How often the reference is evaluated with other roundings where a tolerance follows from them.
+pub const PERTURBED_RUNS: u64 = 8;
 
 /// A pipeline with its inputs, Params and the boxes asked of its outputs, in the order of its tables.
 #[derive(Clone, Debug)]
@@ -53,6 +57,18 @@ impl Workload {
 
     /// The outputs as the reference evaluator computes them; a tuple gives one buffer a value.
     pub fn reference(&self) -> Result<Vec<Buffer>, EvalError> {
+        self.evaluation().run()
+    }
+
+    /// The same, and how far kernels built for speed may be off: by a tolerance that is stated, or by one that follows from
+    /// how much the outputs change in runs with other roundings.
+    pub fn expected(&self, stated: Option<f64>, runs: u64) -> Result<Expected, EvalError> {
+        let perturbed = (0..runs).map(|seed| self.evaluation().perturbed(seed).run());
+        Expected::new(&self.pipeline, self.reference()?, perturbed, stated)
+    }
+
+    /// An evaluation by the reference that is still to be run.
+    pub fn evaluation(&self) -> Evaluation<'_> {
         let mut evaluation = Evaluation::new(&self.pipeline);
         for (input, buffer) in self.pipeline.inputs().values().zip(&self.inputs) {
             evaluation = evaluation.input(&input.name, buffer);
@@ -63,7 +79,7 @@ impl Workload {
         for (id, region) in self.pipeline.outputs().iter().zip(&self.outputs) {
             evaluation = evaluation.output(&self.pipeline.funcs()[*id].name, region.clone());
         }
-        evaluation.run()
+        evaluation
     }
 
     /// Runs kernels in the simulator.
@@ -109,7 +125,7 @@ impl Workload {
 pub struct Loaded {
     /// The compiled kernels and their memory.
     pub executable: Executable,
-    outputs: Vec<(usize, usize, warploom_lang::Type, Region)>,
+    outputs: Vec<(usize, usize, Type, Region)>,
 }
 
 impl Loaded {
@@ -129,10 +145,11 @@ impl Loaded {
         Loaded { executable, outputs }
     }
 
-    /// Runs once, from poisoned outputs, and gives them back.
+    /// Runs from poisoned memory and gives the outputs back.
     pub fn run(&mut self) -> Result<Vec<Buffer>, CudaError> {
-        self.executable.poison()?;
-        self.execute()
+        let outputs = self.executable.run_over_poison()?;
+        let given = self.outputs.iter().zip(&outputs);
+        Ok(given.map(|((_, _, ty, region), bytes)| buffer(*ty, region, bytes)).collect::<Result<_, _>>()?)
     }
 
     /// Runs once and gives the outputs back.
@@ -140,9 +157,7 @@ impl Loaded {
         self.executable.run()?;
         let mut buffers = Vec::new();
         for (output, value, ty, region) in &self.outputs {
-            let bytes = self.executable.download(*output, *value)?;
-            buffers
-                .push(dispatch!(*ty, T => Buffer::from_vec::<T>(region.clone(), from_bytes::<T>(&bytes))?));
+            buffers.push(buffer(*ty, region, &self.executable.download(*output, *value)?)?);
         }
         Ok(buffers)
     }
@@ -171,6 +186,11 @@ pub(crate) fn to_bytes(data: &Data) -> Vec<u8> {
         };
     }
     bytes! { U8 U16 U32 I8 I16 I32 F32 }
+}
+
+/// A box of samples from device memory.
+pub(crate) fn buffer(ty: Type, region: &Region, bytes: &[u8]) -> Result<Buffer, BufferError> {
+    dispatch!(ty, T => Buffer::from_vec::<T>(region.clone(), from_bytes::<T>(bytes)))
 }
 
 /// Samples from device memory.

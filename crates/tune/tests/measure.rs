@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use warploom_interp::buffer::Buffer;
-use warploom_interp::compare::Tolerance;
 use warploom_lang::{Input, Pipeline, Region, func, infer, vars};
 use warploom_runtime::TimingOptions;
 use warploom_schedule::schedule::Schedule;
@@ -18,10 +17,13 @@ use warploom_tune::measure::{
 use warploom_tune::sample::{Origin, Sample, Status, Times};
 use warploom_tune::workload::Workload;
 
+/// Half a unit of what comes out of 8 samples.
+const TOLERANCE: f64 = 0.5 / 21.0;
+
 fn workload(width: i64) -> Workload {
     let x = vars!(x);
     let input = Input::f32("input", 1);
-    let pipeline = Pipeline::new("twice", [func("twice", x, input.at(x) * 2.0)]).expect("it is right");
+    let pipeline = Pipeline::new("thrice", [func("thrice", x, input.at(x) * 3.0)]).expect("it is right");
     let region = Region::of_extents(&[width]);
     let buffer = Buffer::from_fn::<f32>(region.clone(), |at| at[0] as f32).expect("it fits");
     Workload { pipeline, inputs: vec![buffer], params: Vec::new(), outputs: vec![region] }
@@ -33,8 +35,7 @@ fn candidates(count: usize) -> Vec<Candidate> {
     let small = workload(8);
     let check = Check {
         subject: Arc::new(Subject::of(&small).expect("it fits")),
-        expected: small.reference().expect("it runs"),
-        tolerance: Tolerance { abs: 0.5, ..Tolerance::default() },
+        expected: small.expected(Some(TOLERANCE), 8).expect("it runs"),
     };
     let regions = infer(subject.pipeline(), subject.request()).expect("it fits");
     let schedule = Schedule::default_for(subject.pipeline(), &regions);
@@ -52,7 +53,7 @@ fn feed(count: usize) -> Feed<'static> {
     Box::new(candidates(count).into_iter())
 }
 
-/// Doubles, and is off by something: `off[0]` with the checking build, `off[1]` with the timing build.
+/// Triples, and is off by something: `off[0]` with the checking build, `off[1]` with the timing build.
 #[derive(Default)]
 struct Fake {
     off: [f32; 2],
@@ -91,8 +92,8 @@ impl Machine for Fake {
     fn run(&mut self, subject: &Arc<Subject>, _: &Program) -> Result<Vec<Vec<u8>>, Failure> {
         let off = self.off[self.runs % 2];
         self.runs += 1;
-        let twice = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().expect("it is 4 bytes")) * 2.0 + off;
-        Ok(vec![subject.inputs()[0].chunks(4).flat_map(|bytes| twice(bytes).to_le_bytes()).collect()])
+        let thrice = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().expect("it is 4 bytes")) * 3.0 + off;
+        Ok(vec![subject.inputs()[0].chunks(4).flat_map(|bytes| thrice(bytes).to_le_bytes()).collect()])
     }
 
     fn restore(&mut self) {
@@ -206,7 +207,7 @@ fn every_candidate_becomes_a_sample() {
     assert_eq!(samples.len(), 12);
     assert!(samples.iter().all(|sample| sample.status == Status::Measured && sample.verified));
     assert_eq!(samples[3].times.map(|times| times.runs), Some(5));
-    assert!(samples[0].schedule.starts_with("twice"), "{}", samples[0].schedule);
+    assert!(samples[0].schedule.starts_with("thrice"), "{}", samples[0].schedule);
 }
 
 #[test]

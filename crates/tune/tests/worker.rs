@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use warploom_interp::buffer::Buffer;
-use warploom_interp::compare::Tolerance;
 use warploom_lang::{Input, Pipeline, Region, func, infer, vars};
 use warploom_runtime::TimingOptions;
 use warploom_schedule::schedule::Schedule;
@@ -24,10 +23,11 @@ use warploom_tune::workload::Workload;
 
 fn main() {
     worker::entry();
-    let tests: [(&str, fn()); 8] = [
+    let tests: [(&str, fn()); 9] = [
         ("without_faults_everything_is_measured", without_faults_everything_is_measured),
         ("every_fault_costs_its_candidate_alone", every_fault_costs_its_candidate_alone),
         ("faults_mix", faults_mix),
+        ("faults_of_timing_builds_are_caught", faults_of_timing_builds_are_caught),
         ("several_gpus_share_the_work", several_gpus_share_the_work),
         ("a_worker_that_hangs_is_ended_in_time", a_worker_that_hangs_is_ended_in_time),
         ("no_worker_outlives_its_parent", no_worker_outlives_its_parent),
@@ -60,12 +60,14 @@ fn workload(width: i64) -> Workload {
 
 /// Different schedules with something to compare them with.
 fn candidates(count: u64) -> Vec<Candidate> {
-    let subject = Arc::new(Subject::of(&workload(100)).unwrap());
-    let small = workload(17);
+    candidates_of(&workload(100), &workload(17), count)
+}
+
+fn candidates_of(workload: &Workload, small: &Workload, count: u64) -> Vec<Candidate> {
+    let subject = Arc::new(Subject::of(workload).unwrap());
     let check = Arc::new(Check {
-        subject: Arc::new(Subject::of(&small).unwrap()),
-        expected: small.reference().unwrap(),
-        tolerance: Tolerance::default(),
+        subject: Arc::new(Subject::of(small).unwrap()),
+        expected: small.expected(None, 8).unwrap(),
     });
     let regions = infer(subject.pipeline(), subject.request()).unwrap();
     let device = Device::preset("h200").unwrap();
@@ -97,11 +99,14 @@ fn measured(fake: &str, count: u64) -> Vec<Sample> {
 }
 
 fn measured_with(bench: &mut OpenBench, count: u64) -> Vec<Sample> {
+    measured_of(bench, candidates(count))
+}
+
+fn measured_of(bench: &mut OpenBench, mut all: Vec<Candidate>) -> Vec<Sample> {
     let mut samples = Vec::new();
     bench.with(|bench| {
         let setup =
             Setup { skip_spilling: true, ..Setup::new(bench.device, bench.compile, TimingOptions::quick()) };
-        let mut all = candidates(count);
         let half = all.split_off(all.len() / 2);
         let feeds: Vec<Feed<'_>> = vec![Box::new(all.into_iter()), Box::new(half.into_iter())];
         let ended = measure(&setup, feeds, bench.machines(), &mut |measured| {
@@ -171,6 +176,31 @@ fn faults_mix() {
         let other = again.iter().find(|other| other.schedule == sample.schedule).unwrap();
         assert_eq!(other.status.kind(), sample.status.kind());
     }
+}
+
+/// A blur whose weights are rounded, so that its builds may differ.
+fn rounded(width: i64) -> Workload {
+    let (x, y) = vars!(x, y);
+    let edge = Input::f32("input", 2).repeat_edge();
+    let row = func("row", (x, y), edge.at((x - 1, y)) * 0.3 + edge.at((x + 1, y)) * 0.7);
+    let blur = func("blur", (x, y), row.at((x, y - 1)) * 0.3 + row.at((x, y + 1)) * 0.7);
+    Workload { pipeline: Pipeline::new("blur", [blur]).unwrap(), ..workload(width) }
+}
+
+/// From one sample to 5 % of them that are out of range, NaN or not written.
+fn faults_of_timing_builds_are_caught() {
+    let all = candidates_of(&rounded(80), &rounded(61), 3);
+    assert_eq!(kinds(&measured_of(&mut open("fake"), all.clone())), BTreeMap::from([("ok", 3)]));
+    for fault in ["timing-wrong", "timing-nan", "timing-unwritten"] {
+        for (samples, seed) in [(0, 1), (1, 2), (10, 3), (50, 4)] {
+            let fake = format!("fake:{fault}=100,samples={samples},seed={seed}");
+            let found = measured_of(&mut open(&fake), all.clone());
+            assert_eq!(kinds(&found), BTreeMap::from([("numeric", 3)]), "{fake}: {:?}", found[0].status);
+        }
+    }
+    // Where the exact bits are known, too.
+    let found = measured("fake:timing-wrong=100", 2);
+    assert_eq!(kinds(&found), BTreeMap::from([("numeric", 2)]), "{:?}", found[0].status);
 }
 
 fn several_gpus_share_the_work() {

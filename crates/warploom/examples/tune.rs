@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let task = Task {
         small: check::of_pipeline(&pipeline, &request, bench.device()).map(Arc::new),
         subject: Arc::new(Subject::noise(pipeline, request, 1)),
-        tolerance: check::TOLERANCE,
+        tolerance: None,
         model: &*model,
         search: Options::default(),
         deadline: None,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use warploom_fuzz::Case;
-use warploom_interp::compare::{Outliers, Tolerance};
 use warploom_lang::ir::FuncDecl;
 use warploom_lang::{BoundsError, Pipeline, Range, Realisation, Region, Regions, infer};
 use warploom_randpipe::visited_points;
@@ -11,7 +10,7 @@ use warploom_schedule::schedule::Schedule;
 use warploom_target::Device;
 use warploom_tune::build::build;
 use warploom_tune::measure::{Check, Subject};
-use warploom_tune::workload::Workload;
+use warploom_tune::workload::{PERTURBED_RUNS, Workload};
 
 use crate::app::{App, Settings};
 
@@ -28,15 +27,6 @@ const MAX_WORK: u64 = 32_000_000;
 /// How often an input is made larger because more of it is read.
 const GROWTHS: usize = 64;
 
-/// How far kernels built for speed may be off. Random pipelines amplify the smallest difference: a comparison
-/// or a rounding goes the other way, so some samples may be anything.
-pub const TOLERANCE: Tolerance = Tolerance {
-    abs: 1e-3,
-    rel: 1e-3,
-    ulp: 4,
-    outliers: Some(Outliers { abs: f64::INFINITY, fraction: 0.1 }),
-};
-
 /// A smaller realisation of a pipeline, and what comes out of it. `None` if there is none.
 pub fn of_pipeline(pipeline: &Pipeline, request: &Realisation, device: &Device) -> Option<Check> {
     let (small, regions) = SIDES.iter().find_map(|side| smaller(pipeline, request, *side))?;
@@ -47,7 +37,7 @@ pub fn of_pipeline(pipeline: &Pipeline, request: &Realisation, device: &Device) 
     let outputs = case.request.outputs.iter().flatten().cloned().collect();
     let Case { pipeline, schedule, .. } = case;
     let workload = Workload { pipeline, inputs, params, outputs };
-    is_defined(&workload, &schedule, device).then(|| of_workload(&workload))?
+    is_defined(&workload, &schedule, device).then(|| of_workload(&workload, None))?
 }
 
 /// Whether every point that is asked for or read is defined. A scan that starts undefined covers what it did at the full
@@ -65,7 +55,7 @@ fn is_defined(workload: &Workload, schedule: &Schedule, device: &Device) -> bool
 pub fn of_app(app: &App, pipeline: &Pipeline) -> Option<Check> {
     let workload = app.workload(&small_settings(app)?, SEED)?;
     let same = workload.pipeline.structural_hash() == pipeline.structural_hash();
-    same.then(|| of_workload(&workload))?
+    same.then(|| of_workload(&workload, Some(app.tolerance)))?
 }
 
 /// The settings of an app with its sizes scaled down as far as the reference evaluator is quick.
@@ -83,10 +73,12 @@ pub fn small_settings(app: &App) -> Option<Settings> {
     })
 }
 
-fn of_workload(workload: &Workload) -> Option<Check> {
-    let expected = workload.reference().ok()?;
+/// What has to come out of a workload. Kernels built for speed may be off by a tolerance that is stated, as a fraction of an
+/// output's largest sample, or by one that follows from the pipeline.
+pub fn of_workload(workload: &Workload, stated: Option<f64>) -> Option<Check> {
+    let expected = workload.expected(stated, PERTURBED_RUNS).ok()?;
     let subject = Arc::new(Subject::of(workload).ok()?);
-    Some(Check { subject, expected, tolerance: TOLERANCE })
+    Some(Check { subject, expected })
 }
 
 /// Outputs cut to at most so many points a side, and inputs as large as that needs.

@@ -20,7 +20,7 @@ struct Report {
 #[derive(Serialize)]
 struct Replayed {
     file: PathBuf,
-    /// `passed`, `skipped` or the kind of failure.
+    /// `passed`, `skipped`, `ill-conditioned` or the kind of failure.
     outcome: &'static str,
     /// What it was when the file was written.
     before: String,
@@ -59,6 +59,7 @@ fn replay_one(file: PathBuf, check: &Checker<'_>) -> Result<Replayed, Error> {
     let (case, seen) = Case::load(&file)?;
     let (outcome, message) = match check(&case) {
         Ok(Verdict::Passed) => ("passed", None),
+        Ok(Verdict::IllConditioned(why)) => ("ill-conditioned", Some(why)),
         Ok(Verdict::Skipped(reason)) => ("skipped", Some(reason)),
         Err(failure) => (failure.kind().name(), Some(failure.to_string())),
     };
@@ -67,7 +68,7 @@ fn replay_one(file: PathBuf, check: &Checker<'_>) -> Result<Replayed, Error> {
 
 impl Replayed {
     fn is_fine(&self) -> bool {
-        matches!(self.outcome, "passed" | "skipped")
+        matches!(self.outcome, "passed" | "skipped" | "ill-conditioned")
     }
 
     fn text(&self) -> String {

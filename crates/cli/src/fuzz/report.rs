@@ -22,6 +22,8 @@ pub(super) struct Report {
     pipelines: u64,
     pairs: u64,
     skipped: u64,
+    /// Pairs whose pipeline makes much of little, with how far off their kernels are.
+    ill_conditioned: Vec<Shaky>,
     failed: usize,
     /// How many of each kind.
     kinds: BTreeMap<&'static str, usize>,
@@ -36,6 +38,13 @@ pub(super) struct Report {
     coverage: Vec<Line>,
     #[serde(skip)]
     silent: bool,
+}
+
+/// A pair of an ill-conditioned pipeline.
+#[derive(Serialize)]
+struct Shaky {
+    schedule_seed: u64,
+    message: String,
 }
 
 /// A failure and the file it is in.
@@ -121,6 +130,7 @@ impl Report {
             pipelines: summary.pipelines,
             pairs: summary.pairs,
             skipped: summary.skipped,
+            ill_conditioned: shaky(summary),
             failed: summary.failures.len(),
             kinds: summary.kinds().into_iter().map(|(kind, count)| (kind.name(), count)).collect(),
             stopped: summary.stopped,
@@ -161,6 +171,10 @@ impl Report {
             self.device,
             self.seed
         );
+        let shaky = self.ill_conditioned.iter().map(|Shaky { schedule_seed, message }| {
+            format!("ill-conditioned, schedule {schedule_seed:016x}: {message}\n")
+        });
+        let line = shaky.fold(line, |line, shaky| line + &shaky);
         let search = self.search.as_ref().map(searched::Counts::text).unwrap_or_default();
         let compiled = self.compiled.as_ref().map(compiled::Counts::text).unwrap_or_default();
         self.say(out, &(line + &search + &compiled))
@@ -198,6 +212,11 @@ impl Report {
     fn say(&self, out: &mut dyn Write, line: &str) -> Result<(), Error> {
         if self.silent { Ok(()) } else { text(out, line) }
     }
+}
+
+fn shaky(summary: &Summary) -> Vec<Shaky> {
+    let shaky = summary.ill_conditioned.iter();
+    shaky.map(|(seed, message)| Shaky { schedule_seed: *seed, message: message.clone() }).collect()
 }
 
 fn lines(coverage: &Coverage) -> Vec<Line> {

@@ -78,7 +78,7 @@ impl<'a> Searcher<'a> {
             if let Ok(regions) = infer(&run.case.pipeline, &run.case.request) {
                 self.search(&run.case.pipeline, &regions, run.case.seed);
             }
-            Ok(())
+            Ok(Verdict::Passed)
         })
     }
 

@@ -15,6 +15,8 @@ use crate::pipeline;
 pub(crate) struct Tunable {
     pub(crate) subject: Arc<Subject>,
     pub(crate) small: Option<Arc<Check>>,
+    /// What the app states; `None` for other pipelines.
+    pub(crate) tolerance: Option<f64>,
 }
 
 impl Tunable {
@@ -29,9 +31,11 @@ impl Tunable {
             Some(workload) => Subject::of(&workload)?,
             None => Subject::noise(pipeline.clone(), request.clone(), seed),
         };
-        let small = |(app, _): &(App, _)| check::of_app(app, pipeline);
-        let small = asked.app.as_ref().and_then(small);
-        let small = small.or_else(|| check::of_pipeline(pipeline, request, device));
-        Ok(Tunable { subject: Arc::new(subject), small: small.map(Arc::new) })
+        let of_app = |(app, _): &(App, _)| Some((check::of_app(app, pipeline)?, app.tolerance));
+        let (small, tolerance) = match asked.app.as_ref().and_then(of_app) {
+            Some((small, tolerance)) => (Some(small), Some(tolerance)),
+            None => (check::of_pipeline(pipeline, request, device), None),
+        };
+        Ok(Tunable { subject: Arc::new(subject), small: small.map(Arc::new), tolerance })
     }
 }

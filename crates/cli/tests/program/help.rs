@@ -3,7 +3,7 @@
 use crate::place::Place;
 
 /// Every command, and commands of commands.
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "",
     "apps",
     "graph",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 24] = [
     "verify",
     "sim",
     "bench",
+    "accuracy",
     "tune",
     "suite",
     "records",

@@ -5,5 +5,6 @@
 mod cases;
 mod driver;
 mod reducer;
+mod rounding;
 mod support;
 mod wide;

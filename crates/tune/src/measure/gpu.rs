@@ -4,7 +4,6 @@ use std::sync::{Arc, Weak};
 
 use warploom_runtime::{DeviceBuffer, Error, Executable, Gpu, TimingOptions};
 use warploom_target::Program;
-use warploom_target::program::Role;
 
 use super::{Failure, Machine, Subject, Timed};
 use crate::sample::Times;
@@ -80,17 +79,7 @@ impl Machine for GpuMachine<'_> {
     }
 
     fn run(&mut self, subject: &Arc<Subject>, program: &Program) -> Result<Vec<Vec<u8>>, Failure> {
-        let mut executable = self.load(subject, program)?;
-        executable.poison()?;
-        executable.run()?;
-        let outputs = program.buffers.iter().filter_map(|buffer| match buffer.role {
-            Role::Output { output, value } => Some((output, value)),
-            _ => None,
-        });
-        let mut outputs: Vec<(usize, usize)> = outputs.collect();
-        outputs.sort_unstable();
-        let bytes = outputs.into_iter().map(|(output, value)| executable.download(output, value));
-        Ok(bytes.collect::<Result<_, Error>>()?)
+        Ok(self.load(subject, program)?.run_over_poison()?)
     }
 
     fn restore(&mut self) {

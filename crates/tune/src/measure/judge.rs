@@ -3,15 +3,14 @@
 use std::time::{Duration, Instant};
 
 use warploom_interp::buffer::Buffer;
-use warploom_interp::compare::{Tolerance, compare};
-use warploom_lang::dispatch;
+use warploom_interp::expected::{Closeness, Expected};
 use warploom_runtime::TimingOptions;
 use warploom_target::Program;
 
 use super::prepare::{Prepared, PreparedCheck};
 use super::{Check, Failure, Machine, Measured, Setup};
 use crate::sample::{Sample, Status};
-use crate::workload::from_bytes;
+use crate::workload::buffer;
 
 /// Checks and times a candidate, and says why it or everything failed. `best` is the shortest time of others.
 pub(super) fn judge(
@@ -89,12 +88,12 @@ pub(crate) fn compare_builds(
     timing: &Program,
     machine: &mut dyn Machine,
 ) -> Result<Status, Failure> {
-    let difference = compared(check, &machine.run(&check.subject, checking)?, None);
-    let status = match difference {
-        Some(difference) => Status::Wrong(difference),
-        None => {
-            let outputs = machine.run(&check.subject, timing)?;
-            compared(check, &outputs, Some(&check.tolerance)).map_or(Status::Measured, Status::Numeric)
+    let checked = buffers(check, &machine.run(&check.subject, checking)?);
+    let status = match checked.map(|outputs| check.expected.difference(&outputs)) {
+        Err(difference) | Ok(Some(difference)) => Status::Wrong(difference),
+        Ok(None) => {
+            let outputs = buffers(check, &machine.run(&check.subject, timing)?);
+            outputs.map_or_else(Status::Numeric, |outputs| closeness(&check.expected, &outputs))
         }
     };
     if status != Status::Measured {
@@ -103,22 +102,21 @@ pub(crate) fn compare_builds(
     Ok(status)
 }
 
-/// How outputs differ from the reference: in any bit, or by more than a tolerance.
-fn compared(check: &Check, outputs: &[Vec<u8>], tolerance: Option<&Tolerance>) -> Option<String> {
-    if outputs.len() != check.expected.len() {
-        return Some(format!("there are {} outputs instead of {}", outputs.len(), check.expected.len()));
+/// What is to be recorded of the outputs of kernels built for speed.
+fn closeness(expected: &Expected, outputs: &[Buffer]) -> Status {
+    let found = expected.closeness(outputs);
+    for closeness in &found {
+        tracing::debug!("{closeness}");
     }
-    outputs.iter().zip(&check.expected).find_map(|(bytes, expected)| {
-        let region = expected.region().clone();
-        let actual = dispatch!(expected.ty(), T => Buffer::from_vec::<T>(region, from_bytes::<T>(bytes)));
-        let actual = match actual {
-            Ok(actual) => actual,
-            Err(error) => return Some(error.to_string()),
-        };
-        match compare(&actual, expected, tolerance.unwrap_or(&Tolerance::default())) {
-            Ok(found) if found.identical || (tolerance.is_some() && found.passed) => None,
-            Ok(found) => Some(found.to_string()),
-            Err(mismatch) => Some(mismatch.to_string()),
-        }
-    })
+    found.iter().find_map(Closeness::sentence).map_or(Status::Measured, Status::Numeric)
+}
+
+/// The outputs at the size of a check, from their bytes.
+fn buffers(check: &Check, outputs: &[Vec<u8>]) -> Result<Vec<Buffer>, String> {
+    let expected = check.expected.buffers();
+    if outputs.len() != expected.len() {
+        return Err(format!("there are {} outputs instead of {}", outputs.len(), expected.len()));
+    }
+    let made = expected.zip(outputs).map(|(expected, bytes)| buffer(expected.ty(), expected.region(), bytes));
+    made.map(|made| made.map_err(|error| error.to_string())).collect()
 }

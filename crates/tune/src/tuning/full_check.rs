@@ -4,10 +4,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use warploom_codegen::cuda::{Build, describe_in_parts};
 use warploom_codegen::ir::{Program, Role};
 use warploom_interp::buffer::Buffer;
-use warploom_lang::{Realisation, dispatch};
+use warploom_interp::expected::{Closeness, Conditioning, Expected};
+use warploom_lang::{Pipeline, Realisation};
 use warploom_schedule::schedule::Schedule;
 
 use super::session::Session;
@@ -15,7 +15,11 @@ use super::{Event, TuneError};
 use crate::build::build;
 use crate::measure::{Check, Failure, MeasureError, both_builds, compare_builds};
 use crate::sample::Status;
-use crate::workload::from_bytes;
+use crate::workload;
+
+/// The fraction of samples in which the two builds may differ by more than rounding; if it is more, one of them is of no use to
+/// judge others by.
+const WILD: f64 = 0.01;
 
 /// The check at the full size, once it was asked for, and who has passed it.
 #[derive(Default)]
@@ -81,15 +85,42 @@ impl Session<'_, '_> {
             }
         }
         let lowered = self.lower(&schedule, task.subject.request())?;
-        let checking = (self.bench.compile)(&describe_in_parts(&lowered, Build::Checking))?.program;
-        let outputs = self.bench.machine.run(&task.subject, &checking)?;
-        let expected = buffers(&lowered, &outputs).map_err(Without::Because)?;
-        Ok(Check { subject: task.subject.clone(), expected, tolerance: task.tolerance })
+        let [checking, timing] = both_builds(&lowered, self.bench.compile)?;
+        let mut run = |program| -> Result<Vec<Buffer>, Without> {
+            let outputs = self.bench.machine.run(&task.subject, program)?;
+            buffers(&lowered, &outputs).map_err(Without::Because)
+        };
+        let (checked, timed) = (run(&checking)?, run(&timing)?);
+        let expected = of_two_builds(task.subject.pipeline(), checked, timed, task.tolerance)?;
+        Ok(Check { subject: task.subject.clone(), expected })
     }
 
     fn lower(&self, schedule: &Schedule, request: &Realisation) -> Result<Program, Without> {
         let built = build(self.task.subject.pipeline(), schedule, request, self.bench.device);
         built.map_err(|error| Without::Because(error.to_string()))
+    }
+}
+
+/// What the builds of the default schedule say about the full size: samples of others may be as far off as is stated, or
+/// [four times](warploom_interp::expected::WIDENED) as far as those of its timing build are nearby.
+fn of_two_builds(
+    pipeline: &Pipeline,
+    checked: Vec<Buffer>,
+    timed: Vec<Buffer>,
+    stated: Option<f64>,
+) -> Result<Expected, Without> {
+    let runs = std::iter::once(Ok::<_, Without>(timed.clone()));
+    let expected = Expected::new(pipeline, checked, runs, stated)?;
+    if let Some(fault) = expected.closeness(&timed).iter().find_map(Closeness::sentence) {
+        return Err(Without::Because(format!("the default schedule, built for speed, gives {fault}")));
+    }
+    let too_many = |known: &&Conditioning| known.ill_conditioned as f64 > WILD * known.samples as f64;
+    match expected.conditioning().iter().find(too_many) {
+        Some(Conditioning { output, ill_conditioned, samples, .. }) => Err(Without::Because(format!(
+            "the two builds of the default schedule differ by more than rounding in {ill_conditioned} of {samples} samples of \
+             `{output}`; the pipeline is ill-conditioned"
+        ))),
+        None => Ok(expected),
     }
 }
 
@@ -102,9 +133,7 @@ fn buffers(program: &Program, outputs: &[Vec<u8>]) -> Result<Vec<Buffer>, String
     let mut found: Vec<_> = found.collect();
     found.sort_by_key(|(place, _)| *place);
     let made = found.iter().zip(outputs).map(|((_, buffer), bytes)| {
-        let region = buffer.region.clone();
-        dispatch!(buffer.ty, T => Buffer::from_vec::<T>(region, from_bytes::<T>(bytes)))
-            .map_err(|error| error.to_string())
+        workload::buffer(buffer.ty, &buffer.region, bytes).map_err(|error| error.to_string())
     });
     made.collect()
 }

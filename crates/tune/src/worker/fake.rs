@@ -13,10 +13,11 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
+use warploom_codegen::cuda::Build;
 use warploom_interp::buffer::Buffer;
-use warploom_lang::{Value, dispatch};
-use warploom_runtime::TimingOptions;
+use warploom_lang::{Type, Value, dispatch};
 use warploom_runtime::nvrtc::Resources;
+use warploom_runtime::{POISON, TimingOptions};
 use warploom_target::program::Code;
 use warploom_target::{Device, Program};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -37,6 +38,9 @@ enum Mishap {
     Fault,
     Refuse,
     Wrong,
+    TimingWrong,
+    TimingNan,
+    TimingUnwritten,
     CompileCrash,
     CompileHang,
     CompileGarbage,
@@ -45,13 +49,16 @@ enum Mishap {
 }
 
 /// Names of mishaps, and whether they are the compiler's.
-const MISHAPS: [(&str, Mishap, bool); 11] = [
+const MISHAPS: [(&str, Mishap, bool); 14] = [
     ("crash", Mishap::Crash, false),
     ("hang", Mishap::Hang, false),
     ("garbage", Mishap::Garbage, false),
     ("fault", Mishap::Fault, false),
     ("refuse", Mishap::Refuse, false),
     ("wrong", Mishap::Wrong, false),
+    ("timing-wrong", Mishap::TimingWrong, false),
+    ("timing-nan", Mishap::TimingNan, false),
+    ("timing-unwritten", Mishap::TimingUnwritten, false),
     ("compile-crash", Mishap::CompileCrash, true),
     ("compile-hang", Mishap::CompileHang, true),
     ("compile-garbage", Mishap::CompileGarbage, true),
@@ -61,8 +68,10 @@ const MISHAPS: [(&str, Mishap, bool); 11] = [
 
 /// A made-up device, written `fake`, or with what is to go wrong and how: `fake:crash=5,hang=1,delay=20`.
 ///
-/// Each of crash, hang, garbage, fault, refuse, wrong, compile-crash, compile-hang, compile-garbage, compile-refuse and
-/// spill has the percentage of programs that do it. `seed` decides which, `delay` is how many milliseconds every call takes,
+/// Each of crash, hang, garbage, fault, refuse, wrong, timing-wrong, timing-nan, timing-unwritten, compile-crash,
+/// compile-hang, compile-garbage, compile-refuse and spill has the percentage of programs that do it. Those of timing are
+/// of programs built for speed alone: some of their samples, one in the last row among them, are out of the range of all
+/// others, NaN or not written; `samples` says how many of 1000, one if it is 0. `seed` decides which, `delay` is how many milliseconds every call takes,
 /// `noise` by how many percent the same program may take longer another time, `log` a file that gets a line for every timed
 /// program.
 ///
@@ -79,6 +88,7 @@ pub struct Fake {
     seed: u64,
     delay: u64,
     noise: u64,
+    samples: u64,
     log: Option<PathBuf>,
 }
 
@@ -105,6 +115,7 @@ impl FromStr for Fake {
                 ("seed", _) => fake.seed = number(u64::MAX)?,
                 ("delay", _) => fake.delay = number(60_000)?,
                 ("noise", _) => fake.noise = number(100)?,
+                ("samples", _) => fake.samples = number(1000)?,
                 ("log", _) => fake.log = Some(PathBuf::from(value)),
                 _ => return Err(format!("a made-up device has no `{name}`")),
             }
@@ -116,7 +127,9 @@ impl FromStr for Fake {
 impl fmt::Display for Fake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shares = MISHAPS.iter().zip(self.shares).map(|((name, ..), share)| (*name, u64::from(share)));
-        let numbers = shares.chain([("seed", self.seed), ("delay", self.delay), ("noise", self.noise)]);
+        let settings =
+            [("seed", self.seed), ("delay", self.delay), ("noise", self.noise), ("samples", self.samples)];
+        let numbers = shares.chain(settings);
         let set = numbers.filter(|(_, number)| *number > 0);
         let log = self.log.iter().map(|log| format!("log={}", log.display()));
         let all: Vec<String> = set.map(|(name, number)| format!("{name}={number}")).chain(log).collect();
@@ -170,7 +183,14 @@ impl Fake {
             }
             Some(Mishap::Fault) => Err(Failure::Fault("a kernel failed: made up".to_owned())),
             Some(Mishap::Refuse | Mishap::CompileRefuse) => Err(Failure::Refused("made up".to_owned())),
-            Some(Mishap::Wrong | Mishap::Spill) | None => Ok(()),
+            Some(
+                Mishap::Wrong
+                | Mishap::TimingWrong
+                | Mishap::TimingNan
+                | Mishap::TimingUnwritten
+                | Mishap::Spill,
+            )
+            | None => Ok(()),
         }
     }
 
@@ -187,8 +207,21 @@ impl Fake {
             ..Resources::default()
         };
         let kernels = program.kernels.iter().map(|kernel| (kernel.entry.clone(), resources(&kernel.entry)));
-        compiled.code = Code::Cubin(code);
+        let mark: &[u8] = if is_for_speed(&program.code) { FOR_SPEED } else { &[] };
+        compiled.code = Code::Cubin([&code, mark].concat());
         Ok(Compiled { program: compiled, kernels: kernels.collect(), time: Duration::from_millis(1) })
+    }
+}
+
+/// What ends the made-up machine code of a program that is built for speed. Its text may be that of the other build.
+const FOR_SPEED: &[u8] = b"\0for speed";
+
+fn is_for_speed(code: &Code) -> bool {
+    match code {
+        Code::Source { options, .. } => *options == Build::Timing.options(),
+        Code::Cubin(bytes) => bytes.ends_with(FOR_SPEED),
+        Code::Parts(parts) => parts.iter().any(is_for_speed),
+        Code::Ptx(_) => false,
     }
 }
 
@@ -196,7 +229,7 @@ impl Fake {
 fn code(code: &Code) -> Vec<u8> {
     match code {
         Code::Source { text, .. } | Code::Ptx(text) => text.clone().into_bytes(),
-        Code::Cubin(bytes) => bytes.clone(),
+        Code::Cubin(bytes) => bytes.strip_suffix(FOR_SPEED).unwrap_or(bytes).to_vec(),
         Code::Parts(parts) => parts.iter().flat_map(self::code).collect(),
     }
 }
@@ -219,6 +252,37 @@ impl FakeMachine {
         let results = evaluate(subject).map_err(Failure::Refused)?;
         self.results.push((Arc::downgrade(subject), results.clone()));
         Ok(results)
+    }
+}
+
+impl FakeMachine {
+    /// Spoils some samples of a subject's first output, one of its last row among them.
+    fn spoil(&self, subject: &Subject, program: &Program, fault: Option<Mishap>, bytes: &mut [u8]) {
+        let pipeline = subject.pipeline();
+        let ty = pipeline.funcs()[pipeline.outputs()[0]].types[0];
+        let region = subject.request().outputs[0].as_ref();
+        let row = region.and_then(|region| region.0.first()).map_or(1, |range| range.extent as usize);
+        let mut samples: Vec<&mut [u8]> = bytes.chunks_exact_mut(ty.bytes()).collect();
+        let count = samples.len();
+        let of_bytes = |bytes: &[u8]| if ty == Type::F32 { from_bytes::<f32>(bytes)[0].abs() } else { 0.0 };
+        let largest = samples.iter().map(|bytes| of_bytes(bytes)).fold(0.0, f32::max);
+        let spoilt: &[u8] = match fault {
+            Some(Mishap::TimingNan) => &f32::NAN.to_le_bytes(),
+            Some(Mishap::TimingUnwritten) => &[POISON; 4],
+            _ => &(2.0 * largest + 1.0).to_le_bytes(),
+        };
+        let seed = self.fake.seed ^ xxh3_64_with_seed(&code(&program.code), 2);
+        let draw =
+            |number: u64, below: usize| (xxh3_64_with_seed(&number.to_le_bytes(), seed) as usize) % below;
+        let many = (count * self.fake.samples as usize / 1000).max(1) as u64;
+        let last_row = count.saturating_sub(row) + draw(0, row.min(count));
+        for place in std::iter::once(last_row).chain((1..many).map(|number| draw(number, count))) {
+            // Numbers of fewer bytes have no value that none of the others may have.
+            match ty {
+                Type::F32 => samples[place].copy_from_slice(spoilt),
+                _ => samples[place].iter_mut().for_each(|byte| *byte ^= 0x80),
+            }
+        }
     }
 }
 
@@ -267,10 +331,18 @@ impl Machine for FakeMachine {
         let fault = self.fake.fault(&code(&program.code), false);
         self.fake.suffer(fault)?;
         let mut results = self.results(subject)?;
-        if let (Some(Mishap::Wrong), Some(byte)) =
-            (fault, results.first_mut().and_then(|bytes| bytes.last_mut()))
-        {
-            *byte ^= 0x40;
+        match (fault, results.first_mut()) {
+            (Some(Mishap::Wrong), Some(bytes)) => {
+                if let Some(byte) = bytes.last_mut() {
+                    *byte ^= 0x40;
+                }
+            }
+            (Some(Mishap::TimingWrong | Mishap::TimingNan | Mishap::TimingUnwritten), Some(bytes))
+                if is_for_speed(&program.code) =>
+            {
+                self.spoil(subject, program, fault, bytes);
+            }
+            _ => {}
         }
         Ok(results)
     }

@@ -43,7 +43,7 @@
 //!         small: check::of_pipeline(&pipeline, &sizes, &device).map(Arc::new),
 //!         // ...and timed, with noise for inputs, at the full one.
 //!         subject: Arc::new(Subject::noise(pipeline.clone(), sizes.clone(), 1)),
-//!         tolerance: check::TOLERANCE,
+//!         tolerance: None,
 //!         model: &*model,
 //!         search: Options { samples: 4, beam: 4, passes: 2, ..Options::default() },
 //!         deadline: None,

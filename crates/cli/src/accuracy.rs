@@ -1,0 +1,288 @@
+//! `warploom accuracy`: how far apps may be off, and how far they are.
+
+use std::io::Write;
+
+use serde::Serialize;
+use warploom::app::{App, Settings};
+use warploom::check::{SEED, small_settings};
+use warploom::codegen::cuda::Build;
+use warploom::interp::EvalError;
+use warploom::interp::buffer::Buffer;
+use warploom::interp::expected::{Closeness, Conditioning, Expected};
+use warploom::lang::Type;
+use warploom::runtime::Gpu;
+use warploom::schedule::schedule::Schedule;
+use warploom::tune::workload::{PERTURBED_RUNS, Workload};
+
+use crate::backend::{Builds, Kernels, build_program, open_gpu, regions, run_build};
+use crate::choice::Chosen;
+use crate::error::Error;
+use crate::names::find_app;
+use crate::report::{self, Format};
+use crate::show;
+use crate::table::{self, Align};
+
+/// Show how far kernels of apps that are built for speed may be off, and how far they are
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  warploom accuracy                                          every app, without a GPU
+  warploom accuracy harris hist --json                       two of them, for a program
+  warploom accuracy --gpu --schedule default                 both builds on a GPU, at the small and the default sizes
+  warploom accuracy --gpu --schedule search                  the same with schedules that the search finds
+
+The reference evaluator runs several times with other roundings, at sizes at which it is quick. The spread is how far
+those runs lie apart, as a fraction of the output's largest sample; the tolerance, in the same unit, is what the app states.
+Without a GPU, one more such run stands for kernels built for speed. Margins are the part of the tolerance that is taken, by
+what the app states and by what would follow from the pipeline. Exits with 6 if anything is too far off.")]
+pub(crate) struct Arguments {
+    /// The apps; all if none is named
+    #[arg(value_name = "APP")]
+    apps: Vec<String>,
+    /// Run both builds of the kernels on a GPU, at the small and the default sizes
+    #[arg(long, requires = "schedule")]
+    gpu: bool,
+    #[command(flatten)]
+    kernels: Kernels,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Report {
+    passed: bool,
+    /// The GPU; `null` if none was used.
+    device: Option<String>,
+    /// How often the reference was evaluated with other roundings.
+    runs: u64,
+    outputs: Vec<Row>,
+}
+
+/// One output of an app.
+#[derive(Serialize)]
+struct Row {
+    app: &'static str,
+    output: String,
+    #[serde(rename = "type")]
+    ty: Type,
+    /// Whether a rounding can reach it; if not, every bit has to be right.
+    rounded: bool,
+    /// What the app states, for floats.
+    tolerance: f64,
+    /// How far the runs lie apart, as a fraction of the largest sample.
+    spread: f64,
+    /// The same as a fraction of the largest sample nearby.
+    local_spread: f64,
+    /// Samples at which the runs lie apart further than roundings do.
+    ill_conditioned: usize,
+    small: Margin,
+    /// `null` without a GPU.
+    full: Option<Margin>,
+}
+
+/// How much of its tolerance an output takes.
+#[derive(Serialize)]
+struct Margin {
+    sizes: String,
+    samples: usize,
+    differing: usize,
+    max_abs: f64,
+    /// The largest part of the stated tolerance that a sample within it takes.
+    used: f64,
+    /// Samples beyond it.
+    outliers: usize,
+    /// The same for the tolerance that follows from the pipeline.
+    derived_used: f64,
+    derived_outliers: usize,
+    /// What is too far off by what is stated.
+    fault: Option<String>,
+    /// What would be too far off by what follows from the pipeline.
+    derived_fault: Option<String>,
+}
+
+/// What is expected of a workload, by both rules.
+struct Both {
+    sizes: String,
+    stated: Expected,
+    derived: Expected,
+}
+
+impl Both {
+    fn new(
+        sizes: String,
+        workload: &Workload,
+        app: &App,
+        reference: &[Buffer],
+        runs: &[Vec<Buffer>],
+    ) -> Result<Both, EvalError> {
+        let expected = |stated| {
+            let runs = runs.iter().map(|run| Ok(run.clone()));
+            Expected::new(&workload.pipeline, reference.to_vec(), runs, stated)
+        };
+        Ok(Both { sizes, stated: expected(Some(app.tolerance))?, derived: expected(None)? })
+    }
+
+    fn margins(&self, outputs: &[Buffer]) -> Vec<Margin> {
+        let pairs = self.stated.closeness(outputs).into_iter().zip(self.derived.closeness(outputs));
+        pairs.map(|(stated, derived)| Margin::new(&self.sizes, &stated, &derived)).collect()
+    }
+}
+
+impl Margin {
+    fn new(sizes: &str, stated: &Closeness, derived: &Closeness) -> Margin {
+        Margin {
+            sizes: sizes.to_owned(),
+            samples: stated.samples,
+            differing: stated.differing,
+            max_abs: stated.max_abs,
+            used: stated.used,
+            outliers: stated.outliers,
+            derived_used: derived.used,
+            derived_outliers: derived.outliers,
+            fault: stated.sentence(),
+            derived_fault: derived.sentence(),
+        }
+    }
+
+    fn cells(&self) -> [String; 3] {
+        let percent = |used: f64| format!("{:.0} %", 100.0 * used);
+        [percent(self.used), self.outliers.to_string(), percent(self.derived_used)]
+    }
+}
+
+/// Shows what apps state, and what comes of it.
+pub(crate) fn accuracy(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    let chosen: Vec<&App> = match arguments.apps.is_empty() {
+        true => {
+            apps.iter().filter(|app| warploom_apps::APPS.iter().any(|known| known.name == app.name)).collect()
+        }
+        false => arguments.apps.iter().map(|name| find_app(apps, name)).collect::<Result<_, _>>()?,
+    };
+    let gpu = arguments.gpu.then(open_gpu).transpose()?;
+    let mut outputs = Vec::new();
+    for app in &chosen {
+        outputs.extend(rows(app, gpu.as_ref(), &arguments.kernels)?);
+    }
+    let fails = |row: &&Row| row.margins().any(|margin| margin.fault.is_some());
+    let mut failed: Vec<&str> = outputs.iter().filter(fails).map(|row| row.app).collect();
+    failed.dedup();
+    let (count, names, failed) = (chosen.len(), failed.join(", "), failed.len());
+    let device = gpu.as_ref().map(|gpu| gpu.device().name.clone());
+    let report = Report { passed: failed == 0, device, runs: PERTURBED_RUNS, outputs };
+    match arguments.format.json {
+        true => report::json(out, "warploom.accuracy/1", &report)?,
+        false => report::text(out, &report.text())?,
+    }
+    match failed {
+        0 => Ok(()),
+        failed => Err(Error::Verification { failed, count, names }),
+    }
+}
+
+/// The outputs of one app.
+fn rows(app: &App, gpu: Option<&Gpu>, kernels: &Kernels) -> Result<Vec<Row>, Error> {
+    let settings = small_settings(app).unwrap_or_else(|| Settings::defaults(app));
+    let sizes = show::at_sizes(app, &settings);
+    let failed = |error| Error::Evaluation { app: app.name, sizes: sizes.clone(), error: Box::new(error) };
+    let workload = workload(app, &settings)?;
+    let reference = workload.reference().map_err(failed)?;
+    let run = |seed| workload.evaluation().perturbed(seed).run();
+    let runs = (0..PERTURBED_RUNS).map(run).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let both = Both::new(sizes.clone(), &workload, app, &reference, &runs).map_err(failed)?;
+    let outputs = match gpu {
+        None => run(PERTURBED_RUNS).map_err(failed)?,
+        Some(gpu) => {
+            let program = kernels.build(&workload, gpu.device())?;
+            exact(app, Builds::run(gpu, &workload, &program, &both.stated)?)?
+        }
+    };
+    let full = gpu.map(|gpu| full(app, gpu, kernels)).transpose()?;
+    let mut full = full.into_iter().flatten();
+    let known = both.stated.conditioning().into_iter().zip(both.margins(&outputs));
+    Ok(known.map(|(known, small)| Row::new(app, known, small, full.next())).collect())
+}
+
+/// Kernels at the default sizes, next to the two builds of the default schedule there.
+fn full(app: &App, gpu: &Gpu, kernels: &Kernels) -> Result<Vec<Margin>, Error> {
+    let settings = Settings::defaults(app);
+    let workload = workload(app, &settings)?;
+    let request = workload.realisation();
+    let schedule = Schedule::default_for(&workload.pipeline, &regions(&workload.pipeline, &request)?);
+    let program = build_program(&workload.pipeline, &schedule, &request, gpu.device())?;
+    let checked = run_build(gpu, &workload, &program, Build::Checking)?;
+    let timed = run_build(gpu, &workload, &program, Build::Timing)?;
+    let sizes = show::at_sizes(app, &settings);
+    let both = Both::new(sizes.clone(), &workload, app, &checked, &[timed]);
+    let both = both.map_err(|error| Error::Evaluation { app: app.name, sizes, error: Box::new(error) })?;
+    let program = kernels.build(&workload, gpu.device())?;
+    Ok(both.margins(&exact(app, Builds::run(gpu, &workload, &program, &both.stated)?)?))
+}
+
+/// The outputs of kernels built for speed, if those built for checking are right.
+fn exact(app: &App, builds: Builds) -> Result<Vec<Buffer>, Error> {
+    match builds.inexact {
+        Some(fault) => Err(Error::Inexact { app: app.name, fault }),
+        None => Ok(builds.outputs),
+    }
+}
+
+fn workload(app: &App, settings: &Settings) -> Result<Workload, Error> {
+    Ok(Chosen::new(app, settings.clone(), SEED)?.workload)
+}
+
+impl Row {
+    fn new(app: &App, known: Conditioning, small: Margin, full: Option<Margin>) -> Row {
+        let Conditioning { output, ty, rounded, global_spread, local_spread, ill_conditioned, .. } = known;
+        let tolerance = app.tolerance;
+        let (app, spread) = (app.name, global_spread);
+        Row { app, output, ty, rounded, tolerance, spread, local_spread, ill_conditioned, small, full }
+    }
+
+    fn margins(&self) -> impl Iterator<Item = &Margin> {
+        std::iter::once(&self.small).chain(&self.full)
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let tolerance = match (self.rounded, self.ty) {
+            (false, _) | (true, Type::Bool) => "exact".to_owned(),
+            (true, Type::F32) => format!("{:.0e}", self.tolerance),
+            (true, _) => "1 step".to_owned(),
+        };
+        let mut cells = vec![self.app.to_owned(), self.output.clone(), self.ty.to_string(), tolerance];
+        cells.extend([format!("{:.1e}", self.spread), format!("{:.1e}", self.local_spread)]);
+        cells.push(self.ill_conditioned.to_string());
+        cells.extend(self.margins().flat_map(Margin::cells));
+        cells
+    }
+}
+
+impl Report {
+    fn text(&self) -> String {
+        let mut titles = vec![
+            ("app", Align::Left),
+            ("output", Align::Left),
+            ("type", Align::Left),
+            ("tolerance", Align::Right),
+            ("spread", Align::Right),
+            ("nearby", Align::Right),
+            ("ill", Align::Right),
+            ("margin", Align::Right),
+            ("outliers", Align::Right),
+            ("derived", Align::Right),
+        ];
+        if self.device.is_some() {
+            titles.extend([
+                ("full margin", Align::Right),
+                ("full outliers", Align::Right),
+                ("full derived", Align::Right),
+            ]);
+        }
+        let rows: Vec<Vec<String>> = self.outputs.iter().map(Row::cells).collect();
+        let faults = self.outputs.iter().flat_map(|row| {
+            row.margins().filter_map(|margin| {
+                let fault = margin.fault.as_ref()?;
+                Some(format!("{}{}: {fault}\n", row.app, margin.sizes))
+            })
+        });
+        table::whole(&titles, &rows) + &faults.collect::<String>()
+    }
+}

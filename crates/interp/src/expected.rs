@@ -1,0 +1,524 @@
+//! What has to come out of kernels, and how far those built for speed may be off, sample by sample.
+//!
+//! Values that no rounding can reach ([`rounding`]) have to be the same to the bit. Every other sample has a tolerance and
+//! a range, from several runs of the pipeline that round differently: the reference with perturbed roundings, or the
+//! builds of another schedule.
+//!
+//! - A sample passes if it is within its tolerance. That is stated as a fraction of the output's largest sample, or
+//!   follows from the runs: [`WIDENED`] times the largest spread of the runs nearby, or the spread that is usual for the
+//!   output if that is more, and [`ULPS`] units in the last place of the largest sample nearby. Integers may be as far
+//!   off as the spread nearby, and at least one step; truth values not at all.
+//! - Where a rounding flips a comparison or a cast, samples may be further off. Such outliers are at most [`OUTLIERS`] of
+//!   all samples (one of few), and each lies within the range of the runs nearby, widened by its tolerance.
+//! - A sample is never NaN or infinite where the reference is not.
+//!
+//! Nearby are samples at most [`NEARBY`] away in every dimension.
+
+use std::fmt;
+
+use warploom_lang::{Pipeline, Type, Value, dispatch, rounding};
+
+use crate::buffer::{Buffer, Element};
+use crate::compare::{Mismatch, ShapeMismatch, Tolerance, check_shapes, compare, point};
+
+/// How much further than the runs lie apart a sample may be off.
+pub const WIDENED: f64 = 4.0;
+
+/// Units in the last place, of the largest sample nearby, that are always allowed where a rounding can reach.
+pub const ULPS: f64 = 4.0;
+
+/// The largest fraction of samples that may be beyond their tolerance.
+pub const OUTLIERS: f64 = 1e-3;
+
+/// How far nearby is, in every dimension.
+pub const NEARBY: usize = 2;
+
+/// A spread of this fraction of the largest sample nearby is no rounding error: small causes have large effects there.
+pub const ILL_CONDITIONED: f64 = 1e-3;
+
+/// Samples that are looked at to learn what is usual.
+const USUAL: usize = 100_000;
+
+/// The outputs of a pipeline, and how far kernels built for speed may be off.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    outputs: Vec<Output>,
+}
+
+#[derive(Clone, Debug)]
+struct Output {
+    name: String,
+    buffer: Buffer,
+    /// `None` if no rounding can reach it.
+    envelope: Option<Envelope>,
+}
+
+/// What several runs say about one output, samples in the order of the reference's memory.
+#[derive(Clone, Debug)]
+struct Envelope {
+    /// The range of finite samples; empty, from infinity to its negative, if there are none.
+    low: Vec<f32>,
+    high: Vec<f32>,
+    tolerance: Vec<f32>,
+    /// Whether a run is NaN or infinite where the reference is not; empty if none is.
+    broken: Vec<bool>,
+    /// The largest spread of a sample, over the largest sample nearby.
+    spread: f64,
+    /// How many samples have a spread beyond [`ILL_CONDITIONED`].
+    wild: usize,
+}
+
+/// How close an output is to what is expected.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Closeness {
+    /// The output: `out`, or `out.1` for a value of a tuple.
+    pub output: String,
+    /// Whether every bit has to be the same.
+    pub exact: bool,
+    /// Number of samples.
+    pub samples: usize,
+    /// Those that differ.
+    pub differing: usize,
+    /// The largest part of its tolerance that a sample within it takes.
+    pub used: f64,
+    /// Samples beyond their tolerance.
+    pub outliers: usize,
+    /// The largest difference.
+    pub max_abs: f64,
+    /// Whether samples differ by more than rounding explains, though no more than the runs do.
+    pub ill_conditioned: bool,
+    /// What is wrong with it.
+    pub fault: Option<Fault>,
+}
+
+/// Why an output does not pass.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Fault {
+    /// It has another box or type.
+    Shape(ShapeMismatch),
+    /// Samples differ that no rounding can reach.
+    Inexact(Mismatch),
+    /// Samples are NaN or infinite where the reference is not.
+    NotFinite {
+        /// The first.
+        first: Mismatch,
+        /// Whether the runs that round differently are so too at every one of them.
+        by_nature: bool,
+    },
+    /// Samples are beyond their tolerance and out of the range nearby.
+    OutOfRange {
+        /// The first.
+        first: Mismatch,
+        /// How far it may be off.
+        tolerance: f64,
+    },
+    /// Too many samples are beyond their tolerance.
+    Outliers(Mismatch),
+}
+
+/// What is known of one output before anything is compared with it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Conditioning {
+    /// The output.
+    pub output: String,
+    /// Its type.
+    pub ty: Type,
+    /// Number of samples.
+    pub samples: usize,
+    /// Whether a rounding can reach it.
+    pub rounded: bool,
+    /// The largest spread of a sample over the runs.
+    pub spread: f64,
+    /// The same, over the largest sample nearby.
+    pub local_spread: f64,
+    /// The same as the first, over the largest sample of all.
+    pub global_spread: f64,
+    /// Samples whose spread is no rounding error.
+    pub ill_conditioned: usize,
+    /// Samples at which a run is NaN or infinite and the reference is not.
+    pub broken: usize,
+}
+
+impl Expected {
+    /// From the reference's outputs and those of runs that round differently. `stated` is a tolerance as a fraction of an
+    /// output's largest sample; without one it follows from the runs.
+    ///
+    /// # Errors
+    /// That of a run.
+    ///
+    /// # Panics
+    /// If a run has other outputs than the reference.
+    pub fn new<E>(
+        pipeline: &Pipeline,
+        reference: Vec<Buffer>,
+        runs: impl IntoIterator<Item = Result<Vec<Buffer>, E>>,
+        stated: Option<f64>,
+    ) -> Result<Expected, E> {
+        let reached = rounding::reached(pipeline);
+        let rounded = pipeline.outputs().iter().flat_map(|id| reached[*id].clone());
+        let mut ranges: Vec<Option<Ranges>> = reference
+            .iter()
+            .zip(rounded)
+            .map(|(buffer, rounded)| rounded.then(|| Ranges::of(buffer)))
+            .collect();
+        if ranges.iter().any(Option::is_some) {
+            for run in runs {
+                for (ranges, buffer) in ranges.iter_mut().zip(&run?) {
+                    if let Some(ranges) = ranges {
+                        ranges.include(buffer);
+                    }
+                }
+            }
+        }
+        let made =
+            pipeline.output_names().into_iter().zip(reference).zip(ranges).map(|((name, buffer), ranges)| {
+                let envelope = ranges.map(|ranges| ranges.envelope(&buffer, stated));
+                Output { name, buffer, envelope }
+            });
+        Ok(Expected { outputs: made.collect() })
+    }
+
+    /// The reference's outputs.
+    pub fn buffers(&self) -> impl ExactSizeIterator<Item = &Buffer> {
+        self.outputs.iter().map(|output| &output.buffer)
+    }
+
+    /// How outputs differ from the reference's in any bit, if they do; only NaN may differ from NaN.
+    pub fn difference(&self, actual: &[Buffer]) -> Option<String> {
+        if actual.len() != self.outputs.len() {
+            return Some(format!("there are {} outputs instead of {}", actual.len(), self.outputs.len()));
+        }
+        self.outputs.iter().zip(actual).find_map(|(output, actual)| {
+            match compare(actual, &output.buffer, &Tolerance::default()) {
+                Ok(found) if found.identical => None,
+                Ok(found) => Some(format!("`{}`: {found}", output.name)),
+                Err(mismatch) => Some(format!("`{}`: {mismatch}", output.name)),
+            }
+        })
+    }
+
+    /// How close the outputs of kernels that are built for speed are, one after the other.
+    pub fn closeness(&self, actual: &[Buffer]) -> Vec<Closeness> {
+        self.outputs.iter().zip(actual).map(|(output, actual)| output.closeness(actual)).collect()
+    }
+
+    /// What the runs say about each output.
+    pub fn conditioning(&self) -> Vec<Conditioning> {
+        self.outputs.iter().map(Output::conditioning).collect()
+    }
+}
+
+/// The range of each sample over several runs.
+struct Ranges {
+    low: Vec<f32>,
+    high: Vec<f32>,
+    broken: Vec<bool>,
+}
+
+/// Samples as floats in the order of a buffer's box, the first index fastest.
+fn floats(buffer: &Buffer) -> Vec<f32> {
+    fn of<T: Element>(buffer: &Buffer) -> Vec<f32> {
+        let samples = buffer.as_slice::<T>().unwrap_or_default();
+        buffer.offsets().map(|offset| Value::from(samples[offset]).as_f64() as f32).collect()
+    }
+    dispatch!(buffer.ty(), T => of::<T>(buffer))
+}
+
+impl Ranges {
+    fn of(reference: &Buffer) -> Ranges {
+        let values = floats(reference);
+        let finite =
+            |empty: f32| values.iter().map(move |value| if value.is_finite() { *value } else { empty });
+        let (low, high) = (finite(f32::INFINITY).collect(), finite(f32::NEG_INFINITY).collect());
+        Ranges { low, high, broken: Vec::new() }
+    }
+
+    fn include(&mut self, run: &Buffer) {
+        let values = floats(run);
+        assert_eq!(values.len(), self.low.len(), "every run has the same outputs");
+        for (position, value) in values.into_iter().enumerate() {
+            if value.is_finite() {
+                self.low[position] = self.low[position].min(value);
+                self.high[position] = self.high[position].max(value);
+            } else if self.low[position].is_finite() {
+                if self.broken.is_empty() {
+                    self.broken = vec![false; self.low.len()];
+                }
+                self.broken[position] = true;
+            }
+        }
+    }
+
+    fn envelope(self, reference: &Buffer, stated: Option<f64>) -> Envelope {
+        let Ranges { low, high, broken } = self;
+        let extents: Vec<usize> = reference.region().0.iter().map(|range| range.extent as usize).collect();
+        let per_sample = |of: fn(f32, f32) -> f32| {
+            let finite = |(low, high): (&f32, &f32)| if low <= high { of(*low, *high) } else { 0.0 };
+            low.iter().zip(&high).map(finite).collect::<Vec<f32>>()
+        };
+        let mut spread = per_sample(|low, high| high - low);
+        let mut magnitude = per_sample(|low, high| low.abs().max(high.abs()));
+        let largest = magnitude.iter().copied().fold(0.0, f32::max);
+        most_nearby(&mut magnitude, &extents);
+        let relative = |(spread, magnitude): (&f32, &f32)| match *magnitude {
+            0.0 => 0.0,
+            magnitude => f64::from(*spread) / f64::from(magnitude),
+        };
+        let each = || spread.iter().zip(&magnitude).map(relative);
+        let step = if reference.ty().is_float() { 0.0 } else { 1.0 };
+        let wild =
+            each().zip(&spread).filter(|(relative, spread)| *relative > ILL_CONDITIONED && **spread > step);
+        let (wild, most) = (wild.count(), each().fold(0.0, f64::max));
+        most_nearby(&mut spread, &extents);
+        let usual = usual(spread.iter().zip(&magnitude).map(relative));
+        let tolerance = |(spread, magnitude): (f32, &f32)| {
+            let (spread, magnitude) = (f64::from(spread), f64::from(*magnitude));
+            let allowed = match (reference.ty(), stated) {
+                (Type::Bool, _) => 0.0,
+                (Type::F32, Some(stated)) => stated * f64::from(largest),
+                (Type::F32, None) => {
+                    WIDENED * spread.max(usual * magnitude) + ULPS * f64::from(f32::EPSILON) * magnitude
+                }
+                (_, Some(_)) => 1.0,
+                (_, None) => spread.max(1.0),
+            };
+            allowed.min(f64::from(f32::MAX)) as f32
+        };
+        let tolerance = spread.into_iter().zip(&magnitude).map(tolerance).collect();
+        Envelope { low, high, tolerance, broken, spread: most, wild }
+    }
+}
+
+/// The middle of some of many numbers.
+fn usual(numbers: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let step = numbers.len().div_ceil(USUAL).max(1);
+    let mut some: Vec<f64> = numbers.step_by(step).collect();
+    some.sort_by(f64::total_cmp);
+    some.get(some.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Replaces every number of a box by the largest nearby.
+fn most_nearby(values: &mut Vec<f32>, extents: &[usize]) {
+    let mut stride = 1;
+    for &extent in extents {
+        if extent > 1 {
+            let before = values.clone();
+            for (block, from) in values.chunks_mut(stride * extent).zip(before.chunks(stride * extent)) {
+                for at in 0..extent {
+                    let to = &mut block[at * stride..(at + 1) * stride];
+                    for near in at.saturating_sub(NEARBY)..(at + NEARBY + 1).min(extent) {
+                        let from = &from[near * stride..(near + 1) * stride];
+                        to.iter_mut().zip(from).for_each(|(to, from)| *to = to.max(*from));
+                    }
+                }
+            }
+        }
+        stride *= extent;
+    }
+}
+
+impl Output {
+    fn closeness(&self, actual: &Buffer) -> Closeness {
+        let mut found = Closeness {
+            output: self.name.clone(),
+            exact: self.envelope.is_none(),
+            samples: self.buffer.len(),
+            differing: 0,
+            used: 0.0,
+            outliers: 0,
+            max_abs: 0.0,
+            ill_conditioned: false,
+            fault: None,
+        };
+        match check_shapes(actual, &self.buffer) {
+            Err(mismatch) => found.fault = Some(Fault::Shape(mismatch)),
+            Ok(()) => dispatch!(actual.ty(), T => self.compare::<T>(actual, &mut found)),
+        }
+        found
+    }
+
+    fn compare<T: Element>(&self, actual: &Buffer, found: &mut Closeness) {
+        let actuals = actual.as_slice::<T>().unwrap_or_default();
+        let wanted = self.buffer.as_slice::<T>().unwrap_or_default();
+        let mut faults = Faults::default();
+        for (index, (from, to)) in actual.offsets().zip(self.buffer.offsets()).enumerate() {
+            let (sample, wanted) = (actuals[from], wanted[to]);
+            if sample.to_bits() != wanted.to_bits() {
+                let pair = Pair { index, actual: Value::from(sample), expected: Value::from(wanted) };
+                self.judge(&pair, found, &mut faults);
+            }
+        }
+        found.outliers = faults.outliers;
+        let at = |pair: Pair| Mismatch {
+            at: point(self.buffer.region(), pair.index),
+            actual: pair.actual,
+            expected: pair.expected,
+        };
+        let tolerance = |pair: &Pair| {
+            self.envelope.as_ref().map_or(0.0, |envelope| f64::from(envelope.tolerance[pair.index]))
+        };
+        let too_many = faults.outliers > ((OUTLIERS * found.samples as f64) as usize).max(1);
+        found.fault = match faults {
+            Faults { inexact: Some(first), .. } => Some(Fault::Inexact(at(first))),
+            Faults { not_finite: Some(first), by_nature, .. } => {
+                Some(Fault::NotFinite { first: at(first), by_nature })
+            }
+            Faults { out_of_range: Some(first), .. } => {
+                Some(Fault::OutOfRange { tolerance: tolerance(&first), first: at(first) })
+            }
+            Faults { first_outlier: Some(first), .. } if too_many => Some(Fault::Outliers(at(first))),
+            _ => None,
+        };
+    }
+
+    /// Judges a sample whose bits are not the reference's.
+    fn judge(&self, pair: &Pair, found: &mut Closeness, faults: &mut Faults) {
+        let (actual, expected) = (pair.actual.as_f64(), pair.expected.as_f64());
+        if actual.is_nan() && expected.is_nan() {
+            return;
+        }
+        found.differing += 1;
+        let Some(envelope) = &self.envelope else {
+            faults.inexact.get_or_insert(*pair);
+            return;
+        };
+        if !actual.is_finite() && !expected.is_finite() {
+            return;
+        }
+        if !actual.is_finite() {
+            faults.by_nature = envelope.broken.get(pair.index).copied().unwrap_or(false)
+                && (faults.by_nature || faults.not_finite.is_none());
+            faults.not_finite.get_or_insert(*pair);
+            return;
+        }
+        let tolerance = f64::from(envelope.tolerance[pair.index]);
+        let difference = (actual - expected).abs();
+        if expected.is_finite() {
+            found.max_abs = found.max_abs.max(difference);
+            // Zeros of both signs are equal.
+            if difference <= tolerance {
+                found.used = found.used.max(if difference > 0.0 { difference / tolerance } else { 0.0 });
+                found.ill_conditioned |= self.is_wild(pair, difference);
+                return;
+            }
+        }
+        faults.outliers += 1;
+        faults.first_outlier.get_or_insert(*pair);
+        let (low, high) = envelope.range_nearby(pair.index, &self.buffer);
+        if (low - tolerance..=high + tolerance).contains(&actual) {
+            found.ill_conditioned |= self.is_wild(pair, difference);
+        } else {
+            faults.out_of_range.get_or_insert(*pair);
+        }
+    }
+
+    fn is_wild(&self, pair: &Pair, difference: f64) -> bool {
+        let step = if self.buffer.ty().is_float() { 0.0 } else { 1.0 };
+        let scale = pair.actual.as_f64().abs().max(pair.expected.as_f64().abs());
+        difference > step && difference > ILL_CONDITIONED * scale
+    }
+
+    fn conditioning(&self) -> Conditioning {
+        let mut known = Conditioning {
+            output: self.name.clone(),
+            ty: self.buffer.ty(),
+            samples: self.buffer.len(),
+            rounded: self.envelope.is_some(),
+            spread: 0.0,
+            local_spread: 0.0,
+            global_spread: 0.0,
+            ill_conditioned: 0,
+            broken: 0,
+        };
+        if let Some(Envelope { low, high, broken, spread, wild, .. }) = &self.envelope {
+            let ranges = || low.iter().zip(high).filter(|(low, high)| low <= high);
+            let largest = ranges().fold(0.0, |most: f32, (low, high)| most.max(low.abs()).max(high.abs()));
+            known.spread = f64::from(ranges().map(|(low, high)| high - low).fold(0.0, f32::max));
+            known.local_spread = *spread;
+            known.global_spread = if largest > 0.0 { known.spread / f64::from(largest) } else { 0.0 };
+            known.ill_conditioned = *wild;
+            known.broken = broken.iter().filter(|broken| **broken).count();
+        }
+        known
+    }
+}
+
+/// A sample that is not the reference's.
+#[derive(Clone, Copy)]
+struct Pair {
+    index: usize,
+    actual: Value,
+    expected: Value,
+}
+
+#[derive(Default)]
+struct Faults {
+    inexact: Option<Pair>,
+    not_finite: Option<Pair>,
+    by_nature: bool,
+    out_of_range: Option<Pair>,
+    first_outlier: Option<Pair>,
+    outliers: usize,
+}
+
+impl Envelope {
+    /// The range of the runs at samples nearby.
+    fn range_nearby(&self, index: usize, buffer: &Buffer) -> (f64, f64) {
+        let mut near = vec![0];
+        let (mut stride, mut rest) = (1, index);
+        for range in &buffer.region().0 {
+            let extent = range.extent as usize;
+            let at = rest % extent;
+            rest /= extent;
+            let along = at.saturating_sub(NEARBY)..(at + NEARBY + 1).min(extent);
+            near = near.iter().flat_map(|base| along.clone().map(move |at| base + at * stride)).collect();
+            stride *= extent;
+        }
+        let low = near.iter().map(|place| self.low[*place]).fold(f32::INFINITY, f32::min);
+        let high = near.iter().map(|place| self.high[*place]).fold(f32::NEG_INFINITY, f32::max);
+        (f64::from(low), f64::from(high))
+    }
+}
+
+impl Closeness {
+    /// What is wrong, as a sentence; `None` if the output passes.
+    pub fn sentence(&self) -> Option<String> {
+        self.fault.as_ref().map(|_| self.to_string())
+    }
+}
+
+impl fmt::Display for Closeness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Closeness { output, samples, differing, used, outliers, max_abs, .. } = self;
+        write!(f, "`{output}`: ")?;
+        match &self.fault {
+            None if *differing == 0 => write!(f, "all {samples} samples are equal"),
+            None => {
+                let percent = 100.0 * used;
+                write!(
+                    f,
+                    "{differing} of {samples} samples differ, by at most {max_abs:.3e} and {percent:.0} % of "
+                )?;
+                write!(f, "the tolerance, {outliers} of them as outliers")
+            }
+            Some(Fault::Shape(mismatch)) => mismatch.fmt(f),
+            Some(Fault::Inexact(first)) => {
+                write!(f, "{differing} of {samples} samples differ though no rounding reaches them, {first}")
+            }
+            Some(Fault::NotFinite { first, .. }) => {
+                write!(f, "samples are NaN or infinite where the reference is not, {first}")
+            }
+            Some(Fault::OutOfRange { first, tolerance }) => {
+                write!(
+                    f,
+                    "{outliers} of {samples} samples are beyond the tolerance, some out of the range nearby, "
+                )?;
+                write!(f, "{first}, where {tolerance:.3e} is allowed")
+            }
+            Some(Fault::Outliers(first)) => {
+                write!(f, "{outliers} of {samples} samples are beyond the tolerance, {first}; ")?;
+                write!(f, "at most {} % may be", 100.0 * OUTLIERS)
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What passes for the result of kernels built for speed, and what does not.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use proptest::prelude::*;
+use warploom_interp::Evaluation;
+use warploom_interp::buffer::Buffer;
+use warploom_interp::expected::{Expected, Fault, OUTLIERS};
+use warploom_lang::*;
+
+const SIDE: i64 = 60;
+
+/// A blur by weights that no float holds.
+fn blur() -> Pipeline {
+    let (x, y) = vars!(x, y);
+    let input = Input::f32("input", 2).repeat_edge();
+    let row =
+        func("row", (x, y), input.at((x - 1, y)) * 0.3 + input.at((x, y)) * 0.4 + input.at((x + 1, y)) * 0.3);
+    let blur =
+        func("blur", (x, y), row.at((x, y - 1)) * 0.3 + row.at((x, y)) * 0.4 + row.at((x, y + 1)) * 0.3);
+    Pipeline::new("blur", [blur]).unwrap()
+}
+
+/// White where a brightness is above a threshold.
+fn threshold() -> Pipeline {
+    let (x, y) = vars!(x, y);
+    let input = Input::f32("input", 2);
+    let white = func("white", (x, y), select((input.at((x, y)) * 0.7 + 0.1).gt(0.45), 255, 0).cast(Type::U8));
+    Pipeline::new("threshold", [white]).unwrap()
+}
+
+fn image() -> Buffer {
+    let brightness = |at: &[i64]| ((at[0] * 37 + at[1] * 101) % 97) as f32 / 97.0;
+    Buffer::from_fn(Region::of_extents(&[SIDE, SIDE]), brightness).unwrap()
+}
+
+fn run(pipeline: &Pipeline, perturbed: Option<u64>) -> Vec<Buffer> {
+    let image = image();
+    let output = pipeline.output_names()[0].clone();
+    let evaluation = Evaluation::new(pipeline).input("input", &image).output(&output, image.region().clone());
+    let evaluation = match perturbed {
+        Some(seed) => evaluation.perturbed(seed),
+        None => evaluation,
+    };
+    evaluation.run().unwrap()
+}
+
+fn expected(pipeline: &Pipeline, stated: Option<f64>) -> Expected {
+    let runs = (0..8).map(|seed| Ok::<_, ()>(run(pipeline, Some(seed))));
+    Expected::new(pipeline, run(pipeline, None), runs, stated).unwrap()
+}
+
+fn fault(expected: &Expected, outputs: &[Buffer]) -> Option<Fault> {
+    expected.closeness(outputs)[0].fault.clone()
+}
+
+#[test]
+fn other_roundings_are_the_same_however_the_work_is_split() {
+    let pipeline = blur();
+    let with = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| run(&pipeline, Some(3)))
+    };
+    assert_eq!(with(1), with(5));
+    assert_ne!(with(1), run(&pipeline, Some(4)));
+    assert_ne!(with(1), run(&pipeline, None));
+}
+
+#[test]
+fn what_other_roundings_give_passes() {
+    for pipeline in [blur(), threshold()] {
+        for stated in [None, Some(1e-6)] {
+            let expected = expected(&pipeline, stated);
+            for seed in 100..110 {
+                let found = expected.closeness(&run(&pipeline, Some(seed)));
+                assert_eq!(found[0].fault, None, "{}", found[0]);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_no_rounding_reaches_is_exact() {
+    let x = vars!(x);
+    let input = Input::f32("input", 1);
+    let sum = func("sum", x, (input.at(x) + input.at(x + 1)) / 2.0);
+    let pipeline = Pipeline::new("sum", [sum]).unwrap();
+    let image = Buffer::from_fn(Region::of_extents(&[101]), |at| at[0] as f32 * 0.37).unwrap();
+    let run = |seed| {
+        let evaluation = Evaluation::new(&pipeline).input("input", &image);
+        evaluation.output("sum", Region::of_extents(&[100])).perturbed(seed).run()
+    };
+    let expected = Expected::new(&pipeline, run(0).unwrap(), (0..4).map(run), None).unwrap();
+    let mut outputs = run(9).unwrap();
+    assert_eq!(fault(&expected, &outputs), None);
+    let sample = &mut outputs[0].as_mut_slice::<f32>().unwrap()[99];
+    *sample = f32::from_bits(sample.to_bits() + 1);
+    assert!(matches!(fault(&expected, &outputs), Some(Fault::Inexact(first)) if first.at == [99]));
+}
+
+#[test]
+fn flips_are_few_and_within_the_range_nearby() {
+    let pipeline = threshold();
+    let expected = expected(&pipeline, None);
+    let reference = run(&pipeline, None);
+    let flipped = |count: usize, by: fn(u8) -> u8| {
+        let mut outputs = reference.clone();
+        let samples = outputs[0].as_mut_slice::<u8>().unwrap();
+        for sample in samples.iter_mut().step_by(7).take(count) {
+            *sample = by(*sample);
+        }
+        fault(&expected, &outputs)
+    };
+    let allowed = (OUTLIERS * (SIDE * SIDE) as f64) as usize;
+    assert_eq!(flipped(allowed, |sample| 255 - sample), None);
+    assert!(matches!(flipped(allowed + 1, |sample| 255 - sample), Some(Fault::Outliers(_))));
+}
+
+#[test]
+fn integers_that_roundings_reach_may_be_off_by_one() {
+    let (x, y) = vars!(x, y);
+    let level = func("level", (x, y), (Input::f32("input", 2).at((x, y)) * 1000.3).cast(Type::I32) * 1000);
+    let pipeline = Pipeline::new("levels", [level]).unwrap();
+    let expected = expected(&pipeline, Some(1e-6));
+    let off_by = |by: i32| {
+        let mut outputs = run(&pipeline, None);
+        outputs[0].as_mut_slice::<i32>().unwrap()[5] += by;
+        fault(&expected, &outputs)
+    };
+    assert_eq!(off_by(1), None);
+    assert!(matches!(off_by(2_000_000), Some(Fault::OutOfRange { .. })));
+}
+
+#[test]
+fn a_stated_tolerance_is_of_the_largest_sample() {
+    let pipeline = blur();
+    let expected = expected(&pipeline, Some(1e-3));
+    let off = |by: f32| {
+        let mut outputs = run(&pipeline, None);
+        outputs[0].as_mut_slice::<f32>().unwrap().iter_mut().for_each(|sample| *sample += by);
+        fault(&expected, &outputs)
+    };
+    assert_eq!(off(4e-4), None);
+    assert!(matches!(off(1e-2), Some(Fault::Outliers(_) | Fault::OutOfRange { .. })));
+}
+
+proptest! {
+    /// From one sample to 5 % of them, anywhere and in the last row: out of range, NaN, infinite or poison.
+    #[test]
+    fn nothing_wrong_passes(
+        places in proptest::collection::vec(0..(SIDE * SIDE) as usize, 0..(SIDE * SIDE / 20) as usize),
+        last in 0..SIDE as usize,
+        spoilt in prop_oneof![
+            Just(f32::NAN), Just(f32::INFINITY), Just(f32::NEG_INFINITY), Just(f32::from_bits(u32::MAX)),
+            Just(2.0), Just(-1.0), Just(1e30)
+        ],
+        stated in prop_oneof![Just(None), Just(Some(1e-6))],
+    ) {
+        let pipeline = blur();
+        let expected = expected(&pipeline, stated);
+        let mut outputs = run(&pipeline, Some(77));
+        let samples = outputs[0].as_mut_slice::<f32>().unwrap();
+        let count = samples.len();
+        for place in places.into_iter().chain([count - 1 - last]) {
+            samples[place] = spoilt;
+        }
+        match fault(&expected, &outputs) {
+            Some(Fault::NotFinite { by_nature, .. }) => prop_assert!(!spoilt.is_finite() && !by_nature),
+            Some(Fault::OutOfRange { .. }) => prop_assert!(spoilt.is_finite()),
+            other => prop_assert!(false, "{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Where the two builds of kernels may round differently, and what those roundings reach.
+//!
+//! The checking build computes every operation as the reference evaluator does. The timing build fuses products with
+//! the sums that take them and uses the hardware's quotients, roots and elementary functions. Nothing else differs:
+//! compilers do not reorder sums, and conversions, comparisons, extremes and moves are exact in both.
+
+use crate::ids::{ExprId, FuncId, IdVec};
+use crate::ir::{Exprs, FuncDecl, NodeKind};
+use crate::op::{BinaryOp, Op, UnaryOp};
+use crate::pipeline::Pipeline;
+use crate::types::{Type, Value};
+
+/// How the timing build's result of an operation may differ from the reference's for the same operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deviation {
+    /// A product that may go unrounded into a sum: anything between the two floats around the exact product.
+    Fused,
+    /// The exact result rounded, give or take so many units in the last place.
+    Ulps(u32),
+    /// The hardware's exponential: an error of 2 units in the last place, and 1.173 more for each unit of the operand.
+    FastExp,
+    /// `a - b * floor(a / b)`, from a quotient and a product that deviate.
+    Remainder,
+}
+
+/// The largest errors in units in the last place that the CUDA programming guide states, over its versions 11 to 13, for
+/// what the timing build is compiled to.
+pub const QUOTIENT_ULPS: u32 = 2;
+const ROOT: Deviation = Deviation::Ulps(1);
+const EXP: Deviation = Deviation::Ulps(2);
+const LOG: Deviation = Deviation::Ulps(1);
+const SIN_COS_TANH: Deviation = Deviation::Ulps(2);
+const POWER: Deviation = Deviation::Ulps(9);
+
+/// How the timing build may compute a node differently; `None` if both builds give the same bits for the same operands.
+pub fn deviation(exprs: &Exprs, id: ExprId) -> Option<Deviation> {
+    let node = &exprs[id];
+    let NodeKind::Op(op) = node.kind else { return None };
+    // Compilers fold what is made of constants, with correct rounding.
+    if node.ty != Type::F32 || node.args.iter().all(|arg| exprs.constant(*arg).is_some()) {
+        return None;
+    }
+    let exact_scale = |arg: usize| exprs.constant(node.args[arg]).is_some_and(is_power_of_two);
+    match op {
+        // Exact, so that leaving out the rounding changes nothing.
+        Op::Binary(BinaryOp::Mul) if exact_scale(0) || exact_scale(1) => None,
+        Op::Binary(BinaryOp::Div) if exact_scale(1) => None,
+        Op::Binary(BinaryOp::Mul) => Some(Deviation::Fused),
+        Op::Binary(BinaryOp::Div) => Some(Deviation::Ulps(QUOTIENT_ULPS)),
+        Op::Binary(BinaryOp::Mod) => Some(Deviation::Remainder),
+        Op::Binary(BinaryOp::Pow) => Some(POWER),
+        Op::Unary(UnaryOp::Sqrt) => Some(ROOT),
+        Op::Unary(UnaryOp::Exp) => Some(EXP),
+        Op::Unary(UnaryOp::Log) => Some(LOG),
+        Op::Unary(UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Tanh) => Some(SIN_COS_TANH),
+        Op::Unary(UnaryOp::FastExp) => Some(Deviation::FastExp),
+        _ => None,
+    }
+}
+
+/// Whether a value is a float by which products and quotients are exact.
+fn is_power_of_two(value: Value) -> bool {
+    let value = value.as_f64() as f32;
+    let fraction = value.to_bits() & 0x007f_ffff;
+    fraction == 0 && value.is_normal() && (1.0 / value).is_normal()
+}
+
+/// For each value of each Func, whether a rounding that differs between the builds can reach it: through arithmetic, a
+/// cast, a comparison, a choice, an index or a filter. All others are the same to the bit in both builds.
+///
+/// ```
+/// use warploom_lang::*;
+/// let x = vars!(x);
+/// let input = Input::f32("input", 1);
+/// let largest = func("largest", x, max(input.at(x), input.at(x + 1)));
+/// let level = func("level", x, (largest.at(x) * 0.3).cast(Type::I32));
+/// let pipeline = Pipeline::new("levels", [largest, level])?;
+/// let reached = rounding::reached(&pipeline);
+/// assert_eq!(reached.values().cloned().collect::<Vec<_>>(), [[false], [true]]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn reached(pipeline: &Pipeline) -> IdVec<FuncId, Vec<bool>> {
+    let exprs = pipeline.exprs();
+    let mut walk =
+        Walk { exprs, nodes: exprs.nodes().values().map(|_| false).collect(), funcs: IdVec::new() };
+    for func in pipeline.funcs().values() {
+        let id = walk.funcs.push(vec![false; func.types.len()]);
+        let order = exprs.reachable(func.stages.iter().flat_map(|stage| stage.roots()));
+        // An update may read what it writes; each round but the last marks a value.
+        while walk.marks_more(id, func, &order) {}
+    }
+    walk.funcs
+}
+
+struct Walk<'a> {
+    exprs: &'a Exprs,
+    nodes: IdVec<ExprId, bool>,
+    /// The Funcs so far.
+    funcs: IdVec<FuncId, Vec<bool>>,
+}
+
+impl Walk<'_> {
+    /// Marks nodes and then the values of a Func; `false` if that changed no value.
+    fn marks_more(&mut self, id: FuncId, func: &FuncDecl, order: &[ExprId]) -> bool {
+        for node_id in order {
+            let node = &self.exprs[*node_id];
+            let called = match node.kind {
+                NodeKind::Call(callee, value) => self.funcs[callee][value as usize],
+                _ => false,
+            };
+            self.nodes[*node_id] = called
+                || node.args.iter().any(|arg| self.nodes[*arg])
+                || deviation(self.exprs, *node_id).is_some();
+        }
+        let values = &mut self.funcs[id];
+        let before = values.clone();
+        for stage in &func.stages {
+            // What decides where, or whether, something is written decides every value.
+            let placed = stage.indices.iter().chain(&stage.predicate).any(|id| self.nodes[*id]);
+            for (number, marked) in values.iter_mut().enumerate() {
+                *marked |= placed || stage.values.get(number).is_some_and(|id| self.nodes[*id]);
+            }
+        }
+        *values != before
+    }
+}
