@@ -278,7 +278,7 @@ fn numbers_that_nothing_can_have_been_measured_as_are_not_imported() {
     ];
     for (place, value) in others {
         let imported = import(&|trial| {
-            *trial.pointer_mut(place).unwrap_or_else(|| panic!("{place} is not in {trial}")) = value.clone();
+            *trial.pointer_mut(place).unwrap_or_else(|| panic!("there is no {place}")) = value.clone();
         });
         assert!(imported.is_err(), "{place} {value}");
     }

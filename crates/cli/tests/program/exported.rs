@@ -211,7 +211,7 @@ fn called(name: &str, inputs: &[String], params: &[String], outputs: &[String]) 
         value = value + Input::f32(input, 1).at(x);
     }
     for param in params {
-        value = value + Param::f32(param);
+        value = value + &Param::f32(param);
     }
     let outputs: Vec<String> =
         if outputs.is_empty() { vec!["given_output".to_owned()] } else { outputs.to_vec() };
