@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use warploom::codegen::cuda::Build;
+use warploom::codegen::export::file_stem;
 use warploom::codegen::ir::Program;
 use warploom::interp::Evaluation;
 use warploom::interp::buffer::Buffer;
@@ -203,7 +204,7 @@ pub(crate) fn regions(pipeline: &Pipeline, request: &Realisation) -> Result<Regi
 }
 
 fn schedule_file(given: &Path, app: &str) -> PathBuf {
-    if given.is_dir() { given.join(format!("{app}.schedule")) } else { given.to_path_buf() }
+    if given.is_dir() { given.join(format!("{}.schedule", file_stem(app))) } else { given.to_path_buf() }
 }
 
 /// A schedule of a pipeline from a file.

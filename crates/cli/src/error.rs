@@ -9,7 +9,7 @@ use warploom::fuzz::CaseError;
 use warploom::interp::EvalError;
 use warploom::interp::buffer::BufferError;
 use warploom::interp::files::FileError;
-use warploom::lang::{BoundsError, Fault, PipelineError, Type};
+use warploom::lang::{BoundsError, Fault, PipelineError, Type, visible_lines};
 use warploom::search::FixedError;
 use warploom::sim::SimError;
 use warploom::tune::build::BuildError;
@@ -36,6 +36,8 @@ pub(crate) mod exit {
     pub(crate) const NOTHING: u8 = 5;
     /// Outputs that differ from the reference.
     pub(crate) const VERIFICATION: u8 = 6;
+    /// Nobody reads the results any more: what a shell says of a process that a closed pipe has ended.
+    pub(crate) const CLOSED: u8 = 141;
 }
 
 /// Why a command failed.
@@ -224,6 +226,9 @@ pub(crate) enum Error {
     /// No GPU to run on.
     #[error("{0}")]
     NoGpu(String),
+    /// A GPU that was named twice.
+    #[error("--gpu names GPU {gpu} twice; name each once")]
+    RepeatedGpu { gpu: usize },
     /// A file that describes no device.
     #[error("{file}: {problem}; `warploom devices --describe h200` prints how one is written")]
     DeviceFile { file: String, problem: String },
@@ -335,6 +340,7 @@ impl Error {
             Error::Simulation(_) | Error::Fuzz { .. } => exit::INTERNAL,
             Error::NoGpu(_) | Error::NoDevice { .. } | Error::Cuda(_) => exit::DEVICE,
             Error::NothingMeasured(_) => exit::NOTHING,
+            Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::CLOSED,
             Error::Tune(_, code) => *code,
             Error::Suite { .. } => exit::VERIFICATION,
             Error::In { error, .. } => error.exit_code(),
@@ -381,5 +387,5 @@ pub(crate) fn unreadable(file: &Path, error: io::Error) -> Error {
 /// Writes one error to standard error.
 pub(crate) fn print(message: &str) {
     // If standard error is closed, there is nowhere left to say so.
-    writeln!(io::stderr(), "error: {message}").unwrap_or_default();
+    writeln!(io::stderr(), "error: {}", visible_lines(message)).unwrap_or_default();
 }

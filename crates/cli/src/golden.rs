@@ -21,6 +21,11 @@ pub(crate) enum GoldenError {
     /// No outputs, so nothing would be checked.
     #[error("it names no outputs; name at least one")]
     NoOutputs,
+    /// A name that leads elsewhere, or to no file.
+    #[error(
+        "`{name}` is the name of an array, whose file is in the same folder; use letters, digits, `_`, `-` and `.`"
+    )]
+    Name { name: String },
     /// An extent that no array can have.
     #[error("`{name}` has the shape {shape:?}; extents must be at least 1, and their product at most 2^40")]
     Shape { name: String, shape: Vec<i64> },
@@ -135,6 +140,10 @@ impl Golden {
 
 impl FileArray {
     fn checked(self, name: &str) -> Result<Array, GoldenError> {
+        let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+            return Err(GoldenError::Name { name: name.to_owned() });
+        }
         let FileArray { shape, dtype, halide_min } = self;
         let extents: Vec<i64> = shape.iter().rev().copied().collect();
         let points = Region::of_extents(&extents).points();
@@ -223,6 +232,9 @@ mod tests {
     fn what_is_wrong_is_said() {
         let errors = [
             error("/outputs", json!({})),
+            error("/inputs", json!({ "../harris/input": { "shape": [2], "dtype": "float32" } })),
+            error("/outputs", json!({ "/etc/passwd": { "shape": [2], "dtype": "float32" } })),
+            error("/outputs", json!({ "..\\x": { "shape": [2], "dtype": "float32" } })),
             error("/app", json!(3)),
             error("/inputs/input/shape", json!([3, 0, 128])),
             error("/inputs/input/shape", json!([1 << 30, 1 << 30, 1 << 30])),
@@ -235,6 +247,9 @@ mod tests {
         ];
         insta::assert_snapshot!(errors.join("\n"), @r"
         it names no outputs; name at least one
+        `../harris/input` is the name of an array, whose file is in the same folder; use letters, digits, `_`, `-` and `.`
+        `/etc/passwd` is the name of an array, whose file is in the same folder; use letters, digits, `_`, `-` and `.`
+        `..\x` is the name of an array, whose file is in the same folder; use letters, digits, `_`, `-` and `.`
         invalid type: integer `3`, expected a string at line 1 column 8; correct it there
         `input` has the shape [3, 0, 128]; extents must be at least 1, and their product at most 2^40
         `input` has the shape [1073741824, 1073741824, 1073741824]; extents must be at least 1, and their product at most 2^40

@@ -9,7 +9,7 @@
 //! Results go to standard output, everything else to standard error, without colours. The exit code says
 //! how it went: 0 done, 1 a fault of the program, 2 a wrong argument or file, 3 a pipeline that cannot be
 //! run as asked, 4 no GPU or one that fails, 5 nothing measured, 6 outputs that differ from the reference, 130 ended by the
-//! interrupt key.
+//! interrupt key, 141 nobody reads the results.
 
 mod accuracy;
 mod apps;
@@ -97,6 +97,7 @@ Exit codes:
   5    nothing could be measured
   6    outputs that differ from the reference; an app of `suite` without a valid schedule
   130  ended by the interrupt key, pressed twice
+  141  standard output was closed
 
 Environment:
   WARPLOOM_LOG         what is logged, in place of -v: debug, or warploom_search=trace,warploom_tune=debug
@@ -206,7 +207,7 @@ fn report_panic(panic: &PanicHookInfo<'_>) {
     if warploom::fuzz::note_panic(panic) {
         return;
     }
-    let message = panic.payload_as_str().unwrap_or("something went wrong");
+    let message = warploom::fuzz::panic_message(panic.payload());
     let place = panic.location().map(|place| format!(" ({}:{})", place.file(), place.line()));
     let place = place.unwrap_or_default();
     error::print(&format!("internal error: {message}{place}; this is a bug, please report it"));

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
+use warploom::lang::visible;
+
 use crate::voice;
 
 /// How often there is a line where there is no terminal.
@@ -58,8 +60,8 @@ impl Progress {
         let limit = limit.unwrap_or(Duration::MAX);
         let attended = stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         match attended && !voice::logs() {
-            true => Progress::drawn(label.into(), unit, limit),
-            false => Progress::in_lines(label.into(), unit, limit, LINES, voice::line),
+            true => Progress::drawn(shown(label), unit, limit),
+            false => Progress::in_lines(shown(label), unit, limit, LINES, voice::line),
         }
     }
 
@@ -96,7 +98,7 @@ impl Progress {
 
     /// What is being worked on, in place of the name it began with.
     pub(crate) fn set_label(&self, label: impl Into<String>) {
-        self.bar.set_prefix(label.into());
+        self.bar.set_prefix(shown(label));
     }
 
     /// How much there is to do. Until that is known, there is no bar to fill.
@@ -133,7 +135,7 @@ impl Progress {
 
     /// What else there is to say.
     pub(crate) fn set_message(&self, message: impl Into<String>) {
-        self.bar.set_message(message.into());
+        self.bar.set_message(shown(message));
     }
 
     /// Does something that writes, with the bar out of the way.
@@ -157,6 +159,11 @@ impl Drop for Progress {
             let _ = lines.thread.take().map(JoinHandle::join);
         }
     }
+}
+
+/// What stands on the line of a bar, names from files among it.
+fn shown(text: impl Into<String>) -> String {
+    visible(&text.into()).into_owned()
 }
 
 /// What a bar looks like; one line, however much there is to say.

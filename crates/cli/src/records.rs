@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde::Serialize;
+use warploom::lang::visible;
 use warploom::tune::records::{Imported, Problem, ProblemId, Records, Trial};
 
 use crate::error::{Error, unreadable};
@@ -28,7 +29,7 @@ use crate::tune::TrialReport;
 Every command takes --records FILE (tuning.db unless given) and --json.
 
 A database holds one trial for each schedule that was tried: its times, or why it has none. It is a SQLite file, which
-several processes may use at once.")]
+several processes of one machine may use at once. One that cannot be written can be listed and exported.")]
 pub(crate) struct Arguments {
     /// The database
     #[arg(long, value_name = "FILE", default_value = crate::tune::RECORDS, global = true)]
@@ -142,10 +143,10 @@ fn list(problems: &[Problem], format: Format, out: &mut dyn Write) -> Result<(),
         let outputs: Vec<String> = problem.sizes.outputs.iter().map(show::extents).collect();
         vec![
             number(problem.id),
-            problem.name.clone(),
+            visible(&problem.name).into_owned(),
             outputs.join(", "),
-            problem.device.clone(),
-            problem.versions.clone(),
+            visible(&problem.device).into_owned(),
+            visible(&problem.versions).into_owned(),
             problem.trials.to_string(),
             problem.valid.to_string(),
             problem.best_us.map_or("-".to_owned(), |time| format!("{time:.2}")),
@@ -173,7 +174,8 @@ fn show_trial(records: &Records, id: i64, format: Format, out: &mut dyn Write) -
     }
     let sample = &trial.sample;
     let mut text = crate::tune::trial_table(std::slice::from_ref(&trial), None);
-    text += &format!("\n{} on {}; {}\n", sample.origin.name(), sample.device, sample.versions.join(", "));
+    let (device, versions) = (visible(&sample.device), sample.versions.join(", "));
+    text += &format!("\n{} on {device}; {}\n", sample.origin.name(), visible(&versions));
     if !sample.status.message().is_empty() {
         text += &format!("{}: {}\n", sample.status.kind(), sample.status.message());
     }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use serde::Serialize;
+use warploom::lang::{is_invisible, visible_lines};
 
 use crate::error::Error;
 
@@ -24,13 +25,40 @@ struct Object<'a, T> {
 /// Writes one JSON object; `schema` names its form and version.
 pub(crate) fn json(out: &mut dyn Write, schema: &str, content: &impl Serialize) -> Result<(), Error> {
     let object = Object { schema, content };
-    serde_json::to_writer_pretty(&mut *out, &object).map_err(std::io::Error::from)?;
-    writeln!(out)?;
+    let text = serde_json::to_string_pretty(&object).map_err(std::io::Error::from)?;
+    writeln!(out, "{}", visible_json(&text))?;
     Ok(out.flush()?)
 }
 
 /// Writes text that ends its last line.
 pub(crate) fn text(out: &mut dyn Write, text: &str) -> Result<(), Error> {
-    out.write_all(text.as_bytes())?;
+    out.write_all(visible_lines(text).as_bytes())?;
     Ok(out.flush()?)
+}
+
+/// The same JSON with all that a terminal would not show, which can only be in strings, written as JSON's escapes.
+pub(crate) fn visible_json(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c != '\n' && is_invisible(c) {
+            true => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| shown += &format!("\\u{unit:04x}")),
+            false => shown.push(c),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_stays_what_it_is_and_shows_everything() {
+        let name = "a\u{1b}\u{9b}\u{202e}\u{e0041}ö\n\"";
+        let mut out = Vec::new();
+        json(&mut out, "test/1", &serde_json::json!({ "name": name })).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.chars().all(|c| c == '\n' || !is_invisible(c)), "{text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap()["name"], name);
+    }
 }

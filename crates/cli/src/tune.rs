@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use clap::Arg;
 use warploom::app::App;
+#[cfg(feature = "train")]
+use warploom::codegen::export::file_stem;
 use warploom::cost::{Analytic, CostModel, Network, Weights};
 use warploom::search::Options;
 use warploom::target::Device;
@@ -52,14 +54,16 @@ hangs, or gives wrong results costs one trial. Each is compared with the referen
 with the default schedule at the full size. Those that spill registers are not run.
 
 Every trial is recorded before the next begins. Run the same command again to go on after an interruption: nothing is
-measured twice. Several processes may tune with the same records at once. The interrupt key ends the trial at hand and
-keeps everything; pressed twice, it ends at once.
+measured twice. Several processes of this machine may tune with the same records at once. The interrupt key ends the trial
+at hand and keeps everything; pressed twice, it ends at once. SIGTERM, a terminal that is closed, and a reader of --json
+that has gone do the same.
 
 With -o, writes what `warploom compile` writes, for the winner. With --json, prints one JSON object a line: events, then
 the result.
 
 Exits with 0 if a schedule was found, also if time or the user ended the search; 2 if records cannot be used, 4 if there is
-no GPU or it is lost, 5 if no schedule could be measured. What was found before is written in any case.")]
+no GPU or it is lost, 5 if no schedule could be measured, 141 if nobody reads the results. What was found before is written in
+any case.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     which: Which,
@@ -137,7 +141,7 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     let tuned =
         bench.with(|bench| arguments.run(&task, bench, &mut records, start.weights.clone(), &mut progress));
     let Autotuned { tuned, weights, iterations } = tuned.map_err(Error::from)?;
-    let out = progress.end()?;
+    let out = progress.end();
     let Tuned { winner, ended, .. } = &tuned;
     let mut files = match (winner, &arguments.output) {
         (Some(winner), Some(folder)) => export(&asked, &device, &winner.schedule, task.model, folder)?,
@@ -145,7 +149,7 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     };
     files.extend(arguments.write_weights(&asked.name, weights.as_ref())?);
     let report = report::Report::new(&asked, &device, &tuned, iterations, &arguments.records, files);
-    report.print(arguments.format, &tuned, out)?;
+    report.print(arguments.format, &tuned, out?)?;
     finish(&tuned, &asked.name, ended)
 }
 
@@ -209,7 +213,7 @@ impl Arguments {
 
     #[cfg(feature = "train")]
     fn write_weights(&self, name: &str, weights: Option<&Weights>) -> Result<Option<String>, Error> {
-        let in_folder = || Some(self.output.as_ref()?.join(format!("{name}.weights")));
+        let in_folder = || Some(self.output.as_ref()?.join(format!("{}.weights", file_stem(name))));
         let Some((weights, path)) = weights.zip(self.weights.clone().or_else(in_folder)) else {
             return Ok(None);
         };

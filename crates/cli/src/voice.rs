@@ -1,11 +1,12 @@
 //! What the program says beside its results: notes, lines and logs, all on standard error.
 
-use std::io::{Write, stderr};
+use std::io::{self, Write, stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ArgAction;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::time::uptime;
+use warploom::lang::visible_lines;
 
 use crate::error::Error;
 
@@ -45,7 +46,9 @@ impl Voice {
         })?;
         let subscriber = tracing_subscriber::fmt()
             .with_env_filter(filter)
-            .with_writer(stderr)
+            .with_writer(|| Visible(stderr()))
+            // Where standard error is closed, there is nowhere to say so.
+            .log_internal_errors(false)
             .with_ansi(false)
             .with_timer(uptime());
         // There is one already if several commands run in one process.
@@ -73,6 +76,20 @@ pub(crate) fn note(note: &str) {
 pub(crate) fn line(line: &str) {
     if !is_quiet() {
         // If standard error is closed, nobody wants to know.
-        writeln!(stderr(), "{line}").unwrap_or_default();
+        writeln!(stderr(), "{}", visible_lines(line)).unwrap_or_default();
+    }
+}
+
+/// A place for whole lines, in which everything is shown.
+struct Visible<W>(W);
+
+impl<W: Write> Write for Visible<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write_all(visible_lines(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }

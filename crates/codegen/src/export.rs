@@ -36,3 +36,10 @@ mod template;
 pub use header::header;
 pub use manifest::{Argument, Buffer, Compiled, Dimension, Kernel, Manifest, Param, SCHEMA};
 pub use source::source;
+
+use crate::cuda::names::Names;
+
+/// What the files of a pipeline are called, and its C functions begin with: its name as an identifier that hides nothing.
+pub fn file_stem(pipeline: &str) -> String {
+    Names::of_files().take(pipeline)
+}

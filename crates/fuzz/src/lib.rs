@@ -64,5 +64,5 @@ pub use case::Case;
 pub use check::{Difference, Failure, Kind, Run, Verdict};
 pub use driver::{Checker, Found, Options, Progress, Scheduler, Subject, Summary, fuzz, random_schedules};
 pub use file::{CaseError, ContentError, Seen};
-pub use panics::note_panic;
+pub use panics::{note_panic, panic_message};
 pub use reduce::{REDUCTION_TIME, Reduced, reduce};

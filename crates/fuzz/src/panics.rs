@@ -1,5 +1,6 @@
 //! Panics of the compiler, caught and kept as text.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 
@@ -17,11 +18,13 @@ pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     NOTED.set(None);
     let result = catch_unwind(AssertUnwindSafe(work));
     CATCHING.set(outer);
-    result.map_err(|payload| {
-        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-        NOTED.take().or(text).unwrap_or_else(|| "something went wrong".to_owned())
-    })
+    result.map_err(|payload| NOTED.take().unwrap_or_else(|| panic_message(&*payload).to_owned()))
+}
+
+/// What a panic says.
+pub fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("something went wrong")
 }
 
 /// For a program's panic hook: whether the panic is one that a check will report, so that it need not be printed.
@@ -39,7 +42,7 @@ pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 pub fn note_panic(panic: &PanicHookInfo<'_>) -> bool {
     let catching = CATCHING.get();
     if catching {
-        let message = panic.payload_as_str().unwrap_or("something went wrong");
+        let message = panic_message(panic.payload());
         let place = panic.location().map(|place| format!(" ({}:{})", place.file(), place.line()));
         NOTED.set(Some(format!("{message}{}", place.unwrap_or_default())));
     }

@@ -6,6 +6,7 @@ use std::panic::Location;
 use thiserror::Error;
 
 use crate::types::Type;
+use crate::visible::visible;
 
 /// A fault in the definition of a pipeline: always the user's to mend.
 #[derive(Clone, PartialEq, Debug, Error)]
@@ -205,7 +206,10 @@ pub enum Fault {
         name: String,
     },
     /// A name that schedules and generated code could not use.
-    #[error("`{name}` cannot be a name; use letters, digits, `_` and `.`, starting with a letter or `_`")]
+    #[error(
+        "`{}` cannot be a name; use letters, digits, `_` and `.`, starting with a letter or `_`",
+        visible(name)
+    )]
     BadName {
         /// The name.
         name: String,

@@ -102,6 +102,7 @@ pub mod scalar;
 mod specialise;
 mod types;
 mod validate;
+mod visible;
 
 pub use boundary::{Bounded, Limit, limits};
 pub use bounds::{BoundsError, Facts, FuncRegions, Realisation, Regions, StageRegions, infer};
@@ -120,3 +121,4 @@ pub use reduce::{Extreme, argmax, argmin, maximum, minimum, product, sum};
 pub use region::{Range, Region};
 pub use scalar::Scalar;
 pub use types::{Type, Value};
+pub use visible::{is_invisible, visible, visible_lines};

@@ -2,18 +2,22 @@
 //!
 //! The same CUDA text for the same architecture, with the same options and compiler, is compiled once. An entry is one file,
 //! named by the hash of all that, so that pipeline, sizes, schedule and code generator count exactly as far as they change the
-//! text. Files appear whole or not at all; one that is damaged is none. When the folder grows beyond its limit, the entries
-//! that were not used for the longest time go.
+//! text. Files appear whole or not at all; one that is damaged, or holds what belongs under another name, is none. When the
+//! folder grows beyond its limit, the entries that were not used for the longest time go.
+//!
+//! What is in the cache is loaded onto the GPU, so it must be the user's own: a folder or an entry that belongs to somebody
+//! else, or that others may write to, is not used.
 //!
 //! Whatever is compiled to be used again is looked for here: by `warploom compile` and by programs of users. Candidates of
 //! tuning are not. They are compiled by the thousand, three programs each of 40 to 400 KB,
 //! [`Compilers`](crate::worker::Compilers) remembers those that are needed again, and a run that is taken up compiles nothing
 //! that is measured; here they would only push out what will be used.
 
-use std::fs::{self, File, FileTimes};
-use std::io::{self, ErrorKind};
+use std::fs::{self, DirBuilder, File, FileTimes, Metadata};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::sync::Once;
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use thiserror::Error;
@@ -21,13 +25,17 @@ use warploom_runtime::Error;
 use warploom_runtime::nvrtc::{self, Arch, Image};
 use warploom_target::Program;
 use warploom_target::program::Code;
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::Xxh3;
 
 /// Names the folder, in place of the usual one; if it is empty, nothing is kept.
 pub const DIRECTORY_VARIABLE: &str = "WARPLOOM_CACHE_DIR";
 
-const MAGIC: [u8; 8] = *b"wpl-img1";
+const MAGIC: [u8; 8] = *b"wpl-img2";
 const EXTENSION: &str = "image";
+
+/// How files begin that are being written, and how long that can take at most: older ones were left behind.
+const UNFINISHED: &str = "unfinished-";
+const WRITING: Duration = Duration::from_secs(3600);
 
 /// Bytes that the entries may take together.
 const LIMIT: u64 = 512 << 20;
@@ -95,9 +103,9 @@ impl Cache {
             return Ok((compiled, Some(image)));
         }
         let (compiled, image) = nvrtc::compile_program(program, arch)?;
-        if let (Some(path), Some(image)) = (self.path_of(program, arch)?, &image) {
+        if let (Some(key), Some(image)) = (key_of(program, arch)?, &image) {
             // A cache that cannot be written is no reason to fail.
-            let _ = self.write(&path, image);
+            let _ = self.write(key, image);
         }
         Ok((compiled, image))
     }
@@ -107,20 +115,8 @@ impl Cache {
     /// # Errors
     /// If there is no NVRTC, whose version counts.
     pub fn find(&self, program: &Program, arch: Arch) -> Result<Option<(Program, Image)>, Error> {
-        let path = self.path_of(program, arch)?;
-        let image = path.as_ref().and_then(|path| read(path));
-        if let (Some(path), Some(_)) = (&path, &image) {
-            tracing::debug!(file = %path.display(), "compiled before");
-        }
+        let image = key_of(program, arch)?.and_then(|key| self.read(key));
         Ok(image.map(|image| (Program { code: image.code(), ..program.clone() }, image)))
-    }
-
-    /// The file of a program; a compiled one has none.
-    fn path_of(&self, program: &Program, arch: Arch) -> Result<Option<PathBuf>, Error> {
-        match &program.code {
-            Code::Source { text, options } => Ok(Some(self.path(text, options, arch, nvrtc::version()?))),
-            Code::Ptx(_) | Code::Cubin(_) | Code::Parts(_) => Ok(None),
-        }
     }
 
     /// What it holds.
@@ -149,36 +145,65 @@ impl Cache {
         CacheError { folder: self.folder.clone(), error }
     }
 
-    fn path(&self, text: &str, options: &[String], arch: Arch, version: (i32, i32)) -> PathBuf {
-        let mut hash = Xxh3::new();
-        let mut part = |bytes: &[u8]| {
-            hash.update(&(bytes.len() as u64).to_le_bytes());
-            hash.update(bytes);
-        };
-        part(text.as_bytes());
-        options.iter().for_each(|option| part(option.as_bytes()));
-        part(format!("{arch} {version:?}").as_bytes());
-        self.folder.join(format!("{:032x}.{EXTENSION}", hash.digest128()))
+    fn path(&self, key: u128) -> PathBuf {
+        self.folder.join(format!("{key:032x}.{EXTENSION}"))
     }
 
-    fn write(&self, path: &Path, image: &Image) -> io::Result<()> {
-        fs::create_dir_all(&self.folder)?;
+    /// Whether only this user can have put something into the folder. If others can, that is said once.
+    fn is_private(&self) -> bool {
+        static SAID: Once = Once::new();
+        let Ok(about) = fs::metadata(&self.folder) else { return false };
+        let private = about.is_dir() && is_ours(&about);
+        if !private {
+            SAID.call_once(|| {
+                tracing::warn!(
+                    "the cache {} is not used, as it is not a folder that you alone can write to; `chmod go-w` makes one \
+                     of your own so, and {DIRECTORY_VARIABLE} names another",
+                    self.folder.display()
+                );
+            });
+        }
+        private
+    }
+
+    /// An entry that is there, whole and ours.
+    fn read(&self, key: u128) -> Option<Image> {
+        let path = self.path(key);
+        // Looked at before it is opened: opening a pipe would wait for its other end.
+        let about = fs::symlink_metadata(&path).ok()?;
+        if !self.is_private() {
+            return None;
+        }
+        if !about.is_file() || !is_ours(&about) {
+            tracing::warn!("{} is not used, as it is not a file that you alone can write to", path.display());
+            return None;
+        }
+        let image = read(&path, key)?;
+        tracing::debug!(file = %path.display(), "compiled before");
+        Some(image)
+    }
+
+    fn write(&self, key: u128, image: &Image) -> io::Result<()> {
+        make_private(&self.folder)?;
+        if !self.is_private() {
+            return Err(ErrorKind::PermissionDenied.into());
+        }
         let content = bincode::serde::encode_to_vec(image, bincode::config::standard());
         let content = content.map_err(io::Error::other)?;
         let mut bytes = MAGIC.to_vec();
-        bytes.extend(xxh3_64(&content).to_le_bytes());
+        bytes.extend(checksum(key, &content).to_le_bytes());
+        bytes.extend(key.to_le_bytes());
         bytes.extend(content);
-        let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
-        let written = fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, path));
-        if written.is_err() {
-            fs::remove_file(&unfinished).unwrap_or_default();
-        }
-        written?;
+        let mut unfinished = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&self.folder)?;
+        unfinished.write_all(&bytes)?;
+        unfinished.as_file().sync_all()?;
+        unfinished.persist(self.path(key)).map_err(|failed| failed.error)?;
         self.trim()
     }
 
-    /// Removes what was not used for the longest time until the rest is within the limit.
+    /// Removes what was left behind, and what was not used for the longest time until the rest is within the limit.
     fn trim(&self) -> io::Result<()> {
+        self.remove_unfinished()?;
         let mut entries = self.entries()?;
         let mut bytes: u64 = entries.iter().map(|entry| entry.bytes).sum();
         entries.sort_by_key(|entry| entry.used);
@@ -192,6 +217,19 @@ impl Cache {
         Ok(())
     }
 
+    /// Removes what processes that were killed have left behind.
+    fn remove_unfinished(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let old = |about: Metadata| about.modified().ok()?.elapsed().ok().filter(|age| *age > WRITING);
+            let unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+            if unfinished && entry.metadata().ok().and_then(old).is_some() {
+                fs::remove_file(entry.path()).or_else(gone)?;
+            }
+        }
+        Ok(())
+    }
+
     fn entries(&self) -> io::Result<Vec<Entry>> {
         let listed = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -201,7 +239,9 @@ impl Cache {
         for entry in listed {
             let path = entry?.path();
             // Another process may just have removed it.
-            if let (true, Ok(about)) = (path.extension().is_some_and(|it| it == EXTENSION), path.metadata()) {
+            if let (true, Ok(about)) =
+                (path.extension().is_some_and(|it| it == EXTENSION), path.symlink_metadata())
+            {
                 let used = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
                 entries.push(Entry { path, bytes: about.len(), used });
             }
@@ -216,12 +256,60 @@ struct Entry {
     used: SystemTime,
 }
 
-/// An entry; `None` if there is none, or it is damaged.
-fn read(path: &Path) -> Option<Image> {
+/// The key of a program; a compiled one has none.
+fn key_of(program: &Program, arch: Arch) -> Result<Option<u128>, Error> {
+    match &program.code {
+        Code::Source { text, options } => Ok(Some(key(text, options, arch, nvrtc::version()?))),
+        Code::Ptx(_) | Code::Cubin(_) | Code::Parts(_) => Ok(None),
+    }
+}
+
+fn key(text: &str, options: &[String], arch: Arch, version: (i32, i32)) -> u128 {
+    let mut hash = Xxh3::new();
+    let mut part = |bytes: &[u8]| {
+        hash.update(&(bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    part(text.as_bytes());
+    options.iter().for_each(|option| part(option.as_bytes()));
+    part(format!("{arch} {version:?}").as_bytes());
+    hash.digest128()
+}
+
+fn checksum(key: u128, content: &[u8]) -> u64 {
+    let mut hash = Xxh3::new();
+    hash.update(&key.to_le_bytes());
+    hash.update(content);
+    hash.digest()
+}
+
+/// Makes a folder, if there is none, that nobody else can write to.
+fn make_private(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
+}
+
+/// Whether a file or folder is this user's, and nobody else may write to it.
+#[cfg(unix)]
+fn is_ours(about: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    about.uid() == rustix::process::geteuid().as_raw() && about.mode() & 0o022 == 0
+}
+
+#[cfg(not(unix))]
+fn is_ours(_: &Metadata) -> bool {
+    true
+}
+
+/// The entry of a key in a file; `None` if it cannot be read, is damaged, or is that of another key.
+fn read(path: &Path, key: u128) -> Option<Image> {
     let bytes = fs::read(path).ok()?;
     let rest = bytes.strip_prefix(&MAGIC)?;
-    let (checksum, content) = rest.split_first_chunk::<8>()?;
-    if xxh3_64(content) != u64::from_le_bytes(*checksum) {
+    let (sum, rest) = rest.split_first_chunk::<8>()?;
+    let (stored, content) = rest.split_first_chunk::<16>()?;
+    if u128::from_le_bytes(*stored) != key || checksum(key, content) != u64::from_le_bytes(*sum) {
         return None;
     }
     let (image, _) = bincode::serde::decode_from_slice(content, bincode::config::standard()).ok()?;
@@ -238,8 +326,6 @@ fn gone(error: io::Error) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn image(bytes: usize) -> Image {
@@ -253,27 +339,134 @@ mod tests {
         }
     }
 
+    fn any_key(text: &str) -> u128 {
+        key(text, &["-o".into()], Arch::Machine(90), (13, 0))
+    }
+
     #[test]
     fn entries_come_back_until_they_are_damaged() {
         let folder = tempfile::tempdir().expect("there is room");
         let cache = Cache::at(folder.path().join("made/when/needed"));
-        let path = cache.path("text", &["-o".into()], Arch::Machine(90), (13, 0));
-        assert!(read(&path).is_none() && cache.info().expect("it is not there").entries == 0);
-        cache.write(&path, &image(100)).expect("there is room");
-        let found = read(&path).expect("it was just written");
+        let key = any_key("text");
+        assert!(cache.read(key).is_none() && cache.info().expect("it is not there").entries == 0);
+        cache.write(key, &image(100)).expect("there is room");
+        let found = cache.read(key).expect("it was just written");
         assert_eq!((found.cubin, found.ptx.as_str()), (Some(vec![7; 100]), "ptx"));
+        let path = cache.path(key);
         let mut bytes = fs::read(&path).expect("it is there");
         for position in 0..bytes.len() {
             bytes[position] ^= 1;
             fs::write(&path, &bytes).expect("there is room");
-            assert!(read(&path).is_none(), "{position}");
+            assert!(cache.read(key).is_none(), "{position}");
             bytes[position] ^= 1;
         }
         fs::write(&path, &bytes[..50]).expect("there is room");
-        assert!(read(&path).is_none());
+        assert!(cache.read(key).is_none());
         fs::write(cache.folder.join("mine.txt"), "keep").expect("there is room");
         assert_eq!(cache.clear().expect("it can be cleared").entries, 1);
         assert_eq!(fs::read_dir(&cache.folder).expect("it is there").count(), 1);
+    }
+
+    #[test]
+    fn an_entry_under_another_name_is_none() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let cache = Cache::at(folder.path());
+        let (blur, harris) = (any_key("blur"), any_key("harris"));
+        cache.write(harris, &image(100)).expect("there is room");
+        fs::rename(cache.path(harris), cache.path(blur)).expect("it is there");
+        assert!(cache.read(blur).is_none());
+        fs::rename(cache.path(blur), cache.path(harris)).expect("it is there");
+        assert!(cache.read(harris).is_some());
+    }
+
+    #[test]
+    fn what_was_left_behind_goes() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let cache = Cache::at(folder.path());
+        let [old, new] = ["old", "new"].map(|name| folder.path().join(format!("{UNFINISHED}{name}")));
+        for (path, age) in [(&old, 2 * WRITING), (&new, WRITING / 2)] {
+            let file = File::create(path).expect("there is room");
+            file.set_times(FileTimes::new().set_modified(SystemTime::now() - age)).expect("it is ours");
+        }
+        cache.write(any_key("text"), &image(10)).expect("there is room");
+        assert_eq!((old.exists(), new.exists()), (false, true));
+        assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 2);
+    }
+
+    #[cfg(unix)]
+    mod on_unix {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+        use std::process::Command;
+
+        use super::*;
+
+        fn set_mode(path: &Path, mode: u32) {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+        }
+
+        #[test]
+        fn what_others_can_write_to_is_not_used() {
+            let folder = tempfile::tempdir().expect("there is room");
+            let cache = Cache::at(folder.path().join("cache"));
+            let key = any_key("text");
+            cache.write(key, &image(100)).expect("there is room");
+            let path = cache.path(key);
+            let modes =
+                [&cache.folder, &path].map(|path| fs::metadata(path).expect("it is there").mode() & 0o777);
+            assert_eq!(modes, [0o700, 0o600]);
+            for mode in [0o620, 0o602, 0o666] {
+                set_mode(&path, mode);
+                assert!(cache.read(key).is_none(), "{mode:o}");
+            }
+            set_mode(&path, 0o644);
+            assert!(cache.read(key).is_some());
+            for mode in [0o770, 0o707, 0o1777] {
+                set_mode(&cache.folder, mode);
+                assert!(cache.read(key).is_none(), "{mode:o}");
+                assert!(cache.write(key, &image(10)).is_err(), "{mode:o}");
+            }
+            set_mode(&cache.folder, 0o755);
+            assert!(cache.read(key).is_some());
+        }
+
+        #[test]
+        fn what_belongs_to_somebody_else_is_not_used() {
+            let folder = tempfile::tempdir().expect("there is room");
+            let cache = Cache::at(folder.path().join("cache"));
+            let key = any_key("text");
+            cache.write(key, &image(100)).expect("there is room");
+            // Only the superuser can give files away.
+            for path in [cache.path(key), cache.folder.clone()] {
+                if std::os::unix::fs::chown(&path, Some(12345), None).is_err() {
+                    return;
+                }
+                assert!(cache.read(key).is_none(), "{}", path.display());
+                std::os::unix::fs::chown(&path, Some(rustix::process::geteuid().as_raw()), None)
+                    .expect("the superuser can");
+                assert!(cache.read(key).is_some());
+            }
+        }
+
+        #[test]
+        fn a_pipe_or_a_link_in_place_of_an_entry_is_none_and_replaced() {
+            let folder = tempfile::tempdir().expect("there is room");
+            let cache = Cache::at(folder.path());
+            let key = any_key("text");
+            let path = cache.path(key);
+            let made = Command::new("mkfifo").arg(&path).status().expect("there is mkfifo");
+            assert!(made.success() && cache.read(key).is_none());
+            cache.write(key, &image(100)).expect("there is room");
+            assert!(cache.read(key).is_some());
+
+            let other = folder.path().join("other");
+            fs::rename(&path, &other).expect("it is there");
+            let before = fs::read(&other).expect("it is there");
+            symlink(&other, &path).expect("there is room");
+            assert!(cache.read(key).is_none());
+            cache.write(key, &image(50)).expect("there is room");
+            assert_eq!(fs::read(&other).expect("it is there"), before, "the link is replaced, not followed");
+            assert_eq!(cache.read(key).and_then(|image| image.cubin).map(|code| code.len()), Some(50));
+        }
     }
 
     #[test]
@@ -306,34 +499,33 @@ mod tests {
 
     #[test]
     fn everything_that_matters_makes_another_entry() {
-        let cache = Cache::at("cache");
-        let paths = [
-            cache.path("text", &[], Arch::Machine(90), (13, 0)),
-            cache.path("text2", &[], Arch::Machine(90), (13, 0)),
-            cache.path("text", &["-a".into()], Arch::Machine(90), (13, 0)),
-            cache.path("text", &["-a".into(), "b".into()], Arch::Machine(90), (13, 0)),
-            cache.path("text", &["-ab".into()], Arch::Machine(90), (13, 0)),
-            cache.path("text", &[], Arch::Machine(80), (13, 0)),
-            cache.path("text", &[], Arch::Virtual(90), (13, 0)),
-            cache.path("text", &[], Arch::Machine(90), (13, 1)),
+        let keys = [
+            key("text", &[], Arch::Machine(90), (13, 0)),
+            key("text2", &[], Arch::Machine(90), (13, 0)),
+            key("text", &["-a".into()], Arch::Machine(90), (13, 0)),
+            key("text", &["-a".into(), "b".into()], Arch::Machine(90), (13, 0)),
+            key("text", &["-ab".into()], Arch::Machine(90), (13, 0)),
+            key("text", &[], Arch::Machine(80), (13, 0)),
+            key("text", &[], Arch::Virtual(90), (13, 0)),
+            key("text", &[], Arch::Machine(90), (13, 1)),
         ];
-        let different: std::collections::HashSet<_> = paths.iter().collect();
-        assert_eq!(different.len(), paths.len());
+        let different: std::collections::HashSet<_> = keys.iter().collect();
+        assert_eq!(different.len(), keys.len());
     }
 
     #[test]
     fn what_is_not_used_goes_first() {
         let folder = tempfile::tempdir().expect("there is room");
         let cache = Cache::at(folder.path()).with_limit(3500);
-        let path = |name: &str| cache.path(name, &[], Arch::Machine(90), (13, 0));
+        let path = |name: &str| cache.path(any_key(name));
         for (name, age) in [("a", 300), ("b", 200), ("c", 100)] {
-            cache.write(&path(name), &image(1000)).expect("there is room");
+            cache.write(any_key(name), &image(1000)).expect("there is room");
             let times = FileTimes::new().set_modified(SystemTime::now() - Duration::from_secs(age));
             let file = File::options().append(true).open(path(name)).expect("it is there");
             file.set_times(times).expect("it is ours");
         }
-        assert!(read(&path("a")).is_some(), "used now");
-        cache.write(&path("d"), &image(1000)).expect("there is room");
+        assert!(cache.read(any_key("a")).is_some(), "used now");
+        cache.write(any_key("d"), &image(1000)).expect("there is room");
         let left = ["a", "b", "c", "d"].map(|name| path(name).exists());
         assert_eq!(left, [true, false, true, true]);
     }

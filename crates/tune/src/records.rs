@@ -5,7 +5,7 @@
 //! moment loses at most what it was working on, and whoever goes on later measures nothing twice. Pipelines are stored
 //! once, by their hash.
 //!
-//! Several processes may use one file. Before a schedule is compiled it is *claimed* ([`Records::claim`]): of two processes
+//! Several processes of one machine may use one file. Before a schedule is compiled it is *claimed* ([`Records::claim`]): of two processes
 //! that want the same, one measures and the other passes on. A claim ends with its trial, with its process, or, if nobody
 //! can tell whether that process lives, after some minutes without a sign of life.
 //!
@@ -15,9 +15,11 @@
 mod claims;
 mod error;
 mod exchange;
+mod place;
 mod rows;
 mod runs;
 mod schema;
+mod sensible;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -117,26 +119,45 @@ impl Records {
     /// Opens a database; makes it if there is none.
     ///
     /// # Errors
-    /// If the file cannot be made or read, or is something else.
+    /// If the file cannot be made or read, is something else, or is on a file system of a network.
     pub fn open(path: impl AsRef<Path>) -> Result<Records, RecordsError> {
-        Records::with_flags(path.as_ref(), OpenFlags::SQLITE_OPEN_CREATE)
+        Records::to_write(path.as_ref(), OpenFlags::SQLITE_OPEN_CREATE)
     }
 
-    /// Opens a database that is there.
+    /// Opens a database that is there. Where it cannot be written, it can only be read.
     ///
     /// # Errors
-    /// If there is none, it cannot be read, or is something else.
+    /// If there is none, it cannot be read, is something else, or is on a file system of a network.
     pub fn open_existing(path: impl AsRef<Path>) -> Result<Records, RecordsError> {
-        Records::with_flags(path.as_ref(), OpenFlags::empty())
+        let path = path.as_ref();
+        Records::to_write(path, OpenFlags::empty()).or_else(|error| match error {
+            RecordsError::Open { .. } => Records::to_read(path).unwrap_or(Err(error)),
+            _ => Err(error),
+        })
     }
 
-    fn with_flags(path: &Path, more: OpenFlags) -> Result<Records, RecordsError> {
-        let failed = |error| RecordsError::of(path, error);
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
-        let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-        connection.busy_timeout(BUSY).map_err(failed)?;
+    fn to_write(path: &Path, more: OpenFlags) -> Result<Records, RecordsError> {
+        place::check(path)?;
+        place::check_writable(path)?;
+        let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | more)?;
         schema::prepare(&mut connection, path)?;
-        Ok(Records { connection, path: path.to_path_buf(), owner: claims::Owner::this() })
+        Ok(Records::over(connection, path))
+    }
+
+    /// Opens a database that cannot be written; `None` if it cannot be read either.
+    fn to_read(path: &Path) -> Option<Result<Records, RecordsError>> {
+        let alone = frozen(path).map(|address| (address, OpenFlags::SQLITE_OPEN_URI));
+        let shared = (path.to_path_buf(), OpenFlags::empty());
+        let mut opened = alone.into_iter().chain([shared]).map(|(address, more)| {
+            let connection = connect(&address, OpenFlags::SQLITE_OPEN_READ_ONLY | more)?;
+            schema::check(&connection, path)?;
+            Ok(Records::over(connection, path))
+        });
+        opened.find(|opened| !matches!(opened, Err(RecordsError::Open { .. })))
+    }
+
+    fn over(connection: Connection, path: &Path) -> Records {
+        Records { connection, path: path.to_path_buf(), owner: claims::Owner::this() }
     }
 
     /// The file.
@@ -283,6 +304,26 @@ impl Records {
     fn failed(&self, error: rusqlite::Error) -> RecordsError {
         RecordsError::of(&self.path, error)
     }
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, RecordsError> {
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX);
+    let connection = connection.map_err(|error| RecordsError::of(path, error))?;
+    connection.busy_timeout(BUSY).map_err(|error| RecordsError::of(path, error))?;
+    Ok(connection)
+}
+
+/// A file's address by which SQLite reads it without files beside it: in a folder that cannot be written it could not make them,
+/// and in another they would be in the way of those who write. `None` if somebody does, or has left something there.
+fn frozen(path: &Path) -> Option<PathBuf> {
+    let absolute = std::path::absolute(path).ok()?;
+    let mut log = absolute.clone().into_os_string();
+    log.push("-wal");
+    if std::fs::metadata(log).is_ok_and(|log| log.len() > 0) {
+        return None;
+    }
+    let escaped = absolute.to_str()?.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    Some(PathBuf::from(format!("file:{escaped}?immutable=1")))
 }
 
 /// The hash by which the schedules of a problem are told apart, hexadecimal.

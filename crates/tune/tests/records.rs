@@ -205,6 +205,101 @@ fn files_that_are_no_records_are_refused() {
 }
 
 #[test]
+fn what_others_have_put_into_records_is_refused() {
+    let foreign = [
+        ("table", "CREATE TABLE odd (name TEXT)"),
+        ("view", "CREATE VIEW odd AS SELECT * FROM trials"),
+        ("trigger", "CREATE TRIGGER odd AFTER INSERT ON trials BEGIN DELETE FROM trials; END"),
+        ("index", "CREATE INDEX odd ON trials (origin)"),
+    ];
+    for (kind, statement) in foreign {
+        let place = place();
+        drop(open(&place.path));
+        let other = rusqlite::Connection::open(&place.path).unwrap();
+        other.execute_batch(statement).unwrap();
+        for opened in [Records::open(&place.path), Records::open_existing(&place.path)] {
+            let error = opened.unwrap_err();
+            assert!(matches!(error, RecordsError::Foreign { .. }), "{error}");
+            assert!(error.to_string().contains(&format!("hold a {kind} `odd`")), "{error}");
+        }
+        other.execute_batch(&format!("DROP {kind} odd; ANALYZE")).unwrap();
+        Records::open(&place.path).unwrap();
+    }
+}
+
+/// Two trials as lines of JSON.
+fn exported() -> String {
+    let place = place();
+    let (mut records, problem) = open(&place.path);
+    records.record(problem, &trial("a", 20.0)).unwrap();
+    records.record(problem, &failed("b", Status::Wrong("all of it".into()))).unwrap();
+    let mut lines = Vec::new();
+    records.export(None, &mut lines, Path::new("out")).unwrap();
+    String::from_utf8(lines).unwrap()
+}
+
+#[test]
+fn numbers_that_nothing_can_have_been_measured_as_are_not_imported() {
+    let text = exported();
+    let (place, mut lines) = (place(), text.lines());
+    let (pipeline, whole) = (lines.next().unwrap(), lines.next().unwrap());
+    let mut records = Records::open(&place.path).unwrap();
+    let mut import = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut trial = serde_json::from_str(whole).unwrap();
+        change(&mut trial);
+        records.import(format!("{pipeline}\n{trial}\n").as_bytes(), Path::new("in.jsonl"))
+    };
+    let numbers = [
+        ("/times/min", vec![-1e308, 0.0, 1e300]),
+        ("/times/median", vec![-1.0, 1e300, 19.0]),
+        ("/predicted_us", vec![-1e308, 0.0, 1e300]),
+        ("/retimed_us", vec![-1e308, 0.0]),
+        ("/spread", vec![-0.5, 1e300]),
+        ("/compile_ms", vec![-1.0, 1e300]),
+    ];
+    for (place, values) in numbers {
+        for value in values {
+            let imported = import(&|trial| *trial.pointer_mut(place).unwrap() = value.into());
+            let error = imported.expect_err(place).to_string();
+            assert!(error.starts_with("line 2 of in.jsonl is no record: its "), "{place} {value}: {error}");
+        }
+    }
+    let others = [
+        ("/times/runs", serde_json::json!(0)),
+        ("/times", serde_json::json!(null)),
+        ("/measured_at", serde_json::json!(u64::MAX)),
+        ("/kernels/0/registers", serde_json::json!(1_000_000)),
+        ("/kernels/0/shared", serde_json::json!(u32::MAX)),
+        ("/sizes/inputs", serde_json::json!([])),
+        ("/sizes/outputs/0/0/extent", serde_json::json!(-4)),
+        ("/sizes/outputs/0/0/extent", serde_json::json!(i64::MAX)),
+        ("/sizes/inputs/0/0/min", serde_json::json!(i64::MAX)),
+        ("/sizes/params", serde_json::json!([["f32", 0]])),
+    ];
+    for (place, value) in others {
+        let imported = import(&|trial| {
+            *trial.pointer_mut(place).unwrap_or_else(|| panic!("there is no {place}")) = value.clone();
+        });
+        assert!(imported.is_err(), "{place} {value}");
+    }
+    assert_eq!(import(&|_| {}).unwrap(), Imported { new: 1, known: 0 });
+}
+
+#[test]
+fn samples_are_looked_at_too() {
+    let (from, to) = (place(), place());
+    let (mut records, problem) = open(&from.path);
+    records.record(problem, &trial("a", 20.0)).unwrap();
+    records.record(problem, &trial("b", -1e308)).unwrap();
+    let file = from.path.with_file_name("mine.samples");
+    records.export_samples(None, &file).unwrap();
+    let mut other = Records::open(&to.path).unwrap();
+    let error = other.import_samples(&file).unwrap_err().to_string();
+    assert!(error.starts_with("sample 2 of ") && error.contains("its shortest time is -1e308"), "{error}");
+    assert!(other.trials(None).unwrap().is_empty(), "all or nothing");
+}
+
+#[test]
 fn damage_is_said_and_never_panics() {
     let place = place();
     let (mut records, problem) = open(&place.path);
@@ -280,6 +375,23 @@ fn schedules_are_claimed_once() {
     records.release_claims().unwrap();
     let left: i64 = other.query_row("SELECT count(*) FROM claims", [], |row| row.get(0)).unwrap();
     assert_eq!(left, 0);
+}
+
+#[test]
+fn no_claim_holds_for_longer_than_claims_do() {
+    let place = place();
+    let (mut records, problem) = open(&place.path);
+    assert_eq!(records.claim(problem, "a").unwrap(), Claim::Granted);
+    let other = rusqlite::Connection::open(&place.path).unwrap();
+    let expires = || other.query_row("SELECT expires FROM claims", [], |row| row.get::<_, i64>(0)).unwrap();
+    let usual = expires();
+    let claim = "UPDATE claims SET host = 'another machine', expires = ?1";
+    other.execute(claim, [i64::MAX]).unwrap();
+    assert_eq!(records.claim(problem, "a").unwrap(), Claim::Taken);
+    assert!((usual..usual + 60).contains(&expires()), "{usual} {}", expires());
+    other.execute(claim, [usual - 100]).unwrap();
+    assert_eq!(records.claim(problem, "a").unwrap(), Claim::Taken);
+    assert_eq!(expires(), usual - 100, "it is not made longer");
 }
 
 #[test]

@@ -30,12 +30,17 @@ fn main() {
         ("faults_of_timing_builds_are_caught", faults_of_timing_builds_are_caught),
         ("several_gpus_share_the_work", several_gpus_share_the_work),
         ("a_worker_that_hangs_is_ended_in_time", a_worker_that_hangs_is_ended_in_time),
+        (
+            "workers_that_are_lost_on_the_way_up_are_replaced",
+            workers_that_are_lost_on_the_way_up_are_replaced,
+        ),
         ("no_worker_outlives_its_parent", no_worker_outlives_its_parent),
         ("programs_that_are_no_workers_are_refused", programs_that_are_no_workers_are_refused),
         ("without_a_gpu_there_is_a_reason", without_a_gpu_there_is_a_reason),
     ];
     match std::env::args().nth(1).as_deref() {
         Some("be-a-parent") => be_a_parent(),
+        Some(UNRELIABLE) => be_unreliable(),
         _ => {
             for (name, test) in tests {
                 let started = Instant::now();
@@ -220,6 +225,44 @@ fn a_worker_that_hangs_is_ended_in_time() {
     let samples = measured("fake:hang=100", 2);
     assert_eq!(kinds(&samples), BTreeMap::from([("timeout", 2)]));
     assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+/// The first argument of a worker that may be lost on its way up; then come a folder and its assignment.
+const UNRELIABLE: &str = "be-unreliable";
+
+/// Ends at once as long as there is a file in the folder, and takes one of them along; works if there is none.
+fn be_unreliable() {
+    let mut arguments = std::env::args().skip(2);
+    let folder = arguments.next().unwrap();
+    for mishap in std::fs::read_dir(folder).unwrap() {
+        if std::fs::remove_file(mishap.unwrap().path()).is_ok() {
+            std::process::exit(7);
+        }
+    }
+    let assignment = worker::Assignment::parse(&arguments.collect::<Vec<_>>()).unwrap();
+    assignment.serve().unwrap();
+}
+
+fn workers_that_are_lost_on_the_way_up_are_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let lose = |count: u32| {
+        (0..count).for_each(|number| std::fs::write(folder.path().join(number.to_string()), "").unwrap());
+    };
+    let program = std::env::current_exe().unwrap();
+    let arguments = [UNRELIABLE.into(), folder.path().into()];
+    // Half of all programs take the process with them that compiles them.
+    let mut options = options("fake:compile-crash=50", &[]);
+    options.worker = Some(WorkerProgram::new(program, arguments));
+    // The first that runs.
+    lose(1);
+    let mut bench = OpenBench::open(&options).unwrap();
+    // The next that compile.
+    lose(2);
+    let samples = measured_with(&mut bench, 12);
+    assert_eq!(samples.len(), 12);
+    let kinds = kinds(&samples);
+    assert!(kinds["ok"] > 0 && kinds["crashed"] > 0 && kinds.len() == 2, "{kinds:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "all of them were lost");
 }
 
 /// Starts workers, says so, and waits to be killed.

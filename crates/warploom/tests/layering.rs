@@ -1,9 +1,12 @@
 //! The direction of dependencies: which of our packages may use which, and who may use burn.
 
+mod metadata;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 
 use serde_json::Value;
+
+use metadata::{array, closure, host, metadata, text};
 
 /// Every package, without the prefix `warploom-`, and the packages that it may use: normal and build
 /// dependencies, not those of tests. A package that is not here must not exist. `warploom` may use all
@@ -57,68 +60,20 @@ fn violations(metadata: &Value) -> Vec<String> {
     found
 }
 
-/// The names of all packages that building `package` builds, tests aside.
-fn closure(metadata: &Value, package: &str) -> BTreeSet<String> {
-    let names: BTreeMap<&str, &str> =
-        array(&metadata["packages"]).map(|found| (text(&found["id"]), text(&found["name"]))).collect();
-    let nodes: BTreeMap<&str, &Value> =
-        array(&metadata["resolve"]["nodes"]).map(|node| (text(&node["id"]), node)).collect();
-    let mut open: Vec<&str> = names.iter().filter(|(_, name)| **name == package).map(|(id, _)| *id).collect();
-    let mut seen: BTreeSet<&str> = open.iter().copied().collect();
-    while let Some(id) = open.pop() {
-        for dependency in array(&nodes[id]["deps"]) {
-            let built = array(&dependency["dep_kinds"]).any(|kind| kind["kind"] != "dev");
-            let id = text(&dependency["pkg"]);
-            if built && seen.insert(id) {
-                open.push(id);
-            }
-        }
-    }
-    seen.into_iter().map(|id| names[id].to_string()).collect()
-}
-
-/// The cargo that runs this test.
-fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-}
-
-/// What `cargo metadata` says about this workspace.
-fn metadata(arguments: &[&str]) -> Value {
-    let output = cargo()
-        .args(["metadata", "--format-version", "1", "--locked"])
-        .args(arguments)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .expect("cargo can be run");
-    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
-}
-
-/// The target that this test was built on. Asking for it alone keeps cargo from fetching the
-/// packages of all other platforms.
-fn host() -> String {
-    let output = cargo().arg("-vV").output().expect("cargo can be run");
-    let version = String::from_utf8(output.stdout).expect("cargo prints UTF-8");
-    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    host.expect("cargo -vV names its host").to_string()
-}
-
-fn array(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().expect("an array").iter()
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().expect("a string")
-}
-
 fn short(name: &str) -> &str {
     name.strip_prefix("warploom-").unwrap_or(name)
 }
 
+fn names<'a>(packages: &[&'a Value]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = packages.iter().map(|package| text(&package["name"])).collect();
+    names.sort_unstable();
+    names
+}
+
 fn assert_no_burn(metadata: &Value, package: &str) {
-    let built = closure(metadata, package);
-    assert!(built.contains("warploom-lang"), "{package} builds {built:?}");
-    let burn: Vec<&String> = built.iter().filter(|name| name.starts_with("burn")).collect();
+    let built = names(&closure(metadata, package));
+    assert!(built.contains(&"warploom-lang"), "{package} builds {built:?}");
+    let burn: Vec<&&str> = built.iter().filter(|name| name.starts_with("burn")).collect();
     assert!(burn.is_empty(), "{package} holds {burn:?}");
 }
 
@@ -189,8 +144,7 @@ fn a_closure_follows_all_but_tests() {
             { "id": "5", "deps": [] },
         ]},
     });
-    let built: Vec<String> = closure(&metadata, "warploom").into_iter().collect();
-    assert_eq!(built, ["burn-flex", "warploom", "warploom-cost"]);
+    assert_eq!(names(&closure(&metadata, "warploom")), ["burn-flex", "warploom", "warploom-cost"]);
 }
 
 #[test]

@@ -46,6 +46,7 @@ impl Measuring {
         };
         OpenBench::open(&options).map_err(|error| match error {
             WorkerError::Unable(why) => Error::NoGpu(why),
+            WorkerError::Repeated { gpu } => Error::RepeatedGpu { gpu },
             error => Error::Cuda(error.to_string()),
         })
     }

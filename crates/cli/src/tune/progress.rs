@@ -7,10 +7,12 @@ use serde_json::{Value as Json, json};
 use warploom::target::Device;
 use warploom::tune::tuning::{self, Event};
 
+use super::interrupt::stop;
 use super::report::TrialReport;
 use crate::error::Error;
 use crate::pipeline::Subject;
 use crate::progress::{self, Unit};
+use crate::report::visible_json;
 
 /// The form of the lines of JSON.
 pub(crate) const SCHEMA: &str = "warploom.tune/1";
@@ -120,6 +122,10 @@ impl<'a> Progress<'a> {
         if failed.is_none() {
             let written = write_line(*out, event);
             *failed = written.err();
+            // Who does not read what is measured does not want more of it.
+            if failed.is_some() {
+                stop();
+            }
         }
     }
 
@@ -139,7 +145,7 @@ pub(super) fn write_line(out: &mut dyn Write, event: &Json) -> std::io::Result<(
     if let (Some(object), Some(event)) = (object.as_object_mut(), event.as_object()) {
         object.extend(event.clone());
     }
-    writeln!(out, "{object}")?;
+    writeln!(out, "{}", visible_json(&object.to_string()))?;
     out.flush()
 }
 

@@ -179,6 +179,116 @@ fn awkward_names_and_types_are_exported() {
     assert_eq!(outcome, expected(&manifest));
 }
 
+/// Words of C and C++ that are no other identifiers.
+const KEYWORDS: &str = "
+    alignas alignof and asm auto bitand bool break case catch char class compl const constexpr continue decltype default
+    delete do double else enum explicit export extern false float for friend goto if inline int long mutable namespace new
+    noexcept not nullptr operator or private protected public register requires restrict return short signed sizeof static
+    static_assert struct switch template this thread_local throw true try typedef typeid typename typeof typeof_unqual union
+    unsigned using virtual void volatile wchar_t while xor _Alignas _Alignof _Atomic _BitInt _Bool _Complex _Decimal32
+    _Decimal64 _Decimal128 _Generic _Imaginary _Noreturn _Static_assert _Thread_local __func__ __attribute__ __asm__
+    CUcontext CUdevice CUevent CUgraph CU_STREAM_PER_THREAD CUDA_VERSION cudaStream_t cudaMalloc dim3 uint ushort half
+    WARPLOOM_WORDS_H WORDS_WORKSPACE_BYTES words_create words_buffers NDEBUG errno stdin main";
+
+/// All of them, and every identifier of an exported pipeline and of what it includes.
+fn words() -> Vec<String> {
+    let (pipeline, request) = awkward();
+    let (_, manifest) = default_program(&pipeline, &request);
+    let texts = [header(&manifest), source(&manifest, Some(&code())), include_str!("stub/cuda.h").to_owned()];
+    let identifiers =
+        texts.iter().flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+    let identifiers =
+        identifiers.filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'));
+    let all: std::collections::BTreeSet<&str> = KEYWORDS.split_whitespace().chain(identifiers).collect();
+    all.into_iter().map(str::to_owned).collect()
+}
+
+/// A pipeline `name` whose inputs, Params or outputs are called as given.
+fn called(name: &str, inputs: &[String], params: &[String], outputs: &[String]) -> (Pipeline, Realisation) {
+    let x = vars!(x);
+    let mut value = Input::f32("given_input", 1).at(x);
+    for input in inputs {
+        value = value + Input::f32(input, 1).at(x);
+    }
+    for param in params {
+        value = value + &Param::f32(param);
+    }
+    let outputs: Vec<String> =
+        if outputs.is_empty() { vec!["given_output".to_owned()] } else { outputs.to_vec() };
+    let funcs: Vec<Func> = outputs.iter().map(|output| func(output, x, value.clone())).collect();
+    let pipeline = Pipeline::new(name, funcs).unwrap();
+    let line = Region::of_extents(&[100]);
+    let mut request = Realisation::new(&pipeline).input("given_input", line.clone());
+    for input in inputs {
+        request = request.input(input, line.clone());
+    }
+    for param in params {
+        request = request.param(param, 0.5f32);
+    }
+    for output in &outputs {
+        request = request.output(output, line.clone());
+    }
+    (pipeline, request)
+}
+
+/// Compiles the files of a pipeline as several kinds of C, its header as C++, and its kernels, where there is NVRTC.
+fn check_names(pipeline: &Pipeline, request: &Realisation) {
+    let (program, manifest) = default_program(pipeline, request);
+    let (place, name) = (Place::new(), &manifest.name);
+    fs::write(place.path("cuda.h"), include_str!("stub/cuda.h")).unwrap();
+    fs::write(place.path(&format!("{name}.h")), header(&manifest)).unwrap();
+    fs::write(place.path(&format!("{name}.c")), source(&manifest, None)).unwrap();
+    let header = format!("{name}.h");
+    let source = format!("{name}.c");
+    let compilers = [
+        ("CC", "cc", "-std=c99", "c", &source),
+        ("CC", "cc", "-std=gnu17", "c", &source),
+        ("CC", "cc", "-std=c2x", "c", &source),
+        ("CXX", "c++", "-std=c++17", "c++", &header),
+    ];
+    for (variable, usual, standard, language, file) in compilers {
+        let compiler = std::env::var(variable).unwrap_or(usual.to_owned());
+        let options =
+            [standard, "-fsyntax-only", "-Wall", "-Wextra", "-Wno-pragma-once-outside-header", "-Werror"];
+        let mut command = Command::new(compiler);
+        command.args(options).args(["-I.", "-x", language, file]).current_dir(place.path(""));
+        match command.output() {
+            Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
+            // Rust links with a C compiler, so there is one.
+            Err(error) => assert!(language != "c", "{error}"),
+        }
+    }
+    if warploom::runtime::nvrtc::version().is_ok() {
+        let described = describe(&program, Build::Timing);
+        let arch = warploom::runtime::nvrtc::Arch::Machine(90);
+        warploom::runtime::nvrtc::compile_program(&described, arch).unwrap();
+    }
+}
+
+#[test]
+fn words_of_c_and_cuda_are_names_like_others() {
+    let words = words();
+    assert!(
+        ["_Bool", "CUresult", "uint32_t", "KERNELS"].iter().all(|word| words.iter().any(|it| it == word))
+    );
+    let (inputs, request) = called("words", &words, &[], &[]);
+    check_names(&inputs, &request);
+    let (params, request) = called("words", &[], &words, &[]);
+    check_names(&params, &request);
+    for some in words.chunks(60) {
+        let (outputs, request) = called("words", &[], &[], some);
+        check_names(&outputs, &request);
+    }
+}
+
+#[test]
+fn pipelines_can_be_called_like_words_and_headers() {
+    for name in ["_Bool", "typeof", "CUresult", "cuda", "stdlib", "stdint", "string", "features", "../up"] {
+        let (pipeline, request) = called(name, &[], &["gain".to_owned()], &[]);
+        check_names(&pipeline, &request);
+    }
+}
+
 #[test]
 fn loops_within_loops_and_much_shared_memory_are_exported() {
     let (pipeline, request) = awkward();

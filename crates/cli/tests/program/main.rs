@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod browser;
+mod closed;
 mod commands;
 mod compile;
 mod completions;
@@ -20,8 +21,11 @@ mod mistakes;
 mod model;
 mod page;
 mod place;
+#[cfg(unix)]
+mod read_only;
 mod run;
 mod search;
+mod strange;
 mod tune;
 mod verify;
 mod voice;

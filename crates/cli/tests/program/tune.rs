@@ -1,6 +1,7 @@
 //! Tuning as its users do it, with a device that is made up.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -75,6 +76,8 @@ fn failures_have_their_exit_codes() {
 
     assert_eq!(place.run(&format!("{tune} --fake fake:fire=3")).code, 2);
     assert_eq!(place.run("tune blur --init none.bin --fake fake").code, 2);
+    let twice = place.run(&format!("{tune} --fake fake --gpu 1,1"));
+    assert_eq!((twice.code, twice.err.as_str()), (2, "error: --gpu names GPU 1 twice; name each once\n"));
     assert_eq!(place.run("worker").code, 2);
     assert_eq!(place.run("worker sing").code, 2);
     if warploom::runtime::Gpu::new(0).is_err() {
@@ -103,18 +106,21 @@ fn wait_for_trials(place: &Place, count: u64) {
     panic!("nothing was measured");
 }
 
+/// Sends a signal to the program.
+#[cfg(unix)]
+fn send(signal: &str, child: &Child) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
 #[cfg(unix)]
 #[test]
 fn the_interrupt_key_keeps_everything_and_pressed_twice_ends_at_once() {
-    let interrupt = |child: &Child| {
-        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-        assert!(sent.success());
-    };
     let place = Place::new();
     let command = format!("tune blur {QUICK} --fake fake:delay=40 --iterations 50 -o out");
     let child = start(&place, &command);
     wait_for_trials(&place, 1);
-    interrupt(&child);
+    send("-INT", &child);
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.err.contains("finishing the current trial"), "{}", ran.err);
@@ -124,12 +130,57 @@ fn the_interrupt_key_keeps_everything_and_pressed_twice_ends_at_once() {
     let child = start(&place, &command.replace("delay=40", "hang=100"));
     // It is busy with a program that hangs.
     std::thread::sleep(Duration::from_millis(1500));
-    interrupt(&child);
+    send("-INT", &child);
     std::thread::sleep(Duration::from_millis(200));
-    interrupt(&child);
+    send("-INT", &child);
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.code, 130, "{}", ran.err);
     assert!(trials(&place) >= kept);
+}
+
+#[cfg(unix)]
+#[test]
+fn other_signals_end_a_run_as_the_key_does() {
+    for signal in ["-TERM", "-HUP"] {
+        let place = Place::new();
+        let child = start(&place, &format!("tune blur {QUICK} --fake fake:delay=40 --iterations 50 -o out"));
+        wait_for_trials(&place, 1);
+        send(signal, &child);
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        assert_eq!(ran.code, 0, "{signal}: {}", ran.err);
+        assert!(ran.out.contains("stopped") && place.path("out/blur.schedule").is_file(), "{}", ran.out);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_ignores_the_end_of_its_terminal_goes_on() {
+    let place = Place::new();
+    let program = place.command().get_program().to_owned();
+    let mut command = Command::new("nohup");
+    command.arg(program).current_dir(place.path("")).env("WARPLOOM_CACHE_DIR", "");
+    command.args(format!("tune blur {QUICK} --fake fake:delay=10 --iterations 1").split_whitespace());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
+    wait_for_trials(&place, 1);
+    send("-HUP", &child);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert!(ran.code == 0 && !ran.out.contains("stopped"), "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn a_run_ends_when_nobody_reads_it_any_more() {
+    let place = Place::new();
+    let mut child =
+        start(&place, &format!("tune blur {QUICK} --fake fake:delay=40 --iterations 50 --json -o out"));
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("\"measured\"")));
+    drop(lines);
+    let started = Instant::now();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.err.as_str()), (141, ""));
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert!(place.path("out/blur.schedule").is_file(), "what was found is written");
+    assert!(trials(&place) > 0);
 }
 
 #[test]

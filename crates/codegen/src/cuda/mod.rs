@@ -38,7 +38,7 @@ use crate::ir::{Kernel, KernelId, Launch, Program, Role, Space};
 
 use expr::Printer;
 use kernel::KernelPrinter;
-use names::Names;
+use names::{Names, in_comment};
 use prelude::Helpers;
 use usage::Usage;
 
@@ -69,7 +69,7 @@ impl Build {
 /// A program as one translation unit of CUDA C++.
 pub fn print(program: &Program, build: Build) -> String {
     let entries = entries(program);
-    let mut text = format!("// {}\n", printable(&program.name));
+    let mut text = format!("// {}\n", in_comment(&program.name));
     let _ = writeln!(text, "// Launches: {}", launches(&program.launches, &entries));
     text.push_str(&kernels(program, program.kernels.keys(), &entries, build));
     text
@@ -180,9 +180,4 @@ fn launches(list: &[Launch], entries: &IdVec<KernelId, String>) -> String {
         Launch::Loop { count, body } => format!("{count} x {{ {} }}", launches(body, entries)),
     });
     each.collect::<Vec<String>>().join(", ")
-}
-
-/// A name without what would end a comment.
-fn printable(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() || c == '\\' { ' ' } else { c }).collect()
 }

@@ -2,11 +2,15 @@
 
 use std::collections::HashSet;
 
+use warploom_lang::visible;
+
 /// The names in use, by scope: a name is free if no scope that is still open has it.
 pub(crate) struct Names {
     scopes: Vec<Scope>,
     /// What has been there before us.
     reserved: HashSet<&'static str>,
+    /// How names begin that are not free.
+    prefixes: Vec<String>,
 }
 
 #[derive(Default)]
@@ -19,7 +23,12 @@ struct Scope {
 impl Names {
     fn new(reserved: &[&'static str]) -> Names {
         let words = reserved.iter().flat_map(|list| list.split_whitespace());
-        Names { scopes: vec![Scope::default()], reserved: words.collect() }
+        Names { scopes: vec![Scope::default()], reserved: words.collect(), prefixes: Vec::new() }
+    }
+
+    /// The same without names that begin in certain ways.
+    pub(crate) fn without(self, prefixes: impl IntoIterator<Item = String>) -> Names {
+        Names { prefixes: prefixes.into_iter().collect(), ..self }
     }
 
     /// Names within a function: they may hide functions that kernels never call.
@@ -30,6 +39,11 @@ impl Names {
     /// Names of functions: CUDA's own must not be declared again.
     pub(super) fn global() -> Names {
         Names::new(&[KEYWORDS, CUDA, CALLED, FUNCTIONS])
+    }
+
+    /// Names of files and of what C functions begin with: no header that C includes must be hidden by one of ours.
+    pub(crate) fn of_files() -> Names {
+        Names::new(&[KEYWORDS, CUDA, CALLED, HEADERS])
     }
 
     /// Opens a scope.
@@ -45,7 +59,10 @@ impl Names {
 
     /// Takes a name in the innermost scope: the wanted one, or the first free of `name_2`, `name_3`, ...
     pub(crate) fn take(&mut self, wanted: &str) -> String {
-        let plain = identifier(wanted);
+        let mut plain = identifier(wanted);
+        if self.prefixes.iter().any(|prefix| plain.starts_with(prefix)) {
+            plain.insert(0, 'v');
+        }
         let numbered = (2..).map(|number| format!("{plain}_{number}"));
         let mut candidates = std::iter::once(plain.clone()).chain(numbered);
         let name = candidates.find(|name| self.free(name)).unwrap_or(plain);
@@ -75,15 +92,37 @@ impl Names {
 fn identifier(name: &str) -> String {
     let mut plain: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect::<String>();
-    // Two leading underscores belong to the compiler, `wl_` to our helpers, a leading digit to numbers.
-    let taken = plain.starts_with("__") || plain.starts_with("wl_");
-    if plain.is_empty() || taken || plain.starts_with(|c: char| c.is_ascii_digit()) {
+    if plain.is_empty() || is_taken(&plain) || plain.starts_with(|c: char| c.is_ascii_digit()) {
         plain.insert(0, 'v');
     }
     plain
 }
 
-/// Words of C++, and macros that a compiler defines.
+/// Whether others have all names that begin like this one: `__` and `_A` are the compiler's, `wl_` our helpers', and the rest
+/// CUDA's, `CUresult`, `CU_STREAM_DEFAULT`, `CUDA_SUCCESS`, `cuMemAlloc`, `cudaMalloc`.
+fn is_taken(name: &str) -> bool {
+    let goes_on = |start: &str, with: fn(char) -> bool| {
+        name.strip_prefix(start).is_some_and(|rest| rest.starts_with(with))
+    };
+    let upper = |c: char| c.is_ascii_uppercase();
+    name.starts_with("__")
+        || name.starts_with("wl_")
+        || name.starts_with("CUDA_")
+        || goes_on("_", upper)
+        || goes_on("CU", |c| c.is_ascii_lowercase() || c == '_')
+        || goes_on("cu", upper)
+        || goes_on("cuda", upper)
+}
+
+/// A name that a comment can hold, of one line or of several.
+pub(crate) fn in_comment(name: &str) -> String {
+    // A backslash, or three characters that stand for it, at the end of a line would make the next one part of the comment.
+    let plain = visible(name).replace('\\', " ").replace("??/", "?? /");
+    plain.replace("*/", "* /").replace("/*", "/ *")
+}
+
+/// Words of C up to C23 and of C++, and types and macros that a compiler or the headers of exported C define. Those that
+/// begin with an underscore are [taken](is_taken) with all others that do.
 const KEYWORDS: &str = "
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t
     class compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield
@@ -92,7 +131,8 @@ const KEYWORDS: &str = "
     private protected public register reinterpret_cast requires return short signed sizeof static
     static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename
     union unsigned using virtual void volatile wchar_t while xor xor_eq restrict main std assert size_t NULL
-    NAN INFINITY EOF CHAR_BIT INT_MAX INT_MIN UINT_MAX linux unix";
+    NAN INFINITY EOF CHAR_BIT INT_MAX INT_MIN UINT_MAX linux unix typeof typeof_unqual
+    contract_assert offsetof unreachable int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t";
 
 /// Variables and types that CUDA declares.
 const CUDA: &str = "
@@ -107,7 +147,7 @@ const CALLED: &str = "
     abs min max fabsf fminf fmaxf floorf ceilf rintf sqrtf expf logf sinf cosf tanhf powf atomicAdd atomicMin
     atomicMax atomicCAS";
 
-/// Functions that CUDA declares and kernels do not call.
+/// Functions and types that CUDA declares and kernels do not use.
 const FUNCTIONS: &str = "
     labs llabs fabs umin umax llmin llmax ullmin ullmax fmin fmax sin cos tan tanf sincos sincosf asin asinf
     acos acosf atan atanf atan2 atan2f sinh sinhf cosh coshf tanh asinh asinhf acosh acoshf atanh atanhf exp
@@ -122,7 +162,18 @@ const FUNCTIONS: &str = "
     cyl_bessel_i1 cyl_bessel_i1f sinpi sinpif cospi cospif sincospi sincospif tanpi tanpif saturate float2int
     int2float mul24 umul24 mulhi umulhi mul64hi umul64hi isnan isinf isfinite signbit atomicSub atomicExch
     atomicInc atomicDec atomicAnd atomicOr atomicXor any all ballot printf vprintf malloc free memcpy memset
-    memmove memcmp alloca clock clock64 tex1D tex2D tex3D";
+    memmove memcmp alloca clock clock64 tex1D tex2D tex3D
+    long4_16a long4_32a ulong4_16a ulong4_32a longlong4_16a longlong4_32a ulonglong4_16a ulonglong4_32a
+    double4_16a double4_32a textureReference surfaceReference clock_t ptrdiff_t nullptr_t max_align_t
+    uint ushort ulong";
+
+/// Headers of C, of its libraries and of CUDA, and what functions of a library begin with that end as ours do.
+const HEADERS: &str = "
+    assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg
+    stdatomic stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar
+    wchar wctype alloca endian features malloc memory pthread sched strings unistd
+    cuda cudaGL builtin_types crt device_types driver_types host_defines vector_types
+    cnd mtx pthread_attr sem thrd timer";
 
 #[cfg(test)]
 mod tests {
@@ -141,6 +192,34 @@ mod tests {
         assert_eq!(names.take(""), "v");
         assert_eq!(names.take("größe"), "gr__e");
         assert_eq!(names.take("wl_exp"), "vwl_exp");
+    }
+
+    #[test]
+    fn what_belongs_to_others_is_left_to_them() {
+        let mut names = Names::local();
+        for (wanted, taken) in [
+            ("_Bool", "v_Bool"),
+            ("_Complex", "v_Complex"),
+            ("typeof", "typeof_2"),
+            ("CUresult", "vCUresult"),
+            ("CUDA_SUCCESS", "vCUDA_SUCCESS"),
+            ("CU_STREAM_DEFAULT", "vCU_STREAM_DEFAULT"),
+            ("cuMemAlloc", "vcuMemAlloc"),
+            ("cudaMalloc", "vcudaMalloc"),
+            ("uint32_t", "uint32_t_2"),
+        ] {
+            assert_eq!(names.take(wanted), taken);
+        }
+        for free in ["cube", "CUBE", "cumulative", "cuda_like", "_low", "time"] {
+            assert_eq!(names.take(free), free);
+        }
+        assert_eq!(Names::of_files().take("time"), "time_2");
+    }
+
+    #[test]
+    fn a_name_does_not_end_its_comment() {
+        assert_eq!(in_comment("a*/b\\\n/*"), "a* /b <U+000A>/ *");
+        assert_eq!(in_comment("x\u{202e}y\u{1b}??/"), "x<U+202E>y<U+001B>?? /");
     }
 
     #[test]

@@ -53,12 +53,6 @@ pub(super) fn iteration(level: usize) -> String {
     format!("iteration{level}")
 }
 
-/// A name that a comment can hold.
-pub(super) fn in_comment(name: &str) -> String {
-    let plain: String = name.chars().map(|c| if c.is_control() || c == '\\' { ' ' } else { c }).collect();
-    plain.replace("*/", "* /").replace("/*", "/ *")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,10 +95,5 @@ mod tests {
         assert_eq!(in_range("n", (Value::from(0_u8), Value::from(9_u8))), ["n <= 9"]);
         let floats = (Value::from(f32::NEG_INFINITY), Value::from(0.25_f32));
         assert_eq!(in_range("f", floats), ["f <= 0.25f"]);
-    }
-
-    #[test]
-    fn a_name_does_not_end_its_comment() {
-        assert_eq!(in_comment("a*/b\\\n/*"), "a* /b  / *");
     }
 }

@@ -5,7 +5,7 @@ use warploom_target::program::Role;
 use super::c;
 use super::manifest::{Buffer, Manifest, Param};
 use super::template::fill;
-use crate::cuda::names::Names;
+use crate::cuda::names::{Names, in_comment};
 
 /// The header: sizes, types and functions, with all that their user must know.
 pub fn header(manifest: &Manifest) -> String {
@@ -21,11 +21,11 @@ pub fn header(manifest: &Manifest) -> String {
     fill(
         include_str!("template.h"),
         &[
-            ("title", c::in_comment(&manifest.pipeline)),
+            ("title", in_comment(&manifest.pipeline)),
             ("name", manifest.name.clone()),
             ("NAME", macros.prefix.clone()),
             ("made_by", manifest.made_by.clone()),
-            ("device", c::in_comment(&manifest.device)),
+            ("device", in_comment(&manifest.device)),
             ("arch", manifest.arch.clone()),
             ("hash", manifest.hash.clone()),
             ("example", example.join(", ")),
@@ -59,7 +59,7 @@ fn kind(buffer: &Buffer) -> &'static str {
 fn sizes(buffer: &Buffer, macros: &mut Macros) -> String {
     let base = macros.base(&buffer.identifier);
     let ty = c::type_name(buffer.ty);
-    let mut text = format!("/* The {} `{}`: {ty}. */\n", kind(buffer), c::in_comment(&buffer.name));
+    let mut text = format!("/* The {} `{}`: {ty}. */\n", kind(buffer), in_comment(&buffer.name));
     text += &format!("#define {base}_BYTES {}\n", buffer.bytes);
     for (d, dimension) in buffer.dimensions.iter().enumerate() {
         let numbers = [("MIN", dimension.min), ("EXTENT", dimension.extent), ("STRIDE", dimension.stride)];
@@ -81,7 +81,7 @@ fn values(params: &[Param], macros: &mut Macros) -> String {
         let base = macros.base(&param.identifier);
         format!(
             "/* The Param `{}`, {until}. */\n#define {base}_VALUE {}\n\n",
-            c::in_comment(&param.name),
+            in_comment(&param.name),
             c::literal(param.value)
         )
     });

@@ -9,7 +9,7 @@ use crate::cuda::names::Names;
 use crate::cuda::{Build, describe};
 use crate::ir::{BufferDecl, Program};
 
-use super::c;
+use super::{c, file_stem};
 
 /// The form of a manifest and its version: another number, another form.
 pub const SCHEMA: &str = "warploom.manifest/1";
@@ -152,7 +152,7 @@ impl Manifest {
         Manifest {
             schema: SCHEMA.to_string(),
             made_by: concat!("warploom ", env!("CARGO_PKG_VERSION")).to_string(),
-            name: Names::local().take(&program.name),
+            name: file_stem(&program.name),
             pipeline: program.name.clone(),
             hash: format!("{:032x}", pipeline.structural_hash()),
             device: device.name.clone(),
@@ -237,11 +237,15 @@ fn params(pipeline: &Pipeline, request: &Realisation, names: &mut Names) -> Vec<
     params.collect()
 }
 
-/// Names for buffers and Params that clash with nothing else in the C functions.
+/// Names for buffers and Params that clash with nothing else in the C functions, nor with macros of the header.
 fn names(program: &target::Program) -> Names {
-    let mut names = Names::local();
+    let stem = file_stem(&program.name);
+    let mut names = Names::local().without([format!("{}_", stem.to_uppercase()), "WARPLOOM_".to_string()]);
     for local in ["pipeline", "stream", "buffers", "result", "words", "launch", "set_word", "bits_of"] {
         names.take(local);
+    }
+    for global in ["pipeline", "buffers", "create", "run", "set_params", "destroy"] {
+        names.take(&format!("{stem}_{global}"));
     }
     let kernels = program.kernels.iter().map(|kernel| c::kernel(&kernel.entry));
     for local in kernels.chain((0..depth(&program.steps)).map(c::iteration)) {

@@ -7,6 +7,7 @@ use super::c;
 use super::header::set_params_head;
 use super::manifest::{Argument, Kernel, Manifest};
 use super::template::fill;
+use crate::cuda::names::in_comment;
 
 /// Bytes of code on a line.
 const BYTES_A_LINE: usize = 24;
@@ -31,7 +32,7 @@ pub fn source(manifest: &Manifest, code: Option<&Code>) -> String {
     fill(
         include_str!("template.c"),
         &[
-            ("title", c::in_comment(&manifest.pipeline)),
+            ("title", in_comment(&manifest.pipeline)),
             ("name", name.clone()),
             ("numbers", numbers.collect()),
             ("kernels", kernels.collect()),

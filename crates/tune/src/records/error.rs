@@ -28,6 +28,31 @@ pub enum RecordsError {
         /// The file.
         path: PathBuf,
     },
+    /// The file holds something that this program did not put there and that might change what is read or written.
+    #[error(
+        "the records {} hold a {kind} `{name}` that is not Warploom's; remove it with `sqlite3`, or give another file",
+        path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// `table`, `index`, `view` or `trigger`.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
+    /// The file is on a file system that several machines may use, on which databases are damaged.
+    #[error(
+        "the records {} are on a file system of a network ({kind}), where a database can be damaged; keep one on a disk of \
+         each machine, and exchange trials with `warploom records export` and `import`",
+        path.display()
+    )]
+    Network {
+        /// The file.
+        path: PathBuf,
+        /// The kind of file system.
+        kind: String,
+    },
     /// A later version of this program has written the file.
     #[error(
         "the records {} have schema {found}, and this program reads up to {SCHEMA}; use a newer one",
@@ -88,6 +113,16 @@ pub enum RecordsError {
         path: PathBuf,
         /// The number of the line, from 1.
         line: usize,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A sample that no trial can be made of.
+    #[error("sample {number} of {} is no record: {message}", path.display())]
+    Sample {
+        /// The file.
+        path: PathBuf,
+        /// The number of the sample, from 1.
+        number: usize,
         /// What is wrong with it.
         message: String,
     },

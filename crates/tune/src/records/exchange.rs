@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use warploom_lang::Pipeline;
 
-use super::{ProblemId, Records, RecordsError, Trial, now, rows};
+use super::{ProblemId, Records, RecordsError, Trial, now, rows, sensible};
 use crate::sample::{KernelUse, Origin, Sample, Shard, ShardWriter, Sizes, Status, Times};
 
 /// One line of exported records. A pipeline comes before its first trial.
@@ -83,7 +83,7 @@ impl Records {
     /// Reads what [`Records::export`] wrote. `path` is for messages. It all comes in, or nothing.
     ///
     /// # Errors
-    /// If a line is no record, or trials cannot be stored.
+    /// If a line is no record or has numbers that nothing can have been measured as, or trials cannot be stored.
     pub fn import(&mut self, lines: impl BufRead, path: &Path) -> Result<Imported, RecordsError> {
         let mut pipelines: HashMap<String, Pipeline> = HashMap::new();
         let mut trials = Vec::new();
@@ -102,6 +102,7 @@ impl Records {
                     let pipeline = pipelines.get(&hash).cloned();
                     let pipeline =
                         pipeline.ok_or_else(|| wrong("its pipeline comes nowhere before".into()))?;
+                    sensible::check(&pipeline, &trial).map_err(wrong)?;
                     trials.push((pipeline, trial));
                 }
             }
@@ -145,14 +146,21 @@ impl Records {
     /// Reads a file of samples. What it does not say, such as predicted times, is unknown then.
     ///
     /// # Errors
-    /// If it cannot be read, or trials cannot be stored.
+    /// If it cannot be read, has numbers that nothing can have been measured as, or trials cannot be stored.
     pub fn import_samples(&mut self, file: &Path) -> Result<Imported, RecordsError> {
         let Shard { pipelines, samples } = Shard::read(file)?;
-        let trials = samples.into_iter().filter_map(|sample| {
+        let mut trials = Vec::new();
+        for (number, sample) in samples.into_iter().enumerate() {
             let trial = Trial { measured_at: now(), ..Trial::new(sample, None, 0.0) };
-            Some((pipelines.get(&trial.sample.pipeline)?.clone(), trial))
-        });
-        self.add_all(trials.collect())
+            let Some(pipeline) = pipelines.get(&trial.sample.pipeline) else { continue };
+            sensible::check(pipeline, &trial).map_err(|message| RecordsError::Sample {
+                path: file.to_path_buf(),
+                number: number + 1,
+                message,
+            })?;
+            trials.push((pipeline.clone(), trial));
+        }
+        self.add_all(trials)
     }
 
     fn add_all(&mut self, trials: Vec<(Pipeline, Trial)>) -> Result<Imported, RecordsError> {

@@ -87,23 +87,59 @@ CREATE TABLE iterations (
 /// Makes the tables of a new file; refuses one that is not ours.
 pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), RecordsError> {
     let failed = |error| RecordsError::of(path, error);
-    let number = |connection: &Connection, name: &str| -> Result<i64, RecordsError> {
-        connection.pragma_query_value(None, name, |row| row.get(0)).map_err(failed)
-    };
     if is_empty(connection).map_err(failed)? {
         // Before the first table, as it cannot be changed inside a transaction.
         connection.pragma_update(None, "journal_mode", "wal").map_err(failed)?;
         create(connection).map_err(failed)?;
     }
-    if number(connection, "application_id")? != APPLICATION {
+    check(connection, path)?;
+    // A trial that was committed stays even if the machine loses power.
+    connection.pragma_update(None, "synchronous", "full").map_err(failed)
+}
+
+/// Refuses a file that is not ours, or holds more than we put there.
+pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), RecordsError> {
+    let failed = |error| RecordsError::of(path, error);
+    let number = |name: &str| -> Result<i64, RecordsError> {
+        connection.pragma_query_value(None, name, |row| row.get(0)).map_err(failed)
+    };
+    // Whatever the file declares shall call no function that does anything.
+    connection.pragma_update(None, "trusted_schema", "off").map_err(failed)?;
+    if number("application_id")? != APPLICATION {
         return Err(RecordsError::NotRecords { path: path.to_path_buf() });
     }
-    let found = number(connection, "user_version")?;
+    let found = number("user_version")?;
     if found > SCHEMA {
         return Err(RecordsError::Newer { path: path.to_path_buf(), found });
     }
-    // A trial that was committed stays even if the machine loses power.
-    connection.pragma_update(None, "synchronous", "full").map_err(failed)
+    match foreign(connection).map_err(failed)? {
+        Some((kind, name)) => Err(RecordsError::Foreign { path: path.to_path_buf(), kind, name }),
+        None => Ok(()),
+    }
+}
+
+/// Something in the file that is neither one of our tables nor SQLite's own: its kind and its name.
+fn foreign(connection: &Connection) -> rusqlite::Result<Option<(String, String)>> {
+    let ours: Vec<&str> = TABLES
+        .lines()
+        .filter_map(|line| line.strip_prefix("CREATE TABLE ")?.strip_suffix(" ("))
+        .chain(["sqlite_sequence", "sqlite_stat1", "sqlite_stat4"])
+        .collect();
+    // Views, triggers and virtual tables have no page of their own.
+    let mut query = connection.prepare("SELECT type, name, coalesce(rootpage, 0) FROM sqlite_master")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let (kind, name, page): (String, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let known = match kind.as_str() {
+            "table" => ours.contains(&name.as_str()),
+            "index" => name.starts_with("sqlite_autoindex_"),
+            _ => false,
+        };
+        if page == 0 || !known {
+            return Ok(Some((kind, name)));
+        }
+    }
+    Ok(None)
 }
 
 fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {

@@ -74,7 +74,7 @@ impl OpenBench {
     pub fn open(options: &BenchOptions) -> Result<OpenBench, WorkerError> {
         let BenchOptions { gpus, fake, patience, .. } = options.clone();
         if let Some(gpu) = (1..gpus.len()).find(|n| gpus[..*n].contains(&gpus[*n])).map(|n| gpus[n]) {
-            return Err(WorkerError::Unable(format!("GPU {gpu} is named twice; name each once")));
+            return Err(WorkerError::Repeated { gpu });
         }
         let (gpu, more) = gpus.split_first().map_or((0, &[][..]), |(gpu, more)| (*gpu, more));
         let cores = available_parallelism().map_or(2, NonZero::get);

@@ -128,11 +128,14 @@ impl Compilers {
     fn ask(&self, place: Option<Process>, request: &Request) -> (Option<Process>, Result<Compiled, Failure>) {
         let started = match place {
             Some(process) => Ok(process),
-            None => Process::start(&self.program, &self.assignment, self.patience.start),
+            None => Process::start_again(&self.program, &self.assignment, self.patience.start),
         };
         let mut process = match started {
             Ok(process) => process,
-            Err(error) => return (None, Err(Failure::Lost(error.to_string()))),
+            Err(error) => {
+                let why = format!("no compiler's process can be started any more: {error}");
+                return (None, Err(Failure::Lost(why)));
+            }
         };
         let failure = match process.ask(request, self.patience.compile) {
             Ok(Response::Compiled(compiled)) => return (Some(process), compiled),

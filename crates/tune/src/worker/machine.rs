@@ -1,7 +1,6 @@
 //! A GPU in another process.
 
 use std::sync::{Arc, Weak};
-use std::thread;
 use std::time::Duration;
 
 use warploom_runtime::TimingOptions;
@@ -12,11 +11,6 @@ use super::process::{Broken, Process};
 use super::protocol::{Request, Response, SubjectMessage};
 use super::{Assignment, Fake, Patience, Role, WorkerError, WorkerProgram};
 use crate::measure::{Failure, Machine, Subject, Timed};
-
-/// How often to try to start a process in place of one that was lost, and how long to wait in between: a GPU may need a
-/// moment after a fault.
-const ATTEMPTS: u32 = 4;
-const PAUSE: Duration = Duration::from_millis(500);
 
 /// A GPU whose programs run in a process of their own. When that is lost, another one takes its place.
 pub struct ProcessMachine {
@@ -101,15 +95,9 @@ impl ProcessMachine {
     }
 
     fn restart(&self) -> Result<Running, Failure> {
-        let mut last = String::new();
-        for attempt in 0..ATTEMPTS {
-            thread::sleep(PAUSE * attempt);
-            match Process::start(&self.program, &self.assignment, self.patience.start) {
-                Ok(process) => return Ok(Running::new(process)),
-                Err(error) => last = error.to_string(),
-            }
-        }
-        Err(Failure::Lost(format!("the GPU's process cannot be started again: {last}")))
+        Process::start_again(&self.program, &self.assignment, self.patience.start)
+            .map(Running::new)
+            .map_err(|error| Failure::Lost(format!("the GPU's process cannot be started again: {error}")))
     }
 }
 

@@ -13,6 +13,11 @@ use warploom_target::Device;
 use super::protocol::{self, PROTOCOL, Request, Response};
 use super::{Assignment, WorkerProgram};
 
+/// How often to try to start a worker, and how long to wait in between: a GPU may need a moment after a fault, and a machine
+/// without memory after something else has ended.
+const ATTEMPTS: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(500);
+
 /// How long to wait for a killed process to be gone. One whose GPU hangs may take as long as it likes.
 const BURIAL: Duration = Duration::from_secs(5);
 
@@ -42,6 +47,12 @@ pub enum WorkerError {
     /// It says itself that it cannot work: there is no GPU, or no kernel compiler.
     #[error("{0}")]
     Unable(String),
+    /// The same GPU was asked for twice.
+    #[error("GPU {gpu} is named twice; name each once")]
+    Repeated {
+        /// Its number.
+        gpu: usize,
+    },
     /// It ended, or said nothing sensible.
     #[error("the worker {program} did not come up: {why}")]
     Silent {
@@ -50,6 +61,19 @@ pub enum WorkerError {
         /// What it did instead.
         why: String,
     },
+}
+
+impl WorkerError {
+    /// Whether it was lost on the way up, and the next may not be. What a worker says of itself, or what is no worker at all,
+    /// stays as it is.
+    fn may_pass(&self) -> bool {
+        use std::io::ErrorKind::{NotFound, PermissionDenied};
+        match self {
+            WorkerError::Silent { .. } => true,
+            WorkerError::Start { error, .. } => !matches!(error.kind(), NotFound | PermissionDenied),
+            WorkerError::Version { .. } | WorkerError::Unable(_) | WorkerError::Repeated { .. } => false,
+        }
+    }
 }
 
 /// Why a worker is lost.
@@ -76,8 +100,45 @@ pub(super) fn version() -> &'static str {
 }
 
 impl Process {
-    /// Starts a worker and waits until it is ready.
+    /// Starts the first worker of a kind; another, if it is lost before it is ready.
     pub fn start(
+        program: &WorkerProgram,
+        assignment: &Assignment,
+        patience: Duration,
+    ) -> Result<Process, WorkerError> {
+        Process::try_often(program, assignment, patience, WorkerError::may_pass)
+    }
+
+    /// Starts a worker of a kind that has worked before, so that whatever is wrong may pass.
+    pub fn start_again(
+        program: &WorkerProgram,
+        assignment: &Assignment,
+        patience: Duration,
+    ) -> Result<Process, WorkerError> {
+        Process::try_often(program, assignment, patience, |_| true)
+    }
+
+    fn try_often(
+        program: &WorkerProgram,
+        assignment: &Assignment,
+        patience: Duration,
+        may_pass: impl Fn(&WorkerError) -> bool,
+    ) -> Result<Process, WorkerError> {
+        let mut attempt = 1;
+        loop {
+            match Process::start_once(program, assignment, patience) {
+                Err(error) if attempt < ATTEMPTS && may_pass(&error) => {
+                    tracing::debug!(%error, attempt, "a worker did not come up");
+                }
+                started => return started,
+            }
+            thread::sleep(PAUSE * attempt);
+            attempt += 1;
+        }
+    }
+
+    /// Starts a worker and waits until it is ready.
+    fn start_once(
         program: &WorkerProgram,
         assignment: &Assignment,
         patience: Duration,

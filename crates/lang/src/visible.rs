@@ -1,0 +1,74 @@
+//! Text from elsewhere as it can be shown.
+//!
+//! Names and messages come from files that anybody may have written. Characters that move the cursor, hide others or change
+//! the order in which they are read would make a terminal, or the comment of a program, show something else than what is
+//! there. They are shown by their numbers: `<U+202E>`.
+
+use std::borrow::Cow;
+
+/// Whether a character is seen only by what it does to others: control characters, line ends among them, those that change
+/// the direction of writing, and those without a width.
+pub fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A name or another piece of one line with all that is invisible shown by its number.
+///
+/// ```
+/// assert_eq!(warploom_lang::visible("größe"), "größe");
+/// assert_eq!(warploom_lang::visible("a\u{1b}[31m\u{202e}b\n"), "a<U+001B>[31m<U+202E>b<U+000A>");
+/// ```
+pub fn visible(text: &str) -> Cow<'_, str> {
+    replaced(text, is_invisible)
+}
+
+/// The same of a text of several lines, whose line ends and tabs stay.
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    replaced(text, |c| c != '\n' && c != '\t' && is_invisible(c))
+}
+
+fn replaced(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match hidden(c) {
+            true => shown += &format!("<U+{:04X}>", u32::from(c)),
+            false => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_invisible_is_left() {
+        let all: String = (0..=u32::from(char::MAX)).filter_map(char::from_u32).collect();
+        assert!(!visible(&all).contains(is_invisible));
+        let lines = visible_lines(&all);
+        assert!(lines.chars().filter(|c| is_invisible(*c)).eq(['\t', '\n']));
+        for c in
+            ['\u{7}', '\u{7f}', '\u{9b}', '\r', '\u{200f}', '\u{2066}', '\u{2069}', '\u{202a}', '\u{e0041}']
+        {
+            assert!(is_invisible(c), "{:x}", u32::from(c));
+        }
+    }
+
+    #[test]
+    fn what_can_be_seen_stays() {
+        for text in ["", "blur.sum0", "größe", "ぼかし", "a b", "<U+202E>"] {
+            assert!(matches!(visible(text), Cow::Borrowed(same) if same == text));
+        }
+    }
+}
