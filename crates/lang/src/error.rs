@@ -5,6 +5,7 @@ use std::panic::Location;
 
 use thiserror::Error;
 
+use crate::brief::shown;
 use crate::types::Type;
 
 /// A fault in the definition of a pipeline: always the user's to mend.
@@ -299,11 +300,7 @@ pub struct PipelineError {
 
 impl fmt::Display for PipelineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, diagnostic) in self.diagnostics.iter().enumerate() {
-            let separator = if i == 0 { "" } else { "\n" };
-            write!(f, "{separator}{diagnostic}")?;
-        }
-        Ok(())
+        f.write_str(&shown(&self.diagnostics, "\n"))
     }
 }
 
