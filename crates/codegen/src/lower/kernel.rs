@@ -17,7 +17,7 @@ use crate::lower::versions::Axis;
 use crate::lower::{Context, CountedLoop, LowerError};
 
 /// An inlined value: the Func, which value, where.
-type InlinedAt = (FuncId, usize, SmallVec<[NodeId; 4]>);
+pub(crate) type InlinedAt = (FuncId, usize, SmallVec<[NodeId; 4]>);
 
 #[derive(Clone)]
 pub(crate) struct KernelLowering<'a> {
@@ -50,7 +50,7 @@ impl<'a> KernelLowering<'a> {
         path: Path,
         around: &[CountedLoop],
     ) -> KernelLowering<'a> {
-        let footprint = context.footprints.kernels.iter().find(|footprint| footprint.path == path);
+        let footprint = context.footprints.kernel(&path);
         let mut builder = Builder::default();
         let mut symbols = AHashMap::new();
         // Loops that run once are none.
