@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use thiserror::Error;
 use warploom::interp::compare::{Outliers, Tolerance};
+use warploom::lang::brief::shown;
 use warploom::lang::{Range, Region, Type, Value};
 
 use crate::settings::MAX_SIZE;
@@ -27,11 +28,12 @@ pub(crate) enum GoldenError {
     )]
     Name { name: String },
     /// An extent that no array can have.
-    #[error("`{name}` has the shape {shape:?}; extents must be at least 1, and their product at most 2^40")]
+    #[error("`{name}` has the shape [{}]; extents must be at least 1, and their product at most 2^40", shown(.shape, ", "))]
     Shape { name: String, shape: Vec<i64> },
     /// Minima that do not belong to the shape.
     #[error(
-        "`{name}` has {dimensions} dimensions and the minima {min:?}; give one a dimension, at most {MAX_SIZE}"
+        "`{name}` has {dimensions} dimensions and the minima [{}]; give one a dimension, at most {MAX_SIZE}",
+        shown(.min, ", ")
     )]
     Min { name: String, dimensions: usize, min: Vec<i64> },
     /// A tolerance that nothing or everything meets.

@@ -32,8 +32,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use ahash::AHashMap;
 use smallvec::SmallVec;
 use warploom_lang::{FuncId, Id, Pipeline, Regions};
-use warploom_schedule::schedule::{Footprints, RootItem, Schedule};
-use warploom_schedule::{Dag, Source, StageId};
+use warploom_schedule::schedule::{Footprints, Geometry, RootItem, Schedule};
+use warploom_schedule::{Dag, NodeSet, Source, StageId};
 use warploom_target::Device;
 
 use crate::features::block::Items;
@@ -119,9 +119,9 @@ impl<'a> Subject<'a> {
 
     /// The features of every kernel of a schedule, in order.
     pub fn of_schedule(&self, schedule: &Schedule) -> Vec<KernelFeatures> {
+        let geometry = Geometry::new(self.pipeline, self.regions);
         let features = |item: &RootItem| {
-            let alone = Schedule { inlined: schedule.inlined.clone(), root: vec![item.clone()] };
-            let footprints = Footprints::new(&alone, self.pipeline, self.regions);
+            let footprints = geometry.footprints(&schedule.inlined, [item]);
             self.features(&schedule.inlined, item, &footprints)
         };
         schedule.root.iter().flat_map(features).collect()
@@ -162,15 +162,17 @@ impl<'a> Subject<'a> {
     }
 
     fn inlined_into(&self, stage: StageId, inlined: &BTreeSet<FuncId>) -> Inlined {
-        let mut found = Inlined::new();
+        let (mut found, mut seen) = (Inlined::new(), NodeSet::default());
         let mut pending: SmallVec<[StageId; 16]> = SmallVec::from_slice(&[stage]);
         while let Some(stage) = pending.pop() {
             for edge in &self.dag.stages()[stage].producers {
-                let node = &self.dag.nodes()[self.dag.edges()[*edge].producer];
+                let producer = self.dag.edges()[*edge].producer;
+                let node = &self.dag.nodes()[producer];
                 if let Source::Func(func) = node.source
                     && inlined.contains(&func)
-                    && !found.contains(&func)
+                    && !seen.contains(producer)
                 {
+                    seen.insert(producer);
                     found.push(func);
                     pending.extend(node.stages.iter().copied());
                 }

@@ -10,6 +10,7 @@ use warploom_interp::EvalError;
 use warploom_interp::buffer::Buffer;
 use warploom_interp::compare::{Tolerance, compare};
 use warploom_interp::expected::{Expected, Fault};
+use warploom_lang::brief::shown;
 use warploom_lang::{BoundsError, Range, Region, Value, infer};
 use warploom_schedule::schedule::{Violation, check};
 use warploom_sim::{SimError, Simulation};
@@ -46,7 +47,7 @@ pub enum Verdict {
 #[non_exhaustive]
 pub enum Failure {
     /// The schedule breaks rules, although it was made to keep them.
-    #[error("the schedule is refused: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    #[error("the schedule is refused: {}", shown(.0, "\n"))]
     Illegal(Vec<Violation>),
     /// The schedule is legal but cannot be lowered.
     #[error("the schedule is legal but not lowered: {0}")]

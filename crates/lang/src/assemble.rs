@@ -1,6 +1,8 @@
 //! From the Funcs a user wrote to the tables of a pipeline: names are settled, every distinct expression
 //! is held once, producers come first.
 
+use std::sync::OnceLock;
+
 use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 
@@ -28,7 +30,7 @@ pub(crate) fn assemble(name: String, outputs: Vec<Func>) -> Result<Pipeline, Pip
     }
     let outputs = outputs.iter().map(|output| assembler.func_ids[&output.address()]).collect();
     let Assembler { inputs, params, funcs, exprs, .. } = assembler;
-    Ok(Pipeline { name, inputs, params, funcs, outputs, exprs })
+    Ok(Pipeline { name, inputs, params, funcs, outputs, exprs, by_name: OnceLock::new() })
 }
 
 /// The Funcs an expression calls, in the order they are written.
@@ -128,6 +130,8 @@ struct Assembler {
     input_ids: AHashMap<usize, InputId>,
     param_ids: AHashMap<usize, ParamId>,
     diagnostics: Vec<Diagnostic>,
+    /// The texts of the diagnostics.
+    reported: AHashSet<String>,
 }
 
 /// Where an expression stands, to resolve its variables.
@@ -151,7 +155,7 @@ impl Assembler {
             match self.stage(scope) {
                 Ok(stage) => stages.push(stage),
                 // One mistake can be met at several places.
-                Err(diagnostic) if self.diagnostics.contains(&diagnostic) => {}
+                Err(diagnostic) if !self.reported.insert(diagnostic.to_string()) => {}
                 Err(diagnostic) => self.diagnostics.push(diagnostic),
             }
         }
@@ -181,18 +185,26 @@ impl Assembler {
         Ok(Stage { indices, values, domain, predicate, place: Some(stage.place) })
     }
 
-    /// Translates one expression. The depth of expressions is limited, and so is this recursion.
+    /// Translates one expression, operands first.
     fn expr(&mut self, expr: &Expr, scope: &mut Scope<'_>) -> Result<ExprId, Diagnostic> {
-        if let Some(&id) = scope.known.get(&expr.address()) {
-            return Ok(id);
+        let mut open: Vec<&Expr> = vec![expr];
+        while let Some(&next) = open.last() {
+            if scope.known.contains_key(&next.address()) {
+                open.pop();
+                continue;
+            }
+            let Term { kind, ty, args, .. } = next.term().map_err(Diagnostic::clone)?;
+            let translated: Option<SmallVec<[ExprId; 3]>> =
+                args.iter().map(|arg| scope.known.get(&arg.address()).copied()).collect();
+            let Some(args) = translated else {
+                open.extend(args.iter().rev());
+                continue;
+            };
+            let kind = self.kind(kind, scope).map_err(|fault| Diagnostic::at(fault, scope.stage.place))?;
+            let id = self.exprs.intern(Node { kind, ty: *ty, args });
+            scope.known.insert(next.address(), id);
         }
-        let Term { kind, ty, args, .. } = expr.term().map_err(Diagnostic::clone)?;
-        let args: SmallVec<[ExprId; 3]> =
-            args.iter().map(|arg| self.expr(arg, scope)).collect::<Result<_, _>>()?;
-        let kind = self.kind(kind, scope).map_err(|fault| Diagnostic::at(fault, scope.stage.place))?;
-        let id = self.exprs.intern(Node { kind, ty: *ty, args });
-        scope.known.insert(expr.address(), id);
-        Ok(id)
+        Ok(scope.known[&expr.address()])
     }
 
     fn kind(&mut self, kind: &TermKind, scope: &Scope<'_>) -> Result<NodeKind, Fault> {

@@ -5,6 +5,7 @@ use std::panic::Location;
 
 use thiserror::Error;
 
+use crate::brief::shown;
 use crate::types::Type;
 use crate::visible::visible;
 
@@ -303,11 +304,7 @@ pub struct PipelineError {
 
 impl fmt::Display for PipelineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, diagnostic) in self.diagnostics.iter().enumerate() {
-            let separator = if i == 0 { "" } else { "\n" };
-            write!(f, "{separator}{diagnostic}")?;
-        }
-        Ok(())
+        f.write_str(&shown(&self.diagnostics, "\n"))
     }
 }
 

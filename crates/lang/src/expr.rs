@@ -1,5 +1,6 @@
 //! Expressions as users write them.
 
+use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -48,8 +49,18 @@ macro_rules! vars {
 ///
 /// Operators cannot fail in Rust, so a mistake makes the expression *faulty*: whatever is built from it
 /// stays faulty, and [`Pipeline::new`](crate::Pipeline::new) reports the mistake with its place.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Expr(Arc<Result<Term, Diagnostic>>);
+
+/// What it is, without its operands: written out, those may be more than any text can hold.
+impl fmt::Debug for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.term() {
+            Ok(term) => write!(f, "Expr({:?}: {})", term.kind, term.ty),
+            Err(diagnostic) => write!(f, "Expr({diagnostic:?})"),
+        }
+    }
+}
 
 /// One node of a well-typed expression.
 #[derive(Debug)]
@@ -58,6 +69,32 @@ pub(crate) struct Term {
     pub ty: Type,
     pub args: SmallVec<[Expr; 3]>,
     depth: u32,
+}
+
+impl Term {
+    /// Moves all expressions that the term alone holds, through the Func that it calls too, to others.
+    fn give_up(&mut self, others: &mut Vec<Expr>) {
+        others.extend(self.args.drain(..));
+        if let TermKind::Call(func, _) = std::mem::replace(&mut self.kind, TermKind::Itself(0)) {
+            func.give_up(others);
+        }
+    }
+}
+
+/// Operands are dropped one after the other: a pipeline may be longer than any stack is deep.
+impl Drop for Term {
+    fn drop(&mut self) {
+        if self.args.is_empty() && !matches!(self.kind, TermKind::Call(..)) {
+            return;
+        }
+        let mut open = Vec::new();
+        self.give_up(&mut open);
+        while let Some(expr) = open.pop() {
+            if let Some(Ok(mut term)) = Arc::into_inner(expr.0) {
+                term.give_up(&mut open);
+            }
+        }
+    }
 }
 
 /// What a [`Term`] is.

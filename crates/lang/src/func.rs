@@ -1,5 +1,6 @@
 //! Funcs as users define them.
 
+use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -14,8 +15,14 @@ use crate::types::{Type, Value};
 ///
 /// A `Func` never changes: [`Func::update`] and [`Func::over`] give back a Func with one more stage.
 /// See [`func`] for how to define one.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Func(Arc<FuncData>);
+
+impl fmt::Debug for Func {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Func({})", self.label())
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct FuncData {
@@ -165,6 +172,18 @@ impl Func {
         };
         let variables = || self.0.args.iter().map(|arg| arg.name().to_string()).collect();
         access(&self.label(), self.0.args.len(), variables, kind(value), ty, indices)
+    }
+
+    /// Moves its expressions to others, if nobody else holds the Func.
+    pub(crate) fn give_up(self, others: &mut Vec<Expr>) {
+        let Some(data) = Arc::into_inner(self.0) else { return };
+        for Definition { indices, values, domain, .. } in data.stages {
+            others.extend(indices.into_iter().chain(values));
+            if let Some(RDom { ranges, predicate, .. }) = domain {
+                others.extend(ranges.into_iter().flat_map(|range| [range.min, range.extent]));
+                others.extend(predicate);
+            }
+        }
     }
 
     /// The name for messages; helpers that are named later show what they are.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::brief::quoted;
 use crate::error::{Fault, PipelineError};
 use crate::ids::{FuncId, IdVec, InputId, ParamId};
 use crate::ir::{FuncDecl, InputDecl, Node, ParamDecl};
@@ -39,11 +40,13 @@ pub(crate) fn write(pipeline: &Pipeline) -> String {
 
 pub(crate) fn read(text: &str) -> Result<Pipeline, PipelineError> {
     let malformed = |what: String| PipelineError::from(Fault::Malformed { what });
-    let file: File = serde_json::from_str(text).map_err(|error| malformed(error.to_string()))?;
+    let file: File =
+        serde_json::from_str(text).map_err(|error| malformed(quoted(&error.to_string()).into_owned()))?;
     if file.format != FORMAT || file.version != VERSION {
         return Err(malformed(format!(
             "it is {} version {}, this program reads {FORMAT} version {VERSION}",
-            file.format, file.version
+            quoted(&file.format),
+            file.version
         )));
     }
     Ok(Pipeline::from_parts(file.name, file.inputs, file.params, file.funcs, file.outputs, file.exprs)?)

@@ -80,6 +80,7 @@
 mod assemble;
 pub mod boundary;
 pub mod bounds;
+pub mod brief;
 mod error;
 mod expr;
 mod func;

@@ -1,5 +1,9 @@
 //! Pipelines: what is compiled and run.
 
+use std::sync::OnceLock;
+
+use ahash::AHashMap;
+
 use crate::assemble::assemble;
 use crate::error::{Fault, PipelineError};
 use crate::func::Func;
@@ -32,6 +36,8 @@ pub struct Pipeline {
     pub(crate) funcs: IdVec<FuncId, FuncDecl>,
     pub(crate) outputs: Vec<FuncId>,
     pub(crate) exprs: Exprs,
+    /// The Funcs by name, once one was asked for.
+    pub(crate) by_name: OnceLock<AHashMap<String, FuncId>>,
 }
 
 impl Pipeline {
@@ -92,7 +98,10 @@ impl Pipeline {
 
     /// The Func of this name.
     pub fn func_named(&self, name: &str) -> Option<FuncId> {
-        self.funcs.iter().find(|(_, func)| func.name == name).map(|(id, _)| id)
+        let by_name = self
+            .by_name
+            .get_or_init(|| self.funcs.iter().map(|(id, func)| (func.name.clone(), id)).collect());
+        by_name.get(name).copied()
     }
 
     /// Which Params fix sizes or regions, and so belong to a compiled pipeline as the sizes do.
@@ -134,6 +143,6 @@ impl Pipeline {
                 return Err(Fault::Malformed { what: format!("expression {position} stands there twice") });
             }
         }
-        Ok(Pipeline { name, inputs, params, funcs, outputs, exprs })
+        Ok(Pipeline { name, inputs, params, funcs, outputs, exprs, by_name: OnceLock::new() })
     }
 }

@@ -25,6 +25,7 @@ mod dice;
 mod grow;
 mod image;
 mod kind;
+mod large;
 mod options;
 mod request;
 mod source;
@@ -32,6 +33,7 @@ mod stages;
 mod term;
 
 pub use kind::StageKind;
+pub use large::Shape;
 pub use options::{Options, Scale};
 pub use request::visited_points;
 use warploom_lang::{FuncId, Pipeline, Realisation};

@@ -351,3 +351,25 @@ fn all_violations_are_reported_in_the_order_of_the_text() {
     assert!(violations.is_sorted_by_key(|violation| violation.spot.line), "{rules:#?}");
     assert_eq!(violations[0].path, Path::ROOT);
 }
+
+#[test]
+fn many_violations_are_found_in_time() {
+    let x = vars!(x);
+    let funcs: Vec<Func> = (0..5_000).map(|number| func(format!("f{number}"), x, x + number)).collect();
+    let sizes: Vec<(String, [i64; 1])> = (0..5_000).map(|number| (format!("f{number}"), [64])).collect();
+    let sizes: Vec<(&str, &[i64])> = sizes.iter().map(|(name, size)| (name.as_str(), &size[..])).collect();
+    let case = Case::new(funcs, &sizes);
+    let started = std::time::Instant::now();
+    let violations = case.check(&case.read("\n  kernel f0  flat\n")).unwrap_err();
+    assert_eq!(violations.len(), 4_999);
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}
+
+#[test]
+fn an_index_that_holds_itself_often_is_looked_at_once() {
+    let x = vars!(x);
+    let input = Input::f32("input", 1);
+    let index = (0..100).fold(x.expr(), |index, _| (&index % 7) * (&index % 5));
+    let case = Case::new([func("f", x, input.at(clamp(index, 0, 9)))], &[("input", &[10]), ("f", &[64])]);
+    case.accepts("\n  kernel f  flat\n");
+}

@@ -374,3 +374,47 @@ fn the_builder_reports_all_mistakes() {
         .build();
     insta::assert_snapshot!(built.unwrap_err());
 }
+
+#[test]
+fn of_many_mistakes_some_are_shown_with_a_part_of_their_line() {
+    let text = format!("names inline {}\n", "nonsense, ".repeat(100_000));
+    let errors = Schedule::parse(&text, &pipeline()).unwrap_err();
+    assert!(errors.errors.len() > 100_000);
+    let message = errors.to_string();
+    assert!(message.len() < 20_000 && message.contains("more"), "{} bytes", message.len());
+    let kept: usize = errors.errors.iter().map(|error| error.spot.as_ref().unwrap().text.len()).sum();
+    assert!(kept < 100 * text.len(), "{kept} bytes");
+}
+
+#[test]
+fn the_part_of_a_long_line_is_the_one_that_is_marked() {
+    let text = format!(
+        "names  # {}\n  kernel output flat {} threads y 4 {}\n",
+        "a".repeat(300),
+        "ä".repeat(1_000),
+        "b".repeat(1_000)
+    );
+    let errors = Schedule::parse(&text, &pipeline()).unwrap_err();
+    let spot = errors.errors[0].spot.as_ref().unwrap();
+    assert_eq!((spot.line, spot.column), (2, 22));
+    let shown = spot.to_string();
+    let (line, marks) = (shown.lines().nth(2).unwrap(), shown.lines().nth(3).unwrap());
+    let marked: String =
+        line.chars().zip(marks.chars()).filter(|(_, mark)| *mark == '^').map(|(c, _)| c).collect();
+    assert!(marked.len() > 100 && marked.chars().all(|c| c == 'ä'), "{shown}");
+    assert!(shown.len() < 2_000, "{shown}");
+}
+
+#[test]
+fn lines_that_stand_too_deep_are_refused() {
+    let deep: String = (1..2_000).map(|level| format!("{}around prod.1.r 1\n", " ".repeat(level))).collect();
+    let errors = Schedule::parse(&format!("names\n{deep}"), &pipeline()).unwrap_err();
+    assert!(errors.to_string().contains("more than 100 levels deep"), "{errors}");
+}
+
+#[test]
+fn long_words_are_not_compared_with_every_name() {
+    let text = format!("names\n  kernel {} flat\n", "x".repeat(1_000_000));
+    let errors = Schedule::parse(&text, &pipeline()).unwrap_err();
+    assert!(errors.to_string().len() < 2_000);
+}

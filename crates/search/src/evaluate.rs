@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use warploom_cost::{CostModel, KernelFeatures, RowSource, StageRow, Subject};
@@ -11,7 +12,7 @@ use warploom_schedule::schedule::{Footprints, RegisterFootprint};
 use crate::memo::{Memo, Verdict};
 use crate::space::Space;
 use crate::state::{Kern, Sketch, State, funcs};
-use crate::statistics::{Refusal, Statistics};
+use crate::statistics::{Refusal, Statistics, StopReason};
 
 /// Judges kernels and remembers what it found.
 pub(crate) struct Evaluator<'a> {
@@ -19,6 +20,8 @@ pub(crate) struct Evaluator<'a> {
     subject: Subject<'a>,
     model: &'a dyn CostModel,
     memo: Memo,
+    deadline: Option<Instant>,
+    cut_short: AtomicBool,
 }
 
 /// A kernel that is legal and worth its cost, which the model is still to give.
@@ -32,11 +35,35 @@ struct Candidate {
 }
 
 impl<'a> Evaluator<'a> {
-    pub fn new(space: &'a Space<'a>, subject: Subject<'a>, model: &'a dyn CostModel) -> Evaluator<'a> {
-        Evaluator { space, subject, model, memo: Memo::new(space.options.memo) }
+    pub fn new(
+        space: &'a Space<'a>,
+        subject: Subject<'a>,
+        model: &'a dyn CostModel,
+        started: Instant,
+    ) -> Evaluator<'a> {
+        let deadline = space.options.time_limit.and_then(|limit| started.checked_add(limit));
+        let memo = Memo::new(space.options.memo);
+        Evaluator { space, subject, model, memo, deadline, cut_short: AtomicBool::new(false) }
     }
 
-    /// The verdicts on some kernels, in their order.
+    /// Whether the time is up.
+    pub fn is_over(&self) -> bool {
+        let over = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if over {
+            self.cut_short.store(true, Ordering::Relaxed);
+        }
+        over
+    }
+
+    /// Why the search ends.
+    pub fn stop(&self) -> StopReason {
+        match self.cut_short.load(Ordering::Relaxed) {
+            true => StopReason::TimeLimit,
+            false => StopReason::Finished,
+        }
+    }
+
+    /// The verdicts on some kernels, in their order. When the time is up, only those that are known are given.
     pub fn judge(&self, sketches: Vec<Sketch>, counts: &mut Statistics) -> Vec<Verdict> {
         let mut verdicts: Vec<Verdict> = vec![Err(Refusal::Illegal); sketches.len()];
         let mut candidates = Vec::new();
@@ -45,6 +72,10 @@ impl<'a> Evaluator<'a> {
             if let Some(known) = self.memo.get(key) {
                 counts.memo_hits += 1;
                 verdicts[position] = known;
+                continue;
+            }
+            if self.is_over() {
+                verdicts[position] = Err(Refusal::OutOfTime);
                 continue;
             }
             match self.candidate(position, key, sketch, counts) {
@@ -79,8 +110,12 @@ impl<'a> Evaluator<'a> {
         candidates.into_iter().map(sum).collect()
     }
 
-    /// Evaluates a kernel that must be legal but need not be worth its cost. `None` if it is not legal.
+    /// Evaluates a kernel that must be legal but need not be worth its cost. `None` if it is not legal, or the time
+    /// is up.
     pub fn appraise(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<Kern>> {
+        if self.is_over() {
+            return None;
+        }
         let footprints = self.examine(&sketch).ok()?;
         let candidate = self.described(0, sketch.key(), sketch, &footprints);
         let (candidate, cost) = self.costs(vec![candidate], counts).pop()?;
@@ -171,11 +206,11 @@ impl<'a> Evaluator<'a> {
         !exempt && times > self.space.options.limits.recompute * features.points_computed_minimum
     }
 
-    /// What each Func of a state costs: the kernels it is in, divided by the parts of their explanations.
+    /// What each Func of a state costs, as far as there is time: the kernels it is in, divided by the parts of their explanations.
     pub fn func_costs(&self, state: &State) -> BTreeMap<FuncId, f64> {
         let dag = &self.space.dag;
         let mut costs = BTreeMap::new();
-        for kern in &state.kernels {
+        for kern in state.kernels.iter().take_while(|_| !self.is_over()) {
             let Ok(footprints) = self.examine(&kern.sketch) else { continue };
             let inlined = funcs(self.space, &kern.sketch.inlined);
             for kernel in self.subject.features(&inlined, &kern.sketch.item, &footprints) {

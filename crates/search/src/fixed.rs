@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use thiserror::Error;
+use warploom_lang::brief::shown;
 use warploom_lang::{FuncId, Pipeline, Regions};
 use warploom_schedule::schedule::{Item, RootItem, Schedule, StageRef, Violation, check};
 use warploom_target::Device;
@@ -26,15 +27,11 @@ pub struct Fixed {
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum FixedError {
     /// Together with the default schedule of the other Funcs, they break a rule.
-    #[error("the fixed part of the schedule cannot be completed: {}", broken(.0))]
+    #[error("the fixed part of the schedule cannot be completed: {}", shown(.0, "; "))]
     Conflict(Vec<Violation>),
     /// Loops around several kernels.
     #[error("loops around several kernels cannot be fixed; give each kernel its own")]
     SharedLoops,
-}
-
-fn broken(violations: &[Violation]) -> String {
-    violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl Fixed {

@@ -1,5 +1,8 @@
 //! Private Funcs: tiles that follow those of the nest that reads them, so that every thread reads what it wrote.
 
+use std::collections::BTreeSet;
+
+use ahash::AHashMap;
 use warploom_lang::FuncId;
 use warploom_schedule::schedule::{Item, Kernel, Mapping, Nest, Size, StageRef, Storage, ThreadTiles, Tile};
 use warploom_schedule::{AccessMap, LoopKind, NodeId, StageId};
@@ -27,8 +30,7 @@ pub(crate) fn at_itself(space: &Space<'_>, func: FuncId) -> Along {
 pub(crate) fn along(space: &Space<'_>, reader: &Nest, func: FuncId, inlined: &Bits) -> Option<Along> {
     let Item::Stage(stage) = reader.item else { return None };
     let id = space.stage_id(stage);
-    let mut maps = Vec::new();
-    reading(space, id, space.dag.func_node(func), inlined, &mut maps)?;
+    let maps = reading(space, id, space.dag.func_node(func), inlined)?;
     let loops = &space.dag.stages()[id].loops;
     let dims = space.pipeline.funcs()[func].dims.len();
     let loop_of = |map: &AccessMap, d: usize| Some(loops[map.rows().get(d)?.unit_loop()?].kind);
@@ -40,24 +42,50 @@ pub(crate) fn along(space: &Space<'_>, reader: &Nest, func: FuncId, inlined: &Bi
     Some((0..dims).map(same).collect())
 }
 
-/// Adds the maps by which a stage reads a node. `None` if they are too many or unknown.
-fn reading(
+/// The maps by which a stage reads a node, through what is inlined there. `None` if they are too many or unknown.
+///
+/// Each inlined Func is looked at once, however often it is read: those it reads itself come before it.
+fn reading(space: &Space<'_>, stage: StageId, target: NodeId, inlined: &Bits) -> Option<Vec<AccessMap>> {
+    let dag = &space.dag;
+    let mut known: AHashMap<NodeId, Vec<AccessMap>> = AHashMap::new();
+    for node in through(space, stage, inlined) {
+        let first = *dag.nodes()[node].stages.first()?;
+        let maps = composed(space, first, target, &known)?;
+        known.insert(node, maps);
+    }
+    composed(space, stage, target, &known)
+}
+
+/// The inlined Funcs that a stage reads, directly or through others, producers first.
+fn through(space: &Space<'_>, stage: StageId, inlined: &Bits) -> BTreeSet<NodeId> {
+    let dag = &space.dag;
+    let (mut found, mut open) = (BTreeSet::new(), vec![stage]);
+    while let Some(stage) = open.pop() {
+        for producer in dag.stages()[stage].producers.iter().map(|edge| dag.edges()[*edge].producer) {
+            if inlined.contains(producer) && found.insert(producer) {
+                open.extend(dag.nodes()[producer].stages.first());
+            }
+        }
+    }
+    found
+}
+
+/// The maps by which a stage reads a node, where those of the inlined Funcs that it reads are known.
+fn composed(
     space: &Space<'_>,
     stage: StageId,
     target: NodeId,
-    inlined: &Bits,
-    maps: &mut Vec<AccessMap>,
-) -> Option<()> {
+    known: &AHashMap<NodeId, Vec<AccessMap>>,
+) -> Option<Vec<AccessMap>> {
     let dag = &space.dag;
+    let mut maps: Vec<AccessMap> = Vec::new();
     for edge in dag.stages()[stage].producers.iter().map(|edge| &dag.edges()[*edge]) {
         let mut inner = Vec::new();
         if edge.producer == target {
             inner.extend(edge.loads.iter().map(|load| load.map.clone()));
-        } else if inlined.contains(edge.producer) {
-            let mut further = Vec::new();
-            reading(space, *dag.nodes()[edge.producer].stages.first()?, target, inlined, &mut further)?;
-            for load in edge.loads.iter().filter(|_| !further.is_empty()) {
-                for map in &further {
+        } else if let Some(further) = known.get(&edge.producer) {
+            for load in &edge.loads {
+                for map in further {
                     inner.push(map.compose(&load.map).ok()?);
                 }
             }
@@ -71,7 +99,7 @@ fn reading(
             return None;
         }
     }
-    Some(())
+    Some(maps)
 }
 
 /// The tiles of a stage that is read along the loops of a nest with `tiles`. What the reader does not move along lies in

@@ -183,7 +183,7 @@ fn with_run<T: Send>(
     let started = Instant::now();
     let space = Space::new(pipeline, regions, device, options);
     let subject = Subject::new(pipeline, regions, device);
-    let run = Run::new(Evaluator::new(&space, subject, model), observer, started);
+    let run = Run::new(Evaluator::new(&space, subject, model, started), observer);
     // Without threads of its own, the search runs on those that there are.
     match ThreadPoolBuilder::new().num_threads(options.threads).build() {
         Ok(pool) => pool.install(|| search(&run)),

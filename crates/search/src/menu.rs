@@ -68,7 +68,7 @@ fn from_buckets(
         .collect();
     let mut found: Vec<Arc<Kern>> = Vec::new();
     // Those that are refused take nothing from the others: as many more are tried.
-    while !buckets.is_empty() {
+    while !buckets.is_empty() && !evaluator.is_over() {
         let mut asked = Vec::new();
         for (number, (bucket, wanted)) in buckets.iter_mut().enumerate() {
             let (now, later) = bucket.split_at(bucket.len().min(*wanted));

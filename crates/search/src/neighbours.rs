@@ -36,7 +36,7 @@ impl Run<'_> {
         let mut found: Finished = self.stepped(&state).into_iter().collect();
         found.extend(self.decided(&state));
         found.remove(&state.totals.identity);
-        let neighbours: Vec<Candidate> = self.candidates(found, &mut counts);
+        let neighbours: Vec<Candidate> = self.candidates(found, &[], &mut counts);
         Some(Neighbourhood { cost: state.cost(), neighbours })
     }
 

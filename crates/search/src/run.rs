@@ -1,9 +1,7 @@
 //! A whole search: passes of the beam, samples, and what comes out of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use rayon::prelude::*;
 use warploom_lang::FuncId;
@@ -18,7 +16,7 @@ use crate::greedy::Group;
 use crate::hash::of_words;
 use crate::refine::refined;
 use crate::state::{Kern, Sketch, State};
-use crate::statistics::{Event, PassStatistics, Statistics, StopReason};
+use crate::statistics::{Event, PassStatistics, Statistics};
 use crate::{Candidate, Outcome};
 
 /// The last passes start from what the others found, so many of them.
@@ -34,8 +32,6 @@ const SAMPLE_GROUPS: usize = 8;
 pub(crate) struct Run<'a> {
     pub evaluator: Evaluator<'a>,
     pub observer: &'a (dyn Fn(Event) + Sync),
-    deadline: Option<Instant>,
-    cut_short: AtomicBool,
     /// What has become of kernels that were refined.
     refined: Mutex<BTreeMap<u128, Arc<Kern>>>,
 }
@@ -44,18 +40,13 @@ pub(crate) struct Run<'a> {
 pub(crate) type Finished = BTreeMap<u128, Arc<State>>;
 
 impl<'a> Run<'a> {
-    pub fn new(evaluator: Evaluator<'a>, observer: &'a (dyn Fn(Event) + Sync), started: Instant) -> Run<'a> {
-        let deadline = evaluator.space.options.time_limit.map(|limit| started + limit);
-        Run { evaluator, observer, deadline, cut_short: AtomicBool::new(false), refined: Mutex::default() }
+    pub fn new(evaluator: Evaluator<'a>, observer: &'a (dyn Fn(Event) + Sync)) -> Run<'a> {
+        Run { evaluator, observer, refined: Mutex::default() }
     }
 
     /// Whether the time is up.
     pub fn is_over(&self) -> bool {
-        let over = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if over {
-            self.cut_short.store(true, Ordering::Relaxed);
-        }
-        over
+        self.evaluator.is_over()
     }
 
     /// Searches; the default schedule is always among what is found.
@@ -67,17 +58,14 @@ impl<'a> Run<'a> {
             None => Schedule::default_for(space.pipeline, space.regions),
         };
         let Some(baseline) = self.state(&default, &mut counts) else {
-            return Outcome::fallback(default, counts);
+            return Outcome { stop: self.evaluator.stop(), ..Outcome::fallback(default, counts) };
         };
         let mut finished = Finished::new();
         finished.insert(baseline.totals.identity, baseline.clone());
         let (start, decisions) = self.beam(&baseline, &mut finished, &mut counts);
         self.greedy(&start, &decisions, &mut finished, &mut counts);
-        let candidates = self.candidates(finished, &mut counts);
-        let stop = match self.cut_short.load(Ordering::Relaxed) {
-            true => StopReason::TimeLimit,
-            false => StopReason::Finished,
-        };
+        let candidates = self.candidates(finished, &[baseline.totals.identity], &mut counts);
+        let stop = self.evaluator.stop();
         match candidates.first() {
             None => Outcome { stop, ..Outcome::fallback(default, counts) },
             Some(best) => {
@@ -86,7 +74,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A schedule as a state. `None` if the device cannot run it.
+    /// A schedule as a state. `None` if the device cannot run it, or the time is up.
     pub fn state(&self, schedule: &Schedule, counts: &mut Statistics) -> Option<Arc<State>> {
         let space = self.evaluator.space;
         let mut inlined = space.no_nodes();
@@ -200,7 +188,7 @@ impl<'a> Run<'a> {
     /// The Funcs that keep the place they have in a state.
     fn frozen(&self, state: &State, counts: &mut Statistics) -> BTreeSet<FuncId> {
         let space = self.evaluator.space;
-        if !space.options.freezing {
+        if !space.options.freezing || self.is_over() {
             return BTreeSet::new();
         }
         let funcs: Vec<FuncId> = space.funcs().collect();
@@ -246,6 +234,7 @@ impl<'a> Run<'a> {
             .map(|group| {
                 let mut samples = Group::new(decisions, seed(u64::MAX - 1, group));
                 let numbers = (1..options.samples.max(1)).filter(|number| number % SAMPLE_GROUPS == group);
+                let numbers = numbers.take_while(|_| !self.is_over());
                 let sample = |number| {
                     let mut counts = Statistics::default();
                     let state = samples.sample(self, start, seed(u64::MAX, number), &mut counts);
@@ -264,13 +253,18 @@ impl<'a> Run<'a> {
         finished.extend(states.into_iter().map(|state| (state.totals.identity, state)));
     }
 
-    /// What was found, the cheapest first. What breaks a rule only as a whole is left out.
-    pub fn candidates(&self, finished: Finished, counts: &mut Statistics) -> Vec<Candidate> {
+    /// What was found, the cheapest first. What breaks a rule only as a whole is left out; and when the time is up,
+    /// all but the cheapest and some that are `kept`.
+    pub fn candidates(&self, finished: Finished, kept: &[u128], counts: &mut Statistics) -> Vec<Candidate> {
         let space = self.evaluator.space;
         let mut states: Vec<(u128, Arc<State>)> = finished.into_iter().collect();
         states.sort_by(|(a, x), (b, y)| x.cost().total_cmp(&y.cost()).then(a.cmp(b)));
+        let cheapest = states.first().map(|(identity, _)| *identity);
+        let looked_at =
+            |identity: &u128| cheapest == Some(*identity) || kept.contains(identity) || !self.is_over();
         let checked: Vec<Option<Candidate>> = states
             .par_iter()
+            .filter(|(identity, _)| looked_at(identity))
             .map(|(_, state)| {
                 let schedule = state.schedule(space);
                 let legal = space.geometry.check(&schedule, space.device).is_ok();

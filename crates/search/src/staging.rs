@@ -12,9 +12,10 @@ use crate::evaluate::Evaluator;
 use crate::state::{Child, Kern, Sketch, State};
 use crate::statistics::Statistics;
 
-/// The state with the best copies in every kernel.
+/// The state with the best copies in every kernel, as far as there is time.
 pub(crate) fn staged(evaluator: &Evaluator<'_>, state: &Arc<State>, counts: &mut Statistics) -> Child {
-    let kernels = state.kernels.iter().map(|kern| best_copies(evaluator, kern, &state.inlined, counts));
+    let in_time = state.kernels.iter().take_while(|_| !evaluator.is_over());
+    let kernels = in_time.map(|kern| best_copies(evaluator, kern, &state.inlined, counts));
     let changed = kernels.zip(&state.kernels).filter(|(new, old)| !Arc::ptr_eq(new, old));
     Child::new(state, changed.map(|(new, _)| new).collect(), None, None)
 }

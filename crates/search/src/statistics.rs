@@ -19,11 +19,13 @@ pub enum Refusal {
     CodeSize,
     /// It computes no less at its place than further outside.
     NoSmaller,
+    /// The time was up before it was looked at.
+    OutOfTime,
 }
 
 impl Refusal {
     /// All reasons, in order.
-    pub const ALL: [Refusal; 7] = [
+    pub const ALL: [Refusal; 8] = [
         Refusal::Illegal,
         Refusal::Registers,
         Refusal::RegisterArrays,
@@ -31,6 +33,7 @@ impl Refusal {
         Refusal::Recompute,
         Refusal::CodeSize,
         Refusal::NoSmaller,
+        Refusal::OutOfTime,
     ];
 
     /// The name for reports.
@@ -43,6 +46,7 @@ impl Refusal {
             Refusal::Recompute => "recompute",
             Refusal::CodeSize => "code size",
             Refusal::NoSmaller => "no smaller",
+            Refusal::OutOfTime => "out of time",
         }
     }
 }

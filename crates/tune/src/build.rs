@@ -4,6 +4,7 @@ use thiserror::Error;
 use warploom_codegen::ir::Program;
 use warploom_codegen::lower::{LowerError, lower};
 use warploom_codegen::verify::{VerifyError, verify};
+use warploom_lang::brief::shown;
 use warploom_lang::{BoundsError, Pipeline, Realisation, infer};
 use warploom_schedule::schedule::{Schedule, Violation, check};
 use warploom_target::Device;
@@ -20,7 +21,7 @@ pub enum BuildError {
     #[error(transparent)]
     Bounds(#[from] BoundsError),
     /// The schedule breaks rules.
-    #[error("the schedule cannot be used: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    #[error("the schedule cannot be used: {}", shown(.0, "\n"))]
     Illegal(Vec<Violation>),
     /// The schedule could not be lowered.
     #[error(transparent)]

@@ -235,8 +235,8 @@ impl<'a> KernelPrinter<'a> {
     }
 
     fn reads_memory(&self, id: NodeId) -> bool {
-        let node = &self.kernel.exprs[id];
-        matches!(node.kind, NodeKind::Load(_)) || node.args.iter().any(|arg| self.reads_memory(*arg))
+        let exprs = &self.kernel.exprs;
+        exprs.reachable([id]).into_iter().any(|id| matches!(exprs[id].kind, NodeKind::Load(_)))
     }
 
     /// One of two lists of statements. Said as one decision, since with two of them the compiler behind carries what

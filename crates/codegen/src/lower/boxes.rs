@@ -1,11 +1,16 @@
 //! Footprints as boxes: where they start, as expressions of the kernel.
 
+use std::collections::BTreeMap;
+
 use warploom_lang::op::BinaryOp;
 use warploom_schedule::Rational;
 use warploom_schedule::schedule::{Footprint, Reach, Symbol};
 
 use crate::ir::NodeId;
 use crate::lower::kernel::KernelLowering;
+
+/// The values of [`Symbol::Lowest`] at one place, as far as they were asked for.
+type Lowest = BTreeMap<usize, NodeId>;
 
 /// A box that moves with the block, the iteration or the thread.
 #[derive(Clone, Debug)]
@@ -28,18 +33,18 @@ impl KernelLowering<'_> {
     /// Reaches as a box at the place that is being lowered.
     pub fn placed_dims(&mut self, dims: &[Reach]) -> Box {
         Box {
-            lower: dims.iter().map(|reach| self.lowest(reach)).collect(),
+            lower: dims.iter().map(|reach| self.lowest(reach, &mut Lowest::new())).collect(),
             extent: dims.iter().map(Reach::extent).collect(),
             upper: dims.iter().map(|reach| self.highest(reach)).collect(),
         }
     }
 
     /// The smallest value of a reach: the sum of its terms, rounded up and clamped.
-    fn lowest(&mut self, reach: &Reach) -> NodeId {
+    fn lowest(&mut self, reach: &Reach, known: &mut Lowest) -> NodeId {
         if reach.terms.is_empty() {
             return self.builder.int(reach.min);
         }
-        let lowest = self.end(reach, reach.low, |denominator| denominator - 1);
+        let lowest = self.end(reach, reach.low, |denominator| denominator - 1, known);
         match reach.clamp.is_some() || has_fractions(reach) {
             true => self.clamped(lowest, reach.min, i64::MAX),
             false => lowest,
@@ -48,11 +53,17 @@ impl KernelLowering<'_> {
 
     /// The largest value of a reach that has fractions: the sum of its terms, rounded down and clamped.
     fn highest(&mut self, reach: &Reach) -> Option<NodeId> {
-        has_fractions(reach).then(|| self.end(reach, reach.high, |_| 0))
+        has_fractions(reach).then(|| self.end(reach, reach.high, |_| 0, &mut Lowest::new()))
     }
 
     /// The sum of a reach's terms and an offset, rounded down after `rounding` is added to the numerator.
-    fn end(&mut self, reach: &Reach, offset: Rational, rounding: impl Fn(i64) -> i64) -> NodeId {
+    fn end(
+        &mut self,
+        reach: &Reach,
+        offset: Rational,
+        rounding: impl Fn(i64) -> i64,
+        known: &mut Lowest,
+    ) -> NodeId {
         let steps = reach.terms.iter().map(|(_, step)| *step);
         let denominator = steps.chain([offset]).fold(1, |all, part| lcm(all, part.denominator()));
         let scaled = |part: Rational| part.numerator() * (denominator / part.denominator());
@@ -64,7 +75,7 @@ impl KernelLowering<'_> {
         }
         let mut sum = self.builder.int(scaled(offset) + rounding(denominator));
         for (symbol, step) in &reach.terms {
-            let value = self.symbol(*symbol);
+            let value = self.symbol(*symbol, known);
             let term = self.builder.scale(value, scaled(*step));
             sum = self.builder.add(sum, term);
         }
@@ -75,23 +86,28 @@ impl KernelLowering<'_> {
     }
 
     /// The value of a symbol at the place that is being lowered.
-    fn symbol(&mut self, symbol: Symbol) -> NodeId {
+    fn symbol(&mut self, symbol: Symbol, known: &mut Lowest) -> NodeId {
         let Symbol::Lowest(number) = symbol else {
             // Loops that run once have no variable.
             return self.symbols.get(&symbol).copied().unwrap_or_else(|| self.builder.int(0));
         };
+        if let Some(value) = known.get(&number) {
+            return *value;
+        }
         let context = self.context;
         let mut least = None;
         let reaches = &context.footprints.lowest[number];
         for reach in reaches {
-            let mut lowest = self.lowest(reach);
+            let mut lowest = self.lowest(reach, known);
             if reaches.len() > 1 {
                 // Each has values of its own range only, and that decides how far apart they are.
                 lowest = self.clamped(lowest, reach.min, reach.max);
             }
             least = Some(least.map_or(lowest, |least| self.builder.binary(BinaryOp::Min, least, lowest)));
         }
-        least.unwrap_or_else(|| self.builder.int(0))
+        let least = least.unwrap_or_else(|| self.builder.int(0));
+        known.insert(number, least);
+        least
     }
 
     /// A value between two limits, where the smallest and largest numbers stand for none.

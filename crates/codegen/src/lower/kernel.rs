@@ -18,7 +18,7 @@ use crate::lower::versions::Axis;
 use crate::lower::{Context, CountedLoop, LowerError};
 
 /// An inlined value: the Func, which value, where.
-type InlinedAt = (FuncId, usize, SmallVec<[NodeId; 4]>);
+pub(crate) type InlinedAt = (FuncId, usize, SmallVec<[NodeId; 4]>);
 
 /// A kernel without what it does.
 pub(crate) struct Shape {
@@ -60,8 +60,7 @@ impl<'a> KernelLowering<'a> {
         path: Path,
         around: &[CountedLoop],
     ) -> Result<KernelLowering<'a>, LowerError> {
-        let footprint = context.footprints.kernels.iter().find(|footprint| footprint.path == path);
-        let footprint = footprint.expect("every kernel of a schedule has a footprint");
+        let footprint = context.footprints.kernel(&path);
         let name = stage_name(context, kernel);
         let mut builder = Builder::default();
         let mut symbols = AHashMap::new();

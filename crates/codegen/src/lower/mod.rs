@@ -63,6 +63,16 @@ pub enum LowerError {
         /// The kernel's stage.
         kernel: String,
     },
+    /// A kernel that would be too long.
+    #[error(
+        "the kernel of `{kernel}` would have more than {limit} different expressions; inline fewer Funcs into it"
+    )]
+    TooLong {
+        /// The kernel's stage.
+        kernel: String,
+        /// The most there may be.
+        limit: usize,
+    },
     /// A kernel that needs more than the device has.
     #[error("the kernel of `{kernel}` needs {needed} {what}, the device has {limit}; use smaller tiles")]
     Limit {

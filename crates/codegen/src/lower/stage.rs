@@ -103,13 +103,13 @@ impl KernelLowering<'_> {
         if let Some(predicate) = decl.predicate {
             // What it reads is there only at points that are computed.
             nesting.enter(&mut self.builder);
-            let condition = self.value(predicate, &point)?;
+            let condition = self.value(predicate, point.clone())?;
             nesting.require(condition);
         }
         let at: Vec<NodeId> =
-            decl.indices.iter().map(|index| self.value(*index, &point)).collect::<Result<_, _>>()?;
+            decl.indices.iter().map(|index| self.value(*index, point.clone())).collect::<Result<_, _>>()?;
         let values: Vec<NodeId> =
-            decl.values.iter().map(|value| self.value(*value, &point)).collect::<Result<_, _>>()?;
+            decl.values.iter().map(|value| self.value(*value, point.clone())).collect::<Result<_, _>>()?;
         if let [value] = values[..] {
             return Ok(vec![self.store(Read::Func(stage.func), 0, &at, value)?]);
         }

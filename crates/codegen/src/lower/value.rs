@@ -4,66 +4,123 @@ use ahash::AHashMap;
 use smallvec::SmallVec;
 use warploom_lang::ir::NodeKind;
 use warploom_lang::op::Op;
-use warploom_lang::{ExprId, FuncId, Type};
+use warploom_lang::{ExprId, Type};
 
 use crate::ir::{Leaf, NodeId};
 use crate::lower::LowerError;
 use crate::lower::arrays::Read;
-use crate::lower::kernel::KernelLowering;
+use crate::lower::kernel::{InlinedAt, KernelLowering};
 use crate::lower::place::Place;
 
+/// The most expressions of a kernel. Funcs that are inlined in each other at several points each can make
+/// exponentially many, which no compiler would ever finish.
+const MAX_NODES: usize = 250_000;
+
 /// The values of a stage's variables at the point in question.
+#[derive(Clone)]
 pub(crate) struct Point {
     /// One a dimension; unused for dimensions that are not pure.
     pub vars: Vec<NodeId>,
     pub rvars: Vec<NodeId>,
 }
 
+/// An expression that is being lowered.
+struct Frame {
+    root: ExprId,
+    point: Point,
+    /// The nodes, operands first, and how many of them are lowered.
+    nodes: Vec<ExprId>,
+    position: usize,
+    known: AHashMap<ExprId, NodeId>,
+    /// The inlined value that it is.
+    value: Option<InlinedAt>,
+}
+
+/// What a node comes to.
+enum Step {
+    Lowered(NodeId),
+    /// An inlined value, which must be lowered first.
+    Into(InlinedAt),
+}
+
 impl KernelLowering<'_> {
-    /// An expression of a stage at `point`.
-    pub fn value(&mut self, root: ExprId, point: &Point) -> Result<NodeId, LowerError> {
-        let exprs = self.context.pipeline.exprs();
-        let mut known: AHashMap<ExprId, NodeId> = AHashMap::new();
-        for id in exprs.reachable([root]) {
-            let node = &exprs[id];
-            let args: SmallVec<[NodeId; 3]> = node.args.iter().map(|arg| known[arg]).collect();
-            let lowered = match node.kind {
-                NodeKind::Var(d) => point.vars[d as usize],
-                NodeKind::RVar(r) => point.rvars[r as usize],
-                NodeKind::Param(param) => match self.context.fixed[param] {
-                    Some(value) => self.builder.constant(value),
-                    None => {
-                        let position = self.context.scalars[param];
-                        self.builder.leaf(Leaf::Param(position), node.ty, None)
-                    }
-                },
-                NodeKind::InputMin(input, d) => self.builder.int(self.context.inputs[input][d as usize].min),
-                NodeKind::InputExtent(input, d) => {
-                    self.builder.int(self.context.inputs[input][d as usize].extent)
+    /// An expression of a stage at `point`. How deep Funcs are inlined in each other is no matter of the stack.
+    pub fn value(&mut self, root: ExprId, point: Point) -> Result<NodeId, LowerError> {
+        let mut frame = self.frame(root, point, None);
+        let mut outer: Vec<Frame> = Vec::new();
+        loop {
+            if let Some(at) = self.advance(&mut frame)? {
+                let (func, value, vars) = &at;
+                let root = self.context.pipeline.funcs()[*func].stages[0].values[*value];
+                let point = Point { vars: vars.to_vec(), rvars: Vec::new() };
+                let inner = self.frame(root, point, Some(at));
+                outer.push(std::mem::replace(&mut frame, inner));
+                continue;
+            }
+            let lowered = frame.known[&frame.root];
+            match (frame.value.take(), outer.pop()) {
+                (Some(at), Some(around)) => {
+                    self.inlined.insert(at, lowered);
+                    frame = around;
                 }
-                NodeKind::Load(input) => self.load(Read::Input(input), 0, node.ty, &args)?,
-                NodeKind::Call(func, value) => match self.context.places.of(func) {
-                    Place::Inlined => self.inlined(func, value as usize, &args)?,
-                    _ => self.load(Read::Func(func), value as usize, node.ty, &args)?,
-                },
-                NodeKind::Op(Op::Const(value)) => self.builder.constant(value),
-                NodeKind::Op(op) => self.builder.op(op, &args),
-            };
-            known.insert(id, lowered);
+                _ => return Ok(lowered),
+            }
         }
-        Ok(known[&root])
     }
 
-    /// The value of an inlined Func at a point; the same point is written out once.
-    fn inlined(&mut self, func: FuncId, value: usize, at: &[NodeId]) -> Result<NodeId, LowerError> {
-        let key = (func, value, SmallVec::from_slice(at));
-        if let Some(node) = self.inlined.get(&key) {
-            return Ok(*node);
+    fn frame(&self, root: ExprId, point: Point, value: Option<InlinedAt>) -> Frame {
+        let nodes = self.context.pipeline.exprs().reachable([root]);
+        Frame { root, point, nodes, position: 0, known: AHashMap::new(), value }
+    }
+
+    /// Goes on up to the end, or to an inlined value that must be lowered first.
+    fn advance(&mut self, frame: &mut Frame) -> Result<Option<InlinedAt>, LowerError> {
+        if self.builder.exprs.nodes().len() > MAX_NODES {
+            return Err(LowerError::TooLong { kernel: self.name(), limit: MAX_NODES });
         }
-        let root = self.context.pipeline.funcs()[func].stages[0].values[value];
-        let node = self.value(root, &Point { vars: at.to_vec(), rvars: Vec::new() })?;
-        self.inlined.insert(key, node);
-        Ok(node)
+        while let Some(&id) = frame.nodes.get(frame.position) {
+            match self.step(frame, id)? {
+                Step::Lowered(lowered) => _ = frame.known.insert(id, lowered),
+                Step::Into(at) => return Ok(Some(at)),
+            }
+            frame.position += 1;
+        }
+        Ok(None)
+    }
+
+    /// A node whose operands are lowered.
+    fn step(&mut self, frame: &Frame, id: ExprId) -> Result<Step, LowerError> {
+        let node = &self.context.pipeline.exprs()[id];
+        let args: SmallVec<[NodeId; 4]> = node.args.iter().map(|arg| frame.known[arg]).collect();
+        Ok(Step::Lowered(match node.kind {
+            NodeKind::Var(d) => frame.point.vars[d as usize],
+            NodeKind::RVar(r) => frame.point.rvars[r as usize],
+            NodeKind::Param(param) => match self.context.fixed[param] {
+                Some(value) => self.builder.constant(value),
+                None => {
+                    let position = self.context.scalars[param];
+                    self.builder.leaf(Leaf::Param(position), node.ty, None)
+                }
+            },
+            NodeKind::InputMin(input, d) => self.builder.int(self.context.inputs[input][d as usize].min),
+            NodeKind::InputExtent(input, d) => {
+                self.builder.int(self.context.inputs[input][d as usize].extent)
+            }
+            NodeKind::Load(input) => self.load(Read::Input(input), 0, node.ty, &args)?,
+            NodeKind::Call(func, value) => match self.context.places.of(func) {
+                Place::Inlined => {
+                    // The same point is written out once.
+                    let at = (func, value as usize, args);
+                    return Ok(match self.inlined.get(&at) {
+                        Some(lowered) => Step::Lowered(*lowered),
+                        None => Step::Into(at),
+                    });
+                }
+                _ => self.load(Read::Func(func), value as usize, node.ty, &args)?,
+            },
+            NodeKind::Op(Op::Const(value)) => self.builder.constant(value),
+            NodeKind::Op(op) => self.builder.op(op, &args),
+        }))
     }
 
     /// A value of a Func or input that is stored somewhere.

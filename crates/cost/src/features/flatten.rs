@@ -131,6 +131,7 @@ pub(crate) struct Flattening<'a> {
     pub pipeline: &'a Pipeline,
     pub regions: &'a Regions,
     pub dag: &'a Dag,
+    /// In order.
     pub inlined: &'a [FuncId],
     pub stage: StageId,
 }
@@ -166,7 +167,7 @@ impl Flattening<'_> {
             walked.accesses.clear();
             walked.instances.clear();
             walked.evaluated.clear();
-            self.walk(stage.func, &statement, &point, &mut walked);
+            self.walk(&statement, &point, &mut walked);
         }
         let at: SmallVec<[Form; 4]> = self.forms(&decl.indices, &point);
         let types = &self.pipeline.funcs()[stage.func].types;
@@ -255,46 +256,92 @@ impl Flattening<'_> {
         (nodes, arms)
     }
 
-    /// Walks some expressions of a Func in one statement, with its variables at `point`, and gives their values.
-    fn walk(&self, func: FuncId, roots: &[ExprId], point: &[Known], walked: &mut Walked) -> Vec<Known> {
-        let exprs = self.pipeline.exprs();
+    /// Walks the expressions of one statement, and those of the Funcs that are inlined there. How deep these are
+    /// inlined in each other is no matter of the stack.
+    fn walk(&self, roots: &[ExprId], point: &[Known], walked: &mut Walked) {
         let own = self.dag.stages()[self.stage].func;
-        let vars = point_size(point);
-        let (nodes, arms) = self.live(roots, point);
-        let mut known: AHashMap<ExprId, Known> = AHashMap::with_capacity(nodes.len());
-        for id in nodes {
+        let mut frames = vec![self.frame(own, roots, point.to_vec(), None)];
+        while let Some(frame) = frames.last_mut() {
+            if let Some(inner) = self.advance(frame, walked) {
+                frames.push(*inner);
+                continue;
+            }
+            let value = frame.instance.take().map(|(instance, root)| {
+                let value = frame.known[&root].clone();
+                walked.instances.insert(instance, value.clone());
+                value
+            });
+            frames.pop();
+            if let Some(outer) = frames.last_mut() {
+                outer.answer = value;
+            }
+        }
+    }
+
+    /// The start of a walk over some expressions of a Func, with its variables at `point`.
+    fn frame(
+        &self,
+        func: FuncId,
+        roots: &[ExprId],
+        point: Vec<Known>,
+        instance: Option<(Instance, ExprId)>,
+    ) -> Frame {
+        let (nodes, arms) = self.live(roots, &point);
+        let known = AHashMap::with_capacity(nodes.len());
+        Frame { func, point, nodes, arms, known, position: 0, answer: None, instance }
+    }
+
+    /// Goes on up to the end, or to an inlined Func that must be walked first.
+    fn advance(&self, frame: &mut Frame, walked: &mut Walked) -> Option<Box<Frame>> {
+        let exprs = self.pipeline.exprs();
+        while let Some(&id) = frame.nodes.get(frame.position) {
             let node = &exprs[id];
-            let args = || -> SmallVec<[&Known; 4]> { node.args.iter().map(|arg| &known[arg]).collect() };
-            let value = match (node.kind, arms.get(&id)) {
-                (_, Some(arm)) => known[arm].clone(),
-                (NodeKind::Load(input), _) => {
-                    walked.access(self, self.dag.input_node(input), 0, node.ty.bytes(), &args(), vars)
-                }
-                (NodeKind::Call(func, value), _) if func != own && self.inlined.contains(&func) => {
-                    self.inlined(func, value, &args(), vars, walked)
-                }
-                (NodeKind::Call(func, value), _) => {
-                    let node_id = self.dag.func_node(func);
-                    walked.access(self, node_id, value as usize, node.ty.bytes(), &args(), vars)
-                }
-                _ => self.opaque_value(id, &known, point),
+            let value = match frame.answer.take() {
+                Some(value) => value,
+                None => match self.step(frame, id, node, walked) {
+                    Step::Known(value) => value,
+                    Step::Into(inner) => return Some(inner),
+                },
             };
             // What no variable moves is lifted out of all loops; sums of variables are addresses.
             let is_lifted = value.form.moved_by() == 0;
-            if !arms.contains_key(&id) && !is_lifted && (node.ty.is_float() || !value.form.is_affine()) {
-                walked.work.entry(func).or_default().add(exprs, node);
+            if !frame.arms.contains_key(&id) && !is_lifted && (node.ty.is_float() || !value.form.is_affine())
+            {
+                walked.work.entry(frame.func).or_default().add(exprs, node);
             }
-            known.insert(id, value);
+            frame.known.insert(id, value);
+            frame.position += 1;
         }
-        roots.iter().map(|root| known[root].clone()).collect()
+        None
+    }
+
+    /// The value of a node whose operands are known.
+    fn step(&self, frame: &Frame, id: ExprId, node: &Node, walked: &mut Walked) -> Step {
+        let own = self.dag.stages()[self.stage].func;
+        let vars = point_size(&frame.point);
+        let args = || -> SmallVec<[&Known; 4]> { node.args.iter().map(|arg| &frame.known[arg]).collect() };
+        Step::Known(match (node.kind, frame.arms.get(&id)) {
+            (_, Some(arm)) => frame.known[arm].clone(),
+            (NodeKind::Load(input), _) => {
+                walked.access(self, self.dag.input_node(input), 0, node.ty.bytes(), &args(), vars)
+            }
+            (NodeKind::Call(func, value), _) if func != own && self.inlined.binary_search(&func).is_ok() => {
+                return self.inlined(func, value, &args(), vars, walked);
+            }
+            (NodeKind::Call(func, value), _) => {
+                let node_id = self.dag.func_node(func);
+                walked.access(self, node_id, value as usize, node.ty.bytes(), &args(), vars)
+            }
+            _ => self.opaque_value(id, &frame.known, &frame.point),
+        })
     }
 
     /// The value of an inlined Func; the same point is evaluated once in a statement.
-    fn inlined(&self, func: FuncId, value: u32, at: &[&Known], vars: usize, walked: &mut Walked) -> Known {
+    fn inlined(&self, func: FuncId, value: u32, at: &[&Known], vars: usize, walked: &mut Walked) -> Step {
         let forms: SmallVec<[Form; 4]> = at.iter().map(|arg| arg.form.clone()).collect();
         let instance = (func, value, forms.clone());
         if let Some(known) = walked.instances.get(&instance) {
-            return known.clone();
+            return Step::Known(known.clone());
         }
         walked.supposed |= at.iter().any(|arg| arg.supposed);
         if walked.evaluated.insert((func, forms.clone())) {
@@ -302,21 +349,45 @@ impl Flattening<'_> {
             walked.evaluations.entry(func).or_default().add(place);
             walked.followed += 1;
         }
-        let root = self.pipeline.funcs()[func].stages[0].values.get(value as usize);
-        let known = match root {
+        match self.pipeline.funcs()[func].stages[0].values.get(value as usize) {
             Some(root) if walked.followed < MAX_EVALUATIONS => {
                 // Reduction variables don't occur in a pure definition, so its point is that of the indices.
                 let mut point: Vec<Known> = at.iter().map(|arg| (*arg).clone()).collect();
                 if point.is_empty() {
                     point.push(Known::constant(vars, 0));
                 }
-                self.walk(func, &[*root], &point, walked).swap_remove(0)
+                Step::Into(Box::new(self.frame(func, &[*root], point, Some((instance, *root)))))
             }
-            _ => loaded(vars, at, tag_of(&instance)),
-        };
-        walked.instances.insert(instance, known.clone());
-        known
+            _ => {
+                let known = loaded(vars, at, tag_of(&instance));
+                walked.instances.insert(instance, known.clone());
+                Step::Known(known)
+            }
+        }
     }
+}
+
+/// Expressions of a Func that are being walked.
+struct Frame {
+    func: FuncId,
+    /// Its variables.
+    point: Vec<Known>,
+    /// The nodes, operands first, and how many of them are known.
+    nodes: Vec<ExprId>,
+    position: usize,
+    arms: AHashMap<ExprId, ExprId>,
+    known: AHashMap<ExprId, Known>,
+    /// The value of the next node, which is that of an inlined Func.
+    answer: Option<Known>,
+    /// What is being evaluated for the walk outside, and by which expression.
+    instance: Option<(Instance, ExprId)>,
+}
+
+/// What a node comes to.
+enum Step {
+    Known(Known),
+    /// The value of an inlined Func, whose expressions must be walked first.
+    Into(Box<Frame>),
 }
 
 /// The number of variables that forms are made of.

@@ -1,5 +1,7 @@
 //! How a nest walks through the points of its stage: its loops as axes, its variables as sums over them.
 
+use std::collections::BTreeMap;
+
 use smallvec::{SmallVec, smallvec};
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
@@ -141,6 +143,16 @@ impl Around {
 
     /// The first value of a reach, as it is away from clamps. `lowest` is what [`Symbol::Lowest`] numbers.
     pub fn lowest(&self, reach: &Reach, lowest: &[Vec<Reach>]) -> Linear {
+        self.first(reach, lowest, &mut BTreeMap::new())
+    }
+
+    /// The same, where the first values of some [`Symbol::Lowest`] are known.
+    fn first(
+        &self,
+        reach: &Reach,
+        lowest: &[Vec<Reach>],
+        known: &mut BTreeMap<usize, Option<Linear>>,
+    ) -> Linear {
         if reach.terms.is_empty() {
             return Linear::constant(reach.min);
         }
@@ -154,9 +166,13 @@ impl Around {
         for (symbol, step) in terms() {
             let step = scaled(*step);
             if let Symbol::Lowest(number) = symbol {
-                // Away from clamps all of them move alike, and one is always the first.
-                let parts = lowest[*number].iter().map(|reach| self.lowest(reach, lowest));
-                if let Some(first) = parts.min_by_key(|part| part.constant.div_euclid(part.den)) {
+                if !known.contains_key(number) {
+                    // Away from clamps all of them move alike, and one is always the first.
+                    let parts = lowest[*number].iter().map(|reach| self.first(reach, lowest, known));
+                    let first = parts.min_by_key(|part| part.constant.div_euclid(part.den));
+                    known.insert(*number, first);
+                }
+                if let Some(first) = &known[number] {
                     sum.constant += step * first.constant.div_euclid(first.den);
                     sum.steps.extend(first.steps.iter().map(|(axis, own)| (*axis, step * own / first.den)));
                 }

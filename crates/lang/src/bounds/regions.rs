@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::bounds::analysis::{Analysis, Environment};
 use crate::bounds::span::{IntSpan, Span};
 use crate::bounds::values::{Values, value_spans};
+use crate::brief::shown;
 use crate::ids::{ExprId, FuncId, IdVec, InputId, ParamId};
 use crate::ir::{NodeKind, Stage, stage_name};
 use crate::pipeline::Pipeline;
@@ -358,7 +359,10 @@ pub fn infer(pipeline: &Pipeline, request: &Realisation) -> Result<Regions, Boun
 
 /// Checks what was given against what the pipeline needs.
 fn complete(pipeline: &Pipeline, request: &Realisation) -> Result<(Given, Vec<Region>), BoundsError> {
-    let known = || request.names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+    let known = || {
+        let names: Vec<&str> = request.names.iter().map(|(name, _)| name.as_str()).collect();
+        shown(&names, ", ")
+    };
     let pipeline_name = || pipeline.name.clone();
     if let Some(name) = request.unknown.first() {
         return Err(BoundsError::Unknown { pipeline: pipeline_name(), name: name.clone(), known: known() });

@@ -1,6 +1,6 @@
 //! The schedule that is used where nobody wrote one: legal for every pipeline, and sensible.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warploom_lang::ir::NodeKind;
 use warploom_lang::{FuncId, IdVec, Pipeline, Regions};
@@ -190,21 +190,20 @@ fn trimmed(
         NodeKind::Call(func, _) if func != stage.func => Some(func),
         _ => None,
     });
-    let calls: Vec<FuncId> = calls.collect();
-    let part = |func: FuncId| {
-        let times = calls.iter().filter(|called| **called == func).count() as u64;
-        nodes[func].saturating_mul(times)
-    };
-    loop {
-        let parts = calls.iter().filter(|func| inlined.contains(func));
-        let parts: BTreeSet<(u64, FuncId)> = parts.map(|func| (part(*func), *func)).collect();
-        let inner = parts.iter().fold(0, |sum: u64, (size, _)| sum.saturating_add(*size));
-        let total = inner.saturating_add(reachable.len() as u64);
-        match parts.last() {
-            Some((_, largest)) if total > MAX_NODES => inlined.remove(largest),
-            _ => return total,
-        };
+    let mut times: BTreeMap<FuncId, u64> = BTreeMap::new();
+    for func in calls.filter(|func| inlined.contains(func)) {
+        *times.entry(func).or_default() += 1;
     }
+    let parts = times.iter().map(|(func, times)| (nodes[*func].saturating_mul(*times), *func));
+    let mut parts: BTreeSet<(u64, FuncId)> = parts.collect();
+    let own = reachable.len() as u128;
+    let mut total = parts.iter().fold(own, |sum, (size, _)| sum + u128::from(*size));
+    while total > u128::from(MAX_NODES) {
+        let Some((size, largest)) = parts.pop_last() else { break };
+        inlined.remove(&largest);
+        total -= u128::from(size);
+    }
+    u64::try_from(total).unwrap_or(u64::MAX)
 }
 
 /// A kernel that computes one stage and nothing else.

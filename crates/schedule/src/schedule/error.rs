@@ -3,6 +3,7 @@
 use std::fmt;
 
 use thiserror::Error;
+use warploom_lang::brief::{MAX_QUOTED, shown};
 
 /// A mistake in the text of a schedule.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -34,6 +35,12 @@ pub enum ScheduleFault {
         found: usize,
         /// Spaces that would do.
         expected: String,
+    },
+    /// A line below too many others.
+    #[error("this line stands more than {limit} levels deep; write loops that follow each other in one line")]
+    TooDeep {
+        /// The limit.
+        limit: usize,
     },
     /// A name that the pipeline does not have.
     #[error("`{name}` is no {kind} of `{pipeline}`{}", or(.hint, "; use a name that `warploom graph` shows"))]
@@ -213,8 +220,32 @@ pub struct Spot {
     pub column: usize,
     /// How many characters it takes.
     pub length: usize,
-    /// The whole line.
+    /// The line; of a long one, the part around the place.
     pub text: String,
+    /// How many characters of `text` are in front of the place.
+    pub margin: usize,
+}
+
+/// Characters in front of a place that are shown of a long line.
+const BEFORE: usize = MAX_QUOTED / 3;
+
+impl Spot {
+    /// A place from a byte of a line on.
+    pub(crate) fn new(line: usize, text: &str, start: usize, column: usize, length: usize) -> Spot {
+        if text.len() <= MAX_QUOTED {
+            return Spot { line, column, length, text: text.replace('\t', " "), margin: column - 1 };
+        }
+        let before = text[..start].char_indices().rev().take(BEFORE).last();
+        let from = before.map_or(start, |(at, _)| at);
+        let rest = text[from..].char_indices().nth(MAX_QUOTED);
+        let to = rest.map_or(text.len(), |(at, _)| from + at);
+        let cut = |is_cut: bool| if is_cut { "..." } else { "" };
+        let (front, back) = (cut(from > 0), cut(to < text.len()));
+        let margin = front.len() + text[from..start].chars().count();
+        let length = length.min(text[start..to].chars().count());
+        let text = format!("{front}{}{back}", text[from..to].replace('\t', " "));
+        Spot { line, column, length, text, margin }
+    }
 }
 
 impl fmt::Display for Spot {
@@ -223,7 +254,7 @@ impl fmt::Display for Spot {
         writeln!(f, "{margin}--> line {}, column {}", self.line, self.column)?;
         writeln!(f, "{margin} |")?;
         writeln!(f, "{} | {}", self.line, self.text)?;
-        let before = " ".repeat(self.column - 1);
+        let before = " ".repeat(self.margin);
         write!(f, "{margin} | {before}{}", "^".repeat(self.length.max(1)))
     }
 }
@@ -251,11 +282,7 @@ pub struct ScheduleErrors {
 
 impl fmt::Display for ScheduleErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, error) in self.errors.iter().enumerate() {
-            let separator = if i == 0 { "" } else { "\n\n" };
-            write!(f, "{separator}{error}")?;
-        }
-        Ok(())
+        f.write_str(&shown(&self.errors, "\n\n"))
     }
 }
 

@@ -1,6 +1,7 @@
 //! How large everything is at its place: constant extents, whatever block, iteration or thread it is.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use warploom_lang::{FuncId, Pipeline, Regions, Type};
 
@@ -131,6 +132,8 @@ pub struct KernelFootprint {
     pub threads: u64,
     /// Everything that lives in a block.
     pub allocations: Vec<Allocation>,
+    /// The positions of its nests in [`Footprints::nests`].
+    pub nests: Range<usize>,
 }
 
 impl KernelFootprint {
@@ -201,12 +204,15 @@ impl Footprints {
 
     /// The nest at a path.
     pub fn nest(&self, path: &Path) -> Option<&NestFootprint> {
-        self.nests.iter().flatten().find(|nest| nest.path == *path)
+        let kernel = self.kernels.partition_point(|kernel| kernel.path <= *path).checked_sub(1)?;
+        let nests = self.nests[self.kernels[kernel].nests.clone()].iter();
+        nests.flatten().find(|nest| nest.path == *path)
     }
 
     /// The kernel at a path.
     pub fn kernel(&self, path: &Path) -> Option<&KernelFootprint> {
-        self.kernels.iter().find(|kernel| kernel.path == *path)
+        let position = self.kernels.binary_search_by(|kernel| kernel.path.cmp(path)).ok()?;
+        Some(&self.kernels[position])
     }
 }
 

@@ -7,6 +7,7 @@ mod storage;
 
 use std::collections::BTreeSet;
 
+use ahash::AHashSet;
 use warploom_lang::{FuncId, Pipeline, Regions};
 use warploom_target::Device;
 
@@ -113,6 +114,8 @@ struct Checker<'a> {
     /// What each nest reads: its stage and all that is inlined or in registers there.
     reads: Vec<FuncList>,
     found: Vec<(Path, Rule)>,
+    /// The same, to tell what was found before.
+    known: AHashSet<(Path, Rule)>,
 }
 
 impl<'a> Checker<'a> {
@@ -130,7 +133,17 @@ impl<'a> Checker<'a> {
             reads
         });
         let (names, reads) = (Names::new(geometry.pipeline), reads.collect());
-        Checker { geometry, inlined, names, device, outline, footprints, reads, found: Vec::new() }
+        Checker {
+            geometry,
+            inlined,
+            names,
+            device,
+            outline,
+            footprints,
+            reads,
+            found: Vec::new(),
+            known: AHashSet::new(),
+        }
     }
 
     /// The rules that hold for a schedule as for each of its kernels, until what was found is `enough`.
@@ -145,7 +158,7 @@ impl<'a> Checker<'a> {
 
     fn report(&mut self, path: &Path, rule: Rule) {
         let violation = (path.clone(), rule);
-        if !self.found.contains(&violation) {
+        if self.known.insert(violation.clone()) {
             self.found.push(violation);
         }
     }
@@ -164,16 +177,12 @@ impl<'a> Checker<'a> {
 
     /// The nests that compute stages of a Func, with their numbers.
     fn nests_of(&self, func: FuncId) -> impl Iterator<Item = (usize, &'a NestInfo<'a>)> + use<'a> {
-        let nests = self.outline.nests.iter().enumerate();
-        nests.filter(move |(_, nest)| nest.computes(func))
+        self.outline.computing(func)
     }
 
     /// The nests that a Func is in registers of, with its position there.
     fn registers_of(&self, func: FuncId) -> impl Iterator<Item = (&'a NestInfo<'a>, usize)> + use<'a> {
-        self.outline.nests.iter().flat_map(move |nest| {
-            let registers = nest.nest.registers.iter().enumerate();
-            registers.filter(move |(_, known)| **known == func).map(move |(i, _)| (nest, i))
-        })
+        self.outline.holding(func)
     }
 
     /// The Funcs that have a place, in order.

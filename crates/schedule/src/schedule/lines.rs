@@ -1,5 +1,7 @@
 //! The lines of a schedule's text as a tree of words, by indentation.
 
+use warploom_lang::brief::quoted;
+
 use crate::schedule::error::{ScheduleError, ScheduleFault, Spot};
 
 /// A word or comma.
@@ -10,7 +12,19 @@ pub(crate) struct Word<'t> {
     line: usize,
     /// The byte in the line, from 0.
     start: usize,
+    /// The character in the line, from 1.
+    column: usize,
 }
+
+impl Word<'_> {
+    /// The word for a message.
+    pub fn quoted(&self) -> String {
+        quoted(self.text).into_owned()
+    }
+}
+
+/// How deep lines may stand below each other, so that no walk over a tree exhausts the stack.
+const MAX_LEVELS: usize = 100;
 
 /// A line with all that stands below it.
 #[derive(Clone, Debug)]
@@ -29,18 +43,13 @@ pub(crate) struct Source<'t> {
 
 impl<'t> Source<'t> {
     pub fn new(text: &'t str) -> Source<'t> {
-        Source { lines: text.lines().collect(), errors: Vec::new() }
+        Source { lines: text.lines().map(str::trim_end).collect(), errors: Vec::new() }
     }
 
     /// Notes a mistake at a word.
     pub fn fault(&mut self, word: Word<'_>, fault: ScheduleFault) {
-        let line = self.lines[word.line];
-        let spot = Spot {
-            line: word.line + 1,
-            column: line[..word.start].chars().count() + 1,
-            length: word.text.chars().count(),
-            text: line.trim_end().replace('\t', " "),
-        };
+        let length = word.text.chars().count();
+        let spot = Spot::new(word.line + 1, self.lines[word.line], word.start, word.column, length);
         self.errors.push(ScheduleError { fault, spot: Some(spot) });
     }
 
@@ -48,11 +57,11 @@ impl<'t> Source<'t> {
     pub fn tree(&mut self) -> Option<Entry<'t>> {
         let mut lines = self.entries().into_iter().peekable();
         let mut header = lines.next()?;
-        header.children = self.children(&mut lines, header.indent);
+        header.children = self.children(&mut lines, header.indent, 1);
         while let Some(mut entry) = lines.next() {
             let fault = ScheduleFault::Indentation { found: entry.indent, expected: "2 spaces".to_string() };
             self.fault(entry.words[0], fault);
-            entry.children = self.children(&mut lines, entry.indent);
+            entry.children = self.children(&mut lines, entry.indent, 2);
             header.children.push(entry);
         }
         Some(header)
@@ -62,19 +71,36 @@ impl<'t> Source<'t> {
         &mut self,
         lines: &mut std::iter::Peekable<std::vec::IntoIter<Entry<'t>>>,
         outer: usize,
+        level: usize,
     ) -> Vec<Entry<'t>> {
+        if level > MAX_LEVELS {
+            return self.too_deep(lines, outer);
+        }
         let mut children: Vec<Entry<'t>> = Vec::new();
         while let Some(mut entry) = lines.next_if(|entry| entry.indent > outer) {
-            let level = children.first().map_or(entry.indent, |first| first.indent);
-            if entry.indent != level {
+            let indent = children.first().map_or(entry.indent, |first| first.indent);
+            if entry.indent != indent {
                 let fault =
-                    ScheduleFault::Indentation { found: entry.indent, expected: format!("{level} spaces") };
+                    ScheduleFault::Indentation { found: entry.indent, expected: format!("{indent} spaces") };
                 self.fault(entry.words[0], fault);
             }
-            entry.children = self.children(lines, entry.indent);
+            entry.children = self.children(lines, entry.indent, level + 1);
             children.push(entry);
         }
         children
+    }
+
+    /// Leaves out all that stands below the deepest line there may be.
+    fn too_deep(
+        &mut self,
+        lines: &mut std::iter::Peekable<std::vec::IntoIter<Entry<'t>>>,
+        outer: usize,
+    ) -> Vec<Entry<'t>> {
+        if let Some(entry) = lines.next_if(|entry| entry.indent > outer) {
+            self.fault(entry.words[0], ScheduleFault::TooDeep { limit: MAX_LEVELS });
+        }
+        while lines.next_if(|entry| entry.indent > outer).is_some() {}
+        Vec::new()
     }
 
     /// The lines that hold anything, those after a comma joined to it.
@@ -107,17 +133,17 @@ fn words(line: &str, number: usize) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     let mut start = None;
     let breaks = |c: char| c.is_whitespace() || c == ',';
-    for (at, c) in code.char_indices().chain([(code.len(), ' ')]) {
+    for (column, (at, c)) in (1..).zip(code.char_indices().chain([(code.len(), ' ')])) {
         match start {
-            Some(from) if breaks(c) => {
-                words.push(Word { text: &code[from..at], line: number, start: from });
+            Some((from, column)) if breaks(c) => {
+                words.push(Word { text: &code[from..at], line: number, start: from, column });
                 start = None;
             }
-            None if !breaks(c) => start = Some(at),
+            None if !breaks(c) => start = Some((at, column)),
             _ => {}
         }
         if c == ',' {
-            words.push(Word { text: &code[at..=at], line: number, start: at });
+            words.push(Word { text: &code[at..=at], line: number, start: at, column });
         }
     }
     words

@@ -1,5 +1,6 @@
 //! Names in schedules: what they stand for, and what was meant by those that stand for nothing.
 
+use warploom_lang::brief::{MAX_QUOTED, quoted};
 use warploom_lang::ir::{FuncDecl, Stage, stage_name};
 use warploom_lang::{FuncId, InputId, Pipeline};
 
@@ -10,15 +11,25 @@ use crate::schedule::tree::{Item, StageRef};
 /// What a staged input is called: the input's name with this behind it.
 const STAGED: &str = ".stage";
 
+/// The most dots in the name of a reduction variable that a schedule can name.
+const MAX_DOTS: usize = 16;
+
 /// The names of one pipeline.
 #[derive(Clone, Copy)]
 pub(crate) struct Names<'a> {
     pipeline: &'a Pipeline,
+    /// Whether something is said of what may have been meant.
+    hints: bool,
 }
 
 impl<'a> Names<'a> {
     pub fn new(pipeline: &'a Pipeline) -> Names<'a> {
-        Names { pipeline }
+        Names { pipeline, hints: true }
+    }
+
+    /// The same names, for one who has had enough hints: each takes a look at every name.
+    pub fn without_hints(self) -> Names<'a> {
+        Names { hints: false, ..self }
     }
 
     pub fn pipeline(self) -> &'a Pipeline {
@@ -102,33 +113,36 @@ impl<'a> Names<'a> {
         if let Some(func) = self.pipeline.func_named(text) {
             return Ok(func);
         }
-        if let Some((stage, _)) = self.stages().find(|(_, name)| name == text) {
+        if let Some(stage) = self.stages_named(text).first() {
             return Err(ScheduleFault::WholeFunc {
-                stage: text.to_string(),
+                stage: quoted(text).into_owned(),
                 func: self.of_func(stage.func).to_string(),
             });
         }
-        let known: Vec<&str> = self.pipeline.funcs().values().map(|func| func.name.as_str()).collect();
-        Err(self.unknown(text, "Func", &known))
+        Err(self
+            .unknown(text, "Func", || self.pipeline.funcs().values().map(|func| func.name.clone()).collect()))
     }
 
     /// The stage of this name.
     pub fn stage(self, text: &str) -> Result<StageRef, ScheduleFault> {
-        match self.one_of(text, self.stages().map(|(stage, name)| (Item::Stage(stage), name)))? {
-            Some(Item::Stage(stage)) => Ok(stage),
-            _ => Err(self.no_stage(text, "stage", self.stages().map(|(_, name)| name).collect())),
+        match one_of(text, &self.stages_named(text))? {
+            Some(stage) => Ok(stage),
+            None => Err(self.no_stage(text, "stage", || self.stages().map(|(_, name)| name).collect())),
         }
     }
 
     /// The stage or staged input of this name.
     pub fn item(self, text: &str) -> Result<Item, ScheduleFault> {
-        if let Some(item) = self.one_of(text, self.items())? {
+        let mut named: Vec<Item> = self.stages_named(text).into_iter().map(Item::Stage).collect();
+        let staged = text.strip_suffix(STAGED).and_then(|input| self.pipeline.input_named(input));
+        named.extend(staged.map(Item::Input));
+        if let Some(item) = one_of(text, &named)? {
             return Ok(item);
         }
         match self.pipeline.input_named(text) {
-            Some(_) => Err(ScheduleFault::InputName { input: text.to_string() }),
+            Some(_) => Err(ScheduleFault::InputName { input: quoted(text).into_owned() }),
             None => {
-                let known = self.items().map(|(_, name)| name).collect();
+                let known = || self.items().map(|(_, name)| name).collect();
                 Err(self.no_stage(text, "stage or staged input", known))
             }
         }
@@ -140,71 +154,72 @@ impl<'a> Names<'a> {
         stages.chain(inputs.map(move |input| (input, self.of_item(input))))
     }
 
-    /// The one thing of this name, if there is any; two are a fault.
-    fn one_of<T: Copy>(
-        self,
-        text: &str,
-        known: impl Iterator<Item = (T, String)>,
-    ) -> Result<Option<T>, ScheduleFault> {
-        let mut fitting = known.filter(|(_, name)| name == text).map(|(item, _)| item);
-        match (fitting.next(), fitting.next()) {
-            (Some(_), Some(_)) => Err(ScheduleFault::Ambiguous { name: text.to_string() }),
-            (item, _) => Ok(item),
-        }
+    /// The stages of this name: of a Func that has only one, and of one that has several.
+    fn stages_named(self, text: &str) -> Vec<StageRef> {
+        let whole = self.pipeline.func_named(text).map(|func| StageRef { func, stage: 0 });
+        let numbered = text.rsplit_once('.').and_then(|(name, number)| {
+            let func = self.pipeline.func_named(name)?;
+            Some(StageRef { func, stage: number.parse().ok()? })
+        });
+        let stages = whole.into_iter().chain(numbered);
+        let known = stages.filter(|stage| stage.stage < self.func_decl(stage.func).stages.len());
+        known.filter(|stage| self.of_stage(*stage) == text).collect()
     }
 
     /// Why a text is no stage.
-    fn no_stage(self, text: &str, kind: &'static str, known: Vec<String>) -> ScheduleFault {
+    fn no_stage(self, text: &str, kind: &'static str, known: impl FnOnce() -> Vec<String>) -> ScheduleFault {
         let stages = |func: FuncId| self.func_decl(func).stages.len();
         if let Some(func) = self.pipeline.func_named(text) {
-            return ScheduleFault::StageNumber { func: text.to_string(), stages: stages(func) };
+            return ScheduleFault::StageNumber { func: quoted(text).into_owned(), stages: stages(func) };
         }
         let numbered = text.rsplit_once('.').filter(|(_, number)| number.bytes().all(|b| b.is_ascii_digit()));
         if let Some((name, _)) = numbered
             && let Some(func) = self.pipeline.func_named(name)
         {
             return ScheduleFault::NoSuchStage {
-                stage: text.to_string(),
-                func: name.to_string(),
+                stage: quoted(text).into_owned(),
+                func: quoted(name).into_owned(),
                 stages: stages(func),
             };
         }
-        self.unknown(text, kind, &known.iter().map(String::as_str).collect::<Vec<_>>())
+        self.unknown(text, kind, known)
     }
 
     /// The reduction variable that `stage.variable` names.
     pub fn reduction(self, text: &str) -> Result<(StageRef, usize), ScheduleFault> {
-        let all = || {
-            self.stages().flat_map(move |(stage, _)| {
-                let vars = 0..self.stage_decl(stage).domain.len();
-                vars.map(move |var| ((stage, var), self.of_reduction(stage, var)))
-            })
+        let heads =
+            text.match_indices('.').rev().take(MAX_DOTS).map(|(at, _)| (&text[..at], &text[at + 1..]));
+        let stages = heads
+            .flat_map(|(head, tail)| self.stages_named(head).into_iter().map(move |stage| (stage, tail)));
+        let stages: Vec<(StageRef, &str)> = stages.collect();
+        let variable = |(stage, variable): &(StageRef, &str)| {
+            let domain = &self.stage_decl(*stage).domain;
+            domain.iter().position(|var| var.name == *variable).map(|var| (*stage, var))
         };
-        if let Some(found) = self.one_of(text, all())? {
+        let variables: Vec<(StageRef, usize)> = stages.iter().filter_map(variable).collect();
+        if let Some(found) = one_of(text, &variables)? {
             return Ok(found);
         }
         // The longest name that the text starts with is what its writer had in mind.
-        let mut heads = text.match_indices('.').rev().map(|(at, _)| (&text[..at], &text[at + 1..]));
-        let stage = heads.find_map(|(head, tail)| {
-            let stage = self.stages().find(|(_, name)| name == head)?.0;
-            Some((stage, tail))
-        });
-        if let Some((stage, variable)) = stage {
+        if let Some((stage, variable)) = stages.first().copied() {
             return Err(self.no_reduction(stage, variable));
         }
         if let Some(func) = self.pipeline.func_named(text.rsplit_once('.').map_or(text, |(head, _)| head)) {
             let decl = self.func_decl(func);
             return Err(ScheduleFault::StageNumber { func: decl.name.clone(), stages: decl.stages.len() });
         }
-        let known: Vec<String> = all().map(|(_, name)| name).collect();
-        Err(self.unknown(text, "reduction variable", &known.iter().map(String::as_str).collect::<Vec<_>>()))
+        let known = || {
+            let stages = self.stages().map(|(stage, _)| (stage, self.stage_decl(stage).domain.len()));
+            stages.flat_map(|(stage, vars)| (0..vars).map(move |var| self.of_reduction(stage, var))).collect()
+        };
+        Err(self.unknown(text, "reduction variable", known))
     }
 
     fn no_reduction(self, stage: StageRef, variable: &str) -> ScheduleFault {
         let known: Vec<String> = self.stage_decl(stage).domain.iter().map(|var| var.name.clone()).collect();
         ScheduleFault::NoReduction {
             stage: self.of_stage(stage),
-            variable: variable.to_string(),
+            variable: quoted(variable).into_owned(),
             hint: hint(variable, &known.iter().map(String::as_str).collect::<Vec<_>>()),
             known,
         }
@@ -219,19 +234,29 @@ impl<'a> Names<'a> {
         let known: Vec<String> = loops.iter().map(|kind| self.of_loop(item, *kind)).collect();
         Err(ScheduleFault::NoLoop {
             item: self.of_item(item),
-            variable: variable.to_string(),
+            variable: quoted(variable).into_owned(),
             hint: hint(variable, &known.iter().map(String::as_str).collect::<Vec<_>>()),
             known,
         })
     }
 
-    fn unknown(self, text: &str, kind: &'static str, known: &[&str]) -> ScheduleFault {
+    fn unknown(self, text: &str, kind: &'static str, known: impl FnOnce() -> Vec<String>) -> ScheduleFault {
+        let known = if self.hints { known() } else { Vec::new() };
         ScheduleFault::Unknown {
-            name: text.to_string(),
+            name: quoted(text).into_owned(),
             kind,
             pipeline: self.pipeline.name().to_string(),
-            hint: hint(text, known),
+            hint: hint(text, &known.iter().map(String::as_str).collect::<Vec<_>>()),
         }
+    }
+}
+
+/// The one thing of a name, if there is any; two are a fault.
+fn one_of<T: Copy>(text: &str, named: &[T]) -> Result<Option<T>, ScheduleFault> {
+    match named {
+        [] => Ok(None),
+        [one] => Ok(Some(*one)),
+        _ => Err(ScheduleFault::Ambiguous { name: quoted(text).into_owned() }),
     }
 }
 
@@ -246,6 +271,10 @@ pub(crate) fn hint(name: &str, known: &[&str]) -> String {
 /// The known name that a slip of the hand makes into `name`.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let length = name.chars().count();
+    // Nobody writes so long a name by a slip of the hand, and comparing takes the product of both lengths.
+    if length > MAX_QUOTED {
+        return None;
+    }
     let distance = |known: &str| strsim::damerau_levenshtein(&known.to_lowercase(), &name.to_lowercase());
     let (distance, near) = known.iter().map(|known| (distance(known), *known)).min()?;
     (distance <= 1.max(length / 3) && distance < length).then_some(near)

@@ -98,6 +98,12 @@ pub(crate) struct Outline<'a> {
     pub loops: Vec<LoopInfo<'a>>,
     pub kernels: Vec<KernelInfo<'a>>,
     pub nests: Vec<NestInfo<'a>>,
+    /// The nests that compute each Func, in order.
+    computing: Vec<(FuncId, usize)>,
+    /// The nests that have each Func in registers, and its position there, in order.
+    holding: Vec<(FuncId, usize, usize)>,
+    /// The stages of the kernels, in order.
+    own: Vec<StageRef>,
 }
 
 impl<'a> Outline<'a> {
@@ -106,7 +112,39 @@ impl<'a> Outline<'a> {
         for (i, item) in root.into_iter().enumerate() {
             outline.root_item(Path::ROOT.child(i), &[], item);
         }
+        outline.index();
         outline
+    }
+
+    fn index(&mut self) {
+        for (number, info) in self.nests.iter().enumerate() {
+            self.computing.extend(info.stage().map(|stage| (stage.func, number)));
+            let registers = info.nest.registers.iter().enumerate();
+            self.holding.extend(registers.map(|(position, func)| (*func, number, position)));
+        }
+        self.own.extend(self.kernels.iter().map(|info| info.kernel.stage));
+        self.computing.sort_unstable();
+        self.holding.sort_unstable();
+        self.own.sort_unstable();
+    }
+
+    /// The nests that compute stages of a Func, with their numbers.
+    pub fn computing(&self, func: FuncId) -> impl Iterator<Item = (usize, &NestInfo<'a>)> {
+        let first = self.computing.partition_point(|(known, _)| *known < func);
+        let nests = self.computing[first..].iter().take_while(move |(known, _)| *known == func);
+        nests.map(|(_, number)| (*number, &self.nests[*number]))
+    }
+
+    /// The nests that a Func is in registers of, with its position there.
+    pub fn holding(&self, func: FuncId) -> impl Iterator<Item = (&NestInfo<'a>, usize)> {
+        let first = self.holding.partition_point(|(known, ..)| *known < func);
+        let nests = self.holding[first..].iter().take_while(move |(known, ..)| *known == func);
+        nests.map(|(_, number, position)| (&self.nests[*number], *position))
+    }
+
+    /// Whether a stage has a kernel of its own.
+    pub fn has_kernel(&self, stage: StageRef) -> bool {
+        self.own.binary_search(&stage).is_ok()
     }
 
     /// The numbers of the loops, in front of them those they stand in.

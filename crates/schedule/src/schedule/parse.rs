@@ -1,5 +1,6 @@
 //! From the text form to the tree.
 
+use warploom_lang::brief::MAX_SHOWN;
 use warploom_lang::{FuncId, Pipeline};
 
 use crate::schedule::error::{ScheduleError, ScheduleErrors, ScheduleFault};
@@ -103,25 +104,25 @@ struct Parser<'p, 't> {
 impl<'t> Parser<'_, 't> {
     /// The value, or `None` with the fault noted.
     fn noted<T>(&mut self, word: Word<'t>, result: Result<T, ScheduleFault>) -> Option<T> {
+        if self.source.errors.len() == MAX_SHOWN {
+            self.names = self.names.without_hints();
+        }
         result.map_err(|fault| self.source.fault(word, fault)).ok()
     }
 
     fn unexpected(&mut self, word: Word<'t>, expected: &'static str, known: &[&str]) {
-        let fault = ScheduleFault::Unexpected {
-            found: word.text.to_string(),
-            expected,
-            hint: hint(word.text, known),
-        };
+        let fault =
+            ScheduleFault::Unexpected { found: word.quoted(), expected, hint: hint(word.text, known) };
         self.source.fault(word, fault);
     }
 
     fn missing(&mut self, cursor: &Cursor<'_, 't>, expected: &'static str) {
         let after = cursor.last();
-        self.source.fault(after, ScheduleFault::Missing { after: after.text.to_string(), expected });
+        self.source.fault(after, ScheduleFault::Missing { after: after.quoted(), expected });
     }
 
     fn repeated(&mut self, word: Word<'t>) {
-        self.source.fault(word, ScheduleFault::Repeated { word: word.text.to_string() });
+        self.source.fault(word, ScheduleFault::Repeated { word: word.quoted() });
     }
 
     fn nested(&mut self, entry: &Entry<'t>, outer: &'static str, remedy: &'static str) {
@@ -145,8 +146,7 @@ impl<'t> Parser<'_, 't> {
             let first = entry.words[0];
             let pipeline = self.names.pipeline().name().to_string();
             let nearly = !hint(first.text, &[&pipeline]).is_empty();
-            self.source
-                .fault(first, ScheduleFault::WrongPipeline { found: first.text.to_string(), pipeline });
+            self.source.fault(first, ScheduleFault::WrongPipeline { found: first.quoted(), pipeline });
             if !nearly {
                 return false;
             }
@@ -258,7 +258,7 @@ impl<'t> Parser<'_, 't> {
         let mut cursor = Cursor::new(entry, 1);
         let word = entry.words[0];
         if is_registers(entry) {
-            self.source.fault(word, ScheduleFault::RegistersPlace { func: word.text.to_string() });
+            self.source.fault(word, ScheduleFault::RegistersPlace { func: word.quoted() });
             return None;
         }
         if matches!(word.text, "kernel" | "around") && self.names.item(word.text).is_err() {
@@ -272,7 +272,7 @@ impl<'t> Parser<'_, 't> {
         let understood = !clauses.seen.contains(&MISTAKEN);
         let mapping = clauses.mapping();
         if mapping.is_none() && understood {
-            self.source.fault(word, ScheduleFault::NoMapping { item: word.text.to_string() });
+            self.source.fault(word, ScheduleFault::NoMapping { item: word.quoted() });
         }
         let registers = self.registers(&entry.children);
         Some(Nest { item: item?, mapping: mapping?, storage, registers })
@@ -380,7 +380,7 @@ impl<'t> Parser<'_, 't> {
             }
             _ => {
                 if clauses.flat {
-                    self.source.fault(word, ScheduleFault::FlatWith { word: word.text.to_string() });
+                    self.source.fault(word, ScheduleFault::FlatWith { word: word.quoted() });
                 }
                 let mut tiles = clauses.tiles.take().unwrap_or_default();
                 match word.text {
@@ -450,7 +450,7 @@ impl<'t> Parser<'_, 't> {
             Some(word) => {
                 cursor.next();
                 let size = size(word.text);
-                self.noted(word, size.ok_or(ScheduleFault::Size { found: word.text.to_string() }))
+                self.noted(word, size.ok_or(ScheduleFault::Size { found: word.quoted() }))
             }
         }
     }

@@ -3,7 +3,7 @@
 //! What an index is made of does not depend on the schedule, so that it is found once. Where the variables are
 //! then decides what is read, without another look at the expressions.
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 use warploom_lang::bounds::{Analysis, IntSpan};
 use warploom_lang::ir::NodeKind;
@@ -227,12 +227,16 @@ impl Compiler<'_> {
     /// Whether the range of an expression depends on where variables are. Values that are read have a range of
     /// their own, wherever that is.
     fn varies(&self, id: ExprId) -> bool {
-        let node = &self.pipeline.exprs()[id];
-        match node.kind {
-            NodeKind::Var(_) | NodeKind::RVar(_) => true,
-            NodeKind::Op(_) => node.args.iter().any(|arg| self.varies(*arg)),
-            _ => false,
+        let exprs = self.pipeline.exprs();
+        let (mut open, mut seen) = (vec![id], AHashSet::new());
+        while let Some(id) = open.pop() {
+            match exprs[id].kind {
+                NodeKind::Var(_) | NodeKind::RVar(_) => return true,
+                NodeKind::Op(_) if seen.insert(id) => open.extend(&exprs[id].args),
+                _ => {}
+            }
         }
+        false
     }
 }
 

@@ -1,5 +1,7 @@
 //! Where an index can be, as seen from one iteration of the loops around it.
 
+use std::collections::BTreeSet;
+
 use smallvec::SmallVec;
 use warploom_lang::bounds::congruence::gcd;
 use warploom_lang::bounds::{Congruence, IntSpan};
@@ -90,11 +92,24 @@ impl Symbols {
             Symbol::Block(_) => true,
             Symbol::Loop(number) => loops.contains(&number),
             Symbol::Thread(_) => false,
-            Symbol::Lowest(number) => {
-                let mut terms = self.lowest[number].iter().flat_map(|reach| &reach.terms);
-                terms.all(|(symbol, _)| self.is_fixed(*symbol, loops))
+            Symbol::Lowest(number) => self.is_lowest_fixed(number, loops),
+        }
+    }
+
+    /// Whether all that decides on [`Symbol::Lowest`] of this number is fixed at a place inside these loops.
+    fn is_lowest_fixed(&self, number: usize, loops: &[usize]) -> bool {
+        let (mut open, mut seen) = (vec![number], BTreeSet::new());
+        while let Some(number) = open.pop() {
+            for (symbol, _) in self.lowest[number].iter().flat_map(|reach| &reach.terms) {
+                match *symbol {
+                    Symbol::Lowest(number) if seen.insert(number) => open.push(number),
+                    Symbol::Lowest(_) => {}
+                    symbol if self.is_fixed(symbol, loops) => {}
+                    _ => return false,
+                }
             }
         }
+        true
     }
 }
 

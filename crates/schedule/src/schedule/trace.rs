@@ -119,6 +119,7 @@ impl<'a> Tracer<'a> {
             blocks: counts,
             threads: threads.unwrap_or(FLAT_THREADS),
             allocations: self.allocations(number, nests, &required),
+            nests: info.nests.clone(),
         }
     }
 

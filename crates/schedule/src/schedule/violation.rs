@@ -1,5 +1,6 @@
 //! What can be wrong with a schedule's tree, said in one sentence each, at its place in the nest.
 
+use ahash::AHashMap;
 use thiserror::Error;
 use warploom_lang::Pipeline;
 
@@ -9,7 +10,7 @@ use crate::schedule::print::lines;
 use crate::schedule::tree::Schedule;
 
 /// What runs side by side.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Side {
     /// The blocks of a kernel.
     Blocks,
@@ -27,7 +28,7 @@ impl std::fmt::Display for Side {
 }
 
 /// A rule that a schedule breaks.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Error)]
 #[non_exhaustive]
 pub enum Rule {
     /// A Func that is computed nowhere.
@@ -375,16 +376,21 @@ pub struct Violation {
 /// Rules and nodes as violations, in the order of the text.
 pub(crate) fn located(schedule: &Schedule, pipeline: &Pipeline, found: Vec<(Path, Rule)>) -> Vec<Violation> {
     let lines = lines(schedule, pipeline);
+    // The first of the lines that show a node: names of inlined Funcs may go on.
+    let mut shown: AHashMap<&Path, usize> = AHashMap::with_capacity(lines.len());
+    for (number, (path, _)) in lines.iter().enumerate() {
+        shown.entry(path).or_insert(number);
+    }
     let mut violations: Vec<Violation> = Vec::new();
     for (path, rule) in found {
         // What has no line of its own stands in that of the nearest node around it.
-        let around = lines.iter().enumerate().filter(|(_, (shown, _))| shown.encloses(&path));
-        // The first of the lines that show the node itself: names of inlined Funcs may go on.
-        let nearest = around.rev().max_by_key(|(_, (shown, _))| shown.depth());
-        let (number, text) = nearest.map_or((0, ""), |(number, (_, text))| (number, text.as_str()));
+        let around = std::iter::successors(Some(path.clone()), |path| Some(path.parent()));
+        let nearest = around.take(path.depth() + 1).find_map(|path| shown.get(&path));
+        let number = nearest.copied().unwrap_or(0);
+        let text = lines.get(number).map_or("", |(_, text)| text.as_str());
         let start = text.len() - text.trim_start().len();
         let length = text[start..].find("  ").unwrap_or(text.len() - start);
-        let spot = Spot { line: number + 1, column: start + 1, length, text: text.to_string() };
+        let spot = Spot::new(number + 1, text, start, start + 1, length);
         violations.push(Violation { rule, path, spot });
     }
     violations.sort_by_key(|violation| violation.spot.line);

@@ -110,7 +110,7 @@ impl Checker<'_> {
     fn all_stages(&mut self, func: FuncId) {
         let first = self.nests_of(func).next();
         for stage in self.geometry.stages_of(func) {
-            let own = self.outline.kernels.iter().any(|kernel| kernel.kernel.stage == stage);
+            let own = self.outline.has_kernel(stage);
             let placed = || self.nests_of(func).any(|(_, nest)| nest.stage() == Some(stage));
             if !self.is_defined(stage) || own || placed() {
                 continue;

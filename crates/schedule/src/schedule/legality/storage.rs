@@ -1,6 +1,7 @@
 //! Everything fits where it lives, and threads read only what they may.
 
 use warploom_lang::FuncId;
+use warploom_lang::brief::shown;
 
 use crate::dag::LoopKind;
 use crate::rational::Rational;
@@ -58,7 +59,7 @@ impl Checker<'_> {
                     format!("{} {}", self.item_name(part.item), extents.join(" x "))
                 })
                 .collect();
-            let (stage, parts, device) = (stage(), parts.join(", "), device());
+            let (stage, parts, device) = (stage(), shown(&parts, ", "), device());
             rules.push(Rule::SharedBytes { stage, bytes, parts, limit, device });
         }
         for rule in rules {

@@ -1,0 +1,59 @@
+//! How the compiler grows with pipelines: Funcs that read each other in four ways, from a hundred to ten thousand.
+#![allow(missing_docs, reason = "criterion's macros")]
+
+use std::time::Duration;
+
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use warploom::lang::{Pipeline, Realisation, Regions, infer};
+use warploom::randpipe::Shape;
+use warploom::schedule::schedule::{Schedule, check};
+use warploom::target::Device;
+use warploom::tune::build::build;
+
+const FUNCS: [usize; 3] = [100, 1_000, 10_000];
+
+/// A large pipeline and its default schedule.
+struct Large {
+    pipeline: Pipeline,
+    request: Realisation,
+    regions: Regions,
+    schedule: Schedule,
+}
+
+impl Large {
+    fn new(shape: Shape, funcs: usize) -> Large {
+        let (pipeline, request) = shape.pipeline(funcs).expect("the language allows it");
+        let regions = infer(&pipeline, &request).expect("the sizes fit");
+        let schedule = Schedule::default_for(&pipeline, &regions);
+        Large { pipeline, request, regions, schedule }
+    }
+}
+
+/// Measures something for each shape and number of Funcs, as time and as Funcs a second.
+fn measure<T>(criterion: &mut Criterion, name: &str, run: impl Fn(&Large) -> T) {
+    let mut group: BenchmarkGroup<'_, WallTime> = criterion.benchmark_group(name);
+    group.sample_size(10).warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_secs(1));
+    for shape in Shape::ALL {
+        for funcs in FUNCS {
+            let large = Large::new(shape, funcs);
+            group.throughput(Throughput::Elements(funcs as u64));
+            group.bench_function(BenchmarkId::new(shape.name(), funcs), |bencher| {
+                bencher.iter(|| run(&large));
+            });
+        }
+    }
+}
+
+fn growth(criterion: &mut Criterion) {
+    let device = Device::preset("h200").expect("it is a preset");
+    measure(criterion, "bounds", |large| infer(&large.pipeline, &large.request));
+    measure(criterion, "default", |large| Schedule::default_for(&large.pipeline, &large.regions));
+    measure(criterion, "check", |large| check(&large.schedule, &large.pipeline, &large.regions, &device));
+    measure(criterion, "build", |large| {
+        build(&large.pipeline, &large.schedule, &large.request, &device).expect("it is legal").kernels.len()
+    });
+}
+
+criterion_group!(benches, growth);
+criterion_main!(benches);
