@@ -3,13 +3,14 @@
 
 mod common;
 
-use common::{check_simulated, quick_search, unfilled, workload};
+use common::{check_simulated, quick_search, tiny, unfilled, workload};
 use warploom::app::App;
 use warploom::codegen::cuda::{Build, print};
 use warploom::cost::Analytic;
 use warploom::prelude::*;
-use warploom::schedule::schedule::{Schedule, check};
+use warploom::schedule::schedule::Schedule;
 use warploom::search::Options;
+use warploom::tune::explain::Explanation;
 use warploom::tune::one_shot::{OneShot, one_shot};
 
 /// What is found for an app at some settings. Everything that is found can be built.
@@ -24,6 +25,12 @@ fn found(app: &App, pipeline: &Pipeline, request: &Realisation, options: &Option
     found
 }
 
+fn explanation(pipeline: &Pipeline, request: &Realisation, schedule: &Schedule) -> Explanation {
+    let device = Device::preset("h200").expect("it is a preset");
+    let regions = infer(pipeline, request).expect("the sizes fit");
+    Explanation::new(pipeline, &regions, &device, schedule, &Analytic::new(&device))
+}
+
 /// The best, the middle and the last of what was found.
 fn some(found: OneShot) -> Vec<Schedule> {
     let candidates = found.outcome.candidates;
@@ -32,27 +39,32 @@ fn some(found: OneShot) -> Vec<Schedule> {
     positions.into_iter().map(|position| candidates[position].schedule.clone()).collect()
 }
 
-/// Simulates, at small sizes, what is found for them and what is found for the sizes that are benchmarked.
+/// Simulates, at small sizes and the smallest, what is found for small ones and for those that are benchmarked.
 fn check_app(name: &str, structure: &[(&str, f64)], sizes: &[(&str, f64)]) {
     let app = warploom_apps::find(name).expect("the app is in the suite");
     let small = workload(app, &[structure, sizes].concat());
     let (pipeline, large) = unfilled(app, structure);
     assert_eq!(pipeline.to_json(), small.pipeline.to_json(), "{name}");
+    let tiny = tiny(app, structure, &small);
     for (of, request) in [("small", &small.realisation()), ("large", &large)] {
-        let mut schedules = some(found(app, &pipeline, request, &quick_search()));
-        schedules.retain(|schedule| of == "small" || is_legal(&pipeline, schedule, &small.realisation()));
-        assert!(!schedules.is_empty(), "{name}: nothing for {of} sizes can be simulated");
+        let found = found(app, &pipeline, request, &quick_search());
+        let explained = explanation(&pipeline, request, &found.schedule);
+        for k in &explained.kernels {
+            eprintln!(
+                "KERNEL {name} {of} {} {:.1} {} {:?}",
+                k.stage, k.predicted_us, k.working_threads, k.serial
+            );
+        }
+        assert_eq!(explained.idle, None, "{name}");
+        let schedules = some(found);
         for (number, schedule) in schedules.iter().enumerate() {
-            check_simulated(&small, schedule, &format!("{name}, schedule {number} of those for {of} sizes"));
+            let label = format!("{name}, schedule {number} of those for {of} sizes");
+            check_simulated(&small, schedule, &label);
+            for (sizes, tiny) in &tiny {
+                check_simulated(tiny, schedule, &format!("{label}, at {sizes}"));
+            }
         }
     }
-}
-
-/// A few decisions are legal at some sizes only.
-fn is_legal(pipeline: &Pipeline, schedule: &Schedule, request: &Realisation) -> bool {
-    let device = Device::preset("h200").expect("it is a preset");
-    let regions = infer(pipeline, request).expect("the sizes fit");
-    check(schedule, pipeline, &regions, &device).is_ok()
 }
 
 macro_rules! apps {

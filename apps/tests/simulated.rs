@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{check_simulated, workload};
+use common::{check_simulated, tiny, workload};
 use warploom::app::App;
 use warploom::schedule::schedule::Schedule;
 
@@ -24,6 +24,11 @@ fn check_file_with(name: &str, others: &[(&str, f64)]) {
     let text = std::fs::read_to_string(path).expect("the schedule is there");
     for (width, height) in [(128.0, 96.0), (129.0, 67.0), (77.0, 131.0), (9.0, 8.0)] {
         check(app, &text, &[&[("W", width), ("H", height)], others].concat());
+    }
+    let small = workload(app, &[&[("W", 29.0), ("H", 23.0)], others].concat());
+    let schedule = Schedule::parse(&text, &small.pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+    for (sizes, tiny) in tiny(app, others, &small) {
+        check_simulated(&tiny, &schedule, &format!("{name} at {sizes}"));
     }
 }
 

@@ -2,14 +2,14 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
-use warploom::app::{App, InputRequest, Settings};
-use warploom::codegen::lower::lower;
+use warploom::app::{App, InputRequest, Setting, Settings};
 use warploom::codegen::verify::verify;
 use warploom::interp::compare::{Tolerance, compare};
 use warploom::prelude::*;
 use warploom::schedule::schedule::Schedule;
 use warploom::search::Options;
 use warploom::target::Device;
+use warploom::tune::build::build;
 use warploom::tune::workload::Workload;
 
 /// An app at `changes` of its default settings.
@@ -56,6 +56,31 @@ pub fn unfilled(app: &App, changes: &[(&str, f64)]) -> (Pipeline, Realisation) {
     (pipeline, request)
 }
 
+/// An app at sizes as small as can be, or odd: by its settings, as far as its pipeline can run there, and a corner of the
+/// outputs of another workload.
+pub fn tiny(app: &App, structure: &[(&str, f64)], of: &Workload) -> Vec<(String, Workload)> {
+    const EXTENTS: [&[i64]; 5] = [&[1, 1], &[133, 1, 1], &[1, 133, 1], &[2, 3], &[17, 5]];
+    let mut found = Vec::new();
+    for extents in EXTENTS {
+        let extent = |d: usize| extents[d % extents.len()];
+        // What is small in use, as a filter is, becomes no picture.
+        let most = |default: f64| if default > 64.0 { f64::INFINITY } else { 5.0 };
+        let size = |(d, size): (usize, &Setting)| (size.name, (extent(d) as f64).min(most(size.default)));
+        let sizes = app.sizes.iter().enumerate().map(size);
+        let settings: Vec<(&str, f64)> = structure.iter().copied().chain(sizes).collect();
+        let (pipeline, request) = unfilled(app, &settings);
+        assert_eq!(pipeline.to_json(), of.pipeline.to_json(), "{}", app.name);
+        if infer(&pipeline, &request).is_ok() {
+            found.push((format!("{settings:?}"), workload(app, &settings)));
+        }
+        let cut = |(d, range): (usize, &Range)| Range::new(range.min, range.extent.min(extent(d)));
+        let corner = |region: &Region| Region(region.0.iter().enumerate().map(cut).collect());
+        let outputs = of.outputs.iter().map(corner).collect();
+        found.push((format!("a corner of {extents:?}"), Workload { outputs, ..of.clone() }));
+    }
+    found
+}
+
 /// The schedule that was written by hand for a pipeline.
 pub fn hand_written(pipeline: &Pipeline) -> Schedule {
     let path = format!("{}/schedules/{}.schedule", env!("CARGO_MANIFEST_DIR"), pipeline.name());
@@ -71,7 +96,7 @@ pub fn quick_search() -> Options {
 /// Checks that what the kernels of a schedule compute in the simulator is what the evaluator computes, bit for bit.
 pub fn check_simulated(workload: &Workload, schedule: &Schedule, label: &str) {
     let device = Device::preset("h200").expect("it is a preset");
-    let program = lower(&workload.pipeline, schedule, &workload.realisation(), &device)
+    let program = build(&workload.pipeline, schedule, &workload.realisation(), &device)
         .unwrap_or_else(|error| panic!("{label}: {error}"));
     verify(&program).unwrap_or_else(|error| panic!("{label}: {error}"));
     let simulated = workload.simulate(&program, &device, 5);

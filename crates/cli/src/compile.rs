@@ -81,6 +81,7 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let (schedule, program, search) = arguments.schedule(&asked, &device, &*model)?;
     let pipeline = &asked.pipeline;
     let regions = regions(pipeline, &asked.request)?;
+    voice::warnings(pipeline, &regions);
     let explanation = Explanation::new(pipeline, &regions, &device, &schedule, &*model);
     let subject = Subject::new(pipeline, &regions, &device);
     let of = Scheduled {
@@ -121,6 +122,7 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         launches: described.launches(),
         workspace_bytes: manifest.workspace_bytes,
         predicted_us: explanation.predicted_us,
+        idle: explanation.idle.clone(),
         kernels: kernels(&described, &explanation, code.image.as_ref()),
         search,
         schedule: schedule.to_text(pipeline),

@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::pipeline::Which;
 use crate::report::{self, Format};
 use crate::show;
+use crate::voice;
 
 /// Show the kernels of a schedule as loop nests, with their memory, redundancy and predicted times
 #[derive(Debug, clap::Args)]
@@ -29,7 +30,8 @@ use crate::show;
   warploom explain blur --schedule default --json
 
 Each line is a stage: how threads share it, where its points are kept, how many points are computed for each that
-must be, and what keeps the SMs busy for how many microseconds. Parts of a time overlap, so that they do not add up."
+must be, and what keeps the SMs busy for how many microseconds. Parts of a time overlap, so that they do not add up.
+A last line says if most of the time goes by with most of the GPU idle, and why."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -54,6 +56,7 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let asked = arguments.which.realise(apps)?;
     let device = arguments.kernels.device()?;
     let (pipeline, request) = (&asked.pipeline, &asked.request);
+    voice::warnings(pipeline, &regions(pipeline, request)?);
     let schedule = arguments.kernels.schedule(pipeline, request, &device)?;
     let model = arguments.kernels.model.load(&device)?;
     let explanation = explanation(pipeline, request, &device, &schedule, &*model)?;

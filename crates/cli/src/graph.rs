@@ -5,13 +5,15 @@ use std::io::Write;
 use serde::Serialize;
 use warploom::app::{App, Settings};
 use warploom::lang::ir::{FuncDecl, NodeKind};
-use warploom::lang::{Pipeline, Type};
+use warploom::lang::{Pipeline, Type, infer};
 use warploom::schedule::Dag;
 
 use crate::error::Error;
 use crate::names::find_app;
+use crate::pipeline::{Subject, Which};
 use crate::report::{self, Format};
-use crate::settings::{build, set_structure};
+use crate::settings::set_structure;
+use crate::voice;
 
 /// Print the graph of an app's stages
 #[derive(Debug, clap::Args)]
@@ -55,7 +57,10 @@ pub(crate) fn graph(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
     let app = find_app(apps, &arguments.app)?;
     let mut settings = Settings::defaults(app);
     set_structure(app, &mut settings, &arguments.set)?;
-    let pipeline = build(app, &settings)?;
+    let Subject { pipeline, request, .. } = Which::of_settings(app, settings)?;
+    if let Ok(regions) = infer(&pipeline, &request) {
+        voice::warnings(&pipeline, &regions);
+    }
     if arguments.format.json {
         return report::json(out, "warploom.graph/1", &Graph::new(app, &pipeline));
     }

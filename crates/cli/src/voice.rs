@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::ArgAction;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::time::uptime;
-use warploom::lang::visible_lines;
+use warploom::lang::{Pipeline, Regions, visible_lines};
 
 use crate::error::Error;
 
@@ -70,6 +70,13 @@ pub(crate) fn logs() -> bool {
 /// Says something that a user should know.
 pub(crate) fn note(note: &str) {
     line(&format!("note: {note}"));
+}
+
+/// Says what is most likely wrong with a pipeline at some sizes.
+pub(crate) fn warnings(pipeline: &Pipeline, regions: &Regions) {
+    for warning in warploom::lang::warnings(pipeline, regions) {
+        line(&format!("warning: {warning}"));
+    }
 }
 
 /// Says what was done.

@@ -3,6 +3,8 @@
 use thiserror::Error;
 use warploom_lang::{Range, Region, Scalar, Type, Value, dispatch};
 
+use crate::compare::{Tolerance, compare};
+
 /// Why a buffer could not be made, or a sample not be stored.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
@@ -153,7 +155,8 @@ elements! {
 ///
 /// The storage order lists the dimensions by growing stride: `[0, 1, 2]`, the default, stores an image
 /// `(x, y, c)` plane by plane, `[2, 0, 1]` pixel by pixel. A region without dimensions holds one sample.
-/// `==` compares storage orders and bits of memory; [`compare`](crate::compare::compare) compares samples.
+/// Buffers are equal if they have the same region and the same samples, to the bit but for NaN, in whatever order they are
+/// stored; [`compare`](crate::compare::compare()) says how far they are apart.
 ///
 /// ```
 /// use warploom_interp::buffer::Buffer;
@@ -166,7 +169,7 @@ elements! {
 /// assert_eq!(ramp.reordered(&[1, 0])?.strides(), [3, 1]);
 /// # Ok::<(), warploom_interp::buffer::BufferError>(())
 /// ```
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Buffer {
     region: Region,
     order: Vec<usize>,
@@ -368,6 +371,12 @@ impl Buffer {
             }
         });
         Ok(copy)
+    }
+}
+
+impl PartialEq for Buffer {
+    fn eq(&self, other: &Buffer) -> bool {
+        compare(self, other, &Tolerance::default()).is_ok_and(|found| found.identical)
     }
 }
 

@@ -63,6 +63,26 @@ fn impossible_buffers_are_refused() {
 }
 
 #[test]
+fn equality_is_of_regions_and_samples() {
+    let ramp =
+        |factor: f32| Buffer::from_fn(box_of(&[(0, 3), (-1, 2)]), |at| (5 * at[0] + at[1]) as f32 * factor);
+    let ramp = |factor: f32| ramp(factor).unwrap();
+    assert_eq!(ramp(1.0).reordered(&[1, 0]).unwrap(), ramp(1.0));
+    assert_ne!(ramp(1.0), ramp(2.0));
+    assert_ne!(ramp(1.0), ramp(1.0).translated(&[0, 0]).unwrap());
+    let whole = Buffer::from_fn(box_of(&[(0, 3), (-1, 2)]), |at| (5 * at[0] + at[1]) as i32).unwrap();
+    assert_ne!(ramp(1.0), whole);
+    // Along a dimension of one point strides say nothing.
+    let column = Buffer::from_fn(box_of(&[(0, 1), (0, 4)]), |at| at[1] as u8).unwrap();
+    assert_eq!(column.reordered(&[1, 0]).unwrap(), column);
+    // Bits count, but one NaN is as good as another.
+    let one = |sample: f32| Buffer::from_vec(Region::default(), vec![sample]).unwrap();
+    assert_eq!(one(f32::NAN), one(-f32::NAN));
+    assert_ne!(one(0.0), one(-0.0));
+    assert_ne!(one(0.0), one(f32::NAN));
+}
+
+#[test]
 fn translation_moves_the_region_only() {
     let ramp = Buffer::from_fn(box_of(&[(0, 3)]), |at| at[0] as f32).unwrap();
     let moved = ramp.clone().translated(&[-7]).unwrap();

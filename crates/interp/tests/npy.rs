@@ -52,6 +52,7 @@ fn axes_are_reversed() {
     assert!(bytes.ends_with(&[0, 1, 2, 10, 11, 12]));
     assert!(String::from_utf8_lossy(&bytes).contains("'shape': (2, 3, )"));
     assert_eq!(read(&bytes).unwrap(), buffer);
+    assert_eq!(read(&bytes).unwrap().order(), [0, 1]);
 }
 
 #[test]

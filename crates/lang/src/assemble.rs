@@ -15,7 +15,11 @@ use crate::ir::{Exprs, FuncDecl, InputDecl, Node, NodeKind, ParamDecl, Reduction
 use crate::pipeline::Pipeline;
 use crate::rdom::RVar;
 
-pub(crate) fn assemble(name: String, outputs: Vec<Func>) -> Result<Pipeline, PipelineError> {
+/// The tables of a pipeline, and which of its Funcs are boundary conditions.
+pub(crate) fn assemble(
+    name: String,
+    outputs: Vec<Func>,
+) -> Result<(Pipeline, AHashSet<FuncId>), PipelineError> {
     if outputs.is_empty() {
         return Err(Fault::NoOutputs { pipeline: name }.into());
     }
@@ -29,8 +33,10 @@ pub(crate) fn assemble(name: String, outputs: Vec<Func>) -> Result<Pipeline, Pip
         return Err(PipelineError { diagnostics: assembler.diagnostics });
     }
     let outputs = outputs.iter().map(|output| assembler.func_ids[&output.address()]).collect();
+    let boundaries = order.iter().filter(|func| func.data().is_boundary);
+    let boundaries = boundaries.map(|func| assembler.func_ids[&func.address()]).collect();
     let Assembler { inputs, params, funcs, exprs, .. } = assembler;
-    Ok(Pipeline { name, inputs, params, funcs, outputs, exprs, by_name: OnceLock::new() })
+    Ok((Pipeline { name, inputs, params, funcs, outputs, exprs, by_name: OnceLock::new() }, boundaries))
 }
 
 /// The Funcs an expression calls, in the order they are written.
@@ -174,8 +180,8 @@ impl Assembler {
         let mut predicate = None;
         if let Some(reduction) = &stage.domain {
             for range in &reduction.ranges {
-                let min = self.expr(&range.min, &mut scope)?;
-                let extent = self.expr(&range.extent, &mut scope)?;
+                let min = self.domain_bound(&range.min, range.name, &mut scope)?;
+                let extent = self.domain_bound(&range.extent, range.name, &mut scope)?;
                 domain.push(ReductionVar { name: range.name.to_string(), min, extent });
             }
             if let Some(condition) = &reduction.predicate {
@@ -183,6 +189,22 @@ impl Assembler {
             }
         }
         Ok(Stage { indices, values, domain, predicate, place: Some(stage.place) })
+    }
+
+    /// Translates a bound of a reduction domain. Variables have no place there, whether the Func has them or not.
+    fn domain_bound(
+        &mut self,
+        bound: &Expr,
+        variable: &str,
+        scope: &mut Scope<'_>,
+    ) -> Result<ExprId, Diagnostic> {
+        self.expr(bound, scope).map_err(|diagnostic| match diagnostic.fault {
+            Fault::UnboundVar { func, .. } | Fault::ForeignRVar { func, .. } => {
+                let fault = Fault::DomainBound { func, variable: variable.to_string() };
+                Diagnostic { fault, ..diagnostic }
+            }
+            _ => diagnostic,
+        })
     }
 
     /// Translates one expression, operands first.

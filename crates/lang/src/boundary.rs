@@ -1,4 +1,8 @@
 //! Boundary conditions: Funcs that extend an input or a Func beyond its limits.
+//!
+//! They may be read anywhere, at indices that depend on data too: `edge.at((x + flow.at((x, y)), y))`. No box holds all
+//! points that such an index can ask for, so [`Pipeline::new`](crate::Pipeline::new) writes the condition out there, as if
+//! it had been part of the reader's definition.
 
 use std::panic::Location;
 
@@ -72,12 +76,7 @@ pub trait Bounded {
             },
             Err(faulty) => faulty,
         };
-        Func::define(
-            FuncName::Of(self.base_name(), what),
-            vars,
-            Start::Values(vec![body]),
-            Location::caller(),
-        )
+        boundary(FuncName::Of(self.base_name(), what), vars, body, Location::caller())
     }
 }
 
@@ -116,7 +115,11 @@ fn moved<B: Bounded + ?Sized>(
     let place = Location::caller();
     let body = read(source, &limits, inward, place).unwrap_or_else(|faulty| faulty);
     let vars = variables(source.rank());
-    Func::define(FuncName::Of(source.base_name(), what), vars, Start::Values(vec![body]), place)
+    boundary(FuncName::Of(source.base_name(), what), vars, body, place)
+}
+
+fn boundary(name: FuncName, vars: Vec<Var>, body: Expr, place: &'static Location<'static>) -> Func {
+    Func::define(name, vars, Start::Values(vec![body]), place).into_boundary()
 }
 
 impl Bounded for Input {

@@ -25,7 +25,7 @@ pub enum Fault {
         variables: Vec<String>,
     },
     /// Operands of different types.
-    #[error("`{operation}` needs operands of one type but got {left} and {right}; convert one of them, for example with .cast(Type::{})", format!("{left:?}"))]
+    #[error("`{operation}` needs operands of one type but got {left} and {right}; {}", conversion(*.left, *.right))]
     Types {
         /// The operation.
         operation: &'static str,
@@ -136,7 +136,7 @@ pub enum Fault {
     },
     /// A domain's bound that is not known before the pipeline runs.
     #[error(
-        "the range of the reduction variable `{variable}` of `{func}` depends on something other than constants, Params and input sizes; use .filter(..) for bounds that vary"
+        "the range of the reduction variable `{variable}` of `{func}` depends on something other than constants, Params and input sizes; give it the largest range there can be and leave out the rest with .filter(..), for example .filter({variable}.lt(n))"
     )]
     DomainBound {
         /// The Func.
@@ -261,6 +261,16 @@ pub enum Fault {
 
 fn count(n: usize, one: &str, many: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
+}
+
+/// How to give operands of two types one that holds the values of both.
+fn conversion(left: Type, right: Type) -> String {
+    let both = left.common(right);
+    match (both == left, both == right) {
+        (true, _) => format!("convert the {right} with .cast(Type::{both:?})"),
+        (_, true) => format!("convert the {left} with .cast(Type::{both:?})"),
+        _ => format!("convert both with .cast(Type::{both:?})"),
+    }
 }
 
 fn over(variables: &[String]) -> String {

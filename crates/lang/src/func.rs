@@ -30,6 +30,8 @@ pub(crate) struct FuncData {
     pub args: Vec<Var>,
     pub types: Vec<Type>,
     pub stages: Vec<Definition>,
+    /// Whether it extends something beyond its limits, so that it can be read anywhere.
+    pub is_boundary: bool,
 }
 
 /// A Func's name, or how to derive it from where the Func stands.
@@ -105,7 +107,14 @@ impl Func {
         };
         let indices = args.iter().map(|&arg| Expr::from(arg)).collect();
         let stages = vec![Definition { indices, values, domain: None, place }];
-        Func(Arc::new(FuncData { name, args, types, stages }))
+        Func(Arc::new(FuncData { name, args, types, stages, is_boundary: false }))
+    }
+
+    /// The same as a boundary condition.
+    pub(crate) fn into_boundary(self) -> Func {
+        let mut data = Arc::unwrap_or_clone(self.0);
+        data.is_boundary = true;
+        Func(Arc::new(data))
     }
 
     /// Gives the Func another name.
@@ -147,6 +156,7 @@ impl Func {
         }
         let mut data = Arc::unwrap_or_clone(self.0);
         data.stages.push(Definition { indices, values, domain, place });
+        data.is_boundary = false;
         Func(Arc::new(data))
     }
 

@@ -196,6 +196,11 @@ impl Stage {
         exprs[self.indices[dimension]].kind == NodeKind::Var(dimension as u32)
     }
 
+    /// Where the user wrote it, as `file:line:column`.
+    pub(crate) fn place_text(&self) -> Option<String> {
+        self.place.map(|place| format!("{}:{}:{}", place.file(), place.line(), place.column()))
+    }
+
     /// Whether it writes at one fixed place along a dimension.
     pub fn is_fixed(&self, exprs: &Exprs, dimension: usize) -> bool {
         matches!(exprs[self.indices[dimension]].kind, NodeKind::Op(Op::Const(_)))

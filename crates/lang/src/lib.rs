@@ -12,9 +12,11 @@
 //!
 //! - **Domains.** A Func has a value everywhere. Which points are computed follows from the boxes asked of
 //!   the outputs ([`bounds`]). An input has a box of its own and may not be read outside it; *boundary
-//!   conditions* ([`Input::repeat_edge`] and its sisters) are Funcs that extend it.
+//!   conditions* ([`Input::repeat_edge`] and its sisters) are Funcs that extend it, and can be read at any index, even one
+//!   that is loaded.
 //! - **Undefined starts.** A pure definition may be [`undef`]: its points have no value until an update writes
-//!   them. Reading one earlier is a mistake of the pipeline; the reference evaluator then reads 0.
+//!   them. Reading one earlier is a mistake of the pipeline; the reference evaluator then reads 0. [`warnings`] names
+//!   points that are read and that no update ever writes.
 //! - **Updates** run after the pure definition, in the order written. An update runs over its reduction
 //!   domain ([`RDom`]) and over the *pure variables* on its left-hand side.
 //! - **Pure variables** of an update stand at their own position on the left-hand side and in every
@@ -104,9 +106,12 @@ mod specialise;
 mod types;
 mod validate;
 mod visible;
+mod write_out;
 
 pub use boundary::{Bounded, Limit, limits};
-pub use bounds::{BoundsError, Facts, FuncRegions, Realisation, Regions, StageRegions, infer};
+pub use bounds::{
+    BoundsError, Facts, FuncRegions, Realisation, Regions, StageRegions, Warning, infer, warnings,
+};
 pub use error::{Diagnostic, Fault, PipelineError};
 pub use expr::{Expr, MAX_DEPTH, Operand, Var};
 pub use func::{Arguments, Func, Indices, Itself, Start, Undefined, Update, Values, func, undef};

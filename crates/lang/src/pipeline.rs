@@ -12,6 +12,7 @@ use crate::ids::{FuncId, IdVec, InputId, ParamId};
 use crate::ir::{Exprs, FuncDecl, InputDecl, Node, ParamDecl};
 use crate::specialise::specialised_params;
 use crate::validate::validate;
+use crate::write_out::write_out;
 
 /// A checked pipeline: Funcs in an order in which producers come before their consumers.
 ///
@@ -46,9 +47,12 @@ impl Pipeline {
         name: impl Into<String>,
         outputs: impl IntoIterator<Item = Func>,
     ) -> Result<Pipeline, PipelineError> {
-        let pipeline = assemble(name.into(), outputs.into_iter().collect())?;
+        let (pipeline, boundaries) = assemble(name.into(), outputs.into_iter().collect())?;
         validate(&pipeline)?;
-        Ok(pipeline)
+        match write_out(&pipeline, &boundaries) {
+            Some(pipeline) => validate(&pipeline).map(|()| pipeline),
+            None => Ok(pipeline),
+        }
     }
 
     /// Its name.

@@ -32,7 +32,7 @@ pub struct RRange {
 }
 
 impl RRange {
-    /// A named dimension. Bounds are made of constants, Params and input sizes.
+    /// A named dimension. Bounds are made of constants, Params and input sizes; see [`RDom::filter`] for what varies.
     pub fn new(name: &'static str, min: impl Into<Expr>, extent: impl Into<Expr>) -> RRange {
         RRange { name, min: min.into(), extent: extent.into() }
     }
@@ -82,7 +82,18 @@ impl RDom {
         std::array::from_fn(|index| self.var(index))
     }
 
-    /// Leaves out the points where `condition` does not hold.
+    /// Leaves out the points where `condition` does not hold: how a range varies from point to point, since its bounds
+    /// cannot.
+    ///
+    /// ```
+    /// use warploom_lang::*;
+    /// let x = vars!(x);
+    /// let input = Input::f32("input", 1);
+    /// let r = rdom([(0, 100)]);
+    /// let before = r.clone().filter(r.x.lt(x));
+    /// let running = func("running", x, sum(&before, input.at(r.x)));
+    /// assert!(Pipeline::new("p", [running]).is_ok());
+    /// ```
     #[track_caller]
     #[must_use]
     pub fn filter(mut self, condition: impl Into<Expr>) -> RDom {

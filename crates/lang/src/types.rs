@@ -82,6 +82,16 @@ impl Type {
         }
     }
 
+    /// The smallest type that holds the values of both, `i32` for signed ones beside `u32`: a float beside anything is a
+    /// float.
+    pub fn common(self, other: Type) -> Type {
+        let (Some(a), Some(b)) = (self.int_range(), other.int_range()) else { return Type::F32 };
+        let holds =
+            |ty: &Type| ty.int_range().is_some_and(|(low, high)| low <= a.0.min(b.0) && a.1.max(b.1) <= high);
+        let integers = [Type::Bool, Type::U8, Type::I8, Type::U16, Type::I16, Type::U32, Type::I32];
+        integers.into_iter().find(holds).unwrap_or(Type::I32)
+    }
+
     /// Smallest and largest value of an integer type or `bool`; `None` for floats.
     pub const fn int_range(self) -> Option<(i64, i64)> {
         match self {

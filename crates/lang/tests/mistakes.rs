@@ -45,7 +45,7 @@ fn calls_with_the_wrong_number_of_indices() {
 fn operands_that_do_not_fit() {
     let image = Input::u8("image", 1);
     assert_snapshot!(report([func("out", X, image.at(X) * 0.5)]), @"
-    `*` needs operands of one type but got u8 and f32; convert one of them, for example with .cast(Type::U8)
+    `*` needs operands of one type but got u8 and f32; convert the u8 with .cast(Type::F32)
       --> crates/lang/tests/mistakes.rs
     ");
     assert_snapshot!(report([func("out", X, sqrt(X))]), @"
@@ -101,9 +101,36 @@ fn reduction_variables_out_of_place() {
     ");
     let varying = rdom([(0, X + 1)]);
     assert_snapshot!(report([func("out", X, 0).over(&varying, |f| f.add(X, varying.x))]), @"
-    the range of the reduction variable `rx` of `out` depends on something other than constants, Params and input sizes; use .filter(..) for bounds that vary
+    the range of the reduction variable `rx` of `out` depends on something other than constants, Params and input sizes; give it the largest range there can be and leave out the rest with .filter(..), for example .filter(rx.lt(n))
       --> crates/lang/tests/mistakes.rs
     ");
+    // The term does not have the variable, so that the helper of the sum does not either.
+    assert_snapshot!(report([func("out", X, sum(&varying, varying.x))]), @"
+    the range of the reduction variable `rx` of `out.sum0` depends on something other than constants, Params and input sizes; give it the largest range there can be and leave out the rest with .filter(..), for example .filter(rx.lt(n))
+      --> crates/lang/tests/mistakes.rs
+    ");
+    let outer = rdom!(i: (0, 8));
+    let inner = rdom!(j: (0, outer.x));
+    assert_snapshot!(report([func("out", X, sum(&outer, sum(&inner, X + inner.x)))]), @"
+    the range of the reduction variable `j` of `out.sum0.sum0` depends on something other than constants, Params and input sizes; give it the largest range there can be and leave out the rest with .filter(..), for example .filter(j.lt(n))
+      --> crates/lang/tests/mistakes.rs
+    ");
+}
+
+/// The type that holds the values of both is suggested.
+#[test]
+fn casts_go_where_nothing_is_lost() {
+    let suggested = |a: Type, b: Type| {
+        let text = report([func("out", X, Input::new("a", a, 1).at(X) + Input::new("b", b, 1).at(X))]);
+        let first = text.lines().next().unwrap_or_default().to_string();
+        first.rsplit("; ").next().unwrap_or_default().to_string()
+    };
+    assert_eq!(suggested(Type::U8, Type::F32), "convert the u8 with .cast(Type::F32)");
+    assert_eq!(suggested(Type::F32, Type::I32), "convert the i32 with .cast(Type::F32)");
+    assert_eq!(suggested(Type::U8, Type::I16), "convert the u8 with .cast(Type::I16)");
+    assert_eq!(suggested(Type::U16, Type::I16), "convert both with .cast(Type::I32)");
+    assert_eq!(suggested(Type::U32, Type::I8), "convert both with .cast(Type::I32)");
+    assert_eq!(suggested(Type::I32, Type::U32), "convert the u32 with .cast(Type::I32)");
 }
 
 #[test]

@@ -25,9 +25,9 @@ fn kernels_of_legal_schedules_are_legal_by_themselves() {
             for item in &schedule.root {
                 let alone = geometry.examine(&schedule.inlined, [item], &device());
                 let alone = alone.unwrap_or_else(|rule| panic!("{rule}\n{}", schedule.to_text(&pipeline)));
-                threads.extend(alone.kernels.iter().map(|kernel| (kernel.grid(), kernel.threads)));
+                threads.extend(alone.kernels.iter().map(|kernel| (kernel.blocks.clone(), kernel.threads)));
             }
-            let expected = whole.kernels.iter().map(|kernel| (kernel.grid(), kernel.threads));
+            let expected = whole.kernels.iter().map(|kernel| (kernel.blocks.clone(), kernel.threads));
             assert_eq!(threads, expected.collect::<Vec<_>>());
         }
     }

@@ -317,6 +317,46 @@ fn storage() {
     insta::assert_snapshot!(found.join("\n\n"));
 }
 
+/// What is legal where several threads share a dimension is legal where it has one point, or all in one thread.
+#[test]
+fn private_accumulators_at_any_size() {
+    let (x, y) = vars!(x, y);
+    let (a, b) = (Input::f32("a", 2), Input::f32("b", 2));
+    let r = rdom!(r: (0, 24));
+    let sum = func("sum", (x, y), 0.0).over(&r, |f| f.add((x, y), a.at((r.x, y)) * b.at((x, r.x))));
+    // `near` asks for one more column of the sum than `out`.
+    let near = func("near", (x, y), sum.at((x, y)) * 2.0);
+    let out = func("out", (x, y), near.at((x, y)) + near.at((x + 1, y)) + sum.at((x, y)));
+    for [width, height] in [[133, 65], [133, 1], [1, 133], [1, 1], [2, 3], [3, 4], [4, 5], [17, 5]] {
+        let inputs = [("a", &[24, height][..]), ("b", &[width + 1, 24])];
+        let case = Case::new([out.clone()], &[inputs[0], inputs[1], ("out", &[width, height])]);
+        let threads = "threads x 8, y 4 serial x 4, y 2";
+        case.accepts(&format!(
+            "\n  kernel out block x 32, y 8\n    sum.0 {threads} private\n    over sum.1.r 8\n      a.stage flat shared\n      sum.1 {threads} private\n    near {threads} shared\n    out {threads}\n"
+        ));
+        let rows = "threads y 8, x 32";
+        case.accepts(&format!(
+            "\n  kernel out block x 31, y 8\n    sum.0 {rows} private\n    sum.1 {rows} private\n    near {rows} shared\n    out {rows}\n"
+        ));
+    }
+    // A reader that has the points of one thread in two is refused at small sizes too.
+    let small = Case::new([out], &[("a", &[24, 5]), ("b", &[10, 24]), ("out", &[9, 5])]);
+    let refused = small.check(&small.read(
+        "\n  kernel out block x 32, y 8\n    sum.0 threads x 8 serial x 4, y all private\n    sum.1 threads x 8 serial x 4, y all private\n    near flat shared\n    out threads x 8 serial x 2, y all\n",
+    ));
+    assert!(
+        refused.is_err_and(|found| found.iter().any(|found| matches!(found.rule, Rule::PrivateRead { .. })))
+    );
+}
+
+/// Grids that are too long for an axis of their own are counted along x.
+#[test]
+fn long_grids() {
+    let (x, y) = vars!(x, y);
+    let case = Case::new([func("out", (x, y), x + y)], &[("out", &[3, 200_000])]);
+    case.accepts("\n  kernel out block x 1, y 1 threads\n");
+}
+
 #[test]
 fn limits() {
     let x = vars!(x);

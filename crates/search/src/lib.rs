@@ -20,6 +20,7 @@ mod beam;
 mod bits;
 mod edit;
 mod evaluate;
+mod every_size;
 mod expand;
 mod fixed;
 mod follow;

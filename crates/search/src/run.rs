@@ -10,6 +10,7 @@ use warploom_schedule::schedule::Schedule;
 
 use crate::beam::Pass;
 use crate::evaluate::Evaluator;
+use crate::every_size::spelled_out;
 use crate::expand::Decision;
 use crate::freeze::frozen;
 use crate::greedy::Group;
@@ -266,9 +267,11 @@ impl<'a> Run<'a> {
             .par_iter()
             .filter(|(identity, _)| looked_at(identity))
             .map(|(_, state)| {
-                let schedule = state.schedule(space);
-                let legal = space.geometry.check(&schedule, space.device).is_ok();
-                legal.then_some(Candidate { schedule, cost: state.cost() })
+                let found = state.schedule(space);
+                let choices = [spelled_out(&found, space.regions), found];
+                let is_legal = |schedule: &Schedule| space.geometry.check(schedule, space.device).is_ok();
+                let legal = choices.into_iter().find(is_legal);
+                legal.map(|schedule| Candidate { schedule, cost: state.cost() })
             })
             .collect();
         counts.dropped += checked.iter().filter(|candidate| candidate.is_none()).count() as u64;

@@ -279,13 +279,10 @@ fn check_strides(decl: &BufferDecl) -> Result<(), SimError> {
     Err(SimError::Malformed { of: format!("buffer `{}`", decl.name), statement: None, fault })
 }
 
-/// The dimensions by growing stride; those that hold one point only come first.
+/// The dimensions by growing stride, those of one stride in their order.
 fn order(decl: &BufferDecl) -> Vec<usize> {
     let mut order: Vec<usize> = (0..decl.region.dimensions()).collect();
-    order.sort_by_key(|&d| {
-        let single = decl.region[d].extent <= 1;
-        if single { i64::MIN } else { decl.strides.get(d).copied().unwrap_or(i64::MAX) }
-    });
+    order.sort_by_key(|&d| decl.strides.get(d).copied().unwrap_or(i64::MAX));
     order
 }
 

@@ -216,6 +216,26 @@ fn loops_around_launches_params_and_layouts() {
 }
 
 #[test]
+fn dimensions_of_one_point_keep_their_order() {
+    for (extents, strides) in [([6, 1], [1, 6]), ([1, 6], [1, 1]), ([1, 1], [1, 1])] {
+        let region = Region::of_extents(&extents);
+        let points = extents[0] * extents[1];
+        let mut maker = Maker::new();
+        let out = maker.output("out", Type::I32, points as usize);
+        maker.program.buffers[out].region = region.clone();
+        maker.program.buffers[out].strides = strides.to_vec();
+        maker.kernel("count", [1, 1, 1], points as u32, |k| {
+            let (out, thread) = (k.global(out), k.thread());
+            vec![store(out, thread, thread)]
+        });
+        let device = device();
+        let outcome = Simulation::new(&maker.program, &device).run().unwrap();
+        assert_eq!(outcome.outputs[0].order(), [0, 1], "{extents:?}");
+        assert_eq!(outcome.outputs[0], Buffer::from_fn(region, |at| (at[0] + at[1]) as i32).unwrap());
+    }
+}
+
+#[test]
 fn inputs_are_read_in_any_order() {
     let mut maker = Maker::new();
     let from = maker.input("from", Type::I16, 6);

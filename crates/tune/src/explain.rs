@@ -1,5 +1,6 @@
 //! What the kernels of a schedule do, and what they are predicted to cost.
 
+mod idle;
 mod text;
 
 use serde::Serialize;
@@ -12,6 +13,8 @@ use warploom_schedule::schedule::{
 use warploom_schedule::{Dag, LoopKind};
 use warploom_target::Device;
 
+pub use idle::{Idle, Serial, SerialKind};
+
 /// The kernels of a schedule at one size on one device, for people: [`Display`](std::fmt::Display) draws them as loop nests.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Explanation {
@@ -19,6 +22,8 @@ pub struct Explanation {
     pub model: String,
     /// How long all kernels take, microseconds.
     pub predicted_us: f64,
+    /// The kernel that takes most of that time and leaves most of the device idle, if there is one.
+    pub idle: Option<Idle>,
     /// The kernels, in the order they run.
     pub kernels: Vec<KernelExplanation>,
 }
@@ -42,6 +47,10 @@ pub struct KernelExplanation {
     pub registers: u32,
     /// Blocks that an SM holds at a time.
     pub blocks_per_sm: u32,
+    /// Threads of all blocks that have something to do in the stage that takes longest.
+    pub working_threads: u64,
+    /// What each of them does one after the other in that stage; `None` if it has no reduction.
+    pub serial: Option<Serial>,
     /// How long all launches take, microseconds.
     pub predicted_us: f64,
     /// What takes the time in the kernel as a whole; the parts overlap.
@@ -98,6 +107,8 @@ impl Explanation {
     ) -> Explanation {
         let subject = Subject::new(pipeline, regions, device);
         let explainer = Explainer {
+            pipeline,
+            regions,
             dag: subject.dag(),
             device,
             model,
@@ -110,12 +121,15 @@ impl Explanation {
             explainer.root_item(item, &mut walk, &mut kernels);
         }
         let predicted_us = kernels.iter().map(|kernel| kernel.predicted_us).sum();
-        Explanation { model: model.name().to_owned(), predicted_us, kernels }
+        let idle = Idle::among(&kernels, predicted_us, device);
+        Explanation { model: model.name().to_owned(), predicted_us, idle, kernels }
     }
 }
 
 /// What is known of a schedule.
 struct Explainer<'a> {
+    pipeline: &'a Pipeline,
+    regions: &'a Regions,
     dag: &'a Dag,
     device: &'a Device,
     model: &'a dyn CostModel,
@@ -132,6 +146,8 @@ struct Walk {
 
 /// A kernel while its lines are written.
 struct Open<'a> {
+    /// The part of its stage that one block computes.
+    block: &'a [Tile],
     footprint: &'a KernelFootprint,
     features: &'a KernelFeatures,
     /// What each row of the features takes.
@@ -157,20 +173,30 @@ impl Explainer<'_> {
     fn kernel(&self, kernel: &Kernel, number: usize, walk: &mut Walk) -> KernelExplanation {
         let (footprint, features) = (&self.footprints.kernels[number], &self.features[number]);
         let terms = self.model.explain(self.dag, features);
-        let mut open = Open { footprint, features, rows: terms.rows, first: walk.nests, lines: Vec::new() };
+        let mut open = Open {
+            block: &kernel.block,
+            footprint,
+            features,
+            rows: terms.rows,
+            first: walk.nests,
+            lines: Vec::new(),
+        };
         self.body(&kernel.body, 0, walk, &mut open);
+        let (working_threads, serial) = self.longest(&open);
         let (registers, shared_bytes) = (features.registers, footprint.shared_bytes());
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let occupancy = self.device.occupancy(small(footprint.threads), registers, small(shared_bytes));
         KernelExplanation {
             stage: self.name(Item::Stage(kernel.stage)),
             launches: features.launches,
-            grid: footprint.grid(),
+            grid: footprint.grid(self.device.threads.grid_dims),
             block: self.tiles(Item::Stage(kernel.stage), &kernel.block),
             threads: footprint.threads,
             shared_bytes,
             registers,
             blocks_per_sm: occupancy.blocks_per_sm,
+            working_threads,
+            serial,
             predicted_us: terms.total,
             terms: times(&terms.kernel),
             lines: open.lines,

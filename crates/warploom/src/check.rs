@@ -91,13 +91,19 @@ fn smaller(pipeline: &Pipeline, request: &Realisation, side: i64) -> Option<(Rea
     for id in pipeline.inputs().keys() {
         small.inputs[id] = request.inputs[id].as_ref().map(cut);
     }
+    grown(pipeline, small)
+}
+
+/// Inputs as large as the outputs need, and the boxes of everything then. `None` if there are none, or if the reference
+/// evaluator would not be quick.
+pub fn grown(pipeline: &Pipeline, mut request: Realisation) -> Option<(Realisation, Regions)> {
     for _ in 0..GROWTHS {
-        match infer(pipeline, &small) {
+        match infer(pipeline, &request) {
             Ok(regions) => {
-                return (visited_points(pipeline, &regions) <= MAX_WORK).then_some((small, regions));
+                return (visited_points(pipeline, &regions) <= MAX_WORK).then_some((request, regions));
             }
             Err(BoundsError::LeavesInput { input, dimension, needed, available, .. }) => {
-                let region = small.inputs[pipeline.input_named(&input)?].as_mut()?;
+                let region = request.inputs[pipeline.input_named(&input)?].as_mut()?;
                 let (min, end) = (needed.min.min(available.min), needed.end().max(available.end()));
                 *region.0.get_mut(dimension)? = Range::new(min, end - min);
             }

@@ -105,7 +105,7 @@ pub enum RunError {
 /// A pipeline with a schedule, ready to run on data of any size.
 ///
 /// Kernels are made for the sizes that were scheduled for. At other sizes they are made anew, under the same schedule, and
-/// kept as long as the sizes stay. Their machine code is kept in the [user's cache](Cache::of_user), so that a program that
+/// kept as long as the sizes stay; the default schedule takes its place where a block would need more than the device has. Their machine code is kept in the [user's cache](Cache::of_user), so that a program that
 /// is started again compiles nothing; `WARPLOOM_CACHE_DIR` names another folder or, if it is empty, none, and
 /// [`Compiled::with_cache`] decides for one pipeline.
 ///
@@ -357,7 +357,7 @@ impl Compiled {
             return Ok(());
         }
         self.ready = None;
-        let program = build(&self.pipeline, &self.schedule, &request, device)?;
+        let program = self.build(&request, device)?;
         let (code, from_cache) = match &self.backend {
             Backend::Cuda(gpu) => {
                 let (kernels, found) = self.load(gpu, &program).map_err(CudaError::from)?;
@@ -367,6 +367,27 @@ impl Compiled {
         };
         self.ready = Some(Ready { request, program, code, from_cache });
         Ok(())
+    }
+
+    /// The kernels for some sizes. A schedule may keep more in a block than there is room for at larger sizes than its own:
+    /// the default one, which fits always, then takes its place.
+    fn build(&self, request: &Realisation, device: &Device) -> Result<Program, BuildError> {
+        let built = build(&self.pipeline, &self.schedule, request, device);
+        let own = request.inputs == self.request.inputs && request.outputs == self.request.outputs;
+        match built {
+            Err(BuildError::Illegal(violations)) if !own => {
+                let reason = violations.first().map(|violation| violation.rule.to_string());
+                tracing::warn!(
+                    "the schedule of `{}` cannot be used at this size, and the default one is: {}",
+                    self.pipeline.name(),
+                    reason.unwrap_or_default()
+                );
+                let regions = infer(&self.pipeline, request)?;
+                let default = Schedule::default_for(&self.pipeline, &regions);
+                build(&self.pipeline, &default, request, device)
+            }
+            built => built,
+        }
     }
 
     /// Kernels on a GPU, and whether the cache had their code.

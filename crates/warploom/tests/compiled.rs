@@ -3,6 +3,7 @@
 use warploom::SizesError;
 use warploom::lang::Param;
 use warploom::prelude::*;
+use warploom::schedule::schedule::Schedule;
 use warploom::search::Options;
 
 fn blur() -> Pipeline {
@@ -45,6 +46,41 @@ fn other_sizes_and_params_need_no_other_schedule() {
         assert_eq!(found[0].region(), image.region());
         assert_eq!(found[0].as_slice::<f32>(), expected[0].as_slice::<f32>());
     }
+}
+
+#[test]
+fn small_pictures_need_no_other_schedule() {
+    let scheduled = scheduled(&[3840, 2160]);
+    let mut simulated = scheduled.compile_for(simulator()).expect("it can be built");
+    let mut reference = scheduled.compile_for(Backend::Reference).expect("there is nothing to build");
+    for extents in [[1, 1], [133, 1], [1, 133], [2, 3], [17, 5]] {
+        let image = image(&extents);
+        let (found, expected) = (simulated.run(&[&image]), reference.run(&[&image]));
+        assert_eq!(found.expect("it runs"), expected.expect("it runs"), "{extents:?}");
+    }
+}
+
+/// A block that keeps whole rows has no room for those of a wider picture.
+#[test]
+fn the_default_schedule_stands_in_where_a_schedule_does_not_fit() {
+    let text = "blur inline input.repeat_edge\n  kernel blur block y 4\n    row flat shared\n    blur flat\n";
+    let pipeline = blur();
+    let schedule = Schedule::parse(text, &pipeline).expect("it is well formed");
+    let at = |width: i64| {
+        let region = Region::of_extents(&[width, 9]);
+        let request = Realisation::new(&pipeline).input("input", region.clone()).output("blur", region);
+        let request = request.param("gain", 0.5f32);
+        Compiled::new(pipeline.clone(), schedule.clone(), request, simulator())
+    };
+    let mut compiled = at(64).expect("rows of 64 fit");
+    for width in [64, 20_000, 65] {
+        let image = image(&[width, 9]);
+        let found = compiled.run(&[&image]).expect("it runs at any size");
+        let middle = found[0].get(&[width / 2, 4]);
+        // Nine samples of a ramp are nine times the one in the middle.
+        assert_eq!(middle, Some(Value::from(4.5 * (3 * (width / 2) + 20) as f32)), "{width}");
+    }
+    assert!(matches!(at(20_000), Err(RunError::Build(_))));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 use warploom::runtime::nvrtc::Image;
 use warploom::target::program;
-use warploom::tune::explain::{Explanation, KernelExplanation};
+use warploom::tune::explain::{Explanation, Idle, KernelExplanation};
 
 use crate::search;
 use crate::show;
@@ -25,6 +25,8 @@ pub(crate) struct Report {
     pub(crate) workspace_bytes: u64,
     /// How long a run takes, as the cost model predicts.
     pub(crate) predicted_us: f64,
+    /// The kernel that takes most of that time and leaves most of the device idle; `null` if there is none.
+    pub(crate) idle: Option<Idle>,
     pub(crate) kernels: Vec<Kernel>,
     /// `null` if a schedule was given.
     pub(crate) search: Option<search::Report>,
@@ -121,6 +123,7 @@ impl Report {
         let rows: Vec<Vec<String>> = self.kernels.iter().map(Kernel::cells).collect();
         let files: String = self.files.iter().map(|file| format!("{file}\n")).collect();
         let separator = if files.is_empty() { "" } else { "\n" };
-        head + &table::whole(&titles, &rows) + separator + &files
+        let idle = self.idle.as_ref().map(|idle| format!("\nnote: {idle}\n")).unwrap_or_default();
+        head + &table::whole(&titles, &rows) + &idle + separator + &files
     }
 }

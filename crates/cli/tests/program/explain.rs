@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use warploom::lang::{Input, Operand, Pipeline, Type, func, rdom, undef, vars};
+
 use crate::place::Place;
 
 const UNSHARP: &str = "unsharp inline in, kernel, sharpen, ratio
@@ -40,6 +42,56 @@ fn a_schedule_is_explained() {
     assert!(line(&text, "sharpen").contains("inline"), "{text}");
     let terms = line(&text, "launch");
     assert!(["DRAM", "L2", "SMs", "latency"].iter().all(|term| terms.contains(term)), "{terms}");
+}
+
+/// A folder with a pipeline that adds up whole pictures, and one that reads what was never written.
+fn place_with_faults() -> Place {
+    let place = Place::new();
+    let c = vars!(c);
+    let image = Input::f32("image", 3);
+    let r = rdom!(rx: (0, image.extent(0)), ry: (0, image.extent(1)));
+    let total = func("total", c, 0.0).over(&r, |f| f.add(c, image.at((r.x, r.y, c.expr()))));
+    let pipeline = Pipeline::new("total", [total]).unwrap();
+    fs::write(place.path("total.json"), pipeline.to_json()).unwrap();
+    let r = rdom!(r: (1, 15));
+    let scan = func("scan", c, undef(Type::F32)).over(&r, |f| f.set(r.x, f.at(r.x - 1) + 1.0));
+    let pipeline = Pipeline::new("scan", [scan]).unwrap();
+    fs::write(place.path("scan.json"), pipeline.to_json()).unwrap();
+    place
+}
+
+#[test]
+fn an_idle_gpu_is_explained() {
+    let place = place_with_faults();
+    let sizes = "--size image=1536x2560x3,total=3 --schedule default";
+    for command in ["explain", "compile"] {
+        let ran = place.run(&format!("{command} total.json {sizes}"));
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let note = ran.out.lines().find(|line| line.starts_with("note: ")).unwrap_or_default();
+        assert!(note.contains("`total.1` takes") && note.contains("with 3 threads of the 270336"), "{note}");
+        let report = place.json(&format!("{command} total.json {sizes} --json"));
+        assert_eq!(
+            (&report["idle"]["threads"], &report["idle"]["reason"]["kind"]),
+            (&3.into(), &"reduction".into())
+        );
+    }
+    assert!(place.json("explain blur --schedule default --json")["idle"].is_null());
+}
+
+#[test]
+fn what_has_no_value_is_warned_of() {
+    let place = place_with_faults();
+    for command in ["explain scan.json --schedule default", "compile scan.json --schedule default"] {
+        let ran = place.run(&format!("{command} --size 16"));
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert!(
+            ran.err.starts_with("warning: `scan` has no value at [0, 1), which `scan.1` reads"),
+            "{}",
+            ran.err
+        );
+        let quiet = place.run(&format!("{command} --size 16 -q"));
+        assert_eq!((quiet.code, quiet.err.as_str()), (0, ""));
+    }
 }
 
 #[test]

@@ -33,6 +33,10 @@ fn the_simulator_counts() {
     let report = Place::new().json(&format!("sim copy --schedule {} --size 512x256 --json", schedules()));
     let arrays = &report["counters"]["launches"][0][1]["arrays"];
     assert!(arrays.to_string().contains("\"sectors\":16384"), "{arrays}");
+    for size in ["133x1", "1x133", "1x1"] {
+        let ran = Place::new().run(&format!("sim blur --schedule {} --size {size}", schedules()));
+        assert_eq!(ran.code, 0, "{size}: {}", ran.err);
+    }
     let text = Place::new().run(&format!("sim blur --schedule {} --size 65x33 --counters", schedules()));
     assert!(text.out.contains("bit for bit") && text.out.contains("conflicts"), "{}", text.out);
 }

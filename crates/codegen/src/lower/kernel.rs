@@ -119,9 +119,7 @@ impl<'a> KernelLowering<'a> {
             self.kernel.block.iter().copied().zip(self.footprint.blocks.iter().copied()).collect();
         let split: Vec<(Tile, i64)> = tiles.into_iter().filter(|(_, count)| *count > 1).collect();
         let limits = self.context.device.threads.grid_dims;
-        let direct = split.len() <= limits.len()
-            && split.iter().zip(limits).all(|((_, count), limit)| *count <= i64::from(limit));
-        if direct {
+        if self.footprint.has_axes(limits) {
             let mut grid = [1; 3];
             for ((axis, blocks), (tile, count)) in (0..).zip(&mut grid).zip(split) {
                 *blocks = self.builder.count(count);

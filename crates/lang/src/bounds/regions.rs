@@ -9,7 +9,7 @@ use crate::bounds::span::{IntSpan, Span};
 use crate::bounds::values::{Values, value_spans};
 use crate::brief::shown;
 use crate::ids::{ExprId, FuncId, IdVec, InputId, ParamId};
-use crate::ir::{NodeKind, Stage, stage_name};
+use crate::ir::{InputDecl, NodeKind, ParamDecl, Stage, stage_name};
 use crate::pipeline::Pipeline;
 use crate::region::{Range, Region};
 use crate::types::{Type, Value};
@@ -204,7 +204,7 @@ pub enum BoundsError {
     },
 }
 
-fn at(place: &Option<String>) -> String {
+pub(crate) fn at(place: &Option<String>) -> String {
     place.as_ref().map(|place| format!("\n  --> {place}")).unwrap_or_default()
 }
 
@@ -264,11 +264,12 @@ impl StageRegions {
 }
 
 /// The numbers of one realisation, with the loops of one stage.
-struct StageEnvironment<'a> {
-    given: &'a Given,
-    vars: &'a [Range],
-    rvars: &'a [Range],
-    values: &'a Values,
+pub(crate) struct StageEnvironment<'a> {
+    pub inputs: &'a IdVec<InputId, Region>,
+    pub params: &'a IdVec<ParamId, Span>,
+    pub values: &'a Values,
+    pub vars: &'a [Range],
+    pub rvars: &'a [Range],
 }
 
 /// Everything that was given, complete. Of Params that are not specialised only the range counts, so
@@ -280,6 +281,15 @@ pub(crate) struct Given {
 }
 
 impl Given {
+    /// Some sizes and values, the same for all: what an index depends on can be told from them before any are known.
+    pub fn nominal(pipeline: &Pipeline, extent: i64) -> Given {
+        let input = |input: &InputDecl| Region::of_extents(&vec![extent; input.dimensions]);
+        let value = |param: &ParamDecl| param.range.map_or(Value::zero(param.ty), |(low, _)| low);
+        let values: IdVec<ParamId, Value> = pipeline.params.values().map(value).collect();
+        let params = values.values().map(|value| Span::constant(*value)).collect();
+        Given { inputs: pipeline.inputs.values().map(input).collect(), params, values }
+    }
+
     /// The ranges of a reduction domain, whose bounds are made of constants, Params and sizes only.
     pub fn domain(&self, pipeline: &Pipeline, stage: &Stage) -> Vec<Range> {
         let number = |id: ExprId| self.number(pipeline, id);
@@ -319,13 +329,13 @@ impl Environment for StageEnvironment<'_> {
         whole(self.rvars[index])
     }
     fn param(&self, param: ParamId) -> Span {
-        self.given.params[param]
+        self.params[param]
     }
     fn input_min(&self, input: InputId, dimension: usize) -> i64 {
-        self.given.inputs[input][dimension].min
+        self.inputs[input][dimension].min
     }
     fn input_extent(&self, input: InputId, dimension: usize) -> i64 {
-        self.given.inputs[input][dimension].extent
+        self.inputs[input][dimension].extent
     }
     fn value(&self, func: FuncId, value: usize, _ty: Type) -> Span {
         self.values[func][value]
@@ -480,13 +490,14 @@ impl Inference<'_> {
         let (func, exprs) = (&pipeline.funcs[id], &pipeline.exprs);
         let stage = &func.stages[number];
         let environment = StageEnvironment {
-            given: self.given,
+            inputs: &self.given.inputs,
+            params: &self.given.params,
+            values: self.values,
             vars: &loops.needed.0,
             rvars: &loops.domain,
-            values: self.values,
         };
         let analysis = Analysis::new(exprs, &environment, stage.roots());
-        let place = stage.place.map(|place| format!("{}:{}:{}", place.file(), place.line(), place.column()));
+        let place = stage.place_text();
         let boxed = |producer: &str, indices: &[ExprId]| {
             let ranges = indices.iter().enumerate().map(|(dimension, index)| {
                 let span = analysis.int(*index);

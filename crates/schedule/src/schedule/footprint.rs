@@ -137,15 +137,26 @@ pub struct KernelFootprint {
 }
 
 impl KernelFootprint {
-    /// Blocks along x, y and z: the first tiles that are more than one block, the rest together on z.
-    pub fn grid(&self) -> [u64; 3] {
-        let mut grid = [1u64; 3];
-        let several = self.blocks.iter().filter(|blocks| **blocks > 1);
-        for (position, blocks) in several.enumerate() {
-            let axis = &mut grid[position.min(2)];
-            *axis = axis.saturating_mul(*blocks as u64);
+    /// Blocks along x, y and z on a device with these limits. Tiles that are more than one block have an axis each; if they
+    /// are too many or too long for that, all are on x.
+    pub fn grid(&self, limits: [u32; 3]) -> [u64; 3] {
+        let mut grid = [1; 3];
+        let several = self.several().map(|blocks| blocks as u64);
+        match self.has_axes(limits) {
+            true => grid.iter_mut().zip(several).for_each(|(axis, blocks)| *axis = blocks),
+            false => grid[0] = several.fold(1, u64::saturating_mul),
         }
         grid
+    }
+
+    /// Whether each tile of more than one block has an axis of the grid for itself.
+    pub fn has_axes(&self, limits: [u32; 3]) -> bool {
+        self.several().count() <= limits.len()
+            && self.several().zip(limits).all(|(blocks, limit)| blocks <= i64::from(limit))
+    }
+
+    fn several(&self) -> impl Iterator<Item = i64> {
+        self.blocks.iter().copied().filter(|blocks| *blocks > 1)
     }
 
     /// Bytes of shared memory that a block takes.
@@ -176,7 +187,7 @@ impl KernelFootprint {
 /// let footprints = Footprints::new(&schedule, &pipeline, &regions);
 /// let kernel = &footprints.kernels[0];
 /// assert_eq!(kernel.allocations[0].extents, [66, 17]);
-/// assert_eq!((kernel.grid(), kernel.threads), ([3, 12, 1], 256));
+/// assert_eq!((&kernel.blocks[..], kernel.threads), (&[3, 12][..], 256));
 /// assert_eq!(kernel.shared_bytes(), 66 * 17 * 4 + 8);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -345,13 +345,11 @@ pub enum Rule {
     },
     /// Too many blocks.
     #[error(
-        "the kernel of `{stage}` takes {blocks} blocks along {axis}, more than the {limit} of {device}; make the block larger"
+        "the kernel of `{stage}` takes {blocks} blocks, more than the {limit} of {device}; make the block larger"
     )]
     Grid {
         /// The kernel's stage.
         stage: String,
-        /// The axis.
-        axis: char,
         /// Blocks it takes.
         blocks: u64,
         /// Blocks there are.

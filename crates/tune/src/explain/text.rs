@@ -17,7 +17,10 @@ impl fmt::Display for Explanation {
             let separator = if number == 0 { "" } else { "\n" };
             write!(f, "{separator}{kernel}")?;
         }
-        Ok(())
+        match &self.idle {
+            Some(idle) => write!(f, "\nnote: {idle}\n"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -45,10 +45,10 @@ impl Checker<'_> {
         let stage = || self.stage_name(info.kernel.stage);
         let device = || self.device.name.clone();
         let limits = self.device.threads.grid_dims;
-        let grid = ['x', 'y', 'z'].into_iter().zip(kernel.grid()).zip(limits.map(u64::from));
         let mut rules: Vec<Rule> = Vec::new();
-        for ((axis, blocks), limit) in grid.filter(|((_, blocks), limit)| blocks > limit) {
-            rules.push(Rule::Grid { stage: stage(), axis, blocks, limit, device: device() });
+        let ([blocks, ..], limit) = (kernel.grid(limits), u64::from(limits[0]));
+        if blocks > limit {
+            rules.push(Rule::Grid { stage: stage(), blocks, limit, device: device() });
         }
         let (bytes, limit) = (kernel.shared_bytes(), u64::from(self.device.shared.per_block_opt_in));
         if bytes > limit {
@@ -138,7 +138,7 @@ impl Checker<'_> {
         };
         let mut found: Vec<(Path, Rule)> = Vec::new();
         if let Some((next, later)) = later.min_by_key(|(_, later)| later.stage) {
-            if !self.shared_alike(position, next, |d| Some(LoopKind::Pure(d))) {
+            if !self.shared_alike(position, next, Index::Loop) {
                 found.push(broken(next, later));
             }
         } else {
@@ -155,47 +155,92 @@ impl Checker<'_> {
     fn reads_own(&self, func: FuncId, producer: usize, reader: usize, stage: StageRef) -> bool {
         let mut tracer = Tracer::new(self.geometry, self.inlined, self.outline);
         let columns = tracer.point_reads(&self.outline.nests[reader], stage, func);
-        let alone = |d: usize| match columns.get(d).map(Vec::as_slice) {
-            Some([reach]) => point_of(reach),
-            _ => None,
+        let index = |d: usize| match columns.get(d).map(Vec::as_slice) {
+            Some([reach]) => Index::of(reach),
+            _ => Index::Other,
         };
-        self.shared_alike(producer, reader, alone)
+        self.shared_alike(producer, reader, index)
     }
 
     /// Whether threads share a producer and its reader alike, where dimension `d` of the producer is read at
-    /// the reader's loop `loop_of(d)`.
-    fn shared_alike(
-        &self,
-        producer: usize,
-        reader: usize,
-        loop_of: impl Fn(usize) -> Option<LoopKind>,
-    ) -> bool {
+    /// `index(d)`: of each point that is read, both have it in the thread of the same number.
+    ///
+    /// That number is a sum over the loops that threads share, each of which adds the number of the point's tile times
+    /// the threads of the loops before it. What lies in the first tile of its loop adds nothing, so that small boxes are
+    /// shared alike whatever the indices look like.
+    fn shared_alike(&self, producer: usize, reader: usize, index: impl Fn(usize) -> Index) -> bool {
         let nests = &self.footprints.nests;
         let (Some(made), Some(read)) = (&nests[producer], &nests[reader]) else { return true };
         let (Some(writers), Some(readers)) = (several(made), several(read)) else { return false };
-        let alike = |(writer, reader): (&ThreadLoop, &ThreadLoop)| {
-            let (LoopKind::Pure(d), LoopKind::Pure(e)) = (writer.dim, reader.dim) else { return false };
-            (writer.threads, writer.serial) == (reader.threads, reader.serial)
-                && loop_of(d) == Some(reader.dim)
-                && made.points.dims[d].starts_like(&read.points.dims[e])
+        let mut left: Vec<(i64, &ThreadLoop)> =
+            readers.into_iter().filter(|(_, dim)| dim.extent > dim.serial).collect();
+        let shared = |(below, writer): &(i64, &ThreadLoop)| {
+            if writer.extent <= writer.serial {
+                return true;
+            }
+            let LoopKind::Pure(d) = writer.dim else { return false };
+            if in_first_tile(writer, &made.points.dims[d], index(d), read) {
+                return true;
+            }
+            let same = |(other, reader): &(i64, &ThreadLoop)| {
+                let LoopKind::Pure(e) = reader.dim else { return false };
+                other == below
+                    && (writer.threads, writer.serial) == (reader.threads, reader.serial)
+                    && index(d) == Index::Loop(e)
+                    && made.points.dims[d].starts_like(&read.points.dims[e])
+            };
+            let found = left.iter().position(same);
+            found.map(|position| left.remove(position)).is_some()
         };
-        writers.clone().count() == readers.clone().count() && writers.zip(readers).all(alike)
+        let all = writers.iter().all(shared);
+        all && left.is_empty()
     }
 }
 
-/// The loops of a nest that several threads share, if it is not flat.
-fn several(nest: &NestFootprint) -> Option<impl Iterator<Item = &ThreadLoop> + Clone> {
-    Some(nest.threads.as_ref()?.iter().filter(|dim| dim.threads > 1))
+/// The loops of a nest that several threads share, each with the number of threads that are between two of its tiles; `None`
+/// if it is flat.
+fn several(nest: &NestFootprint) -> Option<Vec<(i64, &ThreadLoop)>> {
+    let mut below = 1;
+    let shared = nest.threads.as_ref()?.iter().filter(|dim| dim.threads > 1).map(|dim| {
+        let before = below;
+        below *= dim.threads;
+        (before, dim)
+    });
+    Some(shared.collect())
 }
 
-/// The loop whose point an index is, exactly.
-fn point_of(reach: &Reach) -> Option<LoopKind> {
-    match reach.terms.as_slice() {
-        [(Symbol::Thread(kind), Rational::ONE)]
-            if reach.low.is_zero() && reach.high.is_zero() && reach.clamp.is_none() =>
-        {
-            Some(*kind)
+/// Whether all that a reader touches along a dimension lies in the first tile of the loop that wrote it.
+fn in_first_tile(writer: &ThreadLoop, made: &Reach, index: Index, read: &NestFootprint) -> bool {
+    match index {
+        Index::Loop(e) => {
+            let points = &read.points.dims[e];
+            points.extent() <= writer.serial && made.starts_like(points)
         }
-        _ => None,
+        Index::At(value) => made.terms.is_empty() && value - made.min < writer.serial,
+        Index::Other => false,
+    }
+}
+
+/// What an index is along one dimension of a Func that is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Index {
+    /// The point of a dimension of the reader.
+    Loop(usize),
+    /// Always this.
+    At(i64),
+    /// Something else.
+    Other,
+}
+
+impl Index {
+    fn of(reach: &Reach) -> Index {
+        match reach.terms.as_slice() {
+            [(Symbol::Thread(LoopKind::Pure(d)), Rational::ONE)]
+                if reach.low.is_zero() && reach.high.is_zero() && reach.clamp.is_none() =>
+            {
+                Index::Loop(*d)
+            }
+            _ => reach.singleton().map_or(Index::Other, Index::At),
+        }
     }
 }

@@ -1,0 +1,163 @@
+//! Kernels that leave most of the device idle, and why.
+
+use std::fmt;
+
+use serde::Serialize;
+use warploom_cost::RowSource;
+use warploom_lang::ir::{NodeKind, Stage};
+use warploom_lang::{ExprId, FuncId, Pipeline};
+use warploom_schedule::LoopKind;
+use warploom_schedule::schedule::NestFootprint;
+use warploom_target::Device;
+
+use crate::explain::{Explainer, KernelExplanation, Open};
+
+/// A kernel dominates if it takes this share of the predicted time.
+const MOST: f64 = 0.5;
+
+/// A device is idle if less than this share of the threads that it can hold have something to do: with 128 of 2048 threads
+/// an SM, each of its schedulers has one warp, and most of the time nothing to choose from.
+const BUSY: f64 = 1.0 / 16.0;
+
+/// Fewer steps than this one after the other are no reason.
+const STEPS: u64 = 256;
+
+/// The kernel that takes most of the time and leaves most of the device idle: [`Display`](fmt::Display) says so in a line.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Idle {
+    /// The stage of the kernel.
+    pub kernel: String,
+    /// Its share of the predicted time, from 0 to 1.
+    pub share: f64,
+    /// Threads that have something to do.
+    pub threads: u64,
+    /// Threads that the device can hold.
+    pub capacity: u64,
+    /// Why there are no more.
+    pub reason: Serial,
+}
+
+/// What one thread does one after the other.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Serial {
+    /// The stage.
+    pub stage: String,
+    /// What it is.
+    pub kind: SerialKind,
+    /// How many steps it has.
+    pub steps: u64,
+}
+
+/// Why steps go one after the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SerialKind {
+    /// All add to the same points.
+    Reduction,
+    /// Each needs what the one before computed at another point.
+    Scan,
+}
+
+impl Idle {
+    /// The kernel of which that can be said, if there is one.
+    pub(super) fn among(kernels: &[KernelExplanation], predicted_us: f64, device: &Device) -> Option<Idle> {
+        let longest = kernels.iter().max_by(|a, b| a.predicted_us.total_cmp(&b.predicted_us))?;
+        let share = longest.predicted_us / predicted_us;
+        let capacity = u64::from(device.sms) * u64::from(device.threads.per_sm);
+        let is_idle = (longest.working_threads as f64) < BUSY * capacity as f64;
+        let reason = longest.serial.clone().filter(|serial| serial.steps >= STEPS)?;
+        (share >= MOST && is_idle).then(|| Idle {
+            kernel: longest.stage.clone(),
+            share,
+            threads: longest.working_threads,
+            capacity,
+            reason,
+        })
+    }
+}
+
+impl fmt::Display for Idle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Idle { kernel, threads, capacity, reason: Serial { stage, kind, steps }, .. } = self;
+        let (percent, plural) = (100.0 * self.share, if *threads == 1 { "" } else { "s" });
+        write!(
+            f,
+            "`{kernel}` takes {percent:.0} % of the time with {threads} thread{plural} of the {capacity} that fit: "
+        )?;
+        match kind {
+            SerialKind::Reduction => write!(
+                f,
+                "`{stage}` takes {steps} values one after the other; let one Func reduce pieces of the domain, with a \
+                 dimension for the pieces, and another one the pieces (the order of a reduction is part of the \
+                 algorithm, no schedule changes it)"
+            ),
+            SerialKind::Scan => write!(
+                f,
+                "`{stage}` is a scan of {steps} steps, each of which needs the one before; scan more lines at once, or \
+                 pieces of them in a Func with a dimension for the pieces"
+            ),
+        }
+    }
+}
+
+impl Explainer<'_> {
+    /// How many threads work on the stage of a kernel that takes longest, and what each of them does in order.
+    pub(super) fn longest(&self, open: &Open<'_>) -> (u64, Option<Serial>) {
+        let longest =
+            |terms: &[warploom_cost::Term]| terms.iter().map(|term| term.microseconds).fold(0.0, f64::max);
+        let rows = open.features.rows.iter().zip(&open.rows);
+        let rows = rows.map(|(row, terms)| (row, longest(terms)));
+        let Some((row, _)) = rows.max_by(|(_, a), (_, b)| a.total_cmp(b)) else { return (0, None) };
+        let Some(nest) = &self.footprints.nests[open.first + row.nest] else { return (0, None) };
+        let blocks: u64 = open.footprint.blocks.iter().map(|blocks| *blocks as u64).product();
+        let threads = blocks.saturating_mul(working(nest, open.footprint.threads));
+        let (RowSource::Stage(stage) | RowSource::Inlined(stage)) = row.source else {
+            return (threads, None);
+        };
+        let stage = &self.dag.stages()[stage];
+        let decl = &self.pipeline.funcs()[stage.func].stages[stage.number];
+        let domain = &self.regions.funcs[stage.func].stages[stage.number].domain;
+        let points = domain.iter().map(|range| range.extent.max(0) as u64).product::<u64>();
+        let serial = Serial {
+            stage: stage.name.clone(),
+            kind: kind_of(self.pipeline, stage.func, decl),
+            steps: points / shared_reductions(nest, open),
+        };
+        (threads, (!domain.is_empty()).then_some(serial))
+    }
+}
+
+/// Threads of a block that have points of a nest.
+fn working(nest: &NestFootprint, threads: u64) -> u64 {
+    let Some(loops) = &nest.threads else { return threads.min(nest.points.points()) };
+    let tiles =
+        loops.iter().map(|each| each.threads.min((each.extent + each.serial - 1) / each.serial).max(1));
+    tiles.map(|tiles| tiles as u64).product()
+}
+
+/// Threads and blocks that share the reduction variables of a kernel's last stage.
+fn shared_reductions(nest: &NestFootprint, open: &Open<'_>) -> u64 {
+    let is_reduction = |kind: LoopKind| matches!(kind, LoopKind::Reduction(_));
+    let loops = nest.threads.iter().flatten().filter(|each| is_reduction(each.dim));
+    let threads = loops.map(|each| each.threads.min(each.extent).max(1) as u64);
+    let tiles = open.block.iter().zip(&open.footprint.blocks).filter(|(tile, _)| is_reduction(tile.dim));
+    threads.chain(tiles.map(|(_, blocks)| *blocks as u64)).product()
+}
+
+/// Whether a stage reads other points of itself than it writes, along what its reduction moves through.
+fn kind_of(pipeline: &Pipeline, func: FuncId, stage: &Stage) -> SerialKind {
+    let exprs = pipeline.exprs();
+    let moves = |id: ExprId| {
+        let nodes = exprs.reachable([id]);
+        nodes.into_iter().any(|id| matches!(exprs[id].kind, NodeKind::RVar(_)))
+    };
+    let elsewhere = |args: &[ExprId]| {
+        let mut pairs = args.iter().zip(&stage.indices);
+        pairs.any(|(read, written)| read != written && moves(*read) && moves(*written))
+    };
+    let mut nodes = exprs.reachable(stage.roots()).into_iter().map(|id| &exprs[id]);
+    let scans = nodes.any(|node| {
+        matches!(node.kind, NodeKind::Call(callee, _) if callee == func) && elsewhere(&node.args)
+    });
+    if scans { SerialKind::Scan } else { SerialKind::Reduction }
+}

@@ -1,0 +1,64 @@
+//! A schedule that was found for one size runs at every other: random pipelines, whose kernels give the reference's bits in
+//! the simulator whatever the size.
+
+use warploom::check::grown;
+use warploom::cost::Analytic;
+use warploom::fuzz::{Case, Verdict};
+use warploom::prelude::*;
+use warploom::randpipe::{self, random_pipeline};
+use warploom::schedule::schedule::Schedule;
+use warploom::search::{Options, search};
+
+/// Extents of the first dimensions; further ones have the last.
+const EXTENTS: [&[i64]; 6] = [&[1], &[133, 1], &[1, 133, 1], &[2, 3], &[17, 5, 2], &[7, 31, 3]];
+
+/// Pipelines that are tried.
+const PIPELINES: u64 = 40;
+
+/// What a short search finds: the best, and the last of what it would have tried.
+fn found(pipeline: &Pipeline, request: &Realisation, device: &Device) -> Vec<Schedule> {
+    let options = Options { samples: 2, beam: 2, passes: 1, ..Options::default() };
+    let regions = infer(pipeline, request).expect("the sizes fit");
+    let outcome = search(pipeline, &regions, device, &Analytic::new(device), &options, &|_| {});
+    let last = outcome.candidates.last().map(|candidate| candidate.schedule.clone());
+    [outcome.best].into_iter().chain(last).collect()
+}
+
+/// Outputs of other extents, and inputs that are large enough for them; `None` if the pipeline has no such size.
+fn resized(pipeline: &Pipeline, request: &Realisation, extents: &[i64]) -> Option<Realisation> {
+    let mut resized = request.clone();
+    for region in resized.outputs.iter_mut().flatten() {
+        for (d, range) in region.0.iter_mut().enumerate() {
+            range.extent = *extents.get(d).or(extents.last())?;
+        }
+    }
+    let (resized, regions) = grown(pipeline, resized)?;
+    warnings(pipeline, &regions).is_empty().then_some(resized)
+}
+
+#[test]
+fn searched_schedules_of_random_pipelines_run_at_every_size() {
+    let device = Device::preset("h200").expect("it is a preset");
+    let mut passed = 0;
+    for seed in 0..PIPELINES {
+        let random =
+            random_pipeline(seed, &randpipe::Options { stages: 2..=6, ..randpipe::Options::default() });
+        let schedules = found(&random.pipeline, &random.request, &device);
+        for extents in EXTENTS {
+            let Some(request) = resized(&random.pipeline, &random.request, extents) else { continue };
+            for schedule in &schedules {
+                let (pipeline, request) = (random.pipeline.clone(), request.clone());
+                let case = Case { pipeline, request, schedule: schedule.clone(), seed };
+                match case.check(&device) {
+                    Ok(Verdict::Passed) => passed += 1,
+                    Ok(Verdict::Skipped(_)) => {}
+                    Err(failure) => {
+                        let text = schedule.to_text(&random.pipeline);
+                        panic!("seed {seed} at {extents:?}: {failure}\n{text}{}", random.pipeline);
+                    }
+                }
+            }
+        }
+    }
+    assert!(passed > 100, "{passed}");
+}
