@@ -82,6 +82,7 @@ pub mod boundary;
 pub mod bounds;
 mod error;
 mod expr;
+pub mod files;
 mod func;
 mod functions;
 mod hash;
