@@ -17,6 +17,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use thiserror::Error;
+use warploom_lang::files::{self, CACHE_ENTRY};
 use warploom_runtime::Error;
 use warploom_runtime::nvrtc::{self, Arch, Image};
 use warploom_target::Program;
@@ -163,11 +164,7 @@ impl Cache {
 
     fn write(&self, path: &Path, image: &Image) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
-        let content = bincode::serde::encode_to_vec(image, bincode::config::standard());
-        let content = content.map_err(io::Error::other)?;
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend(xxh3_64(&content).to_le_bytes());
-        bytes.extend(content);
+        let bytes = encode(image)?;
         let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
         let written = fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, path));
         if written.is_err() {
@@ -218,17 +215,35 @@ struct Entry {
 
 /// An entry; `None` if there is none, or it is damaged.
 fn read(path: &Path) -> Option<Image> {
-    let bytes = fs::read(path).ok()?;
+    let image = decode(&files::read(path, CACHE_ENTRY).ok()?)?;
+    // Used now. If that cannot be noted, it only goes earlier.
+    let times = FileTimes::new().set_modified(SystemTime::now());
+    let _ = File::options().append(true).open(path).and_then(|file| file.set_times(times));
+    Some(image)
+}
+
+/// The bytes of an entry.
+///
+/// # Errors
+/// If they cannot be encoded, which takes no less than the end of memory.
+pub fn encode(image: &Image) -> io::Result<Vec<u8>> {
+    let content = bincode::serde::encode_to_vec(image, bincode::config::standard());
+    let content = content.map_err(io::Error::other)?;
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(xxh3_64(&content).to_le_bytes());
+    bytes.extend(content);
+    Ok(bytes)
+}
+
+/// The image in the bytes of an entry; `None` if they are damaged.
+pub fn decode(bytes: &[u8]) -> Option<Image> {
     let rest = bytes.strip_prefix(&MAGIC)?;
     let (checksum, content) = rest.split_first_chunk::<8>()?;
     if xxh3_64(content) != u64::from_le_bytes(*checksum) {
         return None;
     }
-    let (image, _) = bincode::serde::decode_from_slice(content, bincode::config::standard()).ok()?;
-    // Used now. If that cannot be noted, it only goes earlier.
-    let times = FileTimes::new().set_modified(SystemTime::now());
-    let _ = File::options().append(true).open(path).and_then(|file| file.set_times(times));
-    Some(image)
+    let config = bincode::config::standard().with_limit::<{ CACHE_ENTRY.most as usize }>();
+    bincode::serde::decode_from_slice(content, config).ok().map(|(image, _)| image)
 }
 
 /// What another process has removed is gone too.
@@ -274,6 +289,18 @@ mod tests {
         fs::write(cache.folder.join("mine.txt"), "keep").expect("there is room");
         assert_eq!(cache.clear().expect("it can be cleared").entries, 1);
         assert_eq!(fs::read_dir(&cache.folder).expect("it is there").count(), 1);
+    }
+
+    /// Whole by its checksum, with PTX of 2^60 bytes.
+    #[test]
+    fn a_length_that_is_made_up_is_damage() {
+        let whole = bincode::serde::encode_to_vec(image(3), bincode::config::standard());
+        let whole = whole.expect("it can be encoded");
+        let ptx = whole.windows(4).position(|bytes| bytes == b"\x03ptx").expect("it is there");
+        let entry = |content: &[u8]| [&MAGIC[..], &xxh3_64(content).to_le_bytes(), content].concat();
+        assert!(decode(&entry(&whole)).is_some());
+        let huge = [&whole[..ptx], &[253], &(1_u64 << 60).to_le_bytes(), &whole[ptx + 1..]].concat();
+        assert!(decode(&entry(&huge)).is_none());
     }
 
     #[test]

@@ -22,8 +22,10 @@ mod schema;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde::Serialize;
+use warploom_lang::files::FIELD;
 use warploom_lang::{Pipeline, Realisation};
 use warploom_target::Device;
 use xxhash_rust::xxh3::xxh3_128;
@@ -135,6 +137,7 @@ impl Records {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
         let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         connection.busy_timeout(BUSY).map_err(failed)?;
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, FIELD.most as i32).map_err(failed)?;
         schema::prepare(&mut connection, path)?;
         Ok(Records { connection, path: path.to_path_buf(), owner: claims::Owner::this() })
     }
