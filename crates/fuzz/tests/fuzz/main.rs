@@ -4,5 +4,6 @@
 
 mod cases;
 mod driver;
+mod mutated;
 mod reducer;
 mod support;
