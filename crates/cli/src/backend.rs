@@ -9,7 +9,7 @@ use warploom::codegen::ir::Program;
 use warploom::interp::Evaluation;
 use warploom::interp::buffer::Buffer;
 use warploom::lang::ir::FuncDecl;
-use warploom::lang::{Pipeline, Realisation, Region, Regions, Value, infer};
+use warploom::lang::{Pipeline, Realisation, Region, Regions, Value, files, infer};
 use warploom::runtime::Gpu;
 use warploom::schedule::schedule::Schedule;
 use warploom::search::Options;
@@ -18,7 +18,7 @@ use warploom::tune::build::build;
 use warploom::tune::workload::Workload;
 
 use crate::device;
-use crate::error::{Error, RunError, unreadable};
+use crate::error::{Error, RunError};
 use crate::model::Model;
 use crate::progress::{Progress, Unit};
 use crate::search;
@@ -164,7 +164,7 @@ impl Kernels {
         if given.is_dir() {
             return schedule_file(given, app).is_file();
         }
-        let text = std::fs::read_to_string(given).unwrap_or_default();
+        let text = files::read_text(given).unwrap_or_default();
         let words = text.lines().filter_map(|line| line.split('#').next()?.split_whitespace().next());
         // An unreadable file is reported by the first app that needs it.
         words.into_iter().next().is_none_or(|first| first == app)
@@ -207,8 +207,7 @@ fn schedule_file(given: &Path, app: &str) -> PathBuf {
 /// A schedule of a pipeline from a file.
 pub(crate) fn read_schedule(path: &Path, pipeline: &Pipeline) -> Result<Schedule, Error> {
     let file = path.display().to_string();
-    let text = std::fs::read_to_string(path);
-    let text = text.map_err(|error| unreadable(path, error))?;
+    let text = files::read_text(path)?;
     Schedule::parse(&text, pipeline).map_err(|errors| Error::Schedule { file, errors: errors.to_string() })
 }
 

@@ -15,6 +15,7 @@ mod fuzz;
 mod golden;
 mod help;
 mod kernels;
+mod limits;
 mod mistakes;
 #[cfg(feature = "train")]
 mod model;
