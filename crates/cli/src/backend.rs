@@ -10,7 +10,7 @@ use warploom::codegen::ir::Program;
 use warploom::interp::Evaluation;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::expected::{Closeness, Expected};
-use warploom::lang::{Pipeline, Realisation, Region, Regions, Value, infer};
+use warploom::lang::{Pipeline, Realisation, Region, Regions, Value, files, infer};
 use warploom::runtime::Gpu;
 use warploom::schedule::schedule::Schedule;
 use warploom::search::Options;
@@ -19,7 +19,7 @@ use warploom::tune::build::build;
 use warploom::tune::workload::{PERTURBED_RUNS, Workload};
 
 use crate::device;
-use crate::error::{Error, RunError, unreadable};
+use crate::error::{Error, RunError};
 use crate::model::Model;
 use crate::progress::{Progress, Unit};
 use crate::search;
@@ -167,7 +167,7 @@ impl Kernels {
         if given.is_dir() {
             return schedule_file(given, app).is_file();
         }
-        let text = std::fs::read_to_string(given).unwrap_or_default();
+        let text = files::read_text(given).unwrap_or_default();
         let words = text.lines().filter_map(|line| line.split('#').next()?.split_whitespace().next());
         // An unreadable file is reported by the first app that needs it.
         words.into_iter().next().is_none_or(|first| first == app)
@@ -210,8 +210,7 @@ fn schedule_file(given: &Path, app: &str) -> PathBuf {
 /// A schedule of a pipeline from a file.
 pub(crate) fn read_schedule(path: &Path, pipeline: &Pipeline) -> Result<Schedule, Error> {
     let file = path.display().to_string();
-    let text = std::fs::read_to_string(path);
-    let text = text.map_err(|error| unreadable(path, error))?;
+    let text = files::read_text(path)?;
     Schedule::parse(&text, pipeline).map_err(|errors| Error::Schedule { file, errors: errors.to_string() })
 }
 

@@ -11,6 +11,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use warploom::app::App;
+use warploom::lang::files::read_text;
 use warploom::runtime::TimingOptions;
 use warploom::tune::measure::{GpuMachine, compile_here};
 use warploom_training::collect::{Bench, CollectError, Options};
@@ -133,10 +134,6 @@ impl Arguments {
             return Err(Error::NoFolder { folder: folder.display().to_string() });
         }
         let files = apps.iter().map(|app| folder.join(format!("{}.schedule", app.name)));
-        let texts = files.filter(|file| file.exists()).map(|file| {
-            std::fs::read_to_string(&file)
-                .map_err(|error| Error::Read { path: file.display().to_string(), error })
-        });
-        texts.collect()
+        files.filter(|file| file.exists()).map(|file| Ok(read_text(file)?)).collect()
     }
 }

@@ -1,13 +1,12 @@
 //! The GPU that kernels are made for where there need be none.
 
 use std::error::Error as _;
-use std::fs;
-use std::path::Path;
 
+use warploom::lang::files;
 use warploom::runtime::Gpu;
 use warploom::target::Device;
 
-use crate::error::{Error, unreadable};
+use crate::error::Error;
 
 /// The device of a name: `auto` is the first of this machine, a name that ends in `.json` a file, any other a preset.
 pub(crate) fn find(name: &str) -> Result<Device, Error> {
@@ -23,7 +22,7 @@ pub(crate) fn find(name: &str) -> Result<Device, Error> {
 }
 
 fn read(file: &str) -> Result<Device, Error> {
-    let text = fs::read_to_string(file).map_err(|error| unreadable(Path::new(file), error))?;
+    let text = files::read_text(file)?;
     Device::from_json(&text).map_err(|error| {
         let detail = error.source().map_or(String::new(), |source| format!(" ({source})"));
         Error::DeviceFile { file: file.to_owned(), problem: format!("{error}{detail}") }

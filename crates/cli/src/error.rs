@@ -1,7 +1,6 @@
 //! What can go wrong, one sentence each, and the exit code that belongs to it.
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use thiserror::Error;
 use warploom::cost::WeightsError;
@@ -9,6 +8,7 @@ use warploom::fuzz::CaseError;
 use warploom::interp::EvalError;
 use warploom::interp::buffer::BufferError;
 use warploom::interp::files::FileError;
+use warploom::lang::files::ReadError;
 use warploom::lang::{BoundsError, Fault, PipelineError, Type, visible_lines};
 use warploom::search::FixedError;
 use warploom::sim::SimError;
@@ -96,6 +96,9 @@ pub(crate) enum Error {
     /// A folder that cannot be read, or a text file.
     #[error("cannot read {path}: {error}; check who may read it")]
     Read { path: String, error: io::Error },
+    /// A file that is too large, or none that ends.
+    #[error(transparent)]
+    Refused(ReadError),
     /// Standard output that cannot be written.
     #[error("cannot write to standard output: {0}")]
     Output(#[from] io::Error),
@@ -300,6 +303,12 @@ pub(crate) enum Error {
     /// A folder without cases.
     #[error("{folder} holds no cases, which are .json files; give another")]
     NoCases { folder: String },
+    /// Cases that are no longer, or never were, what was found.
+    #[error(
+        "{refused} of {count} cases have a schedule that breaks the rules, or a pipeline that reads what nothing defines; \
+         correct or remove them"
+    )]
+    RefusedCases { refused: usize, count: usize },
     /// Mistakes of the compiler.
     #[error("{failed} of {count} {what} failed; please report them with their files")]
     Fuzz { failed: u64, count: u64, what: &'static str },
@@ -335,6 +344,7 @@ impl Error {
             Error::Schedule { .. } | Error::Build { .. } | Error::Search { .. } | Error::Fixed { .. } => {
                 exit::PIPELINE
             }
+            Error::RefusedCases { .. } => exit::PIPELINE,
             Error::PipelineFile { error, .. } if !is_malformed(error) => exit::PIPELINE,
             Error::Request { error, .. } if !is_usage(error) => exit::PIPELINE,
             Error::Simulation(_) | Error::Fuzz { .. } => exit::INTERNAL,
@@ -375,12 +385,15 @@ fn evaluation_code(error: &EvalError) -> u8 {
     }
 }
 
-/// Why a file cannot be read.
-pub(crate) fn unreadable(file: &Path, error: io::Error) -> Error {
-    let path = file.display().to_string();
-    match error.kind() {
-        io::ErrorKind::NotFound => Error::NoFile { file: path },
-        _ => Error::Read { path, error },
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Error {
+        match error {
+            ReadError::System { path, error } if error.kind() == io::ErrorKind::NotFound => {
+                Error::NoFile { file: path.display().to_string() }
+            }
+            ReadError::System { path, error } => Error::Read { path: path.display().to_string(), error },
+            refused => Error::Refused(refused),
+        }
     }
 }
 

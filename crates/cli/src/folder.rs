@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use warploom::interp::buffer::{Buffer, BufferError};
 use warploom::interp::npy;
-use warploom::lang::Region;
+use warploom::lang::{Region, files};
 
 use crate::error::Error;
 use crate::golden::{Array, Golden};
@@ -46,8 +46,8 @@ impl Folder {
     fn read(path: PathBuf) -> Result<Folder, Error> {
         let file = path.join(PARAMS);
         let name = || file.display().to_string();
-        let text = fs::read_to_string(&file).map_err(|error| Error::Read { path: name(), error })?;
-        let golden = Golden::parse(&text).map_err(|problem| Error::Golden { file: name(), problem })?;
+        let golden = Golden::parse(&files::read_text(&file)?)
+            .map_err(|problem| Error::Golden { file: name(), problem })?;
         Ok(Folder { path, golden })
     }
 

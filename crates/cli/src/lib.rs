@@ -214,4 +214,6 @@ fn report_panic(panic: &PanicHookInfo<'_>) {
 }
 
 #[cfg(test)]
+mod mutations;
+#[cfg(test)]
 mod tests;

@@ -1,13 +1,13 @@
 //! The cost model: weights that come with the program, those of a file, or none.
 
-use std::fs;
 use std::path::Path;
 
 use warploom::cost::{Analytic, Chosen, CostModel, Network, Weights};
+use warploom::lang::files;
 use warploom::model_for;
 use warploom::target::Device;
 
-use crate::error::{Error, unreadable};
+use crate::error::Error;
 use crate::voice;
 
 /// What predicts times.
@@ -40,6 +40,6 @@ impl Model {
 /// The weights of a file.
 pub(crate) fn read(path: &Path) -> Result<Weights, Error> {
     let file = path.display().to_string();
-    let bytes = fs::read(path).map_err(|error| unreadable(path, error))?;
+    let bytes = files::read(path, files::WEIGHTS)?;
     Weights::from_bytes(&bytes).map_err(|error| Error::Weights { file, error })
 }

@@ -1,13 +1,11 @@
 //! A pipeline at some sizes: an app's, or that of a file.
 
-use std::fs;
-use std::path::Path;
-
 use warploom::app::{App, Settings};
 use warploom::fuzz::{Case, CaseError};
+use warploom::lang::files;
 use warploom::lang::{BoundsError, Pipeline, Range, Realisation, Region, Value, infer};
 
-use crate::error::{Error, unreadable};
+use crate::error::Error;
 use crate::names::find_app;
 use crate::settings::{build, param_values, set_params, set_sizes, set_structure};
 use crate::show;
@@ -83,7 +81,7 @@ impl Which {
         if !self.set.is_empty() {
             return Err(Error::SetInFile { file: file.clone() });
         }
-        let text = fs::read_to_string(file).map_err(|error| unreadable(Path::new(file), error))?;
+        let text = files::read_text(file)?;
         let (pipeline, mut request) = read(file, &text)?;
         for item in self.size.iter().flat_map(|text| text.split(',')) {
             request = self.sized(&pipeline, request, item)?;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde::Serialize;
-use warploom::lang::visible;
+use warploom::lang::{files, visible};
 use warploom::tune::records::{Imported, Problem, ProblemId, Records, Trial};
 
-use crate::error::{Error, unreadable};
+use crate::error::Error;
 use crate::report::{self, Format};
 use crate::show;
 use crate::table::{self, Align};
@@ -231,8 +231,7 @@ fn import(
         let imported = if is_samples(file) {
             records.import_samples(file)?
         } else {
-            let opened = File::open(file).map_err(|error| unreadable(file, error))?;
-            records.import(BufReader::new(opened), file)?
+            records.import(BufReader::new(files::open(file)?), file)?
         };
         all.new += imported.new;
         all.known += imported.known;

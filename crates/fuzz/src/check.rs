@@ -11,7 +11,8 @@ use warploom_interp::buffer::Buffer;
 use warploom_interp::compare::{Tolerance, compare};
 use warploom_interp::expected::{Expected, Fault};
 use warploom_lang::brief::shown;
-use warploom_lang::{BoundsError, Range, Region, Value, infer};
+use warploom_lang::ir::FuncDecl;
+use warploom_lang::{BoundsError, FuncId, Pipeline, Range, Region, Value, infer};
 use warploom_schedule::schedule::{Violation, check};
 use warploom_sim::{SimError, Simulation};
 use warploom_target::Device;
@@ -152,6 +153,21 @@ impl Failure {
             _ => String::new(),
         };
         format!("{} {detail}", self.kind()).trim_end().to_owned()
+    }
+}
+
+impl Failure {
+    /// The Func of a pipeline that starts undefined and was read before anything wrote it. If that is so under every schedule,
+    /// it is a mistake of the pipeline.
+    pub fn undefined(&self, pipeline: &Pipeline) -> Option<FuncId> {
+        let Failure::Fault(error) = self else { return None };
+        let SimError::Uninitialised { access } = &**error else { return None };
+        let named = |func: &FuncDecl| {
+            let rest = access.array.strip_prefix(&func.name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let mut undefined = pipeline.funcs().iter().filter(|(_, func)| func.stages[0].values.is_empty());
+        undefined.find(|(_, func)| named(func)).map(|(id, _)| id)
     }
 }
 

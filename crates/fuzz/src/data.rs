@@ -91,12 +91,16 @@ impl Style {
 }
 
 /// Numbers that follow from one.
-struct Draws(u64);
+pub(crate) struct Draws(pub(crate) u64);
 
 impl Draws {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 = mixed(self.0);
         (self.0 >> 32) % limit
+    }
+
+    pub(crate) fn one_of<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len() as u64) as usize]
     }
 }
 

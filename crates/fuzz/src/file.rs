@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use thiserror::Error;
+use warploom_lang::files::{self, ReadError};
 use warploom_lang::{BoundsError, Pipeline, PipelineError, Realisation, Region, Value, infer};
 use warploom_schedule::schedule::{Schedule, ScheduleErrors};
 
@@ -32,6 +33,9 @@ pub enum CaseError {
         /// What the system says.
         error: io::Error,
     },
+    /// The file is too large, or none that ends.
+    #[error(transparent)]
+    Refused(ReadError),
     /// The file could not be written.
     #[error("cannot write {}: {error}; check the folder and the free space", path.display())]
     Write {
@@ -113,8 +117,10 @@ impl Case {
     /// Reads a case, and what it did when it was written.
     pub fn load(path: impl AsRef<Path>) -> Result<(Case, Seen), CaseError> {
         let path = path.as_ref();
-        let text = fs::read_to_string(path);
-        let text = text.map_err(|error| CaseError::Read { path: path.to_path_buf(), error })?;
+        let text = files::read_text(path).map_err(|error| match error {
+            ReadError::System { path, error } => CaseError::Read { path, error },
+            refused => CaseError::Refused(refused),
+        })?;
         Case::parse(&text)
             .map_err(|problem| CaseError::Content { path: path.to_path_buf(), problem: Box::new(problem) })
     }

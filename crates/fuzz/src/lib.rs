@@ -51,12 +51,17 @@
 //! | [`Panic`](Failure::Panic) | anything panics |
 //!
 //! A case that the reference evaluator cannot run, for want of memory or because sizes don't fit, is skipped.
+//!
+//! # Damaged files
+//!
+//! [`Mutator`] damages files of any format, for tests of what reads them.
 
 mod case;
 mod check;
 mod data;
 mod driver;
 mod file;
+mod mutate;
 mod panics;
 mod reduce;
 
@@ -64,5 +69,6 @@ pub use case::Case;
 pub use check::{Difference, Failure, Kind, Run, Verdict};
 pub use driver::{Checker, Found, Options, Progress, Scheduler, Subject, Summary, fuzz, random_schedules};
 pub use file::{CaseError, ContentError, Seen};
+pub use mutate::Mutator;
 pub use panics::{note_panic, panic_message};
 pub use reduce::{REDUCTION_TIME, Reduced, reduce};

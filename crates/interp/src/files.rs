@@ -1,10 +1,10 @@
 //! Buffers in files, by the file's extension.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use thiserror::Error;
+use warploom_lang::files::{self, Limit, ReadError};
 
 use crate::buffer::Buffer;
 use crate::npy::{self, NpyError};
@@ -22,6 +22,9 @@ pub enum FileError {
         /// What the file system said.
         error: io::Error,
     },
+    /// The file is too large, or none that ends.
+    #[error(transparent)]
+    Refused(ReadError),
     /// The file system refused to write, or the format cannot hold the buffer.
     #[error("cannot write {name}: {error}")]
     Write {
@@ -81,8 +84,11 @@ pub fn write_any(path: impl AsRef<Path>, buffer: &Buffer) -> Result<(), FileErro
     }
 }
 
-pub(crate) fn load(path: &Path) -> Result<Vec<u8>, FileError> {
-    fs::read(path).map_err(|error| FileError::Read { name: path.display().to_string(), error })
+pub(crate) fn load(path: &Path, limit: Limit) -> Result<Vec<u8>, FileError> {
+    files::read(path, limit).map_err(|error| match error {
+        ReadError::System { path, error } => FileError::Read { name: path.display().to_string(), error },
+        refused => FileError::Refused(refused),
+    })
 }
 
 /// The extension in lower case; empty if there is none.

@@ -12,6 +12,7 @@ use std::path::Path;
 
 use npyz::{AutoSerialize, DType, Deserialize, TypeChar, TypeRead, TypeStr, WriteOptions, WriterBuilder};
 use thiserror::Error;
+use warploom_lang::files::ARRAY;
 use warploom_lang::{Range, Region, Type, dispatch};
 
 use crate::buffer::{Buffer, BufferError, Element};
@@ -103,7 +104,7 @@ pub enum NpyError {
 /// value; otherwise that is an error.
 pub fn read(path: impl AsRef<Path>) -> Result<Buffer, FileError> {
     let path = path.as_ref();
-    read_from(&files::load(path)?, &path.display().to_string())
+    read_from(&files::load(path, ARRAY)?, &path.display().to_string())
 }
 
 /// Reads the content of a `.npy` file; `name` stands for the file in errors.

@@ -9,9 +9,11 @@ use std::path::Path;
 
 use image::codecs::png::PngEncoder;
 use image::{
-    ColorType, DynamicImage, ExtendedColorType, ImageEncoder, ImageError, ImageFormat, ImageReader, Limits,
+    ColorType, DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError, ImageFormat,
+    ImageReader, Limits,
 };
 use thiserror::Error;
+use warploom_lang::files::{PICTURE, PICTURE_FILE};
 use warploom_lang::{Region, Type};
 
 use crate::buffer::{Buffer, BufferError, Data, Element};
@@ -19,6 +21,9 @@ use crate::files::{self, FileError};
 
 /// Memory a decoder may use besides the picture.
 const DECODER_BYTES: u64 = 16 << 20;
+
+/// Memory of the largest picture: two bytes a sample.
+const MOST_BYTES: u64 = 2 * PICTURE.most;
 
 /// The file formats a picture can be written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +64,19 @@ pub enum PictureError {
     /// The file is damaged.
     #[error("{0}; copy or save it again")]
     Decode(ImageError),
+    /// The picture is larger than any that is read.
+    #[error(
+        "its {width} x {height} pixels with {channels} channels are more than {PICTURE}, the most of a picture; \
+         make it smaller, or save it as a .npy file"
+    )]
+    OverLimit {
+        /// Pixels across.
+        width: u32,
+        /// Pixels down.
+        height: u32,
+        /// Channels as they are read.
+        channels: u8,
+    },
     /// The header claims more than the file can hold.
     #[error("its header claims a larger picture than its {bytes} bytes can hold; copy or save it again")]
     TooLarge {
@@ -99,7 +117,7 @@ pub enum PictureError {
 /// Samples are `u8` or `u16`, as in the file; grey with opacity becomes four channels.
 pub fn read(path: impl AsRef<Path>) -> Result<Buffer, FileError> {
     let path = path.as_ref();
-    read_from(&files::load(path)?, &path.display().to_string())
+    read_from(&files::load(path, PICTURE_FILE)?, &path.display().to_string())
 }
 
 /// Reads the content of a PNG, PPM or PGM file; `name` stands for the file in errors.
@@ -240,15 +258,38 @@ fn decode(bytes: &[u8]) -> Result<DynamicImage, PictureError> {
         ImageFormat::Pnm => 8,
         _ => return Err(PictureError::UnknownFormat),
     };
+    let possible = (bytes.len() as u64).saturating_mul(most_bytes_of_one).saturating_add(DECODER_BYTES);
     let mut limits = Limits::no_limits();
-    limits.max_alloc =
-        Some(DECODER_BYTES.saturating_add((bytes.len() as u64).saturating_mul(most_bytes_of_one)));
+    limits.max_alloc = Some(possible.min(MOST_BYTES + DECODER_BYTES));
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
-    reader.limits(limits);
-    reader.decode().map_err(|error| match error {
-        ImageError::Limits(_) => PictureError::TooLarge { bytes: bytes.len() },
+    reader.limits(limits.clone());
+    let too_large = || PictureError::TooLarge { bytes: bytes.len() };
+    let refused = |error| match error {
+        ImageError::Limits(_) => too_large(),
         error => PictureError::Decode(error),
-    })
+    };
+    let mut decoder = reader.into_decoder().map_err(refused)?;
+    if decoder.total_bytes() > possible {
+        return Err(too_large());
+    }
+    check_size(&decoder)?;
+    limits.reserve(decoder.total_bytes()).map_err(refused)?;
+    decoder.set_limits(limits).map_err(refused)?;
+    DynamicImage::from_decoder(decoder).map_err(refused)
+}
+
+/// Refuses a picture that would take too much memory, before any is taken. With opacity, grey becomes colour.
+fn check_size(decoder: &impl ImageDecoder) -> Result<(), PictureError> {
+    let (width, height) = decoder.dimensions();
+    let channels = match decoder.color_type().channel_count() {
+        2 => 4,
+        channels => channels,
+    };
+    let samples = u64::from(width).saturating_mul(u64::from(height)).saturating_mul(u64::from(channels));
+    match samples > PICTURE.most {
+        true => Err(PictureError::OverLimit { width, height, channels }),
+        false => Ok(()),
+    }
 }
 
 fn to_buffer(image: DynamicImage) -> Result<Buffer, PictureError> {

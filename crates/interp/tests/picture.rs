@@ -189,3 +189,57 @@ proptest! {
         let _ = read(&[&b"\x89PNG\r\n\x1a\n"[..], &bytes].concat());
     }
 }
+
+/// A PNG of so many black pixels, one bit each, through a palette: a row of zeros is one byte of the file for 20.
+fn black_palette_png(width: u32, height: u32) -> Vec<u8> {
+    let row = 1 + width.div_ceil(8);
+    let zeros = u64::from(row) * u64::from(height);
+    let header = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[1, 3, 0, 0, 0]].concat();
+    let chunks: [(&[u8; 4], Vec<u8>); 4] =
+        [(b"IHDR", header), (b"PLTE", vec![0; 6]), (b"IDAT", deflated_zeros(zeros)), (b"IEND", Vec::new())];
+    let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
+    for (name, data) in chunks {
+        let content = [name.as_slice(), &data].concat();
+        file.extend((data.len() as u32).to_be_bytes());
+        file.extend(&content);
+        file.extend(crc32(&content).to_be_bytes());
+    }
+    file
+}
+
+/// A zlib stream: a zero, then it is repeated, 258 at a time, by the fixed code.
+fn deflated_zeros(count: u64) -> Vec<u8> {
+    let mut bits: Vec<u8> = vec![1, 1, 0];
+    let code = |bits: &mut Vec<u8>, value: u32, length: u32| {
+        bits.extend((0..length).rev().map(|bit| (value >> bit & 1) as u8));
+    };
+    let (repeated, alone) = ((count - 1) / 258, 1 + (count - 1) % 258);
+    (0..alone).for_each(|_| code(&mut bits, 0b0011_0000, 8));
+    (0..repeated).for_each(|_| code(&mut bits, 0b1100_0101 << 5, 13));
+    code(&mut bits, 0, 7);
+    let bytes = bits.chunks(8).map(|byte| byte.iter().rev().fold(0, |value, bit| value << 1 | bit));
+    let adler = ((count % 65521) as u32) << 16 | 1;
+    [0x78, 1].into_iter().chain(bytes).chain(adler.to_be_bytes()).collect()
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+    })
+}
+
+#[test]
+fn a_small_file_of_a_huge_picture_is_refused() {
+    let small = read(&black_palette_png(300, 200)).unwrap();
+    assert_eq!(small.region().extents(), [300, 200, 3]);
+    assert!(small.as_slice::<u8>().unwrap().iter().all(|sample| *sample == 0));
+    let file = black_palette_png(30000, 30000);
+    assert!(file.len() < 1 << 20, "{} bytes", file.len());
+    assert_eq!(
+        read(&file).unwrap_err().to_string(),
+        "its 30000 x 30000 pixels with 3 channels are more than 134217728 samples, the most of a picture; \
+         make it smaller, or save it as a .npy file"
+    );
+    let bitmap = [b"P4 12000 12000\n".to_vec(), vec![0; 18_000_000]].concat();
+    assert!(matches!(read(&bitmap), Err(PictureError::OverLimit { channels: 1, .. })));
+}

@@ -85,6 +85,7 @@ pub mod bounds;
 pub mod brief;
 mod error;
 mod expr;
+pub mod files;
 mod func;
 mod functions;
 mod hash;

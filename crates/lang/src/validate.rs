@@ -113,39 +113,42 @@ fn check_node(pipeline: &Pipeline, id: ExprId, node: &Node) -> Result<(), Fault>
     }
     let types: Vec<Type> = node.args.iter().map(|arg| pipeline.exprs[*arg].ty).collect();
     let missing = |what: &str| malformed(format!("{id:?} uses {what} that does not exist"));
-    let (callee, dims, ty) = match node.kind {
+    let (callee, dimensions, ty) = match node.kind {
         NodeKind::Op(op) => {
             let ty = op.result_type(&types).map_err(|fault| explain(op, fault))?;
             return same_type(id, node.ty, ty);
         }
-        NodeKind::Var(_) | NodeKind::RVar(_) => ("a variable".to_string(), Vec::new(), Type::I32),
+        NodeKind::Var(_) | NodeKind::RVar(_) => ("a variable", 0, Type::I32),
         NodeKind::Param(param) => {
             let param = pipeline.params.get(param).ok_or_else(|| missing("a Param"))?;
-            (param.name.clone(), Vec::new(), param.ty)
+            (param.name.as_str(), 0, param.ty)
         }
         NodeKind::InputMin(input, d) | NodeKind::InputExtent(input, d) => {
             let input = pipeline.inputs.get(input).ok_or_else(|| missing("an input"))?;
             if d as usize >= input.dimensions {
                 return Err(missing("a dimension"));
             }
-            (input.name.clone(), Vec::new(), Type::I32)
+            (input.name.as_str(), 0, Type::I32)
         }
         NodeKind::Load(input) => {
             let input = pipeline.inputs.get(input).ok_or_else(|| missing("an input"))?;
-            let dims = (0..input.dimensions).map(|d| format!("d{d}")).collect();
-            (input.name.clone(), dims, input.ty)
+            (input.name.as_str(), input.dimensions, input.ty)
         }
         NodeKind::Call(func, value) => {
             let func = pipeline.funcs.get(func).ok_or_else(|| missing("a Func"))?;
             let ty = *func.types.get(value as usize).ok_or_else(|| missing("a value"))?;
-            (func.name.clone(), func.dims.clone(), ty)
+            (func.name.as_str(), func.dims.len(), ty)
         }
     };
-    if node.args.len() != dims.len() {
-        return Err(Fault::Arity { callee, got: node.args.len(), variables: dims });
+    if node.args.len() != dimensions {
+        let variables = match node.kind {
+            NodeKind::Call(func, _) => pipeline.funcs[func].dims.clone(),
+            _ => (0..dimensions).map(|d| format!("d{d}")).collect(),
+        };
+        return Err(Fault::Arity { callee: callee.to_owned(), got: node.args.len(), variables });
     }
     if let Some(dimension) = types.iter().position(|ty| *ty != Type::I32) {
-        return Err(Fault::IndexType { callee, dimension, ty: types[dimension] });
+        return Err(Fault::IndexType { callee: callee.to_owned(), dimension, ty: types[dimension] });
     }
     same_type(id, node.ty, ty)
 }

@@ -21,6 +21,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use thiserror::Error;
+use warploom_lang::files::{self, CACHE_ENTRY};
 use warploom_runtime::Error;
 use warploom_runtime::nvrtc::{self, Arch, Image};
 use warploom_target::Program;
@@ -188,14 +189,8 @@ impl Cache {
         if !self.is_private() {
             return Err(ErrorKind::PermissionDenied.into());
         }
-        let content = bincode::serde::encode_to_vec(image, bincode::config::standard());
-        let content = content.map_err(io::Error::other)?;
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend(checksum(key, &content).to_le_bytes());
-        bytes.extend(key.to_le_bytes());
-        bytes.extend(content);
         let mut unfinished = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&self.folder)?;
-        unfinished.write_all(&bytes)?;
+        unfinished.write_all(&encode(key, image)?)?;
         unfinished.as_file().sync_all()?;
         unfinished.persist(self.path(key)).map_err(|failed| failed.error)?;
         self.trim()
@@ -305,18 +300,37 @@ fn is_ours(_: &Metadata) -> bool {
 
 /// The entry of a key in a file; `None` if it cannot be read, is damaged, or is that of another key.
 fn read(path: &Path, key: u128) -> Option<Image> {
-    let bytes = fs::read(path).ok()?;
+    let image = decode(&files::read(path, CACHE_ENTRY).ok()?, key)?;
+    // Used now. If that cannot be noted, it only goes earlier.
+    let times = FileTimes::new().set_modified(SystemTime::now());
+    let _ = File::options().append(true).open(path).and_then(|file| file.set_times(times));
+    Some(image)
+}
+
+/// The bytes of an entry.
+///
+/// # Errors
+/// If they cannot be encoded, which takes no less than the end of memory.
+pub fn encode(key: u128, image: &Image) -> io::Result<Vec<u8>> {
+    let content = bincode::serde::encode_to_vec(image, bincode::config::standard());
+    let content = content.map_err(io::Error::other)?;
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(checksum(key, &content).to_le_bytes());
+    bytes.extend(key.to_le_bytes());
+    bytes.extend(content);
+    Ok(bytes)
+}
+
+/// The image in the bytes of an entry; `None` if they are damaged, or those of another key.
+pub fn decode(bytes: &[u8], key: u128) -> Option<Image> {
     let rest = bytes.strip_prefix(&MAGIC)?;
     let (sum, rest) = rest.split_first_chunk::<8>()?;
     let (stored, content) = rest.split_first_chunk::<16>()?;
     if u128::from_le_bytes(*stored) != key || checksum(key, content) != u64::from_le_bytes(*sum) {
         return None;
     }
-    let (image, _) = bincode::serde::decode_from_slice(content, bincode::config::standard()).ok()?;
-    // Used now. If that cannot be noted, it only goes earlier.
-    let times = FileTimes::new().set_modified(SystemTime::now());
-    let _ = File::options().append(true).open(path).and_then(|file| file.set_times(times));
-    Some(image)
+    let config = bincode::config::standard().with_limit::<{ CACHE_ENTRY.most as usize }>();
+    bincode::serde::decode_from_slice(content, config).ok().map(|(image, _)| image)
 }
 
 /// What another process has removed is gone too.
@@ -365,6 +379,21 @@ mod tests {
         fs::write(cache.folder.join("mine.txt"), "keep").expect("there is room");
         assert_eq!(cache.clear().expect("it can be cleared").entries, 1);
         assert_eq!(fs::read_dir(&cache.folder).expect("it is there").count(), 1);
+    }
+
+    /// Whole by its checksum, with PTX of 2^60 bytes.
+    #[test]
+    fn a_length_that_is_made_up_is_damage() {
+        let whole = bincode::serde::encode_to_vec(image(3), bincode::config::standard());
+        let whole = whole.expect("it can be encoded");
+        let ptx = whole.windows(4).position(|bytes| bytes == b"\x03ptx").expect("it is there");
+        let key = any_key("text");
+        let entry = |content: &[u8]| {
+            [&MAGIC[..], &checksum(key, content).to_le_bytes(), &key.to_le_bytes(), content].concat()
+        };
+        assert!(decode(&entry(&whole), key).is_some());
+        let huge = [&whole[..ptx], &[253], &(1_u64 << 60).to_le_bytes(), &whole[ptx + 1..]].concat();
+        assert!(decode(&entry(&huge), key).is_none());
     }
 
     #[test]

@@ -24,8 +24,10 @@ mod sensible;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde::Serialize;
+use warploom_lang::files::FIELD;
 use warploom_lang::{Pipeline, Realisation};
 use warploom_target::Device;
 use xxhash_rust::xxh3::xxh3_128;
@@ -309,7 +311,9 @@ impl Records {
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, RecordsError> {
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX);
     let connection = connection.map_err(|error| RecordsError::of(path, error))?;
-    connection.busy_timeout(BUSY).map_err(|error| RecordsError::of(path, error))?;
+    let limited = connection.busy_timeout(BUSY);
+    let limited = limited.and_then(|()| connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, FIELD.most as i32));
+    limited.map_err(|error| RecordsError::of(path, error))?;
     Ok(connection)
 }
 

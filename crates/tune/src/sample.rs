@@ -218,3 +218,16 @@ pub struct Sample {
     /// Time the kernel compiler took, in milliseconds.
     pub compile_ms: f64,
 }
+
+impl Sample {
+    /// About how many bytes of memory it takes.
+    pub(crate) fn memory(&self) -> u64 {
+        let regions = self.sizes.inputs.iter().chain(&self.sizes.outputs);
+        let regions = regions.map(|region| size_of::<Region>() + size_of_val(region.0.as_slice()));
+        let texts = [&self.schedule, &self.device, &self.fingerprint].into_iter().chain(&self.versions);
+        let texts = texts.map(|text| size_of::<String>() + text.len());
+        let kernels = self.kernels.iter().map(|kernel| size_of::<KernelUse>() + kernel.name.len());
+        let rest = size_of::<Sample>() + size_of_val(self.sizes.params.as_slice());
+        (rest + regions.chain(texts).chain(kernels).sum::<usize>() + self.status.message().len()) as u64
+    }
+}

@@ -451,3 +451,42 @@ fn trials_are_samples_and_samples_trials() {
     assert_eq!(other.import_samples(&file).unwrap(), Imported { new: 0, known: 2 });
     assert_eq!(other.shard(None).unwrap().samples, shard.samples);
 }
+
+/// A change of the database that Warploom would not make.
+fn tampered(path: &Path, change: &str, value: impl rusqlite::ToSql) {
+    rusqlite::Connection::open(path).unwrap().execute(change, [value]).unwrap();
+}
+
+#[test]
+fn little_that_becomes_much_is_refused() {
+    let place = place();
+    let (mut records, problem) = open(&place.path);
+    records.record(problem, &trial("a", 3.0)).unwrap();
+    let hash = pipeline().structural_hash();
+    assert!(records.pipeline(hash).unwrap().is_some());
+
+    let mut packed = brotli::CompressorWriter::new(vec![1], 1 << 14, 5, 20);
+    std::io::Write::write_all(&mut packed, &vec![b' '; 40 << 20]).unwrap();
+    let packed = packed.into_inner();
+    assert!(packed.len() < 1000, "{} bytes", packed.len());
+    tampered(&place.path, "UPDATE pipelines SET content = ?1", packed);
+    let error = records.pipeline(hash).unwrap_err();
+    assert!(error.to_string().contains("a pipeline has more than 16 MiB when unpacked"), "{error}");
+
+    tampered(&place.path, "UPDATE trials SET message = ?1", "x".repeat(17 << 20));
+    let error = records.trials(None).unwrap_err();
+    assert!(matches!(error, RecordsError::Field { .. }), "{error}");
+    assert!(error.to_string().contains("a field of more than 16 MiB"), "{error}");
+}
+
+#[test]
+fn a_line_without_end_is_refused() {
+    let place = place();
+    let (mut records, _) = open(&place.path);
+    let endless = std::io::BufReader::new(std::io::repeat(b'['));
+    let error = records.import(endless, Path::new("a.jsonl")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "line 1 of a.jsonl is no record: it is longer than 32 MiB, the most that is read of one"
+    );
+}

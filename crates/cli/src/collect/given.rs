@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use warploom::app::App;
+use warploom::lang::files;
 use warploom::runtime::TimingOptions;
 use warploom::schedule::schedule::Schedule;
 use warploom::tune::measure::{Candidate, Feed, GpuMachine, Measured, Setup, Subject, compile_here, measure};
@@ -13,7 +14,7 @@ use warploom::tune::sample::{Origin, ShardWriter, Status};
 
 use super::Arguments;
 use crate::backend::open_gpu;
-use crate::error::{Error, unreadable};
+use crate::error::Error;
 use crate::names::find_app;
 use crate::report;
 
@@ -60,8 +61,7 @@ fn candidates(apps: &[App], arguments: &Arguments) -> Result<(Vec<String>, Vec<C
     let (mut names, mut candidates) = (Vec::new(), Vec::new());
     for file in &arguments.schedules {
         let name = file.display().to_string();
-        let text = std::fs::read_to_string(file);
-        let text = text.map_err(|error| unreadable(file, error))?;
+        let text = files::read_text(file)?;
         let app = find_app(apps, text.split_whitespace().next().unwrap_or_default())?;
         let known = subjects.iter().find(|(known, _)| *known == app.name).map(|(_, subject)| subject.clone());
         let subject = match known {

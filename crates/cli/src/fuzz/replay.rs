@@ -5,11 +5,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use warploom::fuzz::{Case, Checker, Verdict};
+use warploom::fuzz::{Case, Checker, Failure, Kind, Seen, Verdict};
+use warploom::lang::infer;
+use warploom::schedule::schedule::Schedule;
 
 use crate::error::Error;
 use crate::report::{Format, json, text};
 use crate::show;
+
+/// What becomes of a case that is wrong in itself.
+const REFUSED: &str = "refused";
 
 #[derive(Serialize)]
 struct Report {
@@ -20,7 +25,7 @@ struct Report {
 #[derive(Serialize)]
 struct Replayed {
     file: PathBuf,
-    /// `passed`, `skipped`, `ill-conditioned` or the kind of failure.
+    /// `passed`, `skipped`, `ill-conditioned`, `refused` or the kind of failure.
     outcome: &'static str,
     /// What it was when the file was written.
     before: String,
@@ -44,13 +49,15 @@ pub(super) fn replay(
     }
     let count = cases.len();
     let failed = cases.iter().filter(|case| !case.is_fine()).count();
+    let refused = cases.iter().filter(|case| case.outcome == REFUSED).count();
     if format.json {
         json(out, "warploom.fuzz.replay/1", &Report { passed: failed == 0, cases })?;
     } else if failed == 0 {
         text(out, &format!("all {} passed\n", show::count(count, "case")))?;
     }
-    match failed {
-        0 => Ok(()),
+    match failed - refused {
+        0 if refused == 0 => Ok(()),
+        0 => Err(Error::RefusedCases { refused, count }),
         failed => Err(Error::Fuzz { failed: failed as u64, count: count as u64, what: "cases" }),
     }
 }
@@ -61,9 +68,22 @@ fn replay_one(file: PathBuf, check: &Checker<'_>) -> Result<Replayed, Error> {
         Ok(Verdict::Passed) => ("passed", None),
         Ok(Verdict::IllConditioned(why)) => ("ill-conditioned", Some(why)),
         Ok(Verdict::Skipped(reason)) => ("skipped", Some(reason)),
+        Err(failure) if is_refused(&case, &failure, &seen, check) => (REFUSED, Some(failure.to_string())),
         Err(failure) => (failure.kind().name(), Some(failure.to_string())),
     };
     Ok(Replayed { file, outcome, before: seen.kind, message })
+}
+
+/// Whether the file is wrong rather than the compiler. What the fuzzer writes has a schedule that was made to be legal and a
+/// pipeline that defines what it reads; a file that was changed since may have neither.
+fn is_refused(case: &Case, failure: &Failure, seen: &Seen, check: &Checker<'_>) -> bool {
+    if let Failure::Illegal(_) = failure {
+        return seen.kind != Kind::Illegal.name();
+    }
+    let Some(undefined) = failure.undefined(&case.pipeline) else { return false };
+    let Ok(regions) = infer(&case.pipeline, &case.request) else { return false };
+    let plain = Case { schedule: Schedule::default_for(&case.pipeline, &regions), ..case.clone() };
+    check(&plain).is_err_and(|failure| failure.undefined(&case.pipeline) == Some(undefined))
 }
 
 impl Replayed {

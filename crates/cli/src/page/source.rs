@@ -1,9 +1,9 @@
 //! Files that pages are made of.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::io::Read;
 use std::path::Path;
 
+use warploom::lang::files;
 use warploom::tune::records::{Problem, Records, Trial};
 
 use crate::date;
@@ -39,17 +39,13 @@ impl Source {
     /// Reads a file, whichever it is.
     pub fn read(path: &Path) -> Result<Source, Error> {
         let file = path.display().to_string();
-        let bytes = fs::read(path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Error::NoFile { file: file.clone() },
-            _ => Error::Read { path: file.clone(), error },
-        })?;
         let nothing = || Error::NothingToReport { file: file.clone() };
-        if bytes.trim_ascii().is_empty() {
-            return Err(nothing());
-        }
-        let content = match bytes.starts_with(DATABASE) {
+        let content = match is_database(path)? {
             true => read_records(path)?,
-            false => Content::Suite(Box::new(read_results(&file, &bytes)?)),
+            false => match files::read(path, files::TEXT)? {
+                bytes if bytes.trim_ascii().is_empty() => return Err(nothing()),
+                bytes => Content::Suite(Box::new(read_results(&file, &bytes)?)),
+            },
         };
         let empty = match &content {
             Content::Records { problems, .. } => problems.is_empty(),
@@ -107,6 +103,14 @@ impl Tried {
         let times = || self.trials.iter().map(|trial| trial.measured_at);
         times().min().into_iter().chain(times().max()).map(date::of).collect()
     }
+}
+
+fn is_database(path: &Path) -> Result<bool, Error> {
+    let unreadable = |error| Error::Read { path: path.display().to_string(), error };
+    let mut start = Vec::new();
+    let opened = files::open(path)?.take(DATABASE.len() as u64).read_to_end(&mut start);
+    opened.map_err(unreadable)?;
+    Ok(start == DATABASE)
 }
 
 fn read_records(path: &Path) -> Result<Content, Error> {

@@ -1,12 +1,12 @@
 //! Times of other systems, recorded once.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use warploom::lang::files;
 
-use crate::error::{Error, unreadable};
+use crate::error::Error;
 
 /// A file of times.
 #[derive(Debug, Deserialize)]
@@ -30,8 +30,7 @@ pub(crate) struct Anchor {
 impl Anchors {
     pub fn read(path: &Path) -> Result<Anchors, Error> {
         let file = path.display().to_string();
-        let text = fs::read_to_string(path);
-        let text = text.map_err(|error| unreadable(path, error))?;
+        let text = files::read_text(path)?;
         serde_json::from_str(&text).map_err(|error| Error::Anchors { file, error })
     }
 

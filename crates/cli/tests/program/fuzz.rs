@@ -8,6 +8,9 @@ use warploom::schedule::schedule::Schedule;
 
 use crate::place::Place;
 
+/// A case whose pipeline was changed so that it reads a Func where it is undefined.
+const UNDEFINED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/undefined.json");
+
 /// A case that passes.
 fn case() -> Case {
     let x = vars!(x);
@@ -95,11 +98,30 @@ fn what_was_found_is_replayed() {
     let ran = place.run("fuzz --replay cases");
     assert_eq!((ran.code, ran.out.as_str()), (0, "cases/a.json passed (was numeric)\nall 1 case passed\n"));
 
+    // A schedule that was changed breaks rules, which is no mistake of the compiler.
     let unplaced = Case { schedule: Schedule::default(), ..case() };
-    unplaced.save(&seen, place.path("cases/b.json")).unwrap();
+    unplaced.save(&seen, place.path("changed.json")).unwrap();
+    let ran = place.run("fuzz --replay cases/a.json changed.json");
+    assert_eq!(ran.code, 3);
+    assert!(ran.out.contains("changed.json refused (was numeric): the schedule is refused: "), "{}", ran.out);
+    let expected = "cases have a schedule that breaks the rules, or a pipeline that reads what nothing defines; \
+                    correct or remove them\n";
+    assert_eq!(ran.err, format!("error: 1 of 2 {expected}"));
+
+    let ran = place.run_with(["fuzz", "--replay", UNDEFINED]);
+    assert_eq!(ran.code, 3);
+    assert!(
+        ran.out.contains(" refused (was fault): the simulator stopped: not initialised: "),
+        "{}",
+        ran.out
+    );
+    assert_eq!(ran.err, format!("error: 1 of 1 {expected}"));
+
+    let illegal = Seen::failed("H200", &Failure::Illegal(Vec::new()));
+    unplaced.save(&illegal, place.path("cases/b.json")).unwrap();
     let ran = place.run("fuzz --replay cases/a.json cases/b.json");
     assert_eq!(ran.code, 1);
-    assert!(ran.out.contains("cases/b.json illegal (was numeric): the schedule is refused: "), "{}", ran.out);
+    assert!(ran.out.contains("cases/b.json illegal (was illegal): the schedule is refused: "), "{}", ran.out);
     assert_eq!(ran.err, "error: 1 of 2 cases failed; please report them with their files\n");
 
     let report = place.run("fuzz --replay cases --json");

@@ -16,6 +16,7 @@ mod fuzz;
 mod golden;
 mod help;
 mod kernels;
+mod limits;
 mod mistakes;
 #[cfg(feature = "train")]
 mod model;

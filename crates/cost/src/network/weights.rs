@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use warploom_lang::files::WEIGHTS;
 use warploom_target::Device;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -19,8 +20,6 @@ const MAGIC: &[u8; 16] = b"warploom weights";
 const VERSION: u32 = 2;
 /// Where the checksummed part begins.
 const START: usize = MAGIC.len() + 4 + 8;
-/// Files that ask for more memory are damaged.
-const MOST_BYTES: usize = 1 << 24;
 /// No training gets here, and no sum of such weights overflows.
 const LARGEST: f32 = 1e6;
 
@@ -236,7 +235,7 @@ impl Weights {
         if u64::from_le_bytes(*sum) != xxh3_64(&bytes[START..]) {
             return Err(WeightsError::Damaged);
         }
-        let config = bincode::config::standard().with_limit::<MOST_BYTES>();
+        let config = bincode::config::standard().with_limit::<{ WEIGHTS.most as usize }>();
         let decoded = bincode::serde::decode_from_slice(&bytes[START..], config);
         let (contents, _): (Contents, usize) = decoded.map_err(|_| WeightsError::Damaged)?;
         contents.fitting()

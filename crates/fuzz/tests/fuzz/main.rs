@@ -4,6 +4,7 @@
 
 mod cases;
 mod driver;
+mod mutated;
 mod reducer;
 mod rounding;
 mod support;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 use thiserror::Error;
 use warploom_lang::PipelineError;
+use warploom_lang::files::{FIELD, ReadError};
 
 use super::schema::SCHEMA;
 use crate::sample::ShardError;
@@ -134,6 +135,18 @@ pub enum RecordsError {
         /// What the system says.
         error: io::Error,
     },
+    /// A text or blob that is too long.
+    #[error(
+        "the records {} have a field of more than {FIELD}, the most that is read or written; remove that row",
+        path.display()
+    )]
+    Field {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Exported trials that are more than what is read of them.
+    #[error(transparent)]
+    Refused(ReadError),
     /// A file of samples that cannot be read or written.
     #[error(transparent)]
     Shard(#[from] ShardError),
@@ -147,6 +160,7 @@ impl RecordsError {
         match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => RecordsError::NotRecords { path },
             Some(ErrorCode::DatabaseCorrupt) => RecordsError::Damaged { path, message },
+            Some(ErrorCode::TooBig) => RecordsError::Field { path },
             Some(ErrorCode::DiskFull) => RecordsError::Full { path },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => RecordsError::Locked { path },
             Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {

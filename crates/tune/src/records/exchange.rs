@@ -1,11 +1,13 @@
 //! Trials as lines of JSON, and as files of samples.
 
 use std::collections::HashMap;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
 use std::path::Path;
+use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 use warploom_lang::Pipeline;
+use warploom_lang::files::{LINE, ReadError, SAMPLES};
 
 use super::{ProblemId, Records, RecordsError, Trial, now, rows, sensible};
 use crate::sample::{KernelUse, Origin, Sample, Shard, ShardWriter, Sizes, Status, Times};
@@ -84,17 +86,18 @@ impl Records {
     ///
     /// # Errors
     /// If a line is no record or has numbers that nothing can have been measured as, or trials cannot be stored.
-    pub fn import(&mut self, lines: impl BufRead, path: &Path) -> Result<Imported, RecordsError> {
-        let mut pipelines: HashMap<String, Pipeline> = HashMap::new();
-        let mut trials = Vec::new();
-        for (number, line) in lines.lines().enumerate() {
-            let line = line.map_err(|error| RecordsError::File { path: path.to_path_buf(), error })?;
+    pub fn import(&mut self, mut lines: impl BufRead, path: &Path) -> Result<Imported, RecordsError> {
+        let mut pipelines: HashMap<String, Rc<Pipeline>> = HashMap::new();
+        let (mut trials, mut taken) = (Vec::new(), 0);
+        for number in 0.. {
+            let Some(line) = next_line(&mut lines, number + 1, path)? else { break };
+            taken += line.len() as u64;
             let wrong =
                 |message: String| RecordsError::Line { path: path.to_path_buf(), line: number + 1, message };
             match serde_json::from_str(&line).map_err(|error| wrong(error.to_string()))? {
                 Line::Pipeline { hash, json, .. } => {
                     let pipeline = Pipeline::from_json(&json).map_err(|error| wrong(error.to_string()))?;
-                    pipelines.insert(hash, pipeline);
+                    pipelines.insert(hash, Rc::new(pipeline));
                 }
                 Line::Trial(trial) => {
                     let hash = trial.pipeline.clone();
@@ -103,8 +106,13 @@ impl Records {
                     let pipeline =
                         pipeline.ok_or_else(|| wrong("its pipeline comes nowhere before".into()))?;
                     sensible::check(&pipeline, &trial).map_err(wrong)?;
+                    taken += trial.sample.memory();
                     trials.push((pipeline, trial));
                 }
+            }
+            if taken > SAMPLES.most {
+                let (path, limit) = (path.to_path_buf(), SAMPLES);
+                return Err(RecordsError::Refused(ReadError::TooLarge { path, limit }));
             }
         }
         self.add_all(trials)
@@ -149,6 +157,8 @@ impl Records {
     /// If it cannot be read, has numbers that nothing can have been measured as, or trials cannot be stored.
     pub fn import_samples(&mut self, file: &Path) -> Result<Imported, RecordsError> {
         let Shard { pipelines, samples } = Shard::read(file)?;
+        let pipelines: HashMap<u128, Rc<Pipeline>> =
+            pipelines.into_iter().map(|(hash, pipeline)| (hash, Rc::new(pipeline))).collect();
         let mut trials = Vec::new();
         for (number, sample) in samples.into_iter().enumerate() {
             let trial = Trial { measured_at: now(), ..Trial::new(sample, None, 0.0) };
@@ -163,7 +173,7 @@ impl Records {
         self.add_all(trials)
     }
 
-    fn add_all(&mut self, trials: Vec<(Pipeline, Trial)>) -> Result<Imported, RecordsError> {
+    fn add_all(&mut self, trials: Vec<(Rc<Pipeline>, Trial)>) -> Result<Imported, RecordsError> {
         self.change(|change| {
             let mut imported = Imported::default();
             for (pipeline, trial) in trials {
@@ -176,6 +186,21 @@ impl Records {
             }
             Ok(imported)
         })
+    }
+}
+
+/// The next line, whose number is for messages; `None` at the end.
+fn next_line(lines: &mut impl BufRead, number: usize, path: &Path) -> Result<Option<String>, RecordsError> {
+    let failed = |error| RecordsError::File { path: path.to_path_buf(), error };
+    let wrong = |message| RecordsError::Line { path: path.to_path_buf(), line: number, message };
+    let mut line = Vec::new();
+    lines.take(LINE.most + 1).read_until(b'\n', &mut line).map_err(failed)?;
+    if line.len() as u64 > LINE.most {
+        return Err(wrong(format!("it is longer than {LINE}, the most that is read of one")));
+    }
+    match line.is_empty() {
+        true => Ok(None),
+        false => String::from_utf8(line).map(Some).map_err(|_| wrong("it is not UTF-8".to_owned())),
     }
 }
 

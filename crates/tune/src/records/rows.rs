@@ -1,6 +1,6 @@
 //! Rows of the tables as what they mean.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 
 use brotli::{CompressorWriter, Decompressor};
@@ -8,6 +8,7 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde::de::DeserializeOwned;
 use warploom_lang::Pipeline;
+use warploom_lang::files::{self, TEXT};
 
 use super::{Problem, ProblemId, RecordsError, Trial, schedule_hash};
 use crate::sample::{KernelUse, Origin, Sample, Sizes, Status, Times};
@@ -219,9 +220,10 @@ pub(super) fn read_pipeline(content: &[u8], path: &Path) -> Result<Pipeline, Rec
     let Some((&PIPELINE_VERSION, compressed)) = content.split_first() else {
         return Err(damaged("has an unknown form"));
     };
-    let mut json = String::new();
-    let read = Decompressor::new(compressed, BUFFER).read_to_string(&mut json);
-    read.map_err(|_| damaged("cannot be unpacked"))?;
+    let json = files::read_stream(Decompressor::new(compressed, BUFFER), TEXT);
+    let json = json.map_err(|_| damaged("cannot be unpacked"))?;
+    let json = json.ok_or_else(|| damaged(&format!("has more than {TEXT} when unpacked")))?;
+    let json = String::from_utf8(json).map_err(|_| damaged("is no text"))?;
     Pipeline::from_json(&json).map_err(|error| RecordsError::Pipeline { path: path.to_path_buf(), error })
 }
 

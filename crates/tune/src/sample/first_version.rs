@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::shard::Frame;
+use super::shard::{self, Frame};
 use super::{KernelUse, Origin, Sample, Sizes, Status, Times};
 
 #[derive(Deserialize)]
@@ -27,9 +27,7 @@ enum OldFrame {
 
 /// A frame of version 1.
 pub(super) fn decode(bytes: &[u8]) -> Option<Frame> {
-    let decoded = bincode::serde::decode_from_slice(bytes, bincode::config::standard());
-    let (frame, _): (OldFrame, usize) = decoded.ok()?;
-    Some(match frame {
+    Some(match shard::decode::<OldFrame>(bytes)? {
         OldFrame::Pipeline { hash, json } => Frame::Pipeline { hash, json },
         OldFrame::Sample(old) => Frame::Sample(Box::new(Sample {
             pipeline: old.pipeline,

@@ -11,8 +11,10 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use brotli::{CompressorWriter, Decompressor};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use warploom_lang::files::{self, Limit, ReadError, SAMPLE, SAMPLES};
 use warploom_lang::{Pipeline, PipelineError};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -21,8 +23,9 @@ use super::{Sample, first_version};
 const MAGIC: &[u8; 16] = b"warploom samples";
 const VERSION: u32 = 2;
 const HEADER: usize = MAGIC.len() + 4;
-/// Longer frames are taken for damage.
-const MAX_FRAME: u32 = 1 << 26;
+
+/// How many times as much memory as text a pipeline takes, at most.
+const PIPELINE_GROWTH: u64 = 8;
 
 const BUFFER: usize = 1 << 14;
 /// Brotli's own scale, to 11; above this it takes much longer and gains little.
@@ -48,6 +51,9 @@ pub enum ShardError {
         /// What the system says.
         error: io::Error,
     },
+    /// The file is larger than what is read of one, or none that ends.
+    #[error(transparent)]
+    Refused(ReadError),
     /// It is something else.
     #[error("{} is not a file of samples, or of a later version; this program reads up to version {VERSION}", path.display())]
     Format {
@@ -128,6 +134,10 @@ impl ShardWriter {
         let failed = |error| ShardError::File { path: self.path.clone(), error };
         let bytes = bincode::serde::encode_to_vec(frame, bincode::config::standard());
         let bytes = bytes.map_err(|error| failed(io::Error::other(error)))?;
+        if bytes.len() as u64 > SAMPLE.most {
+            let (path, limit) = (self.path.clone(), SAMPLE);
+            return Err(ShardError::Refused(ReadError::TooLarge { path, limit }));
+        }
         let mut whole = (bytes.len() as u32).to_le_bytes().to_vec();
         whole.extend((xxh3_64(&bytes) as u32).to_le_bytes());
         whole.extend(bytes);
@@ -147,69 +157,99 @@ pub struct Shard {
 impl Shard {
     /// Reads a shard; a frame that was cut off at the end is left out.
     pub fn read(path: impl AsRef<Path>) -> Result<Shard, ShardError> {
-        let path = path.as_ref().to_path_buf();
-        let mut bytes = Vec::new();
-        let opened = File::open(&path).and_then(|mut file| file.read_to_end(&mut bytes));
-        opened.map_err(|error| ShardError::File { path: path.clone(), error })?;
-        Shard::parse(&bytes, &path)
+        let path = path.as_ref();
+        let bytes = files::read(path, SAMPLES).map_err(|error| match error {
+            ReadError::System { path, error } => ShardError::File { path, error },
+            refused => ShardError::Refused(refused),
+        })?;
+        Shard::parse(&bytes, path)
     }
 
-    fn parse(bytes: &[u8], path: &Path) -> Result<Shard, ShardError> {
+    /// Reads the content of a shard; `path` stands for the file in errors.
+    pub fn parse(bytes: &[u8], path: &Path) -> Result<Shard, ShardError> {
         if bytes.len() < HEADER || &bytes[..MAGIC.len()] != MAGIC {
             return Err(ShardError::Format { path: path.to_path_buf() });
         }
-        let mut shard = Shard::default();
-        let whole = match word(bytes, MAGIC.len()) {
-            Some(1) => shard.add_frames(&bytes[HEADER..], false, path),
-            Some(VERSION) => {
-                let mut stream = Vec::new();
-                let unpacked = Decompressor::new(Torn(&bytes[HEADER..]), BUFFER).read_to_end(&mut stream);
-                // What was cut off at the end is no damage.
-                let sound = unpacked.map_or_else(|error| error.kind() == ErrorKind::UnexpectedEof, |_| true);
-                shard.add_frames(&stream, true, path).map(|whole| whole && sound)
-            }
+        let mut reader = Reader { shard: Shard::default(), taken: 0, path };
+        let rest = Torn(&bytes[HEADER..]);
+        let whole = match word(&bytes[MAGIC.len()..]) {
+            1 => reader.add_frames(rest, false),
+            VERSION => reader.add_frames(Decompressor::new(rest, BUFFER), true),
             _ => return Err(ShardError::Format { path: path.to_path_buf() }),
         };
         match whole? {
-            true => Ok(shard),
-            false => Err(ShardError::Damaged { path: path.to_path_buf(), samples: shard.samples.len() }),
+            true => Ok(reader.shard),
+            false => {
+                Err(ShardError::Damaged { path: path.to_path_buf(), samples: reader.shard.samples.len() })
+            }
         }
     }
+}
 
+/// A shard being read, frame by frame.
+struct Reader<'p> {
+    shard: Shard,
+    /// What counts against [`SAMPLES`].
+    taken: u64,
+    path: &'p Path,
+}
+
+impl Reader<'_> {
     /// Adds what a stream of frames holds; `false` if there is damage before its end.
-    fn add_frames(&mut self, stream: &[u8], checked: bool, path: &Path) -> Result<bool, ShardError> {
-        let head = if checked { 8 } else { 4 };
-        let mut offset = 0;
-        while let Some(length) = word(stream, offset) {
-            let start = offset + head;
-            if length > MAX_FRAME {
-                return Ok(false);
+    fn add_frames(&mut self, mut stream: impl Read, checked: bool) -> Result<bool, ShardError> {
+        let mut head = [0; 8];
+        let head = &mut head[..if checked { 8 } else { 4 }];
+        loop {
+            let mut bytes = Vec::new();
+            let read = stream.read_exact(head).and_then(|()| {
+                let length = u64::from(word(head)).min(SAMPLE.most + 1);
+                (&mut stream).take(length).read_to_end(&mut bytes)
+            });
+            match read {
+                Err(error) => return Ok(error.kind() == ErrorKind::UnexpectedEof),
+                Ok(length) if length as u64 > SAMPLE.most => return Err(self.too_large(SAMPLE)),
+                // The stream has ended by itself, within a frame.
+                Ok(length) if length < word(head) as usize => return Ok(true),
+                Ok(_) => {}
             }
-            let Some(frame) = stream.get(start..start + length as usize) else { break };
             let frame = match checked {
-                true if word(stream, offset + 4) != Some(xxh3_64(frame) as u32) => None,
-                true => bincode::serde::decode_from_slice(frame, bincode::config::standard())
-                    .ok()
-                    .map(|(frame, _)| frame),
-                false => first_version::decode(frame),
+                true if word(&head[4..]) != xxh3_64(&bytes) as u32 => None,
+                true => decode(&bytes),
+                false => first_version::decode(&bytes),
             };
             let Some(frame) = frame else { return Ok(false) };
-            self.add(frame, path)?;
-            offset = start + length as usize;
+            self.add(frame, bytes.len() as u64)?;
         }
-        Ok(true)
     }
 
-    fn add(&mut self, frame: Frame, path: &Path) -> Result<(), ShardError> {
+    fn add(&mut self, frame: Frame, unpacked: u64) -> Result<(), ShardError> {
+        let taken = match &frame {
+            Frame::Pipeline { .. } => unpacked.saturating_mul(PIPELINE_GROWTH),
+            Frame::Sample(sample) => unpacked.max(sample.memory()),
+        };
+        self.taken = self.taken.saturating_add(taken);
+        if self.taken > SAMPLES.most {
+            return Err(self.too_large(SAMPLES));
+        }
         match frame {
             Frame::Pipeline { hash, json } => {
-                let unreadable = |error| ShardError::Pipeline { path: path.to_path_buf(), error };
-                self.pipelines.insert(hash, Pipeline::from_json(&json).map_err(unreadable)?);
+                let unreadable = |error| ShardError::Pipeline { path: self.path.to_path_buf(), error };
+                self.shard.pipelines.insert(hash, Pipeline::from_json(&json).map_err(unreadable)?);
             }
-            Frame::Sample(sample) => self.samples.push(*sample),
+            Frame::Sample(sample) => self.shard.samples.push(*sample),
         }
         Ok(())
     }
+
+    fn too_large(&self, limit: Limit) -> ShardError {
+        ShardError::Refused(ReadError::TooLarge { path: self.path.to_path_buf(), limit })
+    }
+}
+
+/// What a frame holds; `None` if that is no frame.
+pub(super) fn decode<T: DeserializeOwned>(frame: &[u8]) -> Option<T> {
+    let config = bincode::config::standard().with_limit::<{ SAMPLE.most as usize }>();
+    bincode::serde::decode_from_slice(frame, config).ok().map(|(frame, _)| frame)
 }
 
 /// Bytes whose end is an error of its own kind, as the decompressor calls everything damage.
@@ -224,10 +264,9 @@ impl Read for Torn<'_> {
     }
 }
 
-/// The number at an offset.
-fn word(bytes: &[u8], offset: usize) -> Option<u32> {
-    let bytes = bytes.get(offset..offset + 4)?;
-    Some(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+/// The number that some bytes begin with.
+fn word(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
 #[cfg(test)]
@@ -293,6 +332,62 @@ mod tests {
             let shard = Shard::parse(&bytes[..end], Path::new("torn")).expect("the rest is whole");
             assert_eq!(shard.samples.len(), 1, "{end} of {}", bytes.len());
         }
+    }
+
+    /// A file of the first version with one frame.
+    fn first_version(frame: &[u8]) -> Vec<u8> {
+        [MAGIC.as_slice(), &1_u32.to_le_bytes(), &(frame.len() as u32).to_le_bytes(), frame].concat()
+    }
+
+    /// A file with a compressed stream.
+    fn packed(stream: &[u8]) -> Vec<u8> {
+        let start = [MAGIC.as_slice(), &VERSION.to_le_bytes()].concat();
+        let mut packed = CompressorWriter::new(start, BUFFER, QUALITY, WINDOW);
+        packed.write_all(stream).expect("memory does not fail");
+        packed.into_inner()
+    }
+
+    /// A pipeline with a text of 2^60 bytes, in 46.
+    #[test]
+    fn a_length_that_is_made_up_is_damage() {
+        let text = [&[0, 0, 253], (1_u64 << 60).to_le_bytes().as_slice(), &[b'x'; 11]].concat();
+        let file = first_version(&text);
+        assert_eq!(file.len(), 46);
+        let refused = |file: &[u8]| Shard::parse(file, Path::new("a.samples")).expect_err("it is made up");
+        assert_eq!(refused(&file).to_string(), "a.samples is damaged after 0 samples");
+        let head = [(text.len() as u32).to_le_bytes(), (xxh3_64(&text) as u32).to_le_bytes()].concat();
+        let file = packed(&[head, text].concat());
+        assert_eq!(refused(&file).to_string(), "a.samples is damaged after 0 samples");
+    }
+
+    #[test]
+    fn little_that_becomes_much_is_refused() {
+        let mut frame = vec![0; 40 << 20];
+        frame[..4].copy_from_slice(&u32::MAX.to_le_bytes());
+        let file = packed(&frame);
+        assert!(file.len() < 1000, "{} bytes", file.len());
+        let refused = Shard::parse(&file, Path::new("a.samples")).expect_err("it is too much");
+        assert_eq!(
+            refused.to_string(),
+            "a.samples is too large: 16 MiB are the most that is read of one sample; give a smaller file"
+        );
+    }
+
+    /// Every frame is allowed, and a text of no bytes takes memory all the same.
+    #[test]
+    fn many_frames_are_refused_when_they_take_too_much_memory() {
+        let large = Sample { versions: vec![String::new(); 1 << 20], ..sample("large") };
+        assert!(large.memory() > 24 << 20);
+        let frame =
+            bincode::serde::encode_to_vec(Frame::Sample(Box::new(large)), bincode::config::standard());
+        let frame = frame.expect("it can be encoded");
+        let head = [(frame.len() as u32).to_le_bytes(), (xxh3_64(&frame) as u32).to_le_bytes()].concat();
+        let file = packed(&[head, frame].concat().repeat(22));
+        let refused = Shard::parse(&file, Path::new("a.samples")).expect_err("it is too much");
+        assert!(
+            matches!(refused, ShardError::Refused(ReadError::TooLarge { limit: SAMPLES, .. })),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Read, Write};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use warploom_lang::files::MESSAGE;
 use warploom_runtime::TimingOptions;
 use warploom_target::{Device, Program};
 use xxhash_rust::xxh3::xxh3_64;
@@ -102,7 +103,8 @@ pub(super) fn read<T: DeserializeOwned>(from: &mut dyn Read) -> io::Result<Optio
     if xxh3_64(&bytes) as u32 != word(8) {
         return Err(nonsense("the checksum is wrong"));
     }
-    let decoded = bincode::serde::decode_from_slice(&bytes, bincode::config::standard());
+    let config = bincode::config::standard().with_limit::<{ MESSAGE.most as usize }>();
+    let decoded = bincode::serde::decode_from_slice(&bytes, config);
     decoded.map(|(message, _)| Some(message)).map_err(|error| nonsense(&error.to_string()))
 }
 
@@ -128,6 +130,18 @@ mod tests {
         assert!(matches!(read::<Response>(&mut from), Ok(None)));
         let torn = frame(&outputs()).expect("it fits");
         assert!(matches!(read::<Response>(&mut &torn[..20]), Ok(None)));
+    }
+
+    /// Whole by its checksum, with a text or an output of 2^60 bytes.
+    #[test]
+    fn a_length_that_is_made_up_is_nonsense() {
+        for start in [&[1][..], &[5, 0, 1]] {
+            let content = [start, &[253], &(1_u64 << 60).to_le_bytes(), b"no"].concat();
+            let (length, checksum) = (content.len() as u32, xxh3_64(&content) as u32);
+            let message = [&MAGIC[..], &length.to_le_bytes(), &checksum.to_le_bytes(), &content].concat();
+            let error = read::<Response>(&mut message.as_slice()).expect_err("nobody has so much");
+            assert_eq!(error.kind(), ErrorKind::InvalidData);
+        }
     }
 
     proptest! {

@@ -1,0 +1,420 @@
+//! The formats: whole files, and what reads them.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use brotli::CompressorWriter;
+use serde_json::json;
+use warploom::app::{App, Settings};
+use warploom::cost::Weights;
+use warploom::fuzz::Case;
+use warploom::interp::buffer::Buffer;
+use warploom::interp::picture::Format as PictureFormat;
+use warploom::interp::{npy, picture};
+use warploom::lang::files::{LINE, Limit, TEXT};
+use warploom::lang::{Pipeline, Realisation, Region, Type, infer};
+use warploom::runtime::nvrtc::{Arch, Image};
+use warploom::schedule::schedule::Schedule;
+use warploom::target::Device;
+use warploom::tune::build::build;
+use warploom::tune::cache;
+use warploom::tune::records::{Records, Trial};
+use warploom::tune::sample::{KernelUse, Origin, Sample, Shard, ShardWriter, Sizes, Status, Times};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::execute;
+use crate::golden::Golden;
+
+/// Reads a file, which is also given as bytes; says whether it could.
+type Reader = Box<dyn Fn(&Path, &[u8]) -> bool>;
+
+/// Makes a file.
+type Bomb = fn() -> Vec<u8>;
+
+/// A format of files.
+pub(super) struct Format {
+    pub(super) name: &'static str,
+    /// Files that can be read.
+    pub(super) whole: Vec<Vec<u8>>,
+    /// Files that take as much memory as any can, made when they are needed.
+    pub(super) bombs: Vec<Bomb>,
+    /// Makes the checksums of a changed file right, or packs it.
+    pub(super) finish: fn(Vec<u8>) -> Vec<u8>,
+    pub(super) read: Reader,
+}
+
+pub(super) const NAMES: [&str; 14] = [
+    "npy", "png", "pnm", "pipeline", "params", "schedule", "device", "weights", "samples", "sample",
+    "records", "export", "cache", "suite",
+];
+
+/// The format of a name; what it needs besides goes to a folder.
+pub(super) fn format(name: &'static str, folder: &Path) -> Format {
+    match name {
+        "npy" => npy_files(),
+        "png" => png_files(),
+        "pnm" => pnm_files(),
+        "pipeline" => pipelines(),
+        "params" => params(),
+        "schedule" => schedules(),
+        "device" => devices(),
+        "weights" => weights(),
+        "samples" => sample_files(folder),
+        "sample" => samples(folder),
+        "records" => databases(folder),
+        "export" => exports(folder),
+        "cache" => cache_entries(),
+        "suite" => suite_results(folder),
+        _ => unreachable!("it is one of the names"),
+    }
+}
+
+/// A format of text, whose reader gets text.
+fn text(name: &'static str, whole: Vec<String>, read: impl Fn(&str) -> bool + 'static) -> Format {
+    let whole = whole.into_iter().map(String::into_bytes).collect();
+    binary(name, whole, move |bytes| read(&String::from_utf8_lossy(bytes)))
+}
+
+fn binary(name: &'static str, whole: Vec<Vec<u8>>, read: impl Fn(&[u8]) -> bool + 'static) -> Format {
+    Format {
+        name,
+        whole,
+        bombs: Vec::new(),
+        finish: |bytes| bytes,
+        read: Box::new(move |_, bytes| read(bytes)),
+    }
+}
+
+fn ramp(extents: &[i64], ty: Type) -> Buffer {
+    let bytes = Buffer::from_fn(Region::of_extents(extents), |at| at.iter().sum::<i64>() as u8).unwrap();
+    picture::convert(&bytes, ty).unwrap()
+}
+
+fn npy_files() -> Format {
+    let file = |extents: &[i64], ty| {
+        let mut file = Vec::new();
+        npy::write_to(&mut file, &ramp(extents, ty)).unwrap();
+        file
+    };
+    let whole = vec![
+        file(&[5, 4, 3], Type::U8),
+        file(&[7], Type::F32),
+        file(&[], Type::U16),
+        file(&[2, 2], Type::Bool),
+    ];
+    binary("npy", whole, |bytes| npy::read_from(bytes, "a.npy").is_ok())
+}
+
+fn read_picture(bytes: &[u8]) -> bool {
+    picture::read_from(bytes, "a.png").is_ok_and(|read| picture::convert(&read, Type::F32).is_ok())
+}
+
+fn png_files() -> Format {
+    let file = |extents: &[i64], ty| picture::write_to(&ramp(extents, ty), PictureFormat::Png).unwrap();
+    let whole = vec![
+        file(&[9, 5], Type::U8),
+        file(&[4, 3, 3], Type::U16),
+        file(&[16, 2, 4], Type::U8),
+        file(&[1, 1], Type::U16),
+    ];
+    Format { finish: with_png_checksums, ..binary("png", whole, read_picture) }
+}
+
+/// The same with right checksums in as many chunks as there are.
+fn with_png_checksums(mut file: Vec<u8>) -> Vec<u8> {
+    let mut start = 8;
+    while let Some(&length) = file.get(start..).and_then(<[u8]>::first_chunk::<4>) {
+        let end = (u32::from_be_bytes(length) as usize).saturating_add(start + 8);
+        let Some(content) = file.get(start + 4..end) else { break };
+        let sum = !content.iter().fold(!0, |crc, byte| {
+            (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+        });
+        let Some(place) = file.get_mut(end..end + 4) else { break };
+        place.copy_from_slice(&sum.to_be_bytes());
+        start = end + 4;
+    }
+    file
+}
+
+fn pnm_files() -> Format {
+    let file = |extents: &[i64], format| picture::write_to(&ramp(extents, Type::U16), format).unwrap();
+    let mut whole = vec![file(&[9, 5], PictureFormat::Pgm), file(&[4, 3, 3], PictureFormat::Ppm)];
+    let others = [
+        "P1 2 2 0 1 1 0",
+        "P2 2 1 255 7 255",
+        "P3 1 2 255 7 255 3 4 5 6",
+        "P4 8 2\nab",
+        "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 2\nMAXVAL 255\nTUPLTYPE GRAYSCALE_ALPHA\nENDHDR\nab",
+    ];
+    whole.extend(others.map(|text| text.as_bytes().to_vec()));
+    binary("pnm", whole, read_picture)
+}
+
+fn app(name: &str) -> &'static App {
+    warploom_apps::APPS.iter().chain(&warploom_apps::BASICS).find(|app| app.name == name).unwrap()
+}
+
+fn pipeline(name: &str) -> Pipeline {
+    (app(name).build)(&Settings::defaults(app(name))).unwrap()
+}
+
+/// A small size of `blur`.
+fn small(pipeline: &Pipeline) -> Realisation {
+    let request = Realisation::new(pipeline);
+    let inputs = pipeline.inputs().values().map(|input| (&input.name, input.dimensions));
+    let request = inputs.fold(request, |request, (name, dimensions)| {
+        request.input(name, Region::of_extents(&[40, 30, 3][..dimensions]))
+    });
+    let outputs = pipeline.outputs().iter().map(|id| &pipeline.funcs()[*id]);
+    outputs.fold(request, |request, func| {
+        request.output(&func.name, Region::of_extents(&[40, 30, 3][..func.dims.len()]))
+    })
+}
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// The files of a folder with an extension, by name.
+fn files_in(folder: &str, extension: &str) -> Vec<String> {
+    let entries = fs::read_dir(repository(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|e| e == extension)).collect();
+    paths.sort();
+    paths.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
+}
+
+/// Pipelines, and cases, which hold one.
+fn pipelines() -> Format {
+    let mut whole: Vec<String> = ["blur", "unsharp", "hist"].map(|name| pipeline(name).to_json()).to_vec();
+    whole.extend(files_in("crates/fuzz/cases", "json"));
+    let read = |text: &str| match Case::parse(text) {
+        Ok(_) => true,
+        Err(_) => Pipeline::from_json(text).is_ok_and(|read| Pipeline::from_json(&read.to_json()).is_ok()),
+    };
+    let bombs: Vec<Bomb> = vec![|| zeros(r#"{ "format": "warploom-case", "pipeline": "#, TEXT), || {
+        zeros(r#"{ "exprs": "#, TEXT)
+    }];
+    Format { bombs, ..text("pipeline", whole, read) }
+}
+
+/// JSON as long as a limit allows: what it begins with, and as many numbers as fit.
+fn zeros(start: &str, limit: Limit) -> Vec<u8> {
+    let count = (limit.most as usize - start.len() - 8) / 2;
+    format!("{start}[0{}] }}", ",0".repeat(count)).into_bytes()
+}
+
+fn params() -> Format {
+    let whole = ["bgu", "hist", "harris"]
+        .map(|app| fs::read_to_string(repository(&format!("apps/golden/{app}/params.json"))).unwrap());
+    text("params", whole.to_vec(), |text| Golden::parse(text).is_ok())
+}
+
+/// Schedules, which are also checked and made into kernels.
+fn schedules() -> Format {
+    let pipeline = pipeline("blur");
+    let request = small(&pipeline);
+    let regions = infer(&pipeline, &request).unwrap();
+    let device = Device::preset("h200").unwrap();
+    let random = (0..6).map(|seed| Schedule::random(&pipeline, &regions, &device, seed).to_text(&pipeline));
+    let default = Schedule::default_for(&pipeline, &regions).to_text(&pipeline);
+    let by_hand = fs::read_to_string(repository("apps/schedules/blur.schedule")).unwrap();
+    let whole = random.chain([default, by_hand]).collect();
+    text("schedule", whole, move |text| match Schedule::parse(text, &pipeline) {
+        Ok(schedule) => match build(&pipeline, &schedule, &request, &device) {
+            Ok(_) => true,
+            Err(error) => error.to_string().is_empty(),
+        },
+        Err(errors) => errors.to_string().is_empty(),
+    })
+}
+
+fn devices() -> Format {
+    let whole = ["h200", "v100"].map(|name| Device::preset(name).unwrap().to_json().unwrap());
+    text("device", whole.to_vec(), |text| Device::from_json(text).is_ok())
+}
+
+/// The same with a right checksum of all that follows it.
+fn with_checksum<const AT: usize>(mut file: Vec<u8>) -> Vec<u8> {
+    if let Some((sum, rest)) = file.get_mut(AT..).and_then(|rest| rest.split_first_chunk_mut::<8>()) {
+        *sum = xxh3_64(rest).to_le_bytes();
+    }
+    file
+}
+
+fn weights() -> Format {
+    let whole = vec![Weights::random(1).to_bytes()];
+    Format {
+        finish: with_checksum::<20>,
+        ..binary("weights", whole, |bytes| Weights::from_bytes(bytes).is_ok())
+    }
+}
+
+/// What all entries are of.
+const KEY: u128 = 7;
+
+fn cache_entries() -> Format {
+    let image = |cubin: Option<Vec<u8>>| Image {
+        arch: Arch::Machine(90),
+        cubin,
+        ptx: ".version 8.0".to_owned(),
+        kernels: [("k".to_owned(), Default::default())].into(),
+        log: "nothing".to_owned(),
+        time: Duration::from_millis(3),
+    };
+    let whole = [image(Some(vec![7; 100])), image(None)].map(|image| cache::encode(KEY, &image).unwrap());
+    let read = |bytes: &[u8]| cache::decode(bytes, KEY).is_some();
+    Format { finish: with_checksum::<8>, ..binary("cache", whole.to_vec(), read) }
+}
+
+fn trial(schedule: &str, status: Status) -> (Pipeline, Trial) {
+    let pipeline = pipeline("blur");
+    let sample = Sample {
+        pipeline: pipeline.structural_hash(),
+        sizes: Sizes::of(&small(&pipeline)),
+        schedule: schedule.to_owned(),
+        origin: Origin::Search,
+        device: "H200".to_owned(),
+        fingerprint: "0123".to_owned(),
+        versions: ["warploom 1", "nvrtc 2", "driver 3"].map(str::to_owned).to_vec(),
+        times: (status == Status::Measured).then_some(Times { min: 1.0, median: 1.5, runs: 10 }),
+        status,
+        verified: true,
+        kernels: vec![KernelUse {
+            name: "k".into(),
+            registers: 40,
+            spill_stores: 0,
+            spill_loads: 0,
+            shared: 1024,
+        }],
+        compile_ms: 20.0,
+    };
+    (pipeline, Trial { measured_at: 1_700_000_000, ..Trial::new(sample, Some(2.0), 0.02) })
+}
+
+fn trials() -> [(Pipeline, Trial); 2] {
+    [
+        trial("blur\n  kernel output\n", Status::Measured),
+        trial("blur\n", Status::Crashed("signal 11".to_owned())),
+    ]
+}
+
+/// A file of samples.
+fn shard(folder: &Path) -> Vec<u8> {
+    let path = folder.join("whole.samples");
+    let mut shard = ShardWriter::create(&path).unwrap();
+    trials().into_iter().for_each(|(pipeline, trial)| shard.add(&pipeline, trial.sample).unwrap());
+    drop(shard);
+    let bytes = fs::read(&path).unwrap();
+    fs::remove_file(path).unwrap();
+    bytes
+}
+
+fn read_samples(path: &Path, _: &[u8]) -> bool {
+    Shard::read(path).is_ok_and(|shard| !shard.samples.is_empty())
+}
+
+fn sample_files(folder: &Path) -> Format {
+    let first_version = fs::read(repository("training/data/h200-2026-11-15-c.samples")).unwrap();
+    let bombs: Vec<Bomb> = vec![
+        // A text of 2^60 bytes, in 46.
+        || {
+            let start = b"warploom samples\x01\0\0\0\x16\0\0\0\0\0\xfd";
+            [&start[..], &(1_u64 << 60).to_le_bytes(), &[0; 11]].concat()
+        },
+        || packed_samples(&[u32::MAX.to_le_bytes().to_vec(), vec![0; 40 << 20]].concat()),
+    ];
+    let whole = vec![shard(folder), first_version];
+    Format { read: Box::new(read_samples), bombs, ..binary("samples", whole, |_| true) }
+}
+
+/// A file of samples that holds a stream.
+fn packed_samples(stream: &[u8]) -> Vec<u8> {
+    let mut packed = CompressorWriter::new(b"warploom samples\x02\0\0\0".to_vec(), 1 << 14, 1, 18);
+    packed.write_all(stream).unwrap();
+    packed.into_inner()
+}
+
+/// What a file of samples holds, one frame at a time, packed only when it is changed.
+fn samples(folder: &Path) -> Format {
+    let mut stream = Vec::new();
+    brotli::BrotliDecompress(&mut &shard(folder)[20..], &mut stream).unwrap();
+    let (mut whole, mut rest) = (Vec::new(), stream.as_slice());
+    while let Some((length, after)) = rest.split_first_chunk::<4>() {
+        let (frame, next) = after[4..].split_at(u32::from_le_bytes(*length) as usize);
+        whole.push(frame.to_vec());
+        rest = next;
+    }
+    let finish = |frame: Vec<u8>| {
+        let (length, sum) = (frame.len() as u32, xxh3_64(&frame) as u32);
+        packed_samples(&[&length.to_le_bytes()[..], &sum.to_le_bytes(), &frame].concat())
+    };
+    let read = |path: &Path, _: &[u8]| Shard::read(path).is_ok();
+    Format { finish, read: Box::new(read), ..binary("sample", whole, |_| true) }
+}
+
+/// A database with two trials.
+fn database(path: &Path) -> Records {
+    let mut records = Records::open(path).unwrap();
+    let device = Device::preset("h200").unwrap();
+    for (pipeline, trial) in trials() {
+        let versions = &trial.sample.versions;
+        let problem = records.problem(&pipeline, &small(&pipeline), &device, versions).unwrap();
+        assert!(records.record(problem, &trial).unwrap());
+    }
+    records
+}
+
+fn databases(folder: &Path) -> Format {
+    let path = folder.join("whole.db");
+    drop(database(&path));
+    let read = |path: &Path, _: &[u8]| {
+        for beside in ["-wal", "-shm", "-journal"] {
+            let _ = fs::remove_file(format!("{}{beside}", path.display()));
+        }
+        let all = |records: Records| {
+            let (problems, trials) = (records.problems().ok()?, records.trials(None).ok()?);
+            let hashes = trials.iter().map(|trial| trial.sample.pipeline);
+            hashes.map(|hash| records.pipeline(hash).ok()).collect::<Option<Vec<_>>>()?;
+            Some(problems.len())
+        };
+        Records::open_existing(path).ok().and_then(all).is_some()
+    };
+    let whole = vec![fs::read(&path).unwrap()];
+    Format { read: Box::new(read), ..binary("records", whole, |_| true) }
+}
+
+fn exports(folder: &Path) -> Format {
+    let mut lines = Vec::new();
+    database(&folder.join("exported.db")).export(None, &mut lines, Path::new("a.jsonl")).unwrap();
+    let into = folder.join("into.db");
+    let read = move |bytes: &[u8]| Records::open(&into).unwrap().import(bytes, Path::new("a.jsonl")).is_ok();
+    let bombs: Vec<Bomb> = vec![|| zeros(r#"{ "record": "trial", "unknown": "#, LINE)];
+    Format { bombs, ..binary("export", vec![lines], read) }
+}
+
+/// Results of the suite, which a page is made of.
+fn suite_results(folder: &Path) -> Format {
+    let row = |app: &str, status: &str| {
+        json!({
+            "app": app, "sizes": "W=640, H=480", "status": status, "message": "", "checked_at_full_size": true,
+            "min_us": 5.0, "median_us": 5.5, "predicted_us": 4.0, "floor_us": 2.0, "kernels": 2, "registers": 40,
+            "spilled_bytes": 0, "compile_seconds": 1.0, "search_seconds": 1.0,
+            "anchor": { "halide_manual_us": 100.0, "anderson2021_us": 200.0, "floor_us": 1.0 },
+            "schedule": "nobody\n  kernel output\n",
+        })
+    };
+    let results = json!({
+        "schema": "warploom.suite/1", "mode": "top5", "device": "H200", "versions": ["one"], "command": "c",
+        "date": "2026-01-31", "anchors_of": "H200", "faster_than_manual": 1.5, "faster_than_anderson2021": 2.0,
+        "apps": [row("one", "ok"), row("two", "wrong"), row("three", "ok")],
+    });
+    let page = folder.join("page.html");
+    let read = move |path: &Path, _: &[u8]| {
+        let arguments = ["warploom".as_ref(), "report".as_ref(), path, "-o".as_ref(), page.as_path()];
+        execute(&[], arguments.map(Into::into), &mut Vec::new()).is_ok()
+    };
+    Format { read: Box::new(read), ..text("suite", vec![results.to_string()], |_| true) }
+}
