@@ -60,7 +60,8 @@ impl<'a> KernelLowering<'a> {
         path: Path,
         around: &[CountedLoop],
     ) -> Result<KernelLowering<'a>, LowerError> {
-        let footprint = context.footprints.kernel(&path);
+        let footprint =
+            context.footprints.kernel(&path).expect("every kernel of a schedule has a footprint");
         let name = stage_name(context, kernel);
         let mut builder = Builder::default();
         let mut symbols = AHashMap::new();
