@@ -347,6 +347,7 @@ impl Error {
             Error::RefusedCases { .. } => exit::PIPELINE,
             Error::PipelineFile { error, .. } if !is_malformed(error) => exit::PIPELINE,
             Error::Request { error, .. } if !is_usage(error) => exit::PIPELINE,
+            Error::Simulation(error) if matches!(**error, SimError::TooLarge { .. }) => exit::USAGE,
             Error::Simulation(_) | Error::Fuzz { .. } => exit::INTERNAL,
             Error::NoGpu(_) | Error::NoDevice { .. } | Error::Cuda(_) => exit::DEVICE,
             Error::NothingMeasured(_) => exit::NOTHING,
