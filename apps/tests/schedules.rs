@@ -190,6 +190,7 @@ fn every_app_can_be_computed_at_root_or_inlined() {
     for app in &warploom_apps::APPS {
         let settings = Settings::defaults(app);
         let (pipeline, regions) = realised(app, &settings);
+        assert_eq!(warnings(&pipeline, &regions), [], "{}", app.name);
         for inline in [false, true] {
             let text = at_root(&pipeline, |func| inline && func.stages.len() == 1);
             let schedule = Schedule::parse(&text, &pipeline).unwrap_or_else(|errors| panic!("{errors}"));

@@ -49,12 +49,6 @@ fn check_app(name: &str, structure: &[(&str, f64)], sizes: &[(&str, f64)]) {
     for (of, request) in [("small", &small.realisation()), ("large", &large)] {
         let found = found(app, &pipeline, request, &quick_search());
         let explained = explanation(&pipeline, request, &found.schedule);
-        for k in &explained.kernels {
-            eprintln!(
-                "KERNEL {name} {of} {} {:.1} {} {:?}",
-                k.stage, k.predicted_us, k.working_threads, k.serial
-            );
-        }
         assert_eq!(explained.idle, None, "{name}");
         let schedules = some(found);
         for (number, schedule) in schedules.iter().enumerate() {

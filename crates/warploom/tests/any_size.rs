@@ -19,6 +19,7 @@ const PIPELINES: u64 = 40;
 fn found(pipeline: &Pipeline, request: &Realisation, device: &Device) -> Vec<Schedule> {
     let options = Options { samples: 2, beam: 2, passes: 1, ..Options::default() };
     let regions = infer(pipeline, request).expect("the sizes fit");
+    assert_eq!(warnings(pipeline, &regions), [], "{pipeline}");
     let outcome = search(pipeline, &regions, device, &Analytic::new(device), &options, &|_| {});
     let last = outcome.candidates.last().map(|candidate| candidate.schedule.clone());
     [outcome.best].into_iter().chain(last).collect()
