@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use warploom_cost::{CostModel, KernelFeatures, RowSource, StageRow, Subject};
 use warploom_lang::FuncId;
@@ -13,6 +13,9 @@ use crate::memo::{Memo, Verdict};
 use crate::space::Space;
 use crate::state::{Kern, Sketch, State, funcs};
 use crate::statistics::{Refusal, Statistics, StopReason};
+
+/// How long after the end of a search its first schedule may be evaluated, so that the answer has a cost.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// Judges kernels and remembers what it found.
 pub(crate) struct Evaluator<'a> {
@@ -111,9 +114,9 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Evaluates a kernel that must be legal but need not be worth its cost. `None` if it is not legal, or the time
-    /// is up.
+    /// was up a while ago.
     pub fn appraise(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<Kern>> {
-        if self.is_over() {
+        if self.is_over() && self.deadline.is_some_and(|deadline| deadline.elapsed() > GRACE) {
             return None;
         }
         let footprints = self.examine(&sketch).ok()?;

@@ -75,7 +75,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A schedule as a state. `None` if the device cannot run it, or the time is up.
+    /// A schedule as a state. `None` if the device cannot run it, or the time was up a while ago.
     pub fn state(&self, schedule: &Schedule, counts: &mut Statistics) -> Option<Arc<State>> {
         let space = self.evaluator.space;
         let mut inlined = space.no_nodes();
