@@ -1,12 +1,12 @@
 //! `warploom accuracy`: how far apps may be off, and how far they are.
 
+use std::convert::Infallible;
 use std::io::Write;
 
 use serde::Serialize;
 use warploom::app::{App, Settings};
 use warploom::check::{SEED, small_settings};
 use warploom::codegen::cuda::Build;
-use warploom::interp::EvalError;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::expected::{Closeness, Conditioning, Expected};
 use warploom::lang::Type;
@@ -113,12 +113,13 @@ impl Both {
         app: &App,
         reference: &[Buffer],
         runs: &[Vec<Buffer>],
-    ) -> Result<Both, EvalError> {
+    ) -> Both {
         let expected = |stated| {
-            let runs = runs.iter().map(|run| Ok(run.clone()));
-            Expected::new(&workload.pipeline, reference.to_vec(), runs, stated)
+            let runs = runs.iter().map(|run| Ok::<_, Infallible>(run.clone()));
+            let Ok(expected) = Expected::new(&workload.pipeline, reference.to_vec(), runs, stated);
+            expected
         };
-        Ok(Both { sizes, stated: expected(Some(app.tolerance))?, derived: expected(None)? })
+        Both { sizes, stated: expected(Some(app.tolerance)), derived: expected(None) }
     }
 
     fn margins(&self, outputs: &[Buffer]) -> Vec<Margin> {
@@ -187,7 +188,7 @@ fn rows(app: &App, gpu: Option<&Gpu>, kernels: &Kernels) -> Result<Vec<Row>, Err
     let reference = workload.reference().map_err(failed)?;
     let run = |seed| workload.evaluation().perturbed(seed).run();
     let runs = (0..PERTURBED_RUNS).map(run).collect::<Result<Vec<_>, _>>().map_err(failed)?;
-    let both = Both::new(sizes.clone(), &workload, app, &reference, &runs).map_err(failed)?;
+    let both = Both::new(sizes.clone(), &workload, app, &reference, &runs);
     let outputs = match gpu {
         None => run(PERTURBED_RUNS).map_err(failed)?,
         Some(gpu) => {
@@ -210,9 +211,7 @@ fn full(app: &App, gpu: &Gpu, kernels: &Kernels) -> Result<Vec<Margin>, Error> {
     let program = build_program(&workload.pipeline, &schedule, &request, gpu.device())?;
     let checked = run_build(gpu, &workload, &program, Build::Checking)?;
     let timed = run_build(gpu, &workload, &program, Build::Timing)?;
-    let sizes = show::at_sizes(app, &settings);
-    let both = Both::new(sizes.clone(), &workload, app, &checked, &[timed]);
-    let both = both.map_err(|error| Error::Evaluation { app: app.name, sizes, error: Box::new(error) })?;
+    let both = Both::new(show::at_sizes(app, &settings), &workload, app, &checked, &[timed]);
     let program = kernels.build(&workload, gpu.device())?;
     Ok(both.margins(&exact(app, Builds::run(gpu, &workload, &program, &both.stated)?)?))
 }
@@ -220,7 +219,7 @@ fn full(app: &App, gpu: &Gpu, kernels: &Kernels) -> Result<Vec<Margin>, Error> {
 /// The outputs of kernels built for speed, if those built for checking are right.
 fn exact(app: &App, builds: Builds) -> Result<Vec<Buffer>, Error> {
     match builds.inexact {
-        Some(fault) => Err(Error::Inexact { app: app.name, fault }),
+        Some(difference) => Err(Error::Inexact { app: app.name, difference }),
         None => Ok(builds.outputs),
     }
 }

@@ -83,8 +83,8 @@ pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
             sizes: show::at_sizes(chosen.app, &chosen.settings),
             error: Box::new(error),
         })?;
-        if let Some(fault) = Builds::run(&gpu, &chosen.workload, &program, &expected)?.fault() {
-            return Err(Error::Inexact { app: chosen.app.name, fault });
+        if let Some(difference) = Builds::run(&gpu, &chosen.workload, &program, &expected)?.fault() {
+            return Err(Error::Inexact { app: chosen.app.name, difference });
         }
         Some(true)
     } else {

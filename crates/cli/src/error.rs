@@ -289,8 +289,8 @@ pub(crate) enum Error {
     #[error(transparent)]
     Shard(#[from] ShardError),
     /// Kernels whose results are not the reference's.
-    #[error("`{app}` is not computed as it should be: {fault}")]
-    Inexact { app: &'static str, fault: String },
+    #[error("`{app}` is not computed exactly: {difference}")]
+    Inexact { app: &'static str, difference: String },
     /// Nothing was measured.
     #[error("nothing could be measured: {0}")]
     NothingMeasured(String),

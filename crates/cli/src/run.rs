@@ -12,7 +12,7 @@ use warploom::interp::files::{self, FileError};
 use warploom::interp::picture;
 use warploom::lang::{Pipeline, Region, Type, Value, dispatch, infer};
 
-use crate::backend::{self, Job, value_names};
+use crate::backend::{self, Job};
 use crate::error::{Error, RunError};
 use crate::inputs::{self, Given};
 use crate::memory;
@@ -232,7 +232,7 @@ fn targets(app: &App, pipeline: &Pipeline, shapes: &Shapes, given: &[String]) ->
         let func = &pipeline.funcs()[id];
         let region = shapes.outputs.iter().find(|(name, _)| *name == func.name);
         let region = region.map_or_else(|| Region::empty(func.dims.len()), |(_, region)| region.clone());
-        for (name, &ty) in value_names(func).into_iter().zip(&func.types) {
+        for (name, &ty) in func.value_names().into_iter().zip(&func.types) {
             targets.push(Target { name, ty, region: region.clone(), file: None });
         }
     }

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 use warploom_lang::ir::FuncDecl;
-use warploom_lang::{
-    BoundsError, FuncId, Id, IdVec, Pipeline, Realisation, Region, Regions, Type, Value, infer,
-};
+use warploom_lang::{BoundsError, FuncId, IdVec, Pipeline, Realisation, Region, Regions, Type, Value, infer};
 
 use crate::buffer::{Buffer, BufferError};
 use crate::machine::{Source, Sources};
@@ -139,7 +137,8 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Lets every operation that kernels built for speed may compute differently ([`rounding`](warploom_lang::rounding))
-    /// differ by a random amount of what theirs may. The amount follows from the seed, the operation and the point alone.
+    /// differ by a random amount of what theirs may. The amount follows from the seed and the operands, and for products
+    /// from their place in the pipeline.
     #[must_use]
     pub fn perturbed(mut self, seed: u64) -> Evaluation<'a> {
         self.noise = Some(Noise::new(seed));
@@ -165,8 +164,6 @@ impl<'a> Evaluation<'a> {
         let constants = Constants { inputs: &input_regions, params: &params, noise: self.noise };
         let mut funcs = Funcs::new(pipeline, &regions, self.observer);
         for id in pipeline.funcs().keys() {
-            let constants =
-                Constants { noise: self.noise.map(|noise| noise.of(id.index() as u64)), ..constants };
             funcs.compute(id, &buffers, &constants)?;
         }
         let outputs = pipeline.outputs().iter().zip(&self.request.outputs);

@@ -5,7 +5,6 @@ use warploom_lang::FuncId;
 use warploom_lang::op::Op;
 
 use crate::lanes::{self, Lanes};
-use crate::perturb::Perturbed;
 use crate::program::{Action, Instruction, Program, Slot};
 use crate::samples::{Layout, Samples, SamplesMut};
 
@@ -114,13 +113,12 @@ impl<'a> Machine<'a> {
             }
             (Action::Perturbed(perturbed), Slot::Scalar(scalar)) => {
                 let mut single = [0];
-                self.perturb(perturbed, instruction, place, 0, &mut single);
+                perturbed.apply(&mut single, &self.arguments(instruction, 1));
                 self.scalars[scalar] = single[0];
             }
             (Action::Perturbed(perturbed), Slot::Row(row)) => {
                 let mut result = std::mem::take(&mut self.rows[row]);
-                let start = self.program.row.map_or(0, |d| place.point[d]);
-                self.perturb(perturbed, instruction, place, start, &mut result[..place.lanes]);
+                perturbed.apply(&mut result[..place.lanes], &self.arguments(instruction, place.lanes));
                 self.rows[row] = result;
             }
             (Action::Op(op), Slot::Scalar(scalar)) => {
@@ -140,18 +138,6 @@ impl<'a> Machine<'a> {
 
     fn arguments(&self, instruction: &Instruction, lanes: usize) -> SmallVec<[Lanes<'_>; 3]> {
         instruction.args.iter().map(|slot| self.lanes(*slot, lanes)).collect()
-    }
-
-    fn perturb(
-        &self,
-        perturbed: &Perturbed,
-        instruction: &Instruction,
-        place: &Place<'_>,
-        start: i64,
-        result: &mut [u32],
-    ) {
-        let args = self.arguments(instruction, result.len());
-        perturbed.apply(result, &args, place, self.program.row, start);
     }
 
     fn apply(&self, op: Op, instruction: &Instruction, result: &mut [u32]) {

@@ -1,13 +1,13 @@
 //! Operations that round as code built for speed may.
 //!
-//! How far depends on a hash of the run's seed, the operation and the point, so that a run is the same however it is
-//! split into rows and threads.
+//! How far depends on a hash of the run's seed and the operands, and for products, which are fused in some places and not in
+//! others, of the place in the pipeline. So functions stay functions: equal operands give equal results, and a run is the
+//! same however it is split into rows and threads.
 
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 use warploom_lang::rounding::{Deviation, QUOTIENT_ULPS};
 
 use crate::lanes::Lanes;
-use crate::machine::Place;
 
 /// Where amounts come from.
 #[derive(Clone, Copy, Debug)]
@@ -45,34 +45,29 @@ fn mixed(value: u64) -> u64 {
 /// An operation on floats that rounds otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Perturbed {
-    pub op: Op,
-    pub deviation: Deviation,
-    /// Of the run, the Func and the operation.
-    pub noise: Noise,
+    op: Op,
+    deviation: Deviation,
+    noise: Noise,
 }
 
 impl Perturbed {
-    /// Computes the lanes of a row along a dimension, which begins at `start`, or one value that is the same in all of them.
-    pub fn apply(
-        &self,
-        result: &mut [u32],
-        args: &[Lanes<'_>],
-        place: &Place<'_>,
-        row: Option<usize>,
-        start: i64,
-    ) {
-        // What is the same along a row must not depend on where the row begins.
-        let outer = place.point.iter().enumerate().filter(|(d, _)| Some(*d) != row).map(|(_, at)| *at);
-        let noise =
-            outer.chain(place.domain.iter().copied()).fold(self.noise, |noise, at| noise.of(at as u64));
+    /// An operation at one place of a pipeline.
+    pub fn new(op: Op, deviation: Deviation, noise: Noise, place: u64) -> Perturbed {
+        let noise = if deviation == Deviation::Fused { noise.of(place) } else { noise };
+        Perturbed { op, deviation, noise }
+    }
+
+    /// Computes the lanes of a row.
+    pub fn apply(&self, result: &mut [u32], args: &[Lanes<'_>]) {
         let operand = |number: usize, lane: usize| match args.get(number) {
             Some(Lanes::Uniform(bits)) => f32::from_bits(*bits),
             Some(Lanes::Varying(lanes)) => f32::from_bits(lanes[lane]),
             None => 0.0,
         };
         for (lane, to) in result.iter_mut().enumerate() {
-            let noise = noise.of((start + lane as i64) as u64);
-            *to = self.on(operand(0, lane), operand(1, lane), noise).to_bits();
+            let (a, b) = (operand(0, lane), operand(1, lane));
+            let noise = self.noise.of(u64::from(a.to_bits()) << 32 | u64::from(b.to_bits()));
+            *to = self.on(a, b, noise).to_bits();
         }
     }
 

@@ -54,8 +54,6 @@ pub struct Instruction {
 /// The instructions of one stage, and where its results are.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The dimension that rows run along.
-    pub row: Option<usize>,
     pub instructions: Vec<Instruction>,
     /// Start values of the scalars: constants are there already.
     pub scalars: Vec<u32>,
@@ -107,7 +105,6 @@ impl Program {
         }
         let slot = |id: &ExprId| compiler.slots[id];
         Program {
-            row,
             indices: stage.indices.iter().map(slot).collect(),
             values: stage.values.iter().map(slot).collect(),
             predicate: stage.predicate.as_ref().map(slot),
@@ -172,7 +169,7 @@ impl Compiler<'_> {
     fn perturbed(&self, id: ExprId, op: Op) -> Option<Perturbed> {
         let noise = self.constants.noise?;
         let deviation = rounding::deviation(self.pipeline.exprs(), id)?;
-        Some(Perturbed { op, deviation, noise: noise.of(id.index() as u64) })
+        Some(Perturbed::new(op, deviation, noise, id.index() as u64))
     }
 
     fn constant(&self, id: ExprId) -> Option<Value> {
