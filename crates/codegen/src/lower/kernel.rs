@@ -60,8 +60,7 @@ impl<'a> KernelLowering<'a> {
         path: Path,
         around: &[CountedLoop],
     ) -> Result<KernelLowering<'a>, LowerError> {
-        let footprint =
-            context.footprints.kernel(&path).expect("every kernel of a schedule has a footprint");
+        let footprint = context.footprints.kernel(&path).expect("every kernel of a schedule has a footprint");
         let name = stage_name(context, kernel);
         let mut builder = Builder::default();
         let mut symbols = AHashMap::new();
