@@ -20,7 +20,7 @@ const COPY: App = App {
     shapes,
     input,
     operations: |_| 1.0,
-    tolerance: 1e-6,
+    tolerance: Some(1e-6),
 };
 
 const BRIGHTEN: App = App {

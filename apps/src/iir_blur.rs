@@ -16,7 +16,7 @@ pub const APP: App = App {
     shapes,
     input,
     operations,
-    tolerance: 1e-6,
+    tolerance: Some(2e-6),
 };
 
 fn build(_: &Settings) -> Result<Pipeline, PipelineError> {

@@ -22,7 +22,7 @@ pub const APP: App = App {
     shapes,
     input,
     operations,
-    tolerance: 1e-6,
+    tolerance: Some(5e-6),
 };
 
 /// Levels of the pyramid that smooths the costs.

@@ -18,7 +18,7 @@ pub const APP: App = App {
     shapes,
     input,
     operations,
-    tolerance: 1e-6,
+    tolerance: Some(5e-6),
 };
 
 fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {

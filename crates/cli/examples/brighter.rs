@@ -15,7 +15,7 @@ const BRIGHTER: App = App {
     shapes,
     input,
     operations: |settings| settings.number("W") * settings.number("H"),
-    tolerance: 1e-6,
+    tolerance: Some(1e-6),
 };
 
 fn build(_: &Settings) -> Result<Pipeline, PipelineError> {

@@ -66,14 +66,12 @@ struct Row {
     ty: Type,
     /// Whether a rounding can reach it; if not, every bit has to be right.
     rounded: bool,
-    /// What the app states, for floats.
-    tolerance: f64,
+    /// What the app states, for floats; `null` if it leaves that to what follows from the pipeline.
+    tolerance: Option<f64>,
     /// How far the runs lie apart, as a fraction of the largest sample.
     spread: f64,
     /// The same as a fraction of the largest sample nearby.
     local_spread: f64,
-    /// Samples at which the runs lie apart further than roundings do.
-    ill_conditioned: usize,
     small: Margin,
     /// `null` without a GPU.
     full: Option<Margin>,
@@ -97,6 +95,8 @@ struct Margin {
     fault: Option<String>,
     /// What would be too far off by what follows from the pipeline.
     derived_fault: Option<String>,
+    /// Samples at which the runs that tolerances follow from lie apart further than roundings do.
+    ill_conditioned: usize,
 }
 
 /// What is expected of a workload, by both rules.
@@ -119,17 +119,18 @@ impl Both {
             let Ok(expected) = Expected::new(&workload.pipeline, reference.to_vec(), runs, stated);
             expected
         };
-        Both { sizes, stated: expected(Some(app.tolerance)), derived: expected(None) }
+        Both { sizes, stated: expected(app.tolerance), derived: expected(None) }
     }
 
     fn margins(&self, outputs: &[Buffer]) -> Vec<Margin> {
         let pairs = self.stated.closeness(outputs).into_iter().zip(self.derived.closeness(outputs));
-        pairs.map(|(stated, derived)| Margin::new(&self.sizes, &stated, &derived)).collect()
+        let known = pairs.zip(self.derived.conditioning());
+        known.map(|((stated, derived), known)| Margin::new(&self.sizes, &stated, &derived, &known)).collect()
     }
 }
 
 impl Margin {
-    fn new(sizes: &str, stated: &Closeness, derived: &Closeness) -> Margin {
+    fn new(sizes: &str, stated: &Closeness, derived: &Closeness, known: &Conditioning) -> Margin {
         Margin {
             sizes: sizes.to_owned(),
             samples: stated.samples,
@@ -141,12 +142,14 @@ impl Margin {
             derived_outliers: derived.outliers,
             fault: stated.sentence(),
             derived_fault: derived.sentence(),
+            ill_conditioned: known.ill_conditioned,
         }
     }
 
-    fn cells(&self) -> [String; 3] {
+    fn cells(&self) -> [String; 4] {
         let percent = |used: f64| format!("{:.0} %", 100.0 * used);
-        [percent(self.used), self.outliers.to_string(), percent(self.derived_used)]
+        let outliers = self.outliers.to_string();
+        [self.ill_conditioned.to_string(), percent(self.used), outliers, percent(self.derived_used)]
     }
 }
 
@@ -230,10 +233,10 @@ fn workload(app: &App, settings: &Settings) -> Result<Workload, Error> {
 
 impl Row {
     fn new(app: &App, known: Conditioning, small: Margin, full: Option<Margin>) -> Row {
-        let Conditioning { output, ty, rounded, global_spread, local_spread, ill_conditioned, .. } = known;
+        let Conditioning { output, ty, rounded, global_spread, local_spread, .. } = known;
         let tolerance = app.tolerance;
         let (app, spread) = (app.name, global_spread);
-        Row { app, output, ty, rounded, tolerance, spread, local_spread, ill_conditioned, small, full }
+        Row { app, output, ty, rounded, tolerance, spread, local_spread, small, full }
     }
 
     fn margins(&self) -> impl Iterator<Item = &Margin> {
@@ -243,12 +246,13 @@ impl Row {
     fn cells(&self) -> Vec<String> {
         let tolerance = match (self.rounded, self.ty) {
             (false, _) | (true, Type::Bool) => "exact".to_owned(),
-            (true, Type::F32) => format!("{:.0e}", self.tolerance),
+            (true, Type::F32) => {
+                self.tolerance.map_or("derived".to_owned(), |tolerance| format!("{tolerance:.0e}"))
+            }
             (true, _) => "1 step".to_owned(),
         };
         let mut cells = vec![self.app.to_owned(), self.output.clone(), self.ty.to_string(), tolerance];
         cells.extend([format!("{:.1e}", self.spread), format!("{:.1e}", self.local_spread)]);
-        cells.push(self.ill_conditioned.to_string());
         cells.extend(self.margins().flat_map(Margin::cells));
         cells
     }
@@ -270,6 +274,7 @@ impl Report {
         ];
         if self.device.is_some() {
             titles.extend([
+                ("full ill", Align::Right),
                 ("full margin", Align::Right),
                 ("full outliers", Align::Right),
                 ("full derived", Align::Right),

@@ -88,8 +88,17 @@ pub(crate) struct Job<'a> {
     pub(crate) params: &'a [(String, Value)],
     /// The boxes to compute.
     pub(crate) outputs: Vec<(&'a str, Region)>,
-    /// Whether kernels on a GPU are compared with the reference evaluator, and the tolerance that the app states.
-    pub(crate) tolerance: Option<f64>,
+    /// Whether kernels on a GPU are compared with the reference evaluator.
+    pub(crate) check: Check,
+}
+
+/// Whether, and how, kernels are compared with the reference evaluator.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Check {
+    /// They are not.
+    No,
+    /// By the tolerance that an app states, or by what follows from the pipeline.
+    By(Option<f64>),
 }
 
 /// What a job came to.
@@ -232,7 +241,7 @@ impl Target {
         let (outputs, fault) = match self.on {
             Backend::Reference => (evaluate(job)?, None),
             Backend::Sim => (self.simulate(&job.workload())?, None),
-            Backend::Cuda => self.on_gpu(&job.workload(), job.tolerance)?,
+            Backend::Cuda => self.on_gpu(&job.workload(), job.check)?,
         };
         Ok(Done { outputs, seconds: start.elapsed().as_secs_f64(), fault })
     }
@@ -245,18 +254,14 @@ impl Target {
         Ok(outcome.map_err(|error| Error::Simulation(Box::new(error)))?.outputs)
     }
 
-    /// The outputs of the kernels users run, and with a tolerance what is wrong with them or those that must be exact.
-    fn on_gpu(
-        &self,
-        workload: &Workload,
-        tolerance: Option<f64>,
-    ) -> Result<(Vec<Buffer>, Option<String>), RunError> {
+    /// The outputs of the kernels users run, and if asked what is wrong with them or those that must be exact.
+    fn on_gpu(&self, workload: &Workload, check: Check) -> Result<(Vec<Buffer>, Option<String>), RunError> {
         let gpu = open_gpu()?;
         let program = self.kernels.build(workload, gpu.device())?;
         let _progress = Progress::new(format!("running {}", workload.pipeline.name()), Unit::Time);
-        if tolerance.is_none() {
+        let Check::By(tolerance) = check else {
             return Ok((run_build(&gpu, workload, &program, Build::Timing)?, None));
-        }
+        };
         let expected = workload.expected(tolerance, PERTURBED_RUNS);
         let expected = expected.map_err(|error| RunError::Evaluation(Box::new(error)))?;
         let builds = Builds::run(&gpu, workload, &program, &expected)?;

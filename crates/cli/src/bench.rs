@@ -8,6 +8,7 @@ use warploom::codegen::cuda::Build;
 use warploom::lang::Pipeline;
 use warploom::runtime::{Timing, TimingOptions};
 use warploom::target::Device;
+use warploom::tune::workload::PERTURBED_RUNS;
 
 use crate::backend::{Builds, Kernels, open_gpu};
 use crate::choice::{Choice, Chosen};
@@ -15,10 +16,6 @@ use crate::error::Error;
 use crate::report::{self, Format};
 use crate::show;
 use crate::table::{self, Align};
-
-/// How often the reference is evaluated with other roundings for `--check`. They say only where outliers may lie: the
-/// tolerance is the app's, and sizes may be large.
-const PERTURBED_RUNS: u64 = 1;
 
 /// Time an app on a GPU under a schedule
 #[derive(Debug, clap::Args)]
@@ -77,7 +74,7 @@ pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
     let gpu = open_gpu()?;
     let program = arguments.kernels.build(&chosen.workload, gpu.device())?;
     let exact = if arguments.check {
-        let expected = chosen.workload.expected(Some(chosen.app.tolerance), PERTURBED_RUNS);
+        let expected = chosen.workload.expected(chosen.app.tolerance, PERTURBED_RUNS);
         let expected = expected.map_err(|error| Error::Evaluation {
             app: chosen.app.name,
             sizes: show::at_sizes(chosen.app, &chosen.settings),

@@ -12,7 +12,7 @@ use warploom::interp::files::{self, FileError};
 use warploom::interp::picture;
 use warploom::lang::{Pipeline, Region, Type, Value, dispatch, infer};
 
-use crate::backend::{self, Job};
+use crate::backend::{self, Check, Job};
 use crate::error::{Error, RunError};
 use crate::inputs::{self, Given};
 use crate::memory;
@@ -197,7 +197,7 @@ impl<'a> Plan<'a> {
             inputs,
             params: &self.params,
             outputs: outputs.collect(),
-            tolerance: None,
+            check: Check::No,
         };
         let done = on.run(&job).map_err(|error| match error {
             RunError::Evaluation(error) => self.failed(*error),

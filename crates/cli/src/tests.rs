@@ -40,7 +40,7 @@ const PAIR: App = App {
         Buffer::from_fn(request.region.clone(), |at| at[0] as u8 + first).unwrap()
     },
     operations: |_| 1.0,
-    tolerance: 1e-6,
+    tolerance: Some(1e-6),
 };
 
 /// No sizes, no inputs, one point.
@@ -54,7 +54,7 @@ const POINT: App = App {
     shapes: |_| Shapes { inputs: vec![], outputs: vec![("output", Region::of_extents(&[]))] },
     input: no_input,
     operations: |_| 0.0,
-    tolerance: 1e-6,
+    tolerance: Some(1e-6),
 };
 
 /// A pipeline that cannot be built, and a Param without a default.

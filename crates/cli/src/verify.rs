@@ -10,7 +10,7 @@ use warploom::interp::buffer::Buffer;
 use warploom::interp::compare::{Comparison, compare};
 use warploom::lang::{Pipeline, Region, Value};
 
-use crate::backend::{Job, Source, Target};
+use crate::backend::{Check, Job, Source, Target};
 use crate::error::Error;
 use crate::folder::{self, Folder};
 use crate::names::{Kind, find_app, find_setting};
@@ -205,8 +205,8 @@ impl<'a> Case<'a> {
 
     fn run(&self, pipeline: &Pipeline, target: &Target) -> Result<(Vec<Output>, f64), String> {
         let inputs = self.inputs.iter().map(|(name, buffer)| (*name, buffer)).collect();
-        let (outputs, tolerance) = (self.boxes(pipeline)?, Some(self.app.tolerance));
-        let job = Job { pipeline, inputs, params: &self.params, outputs, tolerance };
+        let (outputs, check) = (self.boxes(pipeline)?, Check::By(self.app.tolerance));
+        let job = Job { pipeline, inputs, params: &self.params, outputs, check };
         let done = target.run(&job).map_err(|error| error.to_string())?;
         if let Some(fault) = done.fault {
             return Err(fault);

@@ -161,6 +161,7 @@ impl Summary {
         self.pipelines += other.pipelines;
         self.pairs += other.pairs;
         self.skipped += other.skipped;
+        self.ill_conditioned.extend(other.ill_conditioned);
         self.failures.extend(other.failures);
         self.coverage.merge(&other.coverage);
     }

@@ -279,8 +279,7 @@ impl Ranges {
                 (Type::F32, None) => {
                     WIDENED * spread.max(usual * magnitude) + ULPS * f64::from(f32::EPSILON) * magnitude
                 }
-                (_, Some(_)) => 1.0,
-                (_, None) => spread.max(1.0),
+                _ => spread.max(1.0),
             };
             allowed.min(f64::from(f32::MAX)) as f32
         };
@@ -402,14 +401,16 @@ impl Output {
                 return;
             }
         }
-        faults.outliers += 1;
-        faults.first_outlier.get_or_insert(*pair);
         let (low, high) = envelope.range_nearby(pair.index, &self.buffer);
-        if (low - tolerance..=high + tolerance).contains(&actual) {
-            found.ill_conditioned |= self.is_wild(pair, difference);
-        } else {
+        if !(low - tolerance..=high + tolerance).contains(&actual) {
             faults.out_of_range.get_or_insert(*pair);
         }
+        // Where the reference is not finite, there is nothing to be far from.
+        if expected.is_finite() {
+            faults.outliers += 1;
+            faults.first_outlier.get_or_insert(*pair);
+        }
+        found.ill_conditioned |= !expected.is_finite() || self.is_wild(pair, difference);
     }
 
     fn is_wild(&self, pair: &Pair, difference: f64) -> bool {

@@ -1,36 +1,53 @@
 //! Operations that round as code built for speed may.
 //!
-//! How far depends on a hash of the run's seed and the operands, and for products, which are fused in some places and not in
+//! How far depends on a hash of the run's seed and the operands, and for sums, which are fused in some places and not in
 //! others, of the place in the pipeline. So functions stay functions: equal operands give equal results, and a run is the
-//! same however it is split into rows and threads.
+//! same however it is split into rows and threads. The first two runs fuse wherever they can, as compilers do: one takes
+//! the left product of two, the other the right.
 
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
-use warploom_lang::rounding::{Deviation, QUOTIENT_ULPS};
+use warploom_lang::rounding::{Deviation, Product, QUOTIENT_ULPS};
 
 use crate::lanes::Lanes;
 
 /// Where amounts come from.
 #[derive(Clone, Copy, Debug)]
-pub struct Noise(u64);
+pub struct Noise {
+    run: u64,
+    state: u64,
+}
 
 impl Noise {
-    pub fn new(seed: u64) -> Noise {
-        Noise(mixed(!seed))
+    /// That of a run.
+    pub fn new(run: u64) -> Noise {
+        Noise { run, state: mixed(!run) }
     }
 
     /// That of one thing among several.
-    pub fn of(self, number: u64) -> Noise {
-        Noise(mixed(self.0 ^ number))
+    fn of(self, number: u64) -> Noise {
+        Noise { state: mixed(self.state ^ number), ..self }
     }
 
     /// One of `2 * most + 1` whole numbers around 0.
     fn around_zero(self, most: u32) -> i32 {
         let choices = 2 * u64::from(most) + 1;
-        (mixed(self.0) % choices) as i32 - most as i32
+        (mixed(self.state) % choices) as i32 - most as i32
     }
 
-    fn coin(self) -> bool {
-        mixed(self.0) & 1 == 0
+    /// One of two sides, or none.
+    fn side(self) -> Option<Side> {
+        match mixed(self.state) % 3 {
+            0 => None,
+            1 => Some(Side::Left),
+            _ => Some(Side::Right),
+        }
+    }
+
+    /// What rounding may have taken from a float: up to half a unit in the last place.
+    fn residue(self, rounded: f32) -> f64 {
+        let unit = f64::from(rounded.next_up()) - f64::from(rounded);
+        let half = mixed(self.state) as f64 / u64::MAX as f64 - 0.5;
+        if unit.is_finite() && rounded != 0.0 { unit * half } else { 0.0 }
     }
 }
 
@@ -48,16 +65,29 @@ pub struct Perturbed {
     op: Op,
     deviation: Deviation,
     noise: Noise,
+    /// Which product is fused of two; `None` if that is drawn.
+    prefers: Option<Side>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    Left,
+    Right,
 }
 
 impl Perturbed {
     /// An operation at one place of a pipeline.
     pub fn new(op: Op, deviation: Deviation, noise: Noise, place: u64) -> Perturbed {
-        let noise = if deviation == Deviation::Fused { noise.of(place) } else { noise };
-        Perturbed { op, deviation, noise }
+        let prefers = match noise.run {
+            0 => Some(Side::Left),
+            1 => Some(Side::Right),
+            _ => None,
+        };
+        let noise = if matches!(deviation, Deviation::Fused { .. }) { noise.of(place) } else { noise };
+        Perturbed { op, deviation, noise, prefers }
     }
 
-    /// Computes the lanes of a row.
+    /// Computes the lanes of a row. After the operands come the factors of the products among them.
     pub fn apply(&self, result: &mut [u32], args: &[Lanes<'_>]) {
         let operand = |number: usize, lane: usize| match args.get(number) {
             Some(Lanes::Uniform(bits)) => f32::from_bits(*bits),
@@ -67,39 +97,62 @@ impl Perturbed {
         for (lane, to) in result.iter_mut().enumerate() {
             let (a, b) = (operand(0, lane), operand(1, lane));
             let noise = self.noise.of(u64::from(a.to_bits()) << 32 | u64::from(b.to_bits()));
-            *to = self.on(a, b, noise).to_bits();
+            let result = match self.deviation {
+                Deviation::Fused { left, right } => {
+                    let mut next = 2;
+                    let mut exact = |product: Option<Product>, rounded: f32| match product? {
+                        Product::Here(_, negated) => {
+                            let exact = f64::from(operand(next, lane)) * f64::from(operand(next + 1, lane));
+                            next += 2;
+                            Some(if negated { -exact } else { exact })
+                        }
+                        Product::Inlined => Some(f64::from(rounded) + noise.of(2).residue(rounded)),
+                    };
+                    let (left, right) = (exact(left, a), exact(right, b));
+                    self.sum((a, left), (b, right), noise)
+                }
+                _ => self.on(a, b, noise),
+            };
+            *to = result.to_bits();
+        }
+    }
+
+    /// A sum or difference of two floats, one of them unrounded if it is a product.
+    fn sum(&self, (a, left): (f32, Option<f64>), (b, right): (f32, Option<f64>), noise: Noise) -> f32 {
+        let fused = match (self.prefers, left, right) {
+            (Some(Side::Right), Some(_), Some(_)) => Some(Side::Right),
+            (Some(_), Some(_), _) => Some(Side::Left),
+            (Some(_), None, _) => Some(Side::Right),
+            (None, ..) => noise.side(),
+        };
+        let (x, y) = match fused {
+            Some(Side::Left) => (left.unwrap_or(f64::from(a)), f64::from(b)),
+            Some(Side::Right) => (f64::from(a), right.unwrap_or(f64::from(b))),
+            None => (f64::from(a), f64::from(b)),
+        };
+        match self.op {
+            Op::Binary(BinaryOp::Add) => (x + y) as f32,
+            Op::Binary(BinaryOp::Sub) => (x - y) as f32,
+            _ => (x - y).abs() as f32,
         }
     }
 
     fn on(&self, a: f32, b: f32, noise: Noise) -> f32 {
         match self.deviation {
-            Deviation::Fused => product(a, b, noise),
             Deviation::Ulps(most) => stepped(exact(self.op, a, b) as f32, noise.around_zero(most)),
             Deviation::FastExp => {
                 let most = 2 + (1.173 * a.abs()).min(1000.0) as u32;
                 stepped(exact(self.op, a, b) as f32, noise.around_zero(most))
             }
-            Deviation::Remainder => {
-                let quotient = stepped(a / b, noise.around_zero(QUOTIENT_ULPS));
-                a - product(b, quotient.floor(), noise.of(1))
+            Deviation::Remainder | Deviation::Fused { .. } => {
+                let quotient = stepped(a / b, noise.around_zero(QUOTIENT_ULPS)).floor();
+                match noise.of(1).side() {
+                    Some(Side::Left) => a - b * quotient,
+                    _ => (f64::from(a) - f64::from(b) * f64::from(quotient)) as f32,
+                }
             }
         }
     }
-}
-
-/// One of the two floats around the exact product; itself if it is a float.
-fn product(a: f32, b: f32, noise: Noise) -> f32 {
-    let exact = f64::from(a) * f64::from(b);
-    let rounded = exact as f32;
-    let error = exact - f64::from(rounded);
-    if error == 0.0 || !error.is_finite() || noise.coin() {
-        return rounded;
-    }
-    // Ranks grow with magnitudes.
-    let outwards = (error > 0.0) == (exact > 0.0);
-    let other =
-        f32::from_bits(if outwards { rounded.to_bits() + 1 } else { rounded.to_bits().wrapping_sub(1) });
-    if other.is_finite() && (rounded != 0.0 || outwards) { other } else { rounded }
 }
 
 /// So many floats further; zeros, infinities and NaN stay.
@@ -133,19 +186,30 @@ fn exact(op: Op, a: f32, b: f32) -> f64 {
 mod tests {
     use super::*;
 
+    /// What a run makes of the sum of two products.
+    fn sum_of_products(run: u64, [a, b, c, d]: [f32; 4]) -> f32 {
+        let product = Some(Product::Here(warploom_lang::Id::new(0), false));
+        let deviation = Deviation::Fused { left: product, right: product };
+        let sum = Perturbed::new(Op::Binary(BinaryOp::Add), deviation, Noise::new(run), 7);
+        let args = [a * b, c * d, a, b, c, d].map(|value: f32| Lanes::Uniform(value.to_bits()));
+        let mut result = [0];
+        sum.apply(&mut result, &args);
+        f32::from_bits(result[0])
+    }
+
     #[test]
-    fn products_are_one_of_the_two_floats_around() {
-        let mut found = std::collections::BTreeSet::new();
-        for seed in 0..50 {
-            found.insert(product(0.1, 0.1, Noise::new(seed)).to_bits());
-            assert_eq!(product(0.5, 0.3, Noise::new(seed)), 0.15);
-            assert_eq!(product(f32::MAX, 2.0, Noise::new(seed)), f32::INFINITY);
-        }
-        let exact = f64::from(0.1_f32) * f64::from(0.1_f32);
-        let found: Vec<f64> = found.into_iter().map(|bits| f64::from(f32::from_bits(bits))).collect();
-        assert!(found.len() == 2 && found[0] < exact && exact < found[1], "{found:?}");
-        let negative: Vec<f32> = (0..50).map(|seed| product(-0.1, 0.1, Noise::new(seed))).collect();
-        assert!(negative.iter().all(|value| found.contains(&-f64::from(*value))));
+    fn sums_take_one_product_unrounded() {
+        let factors = [0.1_f32, 0.1, -0.3, 0.7];
+        let [a, b, c, d] = factors;
+        let fused = [a.mul_add(b, c * d), c.mul_add(d, a * b)];
+        assert_eq!([0, 1].map(|run| sum_of_products(run, factors)), fused);
+        let drawn = (2..50).map(|run| sum_of_products(run, factors).to_bits());
+        let all: std::collections::BTreeSet<u32> = drawn.collect();
+        let known = [a * b + c * d, fused[0], fused[1]].map(f32::to_bits);
+        assert_eq!(all, known.into_iter().collect());
+        assert_eq!(sum_of_products(0, [0.5, 3.0, 2.0, 0.25]), 2.0);
+        // A difference of equal products is what rounding took from one of them.
+        assert!(sum_of_products(0, [0.1, 0.1, -0.1, 0.1]) != 0.0);
     }
 
     #[test]

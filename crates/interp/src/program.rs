@@ -7,7 +7,7 @@ use ahash::AHashMap;
 use smallvec::SmallVec;
 use warploom_lang::ir::{NodeKind, Stage};
 use warploom_lang::op::{BinaryOp, Op};
-use warploom_lang::rounding;
+use warploom_lang::rounding::{self, Deviation, Product};
 use warploom_lang::{ExprId, FuncId, Id, IdVec, InputId, ParamId, Pipeline, Region, Type, Value};
 
 use crate::perturb::{Noise, Perturbed};
@@ -77,8 +77,8 @@ impl Program {
         let order = pipeline.exprs().reachable(stage.roots());
         let mut last_use: AHashMap<ExprId, usize> = AHashMap::new();
         for (position, id) in order.iter().enumerate() {
-            for arg in &pipeline.exprs()[*id].args {
-                last_use.insert(*arg, position);
+            for arg in operands(pipeline, *id, constants) {
+                last_use.insert(arg, position);
             }
         }
         // Results are read after the last instruction.
@@ -97,9 +97,9 @@ impl Program {
         };
         for (position, id) in order.into_iter().enumerate() {
             compiler.node(id);
-            for arg in &pipeline.exprs()[id].args {
-                if last_use[arg] == position {
-                    compiler.release(*arg);
+            for arg in operands(pipeline, id, constants) {
+                if last_use[&arg] == position {
+                    compiler.release(arg);
                 }
             }
         }
@@ -113,6 +113,21 @@ impl Program {
             rows: compiler.rows,
         }
     }
+}
+
+/// What an instruction reads: the operands of a node, and with other roundings the factors of products that it may fuse.
+fn operands(pipeline: &Pipeline, id: ExprId, constants: &Constants<'_>) -> SmallVec<[ExprId; 3]> {
+    let mut operands = pipeline.exprs()[id].args.clone();
+    if constants.noise.is_some()
+        && let Some(Deviation::Fused { left, right }) = rounding::deviation(pipeline, id)
+    {
+        for product in [left, right].into_iter().flatten() {
+            if let Product::Here(product, _) = product {
+                operands.extend(pipeline.exprs()[product].args.iter().copied());
+            }
+        }
+    }
+    operands
 }
 
 struct Compiler<'a> {
@@ -153,7 +168,8 @@ impl Compiler<'_> {
                 unreachable!("sizes and Params are constants")
             }
         };
-        let args: SmallVec<[Slot; 3]> = node.args.iter().map(|arg| self.slots[arg]).collect();
+        let args: SmallVec<[Slot; 3]> =
+            operands(self.pipeline, id, self.constants).iter().map(|arg| self.slots[arg]).collect();
         let steps = node.args.iter().map(|arg| self.steps.get(arg).copied()).collect();
         let is_row_var = matches!(action, Action::Var(d) if Some(d) == self.row);
         let varies = is_row_var || args.iter().any(|arg| matches!(arg, Slot::Row(_)));
@@ -168,7 +184,7 @@ impl Compiler<'_> {
 
     fn perturbed(&self, id: ExprId, op: Op) -> Option<Perturbed> {
         let noise = self.constants.noise?;
-        let deviation = rounding::deviation(self.pipeline.exprs(), id)?;
+        let deviation = rounding::deviation(self.pipeline, id)?;
         Some(Perturbed::new(op, deviation, noise, id.index() as u64))
     }
 

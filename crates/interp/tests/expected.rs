@@ -119,7 +119,8 @@ fn flips_are_few_and_within_the_range_nearby() {
 #[test]
 fn integers_that_roundings_reach_may_be_off_by_one() {
     let (x, y) = vars!(x, y);
-    let level = func("level", (x, y), (Input::f32("input", 2).at((x, y)) * 1000.3).cast(Type::I32) * 1000);
+    let level =
+        func("level", (x, y), (Input::f32("input", 2).at((x, y)) * 1000.3 + 0.5).cast(Type::I32) * 1000);
     let pipeline = Pipeline::new("levels", [level]).unwrap();
     let expected = expected(&pipeline, Some(1e-6));
     let off_by = |by: i32| {

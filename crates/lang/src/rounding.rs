@@ -13,14 +13,28 @@ use crate::types::{Type, Value};
 /// How the timing build's result of an operation may differ from the reference's for the same operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Deviation {
-    /// A product that may go unrounded into a sum: anything between the two floats around the exact product.
-    Fused,
+    /// A sum or difference that may take one of its operands, a product, unrounded.
+    Fused {
+        /// The left operand, if it is a product.
+        left: Option<Product>,
+        /// The right operand, if it is a product.
+        right: Option<Product>,
+    },
     /// The exact result rounded, give or take so many units in the last place.
     Ulps(u32),
     /// The hardware's exponential: an error of 2 units in the last place, and 1.173 more for each unit of the operand.
     FastExp,
-    /// `a - b * floor(a / b)`, from a quotient and a product that deviate.
+    /// `a - b * floor(a / b)`, from a quotient that deviates and a product that may be fused.
     Remainder,
+}
+
+/// A product that a sum takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Product {
+    /// This node, or its negation if the flag is set.
+    Here(ExprId, bool),
+    /// A value of a Func that a schedule may inline.
+    Inlined,
 }
 
 /// The largest errors in units in the last place that the CUDA programming guide states, over its versions 11 to 13, for
@@ -33,19 +47,20 @@ const SIN_COS_TANH: Deviation = Deviation::Ulps(2);
 const POWER: Deviation = Deviation::Ulps(9);
 
 /// How the timing build may compute a node differently; `None` if both builds give the same bits for the same operands.
-pub fn deviation(exprs: &Exprs, id: ExprId) -> Option<Deviation> {
+pub fn deviation(pipeline: &Pipeline, id: ExprId) -> Option<Deviation> {
+    let exprs = pipeline.exprs();
     let node = &exprs[id];
     let NodeKind::Op(op) = node.kind else { return None };
     // Compilers fold what is made of constants, with correct rounding.
     if node.ty != Type::F32 || node.args.iter().all(|arg| exprs.constant(*arg).is_some()) {
         return None;
     }
-    let exact_scale = |arg: usize| exprs.constant(node.args[arg]).is_some_and(is_power_of_two);
     match op {
-        // Exact, so that leaving out the rounding changes nothing.
-        Op::Binary(BinaryOp::Mul) if exact_scale(0) || exact_scale(1) => None,
-        Op::Binary(BinaryOp::Div) if exact_scale(1) => None,
-        Op::Binary(BinaryOp::Mul) => Some(Deviation::Fused),
+        Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Absd) => {
+            let [left, right] = [0, 1].map(|arg| product(pipeline, node.args[arg]));
+            (left.is_some() || right.is_some()).then_some(Deviation::Fused { left, right })
+        }
+        Op::Binary(BinaryOp::Div) if exprs.constant(node.args[1]).is_some_and(is_power_of_two) => None,
         Op::Binary(BinaryOp::Div) => Some(Deviation::Ulps(QUOTIENT_ULPS)),
         Op::Binary(BinaryOp::Mod) => Some(Deviation::Remainder),
         Op::Binary(BinaryOp::Pow) => Some(POWER),
@@ -54,6 +69,28 @@ pub fn deviation(exprs: &Exprs, id: ExprId) -> Option<Deviation> {
         Op::Unary(UnaryOp::Log) => Some(LOG),
         Op::Unary(UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Tanh) => Some(SIN_COS_TANH),
         Op::Unary(UnaryOp::FastExp) => Some(Deviation::FastExp),
+        _ => None,
+    }
+}
+
+/// Whether a node is a product that is rounded, or a value of a Func that is one.
+fn product(pipeline: &Pipeline, id: ExprId) -> Option<Product> {
+    let exprs = pipeline.exprs();
+    let node = &exprs[id];
+    let is_scale = |arg: usize| exprs.constant(node.args[arg]).is_some_and(is_power_of_two);
+    match node.kind {
+        // Exact, so that leaving out the rounding changes nothing.
+        NodeKind::Op(Op::Binary(BinaryOp::Mul)) if is_scale(0) || is_scale(1) => None,
+        NodeKind::Op(Op::Binary(BinaryOp::Mul)) => Some(Product::Here(id, false)),
+        NodeKind::Op(Op::Unary(UnaryOp::Neg)) => match product(pipeline, node.args[0])? {
+            Product::Here(id, negated) => Some(Product::Here(id, !negated)),
+            Product::Inlined => Some(Product::Inlined),
+        },
+        NodeKind::Call(func, value) => match pipeline.funcs()[func].stages.as_slice() {
+            [only] => only.values.get(value as usize).and_then(|value| product(pipeline, *value)),
+            _ => None,
+        }
+        .map(|_| Product::Inlined),
         _ => None,
     }
 }
@@ -73,7 +110,7 @@ fn is_power_of_two(value: Value) -> bool {
 /// let x = vars!(x);
 /// let input = Input::f32("input", 1);
 /// let largest = func("largest", x, max(input.at(x), input.at(x + 1)));
-/// let level = func("level", x, (largest.at(x) * 0.3).cast(Type::I32));
+/// let level = func("level", x, (largest.at(x) * 0.3 + 0.5).cast(Type::I32));
 /// let pipeline = Pipeline::new("levels", [largest, level])?;
 /// let reached = rounding::reached(&pipeline);
 /// assert_eq!(reached.values().cloned().collect::<Vec<_>>(), [[false], [true]]);
@@ -82,7 +119,7 @@ fn is_power_of_two(value: Value) -> bool {
 pub fn reached(pipeline: &Pipeline) -> IdVec<FuncId, Vec<bool>> {
     let exprs = pipeline.exprs();
     let mut walk =
-        Walk { exprs, nodes: exprs.nodes().values().map(|_| false).collect(), funcs: IdVec::new() };
+        Walk { pipeline, exprs, nodes: exprs.nodes().values().map(|_| false).collect(), funcs: IdVec::new() };
     for func in pipeline.funcs().values() {
         let id = walk.funcs.push(vec![false; func.types.len()]);
         let order = exprs.reachable(func.stages.iter().flat_map(|stage| stage.roots()));
@@ -93,6 +130,7 @@ pub fn reached(pipeline: &Pipeline) -> IdVec<FuncId, Vec<bool>> {
 }
 
 struct Walk<'a> {
+    pipeline: &'a Pipeline,
     exprs: &'a Exprs,
     nodes: IdVec<ExprId, bool>,
     /// The Funcs so far.
@@ -110,7 +148,7 @@ impl Walk<'_> {
             };
             self.nodes[*node_id] = called
                 || node.args.iter().any(|arg| self.nodes[*arg])
-                || deviation(self.exprs, *node_id).is_some();
+                || deviation(self.pipeline, *node_id).is_some();
         }
         let values = &mut self.funcs[id];
         let before = values.clone();

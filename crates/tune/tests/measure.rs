@@ -23,7 +23,8 @@ const TOLERANCE: f64 = 0.5 / 21.0;
 fn workload(width: i64) -> Workload {
     let x = vars!(x);
     let input = Input::f32("input", 1);
-    let pipeline = Pipeline::new("thrice", [func("thrice", x, input.at(x) * 3.0)]).expect("it is right");
+    let pipeline =
+        Pipeline::new("thrice", [func("thrice", x, input.at(x) * 3.0 + 0.0)]).expect("it is right");
     let region = Region::of_extents(&[width]);
     let buffer = Buffer::from_fn::<f32>(region.clone(), |at| at[0] as f32).expect("it fits");
     Workload { pipeline, inputs: vec![buffer], params: Vec::new(), outputs: vec![region] }

@@ -29,9 +29,9 @@ pub struct App {
     pub input: fn(&InputRequest<'_>) -> Buffer,
     /// Arithmetic operations that any schedule has to do at these sizes.
     pub operations: fn(&Settings) -> f64,
-    /// How far floats of kernels built for speed may be off, as a fraction of an output's largest sample. Integers that
-    /// roundings reach may be off by one.
-    pub tolerance: f64,
+    /// How far floats of kernels built for speed may be off, as a fraction of an output's largest sample. `None` if no one
+    /// number serves, as conditioning depends on the data: then what follows from the pipeline.
+    pub tolerance: Option<f64>,
 }
 
 /// A named number and its default.

@@ -55,7 +55,7 @@ fn is_defined(workload: &Workload, schedule: &Schedule, device: &Device) -> bool
 pub fn of_app(app: &App, pipeline: &Pipeline) -> Option<Check> {
     let workload = app.workload(&small_settings(app)?, SEED)?;
     let same = workload.pipeline.structural_hash() == pipeline.structural_hash();
-    same.then(|| of_workload(&workload, Some(app.tolerance)))?
+    same.then(|| of_workload(&workload, app.tolerance))?
 }
 
 /// The settings of an app with its sizes scaled down as far as the reference evaluator is quick.

@@ -33,7 +33,7 @@ impl Tunable {
         };
         let of_app = |(app, _): &(App, _)| Some((check::of_app(app, pipeline)?, app.tolerance));
         let (small, tolerance) = match asked.app.as_ref().and_then(of_app) {
-            Some((small, tolerance)) => (Some(small), Some(tolerance)),
+            Some((small, tolerance)) => (Some(small), tolerance),
             None => (check::of_pipeline(pipeline, request, device), None),
         };
         Ok(Tunable { subject: Arc::new(subject), small: small.map(Arc::new), tolerance })

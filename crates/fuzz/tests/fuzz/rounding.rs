@@ -6,6 +6,9 @@ use warploom_interp::compare::{Tolerance, compare};
 use warploom_lang::rounding;
 use warploom_schedule::schedule::Schedule;
 
+/// The run that fuses every product that it can.
+const FUSED: u64 = 0;
+
 /// Seeds of runs whose roundings no judge has seen.
 const UNSEEN: std::ops::Range<u64> = 1_000_000..1_000_008;
 
@@ -61,14 +64,14 @@ fn other_roundings_are_no_failures() {
     assert_eq!(failures.len(), 0, "{failures:#?}");
 }
 
-/// On a GPU, kernels of one of these were off by a fifth, 0.806 in place of 0.660, which was called numeric. Weighted sums fall
-/// on the edges of a histogram's bins, so that a rounding moves a count, and what follows makes much of it.
+/// On a GPU, both schedules of `binary_15` were called numeric: where 0.660 is read, they read 0.806. It takes the remainder of
+/// 1e9, which cancels: a unit in the last place of the quotient moves it by 64, and it becomes an index.
 #[test]
 fn pipelines_that_make_much_of_little_are_named() {
-    let summary = tried(31337, 40, judged);
+    let summary = tried(31337, 40, |run| run.judge(&rounded_otherwise(run, FUSED)?));
     let failures = failures(&summary);
     assert_eq!(failures.len(), 0, "{failures:#?}");
-    let named: Vec<&String> = summary.ill_conditioned.iter().map(|(_, why)| why).collect();
-    assert!(named.iter().any(|why| why.starts_with("`binary_13`")), "{named:#?}");
-    assert!(named.len() < 5, "{named:#?}");
+    let named: Vec<&str> =
+        summary.ill_conditioned.iter().filter_map(|(_, why)| why.split(':').next()).collect();
+    assert_eq!(named, ["`binary_15`", "`binary_11`"]);
 }
