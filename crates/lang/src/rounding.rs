@@ -37,8 +37,8 @@ pub enum Product {
     Inlined,
 }
 
-/// The largest errors in units in the last place that the CUDA programming guide states, over its versions 11 to 13, for
-/// what the timing build is compiled to.
+/// Errors in units in the last place that the timing build's quotients, roots and functions may have, after the CUDA
+/// programming guide; the larger where its versions differ.
 pub const QUOTIENT_ULPS: u32 = 2;
 const ROOT: Deviation = Deviation::Ulps(1);
 const EXP: Deviation = Deviation::Ulps(2);
