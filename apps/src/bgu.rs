@@ -17,7 +17,7 @@ pub const APP: App = App {
     shapes,
     input,
     operations,
-    // It solves small linear systems, whose conditioning is that of the picture.
+    // Channels of a picture are alike, so that the systems it solves are nearly singular.
     tolerance: None,
 };
 

@@ -55,6 +55,15 @@ struct Report {
     /// How often the reference was evaluated with other roundings.
     runs: u64,
     outputs: Vec<Row>,
+    /// Apps that could not be compared.
+    errors: Vec<Failed>,
+}
+
+/// An app of which nothing is known.
+#[derive(Serialize)]
+struct Failed {
+    app: &'static str,
+    error: String,
 }
 
 /// One output of an app.
@@ -162,16 +171,21 @@ pub(crate) fn accuracy(apps: &[App], arguments: &Arguments, out: &mut dyn Write)
         false => arguments.apps.iter().map(|name| find_app(apps, name)).collect::<Result<_, _>>()?,
     };
     let gpu = arguments.gpu.then(open_gpu).transpose()?;
-    let mut outputs = Vec::new();
+    let (mut outputs, mut errors) = (Vec::new(), Vec::new());
     for app in &chosen {
-        outputs.extend(rows(app, gpu.as_ref(), &arguments.kernels)?);
+        match rows(app, gpu.as_ref(), &arguments.kernels) {
+            Ok(rows) => outputs.extend(rows),
+            Err(error) => errors.push(Failed { app: app.name, error: error.to_string() }),
+        }
     }
     let fails = |row: &&Row| row.margins().any(|margin| margin.fault.is_some());
-    let mut failed: Vec<&str> = outputs.iter().filter(fails).map(|row| row.app).collect();
+    let failed =
+        outputs.iter().filter(fails).map(|row| row.app).chain(errors.iter().map(|failed| failed.app));
+    let mut failed: Vec<&str> = failed.collect();
     failed.dedup();
     let (count, names, failed) = (chosen.len(), failed.join(", "), failed.len());
     let device = gpu.as_ref().map(|gpu| gpu.device().name.clone());
-    let report = Report { passed: failed == 0, device, runs: PERTURBED_RUNS, outputs };
+    let report = Report { passed: failed == 0, device, runs: PERTURBED_RUNS, outputs, errors };
     match arguments.format.json {
         true => report::json(out, "warploom.accuracy/1", &report)?,
         false => report::text(out, &report.text())?,
@@ -287,6 +301,7 @@ impl Report {
                 Some(format!("{}{}: {fault}\n", row.app, margin.sizes))
             })
         });
-        table::whole(&titles, &rows) + &faults.collect::<String>()
+        let errors = self.errors.iter().map(|Failed { app, error }| format!("{app}: {error}\n"));
+        table::whole(&titles, &rows) + &faults.chain(errors).collect::<String>()
     }
 }

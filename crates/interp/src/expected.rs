@@ -297,11 +297,11 @@ fn usual(numbers: impl ExactSizeIterator<Item = f64>) -> f64 {
 }
 
 /// Replaces every number of a box by the largest nearby.
-fn most_nearby(values: &mut Vec<f32>, extents: &[usize]) {
+fn most_nearby(values: &mut [f32], extents: &[usize]) {
     let mut stride = 1;
     for &extent in extents {
         if extent > 1 {
-            let before = values.clone();
+            let before = values.to_vec();
             for (block, from) in values.chunks_mut(stride * extent).zip(before.chunks(stride * extent)) {
                 for at in 0..extent {
                     let to = &mut block[at * stride..(at + 1) * stride];

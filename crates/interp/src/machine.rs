@@ -111,14 +111,15 @@ impl<'a> Machine<'a> {
                 let source = sources.funcs[warploom_lang::Id::index(*func)].as_ref().ok_or(Outside)?;
                 self.load(instruction, source.values[*value], &source.layout, 0, place.lanes)?;
             }
-            (Action::Perturbed(perturbed), Slot::Scalar(scalar)) => {
+            (Action::Perturbed(number), Slot::Scalar(scalar)) => {
                 let mut single = [0];
-                perturbed.apply(&mut single, &self.arguments(instruction, 1));
+                self.program.perturbed[*number].apply(&mut single, &self.arguments(instruction, 1));
                 self.scalars[scalar] = single[0];
             }
-            (Action::Perturbed(perturbed), Slot::Row(row)) => {
+            (Action::Perturbed(number), Slot::Row(row)) => {
                 let mut result = std::mem::take(&mut self.rows[row]);
-                perturbed.apply(&mut result[..place.lanes], &self.arguments(instruction, place.lanes));
+                self.program.perturbed[*number]
+                    .apply(&mut result[..place.lanes], &self.arguments(instruction, place.lanes));
                 self.rows[row] = result;
             }
             (Action::Op(op), Slot::Scalar(scalar)) => {

@@ -34,8 +34,8 @@ pub enum Action {
     Call(FuncId, usize),
     /// An operation.
     Op(Op),
-    /// An operation with another rounding.
-    Perturbed(Perturbed),
+    /// An operation with another rounding, by its number.
+    Perturbed(usize),
 }
 
 /// One step of a program.
@@ -55,6 +55,8 @@ pub struct Instruction {
 #[derive(Clone, Debug)]
 pub struct Program {
     pub instructions: Vec<Instruction>,
+    /// Operations with other roundings.
+    pub perturbed: Vec<Perturbed>,
     /// Start values of the scalars: constants are there already.
     pub scalars: Vec<u32>,
     pub rows: usize,
@@ -94,6 +96,7 @@ impl Program {
             rows: 0,
             scalars: Vec::new(),
             instructions: Vec::new(),
+            perturbed: Vec::new(),
         };
         for (position, id) in order.into_iter().enumerate() {
             compiler.node(id);
@@ -109,6 +112,7 @@ impl Program {
             values: stage.values.iter().map(slot).collect(),
             predicate: stage.predicate.as_ref().map(slot),
             instructions: compiler.instructions,
+            perturbed: compiler.perturbed,
             scalars: compiler.scalars,
             rows: compiler.rows,
         }
@@ -143,6 +147,7 @@ struct Compiler<'a> {
     rows: usize,
     scalars: Vec<u32>,
     instructions: Vec<Instruction>,
+    perturbed: Vec<Perturbed>,
 }
 
 impl Compiler<'_> {
@@ -161,7 +166,10 @@ impl Compiler<'_> {
             NodeKind::Load(input) => Action::Load(input),
             NodeKind::Call(func, value) => Action::Call(func, value as usize),
             NodeKind::Op(op) => match self.perturbed(id, op) {
-                Some(perturbed) => Action::Perturbed(perturbed),
+                Some(perturbed) => {
+                    self.perturbed.push(perturbed);
+                    Action::Perturbed(self.perturbed.len() - 1)
+                }
                 None => Action::Op(op),
             },
             NodeKind::Param(_) | NodeKind::InputMin(..) | NodeKind::InputExtent(..) => {

@@ -37,8 +37,8 @@ pub enum Product {
     Inlined,
 }
 
-/// The largest errors in units in the last place that the CUDA programming guide states, over its versions 11 to 13, for
-/// what the timing build is compiled to.
+/// Errors in units in the last place that the timing build's quotients, roots and functions may have, after the CUDA
+/// programming guide; the larger where its versions differ.
 pub const QUOTIENT_ULPS: u32 = 2;
 const ROOT: Deviation = Deviation::Ulps(1);
 const EXP: Deviation = Deviation::Ulps(2);
@@ -160,5 +160,72 @@ impl Walk<'_> {
             }
         }
         *values != before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::*;
+
+    /// Whether a rounding reaches an output that is made of an input, an image that a rounding reaches and one that none does.
+    fn is_reached(make: impl Fn(&Func, &Func) -> Func) -> Vec<bool> {
+        let x = vars!(x);
+        let input = Input::f32("input", 1);
+        let rounded = func("rounded", x, input.at(x) * 0.3 + 1.0);
+        let exact = func("exact", x, max(input.at(x) + input.at(x + 1), 0.0) * 4.0);
+        let pipeline =
+            Pipeline::new("test", [make(&rounded, &exact)]).unwrap_or_else(|error| panic!("{error}"));
+        rounding::reached(&pipeline)[pipeline.outputs()[0]].clone()
+    }
+
+    #[test]
+    fn roundings_pass_through_everything_but_what_ignores_them() {
+        let x = vars!(x);
+        let image = |rounded: &Func| clamp(rounded.at(x).cast(Type::I32), 0, 7);
+        let out = |of: fn(Expr, Expr) -> Expr| {
+            is_reached(move |rounded, exact| func("out", x, of(rounded.at(x), exact.at(x))))
+        };
+        assert_eq!(out(|_, exact| exact), [false]);
+        assert_eq!(out(|_, exact| exact.cast(Type::I32).cast(Type::U8)), [false]);
+        assert_eq!(out(|rounded, _| rounded.cast(Type::U8)), [true]);
+        assert_eq!(out(|rounded, exact| select(rounded.lt(0.5), exact, 1.0)), [true]);
+        assert_eq!(out(|rounded, exact| min(exact, rounded)), [true]);
+        assert_eq!(out(|_, exact| exact * 0.3), [false], "a product alone is rounded in both builds");
+        assert_eq!(out(|_, exact| exact / 3.0), [true]);
+        assert_eq!(out(|_, exact| exact / 8.0), [false]);
+        assert_eq!(out(|_, exact| exact * 8.0 + 1.0), [false]);
+        assert_eq!(out(|_, exact| sqrt(exact)), [true]);
+        assert_eq!(is_reached(|rounded, exact| func("out", x, exact.at(image(rounded)))), [true]);
+        let pair = is_reached(|rounded, exact| func("out", x, (exact.at(x), rounded.at(x))));
+        assert_eq!(pair, [false, true]);
+    }
+
+    #[test]
+    fn updates_pass_roundings_on() {
+        let x = vars!(x);
+        let r = rdom!(r: (0, 4));
+        let place = |rounded: &Func| clamp(rounded.at(r.x).cast(Type::I32), 0, 7);
+        let counts = |place: &dyn Fn(&Func, &Func) -> Expr| {
+            is_reached(|rounded, exact| {
+                let place = place(rounded, exact);
+                func("counts", x, 0).over(&r, |f| f.set(place.clone(), f.at(place.clone()) + 1))
+            })
+        };
+        assert_eq!(counts(&|rounded, _| place(rounded)), [true]);
+        assert_eq!(counts(&|_, exact| place(exact)), [false]);
+        // Reached only through the Func itself.
+        let swapped = is_reached(|rounded, exact| {
+            func("out", x, (exact.at(x), rounded.at(x))).update(|f| f.set(x, (f.get(1, x), f.get(0, x))))
+        });
+        assert_eq!(swapped, [true, true]);
+    }
+
+    #[test]
+    fn products_are_found_behind_inlined_funcs_and_signs() {
+        let x = vars!(x);
+        let product = |rounded: &Func| func("product", x, rounded.at(x) * 0.3);
+        assert_eq!(is_reached(|_, exact| func("out", x, product(exact).at(x) + 1.0)), [true]);
+        assert_eq!(is_reached(|_, exact| func("out", x, 1.0 - -(exact.at(x) * 0.3))), [true]);
+        assert_eq!(is_reached(|_, exact| func("out", x, product(exact).at(x))), [false]);
     }
 }

@@ -101,6 +101,17 @@ fn gpu_runs_on_a_stream_and_as_a_graph() {
 }
 
 #[test]
+fn gpu_finds_what_is_not_written() {
+    let Some(gpu) = testing::gpu("gpu_finds_what_is_not_written") else { return };
+    let mut program = program(vec![Step::Launch(1)]);
+    let mut whole = gpu.load(&program).unwrap();
+    assert_eq!(floats(&whole.run_over_poison().unwrap()[0])[..2], [24999.0, 24998.0]);
+    program.kernels[1].grid = [4, 1, 1];
+    let half = gpu.load(&program).unwrap().run_over_poison();
+    assert!(matches!(half, Err(Error::Unwritten { what, element: 512 }) if what == "out"));
+}
+
+#[test]
 fn gpu_programs_share_inputs() {
     let Some(gpu) = testing::gpu("gpu_programs_share_inputs") else { return };
     let shared = gpu.upload("in", &input()).unwrap();

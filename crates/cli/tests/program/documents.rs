@@ -55,6 +55,11 @@ fn the_page_on_schedules_runs() {
 }
 
 #[test]
+fn the_page_on_checking_runs() {
+    Page::new("docs/checking.md").run_all(1);
+}
+
+#[test]
 fn the_page_on_devices_runs() {
     Page::new("docs/devices.md").run_all(9);
 }

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use warploom_codegen::ir::{Program, Role};
 use warploom_interp::buffer::Buffer;
 use warploom_interp::expected::{Closeness, Conditioning, Expected};
-use warploom_lang::{Pipeline, Realisation};
+use warploom_lang::Realisation;
 use warploom_schedule::schedule::Schedule;
 
 use super::session::Session;
-use super::{Event, TuneError};
+use super::{Event, Task, TuneError};
 use crate::build::build;
 use crate::measure::{Check, Failure, MeasureError, both_builds, compare_builds};
 use crate::sample::Status;
 use crate::workload;
 
-/// The fraction of samples in which the two builds may differ by more than rounding; if it is more, one of them is of no use to
-/// judge others by.
+/// The fraction of samples in which the two builds may differ by more than rounding, unless the reference with other roundings
+/// does so in more at the small size. Beyond it, one of them is of no use to judge others by.
 const WILD: f64 = 0.01;
 
 /// The check at the full size, once it was asked for, and who has passed it.
@@ -91,7 +91,7 @@ impl Session<'_, '_> {
             buffers(&lowered, &outputs).map_err(Without::Because)
         };
         let (checked, timed) = (run(&checking)?, run(&timing)?);
-        let expected = of_two_builds(task.subject.pipeline(), checked, timed, task.tolerance)?;
+        let expected = of_two_builds(task, checked, timed)?;
         Ok(Check { subject: task.subject.clone(), expected })
     }
 
@@ -103,25 +103,25 @@ impl Session<'_, '_> {
 
 /// What the builds of the default schedule say about the full size: samples of others may be as far off as is stated, or
 /// [four times](warploom_interp::expected::WIDENED) as far as those of its timing build are nearby.
-fn of_two_builds(
-    pipeline: &Pipeline,
-    checked: Vec<Buffer>,
-    timed: Vec<Buffer>,
-    stated: Option<f64>,
-) -> Result<Expected, Without> {
+fn of_two_builds(task: &Task<'_>, checked: Vec<Buffer>, timed: Vec<Buffer>) -> Result<Expected, Without> {
     let runs = std::iter::once(Ok::<_, Without>(timed.clone()));
-    let expected = Expected::new(pipeline, checked, runs, stated)?;
+    let expected = Expected::new(task.subject.pipeline(), checked, runs, task.tolerance)?;
     if let Some(fault) = expected.closeness(&timed).iter().find_map(Closeness::sentence) {
         return Err(Without::Because(format!("the default schedule, built for speed, gives {fault}")));
     }
-    let too_many = |known: &&Conditioning| known.ill_conditioned as f64 > WILD * known.samples as f64;
-    match expected.conditioning().iter().find(too_many) {
-        Some(Conditioning { output, ill_conditioned, samples, .. }) => Err(Without::Because(format!(
-            "the two builds of the default schedule differ by more than rounding in {ill_conditioned} of {samples} samples of \
-             `{output}`; the pipeline is ill-conditioned"
-        ))),
-        None => Ok(expected),
+    let share = |known: &Conditioning| known.ill_conditioned as f64 / known.samples.max(1) as f64;
+    let small = task.small.as_ref().map(|small| small.expected.conditioning()).unwrap_or_default();
+    for (position, known) in expected.conditioning().iter().enumerate() {
+        let allowed = small.get(position).map_or(WILD, |small| WILD.max(2.0 * share(small)));
+        if share(known) > allowed {
+            let Conditioning { output, ill_conditioned, samples, .. } = known;
+            return Err(Without::Because(format!(
+                "the two builds of the default schedule differ by more than roundings explain in {ill_conditioned} of \
+                 {samples} samples of `{output}`"
+            )));
+        }
     }
+    Ok(expected)
 }
 
 /// The outputs of a program, in their order, from their bytes.
