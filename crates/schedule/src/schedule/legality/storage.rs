@@ -128,24 +128,27 @@ impl Checker<'_> {
         if nest.nest.mapping == Mapping::Flat {
             return self.report(&nest.path, Rule::PrivateFlat { stage: self.stage_name(stage) });
         }
-        // Earlier stages must be shared as the next one is, and all readers as the last one.
         let in_kernel = self.outline.kernels[nest.kernel].nests.clone();
         let stages = in_kernel.filter_map(|number| Some((number, self.outline.nests[number].stage()?)));
-        let later = stages.clone().filter(|(_, later)| later.func == stage.func && later.stage > stage.stage);
-        let broken = |number: usize, consumer: StageRef| {
+        let own = stages.clone().filter(|(_, own)| own.func == stage.func);
+        if own.clone().any(|(_, own)| own.stage < stage.stage) {
+            return;
+        }
+        // The first stage has all points, so everything else must share them as it does.
+        let broken = |(number, consumer): (usize, StageRef)| {
             let (func, consumer) = (self.func_name(stage.func), self.stage_name(consumer));
             (self.outline.nests[number].path.clone(), Rule::PrivateRead { func, consumer })
         };
-        let mut found: Vec<(Path, Rule)> = Vec::new();
-        if let Some((next, later)) = later.min_by_key(|(_, later)| later.stage) {
-            if !self.shared_alike(position, next, Index::Loop) {
-                found.push(broken(next, later));
+        let mut unlike = own.filter(|(number, _)| !self.shared_alike(position, *number, Index::Loop));
+        let found: Vec<(Path, Rule)> = match unlike.next() {
+            Some(later) => vec![broken(later)],
+            None => {
+                let readers = stages.filter(|(number, _)| self.reads[*number].contains(&stage.func));
+                let owned =
+                    |(reader, at): &(usize, StageRef)| self.reads_own(stage.func, position, *reader, *at);
+                readers.filter(|reader| !owned(reader)).map(broken).collect()
             }
-        } else {
-            let readers = stages.filter(|(number, _)| self.reads[*number].contains(&stage.func));
-            let wrong = readers.filter(|(reader, at)| !self.reads_own(stage.func, position, *reader, *at));
-            found.extend(wrong.map(|(number, consumer)| broken(number, consumer)));
-        }
+        };
         for (path, rule) in found {
             self.report(&path, rule);
         }
@@ -213,8 +216,10 @@ fn several(nest: &NestFootprint) -> Option<Vec<(i64, &ThreadLoop)>> {
 fn in_first_tile(writer: &ThreadLoop, made: &Reach, index: Index, read: &NestFootprint) -> bool {
     match index {
         Index::Loop(e) => {
+            // A scatter has no loop over the dimension it scatters along.
+            let looped = read.threads.iter().flatten().any(|own| own.dim == LoopKind::Pure(e));
             let points = &read.points.dims[e];
-            points.extent() <= writer.serial && made.starts_like(points)
+            looped && points.extent() <= writer.serial && made.starts_like(points)
         }
         Index::At(value) => made.terms.is_empty() && value - made.min < writer.serial,
         Index::Other => false,
