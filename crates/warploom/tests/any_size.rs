@@ -52,7 +52,7 @@ fn searched_schedules_of_random_pipelines_run_at_every_size() {
                 let case = Case { pipeline, request, schedule: schedule.clone(), seed };
                 match case.check(&device) {
                     Ok(Verdict::Passed) => passed += 1,
-                    Ok(Verdict::Skipped(_)) => {}
+                    Ok(Verdict::Skipped(_) | Verdict::IllConditioned(_)) => {}
                     Err(failure) => {
                         let text = schedule.to_text(&random.pipeline);
                         panic!("seed {seed} at {extents:?}: {failure}\n{text}{}", random.pipeline);
