@@ -23,7 +23,7 @@ use warploom_tune::workload::Workload;
 
 fn main() {
     worker::entry();
-    let tests: [(&str, fn()); 9] = [
+    let tests: [(&str, fn()); 10] = [
         ("without_faults_everything_is_measured", without_faults_everything_is_measured),
         ("every_fault_costs_its_candidate_alone", every_fault_costs_its_candidate_alone),
         ("faults_mix", faults_mix),
