@@ -349,6 +349,22 @@ fn private_accumulators_at_any_size() {
     );
 }
 
+/// A scatter writes to points of all threads, however few threads it has itself.
+#[test]
+fn private_scatters() {
+    let x = vars!(x);
+    let a = Input::f32("a", 1);
+    let r = rdom!(r: (0, 5));
+    let count = func("count", x, 0).over(&r, |f| f.add(clamp(a.at(r.x).cast(Type::I32), 0, 9), 1));
+    let case = Case::new([func("out", x, count.at(x))], &[("a", &[5]), ("out", &[10])]);
+    let refused = case.check(&case.read(
+        "\n  kernel out block x 10\n    count.0 threads x 2 private\n    count.1 threads private\n    out threads x 2\n",
+    ));
+    assert!(
+        refused.is_err_and(|found| found.iter().any(|found| matches!(found.rule, Rule::PrivateRead { .. })))
+    );
+}
+
 /// Grids that are too long for an axis of their own are counted along x.
 #[test]
 fn long_grids() {
