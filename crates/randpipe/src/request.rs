@@ -9,8 +9,11 @@ use crate::grow::{Grower, Grown};
 use crate::image::{Body, Image};
 use crate::{RandomPipeline, StageKind};
 
-/// Inputs whose size is found last may be read anywhere in here until then.
-const ANYWHERE: Range = Range { min: -(1 << 24), extent: 1 << 25 };
+/// As many points as bounds take, with the origin in their middle.
+fn anywhere(dimensions: usize) -> Region {
+    let half = 1 << (40 / dimensions.max(1)).min(30) >> 1;
+    Region(vec![Range::new(-half, 2 * half); dimensions])
+}
 
 /// Why an attempt is given up.
 #[derive(Debug, Error)]
@@ -99,7 +102,7 @@ impl Grower {
         for (id, decl) in pipeline.inputs().iter() {
             let sized = self.inputs.iter().find(|sized| sized.input.name() == decl.name);
             let region = sized.and_then(|sized| sized.region.clone());
-            request.inputs[id] = Some(region.unwrap_or_else(|| Region(vec![ANYWHERE; decl.dimensions])));
+            request.inputs[id] = Some(region.unwrap_or_else(|| anywhere(decl.dimensions)));
         }
         for (id, decl) in pipeline.params().iter() {
             let given = self.params.iter().find(|(param, _)| param.name() == decl.name);
