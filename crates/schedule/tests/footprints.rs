@@ -136,10 +136,13 @@ fn placed(footprints: &Footprints, reach: &Reach, place: (i64, i64)) -> (i64, i6
     let low = -(-low.numerator()).div_euclid(low.denominator());
     let high = high.numerator().div_euclid(high.denominator());
     let (first, last) = reach.clamp.unwrap_or((i64::MIN, i64::MAX));
-    (low.clamp(first, last).max(reach.min), high.clamp(first, last).min(reach.max))
+    let low = low.clamp(first, last).max(reach.min);
+    let high = if reach.moved { low + reach.extent() - 1 } else { high.clamp(first, last) };
+    (low, high.min(reach.max))
 }
 
-/// The box of a footprint, after making sure that it holds some points and is no larger than its extent.
+/// The box that a block computes for a footprint: all of its extent from its first point, as far as the Func goes. The footprint must
+/// hold some points, and be no larger than its extent.
 fn holds(
     footprints: &Footprints,
     reach: &Reach,
@@ -158,7 +161,9 @@ fn holds(
         "{first}..={last} at {place:?} is not in {low}..={high} of {reach:?}"
     );
     prop_assert!(high - low < reach.extent(), "{low}..={high} at {place:?} is wider than {reach:?}");
-    Ok((low, high))
+    let end = (low + reach.extent() - 1).min(reach.max);
+    prop_assert!(last <= end, "{first}..={last} at {place:?} is not in {low}..={end} of {reach:?}");
+    Ok((low, end))
 }
 
 /// The values of x in a block and of r in an iteration.
@@ -245,6 +250,41 @@ proptest! {
         let pipeline = pipeline(&outer, &inner);
         check_blocks(&pipeline, tile, step, f_outside)?;
         check_threads(&pipeline, tile, step)?;
+    }
+}
+
+/// A Func that is read directly and through another Func at a clamped index: blocks at the edge compute the other one beyond what
+/// the clamp leaves of it.
+#[test]
+fn clamped_readers_compute_whole_boxes() {
+    let x = || Box::new(Index::X);
+    let clamps = [
+        Index::Max(x(), 0),
+        Index::Max(x(), 4),
+        Index::Min(x(), 31),
+        Index::Clamp(x(), 2, 29),
+        Index::Scale(Box::new(Index::Max(x(), 1)), -1),
+        Index::Scale(Box::new(Index::Clamp(x(), 3, 20)), -2),
+        Index::Div(Box::new(Index::Max(x(), 1)), 2),
+    ];
+    let inner =
+        [Index::X, Index::Offset(x(), 1), Index::Scale(x(), -1), Index::Max(x(), 3), Index::Scale(x(), 2)];
+    for clamped in &clamps {
+        for (first, second) in inner.iter().flat_map(|first| inner.iter().map(move |second| (first, second)))
+        {
+            for direct in &inner {
+                let outer = [clamped.clone(), clamped.clone(), direct.clone()];
+                let pipeline = pipeline(&outer, &[first.clone(), second.clone()]);
+                for (tile, outside) in
+                    [1, 2, 3, 5, 16, 41].into_iter().flat_map(|tile| [(tile, false), (tile, true)])
+                {
+                    let held = check_blocks(&pipeline, tile, 3, outside);
+                    held.unwrap_or_else(|error| {
+                        panic!("{outer:?}, {first:?}, {second:?} in tiles of {tile}: {error}")
+                    });
+                }
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Barrier;
 use std::thread;
 
 use tempfile::TempDir;
@@ -392,6 +393,21 @@ fn no_claim_holds_for_longer_than_claims_do() {
     other.execute(claim, [usual - 100]).unwrap();
     assert_eq!(records.claim(problem, "a").unwrap(), Claim::Taken);
     assert_eq!(expires(), usual - 100, "it is not made longer");
+}
+
+#[test]
+fn many_make_the_same_file_at_once() {
+    for _ in 0..50 {
+        let (place, start) = (place(), Barrier::new(8));
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    start.wait();
+                    Records::open(&place.path).unwrap();
+                });
+            }
+        });
+    }
 }
 
 #[test]

@@ -297,9 +297,9 @@ impl<'a> Evaluation<'a> {
     /// `Σ factor · form`
     fn sum(&mut self, row: &Row, symbols: &mut Symbols) -> Option<Reach> {
         let Some(((first, factor), rest)) = row.terms.split_first() else { return Some(Reach::fixed(0, 0)) };
-        let mut sum = self.reach(*first, symbols).scale(*factor)?;
+        let mut sum = self.reach(*first, symbols).scale(*factor, symbols)?;
         for (form, factor) in rest {
-            let part = self.reach(*form, symbols).scale(*factor)?;
+            let part = self.reach(*form, symbols).scale(*factor, symbols)?;
             sum = match sum.add(&part) {
                 Some(sum) => sum,
                 None => sum.plain(symbols).add(&part.plain(symbols))?,
@@ -320,8 +320,8 @@ impl<'a> Evaluation<'a> {
     fn reach(&mut self, number: usize, symbols: &mut Symbols) -> Reach {
         let Bounded { form, min, max } = &self.program.forms[number];
         match form {
-            Form::Var(d) => return self.scope.vars[*d].clone().settled(),
-            Form::RVar(r) => return self.scope.rvars[*r].clone().settled(),
+            Form::Var(d) => return self.scope.vars[*d].iterated(),
+            Form::RVar(r) => return self.scope.rvars[*r].iterated(),
             Form::Range => return Reach::fixed(*min, *max),
             Form::Unknown => return Reach::unknown(*min, *max),
             _ => {}

@@ -37,6 +37,9 @@ pub struct Reach {
     pub high: Rational,
     /// Limits of a clamp, if there is one: `i64::MIN` or `i64::MAX` where it has none.
     pub clamp: Option<(i64, i64)>,
+    /// Whether the clamp only moves the values, as it moves the box of a stage: all of the extent from the smallest value on is meant,
+    /// as far as `max`.
+    pub moved: bool,
     /// The smallest value at any iteration.
     pub min: i64,
     /// The largest value at any iteration.
@@ -118,7 +121,7 @@ impl Reach {
     pub(crate) fn fixed(min: i64, max: i64) -> Reach {
         let max = max.max(min);
         let (low, high) = (Rational::integer(min), Rational::integer(max));
-        Reach { terms: SmallVec::new(), low, high, clamp: None, min, max, bounded: true }
+        Reach { terms: SmallVec::new(), low, high, clamp: None, moved: false, min, max, bounded: true }
     }
 
     /// Anything from `min` to `max`.
@@ -136,6 +139,7 @@ impl Reach {
             low: Rational::integer(min),
             high: Rational::integer(min + size - 1),
             clamp: None,
+            moved: false,
             min,
             max: min + extent - 1,
             bounded: true,
@@ -187,10 +191,17 @@ impl Reach {
             low: Rational::ZERO,
             high: Rational::integer(width),
             clamp: None,
+            moved: false,
             min: i64::MIN,
             max: i64::MAX,
             bounded: true,
         }
+    }
+
+    /// What a stage iterates over that computes this box.
+    #[must_use]
+    pub(crate) fn iterated(&self) -> Reach {
+        Reach { moved: self.clamp.is_some(), ..self.clone() }.settled()
     }
 
     /// How far apart two values can be at one iteration.
@@ -278,6 +289,7 @@ impl Reach {
             low: self.low.add(other.low)?,
             high: self.high.add(other.high)?,
             clamp: None,
+            moved: false,
             min: self.min.checked_add(other.min)?,
             max: self.max.checked_add(other.max)?,
             bounded: self.bounded && other.bounded,
@@ -300,9 +312,13 @@ impl Reach {
     }
 
     /// The product with a constant, `None` if it does not fit.
-    pub(crate) fn scale(self, factor: i64) -> Option<Reach> {
+    pub(crate) fn scale(self, factor: i64, symbols: &mut Symbols) -> Option<Reach> {
         if factor == 1 {
             return Some(self);
+        }
+        // The largest value becomes the smallest, and is where the smallest was moved to.
+        if factor < 0 && self.moved {
+            return self.plain(symbols).scale(factor, symbols);
         }
         let scaled = |value: Rational| value.mul(Rational::integer(factor));
         let ordered = |a: i64, b: i64| {
@@ -318,7 +334,7 @@ impl Reach {
         let clamp =
             clamp.map(|(low, high)| if factor < 0 { (opposite(high), opposite(low)) } else { (low, high) });
         let (min, max) = ordered(self.min, self.max)?;
-        Some(Reach { terms, low: low.min(high), high: low.max(high), clamp, min, max, bounded: self.bounded })
+        Some(Reach { terms, low: low.min(high), high: low.max(high), clamp, min, max, ..self })
     }
 
     /// The quotient by a positive constant, rounded down.
@@ -341,6 +357,7 @@ impl Reach {
             low,
             high,
             clamp: limits(self.clamp, |limit| Some(quotient(limit)))?,
+            moved: self.moved,
             min: quotient(self.min),
             max: quotient(self.max),
             bounded: self.bounded,
@@ -405,6 +422,7 @@ impl Reach {
         self.high = self.high.max(other.high);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
+        self.moved |= other.moved;
         self.bounded &= other.bounded;
     }
 
@@ -466,6 +484,11 @@ fn distance(parts: &[Reach], symbols: &Symbols) -> i64 {
         let value = sum.add(offset)?;
         Some(value.clamp(Rational::integer(part.min), Rational::integer(part.max)))
     };
+    let start = |sum: Rational, part: &Reach| clamped(sum, part.low, part);
+    let end = |sum: Rational, part: &Reach| match part.moved {
+        true => Some(start(sum, part)?.add(part.high.sub(part.low)?)?.min(Rational::integer(part.max))),
+        false => clamped(sum, part.high, part),
+    };
     let mut places = vec![first, last];
     for part in parts {
         for limit in [part.min, part.max] {
@@ -476,8 +499,8 @@ fn distance(parts: &[Reach], symbols: &Symbols) -> i64 {
         }
     }
     let reach_at = |place: Rational| {
-        let highest = parts.iter().map(|part| clamped(place, part.high, part)).collect::<Option<Vec<_>>>()?;
-        let lowest = parts.iter().map(|part| clamped(place, part.low, part)).collect::<Option<Vec<_>>>()?;
+        let highest = parts.iter().map(|part| end(place, part)).collect::<Option<Vec<_>>>()?;
+        let lowest = parts.iter().map(|part| start(place, part)).collect::<Option<Vec<_>>>()?;
         highest.into_iter().max()?.sub(lowest.into_iter().min()?)
     };
     let reaches: Option<Vec<Rational>> = places.into_iter().map(reach_at).collect();

@@ -1,9 +1,12 @@
 //! The tables.
 
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
+use super::BUSY;
 use super::error::RecordsError;
 
 /// The version of the tables.
@@ -88,8 +91,7 @@ CREATE TABLE iterations (
 pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), RecordsError> {
     let failed = |error| RecordsError::of(path, error);
     if is_empty(connection).map_err(failed)? {
-        // Before the first table, as it cannot be changed inside a transaction.
-        connection.pragma_update(None, "journal_mode", "wal").map_err(failed)?;
+        write_ahead(connection).map_err(failed)?;
         create(connection).map_err(failed)?;
     }
     check(connection, path)?;
@@ -140,6 +142,22 @@ fn foreign(connection: &Connection) -> rusqlite::Result<Option<(String, String)>
         }
     }
     Ok(None)
+}
+
+/// Asks for a write-ahead log: before the first table, as it cannot be changed inside a transaction.
+///
+/// SQLite does not wait for another process that does the same: it says at once that the file is locked.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let until = Instant::now() + BUSY;
+    loop {
+        let changed = connection.pragma_update(None, "journal_mode", "wal");
+        let code = changed.as_ref().err().and_then(rusqlite::Error::sqlite_error_code);
+        let locked = matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked));
+        if !locked || Instant::now() > until {
+            return changed;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
