@@ -45,7 +45,7 @@ impl KernelLowering<'_> {
             return self.builder.int(reach.min);
         }
         let lowest = self.end(reach, reach.low, |denominator| denominator - 1, known);
-        match reach.clamp.is_some() || has_fractions(reach) {
+        match reach.clamp.is_some() || reach.has_fractions() {
             true => self.clamped(lowest, reach.min, i64::MAX),
             false => lowest,
         }
@@ -53,7 +53,7 @@ impl KernelLowering<'_> {
 
     /// The largest value of a reach that has fractions: the sum of its terms, rounded down and clamped.
     fn highest(&mut self, reach: &Reach) -> Option<NodeId> {
-        has_fractions(reach).then(|| self.end(reach, reach.high, |_| 0, &mut Lowest::new()))
+        reach.has_fractions().then(|| self.end(reach, reach.high, |_| 0, &mut Lowest::new()))
     }
 
     /// The sum of a reach's terms and an offset, rounded down after `rounding` is added to the numerator.
@@ -120,12 +120,6 @@ impl KernelLowering<'_> {
         }
         value
     }
-}
-
-/// Whether a reach moves by fractions, so that its ends are rounded.
-fn has_fractions(reach: &Reach) -> bool {
-    let mut parts = reach.terms.iter().map(|(_, step)| *step).chain([reach.low, reach.high]);
-    !reach.terms.is_empty() && parts.any(|part| part.as_integer().is_none())
 }
 
 fn lcm(a: i64, b: i64) -> i64 {

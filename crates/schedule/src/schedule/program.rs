@@ -331,7 +331,7 @@ impl<'a> Evaluation<'a> {
         }
         let reach = match form {
             Form::Sum(row) => self.sum(row, symbols).and_then(|sum| sum.shift(row.low)),
-            Form::FloorDiv(of, divisor) => self.reach(*of, symbols).floor_div(*divisor),
+            Form::FloorDiv(of, divisor) => self.reach(*of, symbols).floor_div(*divisor, symbols),
             Form::Clamp(of, low, high) => Some(self.reach(*of, symbols).clamped(*low, *high)),
             Form::Either(a, b) => {
                 let both = [self.reach(*a, symbols), self.reach(*b, symbols)];

@@ -198,10 +198,17 @@ impl Reach {
         }
     }
 
-    /// What a stage iterates over that computes this box.
+    /// What a stage iterates over that computes this box: one of fractions from its first to its last value, any other in its whole
+    /// extent.
     #[must_use]
     pub(crate) fn iterated(&self) -> Reach {
-        Reach { moved: self.clamp.is_some(), ..self.clone() }.settled()
+        Reach { moved: self.clamp.is_some() && !self.has_fractions(), ..self.clone() }.settled()
+    }
+
+    /// Whether it moves by fractions, so that its ends are rounded, differently from place to place.
+    pub fn has_fractions(&self) -> bool {
+        let mut parts = self.terms.iter().map(|(_, step)| *step).chain([self.low, self.high]);
+        !self.terms.is_empty() && parts.any(|part| part.as_integer().is_none())
     }
 
     /// How far apart two values can be at one iteration.
@@ -338,7 +345,22 @@ impl Reach {
     }
 
     /// The quotient by a positive constant, rounded down.
-    pub(crate) fn floor_div(&self, divisor: i64) -> Option<Reach> {
+    pub(crate) fn floor_div(&self, divisor: i64, symbols: &mut Symbols) -> Option<Reach> {
+        let quotient = self.quotient(divisor)?;
+        // What a limit moved is rounded there in another way.
+        let (first, last) = self.clamp.unwrap_or((i64::MIN, i64::MAX));
+        let wider = |start: i64| {
+            let end = start.saturating_add(self.width());
+            let limits = !matches!(start, i64::MIN | i64::MAX);
+            limits && end.div_euclid(divisor) - start.div_euclid(divisor) > quotient.width()
+        };
+        match self.moved && (quotient.has_fractions() || [first, last, self.min].into_iter().any(wider)) {
+            true => self.plain(symbols).quotient(divisor),
+            false => Some(quotient),
+        }
+    }
+
+    fn quotient(&self, divisor: i64) -> Option<Reach> {
         let over = |value: Rational| value.div(Rational::integer(divisor));
         let terms: Option<SmallVec<_>> =
             self.terms.iter().map(|(symbol, step)| Some((*symbol, over(*step)?))).collect();
@@ -428,6 +450,12 @@ impl Reach {
 
     /// The smallest reach that holds all of some, which are seen from the same place.
     pub(crate) fn hull(reaches: &[Reach], symbols: &mut Symbols) -> Option<Reach> {
+        // A box of fractions ends at its last value, which is not where the extent of what was moved ends.
+        if reaches.iter().any(|reach| reach.moved) && reaches.iter().any(Reach::has_fractions) {
+            let plain = |reach: &Reach| if reach.moved { reach.plain(symbols) } else { reach.clone() };
+            let reaches: Vec<Reach> = reaches.iter().map(plain).collect();
+            return Reach::hull(&reaches, symbols);
+        }
         let (first, others) = reaches.split_first()?;
         // Most move alike, and then nothing else has a say.
         if others.iter().all(|other| other.terms == first.terms && other.clamp == first.clamp) {
