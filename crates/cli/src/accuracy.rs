@@ -116,18 +116,7 @@ struct Both {
 }
 
 impl Both {
-    fn new(
-        sizes: String,
-        workload: &Workload,
-        app: &App,
-        reference: &[Buffer],
-        runs: &[Vec<Buffer>],
-    ) -> Both {
-        let expected = |stated| {
-            let runs = runs.iter().map(|run| Ok::<_, Infallible>(run.clone()));
-            let Ok(expected) = Expected::new(&workload.pipeline, reference.to_vec(), runs, stated);
-            expected
-        };
+    fn new(sizes: String, app: &App, expected: impl Fn(Option<f64>) -> Expected) -> Both {
         Both { sizes, stated: expected(app.tolerance), derived: expected(None) }
     }
 
@@ -205,7 +194,11 @@ fn rows(app: &App, gpu: Option<&Gpu>, kernels: &Kernels) -> Result<Vec<Row>, Err
     let reference = workload.reference().map_err(failed)?;
     let run = |seed| workload.evaluation().perturbed(seed).run();
     let runs = (0..PERTURBED_RUNS).map(run).collect::<Result<Vec<_>, _>>().map_err(failed)?;
-    let both = Both::new(sizes.clone(), &workload, app, &reference, &runs);
+    let both = Both::new(sizes.clone(), app, |stated| {
+        let runs = runs.iter().map(|run| Ok::<_, Infallible>(run.clone()));
+        let Ok(expected) = Expected::new(&workload.pipeline, reference.clone(), runs, stated);
+        expected
+    });
     let outputs = match gpu {
         None => run(PERTURBED_RUNS).map_err(failed)?,
         Some(gpu) => {
@@ -228,7 +221,9 @@ fn full(app: &App, gpu: &Gpu, kernels: &Kernels) -> Result<Vec<Margin>, Error> {
     let program = build_program(&workload.pipeline, &schedule, &request, gpu.device())?;
     let checked = run_build(gpu, &workload, &program, Build::Checking)?;
     let timed = run_build(gpu, &workload, &program, Build::Timing)?;
-    let both = Both::new(show::at_sizes(app, &settings), &workload, app, &checked, &[timed]);
+    let both = Both::new(show::at_sizes(app, &settings), app, |stated| {
+        Expected::of_builds(&workload.pipeline, checked.clone(), timed.clone(), stated)
+    });
     let program = kernels.build(&workload, gpu.device())?;
     Ok(both.margins(&exact(app, Builds::run(gpu, &workload, &program, &both.stated)?)?))
 }

@@ -9,11 +9,13 @@
 //!   output if that is more, and [`ULPS`] units in the last place of the largest sample nearby. Integers may be as far
 //!   off as the spread nearby, and at least one step; truth values not at all.
 //! - Where a rounding flips a comparison or a cast, samples may be further off. Such outliers are at most [`OUTLIERS`] of
-//!   all samples (one of few), and each lies within the range of the runs nearby, widened by its tolerance.
+//!   all samples (one of few), and each lies within the range of the runs nearby, widened by its tolerance. If there is only
+//!   one run, which cannot know the range of every sample, that is widened by [`WIDENED`] times the largest spread of the output.
 //! - A sample is never NaN or infinite where the reference is not.
 //!
 //! Nearby are samples at most [`NEARBY`] away in every dimension.
 
+use std::convert::Infallible;
 use std::fmt;
 
 use warploom_lang::{Pipeline, Type, Value, dispatch, rounding};
@@ -64,6 +66,8 @@ struct Envelope {
     broken: Vec<bool>,
     /// The largest spread of a sample, over the largest sample nearby.
     spread: f64,
+    /// How far outliers may be out of the range nearby, beyond their tolerance, over the largest sample nearby.
+    outlying: f64,
     /// How many samples have a spread beyond [`ILL_CONDITIONED`].
     wild: usize,
 }
@@ -178,6 +182,22 @@ impl Expected {
         Ok(Expected { outputs: made.collect() })
     }
 
+    /// From the outputs of two builds of one schedule: that for checking, and that for speed.
+    pub fn of_builds(
+        pipeline: &Pipeline,
+        checking: Vec<Buffer>,
+        timing: Vec<Buffer>,
+        stated: Option<f64>,
+    ) -> Expected {
+        let Ok(mut expected) = Expected::new(pipeline, checking, [Ok::<_, Infallible>(timing)], stated);
+        if stated.is_none() {
+            for envelope in expected.outputs.iter_mut().filter_map(|output| output.envelope.as_mut()) {
+                envelope.outlying = WIDENED * envelope.spread;
+            }
+        }
+        expected
+    }
+
     /// The reference's outputs.
     pub fn buffers(&self) -> impl ExactSizeIterator<Item = &Buffer> {
         self.outputs.iter().map(|output| &output.buffer)
@@ -284,7 +304,7 @@ impl Ranges {
             allowed.min(f64::from(f32::MAX)) as f32
         };
         let tolerance = spread.into_iter().zip(&magnitude).map(tolerance).collect();
-        Envelope { low, high, tolerance, broken, spread: most, wild }
+        Envelope { low, high, tolerance, broken, spread: most, outlying: 0.0, wild }
     }
 }
 
@@ -402,7 +422,8 @@ impl Output {
             }
         }
         let (low, high) = envelope.range_nearby(pair.index, &self.buffer);
-        if !(low - tolerance..=high + tolerance).contains(&actual) {
+        let beyond = tolerance.max(envelope.outlying * low.abs().max(high.abs()));
+        if !(low - beyond..=high + beyond).contains(&actual) {
             faults.out_of_range.get_or_insert(*pair);
         }
         // Where the reference is not finite, there is nothing to be far from.

@@ -79,6 +79,27 @@ fn what_other_roundings_give_passes() {
     }
 }
 
+/// Two builds know the range of each sample badly: a few samples may be as far off as the two are anywhere, and no further.
+#[test]
+fn outliers_of_two_builds_are_bounded_by_their_largest_difference() {
+    let pipeline = blur();
+    let (checking, mut timing) = (run(&pipeline, None), run(&pipeline, Some(1)));
+    let largest = 1e-4;
+    timing[0].as_mut_slice::<f32>().unwrap()[7] += largest;
+    let expected = Expected::of_builds(&pipeline, checking.clone(), timing, None);
+    let off = |count: usize, by: f32| {
+        let mut outputs = checking.clone();
+        let samples = outputs[0].as_mut_slice::<f32>().unwrap();
+        samples[1800..1800 + count].iter_mut().for_each(|sample| *sample += by);
+        fault(&expected, &outputs)
+    };
+    let allowed = (OUTLIERS * (SIDE * SIDE) as f64) as usize;
+    assert_eq!(off(allowed, 2.0 * largest), None);
+    assert!(matches!(off(allowed + 1, 2.0 * largest), Some(Fault::Outliers(_))));
+    // The largest sample nearby there may be larger than it is here, but not ten times.
+    assert!(matches!(off(1, 1.5), Some(Fault::OutOfRange { .. })));
+}
+
 #[test]
 fn what_no_rounding_reaches_is_exact() {
     let x = vars!(x);

@@ -102,10 +102,9 @@ impl Session<'_, '_> {
 }
 
 /// What the builds of the default schedule say about the full size: samples of others may be as far off as is stated, or
-/// [four times](warploom_interp::expected::WIDENED) as far as those of its timing build are nearby.
+/// [four times](warploom_interp::expected::WIDENED) as far as those of its timing build are.
 fn of_two_builds(task: &Task<'_>, checked: Vec<Buffer>, timed: Vec<Buffer>) -> Result<Expected, Without> {
-    let runs = std::iter::once(Ok::<_, Without>(timed.clone()));
-    let expected = Expected::new(task.subject.pipeline(), checked, runs, task.tolerance)?;
+    let expected = Expected::of_builds(task.subject.pipeline(), checked, timed.clone(), task.tolerance);
     if let Some(fault) = expected.closeness(&timed).iter().find_map(Closeness::sentence) {
         return Err(Without::Because(format!("the default schedule, built for speed, gives {fault}")));
     }
