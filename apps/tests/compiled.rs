@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{hand_written, quick_search, unfilled};
 use warploom::app::App;
+use warploom::codegen::build::build;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::prelude::*;
 use warploom::runtime::{nvrtc, testing};
 use warploom::schedule::schedule::Schedule;
 use warploom::target::Device;
-use warploom::tune::build::build;
 
 /// Compiles an app at its own sizes; gives the bytes its kernels spill.
 fn spilled(app: &App, choose: fn(&Pipeline, &Realisation) -> Schedule, kind: Build) -> u64 {

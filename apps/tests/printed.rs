@@ -3,9 +3,9 @@
 mod common;
 
 use common::{hand_written, unfilled};
+use warploom::codegen::build::build;
 use warploom::codegen::cuda::{Build, print};
 use warploom::target::Device;
-use warploom::tune::build::build;
 
 fn printed(name: &str, width: f64, height: f64) -> String {
     let app = warploom_apps::find(name).expect("it is an app");

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use warploom::codegen::build::build;
 use warploom::lang::{Pipeline, Realisation, Regions, infer};
 use warploom::randpipe::Shape;
 use warploom::schedule::schedule::{Schedule, check};
 use warploom::target::Device;
-use warploom::tune::build::build;
 
 const FUNCS: [usize; 3] = [100, 1_000, 10_000];
 

@@ -2,8 +2,8 @@
 #![allow(missing_docs, reason = "criterion's macros")]
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use warploom::codegen::build::build;
 use warploom::target::Device;
-use warploom::tune::build::build;
 use warploom_benches::{schedule, workload};
 
 fn lowering(criterion: &mut Criterion) {

@@ -3,13 +3,13 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use warploom::app::{App, InputRequest, Setting, Settings};
+use warploom::codegen::build::build;
 use warploom::codegen::verify::verify;
 use warploom::interp::compare::{Tolerance, compare};
 use warploom::prelude::*;
 use warploom::schedule::schedule::Schedule;
 use warploom::search::Options;
 use warploom::target::Device;
-use warploom::tune::build::build;
 use warploom::tune::workload::Workload;
 
 /// An app at `changes` of its default settings.

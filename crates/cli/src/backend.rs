@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::ValueEnum;
+use warploom::codegen::build::build;
 use warploom::codegen::cuda::Build;
 use warploom::codegen::export::file_stem;
 use warploom::codegen::ir::Program;
@@ -15,7 +16,6 @@ use warploom::runtime::Gpu;
 use warploom::schedule::schedule::Schedule;
 use warploom::search::Options;
 use warploom::target::Device;
-use warploom::tune::build::build;
 use warploom::tune::workload::{PERTURBED_RUNS, Workload};
 
 use crate::device;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use thiserror::Error;
+use warploom::codegen::build::BuildError;
 use warploom::cost::WeightsError;
 use warploom::fuzz::CaseError;
 use warploom::interp::EvalError;
@@ -12,7 +13,6 @@ use warploom::lang::files::ReadError;
 use warploom::lang::{BoundsError, Fault, PipelineError, Type, visible_lines};
 use warploom::search::FixedError;
 use warploom::sim::SimError;
-use warploom::tune::build::BuildError;
 use warploom::tune::cache::CacheError;
 use warploom::tune::records::RecordsError;
 use warploom::tune::sample::ShardError;

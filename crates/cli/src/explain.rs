@@ -5,11 +5,11 @@ use std::io::Write;
 use clap::Arg;
 use serde::Serialize;
 use warploom::app::App;
+use warploom::codegen::build::BuildError;
 use warploom::cost::CostModel;
 use warploom::lang::{Pipeline, Realisation};
 use warploom::schedule::schedule::{Schedule, check};
 use warploom::target::Device;
-use warploom::tune::build::BuildError;
 use warploom::tune::explain::Explanation;
 
 use crate::backend::{Kernels, regions};

@@ -11,10 +11,8 @@
 //! | `traffic` | requests, sectors and wavefronts of accesses |
 //! | `reads` | how much of what it reads a stage touches |
 //! | `row` | the features of one stage |
-//! | `barriers` | the barriers of a block |
 //! | `block` | the nests of one kernel in order, and what they share |
 
-mod barriers;
 mod block;
 mod flatten;
 mod form;

@@ -3,17 +3,18 @@
 use std::fmt;
 
 use thiserror::Error;
+use warploom_codegen::build::{BuildError, build_with};
 use warploom_codegen::ir::Program;
-use warploom_codegen::lower::{self, LowerError, lower_with};
-use warploom_codegen::verify::{VerifyError, verify};
+use warploom_codegen::lower::{self, LowerError};
+use warploom_codegen::verify::VerifyError;
 use warploom_interp::EvalError;
 use warploom_interp::buffer::Buffer;
 use warploom_interp::compare::{Tolerance, compare};
 use warploom_interp::expected::{Expected, Fault};
 use warploom_lang::brief::shown;
 use warploom_lang::ir::FuncDecl;
-use warploom_lang::{BoundsError, FuncId, Pipeline, Range, Region, Value, infer};
-use warploom_schedule::schedule::{Violation, check};
+use warploom_lang::{FuncId, Pipeline, Range, Region, Value, infer};
+use warploom_schedule::schedule::Violation;
 use warploom_sim::{SimError, Simulation};
 use warploom_target::Device;
 
@@ -120,6 +121,17 @@ impl Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
+    }
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Failure {
+        match error {
+            BuildError::Bounds(error) => Failure::Unlowered(LowerError::Bounds(error)),
+            BuildError::Illegal(violations) => Failure::Illegal(violations),
+            BuildError::Lower(error) => Failure::Unlowered(error),
+            BuildError::Verify(error) => Failure::Malformed(error),
+        }
     }
 }
 
@@ -277,13 +289,7 @@ impl Case {
     /// # Errors
     /// If the schedule is refused, or lowering fails or gives something malformed.
     pub fn lower_with(&self, device: &Device, options: lower::Options) -> Result<Program, Failure> {
-        let bounds = |error: BoundsError| Failure::Unlowered(LowerError::Bounds(error));
-        let regions = infer(&self.pipeline, &self.request).map_err(bounds)?;
-        check(&self.schedule, &self.pipeline, &regions, device).map_err(Failure::Illegal)?;
-        let program = lower_with(&self.pipeline, &self.schedule, &self.request, device, options);
-        let program = program.map_err(Failure::Unlowered)?;
-        verify(&program).map_err(Failure::Malformed)?;
-        Ok(program)
+        Ok(build_with(&self.pipeline, &self.schedule, &self.request, device, options)?)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Scheduling, building, checking and measuring pipelines.
 //!
-//! [`build()`](build::build) is the one path from a pipeline and a schedule to kernels, and
-//! [`one_shot()`](one_shot::one_shot) the quickest to a schedule that nobody wrote. An
+//! [`one_shot()`](one_shot::one_shot) is the quickest way to a schedule that nobody wrote. An
 //! [`Explanation`](explain::Explanation) says what the kernels of a schedule do and what they are predicted to cost. A
 //! [`Workload`](workload::Workload) is a pipeline with data; it runs on the reference evaluator, in the
 //! simulator or on a GPU.
@@ -11,7 +10,6 @@
 //! result, and [`sample`] is what the cost model learns from.
 
 pub mod autotune;
-pub mod build;
 pub mod cache;
 pub mod explain;
 pub mod given;

@@ -10,7 +10,7 @@ use warploom_schedule::schedule::Schedule;
 use warploom_search::{Candidate, Event, Options, Outcome, search};
 use warploom_target::Device;
 
-use crate::build::{BuildError, build};
+use warploom_codegen::build::{BuildError, build};
 
 /// What a search found, and the kernels of the best schedule that can be built.
 #[derive(Debug)]

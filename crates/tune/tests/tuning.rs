@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+use warploom_codegen::build::build;
 use warploom_codegen::cuda::{Build, describe_in_parts};
 use warploom_cost::{Analytic, Weights};
 use warploom_interp::buffer::Buffer;
@@ -23,7 +24,6 @@ use warploom_schedule::schedule::Schedule;
 use warploom_search as search;
 use warploom_target::Device;
 use warploom_tune::autotune::{AutotuneOptions, Autotuned, autotune};
-use warploom_tune::build::build;
 use warploom_tune::given::given;
 use warploom_tune::measure::{Check, MeasureError, Subject};
 use warploom_tune::records::{Records, RecordsError, Trial};

@@ -271,7 +271,7 @@ fn be_a_parent() {
     bench.with(|bench| {
         println!("{}", std::process::id());
         let candidate = candidates(1).remove(0);
-        let program = warploom_tune::build::build(
+        let program = warploom_codegen::build::build(
             candidate.subject.pipeline(),
             &candidate.schedule,
             candidate.subject.request(),

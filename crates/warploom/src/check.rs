@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use warploom_codegen::build::build;
 use warploom_fuzz::Case;
 use warploom_lang::ir::FuncDecl;
 use warploom_lang::{BoundsError, Pipeline, Range, Realisation, Region, Regions, infer};
 use warploom_randpipe::visited_points;
 use warploom_schedule::schedule::Schedule;
 use warploom_target::Device;
-use warploom_tune::build::build;
 use warploom_tune::measure::{Check, Subject};
 use warploom_tune::workload::{PERTURBED_RUNS, Workload};
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use thiserror::Error;
+use warploom_codegen::build::{BuildError, build};
 use warploom_codegen::cuda::{Build, describe};
 use warploom_codegen::ir::Program;
 use warploom_interp::EvalError;
@@ -13,7 +14,6 @@ use warploom_runtime::{Gpu, Kernels, nvrtc};
 use warploom_schedule::schedule::Schedule;
 use warploom_sim::SimError;
 use warploom_target::{Device, program};
-use warploom_tune::build::{BuildError, build};
 use warploom_tune::cache::Cache;
 use warploom_tune::workload::{CudaError, Loaded, Workload};
 

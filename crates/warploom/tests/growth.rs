@@ -8,6 +8,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use warploom::codegen::build::{BuildError, build};
 use warploom::codegen::cuda::{Build, print};
 use warploom::codegen::lower::LowerError;
 use warploom::cost::{Analytic, Subject};
@@ -16,7 +17,6 @@ use warploom::prelude::*;
 use warploom::randpipe::Shape;
 use warploom::schedule::schedule::{Schedule, StageRef, check};
 use warploom::search::{Options, Outcome, StopReason, search};
-use warploom::tune::build::{BuildError, build};
 use warploom::tune::explain::Explanation;
 use warploom::tune::one_shot::one_shot;
 

@@ -3,12 +3,12 @@
 
 use std::ops::Range as Rows;
 
+use warploom::codegen::build::build;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::lang::Range;
 use warploom::prelude::*;
 use warploom::runtime::{Gpu, testing};
 use warploom::schedule::schedule::Schedule;
-use warploom::tune::build::build;
 
 /// Rows that are compared at each place.
 const ROWS: i64 = 16;

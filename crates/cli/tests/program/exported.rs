@@ -5,6 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use warploom::app::{App, Settings};
+use warploom::codegen::build::build;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::export::{Argument, Buffer, Kernel, Manifest, header, source};
 use warploom::codegen::ir::{Program, Role, Space};
@@ -12,7 +13,6 @@ use warploom::prelude::*;
 use warploom::schedule::schedule::Schedule;
 use warploom::target::Device;
 use warploom::target::program::{Code, Step};
-use warploom::tune::build::build;
 
 use crate::place::Place;
 

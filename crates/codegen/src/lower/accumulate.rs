@@ -2,7 +2,7 @@
 //! memory that holds them once before and once after.
 
 use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Item, MAX_REGISTER_BYTES, StageRef, Storage};
+use warploom_schedule::schedule::{Item, StageRef};
 
 use crate::ir::Stmt;
 use crate::lower::LowerError;
@@ -28,7 +28,7 @@ impl KernelLowering<'_> {
         start: &Position,
     ) -> Result<Option<Accumulator>, LowerError> {
         let Item::Stage(stage) = plan.nest.item else { return Ok(None) };
-        if !self.accumulates(plan, stage, start) {
+        if !plan.footprint.accumulates {
             return Ok(None);
         }
         let decl = &self.context.pipeline.funcs()[stage.func];
@@ -42,19 +42,6 @@ impl KernelLowering<'_> {
         let accumulator = Accumulator { stage, memory: memory?, registers };
         self.redirect(stage, &accumulator.registers);
         Ok(Some(accumulator))
-    }
-
-    /// Whether a stage comes back to its own points, and the tile fits in registers.
-    fn accumulates(&self, plan: &Plan<'_>, stage: StageRef, start: &Position) -> bool {
-        let decl = &self.context.pipeline.funcs()[stage.func];
-        let points: i64 = (0..decl.dims.len()).map(|d| plan.share(LoopKind::Pure(d)).1).product();
-        let own_points = stage.stage > 0 && plan.subject.looped.len() == decl.dims.len();
-        let again = start.domain.extent.iter().any(|extent| *extent > 1);
-        let alone = (0..plan.subject.variables.len()).all(|r| plan.share(LoopKind::Reduction(r)).0 == 1);
-        let registers = points == 1 || plan.tiles.unroll;
-        let bytes = points as u64 * decl.bytes_per_point() as u64;
-        let in_memory = plan.nest.storage != Storage::Private;
-        own_points && again && alone && registers && bytes <= MAX_REGISTER_BYTES && in_memory
     }
 
     /// Fills the registers from memory.

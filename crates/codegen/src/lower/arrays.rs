@@ -89,9 +89,6 @@ impl KernelLowering<'_> {
         let (name, types) = self.name_and_types(read);
         let arrays = self.dense_arrays(Kept::Whole(read), &name, &types, own, shares, space);
         for (value, stored) in arrays.into_iter().enumerate() {
-            if space == Space::Shared {
-                self.exchanged.insert(stored.array);
-            }
             self.local.insert((read, value), stored);
         }
     }

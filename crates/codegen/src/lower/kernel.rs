@@ -1,19 +1,19 @@
 //! One kernel: its grid, and what a block runs.
 
-use ahash::{AHashMap, AHashSet};
+use ahash::AHashMap;
 use smallvec::SmallVec;
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{FuncId, IdVec, Type};
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
-    self, BlockItem, Item, KernelFootprint, Loops, Nest, Path, StageRef, Storage, Symbol, Tile,
+    self, Barriers, BlockItem, Item, KernelFootprint, LoopBarriers, Loops, Nest, Path, StageRef, Storage,
+    Symbol, Tile,
 };
 use warploom_target::Device;
 
 use crate::builder::{Bounds, Builder};
-use crate::ir::{Array, ArrayId, BufferId, Kernel, Leaf, NodeId, Stmt};
+use crate::ir::{Array, ArrayId, BufferId, Kernel, Leaf, NodeId, Stmt, VarId};
 use crate::lower::arrays::{Kept, Read, Stored};
-use crate::lower::barriers::{Segment, with_barriers};
 use crate::lower::versions::Axis;
 use crate::lower::{Context, CountedLoop, LowerError};
 
@@ -41,13 +41,12 @@ pub(crate) struct KernelLowering<'a> {
     pub local: AHashMap<(Read, usize), Stored>,
     /// The arrays of the block and the thread, by what they are for and which value they hold.
     pub kept: AHashMap<(Kept, usize), ArrayId>,
-    /// The arrays through which threads of a block exchange something.
-    pub exchanged: AHashSet<ArrayId>,
     /// What moves boxes, at the place that is being lowered.
     pub symbols: AHashMap<Symbol, NodeId>,
     kernel: &'a schedule::Kernel,
     threads: u32,
     path: Path,
+    barriers: Barriers,
     /// The axes of the grid along which there are several blocks.
     pub axes: Vec<Axis>,
 }
@@ -81,11 +80,11 @@ impl<'a> KernelLowering<'a> {
             globals: AHashMap::new(),
             local: AHashMap::new(),
             kept: AHashMap::new(),
-            exchanged: AHashSet::new(),
             symbols,
             kernel,
             threads: within(&name, "threads in a block", footprint.threads, limit)?,
             path,
+            barriers: context.footprints.barriers(kernel, footprint),
             axes: Vec::new(),
         })
     }
@@ -158,73 +157,83 @@ impl<'a> KernelLowering<'a> {
 
     /// The nests of a block in order, with barriers between them.
     pub fn block(&mut self) -> Result<Vec<Stmt>, LowerError> {
-        let segments = self.items(&self.kernel.body, &self.path.clone())?;
-        Ok(with_barriers(segments, &self.builder.exprs, &self.exchanged))
+        self.items(&self.kernel.body, &self.path.clone(), &mut 0)
     }
 
-    fn items(&mut self, items: &'a [BlockItem], path: &Path) -> Result<Vec<Segment>, LowerError> {
+    /// Items one after the other; `number` is that of the next nest.
+    fn items(
+        &mut self,
+        items: &'a [BlockItem],
+        path: &Path,
+        number: &mut usize,
+    ) -> Result<Vec<Stmt>, LowerError> {
         let outside = self.local.clone();
-        let mut segments = Vec::new();
+        let mut stmts = Vec::new();
         for (i, item) in items.iter().enumerate() {
             match item {
-                BlockItem::Nest(nest) => segments.extend(self.item(nest, &path.child(i))?),
-                BlockItem::Over(over) => segments.extend(self.over(over, &path.child(i))?),
+                BlockItem::Nest(nest) => {
+                    stmts.extend(barrier(self.barriers.nests[*number]));
+                    stmts.extend(self.item(nest, *number)?);
+                    *number += 1;
+                }
+                BlockItem::Over(over) => stmts.extend(self.over(over, &path.child(i), number)?),
             }
         }
         // Copies of inputs are read only where they stand.
         self.local.retain(|key, _| matches!(key, (Read::Func(_), _)) || outside.contains_key(key));
-        Ok(segments)
+        Ok(stmts)
     }
 
-    fn item(&mut self, nest: &Nest, path: &Path) -> Result<Option<Segment>, LowerError> {
+    fn item(&mut self, nest: &Nest, number: usize) -> Result<Vec<Stmt>, LowerError> {
         let context = self.context;
-        let footprint = match context.footprints.nest(path) {
+        let footprint = match &context.footprints.nests[self.footprint.nests.start + number] {
             Some(footprint) => footprint,
             // What nobody reads need not be computed.
-            None => return Ok(None),
+            None => return Ok(Vec::new()),
         };
         if nest.storage != Storage::Global {
             self.allocate(nest, footprint);
         }
-        if let Item::Stage(stage) = nest.item {
-            if context.is_idle(stage) {
-                return Ok(None);
-            }
-            let loops = footprint.threads.iter().flatten();
-            if loops.into_iter().any(|dim| dim.threads > 1 && matches!(dim.dim, LoopKind::Reduction(_))) {
-                self.exchange(stage.func)?;
-            }
+        match nest.item {
+            Item::Stage(stage) if context.is_idle(stage) => Ok(Vec::new()),
+            _ => self.nest(nest, footprint),
         }
-        Ok(Some(Segment::Nest(self.nest(nest, footprint)?)))
-    }
-
-    /// Other threads touch what a thread computed of a Func: where they share a reduction variable, not every
-    /// point is always the same thread's.
-    fn exchange(&mut self, func: FuncId) -> Result<(), LowerError> {
-        for value in 0..self.context.pipeline.funcs()[func].types.len() {
-            let array = self.stored(Read::Func(func), value)?.array;
-            self.exchanged.insert(array);
-        }
-        Ok(())
     }
 
     /// Loops over the block.
-    fn over(&mut self, over: &'a Loops<BlockItem>, path: &Path) -> Result<Vec<Segment>, LowerError> {
+    fn over(
+        &mut self,
+        over: &'a Loops<BlockItem>,
+        path: &Path,
+        number: &mut usize,
+    ) -> Result<Vec<Stmt>, LowerError> {
         let mut loops = Vec::new();
-        for (tile, CountedLoop { number, count }) in over.loops.iter().zip(self.context.loops_at(path)) {
+        for (tile, CountedLoop { number: counted, count }) in
+            over.loops.iter().zip(self.context.loops_at(path))
+        {
             if count > 1 {
                 let stage = &self.context.pipeline.funcs()[tile.stage.func].stages[tile.stage.stage];
                 let var = self.builder.var(format!("{}_over", stage.domain[tile.var].name));
                 let range = Bounds::new(0, count - 1);
                 let iteration = self.builder.leaf(Leaf::Var(var), Type::I32, Some(range));
-                self.symbols.insert(Symbol::Loop(number), iteration);
-                loops.push((var, self.builder.count(count)));
+                self.symbols.insert(Symbol::Loop(counted), iteration);
+                let waits = self.barriers.loops[counted - self.footprint.loops.start];
+                loops.push((var, self.builder.count(count), waits));
             }
         }
-        let body = self.items(&over.body, path)?;
-        let looped = |body, (var, count)| vec![Segment::Loop { var, count, body }];
+        let body = self.items(&over.body, path, number)?;
+        let looped = |mut body: Vec<Stmt>, (var, count, waits): (VarId, u32, LoopBarriers)| {
+            body.extend(barrier(waits.at_end));
+            let around = Stmt::For { var, count, unrolled: false, body };
+            barrier(waits.before).into_iter().chain([around]).collect()
+        };
         Ok(loops.into_iter().rev().fold(body, looped))
     }
+}
+
+/// A barrier, where one stands.
+fn barrier(stands: bool) -> Option<Stmt> {
+    stands.then_some(Stmt::Barrier)
 }
 
 /// The name of the stage that a kernel computes.

@@ -13,7 +13,6 @@
 //! | `accumulate` | registers for points that a stage adds to again and again |
 //! | `stage` | one point of a stage: what is stored |
 //! | `value` | the expressions of a stage at one point, inlined Funcs written out |
-//! | `barriers` | barriers between nests that need them, and no others |
 //! | `copy` | copies of outputs of which more is computed than was asked for |
 //!
 //! Expressions are simplified as they are made ([`builder`](crate::builder)).
@@ -22,7 +21,6 @@
 
 mod accumulate;
 mod arrays;
-mod barriers;
 mod boxes;
 mod copy;
 mod kernel;
@@ -269,9 +267,7 @@ impl<'a> Context<'a> {
 
     /// Whether a stage computes nothing at these sizes, or nothing at all.
     pub fn is_idle(&self, stage: StageRef) -> bool {
-        let func = &self.regions.funcs[stage.func];
-        let undefined = self.pipeline.funcs()[stage.func].stages[stage.stage].values.is_empty();
-        undefined || !func.needed || func.stages[stage.stage].is_idle()
+        self.regions.is_idle(self.pipeline, stage.func, stage.stage)
     }
 
     /// The loops that stand at a place of the schedule, the outermost first.

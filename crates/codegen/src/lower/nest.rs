@@ -51,7 +51,7 @@ impl Position {
 /// A nest: the decisions of the schedule, how large they make it, and what it computes.
 pub(crate) struct Plan<'n> {
     pub nest: &'n Nest,
-    footprint: &'n NestFootprint,
+    pub footprint: &'n NestFootprint,
     pub subject: Subject,
     /// How threads share it; a flat loop is one point at a time.
     pub tiles: &'n ThreadTiles,

@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use smallvec::SmallVec;
 use warploom_lang::{FuncId, InputId, Range, Region};
 use warploom_schedule::schedule::{
-    Allocation, BlockItem, Footprints, Item, Kernel, KernelFootprint, Loops, MAX_REGISTER_BYTES, Mapping,
-    Nest, NestFootprint, RegisterFootprint, RootItem, Size, StageRef, Storage, Symbol, ThreadTiles,
+    Allocation, BlockItem, Footprints, Item, Kernel, KernelFootprint, Loops, Mapping, Nest, NestFootprint,
+    RegisterFootprint, RootItem, Size, StageRef, Storage, Symbol, ThreadTiles,
 };
 use warploom_schedule::{LoopKind, NodeId, Source, StageId};
 
 use crate::features::Subject;
-use crate::features::barriers::{Segment, Touched, barriers};
 use crate::features::flatten::Flat;
 use crate::features::reads::{Reads, Scope};
 use crate::features::row::{Computed, KernelShape, Work};
@@ -103,7 +102,7 @@ impl<'s, 'a> Items<'s, 'a> {
         }
         let idle = self.subject.is_idle(kernel.stage);
         let cut_blocks = self.subject.cut_blocks(kernel, footprint);
-        let features = Block::new(self, footprint).features(&kernel.body);
+        let features = Block::new(self, footprint).features(kernel);
         self.around.leave(depth);
         if idle {
             self.arrays.last_mut().map(Vec::clear);
@@ -120,9 +119,7 @@ impl Subject<'_> {
 
     /// Whether a stage computes nothing at these sizes.
     fn is_idle(&self, stage: StageRef) -> bool {
-        let func = &self.regions.funcs[stage.func];
-        let undefined = self.pipeline.funcs()[stage.func].stages[stage.stage].values.is_empty();
-        undefined || !func.needed || func.stages[stage.stage].is_idle()
+        self.regions.is_idle(self.pipeline, stage.func, stage.stage)
     }
 
     /// The share of a kernel's blocks that the edge of its stage cuts along a dimension whose points are written out.
@@ -208,8 +205,8 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
         }
     }
 
-    fn features(mut self, body: &[BlockItem]) -> KernelFeatures {
-        let segments = self.body(body);
+    fn features(mut self, kernel: &Kernel) -> KernelFeatures {
+        self.body(&kernel.body);
         let device = self.items.subject.device;
         let (mut held, mut local) = (0.0, 0.0);
         for allocation in self.footprint.allocations.iter().filter(|own| own.storage == Storage::Private) {
@@ -231,7 +228,7 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
             shared_bytes: u32::try_from(self.footprint.shared_bytes()).unwrap_or(u32::MAX),
             registers: registers.min(limit) as u32,
             local_bytes: local,
-            barriers: barriers(&segments),
+            barriers: self.items.footprints.barriers(kernel, self.footprint).passed,
             read_bytes: self.read.iter().map(|(_, bytes)| bytes).sum(),
             written_bytes: self.written,
             nodes: self.nodes,
@@ -242,61 +239,52 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
         features
     }
 
-    fn body(&mut self, items: &[BlockItem]) -> Vec<Segment> {
+    fn body(&mut self, items: &[BlockItem]) {
         let outside = self.staged.len();
-        let mut segments = Vec::new();
         for item in items {
             match item {
-                BlockItem::Nest(nest) => segments.extend(self.nest(nest).map(Segment::Nest)),
+                BlockItem::Nest(nest) => self.nest(nest),
                 BlockItem::Over(Loops { loops, body }) => {
                     let (depth, over) = (self.items.around.depth(), self.over);
-                    let counts: SmallVec<[f64; 4]> =
-                        loops.iter().map(|_| self.items.enter_loop(AxisKind::Over)).collect();
-                    self.over *= counts.iter().product::<f64>();
-                    let inner = self.body(body);
-                    let looped = |body: Vec<Segment>, count: &f64| match *count {
-                        1.0 => body,
-                        count => vec![Segment::Loop { count, body }],
-                    };
-                    segments.extend(counts.iter().rev().fold(inner, looped));
+                    for _ in loops {
+                        self.over *= self.items.enter_loop(AxisKind::Over);
+                    }
+                    self.body(body);
                     self.items.around.leave(depth);
                     self.over = over;
                 }
             }
         }
         self.staged.truncate(outside);
-        segments
     }
 
-    /// One nest; gives what it touches of what threads exchange values through.
-    fn nest(&mut self, nest: &Nest) -> Option<Touched> {
+    fn nest(&mut self, nest: &Nest) {
         let position = self.items.nests;
         self.items.nests += 1;
         let footprints = self.items.footprints;
-        let footprint = footprints.nests[position].as_ref()?;
+        let Some(footprint) = &footprints.nests[position] else { return };
         let lowest = &footprints.lowest;
         let subject = self.items.subject;
         let around = self.items.around.clone();
-        let touched = match nest.item {
+        match nest.item {
             Item::Input(input) => {
                 let walk = Walk::new(around, nest, footprint, |_| true, self.shape.threads, lowest);
-                self.copy(input, &walk, nest)
+                self.copy(input, &walk, nest);
             }
-            Item::Stage(stage) if subject.is_idle(stage) => return None,
+            Item::Stage(stage) if subject.is_idle(stage) => return,
             Item::Stage(stage) => {
                 let pipeline = subject.pipeline;
                 let decl = &pipeline.funcs()[stage.func].stages[stage.stage];
                 let looped = |d: usize| decl.is_pure(pipeline.exprs(), d);
                 let walk = Walk::new(around, nest, footprint, looped, self.shape.threads, lowest);
-                self.stage(stage, &walk, nest, footprint)
+                self.stage(stage, &walk, nest, footprint);
             }
-        };
+        }
         self.number += 1;
-        Some(touched)
     }
 
     /// The copy of an input.
-    fn copy(&mut self, input: InputId, walk: &Walk, nest: &Nest) -> Touched {
+    fn copy(&mut self, input: InputId, walk: &Walk, nest: &Nest) {
         let node = self.items.subject.dag.input_node(input);
         let flat = Flat::copy(node, self.items.subject.pipeline.inputs()[input].ty.bytes(), walk.vars.len());
         let work = Work {
@@ -309,14 +297,12 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
             registers: &[],
             input: Some(input),
         };
-        let touched = self.compute(&work, 0.0);
+        self.compute(&work, 0.0);
         self.staged.push(input);
-        touched
     }
 
     /// A stage, and before it what its nest holds in registers.
-    fn stage(&mut self, stage: StageRef, walk: &Walk, nest: &Nest, footprint: &NestFootprint) -> Touched {
-        let mut all = Touched::default();
+    fn stage(&mut self, stage: StageRef, walk: &Walk, nest: &Nest, footprint: &NestFootprint) {
         let registers: SmallVec<[(FuncId, &RegisterFootprint); 4]> =
             nest.registers.iter().filter_map(|func| Some((*func, footprint.registers.get(func)?))).collect();
         let mut held = 0.0;
@@ -334,14 +320,10 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
                 let domain: SmallVec<[(i64, i64); 4]> =
                     ranges.iter().map(|range| (range.min, range.extent)).collect();
                 let walk = walk.of_registers(points, &domain, &self.items.footprints.lowest);
-                let touched = self.flat_stage(stage, &walk, None, false, &registers, held);
-                all.read |= touched.read;
+                self.flat_stage(stage, &walk, None, false, &registers, held);
             }
         }
-        let accumulates = self.accumulates(stage, walk, nest, footprint);
-        let mut touched = self.flat_stage(stage, walk, Some(nest), accumulates, &registers, held);
-        touched.read |= all.read;
-        touched
+        self.flat_stage(stage, walk, Some(nest), footprint.accumulates, &registers, held);
     }
 
     fn flat_stage(
@@ -352,7 +334,7 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
         accumulates: bool,
         registers: &[(FuncId, &RegisterFootprint)],
         held: f64,
-    ) -> Touched {
+    ) {
         let id = self.items.subject.stage_id(stage);
         let flat = self.items.subject.flat(id, self.items.inlined);
         let work = Work {
@@ -365,30 +347,12 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
             registers,
             input: None,
         };
-        self.compute(&work, held)
-    }
-
-    /// Whether a stage adds to its own points in registers, and touches memory only before and after.
-    fn accumulates(&self, stage: StageRef, walk: &Walk, nest: &Nest, footprint: &NestFootprint) -> bool {
-        let pipeline = self.items.subject.pipeline;
-        let func = &pipeline.funcs()[stage.func];
-        let decl = &func.stages[stage.stage];
-        let own_points = stage.stage > 0 && (0..func.dims.len()).all(|d| decl.is_pure(pipeline.exprs(), d));
-        let again = footprint.domain.iter().any(|reach| reach.extent() > 1);
-        let loops = footprint.threads.as_deref().unwrap_or(&[]);
-        let is_reduction = |dim: LoopKind| matches!(dim, LoopKind::Reduction(_));
-        let alone = loops.iter().all(|dim| dim.threads == 1 || !is_reduction(dim.dim));
-        let points: i64 = loops.iter().filter(|dim| !is_reduction(dim.dim)).map(|dim| dim.serial).product();
-        let unrolled = matches!(&nest.mapping, Mapping::Threads(tiles) if tiles.unroll);
-        let bytes = points as u64 * func.bytes_per_point() as u64;
-        let fits = (points == 1 || unrolled) && bytes <= MAX_REGISTER_BYTES;
-        debug_assert_eq!(walk.vars.len(), func.dims.len() + decl.domain.len());
-        own_points && again && alone && fits && nest.storage != Storage::Private
+        self.compute(&work, held);
     }
 
     /// Adds the rows of a stage and of all that is inlined into it.
-    fn compute(&mut self, work: &Work<'_>, held: f64) -> Touched {
-        let Computed { features, reads, touched, registers, nodes, shares } = self.row(work);
+    fn compute(&mut self, work: &Work<'_>, held: f64) {
+        let Computed { features, reads, registers, nodes, shares } = self.row(work);
         self.transient = self.transient.max(registers + held);
         self.nodes += nodes;
         self.add_reads(&reads);
@@ -402,7 +366,6 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
             let features = self.inlined(inlined, share, &self.rows[first].features);
             self.rows.push(StageRow { source: RowSource::Inlined(inlined.stage), nest, features });
         }
-        touched
     }
 
     fn point_bytes(&self, node: NodeId) -> f64 {

@@ -6,7 +6,6 @@ use warploom_schedule::NodeId;
 use warploom_schedule::schedule::{Mapping, Nest, RegisterFootprint, Storage};
 use warploom_target::Device;
 
-use crate::features::barriers::Touched;
 use crate::features::block::Block;
 use crate::features::flatten::{Flat, Group, InlinedWork};
 use crate::features::reads::{Reads, Scope};
@@ -64,7 +63,6 @@ pub(crate) struct Work<'w> {
 pub(crate) struct Computed {
     pub features: StageFeatures,
     pub reads: Reads,
-    pub touched: Touched,
     /// Registers that it holds while it runs.
     pub registers: f64,
     /// Nodes of its text.
@@ -102,10 +100,10 @@ impl Block<'_, '_, '_> {
     /// The features of a stage.
     pub fn row(&mut self, work: &Work<'_>) -> Computed {
         let mut features = StageFeatures::default();
-        let (mut reads, mut touched) = (Reads::default(), Touched::default());
+        let mut reads = Reads::default();
         let own = self.own_place(work);
-        let loads = self.loads(work, &own, &mut reads, &mut touched);
-        let stores = self.stores(work, &own, &mut touched);
+        let loads = self.loads(work, &own, &mut reads);
+        let stores = self.stores(work, &own);
         self.volume(work, &own, &mut features);
         self.parallelism(work, &mut features);
         write_traffic(&loads, &stores, self.units_of_bytes(), &mut features);
@@ -129,7 +127,7 @@ impl Block<'_, '_, '_> {
             + addresses
             + features.expr_branching
             + reused.min(MAX_REUSED);
-        Computed { features, reads, touched, registers, nodes, shares }
+        Computed { features, reads, registers, nodes, shares }
     }
 
     /// Where the stage's results go.
@@ -146,7 +144,7 @@ impl Block<'_, '_, '_> {
         (f64::from(device.memory.sector_bytes), f64::from(wavefront))
     }
 
-    fn loads(&mut self, work: &Work<'_>, own: &Place, reads: &mut Reads, touched: &mut Touched) -> Totals {
+    fn loads(&mut self, work: &Work<'_>, own: &Place, reads: &mut Reads) -> Totals {
         let mut totals = Totals::default();
         for group in &work.flat.loads {
             let moves = Moves::new(work.walk, group);
@@ -157,7 +155,6 @@ impl Block<'_, '_, '_> {
             let place =
                 if group.own && work.input.is_none() { own.clone() } else { self.place(group.node, work) };
             let traffic = self.count(work, group, &moves, &place, all, Access::Load);
-            self.note_read(group.node, &place, touched);
             totals.add(&moves, &place, traffic, all);
             if place.memory == Memory::Thread && is_indexed(&moves, &place) {
                 totals.local += traffic.requests;
@@ -169,7 +166,6 @@ impl Block<'_, '_, '_> {
             for group in &work.flat.stores {
                 let moves = Moves::new(work.walk, group);
                 let traffic = self.count(work, group, &moves, own, points, Access::Load);
-                self.note_read(group.node, own, touched);
                 totals.add(&moves, own, traffic, points);
                 reads.add(group, &moves, own);
             }
@@ -177,7 +173,7 @@ impl Block<'_, '_, '_> {
         totals
     }
 
-    fn stores(&mut self, work: &Work<'_>, own: &Place, touched: &mut Touched) -> Totals {
+    fn stores(&mut self, work: &Work<'_>, own: &Place) -> Totals {
         let mut totals = Totals::default();
         for group in &work.flat.stores {
             let moves = Moves::new(work.walk, group);
@@ -193,11 +189,6 @@ impl Block<'_, '_, '_> {
                 totals.local += traffic.requests;
                 self.note_indexed(group.node);
             }
-        }
-        if own.memory == Memory::Shared
-            && let Some((number, _)) = self.allocation(work.node)
-        {
-            touched.written |= 1 << number.min(62);
         }
         totals
     }
@@ -257,14 +248,6 @@ impl Block<'_, '_, '_> {
         match access {
             Access::Load => array.loads += traffic,
             Access::Store => array.stores += traffic,
-        }
-    }
-
-    fn note_read(&self, node: NodeId, place: &Place, touched: &mut Touched) {
-        if place.memory == Memory::Shared
-            && let Some((number, _)) = self.allocation(node)
-        {
-            touched.read |= 1 << number.min(62);
         }
     }
 

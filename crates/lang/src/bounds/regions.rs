@@ -225,6 +225,18 @@ pub struct Regions {
     pub facts: Facts,
 }
 
+impl Regions {
+    /// Whether a stage computes nothing: it has no values, no reader, or an empty domain.
+    ///
+    /// # Panics
+    /// If the regions are those of another pipeline.
+    pub fn is_idle(&self, pipeline: &Pipeline, func: FuncId, stage: usize) -> bool {
+        let regions = &self.funcs[func];
+        let undefined = pipeline.funcs[func].stages[stage].values.is_empty();
+        undefined || !regions.needed || regions.stages[stage].is_idle()
+    }
+}
+
 /// What a realisation says of everything in an expression that is no loop variable.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Facts {

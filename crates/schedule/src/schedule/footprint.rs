@@ -6,6 +6,8 @@ use std::ops::Range;
 use warploom_lang::{FuncId, Pipeline, Regions, Type};
 
 use crate::dag::LoopKind;
+use crate::ids::NodeId;
+use crate::node_set::NodeSet;
 use crate::schedule::geometry::Geometry;
 use crate::schedule::outline::Path;
 use crate::schedule::reach::Reach;
@@ -16,6 +18,9 @@ pub const FLAT_THREADS: u64 = 256;
 
 /// Arrays in shared memory start at multiples of this many bytes.
 pub const SHARED_ALIGNMENT: u64 = 16;
+
+/// The most bytes that a Func may take in registers of one thread: all registers there are, for one Func.
+pub const MAX_REGISTER_BYTES: u64 = 1024;
 
 /// The box of a Func or input at its place, dimension by dimension.
 ///
@@ -69,6 +74,13 @@ pub struct NestFootprint {
     pub threads: Option<Vec<ThreadLoop>>,
     /// Its Funcs in registers.
     pub registers: BTreeMap<FuncId, RegisterFootprint>,
+    /// Whether each thread keeps its points in registers while it adds to them, and touches memory once before and
+    /// once after.
+    pub accumulates: bool,
+    /// The Funcs and staged inputs of the block that it reads.
+    pub reads: NodeSet,
+    /// What it writes, if threads exchange values through it: other threads read it, or add to the same points.
+    pub exchanged: Option<NodeId>,
 }
 
 /// A Func in registers of a nest.
@@ -134,6 +146,8 @@ pub struct KernelFootprint {
     pub allocations: Vec<Allocation>,
     /// The positions of its nests in [`Footprints::nests`].
     pub nests: Range<usize>,
+    /// The positions of its loops over the block in [`Footprints::loops`].
+    pub loops: Range<usize>,
 }
 
 impl KernelFootprint {

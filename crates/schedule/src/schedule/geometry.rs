@@ -212,6 +212,11 @@ impl<'a> Geometry<'a> {
         })
     }
 
+    /// Whether a stage computes nothing at these sizes.
+    pub(crate) fn is_idle(&self, stage: StageRef) -> bool {
+        self.regions.is_idle(self.pipeline, stage.func, stage.stage)
+    }
+
     /// Whether a stage or copy has a loop.
     pub(crate) fn has_loop(&self, item: Item, kind: LoopKind) -> bool {
         match (item, kind) {

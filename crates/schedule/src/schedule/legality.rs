@@ -18,7 +18,7 @@ use crate::schedule::outline::{NestInfo, Outline, Path};
 use crate::schedule::tree::{RootItem, Schedule, StageRef};
 use crate::schedule::violation::{Rule, Violation, located};
 
-pub use storage::{MAX_PRIVATE_BYTES, MAX_REGISTER_BYTES, SMALL_EXTENT};
+pub use storage::{MAX_PRIVATE_BYTES, SMALL_EXTENT};
 
 /// Checks a schedule of a pipeline at the sizes of a realisation for a device.
 ///

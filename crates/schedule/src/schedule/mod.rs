@@ -38,6 +38,7 @@
 //!   one, the kernel's line says how threads share it.
 //! - `#` starts a comment. A line that ends in a comma goes on in the next one, if that is further indented.
 
+mod barriers;
 mod builder;
 mod coverage;
 mod default;
@@ -60,16 +61,17 @@ mod trace;
 mod tree;
 mod violation;
 
+pub use barriers::{Barriers, LoopBarriers};
 pub use builder::{BlockBuilder, ScheduleBuilder, Tiles};
 pub use coverage::{Coverage, Decision, Share, StageKind};
 pub use error::{ScheduleError, ScheduleErrors, ScheduleFault, Spot};
 pub use footprint::{
-    Allocation, FLAT_THREADS, Footprint, Footprints, KernelFootprint, LoopFootprint, NestFootprint,
-    RegisterFootprint, SHARED_ALIGNMENT, StagedFootprint, ThreadLoop,
+    Allocation, FLAT_THREADS, Footprint, Footprints, KernelFootprint, LoopFootprint, MAX_REGISTER_BYTES,
+    NestFootprint, RegisterFootprint, SHARED_ALIGNMENT, StagedFootprint, ThreadLoop,
 };
 pub use geometry::Geometry;
 pub use hash::{FULL_DEPTH, combined_hash, item_hash, kernel_hash, structural_hash};
-pub use legality::{MAX_PRIVATE_BYTES, MAX_REGISTER_BYTES, SMALL_EXTENT, check};
+pub use legality::{MAX_PRIVATE_BYTES, SMALL_EXTENT, check};
 pub use outline::Path;
 pub use random::{MAX_SIZE, MAX_WORK, size, work};
 pub use reach::{Reach, Symbol};

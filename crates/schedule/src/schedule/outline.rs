@@ -67,6 +67,8 @@ pub(crate) struct KernelInfo<'a> {
     pub loops: LoopNumbers,
     /// Its nests.
     pub nests: std::ops::Range<usize>,
+    /// The loops over its block.
+    pub over: std::ops::Range<usize>,
 }
 
 /// A stage or staged input in a kernel.
@@ -163,10 +165,11 @@ impl<'a> Outline<'a> {
                 }
             }
             RootItem::Kernel(kernel) => {
-                let (number, first) = (self.kernels.len(), self.nests.len());
+                let (number, first, first_loop) = (self.kernels.len(), self.nests.len(), self.loops.len());
                 self.body(&path, number, outer, &kernel.body);
-                let nests = first..self.nests.len();
-                self.kernels.push(KernelInfo { path, kernel, loops: SmallVec::from_slice(outer), nests });
+                let (nests, over) = (first..self.nests.len(), first_loop..self.loops.len());
+                let loops = SmallVec::from_slice(outer);
+                self.kernels.push(KernelInfo { path, kernel, loops, nests, over });
             }
         }
     }

@@ -8,8 +8,8 @@ use crate::dag::LoopKind;
 use crate::node_set::NodeSet;
 use crate::schedule::flow::{Read, Scope};
 use crate::schedule::footprint::{
-    Allocation, FLAT_THREADS, Footprint, Footprints, KernelFootprint, LoopFootprint, NestFootprint,
-    RegisterFootprint, StagedFootprint, ThreadLoop, array_bytes,
+    Allocation, FLAT_THREADS, Footprint, Footprints, KernelFootprint, LoopFootprint, MAX_REGISTER_BYTES,
+    NestFootprint, RegisterFootprint, StagedFootprint, ThreadLoop, array_bytes,
 };
 use crate::schedule::geometry::Geometry;
 use crate::schedule::outline::{LoopInfo, NestInfo, Outline};
@@ -58,6 +58,17 @@ struct Reader<'t> {
     wanted: &'t NodeSet,
     outside: &'t mut Required,
     pending: Required,
+    /// What is read outside, of all that counts.
+    found: NodeSet,
+}
+
+/// What a nest reads.
+#[derive(Default)]
+struct Reads {
+    /// The boxes of its Funcs in registers.
+    registers: BTreeMap<FuncId, StagedFootprint>,
+    /// What it reads outside itself, of all that counts.
+    outside: NodeSet,
 }
 
 impl Reader<'_> {
@@ -69,7 +80,13 @@ impl Reader<'_> {
                 let counts = tracer.geometry.func(func).leads_to(self.wanted);
                 counts.then(|| self.pending.columns(read))
             }
-            read => self.wanted.contains(tracer.geometry.node(read)).then(|| self.outside.columns(read)),
+            read => {
+                let node = tracer.geometry.node(read);
+                self.wanted.contains(node).then(|| {
+                    self.found.insert(node);
+                    self.outside.columns(read)
+                })
+            }
         }
     }
 }
@@ -120,6 +137,7 @@ impl<'a> Tracer<'a> {
             threads: threads.unwrap_or(FLAT_THREADS),
             allocations: self.allocations(number, nests, &required),
             nests: info.nests.clone(),
+            loops: info.over.clone(),
         }
     }
 
@@ -134,15 +152,17 @@ impl<'a> Tracer<'a> {
             self.union(required.get(read)?, self.geometry.root(read), &info.loops)
         };
         let mut scope = Scope { vars: dims, rvars: Vec::new() };
-        let mut registers = BTreeMap::new();
+        let (mut registers, mut reads) = (BTreeMap::new(), NodeSet::default());
         if let Item::Stage(stage) = info.nest.item {
             scope.rvars = self.domain(info, stage);
             let at_block = self.reads(info, stage, &scope, &self.wanted(position), required);
+            reads = at_block.outside;
             if !info.nest.registers.is_empty() {
                 let at_thread = self.thread_scope(info, &scope);
                 let wanted = self.nodes(&info.nest.registers);
                 let at_thread = self.reads(info, stage, &at_thread, &wanted, &mut Required::default());
-                registers = register_footprints(&info.nest.registers, at_thread, at_block);
+                registers =
+                    register_footprints(&info.nest.registers, at_thread.registers, at_block.registers);
             }
         }
         let Scope { vars: dims, rvars: domain } = scope;
@@ -150,13 +170,36 @@ impl<'a> Tracer<'a> {
             Mapping::Flat => None,
             Mapping::Threads(tiles) => Some(thread_loops(tiles, &dims, &domain)),
         };
+        let accumulates = self.accumulates(info.nest, &domain, threads.as_deref().unwrap_or_default());
+        let idle = info.stage().is_some_and(|stage| self.geometry.is_idle(stage));
+        let exchanges = !idle
+            && (info.nest.storage == Storage::Shared
+                || shares_reductions(threads.as_deref().unwrap_or_default()));
         Some(NestFootprint {
             path: info.path.clone(),
             points: Footprint { dims },
             domain,
             threads,
             registers,
+            accumulates,
+            reads: if idle { NodeSet::default() } else { reads },
+            exchanged: exchanges.then(|| self.geometry.node(read)),
         })
+    }
+
+    /// Whether a nest comes back to its own points, and a thread's share of them fits in registers.
+    fn accumulates(&self, nest: &Nest, domain: &[Reach], loops: &[ThreadLoop]) -> bool {
+        let Item::Stage(stage) = nest.item else { return false };
+        let func = &self.geometry.pipeline.funcs()[stage.func];
+        let is_pure = |kind: &LoopKind| matches!(kind, LoopKind::Pure(_));
+        let pure = self.geometry.stage(stage).loops.iter().filter(|kind| is_pure(kind)).count();
+        let own_points = stage.stage > 0 && pure == func.dims.len();
+        let again = domain.iter().any(|reach| reach.extent() > 1);
+        let points: i64 = loops.iter().filter(|dim| is_pure(&dim.dim)).map(|dim| dim.serial).product();
+        let unrolled = matches!(&nest.mapping, Mapping::Threads(tiles) if tiles.unroll);
+        let bytes = points as u64 * func.bytes_per_point() as u64;
+        let fits = (points == 1 || unrolled) && bytes <= MAX_REGISTER_BYTES;
+        own_points && again && fits && !shares_reductions(loops) && nest.storage != Storage::Private
     }
 
     /// The part of a kernel's own stage that one block computes.
@@ -237,7 +280,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Adds what a nest touches `outside` itself, its stage and all that is inlined or in registers there, as
-    /// far as it is `wanted`; and gives the boxes of its Funcs in registers.
+    /// far as it is `wanted`.
     fn reads(
         &mut self,
         info: &NestInfo<'_>,
@@ -245,13 +288,14 @@ impl<'a> Tracer<'a> {
         scope: &Scope,
         wanted: &NodeSet,
         outside: &mut Required,
-    ) -> BTreeMap<FuncId, StagedFootprint> {
-        let mut boxes = BTreeMap::new();
+    ) -> Reads {
         if wanted.is_empty() {
-            return boxes;
+            return Reads::default();
         }
+        let mut registers = BTreeMap::new();
         let own = Read::Func(stage.func);
-        let mut reader = Reader { nest: info.nest, stage, wanted, outside, pending: Required::default() };
+        let (pending, found) = (Required::default(), NodeSet::default());
+        let mut reader = Reader { nest: info.nest, stage, wanted, outside, pending, found };
         self.touch(stage, scope, &mut reader);
         if wanted.contains(self.geometry.node(own)) {
             self.touch_own(stage, scope, reader.outside.columns(own));
@@ -275,10 +319,10 @@ impl<'a> Tracer<'a> {
             }
             if info.nest.registers.contains(&func) {
                 footprints.reverse();
-                boxes.insert(func, StagedFootprint { points: Footprint { dims }, stages: footprints });
+                registers.insert(func, StagedFootprint { points: Footprint { dims }, stages: footprints });
             }
         }
-        boxes
+        Reads { registers, outside: reader.found }
     }
 
     /// Sorts what a stage reads.
@@ -380,6 +424,11 @@ fn register_footprints(
         Some((*func, RegisterFootprint { thread, block }))
     };
     funcs.iter().filter_map(footprint).collect()
+}
+
+/// Whether several threads have values of one reduction variable, so that a point is not always the same thread's.
+fn shares_reductions(loops: &[ThreadLoop]) -> bool {
+    loops.iter().any(|dim| dim.threads > 1 && matches!(dim.dim, LoopKind::Reduction(_)))
 }
 
 /// The part of an array that one thread has.

@@ -9,8 +9,8 @@ use warploom_runtime::{driver_version, nvrtc};
 use warploom_target::Program;
 
 use super::{Candidate, Check, Failure, Setup, at_once, both_builds};
-use crate::build::{CODEGEN, build};
 use crate::sample::{KernelUse, Status};
+use warploom_codegen::build::{CODEGEN, build};
 
 /// A candidate that is ready to run, or why it is not.
 pub(super) struct Prepared {

@@ -8,10 +8,10 @@ use warploom_target::Program;
 
 use super::session::Session;
 use super::{Event, TuneError};
-use crate::build::build;
 use crate::measure::{Check, Failure, MeasureError, at_once, both_builds, compare_builds};
 use crate::records::Trial;
 use crate::sample::Status;
+use warploom_codegen::build::build;
 
 /// How often each is timed. The middle of the shortest times counts.
 const ROUNDS: usize = 5;

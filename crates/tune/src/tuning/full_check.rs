@@ -12,10 +12,10 @@ use warploom_schedule::schedule::Schedule;
 
 use super::session::Session;
 use super::{Event, Task, TuneError};
-use crate::build::build;
 use crate::measure::{Check, Failure, MeasureError, both_builds, compare_builds};
 use crate::sample::Status;
 use crate::workload;
+use warploom_codegen::build::build;
 
 /// The fraction of samples in which the two builds may differ by more than rounding, unless the reference with other roundings
 /// does so in more at the small size. Beyond it, one of them is of no use to judge others by.

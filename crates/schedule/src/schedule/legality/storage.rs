@@ -5,16 +5,15 @@ use warploom_lang::brief::shown;
 
 use crate::dag::LoopKind;
 use crate::rational::Rational;
-use crate::schedule::footprint::{Footprint, NestFootprint, RegisterFootprint, ThreadLoop};
+use crate::schedule::footprint::{
+    Footprint, MAX_REGISTER_BYTES, NestFootprint, RegisterFootprint, ThreadLoop,
+};
 use crate::schedule::legality::Checker;
 use crate::schedule::outline::{NestInfo, Path};
 use crate::schedule::reach::{Reach, Symbol};
 use crate::schedule::trace::{Tracer, read_of};
 use crate::schedule::tree::{Item, Mapping, StageRef, Storage};
 use crate::schedule::violation::Rule;
-
-/// The most bytes that a Func may take in registers of one thread: all registers there are, for one Func.
-pub const MAX_REGISTER_BYTES: u64 = 1024;
 
 /// The most bytes that a private Func may take in one thread. What is not in registers is set aside for every
 /// thread that a device can hold at once, some 270 thousand on a large one.

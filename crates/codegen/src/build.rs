@@ -1,13 +1,14 @@
 //! The one path from a pipeline and a schedule to something that runs.
 
 use thiserror::Error;
-use warploom_codegen::ir::Program;
-use warploom_codegen::lower::{LowerError, lower};
-use warploom_codegen::verify::{VerifyError, verify};
 use warploom_lang::brief::shown;
 use warploom_lang::{BoundsError, Pipeline, Realisation, infer};
 use warploom_schedule::schedule::{Schedule, Violation, check};
 use warploom_target::Device;
+
+use crate::ir::Program;
+use crate::lower::{LowerError, Options, lower_with};
+use crate::verify::{VerifyError, verify};
 
 /// The version of what schedules are made into. To be raised by every change after which a schedule's kernels are others:
 /// times that were measured before are then no longer taken for its own.
@@ -15,7 +16,6 @@ pub const CODEGEN: u32 = 1;
 
 /// Why a schedule could not be built.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum BuildError {
     /// The sizes or parameters don't fit the pipeline.
     #[error(transparent)]
@@ -38,9 +38,24 @@ pub fn build(
     request: &Realisation,
     device: &Device,
 ) -> Result<Program, BuildError> {
+    build_with(pipeline, schedule, request, device, Options::default())
+}
+
+/// [`build`] with options of lowering.
+///
+/// # Errors
+///
+/// As [`build`].
+pub fn build_with(
+    pipeline: &Pipeline,
+    schedule: &Schedule,
+    request: &Realisation,
+    device: &Device,
+    options: Options,
+) -> Result<Program, BuildError> {
     let regions = infer(pipeline, request)?;
     check(schedule, pipeline, &regions, device).map_err(BuildError::Illegal)?;
-    let program = lower(pipeline, schedule, request, device)?;
+    let program = lower_with(pipeline, schedule, request, device, options)?;
     verify(&program)?;
     Ok(program)
 }
