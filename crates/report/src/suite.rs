@@ -20,7 +20,7 @@ pub struct Suite {
 pub struct Run {
     /// The name that distinguishes it from other runs.
     pub name: String,
-    /// Facts about the run, such as device and scheduler.
+    /// Facts about the run, such as date, device and command.
     pub facts: Vec<Fact>,
     /// The apps with their times.
     pub apps: Vec<AppTime>,

@@ -11,7 +11,7 @@ use crate::table::{Column, Table};
 pub struct Tuned {
     /// The title of the section.
     pub title: String,
-    /// Facts about the problem, such as sizes and device.
+    /// Facts about the problem, such as inputs, device and number of trials.
     pub facts: Vec<Fact>,
     /// All trials, in the order they were measured.
     pub trials: Vec<Trial>,
