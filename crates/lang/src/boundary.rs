@@ -1,7 +1,7 @@
 //! Boundary conditions: Funcs that extend an input or another Func beyond its limits.
 //!
-//! They may be read anywhere, including at data-dependent indices: `edge.at((x + flow.at((x, y)),
-//! y))`. No finite box covers all points that such an index can reach, so
+//! They may be read anywhere, including at data-dependent indices:
+//! `edge.at((x + flow.at((x, y)), y))`. No finite box covers all points that such an index can reach, so
 //! [`Pipeline::new`](crate::Pipeline::new) inlines the boundary condition into the reader's
 //! definition.
 

@@ -79,8 +79,8 @@ pub fn pow(a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
     }
 }
 
-/// Linear interpolation from `a` at `weight` 0 to `b` at `weight` 1: `a * (1 - weight) + b *
-/// weight`.
+/// Linear interpolation from `a` at `weight` 0 to `b` at `weight` 1:
+/// `a * (1 - weight) + b * weight`.
 #[track_caller]
 pub fn lerp(a: impl Into<Expr>, b: impl Into<Expr>, weight: impl Into<Expr>) -> Expr {
     let weight = weight.into();

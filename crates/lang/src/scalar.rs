@@ -28,8 +28,8 @@ pub trait Arithmetic: Scalar {
     fn mul(self, other: Self) -> Self;
     /// Quotient; for integers Euclidean, and 0 for a zero divisor.
     fn div(self, other: Self) -> Self;
-    /// Remainder in `0..|other|`; for integers 0 for a zero divisor; for floats `a - b * floor(a /
-    /// b)`.
+    /// Remainder in `0..|other|`; for integers 0 for a zero divisor; for floats
+    /// `a - b * floor(a / b)`.
     fn rem(self, other: Self) -> Self;
     /// The smaller value; NaN gives the other operand; -0 is smaller than +0.
     fn min(self, other: Self) -> Self;
@@ -329,8 +329,8 @@ impl Arithmetic for f32 {
     }
 }
 
-/// Conversion between types: integers wrap, floats truncate toward zero and saturate, NaN becomes
-/// 0.
+/// Conversion between types: integers wrap, floats truncate toward zero and saturate, and NaN
+/// becomes 0.
 pub trait CastFrom<S> {
     /// The converted value; wraps if it does not fit.
     fn cast_from(source: S) -> Self;
