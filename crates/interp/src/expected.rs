@@ -12,8 +12,8 @@
 //! - Where a rounding difference flips a comparison or a cast, samples may be further off. At most
 //!   a fraction [`OUTLIERS`] of all samples may be such outliers (a small output may always have
 //!   one). Each must lie within the range of the runs nearby, widened by its tolerance. A single
-//!   run cannot know the range of every sample, so the range is then widened by [`WIDENED`] times
-//!   the largest spread of the output.
+//!   run cannot know the range of every sample. Without a stated tolerance, the range is then
+//!   widened by at least [`WIDENED`] times the largest relative spread of the output.
 //! - A sample must not be NaN or infinite where the reference is finite.
 //!
 //! Nearby means at most [`NEARBY`] samples away in every dimension.

@@ -1,6 +1,7 @@
 //! The Warploom language: image pipelines as pure functions over integer grids.
 //!
 //! This page defines the language. The types are listed after it.
+//!
 //! # Funcs, stages, pipelines
 //!
 //! A [`Func`] is a function from the points of an infinite integer grid to one or more scalar
