@@ -5,90 +5,90 @@ use warploom_lang::{Range, Region, Scalar, Type, Value, dispatch};
 
 use crate::compare::{Tolerance, compare};
 
-/// Why a buffer could not be made, or a sample not be stored.
+/// Why a buffer could not be created or a sample could not be stored.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum BufferError {
     /// The samples do not fit in memory; nothing was allocated.
     #[error("a buffer of {ty} with extents {extents:?} does not fit in memory; use smaller extents")]
     TooLarge {
-        /// Type of the samples.
+        /// The type of the samples.
         ty: Type,
-        /// Extents asked for, first dimension first.
+        /// The requested extents, first dimension first.
         extents: Vec<i64>,
     },
-    /// A range with a negative extent, or one that leaves the coordinates' type.
+    /// A range with a negative extent or with coordinates that overflow.
     #[error(
         "dimension {dimension} of a buffer cannot hold {extent} samples from {min} on; use an extent that is \
          not negative and ends below 2^63"
     )]
     BadRange {
-        /// The dimension.
+        /// The number of the dimension, from 0.
         dimension: usize,
-        /// Its first coordinate.
+        /// The first coordinate.
         min: i64,
-        /// Its extent.
+        /// The invalid extent.
         extent: i64,
     },
-    /// The samples given are too few or too many for the region.
+    /// The number of samples does not match the region.
     #[error("a buffer with extents {extents:?} holds {expected} samples, but {found} were given")]
     WrongLength {
-        /// Extents of the region.
+        /// The extents of the region.
         extents: Vec<i64>,
-        /// Samples of the region.
+        /// The number of samples in the region.
         expected: usize,
-        /// Samples given.
+        /// The number of samples given.
         found: usize,
     },
-    /// A storage order that does not name every dimension once.
+    /// A storage order that is not a permutation of the dimensions.
     #[error(
         "{order:?} is no storage order of {dimensions} dimensions; name each of them once, the fastest first"
     )]
     BadOrder {
         /// The order given.
         order: Vec<usize>,
-        /// Dimensions of the buffer.
+        /// The number of dimensions of the buffer.
         dimensions: usize,
     },
-    /// Coordinates with too few or too many dimensions.
+    /// The number of coordinates does not match the number of dimensions.
     #[error("{found} coordinates were given for a buffer of {expected} dimensions")]
     WrongDimensions {
-        /// Dimensions of the buffer.
+        /// The number of dimensions of the buffer.
         expected: usize,
-        /// Coordinates given.
+        /// The number of coordinates given.
         found: usize,
     },
-    /// A point that the buffer does not hold.
+    /// A point outside the buffer.
     #[error("the point {at:?} lies outside the buffer's region {region}")]
     Outside {
-        /// The point.
+        /// The coordinates of the point.
         at: Vec<i64>,
-        /// The region.
+        /// The region of the buffer.
         region: Region,
     },
-    /// A value of another type than the samples.
+    /// A value whose type is not that of the samples.
     #[error("a value of type {found} cannot be stored in a buffer of {expected}; cast it first")]
     WrongType {
-        /// Type of the samples.
+        /// The type of the samples.
         expected: Type,
-        /// Type of the value.
+        /// The type of the value.
         found: Type,
     },
 }
 
 /// A Rust type that a [`Buffer`] can hold.
 pub trait Element: Scalar {
-    /// Samples of this type as [`Data`].
+    /// Wraps samples of this type as [`Data`].
     fn wrap(samples: Vec<Self>) -> Data;
-    /// The samples, if they are of this type.
+    /// The samples; `None` if they have another type.
     fn slice(data: &Data) -> Option<&[Self]>;
-    /// The samples, if they are of this type, to be changed.
+    /// The samples, mutable; `None` if they have another type.
     fn slice_mut(data: &mut Data) -> Option<&mut [Self]>;
 }
 
 macro_rules! elements {
     ($($variant:ident $t:ident;)*) => {
-        /// The samples of a [`Buffer`] in the order in which they are stored.
+        /// The samples of a [`Buffer`], in storage order.
         #[derive(Clone, PartialEq, Debug)]
         pub enum Data {
             $(
@@ -98,14 +98,14 @@ macro_rules! elements {
         }
 
         impl Data {
-            /// Type of the samples.
+            /// The type of the samples.
             pub fn ty(&self) -> Type {
                 match self {
                     $(Data::$variant(_) => Type::$variant,)*
                 }
             }
 
-            /// Number of samples.
+            /// The number of samples.
             pub fn len(&self) -> usize {
                 match self {
                     $(Data::$variant(samples) => samples.len(),)*
@@ -153,10 +153,11 @@ elements! {
 
 /// A dense array of samples of one [`Type`] over a [`Region`].
 ///
-/// The storage order lists the dimensions by growing stride: `[0, 1, 2]`, the default, stores an image
-/// `(x, y, c)` plane by plane, `[2, 0, 1]` pixel by pixel. A region without dimensions holds one sample.
-/// Buffers are equal if they have the same region and the same samples, to the bit but for NaN, in whatever order they are
-/// stored; [`compare`](crate::compare::compare()) says how far they are apart.
+/// The storage order lists the dimensions by increasing stride: `[0, 1, 2]`, the default, stores an
+/// image `(x, y, c)` in planes, `[2, 0, 1]` interleaves the channels. A region without dimensions
+/// holds one sample. Buffers are equal if they have the same region and bit-identical samples (NaN
+/// equals NaN), regardless of storage order; [`compare`](crate::compare::compare()) measures how
+/// far they differ.
 ///
 /// ```
 /// use warploom_interp::buffer::Buffer;
@@ -212,7 +213,8 @@ impl Buffer {
         Ok(Buffer { region, order: order.to_vec(), strides, data: T::wrap(samples) })
     }
 
-    /// A buffer whose sample at each point is `sample_at(point)`; points come first dimension fastest.
+    /// A buffer whose sample at each point is `sample_at(point)`. Points are visited first
+    /// dimension fastest.
     pub fn from_fn<T: Element>(
         region: Region,
         mut sample_at: impl FnMut(&[i64]) -> T,
@@ -226,62 +228,62 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// Type of the samples.
+    /// The type of the samples.
     pub fn ty(&self) -> Type {
         self.data.ty()
     }
 
-    /// The points it holds.
+    /// The box of points that the buffer holds.
     pub fn region(&self) -> &Region {
         &self.region
     }
 
-    /// Distance in samples between neighbours along each dimension.
+    /// The distance in samples between neighbours along each dimension.
     pub fn strides(&self) -> &[usize] {
         &self.strides
     }
 
-    /// The dimensions by growing stride.
+    /// The dimensions by increasing stride.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// Number of samples.
+    /// The number of samples.
     pub fn len(&self) -> usize {
         self.data.len()
     }
 
-    /// Whether it holds no sample.
+    /// Whether the buffer holds no samples.
     pub fn is_empty(&self) -> bool {
         self.data.is_empty()
     }
 
-    /// Size of the samples in bytes.
+    /// The size of the samples in bytes.
     pub fn bytes(&self) -> usize {
         self.len() * self.ty().bytes()
     }
 
-    /// The samples as stored.
+    /// The samples in storage order.
     pub fn data(&self) -> &Data {
         &self.data
     }
 
-    /// The samples as stored, to be changed in place; their number and type must stay.
+    /// The samples in storage order, mutable. Do not change their number or type.
     pub fn data_mut(&mut self) -> &mut Data {
         &mut self.data
     }
 
-    /// The samples as stored, if `T` is their type.
+    /// The samples in storage order; `None` if `T` is not their type.
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
         T::slice(&self.data)
     }
 
-    /// The samples as stored, to be changed in place, if `T` is their type.
+    /// The samples in storage order, mutable; `None` if `T` is not their type.
     pub fn as_mut_slice<T: Element>(&mut self) -> Option<&mut [T]> {
         T::slice_mut(&mut self.data)
     }
 
-    /// Where the sample of a point is stored; `None` outside the region.
+    /// The storage position of a point's sample; `None` outside the region.
     pub fn offset(&self, at: &[i64]) -> Option<usize> {
         if at.len() != self.region.dimensions() {
             return None;
@@ -292,7 +294,8 @@ impl Buffer {
         })
     }
 
-    /// Where the samples are stored, first dimension fastest, in whatever order they are stored.
+    /// The storage positions of all samples, visited first dimension fastest regardless of storage
+    /// order.
     pub fn offsets(&self) -> Offsets {
         self.offsets_in(&index_order(&self.region))
     }
@@ -330,7 +333,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// The same samples in a region that starts at `min`.
+    /// The same samples, with the region moved to start at `min`.
     pub fn translated(mut self, min: &[i64]) -> Result<Buffer, BufferError> {
         let expected = self.region.dimensions();
         if min.len() != expected {
@@ -380,7 +383,7 @@ impl PartialEq for Buffer {
     }
 }
 
-/// Iterator over the places of a buffer's samples; see [`Buffer::offsets`].
+/// Iterator over the storage positions of a buffer's samples; see [`Buffer::offsets`].
 #[derive(Clone, Debug)]
 pub struct Offsets {
     extents: Vec<usize>,
@@ -415,7 +418,8 @@ impl Iterator for Offsets {
 
 impl ExactSizeIterator for Offsets {}
 
-/// Moves to the next point of a region, first dimension fastest; from the last to the first.
+/// Moves to the next point of a region, first dimension fastest. Wraps from the last point to the
+/// first.
 fn advance(point: &mut [i64], region: &Region) {
     for (at, range) in point.iter_mut().zip(&region.0) {
         *at += 1;
@@ -449,7 +453,7 @@ fn layout(ty: Type, region: &Region, order: &[usize]) -> Result<(Vec<usize>, usi
     for (dimension, &range) in region.0.iter().enumerate() {
         check_range(dimension, range)?;
     }
-    // Empty dimensions count as one, so that the strides of an empty buffer cannot overflow either.
+    // Count empty dimensions as one, so that the strides of an empty buffer cannot overflow.
     let mut strides = vec![0; dimensions];
     let mut stride = 1_usize;
     for &dimension in order {

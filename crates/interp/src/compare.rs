@@ -7,83 +7,83 @@ use warploom_lang::{Range, Region, Type, Value, dispatch};
 
 use crate::buffer::{Buffer, Element};
 
-/// How far samples may lie apart: a sample passes if any of `abs`, `rel` and `ulp` admits it.
+/// The tolerance of a comparison. A sample passes if it is within any of `abs`, `rel` and `ulp`.
 ///
-/// The default admits equal samples only. Whatever the tolerance, NaN equals NaN and nothing else, and an
-/// infinity equals only itself.
+/// The default accepts only equal samples. With any tolerance, NaN equals only NaN, and an infinity
+/// equals only itself.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Tolerance {
-    /// Largest difference.
+    /// The largest absolute difference.
     pub abs: f64,
-    /// Largest difference as a fraction of the expected value.
+    /// The largest difference as a fraction of the expected value.
     pub rel: f64,
-    /// Largest number of steps between representable values; for integers, the difference.
+    /// The largest number of steps between representable values; for integers, the difference.
     pub ulp: u32,
-    /// A wider tolerance for some of the samples.
+    /// A wider tolerance for a fraction of the samples; `None` allows no outliers.
     pub outliers: Option<Outliers>,
 }
 
-/// Samples that may lie further apart than the others.
+/// How many samples may exceed the tolerance, and by how much.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Outliers {
-    /// Largest difference.
+    /// The largest absolute difference of an outlier.
     pub abs: f64,
-    /// Largest fraction of all samples.
+    /// The largest fraction of all samples that may be outliers.
     pub fraction: f64,
 }
 
-/// What [`compare`] found.
+/// The result of [`compare`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Comparison {
-    /// Number of samples.
+    /// The number of samples.
     pub samples: usize,
-    /// Samples whose values differ.
+    /// The number of samples whose values differ.
     pub differing: usize,
-    /// Whether all samples are the same to the bit; only NaN may differ from NaN.
+    /// Whether all samples are bit-identical. NaNs may differ in their bits.
     pub identical: bool,
-    /// Samples beyond `abs`, `rel` and `ulp`, admitted as outliers or not.
+    /// The number of samples that exceed `abs`, `rel` and `ulp`, including accepted outliers.
     pub beyond: usize,
-    /// Largest difference; infinite between a number and NaN or an infinity.
+    /// The largest difference; infinite between a number and NaN or an infinity.
     pub max_abs: f64,
-    /// Largest difference as a fraction of the expected value.
+    /// The largest difference as a fraction of the expected value.
     pub max_rel: f64,
-    /// Largest number of steps between representable values.
+    /// The largest number of steps between representable values.
     pub max_ulp: u32,
-    /// The first sample beyond `abs`, `rel` and `ulp`, first index fastest.
+    /// The first sample that exceeds `abs`, `rel` and `ulp`, first index fastest.
     pub first: Option<Mismatch>,
-    /// Whether the tolerance admits all samples.
+    /// Whether the tolerance accepts all samples.
     pub passed: bool,
 }
 
-/// Two samples that should be closer.
+/// A sample that differs too much from the expected one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Mismatch {
-    /// Their coordinates.
+    /// The coordinates of the sample.
     pub at: Vec<i64>,
-    /// The sample that was found.
+    /// The sample found.
     pub actual: Value,
-    /// The sample that should be there.
+    /// The sample expected.
     pub expected: Value,
 }
 
-/// Why two buffers have no samples to compare.
+/// Why two buffers cannot be compared.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ShapeMismatch {
     /// Samples of different types.
     #[error("the samples have type {actual} instead of {expected}")]
     Type {
-        /// The type that was found.
+        /// The type found.
         actual: Type,
-        /// The type that should be there.
+        /// The type expected.
         expected: Type,
     },
     /// Different numbers of dimensions.
     #[error("the buffer has {actual} dimensions instead of {expected}")]
     Dimensions {
-        /// The number that was found.
+        /// The number of dimensions found.
         actual: usize,
-        /// The number that should be there.
+        /// The number of dimensions expected.
         expected: usize,
     },
     /// Different extents.
@@ -91,9 +91,9 @@ pub enum ShapeMismatch {
     Extent {
         /// The first dimension that differs.
         dimension: usize,
-        /// The extent that was found.
+        /// The extent found.
         actual: i64,
-        /// The extent that should be there.
+        /// The extent expected.
         expected: i64,
     },
     /// Different first coordinates.
@@ -101,14 +101,14 @@ pub enum ShapeMismatch {
     Min {
         /// The first dimension that differs.
         dimension: usize,
-        /// The coordinate that was found.
+        /// The coordinate found.
         actual: i64,
-        /// The coordinate that should be there.
+        /// The coordinate expected.
         expected: i64,
     },
 }
 
-/// Compares two buffers over the same region; their storage orders may differ.
+/// Compares two buffers over the same region. Their storage orders may differ.
 ///
 /// ```
 /// use warploom_interp::buffer::Buffer;
@@ -176,7 +176,7 @@ fn compare_samples<T: Element>(actual: &Buffer, expected: &Buffer, tolerance: &T
         let (sample, wanted) = (Value::from(sample), Value::from(wanted));
         found.add(sample, wanted, tolerance, || point(actual.region(), index));
     }
-    // A quotient of whole numbers is rounded as the fraction was when it was written down.
+    // The quotient of two integers rounds the same way as the fraction stated in the tolerance.
     let fraction = found.beyond as f64 / found.samples as f64;
     found.passed = found.beyond == 0
         || tolerance.outliers.is_some_and(|outliers| {
@@ -186,7 +186,7 @@ fn compare_samples<T: Element>(actual: &Buffer, expected: &Buffer, tolerance: &T
 }
 
 impl Comparison {
-    /// Counts two samples with different bits.
+    /// Records two samples with different bits.
     fn add(&mut self, actual: Value, expected: Value, tolerance: &Tolerance, at: impl Fn() -> Vec<i64>) {
         let Some(difference) = Difference::between(actual, expected) else {
             self.identical &= actual.as_f64().is_nan();
@@ -231,7 +231,7 @@ impl Difference {
     }
 }
 
-/// Place of a value among all values of its type; both zeros have the same.
+/// The rank of a value among all values of its type. Both zeros have the same rank.
 fn rank(value: Value) -> i64 {
     value.as_int().unwrap_or_else(|| {
         let magnitude = i64::from(value.bits() & 0x7fff_ffff);
@@ -239,7 +239,7 @@ fn rank(value: Value) -> i64 {
     })
 }
 
-/// The point with a number, counted first dimension fastest.
+/// The point with this linear index, first dimension fastest.
 pub(crate) fn point(region: &Region, mut index: usize) -> Vec<i64> {
     let coordinate = |range: &Range| {
         let extent = range.extent as usize;

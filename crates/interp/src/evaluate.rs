@@ -1,4 +1,4 @@
-//! The reference evaluator: every Func at root, straight from its definition.
+//! The reference evaluator: computes every Func at root, directly from its definition.
 
 use std::collections::BTreeMap;
 
@@ -18,62 +18,62 @@ use crate::stage::{StageRun, Storage};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EvalError {
-    /// The sizes or parameters don't fit the pipeline.
+    /// The sizes or parameters do not fit the pipeline.
     #[error(transparent)]
     Bounds(#[from] BoundsError),
-    /// An input of another type.
+    /// An input buffer has the wrong type.
     #[error("the input `{input}` is {expected} but a buffer of {got} was given; convert it first")]
     InputType {
-        /// The input.
+        /// The name of the input.
         input: String,
-        /// Its type.
+        /// The declared type.
         expected: Type,
-        /// The buffer's type.
+        /// The type of the buffer given.
         got: Type,
     },
-    /// Not enough memory.
+    /// The evaluation would need more memory than is free.
     #[error("evaluating `{pipeline}` at these sizes needs {} of memory, most of it for `{largest}`, but only {} are free; use smaller sizes",
         memory::readable(*.needed), memory::readable(*.available))]
     Memory {
-        /// The pipeline.
+        /// The name of the pipeline.
         pipeline: String,
-        /// Bytes needed at the same time.
+        /// The peak memory needed, in bytes.
         needed: u64,
-        /// Bytes free.
+        /// The free memory, in bytes.
         available: u64,
-        /// The Func with the largest box.
+        /// The name of the Func with the largest box.
         largest: String,
     },
-    /// A buffer could not be made.
+    /// A buffer could not be allocated.
     #[error(transparent)]
     Buffer(#[from] BufferError),
-    /// A Func was read outside its box.
+    /// A Func was accessed outside its inferred box.
     #[error(
         "stage {stage} of `{func}` read or wrote outside the region inferred for it; this is a bug in Warploom, please report the pipeline"
     )]
     Outside {
-        /// The Func.
+        /// The name of the Func.
         func: String,
-        /// The stage.
+        /// The number of the stage.
         stage: usize,
     },
 }
 
-/// How far an evaluation is.
+/// The progress of an evaluation.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// The Func that was just computed.
+    /// The name of the Func that was just computed.
     pub func: &'a str,
-    /// Work done so far.
+    /// The work done so far, in visited points.
     pub done: u64,
-    /// All the work there is, in the same unit.
+    /// The total work, in the same unit.
     pub total: u64,
 }
 
-/// Is told after every Func how far an evaluation is.
+/// Called with the progress after every Func.
 type Observer<'a> = Box<dyn FnMut(Progress<'_>) + 'a>;
 
-/// Evaluates a pipeline without compiling it, slowly and surely.
+/// Evaluates a pipeline without compiling it. Slow but exact.
 ///
 /// ```
 /// use warploom_interp::Evaluation;
@@ -101,13 +101,13 @@ pub struct Evaluation<'a> {
 }
 
 impl<'a> Evaluation<'a> {
-    /// Nothing given yet.
+    /// An evaluation with nothing given yet.
     pub fn new(pipeline: &'a Pipeline) -> Evaluation<'a> {
         let request = Realisation::new(pipeline);
         Evaluation { pipeline, request, inputs: BTreeMap::new(), observer: None, noise: None }
     }
 
-    /// Gives an input.
+    /// Sets an input. Its box is the buffer's region.
     #[must_use]
     pub fn input(mut self, name: &'a str, buffer: &'a Buffer) -> Evaluation<'a> {
         self.request = self.request.input(name, buffer.region().clone());
@@ -115,14 +115,14 @@ impl<'a> Evaluation<'a> {
         self
     }
 
-    /// Gives the value of a Param.
+    /// Sets the value of a Param.
     #[must_use]
     pub fn param(mut self, name: &str, value: impl Into<Value>) -> Evaluation<'a> {
         self.request = self.request.param(name, value);
         self
     }
 
-    /// Asks for a box of an output.
+    /// Requests a box of an output.
     #[must_use]
     pub fn output(mut self, name: &str, region: Region) -> Evaluation<'a> {
         self.request = self.request.output(name, region);
@@ -136,16 +136,17 @@ impl<'a> Evaluation<'a> {
         self
     }
 
-    /// Lets every operation that kernels built for speed may compute differently ([`rounding`](warploom_lang::rounding))
-    /// differ by a random amount of what theirs may. The amount follows from the seed and the operands, and for products
-    /// from their place in the pipeline.
+    /// Perturbs every operation that kernels built for speed may round differently
+    /// ([`rounding`](warploom_lang::rounding)) by a pseudo-random amount within their error. The
+    /// amount depends on the seed and the operands, and for fused products also on the place in the
+    /// pipeline.
     #[must_use]
     pub fn perturbed(mut self, seed: u64) -> Evaluation<'a> {
         self.noise = Some(Noise::new(seed));
         self
     }
 
-    /// The outputs in the pipeline's order; a tuple gives one buffer a value.
+    /// Computes the outputs in the pipeline's order, with one buffer per value.
     pub fn run(self) -> Result<Vec<Buffer>, EvalError> {
         let pipeline = self.pipeline;
         let regions = infer(pipeline, &self.request)?;
@@ -172,7 +173,7 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-/// The Funcs that are computed, each until its last reader is done.
+/// The computed Funcs. Each is kept until its last reader is done.
 struct Funcs<'a> {
     pipeline: &'a Pipeline,
     regions: &'a Regions,
@@ -255,7 +256,7 @@ impl<'a> Funcs<'a> {
         Sources { inputs: inputs.collect(), funcs: funcs.collect() }
     }
 
-    /// An output's values over the box that was asked for, first index fastest.
+    /// An output's values over the requested box, first index fastest.
     fn output(&mut self, id: FuncId, region: Option<&Region>) -> Result<Vec<Buffer>, EvalError> {
         let (Some(storage), Some(region)) = (self.stored[id].take(), region) else { return Ok(Vec::new()) };
         let natural = storage.order.is_sorted() && storage.region == *region;
@@ -266,7 +267,7 @@ impl<'a> Funcs<'a> {
     }
 }
 
-/// The points that the stages of a Func visit.
+/// The number of points that the stages of a Func visit.
 fn func_work(pipeline: &Pipeline, regions: &Regions, id: FuncId) -> u64 {
     let func: &FuncDecl = &pipeline.funcs()[id];
     let stages = func.stages.iter().zip(&regions.funcs[id].stages);

@@ -1,19 +1,22 @@
-//! What has to come out of kernels, and how far those built for speed may be off, sample by sample.
+//! The expected outputs of kernels, and the tolerance per sample for kernels built for speed.
 //!
-//! Values that no rounding can reach ([`rounding`]) have to be the same to the bit. Every other sample has a tolerance and
-//! a range, from several runs of the pipeline that round differently: the reference with perturbed roundings, or the
-//! builds of another schedule.
+//! Values that no rounding difference can reach ([`rounding`]) must be bit-identical. Every other
+//! sample has a tolerance and a range. Both come from several runs of the pipeline that round
+//! differently: the reference with perturbed rounding, or the builds of another schedule.
 //!
-//! - A sample passes if it is within its tolerance. That is stated as a fraction of the output's largest sample, or
-//!   follows from the runs: [`WIDENED`] times the largest spread of the runs nearby, or the spread that is usual for the
-//!   output if that is more, and [`ULPS`] units in the last place of the largest sample nearby. Integers may be as far
-//!   off as the spread nearby, and at least one step; truth values not at all.
-//! - Where a rounding flips a comparison or a cast, samples may be further off. Such outliers are at most [`OUTLIERS`] of
-//!   all samples (one of few), and each lies within the range of the runs nearby, widened by its tolerance. If there is only
-//!   one run, which cannot know the range of every sample, that is widened by [`WIDENED`] times the largest spread of the output.
-//! - A sample is never NaN or infinite where the reference is not.
+//! - A sample passes if it is within its tolerance. The tolerance is either stated, as a fraction
+//!   of the output's largest sample, or derived from the runs: [`WIDENED`] times the larger of the
+//!   largest spread of the runs nearby and the spread that is usual for the output, plus [`ULPS`]
+//!   units in the last place of the largest sample nearby. The tolerance of an integer is the
+//!   spread nearby, and at least one step. The tolerance of a boolean is zero.
+//! - Where a rounding difference flips a comparison or a cast, samples may be further off. At most
+//!   a fraction [`OUTLIERS`] of all samples may be such outliers (a small output may always have
+//!   one). Each must lie within the range of the runs nearby, widened by its tolerance. A single
+//!   run cannot know the range of every sample. Without a stated tolerance, the range is then
+//!   widened by at least [`WIDENED`] times the largest relative spread of the output.
+//! - A sample must not be NaN or infinite where the reference is finite.
 //!
-//! Nearby are samples at most [`NEARBY`] away in every dimension.
+//! Nearby means at most [`NEARBY`] samples away in every dimension.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -23,25 +26,27 @@ use warploom_lang::{Pipeline, Type, Value, dispatch, rounding};
 use crate::buffer::{Buffer, Element};
 use crate::compare::{Mismatch, ShapeMismatch, Tolerance, check_shapes, compare, point};
 
-/// How much further than the runs lie apart a sample may be off.
+/// The factor between the spread of the runs and the tolerance derived from it.
 pub const WIDENED: f64 = 4.0;
 
-/// Units in the last place, of the largest sample nearby, that are always allowed where a rounding can reach.
+/// The error that is always allowed where rounding can reach, in units in the last place of the
+/// largest sample nearby.
 pub const ULPS: f64 = 4.0;
 
-/// The largest fraction of samples that may be beyond their tolerance.
+/// The maximum fraction of samples that may exceed their tolerance.
 pub const OUTLIERS: f64 = 1e-3;
 
-/// How far nearby is, in every dimension.
+/// The radius of the neighbourhood of a sample, in samples per dimension.
 pub const NEARBY: usize = 2;
 
-/// A spread of this fraction of the largest sample nearby is no rounding error: small causes have large effects there.
+/// A spread above this fraction of the largest sample nearby is not a rounding error: the
+/// computation is ill-conditioned there.
 pub const ILL_CONDITIONED: f64 = 1e-3;
 
-/// Samples that are looked at to learn what is usual.
+/// The number of samples inspected to find the usual spread.
 const USUAL: usize = 100_000;
 
-/// The outputs of a pipeline, and how far kernels built for speed may be off.
+/// The outputs of a pipeline, with the tolerances for kernels built for speed.
 #[derive(Clone, Debug)]
 pub struct Expected {
     outputs: Vec<Output>,
@@ -51,107 +56,111 @@ pub struct Expected {
 struct Output {
     name: String,
     buffer: Buffer,
-    /// `None` if no rounding can reach it.
+    /// `None` if no rounding difference can reach the output.
     envelope: Option<Envelope>,
 }
 
-/// What several runs say about one output, samples in the order of the reference's memory.
+/// The ranges and tolerances of one output's samples, first index fastest.
 #[derive(Clone, Debug)]
 struct Envelope {
-    /// The range of finite samples; empty, from infinity to its negative, if there are none.
+    /// The range of the finite samples over the runs; empty (low is infinity, high is its negative)
+    /// if there are none.
     low: Vec<f32>,
     high: Vec<f32>,
     tolerance: Vec<f32>,
-    /// Whether a run is NaN or infinite where the reference is not; empty if none is.
+    /// Whether a run is NaN or infinite where the reference is finite; the vector is empty if no
+    /// run is.
     broken: Vec<bool>,
-    /// The largest spread of a sample, over the largest sample nearby.
+    /// The largest spread of a sample, relative to the largest sample nearby.
     spread: f64,
-    /// How far outliers may be out of the range nearby, beyond their tolerance, over the largest sample nearby.
+    /// How far outliers may be outside the range nearby, relative to the largest magnitude in that
+    /// range. The tolerance applies if it is larger.
     outlying: f64,
-    /// How many samples have a spread beyond [`ILL_CONDITIONED`].
+    /// The number of samples with a spread above [`ILL_CONDITIONED`].
     wild: usize,
 }
 
-/// How close an output is to what is expected.
+/// How close an output is to the expected one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Closeness {
-    /// The output: `out`, or `out.1` for a value of a tuple.
+    /// The name of the output: `out`, or `out.1` for one of several values.
     pub output: String,
-    /// Whether every bit has to be the same.
+    /// Whether every bit must match.
     pub exact: bool,
-    /// Number of samples.
+    /// The number of samples.
     pub samples: usize,
-    /// Those that differ.
+    /// The number of samples that differ.
     pub differing: usize,
-    /// The largest part of its tolerance that a sample within it takes.
+    /// The largest fraction of its tolerance that a passing sample uses.
     pub used: f64,
-    /// Samples beyond their tolerance.
+    /// The number of samples that exceed their tolerance.
     pub outliers: usize,
-    /// The largest difference.
+    /// The largest absolute difference.
     pub max_abs: f64,
-    /// Whether samples differ by more than rounding explains, though no more than the runs do.
+    /// Whether samples differ by more than rounding errors explain, but not more than the runs do.
     pub ill_conditioned: bool,
-    /// What is wrong with it.
+    /// Why the output fails; `None` if it passes.
     pub fault: Option<Fault>,
 }
 
-/// Why an output does not pass.
+/// Why an output fails.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Fault {
-    /// It has another box or type.
+    /// The output has the wrong box or type.
     Shape(ShapeMismatch),
-    /// Samples differ that no rounding can reach.
+    /// Samples differ that no rounding difference can reach.
     Inexact(Mismatch),
-    /// Samples are NaN or infinite where the reference is not.
+    /// Samples are NaN or infinite where the reference is finite.
     NotFinite {
-        /// The first.
+        /// The first such sample.
         first: Mismatch,
-        /// Whether the runs that round differently are so too at every one of them.
+        /// Whether the runs that round differently are also not finite at every such sample.
         by_nature: bool,
     },
-    /// Samples are beyond their tolerance and out of the range nearby.
+    /// Samples exceed their tolerance and are outside the range nearby.
     OutOfRange {
-        /// The first.
+        /// The first such sample.
         first: Mismatch,
-        /// How far it may be off.
+        /// The tolerance of that sample.
         tolerance: f64,
     },
-    /// Too many samples are beyond their tolerance.
+    /// Too many samples exceed their tolerance; holds the first one.
     Outliers(Mismatch),
 }
 
-/// What is known of one output before anything is compared with it.
+/// The numerical conditioning of one output, known before anything is compared with it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Conditioning {
-    /// The output.
+    /// The name of the output: `out`, or `out.1` for one of several values.
     pub output: String,
-    /// Its type.
+    /// The type of its samples.
     pub ty: Type,
-    /// Number of samples.
+    /// The number of samples.
     pub samples: usize,
-    /// Whether a rounding can reach it.
+    /// Whether a rounding difference can reach the output.
     pub rounded: bool,
     /// The largest spread of a sample over the runs.
     pub spread: f64,
-    /// The same, over the largest sample nearby.
+    /// The largest spread relative to the largest sample nearby.
     pub local_spread: f64,
-    /// The same as the first, over the largest sample of all.
+    /// The largest spread relative to the largest sample of the output.
     pub global_spread: f64,
-    /// Samples whose spread is no rounding error.
+    /// The number of samples with a spread too large for a rounding error.
     pub ill_conditioned: usize,
-    /// Samples at which a run is NaN or infinite and the reference is not.
+    /// The number of samples where a run is NaN or infinite and the reference is finite.
     pub broken: usize,
 }
 
 impl Expected {
-    /// From the reference's outputs and those of runs that round differently. `stated` is a tolerance as a fraction of an
-    /// output's largest sample; without one it follows from the runs.
+    /// Builds the expectation from the reference's outputs and those of runs that round
+    /// differently. `stated` is a tolerance as a fraction of an output's largest sample; `None`
+    /// derives it from the runs.
     ///
     /// # Errors
-    /// That of a run.
+    /// The first error of a run.
     ///
     /// # Panics
-    /// If a run has other outputs than the reference.
+    /// If a run's outputs do not match the reference's in number of samples.
     pub fn new<E>(
         pipeline: &Pipeline,
         reference: Vec<Buffer>,
@@ -182,7 +191,8 @@ impl Expected {
         Ok(Expected { outputs: made.collect() })
     }
 
-    /// From the outputs of two builds of one schedule: that for checking, and that for speed.
+    /// Builds the expectation from the two builds of one schedule: the checking build and the
+    /// timing build.
     pub fn of_builds(
         pipeline: &Pipeline,
         checking: Vec<Buffer>,
@@ -198,12 +208,13 @@ impl Expected {
         expected
     }
 
-    /// The reference's outputs.
+    /// The outputs of the reference.
     pub fn buffers(&self) -> impl ExactSizeIterator<Item = &Buffer> {
         self.outputs.iter().map(|output| &output.buffer)
     }
 
-    /// How outputs differ from the reference's in any bit, if they do; only NaN may differ from NaN.
+    /// Describes how outputs differ from the reference's in any bit; `None` if they are identical.
+    /// NaNs may differ in their bits.
     pub fn difference(&self, actual: &[Buffer]) -> Option<String> {
         if actual.len() != self.outputs.len() {
             return Some(format!("there are {} outputs instead of {}", actual.len(), self.outputs.len()));
@@ -217,25 +228,24 @@ impl Expected {
         })
     }
 
-    /// How close the outputs of kernels that are built for speed are, one after the other.
+    /// How close the outputs of kernels built for speed are, one entry per output.
     pub fn closeness(&self, actual: &[Buffer]) -> Vec<Closeness> {
         self.outputs.iter().zip(actual).map(|(output, actual)| output.closeness(actual)).collect()
     }
 
-    /// What the runs say about each output.
+    /// The conditioning of each output, from the runs.
     pub fn conditioning(&self) -> Vec<Conditioning> {
         self.outputs.iter().map(Output::conditioning).collect()
     }
 }
 
-/// The range of each sample over several runs.
 struct Ranges {
     low: Vec<f32>,
     high: Vec<f32>,
     broken: Vec<bool>,
 }
 
-/// Samples as floats in the order of a buffer's box, the first index fastest.
+/// Samples as floats in the order of the buffer's box, first index fastest.
 fn floats(buffer: &Buffer) -> Vec<f32> {
     fn of<T: Element>(buffer: &Buffer) -> Vec<f32> {
         let samples = buffer.as_slice::<T>().unwrap_or_default();
@@ -308,7 +318,7 @@ impl Ranges {
     }
 }
 
-/// The middle of some of many numbers.
+/// The median of a subset of the numbers.
 fn usual(numbers: impl ExactSizeIterator<Item = f64>) -> f64 {
     let step = numbers.len().div_ceil(USUAL).max(1);
     let mut some: Vec<f64> = numbers.step_by(step).collect();
@@ -316,7 +326,7 @@ fn usual(numbers: impl ExactSizeIterator<Item = f64>) -> f64 {
     some.get(some.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Replaces every number of a box by the largest nearby.
+/// Replaces every number of a box by the largest one nearby.
 fn most_nearby(values: &mut [f32], extents: &[usize]) {
     let mut stride = 1;
     for &extent in extents {
@@ -390,7 +400,7 @@ impl Output {
         };
     }
 
-    /// Judges a sample whose bits are not the reference's.
+    /// Checks a sample whose bits differ from the reference's.
     fn judge(&self, pair: &Pair, found: &mut Closeness, faults: &mut Faults) {
         let (actual, expected) = (pair.actual.as_f64(), pair.expected.as_f64());
         if actual.is_nan() && expected.is_nan() {
@@ -414,7 +424,7 @@ impl Output {
         let difference = (actual - expected).abs();
         if expected.is_finite() {
             found.max_abs = found.max_abs.max(difference);
-            // Zeros of both signs are equal.
+            // Zeros of either sign are equal.
             if difference <= tolerance {
                 found.used = found.used.max(if difference > 0.0 { difference / tolerance } else { 0.0 });
                 found.ill_conditioned |= self.is_wild(pair, difference);
@@ -426,7 +436,7 @@ impl Output {
         if !(low - beyond..=high + beyond).contains(&actual) {
             faults.out_of_range.get_or_insert(*pair);
         }
-        // Where the reference is not finite, there is nothing to be far from.
+        // If the reference is not finite, the sample does not count as an outlier.
         if expected.is_finite() {
             faults.outliers += 1;
             faults.first_outlier.get_or_insert(*pair);
@@ -465,7 +475,7 @@ impl Output {
     }
 }
 
-/// A sample that is not the reference's.
+/// A sample that differs from the reference's.
 #[derive(Clone, Copy)]
 struct Pair {
     index: usize,
@@ -484,7 +494,7 @@ struct Faults {
 }
 
 impl Envelope {
-    /// The range of the runs at samples nearby.
+    /// The range of the runs over the samples nearby.
     fn range_nearby(&self, index: usize, buffer: &Buffer) -> (f64, f64) {
         let mut near = vec![0];
         let (mut stride, mut rest) = (1, index);
@@ -503,7 +513,7 @@ impl Envelope {
 }
 
 impl Closeness {
-    /// What is wrong, as a sentence; `None` if the output passes.
+    /// The reason for failing, as a sentence; `None` if the output passes.
     pub fn sentence(&self) -> Option<String> {
         self.fault.as_ref().map(|_| self.to_string())
     }

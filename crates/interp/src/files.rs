@@ -1,4 +1,4 @@
-//! Buffers in files, by the file's extension.
+//! Reads and writes buffers as files. The extension selects the format.
 
 use std::io;
 use std::path::Path;
@@ -14,53 +14,53 @@ use crate::picture::{self, PictureError};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The file system refused to read.
+    /// Reading from the file system failed.
     #[error("cannot read {name}: {error}")]
     Read {
-        /// The file.
+        /// The path of the file.
         name: String,
-        /// What the file system said.
+        /// The operating system's error.
         error: io::Error,
     },
-    /// The file is too large, or none that ends.
+    /// The file is too large or not a regular file.
     #[error(transparent)]
     Refused(ReadError),
-    /// The file system refused to write, or the format cannot hold the buffer.
+    /// Writing to the file system failed, or the format cannot hold the buffer.
     #[error("cannot write {name}: {error}")]
     Write {
-        /// The file.
+        /// The path of the file.
         name: String,
-        /// What the file system said.
+        /// The underlying error.
         error: io::Error,
     },
-    /// The file is not a `.npy` file that a buffer can be read from.
+    /// The content is not a `.npy` array that a buffer can hold.
     #[error("{name} cannot be read as a .npy file: {problem}")]
     Npy {
-        /// The file.
+        /// The path of the file.
         name: String,
-        /// What is wrong with it.
+        /// What is wrong with the content.
         problem: NpyError,
     },
-    /// The file is not a picture that a buffer can be read from.
+    /// The content is not an image that a buffer can hold.
     #[error("{name} cannot be read as a picture: {problem}")]
     ReadPicture {
-        /// The file.
+        /// The path of the file.
         name: String,
-        /// What is wrong with it.
+        /// What is wrong with the content.
         problem: PictureError,
     },
-    /// The buffer is no picture that the file can hold.
+    /// The buffer is not an image that the format can hold.
     #[error("{name} cannot be written as a picture: {problem}")]
     WritePicture {
-        /// The file.
+        /// The path of the file.
         name: String,
         /// What is wrong with the buffer.
         problem: PictureError,
     },
-    /// No format belongs to the file's extension.
+    /// The extension belongs to no known format.
     #[error("the extension of {name} names no known format; use .npy, .png, .ppm or .pgm")]
     Extension {
-        /// The file.
+        /// The path of the file.
         name: String,
     },
 }

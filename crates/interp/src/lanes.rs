@@ -1,7 +1,7 @@
 //! Operations on rows of values.
 //!
-//! A row holds one 32-bit pattern a lane, whatever the type (see [`Scalar`]); an operand that is the same
-//! in every lane is given once.
+//! A row holds one 32-bit pattern per lane for every type (see [`Scalar`]). An operand that is the
+//! same in every lane is passed once.
 
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 use warploom_lang::scalar::{Arithmetic, Bits, CastFrom, Integer, Scalar};
@@ -12,11 +12,12 @@ use warploom_lang::{Type, dispatch, math};
 pub enum Lanes<'a> {
     /// The same value in every lane.
     Uniform(u32),
-    /// One value a lane.
+    /// One value per lane.
     Varying(&'a [u32]),
 }
 
-/// Applies `op` to rows, lane by lane. `ty` is the type of the (last) operand, `to` that of the result.
+/// Applies `op` to rows, lane by lane. `ty` is the type of the last operand, `to` the type of the
+/// result.
 pub fn apply(op: Op, ty: Type, to: Type, row: &mut [u32], args: &[Lanes<'_>]) {
     match (op, args) {
         (Op::Const(value), _) => row.fill(value.bits()),
@@ -117,7 +118,7 @@ fn int_unary<T: Integer>(op: UnaryOp, row: &mut [u32], a: Lanes<'_>) {
 }
 
 fn float_unary(op: UnaryOp, row: &mut [u32], a: Lanes<'_>) {
-    // One loop an operation, so that the cheap ones become vector code.
+    // One loop per operation, so that the cheap ones are vectorised.
     match op {
         UnaryOp::Neg => map1(row, a, |v: f32| Arithmetic::neg(v)),
         UnaryOp::Abs => map1(row, a, |v: f32| Arithmetic::abs(v)),

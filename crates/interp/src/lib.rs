@@ -1,11 +1,12 @@
-//! The reference evaluator of Warploom pipelines, and the buffers and files it works on.
+//! The reference evaluator of Warploom pipelines, with its buffers and file formats.
 //!
-//! [`Evaluation`] computes every Func at root over the region that is needed, straight from the definitions:
-//! it is the oracle that all compiled code is compared with. [`compare`](mod@compare) says what "equal" means,
-//! [`expected`] how far code built for speed may be off, [`buffer`] holds images, [`npy`], [`picture`] and [`files`] read and write them.
+//! [`Evaluation`] computes every Func at root over the region that is needed, directly from the
+//! definitions. It is the oracle for all compiled code. [`compare`](mod@compare) defines when
+//! buffers are equal, [`expected`] defines the tolerance for code built for speed, [`buffer`] holds
+//! images, and [`npy`], [`picture`] and [`files`] read and write them.
 //!
-//! Inside, a stage becomes a `program` over rows, a `machine` runs it with the operations of `lanes` on
-//! typed `samples`, and `stage` has the loops around it.
+//! Internally, a stage is compiled to a `program` over rows; a `machine` runs it with the
+//! operations of `lanes` on typed `samples`; `stage` contains the loops around it.
 pub mod buffer;
 pub mod compare;
 mod evaluate;

@@ -8,39 +8,39 @@ use crate::lanes::{self, Lanes};
 use crate::program::{Action, Instruction, Program, Slot};
 use crate::samples::{Layout, Samples, SamplesMut};
 
-/// The most points a row register holds.
+/// The maximum number of points in a row register.
 pub const LANES: usize = 512;
 
-/// Something that can be read: one array a value, all of one layout.
+/// A readable array: one sample array per value, all with the same layout.
 pub struct Source<'a> {
     pub layout: Layout,
     pub values: Vec<Samples<'a>>,
 }
 
-/// The part of the Func being computed that one thread owns.
+/// The part of the current Func that one thread owns.
 pub struct Own<'a, 'b> {
     pub id: FuncId,
     pub layout: &'a Layout,
     pub values: Vec<SamplesMut<'b>>,
-    /// Offset of the part's first sample.
+    /// The offset of the part's first sample.
     pub base: i64,
 }
 
-/// What a program can read besides its own Func.
+/// Everything that a program can read except its own Func.
 pub struct Sources<'a> {
     pub inputs: Vec<Source<'a>>,
-    /// `None` for Funcs that are not computed yet or not needed any more.
+    /// `None` for Funcs that are not computed yet or already freed.
     pub funcs: Vec<Option<Source<'a>>>,
 }
 
-/// The points one run covers: a row of `lanes` points from `point`, at one point of the domain.
+/// The points of one run: a row of `lanes` points starting at `point`, at one point of the domain.
 pub struct Place<'a> {
     pub point: &'a [i64],
     pub domain: &'a [i64],
     pub lanes: usize,
 }
 
-/// An access outside its box: the bounds were wrong.
+/// An out-of-bounds access: the inferred bounds were wrong.
 #[derive(Debug)]
 pub struct Outside;
 
@@ -62,7 +62,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Evaluates the stage at `place` and stores what it gives.
+    /// Evaluates the stage at `place` and stores the results.
     pub fn run(
         &mut self,
         place: &Place<'_>,
@@ -128,7 +128,7 @@ impl<'a> Machine<'a> {
                 self.scalars[scalar] = single[0];
             }
             (Action::Op(op), Slot::Row(row)) => {
-                // The result's register is never one of the operands'.
+                // The result register never aliases an operand register.
                 let mut result = std::mem::take(&mut self.rows[row]);
                 self.apply(*op, instruction, &mut result[..place.lanes]);
                 self.rows[row] = result;
@@ -174,7 +174,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// The part of an offset that comes from indices that are the same along the row.
+    /// The part of an offset contributed by indices that are constant along the row.
     fn uniform_offset(&self, indices: &[Slot], layout: &Layout) -> Result<i64, Outside> {
         let mut offset = 0;
         for (d, slot) in indices.iter().enumerate() {
@@ -185,7 +185,7 @@ impl<'a> Machine<'a> {
         Ok(offset)
     }
 
-    /// First offset and step of a row whose indices all move evenly.
+    /// The start offset and stride of a row whose indices all move by constant steps.
     fn strided(
         &self,
         instruction: &Instruction,
@@ -199,13 +199,13 @@ impl<'a> Machine<'a> {
             let first = i64::from(self.rows[*row][0] as i32);
             start += layout.along(d, first).ok_or(Outside)?;
             layout.along(d, first + step * (lanes as i64 - 1)).ok_or(Outside)?;
-            // Too large to be used: then the row is a single point.
+            // This wraps only for a row of a single point, where the stride is unused.
             stride = step.wrapping_mul(layout.strides[d]).wrapping_add(stride);
         }
         Ok(Some((start, stride)))
     }
 
-    /// The offset of every lane, into `self.offsets`.
+    /// Computes the offset of every lane into `self.offsets`.
     fn varying_offsets(
         &mut self,
         indices: &[Slot],
@@ -262,7 +262,6 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// The value of each lane of a slot.
 fn lane_values<'a>(scalars: &'a [u32], rows: &'a [Vec<u32>], slot: Slot) -> impl Fn(usize) -> u32 + 'a {
     move |lane| match slot {
         Slot::Scalar(scalar) => scalars[scalar],

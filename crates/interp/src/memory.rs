@@ -1,11 +1,12 @@
-//! How much memory an evaluation takes, and whether there is that much.
+//! Predicts the memory that an evaluation needs, and checks that it is free.
 
 use warploom_lang::ir::NodeKind;
 use warploom_lang::{FuncId, IdVec, Pipeline, Regions};
 
 use crate::evaluate::EvalError;
 
-/// The last Func, in order of computation, that reads each Func; the Func itself if none does.
+/// For each Func, the last Func in computation order that reads it; the Func itself if no other
+/// does.
 pub fn last_readers(pipeline: &Pipeline) -> IdVec<FuncId, FuncId> {
     let mut last: IdVec<FuncId, FuncId> = pipeline.funcs().keys().collect();
     for (id, func) in pipeline.funcs().iter() {
@@ -18,7 +19,7 @@ pub fn last_readers(pipeline: &Pipeline) -> IdVec<FuncId, FuncId> {
     last
 }
 
-/// Refuses an evaluation that needs more memory than is free, before anything is allocated.
+/// Rejects an evaluation that needs more memory than is free, before anything is allocated.
 pub fn check(pipeline: &Pipeline, regions: &Regions) -> Result<(), EvalError> {
     let Some(available) = available_memory() else { return Ok(()) };
     let bytes = |id: FuncId| {
@@ -44,7 +45,7 @@ pub fn check(pipeline: &Pipeline, regions: &Regions) -> Result<(), EvalError> {
     Err(EvalError::Memory { pipeline: pipeline.name().to_string(), needed, available, largest })
 }
 
-/// Bytes the system can give without swapping, where it says so.
+/// The memory available without swapping, in bytes; `None` if the system does not report it.
 pub fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -52,7 +53,7 @@ pub fn available_memory() -> Option<u64> {
     kilobytes.checked_mul(1024)
 }
 
-/// A number of bytes for people.
+/// Formats a number of bytes with a decimal unit.
 pub fn readable(bytes: u64) -> String {
     let units = ["bytes", "KB", "MB", "GB", "TB"];
     let mut value = bytes as f64;

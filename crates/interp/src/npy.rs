@@ -1,8 +1,9 @@
 //! Arrays in numpy's `.npy` files.
 //!
-//! Axes are reversed against the order of indices: `f(x, y, c)` is `array[c][y][x]`. In numpy's default (C)
-//! order the file then holds the samples with the first index fastest, as a [`Buffer`] does by default. A
-//! file knows no minima: what is read starts at the origin.
+//! Axes are in reverse order of the indices: `f(x, y, c)` is `array[c][y][x]`. In numpy's default
+//! (C) order, the file then holds the samples with the first index fastest, which is also the
+//! default of [`Buffer`]. The format has no minima, so the regions of arrays that are read start at
+//! the origin.
 
 mod header;
 
@@ -19,43 +20,43 @@ use crate::buffer::{Buffer, BufferError, Element};
 use crate::files::{self, FileError};
 use header::{Header, MAX_DIMENSIONS};
 
-/// What is wrong with a `.npy` file.
+/// Why a `.npy` file cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NpyError {
-    /// The file starts differently.
+    /// The file does not start with the `.npy` signature.
     #[error("it does not start as one; save it with numpy.save")]
     NotNpy,
     /// The file ends within its header.
     #[error("it ends within its header; copy or save it again")]
     CutHeader,
-    /// A version of the format that is not known.
+    /// An unknown version of the format.
     #[error("its format version {major}.{minor} is unknown; save it as version 1.0, 2.0 or 3.0")]
     Version {
-        /// The version's first number.
+        /// The major version.
         major: u8,
-        /// The version's second number.
+        /// The minor version.
         minor: u8,
     },
-    /// The header is not what numpy writes.
+    /// The header is not one that numpy writes.
     #[error("its header is damaged, expected {expected}; save it again with numpy.save")]
     Malformed {
-        /// What should stand there.
+        /// What the parser expected.
         expected: &'static str,
     },
     /// The header lacks an entry.
     #[error("its header lacks the entry '{key}'; save it again with numpy.save")]
     MissingKey {
-        /// The entry.
+        /// The name of the missing entry.
         key: &'static str,
     },
-    /// The samples are records.
+    /// The array is structured (its samples are records).
     #[error("it holds a structured array; save each of its fields in a file of its own")]
     Structured,
-    /// More dimensions than numpy has.
+    /// More dimensions than numpy allows.
     #[error("it has more than {MAX_DIMENSIONS} dimensions, which numpy does not allow; reshape the array")]
     TooManyDimensions,
-    /// The samples are of a type that buffers do not hold.
+    /// The samples have a type that buffers do not hold.
     #[error(
         "its samples have the type '{descr}'; convert them with astype to bool, uint8, uint16, uint32, int8, \
          int16, int32 or float32"
@@ -64,33 +65,33 @@ pub enum NpyError {
         /// The type in numpy's notation.
         descr: String,
     },
-    /// The file holds less than its header claims.
+    /// The file holds fewer samples than its header claims.
     #[error(
         "its shape {shape:?} takes more than the {found} bytes of samples it holds; copy or save it again"
     )]
     Truncated {
         /// The shape in the header.
         shape: Vec<i64>,
-        /// Bytes behind the header.
+        /// The number of bytes after the header.
         found: usize,
     },
-    /// The file holds more than its header claims.
+    /// The file holds more bytes than its header claims.
     #[error("{extra} bytes follow the samples of its shape {shape:?}; save one array a file")]
     Trailing {
         /// The shape in the header.
         shape: Vec<i64>,
-        /// Bytes too many.
+        /// The number of excess bytes.
         extra: usize,
     },
-    /// A sample that its type does not have.
+    /// A sample that is not a valid value of its type.
     #[error("one of its samples is damaged ({0}); copy or save it again")]
     Sample(io::Error),
-    /// A 64-bit sample that has no equal among 32-bit numbers.
+    /// A 64-bit sample that the 32-bit type cannot represent exactly.
     #[error("its sample {value} has no exact equal in {ty}; convert the array with astype before saving it")]
     Inexact {
-        /// The sample.
+        /// The value of the sample.
         value: String,
-        /// The type it should have.
+        /// The type of the buffer.
         ty: Type,
     },
     /// The array does not fit in memory.
@@ -100,19 +101,19 @@ pub enum NpyError {
 
 /// Reads a `.npy` file.
 ///
-/// Arrays of `float64`, `int64` and `uint64` become `f32`, `i32` and `u32` where every sample keeps its
-/// value; otherwise that is an error.
+/// Arrays of `float64`, `int64` and `uint64` become `f32`, `i32` and `u32` if every sample keeps
+/// its value; otherwise reading fails.
 pub fn read(path: impl AsRef<Path>) -> Result<Buffer, FileError> {
     let path = path.as_ref();
     read_from(&files::load(path, ARRAY)?, &path.display().to_string())
 }
 
-/// Reads the content of a `.npy` file; `name` stands for the file in errors.
+/// Reads the content of a `.npy` file. `name` identifies the file in errors.
 pub fn read_from(bytes: &[u8], name: &str) -> Result<Buffer, FileError> {
     decode(bytes).map_err(|problem| FileError::Npy { name: name.to_owned(), problem })
 }
 
-/// Writes a `.npy` file that holds the samples of `buffer` in C order, whatever its storage order.
+/// Writes the samples of `buffer` to a `.npy` file in C order, regardless of the storage order.
 ///
 /// ```no_run
 /// use warploom_interp::{buffer::Buffer, npy};
@@ -128,7 +129,7 @@ pub fn write(path: impl AsRef<Path>, buffer: &Buffer) -> Result<(), FileError> {
     written.map_err(|error| FileError::Write { name: path.display().to_string(), error })
 }
 
-/// Writes the content of a `.npy` file.
+/// Writes the content of a `.npy` file to `writer`.
 pub fn write_to(writer: impl Write, buffer: &Buffer) -> io::Result<()> {
     if buffer.region().dimensions() > MAX_DIMENSIONS {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, NpyError::TooManyDimensions));
@@ -175,7 +176,7 @@ struct Array<'a> {
 }
 
 impl Array<'_> {
-    /// The samples, stored as `S` in the file, as a buffer of `T`.
+    /// Reads samples stored as `S` in the file into a buffer of `T`.
     fn buffer<S: Deserialize + ToString + Copy, T: Element>(
         &self,
         narrow: impl Fn(S) -> Option<T>,
@@ -200,11 +201,12 @@ impl Array<'_> {
         Ok(Buffer::from_vec_in_order(region, &index_order, samples)?)
     }
 
-    /// The number of samples, once the file is known to hold them.
+    /// The number of samples, after checking that the file holds them.
     fn count(&self, sample_bytes: usize) -> Result<usize, NpyError> {
         let shape = &self.header.shape;
         let found = self.data.len();
-        // One zero makes the array empty, however large the product of the other extents.
+        // A zero extent makes the array empty, even if the product of the other extents is too
+        // large.
         let claimed = if shape.contains(&0) {
             Some(0)
         } else {

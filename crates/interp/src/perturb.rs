@@ -1,16 +1,18 @@
-//! Operations that round as code built for speed may.
+//! Operations that round the way code built for speed may round.
 //!
-//! How far depends on a hash of the run's seed and the operands, and for sums, which are fused in some places and not in
-//! others, of the place in the pipeline. So functions stay functions: equal operands give equal results, and a run is the
-//! same however it is split into rows and threads. The first two runs fuse wherever they can, as compilers do: one takes
-//! the left product of two, the other the right.
+//! The amount of rounding is a hash of the run's seed and the operands. For sums, which may be
+//! fused in some places and not in others, it also depends on the place in the pipeline. Operations
+//! therefore stay functions: equal operands give equal results, and a run does not depend on how it
+//! is split into rows and threads. The first two runs fuse wherever possible, as compilers do. If
+//! both operands of a sum are products, one run fuses the left one and the other run fuses the
+//! right one.
 
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 use warploom_lang::rounding::{Deviation, Product, QUOTIENT_ULPS};
 
 use crate::lanes::Lanes;
 
-/// Where amounts come from.
+/// The pseudo-random source of rounding differences.
 #[derive(Clone, Copy, Debug)]
 pub struct Noise {
     run: u64,
@@ -18,23 +20,23 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// That of a run.
+    /// The source for one run.
     pub fn new(run: u64) -> Noise {
         Noise { run, state: mixed(!run) }
     }
 
-    /// That of one thing among several.
+    /// An independent source derived from a number.
     fn of(self, number: u64) -> Noise {
         Noise { state: mixed(self.state ^ number), ..self }
     }
 
-    /// One of `2 * most + 1` whole numbers around 0.
+    /// An integer in `-most..=most`, that is, one of `2 * most + 1` values.
     fn around_zero(self, most: u32) -> i32 {
         let choices = 2 * u64::from(most) + 1;
         (mixed(self.state) % choices) as i32 - most as i32
     }
 
-    /// One of two sides, or none.
+    /// The left side, the right side, or neither.
     fn side(self) -> Option<Side> {
         match mixed(self.state) % 3 {
             0 => None,
@@ -43,7 +45,7 @@ impl Noise {
         }
     }
 
-    /// What rounding may have taken from a float: up to half a unit in the last place.
+    /// A possible rounding error of a float: up to half a unit in the last place.
     fn residue(self, rounded: f32) -> f64 {
         let unit = f64::from(rounded.next_up()) - f64::from(rounded);
         let half = mixed(self.state) as f64 / u64::MAX as f64 - 0.5;
@@ -59,13 +61,13 @@ fn mixed(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// An operation on floats that rounds otherwise.
+/// A float operation with perturbed rounding.
 #[derive(Clone, Copy, Debug)]
 pub struct Perturbed {
     op: Op,
     deviation: Deviation,
     noise: Noise,
-    /// Which product is fused of two; `None` if that is drawn.
+    /// Which of two products is fused; `None` if it is chosen at random.
     prefers: Option<Side>,
 }
 
@@ -87,7 +89,8 @@ impl Perturbed {
         Perturbed { op, deviation, noise, prefers }
     }
 
-    /// Computes the lanes of a row. After the operands come the factors of the products among them.
+    /// Computes the lanes of a row. The operands are followed by the factors of those operands that
+    /// are products.
     pub fn apply(&self, result: &mut [u32], args: &[Lanes<'_>]) {
         let operand = |number: usize, lane: usize| match args.get(number) {
             Some(Lanes::Uniform(bits)) => f32::from_bits(*bits),
@@ -117,7 +120,8 @@ impl Perturbed {
         }
     }
 
-    /// A sum or difference of two floats, one of them unrounded if it is a product.
+    /// A sum or difference of two floats. One operand is used unrounded if it is a product that is
+    /// fused.
     fn sum(&self, (a, left): (f32, Option<f64>), (b, right): (f32, Option<f64>), noise: Noise) -> f32 {
         let fused = match (self.prefers, left, right) {
             (Some(Side::Right), Some(_), Some(_)) => Some(Side::Right),
@@ -155,7 +159,7 @@ impl Perturbed {
     }
 }
 
-/// So many floats further; zeros, infinities and NaN stay.
+/// The float `steps` representable values away. Zeros, infinities and NaN stay unchanged.
 fn stepped(value: f32, steps: i32) -> f32 {
     if !value.is_finite() || value == 0.0 {
         return value;
@@ -165,8 +169,7 @@ fn stepped(value: f32, steps: i32) -> f32 {
     f32::from_bits(magnitude | (value.to_bits() & 0x8000_0000))
 }
 
-/// The result before it is rounded. Where an operation has one at all, so do the language's own functions, which decide
-/// what is NaN.
+/// The result in double precision, before it is rounded to `f32`.
 fn exact(op: Op, a: f32, b: f32) -> f64 {
     let (x, y) = (f64::from(a), f64::from(b));
     match op {
@@ -186,7 +189,7 @@ fn exact(op: Op, a: f32, b: f32) -> f64 {
 mod tests {
     use super::*;
 
-    /// What a run makes of the sum of two products.
+    /// The sum of two products in one run.
     fn sum_of_products(run: u64, [a, b, c, d]: [f32; 4]) -> f32 {
         let product = Some(Product::Here(warploom_lang::Id::new(0), false));
         let deviation = Deviation::Fused { left: product, right: product };
@@ -208,7 +211,7 @@ mod tests {
         let known = [a * b + c * d, fused[0], fused[1]].map(f32::to_bits);
         assert_eq!(all, known.into_iter().collect());
         assert_eq!(sum_of_products(0, [0.5, 3.0, 2.0, 0.25]), 2.0);
-        // A difference of equal products is what rounding took from one of them.
+        // The difference of equal products is the rounding error of one of them.
         assert!(sum_of_products(0, [0.1, 0.1, -0.1, 0.1]) != 0.0);
     }
 

@@ -1,7 +1,8 @@
-//! Pictures in PNG, PPM and PGM files.
+//! Images in PNG, PPM and PGM files.
 //!
-//! A grey picture is a buffer `(x, y)`, a coloured one `(x, y, c)` with three or four channels (the fourth
-//! is opacity). Samples run from 0 to 255 in `u8`, to 65535 in `u16`, to 1 in `f32`; `bool` is black or white.
+//! A greyscale image is a buffer `(x, y)`; a colour image is `(x, y, c)` with three or four
+//! channels (the fourth is alpha). Samples range from 0 to 255 in `u8`, to 65535 in `u16` and to 1
+//! in `f32`; `bool` is black or white.
 
 use std::fs;
 use std::io::Cursor;
@@ -19,25 +20,25 @@ use warploom_lang::{Region, Type};
 use crate::buffer::{Buffer, BufferError, Data, Element};
 use crate::files::{self, FileError};
 
-/// Memory a decoder may use besides the picture.
+/// The memory that a decoder may use in addition to the image, in bytes.
 const DECODER_BYTES: u64 = 16 << 20;
 
-/// Memory of the largest picture: two bytes a sample.
+/// The memory of the largest image, at two bytes per sample.
 const MOST_BYTES: u64 = 2 * PICTURE.most;
 
-/// The file formats a picture can be written in.
+/// The file formats that an image can be written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// Portable network graphics: grey, colour, colour and opacity.
+    /// Portable Network Graphics: greyscale, colour, or colour with alpha.
     Png,
-    /// Portable pixmap: colour.
+    /// Portable pixmap: colour only.
     Ppm,
-    /// Portable graymap: grey.
+    /// Portable graymap: greyscale only.
     Pgm,
 }
 
 impl Format {
-    /// The format that belongs to a file's extension.
+    /// The format for a file's extension; `None` if the extension is unknown.
     pub fn of(path: &Path) -> Option<Format> {
         match files::extension(path).as_str() {
             "png" => Some(Format::Png),
@@ -48,87 +49,87 @@ impl Format {
     }
 }
 
-/// Why something is no picture.
+/// Why a file or buffer is not a usable image.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PictureError {
-    /// The file starts like no picture that can be read.
+    /// The file has no known image signature.
     #[error("it is neither PNG nor PNM; convert it to one of them")]
     UnknownFormat,
-    /// The samples are of a kind that no buffer holds.
+    /// The samples have a type that no buffer holds.
     #[error("its colour type {color:?} is not supported; convert it to 8 or 16 bits a channel")]
     Color {
-        /// The kind of the samples.
+        /// The colour type of the file.
         color: ColorType,
     },
-    /// The file is damaged.
+    /// The file is corrupt.
     #[error("{0}; copy or save it again")]
     Decode(ImageError),
-    /// The picture is larger than any that is read.
+    /// The image exceeds the size limit.
     #[error(
         "its {width} x {height} pixels with {channels} channels are more than {PICTURE}, the most of a picture; \
          make it smaller, or save it as a .npy file"
     )]
     OverLimit {
-        /// Pixels across.
+        /// The width in pixels.
         width: u32,
-        /// Pixels down.
+        /// The height in pixels.
         height: u32,
-        /// Channels as they are read.
+        /// The number of channels after decoding.
         channels: u8,
     },
-    /// The header claims more than the file can hold.
+    /// The header claims a larger image than the file can contain.
     #[error("its header claims a larger picture than its {bytes} bytes can hold; copy or save it again")]
     TooLarge {
-        /// Size of the file.
+        /// The size of the file in bytes.
         bytes: usize,
     },
-    /// The picture could not be compressed.
+    /// The image could not be encoded.
     #[error("{0}")]
     Encode(ImageError),
-    /// The buffer's extents are not those of a picture.
+    /// The buffer's extents are not those of an image.
     #[error(
         "a picture has extents (x, y), or (x, y, c) with 1, 3 or 4 channels, and at least one pixel, but the \
          buffer has {extents:?}"
     )]
     Extents {
-        /// Extents of the buffer.
+        /// The extents of the buffer.
         extents: Vec<i64>,
     },
-    /// The format cannot hold so many channels.
+    /// The format cannot hold this number of channels.
     #[error("a .ppm file holds 3 channels and a .pgm file 1, not {channels}; write a .png file")]
     Channels {
-        /// Channels of the buffer.
+        /// The number of channels of the buffer.
         channels: usize,
     },
-    /// The samples' type has no convention for black and white.
+    /// The sample type has no defined black and white level.
     #[error("samples of type {ty} are no picture; cast them to bool, u8, u16 or f32")]
     Type {
-        /// The type.
+        /// The type of the samples.
         ty: Type,
     },
-    /// The picture does not fit in memory.
+    /// The image does not fit in memory.
     #[error(transparent)]
     Buffer(#[from] BufferError),
 }
 
-/// Reads a PNG, PPM or PGM file, as its content says.
+/// Reads a PNG, PPM or PGM file. The content determines the format.
 ///
-/// Samples are `u8` or `u16`, as in the file; grey with opacity becomes four channels.
+/// Samples are `u8` or `u16`, as in the file. Greyscale with alpha becomes four channels.
 pub fn read(path: impl AsRef<Path>) -> Result<Buffer, FileError> {
     let path = path.as_ref();
     read_from(&files::load(path, PICTURE_FILE)?, &path.display().to_string())
 }
 
-/// Reads the content of a PNG, PPM or PGM file; `name` stands for the file in errors.
+/// Reads the content of a PNG, PPM or PGM file. `name` identifies the file in errors.
 pub fn read_from(bytes: &[u8], name: &str) -> Result<Buffer, FileError> {
     let buffer = decode(bytes).and_then(to_buffer);
     buffer.map_err(|problem| FileError::ReadPicture { name: name.to_owned(), problem })
 }
 
-/// Writes a PNG, PPM or PGM file, as its extension says.
+/// Writes a PNG, PPM or PGM file. The extension determines the format.
 ///
-/// `f32` and `bool` samples are written with 8 bits; [`convert`] them to `u16` before for 16.
+/// `f32` and `bool` samples are written with 8 bits; [`convert`] them to `u16` first for 16 bits.
 pub fn write(path: impl AsRef<Path>, buffer: &Buffer) -> Result<(), FileError> {
     let path = path.as_ref();
     let name = || path.display().to_string();
@@ -138,10 +139,10 @@ pub fn write(path: impl AsRef<Path>, buffer: &Buffer) -> Result<(), FileError> {
     fs::write(path, bytes).map_err(|error| FileError::Write { name: name(), error })
 }
 
-/// The content of a picture file.
+/// Encodes an image as the content of a file.
 pub fn write_to(buffer: &Buffer, format: Format) -> Result<Vec<u8>, PictureError> {
     let (width, height, channels) = size(&buffer.region().extents())?;
-    // In a file, channels are the fastest dimension.
+    // In a file, the channel is the fastest dimension.
     let order: &[usize] = if buffer.region().dimensions() == 3 { &[2, 0, 1] } else { &[0, 1] };
     let samples = match buffer.ty() {
         Type::Bool | Type::F32 => convert(buffer, Type::U8)?.reordered(order)?,
@@ -155,9 +156,11 @@ pub fn write_to(buffer: &Buffer, format: Format) -> Result<Vec<u8>, PictureError
     }
 }
 
-/// Samples of another type that show the same picture: 0 to 255 in `u8`, to 65535 in `u16`, to 1 in `f32`.
+/// Converts samples to another type, so that they show the same image: 0 to 255 in `u8`, to 65535
+/// in `u16`, to 1 in `f32`.
 ///
-/// Integers are clamped to the scale and rounded to the nearest step; `bool` is white from the middle on.
+/// Integers are clamped to the scale and rounded to the nearest step; `bool` is true from the
+/// middle of the scale on.
 ///
 /// ```
 /// use warploom_interp::{buffer::Buffer, picture};
@@ -227,7 +230,7 @@ macro_rules! integer_levels {
             }
 
             fn of_level(level: f64) -> $t {
-                // The cast clamps, and takes NaN to 0.
+                // The cast clamps, and maps NaN to 0.
                 (level * f64::from($t::MAX)).round() as $t
             }
         }
@@ -235,7 +238,7 @@ macro_rules! integer_levels {
 }
 integer_levels! { u8 u16 }
 
-/// Width, height and channels of a picture.
+/// Width, height and number of channels of an image with these extents.
 fn size(extents: &[i64]) -> Result<(u32, u32, usize), PictureError> {
     let no_picture = || PictureError::Extents { extents: extents.to_vec() };
     let (width, height, channels) = match *extents {
@@ -252,9 +255,10 @@ fn size(extents: &[i64]) -> Result<(u32, u32, usize), PictureError> {
 fn decode(bytes: &[u8]) -> Result<DynamicImage, PictureError> {
     let format = image::guess_format(bytes).map_err(|_| PictureError::UnknownFormat)?;
     let most_bytes_of_one = match format {
-        // Deflate expands a byte to 1032 at most, and a palette each bit to four bytes.
+        // Deflate expands a byte to at most 1032 bytes, and a palette expands each bit to four
+        // bytes.
         ImageFormat::Png => 1032 * 8 * 4,
-        // A bitmap has a sample a bit.
+        // A bitmap has one sample per bit.
         ImageFormat::Pnm => 8,
         _ => return Err(PictureError::UnknownFormat),
     };
@@ -278,7 +282,8 @@ fn decode(bytes: &[u8]) -> Result<DynamicImage, PictureError> {
     DynamicImage::from_decoder(decoder).map_err(refused)
 }
 
-/// Refuses a picture that would take too much memory, before any is taken. With opacity, grey becomes colour.
+/// Rejects an image that would need too much memory, before allocating any. Greyscale with alpha
+/// becomes colour with alpha.
 fn check_size(decoder: &impl ImageDecoder) -> Result<(), PictureError> {
     let (width, height) = decoder.dimensions();
     let channels = match decoder.color_type().channel_count() {
@@ -334,7 +339,7 @@ fn encode_png(samples: &Buffer, width: u32, height: u32, channels: usize) -> Res
     Ok(file)
 }
 
-/// Written by hand, since the image crate has no 16-bit PPM.
+/// Encodes PNM directly, since the image crate has no 16-bit PPM.
 fn encode_pnm(samples: &Buffer, magic: &str, width: u32, height: u32) -> Result<Vec<u8>, PictureError> {
     let white = if samples.ty() == Type::U8 { 255 } else { 65535 };
     let mut file = format!("{magic}\n{width} {height}\n{white}\n").into_bytes();

@@ -1,7 +1,7 @@
-//! A stage's expressions as a list of instructions over rows.
+//! Compiles a stage's expressions to a list of instructions over rows.
 //!
-//! Values that are the same along a row are scalars, all others fill a row register. Constants, Params
-//! and sizes are folded when the program is made.
+//! Values that are constant along a row are scalars; all others occupy a row register. Constants,
+//! Params and sizes are folded at compile time.
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
@@ -12,29 +12,29 @@ use warploom_lang::{ExprId, FuncId, Id, IdVec, InputId, ParamId, Pipeline, Regio
 
 use crate::perturb::{Noise, Perturbed};
 
-/// Where an instruction finds an operand or leaves its result.
+/// The location of an operand or a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slot {
-    /// A value that is the same along the row.
+    /// A value that is constant along the row.
     Scalar(usize),
     /// A row register.
     Row(usize),
 }
 
-/// What an instruction does.
+/// The operation of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub enum Action {
     /// The coordinate of a dimension.
     Var(usize),
     /// A coordinate of the reduction domain.
     RVar(usize),
-    /// A value of an input.
+    /// A load from an input.
     Load(InputId),
-    /// A value of a Func.
+    /// A read of a Func's value.
     Call(FuncId, usize),
     /// An operation.
     Op(Op),
-    /// An operation with another rounding, by its number.
+    /// An operation with perturbed rounding, by its position in `Program::perturbed`.
     Perturbed(usize),
 }
 
@@ -42,22 +42,22 @@ pub enum Action {
 #[derive(Clone, Debug)]
 pub struct Instruction {
     pub action: Action,
-    /// Type of the last operand; of the result if there is none.
+    /// The type of the last operand; the type of the result if there are no operands.
     pub operand: Type,
     pub result: Type,
     pub to: Slot,
     pub args: SmallVec<[Slot; 3]>,
-    /// For accesses, how far each index moves from lane to lane, where that is constant.
+    /// For accesses: the step of each index from lane to lane, where it is constant.
     pub steps: SmallVec<[Option<i64>; 3]>,
 }
 
-/// The instructions of one stage, and where its results are.
+/// The instructions of one stage, and the locations of its results.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub instructions: Vec<Instruction>,
-    /// Operations with other roundings.
+    /// The operations with perturbed rounding.
     pub perturbed: Vec<Perturbed>,
-    /// Start values of the scalars: constants are there already.
+    /// The initial values of the scalars; constants are already filled in.
     pub scalars: Vec<u32>,
     pub rows: usize,
     pub indices: Vec<Slot>,
@@ -65,16 +65,16 @@ pub struct Program {
     pub predicate: Option<Slot>,
 }
 
-/// The numbers a program is specialised to.
+/// The sizes and values that a program is specialised for.
 pub struct Constants<'a> {
     pub inputs: &'a IdVec<InputId, Region>,
     pub params: &'a IdVec<ParamId, Value>,
-    /// Where operations are to round otherwise.
+    /// The perturbation of the rounding; `None` rounds as the reference does.
     pub noise: Option<Noise>,
 }
 
 impl Program {
-    /// Compiles a stage for rows along dimension `row`; without one, for single points.
+    /// Compiles a stage for rows along dimension `row`; for single points if it is `None`.
     pub fn new(pipeline: &Pipeline, stage: &Stage, row: Option<usize>, constants: &Constants<'_>) -> Program {
         let order = pipeline.exprs().reachable(stage.roots());
         let mut last_use: AHashMap<ExprId, usize> = AHashMap::new();
@@ -119,7 +119,8 @@ impl Program {
     }
 }
 
-/// What an instruction reads: the operands of a node, and with other roundings the factors of products that it may fuse.
+/// The operands of an instruction: those of the node and, with perturbed rounding, the factors of
+/// the products that it may fuse.
 fn operands(pipeline: &Pipeline, id: ExprId, constants: &Constants<'_>) -> SmallVec<[ExprId; 3]> {
     let mut operands = pipeline.exprs()[id].args.clone();
     if constants.noise.is_some()
@@ -139,9 +140,9 @@ struct Compiler<'a> {
     row: Option<usize>,
     constants: &'a Constants<'a>,
     slots: AHashMap<ExprId, Slot>,
-    /// Values that are constants.
+    /// Nodes with constant values.
     known: AHashMap<ExprId, Value>,
-    /// How far a value moves from lane to lane, where that is constant.
+    /// The step of a value from lane to lane, where it is constant.
     steps: AHashMap<ExprId, i64>,
     free: Vec<usize>,
     rows: usize,
@@ -246,7 +247,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// Gives back the register of a value that is not used any more.
+    /// Frees the register of a value after its last use.
     fn release(&mut self, id: ExprId) {
         if let Some(Slot::Row(register)) = self.slots.get(&id).copied()
             && !self.free.contains(&register)

@@ -1,10 +1,10 @@
-//! Reading and writing rows of typed samples.
+//! Loads and stores of rows of typed samples.
 
 use warploom_lang::{Region, Scalar};
 
 use crate::buffer::Data;
 
-/// Where the samples of a box lie.
+/// The memory layout of a box of samples.
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub mins: Vec<i64>,
@@ -13,7 +13,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A dense layout whose dimensions grow in stride in the order given.
+    /// A dense layout. `order` lists the dimensions by increasing stride.
     pub fn new(region: &Region, order: &[usize]) -> Layout {
         let mut strides = vec![0; region.dimensions()];
         let mut stride = 1;
@@ -24,7 +24,7 @@ impl Layout {
         Layout { mins: region.0.iter().map(|range| range.min).collect(), extents: region.extents(), strides }
     }
 
-    /// The offset of one coordinate, `None` outside the box.
+    /// The offset of one coordinate; `None` outside the box.
     #[inline]
     pub fn along(&self, dimension: usize, at: i64) -> Option<i64> {
         let from_min = at - self.mins[dimension];
@@ -34,7 +34,7 @@ impl Layout {
 
 macro_rules! samples {
     ($($variant:ident $t:ident;)*) => {
-        /// A part of a Func's samples that one thread may write.
+        /// The part of a Func's samples that one thread may write.
         #[derive(Debug)]
         pub enum SamplesMut<'a> {
             $(
@@ -44,7 +44,7 @@ macro_rules! samples {
         }
 
         impl SamplesMut<'_> {
-            /// Stores the lanes that `mask` admits at `offsets`.
+            /// Stores the lanes selected by `mask` at `offsets`.
             pub fn scatter(&mut self, offsets: &[i64], bits: impl Fn(usize) -> u32, mask: impl Fn(usize) -> bool) {
                 match self {
                     $(SamplesMut::$variant(samples) => {
@@ -57,7 +57,7 @@ macro_rules! samples {
                 }
             }
 
-            /// Stores a row of neighbours.
+            /// Stores a row of contiguous samples.
             pub fn store_row(&mut self, start: usize, row: &[u32]) {
                 match self {
                     $(SamplesMut::$variant(samples) => {
@@ -68,7 +68,7 @@ macro_rules! samples {
                 }
             }
 
-            /// Stores one value into a row of neighbours.
+            /// Stores one value into a row of contiguous samples.
             pub fn fill_row(&mut self, start: usize, len: usize, bits: u32) {
                 match self {
                     $(SamplesMut::$variant(samples) => {
@@ -77,7 +77,7 @@ macro_rules! samples {
                 }
             }
 
-            /// The samples, to be read.
+            /// A read-only view of the samples.
             pub fn view(&self) -> Samples<'_> {
                 match self {
                     $(SamplesMut::$variant(samples) => Samples::$variant(samples),)*
@@ -85,7 +85,7 @@ macro_rules! samples {
             }
         }
 
-        /// Samples to be read.
+        /// A read-only view of samples.
         #[derive(Clone, Copy, Debug)]
         pub enum Samples<'a> {
             $(
@@ -102,21 +102,19 @@ macro_rules! samples {
                 }
             }
 
-            /// How many there are.
             pub fn len(self) -> usize {
                 match self {
                     $(Samples::$variant(samples) => samples.len(),)*
                 }
             }
 
-            /// One sample.
             pub fn get(self, offset: usize) -> u32 {
                 match self {
                     $(Samples::$variant(samples) => samples[offset].to_bits(),)*
                 }
             }
 
-            /// Samples at a constant distance; neighbours for `step` 1.
+            /// Loads samples at a constant stride; contiguous samples for `step` 1.
             pub fn load_row(self, start: i64, step: i64, row: &mut [u32]) {
                 match self {
                     $(Samples::$variant(samples) => {
@@ -134,7 +132,7 @@ macro_rules! samples {
                 }
             }
 
-            /// Samples at the offsets given.
+            /// Loads samples at the given offsets.
             pub fn gather(self, offsets: &[i64], row: &mut [u32]) {
                 match self {
                     $(Samples::$variant(samples) => {
@@ -146,7 +144,7 @@ macro_rules! samples {
             }
         }
 
-        /// Cuts samples into consecutive parts of `len` (the last may be shorter).
+        /// Splits samples into consecutive parts of `len`; the last one may be shorter.
         pub fn split(data: &mut Data, len: usize) -> Vec<SamplesMut<'_>> {
             match data {
                 $(Data::$variant(samples) => samples.chunks_mut(len).map(SamplesMut::$variant).collect(),)*

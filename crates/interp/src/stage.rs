@@ -1,4 +1,4 @@
-//! The loops around a stage: rows of points, in parallel where points are independent.
+//! The loops around a stage: rows of points, parallel where points are independent.
 
 use rayon::prelude::*;
 use warploom_lang::ir::{FuncDecl, Stage};
@@ -9,10 +9,11 @@ use crate::machine::{LANES, Machine, Outside, Own, Place, Sources};
 use crate::program::{Constants, Program};
 use crate::samples::{Layout, SamplesMut, split};
 
-/// The samples of a Func while it is computed.
+/// The samples of a Func while it is being computed.
 pub struct Storage {
     pub region: Region,
-    /// Dimensions from the fastest to the slowest. The last is what threads are split over in updates.
+    /// Dimensions from the fastest to the slowest. Updates are split among threads along the last
+    /// one.
     pub order: Vec<usize>,
     pub layout: Layout,
     /// Whether the last dimension of `order` is pure in every update.
@@ -20,14 +21,14 @@ pub struct Storage {
     pub values: Vec<Buffer>,
 }
 
-/// The order in which to store a Func: as written, except that a dimension that no update crosses comes
-/// last, so that updates can be split along it.
+/// The storage order of a Func: the order of its dimensions, except that a dimension that is pure
+/// in every update comes last, so that updates can be split along it.
 fn storage_order(pipeline: &Pipeline, func: &FuncDecl, region: &Region) -> (Vec<usize>, bool) {
     let dims = func.dims.len();
     let mut order: Vec<usize> = (0..dims).collect();
     let updates = &func.stages[1..];
     let always_pure = |d: usize| updates.iter().all(|stage| stage.is_pure(pipeline.exprs(), d));
-    // The first dimension stays the fastest, for long rows, unless it is the only choice.
+    // Prefer other dimensions, so that the first stays the fastest and rows stay long.
     let widest = (1..dims).filter(|d| always_pure(*d)).max_by_key(|d| (region[*d].extent, *d));
     let choice = widest.or_else(|| (dims > 0 && always_pure(0)).then_some(0));
     match choice {
@@ -51,7 +52,7 @@ impl Storage {
     }
 }
 
-/// One stage of a Func and everything it reads.
+/// One stage of a Func, with everything it reads.
 pub struct StageRun<'a> {
     pub pipeline: &'a Pipeline,
     pub id: FuncId,
@@ -61,10 +62,10 @@ pub struct StageRun<'a> {
     pub sources: &'a Sources<'a>,
 }
 
-/// A thread's part of the samples: all values of one range of offsets.
+/// One thread's part of the samples: all values over one range of offsets.
 type Part<'a> = (usize, Vec<SamplesMut<'a>>);
 
-/// Cuts every value's samples into parts of `len` samples.
+/// Splits every value's samples into parts of `len` samples.
 fn parts(values: &mut [Buffer], len: usize) -> Vec<Part<'_>> {
     let mut parts: Vec<Part<'_>> = Vec::new();
     for (number, buffer) in values.iter_mut().enumerate() {
@@ -79,7 +80,7 @@ fn parts(values: &mut [Buffer], len: usize) -> Vec<Part<'_>> {
     parts
 }
 
-/// How many parts each thread gets, so that uneven ones balance.
+/// The number of parts per thread; more than one, for load balancing.
 const PARTS_PER_THREAD: usize = 8;
 
 fn per_part(items: usize) -> usize {
@@ -156,7 +157,7 @@ impl StageRun<'_> {
         })
     }
 
-    /// Computes one row, a register's length at a time, each over the whole domain.
+    /// Computes one row in chunks of a register's length, each over the whole domain.
     fn row(
         &self,
         machine: &mut Machine<'_>,
@@ -179,7 +180,8 @@ impl StageRun<'_> {
         Ok(())
     }
 
-    /// The pure dimension that rows run along: the fastest one, else the widest that is not split.
+    /// The pure dimension that rows run along: the fastest one, otherwise the widest one that is
+    /// not split.
     fn row_dimension(&self, order: &[usize], split_dim: Option<usize>) -> Option<usize> {
         let pure = |d: &usize| self.stage.is_pure(self.pipeline.exprs(), *d);
         let candidates = order.iter().copied().filter(pure);

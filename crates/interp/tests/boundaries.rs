@@ -1,4 +1,4 @@
-//! Boundary conditions that are read at indices which data decides: what comes out is what the conditions say.
+//! Boundary conditions read at data-dependent indices give the values that the conditions define.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,7 +12,7 @@ use warploom_lang::*;
 const WIDTH: i64 = 5;
 const OUTSIDE: f32 = -1.0;
 
-/// A condition, and the coordinate inside that a coordinate anywhere stands for.
+/// A condition, and the function that maps any coordinate to the one inside that it reads.
 type Condition = (&'static str, fn(&Input) -> Func, fn(i64) -> Option<i64>);
 
 const CONDITIONS: [Condition; 5] = [

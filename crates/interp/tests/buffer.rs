@@ -1,4 +1,4 @@
-//! Buffers: storage orders, bounds and refusals.
+//! Buffers: storage orders, bounds and errors.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -72,10 +72,10 @@ fn equality_is_of_regions_and_samples() {
     assert_ne!(ramp(1.0), ramp(1.0).translated(&[0, 0]).unwrap());
     let whole = Buffer::from_fn(box_of(&[(0, 3), (-1, 2)]), |at| (5 * at[0] + at[1]) as i32).unwrap();
     assert_ne!(ramp(1.0), whole);
-    // Along a dimension of one point strides say nothing.
+    // Along a dimension with a single point, strides do not matter.
     let column = Buffer::from_fn(box_of(&[(0, 1), (0, 4)]), |at| at[1] as u8).unwrap();
     assert_eq!(column.reordered(&[1, 0]).unwrap(), column);
-    // Bits count, but one NaN is as good as another.
+    // Bits matter, but all NaNs are equal.
     let one = |sample: f32| Buffer::from_vec(Region::default(), vec![sample]).unwrap();
     assert_eq!(one(f32::NAN), one(-f32::NAN));
     assert_ne!(one(0.0), one(-0.0));

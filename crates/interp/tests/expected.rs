@@ -1,4 +1,4 @@
-//! What passes for the result of kernels built for speed, and what does not.
+//! Which results of kernels built for speed pass, and which do not.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use warploom_lang::*;
 
 const SIDE: i64 = 60;
 
-/// A blur by weights that no float holds.
+/// A blur with weights that no float represents exactly.
 fn blur() -> Pipeline {
     let (x, y) = vars!(x, y);
     let input = Input::f32("input", 2).repeat_edge();
@@ -21,7 +21,7 @@ fn blur() -> Pipeline {
     Pipeline::new("blur", [blur]).unwrap()
 }
 
-/// White where a brightness is above a threshold.
+/// White where the brightness is above a threshold.
 fn threshold() -> Pipeline {
     let (x, y) = vars!(x, y);
     let input = Input::f32("input", 2);
@@ -79,7 +79,8 @@ fn what_other_roundings_give_passes() {
     }
 }
 
-/// Two builds know the range of each sample badly: a few samples may be as far off as the two are anywhere, and no further.
+/// Two builds give a poor estimate of each sample's range. A few samples may be as far off as the
+/// builds differ anywhere, but not further.
 #[test]
 fn outliers_of_two_builds_are_bounded_by_their_largest_difference() {
     let pipeline = blur();
@@ -96,7 +97,7 @@ fn outliers_of_two_builds_are_bounded_by_their_largest_difference() {
     let allowed = (OUTLIERS * (SIDE * SIDE) as f64) as usize;
     assert_eq!(off(allowed, 2.0 * largest), None);
     assert!(matches!(off(allowed + 1, 2.0 * largest), Some(Fault::Outliers(_))));
-    // The largest sample nearby there may be larger than it is here, but not ten times.
+    // The largest sample near that one may be larger than it is here, but not ten times.
     assert!(matches!(off(1, 1.5), Some(Fault::OutOfRange { .. })));
 }
 
@@ -167,7 +168,8 @@ fn a_stated_tolerance_is_of_the_largest_sample() {
 }
 
 proptest! {
-    /// From one sample to 5 % of them, anywhere and in the last row: out of range, NaN, infinite or poison.
+    /// Corrupts from one sample to 5 % of them, anywhere and in the last row: out of range, NaN,
+    /// infinite or poison.
     #[test]
     fn nothing_wrong_passes(
         places in proptest::collection::vec(0..(SIDE * SIDE) as usize, 0..(SIDE * SIDE / 20) as usize),

@@ -1,4 +1,4 @@
-//! `.npy` files: what goes in comes out, and what is broken is refused.
+//! `.npy` files: round-trips, and rejection of malformed files.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -153,7 +153,7 @@ fn numpy_has_at_most_64_dimensions() {
     assert!(npy::write_to(Vec::new(), &cube(65)).is_err());
 }
 
-/// Buffers of every type, storage order and minima.
+/// Buffers of every type, with any storage order and minima.
 fn buffers() -> impl Strategy<Value = Buffer> {
     let shape = prop::collection::vec((0_i64..5, -9_i64..9), 0..5);
     (prop::sample::select(&Type::ALL[..]), shape).prop_flat_map(|(ty, shape)| {

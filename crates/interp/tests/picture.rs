@@ -1,4 +1,4 @@
-//! Pictures in PNG, PPM and PGM files.
+//! Images in PNG, PPM and PGM files.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -190,7 +190,8 @@ proptest! {
     }
 }
 
-/// A PNG of so many black pixels, one bit each, through a palette: a row of zeros is one byte of the file for 20.
+/// A PNG of black pixels with a one-bit palette. Rows of zeros compress to a small fraction of
+/// their size.
 fn black_palette_png(width: u32, height: u32) -> Vec<u8> {
     let row = 1 + width.div_ceil(8);
     let zeros = u64::from(row) * u64::from(height);
@@ -207,7 +208,8 @@ fn black_palette_png(width: u32, height: u32) -> Vec<u8> {
     file
 }
 
-/// A zlib stream: a zero, then it is repeated, 258 at a time, by the fixed code.
+/// A zlib stream of zeros: one literal zero, then repeats of 258 bytes, with the fixed Huffman
+/// code.
 fn deflated_zeros(count: u64) -> Vec<u8> {
     let mut bits: Vec<u8> = vec![1, 1, 0];
     let code = |bits: &mut Vec<u8>, value: u32, length: u32| {

@@ -1,7 +1,9 @@
-//! Random pipelines: the evaluator agrees with the naive one bit for bit, or bounds refuse the pipeline.
+//! Random pipelines: either the evaluator agrees with the naive one bit for bit, or bounds
+//! inference rejects the pipeline.
 //!
-//! A pipeline is read off lists of numbers, one number for each choice; where a list ends, every choice is
-//! the simplest one. So a failing case shrinks with its lists. `PROPTEST_CASES` can raise the number of cases.
+//! A pipeline is built from lists of numbers, one number per choice. After the end of a list, every
+//! choice is the simplest one, so a failing case shrinks with its lists. `PROPTEST_CASES` raises
+//! the number of cases.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,7 +18,7 @@ use warploom_interp::Evaluation;
 use warploom_interp::buffer::Buffer;
 use warploom_lang::*;
 
-/// Types to choose from, some more often than others.
+/// Types to choose from; common types are listed several times.
 const TYPES: [Type; 12] = {
     use Type::*;
     [U8, F32, I32, Bool, U16, U32, I8, I16, I32, F32, F32, F32]
@@ -24,10 +26,10 @@ const TYPES: [Type; 12] = {
 
 const VARS: [Var; 3] = [Var::new("x"), Var::new("y"), Var::new("z")];
 
-/// Evaluations that visit more points than this are left out.
+/// Evaluations that visit more points than this are skipped.
 const MAX_WORK: u64 = 300_000;
 
-/// The list of numbers a part of a pipeline is made from.
+/// The list of numbers that a part of a pipeline is built from.
 struct Choices {
     list: Vec<u32>,
     next: usize,
@@ -47,7 +49,7 @@ impl Choices {
         low + self.below((high - low + 1) as usize) as i32
     }
 
-    /// True once in `n` times; never where the list has ended.
+    /// True with probability 1/`n`; false after the end of the list.
     fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == n - 1
     }
@@ -56,7 +58,7 @@ impl Choices {
         items[self.below(items.len())].clone()
     }
 
-    /// Indices from 0 to `n` in some order.
+    /// A permutation of the indices below `n`.
     fn order(&mut self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
         for i in 1..n {
@@ -90,28 +92,28 @@ fn sample(ty: Type, number: u32) -> Value {
     }
 }
 
-/// What the definition of a stage can use.
+/// What the definition of a stage may refer to.
 #[derive(Clone, Default)]
 struct Scope<'a> {
     vars: Vec<Expr>,
     rvars: Vec<Expr>,
-    /// The Func itself in an update, with the variable of each pure dimension.
+    /// In an update, the Func itself with the variable of each pure dimension.
     own: Option<(&'a Itself, Vec<Option<Var>>)>,
 }
 
-/// A pipeline in the making.
+/// A pipeline under construction.
 struct Maker {
     choices: Choices,
     images: Vec<(Input, Buffer)>,
     params: Vec<(Param, Value)>,
     funcs: Vec<Func>,
-    /// Types of the Func that an update is being made for.
+    /// The types of the Func that is being updated.
     own_types: Vec<Type>,
-    /// How many Funcs of indices there are.
+    /// The number of Funcs that hold indices.
     places: usize,
 }
 
-/// A pipeline with everything it is to be evaluated with.
+/// A pipeline with its inputs, Params and requested boxes.
 struct Case {
     pipeline: Pipeline,
     images: Vec<Buffer>,
@@ -137,7 +139,7 @@ impl Maker {
         maker.finish(outputs)
     }
 
-    /// Makes the last Func an output, and maybe some before it.
+    /// Makes the last Func an output, and possibly some earlier ones.
     fn finish(mut self, mut choices: Choices) -> Case {
         let mut outputs = vec![self.funcs.pop().unwrap()];
         for _ in 0..choices.below(3) {
@@ -168,7 +170,7 @@ impl Maker {
             let dims = self.choices.between(1, 3) as usize;
             let order = self.choices.order(dims);
             let region = match (dims, self.choices.once_in(3)) {
-                // Wide enough to be read without a boundary condition.
+                // Large enough to be read without a boundary condition.
                 (1 | 2, true) => Region(vec![Range::new(-40, 80); dims]),
                 _ => self.choices.region(dims, 9),
             };
@@ -242,7 +244,7 @@ impl Maker {
         func
     }
 
-    /// One more update: an accumulation, a scatter, a scan or a plain assignment.
+    /// Adds an update: an accumulation, a scatter, a scan or a plain assignment.
     fn update(&mut self, func: Func, args: &[Var]) -> Func {
         let crossed = self.choices.once_in(2);
         let pure: Vec<Option<Var>> =
@@ -271,7 +273,7 @@ impl Maker {
         if plain { func.update(define) } else { func.over(&domain, define) }
     }
 
-    /// Where an update reads or writes its own Func.
+    /// The indices at which an update reads or writes its own Func.
     fn own_indices(&mut self, scope: &Scope<'_>, pure: &[Option<Var>]) -> Vec<Expr> {
         let index = |var: &Option<Var>| match (var, self.choices.below(3)) {
             (Some(var), _) => var.expr(),
@@ -282,7 +284,7 @@ impl Maker {
         pure.iter().map(index).collect()
     }
 
-    /// A reduction domain of small or symbolic extents, and its variables.
+    /// A reduction domain with small or symbolic extents, and its variables.
     fn domain(&mut self) -> (RDom, Vec<Expr>) {
         let dims = [1, 2, 1, 2, 3][self.choices.below(5)];
         let ranges = ["rx", "ry", "rz"][..dims].iter().map(|name| {
@@ -303,7 +305,7 @@ impl Maker {
         (domain, rvars)
     }
 
-    /// A value of type `ty`.
+    /// A random value of type `ty`.
     fn value(&mut self, scope: &Scope<'_>, ty: Type, depth: u32) -> Expr {
         let kind = if depth == 0 { self.choices.below(6) } else { self.choices.below(16) };
         match kind {
@@ -342,7 +344,7 @@ impl Maker {
         match self.choices.below(3) {
             0 => value.cast(ty),
             1 if from.bytes() == ty.bytes() && from != Type::Bool && ty != Type::Bool => match from {
-                // The bits of a NaN are not defined; a clamp leaves none.
+                // The bits of a NaN are unspecified; the clamp removes NaN.
                 Type::F32 => clamp(value, -1e30, 1e30).reinterpret(ty),
                 _ => value.reinterpret(ty),
             },
@@ -355,7 +357,7 @@ impl Maker {
         if all.is_empty() { self.choices.between(0, 3).into() } else { self.choices.of(&all) }
     }
 
-    /// An operation of one operand, or a function of coordinates.
+    /// An operation on one operand, or a function of coordinates.
     fn single(&mut self, scope: &Scope<'_>, ty: Type, depth: u32) -> Expr {
         if ty == Type::Bool {
             let operands = self.choices.of(&Type::ALL[1..]);
@@ -374,7 +376,7 @@ impl Maker {
         }
     }
 
-    /// An operation of two operands of one type with a result of that type.
+    /// An operation on two operands of one type, with a result of that type.
     fn combine(&mut self, ty: Type, a: Expr, b: Expr) -> Expr {
         type Operation = fn(Expr, Expr) -> Expr;
         let logic: [Operation; 3] = [|a, b| a ^ b, |a, b| a & b, |a, b| a | b];
@@ -395,10 +397,10 @@ impl Maker {
         }
     }
 
-    /// A sum, product, smallest or largest value, or where it is.
+    /// A sum, product, minimum or maximum, or the position of an extremum.
     fn reduction(&mut self, scope: &Scope<'_>, ty: Type, depth: u32) -> Expr {
         let (mut domain, rvars) = self.domain();
-        // An inner reduction cannot see the reduction variables around it.
+        // An inner reduction cannot refer to the reduction variables around it.
         let inner = Scope { vars: scope.vars.clone(), rvars, own: None };
         if self.choices.once_in(3) {
             domain = domain.filter(self.value(&inner, Type::Bool, depth.min(2)));
@@ -414,7 +416,7 @@ impl Maker {
         }
     }
 
-    /// A value of an input, of a Func defined before or, in an update, of the Func itself.
+    /// A value of an input, of an earlier Func or, in an update, of the Func itself.
     fn read(&mut self, scope: &Scope<'_>, ty: Type, depth: u32) -> Expr {
         let value = match &scope.own {
             Some((itself, pure)) if self.choices.once_in(2) => {
@@ -444,7 +446,7 @@ impl Maker {
         self.converted(value, ty)
     }
 
-    /// An index that depends on data, with bounds.
+    /// A data-dependent index with bounds.
     fn held(&mut self, scope: &Scope<'_>) -> Expr {
         let (low, high) = (self.choices.between(0, 4) % 4 - 1, self.choices.between(1, 5));
         match self.choices.below(12) {
@@ -491,7 +493,7 @@ impl Maker {
         place
     }
 
-    /// An index of a Func: mostly affine.
+    /// An index of a Func, usually affine.
     fn index(&mut self, scope: &Scope<'_>, depth: u32) -> Expr {
         let at = self.variable(scope);
         let small = self.choices.between(0, 4) - 2;
@@ -513,7 +515,7 @@ impl Maker {
         }
     }
 
-    /// An index computed in some type with any operations; bounds may refuse it.
+    /// An index computed in some type with any operations. Bounds inference may reject it.
     fn computed(&mut self, at: Expr) -> Expr {
         let ty =
             self.choices.of(&[Type::I32, Type::U8, Type::I8, Type::I16, Type::U32, Type::F32, Type::Bool]);
@@ -535,7 +537,7 @@ impl Maker {
     }
 }
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(PartialEq, Debug)]
 enum Outcome {
     Evaluated,
@@ -565,7 +567,7 @@ impl Case {
         given!(self, Realisation::new(&self.pipeline), |image: &Buffer| image.region().clone())
     }
 
-    /// Whether bounds accept the case, and it is small enough.
+    /// Whether bounds inference accepts the case, and whether it is small enough.
     fn outlook(&self) -> Outcome {
         match infer(&self.pipeline, &self.request()) {
             Err(
@@ -585,7 +587,7 @@ impl Case {
         }
     }
 
-    /// Compares the evaluators; the first difference.
+    /// Compares the evaluators. The error describes the first difference.
     fn check(&self) -> Result<(), String> {
         let evaluation = given!(self, Evaluation::new(&self.pipeline), |image| image);
         let mut buffers = evaluation.run().map_err(|error| error.to_string())?.into_iter();
@@ -613,12 +615,12 @@ fn samples(buffer: Buffer) -> Vec<Value> {
     })
 }
 
-/// Equal bits, or NaN both.
+/// Whether the bits are equal or both are NaN.
 fn same(a: Value, b: Value) -> bool {
     a == b || (a.ty() == b.ty() && a.as_f64().is_nan() && b.as_f64().is_nan())
 }
 
-/// The choices for the inputs, the outputs and each Func. They show themselves on one line.
+/// The choices for the inputs, the outputs and each Func. They print on one line.
 struct Plan(Vec<Vec<u32>>);
 
 impl std::fmt::Debug for Plan {

@@ -1,4 +1,5 @@
-//! What every operation, conversion and update of the language computes, seen through the evaluator.
+//! The semantics of every operation, conversion and update of the language, tested through the
+//! evaluator.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,7 +14,7 @@ fn values<T: Element>(func: &Func, extents: &[i64]) -> Vec<T> {
     values_of(func, &[], Region::of_extents(extents))
 }
 
-/// The values of a Func, its first ones if it has several, with inputs.
+/// The values of a Func with inputs; the first value if it has several.
 fn values_of<T: Element>(func: &Func, inputs: &[(&str, &Buffer)], region: Region) -> Vec<T> {
     let pipeline = Pipeline::new("p", [func.clone()]).unwrap();
     let output = pipeline.funcs()[pipeline.outputs()[0]].name.clone();
@@ -28,13 +29,13 @@ fn list<T: Element>(samples: &[T]) -> Buffer {
     Buffer::from_vec(Region::of_extents(&[samples.len() as i64]), samples.to_vec()).unwrap()
 }
 
-/// Equal bits, or NaN both.
+/// Whether the bits are equal or both are NaN.
 fn same<T: Element>(a: T, b: T) -> bool {
     let (a, b) = (Value::from(a), Value::from(b));
     a == b || (a.as_f64().is_nan() && b.as_f64().is_nan())
 }
 
-/// Checks `f(a, b) = result` for operands that vary along a row, stay the same, or are constants.
+/// Checks `f(a, b) = result` for operands that vary along a row, are uniform, or are constants.
 #[track_caller]
 fn check2<A: Element, R: Element>(cases: &[(A, A, R)], f: impl Fn(Expr, Expr) -> Expr) {
     let x = vars!(x);
@@ -72,7 +73,7 @@ fn check1<A: Element, R: Element>(cases: &[(A, R)], f: impl Fn(Expr) -> Expr) {
 
 // ---- Integers.
 
-/// An integer as a value of a type, modulo 2^bits.
+/// An integer converted to a type, modulo 2^bits.
 fn wrapped(ty: Type, value: i128) -> i64 {
     let (low, high) = ty.int_range().unwrap();
     let count = i128::from(high - low + 1);
@@ -113,7 +114,7 @@ const INTEGER_OPERATIONS: [(&str, Written, Reference); 16] = [
     ("average", average, |_, a, b| (a + b + 1).div_euclid(2)),
 ];
 
-/// Every pair of these values through every operation.
+/// Checks every operation on every pair of these values.
 fn check_integers<T: Element>(operands: &[T]) {
     let (x, y) = vars!(x, y);
     let input = Input::new("in", T::TYPE, 1);
@@ -219,7 +220,7 @@ fn distances_and_averages_do_not_overflow() {
     );
 }
 
-// ---- Truth values.
+// ---- Booleans.
 
 #[test]
 fn truth_values() {
@@ -326,7 +327,7 @@ fn integer_casts_wrap_and_saturating_casts_clamp() {
     let region = Region::of_extents(&[operands.len() as i64]);
     let types = Type::ALL.into_iter().filter(|ty| ty.is_int());
     for (from, to) in types.clone().flat_map(|from| types.clone().map(move |to| (from, to))) {
-        // Back in i32, so that every target has one Rust type; u32 keeps its bits.
+        // Convert back to i32, so that every target has the same Rust type; u32 keeps its bits.
         let run = |convert: &dyn Fn(Expr) -> Expr| -> Vec<i32> {
             let func = func("f", x, convert(input.at(x).cast(from)).i32());
             values_of(&func, &[("in", &image)], region.clone())
@@ -387,7 +388,7 @@ fn reinterpreted_bits() {
     check1(&[(0x8000u16, i16::MIN)], |a| a.reinterpret(Type::I16));
 }
 
-// ---- Choice and random numbers.
+// ---- Select and random numbers.
 
 #[test]
 fn select_evaluates_both_sides() {

@@ -1,5 +1,5 @@
-//! From the Funcs a user wrote to the tables of a pipeline: names are settled, every distinct expression
-//! is held once, producers come first.
+//! Turns user-written Funcs into the tables of a pipeline: resolves names, shares equal expressions
+//! and puts producers first.
 
 use std::sync::OnceLock;
 
@@ -15,7 +15,7 @@ use crate::ir::{Exprs, FuncDecl, InputDecl, Node, NodeKind, ParamDecl, Reduction
 use crate::pipeline::Pipeline;
 use crate::rdom::RVar;
 
-/// The tables of a pipeline, and which of its Funcs are boundary conditions.
+/// The tables of a pipeline, and the set of its Funcs that are boundary conditions.
 pub(crate) fn assemble(
     name: String,
     outputs: Vec<Func>,
@@ -39,7 +39,7 @@ pub(crate) fn assemble(
     Ok((Pipeline { name, inputs, params, funcs, outputs, exprs, by_name: OnceLock::new() }, boundaries))
 }
 
-/// The Funcs an expression calls, in the order they are written.
+/// The Funcs that a Func's expressions call, in order of appearance.
 fn callees(func: &Func) -> Vec<Func> {
     let mut found = Vec::new();
     let mut seen = AHashSet::new();
@@ -57,7 +57,7 @@ fn callees(func: &Func) -> Vec<Func> {
     found
 }
 
-/// All expressions of a stage, last first, for use as a stack.
+/// All expressions of a stage in reverse order, for use as a stack.
 fn stage_exprs(stage: &Definition) -> Vec<Expr> {
     let mut exprs: Vec<Expr> = Vec::new();
     if let Some(domain) = &stage.domain {
@@ -69,7 +69,7 @@ fn stage_exprs(stage: &Definition) -> Vec<Expr> {
     exprs
 }
 
-/// Every Func the outputs need, each after all that it calls.
+/// Every Func that the outputs need, in topological order.
 fn producers_first(outputs: &[Func]) -> Vec<Func> {
     enum Step {
         Enter(Func),
@@ -92,7 +92,7 @@ fn producers_first(outputs: &[Func]) -> Vec<Func> {
     order
 }
 
-/// The name of every Func: given, or derived from where it stands.
+/// The name of every Func: given, or derived from where the Func is used.
 fn settle_names(order: &[Func]) -> Vec<String> {
     let mut names: AHashMap<usize, String> = AHashMap::new();
     let mut taken: AHashMap<String, usize> = AHashMap::new();
@@ -109,7 +109,7 @@ fn settle_names(order: &[Func]) -> Vec<String> {
             FuncName::Inside(_) => {}
         }
     }
-    // Consumers last to first, so that a helper's own name is settled before its helpers'.
+    // Visit consumers first, so that a helper is named before its own helpers.
     for func in order.iter().rev() {
         let parent = names.get(&func.address()).cloned().unwrap_or_default();
         for helper in callees(func) {
@@ -136,17 +136,17 @@ struct Assembler {
     input_ids: AHashMap<usize, InputId>,
     param_ids: AHashMap<usize, ParamId>,
     diagnostics: Vec<Diagnostic>,
-    /// The texts of the diagnostics.
+    /// The texts of the diagnostics so far, to report each mistake once.
     reported: AHashSet<String>,
 }
 
-/// Where an expression stands, to resolve its variables.
+/// The stage that contains an expression; resolves its variables.
 struct Scope<'a> {
     id: FuncId,
     name: &'a str,
     func: &'a FuncData,
     stage: &'a Definition,
-    /// Nodes already translated in this stage.
+    /// Nodes of this stage that are already translated.
     known: AHashMap<usize, ExprId>,
 }
 
@@ -160,7 +160,7 @@ impl Assembler {
             let scope = Scope { id, name: &name, func: data, stage, known: AHashMap::new() };
             match self.stage(scope) {
                 Ok(stage) => stages.push(stage),
-                // One mistake can be met at several places.
+                // The same mistake can be reached from several places.
                 Err(diagnostic) if !self.reported.insert(diagnostic.to_string()) => {}
                 Err(diagnostic) => self.diagnostics.push(diagnostic),
             }
@@ -191,7 +191,7 @@ impl Assembler {
         Ok(Stage { indices, values, domain, predicate, place: Some(stage.place) })
     }
 
-    /// Translates a bound of a reduction domain. Variables have no place there, whether the Func has them or not.
+    /// Translates a bound of a reduction domain. Variables are not allowed there.
     fn domain_bound(
         &mut self,
         bound: &Expr,

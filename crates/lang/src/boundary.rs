@@ -1,8 +1,9 @@
-//! Boundary conditions: Funcs that extend an input or a Func beyond its limits.
+//! Boundary conditions: Funcs that extend an input or another Func beyond its limits.
 //!
-//! They may be read anywhere, at indices that depend on data too: `edge.at((x + flow.at((x, y)), y))`. No box holds all
-//! points that such an index can ask for, so [`Pipeline::new`](crate::Pipeline::new) writes the condition out there, as if
-//! it had been part of the reader's definition.
+//! They may be read anywhere, including at data-dependent indices:
+//! `edge.at((x + flow.at((x, y)), y))`. No finite box covers all points that such an index can reach, so
+//! [`Pipeline::new`](crate::Pipeline::new) inlines the boundary condition into the reader's
+//! definition.
 
 use std::panic::Location;
 
@@ -12,33 +13,33 @@ use crate::func::{Func, FuncName, Start};
 use crate::functions::{clamp, min, select};
 use crate::input::Input;
 
-/// The limits of one dimension as `(min, extent)`; `None` leaves the dimension as it is, and so does a list
-/// that ends before it.
+/// The limits of one dimension as `(min, extent)`. `None` leaves the dimension unextended; so does
+/// a list that ends before it.
 pub type Limit = Option<(Expr, Expr)>;
 
-/// What a boundary condition can extend.
+/// A source that a boundary condition can extend: an input or a Func.
 pub trait Bounded {
-    /// The name boundary Funcs are derived from.
+    /// The name that the names of its boundary Funcs start with.
     fn base_name(&self) -> String;
-    /// How many dimensions it has.
+    /// The number of dimensions.
     fn rank(&self) -> usize;
-    /// Its value at a point.
+    /// The source's value at a point.
     #[track_caller]
     fn value_at(&self, indices: Vec<Expr>) -> Expr;
 
-    /// Beyond the limits, the nearest value inside.
+    /// Outside the limits, the nearest value inside.
     #[track_caller]
     fn repeat_edge_in(&self, limits: impl Into<Vec<Limit>>) -> Func {
         moved(self, "repeat_edge", limits.into(), |x, low, extent| clamp(x, &low, &low + extent - 1))
     }
 
-    /// Beyond the limits, the image again and again.
+    /// Outside the limits, the image tiled periodically.
     #[track_caller]
     fn repeat_image_in(&self, limits: impl Into<Vec<Limit>>) -> Func {
         moved(self, "repeat_image", limits.into(), |x, low, extent| (x - &low) % extent + low)
     }
 
-    /// Beyond the limits, the image mirrored, the border value twice.
+    /// Outside the limits, the image mirrored, with the border value repeated.
     #[track_caller]
     fn mirror_image_in(&self, limits: impl Into<Vec<Limit>>) -> Func {
         moved(self, "mirror_image", limits.into(), |x, low, extent| {
@@ -47,7 +48,7 @@ pub trait Bounded {
         })
     }
 
-    /// Beyond the limits, the image mirrored, the border value once.
+    /// Outside the limits, the image mirrored, with the border value not repeated.
     #[track_caller]
     fn mirror_interior_in(&self, limits: impl Into<Vec<Limit>>) -> Func {
         moved(self, "mirror_interior", limits.into(), |x, low, extent| {
@@ -57,7 +58,7 @@ pub trait Bounded {
         })
     }
 
-    /// Beyond the limits, `value`.
+    /// Outside the limits, `value`.
     #[track_caller]
     fn constant_exterior_in(&self, limits: impl Into<Vec<Limit>>, value: impl Into<Expr>) -> Func {
         let what = "constant_exterior";
@@ -80,13 +81,13 @@ pub trait Bounded {
     }
 }
 
-/// The names boundary Funcs give their dimensions.
+/// The variables of a boundary Func, one per dimension.
 fn variables(rank: usize) -> Vec<Var> {
     const NAMES: [&str; 8] = ["x", "y", "z", "w", "d4", "d5", "d6", "d7"];
     (0..rank).map(|d| Var::new(NAMES.get(d).unwrap_or(&"?"))).collect()
 }
 
-/// The value at a point whose limited coordinates are moved inside by `inward`.
+/// The source's value, with each limited coordinate mapped inside the limits by `inward`.
 fn read<B: Bounded + ?Sized>(
     source: &B,
     limits: &[Limit],
@@ -148,13 +149,13 @@ impl Bounded for Func {
     }
 }
 
-/// Limits from numbers or expressions, one pair for each of the first dimensions.
+/// Limits from numbers or expressions: one `(min, extent)` pair for each of the first dimensions.
 pub fn limits<M: Into<Expr>, E: Into<Expr>, const N: usize>(ranges: [(M, E); N]) -> Vec<Limit> {
     ranges.into_iter().map(|(low, extent)| Some((low.into(), extent.into()))).collect()
 }
 
 impl Input {
-    /// The input's own limits in the dimensions named, none in the others.
+    /// The input's own limits in the listed dimensions, no limits in the others.
     pub fn limits(&self, dimensions: impl AsRef<[usize]>) -> Vec<Limit> {
         let own = |d| dimensions.as_ref().contains(&d).then(|| (self.min(d), self.extent(d)));
         (0..self.dimensions()).map(own).collect()
@@ -164,31 +165,31 @@ impl Input {
         (0..self.dimensions()).map(|d| Some((self.min(d), self.extent(d)))).collect()
     }
 
-    /// Beyond the edge, the nearest value inside.
+    /// Outside the input, the nearest value inside.
     #[track_caller]
     pub fn repeat_edge(&self) -> Func {
         self.repeat_edge_in(self.all_limits())
     }
 
-    /// Beyond the edge, the image again and again.
+    /// Outside the input, the image tiled periodically.
     #[track_caller]
     pub fn repeat_image(&self) -> Func {
         self.repeat_image_in(self.all_limits())
     }
 
-    /// Beyond the edge, the image mirrored, the border value twice.
+    /// Outside the input, the image mirrored, with the border value repeated.
     #[track_caller]
     pub fn mirror_image(&self) -> Func {
         self.mirror_image_in(self.all_limits())
     }
 
-    /// Beyond the edge, the image mirrored, the border value once.
+    /// Outside the input, the image mirrored, with the border value not repeated.
     #[track_caller]
     pub fn mirror_interior(&self) -> Func {
         self.mirror_interior_in(self.all_limits())
     }
 
-    /// Beyond the edge, `value`.
+    /// Outside the input, `value`.
     #[track_caller]
     pub fn constant_exterior(&self, value: impl Into<Expr>) -> Func {
         self.constant_exterior_in(self.all_limits(), value)

@@ -1,15 +1,16 @@
-//! Messages that stay short, however much is wrong.
+//! Keeps messages short, no matter how much is wrong.
 
 use std::borrow::Cow;
 use std::fmt::Display;
 
-/// How many of many things one message shows.
+/// The maximum number of items that one message lists.
 pub const MAX_SHOWN: usize = 20;
 
-/// How many characters of a user's text a message quotes in one piece.
+/// The maximum number of characters that a message quotes from user text.
 pub const MAX_QUOTED: usize = 200;
 
-/// Some things, one after the other; of many, the first and how many more there are.
+/// Joins items with a separator. Of a long list, shows the first `MAX_SHOWN` and the number of
+/// the rest.
 ///
 /// ```
 /// use warploom_lang::brief::shown;
@@ -25,7 +26,7 @@ pub fn shown<T: Display>(things: &[T], separator: &str) -> String {
     texts.join(separator)
 }
 
-/// A text to quote: the start of a long one.
+/// Quotes a text; truncates a long one.
 ///
 /// ```
 /// use warploom_lang::brief::quoted;

@@ -1,4 +1,4 @@
-//! What can be wrong with a pipeline, said in one sentence each.
+//! The mistakes that a pipeline can have, with one-sentence messages.
 
 use std::fmt;
 use std::panic::Location;
@@ -9,95 +9,95 @@ use crate::brief::shown;
 use crate::types::Type;
 use crate::visible::visible;
 
-/// A fault in the definition of a pipeline: always the user's to mend.
+/// A mistake in the definition of a pipeline. The user can always fix it.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A call with the wrong number of indices.
+    /// An access with the wrong number of indices.
     #[error("`{callee}` is called with {} but is defined over {}; write {callee}.at(({}))",
         count(*.got, "index", "indices"), over(.variables), .variables.join(", "))]
     Arity {
-        /// What is called.
+        /// The name of the Func or input that is accessed.
         callee: String,
-        /// Indices given.
+        /// The number of indices given.
         got: usize,
-        /// The variables it is defined over.
+        /// The variables that it is defined over.
         variables: Vec<String>,
     },
     /// Operands of different types.
     #[error("`{operation}` needs operands of one type but got {left} and {right}; {}", conversion(*.left, *.right))]
     Types {
-        /// The operation.
+        /// The operation, as listings print it.
         operation: &'static str,
-        /// Type of the left operand.
+        /// The type of the left operand.
         left: Type,
-        /// Type of the right operand.
+        /// The type of the right operand.
         right: Type,
     },
-    /// An operation on a type that has no such operation.
+    /// An operation that is not defined for its operand's type.
     #[error(
         "`{operation}` is not defined for {ty}; convert the operand first, for example with .f32() or .i32()"
     )]
     Unsupported {
-        /// The operation.
+        /// The operation, as listings print it.
         operation: &'static str,
-        /// The operand's type.
+        /// The type of the operand.
         ty: Type,
     },
-    /// A `select` whose condition is no truth value.
+    /// A `select` with a condition that is not a boolean.
     #[error("the condition of `select` is {ty}, not bool; compare it with something, for example .ne(0)")]
     Condition {
-        /// The condition's type.
+        /// The type of the condition.
         ty: Type,
     },
     /// A constant that its type cannot hold.
     #[error("the constant {constant} does not fit {ty}; use a wider type")]
     Constant {
-        /// The constant.
+        /// The value of the constant.
         constant: i64,
-        /// The type it was needed in.
+        /// The type that it has to fit.
         ty: Type,
     },
     /// An index that is not an `i32`.
     #[error("index {dimension} of `{callee}` is {ty}, but indices are i32; convert it with .i32()")]
     IndexType {
-        /// What is called.
+        /// The name of the Func or input that is accessed.
         callee: String,
-        /// Which index.
+        /// The position of the index, from 0.
         dimension: usize,
-        /// Its type.
+        /// The type of the index.
         ty: Type,
     },
-    /// A tuple used as one value, or a value it does not have.
+    /// A Func with several values used as one value, or a value number that it does not have.
     #[error("`{callee}` has {}; choose one with .get(i, ..), i from 0 to {}", count(*.values, "value", "values"), values - 1)]
     ValueIndex {
-        /// What is called.
+        /// The name of the Func or input that is accessed.
         callee: String,
-        /// How many values it has.
+        /// The number of values it has.
         values: usize,
     },
     /// A variable that is not an argument of the Func that uses it.
     #[error("`{func}` uses the variable `{variable}`, which is not one of its arguments ({}); add it there or give it a value",
         arguments.join(", "))]
     UnboundVar {
-        /// The Func.
+        /// The name of the Func at fault.
         func: String,
-        /// The variable.
+        /// The name of the variable at fault.
         variable: String,
-        /// The Func's arguments.
+        /// The variables that the Func is defined over.
         arguments: Vec<String>,
     },
-    /// A variable of an update that does not stand at its own position on the left.
+    /// A variable of an update that does not appear at its own position on the left-hand side.
     #[error("update {update} of `{func}` uses `{variable}`, which does not stand at its own position on the left; write {func}({}) there, or use a reduction variable",
         arguments.join(", "))]
     ImpureVar {
-        /// The Func.
+        /// The name of the Func at fault.
         func: String,
-        /// Which update, from 1.
+        /// The number of the update, from 1.
         update: usize,
-        /// The variable.
+        /// The name of the variable at fault.
         variable: String,
-        /// The Func's arguments.
+        /// The variables that the Func is defined over.
         arguments: Vec<String>,
     },
     /// A self-reference that moves a pure variable away from its position.
@@ -105,126 +105,126 @@ pub enum Fault {
         "update {update} of `{func}` reads `{func}` with something other than `{variable}` at position {dimension}; a pure variable must stand at its own position, so use a reduction variable for that dimension"
     )]
     SelfReference {
-        /// The Func.
+        /// The name of the Func at fault.
         func: String,
-        /// Which update, from 1.
+        /// The number of the update, from 1.
         update: usize,
-        /// The pure variable of that position.
+        /// The pure variable that belongs at that position.
         variable: String,
-        /// The position.
+        /// The position of the index, from 0.
         dimension: usize,
     },
-    /// A reduction variable outside an update over its domain.
+    /// A reduction variable used outside an update over its domain.
     #[error(
         "`{func}` uses the reduction variable `{variable}` outside an update over its domain; write .over(&domain, ..) or sum(&domain, ..)"
     )]
     ForeignRVar {
-        /// The Func.
+        /// The name of the Func at fault.
         func: String,
-        /// The reduction variable.
+        /// The name of the reduction variable.
         variable: String,
     },
     /// A reduction variable that the domain does not have.
     #[error("`{func}` uses reduction variable {index} of a domain that has {}", count(*.variables, "variable", "variables"))]
     NoSuchRVar {
-        /// The Func.
+        /// The name of the Func at fault.
         func: String,
-        /// Which variable was asked for, from 0.
+        /// The variable that was used, from 0.
         index: usize,
-        /// How many there are.
+        /// The number of variables the domain has.
         variables: usize,
     },
-    /// A domain's bound that is not known before the pipeline runs.
+    /// A domain bound that is not known before the pipeline runs.
     #[error(
         "the range of the reduction variable `{variable}` of `{func}` depends on something other than constants, Params and input sizes; give it the largest range there can be and leave out the rest with .filter(..), for example .filter({variable}.lt(n))"
     )]
     DomainBound {
-        /// The Func.
+        /// The name of the Func at fault.
         func: String,
-        /// The reduction variable.
+        /// The name of the reduction variable.
         variable: String,
     },
-    /// The same name twice among a Func's variables.
+    /// A Func with two variables of the same name.
     #[error("`{func}` has the variable `{variable}` twice; give each dimension its own variable")]
     RepeatedVar {
-        /// The Func.
+        /// The name of the Func at fault.
         func: String,
-        /// The variable.
+        /// The name of the variable at fault.
         variable: String,
     },
     /// A definition with the wrong number of values.
     #[error("stage {stage} of `{func}` gives {} but `{func}` has {expected}; give one value for each", count(*.got, "value", "values"))]
     ValueCount {
-        /// The Func.
+        /// The name of the Func at fault.
         func: String,
-        /// Which definition.
+        /// The number of the stage; 0 is the pure definition.
         stage: usize,
-        /// Values given.
+        /// The number of values given.
         got: usize,
-        /// Values the Func has.
+        /// The number of values the Func has.
         expected: usize,
     },
-    /// A definition with a value of another type.
+    /// A definition with a value of the wrong type.
     #[error("stage {stage} of `{func}` gives {got} where `{func}` holds {expected}; convert it with .cast(Type::{})", format!("{expected:?}"))]
     ValueType {
-        /// The Func.
+        /// The name of the Func at fault.
         func: String,
-        /// Which definition.
+        /// The number of the stage; 0 is the pure definition.
         stage: usize,
-        /// Type given.
+        /// The type given.
         got: Type,
-        /// Type of the Func.
+        /// The type that the Func has.
         expected: Type,
     },
-    /// A pure definition that refers to its own Func.
+    /// A self-reference in a pure definition.
     #[error(
         "`{func}` depends on itself in its pure definition; give it a start value and put the recursion into an update"
     )]
     SelfInPure {
-        /// The Func.
+        /// The name of the Func at fault.
         func: String,
     },
-    /// A Func that is undefined everywhere.
+    /// A Func that no definition gives a value.
     #[error("`{func}` has no value anywhere: its start is `undef` and it has no update; give it one")]
     NeverDefined {
-        /// The Func.
+        /// The name of the Func at fault.
         func: String,
     },
-    /// A Func that is used but nowhere defined before.
+    /// A Func that is used before it is defined.
     #[error("`{func}` uses Func number {number}, which is not defined before it; define it first")]
     UndefinedFunc {
-        /// The Func that uses it.
+        /// The name of the Func that uses it.
         func: String,
-        /// The number used.
+        /// The number of the Func that is used.
         number: usize,
     },
-    /// Two different things with one name.
+    /// Two different inputs, Params or Funcs with the same name.
     #[error(
         "two Funcs, inputs or Params are named `{name}`; rename one (a Func that was called before it got its updates counts as another one)"
     )]
     Duplicate {
-        /// The name.
+        /// The name that occurs twice.
         name: String,
     },
-    /// A name that schedules and generated code could not use.
+    /// A name that schedules and generated code cannot use.
     #[error(
         "`{}` cannot be a name; use letters, digits, `_` and `.`, starting with a letter or `_`",
         visible(name)
     )]
     BadName {
-        /// The name.
+        /// The invalid name.
         name: String,
     },
     /// A pipeline without outputs.
     #[error("the pipeline `{pipeline}` has no outputs; name at least one Func")]
     NoOutputs {
-        /// The pipeline.
+        /// The name of the pipeline.
         pipeline: String,
     },
     /// An expression nested too deeply.
     #[error("an expression is nested more than {limit} deep; name a part of it as a Func or use a reduction")]
     TooDeep {
-        /// The limit.
+        /// The maximum depth.
         limit: u32,
     },
     /// A boundary condition with limits for the wrong number of dimensions.
@@ -232,29 +232,29 @@ pub enum Fault {
         "the boundary condition over `{source_name}` gives {got} limits, but it has {expected} dimensions; give at most one for each"
     )]
     Limits {
-        /// What is bounded.
+        /// The name of the extended input or Func.
         source_name: String,
-        /// Entries given.
+        /// The number of limits given.
         got: usize,
-        /// Dimensions there are.
+        /// The number of dimensions.
         expected: usize,
     },
-    /// A storage order that is no permutation of the dimensions.
+    /// A storage order that is not a permutation of the dimensions.
     #[error(
         "the storage order {order:?} of `{input}` is not a permutation of its {dimensions} dimensions; name each of 0..{dimensions} once"
     )]
     StorageOrder {
-        /// The input.
+        /// The name of the input.
         input: String,
-        /// The order given.
+        /// The order that was given.
         order: Vec<usize>,
-        /// Dimensions there are.
+        /// The number of dimensions.
         dimensions: usize,
     },
-    /// A pipeline file that is not well formed.
+    /// A malformed pipeline file.
     #[error("the pipeline file is not well formed: {what}; write it with Pipeline::to_json")]
     Malformed {
-        /// What is wrong with it.
+        /// What is malformed.
         what: String,
     },
 }
@@ -263,7 +263,7 @@ fn count(n: usize, one: &str, many: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
 }
 
-/// How to give operands of two types one that holds the values of both.
+/// Advises how to convert two operands to a type that holds the values of both.
 fn conversion(left: Type, right: Type) -> String {
     let both = left.common(right);
     match (both == left, both == right) {
@@ -280,12 +280,12 @@ fn over(variables: &[String]) -> String {
     }
 }
 
-/// A [`Fault`] and the place in the user's source where it was made.
+/// A [`Fault`] with the source location where it was made.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Diagnostic {
-    /// What is wrong.
+    /// The mistake itself.
     pub fault: Fault,
-    /// Where; `None` for pipelines read from files.
+    /// The source location; `None` for pipelines read from files.
     pub place: Option<&'static Location<'static>>,
 }
 
@@ -305,10 +305,10 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Everything that is wrong with a pipeline, in the order of its definitions; never empty.
+/// All mistakes of a pipeline, in the order of its definitions; never empty.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PipelineError {
-    /// The faults.
+    /// One entry per mistake; at least one.
     pub diagnostics: Vec<Diagnostic>,
 }
 

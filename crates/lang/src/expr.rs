@@ -1,4 +1,4 @@
-//! Expressions as users write them.
+//! The expressions that users write.
 
 use std::fmt;
 use std::panic::Location;
@@ -13,26 +13,26 @@ use crate::op::{BinaryOp, Op, TypeFault, UnaryOp};
 use crate::rdom::RVar;
 use crate::types::{Type, Value};
 
-/// How deep an expression may nest, so that no walk over one exhausts the stack.
+/// The maximum nesting depth of an expression, so that no recursive walk exhausts the stack.
 pub const MAX_DEPTH: u32 = 1000;
 
-/// A dimension of a Func. Two `Var`s of one name are the same variable.
+/// A dimension of a Func. Two `Var`s with the same name are the same variable.
 #[derive(Clone, Copy, Debug)]
 pub struct Var(&'static str);
 
 impl Var {
-    /// The variable of this name.
+    /// The variable with this name.
     pub const fn new(name: &'static str) -> Var {
         Var(name)
     }
 
-    /// Its name.
+    /// The name, as listings and schedules show it.
     pub const fn name(self) -> &'static str {
         self.0
     }
 }
 
-/// Makes variables named as the identifiers they are bound to.
+/// Makes variables with the names of the identifiers given.
 ///
 /// ```
 /// use warploom_lang::{Var, vars};
@@ -47,12 +47,13 @@ macro_rules! vars {
 
 /// A scalar expression over variables, parameters and accesses. Cheap to clone.
 ///
-/// Operators cannot fail in Rust, so a mistake makes the expression *faulty*: whatever is built from it
-/// stays faulty, and [`Pipeline::new`](crate::Pipeline::new) reports the mistake with its place.
+/// Operators cannot fail in Rust, so a mistake makes the expression *faulty*. Everything built from
+/// it is faulty too, and [`Pipeline::new`](crate::Pipeline::new) reports the mistake with its
+/// source location.
 #[derive(Clone)]
 pub struct Expr(Arc<Result<Term, Diagnostic>>);
 
-/// What it is, without its operands: written out, those may be more than any text can hold.
+/// Shows the node without its operands: a fully expanded expression can be too long to print.
 impl fmt::Debug for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.term() {
@@ -72,7 +73,8 @@ pub(crate) struct Term {
 }
 
 impl Term {
-    /// Moves all expressions that the term alone holds, through the Func that it calls too, to others.
+    /// Moves all expressions that only this term owns into `others`, including those of the Func it
+    /// calls.
     fn give_up(&mut self, others: &mut Vec<Expr>) {
         others.extend(self.args.drain(..));
         if let TermKind::Call(func, _) = std::mem::replace(&mut self.kind, TermKind::Itself(0)) {
@@ -81,7 +83,7 @@ impl Term {
     }
 }
 
-/// Operands are dropped one after the other: a pipeline may be longer than any stack is deep.
+/// Drops operands iteratively: recursion could exhaust the stack on a long pipeline.
 impl Drop for Term {
     fn drop(&mut self) {
         if self.args.is_empty() && !matches!(self.kind, TermKind::Call(..)) {
@@ -97,7 +99,7 @@ impl Drop for Term {
     }
 }
 
-/// What a [`Term`] is.
+/// The operation or access that a [`Term`] performs.
 #[derive(Clone, Debug)]
 pub(crate) enum TermKind {
     Var(Var),
@@ -107,7 +109,7 @@ pub(crate) enum TermKind {
     InputExtent(Input, usize),
     Load(Input),
     Call(Func, usize),
-    /// The Func that is being updated, its value of this number.
+    /// A self-reference in an update: the value with this number.
     Itself(usize),
     Op(Op),
 }
@@ -138,7 +140,7 @@ impl Expr {
         self.0.as_ref().as_ref()
     }
 
-    /// Identity of the shared node.
+    /// The identity of the shared node.
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
@@ -148,7 +150,7 @@ impl Expr {
         self.term().ok().map(|term| term.ty)
     }
 
-    /// The value, if this is a constant.
+    /// The value if this is a constant, otherwise `None`.
     pub fn constant(&self) -> Option<Value> {
         match self.term() {
             Ok(Term { kind: TermKind::Op(Op::Const(value)), .. }) => Some(*value),
@@ -156,7 +158,7 @@ impl Expr {
         }
     }
 
-    /// Applies an operation; `i32` constants take the type of the operand beside them.
+    /// Applies an operation. An `i32` constant takes the type of the other operand.
     #[track_caller]
     pub(crate) fn apply(op: Op, mut operands: Vec<Expr>) -> Expr {
         if let Some(first) = operands.iter().find(|operand| operand.term().is_err()) {
@@ -188,7 +190,7 @@ impl Expr {
     }
 }
 
-/// Gives `i32` constants among two operands the type of the other one.
+/// Converts an `i32` constant to the type of the other operand.
 fn match_types(operands: &mut [Expr]) -> Result<(), Fault> {
     let [a, b] = operands else { return Ok(()) };
     match (a.ty(), b.ty()) {
@@ -204,7 +206,7 @@ fn match_types(operands: &mut [Expr]) -> Result<(), Fault> {
     }
 }
 
-/// An `i32` constant as a constant of type `ty`; `None` for anything else.
+/// Converts an `i32` constant to a constant of type `ty`; `None` for any other expression.
 pub(crate) fn adapt(expr: &Expr, ty: Type) -> Result<Option<Expr>, Fault> {
     match expr.constant().and_then(Value::get::<i32>) {
         Some(_) if ty == Type::Bool => Ok(None),
@@ -218,7 +220,7 @@ pub(crate) fn adapt(expr: &Expr, ty: Type) -> Result<Option<Expr>, Fault> {
     }
 }
 
-/// The sentence for an operation whose operands don't fit.
+/// The fault for an operation whose operands do not fit.
 pub(crate) fn explain(op: Op, fault: TypeFault) -> Fault {
     match fault {
         TypeFault::Differ(left, right) => Fault::Types { operation: op.name(), left, right },
@@ -271,7 +273,7 @@ impl From<&Param> for Expr {
     }
 }
 
-/// What expressions, variables and parameters have in common: comparisons and conversions.
+/// Comparisons and conversions shared by expressions, variables and parameters.
 ///
 /// ```
 /// use warploom_lang::{Operand, Type, vars};
@@ -280,7 +282,7 @@ impl From<&Param> for Expr {
 /// assert_eq!((x.f32() * 0.5).ty(), Some(Type::F32));
 /// ```
 pub trait Operand {
-    /// As an expression.
+    /// The operand as an expression.
     fn expr(&self) -> Expr;
 
     /// `self < other`
@@ -314,19 +316,19 @@ pub trait Operand {
         Expr::binary(BinaryOp::Ne, self.expr(), other)
     }
 
-    /// Converts: integers wrap, floats truncate toward zero and saturate, NaN becomes 0.
+    /// Converts to `ty`: integers wrap, floats truncate toward zero and saturate, NaN becomes 0.
     #[track_caller]
     fn cast(&self, ty: Type) -> Expr {
         let expr = self.expr();
         if expr.ty() == Some(ty) { expr } else { Expr::apply(Op::Cast(ty), vec![expr]) }
     }
-    /// Converts, clamping to the range of `ty`.
+    /// Converts to `ty`, clamping to its range.
     #[track_caller]
     fn saturating_cast(&self, ty: Type) -> Expr {
         let expr = self.expr();
         if expr.ty() == Some(ty) { expr } else { Expr::apply(Op::SaturatingCast(ty), vec![expr]) }
     }
-    /// The same bits, read as `ty`, which must have the same width.
+    /// Reinterprets the bits as `ty`, which must have the same width.
     #[track_caller]
     fn reinterpret(&self, ty: Type) -> Expr {
         Expr::apply(Op::Reinterpret(ty), vec![self.expr()])

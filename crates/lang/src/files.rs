@@ -1,8 +1,8 @@
-//! How much is read of files from outside: every limit, and the one way to read within it.
+//! Size limits for all files that the program reads, and the functions that read within them.
 //!
-//! A file says itself how large its contents are, so every decoder has a limit that does not depend on the file. No small
-//! file makes the program take more than a gigabyte. `docs/limits.md` lists the limits for users, and a test holds the list
-//! against [`ALL`].
+//! A file declares the size of its own contents, so every decoder has a limit that does not depend
+//! on the file. No small file makes the program allocate more than a gigabyte. `docs/limits.md`
+//! lists the limits for users; a test compares that list with [`ALL`].
 
 use std::fmt;
 use std::fs::{self, File};
@@ -14,54 +14,59 @@ use thiserror::Error;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// The most that is read of one kind of thing.
+/// The maximum amount that is read of one kind of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limit {
-    /// What it bounds, as messages and documents call it.
+    /// The kind of data, as messages and documents name it.
     pub what: &'static str,
-    /// How many of its units.
+    /// The maximum number of units.
     pub most: u64,
-    /// What is counted.
+    /// The unit that is counted.
     pub unit: Unit,
 }
 
-/// What a limit counts.
+/// The unit of a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// Bytes.
+    /// Bytes of the file or stream.
     Bytes,
     /// Samples of a picture: pixels times channels.
     Samples,
-    /// JSON arrays and objects within each other.
+    /// Nesting depth of JSON arrays and objects.
     Levels,
 }
 
-/// Text: pipelines, cases, schedules, devices, `params.json`, results of the suite, anchors. 10,000 stages take a third of it.
+/// Text files: pipelines, cases, schedules, devices, `params.json`, results of the suite, anchors.
+/// 10,000 stages use a third of it.
 pub const TEXT: Limit = bytes("a text file", 16 * MIB);
-/// Nesting of JSON, which is `serde_json`'s own limit.
+/// Nesting depth of JSON. This is `serde_json`'s own limit.
 pub const NESTING: Limit = Limit { what: "nested JSON", most: 127, unit: Unit::Levels };
-/// An array. Only as much memory is taken as the file has.
+/// An array. Reading it allocates only as much memory as the file has bytes.
 pub const ARRAY: Limit = bytes("a .npy file", 64 * GIB);
-/// The file of a picture.
+/// An image file, still encoded.
 pub const PICTURE_FILE: Limit = bytes("a picture file", 512 * MIB);
-/// A picture: 7680 x 4320 with four channels fit. As `f32`, with what it was made from, that is 800 MB.
+/// A decoded image. 7680 x 4320 with four channels fits. As `f32`, together with its source, that
+/// is 800 MB.
 pub const PICTURE: Limit = Limit { what: "a picture", most: 1 << 27, unit: Unit::Samples };
-/// A file of weights.
+/// A file of model weights.
 pub const WEIGHTS: Limit = bytes("a file of weights", 16 * MIB);
-/// One pipeline or sample in a file of samples, unpacked.
+/// One pipeline or sample in a sample file, decompressed.
 pub const SAMPLE: Limit = bytes("one sample", 16 * MIB);
-/// All of a file of samples or of exported records, as text or in memory, whichever is more.
+/// A whole file of samples or exported records: its text or its size in memory, whichever is
+/// larger.
 pub const SAMPLES: Limit = bytes("samples", 512 * MIB);
-/// A line of exported records: a pipeline's text with escapes.
+/// One line of exported records: a pipeline's text with escapes.
 pub const LINE: Limit = bytes("a line of records", 32 * MIB);
-/// A text or blob in a database of records; a pipeline may be a [`TEXT`] when unpacked.
+/// One text or blob field in a database of records. A decompressed pipeline may be as large as
+/// [`TEXT`].
 pub const FIELD: Limit = bytes("a field of records", 16 * MIB);
-/// An entry of the cache of compiled code.
+/// One entry of the cache of compiled code.
 pub const CACHE_ENTRY: Limit = bytes("a cache entry", 64 * MIB);
-/// A message between this program and its workers, which carry whole arrays. Its length has 32 bits.
+/// One message between the program and a worker, which may carry whole arrays. Its length field has
+/// 32 bits.
 pub const MESSAGE: Limit = bytes("a message of a worker", u32::MAX as u64);
 
-/// All limits.
+/// Every limit of this module.
 pub const ALL: [Limit; 12] = [
     TEXT,
     NESTING,
@@ -82,7 +87,7 @@ const fn bytes(what: &'static str, most: u64) -> Limit {
 }
 
 impl fmt::Display for Limit {
-    /// `16 MiB`
+    /// Example: `16 MiB`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.unit {
             Unit::Bytes if self.most.is_multiple_of(GIB) => write!(f, "{} GiB", self.most / GIB),
@@ -94,46 +99,46 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Why a file was not read.
+/// Why a file could not be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The file system refused.
+    /// The operating system returned an error.
     #[error("cannot read {}: {error}; check the path and who may read it", path.display())]
     System {
-        /// The file.
+        /// The path that was opened or read.
         path: PathBuf,
-        /// What the file system said.
+        /// The operating system's error.
         error: io::Error,
     },
-    /// A pipe, a device or a socket, which may have no end.
+    /// A pipe, a device or a socket, which may never end.
     #[error("{} is not a regular file; save what it gives in one first", path.display())]
     Special {
-        /// The file.
+        /// The path of the special file.
         path: PathBuf,
     },
-    /// More than the limit.
+    /// The file exceeds its limit.
     #[error("{} is too large: {limit} are the most that is read of {}; give a smaller file", path.display(), limit.what)]
     TooLarge {
-        /// The file.
+        /// The path of the oversized file.
         path: PathBuf,
-        /// The limit.
+        /// The limit it exceeds.
         limit: Limit,
     },
-    /// More than there is memory for.
+    /// The allocation for the contents failed.
     #[error("there is no memory for the {bytes} bytes of {}; give a smaller file", path.display())]
     Memory {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Its size.
+        /// The size of the file in bytes.
         bytes: u64,
     },
 }
 
-/// The bytes of a regular file within a limit.
+/// Reads a regular file of at most `limit` bytes.
 ///
 /// # Errors
-/// If the file cannot be read, is not a regular one or is larger.
+/// If the file cannot be read, is not a regular file or exceeds the limit.
 pub fn read(path: impl AsRef<Path>, limit: Limit) -> Result<Vec<u8>, ReadError> {
     let path = path.as_ref();
     let path_buf = || path.to_path_buf();
@@ -147,7 +152,7 @@ pub fn read(path: impl AsRef<Path>, limit: Limit) -> Result<Vec<u8>, ReadError> 
     let mut bytes = Vec::new();
     let room = usize::try_from(length).ok().and_then(|length| bytes.try_reserve_exact(length).ok());
     room.ok_or_else(|| ReadError::Memory { path: path_buf(), bytes: length })?;
-    // It may grow while it is read.
+    // The file may grow while it is read.
     file.take(limit.most + 1).read_to_end(&mut bytes).map_err(system)?;
     match bytes.len() as u64 > limit.most {
         true => Err(ReadError::TooLarge { path: path_buf(), limit }),
@@ -155,10 +160,10 @@ pub fn read(path: impl AsRef<Path>, limit: Limit) -> Result<Vec<u8>, ReadError> 
     }
 }
 
-/// A text file, at most a [`TEXT`].
+/// Reads a text file of at most [`TEXT`].
 ///
 /// # Errors
-/// As [`read`], or if it is not UTF-8.
+/// As [`read`], or if the file is not UTF-8.
 pub fn read_text(path: impl AsRef<Path>) -> Result<String, ReadError> {
     let path = path.as_ref();
     let no_text = |error| ReadError::System {
@@ -168,25 +173,25 @@ pub fn read_text(path: impl AsRef<Path>) -> Result<String, ReadError> {
     String::from_utf8(read(path, TEXT)?).map_err(no_text)
 }
 
-/// Opens a regular file. A pipe would hold up whoever opens it, so that is found out before.
+/// Opens a regular file. Opening a pipe could block, so the type is checked first.
 ///
 /// # Errors
-/// If it cannot be opened or is not a regular one.
+/// If the file cannot be opened or is not a regular file.
 pub fn open(path: impl AsRef<Path>) -> Result<File, ReadError> {
     let path = path.as_ref();
     let system = |error| ReadError::System { path: path.to_path_buf(), error };
     let kind = fs::metadata(path).map_err(system)?.file_type();
-    // To read a folder is refused by the system, with its own words.
+    // For a directory, the later read fails with the system's own message.
     if !kind.is_file() && !kind.is_dir() {
         return Err(ReadError::Special { path: path.to_path_buf() });
     }
     File::open(path).map_err(system)
 }
 
-/// All that a stream gives, if that is within a limit; `None` if there is more. Memory grows with what comes.
+/// Reads a whole stream; `None` if it exceeds the limit. Memory grows with the data received.
 ///
 /// # Errors
-/// If the stream fails.
+/// If reading from the stream fails.
 pub fn read_stream(stream: impl Read, limit: Limit) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     stream.take(limit.most + 1).read_to_end(&mut bytes)?;

@@ -13,7 +13,7 @@ use crate::types::{Type, Value};
 
 /// A pure function over an infinite integer grid, with any number of updates.
 ///
-/// A `Func` never changes: [`Func::update`] and [`Func::over`] give back a Func with one more stage.
+/// A `Func` is immutable: [`Func::update`] and [`Func::over`] return a Func with one more stage.
 /// See [`func`] for how to define one.
 #[derive(Clone)]
 pub struct Func(Arc<FuncData>);
@@ -30,15 +30,15 @@ pub(crate) struct FuncData {
     pub args: Vec<Var>,
     pub types: Vec<Type>,
     pub stages: Vec<Definition>,
-    /// Whether it extends something beyond its limits, so that it can be read anywhere.
+    /// Whether it is a boundary condition, which can be read at any point.
     pub is_boundary: bool,
 }
 
-/// A Func's name, or how to derive it from where the Func stands.
+/// A Func's name, or how to derive it from where the Func is used.
 #[derive(Clone, Debug)]
 pub(crate) enum FuncName {
     Given(String),
-    /// A boundary condition of something that has a name: `input.repeat_edge`.
+    /// A boundary condition of a named source: `input.repeat_edge`.
     Of(String, &'static str),
     /// A helper of the first Func that calls it: `blur.sum0`.
     Inside(&'static str),
@@ -72,7 +72,7 @@ pub fn func(name: impl Into<String>, args: impl Arguments, values: impl Values) 
     Func::define(FuncName::Given(name.into()), args.into_vars(), values.into_start(), Location::caller())
 }
 
-/// Points that have no value before an update gives them one: the start of a scan.
+/// A start without values: points have no value until an update writes one. Used to start a scan.
 ///
 /// ```
 /// use warploom_lang::*;
@@ -87,7 +87,7 @@ pub fn undef(ty: Type) -> Undefined {
     Undefined(vec![ty])
 }
 
-/// A start without values. See [`undef`].
+/// The value types of a start without values. See [`undef`].
 #[derive(Clone, Debug)]
 pub struct Undefined(pub Vec<Type>);
 
@@ -99,7 +99,7 @@ impl Func {
         place: &'static Location<'static>,
     ) -> Func {
         let (types, values) = match start {
-            // A faulty value has no type; the fault is reported before its type matters.
+            // A faulty value has no type. The fault is reported before the type matters.
             Start::Values(values) => {
                 (values.iter().map(|value| value.ty().unwrap_or(Type::I32)).collect(), values)
             }
@@ -110,14 +110,14 @@ impl Func {
         Func(Arc::new(FuncData { name, args, types, stages, is_boundary: false }))
     }
 
-    /// The same as a boundary condition.
+    /// The same Func, marked as a boundary condition.
     pub(crate) fn into_boundary(self) -> Func {
         let mut data = Arc::unwrap_or_clone(self.0);
         data.is_boundary = true;
         Func(Arc::new(data))
     }
 
-    /// Gives the Func another name.
+    /// The same Func under another name.
     #[must_use]
     pub fn named(&self, name: impl Into<String>) -> Func {
         let mut data = FuncData::clone(&self.0);
@@ -125,7 +125,7 @@ impl Func {
         Func(Arc::new(data))
     }
 
-    /// Adds an update without a reduction domain: it runs once for each point of the pure variables on
+    /// Adds an update without a reduction domain. It runs once per point of the pure variables on
     /// its left-hand side.
     #[track_caller]
     #[must_use]
@@ -133,7 +133,7 @@ impl Func {
         self.with_stage(None, update, Location::caller())
     }
 
-    /// Adds an update that runs for every point of `domain`, in order.
+    /// Adds an update that runs for every point of `domain`, in reduction order.
     #[track_caller]
     #[must_use]
     pub fn over(self, domain: &RDom, update: impl FnOnce(&Itself) -> Update) -> Func {
@@ -160,7 +160,7 @@ impl Func {
         Func(Arc::new(data))
     }
 
-    /// The value at a point; for a Func of several values see [`Func::get`].
+    /// The value at a point. For a Func with several values, use [`Func::get`].
     #[track_caller]
     pub fn at(&self, indices: impl Indices) -> Expr {
         self.call(None, indices, |value| TermKind::Call(self.clone(), value))
@@ -184,7 +184,7 @@ impl Func {
         access(&self.label(), self.0.args.len(), variables, kind(value), ty, indices)
     }
 
-    /// Moves its expressions to others, if nobody else holds the Func.
+    /// Moves its expressions into `others` if this is the last reference to the Func.
     pub(crate) fn give_up(self, others: &mut Vec<Expr>) {
         let Some(data) = Arc::into_inner(self.0) else { return };
         for Definition { indices, values, domain, .. } in data.stages {
@@ -196,7 +196,7 @@ impl Func {
         }
     }
 
-    /// The name for messages; helpers that are named later show what they are.
+    /// The name for messages. A helper that is named later shows its kind, for example `sum`.
     pub(crate) fn label(&self) -> String {
         match &self.0.name {
             FuncName::Given(name) => name.clone(),
@@ -205,12 +205,12 @@ impl Func {
         }
     }
 
-    /// How many dimensions the Func has.
+    /// The number of dimensions.
     pub fn dimensions(&self) -> usize {
         self.0.args.len()
     }
 
-    /// The types of its values.
+    /// The type of each value; one entry unless the Func has several values.
     pub fn types(&self) -> &[Type] {
         &self.0.types
     }
@@ -224,23 +224,23 @@ impl Func {
     }
 }
 
-/// The Func that an update belongs to: read it, or say what the update writes.
+/// The Func inside its own update: reads its old values and builds what the update writes.
 pub struct Itself(Func);
 
-/// What an update writes, and where. Made by the methods of [`Itself`].
+/// What an update writes, and where. Built by the methods of [`Itself`].
 pub struct Update {
     indices: Vec<Expr>,
     values: Vec<Expr>,
 }
 
 impl Itself {
-    /// The value at a point as it is before this step of the update.
+    /// The value at a point before this step of the update.
     #[track_caller]
     pub fn at(&self, indices: impl Indices) -> Expr {
         self.0.call(None, indices, TermKind::Itself)
     }
 
-    /// Value number `value` at a point as it is before this step of the update.
+    /// Value number `value` at a point before this step of the update.
     #[track_caller]
     pub fn get(&self, value: usize, indices: impl Indices) -> Expr {
         self.0.call(Some(value), indices, TermKind::Itself)
@@ -250,7 +250,7 @@ impl Itself {
     pub fn set(&self, indices: impl Indices, values: impl Values) -> Update {
         match values.into_start() {
             Start::Values(values) => Update { indices: indices.into_exprs(), values },
-            // An update without values is caught when the pipeline is made.
+            // An update without values is rejected when the pipeline is built.
             Start::Undefined(_) => Update { indices: indices.into_exprs(), values: Vec::new() },
         }
     }
@@ -293,7 +293,7 @@ impl Itself {
     }
 }
 
-/// An access, or the fault of its indices.
+/// An access, or a faulty expression if the indices have the wrong count or type.
 #[track_caller]
 pub(crate) fn access(
     callee: &str,
@@ -319,31 +319,33 @@ pub(crate) fn access(
     }
 }
 
-/// The variables a Func is defined over: `x`, `(x, y)`, `[x, y]`, a `Vec`, or `()` for a single value.
+/// The variables that a Func is defined over: `x`, `(x, y)`, `[x, y]`, a `Vec`, or `()` for a
+/// single value.
 pub trait Arguments {
-    /// As a list.
+    /// The variables in order, one per dimension.
     fn into_vars(self) -> Vec<Var>;
 }
 
-/// Where a Func or input is read or written: an index, a tuple, an array or a `Vec` of them, or `()`.
+/// Where a Func or input is read or written: one index, a tuple, array or `Vec` of indices, or
+/// `()`.
 pub trait Indices {
-    /// As a list.
+    /// The indices in order, one per dimension.
     fn into_exprs(self) -> Vec<Expr>;
 }
 
-/// What a definition gives: one expression, a tuple or `Vec` of them for a Func of several values, or
-/// [`undef`].
+/// The right-hand side of a definition: one expression, a tuple or `Vec` of them for a Func with
+/// several values, or [`undef`].
 pub trait Values {
-    /// As the start of a Func.
+    /// The values, or only their types for an undefined start.
     fn into_start(self) -> Start;
 }
 
 /// The values of a pure definition.
 #[derive(Clone, Debug)]
 pub enum Start {
-    /// One expression a value.
+    /// One expression per value.
     Values(Vec<Expr>),
-    /// No values yet, only their types.
+    /// The types only; no point has a value yet.
     Undefined(Vec<Type>),
 }
 

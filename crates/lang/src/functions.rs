@@ -1,4 +1,4 @@
-//! Functions of expressions, written as in mathematics.
+//! Free functions on expressions, in mathematical notation.
 
 use crate::expr::{Expr, Operand};
 use crate::op::{BinaryOp, Op, UnaryOp};
@@ -15,7 +15,7 @@ macro_rules! unary {
 }
 
 unary! {
-    /// Absolute value, in the operand's type; the most negative integer stays itself.
+    /// Absolute value, in the operand's type; the most negative integer maps to itself.
     abs Abs;
     /// Square root.
     sqrt Sqrt;
@@ -29,35 +29,35 @@ unary! {
     cos Cos;
     /// Hyperbolic tangent.
     tanh Tanh;
-    /// The largest integer not above, still a float.
+    /// The largest integer that is not above the operand, as a float.
     floor Floor;
-    /// The smallest integer not below, still a float.
+    /// The smallest integer that is not below the operand, as a float.
     ceil Ceil;
-    /// The nearest integer, halves to even, still a float.
+    /// The nearest integer, with ties to even, as a float.
     round Round;
-    /// An exponential that is cheaper and accurate to about 1e-5.
+    /// A cheaper exponential, accurate to about 1e-5.
     fast_exp FastExp;
 }
 
-/// The smaller of two values.
+/// The smaller of two values; NaN gives the other operand.
 #[track_caller]
 pub fn min(a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
     Expr::binary(BinaryOp::Min, a, b)
 }
 
-/// The larger of two values.
+/// The larger of two values; NaN gives the other operand.
 #[track_caller]
 pub fn max(a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
     Expr::binary(BinaryOp::Max, a, b)
 }
 
-/// `value` held between `low` and `high`: `max(min(value, high), low)`.
+/// `value` clamped to `low..=high`: `max(min(value, high), low)`.
 #[track_caller]
 pub fn clamp(value: impl Into<Expr>, low: impl Into<Expr>, high: impl Into<Expr>) -> Expr {
     max(min(value, high), low)
 }
 
-/// `|a - b|`; for integers exact, in the unsigned type of the same width.
+/// `|a - b|`. For integers it is exact, in the unsigned type of the same width.
 #[track_caller]
 pub fn absd(a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
     Expr::binary(BinaryOp::Absd, a, b)
@@ -69,7 +69,7 @@ pub fn average(a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
     Expr::binary(BinaryOp::Average, a, b)
 }
 
-/// `a^b` of floats. A constant exponent of 2 is the product.
+/// `a^b` of floats. A constant exponent of 2 becomes `a * a`.
 #[track_caller]
 pub fn pow(a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
     let (a, b) = (a.into(), b.into());
@@ -79,20 +79,22 @@ pub fn pow(a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
     }
 }
 
-/// From `a` at `weight` 0 to `b` at `weight` 1: `a * (1 - weight) + b * weight`.
+/// Linear interpolation from `a` at `weight` 0 to `b` at `weight` 1:
+/// `a * (1 - weight) + b * weight`.
 #[track_caller]
 pub fn lerp(a: impl Into<Expr>, b: impl Into<Expr>, weight: impl Into<Expr>) -> Expr {
     let weight = weight.into();
     a.into() * (1.0f32 - &weight) + b.into() * weight
 }
 
-/// `a` where `condition` holds, else `b`. Both sides are evaluated, so both must be in bounds.
+/// `a` where `condition` is true, otherwise `b`. Both sides are evaluated, so both must be in
+/// bounds.
 #[track_caller]
 pub fn select(condition: impl Into<Expr>, a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
     Expr::apply(Op::Select, vec![condition.into(), a.into(), b.into()])
 }
 
-/// The value of number `index`; the last one for any larger or negative `index`.
+/// Value number `index`; the last value if `index` is negative or too large.
 ///
 /// ```
 /// use warploom_lang::{Type, mux, vars};
@@ -110,14 +112,15 @@ pub fn mux<E: Into<Expr>>(index: impl Into<Expr>, values: impl IntoIterator<Item
     result
 }
 
-/// One step of the hash behind the random numbers, a polynomial modulo 2^32 that permutes.
+/// One round of the hash behind the random numbers: a polynomial that permutes the integers modulo
+/// 2^32.
 fn scramble(t: Expr) -> Expr {
     (Expr::from(1_040_796_640u32) * &t + 1_121_052_041u32) * t + 576_942_909u32
 }
 
-/// A random `u32` that is a fixed function of `seed` and of integer coordinates.
+/// A pseudo-random `u32`: a fixed function of `seed` and of integer coordinates.
 ///
-/// The coordinates enter last first, so that the first one varies fastest.
+/// The coordinates are hashed in last first, so that the first one varies fastest.
 #[track_caller]
 pub fn random_u32<E: Into<Expr>>(seed: u32, coordinates: impl IntoIterator<Item = E>) -> Expr {
     let coordinates: Vec<Expr> = coordinates.into_iter().map(Into::into).collect();
@@ -128,10 +131,10 @@ pub fn random_u32<E: Into<Expr>>(seed: u32, coordinates: impl IntoIterator<Item 
     &mixed ^ (&mixed >> 16)
 }
 
-/// A random `f32` in 0..1 that is a fixed function of `seed` and of integer coordinates.
+/// A pseudo-random `f32` in 0..1: a fixed function of `seed` and of integer coordinates.
 #[track_caller]
 pub fn random_f32<E: Into<Expr>>(seed: u32, coordinates: impl IntoIterator<Item = E>) -> Expr {
     let bits = random_u32(seed, coordinates);
-    // The upper 23 bits as the fraction of a number in 1..2.
+    // Put the upper 23 bits into the fraction of a number in 1..2.
     (Expr::from(127u32 << 23) | (bits >> 9)).reinterpret(Type::F32) - 1.0f32
 }

@@ -1,4 +1,4 @@
-//! The structural hash: equal for pipelines that compute the same from the same definitions.
+//! The structural hash: equal for pipelines with the same definitions, apart from internal names.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -7,7 +7,7 @@ use crate::ids::{FuncId, IdVec};
 use crate::ir::{FuncDecl, Node, NodeKind, Stage};
 use crate::pipeline::Pipeline;
 
-/// What a hash covers, written as bytes that no two different things share.
+/// The bytes that a hash covers, encoded without ambiguity.
 #[derive(Default)]
 struct Digest(Xxh3);
 
@@ -75,7 +75,8 @@ fn hash_stage(pipeline: &Pipeline, id: FuncId, stage: &Stage, earlier: &IdVec<Fu
     digest.finish()
 }
 
-/// Everything of a node but its arguments; inputs and Params by what the outside knows of them.
+/// Hashes everything of a node except its arguments. Inputs and Params count by their external
+/// declaration.
 fn hash_kind(
     pipeline: &Pipeline,
     own: FuncId,

@@ -5,15 +5,15 @@ use std::ops::{Index, IndexMut};
 
 use serde::{Deserialize, Serialize};
 
-/// An index into a table of one kind of thing.
+/// A typed index into a table.
 pub trait Id: Copy + Eq {
-    /// From a position.
+    /// The id of a table position.
     fn new(index: usize) -> Self;
-    /// The position.
+    /// The table position.
     fn index(self) -> usize;
 }
 
-/// Defines [`Id`]s: 32-bit indices that cannot be mixed up.
+/// Defines [`Id`] types: 32-bit indices that the type system keeps apart.
 ///
 /// ```
 /// warploom_lang::define_ids! {
@@ -56,7 +56,7 @@ define_ids! {
     /// A Param of a pipeline.
     #[derive(Serialize, Deserialize)]
     ParamId;
-    /// A node of a pipeline's expressions. Arguments come before what uses them.
+    /// A node of a pipeline's expressions. Arguments come before the nodes that use them.
     #[derive(Serialize, Deserialize)]
     ExprId;
 }
@@ -76,23 +76,23 @@ impl<K: Id, V> IdVec<K, V> {
         IdVec { items: Vec::new(), key: PhantomData }
     }
 
-    /// Adds an item and gives its index.
+    /// Appends an item and returns its id.
     pub fn push(&mut self, item: V) -> K {
         self.items.push(item);
         K::new(self.items.len() - 1)
     }
 
-    /// Number of items.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there are no items.
+    /// Whether the table has no items.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// The item, if there is one of that index.
+    /// The item with this id; `None` if the id is out of range.
     pub fn get(&self, id: K) -> Option<&V> {
         self.items.get(id.index())
     }
@@ -102,12 +102,12 @@ impl<K: Id, V> IdVec<K, V> {
         self.items.iter()
     }
 
-    /// The indices in order.
+    /// The ids in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = K> + ExactSizeIterator + use<K, V> {
         (0..self.items.len()).map(K::new)
     }
 
-    /// Indices and items in order.
+    /// Ids and items in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (K, &V)> + ExactSizeIterator {
         self.items.iter().enumerate().map(|(i, item)| (K::new(i), item))
     }

@@ -1,4 +1,4 @@
-//! What a pipeline is given when it runs: images and scalars.
+//! Inputs and scalar parameters: what a caller supplies when a pipeline runs.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use crate::types::{Type, Value};
 
 /// An input image (or array) of any rank and type.
 ///
-/// Its extents are not fixed here: [`Input::extent`] is an expression that becomes a number when the
-/// pipeline is realised. Reading outside is refused then, so an input that is read around its edge needs
-/// a boundary condition, such as [`Input::repeat_edge`].
+/// Its extents are symbolic: [`Input::extent`] is an expression that becomes a number when the
+/// pipeline is realised. Out-of-bounds reads are rejected at that point, so a stencil that reads
+/// past the edge needs a boundary condition such as [`Input::repeat_edge`].
 #[derive(Clone, Debug)]
 pub struct Input(Arc<InputData>);
 
@@ -30,23 +30,23 @@ impl Input {
         Input(Arc::new(InputData { name: name.into(), ty, dimensions, storage_order: None }))
     }
 
-    /// An input of `f32`.
+    /// An `f32` input of this many dimensions.
     pub fn f32(name: impl Into<String>, dimensions: usize) -> Input {
         Input::new(name, Type::F32, dimensions)
     }
 
-    /// An input of `u8`.
+    /// A `u8` input of this many dimensions.
     pub fn u8(name: impl Into<String>, dimensions: usize) -> Input {
         Input::new(name, Type::U8, dimensions)
     }
 
-    /// An input of `u16`.
+    /// A `u16` input of this many dimensions.
     pub fn u16(name: impl Into<String>, dimensions: usize) -> Input {
         Input::new(name, Type::U16, dimensions)
     }
 
-    /// The same input with another layout in memory: `order` names the dimensions from the fastest to
-    /// the slowest, so that `[2, 0, 1]` is an image with interleaved channels.
+    /// The same input with a different memory layout. `order` lists the dimensions from the fastest
+    /// to the slowest: `[2, 0, 1]` is an image with interleaved channels.
     #[must_use]
     pub fn stored(self, order: impl Into<Vec<usize>>) -> Input {
         let InputData { name, ty, dimensions, .. } = &*self.0;
@@ -58,17 +58,17 @@ impl Input {
         }))
     }
 
-    /// Its name.
+    /// The name under which a caller supplies the input.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Its type.
+    /// The type of its elements.
     pub fn ty(&self) -> Type {
         self.0.ty
     }
 
-    /// How many dimensions it has.
+    /// The number of dimensions.
     pub fn dimensions(&self) -> usize {
         self.0.dimensions
     }
@@ -81,20 +81,20 @@ impl Input {
         Arc::as_ptr(&self.0) as usize
     }
 
-    /// The value at a point.
+    /// The value at a point. The point must be inside the input's box.
     #[track_caller]
     pub fn at(&self, indices: impl Indices) -> Expr {
         let variables = || (0..self.0.dimensions).map(|d| format!("d{d}")).collect();
         access(self.name(), self.0.dimensions, variables, TermKind::Load(self.clone()), self.ty(), indices)
     }
 
-    /// The smallest index of a dimension.
+    /// The smallest index of a dimension, as an expression.
     #[track_caller]
     pub fn min(&self, dimension: usize) -> Expr {
         self.bound(dimension, TermKind::InputMin(self.clone(), dimension))
     }
 
-    /// How many indices a dimension has.
+    /// The number of indices of a dimension, as an expression.
     #[track_caller]
     pub fn extent(&self, dimension: usize) -> Expr {
         self.bound(dimension, TermKind::InputExtent(self.clone(), dimension))
@@ -111,10 +111,10 @@ impl Input {
     }
 }
 
-/// A scalar given when the pipeline runs.
+/// A scalar that a caller supplies when the pipeline runs.
 ///
-/// A Param that reaches a reduction domain's bound or an index is *specialised*: its value is fixed with
-/// the sizes. All others can change between runs.
+/// A Param that a reduction domain's bound or an index depends on is *specialised*: its value is
+/// fixed together with the sizes. All other Params may change between runs.
 #[derive(Clone, Debug)]
 pub struct Param(Arc<ParamData>);
 
@@ -126,34 +126,35 @@ pub(crate) struct ParamData {
 }
 
 impl Param {
-    /// A scalar of a type.
+    /// A scalar of any type.
     pub fn new(name: impl Into<String>, ty: Type) -> Param {
         Param(Arc::new(ParamData { name: name.into(), ty, range: None }))
     }
 
-    /// A scalar `f32`.
+    /// An `f32` scalar.
     pub fn f32(name: impl Into<String>) -> Param {
         Param::new(name, Type::F32)
     }
 
-    /// A scalar `i32`.
+    /// An `i32` scalar.
     pub fn i32(name: impl Into<String>) -> Param {
         Param::new(name, Type::I32)
     }
 
-    /// Promises that the value lies between `low` and `high`, both included; other values are refused.
+    /// Promises that the value lies between `low` and `high`, both included. Values outside are
+    /// rejected.
     #[must_use]
     pub fn range<T: Into<Value>>(self, low: T, high: T) -> Param {
         let ParamData { name, ty, .. } = &*self.0;
         Param(Arc::new(ParamData { name: name.clone(), ty: *ty, range: Some((low.into(), high.into())) }))
     }
 
-    /// Its name.
+    /// The name under which a caller supplies the value.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Its type.
+    /// The type of its value.
     pub fn ty(&self) -> Type {
         self.0.ty
     }

@@ -1,4 +1,5 @@
-//! A pipeline as the compiler sees it: tables of Funcs, stages and shared expression nodes.
+//! The intermediate representation of a pipeline: tables of Funcs, stages and shared expression
+//! nodes.
 
 use std::panic::Location;
 
@@ -13,39 +14,40 @@ use crate::types::{Type, Value};
 /// One node of an expression.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Node {
-    /// What it is.
+    /// The operation or access that the node performs.
     pub kind: NodeKind,
-    /// Its type.
+    /// The type of the node's value.
     #[serde(rename = "type")]
     pub ty: Type,
-    /// Operands, or the indices of an access.
+    /// The operands of an operation, or the indices of an access.
     #[serde(default, skip_serializing_if = "SmallVec::is_empty")]
     pub args: SmallVec<[ExprId; 3]>,
 }
 
-/// What a [`Node`] is.
+/// The operation or access that a [`Node`] performs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeKind {
-    /// The variable of this dimension of the enclosing Func.
+    /// The variable of a dimension of the enclosing Func.
     Var(u32),
-    /// The variable of this number of the enclosing stage's reduction domain.
+    /// A variable of the enclosing stage's reduction domain, by number.
     RVar(u32),
-    /// A scalar parameter.
+    /// The value of a scalar parameter.
     Param(ParamId),
     /// The smallest index of an input's dimension.
     InputMin(InputId, u32),
     /// The extent of an input's dimension.
     InputExtent(InputId, u32),
-    /// A value of an input.
+    /// A load from an input; the arguments are the indices.
     Load(InputId),
-    /// A value of a Func; of the enclosing Func itself in an update.
+    /// A read of a Func's value, by number; the arguments are the indices. In an update, it may be
+    /// the enclosing Func.
     Call(FuncId, u32),
-    /// An operation.
+    /// An operation on the arguments.
     Op(Op),
 }
 
-/// Expression nodes, each distinct one held once.
+/// Hash-consed expression nodes: each distinct node is stored once.
 ///
 /// Arguments always come before the nodes that use them, so a walk in order sees operands first.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +57,7 @@ pub struct Exprs {
 }
 
 impl Exprs {
-    /// The node equal to `node`, added if there is none yet.
+    /// The id of the node equal to `node`; adds the node if it is new.
     pub fn intern(&mut self, node: Node) -> ExprId {
         if let Some(&id) = self.known.get(&node) {
             return id;
@@ -65,7 +67,7 @@ impl Exprs {
         id
     }
 
-    /// Number of nodes.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -75,17 +77,17 @@ impl Exprs {
         self.nodes.is_empty()
     }
 
-    /// The node, if there is one of that index.
+    /// The node with this id; `None` if the id is out of range.
     pub fn get(&self, id: ExprId) -> Option<&Node> {
         self.nodes.get(id)
     }
 
-    /// All nodes in order.
+    /// All nodes, operands before their users.
     pub fn nodes(&self) -> &IdVec<ExprId, Node> {
         &self.nodes
     }
 
-    /// Every node that `roots` are made of, operands first, each once.
+    /// Every node that `roots` depend on, each once, operands first.
     pub fn reachable(&self, roots: impl IntoIterator<Item = ExprId>) -> Vec<ExprId> {
         let mut stack: Vec<ExprId> = roots.into_iter().collect();
         let mut seen = ahash::AHashSet::new();
@@ -99,7 +101,7 @@ impl Exprs {
         order
     }
 
-    /// The value, if the node is a constant.
+    /// The value of a constant node; `None` for other nodes.
     pub fn constant(&self, id: ExprId) -> Option<Value> {
         match self.nodes[id].kind {
             NodeKind::Op(Op::Const(value)) => Some(value),
@@ -116,29 +118,29 @@ impl std::ops::Index<ExprId> for Exprs {
     }
 }
 
-/// An input image.
+/// The declaration of an input.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct InputDecl {
-    /// Its name.
+    /// The name under which a caller supplies it; unique in the pipeline.
     pub name: String,
-    /// Its type.
+    /// The type of its elements.
     #[serde(rename = "type")]
     pub ty: Type,
-    /// How many dimensions it has.
+    /// The number of dimensions.
     pub dimensions: usize,
-    /// The dimensions from the fastest to the slowest in memory.
+    /// The dimensions from the fastest to the slowest in memory: a permutation of `0..dimensions`.
     pub storage_order: Vec<usize>,
 }
 
-/// A scalar parameter.
+/// The declaration of a scalar parameter.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ParamDecl {
-    /// Its name.
+    /// The name under which a caller supplies it; unique in the pipeline.
     pub name: String,
-    /// Its type.
+    /// The type of its value.
     #[serde(rename = "type")]
     pub ty: Type,
-    /// The smallest and largest value it may take.
+    /// The smallest and largest allowed value; `None` if any value is allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<(Value, Value)>,
 }
@@ -148,28 +150,28 @@ pub struct ParamDecl {
 pub struct FuncDecl {
     /// Its name, unique in the pipeline.
     pub name: String,
-    /// The names of its dimensions.
+    /// The names of its dimensions, which schedules use as loop names.
     pub dims: Vec<String>,
-    /// The types of its values.
+    /// The type of each value; one entry unless the Func has several values.
     pub types: Vec<Type>,
-    /// Its definitions: number 0 is pure, the others are updates in order.
+    /// Its definitions: stage 0 is pure, the others are updates in order.
     pub stages: Vec<Stage>,
 }
 
 /// One definition of a Func.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stage {
-    /// Where it writes, one index a dimension.
+    /// Where it writes: one index per dimension.
     pub indices: Vec<ExprId>,
-    /// What it writes, one expression a value; none for an undefined start.
+    /// What it writes: one expression per value; empty for an undefined start.
     pub values: Vec<ExprId>,
-    /// The reduction domain, the fastest variable first.
+    /// The reduction domain, the fastest variable first; empty for a pure definition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub domain: Vec<ReductionVar>,
-    /// Where in the domain it runs; everywhere if `None`.
+    /// The points of the domain at which it runs; `None` means all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicate: Option<ExprId>,
-    /// Where the user wrote it.
+    /// The source location; `None` for pipelines read from files.
     #[serde(skip)]
     pub place: Option<&'static Location<'static>>,
 }
@@ -177,11 +179,11 @@ pub struct Stage {
 /// One variable of a stage's reduction domain.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReductionVar {
-    /// Its name.
+    /// The name, which schedules use as a loop name.
     pub name: String,
-    /// The first value.
+    /// The first value, as an expression.
     pub min: ExprId,
-    /// How many values.
+    /// The number of values, as an expression.
     pub extent: ExprId,
 }
 
@@ -191,17 +193,18 @@ impl Stage {
         self.indices.iter().chain(&self.values).chain(&self.predicate).copied()
     }
 
-    /// Whether `dimension` is pure in this stage: its variable stands at its own position on the left.
+    /// Whether `dimension` is pure in this stage: its variable appears at its own position on the
+    /// left-hand side.
     pub fn is_pure(&self, exprs: &Exprs, dimension: usize) -> bool {
         exprs[self.indices[dimension]].kind == NodeKind::Var(dimension as u32)
     }
 
-    /// Where the user wrote it, as `file:line:column`.
+    /// The source location, as `file:line:column`.
     pub(crate) fn place_text(&self) -> Option<String> {
         self.place.map(|place| format!("{}:{}:{}", place.file(), place.line(), place.column()))
     }
 
-    /// Whether it writes at one fixed place along a dimension.
+    /// Whether the stage writes at a constant index along a dimension.
     pub fn is_fixed(&self, exprs: &Exprs, dimension: usize) -> bool {
         matches!(exprs[self.indices[dimension]].kind, NodeKind::Op(Op::Const(_)))
     }
@@ -216,13 +219,14 @@ impl FuncDecl {
         }
     }
 
-    /// Bytes all values of one point take.
+    /// The size of all values of one point, in bytes.
     pub fn bytes_per_point(&self) -> usize {
         self.types.iter().map(|ty| ty.bytes()).sum()
     }
 }
 
-/// The number of a stage, for messages and tables: `blur` for the pure one, `blur.1` for an update.
+/// The name of a stage in messages and tables: `blur` if the Func has one stage, otherwise `blur.0`
+/// for the pure one and `blur.1` for the first update.
 pub fn stage_name(func: &FuncDecl, stage: usize) -> String {
     match func.stages.len() {
         1 => func.name.clone(),
@@ -230,7 +234,7 @@ pub fn stage_name(func: &FuncDecl, stage: usize) -> String {
     }
 }
 
-/// The largest index a table may have, so that ids stay 32 bits wide.
+/// The maximum number of entries in a table. Ids fit in 32 bits.
 pub(crate) const MAX_TABLE: usize = 1 << 24;
 
 /// Whether an id points into a table of `len` entries.

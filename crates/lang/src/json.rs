@@ -1,4 +1,4 @@
-//! The file form of pipelines.
+//! The JSON file format of pipelines.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,8 @@ pub(crate) fn write(pipeline: &Pipeline) -> String {
         outputs: pipeline.outputs.clone(),
         exprs: pipeline.exprs.nodes().values().cloned().collect(),
     };
-    // Only maps with keys that are no strings and failing Serialize implementations can fail here.
+    // Serialisation fails only for maps with non-string keys and for failing Serialize
+    // implementations.
     serde_json::to_string(&file).unwrap_or_default()
 }
 

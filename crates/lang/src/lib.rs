@@ -1,45 +1,48 @@
 //! The Warploom language: image pipelines as pure functions over integer grids.
 //!
-//! This page is the language's definition. The types follow after it.
+//! This page defines the language. The types are listed after it.
 //!
 //! # Funcs, stages, pipelines
 //!
-//! A [`Func`] is a function from points of an infinite integer grid to one or more scalar values. It has one
-//! *pure definition*, the value at any point, and any number of *updates*, which change values at some
-//! points. The definitions of a Func are its *stages*, number 0 the pure one. A [`Pipeline`] is a set of Funcs
-//! of which some are outputs; [`Input`]s and scalar [`Param`]s are given when it runs. Nothing is computed in
-//! any particular place or order unless this page says so: that is what a schedule decides.
+//! A [`Func`] is a function from the points of an infinite integer grid to one or more scalar
+//! values. It has one *pure definition*, which gives the value at any point, and any number of
+//! *updates*, which change the values at some points. The definitions of a Func are its *stages*;
+//! stage 0 is the pure one. A [`Pipeline`] is a set of Funcs, some of which are outputs. [`Input`]s
+//! and scalar [`Param`]s are supplied when it runs. The language does not say where or in which
+//! order values are computed, except where this page states it: that is up to the schedule.
 //!
-//! - **Domains.** A Func has a value everywhere. Which points are computed follows from the boxes asked of
-//!   the outputs ([`bounds`]). An input has a box of its own and may not be read outside it; *boundary
-//!   conditions* ([`Input::repeat_edge`] and its sisters) are Funcs that extend it, and can be read at any index, even one
-//!   that is loaded.
-//! - **Undefined starts.** A pure definition may be [`undef`]: its points have no value until an update writes
-//!   them. Reading one earlier is a mistake of the pipeline; the reference evaluator then reads 0. [`warnings`] names
-//!   points that are read and that no update ever writes.
-//! - **Updates** run after the pure definition, in the order written. An update runs over its reduction
+//! - **Domains.** A Func has a value at every point. Bounds inference ([`bounds`]) derives the
+//!   points to compute from the boxes requested of the outputs. An input has its own box and may
+//!   not be read outside it. A *boundary condition* ([`Input::repeat_edge`] and its siblings) is a
+//!   Func that extends an input; it can be read at any index, including an index loaded from data.
+//! - **Undefined starts.** A pure definition may be [`undef`]: its points have no value until an
+//!   update writes them. A pipeline that reads such a point earlier is wrong; the reference
+//!   evaluator then reads 0. [`warnings`] reports points that are read but never written by any
+//!   update.
+//! - **Updates** run after the pure definition, in program order. An update runs over its reduction
 //!   domain ([`RDom`]) and over the *pure variables* on its left-hand side.
-//! - **Pure variables** of an update stand at their own position on the left-hand side and in every
-//!   reference of the Func to itself. Points that differ in a pure variable are therefore independent.
-//! - **Reduction order.** The points of a domain are visited one after the other, the first variable fastest.
-//!   Points where its filter does not hold are left out.
-//! - **Several values.** A Func of several values is one stage with one array a value; an update reads all
-//!   old values before it writes any new one.
-//! - **Inline reductions** ([`sum`], [`argmin`], ...) and boundary conditions are Funcs too, named from their
-//!   place (`blur.sum0`, `input.repeat_edge`).
+//! - **Pure variables** of an update appear at their own position on the left-hand side and in
+//!   every self-reference. Points that differ in a pure variable are therefore independent.
+//! - **Reduction order.** The points of a domain are visited sequentially, with the first variable
+//!   fastest. Points where the filter is false are skipped.
+//! - **Several values.** A Func with several values is one stage with one array per value. An
+//!   update reads all old values before it writes any new one.
+//! - **Inline reductions** ([`sum`], [`argmin`], ...) and boundary conditions are Funcs too. Their
+//!   names are derived from where they are used (`blur.sum0`, `input.repeat_edge`).
 //!
 //! # Sizes
 //!
-//! Sizes are symbolic: [`Input::extent`] is an expression. They become numbers when a pipeline is realised
-//! ([`Realisation`]). Structure, such as the number of pyramid levels, is plain Rust. A `Param` that reaches a
-//! reduction domain's bound or an index is *specialised* ([`Pipeline::specialised_params`]): it is fixed
-//! together with the sizes.
+//! Sizes are symbolic: [`Input::extent`] is an expression. They become numbers when a pipeline is
+//! realised ([`Realisation`]). Structure, such as the number of pyramid levels, is plain Rust. A
+//! `Param` that a reduction domain's bound or an index depends on is *specialised*
+//! ([`Pipeline::specialised_params`]): its value is fixed together with the sizes.
 //!
 //! # Values
 //!
-//! [`Type`]s are `bool`, `u8`, `u16`, `u32`, `i8`, `i16`, `i32` and `f32`. Both operands of an operator have
-//! one type; conversions are explicit ([`Operand::cast`]). Only an `i32` constant takes the type of the
-//! operand beside it, and is refused if that type cannot hold it.
+//! [`Type`]s are `bool`, `u8`, `u16`, `u32`, `i8`, `i16`, `i32` and `f32`. Both operands of an
+//! operator have the same type; conversions are explicit ([`Operand::cast`]). The only exception is
+//! an `i32` constant: it takes the type of the other operand, and is rejected if that type cannot
+//! hold it.
 //!
 //! | operation | integers | floats |
 //! | --- | --- | --- |
@@ -57,28 +60,30 @@
 //! | [`select`] | both sides are evaluated, and must be in bounds | the same |
 //! | [`lerp`]`(a, b, w)` | not defined | `a * (1 - w) + b * w` |
 //!
-//! **Casts.** Integer to integer wraps; integer to float rounds to nearest; float to integer truncates toward
-//! zero and saturates, NaN gives 0; to `bool` is `!= 0`. A saturating cast clamps to the target's range
-//! instead of wrapping. [`Operand::reinterpret`] keeps the bits.
+//! **Casts.** Integer to integer wraps; integer to float rounds to nearest; float to integer
+//! truncates toward zero and saturates, and NaN gives 0; a cast to `bool` is `!= 0`. A saturating
+//! cast clamps to the target's range instead of wrapping. [`Operand::reinterpret`] keeps the bits.
 //!
-//! **NaN.** An operation on NaN gives NaN unless this page says otherwise; which of its bit patterns is not
-//! defined.
+//! **NaN.** An operation on NaN gives NaN unless this page says otherwise. The bit pattern of the
+//! NaN is unspecified.
 //!
-//! **Elementary functions** are the polynomials of [`math`]: the same bits on every machine.
+//! **Elementary functions** are the polynomials of [`math`]. They give the same bits on every
+//! machine.
 //!
-//! **Indices** are `i32`. Index arithmetic may not overflow; where it could, bounds inference takes the index
-//! for unbounded and refuses the pipeline.
+//! **Indices** are `i32`. Index arithmetic must not overflow. Where it could, bounds inference
+//! treats the index as unbounded and rejects the pipeline.
 //!
 //! # Mistakes
 //!
-//! Operators cannot fail, so a mistake in an expression is carried along and reported by [`Pipeline::new`],
-//! with the place in the source where it was made.
+//! Operators cannot fail in Rust, so an expression carries its mistake along until
+//! [`Pipeline::new`] reports it, with the source location where it was made.
 //!
 //! # Where things are
 //!
-//! The front end is [`expr`](Expr), [`func`](Func), [`rdom`](RDom), [`input`](Input), [`boundary`] and
-//! the free functions. `assemble` turns it into the tables of [`ir`], which `validate` checks; everything
-//! after that reads only the tables. [`op`] and [`scalar`] say what each operation computes.
+//! The front end is [`expr`](Expr), [`func`](Func), [`rdom`](RDom), [`input`](Input), [`boundary`]
+//! and the free functions. `assemble` turns it into the tables of [`ir`], and `validate` checks
+//! them. All later passes read only the tables. [`op`] and [`scalar`] define what each operation
+//! computes.
 mod assemble;
 pub mod boundary;
 pub mod bounds;

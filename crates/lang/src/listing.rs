@@ -1,4 +1,4 @@
-//! The readable form of a pipeline.
+//! The human-readable listing of a pipeline.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::ir::{FuncDecl, NodeKind, Stage};
 use crate::op::{BinaryOp, Op, UnaryOp};
 use crate::pipeline::Pipeline;
 
-/// Expressions whose text would hold more nodes than this are split into named parts.
+/// An expression with more nodes than this is split into named subexpressions.
 const LONG: u64 = 300;
 
 impl fmt::Display for Pipeline {
@@ -39,16 +39,15 @@ impl fmt::Display for Pipeline {
     }
 }
 
-/// The text of one stage.
 struct StageText<'a> {
     pipeline: &'a Pipeline,
     func: &'a FuncDecl,
     stage: &'a Stage,
-    /// Names of parts that are written once and used several times.
+    /// Names of subexpressions that are listed once and used several times.
     parts: AHashMap<ExprId, String>,
 }
 
-/// How tightly an operator binds, for parentheses.
+/// Operator precedence, for parentheses.
 mod binding {
     pub const OR: u8 = 1;
     pub const XOR: u8 = 2;
@@ -68,7 +67,7 @@ impl<'a> StageText<'a> {
         text
     }
 
-    /// If the whole text would be long, gives every shared operation a name.
+    /// If the whole listing would be long, names every shared operation.
     fn name_parts(&mut self) {
         let exprs = &self.pipeline.exprs;
         let nodes = exprs.reachable(self.stage.roots());
@@ -121,7 +120,7 @@ impl<'a> StageText<'a> {
         ids.iter().map(|id| self.expr(*id, 0)).collect::<Vec<_>>().join(", ")
     }
 
-    /// The text of an expression that stands where `outer` binds.
+    /// The text of an expression; in parentheses if it binds less tightly than `outer`.
     fn expr(&self, id: ExprId, outer: u8) -> String {
         match self.parts.get(&id) {
             Some(name) => name.clone(),
@@ -187,7 +186,7 @@ impl<'a> StageText<'a> {
                     _ => binding::PRODUCT,
                 };
                 let (left, right) = (self.expr(args[0], binds), self.expr(args[1], binds + 1));
-                // A negative constant that is added reads better as one that is taken away.
+                // Print `a + -1` as `a - 1`.
                 match right.strip_prefix('-') {
                     Some(positive) if op == Add && self.is_constant(args[1]) => {
                         (format!("{left} - {positive}"), binds)

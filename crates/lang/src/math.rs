@@ -1,17 +1,18 @@
-//! Elementary functions in strict binary32, each operation rounded, so that every machine computes the
-//! same bits. Accurate to about one unit in the last place in the ranges images need.
+//! Elementary functions in strict binary32. Each operation is rounded, so every machine computes
+//! the same bits. They are accurate to about one unit in the last place in the ranges that images
+//! need.
 //!
-//! Evaluator, simulator and the checking build of emitted kernels share these definitions.
+//! The evaluator, the simulator and the checking build of emitted kernels share these definitions.
 #![allow(
     clippy::excessive_precision,
     clippy::approx_constant,
     reason = "coefficients are given with all their published digits"
 )]
 
-/// The natural logarithm of 2, as the functions here use it.
+/// The natural logarithm of 2, as rounded for the functions here.
 pub const LN_2: f32 = 0.69314718;
 
-/// Of the exponential's remainder, highest power first.
+/// Coefficients for the reduced argument of the exponential, highest power first.
 pub const EXP_SERIES: [f32; 8] = [
     0.00031965933071842413,
     0.00119156835564003744,
@@ -23,7 +24,8 @@ pub const EXP_SERIES: [f32; 8] = [
     1.0,
 ];
 
-/// Of the logarithm of a mantissa less 1, highest power first.
+/// Coefficients for the logarithm of a mantissa, in powers of the mantissa minus 1, highest power
+/// first.
 pub const LOG_SERIES: [f32; 10] = [
     0.05111976432738144643,
     -0.11793923497136414580,
@@ -37,7 +39,7 @@ pub const LOG_SERIES: [f32; 10] = [
     0.0,
 ];
 
-/// Of the cheaper exponential's remainder, highest power first.
+/// Coefficients for the reduced argument of the cheaper exponential, highest power first.
 pub const FAST_EXP_SERIES: [f32; 6] = [
     0.01314350012789660196,
     0.03668965196652099192,
@@ -47,7 +49,7 @@ pub const FAST_EXP_SERIES: [f32; 6] = [
     1.0,
 ];
 
-/// A polynomial, highest power first, as two Horner chains in `x * x` that are joined at the end.
+/// Evaluates a polynomial (highest power first) as two Horner chains in `x * x`, joined at the end.
 #[inline]
 fn polynomial<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
     let square = x * x;
@@ -59,7 +61,7 @@ fn polynomial<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
     if N.is_multiple_of(2) { even * x + odd } else { odd * x + even }
 }
 
-/// `2^exponent` for exponents a normal number can have.
+/// `2^exponent`, for exponents of normal numbers.
 #[inline]
 fn power_of_two(exponent: i32) -> f32 {
     f32::from_bits(((exponent + 127) << 23) as u32)
@@ -80,7 +82,7 @@ pub fn exp(x: f32) -> f32 {
     }
 }
 
-/// Natural logarithm; -infinity for 0, NaN below.
+/// Natural logarithm; -infinity for 0, NaN for negative numbers.
 #[inline]
 pub fn log(x: f32) -> f32 {
     if x.is_nan() || x < 0.0 {
@@ -94,7 +96,7 @@ pub fn log(x: f32) -> f32 {
     }
     let (x, shift) = if x < f32::MIN_POSITIVE { (x * 8_388_608.0, -23) } else { (x, 0) };
     let bits = x.to_bits();
-    // A set top bit of the fraction means a mantissa of 1.5 or more: halve it.
+    // If the top bit of the fraction is set, the mantissa is 1.5 or more: halve it.
     let halve = (bits >> 22) & 1;
     let exponent = (bits >> 23) as i32 - 127 + halve as i32 + shift;
     let mantissa = f32::from_bits((bits & 0x7f_ffff) | ((127 - halve) << 23));
@@ -102,7 +104,7 @@ pub fn log(x: f32) -> f32 {
     series + exponent as f32 * LN_2
 }
 
-/// `x^y` as `exp(log(x) * y)`; 1 for `y == 0`; a negative `x` needs an integral `y`.
+/// `x^y` as `exp(log(x) * y)`; 1 for `y == 0`; NaN for a negative `x` with a non-integral `y`.
 #[inline]
 pub fn pow(x: f32, y: f32) -> f32 {
     if y == 0.0 {
@@ -125,7 +127,7 @@ pub fn pow(x: f32, y: f32) -> f32 {
 /// `e^x` to about 1e-6, with fewer operations than [`exp`].
 #[inline]
 pub fn fast_exp(x: f32) -> f32 {
-    // Beyond these the result is infinite or 0 anyway; NaN passes.
+    // Beyond these limits the result is infinite or 0. NaN passes through.
     let x = if x > 100.0 { 100.0 } else { x };
     let x = if x < -150.0 { -150.0 } else { x };
     let k = (x / LN_2).floor();
@@ -135,11 +137,11 @@ pub fn fast_exp(x: f32) -> f32 {
     mantissa * f32::from_bits(biased << 23)
 }
 
-/// Splits an angle into a quarter turn count and a remainder in about -π/4..π/4.
+/// Splits an angle into a number of quarter turns and a remainder in about -π/4..π/4.
 #[inline]
 fn quarter_turns(x: f32) -> (i32, f32) {
     let k = (x * std::f32::consts::FRAC_2_PI).round_ties_even();
-    // π/2 in three parts, the first two short enough for exact products with a moderate `k`.
+    // π/2 in three parts. The first two are short enough for exact products with a moderate `k`.
     let t = x - k * 1.570_312_5;
     let t = t - k * 4.837_512_969_970_703e-4;
     let t = t - k * 7.549_789_954e-8;
@@ -160,7 +162,7 @@ fn cos_series(t: f32) -> f32 {
     series * square * square - 0.5 * square + 1.0
 }
 
-/// Sine of an angle in radians, meant for `|x|` up to a few thousand.
+/// Sine of an angle in radians, intended for `|x|` up to a few thousand.
 #[inline]
 pub fn sin(x: f32) -> f32 {
     let (quarter, t) = quarter_turns(x);
@@ -168,7 +170,7 @@ pub fn sin(x: f32) -> f32 {
     if quarter & 2 == 0 { value } else { -value }
 }
 
-/// Cosine of an angle in radians, meant for `|x|` up to a few thousand.
+/// Cosine of an angle in radians, intended for `|x|` up to a few thousand.
 #[inline]
 pub fn cos(x: f32) -> f32 {
     let (quarter, t) = quarter_turns(x);
@@ -176,7 +178,7 @@ pub fn cos(x: f32) -> f32 {
     if quarter.wrapping_add(1) & 2 == 0 { value } else { -value }
 }
 
-/// Hyperbolic tangent.
+/// Hyperbolic tangent, in -1..=1.
 #[inline]
 pub fn tanh(x: f32) -> f32 {
     let magnitude = x.abs();

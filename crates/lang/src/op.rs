@@ -1,4 +1,4 @@
-//! The operations of expressions, their typing rules and their meaning on one value.
+//! The operations of expressions: typing rules and evaluation on single values.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::types::{Type, Value};
 pub enum UnaryOp {
     /// Negation.
     Neg,
-    /// Complement of the bits, or of a truth value.
+    /// Bitwise complement of integers; logical complement of booleans.
     Not,
     /// Absolute value.
     Abs,
@@ -28,13 +28,13 @@ pub enum UnaryOp {
     Cos,
     /// Hyperbolic tangent.
     Tanh,
-    /// Largest integer not above.
+    /// Largest integer that is not above the operand.
     Floor,
-    /// Smallest integer not below.
+    /// Smallest integer that is not below the operand.
     Ceil,
-    /// Nearest integer, halves to even.
+    /// Nearest integer, ties to even.
     Round,
-    /// Exponential, less accurate and cheaper.
+    /// Exponential, cheaper and less accurate.
     FastExp,
 }
 
@@ -42,43 +42,43 @@ pub enum UnaryOp {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BinaryOp {
-    /// Sum.
+    /// Sum; integers wrap.
     Add,
-    /// Difference.
+    /// Difference; integers wrap.
     Sub,
-    /// Product.
+    /// Product; integers wrap.
     Mul,
-    /// Quotient.
+    /// Quotient; Euclidean for integers, 0 for a zero integer divisor.
     Div,
-    /// Remainder.
+    /// Euclidean remainder of integers; `a - b * floor(a / b)` for floats.
     Mod,
-    /// The smaller.
+    /// The smaller value; NaN gives the other operand.
     Min,
-    /// The larger.
+    /// The larger value; NaN gives the other operand.
     Max,
-    /// Power.
+    /// Power of floats.
     Pow,
-    /// Absolute difference.
+    /// Absolute difference; unsigned for integers.
     Absd,
-    /// Average, rounded up.
+    /// Average of two integers, rounded up.
     Average,
-    /// And, bitwise or logical.
+    /// Bitwise and of integers; logical and of booleans.
     And,
-    /// Or, bitwise or logical.
+    /// Bitwise or of integers; logical or of booleans.
     Or,
-    /// Exclusive or, bitwise or logical.
+    /// Bitwise exclusive or of integers; logical exclusive or of booleans.
     Xor,
-    /// Left shift.
+    /// Left shift by the amount modulo the width.
     Shl,
-    /// Right shift.
+    /// Right shift by the amount modulo the width; arithmetic for signed types.
     Shr,
-    /// Equal.
+    /// Comparison: equal.
     Eq,
-    /// Not equal.
+    /// Comparison: not equal.
     Ne,
-    /// Less.
+    /// Comparison: less.
     Lt,
-    /// Less or equal.
+    /// Comparison: less or equal.
     Le,
 }
 
@@ -86,35 +86,35 @@ pub enum BinaryOp {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
-    /// A constant.
+    /// A typed constant, without operands.
     Const(Value),
-    /// One operand.
+    /// An operation on one operand.
     Unary(UnaryOp),
-    /// Two operands.
+    /// An operation on two operands.
     Binary(BinaryOp),
-    /// Conversion: integers wrap, floats truncate and saturate.
+    /// Conversion: integers wrap, floats truncate toward zero and saturate.
     Cast(Type),
     /// Conversion, clamped to the target's range.
     SaturatingCast(Type),
-    /// The same bits as another type of the same width.
+    /// The operand's bits, reinterpreted as another type of the same width.
     Reinterpret(Type),
     /// `condition ? a : b`; both sides are evaluated.
     Select,
 }
 
-/// Why operands don't fit an operation.
+/// Why operands do not fit an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TypeFault {
-    /// Two operands that must have one type have two.
+    /// Two operands that must have the same type have different types.
     Differ(Type, Type),
-    /// The operation does not exist for the type.
+    /// The operation is not defined for this type.
     Unsupported(Type),
-    /// The number of operands is wrong.
+    /// The number of operands is wrong; holds the number given.
     Count(usize),
 }
 
 impl Op {
-    /// How many operands the operation takes.
+    /// The number of operands that the operation takes.
     pub fn operands(self) -> usize {
         match self {
             Op::Const(_) => 0,
@@ -137,7 +137,7 @@ impl Op {
         }
     }
 
-    /// The type of the result, given those of the operands.
+    /// The type of the result, from the types of the operands.
     pub fn result_type(self, operands: &[Type]) -> Result<Type, TypeFault> {
         match (self, operands) {
             (Op::Const(value), []) => Ok(value.ty()),
@@ -158,7 +158,7 @@ impl Op {
         }
     }
 
-    /// What the operation computes. The operands must have types that [`Op::result_type`] accepts.
+    /// Computes the operation. The operands must have types that [`Op::result_type`] accepts.
     pub fn eval(self, operands: &[Value]) -> Value {
         match (self, operands) {
             (Op::Const(value), _) => value,
@@ -214,7 +214,7 @@ impl UnaryOp {
         if supported { Ok(a) } else { Err(TypeFault::Unsupported(a)) }
     }
 
-    /// The function on floats.
+    /// The operation on an `f32`.
     #[inline]
     pub fn float(self, a: f32) -> f32 {
         match self {
@@ -280,7 +280,7 @@ impl BinaryOp {
         }
     }
 
-    /// Whether the result is a truth value whatever the operands are.
+    /// Whether the result is `bool` for operands of any type.
     pub fn is_comparison(self) -> bool {
         matches!(self, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le)
     }

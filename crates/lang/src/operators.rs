@@ -1,4 +1,5 @@
-//! `+ - * / % & | ^ << >> - !` over expressions, variables, parameters, and constants beside them.
+//! `+ - * / % & | ^ << >> - !` over expressions, variables, parameters, and constants as one
+//! operand.
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 

@@ -1,4 +1,4 @@
-//! Pipelines: what is compiled and run.
+//! Pipelines: the unit that is compiled and run.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ use crate::specialise::specialised_params;
 use crate::validate::validate;
 use crate::write_out::write_out;
 
-/// A checked pipeline: Funcs in an order in which producers come before their consumers.
+/// A validated pipeline. Its Funcs are in topological order, producers before consumers.
 ///
 /// ```
 /// use warploom_lang::*;
@@ -37,12 +37,12 @@ pub struct Pipeline {
     pub(crate) funcs: IdVec<FuncId, FuncDecl>,
     pub(crate) outputs: Vec<FuncId>,
     pub(crate) exprs: Exprs,
-    /// The Funcs by name, once one was asked for.
+    /// The Funcs by name; filled on the first lookup.
     pub(crate) by_name: OnceLock<AHashMap<String, FuncId>>,
 }
 
 impl Pipeline {
-    /// The pipeline that computes `outputs`; every mistake in the definitions is reported.
+    /// The pipeline that computes `outputs`. Reports every mistake in the definitions.
     pub fn new(
         name: impl Into<String>,
         outputs: impl IntoIterator<Item = Func>,
@@ -55,7 +55,7 @@ impl Pipeline {
         }
     }
 
-    /// Its name.
+    /// The pipeline's name, as given to `Pipeline::new`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -75,32 +75,32 @@ impl Pipeline {
         &self.funcs
     }
 
-    /// The outputs.
+    /// The output Funcs, in the order given to `Pipeline::new`.
     pub fn outputs(&self) -> &[FuncId] {
         &self.outputs
     }
 
-    /// The names of all values of the outputs, one for each buffer that comes out.
+    /// The names of all output values, one per output buffer.
     pub fn output_names(&self) -> Vec<String> {
         self.outputs.iter().flat_map(|id| self.funcs[*id].value_names()).collect()
     }
 
-    /// The nodes all expressions are made of.
+    /// The shared nodes of all expressions.
     pub fn exprs(&self) -> &Exprs {
         &self.exprs
     }
 
-    /// The input of this name.
+    /// The input with this name.
     pub fn input_named(&self, name: &str) -> Option<InputId> {
         self.inputs.iter().find(|(_, input)| input.name == name).map(|(id, _)| id)
     }
 
-    /// The Param of this name.
+    /// The Param with this name.
     pub fn param_named(&self, name: &str) -> Option<ParamId> {
         self.params.iter().find(|(_, param)| param.name == name).map(|(id, _)| id)
     }
 
-    /// The Func of this name.
+    /// The Func with this name.
     pub fn func_named(&self, name: &str) -> Option<FuncId> {
         let by_name = self
             .by_name
@@ -108,24 +108,27 @@ impl Pipeline {
         by_name.get(name).copied()
     }
 
-    /// Which Params fix sizes or regions, and so belong to a compiled pipeline as the sizes do.
+    /// For each Param, whether sizes or regions depend on it. Such a Param is fixed in a compiled
+    /// pipeline, as the sizes are.
     pub fn specialised_params(&self) -> IdVec<ParamId, bool> {
         specialised_params(self)
     }
 
-    /// A hash of what the pipeline computes, and of the names it shows outside (inputs, Params, outputs).
+    /// A hash of what the pipeline computes and of its external names (inputs, Params, outputs).
     ///
-    /// It holds no sizes, no names of variables or inner Funcs, and is the same on every machine.
+    /// It does not cover sizes or the names of variables and inner Funcs. It is the same on every
+    /// machine.
     pub fn structural_hash(&self) -> u128 {
         structural_hash(self)
     }
 
-    /// The one form of a pipeline that can be read back.
+    /// Serialises the pipeline. This is the only form that can be read back.
     pub fn to_json(&self) -> String {
         crate::json::write(self)
     }
 
-    /// Reads a pipeline that [`Pipeline::to_json`] wrote, and checks it as [`Pipeline::new`] does.
+    /// Reads a pipeline that [`Pipeline::to_json`] wrote, and validates it as [`Pipeline::new`]
+    /// does.
     pub fn from_json(text: &str) -> Result<Pipeline, PipelineError> {
         let pipeline = crate::json::read(text)?;
         validate(&pipeline)?;

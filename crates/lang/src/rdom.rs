@@ -13,17 +13,18 @@ pub struct RVar {
 }
 
 impl RVar {
-    /// Its name.
+    /// The name, as messages and schedules show it.
     pub fn name(self) -> &'static str {
         self.name
     }
 }
 
-/// Identity of a domain while a pipeline is written; never visible in the pipeline itself.
+/// Identifies a domain while a pipeline is being written. It does not appear in the pipeline
+/// itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DomainId(u64);
 
-/// One dimension of a reduction domain: `extent` integers from `min`.
+/// One dimension of a reduction domain: `extent` integers starting at `min`.
 #[derive(Clone, Debug)]
 pub struct RRange {
     pub(crate) name: &'static str,
@@ -32,13 +33,14 @@ pub struct RRange {
 }
 
 impl RRange {
-    /// A named dimension. Bounds are made of constants, Params and input sizes; see [`RDom::filter`] for what varies.
+    /// A named dimension. Bounds contain only constants, Params and input sizes; use
+    /// [`RDom::filter`] for varying bounds.
     pub fn new(name: &'static str, min: impl Into<Expr>, extent: impl Into<Expr>) -> RRange {
         RRange { name, min: min.into(), extent: extent.into() }
     }
 }
 
-/// A box of integers that an update runs over, in order, the first variable fastest.
+/// A box of integers that an update visits in order, with the first variable fastest.
 ///
 /// ```
 /// use warploom_lang::{RDom, Operand, rdom};
@@ -52,19 +54,19 @@ pub struct RDom {
     id: DomainId,
     pub(crate) ranges: Vec<RRange>,
     pub(crate) predicate: Option<Expr>,
-    /// The first variable, the fastest.
+    /// The first variable; it varies fastest.
     pub x: RVar,
-    /// The second variable.
+    /// The second variable. Using it in a smaller domain is reported with the pipeline.
     pub y: RVar,
-    /// The third variable.
+    /// The third variable. Using it in a smaller domain is reported with the pipeline.
     pub z: RVar,
-    /// The fourth variable.
+    /// The fourth variable. Using it in a smaller domain is reported with the pipeline.
     pub w: RVar,
 }
 
 impl RDom {
-    /// A domain with these dimensions, the first fastest. See the macro [`rdom!`](crate::rdom!) and
-    /// the function [`rdom`] for shorter ways.
+    /// A domain with these dimensions, the first fastest. The macro [`rdom!`](crate::rdom!) and the
+    /// function [`rdom`] are shorter ways to make one.
     pub fn new(ranges: Vec<RRange>) -> RDom {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = DomainId(NEXT.fetch_add(1, Ordering::Relaxed));
@@ -72,7 +74,8 @@ impl RDom {
         RDom { id, ranges, predicate: None, x, y, z, w }
     }
 
-    /// Variable number `index`. Using one that the domain does not have is reported with the pipeline.
+    /// Variable number `index`. Using a variable that the domain does not have is reported with the
+    /// pipeline.
     pub fn var(&self, index: usize) -> RVar {
         variable(self.id, &self.ranges, index)
     }
@@ -82,8 +85,8 @@ impl RDom {
         std::array::from_fn(|index| self.var(index))
     }
 
-    /// Leaves out the points where `condition` does not hold: how a range varies from point to point, since its bounds
-    /// cannot.
+    /// Skips the points where `condition` is false. This is how a range varies from point to point;
+    /// its bounds cannot.
     ///
     /// ```
     /// use warploom_lang::*;

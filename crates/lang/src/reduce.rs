@@ -1,4 +1,4 @@
-//! Reductions inside an expression. Each makes a Func of its own, named from where it stands
+//! Inline reductions. Each one creates a helper Func, named after the Func that uses it
 //! (`blur.sum0`).
 
 use std::panic::Location;
@@ -9,7 +9,8 @@ use crate::functions::select;
 use crate::rdom::RDom;
 use crate::types::{Type, Value};
 
-/// The sum of `term` over a domain, added one at a time to 0, first variable fastest.
+/// The sum of `term` over a domain. Terms are added to 0 one at a time, with the first variable
+/// fastest.
 ///
 /// ```
 /// use warploom_lang::*;
@@ -24,44 +25,46 @@ pub fn sum(domain: &RDom, term: impl Into<Expr>) -> Expr {
     reduce("sum", domain, term.into(), zero, |f, at, term| f.add(at, term))
 }
 
-/// The product of `term` over a domain.
+/// The product of `term` over a domain; 1 over an empty domain.
 #[track_caller]
 pub fn product(domain: &RDom, term: impl Into<Expr>) -> Expr {
     let one = |ty| Value::from_int(ty, 1).unwrap_or(Value::zero(ty));
     reduce("product", domain, term.into(), one, |f, at, term| f.mul(at, term))
 }
 
-/// The smallest value of `term` over a domain.
+/// The smallest value of `term` over a domain; the largest value of the type over an empty domain.
 #[track_caller]
 pub fn minimum(domain: &RDom, term: impl Into<Expr>) -> Expr {
     reduce("minimum", domain, term.into(), largest, |f, at, term| f.min(at, term))
 }
 
-/// The largest value of `term` over a domain.
+/// The largest value of `term` over a domain; the smallest value of the type over an empty domain.
 #[track_caller]
 pub fn maximum(domain: &RDom, term: impl Into<Expr>) -> Expr {
     reduce("maximum", domain, term.into(), smallest, |f, at, term| f.max(at, term))
 }
 
-/// Where a reduction found its extreme value, and that value.
+/// The position and value of an extremum.
 pub struct Extreme {
-    /// The point of the domain, one coordinate a variable.
+    /// The point of the domain: one coordinate per reduction variable.
     pub at: Vec<Expr>,
-    /// The value there.
+    /// The value of the term at that point.
     pub value: Expr,
 }
 
-/// Where `term` is smallest over a domain; the first such point in order.
+/// The point of a domain where `term` is smallest. Ties go to the first point in reduction order.
 ///
-/// Over an empty domain the point is the domain's first corner and the value the largest of its type.
+/// Over an empty domain, the point is the domain's first corner and the value is the largest of its
+/// type.
 #[track_caller]
 pub fn argmin(domain: &RDom, term: impl Into<Expr>) -> Extreme {
     extreme("argmin", domain, term.into(), largest, |new, old| new.lt(old))
 }
 
-/// Where `term` is largest over a domain; the first such point in order.
+/// The point of a domain where `term` is largest. Ties go to the first point in reduction order.
 ///
-/// Over an empty domain the point is the domain's first corner and the value the smallest of its type.
+/// Over an empty domain, the point is the domain's first corner and the value is the smallest of
+/// its type.
 #[track_caller]
 pub fn argmax(domain: &RDom, term: impl Into<Expr>) -> Extreme {
     extreme("argmax", domain, term.into(), smallest, |new, old| new.gt(old))
@@ -123,7 +126,7 @@ fn extreme(
     }
 }
 
-/// The variables of `term` and of the domain's filter, in the order of their first appearance.
+/// The variables of `term` and of the domain's filter, in order of first appearance.
 fn free_vars(term: &Expr, domain: &RDom) -> Vec<Var> {
     let mut found: Vec<Var> = Vec::new();
     let mut seen = ahash::AHashSet::new();

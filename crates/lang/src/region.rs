@@ -1,4 +1,4 @@
-//! Boxes of grid points.
+//! Integer ranges and boxes of grid points.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 /// The integers `min .. min + extent`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Range {
-    /// The first one.
+    /// The first integer.
     pub min: i64,
-    /// How many; never negative.
+    /// The number of integers; never negative.
     pub extent: i64,
 }
 
 impl Range {
-    /// `extent` integers from `min`; none if `extent` is negative.
+    /// `extent` integers starting at `min`; empty if `extent` is negative.
     pub fn new(min: i64, extent: i64) -> Range {
         Range { min, extent: extent.max(0) }
     }
@@ -24,27 +24,27 @@ impl Range {
         Range::new(first, last - first + 1)
     }
 
-    /// One past the last.
+    /// One past the last integer.
     pub fn end(self) -> i64 {
         self.min + self.extent
     }
 
-    /// The last one.
+    /// The last integer; `min - 1` if the range is empty.
     pub fn last(self) -> i64 {
         self.end() - 1
     }
 
-    /// Whether there are none.
+    /// Whether the range is empty.
     pub fn is_empty(self) -> bool {
         self.extent == 0
     }
 
-    /// Whether `point` is among them.
+    /// Whether `point` is in the range.
     pub fn contains(self, point: i64) -> bool {
         self.min <= point && point < self.end()
     }
 
-    /// Whether all of `other` are among them.
+    /// Whether `other` is a subset of the range.
     pub fn covers(self, other: Range) -> bool {
         other.is_empty() || (self.min <= other.min && other.end() <= self.end())
     }
@@ -73,7 +73,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// A box of grid points: one [`Range`] a dimension, first dimension first.
+/// A box of grid points: one [`Range`] per dimension, first dimension first.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Region(pub Vec<Range>);
 
@@ -88,17 +88,17 @@ impl Region {
         Region(vec![Range::new(0, 0); dimensions])
     }
 
-    /// Number of dimensions.
+    /// The number of dimensions.
     pub fn dimensions(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether no point is inside. A box without dimensions holds one point.
+    /// Whether the box contains no point. A box without dimensions contains one point.
     pub fn is_empty(&self) -> bool {
         self.0.iter().any(|range| range.is_empty())
     }
 
-    /// Number of points, `None` if that overflows.
+    /// The number of points; `None` if it overflows.
     pub fn points(&self) -> Option<u64> {
         self.0.iter().try_fold(1u64, |points, range| points.checked_mul(range.extent as u64))
     }

@@ -1,8 +1,10 @@
-//! Where the two builds of kernels may round differently, and what those roundings reach.
+//! Where the checking build and the timing build of a kernel may round differently, and which
+//! values those differences can reach.
 //!
-//! The checking build computes every operation as the reference evaluator does. The timing build fuses products with
-//! the sums that take them and uses the hardware's quotients, roots and elementary functions. Nothing else differs:
-//! compilers do not reorder sums, and conversions, comparisons, extremes and moves are exact in both.
+//! The checking build computes every operation as the reference evaluator does. The timing build
+//! fuses products into sums (FMA) and uses the hardware's division, square root and elementary
+//! functions. Nothing else differs: compilers do not reorder sums, and conversions, comparisons,
+//! min, max and moves are exact in both.
 
 use crate::ids::{ExprId, FuncId, IdVec};
 use crate::ir::{Exprs, FuncDecl, NodeKind};
@@ -10,35 +12,38 @@ use crate::op::{BinaryOp, Op, UnaryOp};
 use crate::pipeline::Pipeline;
 use crate::types::{Type, Value};
 
-/// How the timing build's result of an operation may differ from the reference's for the same operands.
+/// How the timing build's result of an operation may differ from the reference result for the same
+/// operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Deviation {
-    /// A sum or difference that may take one of its operands, a product, unrounded.
+    /// A sum or difference that may be fused with an operand that is a product, which is then not
+    /// rounded.
     Fused {
-        /// The left operand, if it is a product.
+        /// The left operand, if it is a product that can be fused.
         left: Option<Product>,
-        /// The right operand, if it is a product.
+        /// The right operand, if it is a product that can be fused.
         right: Option<Product>,
     },
-    /// The exact result rounded, give or take so many units in the last place.
+    /// The correctly rounded result, with an error of up to this many units in the last place.
     Ulps(u32),
-    /// The hardware's exponential: an error of 2 units in the last place, and 1.173 more for each unit of the operand.
+    /// The hardware's exponential: an error of 2 units in the last place, plus 1.173 per unit of
+    /// the operand's magnitude.
     FastExp,
-    /// `a - b * floor(a / b)`, from a quotient that deviates and a product that may be fused.
+    /// `a - b * floor(a / b)`, computed from an inexact quotient and a product that may be fused.
     Remainder,
 }
 
-/// A product that a sum takes.
+/// A product that is an operand of a sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Product {
-    /// This node, or its negation if the flag is set.
+    /// This multiplication node; its negation if the flag is set.
     Here(ExprId, bool),
-    /// A value of a Func that a schedule may inline.
+    /// A value of another Func, which a schedule may inline.
     Inlined,
 }
 
-/// Errors in units in the last place that the timing build's quotients, roots and functions may have, after the CUDA
-/// programming guide; the larger where its versions differ.
+/// Maximum error of the timing build's division, in units in the last place. This and the errors
+/// below come from the CUDA programming guide; where its versions differ, the larger value is used.
 pub const QUOTIENT_ULPS: u32 = 2;
 const ROOT: Deviation = Deviation::Ulps(1);
 const EXP: Deviation = Deviation::Ulps(2);
@@ -46,12 +51,13 @@ const LOG: Deviation = Deviation::Ulps(1);
 const SIN_COS_TANH: Deviation = Deviation::Ulps(2);
 const POWER: Deviation = Deviation::Ulps(9);
 
-/// How the timing build may compute a node differently; `None` if both builds give the same bits for the same operands.
+/// How the timing build may round a node differently; `None` if both builds give the same bits for
+/// the same operands.
 pub fn deviation(pipeline: &Pipeline, id: ExprId) -> Option<Deviation> {
     let exprs = pipeline.exprs();
     let node = &exprs[id];
     let NodeKind::Op(op) = node.kind else { return None };
-    // Compilers fold what is made of constants, with correct rounding.
+    // Compilers fold operations on constants, with correct rounding.
     if node.ty != Type::F32 || node.args.iter().all(|arg| exprs.constant(*arg).is_some()) {
         return None;
     }
@@ -73,13 +79,14 @@ pub fn deviation(pipeline: &Pipeline, id: ExprId) -> Option<Deviation> {
     }
 }
 
-/// Whether a node is a product that is rounded, or a value of a Func that is one.
+/// The product that a node is, if it is one that rounds; `Inlined` if the node reads a Func whose
+/// value is one.
 fn product(pipeline: &Pipeline, id: ExprId) -> Option<Product> {
     let exprs = pipeline.exprs();
     let node = &exprs[id];
     let is_scale = |arg: usize| exprs.constant(node.args[arg]).is_some_and(is_power_of_two);
     match node.kind {
-        // Exact, so that leaving out the rounding changes nothing.
+        // Exact, so skipping the rounding changes nothing.
         NodeKind::Op(Op::Binary(BinaryOp::Mul)) if is_scale(0) || is_scale(1) => None,
         NodeKind::Op(Op::Binary(BinaryOp::Mul)) => Some(Product::Here(id, false)),
         NodeKind::Op(Op::Unary(UnaryOp::Neg)) => match product(pipeline, node.args[0])? {
@@ -95,15 +102,16 @@ fn product(pipeline: &Pipeline, id: ExprId) -> Option<Product> {
     }
 }
 
-/// Whether a value is a float by which products and quotients are exact.
+/// Whether multiplying or dividing by this float is exact.
 fn is_power_of_two(value: Value) -> bool {
     let value = value.as_f64() as f32;
     let fraction = value.to_bits() & 0x007f_ffff;
     fraction == 0 && value.is_normal() && (1.0 / value).is_normal()
 }
 
-/// For each value of each Func, whether a rounding that differs between the builds can reach it: through arithmetic, a
-/// cast, a comparison, a choice, an index or a filter. All others are the same to the bit in both builds.
+/// For each value of each Func, whether a rounding difference between the builds can reach it:
+/// through arithmetic, a cast, a comparison, a select, an index or a filter. All other values are
+/// bit-identical in both builds.
 ///
 /// ```
 /// use warploom_lang::*;
@@ -123,7 +131,7 @@ pub fn reached(pipeline: &Pipeline) -> IdVec<FuncId, Vec<bool>> {
     for func in pipeline.funcs().values() {
         let id = walk.funcs.push(vec![false; func.types.len()]);
         let order = exprs.reachable(func.stages.iter().flat_map(|stage| stage.roots()));
-        // An update may read what it writes; each round but the last marks a value.
+        // An update may read what it writes. Each round but the last marks a value.
         while walk.marks_more(id, func, &order) {}
     }
     walk.funcs
@@ -133,12 +141,12 @@ struct Walk<'a> {
     pipeline: &'a Pipeline,
     exprs: &'a Exprs,
     nodes: IdVec<ExprId, bool>,
-    /// The Funcs so far.
+    /// The marks of the Funcs visited so far.
     funcs: IdVec<FuncId, Vec<bool>>,
 }
 
 impl Walk<'_> {
-    /// Marks nodes and then the values of a Func; `false` if that changed no value.
+    /// Marks nodes, then the values of a Func. Returns `false` if no value changed.
     fn marks_more(&mut self, id: FuncId, func: &FuncDecl, order: &[ExprId]) -> bool {
         for node_id in order {
             let node = &self.exprs[*node_id];
@@ -153,7 +161,7 @@ impl Walk<'_> {
         let values = &mut self.funcs[id];
         let before = values.clone();
         for stage in &func.stages {
-            // What decides where, or whether, something is written decides every value.
+            // A mark on an index or on the filter marks every value of the stage.
             let placed = stage.indices.iter().chain(&stage.predicate).any(|id| self.nodes[*id]);
             for (number, marked) in values.iter_mut().enumerate() {
                 *marked |= placed || stage.values.get(number).is_some_and(|id| self.nodes[*id]);
@@ -167,7 +175,8 @@ impl Walk<'_> {
 mod tests {
     use crate::*;
 
-    /// Whether a rounding reaches an output that is made of an input, an image that a rounding reaches and one that none does.
+    /// Whether a rounding difference reaches an output built from a Func that rounds and one that
+    /// does not.
     fn is_reached(make: impl Fn(&Func, &Func) -> Func) -> Vec<bool> {
         let x = vars!(x);
         let input = Input::f32("input", 1);
@@ -213,7 +222,7 @@ mod tests {
         };
         assert_eq!(counts(&|rounded, _| place(rounded)), [true]);
         assert_eq!(counts(&|_, exact| place(exact)), [false]);
-        // Reached only through the Func itself.
+        // Reached only through a self-reference.
         let swapped = is_reached(|rounded, exact| {
             func("out", x, (exact.at(x), rounded.at(x))).update(|f| f.set(x, (f.get(1, x), f.get(0, x))))
         });

@@ -1,48 +1,49 @@
-//! What every operation computes on one value: the definition that evaluator, simulator and constant
-//! folding share.
+//! What every operation computes on one value. The evaluator, the simulator and constant folding
+//! share these definitions.
 //!
-//! Values travel as 32-bit patterns ([`Scalar::to_bits`]), integers extended to 32 bits, so that one
-//! register can hold any type.
+//! Values are passed as 32-bit patterns ([`Scalar::to_bits`]), with integers extended to 32 bits,
+//! so that one register can hold any type.
 
 use crate::types::Type;
 
-/// A Rust type that is one of the language's [types](Type).
+/// A Rust type that corresponds to one of the language's [types](Type).
 pub trait Scalar: Copy + PartialEq + PartialOrd + Default + Send + Sync + std::fmt::Debug + 'static {
-    /// The language's name for it.
+    /// The corresponding type of the language.
     const TYPE: Type;
-    /// Reads the extended 32-bit pattern.
+    /// The value with this extended 32-bit pattern.
     fn from_bits(bits: u32) -> Self;
-    /// The extended 32-bit pattern.
+    /// The value's extended 32-bit pattern.
     fn to_bits(self) -> u32;
 }
 
-/// Arithmetic of integers (wrapping, Euclidean) and floats (IEEE).
+/// Arithmetic on integers (wrapping, Euclidean) and floats (IEEE).
 pub trait Arithmetic: Scalar {
-    /// The type of an absolute difference: unsigned for integers.
+    /// The type of an absolute difference; unsigned for integers.
     type Distance: Scalar;
-    /// Sum.
+    /// Sum; wraps for integers.
     fn add(self, other: Self) -> Self;
-    /// Difference.
+    /// Difference; wraps for integers.
     fn sub(self, other: Self) -> Self;
-    /// Product.
+    /// Product; wraps for integers.
     fn mul(self, other: Self) -> Self;
-    /// Quotient; integers: Euclidean, 0 for a zero divisor.
+    /// Quotient; for integers Euclidean, and 0 for a zero divisor.
     fn div(self, other: Self) -> Self;
-    /// Remainder in `0..|other|`; integers: 0 for a zero divisor; floats: `a - b * floor(a / b)`.
+    /// Remainder in `0..|other|`; for integers 0 for a zero divisor; for floats
+    /// `a - b * floor(a / b)`.
     fn rem(self, other: Self) -> Self;
-    /// The smaller; the other operand for NaN; -0 is smaller than +0.
+    /// The smaller value; NaN gives the other operand; -0 is smaller than +0.
     fn min(self, other: Self) -> Self;
-    /// The larger; the other operand for NaN; +0 is larger than -0.
+    /// The larger value; NaN gives the other operand; +0 is larger than -0.
     fn max(self, other: Self) -> Self;
-    /// Negation.
+    /// Negation; wraps for integers.
     fn neg(self) -> Self;
-    /// Absolute value; the most negative integer stays itself.
+    /// Absolute value; the most negative integer maps to itself.
     fn abs(self) -> Self;
     /// `|self - other|`, exact for integers.
     fn absd(self, other: Self) -> Self::Distance;
 }
 
-/// Operations on the bits of integers and truth values.
+/// Bitwise operations on integers; logical operations on booleans.
 pub trait Bits: Scalar {
     /// Bitwise (logical) and.
     fn and(self, other: Self) -> Self;
@@ -62,11 +63,11 @@ pub trait Integer: Arithmetic + Bits {
     fn shr(self, amount: Self) -> Self;
     /// `(self + other + 1) / 2` rounded down, without overflow.
     fn average(self, other: Self) -> Self;
-    /// Wraps a wide integer.
+    /// Truncates to the type's width (wraps).
     fn wrap(wide: i64) -> Self;
-    /// Clamps a wide integer to the type's range.
+    /// Clamps to the type's range.
     fn saturate(wide: i64) -> Self;
-    /// The integer, widened.
+    /// The integer as an `i64`, without loss.
     fn widen(self) -> i64;
 }
 
@@ -300,7 +301,8 @@ impl Arithmetic for f32 {
     }
     #[inline]
     fn min(self, other: f32) -> f32 {
-        // Equal operands have equal bits, except for zeros: the sign of either makes the result negative.
+        // Equal operands have equal bits, except for zeros: OR-ing the bits gives -0 if either
+        // operand is -0.
         let ordered = if other < self { other } else { self };
         let equal = f32::from_bits(self.to_bits() | other.to_bits());
         let number = if self == other { equal } else { ordered };
@@ -327,9 +329,10 @@ impl Arithmetic for f32 {
     }
 }
 
-/// Conversion between types: integers wrap, floats truncate toward zero and saturate, NaN becomes 0.
+/// Conversion between types: integers wrap, floats truncate toward zero and saturate, and NaN
+/// becomes 0.
 pub trait CastFrom<S> {
-    /// The converted value.
+    /// The converted value; wraps if it does not fit.
     fn cast_from(source: S) -> Self;
     /// The converted value, clamped to the target's range.
     fn saturate_from(source: S) -> Self;
@@ -374,7 +377,7 @@ int_casts! { u8 u16 u32 i8 i16 i32 }
 impl<S: Integer> CastFrom<S> for f32 {
     #[inline]
     fn cast_from(source: S) -> f32 {
-        // An i64 holds every source exactly, so this rounds once.
+        // An i64 holds every source value exactly, so this rounds once.
         source.widen() as f32
     }
     #[inline]

@@ -1,4 +1,4 @@
-//! Which Params are fixed together with the sizes.
+//! Finds the Params that are fixed together with the sizes.
 
 use ahash::AHashSet;
 
@@ -7,12 +7,12 @@ use crate::ir::{Exprs, NodeKind};
 use crate::op::{BinaryOp, Op};
 use crate::pipeline::Pipeline;
 
-/// A Param is specialised if the bounds of a reduction domain or of an index depend on its value: regions
-/// and allocations then do too.
+/// A Param is specialised if the bounds of a reduction domain or of an index depend on its value.
+/// Regions and allocations then depend on it too.
 ///
-/// The walk follows an index into the Funcs it is loaded from. At a `min` or `max` (a clamp) it follows only
-/// the operands that are limits, made of constants, sizes, variables and Params; what is clamped does not
-/// matter then.
+/// The walk follows an index into the Funcs it is loaded from. At a `min` or `max` (a clamp) it
+/// follows only the operands that are limits, that is, made of constants, sizes, variables and
+/// Params. The clamped operand then does not matter.
 pub(crate) fn specialised_params(pipeline: &Pipeline) -> IdVec<ParamId, bool> {
     let exprs = &pipeline.exprs;
     let mut shapes: Vec<ExprId> = Vec::new();
@@ -57,7 +57,7 @@ pub(crate) fn specialised_params(pipeline: &Pipeline) -> IdVec<ParamId, bool> {
     specialised
 }
 
-/// For each node, whether something loaded is part of it.
+/// For each node, whether it contains a load or a call.
 pub(crate) fn nodes_that_load(exprs: &Exprs) -> IdVec<ExprId, bool> {
     let mut loading: IdVec<ExprId, bool> = IdVec::new();
     for node in exprs.nodes().values() {

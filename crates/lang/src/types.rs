@@ -11,26 +11,26 @@ use crate::scalar::{Scalar, dispatch};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Type {
-    /// A truth value.
+    /// `true` or `false`, stored in one byte.
     Bool,
-    /// Unsigned, 8 bits.
+    /// Unsigned 8-bit integer.
     U8,
-    /// Unsigned, 16 bits.
+    /// Unsigned 16-bit integer.
     U16,
-    /// Unsigned, 32 bits.
+    /// Unsigned 32-bit integer.
     U32,
-    /// Signed, 8 bits.
+    /// Signed 8-bit integer.
     I8,
-    /// Signed, 16 bits.
+    /// Signed 16-bit integer.
     I16,
-    /// Signed, 32 bits: the type of every index.
+    /// Signed 32-bit integer; the type of every index.
     I32,
-    /// IEEE binary32.
+    /// IEEE binary32 float.
     F32,
 }
 
 impl Type {
-    /// Every type there is.
+    /// All types, in declaration order.
     pub const ALL: [Type; 8] =
         [Type::Bool, Type::U8, Type::U16, Type::U32, Type::I8, Type::I16, Type::I32, Type::F32];
 
@@ -48,7 +48,7 @@ impl Type {
         }
     }
 
-    /// Bytes one value takes in memory.
+    /// The size of one value in memory, in bytes.
     pub const fn bytes(self) -> usize {
         match self {
             Type::Bool | Type::U8 | Type::I8 => 1,
@@ -67,12 +67,12 @@ impl Type {
         !matches!(self, Type::F32 | Type::Bool)
     }
 
-    /// Whether values can be negative.
+    /// Whether the type has negative values.
     pub const fn is_signed(self) -> bool {
         matches!(self, Type::I8 | Type::I16 | Type::I32 | Type::F32)
     }
 
-    /// The unsigned type of the same width; the type itself where there is none.
+    /// The unsigned type of the same width; the type itself if it is not a signed integer.
     pub const fn unsigned(self) -> Type {
         match self {
             Type::I8 => Type::U8,
@@ -82,8 +82,8 @@ impl Type {
         }
     }
 
-    /// The smallest type that holds the values of both, `i32` for signed ones beside `u32`: a float beside anything is a
-    /// float.
+    /// The smallest type that holds the values of both. A float with anything gives a float; a
+    /// signed type with `u32` gives `i32`.
     pub fn common(self, other: Type) -> Type {
         let (Some(a), Some(b)) = (self.int_range(), other.int_range()) else { return Type::F32 };
         let holds =
@@ -92,7 +92,7 @@ impl Type {
         integers.into_iter().find(holds).unwrap_or(Type::I32)
     }
 
-    /// Smallest and largest value of an integer type or `bool`; `None` for floats.
+    /// The smallest and largest value of an integer type or `bool`; `None` for floats.
     pub const fn int_range(self) -> Option<(i64, i64)> {
         match self {
             Type::Bool => Some((0, 1)),
@@ -121,9 +121,9 @@ impl FromStr for Type {
     }
 }
 
-/// A typed constant, kept as its bit pattern so that it can be compared and hashed.
+/// A typed constant, stored as its bit pattern so that it can be compared and hashed.
 ///
-/// Integers are sign- or zero-extended to 32 bits, `bool` is 0 or 1.
+/// Integers are sign- or zero-extended to 32 bits; `bool` is 0 or 1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Value {
     ty: Type,
@@ -131,12 +131,12 @@ pub struct Value {
 }
 
 impl Value {
-    /// A value from the 32-bit pattern of its (extended) representation.
+    /// A value from its (extended) 32-bit pattern.
     pub fn from_bits(ty: Type, bits: u32) -> Value {
         dispatch!(ty, T => Value::from(<T as Scalar>::from_bits(bits)))
     }
 
-    /// The type.
+    /// The type of the constant.
     pub fn ty(self) -> Type {
         self.ty
     }
@@ -146,12 +146,12 @@ impl Value {
         self.bits
     }
 
-    /// Zero (or `false`) of a type.
+    /// Zero (or `false`) of the given type.
     pub fn zero(ty: Type) -> Value {
         Value { ty, bits: 0 }
     }
 
-    /// The value `int` has in `ty`, if it can be represented there exactly.
+    /// The integer as a value of type `ty`; `None` if `ty` cannot represent it exactly.
     pub fn from_int(ty: Type, int: i64) -> Option<Value> {
         match ty.int_range() {
             Some((min, max)) => (min..=max).contains(&int).then_some(Value { ty, bits: int as u32 }),
@@ -159,7 +159,7 @@ impl Value {
         }
     }
 
-    /// The value a user's number stands for in `ty`: exact for integers, rounded for floats.
+    /// A number from the user as a value of type `ty`: exact for integers, rounded for floats.
     pub fn from_number(ty: Type, number: f64) -> Option<Value> {
         match ty {
             Type::F32 => Some(Value::from(number as f32)),
@@ -168,7 +168,7 @@ impl Value {
         }
     }
 
-    /// The integer (or 0/1 for `bool`); `None` for floats.
+    /// The integer (0 or 1 for `bool`); `None` for floats.
     pub fn as_int(self) -> Option<i64> {
         match self.ty {
             Type::F32 => None,
@@ -177,7 +177,7 @@ impl Value {
         }
     }
 
-    /// The value as a real number.
+    /// The value as an `f64`, which represents every type exactly.
     pub fn as_f64(self) -> f64 {
         match self.as_int() {
             Some(int) => int as f64,
@@ -185,7 +185,7 @@ impl Value {
         }
     }
 
-    /// The Rust value, if `T` is its type.
+    /// The Rust value; `None` if `T` is not its type.
     pub fn get<T: Scalar>(self) -> Option<T> {
         (T::TYPE == self.ty).then(|| T::from_bits(self.bits))
     }
@@ -213,8 +213,8 @@ impl fmt::Debug for Value {
     }
 }
 
-/// In files: `{"type": "f32", "value": 0.5}`; floats that JSON has no number for are the strings `nan`,
-/// `inf` and `-inf`.
+/// The file format: `{"type": "f32", "value": 0.5}`. Floats without a JSON number are the strings
+/// `nan`, `inf` and `-inf`.
 #[derive(Serialize, Deserialize)]
 struct ValueText {
     #[serde(rename = "type")]

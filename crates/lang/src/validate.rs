@@ -1,4 +1,4 @@
-//! The rules every pipeline keeps, whether it was written in Rust or read from a file.
+//! The rules that every pipeline obeys, whether it was written in Rust or read from a file.
 
 use ahash::AHashSet;
 
@@ -9,7 +9,7 @@ use crate::ir::{FuncDecl, MAX_TABLE, Node, NodeKind, Stage, within};
 use crate::pipeline::Pipeline;
 use crate::types::Type;
 
-/// Checks all rules; after this, no table index of the pipeline can be out of range.
+/// Checks all rules. After this, every table index in the pipeline is in range.
 pub(crate) fn validate(pipeline: &Pipeline) -> Result<(), PipelineError> {
     check_tables(pipeline)?;
     check_nodes(pipeline)?;
@@ -92,7 +92,7 @@ fn check_names(pipeline: &Pipeline) -> Result<(), Fault> {
     }
 }
 
-/// Every node is well typed and none is nested too deeply.
+/// Checks that every node is well typed and not nested too deeply.
 fn check_nodes(pipeline: &Pipeline) -> Result<(), Fault> {
     let mut depths: IdVec<ExprId, u32> = IdVec::new();
     for (id, node) in pipeline.exprs.nodes().iter() {
@@ -106,7 +106,7 @@ fn check_nodes(pipeline: &Pipeline) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Types and arity of one node, given that the nodes before it are right.
+/// Checks types and arity of one node, assuming that the nodes before it are valid.
 fn check_node(pipeline: &Pipeline, id: ExprId, node: &Node) -> Result<(), Fault> {
     if node.args.iter().any(|arg| *arg >= id) {
         return Err(malformed(format!("{id:?} uses an expression that does not come before it")));
@@ -160,7 +160,6 @@ fn same_type(id: ExprId, got: Type, expected: Type) -> Result<(), Fault> {
     Err(malformed(format!("{id:?} is said to be {got} but is {expected}")))
 }
 
-/// The rules of one stage.
 struct StageRules<'a> {
     pipeline: &'a Pipeline,
     id: FuncId,
@@ -185,7 +184,6 @@ impl StageRules<'_> {
         self.func.name.clone()
     }
 
-    /// Number and types of the indices.
     fn check_indices(&self) -> Result<(), Fault> {
         let indices = &self.stage.indices;
         let exprs = &self.pipeline.exprs;
@@ -203,7 +201,7 @@ impl StageRules<'_> {
         Ok(())
     }
 
-    /// Number and types of values and predicate; the first stage is pure.
+    /// Checks number and types of the values and of the predicate, and that stage 0 is pure.
     fn check_values(&self) -> Result<(), Fault> {
         let Stage { indices, values, domain, predicate, .. } = self.stage;
         let exprs = &self.pipeline.exprs;
@@ -232,7 +230,7 @@ impl StageRules<'_> {
         Ok(())
     }
 
-    /// No two loops of the stage share a name, so that schedules can tell them apart.
+    /// Checks that no two loops of the stage share a name; schedules refer to loops by name.
     fn check_variables_differ(&self) -> Result<(), Fault> {
         let exprs = &self.pipeline.exprs;
         let runs = |d: usize| self.number == 0 || self.stage.is_pure(exprs, d);
@@ -246,7 +244,7 @@ impl StageRules<'_> {
         Ok(())
     }
 
-    /// The domain's bounds are `i32` and known before anything is computed.
+    /// Checks that the domain's bounds are `i32` and known before anything is computed.
     fn check_domain(&self) -> Result<(), Fault> {
         let exprs = &self.pipeline.exprs;
         for var in &self.stage.domain {
@@ -264,7 +262,7 @@ impl StageRules<'_> {
         Ok(())
     }
 
-    /// A variable or call may appear here.
+    /// Checks that a variable or call may appear in this stage.
     fn check_use(&self, node: &Node) -> Result<(), Fault> {
         match node.kind {
             NodeKind::Var(d) => self.check_var(d as usize),

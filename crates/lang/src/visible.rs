@@ -1,13 +1,13 @@
-//! Text from elsewhere as it can be shown.
+//! Makes untrusted text safe to display.
 //!
-//! Names and messages come from files that anybody may have written. Characters that move the cursor, hide others or change
-//! the order in which they are read would make a terminal, or the comment of a program, show something else than what is
-//! there. They are shown by their numbers: `<U+202E>`.
+//! Names and messages may come from untrusted files. Characters that move the cursor, hide others
+//! or change the reading order could make a terminal, or a comment in generated code, show
+//! something other than the text itself. Such characters are shown by code point: `<U+202E>`.
 
 use std::borrow::Cow;
 
-/// Whether a character is seen only by what it does to others: control characters, line ends among them, those that change
-/// the direction of writing, and those without a width.
+/// Whether a character is visible only through its effect on others: control characters (including
+/// line ends), bidirectional controls and zero-width characters.
 pub fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -19,7 +19,7 @@ pub fn is_invisible(c: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A name or another piece of one line with all that is invisible shown by its number.
+/// A single-line text with every invisible character replaced by its code point.
 ///
 /// ```
 /// assert_eq!(warploom_lang::visible("größe"), "größe");
@@ -29,7 +29,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     replaced(text, is_invisible)
 }
 
-/// The same of a text of several lines, whose line ends and tabs stay.
+/// The same for a text of several lines. Line ends and tabs stay.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     replaced(text, |c| c != '\n' && c != '\t' && is_invisible(c))
 }

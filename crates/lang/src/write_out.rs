@@ -1,7 +1,8 @@
-//! Boundary conditions that are read at indices which data decides are written out where they are read.
+//! Inlines boundary conditions that are read at data-dependent indices.
 //!
-//! `edge.at(x + flow)` may ask for any point of `edge`, so that no box of `edge` would do. Its definition reads the image at
-//! a clamped index, which has bounds: as a part of the reader, it asks for nothing beyond the image.
+//! `edge.at(x + flow)` may need any point of `edge`, so no finite box of `edge` is enough. The
+//! definition of `edge` reads the image at a clamped index, which is bounded. Inlined into the
+//! reader, it needs nothing beyond the image.
 
 use std::sync::OnceLock;
 
@@ -17,19 +18,21 @@ use crate::pipeline::Pipeline;
 use crate::region::Range;
 use crate::specialise::nodes_that_load;
 
-/// The extent of everything whose size is not known yet. What follows from sizes stays far below [`FAR`] then.
+/// The extent assumed for everything whose size is not known yet. Distances that follow from sizes
+/// then stay far below [`FAR`].
 const EXTENT: i64 = 16;
 
-/// An index that can be as many points apart has no useful bounds: 16 bits of data make it so.
+/// An index that can move this far has no useful bounds. 16 bits of data are enough to reach it.
 const FAR: i64 = 1 << 15;
 
-/// The nodes of each stage at which a boundary condition is to be written out.
+/// The nodes of each stage where a boundary condition is to be inlined.
 type Places = AHashMap<(FuncId, usize), AHashSet<ExprId>>;
 
-/// The pipeline with boundary conditions written out where data decides what is read of them; `None` if that is nowhere.
+/// The pipeline with boundary conditions inlined at data-dependent reads; `None` if there are no
+/// such reads.
 pub(crate) fn write_out(pipeline: &Pipeline, boundaries: &AHashSet<FuncId>) -> Option<Pipeline> {
     let mut changed: Option<Pipeline> = None;
-    // What is written out may read another boundary condition, which stands before it.
+    // An inlined definition may itself read another boundary condition, which comes before it.
     for _ in 0..boundaries.len() {
         let current = changed.as_ref().unwrap_or(pipeline);
         let places = far_reads(current, boundaries);
@@ -44,7 +47,7 @@ pub(crate) fn write_out(pipeline: &Pipeline, boundaries: &AHashSet<FuncId>) -> O
     Some(Copier::new(&changed, &Places::default(), used).pipeline())
 }
 
-/// Where boundary conditions are read far from the point that is computed.
+/// Reads of boundary conditions far from the point being computed.
 fn far_reads(pipeline: &Pipeline, boundaries: &AHashSet<FuncId>) -> Places {
     let exprs = &pipeline.exprs;
     let loading = nodes_that_load(exprs);
@@ -71,7 +74,7 @@ fn far_reads(pipeline: &Pipeline, boundaries: &AHashSet<FuncId>) -> Places {
     places
 }
 
-/// Whether one of some indices of a stage has no useful bounds.
+/// Whether any of these indices of a stage has no useful bounds.
 fn is_far(pipeline: &Pipeline, given: &Given, values: &Values, stage: &Stage, indices: &[ExprId]) -> bool {
     let at_least_one = |range: Range| Range::new(range.min, range.extent.max(1));
     let domain: Vec<Range> = given.domain(pipeline, stage).into_iter().map(at_least_one).collect();
@@ -87,7 +90,7 @@ fn is_far(pipeline: &Pipeline, given: &Given, values: &Values, stage: &Stage, in
     spans.into_iter().any(|span| span.max.saturating_sub(span.min) >= FAR)
 }
 
-/// The Funcs that outputs need, with their new numbers.
+/// The Funcs that the outputs need, with their new numbers.
 fn used(pipeline: &Pipeline) -> IdVec<FuncId, Option<FuncId>> {
     let mut needed: AHashSet<FuncId> = pipeline.outputs.iter().copied().collect();
     for id in pipeline.funcs.keys().rev() {
@@ -110,11 +113,11 @@ fn used(pipeline: &Pipeline) -> IdVec<FuncId, Option<FuncId>> {
     pipeline.funcs.keys().map(number).collect()
 }
 
-/// Copies some Funcs of a pipeline, with boundary conditions written out.
+/// Copies some Funcs of a pipeline and inlines boundary conditions.
 struct Copier<'a> {
     from: &'a Pipeline,
     places: &'a Places,
-    /// The new number of each Func that is copied.
+    /// The new number of each copied Func.
     numbers: IdVec<FuncId, Option<FuncId>>,
     exprs: Exprs,
 }
@@ -163,8 +166,8 @@ impl<'a> Copier<'a> {
         Stage { indices, values, domain, predicate, place: stage.place }
     }
 
-    /// Copies expressions, with other expressions in the place of variables, and boundary conditions written out at some
-    /// places.
+    /// Copies expressions. Replaces variables by other expressions, and inlines boundary conditions
+    /// at some nodes.
     fn copy(
         &mut self,
         roots: &[ExprId],

@@ -1,4 +1,4 @@
-//! Bounds: spans against every value they stand for, and the boxes of whole pipelines.
+//! Bounds: spans compared with all concrete values, and the boxes of whole pipelines.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,7 +12,8 @@ use warploom_lang::*;
 
 // ---- Spans of expressions over tiles.
 
-/// A variable that runs over a tile of `width + 1` values, which starts at `first`, `first + step`, ...
+/// A variable that ranges over a tile of `width + 1` values, starting at `first`, `first + step`,
+/// ...
 #[derive(Clone, Copy, Debug)]
 struct Tile {
     first: i64,
@@ -32,7 +33,7 @@ impl Tile {
     }
 }
 
-/// The variables `x` and `y`.
+/// The tiles of the variables `x` and `y`.
 type Tiles = [Tile; 2];
 
 struct Over(Tiles);
@@ -55,7 +56,8 @@ impl Environment for Over {
     }
 }
 
-/// Smallest and largest value, and the largest distance of two values at one place of the tiles.
+/// The smallest and largest value, and the largest distance between two values at one position of
+/// the tiles.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Truth {
     min: f64,
@@ -66,7 +68,7 @@ struct Truth {
 /// An expression of `x` and `y` in a pipeline's tables.
 struct Subject {
     pipeline: Pipeline,
-    /// Operands first; the last is the expression itself.
+    /// Operands first; the last one is the expression itself.
     nodes: Vec<ExprId>,
 }
 
@@ -99,7 +101,8 @@ impl Subject {
         known
     }
 
-    /// Compares the span of every node with the values it has; gives the truth about the whole expression.
+    /// Compares the span of every node with its values. Returns the exact result for the whole
+    /// expression.
     fn check(&self, tiles: Tiles) -> Result<Truth, String> {
         let root = *self.nodes.last().unwrap();
         let environment = Over(tiles);
@@ -126,7 +129,7 @@ impl Subject {
     }
 }
 
-/// Compares what is known of a node with its values at one place of the tiles; gives the extremes.
+/// Compares the span of a node with its values at one position of the tiles. Returns the extremes.
 fn check_node(
     analysis: &Analysis<'_, Over>,
     id: ExprId,
@@ -158,7 +161,7 @@ fn check_node(
     if sound { Ok((low, high)) } else { Err(format!("{low}..={high} outside {:?}", analysis.span(id))) }
 }
 
-/// The largest number up to `value` with a congruence.
+/// The largest number that is at most `value` and satisfies a congruence.
 fn at_most(value: i64, congruence: Congruence) -> Option<i64> {
     match congruence.modulus() {
         0 => Some(congruence.remainder()).filter(|known| *known <= value),
@@ -166,12 +169,12 @@ fn at_most(value: i64, congruence: Congruence) -> Option<i64> {
     }
 }
 
-/// The smallest number from `value` on with a congruence.
+/// The smallest number that is at least `value` and satisfies a congruence.
 fn at_least(value: i64, congruence: Congruence) -> Option<i64> {
     at_most(-value, congruence.scale(-1)).map(|negated| -negated)
 }
 
-/// An expression that shows itself as a pipeline does.
+/// An expression that prints itself as a pipeline listing does.
 #[derive(Clone)]
 struct Index(Expr);
 
@@ -192,7 +195,7 @@ fn any_tile() -> impl Strategy<Value = Tile> {
     })
 }
 
-/// A tile whose starts are known modulo `divisor`.
+/// A tile whose start is known modulo `divisor`.
 fn aligned_tile(divisor: i64) -> impl Strategy<Value = Tile> {
     any_tile().prop_map(move |tile| Tile { step: (1 + tile.step % 3) * divisor, ..tile })
 }
@@ -207,7 +210,7 @@ fn affine() -> impl Strategy<Value = Index> {
     })
 }
 
-/// An expression of any type read off a list of numbers, one for each choice.
+/// Builds an expression of any type from a list of numbers, one per choice.
 struct Maker(std::vec::IntoIter<u32>);
 
 impl Maker {
@@ -363,26 +366,26 @@ fn exact(expr: Expr, tiles: Tiles) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Cases that random expressions meet too rarely.
+/// Cases that random expressions hit too rarely.
 #[test]
 fn spans_of_narrow_types_and_conversions() {
     let [x, _] = VARS;
     let tile = Tile { first: 0, step: 1, places: 1, width: 4 };
     let fifths = x.f32() * 0.2;
     let cases = [
-        // The amount of a shift counts modulo the width.
+        // The amount of a shift is taken modulo the width.
         x.u8() >> 9u8,
         x.i16() >> 17i16,
         x.u8() << 9u8,
-        // The complement of an integer is no truth value.
+        // The complement of an integer is not a boolean.
         !(x % 2),
         !((x % 2).u8()),
-        // To bool is `!= 0`, also of negative numbers and fractions.
+        // A cast to bool is `!= 0`, also for negative numbers and fractions.
         (&fifths + 0.1).cast(Type::Bool).i32(),
         (&fifths - 5.0).saturating_cast(Type::Bool).i32(),
         (x - 7).saturating_cast(Type::Bool).i32(),
         (x - 7).cast(Type::Bool).i32(),
-        // Zero times infinity is no number.
+        // Zero times infinity is NaN.
         (abs((x - 2).f32() * f32::INFINITY) + 1.0).i32(),
         (x.f32() * 1e9).u32(),
         (x - 1).u32() * 3,
@@ -404,7 +407,7 @@ fn spans_of_narrow_types_and_conversions() {
 
 // ---- Boxes of whole pipelines.
 
-/// The box of everything, by name.
+/// The box of every Func and input, by name.
 fn boxes(outputs: impl IntoIterator<Item = Func>, sizes: &[(&str, Region)]) -> HashMap<String, String> {
     try_boxes(outputs, sizes).unwrap()
 }
@@ -484,14 +487,15 @@ fn boundary_conditions_need_no_more_than_there_is() {
                 let need = |asked: Region| {
                     boxes([out.clone()], &[("in", whole.clone()), ("out", asked)])["in"].clone()
                 };
-                // From far outside on both sides: all of it. Inside: just that.
+                // A request far beyond both sides needs the whole input. A request inside needs
+                // just its own points.
                 assert_eq!(need(line(low - 20, 60)), whole.to_string(), "{name}");
                 assert_eq!(need(whole.clone()), whole.to_string(), "{name}");
                 assert_eq!(
                     need(line(low + extent - 1, 1)),
                     format!("[{0}, {1})", low + extent - 1, low + extent)
                 );
-                // Anywhere else: never outside.
+                // A request anywhere else never reads outside.
                 for start in low - 9..low + 9 {
                     need(line(start, 2));
                 }
@@ -582,7 +586,7 @@ fn domains_have_the_bounds_the_params_give() {
     }
 }
 
-// ---- Requests that are refused.
+// ---- Rejected requests.
 
 #[test]
 fn requests_that_do_not_fit_the_pipeline() {
@@ -597,7 +601,7 @@ fn requests_that_do_not_fit_the_pipeline() {
     assert!(infer(&pipeline, &sized().param("gain", 1.0f32)).is_ok());
     let error = refuse(sized().param("gian", 1.0f32));
     assert!(matches!(&error, BoundsError::Unknown { name, .. } if name == "gian"), "{error}");
-    // An output is no input.
+    // An output is not an input.
     let error = refuse(sized().param("gain", 1.0f32).input("out", line(0, 9)));
     assert!(matches!(&error, BoundsError::Unknown { name, .. } if name == "out"), "{error}");
     let error = refuse(sized());

@@ -1,4 +1,4 @@
-//! What is read of files from outside, and what is refused.
+//! Reading untrusted files: what is accepted and what is rejected.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -31,7 +31,7 @@ fn a_file_is_read_up_to_its_limit() {
     assert!(matches!(files::read(folder.path(), FEW), Err(ReadError::System { .. })));
 }
 
-/// A file that is mostly a hole takes no memory.
+/// A sparse file takes no memory.
 #[test]
 fn a_huge_file_is_refused_before_it_is_read() {
     let folder = TempDir::new().unwrap();
@@ -40,7 +40,7 @@ fn a_huge_file_is_refused_before_it_is_read() {
     assert!(matches!(files::read_text(&path), Err(ReadError::TooLarge { limit: TEXT, .. })));
 }
 
-/// Nobody writes to the pipe, so that opening it would wait for ever.
+/// The pipe has no writer, so opening it would block forever.
 #[cfg(unix)]
 #[test]
 fn what_has_no_end_is_refused() {
@@ -75,14 +75,14 @@ fn json_is_nested_up_to_its_limit() {
     let read = |levels| serde_json::from_str::<serde_json::Value>(&nested(levels));
     assert!(read(NESTING.most).is_ok());
     assert!(read(NESTING.most + 1).unwrap_err().to_string().contains("recursion limit"));
-    // What is not known is passed over without being held, at any depth.
+    // Unknown entries are skipped without being stored, at any depth.
     for key in ["exprs", "unknown"] {
         let deep = format!("{{\"format\": \"warploom-pipeline\", \"{key}\": {}", "[".repeat(1 << 20));
         assert!(Pipeline::from_json(&deep).is_err());
     }
 }
 
-/// The table of the document has every limit once, in order, and nothing else.
+/// The table in the document contains every limit once, in order, and nothing else.
 #[test]
 fn the_document_lists_all_limits() {
     let document = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/limits.md")).unwrap();

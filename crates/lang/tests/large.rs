@@ -1,4 +1,4 @@
-//! Pipelines larger than any stack is deep, and messages that stay short.
+//! Pipelines too deep for a recursive walk on the stack, and messages that stay short.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,7 +9,7 @@ use warploom_lang::*;
 
 const X: Var = Var::new("x");
 
-/// Runs something with a stack that no walk deeper than a pipeline's Funcs fits in.
+/// Runs a closure on a stack too small for recursion over a pipeline's Funcs.
 fn with_little_stack<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     thread::Builder::new().stack_size(256 << 10).spawn(run).unwrap().join().unwrap()
 }

@@ -1,5 +1,5 @@
-//! Every mistake a user can make in a pipeline is answered by one sentence that names the thing and says
-//! what to do, with the place in the source.
+//! Every mistake that a user can make in a pipeline gives a one-sentence message. It names the
+//! object at fault, says what to do and shows the source location.
 
 use insta::assert_snapshot;
 use warploom_lang::*;
@@ -7,7 +7,7 @@ use warploom_lang::*;
 const X: Var = Var::new("x");
 const Y: Var = Var::new("y");
 
-/// The report of a pipeline that must be refused; lines and columns are left out.
+/// The error report of an invalid pipeline, without lines and columns.
 fn report(outputs: impl IntoIterator<Item = Func>) -> String {
     let text = Pipeline::new("p", outputs).expect_err("the pipeline is wrong").to_string();
     let hide = |line: &str| match line.split_once(".rs:") {
@@ -104,7 +104,7 @@ fn reduction_variables_out_of_place() {
     the range of the reduction variable `rx` of `out` depends on something other than constants, Params and input sizes; give it the largest range there can be and leave out the rest with .filter(..), for example .filter(rx.lt(n))
       --> crates/lang/tests/mistakes.rs
     ");
-    // The term does not have the variable, so that the helper of the sum does not either.
+    // The term does not contain the variable, so the helper of the sum does not have it either.
     assert_snapshot!(report([func("out", X, sum(&varying, varying.x))]), @"
     the range of the reduction variable `rx` of `out.sum0` depends on something other than constants, Params and input sizes; give it the largest range there can be and leave out the rest with .filter(..), for example .filter(rx.lt(n))
       --> crates/lang/tests/mistakes.rs
@@ -117,7 +117,7 @@ fn reduction_variables_out_of_place() {
     ");
 }
 
-/// The type that holds the values of both is suggested.
+/// The message suggests the type that holds the values of both.
 #[test]
 fn casts_go_where_nothing_is_lost() {
     let suggested = |a: Type, b: Type| {

@@ -85,7 +85,7 @@ fn deep_chains_in_files_are_refused() {
     assert!(error.contains("nested more than"), "{error}");
 }
 
-/// A small pipeline with a few names and numbers to vary.
+/// A small pipeline with parametrised names and constants.
 fn variant(var: &'static str, inner: &str, output: &str, input: &str, factor: f32) -> u128 {
     let v = Var::new(var);
     let image = Input::f32(input, 1);
@@ -100,7 +100,7 @@ fn the_hash_is_of_what_is_computed() {
     assert_ne!(base, variant("x", "a", "result", "image", 2.0), "the outputs' names do");
     assert_ne!(base, variant("x", "a", "out", "picture", 2.0), "the inputs' names do");
     assert_ne!(base, variant("x", "a", "out", "image", 2.5), "constants do");
-    // The algorithm is fixed: this changes only when the hash is given a new version.
+    // The algorithm is fixed. This changes only with a new version of the hash.
     assert_eq!(format!("{base:032x}"), "6a34d9324d13b9bcc37536aafa403fe6");
 }
 
@@ -125,7 +125,7 @@ proptest! {
 
     #[test]
     fn shuffled_numbers_never_panic(numbers in prop::collection::vec((0usize..400, 0u32..40), 1..6)) {
-        // Replaces whole numbers inside the file: ids, dimensions, value indices.
+        // Replaces integers inside the file: ids, dimensions, value indices.
         let text = busy().to_json();
         let mut parts: Vec<String> = text.split_inclusive(|c: char| !c.is_ascii_digit()).map(String::from).collect();
         for (position, number) in numbers {

@@ -1,4 +1,4 @@
-//! A pipeline in the making: which stage comes next, from which images, and how they end.
+//! Grows a pipeline: chooses the next stage, the images it reads, and the outputs.
 
 use warploom_lang::{Expr, Func, Input, Param, Type, Value, Values, func};
 
@@ -8,45 +8,45 @@ use crate::kind::StageKind;
 use crate::options::{Limits, Options};
 use crate::term::{Term, combine};
 
-/// Types of images, the usual ones more often.
+/// Types of images; common types are listed several times.
 const TYPES: [Type; 12] = {
     use Type::*;
     [U8, U8, U16, I32, F32, F32, F32, F32, I16, I8, U32, Bool]
 };
 
-/// How likely an image that nothing reads yet is taken before any other.
+/// The probability of choosing an image that no stage reads yet.
 const PREFER_UNREAD: f64 = 0.6;
 
-/// A pipeline in the making.
+/// A pipeline under construction.
 pub struct Grower {
     pub dice: Dice,
     pub limits: Limits,
     pub inputs: Vec<SizedInput>,
     pub params: Vec<(Param, Value)>,
-    /// Which kind made the Funcs whose names begin so.
+    /// The kind of stage for each prefix of Func names.
     pub names: Vec<(String, StageKind)>,
     images: Vec<Entry>,
-    /// How many stages are to be made.
+    /// The number of stages to make.
     stages: usize,
-    /// The kind being made, and how many were made before it.
+    /// The kind of the current stage, and the number of stages made before it.
     kind: StageKind,
     count: usize,
 }
 
-/// An image, and whether anything reads it.
+/// An image, and whether any stage reads it.
 struct Entry {
     image: Image,
     read: bool,
 }
 
-/// An input and how large it is.
+/// An input with its size.
 pub struct SizedInput {
     pub input: Input,
-    /// Where it starts and how far it goes; `None` if it is given what is read of it.
+    /// The input's box; `None` if it is sized to what is read of it.
     pub region: Option<warploom_lang::Region>,
 }
 
-/// A pipeline that is grown but not yet checked.
+/// A complete pipeline that is not checked yet.
 pub struct Grown {
     pub grower: Grower,
     pub outputs: Vec<Image>,
@@ -92,7 +92,8 @@ impl Grower {
         self.finish(outputs)
     }
 
-    /// Makes a stage of this kind, or of one that fits where it does not; says which.
+    /// Makes a stage of this kind, or of a fallback kind if the operands do not fit. Returns the
+    /// kind made.
     fn stage(&mut self, kind: StageKind) -> StageKind {
         let (first, second) = self.operands();
         let pair = [first, second];
@@ -108,7 +109,7 @@ impl Grower {
         kind
     }
 
-    /// Two different images to make a stage of; the same twice if there is only one.
+    /// Two different images as operands; the same one twice if there is only one.
     fn operands(&mut self) -> (usize, usize) {
         let last = self.images.len() - 1;
         if last == 0 {
@@ -134,7 +135,7 @@ impl Grower {
         self.images.push(Entry { image, read: false });
     }
 
-    /// Joins what nothing reads until as many images are left as there are to be outputs.
+    /// Joins unread images until their number equals the number of outputs.
     fn finish(mut self, outputs: usize) -> Grown {
         while let [.., second, first] = *self.unread()
             && self.unread().len() > outputs
@@ -150,7 +151,7 @@ impl Grower {
             self.join(last, 0);
         }
         let mut chosen = self.unread();
-        // An output may be read by other stages too.
+        // An output may also be read by other stages.
         for _ in chosen.len()..outputs {
             let other = self.dice.below(self.images.len());
             if !chosen.contains(&other) {
@@ -169,7 +170,7 @@ impl Grower {
         self.add(image, &[first, second]);
     }
 
-    /// The image as a Func: an input is copied.
+    /// The image as a Func. An input is copied into one.
     fn as_func(&mut self, index: usize) -> Image {
         let image = self.images[index].image.clone();
         match image.body {
@@ -182,13 +183,13 @@ impl Grower {
         }
     }
 
-    /// Starts a stage: Funcs made from now on are of this kind.
+    /// Starts a stage: Funcs made from now on have this kind.
     fn begin(&mut self, kind: StageKind) {
         self.kind = kind;
         self.count += 1;
     }
 
-    /// A name for a Func of the stage being made; `part` tells its Funcs apart.
+    /// A name for a Func of the current stage. `part` distinguishes its Funcs.
     pub fn name(&mut self, part: &str) -> String {
         let name = match part {
             "" => format!("{}_{}", self.kind, self.count),
@@ -198,18 +199,18 @@ impl Grower {
         name
     }
 
-    /// The stage's image: its value at every point.
+    /// Defines the stage's image by its value at every point.
     pub fn define(&mut self, extents: Vec<Extent>, value: Term) -> Image {
         self.define_part("", extents, value)
     }
 
-    /// A step on the way to the stage's image.
+    /// Defines an intermediate image of the stage.
     pub fn define_part(&mut self, part: &str, extents: Vec<Extent>, value: Term) -> Image {
         let func = self.start(part, extents.len(), value.expr);
         self.image(func, extents, vec![value.reach])
     }
 
-    /// A Func of the stage that is yet to get its updates.
+    /// A Func of the stage that still lacks its updates.
     pub fn start(&mut self, part: &str, rank: usize, values: impl Values) -> Func {
         let name = self.name(part);
         func(name, variables(rank), values)
@@ -220,12 +221,12 @@ impl Grower {
         Image { body: Body::Func(func), extents, reach, total: true }
     }
 
-    /// A type for an image.
+    /// A random type for an image.
     pub fn ty(&mut self) -> Type {
         self.dice.pick(&TYPES)
     }
 
-    /// The value, now and then converted to another type.
+    /// The value, occasionally converted to another type.
     pub fn settled(&mut self, value: Term) -> Term {
         if !self.dice.chance(0.2) {
             return value.calm();
@@ -234,7 +235,7 @@ impl Grower {
         value.converted(&mut self.dice, ty)
     }
 
-    /// Any of an image's values at a point.
+    /// One of an image's values, at a point.
     pub fn read(&mut self, image: &Image, at: Vec<Expr>) -> Term {
         let value = self.dice.below(image.reach.len());
         image.read(value, at)
@@ -246,18 +247,18 @@ impl Grower {
         combine(&mut self.dice, functions, terms)
     }
 
-    /// How many times each of `points` can be visited by one stage.
+    /// How often one stage can afford to visit each of `points` points.
     pub fn affordable(&self, points: i64) -> i64 {
         let share = self.limits.work as i64 / (4 * self.stages as i64);
         (share / points.max(1)).max(1)
     }
 
-    /// Whether an image of these extents may be made.
+    /// Whether an image with these extents is within the limits.
     pub fn fits(&self, extents: &[Extent]) -> bool {
         points(extents) <= self.limits.image
     }
 
-    /// A number of steps for a reduction: a constant, or now and then a Param of that value.
+    /// The trip count of a reduction: a constant, or occasionally a Param with that value.
     pub fn steps(&mut self, count: i64) -> Expr {
         if !self.dice.chance(0.12) {
             return int(count);

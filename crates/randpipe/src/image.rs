@@ -1,13 +1,13 @@
-//! What a growing pipeline can read: Funcs and inputs with a size.
+//! The Funcs and inputs that a growing pipeline can read, with their sizes.
 
 use warploom_lang::{Expr, Func, Input, Operand, Type, Var, clamp};
 
 use crate::term::Term;
 
-/// The names of dimensions.
+/// The variables of all Funcs, one per dimension.
 pub const VARS: [Var; 4] = [Var::new("x"), Var::new("y"), Var::new("c"), Var::new("k")];
 
-/// How many points a dimension has: the number, and how the pipeline says it.
+/// The extent of a dimension: as a number and as an expression.
 #[derive(Clone)]
 pub struct Extent {
     pub points: i64,
@@ -15,34 +15,34 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// A constant.
+    /// A constant extent.
     pub fn fixed(points: i64) -> Extent {
         Extent { points, expr: int(points) }
     }
 
-    /// One for every `factor` of these, rounded up.
+    /// The extent divided by `factor`, rounded up.
     pub fn divided(&self, factor: i64) -> Extent {
         let expr = (&self.expr + (factor - 1) as i32) / factor as i32;
         self.derived((self.points + factor - 1) / factor, expr)
     }
 
-    /// `factor` for each of these.
+    /// The extent times `factor`.
     pub fn multiplied(&self, factor: i64) -> Extent {
         self.derived(self.points * factor, &self.expr * factor as i32)
     }
 
-    /// A constant stays one.
+    /// An extent with this value; a constant extent stays a constant.
     fn derived(&self, points: i64, expr: Expr) -> Extent {
         if self.expr.constant().is_some() { Extent::fixed(points) } else { Extent { points, expr } }
     }
 }
 
-/// An index or extent as an expression.
+/// An index or extent as a constant expression.
 pub fn int(value: i64) -> Expr {
     Expr::from(value as i32)
 }
 
-/// An index moved by a constant.
+/// An index plus a constant.
 pub fn shifted(index: Expr, by: i64) -> Expr {
     if by == 0 { index } else { index + by as i32 }
 }
@@ -52,19 +52,19 @@ pub fn scaled(index: Expr, by: i64) -> Expr {
     if by == 1 { index } else { index * by as i32 }
 }
 
-/// Something that has a value at every point of a box.
+/// A Func or input with a value at every point of a box.
 #[derive(Clone)]
 pub struct Image {
     pub body: Body,
-    /// The box of interest, which starts at the origin.
+    /// The extents of the box, which starts at the origin.
     pub extents: Vec<Extent>,
-    /// About how large values get, one number for each value of a point.
+    /// The approximate largest magnitude, one entry per value.
     pub reach: Vec<f32>,
     /// Whether it may be read outside its box.
     pub total: bool,
 }
 
-/// What an [`Image`] is read from.
+/// The source of an [`Image`].
 #[derive(Clone)]
 pub enum Body {
     Func(Func),
@@ -76,7 +76,7 @@ impl Image {
         self.extents.len()
     }
 
-    /// Points of the box.
+    /// The number of points in the box.
     pub fn points(&self) -> i64 {
         points(&self.extents)
     }
@@ -88,7 +88,7 @@ impl Image {
         }
     }
 
-    /// A value at a point, which is held inside the box where nothing is defined outside.
+    /// A value at a point. The point is clamped to the box if nothing is defined outside.
     pub fn read(&self, value: usize, mut at: Vec<Expr>) -> Term {
         if !self.total {
             for (index, extent) in at.iter_mut().zip(&self.extents) {
@@ -103,17 +103,17 @@ impl Image {
     }
 }
 
-/// Points of a box.
+/// The number of points in a box.
 pub fn points(extents: &[Extent]) -> i64 {
     extents.iter().map(|extent| extent.points).product()
 }
 
-/// The variables of a Func of this rank.
+/// The variables of a Func with this rank.
 pub fn variables(rank: usize) -> Vec<Var> {
     VARS[..rank].to_vec()
 }
 
-/// The point that a Func's variables stand for.
+/// The current point: the variables of a Func, as expressions.
 pub fn here(rank: usize) -> Vec<Expr> {
     VARS[..rank].iter().map(|var| var.expr()).collect()
 }

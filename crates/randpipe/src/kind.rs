@@ -1,27 +1,27 @@
-//! The kinds of stages, and which follows which.
+//! The kinds of stages, and the transition probabilities between them.
 
 use std::fmt;
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $name:literal $operands:literal;)*) => {
-        /// What kind of stage made a Func.
+        /// The kind of stage that made a Func.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum StageKind {
             $($(#[$doc])* $kind,)*
         }
 
         impl StageKind {
-            /// Every kind.
+            /// Every kind, in declaration order.
             pub const ALL: &[StageKind] = &[$(StageKind::$kind),*];
 
-            /// The name, which the names of its Funcs begin with.
+            /// The name. The names of the stage's Funcs start with it.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(StageKind::$kind => $name,)*
                 }
             }
 
-            /// How many images it is made from.
+            /// The number of images that the stage reads.
             pub(crate) const fn operands(self) -> usize {
                 match self {
                     $(StageKind::$kind => $operands,)*
@@ -42,82 +42,86 @@ kinds! {
     Conv1d "conv1d" 1;
     /// A convolution along one dimension, as an inline sum.
     Conv1dInline "conv1d_inline" 1;
-    /// A convolution over two dimensions and channels: unrolled, as an update or inline; maybe with a stride.
+    /// A convolution over two dimensions and channels: unrolled, as an update or inline; possibly
+    /// strided.
     Conv2d "conv2d" 1;
-    /// The mean or maximum of windows, maybe with a stride.
+    /// The mean or maximum over windows, possibly strided.
     Pool "pool" 1;
-    /// A rectifier or a smooth activation, maybe to a narrower type.
+    /// A rectifier or a smooth activation, possibly with a cast to a narrower type.
     Activation "activation" 1;
     /// A boundary condition around a Func.
     Pad "pad" 1;
-    /// More points along one dimension, nearest or linear.
+    /// Upsampling along one dimension, nearest or linear.
     Upsample "upsample" 1;
-    /// Fewer points along one dimension, picked or averaged.
+    /// Downsampling along one dimension, by picking or averaging points.
     Downsample "downsample" 1;
-    /// Every channel from all channels, unrolled.
+    /// Channel mixing: every channel from all channels, unrolled.
     Mix "mix" 1;
-    /// Every channel from all channels, as an update.
+    /// Channel mixing: every channel from all channels, as an update.
     MixUpdate "mix_update" 1;
-    /// Every channel from all channels, as an inline sum.
+    /// Channel mixing: every channel from all channels, as an inline sum.
     MixInline "mix_inline" 1;
-    /// A running value forth, and back again, along one dimension.
+    /// A scan along one dimension, possibly forward and then backward.
     Scan "scan" 1;
-    /// Two dimensions exchanged.
+    /// A transposition of two dimensions.
     Transpose "transpose" 1;
-    /// An elementary function.
+    /// An elementary function of each value.
     Unary "unary" 1;
-    /// How often values fall into each bin, for each tile.
+    /// A histogram per tile.
     TileHistogram "tile_histogram" 1;
-    /// An image whose last index is a value of another one.
+    /// An image whose last index is a value of another image.
     Slice "slice" 2;
     /// A random expression of two images.
     Binary "binary" 2;
-    /// Where in a window a value is smallest or largest.
+    /// The position of the smallest or largest value in a window.
     Extreme "extreme" 1;
-    /// What another image has where this one is smallest or largest.
+    /// The value of another image where this one is smallest or largest.
     Match "match" 2;
-    /// A Func of several values whose updates use all of them.
+    /// A Func with several values, whose updates use all of them.
     Tuple "tuple" 1;
-    /// A reduction over part of a domain: a triangle, a disc, a pattern, or where values are large.
+    /// A reduction over part of a domain: a triangle, a disc, a pattern, or the points with large
+    /// values.
     Filtered "filtered" 1;
-    /// A recursive filter that starts from nothing but its first row.
+    /// A recursive filter with an undefined start; only its first row is initialised.
     Recursive "recursive" 1;
-    /// An integral image, and means of boxes from it.
+    /// An integral image, and box means computed from it.
     Integral "integral" 1;
-    /// An update that writes where its domain says: mirrored, spread, overlapping, or by values.
+    /// An update that writes at computed indices: mirrored, strided, overlapping, or
+    /// data-dependent.
     Scatter "scatter" 1;
-    /// A histogram, its running sum and a lookup in it.
+    /// A histogram, its cumulative sum and a lookup in it.
     Equalize "equalize" 1;
-    /// Levels of half the size, and the way back up.
+    /// A pyramid of levels of half the size, and the way back up.
     Pyramid "pyramid" 1;
-    /// Points moved between one dimension and another: `x * 3 + c`, or `x / 3` and `x % 3`.
+    /// Points moved between two dimensions: `x * 3 + c`, or `x / 3` and `x % 3`.
     Interleave "interleave" 1;
-    /// Points of two images in turn.
+    /// Points of two images, alternating.
     Zip "zip" 2;
-    /// Channels laid out as a sensor's mosaic, and completed again.
+    /// Channels arranged as a sensor mosaic, and demosaicked again.
     Mosaic "mosaic" 1;
-    /// The maximum over 2^t neighbours from that over 2^(t-1), for every t.
+    /// The maximum over 2^t neighbours from the maxima over 2^(t-1), for every t.
     LogSteps "log_steps" 1;
-    /// The product of two matrices.
+    /// A matrix product.
     MatMul "mat_mul" 2;
-    /// The largest or smallest of a window, as an inline reduction.
+    /// The largest or smallest value of a window, as an inline reduction.
     Window "window" 1;
-    /// One number from a whole image or from each row, and the image relative to it.
+    /// One number from a whole image or per row, and the image relative to it.
     Total "total" 1;
-    /// A dimension more or less: a cut, a diagonal, shifted copies.
+    /// One dimension more or less: a slice, a diagonal, shifted copies.
     Reshape "reshape" 1;
-    /// An image read where another one says.
+    /// An image read at data-dependent positions.
     Gather "gather" 2;
-    /// A curve as a table, read at an image's values.
+    /// A curve as a lookup table, indexed by an image's values.
     Curve "curve" 1;
-    /// A comparison, and a choice by it.
+    /// A comparison, and a select that uses it.
     Mask "mask" 2;
-    /// Two stencils of one image, combined.
+    /// Two stencils of the same image, combined.
     Diamond "diamond" 1;
 }
 
 impl StageKind {
-    /// The kinds that often follow this one, with their probability; the rest is spread over all kinds.
+    /// The kinds that often follow this one, with their probabilities. The remaining probability is
+    /// spread over all kinds.
     fn habits(self) -> &'static [(StageKind, f64)] {
         match self {
             StageKind::Conv2d => &[(StageKind::Activation, 0.5)],
@@ -128,7 +132,7 @@ impl StageKind {
         }
     }
 
-    /// How likely each of [`StageKind::ALL`] follows this one.
+    /// The weight of each of [`StageKind::ALL`] as the next kind.
     pub(crate) fn next_weights(self) -> Vec<f64> {
         let habits = self.habits();
         let rest = 1.0 - habits.iter().map(|(_, weight)| weight).sum::<f64>();

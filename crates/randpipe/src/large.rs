@@ -1,25 +1,25 @@
-//! Pipelines of any number of Funcs, for tests and benchmarks of how the compiler grows with them.
+//! Pipelines with any number of Funcs, for tests and benchmarks of how the compiler scales.
 
 use warploom_lang::{Expr, Func, Input, Pipeline, PipelineError, Realisation, Region, func, vars};
 
-/// How the Funcs of a large pipeline read each other.
+/// The dependence graph of a large pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shape {
-    /// Each reads the one before it at its own point.
+    /// Each Func reads the previous one at its own point.
     Chain,
-    /// Each reads the two before it: written out, the last one is exponentially large.
+    /// Each Func reads the previous two. Fully inlined, the last one is exponentially large.
     Fibonacci,
-    /// All read the input, and one reads all.
+    /// All Funcs read the input, and one Func reads all of them.
     Fan,
-    /// Each reads two neighbours of the one before it.
+    /// Each Func reads two neighbours of the previous one.
     Stencils,
 }
 
 impl Shape {
-    /// All of them.
+    /// All shapes, in declaration order.
     pub const ALL: [Shape; 4] = [Shape::Chain, Shape::Fibonacci, Shape::Fan, Shape::Stencils];
 
-    /// Its name.
+    /// The name in lower case, for tests and benchmarks.
     pub fn name(self) -> &'static str {
         match self {
             Shape::Chain => "chain",
@@ -29,11 +29,11 @@ impl Shape {
         }
     }
 
-    /// A pipeline of so many Funcs, and sizes at which it can run.
+    /// A pipeline with this many Funcs, and sizes at which it can run.
     ///
     /// # Errors
     ///
-    /// If it is more than the language allows.
+    /// If the pipeline exceeds a limit of the language.
     pub fn pipeline(self, funcs: usize) -> Result<(Pipeline, Realisation), PipelineError> {
         let (x, y) = vars!(x, y);
         let input = Input::f32("input", 2);

@@ -1,26 +1,28 @@
 //! Random image pipelines from a seed.
 //!
-//! The pipelines look like image processing: stencils, convolutions, pyramids, histograms, scans, matrix
-//! products and the other [`StageKind`]s over images of every type and rank, joined to a graph in which every
-//! Func is used. They are for tests (a compiler must agree with the reference evaluator on every one) and for
-//! training cost models.
+//! The pipelines resemble image processing: stencils, convolutions, pyramids, histograms, scans,
+//! matrix products and the other [`StageKind`]s, over images of every type and rank, connected to a
+//! graph in which every Func is used. They serve as tests (a compiler must agree with the reference
+//! evaluator on each of them) and as training data for cost models.
 //!
 //! # How a pipeline grows
 //!
-//! It begins with one or two inputs. Each step draws a kind by a first-order chain: after a convolution often
-//! an activation, after that padding or pooling, after those again a convolution; everything else is equally
-//! likely. Its operands are drawn from the images made so far, those that nothing reads yet most often; a kind
-//! that does not fit its operands becomes a random expression of them. In the end the images that nothing
-//! reads are joined until as many are left as the pipeline has outputs. Values are scaled on the way
-//! so that they neither vanish nor overflow.
+//! A pipeline starts with one or two inputs. Each step draws a kind of stage from a first-order
+//! Markov chain: a convolution is often followed by an activation, an activation by padding or
+//! pooling, and those by another convolution; all other kinds are equally likely. The operands are
+//! drawn from the images made so far, preferring images that no stage reads yet. A kind that does
+//! not fit its operands is replaced by a random expression of them. At the end, unread images are
+//! joined until their number equals the number of outputs. Values are scaled along the way so that
+//! they neither vanish nor overflow.
 //!
-//! Floats of inputs are meant to be between 0 and 1; integers may have any value.
+//! Float inputs are meant to be between 0 and 1; integers may have any value.
 //!
-//! # Which requests are made
+//! # Requests
 //!
-//! Extents are odd, prime, multiples of 32 or one off; boxes do not always start at 0. An input without a
-//! boundary condition is given just what is read of it, or little more. A pipeline that bounds refuse, or that
-//! visits more points than its [`Scale`] allows, is never returned: the next one derived from the seed is.
+//! Extents are odd, prime, multiples of 32, or one off a multiple; boxes do not always start at 0.
+//! An input without a boundary condition is sized to what is read of it, or a little more. A
+//! pipeline that bounds inference rejects, or that visits more points than its [`Scale`] allows, is
+//! never returned: the next one derived from the seed is tried instead.
 mod dice;
 mod grow;
 mod image;
@@ -42,18 +44,18 @@ use crate::dice::Dice;
 use crate::grow::Grower;
 use crate::request::Refusal;
 
-/// A pipeline with sizes and Params at which it can run.
+/// A pipeline with sizes and Params for which it can run.
 #[derive(Clone, Debug)]
 pub struct RandomPipeline {
-    /// The pipeline.
+    /// The generated pipeline, named after the seed.
     pub pipeline: Pipeline,
     /// The boxes of its inputs and outputs, and the values of its Params.
     pub request: Realisation,
-    /// Which kind of stage made each Func, in the pipeline's order.
+    /// The kind of stage that made each Func, in the pipeline's order.
     pub kinds: Vec<(FuncId, StageKind)>,
 }
 
-/// The pipeline of a seed: the same one on every machine, as long as the options are the same.
+/// The pipeline of a seed. It is the same on every machine for the same options.
 ///
 /// ```
 /// use warploom_lang::infer;
@@ -72,7 +74,7 @@ pub fn random_pipeline(seed: u64, options: &Options) -> RandomPipeline {
     }
 }
 
-/// One attempt at a seed's pipeline.
+/// One attempt at the pipeline of a seed.
 fn attempt_pipeline(seed: u64, attempt: u64, options: &Options) -> Result<RandomPipeline, Refusal> {
     Grower::new(Dice::new(seed, attempt), options).grow().realise(&format!("random_{seed}"))
 }

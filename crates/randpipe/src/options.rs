@@ -1,8 +1,8 @@
-//! What kind of pipelines to make.
+//! Options for generated pipelines.
 
 use std::ops::RangeInclusive;
 
-/// What [`random_pipeline`](crate::random_pipeline) is asked for.
+/// Options of [`random_pipeline`](crate::random_pipeline).
 ///
 /// ```
 /// use warploom_randpipe::{Options, Scale};
@@ -11,10 +11,10 @@ use std::ops::RangeInclusive;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// How many stages are drawn. A stage may make several Funcs; inputs are not counted,
-    /// and there is at least one stage.
+    /// The number of stages to draw; at least one is made. A stage may make several Funcs. Inputs
+    /// are not counted.
     pub stages: RangeInclusive<usize>,
-    /// How large images are.
+    /// The size of the images.
     pub scale: Scale,
 }
 
@@ -24,24 +24,25 @@ impl Default for Options {
     }
 }
 
-/// How large images are, and so what can run them.
+/// The size of the images, chosen by what is to run them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Scale {
-    /// Extents up to about 20, often odd, and at most 2,000 points an output: for simulators.
+    /// Extents up to about 20, often odd, and at most 2,000 points per output: for simulators.
     Tiny,
     /// Extents up to about 64: for the reference evaluator.
     Small,
-    /// Extents around 512: for GPUs, and for the reference evaluator with patience.
+    /// Extents around 512: for GPUs, and for slow runs of the reference evaluator.
     Medium,
-    /// Outputs of about 1 to 4 million points: for measurements.
+    /// Outputs of about 1 to 4 million points: for performance measurements.
     Benchmark,
 }
 
 impl Scale {
-    /// Every scale, the smallest first.
+    /// Every scale, smallest first.
     pub const ALL: [Scale; 4] = [Scale::Tiny, Scale::Small, Scale::Medium, Scale::Benchmark];
 
-    /// Points that all stages together may visit when each Func is computed once over its region.
+    /// The maximum number of points that all stages together visit when each Func is computed once
+    /// over its region.
     pub const fn max_work(self) -> u64 {
         self.limits().work
     }
@@ -91,18 +92,19 @@ impl Scale {
 /// The numbers behind a [`Scale`].
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
-    /// Smallest and largest extent of a picture's width or height.
+    /// The smallest and largest width or height of an image.
     pub extents: (i64, i64),
-    /// Most points of an image inside.
+    /// The maximum number of points of an intermediate image.
     pub image: i64,
-    /// Fewest and most points of an output. The first is a wish: an output may be a single number.
+    /// The minimum and maximum number of points of an output. The minimum is only a target: an
+    /// output may be a single number.
     pub output: (i64, i64),
-    /// Most points that all stages visit together.
+    /// The maximum number of points that all stages together visit.
     pub work: u64,
-    /// Most bytes of all inputs and Funcs together.
+    /// The maximum total size of all inputs and Funcs, in bytes.
     pub memory: u64,
-    /// Most steps that can only be done one after the other.
+    /// The maximum number of steps that must run sequentially.
     pub serial: i64,
-    /// How likely an elementary function is where one would fit.
+    /// The probability of an elementary function where one fits.
     pub functions: f64,
 }

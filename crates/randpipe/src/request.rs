@@ -1,4 +1,5 @@
-//! From a grown pipeline to one that can run: boxes of outputs and inputs, and the checks.
+//! Turns a grown pipeline into one that can run: chooses boxes for outputs and inputs, and checks
+//! them.
 
 use thiserror::Error;
 use warploom_lang::{
@@ -9,31 +10,31 @@ use crate::grow::{Grower, Grown};
 use crate::image::{Body, Image};
 use crate::{RandomPipeline, StageKind};
 
-/// As many points as bounds take, with the origin in their middle.
+/// The largest box that bounds inference accepts, centred on the origin.
 fn anywhere(dimensions: usize) -> Region {
     let half = 1 << (40 / dimensions.max(1)).min(30) >> 1;
     Region(vec![Range::new(-half, 2 * half); dimensions])
 }
 
-/// Why an attempt is given up.
+/// Why an attempt is discarded.
 #[derive(Debug, Error)]
 pub enum Refusal {
-    /// The definitions are wrong: never the fault of chance.
+    /// The definitions are invalid. This is a bug in the generator, never bad luck.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
-    /// Bounds refuse the request.
+    /// Bounds inference rejects the request.
     #[error(transparent)]
     Bounds(#[from] BoundsError),
-    /// Too much to compute at this scale.
+    /// The pipeline visits too many points for this scale.
     #[error("the stages visit {0} points, more than the scale allows")]
     Work(u64),
-    /// Too much to store at this scale.
+    /// The pipeline needs too much memory for this scale.
     #[error("inputs and Funcs take {0} bytes, more than the scale allows")]
     Memory(u64),
 }
 
-/// The points that all stages visit when each Func is computed once over its region: what the
-/// reference evaluator does.
+/// The number of points that all stages visit when each Func is computed once over its region, as
+/// the reference evaluator does.
 pub fn visited_points(pipeline: &Pipeline, regions: &Regions) -> u64 {
     let mut total = 0u64;
     for (id, func) in pipeline.funcs().iter() {
@@ -48,7 +49,7 @@ pub fn visited_points(pipeline: &Pipeline, regions: &Regions) -> u64 {
 }
 
 impl Grown {
-    /// The pipeline with a request, if both are sound and within the scale.
+    /// The pipeline with a request, if both are valid and within the scale.
     pub fn realise(self, name: &str) -> Result<RandomPipeline, Refusal> {
         let Grown { mut grower, outputs } = self;
         let funcs = outputs.iter().filter_map(|image| match &image.body {
@@ -75,7 +76,7 @@ impl Grown {
 }
 
 impl Grower {
-    /// The box asked of an output: its image, cut to the scale's size, and sometimes moved.
+    /// The box requested of an output: its image, cropped to the scale's size and sometimes moved.
     fn output_box(&mut self, image: &Image) -> Region {
         let mut extents: Vec<i64> = image.extents.iter().map(|extent| extent.points).collect();
         while extents.iter().product::<i64>() > self.limits.output.1 {
@@ -83,7 +84,7 @@ impl Grower {
             let Some(longest) = extents.iter_mut().max() else { break };
             *longest = ((*longest as f64 / excess) as i64).max(*longest / 2).max(1);
         }
-        // Now and then a single point, where small outputs are welcome.
+        // Occasionally a single point, if the scale allows small outputs.
         if self.limits.output.0 == 1 && self.dice.chance(0.03) {
             extents.fill(1);
         }
@@ -95,7 +96,7 @@ impl Grower {
         Region(extents.into_iter().map(&mut range).collect())
     }
 
-    /// Everything given; inputs without a size are as large as can be.
+    /// A request with everything given. Inputs without a size get the largest possible one.
     fn first_request(&self, pipeline: &Pipeline, outputs: Vec<Region>) -> Realisation {
         let mut request = Realisation::new(pipeline);
         request.outputs = outputs.into_iter().map(Some).collect();
@@ -111,7 +112,7 @@ impl Grower {
         request
     }
 
-    /// Gives every input without a size what is read of it, sometimes a little more.
+    /// Sizes every input without a size to what is read of it, sometimes a little more.
     fn size_inputs(&mut self, pipeline: &Pipeline, regions: &Regions, request: &mut Realisation) {
         for (id, decl) in pipeline.inputs().iter() {
             let sized = self.inputs.iter().find(|sized| sized.input.name() == decl.name);
@@ -128,7 +129,7 @@ impl Grower {
     }
 }
 
-/// Bytes of all inputs and of all Funcs over their regions.
+/// The total size of all inputs and of all Funcs over their regions, in bytes.
 fn stored_bytes(pipeline: &Pipeline, request: &Realisation, regions: &Regions) -> u64 {
     let bytes = |region: &Region, each: usize| {
         region.points().and_then(|points| points.checked_mul(each as u64)).unwrap_or(u64::MAX)
@@ -142,7 +143,8 @@ fn stored_bytes(pipeline: &Pipeline, request: &Realisation, regions: &Regions) -
     inputs.chain(funcs).fold(0, u64::saturating_add)
 }
 
-/// The kind of every Func; helpers, which have a dot in their names, are of the kind that made them.
+/// The kind of every Func. Helpers, which have a dot in their names, have the kind of the stage
+/// that made them.
 fn kinds(pipeline: &Pipeline, names: &[(String, StageKind)]) -> Vec<(FuncId, StageKind)> {
     let kind = |name: &str| {
         let maker = name.split('.').next().unwrap_or(name);

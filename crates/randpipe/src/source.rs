@@ -1,4 +1,4 @@
-//! Where values come from: inputs, Params, functions of coordinates.
+//! Sources of values: inputs, Params and functions of coordinates.
 
 use warploom_lang::{
     Expr, Func, Input, Operand, Param, Range, Region, Type, exp, random_f32, random_u32, select, sin,
@@ -8,13 +8,13 @@ use crate::grow::{Grower, SizedInput};
 use crate::image::{Body, Extent, Image, VARS, here, scaled};
 use crate::term::{Term, type_reach};
 
-/// About how large the values of an input get.
+/// The approximate largest magnitude of an input's values.
 fn input_reach(ty: Type) -> f32 {
     if ty.is_float() { 1.0 } else { type_reach(ty) }
 }
 
 impl Grower {
-    /// The picture a pipeline begins with: two dimensions or three, large.
+    /// The main input of a pipeline: large, with two or three dimensions.
     pub fn main_source(&mut self) -> Image {
         let mut extents = vec![self.extent(), self.extent()];
         if self.dice.chance(0.6) {
@@ -32,7 +32,7 @@ impl Grower {
         self.input(ty, extents)
     }
 
-    /// Extents of an image: a large picture, or small along some dimensions.
+    /// Extents of an image: large, or small along some dimensions.
     pub fn extents(&mut self, rank: usize) -> Vec<i64> {
         let mut extents: Vec<i64> = (0..rank.min(2)).map(|_| self.extent()).collect();
         for _ in 2..rank {
@@ -45,7 +45,7 @@ impl Grower {
         extents
     }
 
-    /// A width or height: odd, prime, a multiple of a warp, or one beside it.
+    /// A width or height: odd, prime, a multiple of the warp size, or one off.
     fn extent(&mut self) -> i64 {
         let (least, most) = self.limits.extents;
         let any = self.dice.between(least..=most);
@@ -62,12 +62,12 @@ impl Grower {
         extent.min(most + 1)
     }
 
-    /// An input, plain or behind a boundary condition.
+    /// An input, plain or with a boundary condition.
     fn input(&mut self, ty: Type, extents: Vec<i64>) -> Image {
         let rank = extents.len();
         let input = self.new_input(ty, rank);
         let reach = vec![input_reach(ty)];
-        // Without dimensions there is nothing to be beyond.
+        // Without dimensions there is no outside.
         if rank == 0 || self.dice.chance(0.35) {
             self.inputs.push(SizedInput { input: input.clone(), region: None });
             let extents = extents.into_iter().map(Extent::fixed).collect();
@@ -83,7 +83,7 @@ impl Grower {
         self.image(bounded, extents, reach)
     }
 
-    /// An input in some storage order, not yet sized.
+    /// An input with a random storage order, not sized yet.
     fn new_input(&mut self, ty: Type, rank: usize) -> Input {
         let input = Input::new(format!("in{}", self.inputs.len()), ty, rank);
         if rank >= 2 && self.dice.chance(0.25) {
@@ -108,16 +108,16 @@ impl Grower {
         bounded.named(name)
     }
 
-    /// Coefficients of `rank` indices: an input that is given what is read of it.
+    /// Coefficients with `rank` indices: an input that is sized to what is read of it.
     pub fn weights(&mut self, ty: Type, rank: usize) -> Image {
         let input = self.new_input(ty, rank);
         self.inputs.push(SizedInput { input: input.clone(), region: None });
-        // Nobody asks for the size of coefficients.
+        // The extents of coefficients are never used.
         let extents = vec![Extent::fixed(1); rank];
         Image { body: Body::Input(input), extents, reach: vec![input_reach(ty)], total: true }
     }
 
-    /// One number: a constant, or a Param of a range known or not.
+    /// A scalar: a constant, or a Param with or without a declared range.
     pub fn scalar(&mut self, ty: Type) -> Term {
         let number = if ty.is_int() { self.dice.between(1..=100) as f32 } else { self.dice.factor() };
         let constant = Term::constant(ty, number);
@@ -132,7 +132,7 @@ impl Grower {
         Term::new(Expr::from(&param), ty, constant.reach)
     }
 
-    /// A function of coordinates alone.
+    /// A function of coordinates only.
     pub fn pattern(&mut self) -> Image {
         let rank = 1 + self.dice.below(3);
         let extents: Vec<Extent> = self.extents(rank).into_iter().map(Extent::fixed).collect();

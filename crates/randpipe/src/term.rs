@@ -1,4 +1,4 @@
-//! Values in the making: an expression with its type and about how large it gets.
+//! Terms: expressions with a type and an approximate magnitude.
 
 use warploom_lang::{
     Expr, Operand, Type, Value, abs, absd, average, ceil, clamp, cos, exp, fast_exp, floor, lerp, log, max,
@@ -7,18 +7,20 @@ use warploom_lang::{
 
 use crate::dice::Dice;
 
-/// Floats beyond this are scaled down, so that chains of stages neither overflow nor saturate.
+/// Floats above this magnitude are scaled down, so that chains of stages neither overflow nor
+/// saturate.
 const CALM: f32 = 64.0;
 
-/// An expression and what is known of it.
+/// An expression with its type and magnitude.
 ///
-/// Constants are computed from `reach` by exact operations only (no logarithm of the machine's library), so
-/// that a seed gives the same pipeline everywhere.
+/// Constants are computed from `reach` with exact operations only (no platform-dependent
+/// logarithm), so that a seed gives the same pipeline on every machine.
 #[derive(Clone)]
 pub struct Term {
     pub expr: Expr,
     pub ty: Type,
-    /// About the largest magnitude of its values: a guess that keeps conversions from losing everything.
+    /// The approximate largest magnitude of its values: an estimate that keeps conversions from
+    /// losing all information.
     pub reach: f32,
 }
 
@@ -28,12 +30,13 @@ pub fn type_reach(ty: Type) -> f32 {
 }
 
 impl Term {
-    /// A term; integers cannot reach beyond their type.
+    /// A term. The magnitude is limited to the range of its type.
     pub fn new(expr: Expr, ty: Type, reach: f32) -> Term {
         Term { expr, ty, reach: reach.min(type_reach(ty)) }
     }
 
-    /// A constant of about this size; integers are positive, and 0 where the type cannot hold it.
+    /// A constant of about this magnitude. Integers are positive, or 0 if the type cannot hold the
+    /// number.
     pub fn constant(ty: Type, number: f32) -> Term {
         let whole = number.abs().max(1.0) as i64;
         let value = match ty {
@@ -44,12 +47,12 @@ impl Term {
         Term::new(value.into(), ty, number.abs().max(1.0))
     }
 
-    /// A coordinate or count up to `points`.
+    /// A coordinate or count of at most `points`.
     pub fn index(expr: Expr, points: i64) -> Term {
         Term::new(expr, Type::I32, points.max(1) as f32)
     }
 
-    /// The same values scaled down if they are large floats.
+    /// The same values, scaled down if they are large floats.
     pub fn calm(self) -> Term {
         if !self.ty.is_float() || self.reach <= CALM {
             return self;
@@ -61,7 +64,7 @@ impl Term {
         Term::new(self.expr * factor, Type::F32, self.reach * factor)
     }
 
-    /// Converted so that values still differ afterwards: floats are stretched over an integer's range and
+    /// Converts so that values stay distinct: floats are stretched over an integer's range, and
     /// integers wrap.
     pub fn to(self, ty: Type) -> Term {
         if ty == self.ty {
@@ -83,7 +86,7 @@ impl Term {
         }
     }
 
-    /// Converted in any way the language has.
+    /// Converts with a random conversion of the language.
     pub fn converted(self, dice: &mut Dice, ty: Type) -> Term {
         let whole = self.ty.is_int() && ty.is_int() && self.ty != ty;
         match dice.below(3) {
@@ -95,22 +98,22 @@ impl Term {
         }
     }
 
-    /// As something that has an order and can be added: truth values become 0 and 1.
+    /// Converts to a type that is ordered and can be summed: booleans become 0 and 1.
     pub fn number(self) -> Term {
         if self.ty == Type::Bool { self.to(Type::U8) } else { self }
     }
 
-    /// As a float.
+    /// Converts to a float of moderate magnitude.
     pub fn float(self) -> Term {
         self.to(Type::F32).calm()
     }
 
-    /// As an index from 0 to `count - 1`.
+    /// Converts to an index from 0 to `count - 1`.
     pub fn bin(self, binning: Binning, count: i64) -> Expr {
         let count = count as i32;
         let whole = match self.ty {
             Type::F32 => (self.expr * (count as f32 / self.reach.max(1e-6))).i32(),
-            // Large integers would all be beyond the table.
+            // Without the shift, large integers would all fall outside the table.
             ty if ty.is_int() && self.reach > 2.0 * count as f32 => {
                 (self.expr >> (self.reach as u32 / count as u32).ilog2() as i32).i32()
             }
@@ -124,14 +127,14 @@ impl Term {
     }
 }
 
-/// How values become indices of a table.
+/// How values are mapped to table indices.
 #[derive(Clone, Copy)]
 pub enum Binning {
-    /// Values beyond the table fall into its first or last entry.
+    /// Values outside the table use its first or last entry.
     Clamp,
-    /// Values wrap around.
+    /// Values wrap around modulo the table size.
     Wrap,
-    /// Negative values count as positive ones.
+    /// Negative values are mapped to their absolute value.
     Fold,
 }
 
@@ -142,7 +145,7 @@ impl Binning {
 /// A random expression in which every term appears.
 pub fn combine(dice: &mut Dice, functions: f64, mut terms: Vec<Term>) -> Term {
     while terms.len() > 1 {
-        // Any two, so that the tree is neither balanced nor a chain.
+        // Pick any two, so that the tree is neither balanced nor a chain.
         let at = dice.below(terms.len());
         let a = terms.swap_remove(at);
         let at = dice.below(terms.len());
@@ -163,7 +166,7 @@ fn common_type(dice: &mut Dice, a: Type, b: Type) -> Type {
     }
 }
 
-/// A random operation of two terms.
+/// A random operation on two terms.
 pub fn pair(dice: &mut Dice, a: Term, b: Term) -> Term {
     let ty = common_type(dice, a.ty, b.ty);
     let (a, b) = (a.to(ty), b.to(ty));
@@ -194,7 +197,7 @@ fn pair_of_floats(dice: &mut Dice, a: Term, b: Term) -> Term {
         4 => (a * b * (1.0 / rb.max(1e-3)), ra),
         5 => (min(a, b), larger),
         6 => (max(a, b), larger),
-        // Once in a while the divisor may be zero.
+        // Occasionally the divisor may be zero.
         7 if dice.chance(0.05) => (a / b, ra),
         7 => (a / (abs(b) + 1.0), ra),
         8 => (a % (abs(b) + 0.5), rb + 0.5),
@@ -226,7 +229,7 @@ fn pair_of_ints(dice: &mut Dice, a: Term, b: Term) -> Term {
     Term::new(expr, ty, reach)
 }
 
-/// An elementary function of a term, which is held where the function is defined.
+/// An elementary function of a term, which is first mapped into the function's domain.
 pub fn function(dice: &mut Dice, term: Term) -> Term {
     let Term { expr, reach, .. } = term.float();
     // Most functions are flat far from 0.

@@ -1,8 +1,8 @@
-//! How often an attempt has to be given up.
+//! Tests how often an attempt is discarded.
 
 use super::*;
 
-/// The share of first attempts that are refused.
+/// The fraction of first attempts that are discarded.
 fn refused(scale: Scale, seeds: u64) -> f64 {
     let options = Options { scale, ..Options::default() };
     let mut refused = 0;

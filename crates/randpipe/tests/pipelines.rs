@@ -1,4 +1,4 @@
-//! What random pipelines are like, and that they run.
+//! Properties of random pipelines, and that they run.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -119,7 +119,7 @@ fn pipelines_have_as_many_stages_as_asked() {
     assert!(pipelines(30, &options).all(|(_, random)| random.pipeline.outputs().len() <= 3));
 }
 
-/// What some pipelines must have; each is counted once a pipeline.
+/// The features that some pipelines must have; each is counted once per pipeline.
 fn features(random: &RandomPipeline) -> Vec<String> {
     let RandomPipeline { pipeline, request, .. } = random;
     let mut found = Vec::new();
@@ -155,7 +155,7 @@ fn features(random: &RandomPipeline) -> Vec<String> {
     found
 }
 
-/// The Funcs that another Func reads.
+/// The Funcs that are read by another Func.
 fn reads(pipeline: &Pipeline) -> BTreeSet<FuncId> {
     let mut read = BTreeSet::new();
     for (id, func) in pipeline.funcs().iter() {
@@ -203,7 +203,7 @@ fn pipelines_differ_in_every_way() {
     assert!((100..=200).contains(&several), "{several} of 1000 pipelines have several outputs");
 }
 
-/// An input as the crate's page says: floats from 0 to 1, integers of any value.
+/// Input data as the crate's documentation specifies: floats from 0 to 1, integers of any value.
 fn sample(decl: &ir::InputDecl, region: &Region, random: &mut Xoshiro256PlusPlus) -> Buffer {
     let mut value = || match decl.ty {
         Type::F32 => Value::from((random.next_u32() >> 8) as f32 / 16_777_216.0),
@@ -261,7 +261,8 @@ fn outputs_are_neither_flat_nor_infinite() {
     assert!(f64::from(finite) >= 0.95 * f64::from(outputs), "only {finite} of {outputs} outputs are finite");
 }
 
-/// The pipeline with a constant where values are undefined at first: 1 or `true`, or else 0 or `false`.
+/// The pipeline with a constant in place of undefined starts: 1 or `true` if `one` is set,
+/// otherwise 0 or `false`.
 fn with_starts(pipeline: &Pipeline, one: bool) -> Pipeline {
     let mut file: serde_json::Value = serde_json::from_str(&pipeline.to_json()).unwrap();
     let mut nodes = file["exprs"].as_array().unwrap().clone();

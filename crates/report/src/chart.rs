@@ -1,7 +1,7 @@
 //! Charts as SVG: bars, scatter plots and steps.
 //!
-//! Colours come from a style sheet, so that a chart is light or dark as the page around it. What belongs together differs
-//! from the rest in filling and outline too, not in hue alone.
+//! Colours come from a style sheet, so a chart is light or dark like the page around it. Series
+//! differ in fill and outline as well as in hue.
 
 mod bars;
 mod drawing;

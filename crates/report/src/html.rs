@@ -1,10 +1,10 @@
-//! Text as HTML.
+//! Escaping of text for HTML.
 
 use std::fmt;
 
 use crate::chart::Drawing;
 
-/// Text that may stand between tags and in quoted attributes, of HTML and of SVG.
+/// Text that is safe between tags and in quoted attributes of HTML and SVG.
 #[derive(Clone, Copy)]
 pub(crate) struct Escaped<'a>(pub &'a str);
 
@@ -19,7 +19,7 @@ impl fmt::Display for Escaped<'_> {
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
                 '\n' | '\t' => f.write_char(character)?,
-                // Neither HTML nor XML has a way to write them.
+                // Neither HTML nor XML can represent them.
                 control if control.is_control() || matches!(control, '\u{fffe}' | '\u{ffff}') => {
                     f.write_char('\u{fffd}')?;
                 }
@@ -30,7 +30,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// A chart with words below it.
+/// A chart with a caption.
 pub(crate) fn figure(chart: &Drawing, caption: &str) -> String {
     format!("<figure>\n{}\n<figcaption>{}</figcaption>\n</figure>\n", chart.in_page(), Escaped(caption))
 }

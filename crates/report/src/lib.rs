@@ -1,6 +1,6 @@
-//! Results as one page of HTML that needs nothing else: no network, no scripts, charts as SVG inside.
+//! Results as one self-contained HTML page: no network access, no scripts, charts as inline SVG.
 //!
-//! A [`Page`] is plain data; [`Page::to_html`] writes it. Whatever stands in it is text, and escaped.
+//! A [`Page`] is plain data; [`Page::to_html`] renders it. All content is text and is escaped.
 //!
 //! ```
 //! use warploom_report::{Fact, Page, Section, Trial, Tuned};
@@ -28,7 +28,7 @@
 //! assert!(html.contains("H200 &amp; others") && html.contains("trial 2: predicted 22.00 us"));
 //! ```
 //!
-//! [`chart`] can be used by itself; [`chart::Drawing::document`] gives a file.
+//! [`chart`] can be used on its own; [`chart::Drawing::document`] returns a standalone file.
 
 pub mod chart;
 mod html;

@@ -1,4 +1,4 @@
-//! The page: what it is about, what is in it, and its sections.
+//! The page: title, facts, sources and sections.
 
 use crate::html::Escaped;
 use crate::suite::Suite;
@@ -7,57 +7,57 @@ use crate::tuned::Tuned;
 
 const STYLE: &str = concat!(include_str!("style.css"), include_str!("chart.css"));
 
-/// A page.
+/// A complete report.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Page {
-    /// Its title.
+    /// The heading and the window title.
     pub title: String,
-    /// What is to be known about all of it: devices, versions, date, command.
+    /// Facts about the whole page: devices, versions, date, command.
     pub facts: Vec<Fact>,
-    /// Where its numbers come from.
+    /// The files that the numbers come from.
     pub sources: Table,
-    /// Its sections, in order.
+    /// The sections, in order.
     pub sections: Vec<Section>,
 }
 
-/// A name and a value.
+/// A name and a value, for lists of facts.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fact {
-    /// What it is.
+    /// What the value describes.
     pub name: String,
-    /// What is known.
+    /// The value, as text.
     pub value: String,
 }
 
-/// A part of the page with a title of its own.
+/// A titled part of the page.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Section {
-    /// Apps under one or more ways of scheduling.
+    /// Apps under one or more schedulers.
     Suite(Suite),
-    /// One pipeline and all schedules that were tried.
+    /// One pipeline, with all schedules that were tried.
     Tuned(Tuned),
 }
 
 /// A schedule as text.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Listing {
-    /// Whose it is.
+    /// The app or trial that the schedule belongs to.
     pub title: String,
-    /// Its kernels as loop nests, or why they are not shown.
+    /// The kernels as loop nests, or why they are not shown.
     pub nest: Result<String, String>,
-    /// The schedule.
+    /// The text of the schedule.
     pub schedule: String,
 }
 
 impl Fact {
-    /// A name and a value.
+    /// A fact with this name and value.
     pub fn new(name: &str, value: impl Into<String>) -> Fact {
         Fact { name: name.to_owned(), value: value.into() }
     }
 }
 
 impl Section {
-    /// Its title.
+    /// The title of the section.
     pub fn title(&self) -> &str {
         match self {
             Section::Suite(suite) => &suite.title,
@@ -65,7 +65,7 @@ impl Section {
         }
     }
 
-    /// What kind of section it is, in a word.
+    /// The kind of section, in one word.
     pub fn kind(&self) -> &'static str {
         match self {
             Section::Suite(_) => "suite",
@@ -73,7 +73,7 @@ impl Section {
         }
     }
 
-    /// The most important of it, in a few words.
+    /// The main result of the section, in a few words.
     fn headline(&self) -> String {
         match self {
             Section::Suite(suite) => suite.headline(),
@@ -81,7 +81,7 @@ impl Section {
         }
     }
 
-    /// How its numbers were measured.
+    /// How the section's numbers were measured.
     fn method(&self) -> &'static str {
         match self {
             Section::Suite(_) => {
@@ -116,13 +116,13 @@ impl Section {
 }
 
 impl Page {
-    /// The page as one HTML document.
+    /// Renders the page as one HTML document.
     pub fn to_html(&self) -> String {
         let title = Escaped(&self.title);
         let sections = self.sections.iter().zip(1..);
         let sections: String = sections.map(|(section, number)| section.to_html(number)).collect();
         let (facts, contents) = (facts(&self.facts), self.contents());
-        // The policy forbids everything that is not in the file.
+        // The content security policy forbids everything outside the file.
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
@@ -135,7 +135,7 @@ impl Page {
         )
     }
 
-    /// Where the numbers come from: how they were measured, and the files.
+    /// The measurement methods and the source files.
     fn sources(&self) -> String {
         let mut methods: Vec<&str> = self.sections.iter().map(Section::method).collect();
         methods.sort_unstable();
@@ -162,7 +162,7 @@ impl Page {
     }
 }
 
-/// Names and values as a list.
+/// Renders names and values as a list.
 pub(crate) fn facts(facts: &[Fact]) -> String {
     if facts.is_empty() {
         return String::new();
@@ -174,7 +174,7 @@ pub(crate) fn facts(facts: &[Fact]) -> String {
 }
 
 impl Listing {
-    /// Folded under its title.
+    /// Renders the listing, collapsed under its title.
     pub(crate) fn to_html(&self) -> String {
         let nest = match &self.nest {
             Ok(nest) => format!("<pre tabindex=\"0\">{}</pre>\n", Escaped(nest)),

@@ -1,9 +1,9 @@
-//! Where numbers lie along an axis, and round ones to label it with.
+//! Axes: positions of numbers, and round numbers for tick labels.
 
-/// More labels than this crowd an axis.
+/// The maximum number of tick labels that fit on an axis.
 const MOST_TICKS: usize = 8;
 
-/// An axis: numbers to places.
+/// An axis: maps numbers to positions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Scale {
     logarithmic: bool,
@@ -14,13 +14,13 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Equal distances for equal differences: `least` lies at `from`, `most` at `to`.
+    /// A linear axis: `least` is at `from`, `most` at `to`.
     pub fn linear((least, most): (f64, f64), (from, to): (f64, f64)) -> Scale {
         let most = if most > least { most } else { least + 1.0 };
         Scale { logarithmic: false, least, most, from, to }
     }
 
-    /// Equal distances for equal ratios; both numbers are above 0.
+    /// A logarithmic axis. Both numbers must be positive.
     ///
     /// ```
     /// use warploom_report::scale::Scale;
@@ -33,7 +33,7 @@ impl Scale {
         Scale { logarithmic: true, least, most, from, to }
     }
 
-    /// Where a number lies. What is beyond an end lies at that end.
+    /// The position of a number. Numbers outside the range are clamped to its ends.
     pub fn place(&self, number: f64) -> f64 {
         let number = number.clamp(self.least, self.most);
         let share = if self.logarithmic {
@@ -44,9 +44,9 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
-    /// Round numbers between the ends, few enough to be read.
+    /// A readable number of round values within the range.
     pub fn ticks(&self) -> Vec<f64> {
-        // Within a power of ten, multiples of a round step are read more easily than powers.
+        // Within one decade, multiples of a round step are easier to read than powers.
         match self.logarithmic && self.most / self.least >= 10.0 {
             true => powers(self.least, self.most),
             false => multiples(self.least, self.most),
@@ -54,19 +54,19 @@ impl Scale {
     }
 }
 
-/// The least and the most of numbers, a little apart from what they bound; `None` for no numbers.
+/// The range of some numbers, padded a little; `None` if there are no numbers.
 pub(crate) fn padded(numbers: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let (least, most) =
         numbers.fold((f64::INFINITY, 0.0f64), |(least, most), number| (least.min(number), most.max(number)));
     (least <= most).then_some((least / 1.06, most * 1.06))
 }
 
-/// Whether a number has a place on a logarithmic axis.
+/// Whether a number can be shown on a logarithmic axis.
 pub(crate) fn is_positive(number: f64) -> bool {
     number.is_finite() && number > 0.0
 }
 
-/// 1, 2 and 5 times powers of ten; only some of the powers over many orders of magnitude.
+/// 1, 2 and 5 times powers of ten. Over many decades, only some of the powers.
 fn powers(least: f64, most: f64) -> Vec<f64> {
     let (first, last) = (least.log10().floor() as i32, most.log10().ceil() as i32);
     let inside = |digits: &[f64], step: usize| -> Vec<f64> {
@@ -92,12 +92,12 @@ fn multiples(least: f64, most: f64) -> Vec<f64> {
     (first..=last).map(|multiple| multiple as f64 * step).collect()
 }
 
-/// A tick in as few characters as that takes.
+/// The shortest label of a tick.
 pub(crate) fn label(tick: f64) -> String {
     if tick != 0.0 && !(1e-4..1e6).contains(&tick.abs()) {
         return format!("{tick:.0e}");
     }
-    // Steps are not exact in binary; nobody wants to see that.
+    // Steps are not exact in binary. Round, so that labels do not show it.
     let text = format!("{tick:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

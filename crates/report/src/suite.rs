@@ -1,4 +1,4 @@
-//! Apps under one or more ways of scheduling, compared with times of others.
+//! Apps under one or more schedulers, compared with baseline times.
 
 use crate::chart::{Bar, Bars, Base, Group};
 use crate::html::{Escaped, count, figure};
@@ -6,51 +6,51 @@ use crate::page::{Fact, Listing, facts};
 use crate::scale::is_positive;
 use crate::table::{Column, Table};
 
-/// Runs of the suite that are compared.
+/// Runs of the suite, side by side.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Suite {
-    /// Its title.
+    /// The title of the section.
     pub title: String,
-    /// The runs.
+    /// The runs to compare.
     pub runs: Vec<Run>,
 }
 
 /// One run of the suite.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Run {
-    /// What it is called beside others.
+    /// The name that distinguishes it from other runs.
     pub name: String,
-    /// What is to be known about it.
+    /// Facts about the run, such as date, device and command.
     pub facts: Vec<Fact>,
-    /// Its apps.
+    /// The apps with their times.
     pub apps: Vec<AppTime>,
-    /// All that is known about them.
+    /// The detailed results, as a table.
     pub results: Table,
-    /// What went wrong, a sentence each.
+    /// Problems, one sentence each.
     pub notes: Vec<String>,
-    /// Their schedules.
+    /// The schedules of the apps.
     pub listings: Vec<Listing>,
 }
 
-/// How long an app takes.
+/// The time of one app.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct AppTime {
-    /// Its name.
+    /// The name of the app.
     pub app: String,
-    /// Its time, microseconds.
+    /// The measured time in microseconds; `None` if there is no valid measurement.
     pub us: Option<f64>,
-    /// The least that the device could take, microseconds.
+    /// A lower bound on the time on this device, in microseconds.
     pub floor_us: Option<f64>,
-    /// What it is compared with.
+    /// The baselines to compare with.
     pub baselines: Vec<Baseline>,
 }
 
-/// The time of an app by another system.
+/// The time of an app in another system.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Baseline {
-    /// Whose.
+    /// The name of the other system.
     pub name: String,
-    /// How long it takes, microseconds.
+    /// Its time in microseconds.
     pub us: f64,
 }
 
@@ -59,7 +59,7 @@ impl AppTime {
         self.us.filter(|time| is_positive(*time))
     }
 
-    /// How many times as fast it is, as a bar.
+    /// The speedup over a baseline, as a bar.
     fn faster(&self, than: &str, run: &str) -> Option<Bar> {
         let (time, other) = (self.time()?, self.baselines.iter().find(|baseline| baseline.name == than)?.us);
         let value = is_positive(other).then_some(other / time)?;
@@ -68,7 +68,7 @@ impl AppTime {
         Some(Bar { value, text, hint })
     }
 
-    /// Its share of the least possible time, as a bar.
+    /// The lower bound as a fraction of the app's time, as a bar.
     fn of_the_floor(&self, run: &str) -> Option<Bar> {
         let (time, floor) = (self.time()?, self.floor_us?);
         let value = 1e2 * floor / time;
@@ -103,7 +103,7 @@ impl Suite {
         format!("{}{}{runs}", self.charts(), self.side_by_side())
     }
 
-    /// A chart for each that apps are compared with; shares of the floor if there is none.
+    /// One chart per baseline; fractions of the lower bound if there are no baselines.
     fn charts(&self) -> String {
         let baselines = self.baselines();
         let charts: String = match baselines.is_empty() {
@@ -127,7 +127,7 @@ impl Suite {
 
     fn shares(&self) -> String {
         let mut groups = self.groups(|app, run| app.of_the_floor(run));
-        // A mean of shares would say nothing.
+        // A mean of fractions would be meaningless.
         groups.retain(|group| !group.summary);
         if groups.is_empty() {
             return String::new();
@@ -137,7 +137,8 @@ impl Suite {
         figure(&Bars { about, axis, base: Base::Zero, series: self.names(), groups }.draw(), &caption)
     }
 
-    /// A group for each app that has a bar in some run, and one for the mean of those that have one in each.
+    /// One group per app that has a bar in some run, and one for the mean over apps that have a bar
+    /// in every run.
     fn groups(&self, bar: impl Fn(&AppTime, &str) -> Option<Bar>) -> Vec<Group> {
         let of = |app: &str| {
             let of_run = |run: &Run| bar(run.apps.iter().find(|found| found.app == app)?, &run.name);
@@ -162,7 +163,7 @@ impl Suite {
         groups
     }
 
-    /// Times of all runs beside each other, if there are several.
+    /// The times of all runs side by side, if there are several.
     fn side_by_side(&self) -> String {
         if self.runs.len() < 2 {
             return String::new();
@@ -182,12 +183,12 @@ impl Suite {
         self.runs.iter().map(|run| run.name.clone()).collect()
     }
 
-    /// All apps, in the order they come first.
+    /// All apps, in order of first appearance.
     fn apps(&self) -> Vec<&str> {
         distinct(self.runs.iter().flat_map(|run| &run.apps).map(|app| app.app.as_str()))
     }
 
-    /// All that apps are compared with, in the order they come first.
+    /// All baselines, in order of first appearance.
     fn baselines(&self) -> Vec<String> {
         let apps = self.runs.iter().flat_map(|run| &run.apps).filter(|app| app.time().is_some());
         let names = apps.flat_map(|app| &app.baselines).filter(|baseline| is_positive(baseline.us));
@@ -203,7 +204,7 @@ impl Run {
         format!("<h3>{name}</h3>\n{facts}{table}{notes}{}", self.listings())
     }
 
-    /// All schedules, folded once more, so that many take one line.
+    /// All schedules, collapsed together into one line.
     fn listings(&self) -> String {
         let listings: String = self.listings.iter().map(Listing::to_html).collect();
         if self.listings.len() < 2 {
@@ -224,7 +225,7 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     seen
 }
 
-/// The number whose logarithm is the mean of theirs; `None` of no numbers.
+/// The geometric mean; `None` if there are no numbers.
 ///
 /// ```
 /// assert_eq!(warploom_report::geometric_mean([2.0, 8.0]).map(f64::round), Some(4.0));

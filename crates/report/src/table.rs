@@ -1,39 +1,39 @@
-//! Tables.
+//! Tables of text.
 
 use crate::html::Escaped;
 
 /// A table of text.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Table {
-    /// Its columns.
+    /// The columns, from left to right.
     pub columns: Vec<Column>,
-    /// The cells of each row, one a column.
+    /// The rows: one cell per column.
     pub rows: Vec<Vec<String>>,
 }
 
 /// A column of a table.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Column {
-    /// What stands above it.
+    /// The heading of the column.
     pub title: String,
-    /// Whether it holds numbers, which stand at the right.
+    /// Whether the column holds numbers, which are right-aligned.
     pub numbers: bool,
 }
 
 impl Column {
-    /// A column of text.
+    /// A left-aligned column of text.
     pub fn text(title: &str) -> Column {
         Column { title: title.to_owned(), numbers: false }
     }
 
-    /// A column of numbers.
+    /// A right-aligned column of numbers.
     pub fn numbers(title: &str) -> Column {
         Column { title: title.to_owned(), numbers: true }
     }
 }
 
 impl Table {
-    /// As HTML; nothing for a table without rows.
+    /// The table as HTML; empty if there are no rows.
     pub(crate) fn to_html(&self) -> String {
         if self.rows.is_empty() {
             return String::new();
@@ -49,7 +49,8 @@ impl Table {
             format!("<tr>{}</tr>\n", cells.collect::<String>())
         };
         let (titles, rows) = (titles.collect::<String>(), self.rows.iter().map(row).collect::<String>());
-        // A wide table scrolls by itself, so that the page never does; whoever has only a keyboard must reach it.
+        // A wide table scrolls on its own, so that the page does not. The tab index makes it
+        // reachable by keyboard.
         format!(
             "<div class=\"wide\" tabindex=\"0\"><table>\n<thead><tr>{titles}</tr></thead>\n<tbody>\n{rows}</tbody>\n\
              </table></div>\n"

@@ -1,4 +1,4 @@
-//! One pipeline at some sizes on a device, and all schedules of it that were tried.
+//! One pipeline at fixed sizes on one device, with all schedules that were tried.
 
 use crate::chart::{Mark, Point, Scatter, Series, Step, Steps};
 use crate::html::{count, figure};
@@ -6,53 +6,53 @@ use crate::page::{Fact, Listing, facts};
 use crate::scale::is_positive;
 use crate::table::{Column, Table};
 
-/// A problem and its trials.
+/// A tuning problem and its trials.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Tuned {
-    /// Its title.
+    /// The title of the section.
     pub title: String,
-    /// What is to be known about it.
+    /// Facts about the problem, such as inputs, device and number of trials.
     pub facts: Vec<Fact>,
     /// All trials, in the order they were measured.
     pub trials: Vec<Trial>,
-    /// The number of the best.
+    /// The number of the best trial; `None` if no trial is valid.
     pub winner: Option<i64>,
-    /// When iterations ended.
+    /// The points at which iterations ended.
     pub iterations: Vec<Iteration>,
-    /// The best trials.
+    /// The best trials, as a table.
     pub best: Table,
-    /// The schedule of the best.
+    /// The schedule of the best trial.
     pub listing: Option<Listing>,
 }
 
-/// A schedule that was tried.
+/// One schedule that was tried.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Trial {
-    /// Its number.
+    /// The number of the trial in the records.
     pub number: i64,
-    /// `ok`, or why it is not valid.
+    /// `ok`, or why the trial is invalid.
     pub status: String,
-    /// What is known about that.
+    /// Details of the status.
     pub message: String,
-    /// How long it was predicted to take, microseconds.
+    /// The predicted time in microseconds.
     pub predicted_us: Option<f64>,
-    /// How long it took when it was tried, microseconds; `None` if it is not valid.
+    /// The measured time in microseconds; `None` if the trial is invalid.
     pub measured_us: Option<f64>,
-    /// How long it took at the end, in turns with other good ones, microseconds.
+    /// The time of the final measurement, interleaved with other good trials, in microseconds.
     pub retimed_us: Option<f64>,
 }
 
-/// The end of an iteration.
+/// The end of a tuning iteration.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Iteration {
-    /// Which.
+    /// The label of the iteration.
     pub name: String,
-    /// How many trials there were by then.
+    /// The number of trials up to then.
     pub trials: usize,
 }
 
 impl Trial {
-    /// The time that decides, if there is one.
+    /// The time used for ranking, if there is one.
     fn time(&self) -> Option<f64> {
         self.retimed_us.filter(|_| self.measured_us.is_some()).or(self.measured_us)
     }
@@ -61,7 +61,7 @@ impl Trial {
         self.measured_us.filter(|time| is_positive(*time))
     }
 
-    /// Measured and predicted times, if it has both.
+    /// The measured and predicted times as a point, if there are both.
     fn point(&self) -> Option<Point> {
         let point = Point { x: self.measured()?, y: self.predicted_us?, text: self.text() };
         point.is_drawn().then_some(point)
@@ -164,7 +164,7 @@ impl Tuned {
         figure(&steps.draw(), &caption)
     }
 
-    /// How many trials ended how, the most frequent first.
+    /// How many trials ended with each status, the most frequent first.
     fn statuses(&self) -> Table {
         let mut counted: Vec<(&str, usize, &str)> = Vec::new();
         for trial in &self.trials {
@@ -183,7 +183,7 @@ impl Tuned {
     }
 }
 
-/// The factor by which half of all predictions are off at most.
+/// The median factor between predictions and measurements.
 fn middle_error(points: &[Point]) -> Option<f64> {
     let mut errors: Vec<f64> =
         points.iter().map(|point| (point.x / point.y).max(point.y / point.x)).collect();

@@ -1,4 +1,4 @@
-//! A small page as a whole.
+//! A small page, rendered as a whole.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,7 +6,7 @@ use warploom_report::{
     AppTime, Baseline, Column, Fact, Iteration, Listing, Page, Run, Section, Suite, Table, Trial, Tuned,
 };
 
-/// What a file may hold and a page must not.
+/// Markup that may occur in a file and must not reach a page unescaped.
 const HOSTILE: &str = "</pre><script>alert('1')</script>&<img src=x onerror=\"alert(1)\">";
 
 fn trial(number: i64, predicted: f64, measured: Option<f64>) -> Trial {
@@ -67,7 +67,7 @@ fn page(sections: Vec<Section>) -> Page {
     }
 }
 
-/// Without the style sheets, which say nothing.
+/// The page without its style sheets.
 fn without_style(html: &str) -> String {
     let (before, rest) = html.split_once("<style>").unwrap();
     let (_, after) = rest.split_once("</style>").unwrap();

@@ -1,4 +1,4 @@
-//! A context that something else owns.
+//! CUDA contexts that other code owns.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -8,32 +8,33 @@ use cudarc::driver::{CudaContext, result, sys};
 
 use crate::error::{Doing, Error};
 
-/// Doing what failed, for messages.
+/// The action in error messages.
 const DOING: &str = "use the context that was given";
 
-/// The same context as cudarc's object, which never destroys it.
+/// Wraps a context in cudarc's object without taking ownership: it is never destroyed here.
 ///
 /// # Safety
 ///
-/// It must be a context that lives as long as the object or anything made with it.
+/// The context must be valid and outlive the object and everything made with it.
 pub(crate) unsafe fn borrow(context: CUcontext) -> Result<Arc<CudaContext>, Error> {
-    // SAFETY: the caller says that it is a context.
+    // SAFETY: the caller promises that it is a valid context.
     unsafe { result::ctx::set_current(context) }.doing(DOING)?;
     let mut device: CUdevice = 0;
     // SAFETY: the pointer is to an integer that lives during the call.
     unsafe { sys::cuCtxGetDevice(&mut device) }.result().doing(DOING)?;
     let ordinal = ordinal_of(device)?;
     if is_active(device)? {
-        // The primary context is counted, so that it may be opened once more and closed like any other.
+        // The primary context is reference-counted, so it can be retained and released once more.
         let primary = CudaContext::new(ordinal).doing(DOING)?;
         if primary.cu_ctx() == context {
             return Ok(primary);
         }
     }
-    // SAFETY: the caller says that it is a context, and it is this device's. It is not destroyed here, see below.
+    // SAFETY: the caller promises that it is a valid context, and it belongs to this device. It is
+    // not destroyed here, see below.
     let borrowed = unsafe { CudaContext::from_raw_context(ordinal, device, context) }.doing(DOING)?;
-    // cudarc destroys a context with the last reference to its object. One too many keeps the object, a few bytes, for
-    // ever, and the context as long as its owner likes.
+    // cudarc destroys a context with the last reference to its object. Leaking one reference keeps
+    // the object (a few bytes) forever, and leaves the context to its owner.
     std::mem::forget(Arc::clone(&borrowed));
     Ok(borrowed)
 }

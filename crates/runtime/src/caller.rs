@@ -1,4 +1,4 @@
-//! Device memory that belongs to the caller.
+//! Device memory that the caller owns.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::error::Error;
 
 /// Memory of the caller that a program reads; see [`Kernels::launch`](crate::Kernels::launch).
 ///
-/// Made of a [`CudaView`] or a [`CudaSlice`], which is borrowed as long as this object lives, or of an
-/// [address](DeviceBytes::at).
+/// It is made from a [`CudaView`] or a [`CudaSlice`], which stays borrowed as long as this object
+/// lives, or from an [address](DeviceBytes::at).
 pub struct DeviceBytes<'a> {
     memory: Memory<Box<dyn Readable + 'a>>,
     bytes: usize,
@@ -21,21 +21,21 @@ pub struct DeviceBytes<'a> {
 
 /// Memory of the caller that a program writes; see [`Kernels::launch`](crate::Kernels::launch).
 ///
-/// Made of a [`CudaViewMut`] or a [`CudaSlice`], which is borrowed as long as this object lives, or of an
-/// [address](DeviceBytesMut::at).
+/// It is made from a [`CudaViewMut`] or a [`CudaSlice`], which stays borrowed as long as this
+/// object lives, or from an [address](DeviceBytesMut::at).
 pub struct DeviceBytesMut<'a> {
     memory: Memory<Box<dyn Writable + 'a>>,
     bytes: usize,
 }
 
-/// Memory that cudarc knows, or an address.
+/// Memory that cudarc manages, or a raw address.
 enum Memory<V> {
     View(V),
     Address(u64),
 }
 
-/// A view with elements of any type. The address comes with what tells other streams, when it is dropped, that the memory
-/// was in use until then.
+/// A view with elements of any type. The address comes with a guard; dropping it tells other
+/// streams that the memory was in use until then.
 trait Readable {
     fn context(&self) -> &Arc<CudaContext>;
     fn address<'s>(&'s self, stream: &'s CudaStream) -> (u64, SyncOnDrop<'s>);
@@ -67,22 +67,23 @@ impl<T> Writable for CudaViewMut<'_, T> {
 }
 
 impl<'a> DeviceBytes<'a> {
-    /// Memory at an address of the device, as other bindings of CUDA give it.
+    /// Memory at a device address, as other CUDA bindings provide it.
     ///
     /// # Safety
     ///
-    /// Until all runs that are given this have finished, the memory must exist, be readable by kernels of the GPU's
-    /// context, and not be written by anything but what is ordered with them, on the same stream or by events.
+    /// Until all runs that use this memory have finished, it must exist and be readable by kernels
+    /// of the GPU's context. Only work that is ordered with those runs, on the same stream or by
+    /// events, may write it.
     pub unsafe fn at(address: u64, bytes: usize) -> DeviceBytes<'static> {
         DeviceBytes { memory: Memory::Address(address), bytes }
     }
 
-    /// How many bytes it holds.
+    /// The size in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The context, if cudarc knows it.
+    /// The context; `None` for a raw address.
     pub(crate) fn context(&self) -> Option<&Arc<CudaContext>> {
         match &self.memory {
             Memory::View(view) => Some(view.context()),
@@ -90,7 +91,7 @@ impl<'a> DeviceBytes<'a> {
         }
     }
 
-    /// The address, once what wrote the memory has finished in the order of the stream.
+    /// The address. The stream first waits for earlier writes to the memory.
     pub(crate) fn address<'s>(&'s self, stream: &'s CudaStream) -> (u64, Option<SyncOnDrop<'s>>) {
         match &self.memory {
             Memory::View(view) => some_second(view.address(stream)),
@@ -100,22 +101,23 @@ impl<'a> DeviceBytes<'a> {
 }
 
 impl<'a> DeviceBytesMut<'a> {
-    /// Memory at an address of the device, as other bindings of CUDA give it.
+    /// Memory at a device address, as other CUDA bindings provide it.
     ///
     /// # Safety
     ///
-    /// Until all runs that are given this have finished, the memory must exist, be writable by kernels of the GPU's
-    /// context, and not be used by anything but what is ordered with them, on the same stream or by events.
+    /// Until all runs that use this memory have finished, it must exist and be writable by kernels
+    /// of the GPU's context. Only work that is ordered with those runs, on the same stream or by
+    /// events, may access it.
     pub unsafe fn at(address: u64, bytes: usize) -> DeviceBytesMut<'static> {
         DeviceBytesMut { memory: Memory::Address(address), bytes }
     }
 
-    /// How many bytes it holds.
+    /// The size in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The context, if cudarc knows it.
+    /// The context; `None` for a raw address.
     pub(crate) fn context(&self) -> Option<&Arc<CudaContext>> {
         match &self.memory {
             Memory::View(view) => Some(view.context()),
@@ -123,7 +125,7 @@ impl<'a> DeviceBytesMut<'a> {
         }
     }
 
-    /// The address, once what used the memory has finished in the order of the stream.
+    /// The address. The stream first waits for earlier uses of the memory.
     pub(crate) fn address<'s>(&'s mut self, stream: &'s CudaStream) -> (u64, Option<SyncOnDrop<'s>>) {
         match &mut self.memory {
             Memory::View(view) => some_second(view.address(stream)),
@@ -174,7 +176,7 @@ impl std::fmt::Debug for DeviceBytesMut<'_> {
     }
 }
 
-/// Where an input or output lies.
+/// The address range of an input or output.
 pub(crate) struct Place<'a> {
     buffer: &'a Buffer,
     start: u64,
@@ -193,8 +195,8 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Refuses memory that elements cannot lie in, and outputs that share memory with anything else: kernels count on it that
-/// what they read does not change.
+/// Rejects misaligned memory, and outputs that overlap any other memory: kernels rely on their
+/// inputs not changing.
 pub(crate) fn check_places(places: &[Place<'_>]) -> Result<(), Error> {
     for (i, place) in places.iter().enumerate() {
         let unit = place.buffer.element_bytes.max(1) as u64;

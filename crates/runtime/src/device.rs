@@ -1,11 +1,12 @@
-//! From what a driver reports to a [`Device`].
+//! Builds a [`Device`] from what a driver reports.
 //!
-//! Limits are taken as reported. Rates are not reported: a device whose name is that of a preset has the
-//! preset's, any other those of the most similar architecture, scaled by its clocks and sizes.
+//! Limits are taken as reported. Rates are not reported: a device with the name of a preset gets
+//! the preset's rates; any other device gets those of the most similar architecture, scaled by its
+//! clocks and sizes.
 
 use warploom_target::{ComputeCapability, Device};
 
-/// What the driver reports.
+/// The attributes that the driver reports.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attributes {
     pub(crate) name: String,
@@ -29,7 +30,7 @@ pub(crate) struct Attributes {
     pub(crate) dram_bytes: u64,
 }
 
-/// The device of that description.
+/// The device with these attributes.
 pub(crate) fn describe(reported: &Attributes) -> Device {
     let [major, minor] = reported.compute;
     let compute = ComputeCapability { major, minor };
@@ -53,7 +54,7 @@ pub(crate) fn describe(reported: &Attributes) -> Device {
     device
 }
 
-/// The preset of the nearest architecture, older rather than newer, with its rates scaled to the device.
+/// The preset of the nearest architecture, preferably older, with its rates scaled to the device.
 fn similar(compute: ComputeCapability, reported: &Attributes) -> Device {
     let presets = Device::presets();
     let older = presets.iter().filter(|preset| preset.compute <= compute);
@@ -68,7 +69,7 @@ fn similar(compute: ComputeCapability, reported: &Attributes) -> Device {
     }
     let memory = &mut device.memory;
     if reported.memory_clock_khz > 0 && reported.memory_bus_bits > 0 {
-        // Two transfers a clock.
+        // Two transfers per clock.
         let bytes = f64::from(reported.memory_bus_bits) / 8.0;
         memory.dram_gbps = 2.0 * f64::from(reported.memory_clock_khz) * bytes / 1e6;
         memory.dram_achieved_gbps = 0.9 * memory.dram_gbps;

@@ -1,4 +1,4 @@
-//! The NVIDIA driver: whether it is there, and what it says about devices.
+//! The NVIDIA driver: its presence, its version and the devices it reports.
 
 use std::ffi::c_int;
 
@@ -9,10 +9,10 @@ use warploom_target::Device;
 use crate::device::{Attributes, describe};
 use crate::error::{Attempt, Doing, Error};
 
-/// The oldest driver that has all functions used here, as the CUDA version it supports.
+/// The oldest driver with all functions used here, as the CUDA version it supports.
 const NEEDED: (i32, i32) = (12, 8);
 
-/// Makes sure that the driver can be called.
+/// Checks that the driver is present and recent enough.
 pub(crate) fn start() -> Result<(), Error> {
     // SAFETY: opening the driver's library runs its initialisers, which only set up its own data.
     if !unsafe { sys::is_culib_present() } {
@@ -25,15 +25,16 @@ pub(crate) fn start() -> Result<(), Error> {
     result::init().doing("start")
 }
 
-/// The newest CUDA that the driver supports. The library must be present.
+/// The newest CUDA version that the driver supports. The library must be present.
 fn version() -> Result<(i32, i32), Error> {
     let mut version: c_int = 0;
-    // SAFETY: the pointer is to an integer that lives during the call; no other call need come before this one.
+    // SAFETY: the pointer is to an integer that lives during the call; the function needs no prior
+    // initialisation.
     unsafe { sys::cuDriverGetVersion(&mut version) }.result().doing("tell its version")?;
     Ok((version / 1000, version % 1000 / 10))
 }
 
-/// The newest CUDA that the driver supports, major and minor.
+/// The newest CUDA version that the driver supports, as major and minor.
 ///
 /// # Errors
 ///
@@ -43,7 +44,7 @@ pub fn driver_version() -> Result<(i32, i32), Error> {
     version()
 }
 
-/// Why each name of the driver's library did not do.
+/// Why each name of the driver's library failed.
 fn attempts() -> Vec<Attempt> {
     let names = if cfg!(windows) { ["nvcuda.dll", "cuda.dll"] } else { ["libcuda.so.1", "libcuda.so"] };
     let attempt = |name: &str| {
@@ -57,14 +58,14 @@ fn attempts() -> Vec<Attempt> {
     names.into_iter().map(attempt).collect()
 }
 
-/// How many devices there are.
+/// The number of devices.
 pub(crate) fn count() -> Result<usize, Error> {
     start()?;
     let count = result::device::get_count().doing("count its devices")?;
     Ok(usize::try_from(count).unwrap_or_default())
 }
 
-/// What the driver says about a device.
+/// The description of a device, as the driver reports it.
 pub(crate) fn query(ordinal: usize) -> Result<Device, Error> {
     let count = count()?;
     if ordinal >= count {
@@ -72,10 +73,10 @@ pub(crate) fn query(ordinal: usize) -> Result<Device, Error> {
     }
     let device = result::device::get(ordinal as c_int).doing("find the device")?;
     let name = result::device::get_name(device).doing("name the device")?;
-    // SAFETY: the device is one that the driver has just given.
+    // SAFETY: the device handle was just returned by the driver.
     let memory = unsafe { result::device::total_mem(device) }.doing("tell the size of the memory")?;
     let get = |attribute: Attribute| {
-        // SAFETY: the device is one that the driver has just given.
+        // SAFETY: the device handle was just returned by the driver.
         let value = unsafe { result::device::get_attribute(device, attribute) };
         value.doing("describe the device").map(|value| u32::try_from(value).unwrap_or_default())
     };
@@ -87,7 +88,7 @@ pub(crate) fn query(ordinal: usize) -> Result<Device, Error> {
             get(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         ],
         sms: get(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
-        // Newer drivers may report no clocks.
+        // Newer drivers may not report clocks.
         clock_khz: get(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE).unwrap_or_default(),
         memory_clock_khz: get(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE).unwrap_or_default(),
         memory_bus_bits: get(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH).unwrap_or_default(),

@@ -1,231 +1,231 @@
-//! What can go wrong, as sentences.
+//! Errors of the runtime, with one-sentence messages.
 
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult;
 use thiserror::Error;
 use warploom_target::program::{ProgramError, Role};
 
-/// A place where a library was looked for, and what was found there.
+/// A location where a library was searched for, and the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// A file, a folder or a bare name.
+    /// A file, a folder or a bare library name.
     pub place: String,
-    /// Why it did not do.
+    /// Why this location did not work.
     pub outcome: String,
 }
 
-/// What can go wrong between a program and its results.
+/// Errors between loading a program and reading its results.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// NVRTC is not installed, or not where anything looks.
+    /// NVRTC is not installed or not in any searched location.
     #[error(
         "NVRTC, CUDA's run-time compiler, was not found; install the CUDA toolkit or \
          `pip install nvidia-cuda-nvrtc`, or set WARPLOOM_NVRTC_DIR to the folder that holds it; tried:{}",
         list(.tried)
     )]
     NoNvrtc {
-        /// Where it was looked for.
+        /// The locations that were searched.
         tried: Vec<Attempt>,
     },
-    /// A call of NVRTC failed for a reason other than the code.
+    /// A call to NVRTC failed for a reason other than the code.
     #[error("NVRTC could not {doing}: {message}")]
     Nvrtc {
-        /// What was asked of it.
+        /// What NVRTC was asked to do.
         doing: &'static str,
-        /// What it answered.
+        /// NVRTC's error message.
         message: String,
     },
-    /// NVRTC found a mistake in the code: a mistake of the compiler that made it.
+    /// NVRTC rejected the code. This is a bug in the compiler that generated it.
     #[error("NVRTC refused the code for {arch}:\n{log}")]
     Compile {
-        /// What it was to be compiled for.
+        /// The architecture that the code was compiled for.
         arch: String,
         /// NVRTC's messages.
         log: String,
     },
-    /// The device is older than anything NVRTC still compiles for.
+    /// The device is older than any architecture that this NVRTC supports.
     #[error(
         "NVRTC {}.{} compiles for sm_{oldest} and newer, but the device is sm_{device}: use an older NVRTC",
         .nvrtc.0, .nvrtc.1
     )]
     OldDevice {
-        /// The version of NVRTC.
+        /// The version of NVRTC, as major and minor.
         nvrtc: (i32, i32),
-        /// The oldest architecture it knows.
+        /// The oldest architecture that it supports.
         oldest: u32,
-        /// That of the device.
+        /// The architecture of the device.
         device: u32,
     },
-    /// There is no NVIDIA driver.
+    /// The NVIDIA driver is not installed.
     #[error("the NVIDIA driver's library was not found; tried:{}", list(.tried))]
     NoDriver {
-        /// Where it was looked for.
+        /// The locations that were searched.
         tried: Vec<Attempt>,
     },
-    /// The driver lacks functions that are needed.
+    /// The driver is too old.
     #[error(
         "the NVIDIA driver supports CUDA {}.{}, but {}.{} is needed: update it",
         .version.0, .version.1, .needed.0, .needed.1
     )]
     OldDriver {
-        /// The newest CUDA that the driver supports.
+        /// The newest CUDA version that the driver supports.
         version: (i32, i32),
-        /// The oldest that will do.
+        /// The oldest CUDA version that is sufficient.
         needed: (i32, i32),
     },
-    /// A result is not the program's own.
+    /// An output depends on uninitialised memory.
     #[error(
         "element {element} of `{what}` is not written, or depends on memory that is not: it was another value over memory \
          with other contents"
     )]
     Unwritten {
-        /// The output.
+        /// The name of the output.
         what: String,
-        /// Its first element, counted in memory, that differs.
+        /// The position in memory of the first element that differs.
         element: usize,
     },
-    /// There is no device of that number.
+    /// The device number does not exist.
     #[error("there is no GPU number {ordinal}: the driver reports {count}")]
     NoDevice {
-        /// The number asked for.
+        /// The device number requested.
         ordinal: usize,
-        /// How many there are.
+        /// The number of devices.
         count: usize,
     },
-    /// A call of the driver failed.
+    /// A driver call failed.
     #[error("the driver could not {doing}: {name} ({message})")]
     Driver {
-        /// What was asked of it.
+        /// What the driver was asked to do.
         doing: String,
-        /// The name of its answer.
+        /// The name of the driver's error code.
         name: String,
-        /// What the answer means.
+        /// The driver's description of the error.
         message: String,
     },
-    /// A kernel did something forbidden, such as an access outside its memory. The driver accepts nothing
-    /// further from this process.
+    /// A kernel faulted, for example by an out-of-bounds access. The driver accepts no further work
+    /// from this process.
     #[error("a kernel failed while the driver was to {doing}: {name} ({message})")]
     Fault {
-        /// What was asked of the driver when it noticed.
+        /// What the driver was asked to do when the fault surfaced.
         doing: String,
-        /// The name of its answer.
+        /// The name of the driver's error code.
         name: String,
-        /// What the answer means.
+        /// The driver's description of the error.
         message: String,
     },
-    /// The device has too little memory.
+    /// The device does not have enough free memory.
     #[error("{bytes} bytes for `{what}` do not fit on the device, which has {free} of {total} bytes free")]
     OutOfMemory {
-        /// What they are for.
+        /// What the memory is for.
         what: String,
-        /// How many were asked for.
+        /// The number of bytes requested.
         bytes: usize,
-        /// How many there are.
+        /// The number of bytes free.
         free: usize,
-        /// How many there are in all.
+        /// The total number of bytes on the device.
         total: usize,
     },
-    /// The program contradicts itself.
+    /// The program is inconsistent.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// A kernel needs more of something than the device has.
+    /// A kernel exceeds a limit of the device.
     #[error("kernel `{kernel}` needs {asked} {what}, but the device has {limit}")]
     Limit {
-        /// The kernel.
+        /// The entry name of the kernel.
         kernel: String,
-        /// Of what.
+        /// The limited resource.
         what: &'static str,
-        /// How much it needs.
+        /// The amount that the kernel needs.
         asked: u64,
-        /// How much there is.
+        /// The amount that the device has.
         limit: u64,
     },
-    /// The code is damaged.
+    /// The compiled code is corrupt.
     #[error("the code of program `{program}` is damaged: {why}")]
     DamagedCode {
-        /// The program's name.
+        /// The name of the program.
         program: String,
-        /// What is wrong with it.
+        /// What is wrong with the code.
         why: &'static str,
     },
-    /// The program has no such buffer.
+    /// The program has no buffer with this role.
     #[error("the program has no {}", role_name(.role))]
     NoBuffer {
-        /// Which.
+        /// The requested role.
         role: Role,
     },
-    /// More or less memory than a program takes.
+    /// The number of inputs or outputs given does not match the program.
     #[error("the program has {expected} {what}, but memory for {given} was given; give one piece for each")]
     WrongNumber {
-        /// Inputs or outputs.
+        /// `inputs` or `outputs`.
         what: &'static str,
-        /// How many there are.
+        /// The number that the program has.
         expected: usize,
-        /// How many were given.
+        /// The number that was given.
         given: usize,
     },
-    /// Memory of a context that the stream is not of.
+    /// Memory that belongs to a different context than the stream.
     #[error(
         "the memory of `{what}` belongs to another CudaContext than the stream: allocate it in the stream's context, or \
          give it by its address"
     )]
     OtherContext {
-        /// The input or output.
+        /// The name of the input or output.
         what: String,
     },
-    /// Memory whose events cannot be captured.
+    /// Memory with events that cannot be captured.
     #[error(
         "the stream is being captured, and the events that cudarc keeps with the memory of `{what}` would break the \
          capture: turn event tracking of the context off, or give the memory by its address"
     )]
     Captured {
-        /// The input or output.
+        /// The name of the input or output.
         what: String,
     },
-    /// A program that is to be loaded while its stream is captured.
+    /// A program cannot be loaded while its stream is being captured.
     #[error("`{what}` cannot be loaded while the stream is being captured: do that before")]
     LoadedInCapture {
-        /// The program, or something that it needs memory for.
+        /// The program, or the buffer that would be allocated.
         what: String,
     },
-    /// Memory that elements cannot lie in.
+    /// Memory that is not aligned to the element size.
     #[error("`{what}` lies at {address:#x}, which is no multiple of the {unit} bytes of its elements")]
     Misaligned {
-        /// The input or output.
+        /// The name of the input or output.
         what: String,
-        /// Where it lies.
+        /// The device address.
         address: u64,
-        /// Bytes of an element.
+        /// The size of an element in bytes.
         unit: u64,
     },
-    /// An output in memory that something else has too.
+    /// An output that overlaps other memory of the same launch.
     #[error("`{first}` and `{second}` overlap in device memory: give every output memory of its own")]
     Overlap {
-        /// An input or output.
+        /// The name of one input or output.
         first: String,
-        /// Another.
+        /// The name of the other input or output.
         second: String,
     },
     /// Data of the wrong size.
     #[error("`{what}` takes {expected} bytes, but {given} were given")]
     WrongSize {
-        /// For what.
+        /// The name of the input, output or parameter block.
         what: String,
-        /// How many it takes.
+        /// The number of bytes expected.
         expected: usize,
-        /// How many were given.
+        /// The number of bytes given.
         given: usize,
     },
 }
 
 impl Error {
-    /// Whether this process can do nothing further on the device.
+    /// Whether a kernel faulted, after which this process can no longer use the device.
     pub fn is_fault(&self) -> bool {
         matches!(self, Error::Fault { .. })
     }
 
-    /// What the driver answered when it was asked to do something.
+    /// The error for a failed driver call.
     pub(crate) fn driver(doing: impl Into<String>, error: DriverError) -> Error {
         let text = |text: Result<&std::ffi::CStr, DriverError>| {
             text.map_or_else(
@@ -243,7 +243,7 @@ impl Error {
     }
 }
 
-/// Whether an answer of the driver means that a kernel broke the context.
+/// Whether an error code means that a kernel corrupted the context.
 fn is_fault(code: CUresult) -> bool {
     use CUresult::*;
     matches!(
@@ -273,9 +273,9 @@ fn role_name(role: &Role) -> String {
     }
 }
 
-/// Says what the driver was asked to do when it failed.
+/// Adds the attempted action to a driver error.
 pub(crate) trait Doing<T> {
-    /// The value, or the error with what was being done.
+    /// The value, or an error that names the attempted action.
     fn doing(self, what: &str) -> Result<T, Error>;
 }
 

@@ -1,4 +1,4 @@
-//! A program on a device with memory of its own, which runs, is captured and is timed.
+//! A program on a device, with its own memory: runs it, captures it as a graph and times it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,16 +14,17 @@ use crate::memory::{Allocation, DeviceBuffer};
 use crate::nvrtc::Image;
 use crate::timing::{Mode, Sample, Timing, TimingOptions};
 
-/// What outputs and temporaries are filled with by [`Executable::poison`]: as floats, NaN.
+/// The byte that [`Executable::poison`] fills outputs and temporaries with. As a float, the pattern
+/// is NaN.
 pub const POISON: u8 = 0xff;
 
-/// Something else, to find what equals the poison by accident.
+/// A second fill byte, to find results that equal the first one by accident.
 const OTHER_POISON: u8 = 0xa5;
 
 /// The memory of an input or output.
 enum Slot {
     Own(Allocation),
-    /// An input that other programs read too.
+    /// An input that other programs also read.
     Shared(DeviceBuffer),
 }
 
@@ -38,12 +39,13 @@ impl Slot {
 
 /// A loaded program with its buffers.
 ///
-/// Inputs and params stay on the device until they are uploaded again; a fresh program's hold arbitrary bytes.
+/// Inputs and params stay on the device until they are uploaded again. Before the first upload they
+/// hold arbitrary bytes.
 pub struct Executable {
     /// Captured when first needed; dropped before what it refers to.
     graph: Option<CudaGraph>,
     kernels: Kernels,
-    /// One for each buffer of the program; what lies between kernels is theirs.
+    /// One entry per buffer of the program; `None` for temporaries, which belong to `kernels`.
     buffers: Vec<Option<Slot>>,
 }
 
@@ -59,17 +61,18 @@ impl Executable {
         self.kernels.program()
     }
 
-    /// What the compiler said, if loading compiled the program.
+    /// The compiled image, if loading compiled the program.
     pub fn image(&self) -> Option<&Image> {
         self.kernels.image()
     }
 
-    /// Its kernels, to be launched on memory of the caller.
+    /// The kernels, to launch on the caller's memory.
     pub fn kernels(&mut self) -> &mut Kernels {
         &mut self.kernels
     }
 
-    /// Sets an input: its elements' bytes in the order of the buffer. One that was shared becomes the program's own.
+    /// Sets an input to the bytes of its elements, in the order of the buffer. A shared input
+    /// becomes the program's own.
     ///
     /// # Errors
     ///
@@ -79,7 +82,7 @@ impl Executable {
         let name = &self.kernels.program().buffers[position].name;
         if let Some(Slot::Shared(buffer)) = &self.buffers[position] {
             self.buffers[position] = Some(Slot::Own(buffer.allocation().another(name)?));
-            // It refers to the old one.
+            // The graph refers to the old input.
             self.graph = None;
         }
         match &mut self.buffers[position] {
@@ -88,16 +91,16 @@ impl Executable {
         }
     }
 
-    /// Sets the scalars: 32 bits each, narrower types extended. Graphs need no new capture.
+    /// Sets the scalars: 32 bits each, narrower types extended. Graphs stay valid.
     ///
     /// # Errors
     ///
-    /// If their number is wrong, or the driver fails.
+    /// If the number of scalars is wrong, or the driver fails.
     pub fn set_params(&mut self, params: &[u32]) -> Result<(), Error> {
         self.kernels.set_params(params)
     }
 
-    /// The bytes of one value of an output.
+    /// Reads the bytes of one value of an output.
     ///
     /// # Errors
     ///
@@ -106,7 +109,7 @@ impl Executable {
         self.download_buffer(self.position(Role::Output { output, value })?)
     }
 
-    /// The bytes of any buffer, by its position in the program.
+    /// Reads the bytes of any buffer, by its position in the program.
     ///
     /// # Errors
     ///
@@ -120,7 +123,8 @@ impl Executable {
         own.or(self.kernels.temporary(position)).map_or_else(|| Ok(Vec::new()), Allocation::download)
     }
 
-    /// Fills outputs and temporaries with [`POISON`], so that what a run does not write shows.
+    /// Fills outputs and temporaries with [`POISON`], so that elements which a run does not write
+    /// become visible.
     ///
     /// # Errors
     ///
@@ -129,11 +133,13 @@ impl Executable {
         self.fill(POISON)
     }
 
-    /// Runs twice, over memory filled with different bytes; the bytes of each output, a tuple's values one after the other.
+    /// Runs twice, over memory filled with different bytes. Returns the bytes of each output, with
+    /// several values one after the other.
     ///
     /// # Errors
     ///
-    /// If the results differ, and so depend on what was in memory before; if a launch is refused or a kernel fails.
+    /// If the results differ, that is, depend on the previous contents of memory; if a launch is
+    /// rejected or a kernel fails.
     pub fn run_over_poison(&mut self) -> Result<Vec<Vec<u8>>, Error> {
         let outputs =
             self.program().buffers.iter().enumerate().filter_map(|(position, buffer)| match buffer.role {
@@ -170,30 +176,30 @@ impl Executable {
         self.stream().synchronize().doing("fill memory")
     }
 
-    /// Runs once and waits.
+    /// Runs once and waits for completion.
     ///
     /// # Errors
     ///
-    /// If a launch is refused or a kernel fails.
+    /// If a launch is rejected or a kernel fails.
     pub fn run(&mut self) -> Result<(), Error> {
         self.enqueue()?;
         self.stream().synchronize().doing("run the program")
     }
 
-    /// Runs once, waiting after every launch, so that an error names the kernel at fault.
+    /// Runs once and waits after every launch, so that an error names the kernel at fault.
     ///
     /// # Errors
     ///
-    /// If a launch is refused or a kernel fails.
+    /// If a launch is rejected or a kernel fails.
     pub fn run_step_by_step(&mut self) -> Result<(), Error> {
         self.kernels.step_by_step(&self.addresses())
     }
 
-    /// Runs once as a graph, captured on first use, and waits.
+    /// Runs once as a graph, which is captured on first use, and waits for completion.
     ///
     /// # Errors
     ///
-    /// If the capture or a kernel fails; the default stream cannot be captured.
+    /// If the capture or a kernel fails. The default stream cannot be captured.
     pub fn replay(&mut self) -> Result<(), Error> {
         self.enqueue_graph()?;
         self.stream().synchronize().doing("replay the graph")
@@ -203,17 +209,17 @@ impl Executable {
     ///
     /// # Errors
     ///
-    /// If a launch is refused or a kernel fails.
+    /// If a launch is rejected or a kernel fails.
     pub fn time(&mut self, options: &TimingOptions) -> Result<Timing, Error> {
         let samples = options.modes.iter().map(|&mode| self.time_mode(mode, options));
         Ok(Timing { samples: samples.collect::<Result<_, _>>()? })
     }
 
-    /// What each kernel takes, in the program's order.
+    /// The resource usage of each kernel, in the program's order.
     ///
     /// # Errors
     ///
-    /// If the driver does not answer.
+    /// If a driver call fails.
     pub fn facts(&self) -> Result<Vec<KernelFacts>, Error> {
         self.kernels.facts()
     }
@@ -240,7 +246,7 @@ impl Executable {
         self.kernels.enqueue(&self.addresses())
     }
 
-    /// The graph; none for a program that launches nothing.
+    /// The graph; `None` for a program without launches.
     fn captured(&mut self) -> Result<Option<&CudaGraph>, Error> {
         if self.graph.is_none() {
             self.graph = self.capture()?;
@@ -284,7 +290,8 @@ impl Executable {
         let start = Instant::now();
         let mut call = self.batch(mode, 1)?;
         if call >= options.patience() {
-            // The first may have waited for the driver. Twice is enough of what takes longer than all the time there is.
+            // The first call may have waited for the driver, so try once more. Two calls are enough
+            // for a program this slow.
             let again = self.batch(mode, 1)?;
             if again >= options.patience() {
                 let calls = [call, again].map(|call| call.as_secs_f64() * 1e6);
@@ -314,7 +321,7 @@ impl Executable {
         Ok(Sample::new(mode, batches, calls))
     }
 
-    /// The time of some calls on the device's clock.
+    /// The time of some calls, by the device's clock.
     fn batch(&mut self, mode: Mode, calls: u32) -> Result<Duration, Error> {
         let doing = "time the program";
         let event = || self.stream().context().new_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).doing(doing);
@@ -335,7 +342,8 @@ impl std::fmt::Debug for Executable {
     }
 }
 
-/// Memory for an input or output of a program: what is given for an input, else a piece of its own.
+/// The memory for an input or output of a program: the given buffer for an input, otherwise a new
+/// allocation.
 fn slot(kernels: &Kernels, buffer: &Buffer, inputs: &[DeviceBuffer]) -> Result<Option<Slot>, Error> {
     let given = match buffer.role {
         Role::Input(input) => inputs.get(input),

@@ -14,12 +14,13 @@ use crate::kernels::Kernels;
 use crate::memory::{DeviceBuffer, Memory};
 use crate::nvrtc::Arch;
 
-/// One GPU and the stream on which everything runs.
+/// One GPU, and the stream that all its work runs on.
 ///
-/// The stream is the object's own, or [the caller's](Gpu::on). Either way all that programs do is in the order of that one
-/// stream, the memory that they keep included, and no setting of its context is changed. In particular, cudarc's event
-/// tracking stays as it is: to turn it off would be right for one stream, but contexts may be shared with code that uses
-/// several and relies on it.
+/// The stream is either private or [the caller's](Gpu::on). In both cases all work of all programs,
+/// including the reuse of pooled memory, is ordered on that one stream, and no setting of its
+/// context is changed. In particular, cudarc's event tracking stays as it is. Turning it off would
+/// be correct for one stream, but the context may be shared with code that uses several streams and
+/// relies on it.
 pub struct Gpu {
     memory: Memory,
     device: Device,
@@ -27,7 +28,7 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// All GPUs that the driver reports, in its order. Touches no GPU.
+    /// All GPUs that the driver reports, in its order. Does not create a context on any of them.
     ///
     /// # Errors
     ///
@@ -36,18 +37,18 @@ impl Gpu {
         (0..driver::count()?).map(driver::query).collect()
     }
 
-    /// Makes a GPU ready.
+    /// Opens a GPU with a stream of its own.
     ///
     /// # Errors
     ///
-    /// If there is no driver, it is too old, or has no device of that number.
+    /// If there is no driver, the driver is too old, or the device number does not exist.
     pub fn new(ordinal: usize) -> Result<Gpu, Error> {
         driver::query(ordinal)?;
         let context = CudaContext::new(ordinal).doing("open the device")?;
         Gpu::on(&context.new_stream().doing("make a stream")?)
     }
 
-    /// The GPU of a stream of the caller, on which everything then runs, in the caller's context.
+    /// The GPU of a caller's stream. All work then runs on that stream, in the caller's context.
     ///
     /// ```no_run
     /// use warploom_runtime::Gpu;
@@ -59,69 +60,74 @@ impl Gpu {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The default stream will do, but it cannot be captured: [`Executable::replay`] and timing as a graph are then errors.
+    /// The default stream works too, but it cannot be captured: [`Executable::replay`] and graph
+    /// timing then fail.
     ///
     /// # Errors
     ///
-    /// If the driver is too old, or does not answer.
+    /// If the driver is too old or a driver call fails.
     pub fn on(stream: &Arc<CudaStream>) -> Result<Gpu, Error> {
         let ordinal = stream.context().ordinal();
         let device = driver::query(ordinal)?;
         Ok(Gpu { memory: Memory::new(stream.clone()), device, ordinal })
     }
 
-    /// The same for a `CUcontext` and a `CUstream` of other bindings of CUDA. Neither is ever destroyed here.
+    /// The same for a `CUcontext` and a `CUstream` from other CUDA bindings. Neither is ever
+    /// destroyed here.
     ///
-    /// The context becomes the current one of every thread that calls something here, and stays it. Memory that these
-    /// bindings own is given [by its address](crate::DeviceBytes::at), and has no events: the order among several streams
-    /// is the caller's to keep. For a context that is not its device's primary one, each call keeps a few bytes for ever.
+    /// The context becomes and stays current on every thread that calls into this crate. Memory
+    /// owned by the other bindings is passed [by address](crate::DeviceBytes::at) and has no
+    /// events, so the caller must order accesses from several streams. For a context that is not
+    /// its device's primary one, each call leaks a few bytes.
     ///
     /// # Safety
     ///
-    /// The context must live, and the stream must be one of that context and live, as long as the GPU and everything that
-    /// was made with it.
+    /// The context must be valid, and the stream must belong to that context. Both must outlive the
+    /// GPU and everything made with it.
     ///
     /// # Errors
     ///
-    /// If there is no driver, it is too old, or it refuses the context.
+    /// If there is no driver, the driver is too old, or it rejects the context.
     pub unsafe fn from_raw(context: *mut c_void, stream: *mut c_void) -> Result<Gpu, Error> {
         driver::start()?;
-        // SAFETY: the caller says that the context lives as long as all that is made with it.
+        // SAFETY: the caller promises that the context outlives everything made with it.
         let context = unsafe { borrow(context.cast()) }?;
-        // SAFETY: the caller says that the stream is one of the context and lives as long; all work is enqueued in its order.
+        // SAFETY: the caller promises that the stream belongs to the context and lives as long; all
+        // work is ordered on it.
         let stream = unsafe { context.wrap_borrowed_stream(stream.cast()) };
         Gpu::on(&stream)
     }
 
-    /// What the GPU can do.
+    /// The limits and rates of the GPU.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Its number among the driver's devices.
+    /// The device number in the driver's order.
     pub fn ordinal(&self) -> usize {
         self.ordinal
     }
 
-    /// The architecture to compile for.
+    /// The best architecture to compile for.
     ///
     /// # Errors
     ///
-    /// If NVRTC is not found, or is too new for the GPU.
+    /// If NVRTC is not found or no longer supports the GPU.
     pub fn arch(&self) -> Result<Arch, Error> {
         Arch::for_device(&self.device)
     }
 
-    /// Makes a program ready to run: compiles it if it is source, loads it and allocates its buffers.
+    /// Loads a program: compiles it if it is source, and allocates its buffers.
     ///
     /// # Errors
     ///
-    /// If the program cannot be compiled or loaded, or needs more than the GPU has.
+    /// If the program cannot be compiled or loaded, or exceeds the GPU's limits.
     pub fn load(&self, program: &Program) -> Result<Executable, Error> {
         self.load_with(program, &[])
     }
 
-    /// The same without memory for inputs and outputs, which come with every [launch](Kernels::launch).
+    /// Loads a program without memory for inputs and outputs. These are passed with every
+    /// [launch](Kernels::launch).
     ///
     /// # Errors
     ///
@@ -130,17 +136,18 @@ impl Gpu {
         Kernels::new(self, program)
     }
 
-    /// The same for a program that reads inputs which are on the device already: `inputs[n]` is its input number `n`.
-    /// Inputs beyond those given are the program's own, to be [uploaded](Executable::upload).
+    /// Loads a program whose first inputs are already on the device: `inputs[n]` is its input
+    /// number `n`. The remaining inputs belong to the program and must be
+    /// [uploaded](Executable::upload).
     ///
     /// # Errors
     ///
-    /// As [`Gpu::load`], and if an input has another size.
+    /// As [`Gpu::load`], and if an input has the wrong size.
     pub fn load_with(&self, program: &Program, inputs: &[DeviceBuffer]) -> Result<Executable, Error> {
         Executable::new(Kernels::new(self, program)?, inputs)
     }
 
-    /// Copies bytes to the device, for programs to share. `what` names them in messages.
+    /// Copies bytes to the device, to be shared by programs. `what` names them in messages.
     ///
     /// # Errors
     ///
@@ -149,40 +156,40 @@ impl Gpu {
         self.memory.upload(what, data)
     }
 
-    /// Free and total memory, bytes. What [`Gpu::kept_bytes`] counts is not free to the driver, but to
-    /// programs loaded next.
+    /// Free and total memory in bytes. The memory that [`Gpu::kept_bytes`] counts is not free for
+    /// the driver, but is reused by programs loaded later.
     ///
     /// # Errors
     ///
-    /// If the driver does not answer.
+    /// If the driver call fails.
     pub fn memory_info(&self) -> Result<(usize, usize), Error> {
         self.stream().context().mem_get_info().doing("tell the free memory")
     }
 
-    /// Bytes of memory kept for programs loaded next.
+    /// The pooled memory that programs loaded later can reuse, in bytes.
     pub fn kept_bytes(&self) -> usize {
         self.memory.kept_bytes()
     }
 
-    /// Gives memory that no program uses back to the driver.
+    /// Returns unused pooled memory to the driver.
     ///
     /// # Errors
     ///
-    /// If a kernel failed before.
+    /// If an earlier kernel failed.
     pub fn trim(&self) -> Result<(), Error> {
         self.memory.trim()
     }
 
-    /// The stream on which everything runs. Memory that is allocated on it can be given to programs.
+    /// The stream that all work runs on. Memory allocated on it can be passed to programs.
     pub fn stream(&self) -> &Arc<CudaStream> {
         &self.memory.stream
     }
 
-    /// Whether the stream is being captured into a graph. Nothing can be loaded then.
+    /// Whether the stream is being captured into a graph. Nothing can be loaded meanwhile.
     ///
     /// # Errors
     ///
-    /// If the driver does not answer.
+    /// If the driver call fails.
     pub fn is_capturing(&self) -> Result<bool, Error> {
         self.memory.is_capturing()
     }

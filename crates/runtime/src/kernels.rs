@@ -1,4 +1,4 @@
-//! The kernels of a program on a device, with the memory that is theirs alone.
+//! The kernels of a program on a device, with their temporaries.
 
 use std::sync::Arc;
 
@@ -22,31 +22,32 @@ struct Launch {
     iterations: Vec<i32>,
 }
 
-/// A loaded program without memory for its inputs and outputs: those come with every [launch](Kernels::launch).
+/// A loaded program without memory for its inputs and outputs: these are passed with every
+/// [launch](Kernels::launch).
 ///
-/// What lies between its kernels, and its params, are on the device as long as this object lives. Launches that are still
-/// waiting to run when it is dropped are waited for.
+/// Its temporaries and params stay on the device as long as this object lives. Dropping it waits
+/// for pending launches.
 pub struct Kernels {
     program: Program,
     image: Option<Image>,
     functions: Vec<CudaFunction>,
     launches: Vec<Launch>,
-    /// One for each buffer of the program; inputs and outputs have none.
+    /// One entry per buffer of the program; `None` for inputs and outputs.
     temporaries: Vec<Option<Allocation>>,
     params: Params,
     memory: Memory,
 }
 
-/// What a loaded kernel takes, as the driver sees it.
+/// The resource usage of a loaded kernel, as the driver reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KernelFacts {
-    /// Registers of a thread.
+    /// The number of registers per thread.
     pub registers: u32,
-    /// Bytes of local memory of a thread.
+    /// Local memory per thread, in bytes.
     pub local_bytes: u32,
-    /// Bytes of shared memory of a block, declared and asked for.
+    /// Shared memory per block, static plus dynamic, in bytes.
     pub shared_bytes: u32,
-    /// Blocks that one SM holds at a time.
+    /// The number of resident blocks per SM.
     pub blocks_per_sm: u32,
 }
 
@@ -82,7 +83,7 @@ impl Kernels {
         Ok(Kernels { program, image, functions, launches, temporaries, params, memory })
     }
 
-    /// Adds memory for inputs and outputs, so that it can run by itself.
+    /// Allocates inputs and outputs, so that the program can run on its own.
     ///
     /// # Errors
     ///
@@ -96,29 +97,33 @@ impl Kernels {
         &self.program
     }
 
-    /// What the compiler said, if loading compiled the program.
+    /// The compiled image, if loading compiled the program.
     pub fn image(&self) -> Option<&Image> {
         self.image.as_ref()
     }
 
-    /// Enqueues one run on the GPU's stream, on memory of the caller, and returns without waiting.
+    /// Enqueues one run on the GPU's stream, on the caller's memory, and returns without waiting.
     ///
-    /// Inputs are in the program's order, outputs in the order of [`Role::Output`]: by output, then by value. Nothing is
-    /// allocated on the device. The params travel inside of the enqueued commands, so that each run has those it was given,
-    /// whatever the next one is given while it still waits.
+    /// Inputs are in the program's order, outputs in the order of [`Role::Output`]: by output, then
+    /// by value. Nothing is allocated on the device. The params are part of the enqueued commands,
+    /// so each run uses the values it was given, even if the next run is enqueued with others
+    /// before it starts.
     ///
-    /// Memory that cudarc manages brings its events along: the stream first waits for what other streams do with it, and
-    /// they wait for this run. For memory given by address that is up to the caller.
+    /// Memory that cudarc manages carries events: the stream first waits for other streams that use
+    /// the memory, and they wait for this run. For memory given by address, the caller must do
+    /// this.
     ///
     /// # While the stream is captured
     ///
-    /// The run becomes a part of the caller's graph, with its addresses and params. The graph must be launched on the same
-    /// stream, or in order with it, and not after this object is dropped. Events of cudarc cannot be captured: either the
-    /// context's event tracking is off (or it has but one stream), or the memory is given by address.
+    /// The run becomes part of the caller's graph, with its addresses and params. The graph must be
+    /// launched on the same stream, or in order with it, and before this object is dropped.
+    /// cudarc's events cannot be captured: either the context's event tracking is off (or the
+    /// context has only one stream), or the memory is given by address.
     ///
     /// # Errors
     ///
-    /// If the memory is not what the program takes, an output overlaps something else, or the driver refuses.
+    /// If the memory does not match the program, an output overlaps other memory, or the driver
+    /// rejects the launch.
     pub fn launch(
         &mut self,
         inputs: &[&DeviceBytes<'_>],
@@ -131,7 +136,7 @@ impl Kernels {
         let stream = self.memory.stream.clone();
         let mut addresses = self.addresses();
         let mut places = Vec::with_capacity(positions.len());
-        // What is in here tells other streams of this run when it is dropped, after the launches.
+        // Dropping these guards after the launches tells other streams about this run.
         let mut uses = Vec::with_capacity(positions.len());
         let (of_inputs, of_outputs) = positions.split_at(inputs.len());
         for (&position, input) in of_inputs.iter().zip(inputs) {
@@ -151,21 +156,21 @@ impl Kernels {
         self.enqueue(&addresses)
     }
 
-    /// Sets the scalars for what is enqueued from now on.
+    /// Sets the scalars for everything enqueued from now on.
     pub(crate) fn set_params(&mut self, params: &[u32]) -> Result<(), Error> {
         self.params.set(params, false)
     }
 
-    /// Fills what lies between kernels with a byte.
+    /// Fills the temporaries with a byte.
     pub(crate) fn fill_temporaries(&mut self, byte: u8) -> Result<(), Error> {
         self.temporaries.iter_mut().flatten().try_for_each(|temporary| temporary.fill(byte))
     }
 
-    /// What each kernel takes, in the program's order.
+    /// The resource usage of each kernel, in the program's order.
     ///
     /// # Errors
     ///
-    /// If the driver does not answer.
+    /// If a driver call fails.
     pub fn facts(&self) -> Result<Vec<KernelFacts>, Error> {
         let number = |value: i32| u32::try_from(value).unwrap_or_default();
         let facts = self.functions.iter().zip(&self.program.kernels).map(|(function, kernel)| {
@@ -191,12 +196,12 @@ impl Kernels {
         &self.memory.stream
     }
 
-    /// The memory of a buffer between kernels.
+    /// The memory of a temporary; `None` for inputs and outputs.
     pub(crate) fn temporary(&self, position: usize) -> Option<&Allocation> {
         self.temporaries[position].as_ref()
     }
 
-    /// Where each buffer of the program is; those of inputs and outputs are still to be filled in.
+    /// The address of each buffer of the program; 0 for inputs and outputs, to be filled in.
     pub(crate) fn addresses(&self) -> Vec<u64> {
         self.temporaries.iter().map(|own| own.as_ref().map_or(0, Allocation::address)).collect()
     }
@@ -217,8 +222,9 @@ impl Kernels {
         Ok(())
     }
 
-    /// Buffers go to kernels as addresses, not as cudarc's slices: those would bring an event before and after every
-    /// launch, which costs time, means nothing on one stream, and cannot be captured.
+    /// Enqueues one launch. Buffers are passed as addresses, not as cudarc's slices: those would
+    /// record an event before and after every launch, which costs time, is useless on one stream,
+    /// and cannot be captured.
     fn enqueue_one(&self, launch: &Launch, addresses: &[u64]) -> Result<(), Error> {
         let kernel = &self.program.kernels[launch.kernel];
         let mut builder = self.stream().launch_builder(&self.functions[launch.kernel]);
@@ -237,17 +243,18 @@ impl Kernels {
             block_dim: (kernel.threads, 1, 1),
             shared_mem_bytes: kernel.dynamic_shared_bytes,
         };
-        // SAFETY: the arguments are those that the program says the kernel takes, in that order. Temporaries and params
-        // live as long as this object and are freed on the same stream; inputs and outputs have the sizes that the
-        // program says, and whoever frees them does so in the stream's order, by cudarc's events or as the caller of
-        // `DeviceBytes::at` promised. That the kernel stays within its memory is what code generation promises.
+        // SAFETY: the arguments are those that the program declares for the kernel, in that order.
+        // Temporaries and params live as long as this object and are freed on the same stream.
+        // Inputs and outputs have the sizes that the program declares, and they are freed in the
+        // stream's order, by cudarc's events or as the caller of `DeviceBytes::at` promised. Code
+        // generation guarantees that the kernel stays in bounds.
         let launched = unsafe { builder.launch(config) };
         launched
             .map(|_| ())
             .map_err(|error| Error::driver(format!("launch kernel `{}`", kernel.entry), error))
     }
 
-    /// Where inputs and outputs are among the program's buffers, in their order.
+    /// The positions of inputs and outputs among the program's buffers, in their order.
     fn positions(&self, inputs: usize, outputs: usize) -> Result<Vec<usize>, Error> {
         let mut roles: Vec<(Role, usize)> = self
             .program
@@ -273,7 +280,8 @@ impl Kernels {
         Ok(roles.into_iter().map(|(_, position)| position).collect())
     }
 
-    /// Refuses memory of another size or context, and such as cannot be used while the stream is captured.
+    /// Rejects memory with the wrong size or context, and memory that cannot be used while the
+    /// stream is captured.
     fn check(
         &self,
         inputs: &[&DeviceBytes<'_>],
@@ -291,7 +299,8 @@ impl Kernels {
                 return Err(Error::WrongSize { what, expected, given });
             }
             let Some(context) = context else { continue };
-            // Two objects may be one context for the driver, but know nothing of each other's streams.
+            // Two objects may be the same context for the driver, but do not know each other's
+            // streams.
             if !Arc::ptr_eq(context, ours) {
                 return Err(Error::OtherContext { what });
             }
@@ -305,8 +314,8 @@ impl Kernels {
 
 impl Drop for Kernels {
     fn drop(&mut self) {
-        // The code must stay until the last launch is through. If a kernel failed, or the caller is capturing and must not
-        // be disturbed, there is nothing to wait for.
+        // The code must stay loaded until the last launch has finished. If a kernel failed, or the
+        // caller is capturing and must not be disturbed, there is nothing to wait for.
         if self.memory.is_capturing().is_ok_and(|capturing| !capturing) {
             let _ = self.stream().synchronize();
         }
@@ -320,7 +329,7 @@ impl std::fmt::Debug for Kernels {
     }
 }
 
-/// Refuses kernels that the device cannot launch, with what is lacking.
+/// Rejects kernels that exceed a limit of the device, with the limit in the error.
 fn check_limits(kernel: &Kernel, device: &Device) -> Result<(), Error> {
     let dims = device.threads.grid_dims;
     let limits = [
@@ -339,7 +348,7 @@ fn check_limits(kernel: &Kernel, device: &Device) -> Result<(), Error> {
     }
 }
 
-/// Lets a kernel have more shared memory than it gets without asking.
+/// Opts a kernel in to more dynamic shared memory than the default limit.
 pub(crate) fn opt_in(function: &CudaFunction, kernel: &Kernel) -> Result<(), Error> {
     if kernel.dynamic_shared_bytes == 0 {
         return Ok(());

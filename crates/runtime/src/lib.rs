@@ -1,15 +1,17 @@
-//! Programs on a GPU: compiling, loading, launching, timing.
+//! Compiles, loads, launches and times programs on a GPU.
 //!
-//! What runs is a [`Program`](warploom_target::Program), which code generation makes. CUDA is found when the
-//! program runs, never when it is built: every function here exists on a machine without CUDA, and says in its
-//! error what is missing and where it was looked for ([`cuda`], another project's, panics).
+//! The unit of execution is a [`Program`](warploom_target::Program), which code generation
+//! produces. CUDA is found at run time, never at build time: every function here exists on a
+//! machine without CUDA, and its error says what is missing and which locations were searched
+//! ([`cuda`], which re-exports another project, panics instead).
 //!
-//! - [`nvrtc`] compiles CUDA C++ to machine code and tells registers and spills. It needs neither GPU nor
-//!   driver.
-//! - [`Gpu`] is a device and its memory: [`Gpu::devices`] lists what there is, [`Gpu::load`] makes a program
-//!   ready.
+//! - [`nvrtc`] compiles CUDA C++ to machine code and reports registers and spills. It needs neither
+//!   a GPU nor a driver.
+//! - [`Gpu`] is a device with its memory: [`Gpu::devices`] lists the devices, [`Gpu::load`] loads a
+//!   program.
 //! - [`Executable`] is a program with its buffers: upload, run, download, time.
-//! - [`Kernels`] is a program without them: it is launched on memory of the caller, without waiting.
+//! - [`Kernels`] is a program without buffers: it is launched on the caller's memory, without
+//!   waiting.
 //!
 //! ```no_run
 //! use warploom_runtime::{Gpu, TimingOptions};
@@ -26,8 +28,8 @@
 //!
 //! # On the caller's stream
 //!
-//! [`Gpu::on`] takes a stream of the caller, and [`Kernels::launch`] enqueues a program there, between whatever else the
-//! caller does with the same memory:
+//! [`Gpu::on`] takes a stream of the caller, and [`Kernels::launch`] enqueues a program there, in
+//! order with everything else the caller does with the same memory:
 //!
 //! ```no_run
 //! use warploom_runtime::Gpu;
@@ -45,16 +47,16 @@
 //!
 //! # When a kernel fails
 //!
-//! An access outside of a kernel's memory, or another fault, is an [`Error::Fault`]. CUDA then refuses
-//! everything else from the process: whoever runs code that may fault, as tuning does, runs it in a process of
-//! its own.
+//! An out-of-bounds access or another fault in a kernel is an [`Error::Fault`]. CUDA then rejects
+//! all further work from the process. Code that may fault, as in tuning, should therefore run in a
+//! separate process.
 //!
 //! # Threads
 //!
-//! [`nvrtc`] may be called from many threads at once. A [`Gpu`] and its programs belong to one thread: timing
-//! means nothing while others use the device.
+//! [`nvrtc`] may be called from many threads at once. A [`Gpu`] and its programs belong to one
+//! thread: timings are meaningless while others use the device.
 //!
-//! This is the one crate of the workspace with `unsafe` code: calls of NVIDIA's libraries.
+//! This is the only crate of the workspace with `unsafe` code, which calls NVIDIA's libraries.
 
 mod borrowed;
 mod caller;
@@ -71,9 +73,11 @@ mod params;
 pub mod testing;
 mod timing;
 
-/// What a caller with a stream and memory of its own needs, in the version that is used here.
+/// The parts of cudarc that a caller with its own stream and memory needs, in the version used
+/// here.
 ///
-/// Unlike everything else in this crate, these panic where there is no driver; [`Gpu::devices`] asks for one without.
+/// Unlike the rest of this crate, they panic if there is no driver. [`Gpu::devices`] checks for one
+/// without panicking.
 pub mod cuda {
     pub use cudarc::driver::{
         CudaContext, CudaEvent, CudaGraph, CudaSlice, CudaStream, CudaView, CudaViewMut, DriverError, sys,

@@ -1,4 +1,4 @@
-//! Hands code to the driver.
+//! Loads code into the driver.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use warploom_target::program::Code;
 use crate::error::{Doing, Error};
 use crate::kernels::opt_in;
 
-/// The kernels of a program, ready to be launched. Modules live as long as their functions.
+/// The kernels of a program, ready to launch. A module lives as long as its functions.
 pub(crate) fn functions(
     context: &Arc<CudaContext>,
     program: &Program,
@@ -35,7 +35,7 @@ pub(crate) fn functions(
     functions.collect()
 }
 
-/// One piece of code as the driver takes it, or what is wrong with it.
+/// One piece of code in the form that the driver takes, or what is wrong with it.
 fn loadable(code: Code) -> Result<Ptx, &'static str> {
     match code {
         Code::Cubin(bytes) => check_elf(&bytes).map(|()| Ptx::from_binary(bytes)),
@@ -46,7 +46,8 @@ fn loadable(code: Code) -> Result<Ptx, &'static str> {
     }
 }
 
-/// The driver is given no length, and trusts what the file says of itself: a file cut short must not reach it.
+/// Checks that an ELF file is complete. The driver is not given a length and trusts the file's
+/// headers, so a truncated file must not reach it.
 fn check_elf(bytes: &[u8]) -> Result<(), &'static str> {
     const HEADER: usize = 64;
     if bytes.len() < HEADER || !bytes.starts_with(b"\x7fELF\x02") {
@@ -55,7 +56,7 @@ fn check_elf(bytes: &[u8]) -> Result<(), &'static str> {
     let number = |at: usize, size: usize| {
         bytes[at..at + size].iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte))
     };
-    // Offset, entry size and count of the tables of segments and of sections.
+    // Offset, entry size and count of the segment table and the section table.
     let tables = [
         (number(0x20, 8), number(0x36, 2), number(0x38, 2)),
         (number(0x28, 8), number(0x3a, 2), number(0x3c, 2)),
@@ -72,7 +73,7 @@ fn check_elf(bytes: &[u8]) -> Result<(), &'static str> {
         if size < 0x40 {
             return false;
         }
-        // A section of type 8 takes no room in the file.
+        // A section of type 8 (no bits) occupies no space in the file.
         let (kind, start, length) = (number(at + 4, 4), number(at + 0x18, 8), number(at + 0x20, 8));
         kind == 8 || start.checked_add(length).is_some_and(|end| end <= bytes.len() as u64)
     });
@@ -90,14 +91,14 @@ mod tests {
         let mut header = vec![0u8; 64];
         header[..5].copy_from_slice(b"\x7fELF\x02");
         assert_eq!(check_elf(&header), Ok(()));
-        // One section header of 64 bytes beyond the end.
+        // One section header of 64 bytes, past the end.
         header[0x28] = 64;
         header[0x3a] = 64;
         header[0x3c] = 1;
         assert_eq!(check_elf(&header), Err("it is cut short"));
         header.extend([0; 64]);
         assert_eq!(check_elf(&header), Ok(()));
-        // Which claims 200 bytes from the start.
+        // The section claims 200 bytes from the start.
         header[64 + 0x20] = 200;
         assert_eq!(check_elf(&header), Err("a section lies outside of it"));
     }

@@ -1,12 +1,12 @@
-//! Device memory that is used again.
+//! A pool of device memory.
 //!
-//! Tuning loads thousands of programs with the same buffers. Pieces of memory that nothing uses any more are
-//! kept by size and given out again; all work on them runs on one stream, so that whoever gets a piece comes
-//! after whoever had it. That holds for a stream of the caller too: a pool belongs to one stream, and none of
-//! its memory is ever given to the caller.
+//! Tuning loads thousands of programs with the same buffers. Unused allocations are kept by size
+//! and reused. All work on them runs on one stream, so a new user is ordered after the previous
+//! one. This also holds for a caller's stream: a pool belongs to one stream, and its memory is
+//! never handed to the caller.
 //!
-//! Kernels get addresses of these pieces. The events that cudarc keeps with a piece order it among streams, and
-//! here there is one, so that nothing is lost without them.
+//! Kernels get raw addresses of these allocations. cudarc's events order accesses among streams;
+//! with only one stream they are not needed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DriverError, result};
 
 use crate::error::{Doing, Error};
 
-/// Pieces of memory that nothing uses.
+/// Unused allocations, by size.
 #[derive(Default)]
 pub(crate) struct Pool {
     free: BTreeMap<usize, Vec<Piece>>,
@@ -27,32 +27,32 @@ struct Piece {
     address: u64,
 }
 
-/// A pool and the stream on which its memory is used.
+/// A pool, and the stream on which its memory is used.
 #[derive(Clone)]
 pub(crate) struct Memory {
     pub(crate) stream: Arc<CudaStream>,
     pool: Arc<Mutex<Pool>>,
 }
 
-/// A piece of device memory; goes back to the pool when dropped.
+/// An allocation of device memory. Returns to the pool when dropped.
 pub(crate) struct Allocation {
-    /// Present until the drop.
+    /// `Some` until the drop.
     piece: Option<Piece>,
     address: u64,
     bytes: usize,
     memory: Memory,
 }
 
-/// Bytes on the device that any number of programs may read; see [`Gpu::upload`](crate::Gpu::upload).
+/// Device memory that any number of programs may read; see [`Gpu::upload`](crate::Gpu::upload).
 ///
-/// The memory is free for others once nothing holds the buffer any more.
+/// The memory returns to the pool when the last clone is dropped.
 #[derive(Clone)]
 pub struct DeviceBuffer {
     allocation: Arc<Allocation>,
 }
 
 impl DeviceBuffer {
-    /// How many bytes it holds.
+    /// The size in bytes.
     pub fn bytes(&self) -> usize {
         self.allocation.bytes
     }
@@ -73,7 +73,7 @@ impl Memory {
         Memory { stream, pool: Arc::default() }
     }
 
-    /// A piece of at least `bytes` bytes with arbitrary contents. `what` is for messages.
+    /// Allocates at least `bytes` bytes with arbitrary contents. `what` is used in messages.
     pub(crate) fn allocate(&self, what: &str, bytes: usize) -> Result<Allocation, Error> {
         let size = size_class(bytes);
         let kept = self.with_pool(|pool| pool.free.get_mut(&size).and_then(Vec::pop));
@@ -85,7 +85,7 @@ impl Memory {
         Ok(Allocation { piece: Some(piece), address, bytes, memory: self.clone() })
     }
 
-    /// A piece with contents that will not change.
+    /// Allocates memory and copies constant data into it.
     pub(crate) fn upload(&self, what: &str, data: &[u8]) -> Result<DeviceBuffer, Error> {
         let mut allocation = self.allocate(what, data.len())?;
         allocation.upload(what, data)?;
@@ -99,7 +99,8 @@ impl Memory {
     }
 
     fn fresh(&self, what: &str, size: usize) -> Result<Piece, Error> {
-        // It would be memory of the caller's graph, which exists only while that runs.
+        // Memory allocated during a capture would belong to the caller's graph and exist only while
+        // that runs.
         if self.is_capturing()? {
             return Err(Error::LoadedInCapture { what: what.to_string() });
         }
@@ -109,14 +110,14 @@ impl Memory {
     }
 
     fn fresh_slice(&self, what: &str, size: usize) -> Result<CudaSlice<u8>, Error> {
-        // SAFETY: bytes may hold anything.
+        // SAFETY: every bit pattern is a valid byte.
         let allocate = || unsafe { self.stream.alloc::<u8>(size) };
         let out_of_memory = |error: &DriverError| error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY;
         let first = allocate();
         if !first.as_ref().is_err_and(out_of_memory) {
             return first.doing("allocate memory");
         }
-        // What the pool keeps may be what is lacking.
+        // The pool itself may hold the missing memory.
         self.trim()?;
         match allocate() {
             Err(error) if out_of_memory(&error) => {
@@ -127,26 +128,26 @@ impl Memory {
         }
     }
 
-    /// Gives everything that nothing uses back to the driver.
+    /// Returns all unused memory to the driver.
     pub(crate) fn trim(&self) -> Result<(), Error> {
         let kept = self.with_pool(|pool| std::mem::take(&mut pool.free));
         drop(kept);
         self.stream.synchronize().doing("free memory")
     }
 
-    /// Bytes that the pool keeps.
+    /// The size of the unused memory in the pool, in bytes.
     pub(crate) fn kept_bytes(&self) -> usize {
         self.with_pool(|pool| pool.free.iter().map(|(size, pieces)| size * pieces.len()).sum())
     }
 
     fn with_pool<T>(&self, action: impl FnOnce(&mut Pool) -> T) -> T {
-        // A panic elsewhere leaves the pool whole: it is changed by single calls only.
+        // A panic elsewhere leaves the pool consistent: it is changed by single calls only.
         action(&mut self.pool.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Allocation {
-    /// Where it is, to be passed to a kernel.
+    /// The device address, for kernel arguments.
     pub(crate) fn address(&self) -> u64 {
         self.address
     }
@@ -156,12 +157,12 @@ impl Allocation {
         &self.memory.stream
     }
 
-    /// Another piece of the same size.
+    /// Another allocation of the same size.
     pub(crate) fn another(&self, what: &str) -> Result<Allocation, Error> {
         self.memory.allocate(what, self.bytes)
     }
 
-    /// Copies from the host and waits until that is done.
+    /// Copies from the host and waits for completion.
     pub(crate) fn upload(&mut self, what: &str, data: &[u8]) -> Result<(), Error> {
         if data.len() != self.bytes {
             let (expected, given) = (self.bytes, data.len());
@@ -174,7 +175,7 @@ impl Allocation {
         stream.synchronize().doing("copy data to the device")
     }
 
-    /// Waits for everything before and copies to the host.
+    /// Waits for all earlier work, then copies to the host.
     pub(crate) fn download(&self) -> Result<Vec<u8>, Error> {
         let mut data = vec![0u8; self.bytes];
         let stream = &self.memory.stream;
@@ -186,7 +187,7 @@ impl Allocation {
         Ok(data)
     }
 
-    /// Sets every byte, those beyond the end too.
+    /// Sets every byte, including the padding up to the size class.
     pub(crate) fn fill(&mut self, byte: u8) -> Result<(), Error> {
         let stream = &self.memory.stream;
         let size = self.piece.as_ref().map_or(0, |piece| piece.slice.len());
@@ -204,7 +205,7 @@ impl Drop for Allocation {
     }
 }
 
-/// Sizes are rounded so that similar buffers can take each other's place.
+/// Rounds sizes up, so that similar buffers can reuse each other's memory.
 fn size_class(bytes: usize) -> usize {
     const SMALL: usize = 512;
     const LARGE: usize = 1 << 20;

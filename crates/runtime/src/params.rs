@@ -1,7 +1,8 @@
-//! The scalars of a program in device memory.
+//! The scalar parameters of a program in device memory.
 //!
-//! They are written word by word with commands that carry the value themselves. So no host memory has to live until the
-//! device has read it, nothing waits, and whatever is enqueued keeps the values that it was enqueued with.
+//! They are written word by word with commands that carry the value themselves. Therefore no host
+//! memory has to outlive the transfer, nothing waits, and everything that is enqueued keeps the
+//! values it was enqueued with.
 
 use cudarc::driver::sys;
 
@@ -11,9 +12,10 @@ use crate::memory::{Allocation, Memory};
 pub(crate) struct Params {
     words: Allocation,
     number: usize,
-    /// What the device has once everything enqueued so far has run, if that is known.
+    /// The values on the device after everything enqueued so far has run; `None` if they are
+    /// unknown.
     known: Option<Vec<u32>>,
-    /// Whether a graph of the caller writes them too, at times that nobody here knows.
+    /// Whether a caller's graph also writes them, at unknown times.
     in_a_graph: bool,
 }
 
@@ -27,8 +29,8 @@ impl Params {
         self.words.address()
     }
 
-    /// Enqueues whatever is needed for these values. While the stream is captured that is all of them: the graph must not
-    /// depend on what came before it.
+    /// Enqueues the writes needed for these values. During a capture it writes all of them: the
+    /// graph must not depend on earlier work.
     pub(crate) fn set(&mut self, values: &[u32], capturing: bool) -> Result<(), Error> {
         if values.len() != self.number {
             let (expected, given) = (4 * self.number, 4 * values.len());
@@ -44,14 +46,14 @@ impl Params {
     }
 }
 
-/// Positions of values that the device does not have.
+/// The positions whose value on the device is unknown or different.
 fn stale(known: Option<&[u32]>, values: &[u32]) -> Vec<usize> {
     let is_known = |position: usize| known.is_some_and(|known| known[position] == values[position]);
     (0..values.len()).filter(|&position| !is_known(position)).collect()
 }
 
 impl Allocation {
-    /// Enqueues the writing of a 32-bit word, counted from the start.
+    /// Enqueues the write of one 32-bit word, at a position counted in words.
     fn set_word(&mut self, position: usize, value: u32) -> Result<(), Error> {
         let stream = self.stream();
         stream.context().bind_to_thread().doing("set params")?;

@@ -1,8 +1,9 @@
-//! For tests that need more than every machine has.
+//! Helpers for tests that need NVRTC or a GPU.
 //!
-//! Such a test asks first, and returns if the answer is no. That it did not run is said on the standard error
-//! output, with a running number, past the capture of passing tests' output. With `WARPLOOM_REQUIRE_NVRTC=1` or
-//! `WARPLOOM_REQUIRE_GPU=1` in the environment a missing NVRTC or GPU fails the test instead.
+//! Such a test asks first and returns early if the answer is no. The skip is reported on standard
+//! error with a running number, bypassing the output capture of passing tests. With
+//! `WARPLOOM_REQUIRE_NVRTC=1` or `WARPLOOM_REQUIRE_GPU=1` in the environment, a missing NVRTC or
+//! GPU fails the test instead.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +12,7 @@ use crate::error::Error;
 use crate::gpu::Gpu;
 use crate::nvrtc;
 
-/// Whether NVRTC is there.
+/// Whether NVRTC is available.
 ///
 /// # Panics
 ///
@@ -20,11 +21,11 @@ pub fn has_nvrtc(test: &str) -> bool {
     present(test, "WARPLOOM_REQUIRE_NVRTC", nvrtc::version()).is_some()
 }
 
-/// The first GPU, if NVRTC is there too.
+/// The first GPU; `None` if there is no GPU or no NVRTC.
 ///
 /// # Panics
 ///
-/// If one is missing and `WARPLOOM_REQUIRE_GPU` is 1.
+/// If either is missing and `WARPLOOM_REQUIRE_GPU` is 1.
 pub fn gpu(test: &str) -> Option<Gpu> {
     let both = Gpu::new(0).and_then(|gpu| nvrtc::version().map(|_| gpu));
     present(test, "WARPLOOM_REQUIRE_GPU", both)
@@ -42,7 +43,7 @@ fn present<T>(test: &str, variable: &str, found: Result<T, Error>) -> Option<T> 
     let reason = error.to_string();
     let first = reason.split([';', '\n']).next().unwrap_or_default();
     let line = format!("\nSKIPPED ({number}) {test}: {first}\n");
-    // In one piece, as other tests write too; nothing can be done if even that cannot be said.
+    // Write in one piece, since other tests write too. A failure to report is ignored.
     let _ = std::io::stderr().write_all(line.as_bytes());
     None
 }

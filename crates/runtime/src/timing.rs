@@ -1,23 +1,24 @@
-//! How long a program takes.
+//! Measures how long a program takes.
 //!
-//! Calls are made in batches, each between two events on the device's clock: at least
-//! [`TimingOptions::batch_calls`] calls and at least [`TimingOptions::batch_time`] a batch, so that neither the
-//! clock's resolution nor the cost of an event counts. A batch gives one number, its time over its calls.
+//! Calls are timed in batches, each between two events on the device's clock. A batch has at least
+//! [`TimingOptions::batch_calls`] calls and takes at least [`TimingOptions::batch_time`], so that
+//! the clock's resolution and the cost of an event are negligible. A batch yields one number: its
+//! time divided by its calls.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A program that takes so many times as long as its rival is called twice.
+/// A program this many times slower than its rival is called only twice.
 const HOPELESS: u32 = 4;
 
-/// One that takes this many times as long gets few batches.
+/// A program this many times slower gets only a few batches.
 const BEHIND: f64 = 1.2;
 
-/// So many of them.
+/// The number of batches that such a program gets.
 const FEW: usize = 3;
 
-/// How launches reach the device.
+/// How launches are submitted to the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -27,27 +28,29 @@ pub enum Mode {
     Graph,
 }
 
-/// How to time.
+/// Limits and modes of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimingOptions {
-    /// Calls before the first that counts.
+    /// The number of calls before the first one that counts.
     pub warm_ups: u32,
-    /// Least calls of a batch.
+    /// The minimum number of calls per batch.
     pub batch_calls: u32,
-    /// Least time of a batch.
+    /// The minimum time per batch.
     pub batch_time: Duration,
-    /// Most batches.
+    /// The maximum number of batches.
     pub batches: usize,
-    /// How long to measure for, in each mode.
+    /// The target measuring time per mode.
     pub total: Duration,
-    /// Where to stop even so, in each mode: a program so slow that its first batch takes longer gets smaller
-    /// batches, at least one call; one whose first two calls take longer is not called again.
+    /// The hard time limit per mode. A program whose first batch would take longer gets smaller
+    /// batches of at least one call. A program whose first two calls each take longer is not called
+    /// again.
     pub limit: Duration,
-    /// The shortest time of others, if the program competes with them. How slow exactly those are that lose is of little
-    /// interest: a program whose first two calls take 4 times as long is not called again, and one that is still a fifth
-    /// behind after three batches gets no more.
+    /// The best time so far, if the program competes with others; `None` if it does not. Timing
+    /// stops after two calls if both are 4 times slower than the rival, and after three batches if
+    /// the program is still more than 20 % slower: the exact time of a losing program does not
+    /// matter.
     pub rival: Option<Duration>,
-    /// The modes to measure.
+    /// The modes to measure, in order.
     pub modes: Vec<Mode>,
 }
 
@@ -67,7 +70,7 @@ impl Default for TimingOptions {
 }
 
 impl TimingOptions {
-    /// A quick look, for tuning: both modes in about a tenth of a second.
+    /// Quick timing for tuning: both modes in about a tenth of a second.
     pub fn quick() -> TimingOptions {
         TimingOptions {
             warm_ups: 2,
@@ -77,8 +80,9 @@ impl TimingOptions {
         }
     }
 
-    /// What thousands of samples can afford: as a graph, at most five batches of a millisecond or one call in about
-    /// 10 milliseconds. A program that takes longer than 30 milliseconds is called twice.
+    /// Timing for collecting thousands of samples: graph mode only, at most five batches of one
+    /// millisecond or one call each, in about 10 milliseconds. A program that takes longer than 30
+    /// milliseconds is called twice.
     pub fn collection() -> TimingOptions {
         TimingOptions {
             warm_ups: 2,
@@ -92,19 +96,20 @@ impl TimingOptions {
         }
     }
 
-    /// What takes longer than this is called twice.
+    /// A program whose calls take at least this long is called only twice.
     pub(crate) fn patience(&self) -> Duration {
         self.rival.map_or(self.limit, |rival| (rival * HOPELESS).min(self.limit))
     }
 
-    /// Whether it is plain from some batches, microseconds a call, that the program loses.
+    /// Whether the batches so far, in microseconds per call, show that the program loses to its
+    /// rival.
     pub(crate) fn has_lost(&self, batches: &[f64]) -> bool {
         let shortest = batches.iter().copied().fold(f64::INFINITY, f64::min);
         let behind = |rival: Duration| shortest > BEHIND * rival.as_secs_f64() * 1e6;
         batches.len() >= FEW && self.rival.is_some_and(behind)
     }
 
-    /// Calls of a batch, if one call takes about `call`.
+    /// The number of calls per batch, if one call takes about `call`.
     pub(crate) fn calls(&self, call: Duration) -> u32 {
         let call = call.as_secs_f64().max(1e-7);
         let wanted = (self.batch_time.as_secs_f64() / call).ceil().max(f64::from(self.batch_calls));
@@ -113,46 +118,46 @@ impl TimingOptions {
     }
 }
 
-/// Times of one mode, microseconds a call.
+/// The times of one mode, in microseconds per call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// How launches reached the device.
+    /// How launches were submitted to the device.
     pub mode: Mode,
-    /// Of the fastest batch.
+    /// The time per call of the fastest batch.
     pub min_us: f64,
-    /// Of the middle batch.
+    /// The median over the batches.
     pub median_us: f64,
-    /// Of all batches.
+    /// The mean over the batches.
     pub mean_us: f64,
-    /// Distance between the quartiles of the batches, over the median.
+    /// The interquartile range of the batches, relative to the median.
     pub spread: f64,
-    /// Number of batches.
+    /// The number of batches.
     pub batches: usize,
-    /// Number of calls in all batches.
+    /// The number of calls in all batches together.
     pub runs: u64,
 }
 
-/// Times of a program: one sample a mode.
+/// The times of a program: one sample per mode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// The samples, in the order of the options' modes. There is at least one.
+    /// The samples, in the order of the options' modes; at least one.
     pub samples: Vec<Sample>,
 }
 
 impl Timing {
-    /// The sample with the least minimum: what the program takes when launched the better way.
+    /// The sample of the faster mode, by minimum time.
     pub fn best(&self) -> Option<&Sample> {
         self.samples.iter().min_by(|a, b| a.min_us.total_cmp(&b.min_us))
     }
 
-    /// The sample of a mode.
+    /// The sample of a mode; `None` if it was not measured.
     pub fn of(&self, mode: Mode) -> Option<&Sample> {
         self.samples.iter().find(|sample| sample.mode == mode)
     }
 }
 
 impl Sample {
-    /// From the times of batches, microseconds a call, each of `calls` calls.
+    /// Statistics over batch times, in microseconds per call. Each batch has `calls` calls.
     pub(crate) fn new(mode: Mode, mut batches: Vec<f64>, calls: u32) -> Sample {
         batches.sort_by(f64::total_cmp);
         let median_us = quantile(&batches, 0.5);
@@ -169,7 +174,7 @@ impl Sample {
     }
 }
 
-/// A quantile of sorted numbers, between neighbours by proportion.
+/// A quantile of sorted numbers, interpolated linearly between neighbours.
 fn quantile(sorted: &[f64], fraction: f64) -> f64 {
     let place = fraction * sorted.len().saturating_sub(1) as f64;
     let (low, high) = (place.floor() as usize, place.ceil() as usize);

@@ -1,4 +1,4 @@
-//! Programs on a real device. Without one, every test here says that it was skipped.
+//! Programs on a real device. Without one, every test here reports that it was skipped.
 
 use std::process::Command;
 use std::time::Duration;
@@ -47,7 +47,7 @@ fn buffer(name: &str, role: Role) -> Buffer {
     Buffer { name: name.to_string(), elements: ELEMENTS, element_bytes: 4, role }
 }
 
-/// Multiplies by the param three times; or runs one kernel.
+/// Multiplies by the param three times, or runs one kernel.
 fn program(steps: Vec<Step>) -> Program {
     Program {
         name: "test".to_string(),
@@ -94,7 +94,7 @@ fn gpu_runs_on_a_stream_and_as_a_graph() {
     cube.poison().unwrap();
     cube.replay().unwrap();
     expect(cube.download(0, 0).unwrap(), 2.0);
-    // The captured graph sees new params.
+    // The captured graph uses the new params.
     cube.set_params(&[0.5f32.to_bits()]).unwrap();
     cube.replay().unwrap();
     expect(cube.download(0, 0).unwrap(), 0.5);
@@ -124,7 +124,7 @@ fn gpu_programs_share_inputs() {
         cube.replay().unwrap();
         assert_eq!(cube.download(0, 0).unwrap(), input());
     }
-    // What one program is given does not reach the other.
+    // The inputs of one program do not affect the other.
     let zeros = vec![0; 4 * ELEMENTS];
     first.upload(0, &zeros).unwrap();
     for (cube, expected) in [(&mut first, zeros), (&mut second, input())] {
@@ -162,7 +162,7 @@ fn gpu_launches_on_memory_of_the_caller() {
     let gpu = Gpu::on(&stream).unwrap();
     assert_eq!((gpu.device(), gpu.ordinal()), (own.device(), 0));
     let mut cube = gpu.load_kernels(&cube()).unwrap();
-    // What is read comes from another stream, and what was written goes to it.
+    // The input comes from another stream, and the output goes to it.
     let image = other.clone_htod(&ramp()).unwrap();
     let mut once = other.alloc_zeros::<f32>(ELEMENTS).unwrap();
     let mut twice = stream.alloc_zeros::<f32>(ELEMENTS).unwrap();
@@ -236,7 +236,7 @@ fn gpu_launches_become_part_of_a_graph() {
         graph.launch().unwrap();
         assert_eq!(stream.clone_dtoh(&once).unwrap(), times(8.0));
         assert_eq!(stream.clone_dtoh(&twice).unwrap(), times(0.125));
-        // Neither has the params of the other.
+        // Neither program sees the params of the other.
         launch(&mut cube_kernels, &image, &mut twice, 3.0).unwrap();
         assert_eq!(stream.clone_dtoh(&twice).unwrap(), times(27.0));
     }
@@ -254,7 +254,8 @@ fn gpu_takes_handles_and_addresses() {
         let gpu = unsafe { Gpu::from_raw(context.cu_ctx().cast(), stream.cu_stream().cast()) }.unwrap();
         let mut cube = gpu.load_kernels(&cube()).unwrap();
         let bytes = 4 * ELEMENTS;
-        // SAFETY: the memory is freed below, in the order of the same stream; what overlaps is refused.
+        // SAFETY: the memory is freed below, in the order of the same stream; overlapping memory is
+        // rejected.
         let (input, mut written, mut overlapping) = unsafe {
             (
                 DeviceBytes::at(image, bytes),
@@ -300,7 +301,7 @@ fn gpu_gives_kernels_much_shared_memory() {
     let facts = shared.facts().unwrap();
     assert_eq!(facts[1].shared_bytes, 100_000);
     assert!(facts[1].blocks_per_sm >= 1 && facts[0].registers > 0, "{facts:?}");
-    // Compiled again, the same code tells the same.
+    // The same code, compiled again, gives the same report.
     let image = gpu.load(&program(vec![Step::Launch(1)])).unwrap().image().unwrap().clone();
     assert_eq!(image.kernels, shared.image().unwrap().kernels);
     assert_eq!(facts[0].registers, image.kernels["scale"].registers);
@@ -413,7 +414,7 @@ fn gpu_errors_are_errors() {
 #[test]
 fn gpu_faults_are_errors() {
     let Some(_) = testing::gpu("gpu_faults_are_errors") else { return };
-    // A fault ends all use of the device in its process: it needs one of its own.
+    // A fault makes the device unusable for its process, so this runs in a separate one.
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "fault_in_a_process_of_its_own", "--nocapture"])
         .output()

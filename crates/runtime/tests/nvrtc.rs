@@ -1,4 +1,4 @@
-//! NVRTC: what it compiles, what it refuses, and what it tells.
+//! NVRTC: what it compiles, what it rejects, and what it reports.
 
 use warploom_runtime::nvrtc::{self, Arch};
 use warploom_runtime::{Error, testing};

@@ -1,23 +1,23 @@
-//! The description of a GPU: its parts, its limits and its rates.
+//! The description of a GPU: its components, limits and rates.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// The limits and rates of one GPU.
 ///
-/// Every number has a unit in its documentation; sizes are bytes, and 1 GB/s is 10^9 bytes a second.
+/// Every field documents its unit. Sizes are in bytes; 1 GB/s is 10^9 bytes per second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
-    /// The name people use, for example `H200`.
+    /// The common name, for example `H200`.
     pub name: String,
-    /// The compute capability, which decides the instruction set.
+    /// The compute capability, which determines the instruction set.
     pub compute: ComputeCapability,
-    /// Streaming multiprocessors (SMs) of the whole device.
+    /// The number of streaming multiprocessors (SMs) of the device.
     pub sms: u32,
-    /// Boost clock of the SMs, GHz.
+    /// Boost clock of the SMs, in GHz.
     pub clock_ghz: f64,
-    /// Arithmetic rates of one SM.
+    /// The arithmetic rates of one SM.
     pub rates: Rates,
     /// Limits on threads, warps, blocks and grids.
     pub threads: Threads,
@@ -27,7 +27,7 @@ pub struct Device {
     pub shared: SharedMemory,
     /// Caches and device memory.
     pub memory: MemorySystem,
-    /// What starting a kernel costs.
+    /// The cost of launching a kernel.
     pub launch: LaunchCost,
 }
 
@@ -37,13 +37,13 @@ pub struct Device {
 pub struct ComputeCapability {
     /// The generation: 7 is Volta and Turing, 8 Ampere and Ada, 9 Hopper.
     pub major: u32,
-    /// The variant within the generation.
+    /// The version within the generation.
     pub minor: u32,
 }
 
-/// How many results of each operation class one SM delivers, in results per clock.
+/// The arithmetic throughput of one SM per operation class, in results per clock.
 ///
-/// One result is one lane of one warp instruction: a fused multiply-add counts once.
+/// One result is one lane of one warp instruction; a fused multiply-add counts as one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rates {
@@ -68,19 +68,19 @@ pub struct Rates {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Threads {
-    /// Threads of one warp.
+    /// The number of threads per warp.
     pub warp: u32,
-    /// Most threads of one block.
+    /// The maximum number of threads per block.
     pub per_block: u32,
-    /// Most resident threads of one SM.
+    /// The maximum number of resident threads per SM.
     pub per_sm: u32,
-    /// Most resident warps of one SM.
+    /// The maximum number of resident warps per SM.
     pub warps_per_sm: u32,
-    /// Most resident blocks of one SM.
+    /// The maximum number of resident blocks per SM.
     pub blocks_per_sm: u32,
-    /// Most threads along x, y and z of a block.
+    /// The maximum number of threads along x, y and z of a block.
     pub block_dims: [u32; 3],
-    /// Most blocks along x, y and z of a grid.
+    /// The maximum number of blocks along x, y and z of a grid.
     pub grid_dims: [u32; 3],
 }
 
@@ -88,13 +88,14 @@ pub struct Threads {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Registers {
-    /// Registers of one SM, and the most that one block may take.
+    /// The number of registers per SM; also the maximum per block.
     pub per_sm: u32,
-    /// Most registers of one thread.
+    /// The maximum number of registers per thread.
     pub per_thread: u32,
-    /// A warp is given registers in multiples of this many.
+    /// Registers are allocated to a warp in multiples of this number.
     pub granularity: u32,
-    /// Partitions of an SM, each with its own scheduler and an equal share of the registers.
+    /// The number of partitions of an SM. Each has its own scheduler and an equal share of the
+    /// registers.
     pub partitions: u32,
 }
 
@@ -102,21 +103,21 @@ pub struct Registers {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SharedMemory {
-    /// Shared memory that all resident blocks of an SM divide among them, bytes.
+    /// The shared memory of an SM, divided among all its resident blocks, in bytes.
     pub per_sm: u32,
-    /// Most that a block gets without asking, bytes.
+    /// The maximum per block without opt-in, in bytes.
     pub per_block: u32,
-    /// Most that a block gets when its kernel opts in, bytes.
+    /// The maximum per block if the kernel opts in, in bytes.
     pub per_block_opt_in: u32,
-    /// What the system takes for itself from `per_sm` with every block, bytes.
+    /// The part of `per_sm` that the system reserves for each block, in bytes.
     pub reserved_per_block: u32,
-    /// A block is given shared memory in multiples of this many bytes.
+    /// Shared memory is allocated to a block in multiples of this many bytes.
     pub granularity: u32,
-    /// Banks, each of which serves one word a clock.
+    /// The number of banks. Each serves one word per clock.
     pub banks: u32,
-    /// Width of a bank's word, bytes.
+    /// The width of a bank's word, in bytes.
     pub bank_bytes: u32,
-    /// Bandwidth of one SM without bank conflicts, bytes per clock.
+    /// The bandwidth of one SM without bank conflicts, in bytes per clock.
     pub bytes_per_clock: f64,
 }
 
@@ -124,50 +125,50 @@ pub struct SharedMemory {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemorySystem {
-    /// The unit of traffic between caches and memory, bytes.
+    /// The granularity of traffic between caches and memory, in bytes.
     pub sector_bytes: u32,
-    /// A cache line, bytes.
+    /// The size of a cache line, in bytes.
     pub line_bytes: u32,
-    /// Capacity that L1 cache and shared memory divide between them in one SM, bytes.
+    /// The combined capacity of the L1 cache and shared memory of one SM, in bytes.
     pub l1_shared_bytes: u32,
-    /// Bandwidth of the L1 cache of one SM, bytes per clock.
+    /// The L1 bandwidth of one SM, in bytes per clock.
     pub l1_bytes_per_clock: f64,
-    /// Capacity of the L2 cache, bytes.
+    /// The capacity of the L2 cache, in bytes.
     pub l2_bytes: u64,
-    /// Read bandwidth that the L2 cache reaches over the whole device, GB/s.
+    /// The achieved L2 read bandwidth of the whole device, in GB/s.
     pub l2_gbps: f64,
-    /// Capacity of the device memory, bytes.
+    /// The capacity of the device memory, in bytes.
     pub dram_bytes: u64,
-    /// Nominal bandwidth of the device memory, GB/s.
+    /// The nominal bandwidth of the device memory, in GB/s.
     pub dram_gbps: f64,
-    /// Bandwidth of the device memory that a large copy reaches, bytes read plus written, GB/s.
+    /// The bandwidth that a large copy achieves, counting bytes read and written, in GB/s.
     pub dram_achieved_gbps: f64,
 }
 
-/// What starting a kernel costs.
+/// The cost of launching a kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LaunchCost {
-    /// An empty kernel among others, back to back on a stream, microseconds.
+    /// The time per empty kernel launched back to back on a stream, in microseconds.
     pub stream_us: f64,
-    /// An empty kernel as a node of a replayed graph, microseconds.
+    /// The time per empty kernel as a node of a replayed graph, in microseconds.
     pub graph_node_us: f64,
 }
 
-/// A device description that cannot be read or cannot be true.
+/// A device description that is malformed or impossible.
 #[derive(Debug, Error)]
 pub enum DeviceError {
-    /// The text is not the JSON form of a device.
+    /// The text is not the JSON of a device.
     #[error("this is not the description of a device")]
     Json(#[from] serde_json::Error),
-    /// A number is zero, negative or not finite where it must be positive.
+    /// A number that must be positive is zero, negative or not finite.
     #[error("device `{device}`: `{field}` is {value}, but must be positive")]
     NotPositive {
         /// The name of the device.
         device: String,
-        /// The path of the field, as in the JSON form.
+        /// The path of the field in the JSON.
         field: &'static str,
-        /// What the field holds.
+        /// The value of the field.
         value: f64,
     },
     /// Two limits contradict each other.
@@ -175,40 +176,40 @@ pub enum DeviceError {
     Contradiction {
         /// The name of the device.
         device: String,
-        /// The path of the field that must not be the larger one.
+        /// The path of the field that is too large.
         smaller: &'static str,
-        /// The path of the field that must not be the smaller one.
+        /// The path of the field that bounds it from above.
         larger: &'static str,
     },
 }
 
 impl Device {
-    /// The architecture in the spelling of CUDA's compilers, for example `sm_90`.
+    /// The architecture name that CUDA compilers use, for example `sm_90`.
     pub fn arch(&self) -> String {
         format!("sm_{}{}", self.compute.major, self.compute.minor)
     }
 
-    /// Peak rate of 32-bit float arithmetic, a fused multiply-add counted as two operations, TFLOP/s.
+    /// The peak FP32 rate in TFLOP/s, counting a fused multiply-add as two operations.
     pub fn peak_fp32_tflops(&self) -> f64 {
         2.0 * self.rates.fp32 * f64::from(self.sms) * self.clock_ghz / 1000.0
     }
 
-    /// Reads a device from its JSON form and checks it as [`Device::validate`] does.
+    /// Reads a device from JSON and checks it as [`Device::validate`] does.
     ///
     /// # Errors
     ///
-    /// If the text is not JSON, lacks a field, has one too many, or describes an impossible device.
+    /// If the text is not valid JSON, a field is missing or unknown, or the device is impossible.
     pub fn from_json(text: &str) -> Result<Device, DeviceError> {
         let device: Device = serde_json::from_str(text)?;
         device.validate()?;
         Ok(device)
     }
 
-    /// The JSON form of this device, indented.
+    /// This device as indented JSON.
     ///
     /// # Errors
     ///
-    /// If the device is impossible, and so could not be read back.
+    /// If the device is impossible and could not be read back.
     pub fn to_json(&self) -> Result<String, DeviceError> {
         self.validate()?;
         Ok(serde_json::to_string_pretty(self)?)
@@ -218,7 +219,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Names the first field that fails.
+    /// If a field fails; the error names the first one.
     pub fn validate(&self) -> Result<(), DeviceError> {
         let bad = |value: f64| !(value.is_finite() && value > 0.0);
         if let Some((field, value)) = self.positive_fields().into_iter().find(|&(_, value)| bad(value)) {
@@ -245,8 +246,8 @@ impl Device {
         Ok(())
     }
 
-    /// All numbers, with their paths, except the two that may be zero: the minor compute capability
-    /// and the shared memory that the system reserves.
+    /// All numbers with their paths, except the two that may be zero: the minor compute capability
+    /// and the reserved shared memory.
     fn positive_fields(&self) -> [(&'static str, f64); 39] {
         let Device { rates, threads, registers, shared, memory, .. } = self;
         [
@@ -293,7 +294,6 @@ impl Device {
     }
 }
 
-/// The smallest of three dimensions.
 fn least(dims: [u32; 3]) -> f64 {
     f64::from(dims[0].min(dims[1]).min(dims[2]))
 }

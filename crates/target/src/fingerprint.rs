@@ -1,4 +1,4 @@
-//! A stable name for what a device does to code and to time.
+//! A stable identifier for everything about a device that affects code and running time.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -6,24 +6,25 @@ use crate::device::{
     ComputeCapability, Device, LaunchCost, MemorySystem, Rates, Registers, SharedMemory, Threads,
 };
 
-/// Changes whenever the list of hashed fields does, so that old fingerprints match nothing new.
+/// Incremented whenever the list of hashed fields changes, so that old fingerprints no longer
+/// match.
 const VERSION: u64 = 1;
 
 impl Device {
-    /// Sixteen hexadecimal digits that identify everything about this device that changes generated
+    /// Sixteen hexadecimal digits that identify everything about this device that affects generated
     /// code or its running time.
     ///
-    /// The name and the size of the device memory are left out: neither changes a kernel, and drivers
-    /// report the size a little differently from one version to the next. The digits depend only on
-    /// the numbers, on no order of fields, platform or version of Rust.
+    /// The name and the size of the device memory are excluded: neither affects a kernel, and the
+    /// reported size varies slightly between driver versions. The digits depend only on the
+    /// numbers, not on the order of fields, the platform or the Rust version.
     pub fn fingerprint(&self) -> String {
         let bytes: Vec<u8> = words(self).into_iter().flat_map(u64::to_le_bytes).collect();
         format!("{:016x}", xxh3_64(&bytes))
     }
 }
 
-// The functions below take the structures apart field by field, so that a new field does not compile
-// until someone has decided whether it counts.
+// The functions below destructure field by field, so that a new field does not compile until
+// someone has decided whether to hash it.
 
 fn words(device: &Device) -> Vec<u64> {
     let Device { name: _, compute, sms, clock_ghz, rates, threads, registers, shared, memory, launch } =
@@ -117,7 +118,7 @@ mod tests {
         Device::preset("h200").unwrap()
     }
 
-    /// The same JSON with the fields of every object in reverse.
+    /// The same JSON with the fields of every object in reverse order.
     fn reversed(value: &Value) -> String {
         match value {
             Value::Object(fields) => {
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn stays_what_it_was() {
-        // If this changes, VERSION must too: saved records carry fingerprints.
+        // If this changes, change VERSION too: saved records contain fingerprints.
         assert_eq!(h200().fingerprint(), "ab35afc9f8c12644");
     }
 
@@ -189,7 +190,7 @@ mod tests {
     }
 
     proptest! {
-        /// Measured numbers have many digits; JSON must not lose one.
+        /// Measured numbers have many digits. The JSON round-trip must keep all of them.
         #[test]
         fn survives_json(clock in 0.1f64..4.0, dram in 1.0f64..1e5, launch in 0.01f64..100.0) {
             let mut device = h200();

@@ -1,9 +1,9 @@
-//! What a GPU can do, as data.
+//! Descriptions of GPUs, as data.
 //!
-//! A [`Device`] holds every limit and rate that the rest of Warploom needs to know about a GPU: the
-//! search prunes by it, the cost model predicts from it, the code generator obeys it. Nothing else in
-//! the compiler knows a number about hardware, so that compiling for a GPU needs no GPU, and a new GPU
-//! is a new set of numbers:
+//! A [`Device`] holds every limit and rate that the rest of Warploom needs to know about a GPU. The
+//! search prunes with it, the cost model predicts from it, and the code generator obeys it. The
+//! rest of the compiler contains no hardware numbers. Compiling for a GPU therefore needs no GPU,
+//! and supporting a new GPU means a new set of numbers:
 //!
 //! ```
 //! use warploom_target::Device;
@@ -22,8 +22,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Program`] is code for a device together with everything needed to launch it: what code generation hands
-//! to a runtime.
+//! A [`Program`] is device code together with everything needed to launch it. Code generation
+//! produces it; a runtime executes it.
 
 mod device;
 mod fingerprint;

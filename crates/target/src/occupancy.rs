@@ -1,40 +1,41 @@
-//! How many blocks of a kernel one SM holds at a time.
+//! Occupancy: how many blocks of a kernel are resident on one SM.
 
 use serde::{Deserialize, Serialize};
 
 use crate::device::Device;
 
-/// How many blocks of a kernel one SM holds at a time, and why no more.
+/// How many blocks of a kernel are resident on one SM, and what limits the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Occupancy {
-    /// Resident blocks of one SM; 0 if the kernel cannot be launched at all.
+    /// The number of resident blocks per SM; 0 if the kernel cannot be launched.
     pub blocks_per_sm: u32,
-    /// Resident warps of one SM.
+    /// The number of resident warps per SM.
     pub warps: u32,
-    /// What keeps one more block out. Of several such limits, the first in the order of the type.
+    /// The resource that one more block would exceed. If there are several, the first in
+    /// declaration order.
     pub limited_by: OccupancyLimit,
 }
 
-/// What bounds the number of resident blocks.
+/// The resource that limits the number of resident blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OccupancyLimit {
-    /// The threads, or warps, of a block or an SM.
+    /// The limit on threads or warps, per block or per SM.
     Threads,
-    /// The blocks of an SM.
+    /// The limit on blocks per SM.
     Blocks,
-    /// The registers of a thread or an SM.
+    /// The limit on registers, per thread or per SM.
     Registers,
-    /// The shared memory of a block or an SM.
+    /// The limit on shared memory, per block or per SM.
     Shared,
 }
 
 impl Device {
-    /// How many blocks of `threads` threads, each with `registers` registers, and `shared` bytes of
-    /// shared memory a block, one SM holds.
+    /// The occupancy of a kernel with `threads` threads per block, `registers` registers per thread
+    /// and `shared` bytes of shared memory per block.
     ///
-    /// Shared memory beyond [`SharedMemory::per_block`](crate::SharedMemory::per_block) counts as
-    /// opted in, and the SM as set to its largest share of it.
+    /// Above [`SharedMemory::per_block`](crate::SharedMemory::per_block), the kernel is assumed to
+    /// opt in. The SM is assumed to be configured for its maximum shared memory.
     pub fn occupancy(&self, threads: u32, registers: u32, shared: u32) -> Occupancy {
         if let Some(limited_by) = self.launch_refusal(threads, registers, shared) {
             return Occupancy { blocks_per_sm: 0, warps: 0, limited_by };
@@ -53,7 +54,7 @@ impl Device {
         Occupancy { blocks_per_sm, warps: blocks_per_sm * warps, limited_by }
     }
 
-    /// The limit of a single block or thread that forbids the launch, if one does.
+    /// The per-block or per-thread limit that makes the launch impossible, if any.
     fn launch_refusal(&self, threads: u32, registers: u32, shared: u32) -> Option<OccupancyLimit> {
         if threads == 0 || threads > self.threads.per_block {
             Some(OccupancyLimit::Threads)
@@ -66,8 +67,8 @@ impl Device {
         }
     }
 
-    /// Registers go to whole warps, and every warp lives in one partition with a fixed share of them:
-    /// what is left over in each partition is lost.
+    /// Registers are allocated to whole warps, and each warp lives in one partition with a fixed
+    /// share of them. The remainder in each partition is lost.
     fn blocks_by_registers(&self, warps: u32, registers: u32) -> u32 {
         let file = &self.registers;
         let per_warp = round_up(registers.saturating_mul(self.threads.warp), file.granularity);
@@ -96,7 +97,7 @@ mod tests {
 
     #[test]
     fn agrees_with_the_cuda_occupancy_calculator() {
-        // Device, threads, registers and shared bytes; then what CUDA's own calculator answers.
+        // Device, threads, registers, shared bytes; then the answer of CUDA's occupancy calculator.
         let answers = [
             ("V100", 256, 32, 0, 8, Threads),
             ("V100", 256, 40, 0, 6, Registers),
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!(limit(0, 32, 0), Threads);
         assert_eq!(limit(1025, 32, 0), Threads);
         assert_eq!(limit(128, 256, 0), Registers);
-        // 32 warps of 72 registers a thread: each fits, all of them do not.
+        // 32 warps with 72 registers per thread: each warp fits, all of them together do not.
         assert_eq!(limit(1024, 65, 0), Registers);
         assert_eq!(limit(128, 32, h200.shared.per_block_opt_in + 1), Shared);
         assert_eq!(limit(u32::MAX, u32::MAX, u32::MAX), Threads);

@@ -1,12 +1,12 @@
-//! GPUs that need no description by hand.
+//! Built-in device descriptions.
 //!
-//! Limits are those of the CUDA programming guide and the occupancy calculator for each compute
-//! capability, arithmetic rates those of its throughput table, sizes, clocks and nominal bandwidths
-//! those of the datasheets. The remaining numbers depend on more than the chip. On the H200, the
-//! bandwidth that a copy reaches and the launch costs were measured; L2 bandwidths are published
-//! measurements or estimates from them. For the other devices the copy is taken to reach nine tenths
-//! of the nominal bandwidth, and a launch to cost what it costs on the H200, for it depends on the
-//! host and the driver more than on the GPU.
+//! Limits come from the CUDA programming guide and the occupancy calculator for each compute
+//! capability; arithmetic rates come from the guide's throughput table; sizes, clocks and nominal
+//! bandwidths come from datasheets. The remaining numbers depend on more than the chip. On the
+//! H200, the copy bandwidth and the launch costs were measured. L2 bandwidths are published
+//! measurements, or estimates from them. For the other devices, a copy is assumed to reach nine
+//! tenths of the nominal bandwidth, and a launch is assumed to cost the same as on the H200, since
+//! it depends more on the host and the driver than on the GPU.
 
 use thiserror::Error;
 
@@ -17,15 +17,15 @@ use crate::device::{
 const KIB: u32 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// A name that no preset has.
+/// A device name that matches no preset.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("unknown device `{name}`{}; the presets are {}", suggestion(.nearest), .known.join(", "))]
 pub struct UnknownDevice {
-    /// The name that was asked for.
+    /// The name that was requested.
     pub name: String,
-    /// The preset that was probably meant.
+    /// The preset with the most similar name; `None` if none is similar.
     pub nearest: Option<&'static str>,
-    /// The names of all presets.
+    /// The names of all presets, for the message.
     pub known: Vec<&'static str>,
 }
 
@@ -34,14 +34,14 @@ fn suggestion(nearest: &Option<&'static str>) -> String {
 }
 
 impl Device {
-    /// The preset of that name.
+    /// The preset with this name.
     ///
-    /// Case, spaces and punctuation do not matter, and the name that the driver reports is known too:
-    /// `rtx4090`, `RTX 4090` and `NVIDIA GeForce RTX 4090` are one device.
+    /// Case, spaces and punctuation are ignored, and the driver's name for a device is accepted
+    /// too: `rtx4090`, `RTX 4090` and `NVIDIA GeForce RTX 4090` are the same device.
     ///
     /// # Errors
     ///
-    /// If there is no such preset. The error lists all names and suggests the nearest.
+    /// If there is no such preset. The error lists all names and suggests the most similar one.
     pub fn preset(name: &str) -> Result<Device, UnknownDevice> {
         let wanted = plain(name);
         let named = |chip: &&Chip| plain(chip.name) == wanted || plain(chip.driver_name) == wanted;
@@ -61,7 +61,7 @@ impl Device {
     }
 }
 
-/// A name without case, punctuation and brand.
+/// Normalises a name: drops case, punctuation and brand.
 fn plain(name: &str) -> String {
     let letters: String = name.to_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
     ["nvidia", "geforce", "tesla"].iter().fold(letters, |name, brand| match name.strip_prefix(brand) {
@@ -70,7 +70,8 @@ fn plain(name: &str) -> String {
     })
 }
 
-/// The preset whose name is part of the wanted one or differs from it in two letters at most.
+/// The preset whose name contains the wanted one, is contained in it, or is within an edit distance of
+/// two.
 fn nearest(wanted: &str) -> Option<&'static str> {
     let distance = |chip: &Chip| {
         let name = plain(chip.name);
@@ -81,7 +82,7 @@ fn nearest(wanted: &str) -> Option<&'static str> {
     scored.filter(|&(distance, name)| distance <= 2 && distance < name.len()).min().map(|(_, name)| name)
 }
 
-/// What all devices of one compute capability share.
+/// The properties shared by all devices of one compute capability.
 struct Sm {
     compute: ComputeCapability,
     rates: Rates,
@@ -91,7 +92,7 @@ struct Sm {
     l1_bytes_per_clock: f64,
 }
 
-/// What is particular to one device.
+/// The properties of one device.
 struct Chip {
     name: &'static str,
     /// The name that the driver reports.
@@ -168,7 +169,7 @@ const SM_70: Sm = Sm {
     l1_bytes_per_clock: 128.0,
 };
 
-/// Turing: half of Volta's resident threads and half of its load and store lanes.
+/// Turing: half of Volta's resident threads and half of its load/store lanes.
 const SM_75: Sm = Sm {
     compute: ComputeCapability { major: 7, minor: 5 },
     rates: Rates { fp64: 2.0, ..SM_70.rates },
@@ -183,7 +184,7 @@ const SM_75: Sm = Sm {
     l1_bytes_per_clock: 64.0,
 };
 
-/// Ampere of the data centre.
+/// Data-centre Ampere.
 const SM_80: Sm = Sm {
     compute: ComputeCapability { major: 8, minor: 0 },
     shared: SharedMemory {
@@ -197,7 +198,7 @@ const SM_80: Sm = Sm {
     ..SM_70
 };
 
-/// Ampere of the desktop: twice the FP32 lanes, fewer threads.
+/// Desktop Ampere: twice the FP32 lanes, fewer threads.
 const SM_86: Sm = Sm {
     compute: ComputeCapability { major: 8, minor: 6 },
     rates: Rates { fp32: 128.0, fp64: 2.0, ..SM_80.rates },

@@ -1,221 +1,224 @@
-//! What a runtime needs to know to run a pipeline: code, entry names, launches and buffers.
+//! The interface between code generation and a runtime: code, entry names, launches and buffers.
 //!
-//! A [`Program`] is all that passes from code generation to a runtime. It knows nothing of expressions or
-//! schedules: kernels are names with a launch shape and a list of arguments, buffers are bytes with a role.
+//! A [`Program`] is everything that code generation passes to a runtime. It contains no expressions
+//! or schedules: a kernel is a name with a launch shape and an argument list, and a buffer is a
+//! number of bytes with a role.
 //!
 //! # The arguments of a kernel
 //!
-//! In this order, and nothing else:
+//! A kernel takes exactly these arguments, in this order:
 //!
-//! 1. one pointer for each of [`Kernel::buffers`], 8 bytes;
-//! 2. if [`Kernel::reads_params`], a pointer to [`Program::params`] 32-bit words, the program's scalars;
-//! 3. for each of [`Kernel::iterations`], the current iteration of that enclosing [`Step::Loop`], counted
-//!    from the outermost, as a 32-bit integer by value.
+//! 1. one 8-byte pointer per entry of [`Kernel::buffers`];
+//! 2. if [`Kernel::reads_params`], a pointer to [`Program::params`] 32-bit words, the program's
+//!    scalars;
+//! 3. per entry of [`Kernel::iterations`], the current iteration of that enclosing [`Step::Loop`]
+//!    (loops are numbered from the outermost), as a 32-bit integer by value.
 //!
-//! Scalars lie in memory so that a captured graph of launches survives new ones. An iteration is by value:
-//! it is the same in every run, and each node of a graph holds its own.
+//! Scalars are in memory so that a captured graph of launches stays valid when they change.
+//! Iterations are passed by value: they are the same in every run, and each graph node has its own.
 
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// A compiled, or yet to be compiled, pipeline at fixed sizes.
+/// A pipeline at fixed sizes, compiled or still in source form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
-    /// The pipeline's name.
+    /// The name of the pipeline, for messages.
     pub name: String,
-    /// What runs on the device.
+    /// The device code of all kernels.
     pub code: Code,
-    /// The kernels.
+    /// The kernels, which steps refer to by position.
     pub kernels: Vec<Kernel>,
-    /// Everything in the device's memory, the params aside.
+    /// All device buffers, except the one for the params.
     pub buffers: Vec<Buffer>,
-    /// Number of 32-bit scalars.
+    /// The number of 32-bit scalar parameters.
     pub params: usize,
-    /// What runs, in order.
+    /// The launches and loops, in execution order.
     pub steps: Vec<Step>,
 }
 
-/// Code in one of its forms.
+/// Device code in source or binary form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
-    /// CUDA C++.
+    /// CUDA C++ source.
     Source {
         /// One translation unit.
         text: String,
-        /// What the compiler must be told, the architecture aside.
+        /// Compiler options, without the architecture.
         options: Vec<String>,
     },
-    /// Text of NVIDIA's virtual instruction set, which the driver translates for its device.
+    /// PTX, NVIDIA's virtual instruction set. The driver translates it for its device.
     Ptx(String),
-    /// Machine code of one architecture.
+    /// Machine code for one architecture.
     Cubin(Vec<u8>),
-    /// One piece of code a kernel, in the order of [`Program::kernels`]. Programs that have kernels in common can then share
-    /// what was compiled.
+    /// One piece of code per kernel, in the order of [`Program::kernels`]. Programs with kernels in
+    /// common can then share compiled code.
     Parts(Vec<Code>),
 }
 
-/// A kernel: an entry of the code and how to launch it.
+/// A kernel: an entry point in the code, and how to launch it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kernel {
-    /// Its symbol in the code.
+    /// The symbol of the entry point in the code.
     pub entry: String,
-    /// Blocks along x, y and z.
+    /// The number of blocks along x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a block, along x.
+    /// The number of threads per block, all along x.
     pub threads: u32,
-    /// Bytes of shared memory a block takes in all.
+    /// The total shared memory per block, in bytes.
     pub shared_bytes: u32,
-    /// How many of these the launch must ask for; the code declares the others.
+    /// The part of `shared_bytes` that the launch must request; the code declares the rest
+    /// statically.
     pub dynamic_shared_bytes: u32,
-    /// Positions in [`Program::buffers`] of its pointers, in order.
+    /// The positions in [`Program::buffers`] of its pointer arguments, in order.
     pub buffers: Vec<usize>,
-    /// Whether a pointer to the params follows.
+    /// Whether a pointer to the params follows the buffers.
     pub reads_params: bool,
-    /// The enclosing loops whose iteration it takes, counted from the outermost.
+    /// The enclosing loops whose iteration it takes, numbered from the outermost.
     pub iterations: Vec<usize>,
 }
 
-/// A piece of device memory, dense.
+/// A dense allocation of device memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffer {
-    /// Its name, for messages.
+    /// The name, for messages.
     pub name: String,
-    /// Number of elements.
+    /// The number of elements.
     pub elements: usize,
-    /// Bytes of one element.
+    /// The size of one element, in bytes.
     pub element_bytes: usize,
-    /// Whose it is.
+    /// Whether the caller supplies it, receives it, or never sees it.
     pub role: Role,
 }
 
-/// Whose a buffer is.
+/// The purpose of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Given by the user: the pipeline's input of that number.
+    /// Supplied by the caller: the pipeline's input with this number.
     Input(usize),
-    /// Given back to the user.
+    /// Returned to the caller.
     Output {
-        /// Position among the pipeline's outputs.
+        /// The position among the pipeline's outputs.
         output: usize,
-        /// Which value of a tuple.
+        /// The number of the value, for an output with several values.
         value: usize,
     },
-    /// Between kernels.
+    /// Intermediate data between kernels.
     Temporary,
 }
 
-/// One step of a program.
+/// One step of a program's execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Launches the kernel at that position of [`Program::kernels`].
+    /// Launches the kernel at this position of [`Program::kernels`].
     Launch(usize),
-    /// Runs steps several times.
+    /// Repeats a sequence of steps.
     Loop {
-        /// How often.
+        /// The number of iterations.
         count: u32,
-        /// What.
+        /// The steps of one iteration.
         body: Vec<Step>,
     },
 }
 
-/// A program that contradicts itself.
+/// An inconsistency in a program.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProgramError {
-    /// A step launches a kernel that is not there.
+    /// A step launches a kernel that does not exist.
     #[error("program `{program}` launches kernel number {kernel}, but has {kernels}")]
     NoKernel {
         /// The program's name.
         program: String,
-        /// The number that is not there.
+        /// The invalid kernel number.
         kernel: usize,
-        /// How many there are.
+        /// The number of kernels.
         kernels: usize,
     },
-    /// A kernel names a buffer that is not there.
+    /// A kernel refers to a buffer that does not exist.
     #[error("kernel `{kernel}` takes buffer number {buffer}, but the program has {buffers}")]
     NoBuffer {
-        /// The kernel's entry.
+        /// The entry name of the kernel.
         kernel: String,
-        /// The number that is not there.
+        /// The invalid buffer number.
         buffer: usize,
-        /// How many there are.
+        /// The number of buffers.
         buffers: usize,
     },
     /// A kernel reads the iteration of a loop that does not enclose it.
     #[error("kernel `{kernel}` takes the iteration of loop {level}, but is launched inside {depth} loops")]
     NoLoop {
-        /// The kernel's entry.
+        /// The entry name of the kernel.
         kernel: String,
-        /// The loop, counted from the outermost.
+        /// The number of the loop, from the outermost.
         level: usize,
-        /// How many loops enclose the launch.
+        /// The number of loops around the launch.
         depth: usize,
     },
-    /// A kernel without threads or blocks.
+    /// A kernel with no threads or no blocks.
     #[error("kernel `{kernel}` has {threads} threads in each of {} x {} x {} blocks", .grid[0], .grid[1], .grid[2])]
     Empty {
-        /// The kernel's entry.
+        /// The entry name of the kernel.
         kernel: String,
-        /// Its threads.
+        /// The number of threads per block.
         threads: u32,
-        /// Its blocks.
+        /// The number of blocks along x, y and z.
         grid: [u32; 3],
     },
-    /// Parts of code that don't go with the kernels.
+    /// The number of code parts does not match the number of kernels.
     #[error("program `{program}` has {kernels} kernels, but its code has {parts} parts")]
     Parts {
         /// The program's name.
         program: String,
-        /// How many kernels there are.
+        /// The number of kernels.
         kernels: usize,
-        /// How many parts.
+        /// The number of code parts.
         parts: usize,
     },
-    /// Two buffers are the same input or output.
+    /// Two buffers have the same input or output role.
     #[error("buffers `{first}` and `{second}` have the same role")]
     SameRole {
-        /// A buffer's name.
+        /// The name of one buffer.
         first: String,
-        /// The other's.
+        /// The name of the other buffer.
         second: String,
     },
 }
 
 impl Buffer {
-    /// Bytes of the whole buffer.
+    /// The size of the whole buffer, in bytes.
     pub fn bytes(&self) -> usize {
         self.elements.saturating_mul(self.element_bytes)
     }
 }
 
 impl Program {
-    /// The buffer of that role; none for temporaries.
+    /// The position of the buffer with this role; `None` for temporaries.
     pub fn buffer(&self, role: Role) -> Option<usize> {
         let position = self.buffers.iter().position(|buffer| buffer.role == role);
         if role == Role::Temporary { None } else { position }
     }
 
-    /// Bytes of device memory that the buffers take in all.
+    /// The total size of all buffers in device memory, in bytes.
     pub fn bytes(&self) -> usize {
         self.buffers.iter().map(Buffer::bytes).fold(0, usize::saturating_add)
     }
 
-    /// How many launches one run makes.
+    /// The number of launches in one run, with loops unrolled.
     pub fn launches(&self) -> u64 {
         count(&self.steps)
     }
 
-    /// Calls `launch` for every launch in order, with the kernel and the iterations of the loops around it,
-    /// outermost first, until it fails.
+    /// Calls `launch` for every launch in order, until it fails. Passes the kernel and the
+    /// iterations of the enclosing loops, outermost first.
     ///
     /// # Errors
     ///
-    /// The first one of `launch`.
+    /// The first error that `launch` returns.
     pub fn for_each_launch<E>(
         &self,
         mut launch: impl FnMut(usize, &[u32]) -> Result<(), E>,
@@ -231,11 +234,11 @@ impl Program {
         }
     }
 
-    /// Checks that the parts fit together.
+    /// Checks that the program is consistent.
     ///
     /// # Errors
     ///
-    /// Names the first contradiction.
+    /// The first inconsistency found.
     pub fn validate(&self) -> Result<(), ProgramError> {
         if let Code::Parts(parts) = &self.code
             && parts.len() != self.kernels.len()

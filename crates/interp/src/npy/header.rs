@@ -1,7 +1,8 @@
 //! The header of a `.npy` file.
 //!
-//! npyz has a parser too, but it allocates what the file claims, recurses as deep as the file nests and
-//! multiplies extents unchecked; a file from outside must not be able to do that.
+//! npyz has a parser too, but it allocates as much as the file claims, recurses as deep as the file
+//! nests and multiplies extents without overflow checks. Untrusted files must not be able to cause
+//! that.
 
 use super::NpyError;
 
@@ -12,14 +13,14 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Header<'a> {
-    /// Type of the samples in numpy's notation, as `<f4`.
+    /// The type of the samples in numpy's notation, for example `<f4`.
     pub(super) descr: &'a str,
     pub(super) fortran_order: bool,
     /// Extents, slowest axis of C order first.
     pub(super) shape: Vec<i64>,
 }
 
-/// The header of a file, and the bytes behind it.
+/// Splits a file into its header and the bytes after it.
 pub(super) fn parse(file: &[u8]) -> Result<(Header<'_>, &[u8]), NpyError> {
     let rest = file.strip_prefix(MAGIC).ok_or(NpyError::NotNpy)?;
     let (&[major, minor], rest) = rest.split_first_chunk().ok_or(NpyError::CutHeader)?;
@@ -38,7 +39,7 @@ pub(super) fn parse(file: &[u8]) -> Result<(Header<'_>, &[u8]), NpyError> {
     Ok((Text { rest: text }.header()?, data))
 }
 
-/// What is left of the header's text: a Python dictionary of literals.
+/// The rest of the header's text, a Python dictionary of literals.
 struct Text<'a> {
     rest: &'a [u8],
 }

@@ -1,13 +1,15 @@
-//! A second evaluator, to check the first: one point of one Func at a time, by recursion over the
-//! definitions.
+//! A second, naive evaluator that checks the first: it computes one point of one Func at a time, by
+//! recursion over the definitions.
 //!
-//! It uses the pipeline's tables, `Op::eval` and the inputs' buffers: no bounds, no boxes of storage, no rows.
+//! It uses the pipeline's tables, `Op::eval` and the inputs' buffers. It has no bounds, no boxes of
+//! storage and no rows.
 //!
-//! Stage `k` of a Func changes what stage `k - 1` left. A run of an update for one choice of its pure
-//! variables writes and reads the Func only where the pure dimensions have those coordinates. So to know a
-//! point after stage `k`, it is enough to run that stage once, with its pure variables at the point's
-//! coordinates, over the whole reduction domain in order. What the run writes goes into a sparse map; a
-//! point it reads before writing it is the point after stage `k - 1`, found in the same way.
+//! Stage `k` of a Func changes what stage `k - 1` left. A run of an update for one choice of its
+//! pure variables accesses the Func only where the pure dimensions have those coordinates. To find
+//! the value of a point after stage `k`, it is therefore enough to run that stage once, with its
+//! pure variables at the point's coordinates, over the whole reduction domain in order. The writes
+//! of the run go into a sparse map. A point that is read before it is written has its value after
+//! stage `k - 1`, found in the same way.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -18,7 +20,7 @@ use warploom_lang::{ExprId, FuncId, IdVec, InputId, ParamId, Pipeline, Region, T
 
 /// Coordinates, first dimension first.
 type Point = Vec<i64>;
-/// What one run of an update wrote: the last values of each point.
+/// The writes of one run of an update: the last values of each point.
 type Written = HashMap<Point, Vec<Value>>;
 
 /// The naive evaluator of one pipeline with its inputs and Params.
@@ -31,19 +33,19 @@ pub struct Naive<'a> {
     updates: HashMap<(FuncId, usize, Point), Rc<Written>>,
 }
 
-/// Where an expression is evaluated.
+/// The context in which an expression is evaluated.
 struct Place<'b> {
     func: FuncId,
     stage: usize,
     point: &'b [i64],
     domain: &'b [i64],
-    /// What the current run of the stage has written so far.
+    /// The writes of the current run so far.
     written: &'b Written,
     known: HashMap<ExprId, Value>,
 }
 
 impl<'a> Naive<'a> {
-    /// Inputs and Params in the order of the pipeline's tables.
+    /// Takes inputs and Params in the order of the pipeline's tables.
     pub fn new(pipeline: &'a Pipeline, inputs: Vec<&'a Buffer>, params: Vec<Value>) -> Naive<'a> {
         Naive {
             pipeline,
@@ -54,14 +56,14 @@ impl<'a> Naive<'a> {
         }
     }
 
-    /// All values of a Func over a box, point by point, the first coordinate fastest.
+    /// All values of a Func over a box, point by point, first coordinate fastest.
     pub fn values(&mut self, func: FuncId, region: &Region) -> Vec<Vec<Value>> {
         let last = self.pipeline.funcs()[func].stages.len() - 1;
         let ranges: Vec<(i64, i64)> = region.0.iter().map(|range| (range.min, range.extent)).collect();
         points(&ranges).iter().map(|point| self.after(func, last, point)).collect()
     }
 
-    /// The values of a point once `stage` has run.
+    /// The values of a point after `stage` has run.
     fn after(&mut self, func: FuncId, stage: usize, point: &[i64]) -> Vec<Value> {
         if stage == 0 {
             return self.start(func, point);
@@ -73,7 +75,7 @@ impl<'a> Naive<'a> {
         }
     }
 
-    /// The pure definition; zeros where there is none.
+    /// The pure definition; zeros if it is undefined.
     fn start(&mut self, func: FuncId, point: &[i64]) -> Vec<Value> {
         let key = (func, point.to_vec());
         if let Some(values) = self.pure.get(&key) {
@@ -91,7 +93,7 @@ impl<'a> Naive<'a> {
         self.pure.entry(key).or_insert(values).clone()
     }
 
-    /// What an update writes with its pure variables at the coordinates of `point`.
+    /// The writes of an update with its pure variables at the coordinates of `point`.
     fn written(&mut self, func: FuncId, number: usize, point: &[i64]) -> Rc<Written> {
         let stage = &self.pipeline.funcs()[func].stages[number];
         let pure = (0..point.len()).filter(|d| stage.is_pure(self.pipeline.exprs(), *d));
@@ -112,7 +114,7 @@ impl<'a> Naive<'a> {
         Rc::clone(self.updates.entry(key).or_insert(Rc::new(written)))
     }
 
-    /// The points of a reduction domain in the order they are visited.
+    /// The points of a reduction domain, in the order they are visited.
     fn domain(&mut self, func: FuncId, number: usize, stage: &Stage) -> Vec<Point> {
         let nothing = Written::new();
         let mut place = Place::new(func, number, &[], &[], &nothing);
@@ -169,8 +171,8 @@ impl<'b> Place<'b> {
     }
 }
 
-/// Every point of a box of `(min, extent)`, the first coordinate fastest; one point without coordinates for
-/// a box without dimensions.
+/// Every point of a box of `(min, extent)` pairs, first coordinate fastest. A box without
+/// dimensions has one point without coordinates.
 fn points(ranges: &[(i64, i64)]) -> Vec<Point> {
     ranges.iter().fold(vec![Vec::new()], |before, &(min, extent)| {
         let along = min..min + extent.max(0);

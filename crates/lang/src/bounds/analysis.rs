@@ -1,4 +1,5 @@
-//! Spans of expressions: one walk over the nodes, operands first.
+//! Abstract interpretation of expressions: one pass over the nodes, operands first, gives each its
+//! span.
 
 use ahash::AHashMap;
 
@@ -10,19 +11,19 @@ use crate::ir::{Exprs, NodeKind};
 use crate::op::{BinaryOp, Op, UnaryOp};
 use crate::types::{Type, Value};
 
-/// What the leaves of an expression can be.
+/// The spans of an expression's leaves.
 pub trait Environment {
-    /// The variable of a dimension.
+    /// The span of the variable of a dimension.
     fn var(&self, dimension: usize) -> IntSpan;
-    /// A variable of the reduction domain.
+    /// The span of a variable of the reduction domain.
     fn rvar(&self, index: usize) -> IntSpan;
-    /// The value of a Param, or what is known of it.
+    /// The value of a Param, or the range known for it.
     fn param(&self, param: ParamId) -> Span;
     /// The smallest index of an input's dimension.
     fn input_min(&self, input: InputId, dimension: usize) -> i64;
     /// The extent of an input's dimension.
     fn input_extent(&self, input: InputId, dimension: usize) -> i64;
-    /// A value of a Func at any point; anything its type can hold unless more is known.
+    /// The span of a Func's value at any point. The default is everything that its type can hold.
     fn value(&self, _func: FuncId, _value: usize, ty: Type) -> Span {
         Span::of_type(ty)
     }
@@ -35,11 +36,11 @@ pub struct Analysis<'a, E> {
     known: AHashMap<ExprId, (Span, Linear)>,
 }
 
-/// Residues are enumerated for moduli up to this.
+/// The largest modulus whose residues are enumerated.
 const MAX_ENUMERATED_MODULUS: i64 = 4096;
 
 impl<'a, E: Environment> Analysis<'a, E> {
-    /// Analyses everything `roots` are made of.
+    /// Analyses every node that `roots` depend on.
     pub fn new(exprs: &'a Exprs, environment: &'a E, roots: impl IntoIterator<Item = ExprId>) -> Self {
         let mut analysis = Analysis { exprs, environment, known: AHashMap::new() };
         for id in exprs.reachable(roots) {
@@ -49,12 +50,12 @@ impl<'a, E: Environment> Analysis<'a, E> {
         analysis
     }
 
-    /// The span of a node that was analysed.
+    /// The span of an analysed node.
     pub fn span(&self, id: ExprId) -> Span {
         self.known[&id].0
     }
 
-    /// The span of an integer node that was analysed.
+    /// The span of an analysed integer node.
     pub fn int(&self, id: ExprId) -> IntSpan {
         match self.span(id) {
             Span::Int(span) => span,
@@ -62,7 +63,7 @@ impl<'a, E: Environment> Analysis<'a, E> {
         }
     }
 
-    /// The linear form of an integer node that was analysed.
+    /// The linear form of an analysed integer node.
     pub fn linear(&self, id: ExprId) -> &Linear {
         &self.known[&id].1
     }
@@ -81,7 +82,7 @@ impl<'a, E: Environment> Analysis<'a, E> {
         }
         if let Some(linear) = self.sum_node(id) {
             let span = self.span_of_linear(&linear).within(node.ty);
-            // A sum that may wrap is no longer the sum of its terms.
+            // A sum that may wrap no longer equals the sum of its terms.
             if self.span_of_linear(&linear) == span {
                 return (Span::Int(span), linear);
             }
@@ -92,13 +93,13 @@ impl<'a, E: Environment> Analysis<'a, E> {
         (Span::Int(span), linear)
     }
 
-    /// The span of a sum of atoms, which vary independently.
+    /// The span of a linear combination. Its atoms are assumed to vary independently.
     pub fn span_of_linear(&self, linear: &Linear) -> IntSpan {
         let start = IntSpan::constant(linear.constant);
         linear.terms.iter().fold(start, |sum, (atom, factor)| sum.add(&self.atom(*atom).scale(*factor)))
     }
 
-    /// The span of an atom; the node being analysed may be its own atom while it is unknown.
+    /// The span of an atom. A node that is still being analysed may be its own atom.
     fn atom(&self, id: ExprId) -> IntSpan {
         match self.known.get(&id) {
             Some((Span::Int(span), _)) => *span,
@@ -106,7 +107,8 @@ impl<'a, E: Environment> Analysis<'a, E> {
         }
     }
 
-    /// The linear form of a node that is a sum, a multiple or a conversion that keeps the value.
+    /// The linear form of a node that is a sum, a constant multiple, or a conversion that preserves
+    /// the value.
     fn sum_node(&self, id: ExprId) -> Option<Linear> {
         let node = &self.exprs[id];
         let NodeKind::Op(op) = node.kind else { return None };
@@ -159,11 +161,11 @@ impl<'a, E: Environment> Analysis<'a, E> {
         }
     }
 
-    /// The result, if every operand has one value only.
+    /// The constant result, if every operand has exactly one value.
     fn folded(&self, op: Op, args: &[ExprId]) -> Option<Value> {
         let value = |id: &ExprId| match self.span(*id) {
             Span::Int(span) => Value::from_int(self.exprs[*id].ty, span.singleton()?),
-            // Zero has two bit patterns, so it is not one value.
+            // Zero has two bit patterns, so it does not count as one value.
             Span::Float(span) => span.singleton().filter(|value| *value != 0.0).map(Value::from),
         };
         let values: Option<Vec<Value>> = args.iter().map(value).collect();
@@ -229,7 +231,7 @@ impl<'a, E: Environment> Analysis<'a, E> {
         }
     }
 
-    /// `a mod divisor`, exact for sums of tiles whose start is known modulo the divisor.
+    /// `a mod divisor`. Exact for sums of tiles whose start is known modulo the divisor.
     fn remainder(&self, a: ExprId, divisor: i64) -> IntSpan {
         let span = self.int(a);
         let period = span.min.div_euclid(divisor);
@@ -270,7 +272,7 @@ impl<'a, E: Environment> Analysis<'a, E> {
             Some(_) => return a,
             None => {}
         }
-        // Two values that keep a constant distance stay close wherever the box sits.
+        // Two values at a constant distance stay close wherever the box is.
         let distance = self.linear(args[1]).add_scaled(self.linear(args[2]), -1);
         match distance.filter(Linear::is_constant) {
             Some(Linear { constant, .. }) => {
@@ -329,7 +331,7 @@ fn int_unary(op: UnaryOp, ty: Type, a: IntSpan) -> IntSpan {
         UnaryOp::Abs if a.max <= 0 => a.scale(-1),
         UnaryOp::Abs => IntSpan::fixed(0, a.max.max(-a.min)),
         UnaryOp::Not if ty != Type::Bool => {
-            // The complement is -1 - a, modulo the number of values of an unsigned type.
+            // The complement is -1 - a; for an unsigned type, modulo the number of its values.
             let values = if ty.is_signed() { 0 } else { ty.int_range().map_or(0, |(_, max)| max + 1) };
             a.scale(-1).add(&IntSpan::constant(values - 1))
         }
@@ -337,7 +339,7 @@ fn int_unary(op: UnaryOp, ty: Type, a: IntSpan) -> IntSpan {
     }
 }
 
-/// Operations that follow from the ranges alone.
+/// Operations for which the operands' ranges are enough.
 fn int_ranges(op: BinaryOp, ty: Type, a: IntSpan, b: IntSpan) -> IntSpan {
     let (natural, other) = (a.min >= 0 && b.min >= 0, IntSpan::of_type(ty));
     match op {
@@ -356,7 +358,7 @@ fn int_ranges(op: BinaryOp, ty: Type, a: IntSpan, b: IntSpan) -> IntSpan {
     }
 }
 
-/// A float converted to an integer type.
+/// The span of a float converted to an integer type.
 fn truncated(span: &FloatSpan, ty: Type) -> IntSpan {
     let to_int = |value: f32| {
         let wide = f64::from(value) as i64;
@@ -376,7 +378,7 @@ fn truncated(span: &FloatSpan, ty: Type) -> IntSpan {
 }
 
 fn float_unary(op: UnaryOp, a: FloatSpan) -> FloatSpan {
-    // Our approximations are monotone only up to a few units in the last place.
+    // The approximations are monotone only up to a few units in the last place.
     let loose = |f: fn(f32) -> f32| {
         FloatSpan::fixed(f(a.min) - f(a.min).abs() * 1e-5, f(a.max) + f(a.max).abs() * 1e-5, a.nan)
     };
@@ -411,7 +413,7 @@ fn float_binary(op: BinaryOp, a: FloatSpan, b: FloatSpan) -> FloatSpan {
                 _ => f32::INFINITY,
             };
             let product = a.corners(&b, width, |x, y| x * y);
-            // Zero times infinity is no number, wherever in the ranges they meet.
+            // Zero times infinity is NaN; it can occur wherever the ranges contain both.
             let meet = |a: FloatSpan, b: FloatSpan| {
                 a.min <= 0.0 && a.max >= 0.0 && (b.min.is_infinite() || b.max.is_infinite())
             };
@@ -424,7 +426,7 @@ fn float_binary(op: BinaryOp, a: FloatSpan, b: FloatSpan) -> FloatSpan {
         BinaryOp::Min | BinaryOp::Max => {
             let pick = if op == BinaryOp::Min { f32::min } else { f32::max };
             let both = FloatSpan::new(pick(a.min, b.min), pick(a.max, b.max), a.width.max(b.width), false);
-            // A NaN gives way to the other operand.
+            // A NaN operand gives the other operand.
             let both = if a.nan { both.union(&FloatSpan { nan: false, ..b }) } else { both };
             let both = if b.nan { both.union(&FloatSpan { nan: false, ..a }) } else { both };
             FloatSpan { nan: a.nan && b.nan, ..both }

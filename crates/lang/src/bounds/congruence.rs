@@ -1,13 +1,14 @@
-//! What is known of an integer's remainder.
+//! Congruences: what is known about an integer's remainder.
 
-/// `value ≡ remainder (mod modulus)`. Modulus 0 means the value itself is known, modulus 1 that nothing is.
+/// `value ≡ remainder (mod modulus)`. Modulus 0 means that the value itself is known; modulus 1
+/// means that nothing is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Congruence {
     modulus: i64,
     remainder: i64,
 }
 
-/// The greatest common divisor; that of a number and 0 is the number.
+/// The greatest common divisor. `gcd(a, 0)` is `|a|`.
 pub fn gcd(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a.abs(), b.abs());
     while b != 0 {
@@ -20,12 +21,12 @@ impl Congruence {
     /// Nothing is known.
     pub const ANY: Congruence = Congruence { modulus: 1, remainder: 0 };
 
-    /// The value is known.
+    /// The value itself is known.
     pub fn exactly(value: i64) -> Congruence {
         Congruence { modulus: 0, remainder: value }
     }
 
-    /// `value ≡ remainder (mod modulus)`.
+    /// `value ≡ remainder (mod modulus)`; modulus 0 gives the exact value.
     pub fn new(modulus: i64, remainder: i64) -> Congruence {
         match modulus.abs() {
             0 => Congruence::exactly(remainder),
@@ -33,7 +34,7 @@ impl Congruence {
         }
     }
 
-    /// The modulus; 0 if the value is known.
+    /// The modulus; 0 if the value is known exactly.
     pub fn modulus(self) -> i64 {
         self.modulus
     }
@@ -43,12 +44,12 @@ impl Congruence {
         self.remainder
     }
 
-    /// The remainder modulo `divisor`, if it is known.
+    /// The remainder modulo `divisor`, if the congruence determines it.
     pub fn remainder_of(self, divisor: i64) -> Option<i64> {
         (divisor > 0 && self.modulus % divisor == 0).then(|| self.remainder.rem_euclid(divisor))
     }
 
-    /// Of a sum.
+    /// The congruence of the sum of two values.
     pub fn plus(self, other: Congruence) -> Congruence {
         match self.remainder.checked_add(other.remainder) {
             Some(sum) => Congruence::new(gcd(self.modulus, other.modulus), sum),
@@ -56,7 +57,7 @@ impl Congruence {
         }
     }
 
-    /// Of a product with a constant.
+    /// The congruence of the product with a constant.
     pub fn scale(self, factor: i64) -> Congruence {
         match (self.modulus.checked_mul(factor), self.remainder.checked_mul(factor)) {
             (Some(modulus), Some(remainder)) => Congruence::new(modulus, remainder),
@@ -64,7 +65,7 @@ impl Congruence {
         }
     }
 
-    /// Of a floor-division by a positive constant.
+    /// The congruence of the floor division by a positive constant.
     pub fn floor_div(self, divisor: i64) -> Congruence {
         match self.modulus % divisor {
             0 => Congruence::new(self.modulus / divisor, self.remainder.div_euclid(divisor)),

@@ -1,15 +1,16 @@
-//! Integer expressions as sums of multiples of atoms, so that equal terms cancel.
+//! Integer expressions as linear combinations of atoms, so that equal terms cancel.
 
 use smallvec::SmallVec;
 
 use crate::ids::ExprId;
 
-/// `constant + Σ factor · atom`. Atoms are nodes that are no sums themselves; each appears once, in order.
+/// `constant + Σ factor · atom`. Atoms are nodes that are not sums themselves. Each atom appears
+/// once, in increasing order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Linear<A = ExprId> {
-    /// The constant part.
+    /// The constant term.
     pub constant: i64,
-    /// Atoms and their factors, which are not 0.
+    /// Atoms with their non-zero factors.
     pub terms: SmallVec<[(A, i64); 4]>,
 }
 
@@ -20,17 +21,17 @@ impl<A> Default for Linear<A> {
 }
 
 impl<A: Copy + Ord> Linear<A> {
-    /// A constant.
+    /// A constant, without atoms.
     pub fn constant(value: i64) -> Linear<A> {
         Linear { constant: value, terms: SmallVec::new() }
     }
 
-    /// One atom.
+    /// One atom with factor 1.
     pub fn atom(id: A) -> Linear<A> {
         Linear { constant: 0, terms: SmallVec::from_iter([(id, 1)]) }
     }
 
-    /// Whether no atom is left.
+    /// Whether there are no atoms.
     pub fn is_constant(&self) -> bool {
         self.terms.is_empty()
     }

@@ -1,9 +1,9 @@
-//! Bounds: which points of every Func and input a realisation needs.
+//! Bounds inference: which points of every Func and input a realisation needs.
 //!
-//! Indices are analysed by abstract values that keep four things together (see [`IntSpan`]): smallest and
-//! largest value, the *width* that one position of a box of loop variables can reach, and the
-//! *congruence* of its bounds. Affine indices have exact widths; `clamp`, `min` and `max` never widen;
-//! divisions and remainders of affine indices over aligned tiles are exact.
+//! Indices are analysed with abstract values that track four things (see [`IntSpan`]): the smallest
+//! value, the largest value, the *width* of the values over one box of loop variables, and the
+//! *congruence* of its bounds. Affine indices have exact widths; `clamp`, `min` and `max` never
+//! widen; divisions and remainders of affine indices over aligned tiles are exact.
 //!
 //! | module | holds |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! From the boxes of the outputs to the box of every Func and input.
+//! Propagates the boxes requested of the outputs to every Func and input.
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
@@ -14,7 +14,7 @@ use crate::pipeline::Pipeline;
 use crate::region::{Range, Region};
 use crate::types::{Type, Value};
 
-/// What is asked of a pipeline: a box for each output and input, a value for each Param.
+/// A request to a pipeline: a box for each output and input, and a value for each Param.
 ///
 /// ```
 /// use warploom_lang::*;
@@ -49,7 +49,7 @@ enum Slot {
 }
 
 impl Realisation {
-    /// Nothing given yet.
+    /// A request with nothing given yet.
     pub fn new(pipeline: &Pipeline) -> Realisation {
         let inputs = pipeline.inputs.iter().map(|(id, input)| (input.name.clone(), Slot::Input(id)));
         let params = pipeline.params.iter().map(|(id, param)| (param.name.clone(), Slot::Param(id)));
@@ -72,7 +72,7 @@ impl Realisation {
         slot
     }
 
-    /// Gives the box of an input.
+    /// Sets the box of an input.
     #[must_use]
     pub fn input(mut self, name: &str, region: Region) -> Realisation {
         if let Some(Slot::Input(id)) = self.slot(name, |slot| matches!(slot, Slot::Input(_))) {
@@ -81,7 +81,7 @@ impl Realisation {
         self
     }
 
-    /// Gives the box of an output.
+    /// Sets the box of an output.
     #[must_use]
     pub fn output(mut self, name: &str, region: Region) -> Realisation {
         if let Some(Slot::Output(i)) = self.slot(name, |slot| matches!(slot, Slot::Output(_))) {
@@ -90,7 +90,7 @@ impl Realisation {
         self
     }
 
-    /// Gives the value of a Param.
+    /// Sets the value of a Param.
     #[must_use]
     pub fn param(mut self, name: &str, value: impl Into<Value>) -> Realisation {
         if let Some(Slot::Param(id)) = self.slot(name, |slot| matches!(slot, Slot::Param(_))) {
@@ -100,106 +100,106 @@ impl Realisation {
     }
 }
 
-/// Why a realisation is refused.
+/// Why a realisation is rejected.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum BoundsError {
-    /// A name the pipeline does not have.
+    /// A name that the pipeline does not have.
     #[error("the pipeline `{pipeline}` has no input, output or Param named `{name}`; it has {known}")]
     Unknown {
-        /// The pipeline.
+        /// Name of the pipeline.
         pipeline: String,
-        /// The name given.
+        /// The unknown name.
         name: String,
-        /// The names there are.
+        /// The valid names, as one text.
         known: String,
     },
-    /// Something was not given.
+    /// A box or a value that was not given.
     #[error("no {what} was given for `{name}` of the pipeline `{pipeline}`; give one")]
     Missing {
-        /// The pipeline.
+        /// Name of the pipeline.
         pipeline: String,
-        /// The name.
+        /// Name of the input, output or Param.
         name: String,
-        /// What it needs.
+        /// What is missing: a size or a value.
         what: &'static str,
     },
     /// A box of the wrong rank.
     #[error("`{name}` has {expected} dimensions but {got} were given; give one extent for each")]
     Rank {
-        /// The input or output.
+        /// Name of the input or output.
         name: String,
-        /// Dimensions given.
+        /// The number of dimensions given.
         got: usize,
-        /// Dimensions there are.
+        /// The number of dimensions it has.
         expected: usize,
     },
-    /// A box without points.
+    /// A box that is empty or too large.
     #[error("`{name}` has extent {extent} in dimension {dimension}; every extent must be from 1 to 2^30")]
     Extent {
-        /// The input or output.
+        /// Name of the input or output.
         name: String,
-        /// The dimension.
+        /// The dimension, from 0.
         dimension: usize,
-        /// The extent given.
+        /// The extent that was given.
         extent: i64,
     },
-    /// A Param's value of another type.
+    /// A Param value of the wrong type.
     #[error("the Param `{name}` is {expected} but {got} was given; give a value of type {expected}")]
     ParamType {
-        /// The Param.
+        /// Name of the Param.
         name: String,
-        /// Its type.
+        /// The declared type.
         expected: Type,
-        /// The type given.
+        /// The type of the value given.
         got: Type,
     },
-    /// A Param's value outside its range.
+    /// A Param value outside the declared range.
     #[error("the Param `{name}` is {value}, outside its range {low} to {high}; choose a value inside")]
     ParamRange {
-        /// The Param.
+        /// Name of the Param.
         name: String,
-        /// The value given.
+        /// The value that was given.
         value: Value,
-        /// Smallest value allowed.
+        /// The smallest allowed value.
         low: Value,
-        /// Largest value allowed.
+        /// The largest allowed value.
         high: Value,
     },
-    /// An access whose index can be anything.
+    /// An access with an unbounded index.
     #[error("`{consumer}` reads `{producer}` at an index of dimension {dimension} that has no bounds; clamp the index, for example with clamp(i, 0, n - 1){}", at(.place))]
     Unbounded {
-        /// The stage that reads.
+        /// Name of the stage that reads.
         consumer: String,
-        /// What it reads.
+        /// Name of the Func or input that is read.
         producer: String,
-        /// The dimension.
+        /// The dimension of the index, from 0.
         dimension: usize,
-        /// Where the stage was written.
+        /// Source location of the stage; `None` for pipelines read from files.
         place: Option<String>,
     },
-    /// An access beyond an input.
+    /// An out-of-bounds read of an input.
     #[error("`{consumer}` needs {needed} of `{input}` in dimension {dimension}, but there is only {available}; give a larger input, a smaller output, or a boundary condition such as {input}.repeat_edge(){}", at(.place))]
     LeavesInput {
-        /// The stage that reads.
+        /// Name of the stage that reads.
         consumer: String,
-        /// The input.
+        /// Name of the input.
         input: String,
-        /// The dimension.
+        /// The dimension, from 0.
         dimension: usize,
-        /// What is needed.
+        /// The indices that the stage reads.
         needed: Range,
-        /// What there is.
+        /// The indices that the input has.
         available: Range,
-        /// Where the stage was written.
+        /// Source location of the stage; `None` for pipelines read from files.
         place: Option<String>,
     },
-    /// A Func or input with more points than can be counted or indexed.
+    /// A Func or input with too many points to index.
     #[error("`{func}` would need {region} points; use smaller sizes")]
     TooLarge {
-        /// The Func or input.
+        /// Name of the Func or input.
         func: String,
-        /// The box.
+        /// The box that it would need.
         region: Region,
     },
 }
@@ -208,20 +208,21 @@ pub(crate) fn at(place: &Option<String>) -> String {
     place.as_ref().map(|place| format!("\n  --> {place}")).unwrap_or_default()
 }
 
-/// Indices beyond this are taken for unbounded; it leaves room for index arithmetic in 32 bits.
+/// Indices beyond this count as unbounded. The limit leaves room for 32-bit index arithmetic.
 const MAX_INDEX: i64 = 1 << 30;
 
-/// The most points of a box: the bytes of any array, and sums over them, fit in 64 bits.
+/// The maximum number of points in a box. The bytes of any array, and sums over them, fit in 64
+/// bits.
 const MAX_POINTS: u64 = 1 << 40;
 
-/// The box of every Func and the part of every input that is read.
+/// The inferred box of every Func, and the part of every input that is read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Regions {
-    /// Boxes of the Funcs.
+    /// The boxes of each Func.
     pub funcs: IdVec<FuncId, FuncRegions>,
-    /// The part of each input that is read; empty if none is.
+    /// The part of each input that is read; empty if nothing is read.
     pub inputs: IdVec<InputId, Region>,
-    /// What they were found from.
+    /// The sizes, Params and value ranges that the boxes were inferred from.
     pub facts: Facts,
 }
 
@@ -237,45 +238,45 @@ impl Regions {
     }
 }
 
-/// What a realisation says of everything in an expression that is no loop variable.
+/// What a realisation fixes for the leaves of an expression other than loop variables.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Facts {
-    /// The box of each input.
+    /// The box of each input, as given.
     pub inputs: IdVec<InputId, Region>,
-    /// What is known of each Param: the value of a specialised one, the range of the others.
+    /// The span of each Param: the value if it is specialised, otherwise its declared range.
     pub params: IdVec<ParamId, Span>,
-    /// What each value of each Func can be, wherever it is read.
+    /// The span of each value of each Func, at any point.
     pub values: IdVec<FuncId, Vec<Span>>,
 }
 
 /// The boxes of one Func.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FuncRegions {
-    /// Whether anything of it is needed at all.
+    /// Whether any point of the Func is needed.
     pub needed: bool,
-    /// All points its stages touch: what must be stored.
+    /// All points that its stages touch; this box must be stored.
     pub region: Region,
-    /// Its stages.
+    /// The loop ranges of each stage.
     pub stages: Vec<StageRegions>,
 }
 
 /// The loops of one stage.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StageRegions {
-    /// The points needed after this stage. Its pure variables run over them.
+    /// The points needed after this stage. The pure variables run over them.
     pub needed: Region,
-    /// The ranges of its reduction variables.
+    /// The ranges of its reduction variables, the fastest first.
     pub domain: Vec<Range>,
 }
 
 impl StageRegions {
-    /// Whether the stage does nothing because its domain holds no point.
+    /// Whether the stage does nothing because its domain is empty.
     pub fn is_idle(&self) -> bool {
         self.domain.iter().any(|range| range.is_empty())
     }
 }
 
-/// The numbers of one realisation, with the loops of one stage.
+/// The sizes and values of one realisation, with the loops of one stage.
 pub(crate) struct StageEnvironment<'a> {
     pub inputs: &'a IdVec<InputId, Region>,
     pub params: &'a IdVec<ParamId, Span>,
@@ -284,8 +285,8 @@ pub(crate) struct StageEnvironment<'a> {
     pub rvars: &'a [Range],
 }
 
-/// Everything that was given, complete. Of Params that are not specialised only the range counts, so
-/// that regions never depend on them.
+/// A complete, checked request. For Params that are not specialised it holds only the declared
+/// range, so regions never depend on their values.
 pub(crate) struct Given {
     pub inputs: IdVec<InputId, Region>,
     pub params: IdVec<ParamId, Span>,
@@ -293,7 +294,8 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// Some sizes and values, the same for all: what an index depends on can be told from them before any are known.
+    /// Placeholder sizes and values, used to tell what an index depends on before the real ones are
+    /// known.
     pub fn nominal(pipeline: &Pipeline, extent: i64) -> Given {
         let input = |input: &InputDecl| Region::of_extents(&vec![extent; input.dimensions]);
         let value = |param: &ParamDecl| param.range.map_or(Value::zero(param.ty), |(low, _)| low);
@@ -302,7 +304,7 @@ impl Given {
         Given { inputs: pipeline.inputs.values().map(input).collect(), params, values }
     }
 
-    /// The ranges of a reduction domain, whose bounds are made of constants, Params and sizes only.
+    /// The ranges of a reduction domain. Its bounds contain only constants, Params and sizes.
     pub fn domain(&self, pipeline: &Pipeline, stage: &Stage) -> Vec<Range> {
         let number = |id: ExprId| self.number(pipeline, id);
         stage.domain.iter().map(|var| Range::new(number(var.min), number(var.extent))).collect()
@@ -354,7 +356,7 @@ impl Environment for StageEnvironment<'_> {
     }
 }
 
-/// The box of every Func and input that a realisation needs, or why it cannot be.
+/// The box of every Func and input that a realisation needs, or why the realisation is invalid.
 pub fn infer(pipeline: &Pipeline, request: &Realisation) -> Result<Regions, BoundsError> {
     let (given, outputs) = complete(pipeline, request)?;
     let values = value_spans(pipeline, &given);
@@ -379,7 +381,7 @@ pub fn infer(pipeline: &Pipeline, request: &Realisation) -> Result<Regions, Boun
     Ok(Regions { funcs: found.into_iter().collect(), inputs, facts })
 }
 
-/// Checks what was given against what the pipeline needs.
+/// Checks the request against the pipeline's inputs, outputs and Params.
 fn complete(pipeline: &Pipeline, request: &Realisation) -> Result<(Given, Vec<Region>), BoundsError> {
     let known = || {
         let names: Vec<&str> = request.names.iter().map(|(name, _)| name.as_str()).collect();
@@ -459,7 +461,7 @@ struct Inference<'a> {
     given: &'a Given,
     values: &'a Values,
     required: IdVec<FuncId, Region>,
-    /// A Func without dimensions is needed even though its box says nothing.
+    /// Needed as a separate flag: a Func without dimensions has a box that is never empty.
     needed: IdVec<FuncId, bool>,
     read: IdVec<InputId, Region>,
 }
@@ -474,7 +476,8 @@ impl Inference<'_> {
         }
     }
 
-    /// The boxes of a Func whose consumers are all done; its own needs are added to its producers'.
+    /// The boxes of a Func whose consumers are all done. Adds what it reads to its producers'
+    /// boxes.
     fn func(&mut self, id: FuncId) -> Result<FuncRegions, BoundsError> {
         let func = &self.pipeline.funcs[id];
         let mut region = self.required[id].clone();
@@ -496,7 +499,7 @@ impl Inference<'_> {
         Ok(FuncRegions { needed: self.needed[id], region, stages })
     }
 
-    /// Adds what one stage reads; gives the box that must be there before it.
+    /// Adds what one stage reads. Returns the box of its own Func that must exist before it.
     fn stage(&mut self, id: FuncId, number: usize, loops: &StageRegions) -> Result<Region, BoundsError> {
         let pipeline = self.pipeline;
         let (func, exprs) = (&pipeline.funcs[id], &pipeline.exprs);

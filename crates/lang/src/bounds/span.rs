@@ -1,39 +1,42 @@
-//! What is known of a value while its variables run over a box that may sit anywhere.
+//! Abstract values: what is known about a value while its variables range over a box at an unknown
+//! position.
 
 use crate::bounds::congruence::{Congruence, gcd};
 use crate::types::{Type, Value};
 
 /// An integer over a box of loop variables.
 ///
-/// `min` and `max` bound it wherever the box sits. At one place of the box the values lie between a lower
-/// and an upper bound that are at most `width` apart; `lower` and `upper` say what their remainders are.
+/// `min` and `max` bound it for every position of the box. For one fixed position, the values lie
+/// between a lower and an upper bound that are at most `width` apart. `lower` and `upper` are the
+/// congruences of those two bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IntSpan {
-    /// Smallest value anywhere.
+    /// The smallest value over all positions of the box.
     pub min: i64,
-    /// Largest value anywhere.
+    /// The largest value over all positions of the box.
     pub max: i64,
-    /// Largest distance between the bounds at one place of the box.
+    /// The largest distance between the bounds at one position of the box.
     pub width: i64,
-    /// Of the lower bound.
+    /// The congruence of the lower bound.
     pub lower: Congruence,
-    /// Of the upper bound.
+    /// The congruence of the upper bound.
     pub upper: Congruence,
 }
 
 impl IntSpan {
-    /// A known value.
+    /// A single known value.
     pub fn constant(value: i64) -> IntSpan {
         IntSpan::fixed(value, value)
     }
 
-    /// The same bounds wherever the box sits.
+    /// Bounds that do not depend on the position of the box.
     pub fn fixed(min: i64, max: i64) -> IntSpan {
         let (lower, upper) = (Congruence::exactly(min), Congruence::exactly(max));
         IntSpan { min, max, width: max - min, lower, upper }
     }
 
-    /// A loop variable: a tile of `width + 1` values inside `min..=max`, whose first value is `lower`.
+    /// A loop variable: a tile of `width + 1` values inside `min..=max`, whose first value
+    /// satisfies `lower`.
     pub fn tile(min: i64, max: i64, width: i64, lower: Congruence) -> IntSpan {
         IntSpan { min, max, width, lower, upper: lower.plus(Congruence::exactly(width)) }
     }
@@ -44,7 +47,7 @@ impl IntSpan {
         IntSpan::fixed(min, max)
     }
 
-    /// The value, if there is only one.
+    /// The value, if there is exactly one.
     pub fn singleton(&self) -> Option<i64> {
         (self.min == self.max).then_some(self.min)
     }
@@ -74,7 +77,8 @@ impl IntSpan {
         if divisor < 0 {
             return self.div(-divisor).scale(-1);
         }
-        // A tile can reach into one more quotient than its width alone says, depending on where it starts.
+        // Depending on where it starts, a tile can reach one more quotient than its width alone
+        // implies.
         let latest = |bound: Congruence| {
             let step = gcd(bound.modulus(), divisor);
             divisor - step + bound.remainder().rem_euclid(step)
@@ -92,7 +96,7 @@ impl IntSpan {
         .tightened()
     }
 
-    /// The smaller of two values; `half_sum` bounds half their sum from above.
+    /// The smaller of two values. `half_sum` is an upper bound on half their sum.
     pub fn min(&self, other: &IntSpan, half_sum: i64) -> IntSpan {
         if self.max <= other.min {
             return *self;
@@ -110,17 +114,17 @@ impl IntSpan {
         .tightened()
     }
 
-    /// The larger of two values; `half_sum` bounds half their sum from below.
+    /// The larger of two values. `half_sum` is a lower bound on half their sum.
     pub fn max(&self, other: &IntSpan, half_sum: i64) -> IntSpan {
         self.scale(-1).min(&other.scale(-1), half_sum.saturating_neg()).scale(-1)
     }
 
-    /// Either of two values.
+    /// A value that may be either of two.
     pub fn union(&self, other: &IntSpan) -> IntSpan {
         IntSpan::fixed(self.min.min(other.min), self.max.max(other.max))
     }
 
-    /// The span of a type where this one leaves the type's range.
+    /// This span, or the full range of the type if this span exceeds it.
     pub fn within(self, ty: Type) -> IntSpan {
         match ty.int_range() {
             Some((min, max)) if self.min < min || max < self.max => IntSpan::fixed(min, max),
@@ -128,7 +132,8 @@ impl IntSpan {
         }
     }
 
-    /// With a width no larger than the whole range. If that range is what limits it, the box does not move.
+    /// Limits the width to the whole range. If the range is what limits it, the position of the box
+    /// does not matter.
     fn tightened(self) -> IntSpan {
         if self.width < self.max - self.min { self } else { IntSpan::fixed(self.min, self.max) }
     }
@@ -137,22 +142,23 @@ impl IntSpan {
 /// A float over a box of loop variables.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FloatSpan {
-    /// Smallest value anywhere.
+    /// The smallest value over all positions of the box.
     pub min: f32,
-    /// Largest value anywhere.
+    /// The largest value over all positions of the box.
     pub max: f32,
-    /// Largest distance of two values at one place of the box; generous, to cover rounding.
+    /// The largest distance between two values at one position of the box, rounded up to cover
+    /// rounding errors.
     pub width: f32,
-    /// Whether it can be NaN.
+    /// Whether the value can be NaN.
     pub nan: bool,
 }
 
 impl FloatSpan {
-    /// Anything.
+    /// Any float, including NaN.
     pub const ANY: FloatSpan =
         FloatSpan { min: f32::NEG_INFINITY, max: f32::INFINITY, width: f32::INFINITY, nan: true };
 
-    /// A known value.
+    /// A single known value; `FloatSpan::ANY` for NaN.
     pub fn constant(value: f32) -> FloatSpan {
         if value.is_nan() {
             return FloatSpan::ANY;
@@ -160,28 +166,29 @@ impl FloatSpan {
         FloatSpan { min: value, max: value, width: 0.0, nan: false }
     }
 
-    /// Values from `min` to `max`, at most `width` apart at one place of the box before rounding.
+    /// Values from `min` to `max`, at most `width` apart at one position of the box, before
+    /// rounding.
     pub fn new(min: f32, max: f32, width: f32, nan: bool) -> FloatSpan {
         if min.is_nan() || max.is_nan() {
             return FloatSpan::ANY;
         }
-        // Two roundings of the larger magnitude.
+        // Covers two roundings of the larger magnitude.
         let slack = min.abs().max(max.abs()) * 4.0 * f32::EPSILON;
         let width = if width.is_nan() { f32::INFINITY } else { width + slack };
         FloatSpan { min, max, width: width.min(max - min), nan }
     }
 
-    /// Values from `min` to `max`, the same wherever the box sits.
+    /// Values from `min` to `max`, independent of the position of the box.
     pub fn fixed(min: f32, max: f32, nan: bool) -> FloatSpan {
         FloatSpan::new(min, max, f32::INFINITY, nan)
     }
 
-    /// The value, if there is only one.
+    /// The value, if there is exactly one.
     pub fn singleton(&self) -> Option<f32> {
         (self.min == self.max && !self.nan).then_some(self.min)
     }
 
-    /// The hull of the four results at the corners of two ranges.
+    /// The hull of the results at the four corners of two ranges.
     pub fn corners(&self, other: &FloatSpan, width: f32, op: impl Fn(f32, f32) -> f32) -> FloatSpan {
         let ends = [
             op(self.min, other.min),
@@ -197,23 +204,23 @@ impl FloatSpan {
         FloatSpan::new(min, max, width, self.nan || other.nan)
     }
 
-    /// A function that never decreases.
+    /// The image under a non-decreasing function.
     pub fn monotone(&self, extra_width: f32, op: impl Fn(f32) -> f32) -> FloatSpan {
         FloatSpan::new(op(self.min), op(self.max), self.width + extra_width, self.nan)
     }
 
-    /// Either of two values.
+    /// A value that may be either of two.
     pub fn union(&self, other: &FloatSpan) -> FloatSpan {
         FloatSpan::fixed(self.min.min(other.min), self.max.max(other.max), self.nan || other.nan)
     }
 }
 
-/// An integer (or truth value) or a float over a box of loop variables.
+/// An integer, boolean or float over a box of loop variables.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Span {
-    /// An integer; truth values are 0 and 1.
+    /// An integer; booleans are 0 and 1.
     Int(IntSpan),
-    /// A float.
+    /// An `f32`.
     Float(FloatSpan),
 }
 
@@ -226,7 +233,7 @@ impl Span {
         }
     }
 
-    /// A known value.
+    /// A single known value.
     pub fn constant(value: Value) -> Span {
         match value.as_int() {
             Some(int) => Span::Int(IntSpan::constant(int)),
@@ -234,7 +241,7 @@ impl Span {
         }
     }
 
-    /// Either of two values of one type.
+    /// A value that may be either of two, of the same type.
     pub fn union(&self, other: &Span) -> Span {
         match (self, other) {
             (Span::Int(a), Span::Int(b)) => Span::Int(a.union(b)),

@@ -1,4 +1,4 @@
-//! Points that are read and have no value: those of an undefined start that no update writes.
+//! Reads of undefined points: points of an undefined start that no update writes.
 
 use thiserror::Error;
 
@@ -9,28 +9,29 @@ use crate::ir::{NodeKind, Stage, stage_name};
 use crate::pipeline::Pipeline;
 use crate::region::{Range, Region};
 
-/// A box that is cut into more pieces than this counts as covered.
+/// A box cut into more pieces than this is treated as covered.
 const MAX_PIECES: usize = 4096;
 
-/// Something that can run and is most likely a mistake.
+/// A pipeline that can run but is probably wrong.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum Warning {
-    /// Points that are read, but have no value.
+    /// Points that are read but have no value.
     #[error("`{func}` has no value at {points}, which {reader}: its start is `undef` and no update writes there; give it a start value, or updates that cover these points{}", at(.place))]
     Undefined {
-        /// The Func.
+        /// Name of the Func with undefined points.
         func: String,
-        /// Some of the points.
+        /// A box of such points; there may be more.
         points: Region,
-        /// Who reads them, as a half sentence: "`scan.2` reads".
+        /// The reader, as a clause: "`scan.2` reads".
         reader: String,
-        /// Where the stage that reads them, or the last one of the Func, was written.
+        /// Source location of the stage that reads them, or of the Func's last stage.
         place: Option<String>,
     },
 }
 
-/// What is most likely wrong with a pipeline at the sizes that `regions` were inferred for, one warning a Func.
+/// Probable mistakes of a pipeline at the sizes that `regions` were inferred for; at most one
+/// warning per Func.
 ///
 /// ```
 /// use warploom_lang::*;
@@ -47,7 +48,7 @@ pub fn warnings(pipeline: &Pipeline, regions: &Regions) -> Vec<Warning> {
     pipeline.funcs.keys().filter_map(|id| undefined(pipeline, regions, id)).collect()
 }
 
-/// The first points of a Func that are read without ever being written.
+/// The first points of a Func that are read but never written.
 fn undefined(pipeline: &Pipeline, regions: &Regions, id: FuncId) -> Option<Warning> {
     let (func, found) = (&pipeline.funcs[id], &regions.funcs[id]);
     if !found.needed || !func.stages[0].values.is_empty() {
@@ -65,7 +66,7 @@ fn undefined(pipeline: &Pipeline, regions: &Regions, id: FuncId) -> Option<Warni
             continue;
         }
         let (writes, reads) = touched(pipeline, regions, id, stage, loops);
-        // What it reads of itself may come from an earlier one of its own iterations.
+        // A self-reference may read what an earlier iteration of the same stage wrote.
         written.push(writes);
         if let Some(points) = reads.iter().find_map(|read| uncovered(read, &written)) {
             return Some(warning(points, format!("`{}` reads", stage_name(func, number)), stage));
@@ -76,7 +77,7 @@ fn undefined(pipeline: &Pipeline, regions: &Regions, id: FuncId) -> Option<Warni
     Some(warning(points, "is asked for or read".to_string(), last))
 }
 
-/// The box that a stage writes of its Func, and those that it reads of it.
+/// The box that a stage writes of its own Func, and the boxes that it reads of it.
 fn touched(
     pipeline: &Pipeline,
     regions: &Regions,
@@ -104,7 +105,7 @@ fn touched(
     (boxed(&stage.indices), own.map(|node| boxed(&node.args)).collect())
 }
 
-/// A part of a box that lies in none of some others.
+/// A part of a box that none of the other boxes covers.
 fn uncovered(needed: &Region, others: &[Region]) -> Option<Region> {
     let mut left: Vec<Region> = (!needed.is_empty()).then(|| needed.clone()).into_iter().collect();
     for other in others {
@@ -116,7 +117,7 @@ fn uncovered(needed: &Region, others: &[Region]) -> Option<Region> {
     left.into_iter().next()
 }
 
-/// A box as disjoint boxes without the points of another.
+/// The difference of two boxes, as disjoint boxes.
 fn without(part: &Region, other: &Region) -> Vec<Region> {
     let meet = |a: Range, b: Range| (a.min.max(b.min), a.last().min(b.last()));
     let common: Vec<(i64, i64)> = part.0.iter().zip(&other.0).map(|(a, b)| meet(*a, *b)).collect();

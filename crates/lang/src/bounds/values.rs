@@ -1,4 +1,5 @@
-//! What values a Func can have, whatever point it is read at: how indices that are loaded get bounds.
+//! Bounds on the values of Funcs, independent of the point read. They bound indices that are loaded
+//! from data.
 
 use crate::bounds::analysis::{Analysis, Environment};
 use crate::bounds::regions::Given;
@@ -8,13 +9,14 @@ use crate::pipeline::Pipeline;
 use crate::region::Range;
 use crate::types::Type;
 
-/// The spans of the values of each Func.
+/// The span of each value of each Func.
 pub(crate) type Values = IdVec<FuncId, Vec<Span>>;
 
-/// How often the updates of a Func are gone through before its values count as unbounded.
+/// The updates of a Func are iterated this often to find a fixed point; after that its values count
+/// as unbounded.
 const ROUNDS: usize = 4;
 
-/// Any point of one stage.
+/// The environment of one stage at an arbitrary point.
 struct Anywhere<'a> {
     given: &'a Given,
     domain: &'a [Range],
@@ -44,7 +46,7 @@ impl Environment for Anywhere<'_> {
     }
 }
 
-/// The spans of all Funcs' values, producers first.
+/// The spans of all Funcs' values, computed producers first.
 pub(crate) fn value_spans(pipeline: &Pipeline, given: &Given) -> Values {
     let mut values: Values = IdVec::new();
     for id in pipeline.funcs.keys() {

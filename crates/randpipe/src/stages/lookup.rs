@@ -1,4 +1,4 @@
-//! Stages whose indices are values: histograms, tables, slices, gathers, scatters.
+//! Stages with data-dependent indices: histograms, tables, slices, gathers, scatters.
 
 use warploom_lang::{Expr, Func, Operand, Type, Value, clamp};
 
@@ -12,7 +12,7 @@ impl Grower {
         self.dice.pick(&Binning::ALL)
     }
 
-    /// How often values fall into each bin, for each tile.
+    /// A histogram per tile.
     pub fn tile_histogram(&mut self, f: &Image) -> Option<Image> {
         if f.rank() < 2 {
             return None;
@@ -38,7 +38,7 @@ impl Grower {
         Some(self.image(func, extents, vec![(size * size) as f32]))
     }
 
-    /// A histogram of the whole image, its running sum, and the rank of every value.
+    /// A histogram of the whole image, its cumulative sum, and the rank of every value.
     pub fn equalize(&mut self, f: &Image) -> Option<Image> {
         let bins = self.dice.pick(&[16, 64, 256]);
         let (binning, value) = (self.binning(), self.dice.below(f.reach.len()));
@@ -53,7 +53,7 @@ impl Grower {
         Some(self.define(f.extents.clone(), value))
     }
 
-    /// How often each bin occurs in an image: counted point by point, or for each row and then added up.
+    /// The histogram of an image: counted point by point, or per row and then added up.
     fn histogram(&mut self, f: &Image, bins: i64, bin: &impl Fn(Vec<Expr>) -> Expr) -> Option<Func> {
         let (first, others) = f.extents.split_first()?;
         let all =
@@ -66,7 +66,7 @@ impl Grower {
         if others.is_empty() || bins * points(others) > self.limits.image {
             return None;
         }
-        // Rows have the variables that the image has; the bin takes the place of the first.
+        // Row histograms have the variables of the image, with the bin in place of the first.
         let r = domain(vec![(int(0), first.expr.clone())]);
         let row = bin(with(here(f.rank()), 0, r.x));
         let rows = self.start("rows", f.rank(), 0).over(&r, |own| own.add(with(here(f.rank()), 0, row), 1));
@@ -76,7 +76,7 @@ impl Grower {
         Some(self.start("histogram", 1, 0).over(&r, |own| own.add(VARS[0], rows.at(at))))
     }
 
-    /// A curve as a table, read at an image's values.
+    /// A curve as a lookup table, indexed by an image's values.
     pub fn curve(&mut self, f: &Image) -> Image {
         let entries = self.dice.pick(&[16, 100, 256]);
         let table = match self.dice.chance(0.3) {
@@ -100,7 +100,7 @@ impl Grower {
     /// `g` with a value of `f` as its last index.
     pub fn slice(&mut self, f: &Image, g: &Image) -> Option<Image> {
         let (last, extents) = g.extents.split_last()?;
-        // A table without other indices is read at every point of f.
+        // A one-dimensional table is read at every point of f.
         let extents = if extents.is_empty() { &f.extents } else { extents };
         let binning = self.binning();
         let index = self.fitted(f, extents).bin(binning, last.points);
@@ -110,7 +110,7 @@ impl Grower {
         Some(self.define(extents.to_vec(), value))
     }
 
-    /// `g` read at a distance that values of `f` say.
+    /// `g` read at an offset given by values of `f`.
     pub fn gather(&mut self, f: &Image, g: &Image) -> Option<Image> {
         let d = self.dimension(g)?;
         let reach = self.dice.between(2..=6);
@@ -124,7 +124,7 @@ impl Grower {
         Some(self.define(g.extents.clone(), value))
     }
 
-    /// An update that writes where its domain says, and maybe a second one over it.
+    /// An update that writes at computed indices, possibly followed by a second one.
     pub fn scatter(&mut self, f: &Image) -> Option<Image> {
         let d = self.dimension(f)?;
         let (rank, length) = (f.rank(), &f.extents[d]);
@@ -153,7 +153,7 @@ impl Grower {
             false => own.max(at, &value.expr),
         });
         if self.dice.chance(0.4) {
-            // Every other point once more, from the point beside it.
+            // Every other point again, from its neighbour.
             let r = domain(vec![(int(0), (&length.expr + 1) / 2)]);
             let at = |shift: i64| with(here(rank), d, shifted(r.x * 2, shift));
             func = func.over(&r, |own| own.sub(at(0), own.at(at(1))));

@@ -1,4 +1,4 @@
-//! The stages themselves, one file for each family.
+//! The stages, one file per family.
 
 mod lookup;
 mod pointwise;
@@ -14,7 +14,7 @@ use crate::kind::StageKind;
 use crate::stages::reduce::Form;
 
 impl Grower {
-    /// A stage of this kind from one image or two; `None` if they don't fit it.
+    /// Makes a stage of this kind from one or two images; `None` if they do not fit.
     pub fn make(&mut self, kind: StageKind, f: &Image, g: &Image) -> Option<Image> {
         match kind {
             StageKind::Source => Some(self.source()),

@@ -1,4 +1,5 @@
-//! Stages that read each image once for a point: expressions, comparisons, boundary conditions, layout.
+//! Stages that read each image once per point: expressions, comparisons, boundary conditions,
+//! layout.
 
 use warploom_lang::{Bounded, Expr, Limit, Operand, Type, clamp, max, min, select, tanh};
 
@@ -7,13 +8,14 @@ use crate::image::{Body, Extent, Image, here, int, scaled, shifted};
 use crate::term::{Term, function, type_reach};
 
 impl Grower {
-    /// The value of `image` that belongs to a point of an image of `extents`, whatever the sizes of both.
+    /// The value of `image` that corresponds to a point of an image with `extents`, for any sizes
+    /// of both.
     pub fn fitted(&mut self, image: &Image, extents: &[Extent]) -> Term {
         let at = (0..image.rank()).map(|d| self.fitted_index(&image.extents[d], d, extents)).collect();
         self.read(image, at)
     }
 
-    /// The index into dimension `d`, of extent `source`, for a point of an image of `extents`.
+    /// The index into dimension `d`, of extent `source`, for a point of an image with `extents`.
     fn fitted_index(&mut self, source: &Extent, d: usize, extents: &[Extent]) -> Expr {
         let Some(target) = extents.get(d) else {
             return int(self.dice.between(0..=source.points - 1));
@@ -33,7 +35,7 @@ impl Grower {
         }
     }
 
-    /// A random expression of two images, over the larger one.
+    /// A random expression of two images, over the extents of the larger one.
     pub fn binary(&mut self, f: &Image, g: &Image) -> Image {
         let larger = if g.points() > f.points() { g } else { f };
         let extents = larger.extents.clone();
@@ -66,7 +68,7 @@ impl Grower {
         self.define(f.extents.clone(), value)
     }
 
-    /// An elementary function.
+    /// An elementary function of each value.
     pub fn unary(&mut self, f: &Image) -> Option<Image> {
         if !self.dice.chance(self.limits.functions) {
             return None;
@@ -77,7 +79,7 @@ impl Grower {
         Some(self.define(f.extents.clone(), value))
     }
 
-    /// A comparison of two images, alone or with a choice by it.
+    /// A comparison of two images, alone or with a select that uses it.
     pub fn mask(&mut self, f: &Image, g: &Image) -> Image {
         let extents = f.extents.clone();
         let (a, b) = (self.fitted(f, &extents).float(), self.fitted(g, &extents).float());
@@ -94,13 +96,13 @@ impl Grower {
         self.define(extents, value)
     }
 
-    /// A boundary condition around a Func of one value.
+    /// A boundary condition around a Func with one value.
     pub fn pad(&mut self, f: &Image) -> Option<Image> {
         let Body::Func(func) = &f.body else { return None };
         if f.reach.len() > 1 || f.rank() == 0 {
             return None;
         }
-        // Where nothing is defined outside, every dimension needs a limit.
+        // If nothing is defined outside the box, every dimension needs a limit.
         let mut limit = |extent: &Extent| {
             let limited = !f.total || self.dice.chance(0.75);
             limited.then(|| (int(0), extent.expr.clone()))
@@ -120,7 +122,7 @@ impl Grower {
         Some(self.image(padded.named(name), f.extents.clone(), f.reach.clone()))
     }
 
-    /// Two dimensions exchanged.
+    /// A transposition of two dimensions.
     pub fn transpose(&mut self, f: &Image) -> Option<Image> {
         let rank = f.rank();
         if rank < 2 {
@@ -137,7 +139,7 @@ impl Grower {
     }
 }
 
-/// An integer shifted right and held in a type of half the width, now and then.
+/// An integer shifted right; if `shift` is 0, saturated to a narrower type instead.
 fn narrowed(value: Term, shift: usize) -> Term {
     let Term { expr, ty, reach } = value;
     let narrow = match ty {

@@ -1,4 +1,4 @@
-//! Sums over domains: how they are written, and the stages that are little more than that.
+//! Sums over domains, and the stages that are mostly sums.
 
 use warploom_lang::{Expr, Operand, RDom, RRange, Type, Value, abs, sum};
 
@@ -9,28 +9,28 @@ use crate::term::Term;
 /// The names of reduction variables.
 const RVARS: [&str; 4] = ["rx", "ry", "rz", "rw"];
 
-/// How a sum is written.
+/// How a sum is expressed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// As an update of a Func that starts at 0.
+    /// An update of a Func that starts at 0.
     Update,
-    /// As a reduction inside an expression.
+    /// An inline reduction in an expression.
     Inline,
 }
 
-/// A domain of `(min, extent)` ranges, at most four.
+/// A domain from at most four `(min, extent)` ranges.
 pub fn domain(ranges: Vec<(Expr, Expr)>) -> RDom {
     let named = RVARS.iter().zip(ranges);
     RDom::new(named.map(|(name, (min, extent))| RRange::new(name, min, extent)).collect())
 }
 
 impl Grower {
-    /// Update or inline.
+    /// A random form: update or inline.
     pub fn form(&mut self) -> Form {
         self.dice.pick(&[Form::Update, Form::Inline])
     }
 
-    /// A term that can be added up, in a type that may be too narrow for the sum.
+    /// A term that can be summed, in a type that may be too narrow for the sum.
     pub fn addend(&mut self, term: Term) -> Term {
         let wide = match term.ty {
             Type::F32 => return term.calm(),
@@ -41,7 +41,7 @@ impl Grower {
         if self.dice.chance(0.5) { term.to(wide) } else { term }
     }
 
-    /// The sum of `term` over a domain of `count` points; the mean, if values are floats.
+    /// The sum of `term` over a domain of `count` points; the mean if values are floats.
     pub fn summed(
         &mut self,
         form: Form,
@@ -70,7 +70,7 @@ impl Grower {
         }
     }
 
-    /// A value times a coefficient for `at`: one that is computed, or one of an input.
+    /// A value times a coefficient for `at`, which is computed or comes from an input.
     pub fn weighted(&mut self, value: Term, at: Vec<Expr>) -> Term {
         let value = self.addend(value);
         let ty = value.ty;
@@ -90,7 +90,7 @@ impl Grower {
         Term::new(value.expr * weight, ty, 2.0 * value.reach)
     }
 
-    /// Every channel from all channels, the last dimension.
+    /// Channel mixing over the last dimension: every channel from all channels.
     pub fn mix(&mut self, f: &Image) -> Option<Image> {
         let (extents, channels) = self.mixed_extents(f)?;
         if channels > 8 {
@@ -108,7 +108,7 @@ impl Grower {
         Some(self.define(extents, value))
     }
 
-    /// Every channel from all channels, as a reduction.
+    /// Channel mixing as a reduction.
     pub fn mix_sum(&mut self, f: &Image, form: Form) -> Option<Image> {
         let (extents, channels) = self.mixed_extents(f)?;
         let last = f.rank() - 1;
@@ -119,7 +119,8 @@ impl Grower {
         Some(self.summed(form, extents, &r, channels, term))
     }
 
-    /// The extents of an image with other channels, and how many of its channels can be read.
+    /// The extents of an image with a different number of channels, and the number of channels that
+    /// can be read.
     fn mixed_extents(&mut self, f: &Image) -> Option<(Vec<Extent>, i64)> {
         let (last, others) = f.extents.split_last()?;
         if others.is_empty() {
@@ -131,12 +132,12 @@ impl Grower {
         self.fits(&extents).then_some((extents, channels))
     }
 
-    /// The product of two matrices: rows of `f` with columns of `g`.
+    /// A matrix product: rows of `f` times columns of `g`.
     pub fn mat_mul(&mut self, f: &Image, g: &Image) -> Option<Image> {
         if f.rank() == 0 || g.rank() < 2 {
             return None;
         }
-        // The width of the product from g, all other dimensions from f.
+        // The width of the product comes from g, all other dimensions from f.
         let mut extents = vec![g.extents[0].clone()];
         extents.extend(f.extents.iter().skip(1).cloned());
         let shared = if f.extents[0].points < g.extents[1].points { &f.extents[0] } else { &g.extents[1] };
@@ -161,7 +162,7 @@ impl Grower {
         Some(self.summed(form, extents, &r, count, term))
     }
 
-    /// One number from a whole image or from each row, alone or with the image relative to it.
+    /// One number from a whole image or per row, alone or with the image relative to it.
     pub fn total(&mut self, f: &Image) -> Option<Image> {
         let rank = f.rank();
         if rank == 0 {

@@ -1,4 +1,4 @@
-//! Stages that change sizes and dimensions: up, down, pyramids, interleaving, mosaics.
+//! Stages that change sizes and dimensions: resampling, pyramids, interleaving, mosaics.
 
 use warploom_lang::{Expr, Operand, Type, average, mux, select};
 
@@ -8,7 +8,7 @@ use crate::stages::reduce::domain;
 use crate::term::Term;
 
 impl Grower {
-    /// More points along one dimension, nearest or linear.
+    /// Upsampling along one dimension, nearest or linear.
     pub fn upsample(&mut self, f: &Image) -> Option<Image> {
         let d = self.dimension(f)?;
         let factor = self.dice.between(2..=4);
@@ -24,7 +24,7 @@ impl Grower {
         Some(self.define(extents, value))
     }
 
-    /// Fewer points along one dimension, picked or averaged.
+    /// Downsampling along one dimension, by picking or averaging points.
     pub fn downsample(&mut self, f: &Image) -> Option<Image> {
         let d = self.dimension(f)?;
         let factor = self.dice.between(2..=4);
@@ -42,7 +42,7 @@ impl Grower {
         Some(self.summed(form, extents, &r, factor, value))
     }
 
-    /// Levels of half the size, and the way back up.
+    /// A pyramid of levels of half the size, and the way back up.
     pub fn pyramid(&mut self, f: &Image) -> Option<Image> {
         if f.rank() < 2 || f.extents[0].points.min(f.extents[1].points) < 2 {
             return None;
@@ -73,7 +73,7 @@ impl Grower {
         Some(result)
     }
 
-    /// An image of half the width and height, each point from 2x2 or 4x4 points.
+    /// An image of half the width and height. Each point comes from 2x2 or 4x4 points.
     fn halved(&mut self, f: &Image, level: usize) -> Image {
         let weights: &[(i64, f32)] = match self.dice.chance(0.5) {
             true => &[(0, 0.5), (1, 0.5)],
@@ -94,7 +94,7 @@ impl Grower {
         half
     }
 
-    /// Points moved between one dimension and another.
+    /// Points moved between two dimensions.
     pub fn interleave(&mut self, f: &Image) -> Option<Image> {
         if self.dice.chance(0.5) { self.split(f) } else { self.merged(f) }
     }
@@ -126,7 +126,7 @@ impl Grower {
         self.fits(&extents).then(|| self.define(extents, value))
     }
 
-    /// Points of two images in turn.
+    /// Points of two images, alternating.
     pub fn zip(&mut self, f: &Image, g: &Image) -> Option<Image> {
         if f.rank() != g.rank() || f.rank() == 0 {
             return None;
@@ -142,7 +142,7 @@ impl Grower {
         self.fits(&extents).then(|| self.define(extents, value))
     }
 
-    /// Channels laid out as a sensor's mosaic, completed again or not.
+    /// Channels arranged as a sensor mosaic, demosaicked again or not.
     pub fn mosaic(&mut self, f: &Image) -> Option<Image> {
         if f.rank() < 2 || f.rank() > 3 {
             return None;
@@ -178,7 +178,7 @@ impl Grower {
         Some(self.define(extents, value))
     }
 
-    /// A dimension more or less: a cut, a diagonal, shifted copies.
+    /// One dimension more or less: a slice, a diagonal, shifted copies.
     pub fn reshape(&mut self, f: &Image) -> Option<Image> {
         let rank = f.rank();
         let fewer = rank > 1 && (rank == VARS.len() || self.dice.chance(0.5));
@@ -198,7 +198,7 @@ impl Grower {
         Some(self.define(extents, value))
     }
 
-    /// Copies of an image along a new last dimension, each moved further.
+    /// Copies of an image along a new last dimension, each shifted further.
     fn copies(&mut self, f: &Image) -> Option<Image> {
         let count = self.dice.between(2..=5);
         let mut extents = f.extents.clone();
@@ -214,7 +214,7 @@ impl Grower {
         }
         let value = self.read(f, at);
         let value = match rank {
-            // A single number has nothing to be moved.
+            // A single number cannot be shifted.
             0 => self.combine(vec![value, Term::index(k, count)]),
             _ => value,
         };
@@ -222,7 +222,7 @@ impl Grower {
     }
 }
 
-/// The value at `x / factor` along a dimension, or between there and the next.
+/// The value at `x / factor` along a dimension, or an interpolation between it and the next.
 fn upsampled(f: &Image, value: usize, d: usize, factor: i32, linear: bool) -> Term {
     let x = here(f.rank()).swap_remove(d);
     let at = |shift: i64| f.read(value, with(here(f.rank()), d, shifted(&x / factor, shift)));

@@ -1,4 +1,4 @@
-//! Stages in which a point depends on points before it: scans, recursive filters, integrals, log-steps.
+//! Stages with a loop-carried dependence: scans, recursive filters, integral images, log-steps.
 
 use warploom_lang::{Expr, Func, Itself, Operand, Type, average, clamp, max, min, undef};
 
@@ -7,7 +7,7 @@ use crate::image::{Extent, Image, VARS, here, int, shifted, with};
 use crate::stages::reduce::domain;
 use crate::term::Term;
 
-/// How a running value takes in the next one.
+/// How a running value is combined with the next value.
 #[derive(Clone)]
 enum Running {
     Max,
@@ -15,7 +15,7 @@ enum Running {
     Add,
     Xor,
     Average,
-    /// This part of the next value, the rest of the running one.
+    /// A blend: this fraction of the next value, the rest of the running one.
     Blend(Expr),
 }
 
@@ -33,7 +33,7 @@ impl Running {
 }
 
 impl Grower {
-    /// A way to run over values of a type, and how large the running value gets after `steps`.
+    /// A random way to scan values of a type, and the magnitude of the running value after `steps`.
     fn running(&mut self, term: &Term, steps: i64) -> (Running, f32) {
         let sum = term.reach * steps as f32;
         match (term.ty, self.dice.below(5)) {
@@ -51,7 +51,7 @@ impl Grower {
         }
     }
 
-    /// A running value forth, and maybe back, along one dimension.
+    /// A scan along one dimension, possibly forward and then backward.
     pub fn scan(&mut self, f: &Image) -> Option<Image> {
         let d = self.dimension(f)?;
         let rank = f.rank();
@@ -76,7 +76,7 @@ impl Grower {
         Some(self.image(func, f.extents.clone(), vec![reach]))
     }
 
-    /// A recursive filter that starts from its first points alone.
+    /// A recursive filter that starts from its first points only.
     pub fn recursive(&mut self, f: &Image) -> Option<Image> {
         let d = self.dimension(f)?;
         let rank = f.rank();
@@ -86,7 +86,7 @@ impl Grower {
         let (ty, length) = (f.types()[value], &f.extents[d]);
         let like = Term::new(source(int(0)), ty, f.reach[value]);
         let (running, reach) = self.running(&like, length.points);
-        // A filter of second order looks back two points, so it needs two to start from.
+        // A second-order filter looks back two points, so it needs two initial points.
         let order = if ty.is_float() && length.points > 2 { self.dice.between(1..=2) } else { 1 };
         let mut own = self.start("", rank, undef(ty));
         for first in 0..order {
@@ -111,7 +111,7 @@ impl Grower {
         Some(Image { total: false, ..image })
     }
 
-    /// An integral image, alone or with the means of boxes.
+    /// An integral image, alone or with box means.
     pub fn integral(&mut self, f: &Image) -> Option<Image> {
         if f.rank() < 2 {
             return None;
@@ -143,7 +143,7 @@ impl Grower {
         Some(self.define(f.extents.clone(), value))
     }
 
-    /// The maximum over 2^t neighbours from that over 2^(t-1), for every t.
+    /// The maximum over 2^t neighbours from the maxima over 2^(t-1), for every t.
     pub fn log_steps(&mut self, f: &Image) -> Option<Image> {
         let d = self.dimension(f)?;
         let rank = f.rank();
@@ -179,7 +179,7 @@ impl Grower {
     }
 }
 
-/// Sums along rows, then down columns.
+/// Cumulative sums along rows, then along columns.
 fn by_rows(start: Func, f: &Image) -> Func {
     let (width, height) = (&f.extents[0].expr, &f.extents[1].expr);
     let at = |d: usize, x: Expr| with(here(f.rank()), d, x);

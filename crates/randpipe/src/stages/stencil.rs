@@ -7,7 +7,7 @@ use crate::image::{Extent, Image, here, int, points, scaled, shifted, variables,
 use crate::stages::reduce::{Form, domain};
 use crate::term::Term;
 
-/// Neighbours from `first`, `count` of them.
+/// `count` neighbours, starting at offset `first`.
 #[derive(Clone, Copy)]
 struct Taps {
     first: i64,
@@ -23,21 +23,21 @@ impl Taps {
 /// Windows over the first two dimensions of an image.
 struct Windows {
     taps: [Taps; 2],
-    /// Every how many points there is a window.
+    /// The distance between windows, in points.
     stride: i64,
-    /// Extents of the result.
+    /// The extents of the result.
     extents: Vec<Extent>,
 }
 
 impl Grower {
-    /// Up to `reach` neighbours on each side, and at most `most` in all.
+    /// Up to `reach` neighbours on each side, at most `most` in total.
     fn taps(&mut self, reach: i64, most: i64) -> Taps {
         let (before, after) = (self.dice.between(0..=reach), self.dice.between(0..=reach));
         let count = (before + after + 1).min(most.max(1));
         Taps { first: -before, count }
     }
 
-    /// A dimension of an image that has one.
+    /// A random dimension of an image; `None` if it has no dimensions.
     pub fn dimension(&mut self, f: &Image) -> Option<usize> {
         (f.rank() > 0).then(|| self.dice.below(f.rank()))
     }
@@ -58,7 +58,7 @@ impl Grower {
         Some(self.combine(terms))
     }
 
-    /// Two stencils of one image, combined.
+    /// Two stencils of the same image, combined.
     pub fn diamond(&mut self, f: &Image) -> Option<Image> {
         let parts = ["a", "b"].map(|part| {
             let value = self.neighbours(f, 2)?;
@@ -86,7 +86,7 @@ impl Grower {
         Some(self.summed(form, f.extents.clone(), &r, taps.count, term))
     }
 
-    /// Windows of up to `reach` points on each side, every point or every other.
+    /// Windows of up to `reach` points on each side, at every point or every other point.
     fn windows(&mut self, f: &Image, reach: i64) -> Option<Windows> {
         if f.rank() < 2 {
             return None;
@@ -103,7 +103,7 @@ impl Grower {
         Some(Windows { taps: [across, down], stride, extents })
     }
 
-    /// Where the window of a point has its neighbour `(dx, dy)`.
+    /// The position of the neighbour `(dx, dy)` in the window of the current point.
     fn window_point(f: &Image, stride: i64, dx: Expr, dy: Expr) -> Vec<Expr> {
         let mut at = here(f.rank());
         for (index, offset) in at.iter_mut().zip([dx, dy]) {
@@ -116,7 +116,7 @@ impl Grower {
         at
     }
 
-    /// The domain of a window.
+    /// The reduction domain over a window.
     fn window_domain(&mut self, taps: [Taps; 2]) -> RDom {
         let ranges = taps.map(|taps| (int(taps.first), self.steps(taps.count)));
         domain(ranges.to_vec())
@@ -157,7 +157,7 @@ impl Grower {
         Some(self.summed(form, extents, &r, visits * channels, term))
     }
 
-    /// The same with every tap written out; each channel of the result has its own coefficients.
+    /// The same with every tap unrolled. Each output channel has its own coefficients.
     fn conv2d_unrolled(&mut self, f: &Image, taps: [Taps; 2], stride: i64, extents: Vec<Extent>) -> Image {
         let mut terms = Vec::new();
         for (dy, dx) in taps[1].iter().flat_map(|dy| taps[0].iter().map(move |dx| (dy, dx))) {
@@ -176,7 +176,7 @@ impl Grower {
         self.define(extents, value)
     }
 
-    /// The mean or maximum of windows.
+    /// The mean or maximum over windows.
     pub fn pool(&mut self, f: &Image) -> Option<Image> {
         let Windows { taps, stride, extents } = self.windows(f, 3)?;
         let r = self.window_domain(taps);
@@ -186,7 +186,7 @@ impl Grower {
             let form = self.form();
             return Some(self.summed(form, extents, &r, taps[0].count * taps[1].count, value));
         }
-        // The largest, from the window's centre on.
+        // The maximum, starting from the window's centre.
         let centre = Grower::window_point(f, stride, int(0), int(0));
         let start = self.read(f, centre).to(value.ty);
         let args = variables(f.rank());
@@ -194,7 +194,7 @@ impl Grower {
         Some(self.image(func, extents, vec![value.reach]))
     }
 
-    /// The largest or smallest of a window, inline.
+    /// The largest or smallest value of a window, inline.
     pub fn window(&mut self, f: &Image) -> Option<Image> {
         let Windows { taps, stride, extents } = self.windows(f, 2)?;
         let r = self.window_domain(taps);

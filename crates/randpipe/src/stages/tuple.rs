@@ -1,4 +1,4 @@
-//! Stages of several values, and reductions over part of a domain.
+//! Stages with several values, and reductions over part of a domain.
 
 use warploom_lang::{Expr, Operand, RDom, Type, Undefined, Value, argmax, argmin, func, max, min};
 
@@ -10,15 +10,16 @@ use crate::term::Term;
 /// The smallest or largest value around a point.
 struct Nearest {
     dimension: usize,
-    /// How far away along the dimension.
+    /// The offset of that value along the dimension.
     place: Expr,
     best: Term,
-    /// How many points were looked at.
+    /// The number of points inspected.
     count: i64,
 }
 
 impl Grower {
-    /// Steps along one dimension: the dimension, a domain of up to `reach` on each side, and how many.
+    /// A window along one dimension: the dimension, a domain of up to `reach` points on each side,
+    /// and the number of points.
     fn around(&mut self, f: &Image, reach: i64) -> Option<(usize, RDom, i64)> {
         let d = self.dimension(f)?;
         let before = self.dice.between(0..=reach);
@@ -27,7 +28,7 @@ impl Grower {
         Some((d, r, count))
     }
 
-    /// Where in a window a value is smallest or largest: the place and the value, or an expression of both.
+    /// The smallest or largest value in a window: its position and value, or an expression of both.
     pub fn extreme(&mut self, f: &Image) -> Option<Image> {
         let Nearest { place, best, count, .. } = self.nearest(f)?;
         let extents = f.extents.clone();
@@ -39,7 +40,7 @@ impl Grower {
         Some(self.define(extents, value))
     }
 
-    /// What `g` has where `f` is smallest or largest.
+    /// The value of `g` where `f` is smallest or largest.
     pub fn match_extreme(&mut self, f: &Image, g: &Image) -> Option<Image> {
         if g.rank() != f.rank() {
             return None;
@@ -61,7 +62,7 @@ impl Grower {
         Some(Nearest { dimension, place: found.at[0].clone(), best, count })
     }
 
-    /// A Func of several values whose updates use all of them.
+    /// A Func with several values, whose updates use all of them.
     pub fn tuple(&mut self, f: &Image) -> Option<Image> {
         match self.dice.below(3) {
             0 => self.range_and_count(f),
@@ -70,7 +71,7 @@ impl Grower {
         }
     }
 
-    /// Smallest and largest value nearby, and how many are below the point's own.
+    /// The smallest and largest value nearby, and how many are below the point's own.
     fn range_and_count(&mut self, f: &Image) -> Option<Image> {
         let (d, r, count) = self.around(f, 3)?;
         let own = self.read(f, here(f.rank()));
@@ -85,7 +86,7 @@ impl Grower {
         Some(self.image(func, f.extents.clone(), vec![own.reach, own.reach, count as f32]))
     }
 
-    /// The sum of values and of their squares; then each from both.
+    /// The sums of the values and of their squares; then an update that computes each from both.
     fn moments(&mut self, f: &Image) -> Option<Image> {
         let (d, r, count) = self.around(f, 3)?;
         let near = self.read(f, with(here(f.rank()), d, VARS[d] + r.x)).float();
@@ -106,7 +107,7 @@ impl Grower {
         Some(self.image(func, f.extents.clone(), vec![reach * reach + reach; 2]))
     }
 
-    /// A pair of numbers turned further at every step along a dimension, with the image added.
+    /// A pair of numbers rotated at every step along a dimension, with the image added.
     fn rotation(&mut self, f: &Image) -> Option<Image> {
         let d = self.dimension(f)?;
         let along = |x: Expr| with(here(f.rank()), d, x);

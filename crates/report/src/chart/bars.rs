@@ -1,61 +1,61 @@
-//! Horizontal bars in groups.
+//! Grouped horizontal bar charts.
 
 use super::drawing::{Anchor, Drawing, Frame, LINE, filling, text_width};
 use crate::scale::{Scale, is_positive, padded};
 
 const WIDTH: f64 = 460.0;
-/// Space between groups, and for values beside bars.
+/// The space between groups, and the space for values beside bars.
 const GAP: f64 = 9.0;
 const VALUE: f64 = 46.0;
 
-/// Groups of bars, one below the other.
+/// Groups of horizontal bars, one below the other.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bars {
-    /// What it shows, for those who don't see it.
+    /// A text alternative for readers who cannot see the chart.
     pub about: String,
-    /// What the axis counts.
+    /// The label of the value axis.
     pub axis: String,
-    /// Where bars begin.
+    /// The value at which bars start.
     pub base: Base,
-    /// The names of a group's bars.
+    /// The names of the series, one per bar of a group.
     pub series: Vec<String>,
-    /// The groups.
+    /// The groups, from top to bottom.
     pub groups: Vec<Group>,
 }
 
-/// Where bars begin.
+/// The value at which bars start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Base {
-    /// At 0, on a linear axis.
+    /// 0, on a linear axis.
     Zero,
-    /// At 1, on a logarithmic axis: ratios, which go to the left below 1.
+    /// 1, on a logarithmic axis. For ratios: bars below 1 extend to the left.
     One,
 }
 
-/// Bars that belong together.
+/// The bars of one category, one per series.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Group {
-    /// Its name.
+    /// The label of the group.
     pub name: String,
-    /// Whether it says something of all others.
+    /// Whether the group summarises all others; it is emphasised.
     pub summary: bool,
-    /// One of each series, where there is one.
+    /// One bar per series; `None` if the series has no value here.
     pub bars: Vec<Option<Bar>>,
 }
 
-/// A bar.
+/// One bar of a group.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bar {
-    /// Where it ends.
+    /// The value at which the bar ends.
     pub value: f64,
-    /// What stands beside it.
+    /// The label beside the bar.
     pub text: String,
-    /// What it says to whoever points at it.
+    /// The tooltip.
     pub hint: String,
 }
 
 impl Bars {
-    /// Draws them.
+    /// Renders the chart.
     pub fn draw(&self) -> Drawing {
         let names = self.groups.iter().map(|group| text_width(&group.name));
         let left = names.fold(40.0f64, f64::max) + 10.0;
@@ -143,7 +143,7 @@ impl Group {
                 ((to - from).max(0.5), thickness - 1.5),
                 &bar.hint,
             );
-            // Beside a bar that goes to the left the name of its group may stand.
+            // Always label on the right: left of a bar below 1 there may be the name of its group.
             let class = if self.summary { "value strong" } else { "value" };
             drawing.text(class, (to + 5.0, y + thickness / 2.0 + 3.6), Anchor::Start, &bar.text);
         }

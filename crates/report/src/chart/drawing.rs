@@ -1,19 +1,19 @@
-//! A picture of lines, shapes and words.
+//! An SVG drawing of lines, shapes and text.
 
 use crate::html::Escaped;
 use crate::scale::{Scale, label};
 
-/// The colours of charts.
+/// The style sheet of charts.
 const STYLE: &str = include_str!("../chart.css");
 
-/// So many ways to fill shapes has the style sheet; later series take those of earlier ones.
+/// The number of fills in the style sheet. Further series reuse them from the start.
 const FILLINGS: usize = 5;
 
-/// Room for a character at the size of labels, on average, and the height of a line.
+/// The average width of a label's character, and the height of a line.
 const CHARACTER: f64 = 7.2;
 pub(super) const LINE: f64 = 16.0;
 
-/// How words stand at their place.
+/// The alignment of text relative to its position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Anchor {
     Start,
@@ -21,12 +21,12 @@ pub(super) enum Anchor {
     End,
 }
 
-/// A chart that is drawn.
+/// A rendered chart.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Drawing {
     width: f64,
     height: f64,
-    /// What it shows, for those who don't see it.
+    /// A text alternative for readers who cannot see the chart.
     about: String,
     shapes: String,
 }
@@ -45,12 +45,12 @@ impl Drawing {
         Drawing { width, height, about: about.to_owned(), shapes: String::new() }
     }
 
-    /// As part of a page that has the style sheet.
+    /// The SVG for a page that contains the style sheet.
     pub(crate) fn in_page(&self) -> String {
         self.svg("", "")
     }
 
-    /// As a file of its own.
+    /// The SVG as a standalone file.
     ///
     /// ```
     /// use warploom_report::chart::{Point, Scatter, Series};
@@ -78,7 +78,7 @@ impl Drawing {
         )
     }
 
-    /// Words; `class` says how they look.
+    /// Adds text. `class` selects its style.
     pub(super) fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, words: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
@@ -91,20 +91,20 @@ impl Drawing {
         );
     }
 
-    /// A straight line.
+    /// Adds a straight line.
     pub(super) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
         self.shapes += &format!(
             "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>\n"
         );
     }
 
-    /// A path that is not filled.
+    /// Adds an open path.
     pub(super) fn path(&mut self, class: &str, points: &[(f64, f64)]) {
         let places: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
         self.shapes += &format!("<path class=\"{class}\" d=\"M{}\"/>\n", places.join("L"));
     }
 
-    /// A rectangle that says something to whoever points at it.
+    /// Adds a rectangle with a tooltip.
     pub(super) fn bar(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), text: &str) {
         self.shapes += &format!(
             "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\">{}</rect>\n",
@@ -112,7 +112,7 @@ impl Drawing {
         );
     }
 
-    /// A dot that says something to whoever points at it.
+    /// Adds a dot with a tooltip.
     pub(super) fn dot(&mut self, class: &str, (x, y): (f64, f64), radius: f64, text: &str) {
         self.shapes += &format!(
             "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\">{}</circle>\n",
@@ -120,7 +120,7 @@ impl Drawing {
         );
     }
 
-    /// Names with their fillings, in as many lines as they need from `top` down; gives where they end.
+    /// Adds a legend from `top` down, in as many lines as it needs. Returns where it ends.
     pub(super) fn legend(&mut self, (left, right): (f64, f64), top: f64, names: &[&str]) -> f64 {
         let (mut x, mut y) = (left, top);
         for (number, name) in names.iter().enumerate() {
@@ -135,7 +135,7 @@ impl Drawing {
         y + LINE
     }
 
-    /// An axis along the bottom, with lines up from its ticks.
+    /// Adds a horizontal axis at the bottom, with grid lines up from its ticks.
     pub(super) fn axis_x(&mut self, scale: &Scale, frame: &Frame, name: &str) {
         for tick in scale.ticks() {
             let x = scale.place(tick);
@@ -146,7 +146,8 @@ impl Drawing {
         self.text("name", (middle, frame.bottom + 31.0), Anchor::Middle, name);
     }
 
-    /// An axis along the left side, with lines across from its ticks; its name stands above.
+    /// Adds a vertical axis on the left, with grid lines across from its ticks. Its name is above
+    /// it.
     pub(super) fn axis_y(&mut self, scale: &Scale, frame: &Frame, name: &str) {
         for tick in scale.ticks() {
             let y = scale.place(tick);
@@ -157,17 +158,17 @@ impl Drawing {
     }
 }
 
-/// The class of a series.
+/// The CSS classes of a series.
 pub(super) fn filling(series: usize) -> String {
     format!("series s{}", series % FILLINGS)
 }
 
-/// About how wide a label is.
+/// The approximate width of a label.
 pub(super) fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * CHARACTER
 }
 
-/// The numbers of an attribute of all shapes of a kind.
+/// The values of an attribute, over all shapes of a kind.
 #[cfg(test)]
 pub(super) fn numbers(svg: &str, shape: &str, attribute: &str) -> Vec<f64> {
     let of_kind = svg.lines().filter(|line| line.starts_with(&format!("<{shape} ")));

@@ -9,45 +9,45 @@ const RIGHT: f64 = 40.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 40.0;
 
-/// Points with logarithmic axes of one range, and the diagonal where both are the same.
+/// A scatter plot with logarithmic axes of the same range, and the diagonal where both are equal.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Scatter {
-    /// What it shows, for those who don't see it.
+    /// A text alternative for readers who cannot see the chart.
     pub about: String,
-    /// What stands above it, if anything.
+    /// The title above the plot; may be empty.
     pub title: String,
-    /// What lies along the bottom.
+    /// The label of the horizontal axis.
     pub x: String,
-    /// What lies along the side.
+    /// The label of the vertical axis.
     pub y: String,
-    /// Points of one kind each; those that are not above 0 are left out.
+    /// The series of points. Points with a coordinate that is not positive are omitted.
     pub series: Vec<Series>,
-    /// A point of its own, and its name.
+    /// A highlighted point with its label.
     pub marked: Option<(Point, String)>,
 }
 
-/// Points of one kind.
+/// Points drawn in the same style.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Series {
-    /// Its name.
+    /// The name in the legend.
     pub name: String,
-    /// Its points.
+    /// The points, in drawing order.
     pub points: Vec<Point>,
 }
 
-/// A point.
+/// One point of a series.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Point {
-    /// How far right.
+    /// The horizontal value.
     pub x: f64,
-    /// How far up.
+    /// The vertical value.
     pub y: f64,
-    /// What it says to whoever points at it.
+    /// The tooltip.
     pub text: String,
 }
 
 impl Scatter {
-    /// Draws it.
+    /// Renders the chart.
     pub fn draw(&self) -> Drawing {
         let several = self.series.len() > 1;
         let title = if self.title.is_empty() { 0.0 } else { LINE + 4.0 };
@@ -85,7 +85,7 @@ impl Scatter {
 }
 
 impl Point {
-    /// Whether it has a place on logarithmic axes.
+    /// Whether the point can be drawn on logarithmic axes.
     pub(crate) fn is_drawn(&self) -> bool {
         is_positive(self.x) && is_positive(self.y)
     }

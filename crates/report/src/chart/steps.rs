@@ -1,4 +1,4 @@
-//! What only falls, over steps that are counted.
+//! Step charts of a value that only decreases.
 
 use super::drawing::{Anchor, Drawing, Frame};
 use crate::scale::{Scale, is_positive, padded};
@@ -8,48 +8,48 @@ const LEFT: f64 = 50.0;
 const RIGHT: f64 = 424.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 376.0;
-/// Marks closer together than this have no room for their names.
+/// The minimum distance between marks; closer marks have no room for their names.
 const MARK: f64 = 20.0;
 
-/// A staircase with a logarithmic axis up.
+/// A step chart with a logarithmic vertical axis.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Steps {
-    /// What it shows, for those who don't see it.
+    /// A text alternative for readers who cannot see the chart.
     pub about: String,
-    /// What is counted along the bottom.
+    /// The label of the horizontal axis.
     pub x: String,
-    /// What lies along the side.
+    /// The label of the vertical axis.
     pub y: String,
-    /// How far it goes.
+    /// The length of the horizontal axis, in counted items.
     pub count: usize,
-    /// Where it changes, in order.
+    /// The changes of the value, in order.
     pub steps: Vec<Step>,
-    /// What happened in between.
+    /// Vertical lines at events in between.
     pub marks: Vec<Mark>,
 }
 
-/// A change.
+/// A change of the value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Step {
-    /// When.
+    /// The position on the horizontal axis.
     pub at: usize,
-    /// To what.
+    /// The new value.
     pub value: f64,
-    /// What it says to whoever points at it.
+    /// The tooltip.
     pub text: String,
 }
 
-/// A line across at some moment.
+/// A labelled vertical line.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Mark {
-    /// When.
+    /// The position on the horizontal axis.
     pub at: usize,
-    /// Its name.
+    /// The label of the line.
     pub name: String,
 }
 
 impl Steps {
-    /// Draws them.
+    /// Renders the chart.
     pub fn draw(&self) -> Drawing {
         let frame = Frame { left: LEFT, right: RIGHT, top: TOP, bottom: BOTTOM };
         let mut drawing = Drawing::new(WIDTH, BOTTOM + 40.0, &self.about);

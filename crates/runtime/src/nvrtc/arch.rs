@@ -1,4 +1,4 @@
-//! Which architecture to compile for.
+//! Selects the architecture to compile for.
 
 use std::fmt;
 
@@ -7,22 +7,23 @@ use warploom_target::{ComputeCapability, Device};
 
 use crate::error::Error;
 
-/// An architecture and the form of code for it.
+/// An architecture, and whether to produce machine code or PTX for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Arch {
-    /// Machine code: `sm_90` is 90.
+    /// Machine code: 90 stands for `sm_90`.
     Machine(u32),
-    /// Virtual code, which a driver translates for its device: `compute_90` is 90.
+    /// PTX, which a driver translates for its device: 90 stands for `compute_90`.
     Virtual(u32),
 }
 
 impl Arch {
-    /// The best that the installed NVRTC can do for a device: its own machine code, else that of an older
-    /// device of its generation, else virtual code of an older generation.
+    /// The best target that the installed NVRTC supports for a device: its own machine code,
+    /// otherwise machine code of an older device of the same generation, otherwise PTX of an older
+    /// generation.
     ///
     /// # Errors
     ///
-    /// If NVRTC is not found, or no longer knows devices as old.
+    /// If NVRTC is not found or no longer supports a device this old.
     pub fn for_device(device: &Device) -> Result<Arch, Error> {
         let supported = super::supported()?;
         let number = number(device.compute);
@@ -33,14 +34,14 @@ impl Arch {
         })
     }
 
-    /// The number: 90 for `sm_90`.
+    /// The architecture number: 90 for `sm_90`.
     pub fn number(self) -> u32 {
         match self {
             Arch::Machine(number) | Arch::Virtual(number) => number,
         }
     }
 
-    /// A sentence for users if this is not the device's own machine code.
+    /// A warning for users if this is not the device's own machine code.
     pub fn warning(self, device: &Device) -> Option<String> {
         (self != Arch::Machine(number(device.compute))).then(|| {
             format!(

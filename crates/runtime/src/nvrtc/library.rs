@@ -1,8 +1,8 @@
-//! Finds NVRTC and the functions in it.
+//! Finds NVRTC and its functions.
 //!
-//! NVRTC opens a second library, its built-in declarations, by bare name. Unless the loader's path has it, that
-//! fails; opening it first by its full path lets the loader answer with the copy it already holds. Both stay
-//! open for the life of the process.
+//! NVRTC opens a second library, its built-in declarations, by bare name. That fails unless the
+//! library is on the loader's path. Opening it by full path first makes the loader return the copy
+//! that is already loaded. Both libraries stay open for the lifetime of the process.
 
 use std::ffi::{c_char, c_int};
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use libloading::Library;
 
 use crate::error::{Attempt, Error};
 
-/// The folder that is looked at first.
+/// The environment variable that names the folder to search first.
 pub const DIRECTORY_VARIABLE: &str = "WARPLOOM_NVRTC_DIR";
 
-/// Variables that name a CUDA installation, in the order that other tools follow.
+/// Environment variables that name a CUDA installation, in the order that other tools use.
 const INSTALLATION_VARIABLES: [&str; 4] = ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR"];
 
-/// An opaque program of NVRTC.
+/// NVRTC's opaque program handle.
 pub(super) type RawProgram = *mut std::ffi::c_void;
-/// What NVRTC answers; 0 is success.
+/// NVRTC's result code; 0 is success.
 pub(super) type Status = c_int;
 
 macro_rules! functions {
@@ -31,11 +31,12 @@ macro_rules! functions {
         }
 
         impl Functions {
-            /// Finds every function in the library.
+            /// Looks up every function in the library.
             fn find(library: &Library) -> Result<Functions, libloading::Error> {
                 Ok(Functions {
                     $($field: {
-                        // SAFETY: the type is that of NVRTC's header, which has not changed since CUDA 11.2.
+                        // SAFETY: the type matches NVRTC's header, which has not changed since CUDA
+                        // 11.2.
                         let symbol = unsafe {
                             library.get::<unsafe extern "C" fn($($argument),*) -> $result>(
                                 concat!($symbol, "\0").as_bytes(),
@@ -50,15 +51,15 @@ macro_rules! functions {
 }
 
 functions! {
-    /// Major and minor version.
+    /// Returns the major and minor version.
     version = "nvrtcVersion": fn(*mut c_int, *mut c_int) -> Status;
-    /// What a status means.
+    /// Returns the description of a status.
     error_string = "nvrtcGetErrorString": fn(Status) -> *const c_char;
-    /// Number of supported architectures.
+    /// Returns the number of supported architectures.
     arch_count = "nvrtcGetNumSupportedArchs": fn(*mut c_int) -> Status;
-    /// The supported architectures.
+    /// Returns the supported architectures.
     archs = "nvrtcGetSupportedArchs": fn(*mut c_int) -> Status;
-    /// Makes a program from source.
+    /// Creates a program from source.
     create = "nvrtcCreateProgram": fn(
         *mut RawProgram, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char
     ) -> Status;
@@ -66,29 +67,29 @@ functions! {
     compile = "nvrtcCompileProgram": fn(RawProgram, c_int, *const *const c_char) -> Status;
     /// Frees a program.
     destroy = "nvrtcDestroyProgram": fn(*mut RawProgram) -> Status;
-    /// Size of the messages.
+    /// Returns the size of the log.
     log_size = "nvrtcGetProgramLogSize": fn(RawProgram, *mut usize) -> Status;
-    /// The messages.
+    /// Returns the log.
     log = "nvrtcGetProgramLog": fn(RawProgram, *mut c_char) -> Status;
-    /// Size of the machine code.
+    /// Returns the size of the machine code.
     cubin_size = "nvrtcGetCUBINSize": fn(RawProgram, *mut usize) -> Status;
-    /// The machine code.
+    /// Returns the machine code.
     cubin = "nvrtcGetCUBIN": fn(RawProgram, *mut c_char) -> Status;
-    /// Size of the virtual code.
+    /// Returns the size of the PTX.
     ptx_size = "nvrtcGetPTXSize": fn(RawProgram, *mut usize) -> Status;
-    /// The virtual code.
+    /// Returns the PTX.
     ptx = "nvrtcGetPTX": fn(RawProgram, *mut c_char) -> Status;
 }
 
-/// NVRTC, opened.
+/// The loaded library.
 pub(super) struct Nvrtc {
     pub(super) functions: Functions,
-    /// Where it was found.
+    /// The file or name that it was loaded from.
     pub(super) place: String,
     _libraries: Vec<Library>,
 }
 
-/// NVRTC, found on the first call. A search that fails is repeated by the next call.
+/// NVRTC, searched for on the first call. A failed search is repeated on the next call.
 pub(super) fn nvrtc() -> Result<&'static Nvrtc, Error> {
     static FOUND: Mutex<Option<&'static Nvrtc>> = Mutex::new(None);
     let mut found = FOUND.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -112,7 +113,7 @@ fn search() -> Result<Nvrtc, Error> {
     found.ok_or(Error::NoNvrtc { tried })
 }
 
-/// Lets the system's loader look for the usual names.
+/// Asks the system's loader for the usual names.
 fn open_names(tried: &mut Vec<Attempt>) -> Option<Nvrtc> {
     let names = if cfg!(windows) {
         ["nvrtc64_130_0.dll", "nvrtc64_120_0.dll", "nvrtc.dll"]
@@ -122,7 +123,8 @@ fn open_names(tried: &mut Vec<Attempt>) -> Option<Nvrtc> {
     names.into_iter().find_map(|name| open(Path::new(name), Vec::new(), tried))
 }
 
-/// Folders of CUDA installations: those that variables name, then the usual ones, newest first.
+/// Folders of CUDA installations: those named by environment variables, then the usual ones, newest
+/// first.
 fn installations() -> Vec<PathBuf> {
     let named = INSTALLATION_VARIABLES.iter().filter_map(std::env::var_os).map(PathBuf::from);
     let mut usual: Vec<PathBuf> = entries(Path::new("/usr/local"));
@@ -132,7 +134,7 @@ fn installations() -> Vec<PathBuf> {
     roots.flat_map(|root| ["lib64", "lib", "bin"].map(|folder| root.join(folder))).collect()
 }
 
-/// Folders of NVIDIA's packages beside the Pythons of `PATH`.
+/// Folders of NVIDIA's packages that belong to the Python interpreters on `PATH`.
 fn python_folders() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = Vec::new();
@@ -140,7 +142,7 @@ fn python_folders() -> Vec<PathBuf> {
         let python =
             ["python3", "python"].map(|name| directory.join(name)).into_iter().find(|file| file.exists());
         let Some(python) = python else { continue };
-        // A virtual environment's Python is a link to another installation's.
+        // The Python of a virtual environment is a link to another installation's.
         let real = std::fs::canonicalize(&python).ok();
         for python in [Some(python), real].into_iter().flatten() {
             let Some(prefix) = python.parent().and_then(Path::parent) else { continue };
@@ -157,7 +159,7 @@ fn python_folders() -> Vec<PathBuf> {
     folders
 }
 
-/// Opens NVRTC from a folder, its built-in declarations first.
+/// Opens NVRTC from a folder, with its built-in declarations first.
 fn open_folder(folder: &Path, tried: &mut Vec<Attempt>) -> Option<Nvrtc> {
     if !folder.is_dir() {
         tried.push(Attempt { place: folder.display().to_string(), outcome: "no such folder".to_string() });
@@ -165,14 +167,15 @@ fn open_folder(folder: &Path, tried: &mut Vec<Attempt>) -> Option<Nvrtc> {
     }
     let files = entries(folder);
     let mut candidates: Vec<&PathBuf> = files.iter().filter(|file| is_nvrtc(file)).collect();
-    // The longest name has the most exact version.
+    // The longest name has the most specific version.
     candidates.sort_by_key(|file| std::cmp::Reverse((file_name(file).len(), file_name(file))));
     if candidates.is_empty() {
         tried.push(Attempt { place: folder.display().to_string(), outcome: "holds no NVRTC".to_string() });
     }
     candidates.into_iter().find_map(|file| {
         let builtins = files.iter().filter(|file| is_builtins(file)).filter_map(|file| {
-            // SAFETY: opening a library of NVIDIA's runs its initialisers, which only set up its own data.
+            // SAFETY: opening one of NVIDIA's libraries runs its initialisers, which only set up
+            // its own data.
             unsafe { Library::new(file) }.ok()
         });
         open(file, builtins.collect(), tried)
@@ -182,7 +185,8 @@ fn open_folder(folder: &Path, tried: &mut Vec<Attempt>) -> Option<Nvrtc> {
 /// Opens NVRTC and keeps `others` open with it.
 fn open(file: &Path, mut others: Vec<Library>, tried: &mut Vec<Attempt>) -> Option<Nvrtc> {
     let place = file.display().to_string();
-    // SAFETY: opening a library of NVIDIA's runs its initialisers, which only set up its own data.
+    // SAFETY: opening one of NVIDIA's libraries runs its initialisers, which only set up its own
+    // data.
     let found = unsafe { Library::new(file) }
         .and_then(|library| Functions::find(&library).map(|functions| (library, functions)));
     match found {

@@ -1,25 +1,25 @@
-//! Reads what the assembler says about each kernel.
+//! Parses the assembler's resource usage of each kernel.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What one kernel takes.
+/// The resource usage of one kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
-    /// Registers of a thread.
+    /// The number of registers per thread.
     pub registers: u32,
-    /// Bytes a thread writes to local memory because registers did not suffice.
+    /// Spill stores per thread, in bytes.
     pub spill_stores: u32,
-    /// Bytes a thread reads back.
+    /// Spill loads per thread, in bytes.
     pub spill_loads: u32,
-    /// Bytes of local memory of a thread: spills, and arrays whose indices are not constant.
+    /// Local memory per thread, in bytes: spills, and arrays with non-constant indices.
     pub local_bytes: u32,
-    /// Bytes of shared memory that the code declares.
+    /// Shared memory per block that the code declares statically, in bytes.
     pub shared_bytes: u32,
 }
 
-/// The resources of each kernel, by entry name, from the messages of `ptxas -v`.
+/// The resource usage of each kernel by entry name, from the messages of `ptxas -v`.
 pub(super) fn resources(log: &str) -> BTreeMap<String, Resources> {
     let mut kernels: BTreeMap<String, Resources> = BTreeMap::new();
     let mut current: Option<String> = None;
@@ -45,14 +45,14 @@ pub(super) fn resources(log: &str) -> BTreeMap<String, Resources> {
     kernels
 }
 
-/// The messages without those of the assembler's statistics.
+/// The messages without the assembler's statistics.
 pub(super) fn messages(log: &str) -> String {
     let lines =
         log.lines().filter(|line| !line.starts_with("ptxas info") && !line.starts_with("ptxas         ."));
     lines.filter(|line| !line.trim().is_empty()).collect::<Vec<&str>>().join("\n")
 }
 
-/// The number that stands right before a unit.
+/// The number directly before a unit.
 fn number_before(line: &str, unit: &str) -> Option<u32> {
     let (before, _) = line.split_once(unit)?;
     let digits = before.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |position| position + 1);

@@ -1,9 +1,10 @@
 //! Compiles CUDA C++ with NVRTC. Needs no GPU and no driver.
 //!
-//! NVRTC is looked for, in this order: in the folder that `WARPLOOM_NVRTC_DIR` names; by name, as the system's
-//! loader finds libraries; in the CUDA installations of `CUDA_HOME`, `CUDA_PATH`, `CUDA_ROOT` and
-//! `CUDA_TOOLKIT_ROOT_DIR`; in `/usr/local/cuda*`; among the Python packages (`nvidia-cuda-nvrtc`) of the
-//! Pythons in `PATH`. All functions may be called from many threads at once.
+//! NVRTC is searched for in this order: the folder named by `WARPLOOM_NVRTC_DIR`; the usual library
+//! names, through the system's loader; the CUDA installations of `CUDA_HOME`, `CUDA_PATH`,
+//! `CUDA_ROOT` and `CUDA_TOOLKIT_ROOT_DIR`; `/usr/local/cuda*`; the Python packages
+//! (`nvidia-cuda-nvrtc`) of the Python interpreters on `PATH`. All functions may be called from
+//! many threads at once.
 
 mod arch;
 mod library;
@@ -24,31 +25,31 @@ pub use log::Resources;
 use crate::error::Error;
 use library::{Nvrtc, RawProgram, Status, nvrtc};
 
-/// The first version that has a cache.
+/// The first version of NVRTC with a cache.
 const FIRST_WITH_CACHE: (i32, i32) = (12, 9);
 
-/// NVRTC's answer to code it finds a mistake in.
+/// NVRTC's status for invalid code.
 const COMPILATION: Status = 6;
 
-/// Compiled code and what is known of it.
+/// Compiled code, with the compiler's statistics.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Image {
-    /// What it was compiled for.
+    /// The architecture that it was compiled for.
     pub arch: Arch,
-    /// Machine code; none if the architecture is a virtual one.
+    /// Machine code; `None` if the architecture is virtual.
     pub cubin: Option<Vec<u8>>,
-    /// Virtual code.
+    /// The PTX.
     pub ptx: String,
-    /// What each kernel takes, by entry name; known for machine code only.
+    /// The resource usage of each kernel, by entry name; empty without machine code.
     pub kernels: BTreeMap<String, Resources>,
     /// The compiler's warnings.
     pub log: String,
-    /// How long it took.
+    /// The compile time.
     pub time: Duration,
 }
 
 impl Image {
-    /// The code in the form to be loaded.
+    /// The code in the form to load: machine code if there is any, otherwise PTX.
     pub fn code(&self) -> Code {
         match &self.cubin {
             Some(cubin) => Code::Cubin(cubin.clone()),
@@ -56,7 +57,7 @@ impl Image {
         }
     }
 
-    /// Bytes that any kernel spills, stores and loads together.
+    /// The bytes spilled by all kernels, stores plus loads.
     pub fn spilled_bytes(&self) -> u64 {
         self.kernels
             .values()
@@ -65,7 +66,7 @@ impl Image {
     }
 }
 
-/// The version of NVRTC, major and minor.
+/// The version of NVRTC, as major and minor.
 ///
 /// # Errors
 ///
@@ -79,7 +80,7 @@ pub fn version() -> Result<(i32, i32), Error> {
     Ok((major, minor))
 }
 
-/// Where NVRTC was found: a file, or the name under which the system's loader knows it.
+/// Where NVRTC was found: a file, or the library name that the system's loader resolved.
 ///
 /// # Errors
 ///
@@ -88,7 +89,7 @@ pub fn place() -> Result<String, Error> {
     Ok(nvrtc()?.place.clone())
 }
 
-/// The architectures that NVRTC compiles for: 90 for `sm_90`.
+/// The architectures that NVRTC supports; 90 stands for `sm_90`.
 ///
 /// # Errors
 ///
@@ -100,7 +101,7 @@ pub fn supported() -> Result<Vec<u32>, Error> {
     let status = unsafe { (nvrtc.functions.arch_count)(&mut count) };
     nvrtc.check(status, "count its architectures")?;
     let mut archs: Vec<c_int> = vec![0; usize::try_from(count).unwrap_or_default()];
-    // SAFETY: the array has as many elements as NVRTC has just said it writes.
+    // SAFETY: the array has as many elements as NVRTC reported.
     let status = unsafe { (nvrtc.functions.archs)(archs.as_mut_ptr()) };
     nvrtc.check(status, "list its architectures")?;
     Ok(archs.into_iter().filter_map(|arch| u32::try_from(arch).ok()).collect())
@@ -110,18 +111,18 @@ pub fn supported() -> Result<Vec<u32>, Error> {
 ///
 /// # Errors
 ///
-/// If NVRTC is not found, does not know an option, or finds a mistake in the code.
+/// If NVRTC is not found, does not know an option, or rejects the code.
 pub fn compile(source: &str, arch: Arch, options: &[String]) -> Result<Image, Error> {
     let start = Instant::now();
     let program = OpenProgram::new(source)?;
     let mut all = vec![format!("--gpu-architecture={arch}"), "--std=c++17".to_string()];
-    // Lets that nothing reads, and comparisons that are always true, are no mistakes.
+    // Unused variables and comparisons that are always true are not mistakes in generated code.
     all.extend(["--diag-suppress=177".to_string(), "--diag-suppress=186".to_string()]);
     if let Arch::Machine(_) = arch {
         all.push("--ptxas-options=-v".to_string());
     }
-    // Where there is a driver, NVRTC takes code it has compiled before from the driver's cache, and then says
-    // nothing about registers and spills.
+    // With a driver present, NVRTC takes previously compiled code from the driver's cache and then
+    // does not report registers and spills.
     if version()? >= FIRST_WITH_CACHE {
         all.push("--no-cache".to_string());
     }
@@ -146,8 +147,8 @@ pub fn compile(source: &str, arch: Arch, options: &[String]) -> Result<Image, Er
     Ok(Image { arch, cubin, ptx: program.ptx()?, kernels, log: log::messages(&log), time })
 }
 
-/// Compiles a program's source: the same program with the code to be loaded, and what is known of that.
-/// `None` for the latter, and the program as it is, if that is not source in one piece.
+/// Compiles a program's source. Returns the same program with loadable code, and the compiled
+/// image. If the code is not a single source, returns the program unchanged and `None`.
 ///
 /// # Errors
 ///
@@ -173,23 +174,23 @@ impl Nvrtc {
         if status == 0 {
             return Ok(());
         }
-        // SAFETY: NVRTC answers every number with a string of its own that is never freed.
+        // SAFETY: for every number, NVRTC returns a static string that is never freed.
         let text = unsafe { (self.functions.error_string)(status) };
         let message = if text.is_null() {
             format!("error {status}")
         } else {
-            // SAFETY: see above; the string ends in a NUL byte.
+            // SAFETY: see above; the string is NUL-terminated.
             unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
         };
         Err(Error::Nvrtc { doing, message })
     }
 }
 
-/// A program of NVRTC, freed when dropped.
+/// An NVRTC program, freed on drop.
 struct OpenProgram {
     nvrtc: &'static Nvrtc,
     raw: RawProgram,
-    /// NVRTC may refer to the source as long as the program lives.
+    /// Kept alive because NVRTC may refer to the source as long as the program lives.
     _source: CString,
 }
 
@@ -198,8 +199,8 @@ impl OpenProgram {
         let nvrtc = nvrtc()?;
         let source = c_string(source, "read the source")?;
         let mut raw: RawProgram = std::ptr::null_mut();
-        // SAFETY: source and name end in NUL bytes, the source lives as long as the program, the name is
-        // static, and no headers are given.
+        // SAFETY: source and name are NUL-terminated, the source lives as long as the program, the
+        // name is static, and there are no headers.
         let status = unsafe {
             (nvrtc.functions.create)(
                 &mut raw,
@@ -218,7 +219,7 @@ impl OpenProgram {
         let options: Vec<CString> =
             options.iter().map(|option| c_string(option, "read the options")).collect::<Result<_, _>>()?;
         let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
-        // SAFETY: the program is open, and the pointers are to as many strings as are said, all alive.
+        // SAFETY: the program is open, and the pointers are to the given number of live strings.
         Ok(unsafe { (self.nvrtc.functions.compile)(self.raw, pointers.len() as c_int, pointers.as_ptr()) })
     }
 
@@ -237,7 +238,7 @@ impl OpenProgram {
         self.read(functions.cubin_size, functions.cubin, "give the machine code")
     }
 
-    /// Reads something whose size another function tells.
+    /// Reads data whose size another function returns.
     fn read(
         &self,
         size: unsafe extern "C" fn(RawProgram, *mut usize) -> Status,
@@ -248,7 +249,7 @@ impl OpenProgram {
         // SAFETY: the program is open, and the pointer is to an integer that lives during the call.
         self.nvrtc.check(unsafe { size(self.raw, &mut bytes) }, doing)?;
         let mut buffer = vec![0u8; bytes];
-        // SAFETY: the program is open, and the buffer has as many bytes as NVRTC has just said it writes.
+        // SAFETY: the program is open, and the buffer has as many bytes as NVRTC reported.
         self.nvrtc.check(unsafe { data(self.raw, buffer.as_mut_ptr().cast()) }, doing)?;
         Ok(buffer)
     }
@@ -265,7 +266,7 @@ fn c_string(text: &str, doing: &'static str) -> Result<CString, Error> {
     CString::new(text).map_err(|_| Error::Nvrtc { doing, message: "it holds a NUL byte".to_string() })
 }
 
-/// Text without the NUL byte at its end.
+/// The text up to its terminating NUL byte.
 fn text(bytes: Vec<u8>) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
