@@ -101,7 +101,7 @@ pub type Compile<'a> = &'a (dyn Fn(&Program) -> Result<Compiled, Failure> + Sync
 /// Compiles in this process, bypassing the [`cache`](crate::cache); that module explains why.
 ///
 /// # Errors
-/// If NVRTC is missing or refuses the code.
+/// If NVRTC is missing or rejects the code.
 pub fn compile_here(program: &Program, arch: Arch) -> Result<Compiled, Failure> {
     by_parts(program, |program| {
         let (program, image) = nvrtc::compile_program(program, arch)?;

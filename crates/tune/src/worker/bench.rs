@@ -18,7 +18,7 @@ pub struct BenchOptions {
     pub worker: Option<WorkerProgram>,
     /// Device numbers of the GPUs, which must be of the same kind. If empty, the first GPU is used.
     pub gpus: Vec<usize>,
-    /// A simulated device to use in place of each GPU, for tests.
+    /// A fake device to use in place of each GPU, for tests.
     pub fake: Option<Fake>,
     /// Time limits of workers.
     pub patience: Patience,

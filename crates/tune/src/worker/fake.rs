@@ -1,4 +1,4 @@
-//! A simulated device for tests on machines without a GPU, which can also inject failures.
+//! A fake device for tests on machines without a GPU, which can also inject failures.
 //!
 //! It computes results with the reference evaluator, regardless of the kernels, and derives their
 //! times from a hash of their code. On request, a given percentage of programs crashes, hangs,
@@ -26,7 +26,7 @@ use crate::measure::{Compiled, Failure, Machine, Subject, Timed};
 use crate::sample::Times;
 use crate::workload::{Workload, from_bytes, to_bytes};
 
-/// Name of the simulated device, and prefix of its text form.
+/// Name of the fake device, and prefix of its text form.
 const NAME: &str = "fake";
 
 /// A failure to inject.
@@ -66,17 +66,17 @@ const MISHAPS: [(&str, Mishap, bool); 14] = [
     ("spill", Mishap::Spill, true),
 ];
 
-/// A simulated device, written `fake`, optionally with the failures to inject:
+/// A fake device, written `fake`, optionally with the failures to inject:
 /// `fake:crash=5,hang=1,delay=20`.
 ///
-/// crash, hang, garbage, fault, refuse, wrong, timing-wrong, timing-nan, timing-unwritten,
-/// compile-crash, compile-hang, compile-garbage, compile-refuse and spill each give the percentage
-/// of programs with that failure. The `timing-` failures affect only programs built for speed: some
-/// of their samples, including one in the last row, are outside the range of all others, NaN or
-/// unwritten. `samples` is how many of 1000 samples are affected; 0 means a single one. `seed`
-/// selects which programs fail. `delay` is the duration of every call in milliseconds. `noise` is
-/// by how many percent the time of the same program may vary upwards. `log` names a file that gets
-/// one line per timed program.
+/// `crash`, `hang`, `garbage`, `fault`, `refuse`, `wrong`, `timing-wrong`, `timing-nan`,
+/// `timing-unwritten`, `compile-crash`, `compile-hang`, `compile-garbage`, `compile-refuse` and
+/// `spill` each give the percentage of programs with that failure. The `timing-` failures affect
+/// only programs built for speed: some of their samples, including one in the last row, are outside
+/// the range of all others, NaN or unwritten. `samples` is how many of 1000 samples are affected; 0
+/// means a single one. `seed` selects which programs fail. `delay` is the duration of every call in
+/// milliseconds. `noise` is by how many percent the time of the same program may vary upwards.
+/// `log` names a file that gets one line per timed program.
 ///
 /// ```
 /// use warploom_tune::worker::Fake;
@@ -216,7 +216,7 @@ impl Fake {
     }
 }
 
-/// Suffix of the simulated machine code of a timing build. Its source text may equal that of the
+/// Suffix of the fake machine code of a timing build. Its source text may equal that of the
 /// checking build.
 const FOR_SPEED: &[u8] = b"\0for speed";
 
@@ -238,7 +238,7 @@ fn code(code: &Code) -> Vec<u8> {
     }
 }
 
-/// The machine of a simulated device.
+/// The machine of a fake device.
 pub(super) struct FakeMachine {
     fake: Fake,
     /// Cached outputs per subject.
