@@ -1,11 +1,11 @@
-//! Small pipelines for first checks and for measuring what memory alone allows.
+//! Small pipelines for first checks and for measuring memory bandwidth.
 
 use warploom::app::*;
 use warploom::prelude::*;
 
 use crate::natural;
 
-/// The small pipelines.
+/// The small pipelines. They are not part of the suite.
 pub static BASICS: [App; 3] = [COPY, BRIGHTEN, BLUR];
 
 const IMAGE: &[Setting] = &[count("W", 8192), count("H", 8192)];

@@ -1,12 +1,12 @@
-//! Bilateral-guided upsampling: an operator whose result is known for a small picture is carried over to the
-//! large one, by fitting an affine change of colour to every cell of a bilateral grid.
+//! Bilateral-guided upsampling: transfers an operator from a small picture, for which its result is
+//! known, to a large one. Fits an affine colour transform to every cell of a bilateral grid.
 
 use warploom::app::*;
 use warploom::prelude::*;
 
 use crate::natural;
 
-/// The app.
+/// The app. `W` x `H` is the size of the large picture, `w` x `h` that of the small one.
 pub const APP: App = App {
     name: "bgu",
     about: "bilateral-guided upsampling: local affine fits in a bilateral grid",
@@ -17,7 +17,7 @@ pub const APP: App = App {
     shapes,
     input,
     operations,
-    // Channels of a picture are alike, so that the systems it solves are nearly singular.
+    // The channels of a picture are similar, so the linear systems are nearly singular.
     tolerance: None,
 };
 
@@ -52,7 +52,7 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let (zi, zf) = (slice_loc_z.get(0, (x, y)), slice_loc_z.get(1, (x, y)));
     let mz = func("mz", (x, y, c), lerp(mx.at((x, y, &zi, c)), mx.at((x, y, &zi + 1, c)), zf));
 
-    // The affine change of colour there.
+    // Apply the affine colour transform of each pixel.
     let m = |i: i32| mz.at((x, y, 4 * c + i));
     let [r, g, b] = [0, 1, 2].map(|channel| slice_loc.at((x, y, channel)));
     let affine = m(0) * r + m(1) * g + m(2) * b + m(3);
@@ -66,8 +66,8 @@ fn gray(channel: impl Fn(i32) -> Expr) -> Expr {
     0.25 * channel(0) + 0.5 * channel(1) + 0.25 * channel(2)
 }
 
-/// What each cell of the grid needs to know of its pixels: with h = (r, g, b, 1), the upper half of the sum
-/// of h hᵀ (10 channels) and the sum of h times each channel of the result (3 times 4).
+/// Sums over the pixels of each cell. With h = (r, g, b, 1): the upper half of the sum of h hᵀ (10
+/// channels), and the sum of h times each channel of the result (3 times 4).
 fn splat(p: &Func, v: &Func, gray: &Func, s_sigma: &Param, inv: &Expr) -> Func {
     let (x, y, z, c) = vars!(x, y, z, c);
     let cell = rdom!(rx: (0, s_sigma), ry: (0, s_sigma));
@@ -98,11 +98,12 @@ fn blurred(x: Var, at: impl Fn(Expr) -> Expr) -> Expr {
         + at(x + 3) * T3
 }
 
-/// Solves A X = B in every cell. A is symmetric, 4x4, its upper half in channels 0 to 9. Column k of B is in
-/// the four channels from 10 + 4k, where it becomes column k of X.
+/// Solves A X = B in every cell. A is symmetric, 4x4, with its upper half in channels 0 to 9.
+/// Column k of B is in the four channels from 10 + 4k, and is replaced by column k of X.
 ///
-/// A is factored into L D Lᵀ in place: the diagonal becomes 1/D, the rest L. One channel stands for (i, j)
-/// and (j, i), so column j becomes that of L only after the columns behind it have used both.
+/// A is factored into L D Lᵀ in place: the diagonal becomes 1/D, the rest L. One channel holds both
+/// (i, j) and (j, i), so column j is scaled to that of L only after the later columns have used the
+/// unscaled values.
 fn fit(system: &Func) -> Func {
     let (x, y, z, c) = vars!(x, y, z, c);
     let point = |channel: i32| (x, y, z, channel);
@@ -110,7 +111,7 @@ fn fit(system: &Func) -> Func {
     let b = |i: usize, k: usize| point((10 + 4 * k + i) as i32);
 
     let mut solve = func("solve", (x, y, z, c), system.at((x, y, z, c)));
-    // A cell with few pixels tends to the identity.
+    // Regularisation: a cell with few pixels tends to the identity.
     for i in 0..4 {
         solve = solve.update(|f| f.add(a(i, i), 0.1));
     }
@@ -149,7 +150,7 @@ fn fit(system: &Func) -> Func {
     solve
 }
 
-/// Interpolates between the two whole numbers around `position`.
+/// Interpolates linearly between the two integers around `position`.
 fn between(position: Expr, at: impl Fn(Expr) -> Expr) -> Expr {
     let below = floor(&position);
     let index = below.i32();
@@ -166,7 +167,7 @@ fn shapes(settings: &Settings) -> Shapes {
     }
 }
 
-/// A picture; the operator that `values` are the result of raises its contrast.
+/// A picture. For `values`, the operator is a contrast curve.
 fn input(request: &InputRequest<'_>) -> Buffer {
     let mut picture = natural::image(Type::F32, &request.region, request.seed);
     if request.name == "values" {
@@ -177,10 +178,10 @@ fn input(request: &InputRequest<'_>) -> Buffer {
     picture
 }
 
-/// For each small pixel: 9 to find its cell, 15 products and 22 sums. For each cell: three blurs of 22
-/// channels at 12 each, and 131 to solve. For each large pixel: 9 to find its place, 12 channels interpolated
-/// at 3 each along x in two layers and along z, 24 to apply the transform. Interpolation along y is shared by
-/// the pixels of a row.
+/// Operations per small pixel: 9 to find its cell, 15 products and 22 sums. Per cell: three blurs
+/// of 22 channels at 12 each, and 131 to solve. Per large pixel: 9 to find its place, 12 channels
+/// interpolated at 3 each along x in two layers and along z, 24 to apply the transform.
+/// Interpolation along y is shared by the pixels of a row.
 fn operations(settings: &Settings) -> f64 {
     let [width, height, w, h] = ["W", "H", "w", "h"].map(|name| settings.number(name));
     let s = settings.number("s_sigma");

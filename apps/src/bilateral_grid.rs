@@ -1,12 +1,12 @@
-//! Edge-preserving smoothing: the picture is splatted into a coarse grid over position and brightness,
-//! blurred there, and read back.
+//! Edge-preserving smoothing: splats the picture into a coarse grid over position and brightness,
+//! blurs the grid, and samples it at every pixel.
 
 use warploom::app::*;
 use warploom::prelude::*;
 
 use crate::natural;
 
-/// The app.
+/// The app. A grid cell is `s_sigma` pixels wide and high, and `r_sigma` deep in brightness.
 pub const APP: App = App {
     name: "bilateral_grid",
     about: "edge-preserving smoothing with a bilateral grid",
@@ -29,7 +29,7 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
 
     let cl = input.repeat_edge().named("cl");
 
-    // The sum and the number of the pixels of each cell.
+    // The sum and the number of pixels per cell.
     let r = rdom!(rx: (0, s_sigma), ry: (0, s_sigma));
     let (px, py) = (x * s_sigma + r.x - s_sigma / 2, y * s_sigma + r.y - s_sigma / 2);
     let v = clamp(cl.at((px, py)), 0.0, 1.0);
@@ -41,7 +41,7 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     let blurx = func("blurx", (x, y, z, c), blur(|d| blurz.at((x + d, y, z, c))));
     let blury = func("blury", (x, y, z, c), blur(|d| blurx.at((x, y + d, z, c))));
 
-    // The value of the grid between its cells.
+    // Trilinear interpolation in the grid.
     let zv = clamp(input.at((x, y)), 0.0, 1.0) * bins;
     let zi = zv.i32();
     let zf = zv - zi.f32();
@@ -55,7 +55,7 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     Pipeline::new("bilateral_grid", [func("bilateral_grid", (x, y), mean)])
 }
 
-/// Five binomial taps.
+/// A blur with five binomial taps, not normalised.
 fn blur(at: impl Fn(i32) -> Expr) -> Expr {
     at(-2) + at(-1) * 4.0 + at(0) * 6.0 + at(1) * 4.0 + at(2)
 }
@@ -69,8 +69,9 @@ fn input(request: &InputRequest<'_>) -> Buffer {
     natural::image(Type::F32, &request.region, request.seed)
 }
 
-/// For each pixel: its bin (4) and 2 sums; its place in z (4), 7 interpolations of 3 operations for 2
-/// channels, and the quotient. For each of the 2 values of a cell: 3 blurs of 3 products and 4 sums.
+/// Operations per pixel: its bin (4) and 2 sums; its place in z (4), 7 interpolations of 3
+/// operations for 2 channels, and the quotient. Per value, 2 values per cell: 3 blurs of 3 products
+/// and 4 sums.
 fn operations(settings: &Settings) -> f64 {
     let pixels = settings.number("W") * settings.number("H");
     let cells = pixels / settings.number("s_sigma").powi(2) / settings.number("r_sigma");

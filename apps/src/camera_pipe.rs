@@ -1,12 +1,12 @@
-//! A camera's way from the sensor to the picture: hot pixels are removed, the Bayer mosaic is completed to
-//! colours, which are then corrected, put through a tone curve and sharpened.
+//! A camera pipeline from the raw sensor image to the finished picture: hot pixel suppression,
+//! demosaicking, colour correction, tone curve and sharpening.
 
 use warploom::app::*;
 use warploom::prelude::*;
 
 use crate::natural;
 
-/// The app.
+/// The app. `W` x `H` is the size of the output; the raw input is 32 pixels wider and 24 higher.
 pub const APP: App = App {
     name: "camera_pipe",
     about: "raw Bayer mosaic to a finished picture",
@@ -31,7 +31,7 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let (x, y, c) = vars!(x, y, c);
     let input = Input::u16("input", 2);
 
-    // The stages read around the picture: it starts inside the raw image.
+    // The stencils read beyond the output, so the output starts inside the raw image.
     let shifted = func("shifted", (x, y), input.at((x + 16, y + 12)));
     let denoised = suppress_hot_pixels(&shifted);
     let demosaiced = demosaic(&denoised);
@@ -43,7 +43,7 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     Pipeline::new("camera_pipe", [processed])
 }
 
-/// No pixel is brighter than all four neighbours of its colour.
+/// Limits each pixel to the maximum of its four neighbours of the same colour.
 fn suppress_hot_pixels(raw: &Func) -> Func {
     let (x, y) = vars!(x, y);
     let beside = max(raw.at((x - 2, y)), raw.at((x + 2, y)));
@@ -51,10 +51,10 @@ fn suppress_hot_pixels(raw: &Func) -> Func {
     func("denoised", (x, y), min(raw.at((x, y)), around))
 }
 
-/// All three colours at every pixel of the mosaic.
+/// Interpolates all three colours at every pixel of the mosaic.
 ///
-/// A plane `a_b` holds colour `a` where the sensor has `b`: red, blue, `gr` for green in a red row, or `gb`
-/// for green in a blue row. It has a point for each 2x2 cell of the mosaic.
+/// A plane `a_b` holds colour `a` at the sites of `b`: red, blue, `gr` for green in a red row, or
+/// `gb` for green in a blue row. It has one point per 2x2 cell of the mosaic.
 fn demosaic(raw: &Func) -> Func {
     let (x, y, c) = vars!(x, y, c);
     let sites = [
@@ -70,7 +70,7 @@ fn demosaic(raw: &Func) -> Func {
     let b_b = plane("b_b", 2);
     let g_gb = plane("g_gb", 3);
 
-    // Green at red and blue sites, along the direction in which it changes less.
+    // Green at red and blue sites, along the direction of smaller change.
     let across = better(between(&g_gr, (x + 1, y), (x, y)), between(&g_gb, (x, y - 1), (x, y)));
     let g_r = func("g_r", (x, y), across);
     let across = better(between(&g_gb, (x - 1, y), (x, y)), between(&g_gr, (x, y + 1), (x, y)));
@@ -82,7 +82,7 @@ fn demosaic(raw: &Func) -> Func {
     let r_gb = func("r_gb", (x, y), tinted(&g_gb, &g_r, &r_r, (x, y), (x, y + 1)).value);
     let b_gb = func("b_gb", (x, y), tinted(&g_gb, &g_b, &b_b, (x, y), (x + 1, y)).value);
 
-    // Red at blue sites and blue at red ones, along the diagonal in which it changes less.
+    // Red at blue sites and blue at red sites, along the diagonal of smaller change.
     let diagonal = tinted(&g_b, &g_r, &r_r, (x, y), (x - 1, y + 1));
     let r_b = func("r_b", (x, y), better(diagonal, tinted(&g_b, &g_r, &r_r, (x - 1, y), (x, y + 1))));
     let diagonal = tinted(&g_r, &g_b, &b_b, (x, y), (x + 1, y - 1));
@@ -95,7 +95,7 @@ fn demosaic(raw: &Func) -> Func {
     func("demosaiced", (x, y, c), mux(c, [r, g, b].map(color)))
 }
 
-/// What two neighbours say about a point: a value, and how far they are apart.
+/// An estimate from two neighbours: their mean, and their distance.
 struct Guess {
     value: Expr,
     spread: Expr,
@@ -106,7 +106,8 @@ fn between(f: &Func, a: impl Indices, b: impl Indices) -> Guess {
     Guess { value: average(&a, &b), spread: absd(a, b) }
 }
 
-/// A colour where the green is that of `here`: the colour of two neighbours, less what green they have more.
+/// Estimates a colour at a site whose green is in `here`: the mean colour of two neighbours,
+/// corrected by the difference between the green here and their mean green.
 fn tinted(
     here: &Func,
     green: &Func,
@@ -124,7 +125,7 @@ fn better(a: Guess, b: Guess) -> Expr {
     select(a.spread.lt(b.spread), a.value, b.value)
 }
 
-/// A plane of the whole mosaic from its values at the four sites of a cell.
+/// Interleaves the planes of the four sites of a cell into a full-size plane.
 fn interleave(name: &str, [gr, r, b, gb]: [&Func; 4]) -> Func {
     let (x, y) = vars!(x, y);
     let rows = |suffix: &str, even: &Func, odd: &Func| {
@@ -135,7 +136,8 @@ fn interleave(name: &str, [gr, r, b, gb]: [&Func; 4]) -> Func {
     func(name, (x, y), select((y % 2).eq(0), even.at((x, y / 2)), odd.at((x, y / 2))))
 }
 
-/// Sensor colours to those of a screen, by a matrix between two calibrated ones.
+/// Converts sensor colours to screen colours, with a matrix interpolated between two calibrated
+/// ones.
 fn correct_colors(raw: &Func) -> Func {
     let (x, y, c, i, j) = vars!(x, y, c, i, j);
     let matrix_3200 = Input::f32("matrix_3200", 2);
@@ -151,7 +153,7 @@ fn correct_colors(raw: &Func) -> Func {
     func("corrected", (x, y, c), ((m(3) + m(0) * r + m(1) * g + m(2) * b) / 256).i16())
 }
 
-/// Gamma and contrast, and ten bits to eight.
+/// Applies gamma and contrast, and reduces ten bits to eight.
 fn apply_curve(color: &Func) -> Func {
     let (x, y, c, n) = vars!(x, y, c, n);
     let gamma = Param::f32("gamma");
@@ -161,7 +163,7 @@ fn apply_curve(color: &Func) -> Func {
 
     let inv = 1.0 / (&white - &black).f32();
     let g = pow(clamp((n - &black).f32() * inv, 0.0, 1.0), 1.0 / &gamma);
-    // Two parabolas that meet in the middle.
+    // The contrast curve: two parabolas that meet in the middle.
     let b = 2.0 - pow(2.0, &contrast / 100.0);
     let a = 2.0 - 2.0 * &b;
     let parabola = |t: &Expr| &a * t * t + &b * t;
@@ -200,14 +202,14 @@ fn shapes(settings: &Settings) -> Shapes {
     }
 }
 
-/// Calibration of the sensor under light of 3200 K: a row for each of red, green and blue.
+/// Calibration of the sensor at 3200 K: one row each for red, green and blue.
 const MATRIX_3200: [[f32; 4]; 3] = [
     [1.6697, -0.2693, -0.4004, -42.4346],
     [-0.3576, 1.0615, 1.5949, -37.1158],
     [-0.2175, -1.8751, 6.9640, -26.6970],
 ];
 
-/// Calibration of the sensor under light of 7000 K.
+/// Calibration of the sensor at 7000 K.
 const MATRIX_7000: [[f32; 4]; 3] = [
     [2.2997, -0.4478, 0.1706, -39.0923],
     [-0.3826, 1.5906, -0.2080, -25.4311],
@@ -224,7 +226,7 @@ fn input(request: &InputRequest<'_>) -> Buffer {
         .unwrap_or_else(|_| natural::uniform(&request.region, -1.0, 1.0, request.seed))
 }
 
-/// A picture of ten bits.
+/// A picture with ten bits per sample.
 fn raw_image(request: &InputRequest<'_>) -> Buffer {
     let mut raw = natural::image(Type::U16, &request.region, request.seed);
     for sample in raw.as_mut_slice::<u16>().unwrap_or_default() {
@@ -233,9 +235,10 @@ fn raw_image(request: &InputRequest<'_>) -> Buffer {
     raw
 }
 
-/// For each pixel: 4 to suppress hot pixels, 13 to demosaic (a 2x2 cell takes 6 for each of two greens, 4
-/// for each colour beside and 12 for each across), 21 to correct colours, 6 to clamp the curve's index and
-/// 30 to sharpen. The mean or distance of two values counts as one.
+/// Operations per pixel: 4 to suppress hot pixels, 13 to demosaic (a 2x2 cell takes 6 for each of
+/// two greens, 4 for each colour at a green site and 12 for each colour on a diagonal), 21 to
+/// correct colours, 6 to clamp the curve's index and 30 to sharpen. The mean or distance of two
+/// values counts as one.
 fn operations(settings: &Settings) -> f64 {
     settings.number("W") * settings.number("H") * (4.0 + 13.0 + 21.0 + 6.0 + 30.0)
 }

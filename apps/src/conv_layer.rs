@@ -1,11 +1,12 @@
-//! A convolutional layer: 3x3 filters over all input channels, a bias, and a rectifier.
+//! A convolutional layer: 3x3 filters over all input channels, a bias, and a ReLU.
 
 use warploom::app::*;
 use warploom::prelude::*;
 
 use crate::natural;
 
-/// The app.
+/// The app. `N` is the batch size, `CI` and `CO` are the numbers of input and output channels, and
+/// `W` x `H` is the size of the output.
 pub const APP: App = App {
     name: "conv_layer",
     about: "3x3 convolution over many channels, with bias and rectifier",
@@ -51,7 +52,7 @@ fn input(request: &InputRequest<'_>) -> Buffer {
     natural::uniform(&request.region, -reach, reach, request.seed)
 }
 
-/// A product and a sum for each filter tap, and the rectifier.
+/// A product and a sum per filter tap, and the ReLU.
 fn operations(settings: &Settings) -> f64 {
     let [n, ci, co, w, h] = ["N", "CI", "CO", "W", "H"].map(|name| settings.number(name));
     n * co * w * h * (2.0 * 9.0 * ci + 1.0)

@@ -5,7 +5,7 @@ use warploom::prelude::*;
 
 use crate::natural;
 
-/// The app.
+/// The app. `size` is the number of rows and columns.
 pub const APP: App = App {
     name: "cuda_mat_mul",
     about: "product of two square matrices",
@@ -37,12 +37,12 @@ fn shapes(settings: &Settings) -> Shapes {
 }
 
 fn input(request: &InputRequest<'_>) -> Buffer {
-    // The two factors are different matrices, whatever the seed.
+    // The two factors differ for every seed.
     let seed = if request.name == "A" { request.seed } else { !request.seed };
     natural::uniform(&request.region, -1.0, 1.0, seed)
 }
 
-/// A product and a sum for each term.
+/// A product and a sum per term.
 fn operations(settings: &Settings) -> f64 {
     2.0 * settings.number("size").powi(3)
 }

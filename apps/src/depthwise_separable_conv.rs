@@ -1,12 +1,13 @@
-//! A separable convolutional layer: one small filter for each channel, then a mix of the channels at every
-//! point, with bias and rectifier.
+//! A depthwise separable convolutional layer: one small filter per channel, then a 1x1 convolution
+//! over the channels, with bias and ReLU.
 
 use warploom::app::*;
 use warploom::prelude::*;
 
 use crate::natural;
 
-/// The app.
+/// The app. `N` is the batch size, `CI` and `CO` are the numbers of input and output channels, `CM`
+/// is the channel multiplier, `W` x `H` the size of the image and `FW` x `FH` that of the filter.
 pub const APP: App = App {
     name: "depthwise_separable_conv",
     about: "a filter for each channel, then a 1x1 convolution, bias and rectifier",
@@ -60,7 +61,8 @@ fn shapes(settings: &Settings) -> Shapes {
     Shapes {
         inputs: vec![
             ("input", Region::of_extents(&[ci, w, h, n])),
-            // Every output channel of the first stage has its own entry along the second dimension.
+            // Every output channel of the depthwise stage has its own entry along the second
+            // dimension.
             ("depthwise_filter", Region::of_extents(&[cm, ci * cm, fw, fh])),
             ("pointwise_filter", Region::of_extents(&[co, ci * cm])),
             ("bias", Region::of_extents(&[co])),
@@ -74,7 +76,7 @@ fn input(request: &InputRequest<'_>) -> Buffer {
     natural::uniform(&request.region, -reach, reach, request.seed)
 }
 
-/// A product and a sum for each tap of both filters, and the rectifier.
+/// A product and a sum per tap of both filters, and the ReLU.
 fn operations(settings: &Settings) -> f64 {
     let [n, ci, co, cm, w, h, fw, fh] =
         ["N", "CI", "CO", "CM", "W", "H", "FW", "FH"].map(|name| settings.number(name));

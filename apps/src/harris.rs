@@ -1,11 +1,11 @@
-//! Harris corner detection: the response of the structure tensor of the brightness.
+//! Harris corner detection: the corner response from the structure tensor of the brightness.
 
 use warploom::app::*;
 use warploom::prelude::*;
 
 use crate::natural;
 
-/// The app.
+/// The app. `W` x `H` is the size of the input; the output is 3 pixels smaller on each side.
 pub const APP: App = App {
     name: "harris",
     about: "Harris corner detection",
@@ -26,7 +26,7 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let [r, g, b] = [0, 1, 2].map(|c| input.at((x, y, c)));
     let gray = func("gray", (x, y), 0.299 * r + 0.587 * g + 0.114 * b);
 
-    // Derivatives by Sobel filters.
+    // Derivatives with Sobel filters.
     let (t1, t2) = (1.0 / 12.0, 2.0 / 12.0);
     let g = |dx: i32, dy: i32| gray.at((x + dx, y + dy));
     let iy = g(-1, -1) * -t1 + g(-1, 1) * t1 + g(0, -1) * -t2 + g(0, 1) * t2 + g(1, -1) * -t1 + g(1, 1) * t1;
@@ -68,8 +68,8 @@ fn input(request: &InputRequest<'_>) -> Buffer {
     natural::image(Type::F32, &request.region, request.seed)
 }
 
-/// For each pixel: the gray value (5), two derivatives of 6 products and 5 sums, 3 products, 3 sums of 9
-/// terms, `det` (3), `trace` (1) and the response (3).
+/// Operations per pixel: the gray value (5), two derivatives of 6 products and 5 sums, 3 products,
+/// 3 sums of 9 terms, `det` (3), `trace` (1) and the response (3).
 fn operations(settings: &Settings) -> f64 {
     let pixels = (settings.number("W") - 6.0) * (settings.number("H") - 6.0);
     pixels * (5.0 + 2.0 * 11.0 + 3.0 + 3.0 * 8.0 + 3.0 + 1.0 + 3.0)

@@ -1,11 +1,12 @@
-//! Histogram equalisation: the brightness is spread evenly over its range, the colours stay.
+//! Histogram equalisation: spreads the brightness evenly over its range and keeps the colour
+//! differences.
 
 use warploom::app::*;
 use warploom::prelude::*;
 
 use crate::natural;
 
-/// The app.
+/// The app. `W` x `H` is the size of the picture, which has 3 channels of 8 bits.
 pub const APP: App = App {
     name: "hist",
     about: "histogram equalisation of the brightness",
@@ -29,14 +30,14 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let cr = func("Cr", (x, y), (red - luma.at((x, y))) * 0.713 + 128.0);
     let cb = func("Cb", (x, y), (blue - luma.at((x, y))) * 0.564 + 128.0);
 
-    // How many pixels have each brightness, in each row and in the picture.
+    // Brightness histograms per row and of the whole picture.
     let rx = rdom!(rx: (0, &width));
     let hist_rows = func("hist_rows", (b, y), 0)
         .over(&rx, |f| f.add((clamp(luma.at((rx.x, y)), 0.0, 255.0).i32(), y), 1));
     let ry = rdom!(ry: (0, &height));
     let hist = func("hist", b, 0).over(&ry, |f| f.add(b, hist_rows.at((b, ry.x))));
 
-    // How many pixels are at most as bright.
+    // The cumulative histogram: the number of pixels that are at most as bright.
     let rb = rdom!(rb: (1, 255));
     let cdf = func("cdf", b, hist.at(0)).over(&rb, |f| f.set(rb.x, f.at(rb.x - 1) + hist.at(rb.x)));
 
@@ -62,8 +63,9 @@ fn input(request: &InputRequest<'_>) -> Buffer {
     natural::image(Type::U8, &request.region, request.seed)
 }
 
-/// For each pixel: brightness and colour differences (5 + 3 + 3), its bin (2) and count (1), the equalised
-/// value (3) and the output (5 + 8 + 5); the sum of the rows' histograms, and their running sum.
+/// Operations per pixel: brightness and colour differences (5 + 3 + 3), its bin (2) and count (1),
+/// the equalised value (3) and the output (5 + 8 + 5). In addition, the sum of the row histograms,
+/// and the prefix sum.
 fn operations(settings: &Settings) -> f64 {
     let (width, height) = (settings.number("W"), settings.number("H"));
     width * height * (11.0 + 3.0 + 3.0 + 18.0) + 256.0 * height + 255.0

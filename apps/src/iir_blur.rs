@@ -1,11 +1,12 @@
-//! A recursive blur: an exponential average runs down and up every column, then along every row.
+//! A recursive blur: an exponential average down and up every column, then along every row in both
+//! directions.
 
 use warploom::app::*;
 use warploom::prelude::*;
 
 use crate::natural;
 
-/// The app.
+/// The app. `alpha` is the weight of the current sample in the average.
 pub const APP: App = App {
     name: "iir_blur",
     about: "recursive blur of columns and rows",
@@ -32,7 +33,8 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     Pipeline::new("iir_blur", [output])
 }
 
-/// The average of the rows above, then of that and the rows below; `row` gives row y of what is blurred.
+/// Averages from the top row down, then from the bottom row up. `row` returns row y of the function
+/// to blur.
 fn blur_columns(name: &str, row: impl Fn(Expr) -> Expr, height: &Expr, alpha: &Param) -> Func {
     let (x, y, c) = vars!(x, y, c);
     let mix = |before: Expr, here: Expr| (1.0 - alpha) * before + alpha * here;
@@ -53,7 +55,7 @@ fn input(request: &InputRequest<'_>) -> Buffer {
     natural::image(Type::F32, &request.region, request.seed)
 }
 
-/// For each sample: four averages (down, up, right, left) of two products and a sum.
+/// Operations per sample: four averages (down, up, right, left) of two products and a sum.
 fn operations(settings: &Settings) -> f64 {
     settings.number("W") * settings.number("H") * 3.0 * 12.0
 }

@@ -1,12 +1,12 @@
-//! Fills the transparent parts of a picture from what is around them, by a pyramid of averages that are
-//! weighted by alpha (push-pull).
+//! Fills the transparent parts of a picture from their surroundings with a pyramid of
+//! alpha-weighted averages (push-pull).
 
 use warploom::app::*;
 use warploom::prelude::*;
 
 use crate::natural;
 
-/// The app.
+/// The app. `levels` is the number of pyramid levels.
 pub const APP: App = App {
     name: "interpolate",
     about: "filling of transparent parts by push-pull",
@@ -25,14 +25,15 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     let (x, y, c) = vars!(x, y, c);
     let input = Input::f32("input", 3);
 
-    // Colours times alpha, and alpha; then ever smaller averages of them.
+    // Premultiplied colours and alpha, then successively smaller averages of them.
     let cl = input.repeat_edge().named("cl");
     let alpha = cl.at((x, y, 3));
     let mut d = vec![func("D0", (x, y, c), select(c.lt(3), cl.at((x, y, c)) * &alpha, &alpha))];
     for l in 1..levels {
         let mut prev = d[l - 1].clone();
         if l == 4 {
-            // Keeps the coarser levels from reaching ever further beyond the picture.
+            // Keeps the required regions of the coarser levels from growing ever further beyond the
+            // picture.
             let [right, bottom] = [0, 1].map(|d| input.extent(d) / 8);
             let inside = prev.at((clamp(x, 0, right), clamp(y, 0, bottom), c));
             prev = func("D3.clamped", (x, y, c), inside);
@@ -41,7 +42,7 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
         d.push(func(format!("D{l}"), (x, y, c), average3(|d| downx.at((x, 2 * y + d, c)))));
     }
 
-    // From the coarsest level on: what a level lacks in alpha comes from the coarser one.
+    // From coarse to fine: a level with alpha below 1 is completed from the coarser one.
     let coarsest = levels - 1;
     let mut i = func(format!("I{coarsest}"), (x, y, c), d[coarsest].at((x, y, c)));
     for l in (0..coarsest).rev() {
@@ -57,7 +58,7 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     Pipeline::new("interpolate", [output])
 }
 
-/// Three binomial taps.
+/// An average with three binomial taps.
 fn average3(at: impl Fn(i32) -> Expr) -> Expr {
     (at(-1) + 2.0 * at(0) + at(1)) * 0.25
 }
@@ -70,7 +71,7 @@ fn shapes(settings: &Settings) -> Shapes {
     }
 }
 
-/// A picture of which about half is transparent, with soft borders.
+/// A picture that is about half transparent, with soft borders.
 fn input(request: &InputRequest<'_>) -> Buffer {
     let mut picture = natural::image(Type::F32, &request.region, request.seed);
     let colours = picture.len() / 4 * 3;
@@ -80,9 +81,10 @@ fn input(request: &InputRequest<'_>) -> Buffer {
     picture
 }
 
-/// For each pixel: colours times alpha (3) and the quotients (3). For each of the 4 samples of a pixel at
-/// each scale: 12 from the larger one (2 in x and 1 in y, of 4 each), 3 from the smaller one (half a sample
-/// in x and one in y, of 2 each) and 2 to add them, besides 1 a pixel for the missing alpha.
+/// Operations per pixel: colours times alpha (3) and the quotients (3). Per sample, 4 samples per
+/// pixel of each scale: 12 from the finer scale (2 in x and 1 in y, of 4 each), 3 from the coarser
+/// one (half a sample in x and one in y, of 2 each) and 2 to add them. In addition 1 per pixel for
+/// the missing alpha.
 fn operations(settings: &Settings) -> f64 {
     let pixels = settings.number("W") * settings.number("H");
     let coarsest = settings.int("levels") as i32 - 1;

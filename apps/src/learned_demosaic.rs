@@ -1,9 +1,11 @@
-//! Learned demosaicking: at every pixel of a Bayer mosaic learned scores choose softly among learned
-//! interpolators of green; learned filters then interpolate how red and blue differ from it.
+//! Learned demosaicking. At every pixel of a Bayer mosaic, learned scores blend learned
+//! interpolators of green. Learned filters then interpolate the differences of red and blue from
+//! green.
 //!
-//! The filters in `data/learned_demosaic` were learned by `warploom-training` through these very equations:
-//! 8 candidates for green. For a smaller K the app takes the first of them, for a larger one it starts over, so
-//! that a multiple of 8 computes the same picture; only 8 and its multiples are as good as what was learned.
+//! The filters in `data/learned_demosaic` were trained by `warploom-training` on the same
+//! equations, with 8 candidates for green. For a smaller K the app uses the first K of them. For a
+//! larger K it repeats them, so a multiple of 8 computes the same picture. Only 8 and its multiples
+//! reach the trained quality.
 
 use warploom::app::*;
 use warploom::interp::npy;
@@ -14,7 +16,7 @@ use quality::mosaic_of;
 
 pub mod quality;
 
-/// The app.
+/// The app. `K` is the number of candidates for green.
 pub const APP: App = App {
     name: "learned_demosaic",
     about: "Bayer mosaic to colours with learned filters",
@@ -39,7 +41,7 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
 
     let m = mosaic.mirror_interior().named("m");
 
-    // Green: the candidates of all filters, weighted by the softmax of their scores.
+    // Green: all candidates, weighted by the softmax of their scores.
     let r = rdom!(i: (0, 5), j: (0, 5));
     let [i, j] = r.vars();
     let filtered = |name: &str, filter: &Input| {
@@ -56,7 +58,8 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let at_green = ((x + y) % 2).eq(0);
     let green = func("green", (x, y), select(at_green, m.at((x, y)), g_i.at((x, y))));
 
-    // How much red and blue differ from green: known at their own sites, every second pixel each way.
+    // The differences of red and blue from green, known at their own sites: every second pixel in
+    // each direction.
     let chroma = func("chroma", (x, y), m.at((x, y)) - green.at((x, y)));
     let r = rdom!(i: (0, 4));
     let h = func("h", (x, y), sum(&r, h_f.at(r.x) * chroma.at((x + 2 * r.x - 3, y))));
@@ -66,7 +69,7 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let tap = q_f.at((i, j)) * chroma.at((x + 2 * i - 3, y + 2 * j - 3));
     let q = func("q", (x, y), sum(&r, tap));
 
-    // By site: green in a red row, red, blue, green in a blue row.
+    // Sites in order: green in a red row, red, blue, green in a blue row.
     let tinted = |name: &str, sites: [&Func; 4]| {
         let difference = mux(x % 2 + y % 2 * 2, sites.map(|site| site.at((x, y))));
         func(name, (x, y), green.at((x, y)) + difference)
@@ -94,7 +97,7 @@ fn shapes(settings: &Settings) -> Shapes {
     }
 }
 
-/// The learned filters, and the mosaic of a picture.
+/// Returns a learned filter, or the mosaic of a picture.
 fn input(request: &InputRequest<'_>) -> Buffer {
     if request.name != "mosaic" {
         return repeated(&learned(request.name), &request.region);
@@ -116,7 +119,7 @@ fn learned(name: &str) -> Buffer {
     npy::read_from(file, name).expect("the app's own files are right")
 }
 
-/// A filter over `region`, again from its start where it ends.
+/// A filter over `region`, repeated periodically.
 fn repeated(filter: &Buffer, region: &Region) -> Buffer {
     let samples: &[f32] = filter.as_slice().expect("filters hold f32 samples");
     let sample = |at: &[i64]| {
@@ -127,9 +130,9 @@ fn repeated(filter: &Buffer, region: &Region) -> Buffer {
     Buffer::from_fn(region.clone(), sample).expect("filters are small")
 }
 
-/// For each pixel: a product and a sum for each of the 2 x 25 taps of a candidate, its exponential (counts as
-/// one), its part of both sums (3); the division, the difference, 8 + 8 + 32 to interpolate it, 2 sums and
-/// 3 clamps of two.
+/// Operations per pixel: for each candidate, a product and a sum for each of 2 x 25 taps, its
+/// exponential (counted as one) and its part of both sums (3); the division, the difference, 8 + 8
+/// + 32 to interpolate it, 2 sums and 3 clamps of two.
 fn operations(settings: &Settings) -> f64 {
     let [w, h, k] = ["W", "H", "K"].map(|name| settings.number(name));
     w * h * (k * (100.0 + 1.0 + 3.0) + 2.0 + 48.0 + 2.0 + 6.0)

@@ -1,12 +1,13 @@
-//! Depth of field after the fact: the depth of every pixel is found by comparing two views, then each pixel
-//! gathers from around it as a lens focused at another depth would.
+//! Synthetic depth of field: estimates the depth of every pixel from two views, then gathers around
+//! each pixel like a lens that is focused at a given depth.
 
 use warploom::app::*;
 use warploom::prelude::*;
 
 use crate::natural;
 
-/// The app.
+/// The app. `slices` is the number of depth hypotheses, `focus_depth` the slice in focus and
+/// `aperture_samples` the number of samples per pixel.
 pub const APP: App = App {
     name: "lens_blur",
     about: "depth from two views, and the blur of a lens from the depth",
@@ -25,7 +26,7 @@ pub const APP: App = App {
     tolerance: Some(5e-6),
 };
 
-/// Levels of the pyramid that smooths the costs.
+/// Levels of the pyramid that smooths the matching costs.
 const LEVELS: usize = 8;
 
 fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
@@ -43,7 +44,7 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let right = right_im.repeat_edge().named("R");
     let depth = find_depth(&left, &right, &slices, [left_im.extent(0), left_im.extent(1)]);
 
-    // The radius of the blur at each pixel, and the largest that may reach it.
+    // The blur radius of each pixel, and the largest radius of any pixel whose blur may reach it.
     let radius = abs(depth.at((x, y)) - &focus_depth).f32() * &blur_radius_scale;
     let bokeh_radius = func("bokeh_radius", (x, y), radius);
     let squared = square(bokeh_radius.at((x, y)));
@@ -52,7 +53,7 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let wy = func("wy", (x, y), maximum(&r, bokeh_radius.at((x, y + r.x))));
     let worst = func("worst", (x, y), maximum(&r, wy.at((x + r.x, y))));
 
-    // Random places around each pixel, and whether the light from there reaches it.
+    // Random positions around each pixel, and whether light from there reaches the pixel.
     let la = func("la", (x, y, c), select(c.lt(3), left.at((x, y, c)).f32(), 255.0));
     let offset = |seed| {
         let reach = (random_f32(seed, [x, y, z]) - 0.5) * 2.0 * worst.at((x, y));
@@ -67,7 +68,7 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let reaches = within & r2.lt(bokeh_radius_squared.at(there));
     let sample_weight = func("sample_weight", (x, y, z), select(reaches, 1.0, 0.0));
 
-    // The sum of the samples, with the sum of their weights as a fourth channel.
+    // The sum of the samples, with the sum of the weights as a fourth channel.
     let r = rdom!(z: (0, &aperture_samples));
     let [u, v] = [0, 1].map(|i| sample_locations.get(i, (x, y, r.x)));
     let output = func("output", (x, y, c), la.at((x, y, c)))
@@ -77,7 +78,8 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     Pipeline::new("lens_blur", [mean])
 }
 
-/// The slice in which the two views agree best, once costs were smoothed where they say little.
+/// The slice with the best match between the two views, after smoothing costs where confidence is
+/// low.
 fn find_depth(left: &Func, right: &Func, slices: &Param, extents: [Expr; 2]) -> Func {
     let (x, y, z, c) = vars!(x, y, z, c);
     let distance = |shift: Expr| absd(left.at((x, y, c)), right.at((shift, y, c)));
@@ -100,7 +102,7 @@ fn find_depth(left: &Func, right: &Func, slices: &Param, extents: [Expr; 2]) -> 
     func("depth", (x, y), &argmin(&r, filtered_cost.at((x, y, r.x))).at[0])
 }
 
-/// Blends every scale of `finest` with the coarser ones.
+/// Blends every level of a pyramid over `finest` with the coarser levels.
 fn push_pull(finest: Func, [width, height]: [Expr; 2]) -> Func {
     let (x, y, z, c) = vars!(x, y, z, c);
     let point = (x, y, z, c);
@@ -125,12 +127,12 @@ fn push_pull(finest: Func, [width, height]: [Expr; 2]) -> Func {
     pull
 }
 
-/// A point of the next coarser level from four points along `x`.
+/// A point of the next coarser level, from four points along `x`.
 fn halved(x: Var, at: impl Fn(Expr) -> Expr) -> Expr {
     (at(2 * x - 1) + 3.0 * (at(2 * x) + at(2 * x + 1)) + at(2 * x + 2)) / 8.0
 }
 
-/// A point of the next finer level from two points along `x`.
+/// A point of the next finer level, from two points along `x`.
 fn doubled(x: Var, at: impl Fn(Expr) -> Expr) -> Expr {
     0.25 * at(x / 2 - 1 + 2 * (x % 2)) + 0.75 * at(x / 2)
 }
@@ -147,7 +149,8 @@ fn shapes(settings: &Settings) -> Shapes {
     }
 }
 
-/// One picture for both views: the right one sees every row further to the right, from far to near.
+/// The same picture for both views. In the right view, rows are shifted to the right by a disparity
+/// that grows with y.
 fn input(request: &InputRequest<'_>) -> Buffer {
     let mut view = natural::image(Type::U8, &request.region, request.seed);
     if request.name == "right_im" {
@@ -162,10 +165,10 @@ fn input(request: &InputRequest<'_>) -> Buffer {
     view
 }
 
-/// For each pixel and slice: 18 for cost and confidence, 1 to weight it, 30 for two channels of the pyramid
-/// (down: 15 a point of each coarser level, up: 7.5 a point of each finer one), 2 to find the minimum.
-/// For each pixel: the radii and their maxima over rows and columns. For each sample: 25 for each of two
-/// random offsets, 10 for its weight, 8 to add it up. And the division.
+/// Operations per pixel and slice: 18 for cost and confidence, 1 to weight it, 30 for two channels
+/// of the pyramid (down: 15 per point of each coarser level, up: 7.5 per point of each finer one),
+/// 2 to find the minimum. Per pixel: the radii and their maxima over rows and columns. Per sample:
+/// 25 for each of two random offsets, 10 for its weight, 8 to add it up. In addition, the division.
 fn operations(settings: &Settings) -> f64 {
     let number = |name| settings.number(name);
     let [slices, focus] = ["slices", "focus_depth"].map(number);

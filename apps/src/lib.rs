@@ -1,5 +1,6 @@
-//! The apps of the Warploom suite: seventeen pipelines from photography, vision and learning, each in a
-//! file of its own with the algorithm, its sizes and parameters, typical inputs and its cost.
+//! The apps of the Warploom suite: seventeen pipelines from photography, vision and machine
+//! learning. Each has its own file with the algorithm, its sizes and Params, typical inputs and its
+//! operation count.
 //!
 //! ```
 //! use warploom::app::Settings;
@@ -35,7 +36,7 @@ pub mod nl_means;
 pub mod stencil_chain;
 pub mod unsharp;
 
-/// Every app, in the order of the suite.
+/// All apps, in the order of the suite.
 pub static APPS: [App; 17] = [
     unsharp::APP,
     harris::APP,
@@ -56,7 +57,7 @@ pub static APPS: [App; 17] = [
     learned_demosaic::APP,
 ];
 
-/// The app of the suite, or the small pipeline, of this name.
+/// The app of the suite, or the small pipeline, with this name.
 pub fn find(name: &str) -> Option<&'static App> {
     APPS.iter().chain(&BASICS).find(|app| app.name == name)
 }
@@ -69,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// What an app says about its pipeline is what the pipeline has.
+    /// The declarations of each app match its pipeline.
     #[test]
     fn apps_agree_with_their_pipelines() {
         for app in &APPS {

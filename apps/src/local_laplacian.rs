@@ -1,12 +1,13 @@
-//! Local Laplacian filtering: detail is enhanced at every scale of a pyramid by remapping the brightness
-//! around a set of levels and choosing, at each pixel and scale, between the two levels nearest to it.
+//! Local Laplacian filtering: enhances detail at every scale of a pyramid. The brightness is
+//! remapped around a set of levels. At each pixel and scale, the result is interpolated between the
+//! two nearest levels.
 
 use warploom::app::*;
 use warploom::prelude::*;
 
 use crate::natural;
 
-/// The app.
+/// The app. `levels` is the number of brightness levels, `pyramid_levels` the number of scales.
 pub const APP: App = App {
     name: "local_laplacian",
     about: "local Laplacian filter for detail and tone",
@@ -28,7 +29,7 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     let (alpha, beta) = (Param::f32("alpha"), Param::f32("beta"));
     let steps = &levels - 1;
 
-    // What is added to a brightness that lies n/256 steps above a level.
+    // The offset added to a brightness that is n/256 steps above a level.
     let fx = n.f32() / 256.0;
     let remap = func("remap", n, &alpha * &fx * exp(-&fx * &fx / 2.0));
 
@@ -45,7 +46,8 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     let g_pyramid = gaussian_pyramid("gPyramid", [x, y, k], remapped, top);
     let l_pyramid = laplacian_pyramid("lPyramid", [x, y, k], &g_pyramid);
 
-    // The Laplacian pyramid of the result: at each scale, between the two levels around the brightness.
+    // The Laplacian pyramid of the result: at each scale, interpolated between the two levels
+    // around the brightness.
     let in_g = gaussian_pyramid("inG", [x, y], luma.clone(), top);
     let out_l = |j: usize| {
         let level = in_g[j].at((x, y)) * steps.f32();
@@ -61,7 +63,7 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
         out_g = func(name, (x, y), up.at((x, y)) + out_l(j));
     }
 
-    // The colours follow the brightness.
+    // Scale the colours with the brightness.
     let value = input.at((x, y, c)).f32() * (out_g.at((x, y)) + 0.01) / (luma + 0.01);
     let color = func("color", (x, y, c), value);
     let output = func("output", (x, y, c), clamp(color.at((x, y, c)), 0.0, 65535.0).u16());
@@ -69,7 +71,7 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     Pipeline::new("local_laplacian", [output])
 }
 
-/// `base` and `top` ever smaller versions of it.
+/// `base` and `top` successively smaller versions of it.
 fn gaussian_pyramid<const N: usize>(name: &str, args: [Var; N], base: Expr, top: usize) -> Vec<Func> {
     let mut pyramid = vec![func(format!("{name}0"), args, base)];
     for j in 1..=top {
@@ -80,7 +82,7 @@ fn gaussian_pyramid<const N: usize>(name: &str, args: [Var; N], base: Expr, top:
     pyramid
 }
 
-/// What each level of a Gaussian pyramid has that the next one lacks.
+/// The detail of each level: the difference between a Gaussian level and the upsampled next one.
 fn laplacian_pyramid<const N: usize>(name: &str, args: [Var; N], gaussian: &[Func]) -> Vec<Func> {
     let level = |(j, finer): (usize, &Func)| {
         let name = format!("{name}{j}");
@@ -93,7 +95,7 @@ fn laplacian_pyramid<const N: usize>(name: &str, args: [Var; N], gaussian: &[Fun
     gaussian.iter().enumerate().map(level).collect()
 }
 
-/// Half the size in y, then in x.
+/// Halves the size in y, then in x.
 fn downsample<const N: usize>(name: &str, args: [Var; N], f: &Func) -> Func {
     let (x, y) = (args[0], args[1]);
     let taps = |at: &dyn Fn(i32) -> Expr| (at(-1) + 3.0 * (at(0) + at(1)) + at(2)) / 8.0;
@@ -101,7 +103,7 @@ fn downsample<const N: usize>(name: &str, args: [Var; N], f: &Func) -> Func {
     func(format!("{name}.dx"), args, taps(&|d| dy.at(moved(args, 2 * x + d, y))))
 }
 
-/// Twice the size in x, then in y.
+/// Doubles the size in x, then in y.
 fn upsample<const N: usize>(name: &str, args: [Var; N], f: &Func) -> Func {
     let (x, y) = (args[0], args[1]);
     let weight = |v: Var| ((v % 2) * 2 + 1).f32() / 4.0;
@@ -113,7 +115,7 @@ fn upsample<const N: usize>(name: &str, args: [Var; N], f: &Func) -> Func {
     func(format!("{name}.uy"), args, lerp(below, above, weight(y)))
 }
 
-/// The point `args` with other coordinates in x and y.
+/// The point `args` with x and y replaced.
 fn moved<const N: usize>(args: [Var; N], x: impl Into<Expr>, y: impl Into<Expr>) -> [Expr; N] {
     let mut point = args.map(Expr::from);
     point[0] = x.into();
@@ -130,10 +132,11 @@ fn input(request: &InputRequest<'_>) -> Buffer {
     natural::image(Type::U16, &request.region, request.seed)
 }
 
-/// The pyramid of the remapped pictures has all levels, but only two of them are chosen at a pixel.
+/// Operation count. The pyramid of the remapped pictures has all levels, but only two of them are
+/// used per pixel.
 ///
-/// A sample costs 15 operations when it is made from a larger level (2 in y and 1 in x, of 5 each) and 4.5
-/// from a smaller one (half a sample in x and one in y, of 3 each).
+/// A sample costs 15 operations when computed from a finer scale (2 in y and 1 in x, of 5 each) and
+/// 4.5 from a coarser one (half a sample in x and one in y, of 3 each).
 fn operations(settings: &Settings) -> f64 {
     let levels = settings.number("levels");
     let pixels = settings.number("W") * settings.number("H");

@@ -1,4 +1,5 @@
-//! The maximum over a disc around every pixel, from maxima over columns of a power of two of rows.
+//! The maximum over a disc around every pixel, computed from maxima over column segments of a power
+//! of two rows.
 
 use std::f32::consts::LN_2;
 
@@ -7,7 +8,7 @@ use warploom::prelude::*;
 
 use crate::natural;
 
-/// The app.
+/// The app. `radius` is the radius of the disc in pixels.
 pub const APP: App = App {
     name: "max_filter",
     about: "maximum over a disc",
@@ -28,7 +29,7 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     let input = Input::f32("input", 3);
     let edge = input.repeat_edge().named("in");
 
-    // Slice t holds the maximum over 2^t rows downwards.
+    // Slice t holds the maximum over 2^t rows from y downwards.
     let rows = |t: Expr| clamp(1 << t, 0, 1 << (slices - 1));
     let r = rdom!(ry: (-radius, input.extent(1) + radius), t: (1, slices - 1));
     let [ry, rt] = r.vars();
@@ -38,7 +39,8 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
         f.set((x, ry, c, rt), max(upper, lower))
     });
 
-    // The maximum over t rows up and down: two columns of the largest power of two that fits, overlapping.
+    // The maximum over t rows up and down: two overlapping segments of the largest power of two
+    // that fits.
     let slice = floor(log((2 * t + 1).f32()) / LN_2).i32();
     let slice_for_radius = func("slice_for_radius", t, slice);
     let slice = clamp(slice_for_radius.at(t), 0, slices - 1);
@@ -46,7 +48,7 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     let bottom = vert_log.at((x, y + t + 1 - rows(slice.clone()), c, &slice));
     let vert = func("vert", (x, y, c, t), max(top, bottom));
 
-    // How far the disc reaches up and down at a distance of dx from its centre.
+    // The vertical reach of the disc at a distance of dx from its centre.
     let dy = rdom!(dy: (0, radius + 1));
     let inside = (dx * dx + dy.x * dy.x).f32().lt((radius as f32 + 0.25).powi(2));
     let filter_height = func("filter_height", dx, sum(&dy, select(inside, 1, 0)));
@@ -58,7 +60,7 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     Pipeline::new("max_filter", [output])
 }
 
-/// One more than the exponent of the largest power of two of rows that fits into the disc's height.
+/// One more than the exponent of the largest power of two that fits into the disc's height in rows.
 fn slices(settings: &Settings) -> i32 {
     (2 * settings.int("radius").max(0) + 3).ilog2() as i32 + 1
 }
@@ -72,8 +74,8 @@ fn input(request: &InputRequest<'_>) -> Buffer {
     natural::image(Type::F32, &request.region, request.seed)
 }
 
-/// For each sample: one maximum a slice, one for each different height of the disc's columns, and one for
-/// each column.
+/// Operations per sample: one maximum per slice, one per distinct height of the disc's columns, and
+/// one per column.
 fn operations(settings: &Settings) -> f64 {
     let radius = settings.int("radius");
     let reach = (radius as f64 + 0.25).powi(2);

@@ -1,16 +1,17 @@
-//! Contents for inputs: pictures with the statistics of photographs, and uniform noise for filters and
+//! Input data: pictures with statistics similar to photographs, and uniform noise for filters and
 //! matrices. Every sample is a fixed function of the seed, the same on every machine.
 
 use warploom::interp::buffer::Element;
 use warploom::prelude::*;
 
-/// A picture over `region`: smooth structure at every scale, edges and a little grain.
+/// A picture over `region`: smooth structure at every scale, edges and slight grain.
 ///
-/// The first two dimensions are x and y; every index of the others is a plane of its own, similar to the
-/// others as colour channels are. `f32` samples lie in 0.04..0.98, `u8` and `u16` ones use their whole range.
+/// The first two dimensions are x and y. Every index of the other dimensions is a separate plane,
+/// and planes are similar to each other, like colour channels. `f32` samples are in 0.04..0.98;
+/// `u8` and `u16` samples use their full range.
 ///
 /// # Panics
-/// For the other types, which pictures don't have, and for a region too large for memory.
+/// For other types, and for a region too large for memory.
 pub fn image(ty: Type, region: &Region, seed: u64) -> Buffer {
     let samples = picture(region, Noise(seed));
     match ty {
@@ -38,7 +39,7 @@ fn filled<T: Element>(region: &Region, samples: Vec<T>) -> Buffer {
     }
 }
 
-/// A random number in 0..1 for every index.
+/// A hash-based generator: a random number in 0..1 per index.
 #[derive(Clone, Copy)]
 struct Noise(u64);
 
@@ -54,7 +55,7 @@ impl Noise {
         (self.bits(index) >> 40) as f32 / (1u64 << 24) as f32
     }
 
-    /// Noise that has nothing to do with this one, one for each `index`.
+    /// An independent generator for each `index`.
     fn fork(self, index: u64) -> Noise {
         Noise(self.bits(!index))
     }
@@ -101,8 +102,8 @@ impl Plane {
         Plane { width, values: vec![0.0; width * height] }
     }
 
-    /// Adds value noise at cell sizes from `smallest` to `largest`, doubling, weighted 0.65 from one to
-    /// the next smaller one; all together in `0..total`.
+    /// Adds value noise at cell sizes from `smallest` to `largest`, each twice the last. The weight
+    /// drops by a factor of 0.65 from one size to the next smaller one. The sum is in `0..total`.
     fn add_octaves(&mut self, smallest: usize, largest: usize, total: f32, noise: Noise) {
         let cells = std::iter::successors(Some(smallest.max(1)), |cell| Some(2 * cell));
         let cells: Vec<usize> = cells.take_while(|cell| *cell <= largest.max(smallest).max(1)).collect();
@@ -114,7 +115,7 @@ impl Plane {
         }
     }
 
-    /// Adds smoothly interpolated random values of a lattice with square cells.
+    /// Adds smoothly interpolated random values on a lattice with square cells.
     fn add_noise(&mut self, cell: usize, amplitude: f32, noise: Noise) {
         let nodes = self.width / cell + 2;
         let smooth = |i: usize| {
@@ -162,7 +163,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// A shape somewhere in a picture, more often small than large.
+    /// A random shape in a picture, more often small than large.
     fn new(width: usize, height: usize, noise: Noise) -> Shape {
         let larger = width.max(height) as f32;
         let radius = |i| larger * mix(0.01, 0.15, noise.unit(i) * noise.unit(i));
@@ -176,7 +177,7 @@ impl Shape {
         }
     }
 
-    /// Whether the point at this distance from the centre is inside.
+    /// Whether the point at this offset from the centre is inside.
     fn covers(&self, dx: f32, dy: f32) -> bool {
         if self.disc {
             dx * dx + dy * dy < self.radii.0 * self.radii.0

@@ -1,12 +1,13 @@
-//! Denoising by non-local means: every pixel becomes an average of the pixels around it, weighted by how
-//! similar the patches around them are.
+//! Denoising with non-local means: every pixel becomes an average of the pixels around it, weighted
+//! by the similarity of the patches around them.
 
 use warploom::app::*;
 use warploom::prelude::*;
 
 use crate::natural;
 
-/// The app.
+/// The app. `patch_size` and `search_area` are the widths of the patch and of the search window in
+/// pixels.
 pub const APP: App = App {
     name: "nl_means",
     about: "denoising by non-local means",
@@ -30,7 +31,7 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
 
     let cl = input.repeat_edge().named("cl");
 
-    // How much the patch around (x, y) differs from the one around (x + dx, y + dy).
+    // The difference between the patch around (x, y) and the one around (x + dx, y + dy).
     let dc = func("dc", (x, y, dx, dy, c), square(cl.at((x, y, c)) - cl.at((x + dx, y + dy, c))));
     let r = rdom!(c: (0, 3));
     let d = func("d", (x, y, dx, dy), sum(&r, dc.at((x, y, dx, dy, r.x))));
@@ -39,7 +40,7 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let blur_d = func("blur_d", (x, y, dx, dy), sum(&r, blur_d_y.at((x + r.x, y, dx, dy))));
     let w = func("w", (x, y, dx, dy), fast_exp(blur_d.at((x, y, dx, dy)) * falloff));
 
-    // The weighted sum of the pixels around, with the sum of the weights as a fourth channel.
+    // The weighted sum of the surrounding pixels, with the sum of the weights as a fourth channel.
     let cl_a = func("cl_a", (x, y, c), select(c.lt(3), cl.at((x, y, c)), 1.0));
     let corner = -(&search_area / 2);
     let r = rdom!(sx: (&corner, &search_area), sy: (&corner, &search_area));
@@ -66,8 +67,9 @@ fn input(request: &InputRequest<'_>) -> Buffer {
     natural::image(Type::F32, &request.region, request.seed)
 }
 
-/// For each pixel and offset: the distance (3 differences, 3 squares, 3 sums), the box sums, the weight
-/// (an exponential counts as one), and 4 weighted sums; then the division and the clamp of 3 channels.
+/// Operations per pixel and offset: the distance (3 differences, 3 squares, 3 sums), the box sums,
+/// the weight (an exponential counts as one), and 4 weighted sums. Per pixel: the division and the
+/// clamp of 3 channels.
 fn operations(settings: &Settings) -> f64 {
     let offsets = settings.number("search_area").powi(2);
     let each = 9.0 + 2.0 * settings.number("patch_size") + 2.0 + 8.0;

@@ -1,11 +1,11 @@
-//! A chain of 5x5 stencils over 16-bit integers: nothing but locality to gain.
+//! A chain of 5x5 stencils over 16-bit integers. Only locality can make it faster.
 
 use warploom::app::*;
 use warploom::prelude::*;
 
 use crate::natural;
 
-/// The app.
+/// The app. `stencils` is the length of the chain.
 pub const APP: App = App {
     name: "stencil_chain",
     about: "a long chain of 5x5 stencils",
@@ -43,7 +43,7 @@ fn input(request: &InputRequest<'_>) -> Buffer {
     natural::image(Type::U16, &request.region, request.seed)
 }
 
-/// For each pixel and stencil: 25 products and 24 sums.
+/// Operations per pixel and stencil: 25 products and 24 sums.
 fn operations(settings: &Settings) -> f64 {
     settings.number("W") * settings.number("H") * settings.number("stencils") * 49.0
 }

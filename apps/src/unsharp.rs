@@ -1,4 +1,5 @@
-//! Sharpening: the detail that a Gaussian blur takes from the brightness is added once more.
+//! Sharpening with an unsharp mask: the detail that a Gaussian blur removes from the brightness is
+//! added to it.
 
 use std::f32::consts::PI;
 
@@ -7,7 +8,7 @@ use warploom::prelude::*;
 
 use crate::natural;
 
-/// The app.
+/// The app. `sigma` is the standard deviation of the blur in pixels.
 pub const APP: App = App {
     name: "unsharp",
     about: "sharpening by an unsharp mask",
@@ -43,7 +44,7 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     Pipeline::new("unsharp", [output])
 }
 
-/// The weighted sum of a value and its three neighbours to either side.
+/// The weighted sum of a value and its three neighbours on either side.
 fn blur(kernel: &Func, at: impl Fn(i32) -> Expr) -> Expr {
     let both = |d: i32| kernel.at(d) * (at(-d) + at(d));
     kernel.at(0) * at(0) + both(1) + both(2) + both(3)
@@ -58,8 +59,8 @@ fn input(request: &InputRequest<'_>) -> Buffer {
     natural::image(Type::F32, &request.region, request.seed)
 }
 
-/// For each pixel: the gray value (5), two blurs of 4 products and 6 sums, `sharpen` (2), `ratio` (1) and
-/// the product of 3 channels.
+/// Operations per pixel: the gray value (5), two blurs of 4 products and 6 sums, `sharpen` (2),
+/// `ratio` (1) and the product of 3 channels.
 fn operations(settings: &Settings) -> f64 {
     settings.number("W") * settings.number("H") * (5.0 + 2.0 * 10.0 + 2.0 + 1.0 + 3.0)
 }

@@ -1,4 +1,4 @@
-//! Groups of samples as tensors.
+//! Converts groups of samples to tensors.
 
 use burn::prelude::*;
 use burn::tensor::{Int, TensorData};
@@ -7,7 +7,8 @@ use warploom::cost::{KernelInputs, Network, RowInputs, Weights};
 
 use crate::data::Data;
 
-/// Means of the network's inputs, and what differences from them are multiplied with.
+/// Normalisation of the network's inputs: their means, and the factors for the differences from the
+/// means.
 #[derive(Clone, Debug)]
 pub struct Scaling {
     row: Vec<(f32, f32)>,
@@ -15,7 +16,8 @@ pub struct Scaling {
 }
 
 impl Scaling {
-    /// Such that the inputs of the kernels of these samples have mean 0 and deviation 1. Inputs that never vary become 0.
+    /// The scaling for which the inputs of these samples' kernels have mean 0 and standard
+    /// deviation 1. Inputs that never vary become 0.
     pub fn of(data: &Data, samples: &[usize]) -> Scaling {
         let kernels = || samples.iter().flat_map(|sample| data.kernels[*sample].clone());
         let rows = || kernels().flat_map(|kernel| data.rows[kernel].clone());
@@ -25,7 +27,7 @@ impl Scaling {
         }
     }
 
-    /// That of weights.
+    /// The scaling stored in weights.
     pub fn of_weights(weights: &Weights) -> Scaling {
         let [row_means, row_factors, kernel_means, kernel_factors, ..] = weights.tensors();
         let pairs =
@@ -33,7 +35,7 @@ impl Scaling {
         Scaling { row: pairs(row_means, row_factors), kernel: pairs(kernel_means, kernel_factors) }
     }
 
-    /// As the first tensors of [`Weights::TENSORS`].
+    /// The scaling as the first four tensors of [`Weights::TENSORS`].
     pub fn tensors(&self) -> [Vec<f32>; 4] {
         let means = |pairs: &[(f32, f32)]| pairs.iter().map(|pair| pair.0).collect();
         let factors = |pairs: &[(f32, f32)]| pairs.iter().map(|pair| pair.1).collect();
@@ -41,7 +43,7 @@ impl Scaling {
     }
 }
 
-/// The mean of each number, and the inverse of its deviation.
+/// The mean of each number, and the inverse of its standard deviation.
 fn moments<'a>(all: impl Iterator<Item = &'a [f32]>) -> Vec<(f32, f32)> {
     let mut count = 0.0;
     let mut sums: Vec<(f64, f64)> = Vec::new();
@@ -68,37 +70,38 @@ fn scaled(numbers: &[f32], scaling: &[(f32, f32)], into: &mut [f32]) {
     }
 }
 
-/// Samples of several groups as tensors: R rows of K kernels of S samples in G groups.
+/// The samples of several groups as tensors: R rows of K kernels of S samples in G groups.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// Inputs of rows, scaled: R x features.
+    /// Scaled inputs of the rows: R x features.
     pub rows: Tensor<2>,
-    /// Shares of rows in their kernels: R x 1.
+    /// Share of each row in its kernel: R x 1.
     pub shares: Tensor<2>,
-    /// The kernel of each row: R.
+    /// Index of each row's kernel: R.
     pub row_kernels: Tensor<1, Int>,
-    /// Inputs of kernels, scaled: K x numbers.
+    /// Scaled inputs of the kernels: K x numbers.
     pub kernels: Tensor<2>,
-    /// Logarithms of the parts that the analytic model predicts: K x parts.
+    /// Logarithms of the time parts that the analytic model predicts: K x parts.
     pub parts: Tensor<2>,
-    /// Launches: K x 1.
+    /// Number of launches of each kernel: K x 1.
     pub launches: Tensor<2>,
-    /// How much each kernel counts in its group, where samples count the same, and kernels of a sample: K x 1.
+    /// Weight of each kernel: K x 1. Samples of a group have equal weight, and so have kernels of a
+    /// sample.
     pub kernel_weights: Tensor<2>,
-    /// The sample of each kernel: K.
+    /// Index of each kernel's sample: K.
     pub kernel_samples: Tensor<1, Int>,
     /// Logarithms of measured times: 1 x S.
     pub times: Tensor<2>,
-    /// How much slower each sample is than the fastest of its group, as a logarithm: 1 x S.
+    /// Logarithm of each sample's time over the shortest time of its group: 1 x S.
     pub slower: Tensor<2>,
-    /// 1 where a sample is in a group: G x S.
+    /// Membership: 1 where a sample is in a group, else 0: G x S.
     pub members: Tensor<2>,
-    /// How much each sample counts in its group; sums to 1 in each: G x S.
+    /// Weight of each sample in its group, summing to 1 per group: G x S.
     pub weights: Tensor<2>,
 }
 
 impl Batch {
-    /// The samples of each group, which must not be empty.
+    /// Builds the tensors of groups of sample indices. No group may be empty.
     pub fn new(data: &Data, scaling: &Scaling, groups: &[&[usize]], device: &Device) -> Batch {
         let samples = groups.concat();
         let kernels: Vec<usize> = samples.iter().flat_map(|sample| data.kernels[*sample].clone()).collect();
@@ -143,7 +146,7 @@ fn scale_all<T: Sync>(all: &[&T], scaling: &[(f32, f32)], numbers: impl Fn(&T) -
     into
 }
 
-/// Weights of rows such that those of each kernel sum to 1.
+/// Weights of rows, summing to 1 per kernel.
 fn shares(data: &Data, kernels: &[usize]) -> Vec<f32> {
     let mut shares = Vec::new();
     for kernel in kernels {
@@ -154,7 +157,7 @@ fn shares(data: &Data, kernels: &[usize]) -> Vec<f32> {
     shares
 }
 
-/// Weights of kernels such that those of each sample sum to the same, and those of each group to 1.
+/// Weights of kernels, summing to the same value for each sample and to 1 per group.
 fn kernel_weights(data: &Data, groups: &[&[usize]]) -> Vec<f32> {
     let mut weights = Vec::new();
     for (group, sample) in groups.iter().flat_map(|group| group.iter().map(move |sample| (group, sample))) {
@@ -164,7 +167,8 @@ fn kernel_weights(data: &Data, groups: &[&[usize]]) -> Vec<f32> {
     weights
 }
 
-/// Logarithms of times and of how much slower than the fastest they are; members of groups and their weights.
+/// Logarithms of times, logarithms of times over the group's shortest, group membership and sample
+/// weights.
 fn targets(data: &Data, groups: &[&[usize]]) -> (Vec<f32>, Vec<f32>, Vec<f32>, Vec<f32>) {
     let count = groups.iter().map(|group| group.len()).sum::<usize>();
     let (mut times, mut slower) = (Vec::new(), Vec::new());
@@ -172,7 +176,7 @@ fn targets(data: &Data, groups: &[&[usize]]) -> (Vec<f32>, Vec<f32>, Vec<f32>, V
     let mut weights = vec![0.0; count * groups.len()];
     for (number, group) in groups.iter().enumerate() {
         let fastest = group.iter().map(|sample| data.times[*sample]).fold(f32::INFINITY, f32::min);
-        // Slow schedules need not be known well.
+        // Slow schedules need less accuracy.
         let weight = |sample: &usize| (fastest / data.times[*sample]).sqrt();
         let total: f32 = group.iter().map(weight).sum();
         for sample in *group {

@@ -1,9 +1,10 @@
-//! Collecting samples: random pipelines and apps under schedules of every quality, measured.
+//! Collects samples: measures random pipelines and apps under schedules of varying quality.
 //!
-//! [`collect`] takes work in units: a random pipeline, or one more round of an app, spread evenly so that a run that is
-//! cut short has some of everything. A worker makes the pipeline and its data, searches, and
-//! compiles what it found, the default schedule and random ones; [`measure`] times
-//! them. Every sample is in a file as soon as it is measured.
+//! [`collect`] processes work in units. A unit is a random pipeline or one more round of an app.
+//! The units of apps are spread evenly, so a run that is cut short has some of everything. A worker
+//! generates the pipeline and its data, searches, and compiles the schedules it found, the default
+//! schedule and random ones; [`measure`] times them. Every sample is written to a file as soon as
+//! it is measured.
 
 mod app;
 mod plan;
@@ -34,55 +35,56 @@ use plan::{Plan, Unit};
 
 pub use summary::Summary;
 
-/// What to collect.
+/// What to collect, and with which limits.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Random pipelines.
+    /// Number of random pipelines.
     pub pipelines: u64,
-    /// Samples of each.
+    /// Number of samples per random pipeline.
     pub per_pipeline: usize,
-    /// Samples of each app.
+    /// Number of samples per app.
     pub per_app: usize,
-    /// What pipelines and schedules follow from; another seed gives others.
+    /// Seed of the pipelines and schedules.
     pub seed: u64,
-    /// The share of samples whose results are compared with the reference.
+    /// Fraction of samples whose results are compared with the reference, from 0 to 1.
     pub verify: f64,
-    /// Worker threads.
+    /// Number of worker threads.
     pub threads: usize,
-    /// When to stop.
+    /// Time after which collection stops; `None` means no limit.
     pub time_limit: Option<Duration>,
 }
 
-/// What measures, and for what.
+/// The test bench for collection.
 pub struct Bench<'a> {
-    /// The device.
+    /// The device to measure on.
     pub device: &'a Device,
-    /// What the search for schedules goes by.
+    /// The cost model of the schedule search.
     pub model: &'a dyn CostModel,
-    /// What compiles for it.
+    /// Compiles kernels for the device.
     pub compile: Compile<'a>,
     /// How samples are timed.
     pub timing: TimingOptions,
-    /// What runs.
+    /// Runs and times kernels.
     pub machine: &'a mut dyn Machine,
 }
 
-/// Why collecting ended early. What was measured before is in the files.
+/// Why collection ended early. Samples measured before are in the files.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CollectError {
-    /// A kernel broke the GPU for this process, or threads could not be started.
+    /// A kernel corrupted the GPU context of this process, nothing runs any more, or threads could
+    /// not be started.
     #[error(transparent)]
     Measure(#[from] MeasureError),
     /// Samples could not be written.
     #[error(transparent)]
     Shard(#[from] ShardError),
-    /// A case that fails could not be written.
+    /// The file of a failing case could not be written.
     #[error(transparent)]
     Case(#[from] CaseError),
 }
 
-/// What all workers share.
+/// State shared by all workers.
 struct Collector<'a> {
     options: &'a Options,
     device: &'a Device,
@@ -90,17 +92,18 @@ struct Collector<'a> {
     plan: Plan,
     apps: Vec<AppRounds<'a>>,
     next: AtomicU64,
-    /// Candidates that are predicted to take too long to be run.
+    /// Candidates skipped because their predicted time or their size is too large.
     skipped: AtomicU64,
-    /// Random pipelines that are too fast, too slow or too large.
+    /// Random pipelines rejected because they are too fast, too slow or too large.
     rejected: AtomicU64,
-    /// Units that ended in a panic.
+    /// Units that panicked.
     panics: AtomicU64,
 }
 
-/// Collects samples into shards in a folder. `given` are schedules of apps, as text. `progress` hears of every sample.
+/// Collects samples into shards in the folder `out`. `given` are schedules of apps, as text.
+/// `progress` is called after every sample.
 ///
-/// The summary is what was done, whether or not an error ended it.
+/// The summary covers everything that was done, even if an error ended the collection.
 pub fn collect(
     options: &Options,
     apps: &[App],
@@ -196,14 +199,14 @@ impl<'a> Collector<'a> {
         Ok(shards.add(candidate.subject.pipeline(), sample)?)
     }
 
-    /// The candidates of one unit after the other, for one worker.
+    /// The candidates of successive units, for one worker.
     fn feed(&self) -> Feed<'_> {
         let mut waiting: VecDeque<Candidate> = VecDeque::new();
         Box::new(std::iter::from_fn(move || {
             while waiting.is_empty() {
                 let number = self.next.fetch_add(1, Ordering::Relaxed);
                 let unit = self.plan.unit(number)?;
-                // A mistake that one pipeline brings to light must not end the run.
+                // A bug that one pipeline exposes must not end the run.
                 let made = catch_unwind(AssertUnwindSafe(|| self.candidates(&unit)));
                 waiting = made.unwrap_or_else(|_| {
                     self.panics.fetch_add(1, Ordering::Relaxed);
@@ -222,7 +225,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// A number that depends on every bit of some others (the finalizer of SplitMix64, chained).
+/// Hashes several numbers into one (chained finalizer of SplitMix64).
 fn mixed(numbers: &[u64]) -> u64 {
     numbers.iter().fold(0, |hash, number| {
         let mut z = (hash ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,4 +1,4 @@
-//! Samples as the network sees them.
+//! Samples as inputs of the network.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,59 +12,59 @@ use warploom::schedule::schedule::{Schedule, check};
 use warploom::target::Device;
 use warploom::tune::sample::{Sample, Shard, ShardError, Status};
 
-/// Of so many random pipelines, one is for validation.
+/// One in this many random pipelines is used for validation.
 const VALIDATION: u128 = 8;
 
 /// Why samples could not be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DataError {
-    /// A folder or file that cannot be read.
+    /// The folder cannot be read.
     #[error("cannot read {}: {error}; check the path", path.display())]
     Folder {
-        /// Its path.
+        /// Path of the folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error from the operating system.
         error: std::io::Error,
     },
-    /// A folder without samples.
+    /// The folder contains no samples.
     #[error("there are no .samples files in {}; `warploom collect` makes them", path.display())]
     NoShards {
-        /// Its path.
+        /// Path of the folder.
         path: PathBuf,
     },
-    /// A file that cannot be read.
+    /// A sample file cannot be read.
     #[error(transparent)]
     Shard(#[from] ShardError),
-    /// Samples of a device that is not known.
+    /// The samples are from an unknown device.
     #[error("the samples are of {device}, which is not known; `warploom devices` lists what is")]
     Device {
-        /// Its name.
+        /// Name of the device.
         device: String,
     },
-    /// Nothing to learn from.
+    /// No sample can be used for training.
     #[error("{} holds no sample of {device} that was measured and still has a legal schedule", path.display())]
     Nothing {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
-        /// The device.
+        /// Name of the requested device.
         device: String,
     },
 }
 
-/// Where a pipeline is from.
+/// The origin of a pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// An app of the suite.
     App,
-    /// One of the small pipelines beside the suite.
+    /// One of the small pipelines outside the suite.
     Small,
-    /// The generator of random pipelines.
+    /// A randomly generated pipeline.
     Random,
 }
 
 impl Kind {
-    /// That of the pipeline of this name.
+    /// The origin of the pipeline with this name.
     fn of(name: &str) -> Kind {
         match warploom_apps::find(name) {
             Some(app) if warploom_apps::APPS.iter().any(|known| known.name == app.name) => Kind::App,
@@ -77,58 +77,59 @@ impl Kind {
 /// The samples of one pipeline at one size.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// The pipeline's name.
+    /// Name of the pipeline.
     pub name: String,
-    /// The pipeline's hash.
+    /// Structural hash of the pipeline.
     pub pipeline: u128,
-    /// Where the pipeline is from.
+    /// Origin of the pipeline.
     pub kind: Kind,
-    /// Which samples.
+    /// Indices of its samples in `Data::times`.
     pub samples: Range<usize>,
 }
 
 impl Group {
-    /// Whether it is held back from training, to see when to stop. Only random pipelines are.
+    /// Whether it is excluded from training and used for validation. Only random pipelines are.
     pub fn is_validation(&self) -> bool {
         self.kind == Kind::Random && self.pipeline.is_multiple_of(VALIDATION)
     }
 }
 
-/// Measured samples of one device. Everything lies group after group, sample after sample, kernel after kernel.
+/// Measured samples of one device. Samples are stored by group, kernels by sample, and rows by
+/// kernel; each level holds index ranges into the next one.
 #[derive(Debug)]
 pub struct Data {
-    /// The device.
+    /// The device that all samples were measured on.
     pub device: Device,
-    /// The groups.
+    /// The groups, each of one pipeline at one size.
     pub groups: Vec<Group>,
-    /// The shortest measured time of each sample, microseconds.
+    /// Shortest measured time of each sample, in microseconds.
     pub times: Vec<f32>,
-    /// The kernels of each sample.
+    /// Range of each sample's kernels in `inputs` and `rows`.
     pub kernels: Vec<Range<usize>>,
-    /// What the network is given for each kernel.
+    /// The network's inputs for each kernel.
     pub inputs: Vec<KernelInputs>,
-    /// The rows of each kernel.
+    /// Range of each kernel's rows in `row_inputs`.
     pub rows: Vec<Range<usize>>,
-    /// What the network is given for each row.
+    /// The network's inputs for each row.
     pub row_inputs: Vec<RowInputs>,
-    /// Samples that were left out.
+    /// Number of samples that were left out.
     pub left_out: LeftOut,
 }
 
-/// Samples that were left out, by reason.
+/// Number of samples that were left out, by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct LeftOut {
-    /// They failed, or gave wrong results.
+    /// Failed, or gave wrong results.
     pub not_measured: usize,
-    /// Their schedule is no longer read, or no longer legal.
+    /// The schedule no longer parses, or is no longer legal.
     pub not_legal: usize,
-    /// The same schedule was measured more than once; the shortest time counts.
+    /// The schedule was measured more than once; the shortest time counts.
     pub repeated: usize,
-    /// They are of another device.
+    /// Measured on another device.
     pub of_other_devices: usize,
 }
 
-/// One sample of a group that is being put together.
+/// A sample of a group under construction.
 struct Computed {
     time: f32,
     kernels: Vec<(KernelInputs, Vec<RowInputs>)>,
@@ -142,10 +143,11 @@ struct Gathered<'a> {
 }
 
 impl Data {
-    /// Reads all files of samples in a folder, and computes what the network is given for them.
+    /// Reads all sample files of a folder and computes the network's inputs. Without `device`, uses
+    /// that of the first sample.
     ///
     /// # Errors
-    /// If the folder or a file in it cannot be read, or nothing in it is of use.
+    /// If the folder or a file in it cannot be read, or no sample is usable.
     pub fn read(folder: &Path, device: Option<&Device>) -> Result<Data, DataError> {
         let shards = read_shards(folder)?;
         let first = shards.iter().flat_map(|shard| &shard.samples).next();
@@ -162,7 +164,7 @@ impl Data {
         Ok(data)
     }
 
-    /// The samples of shards that are of a device.
+    /// The samples of a device in some shards.
     pub fn of_shards(shards: &[Shard], device: &Device) -> Data {
         let mut left_out = LeftOut::default();
         let gathered = gather(shards, device, &mut left_out);
@@ -229,12 +231,12 @@ fn read_shards(folder: &Path) -> Result<Vec<Shard>, DataError> {
     if files.is_empty() {
         return Err(DataError::NoShards { path: folder.into() });
     }
-    // The order of a folder's entries is not fixed, and that of samples decides what training gives.
+    // The order of directory entries is not fixed, but training depends on the order of samples.
     files.sort();
     Ok(files.par_iter().map(Shard::read).collect::<Result<_, _>>()?)
 }
 
-/// Samples by pipeline and size.
+/// Groups samples by pipeline and size.
 fn gather<'a>(
     shards: &'a [Shard],
     device: &Device,
@@ -261,7 +263,7 @@ fn gather<'a>(
     groups.into_iter().collect()
 }
 
-/// What the network is given for each schedule of a group that is legal.
+/// Computes the network's inputs for each legal schedule of a group.
 fn compute(group: &Gathered<'_>, analytic: &Analytic) -> Vec<Computed> {
     let pipeline = group.pipeline;
     let Ok(regions) = infer(pipeline, &group.sample.sizes.realise(pipeline)) else { return Vec::new() };

@@ -1,8 +1,8 @@
-//! The filters of the app `learned_demosaic`: learned by gradient descent through the app's own equations, on
-//! made pictures whose full colours are known.
+//! Trains the filters of the app `learned_demosaic` by gradient descent through the app's own
+//! equations, on synthetic pictures whose full colours are known.
 //!
-//! [`network`] has the equations, [`pictures`] what is learned from, this file the descent. The example
-//! `demosaic` writes the filters that the app ships.
+//! [`network`] has the equations, [`pictures`] the training data, and this file the training loop.
+//! The example `demosaic` writes the filters that the app ships.
 
 pub mod network;
 pub mod pictures;
@@ -21,47 +21,50 @@ use warploom_apps::learned_demosaic::quality::{Filters, mosaic_of};
 use network::Demosaicker;
 use pictures::Pictures;
 
-/// How filters are learned. The same recipe gives the same filters on the same machine.
+/// How filters are trained. The same recipe gives the same filters on the same machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recipe {
-    /// Candidates for green, the K of the app.
+    /// Number of candidates for green, the app's `K`.
     pub candidates: usize,
-    /// Pictures of each kind, from seed 0 on; pictures of other seeds are never seen.
+    /// Number of pictures of each kind, from seed 0 on. Pictures of other seeds are never used for
+    /// training.
     pub pictures: u64,
-    /// Steps of gradient descent.
+    /// Number of gradient descent steps.
     pub steps: usize,
-    /// Pieces of pictures that a step looks at.
+    /// Batch size: number of picture crops per step.
     pub batch: usize,
-    /// Width and height of a piece; even, and at least 6.
+    /// Width and height of a crop in pixels; even, and at least 6.
     pub piece: usize,
-    /// The largest change of a coefficient in a step, at the start; it falls to nothing at the end.
+    /// Initial learning rate of Adam; it falls linearly to 0.
     pub rate: f64,
-    /// Seed of the first filters and of the choice of pieces.
+    /// Seed of the initial filters and of the choice of crops.
     pub seed: u64,
 }
 
 impl Default for Recipe {
-    /// What the shipped filters were learned with.
+    /// The recipe of the shipped filters.
     fn default() -> Recipe {
         Recipe { candidates: 8, pictures: 48, steps: 4000, batch: 8, piece: 48, rate: 0.02, seed: 1 }
     }
 }
 
-/// What came out of a training.
+/// The result of training.
 #[derive(Debug)]
 pub struct Trained {
-    /// The filters, by the names of the app's inputs.
+    /// The filters, keyed by the names of the app's inputs.
     pub filters: Filters,
-    /// The mean squared error of every step, before its change.
+    /// The mean squared error at each step, before its update.
     pub losses: Vec<f32>,
 }
 
-/// Learns filters on `device`; `observe` is told the number of each step and its mean squared error.
+/// Trains filters on `device`. `observe` is called with the number of each step and its mean
+/// squared error.
 pub fn train(recipe: &Recipe, device: &Device, mut observe: impl FnMut(usize, f32)) -> Trained {
     let device = device.clone().autodiff();
     let mut draws = Xoshiro256PlusPlus::seed_from_u64(recipe.seed);
     let mut network = Demosaicker::new(recipe.candidates, &mut draws, &device);
-    // The squares of gradients are tiny here, as the errors are: the usual epsilon would stop the descent.
+    // The squared gradients are tiny here, because the errors are. Adam's default epsilon would
+    // stall the descent.
     let mut optimizer = AdamConfig::new().with_epsilon(1e-10).init();
     let pictures = Pictures::of_seeds(0..recipe.pictures);
     let mut losses = Vec::with_capacity(recipe.steps);
@@ -82,7 +85,7 @@ pub fn train(recipe: &Recipe, device: &Device, mut observe: impl FnMut(usize, f3
     Trained { filters: network.filters(), losses }
 }
 
-/// Writes filters as the app reads them: `<input>.npy` for each in `folder`.
+/// Writes filters in the form that the app reads: `<input>.npy` for each, in `folder`.
 pub fn write(filters: &Filters, folder: &Path) -> Result<(), FileError> {
     filters.iter().try_for_each(|(name, filter)| npy::write(folder.join(format!("{name}.npy")), filter))
 }

@@ -1,4 +1,4 @@
-//! The scores of models over groups of samples.
+//! Scores cost models on groups of samples.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -7,12 +7,12 @@ use warploom::cost::{Analytic, Network, Parts};
 use crate::data::{Data, Group, Kind};
 use crate::score::Score;
 
-/// Groups with fewer samples say nothing about an order.
+/// Groups with fewer samples are not scored, because they say little about the order of schedules.
 pub const LEAST_SAMPLES: usize = 5;
 
-/// What predicts the time of samples.
+/// A model that predicts the times of samples.
 pub trait Predictor: Sync {
-    /// The predicted time of a sample, microseconds.
+    /// The predicted time of a sample, in microseconds.
     fn predict(&self, data: &Data, sample: usize) -> f64;
 }
 
@@ -52,44 +52,44 @@ pub fn scores(data: &Data, groups: &[&Group], predicted: &[Vec<f64>]) -> Vec<Sco
     groups.iter().zip(predicted).map(score).collect()
 }
 
-/// The mean score of predictions over all groups that are large enough; `None` if there is no such group.
+/// The mean score over all groups that have enough samples; `None` if there is no such group.
 pub fn mean_score(data: &Data, groups: &[&Group], predicted: &[Vec<f64>]) -> Option<Score> {
     let scores = scores(data, groups, predicted);
     Score::mean(&scores.into_iter().filter(|score| score.samples >= LEAST_SAMPLES).collect::<Vec<_>>())
 }
 
-/// The measured times of a group, microseconds.
+/// The measured times of a group, in microseconds.
 pub fn times(data: &Data, group: &Group) -> Vec<f64> {
     data.times[group.samples.clone()].iter().map(|time| f64::from(*time)).collect()
 }
 
-/// Scores of several pipelines, or of one at several sizes.
+/// Scores of several predictors on the same pipelines.
 #[derive(Clone, Debug, Serialize)]
 pub struct Compared {
-    /// An app's name, or what the pipelines have in common.
+    /// Name of an app, or a description of the pipelines.
     pub name: String,
-    /// What a random pick scores.
+    /// Score of a random pick.
     pub chance: Score,
-    /// What the analytic model scores.
+    /// Score of the analytic model.
     pub analytic: Score,
-    /// What learned weights score, if there are any for it.
+    /// Score of learned weights, if there are any for these pipelines.
     pub learned: Option<Score>,
 }
 
-/// What models score.
+/// Scores of the models on all apps and on random pipelines.
 #[derive(Clone, Debug, Serialize)]
 pub struct Evaluation {
-    /// Each app that has enough samples.
+    /// One entry per app that has enough samples.
     pub apps: Vec<Compared>,
-    /// All those apps, each counting the same.
+    /// The mean over those apps, with equal weight.
     pub all_apps: Option<Compared>,
-    /// The random pipelines that no training sees, each counting the same.
+    /// The mean over the validation pipelines, which training never sees, with equal weight.
     pub random: Option<Compared>,
 }
 
 impl Evaluation {
-    /// Scores the analytic model, a random pick, and the weights that `learned` gives for an app's name, or for
-    /// `None`: the random pipelines.
+    /// Scores the analytic model, a random pick, and learned weights. `learned` returns the weights
+    /// for the name of an app, or for the random pipelines if given `None`.
     pub fn new<'n>(data: &Data, learned: &dyn Fn(Option<&str>) -> Option<&'n Network>) -> Evaluation {
         let names = warploom_apps::APPS.iter().map(|app| app.name);
         let apps: Vec<Compared> = names
@@ -107,7 +107,7 @@ impl Evaluation {
     }
 }
 
-/// The groups that can be scored and that are asked for.
+/// The groups that are large enough to be scored and for which `asked` holds.
 pub fn large(data: &Data, asked: impl Fn(&Group) -> bool) -> Vec<&Group> {
     data.groups.iter().filter(|group| group.samples.len() >= LEAST_SAMPLES && asked(group)).collect()
 }
@@ -123,7 +123,7 @@ fn compare(name: &str, data: &Data, groups: &[&Group], learned: Option<&Network>
     })
 }
 
-/// The mean over apps; of learned scores only if every app has one.
+/// The mean over apps. It has a learned score only if every app has one.
 fn mean_of(name: &str, apps: &[Compared]) -> Option<Compared> {
     let all = |score: fn(&Compared) -> Score| Score::mean(&apps.iter().map(score).collect::<Vec<_>>());
     let learned: Option<Vec<Score>> = apps.iter().map(|app| app.learned).collect();

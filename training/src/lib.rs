@@ -1,15 +1,15 @@
-//! What is learned: the cost model, from measured samples, and the filters of an app.
+//! Training: the cost model, from measured samples, and the filters of an app.
 //!
-//! | module | what it knows |
+//! | module | contents |
 //! | --- | --- |
 //! | [`collect`] | measuring schedules on a GPU |
-//! | [`data`] | samples as the network sees them, in groups of one pipeline at one size |
-//! | [`model`] | the network in burn: the same numbers as [`warploom::cost::Network`], and their gradients |
+//! | [`data`] | samples as inputs of the network, in groups of one pipeline at one size |
+//! | [`model`] | the network in burn: the same values as [`warploom::cost::Network`], with gradients |
 //! | [`batch`] | groups of samples as tensors |
-//! | [`train`] | the loop: what is minimised, when it stops |
-//! | [`retrain`] | training in the course of autotuning |
-//! | [`score`] | how good predictions are: ranks, regret, calibration |
-//! | [`evaluate`] | the scores of models over groups |
+//! | [`train`] | the training loop and its loss |
+//! | [`retrain`] | training during autotuning |
+//! | [`score`] | quality of predictions: ranks, regret, calibration |
+//! | [`evaluate`] | scores of models over groups |
 //! | [`demosaic`] | the filters of the app `learned_demosaic` |
 
 pub mod batch;

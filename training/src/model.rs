@@ -1,4 +1,4 @@
-//! The network in burn: the same numbers as [`warploom::cost::Network`], and their gradients.
+//! The network in burn: computes the same values as [`warploom::cost::Network`], with gradients.
 
 use burn::module::Param;
 use burn::nn::Linear;
@@ -10,30 +10,30 @@ use warploom::cost::{Constants, Network, Weights, WeightsError};
 
 use crate::batch::{Batch, Scaling};
 
-/// Where a model is trained.
+/// The burn backend that a model is trained with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Backend {
     /// The CPU, in pure Rust.
     #[default]
     Flex,
-    /// The CPU, by the backend that flex replaces.
+    /// The CPU, with the older backend that flex replaces.
     Ndarray,
     /// A GPU, through Vulkan, Metal or DirectX.
     Wgpu,
 }
 
-/// A backend that this program was built without.
+/// The program was built without this backend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error(
     "this program was built without the backend {name}; build it with --features warploom-training/{name}"
 )]
 pub struct NoBackend {
-    /// The backend.
+    /// Name of the backend.
     pub name: &'static str,
 }
 
 impl Backend {
-    /// Its name.
+    /// The name of the backend, also of its Cargo feature.
     pub fn name(self) -> &'static str {
         match self {
             Backend::Flex => "flex",
@@ -42,10 +42,10 @@ impl Backend {
         }
     }
 
-    /// The device of burn, without gradients.
+    /// The burn device, without gradients.
     ///
     /// # Errors
-    /// If the program was built without it.
+    /// If the program was built without the backend.
     pub fn device(self) -> Result<Device, NoBackend> {
         match self {
             #[cfg(feature = "flex")]
@@ -61,20 +61,21 @@ impl Backend {
     }
 }
 
-/// Weights and biases of the layers, the weights input by input.
+/// Weights and biases of the three layers. Weight matrices are stored row by row, one row per
+/// input.
 pub type Layers = [Vec<f32>; 6];
 
-/// The weights with these layers.
+/// Assembles weights from the scaling and the layers.
 ///
 /// # Errors
-/// If training went wrong, and a weight is no number.
+/// If training diverged and a weight is not a number.
 pub fn weights(name: &str, scaling: &Scaling, layers: &Layers) -> Result<Weights, WeightsError> {
     let [a, b, c, d] = scaling.tensors();
     let [e, f, g, h, i, j] = layers.clone();
     Weights::new(name, [a, b, c, d, e, f, g, h, i, j])
 }
 
-/// The layers of the network.
+/// The trainable layers of the network.
 #[derive(Module, Debug)]
 pub struct Model {
     row: Linear,
@@ -83,7 +84,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// The layers of weights.
+    /// Creates the layers from weights.
     pub fn new(weights: &Weights, device: &Device) -> Model {
         let [_, _, _, _, row, row_bias, hidden, hidden_bias, output, output_bias] = weights.tensors();
         let layer = |weights: &[f32], bias: &[f32]| {
@@ -99,7 +100,7 @@ impl Model {
         }
     }
 
-    /// The numbers of the layers, as the last tensors of [`Weights::TENSORS`].
+    /// The values of the layers, as the last tensors of [`Weights::TENSORS`].
     pub fn layers(&self) -> Layers {
         let matrix = |layer: &Linear| values(layer.weight.val());
         let bias = |layer: &Linear| layer.bias.as_ref().map(|bias| values(bias.val())).unwrap_or_default();
@@ -107,7 +108,7 @@ impl Model {
         [matrix(row), bias(row), matrix(hidden), bias(hidden), matrix(output), bias(output)]
     }
 
-    /// The logarithms of the corrections of each kernel's parts: K x parts.
+    /// The logarithms of the correction factors of each kernel's parts: K x parts.
     pub fn corrections(&self, batch: &Batch) -> Tensor<2> {
         let (bound, _) = Network::CONSTANTS;
         let [kernels, _] = batch.kernels.dims();
@@ -123,7 +124,7 @@ impl Model {
     }
 }
 
-/// The logarithms of the times that follow from corrections: 1 x S.
+/// The logarithms of the predicted times for given corrections: 1 x S.
 pub fn predict(batch: &Batch, corrections: Tensor<2>) -> Tensor<2> {
     let overlap = Constants::default().overlap;
     let [_, samples] = batch.times.dims();
@@ -137,15 +138,15 @@ pub fn predict(batch: &Batch, corrections: Tensor<2>) -> Tensor<2> {
     sum_by(times, &batch.kernel_samples, samples).log().transpose()
 }
 
-/// Sums rows that have the same index.
+/// Sums the rows with the same index.
 fn sum_by(rows: Tensor<2>, indices: &Tensor<1, Int>, count: usize) -> Tensor<2> {
     let [_, columns] = rows.dims();
     let zeros = Tensor::zeros([count, columns], &rows.device());
     zeros.select_assign(0, indices.clone(), rows, IndexingUpdateOp::Add)
 }
 
-/// The numbers of a tensor.
+/// The values of a tensor.
 pub(crate) fn values<const RANK: usize>(tensor: Tensor<RANK>) -> Vec<f32> {
-    // Reading memory of the own process does not fail, and all tensors hold f32.
+    // Reading the process's own memory does not fail, and all tensors hold f32.
     tensor.into_data().try_to_vec::<f32>().unwrap_or_default()
 }

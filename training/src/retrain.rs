@@ -1,4 +1,4 @@
-//! Training in the course of autotuning.
+//! Training during autotuning.
 
 use std::error::Error;
 
@@ -10,10 +10,10 @@ use warploom::tune::sample::Shard;
 use crate::data::Data;
 use crate::train::{Options, train};
 
-/// Trains on the samples of the device that is tuned for.
+/// Trains on the samples of the device being tuned for.
 #[derive(Clone, Debug, Default)]
 pub struct Retrainer {
-    /// How.
+    /// Training options of every call.
     pub options: Options,
 }
 

@@ -1,28 +1,31 @@
-//! How good predictions are.
+//! The quality of predictions.
 
 use serde::Serialize;
 
-/// Scores of predicted times, of the schedules of one pipeline at one size or of several such groups.
+/// Scores of predicted times for the schedules of one pipeline at one size, or the mean over
+/// several such groups.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Score {
-    /// How many groups; what follows is the mean over them.
+    /// Number of groups; the scores below are means over them.
     pub groups: usize,
-    /// How many schedules in all.
+    /// Total number of schedules.
     pub samples: usize,
-    /// Spearman's rank correlation of predicted and measured times: 1 is the same order.
+    /// Spearman's rank correlation of predicted and measured times; 1 means the same order.
     pub spearman: f64,
-    /// The measured time of the schedule with the least predicted time, as a multiple of the shortest.
+    /// Top-1 regret: the measured time of the schedule with the shortest predicted time, divided by
+    /// the shortest measured time.
     pub top1: f64,
-    /// The same of the best of the five schedules with the least predicted times.
+    /// Top-5 regret: the same for the fastest of the five schedules with the shortest predicted
+    /// times.
     pub top5: f64,
-    /// The geometric mean of predicted over measured time: 1 is right on average.
+    /// The geometric mean of predicted over measured time; 1 means unbiased.
     pub bias: f64,
-    /// The root of the mean square of the logarithm of predicted over measured time.
+    /// The root mean square of the logarithm of predicted over measured time.
     pub error: f64,
 }
 
 impl Score {
-    /// Scores of predictions, which must be as many as times and not none.
+    /// Scores predictions. `predicted` and `times` must have the same, nonzero length.
     pub fn new(predicted: &[f64], times: &[f64]) -> Score {
         let count = times.len() as f64;
         let fastest = times.iter().copied().fold(f64::INFINITY, f64::min);
@@ -42,13 +45,13 @@ impl Score {
         }
     }
 
-    /// What a random pick scores: regrets are geometric means over all picks.
+    /// The score of a random pick; regrets are geometric means over all picks.
     pub fn of_chance(times: &[f64]) -> Score {
         let mut sorted = times.to_vec();
         sorted.sort_by(f64::total_cmp);
         let logs: Vec<f64> = sorted.iter().map(|time| (time / sorted[0]).ln()).collect();
         let count = sorted.len();
-        // Of all ways to draw five, the share whose fastest is the one at this place.
+        // The share of all draws of five whose fastest is the one at this place.
         let draws = count.min(5);
         let (mut left, mut top5) = (1.0, 0.0);
         for (place, log) in logs.iter().enumerate() {
@@ -61,8 +64,8 @@ impl Score {
         Score { groups: 1, samples: count, top1: top1.exp(), top5: top5.exp(), bias: 1.0, ..Score::default() }
     }
 
-    /// What the scores of several groups come to, each counting the same: geometric means of regrets and biases. `None`
-    /// without any.
+    /// The mean score of several groups with equal weight: geometric means of regrets and biases.
+    /// `None` if there are no groups.
     pub fn mean(scores: &[Score]) -> Option<Score> {
         let count = scores.len() as f64;
         let mean = |value: fn(&Score) -> f64| scores.iter().map(value).sum::<f64>() / count;
@@ -79,14 +82,14 @@ impl Score {
     }
 }
 
-/// Positions in the order of their values; equal ones as they come.
+/// Positions sorted by value; equal values keep their order.
 fn order(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|one, other| values[*one].total_cmp(&values[*other]));
     order
 }
 
-/// The rank of each value; equal values share the mean of theirs.
+/// The rank of each value; equal values share their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let order = order(values);
     let mut ranks = vec![0.0; values.len()];
@@ -99,7 +102,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// Pearson's correlation; 0 where one side does not vary.
+/// Pearson's correlation; 0 if one side is constant.
 fn correlation(one: &[f64], other: &[f64]) -> f64 {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let (one_mean, other_mean) = (mean(one), mean(other));
@@ -143,9 +146,9 @@ mod tests {
     fn chance_is_the_mean_over_all_draws() {
         let chance = Score::of_chance(&[4.0, 1.0, 1.0, 4.0]);
         assert!((chance.top1 - 2.0).abs() < 1e-12);
-        // Five of six always hold one of the two fastest.
+        // Any five of the six contain one of the two fastest.
         assert!((Score::of_chance(&[4.0, 1.0, 1.0, 2.0, 2.0, 8.0]).top5 - 1.0).abs() < 1e-12);
-        // Five of seven hold the fastest with a probability of five sevenths.
+        // Five of seven contain the fastest with probability 5/7.
         let one = Score::of_chance(&[1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0]);
         assert!((one.top5 - 2f64.powf(2.0 / 7.0)).abs() < 1e-12);
     }

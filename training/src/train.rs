@@ -1,18 +1,19 @@
 //! The training loop.
 //!
-//! What is minimised, for each group of schedules of one pipeline: with `e` the logarithm of predicted over measured time,
+//! For each group of schedules of one pipeline, with `e` the logarithm of predicted over measured
+//! time, the loss is the weighted sum of
 //!
-//! - the deviation of `e` from its mean in the group, so that the order of schedules is right;
-//! - that mean, less, so that times are right;
-//! - the regret of a pick: the mean of the logarithm of time over best time, where schedules are picked with
-//!   probabilities that fall with their predicted times;
-//! - the squares of the corrections, so that the network says no more than samples speak for, and where it knows nothing,
-//!   the analytic model is left as it is.
+//! - the deviation of `e` from its mean in the group, which makes the order of schedules right;
+//! - that mean, with less weight, which makes the times right;
+//! - the regret of a pick: the mean of the logarithm of time over best time, where schedules are
+//!   picked with probabilities that fall with their predicted times;
+//! - the squares of the corrections. This regularisation keeps corrections small unless samples
+//!   support them, and leaves the analytic model unchanged where the network has no data.
 //!
-//! Fast schedules count more than slow ones, and all groups the same.
+//! Fast schedules have more weight than slow ones. All groups have equal weight.
 //!
-//! The weights that training gives are a moving average over its steps: single steps jump between weights that are equally
-//! good on what was seen, and differ on what was not.
+//! The resulting weights are a moving average over the steps: single steps jump between weights
+//! that are equally good on the training samples but differ on unseen ones.
 
 use burn::optim::{AdamWConfig, GradientsParams};
 use burn::prelude::*;
@@ -29,34 +30,35 @@ use crate::evaluate::{mean_score, predictions};
 use crate::model::{Backend, Layers, Model, NoBackend, predict, weights};
 use crate::score::Score;
 
-/// How to train.
+/// Options of training.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Times that all groups are seen.
+    /// Number of passes over all groups.
     pub epochs: usize,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Where.
+    /// The burn backend to train with.
     pub backend: Backend,
-    /// The largest learning rate; it falls to 0 along a cosine.
+    /// Peak learning rate; it falls to 0 along a cosine.
     pub rate: f64,
-    /// How much weights shrink each step, as a share of the learning rate.
+    /// Weight decay per step, as a fraction of the learning rate.
     pub decay: f32,
-    /// Samples of a group that are seen together.
+    /// Maximum number of samples per chunk of a group.
     pub chunk: usize,
-    /// Such chunks of one group in an epoch, at most.
+    /// Maximum number of chunks per group and epoch.
     pub chunks: usize,
-    /// Chunks of a step.
+    /// Number of chunks per step.
     pub step: usize,
-    /// How much the mean of a group's errors counts.
+    /// Loss weight of a group's mean error.
     pub bias: f32,
-    /// How much regret counts.
+    /// Loss weight of the regret.
     pub regret: f32,
-    /// By how much, as a logarithm, a predicted time has to be longer to be picked e times less often.
+    /// Softmax temperature of picks: the increase in the logarithm of the predicted time that makes
+    /// a pick e times less likely.
     pub temperature: f32,
-    /// How much the squares of corrections count.
+    /// Loss weight of the squared corrections.
     pub restraint: f32,
-    /// How much of the average of all weights so far is kept in a step.
+    /// Decay of the moving average of weights per step.
     pub average: f32,
 }
 
@@ -80,57 +82,58 @@ impl Default for Options {
     }
 }
 
-/// Why there are no weights.
+/// Why training failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TrainError {
-    /// The program has not this backend.
+    /// The program was built without the backend.
     #[error(transparent)]
     Backend(#[from] NoBackend),
-    /// Training went wrong.
+    /// Training diverged.
     #[error(transparent)]
     Weights(#[from] WeightsError),
-    /// All groups are held out.
+    /// No group is left for training.
     #[error("nothing is left to train on; collect samples of more pipelines")]
     Nothing,
 }
 
-/// What training says after each epoch.
+/// Progress report after an epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch {
-    /// Which, from 1.
+    /// Number of the epoch, from 1.
     pub number: usize,
-    /// Of how many.
+    /// Total number of epochs.
     pub of: usize,
-    /// What is minimised, on the training groups, over the epoch.
+    /// Mean loss on the training groups over the epoch.
     pub loss: f64,
-    /// The same on the validation groups, if there are any, after the epoch.
+    /// Loss on the validation groups after the epoch, if there are any.
     pub validation: Option<f64>,
-    /// How good predictions are on them.
+    /// Score on the validation groups, if there are any.
     pub scores: Option<Score>,
 }
 
-/// Weights and how they came to be.
+/// The result of training.
 #[derive(Debug)]
 pub struct Trained {
-    /// The weights.
+    /// The trained weights, averaged over the steps.
     pub weights: Weights,
-    /// Groups and samples that were trained on.
+    /// Number of groups trained on.
     pub groups: usize,
-    /// Samples of those.
+    /// Number of samples in those groups.
     pub samples: usize,
-    /// The last epoch.
+    /// Number of epochs.
     pub epoch: usize,
-    /// What was minimised, on the training groups, over each epoch.
+    /// Mean loss on the training groups, per epoch.
     pub losses: Vec<f64>,
-    /// The scores on the validation groups, if there are any.
+    /// Final score on the validation groups, if there are any.
     pub validation: Option<Score>,
 }
 
-/// Trains on all groups for which `keep` holds, from weights or from nothing.
+/// Trains on all groups for which `keep` holds, from `initial` weights or from scratch. Validation
+/// groups among them are only scored. `observer` is called after every epoch.
 ///
 /// # Errors
-/// If the backend is missing or training goes wrong.
+/// If the backend is missing, no group is left for training, or training diverges.
 pub fn train(
     data: &Data,
     keep: impl Fn(&Group) -> bool,
@@ -170,7 +173,7 @@ pub fn train(
     Ok(Trained { weights, groups, samples, epoch, losses, validation })
 }
 
-/// What is kept with weights, for people.
+/// The description stored with the weights.
 fn scores(groups: usize, samples: usize, epoch: usize, seed: u64, validation: Option<Score>) -> String {
     let validation = validation.map_or(String::new(), |score| {
         let Score { groups, spearman, top1, .. } = score;
@@ -227,14 +230,14 @@ impl Run<'_> {
         Ok((trained, losses, last))
     }
 
-    /// The learning rate: a short rise, then a cosine.
+    /// The learning rate: a short warm-up, then a cosine.
     fn rate(&self, done: f64) -> f64 {
         let rise = (done + 0.05).min(1.0);
         let along = std::f64::consts::PI * done / self.options.epochs as f64;
         self.options.rate * rise * (0.5 + 0.5 * along.cos())
     }
 
-    /// The training samples in a new order: chunks of groups.
+    /// The training samples in a new random order, as chunks of groups.
     fn chunks(&mut self) -> Vec<Vec<usize>> {
         let options = self.options;
         let mut all = Vec::new();
@@ -268,14 +271,15 @@ impl Run<'_> {
     }
 }
 
-/// A moving average of layers.
+/// A moving average of the layers.
 struct Average {
     layers: Layers,
     steps: usize,
 }
 
 impl Average {
-    /// Adds the layers of one more step. The first steps are forgotten sooner, because they are far from good.
+    /// Adds the layers of one more step. The first steps are forgotten sooner, because their
+    /// weights are poor.
     fn add(&mut self, layers: &Layers, kept: f32) {
         self.steps += 1;
         let kept = kept.min(self.steps as f32 / (self.steps as f32 + 10.0));
@@ -287,20 +291,20 @@ impl Average {
     }
 }
 
-/// Pieces of about equal size, each of at most `most`.
+/// Splits samples into pieces of about equal size, at most `most` each.
 fn pieces(samples: &[usize], most: usize) -> impl Iterator<Item = &[usize]> {
     let count = samples.len().div_ceil(most.max(1)).max(1);
     samples.chunks(samples.len().div_ceil(count).max(1))
 }
 
-/// What is minimised.
+/// The loss of a batch.
 fn loss(model: &Model, batch: &Batch, options: &Options) -> Tensor<1> {
     let corrections = model.corrections(batch);
     let size = (corrections.clone().square() * batch.kernel_weights.clone()).sum();
     let predicted = predict(batch, corrections);
     let errors = predicted.clone() - batch.times.clone();
     let means = (batch.weights.clone() * errors.clone()).sum_dim(1);
-    // The mean of each sample's group.
+    // The mean error of each sample's group.
     let of_sample = (batch.members.clone() * means.clone()).sum_dim(0);
     let weights = batch.weights.clone().sum_dim(0);
     let spread = (weights * huber(errors - of_sample)).sum();
@@ -312,7 +316,7 @@ fn loss(model: &Model, batch: &Batch, options: &Options) -> Tensor<1> {
     (spread + bias * options.bias + regret * options.regret + size * options.restraint) / groups as f32
 }
 
-/// The square of small numbers; beyond 1/2 it goes on straight.
+/// Huber loss: quadratic up to 1/2, linear beyond.
 fn huber(errors: Tensor<2>) -> Tensor<2> {
     const KNEE: f32 = 0.5;
     let size = errors.abs();

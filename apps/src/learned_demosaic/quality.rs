@@ -1,14 +1,15 @@
-//! How good demosaicking is: pictures become mosaics, mosaics pictures again, and the two are compared.
+//! Measures the quality of demosaicking: converts pictures to mosaics, demosaicks them, and
+//! compares the results.
 
 use warploom::prelude::*;
 
-/// Filters by the names of the app's inputs.
+/// Filters, keyed by the names of the app's inputs.
 pub type Filters = Vec<(&'static str, Buffer)>;
 
-/// What a sensor behind the app's Bayer pattern sees of a picture (x, y, channel): one channel a pixel.
+/// The mosaic of a picture (x, y, channel) under the app's Bayer pattern: one channel per pixel.
 ///
 /// # Panics
-/// If the picture does not hold `f32` samples of 3 channels.
+/// If the picture does not have `f32` samples and 3 channels.
 pub fn mosaic_of(picture: &Buffer) -> Buffer {
     let region = Region(picture.region().0[..2].to_vec());
     let sample = |at: &[i64]| {
@@ -23,8 +24,8 @@ pub fn mosaic_of(picture: &Buffer) -> Buffer {
     Buffer::from_fn(region, sample).expect("a mosaic is smaller than its picture")
 }
 
-/// Bilinear interpolation of each channel on its own, from the input `mosaic` to the output `output`: what
-/// learned filters have to be better than.
+/// Bilinear interpolation of each channel separately, from the input `mosaic` to the output
+/// `output`: the baseline for learned filters.
 pub fn bilinear() -> Result<Pipeline, PipelineError> {
     let (x, y, c) = vars!(x, y, c);
     let m = Input::f32("mosaic", 2).mirror_interior().named("m");
@@ -34,7 +35,7 @@ pub fn bilinear() -> Result<Pipeline, PipelineError> {
     let cross = func("cross", (x, y), (h.at((x, y)) + v.at((x, y))) / 2.0);
     let corners = func("corners", (x, y), (h.at((x, y - 1)) + h.at((x, y + 1))) / 2.0);
 
-    // By site: green in a red row, red, blue, green in a blue row.
+    // Sites in order: green in a red row, red, blue, green in a blue row.
     let channel = |sites: [&Func; 4]| mux(x % 2 + y % 2 * 2, sites.map(|site| site.at((x, y))));
     let red = channel([&h, &own, &corners, &v]);
     let green = channel([&own, &cross, &cross, &own]);
@@ -43,7 +44,7 @@ pub fn bilinear() -> Result<Pipeline, PipelineError> {
     Pipeline::new("bilinear_demosaic", [output])
 }
 
-/// The picture that a pipeline makes of a mosaic, by the reference evaluator.
+/// Demosaicks a mosaic with the reference evaluator.
 pub fn demosaicked(pipeline: &Pipeline, mosaic: &Buffer, filters: &Filters) -> Result<Buffer, EvalError> {
     let mut region = mosaic.region().clone();
     region.0.push(Range::new(0, 3));
@@ -54,10 +55,11 @@ pub fn demosaicked(pipeline: &Pipeline, mosaic: &Buffer, filters: &Filters) -> R
     Ok(evaluation.run()?.remove(0))
 }
 
-/// The peak signal-to-noise ratio of two pictures with samples from 0 to 1, in decibels; borders count.
+/// The peak signal-to-noise ratio of two pictures with samples from 0 to 1, in decibels, including
+/// borders.
 ///
 /// # Panics
-/// If they differ in size or do not hold `f32` samples.
+/// If the pictures differ in size or do not have `f32` samples.
 pub fn psnr(got: &Buffer, expected: &Buffer) -> f64 {
     assert_eq!(got.region(), expected.region());
     let [got, expected] = [got, expected].map(|b| b.as_slice::<f32>().expect("pictures hold f32 samples"));
@@ -81,7 +83,7 @@ mod tests {
         assert_eq!(channels, [1.0f32, 0.0, 2.0, 1.0].map(Value::from));
     }
 
-    /// Away from the borders, where the mirror breaks the slope.
+    /// Compared away from the borders, where mirroring breaks the slope.
     #[test]
     fn bilinear_interpolation_restores_slopes() {
         let slope = picture(|x, y, c| 0.1 * c as f32 + 0.02 * x as f32 + 0.03 * y as f32);

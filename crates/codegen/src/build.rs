@@ -1,4 +1,4 @@
-//! The one path from a pipeline and a schedule to something that runs.
+//! Builds a pipeline and a schedule into kernels.
 
 use thiserror::Error;
 use warploom_lang::brief::shown;
@@ -10,28 +10,29 @@ use crate::ir::Program;
 use crate::lower::{LowerError, Options, lower_with};
 use crate::verify::{VerifyError, verify};
 
-/// The version of what schedules are made into. To be raised by every change after which a schedule's kernels are others:
-/// times that were measured before are then no longer taken for its own.
+/// Version of the code generator. Raise it with every change that alters the kernels of a schedule;
+/// times measured with earlier versions then no longer apply.
 pub const CODEGEN: u32 = 1;
 
 /// Why a schedule could not be built.
 #[derive(Debug, Error)]
 pub enum BuildError {
-    /// The sizes or parameters don't fit the pipeline.
+    /// The sizes or Params do not fit the pipeline.
     #[error(transparent)]
     Bounds(#[from] BoundsError),
-    /// The schedule breaks rules.
+    /// The schedule is not legal; lists all violations.
     #[error("the schedule cannot be used: {}", shown(.0, "\n"))]
     Illegal(Vec<Violation>),
     /// The schedule could not be lowered.
     #[error(transparent)]
     Lower(#[from] LowerError),
-    /// Lowering made a mistake.
+    /// The lowered program failed verification, which is a bug in lowering.
     #[error(transparent)]
     Verify(#[from] VerifyError),
 }
 
-/// Checks a schedule and lowers it to kernels for a device, at the sizes of a realisation.
+/// Checks a schedule, lowers it to kernels for a device at the sizes of `request`, and verifies the
+/// result.
 pub fn build(
     pipeline: &Pipeline,
     schedule: &Schedule,

@@ -1,4 +1,4 @@
-//! One thing to check: a pipeline, its sizes and Params, a schedule, and the seed of its inputs.
+//! A test case: a pipeline, its sizes and Params, a schedule, and the seed of its inputs.
 
 use warploom_interp::buffer::{Buffer, BufferError};
 use warploom_interp::{EvalError, Evaluation};
@@ -7,38 +7,38 @@ use warploom_schedule::schedule::Schedule;
 
 use crate::data::samples;
 
-/// A pipeline under a schedule with everything it needs to run.
+/// A pipeline and a schedule, with everything needed to run them.
 ///
-/// A case is complete in itself: it can be [saved](Case::save), sent to somebody and [checked](Case::check)
-/// there, whatever the generators of pipelines and schedules have become.
+/// A case is self-contained: it can be [saved](Case::save) and [checked](Case::check) elsewhere,
+/// even if the generators of pipelines and schedules have changed.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The pipeline.
+    /// The pipeline to compile.
     pub pipeline: Pipeline,
-    /// The boxes of its inputs and outputs, and the values of its Params; everything is given.
+    /// The boxes of the inputs and outputs, and the values of the Params; none may be missing.
     pub request: Realisation,
-    /// The schedule.
+    /// The schedule to compile it with.
     pub schedule: Schedule,
-    /// Where the inputs' samples come from.
+    /// Seed of the input samples. It also selects index widths to test.
     pub seed: u64,
 }
 
 impl Case {
-    /// The inputs in the pipeline's order.
+    /// Generates the inputs, in the pipeline's order.
     ///
-    /// A sample depends on the seed, the input's name and the sample's point alone: it stays the same when boxes
-    /// shrink and other inputs vanish.
+    /// A sample depends only on the seed, the input's name and the sample's point. It stays the
+    /// same when boxes shrink and other inputs disappear.
     pub fn inputs(&self) -> Result<Vec<Buffer>, BufferError> {
         let given = self.pipeline.inputs().values().zip(self.request.inputs.values());
         given.map(|(decl, region)| samples(self.seed, decl, region.as_ref())).collect()
     }
 
-    /// The outputs as the reference evaluator computes them; a tuple gives one buffer a value.
+    /// The outputs computed by the reference evaluator; a tuple yields one buffer per value.
     pub fn reference(&self, inputs: &[Buffer]) -> Result<Vec<Buffer>, EvalError> {
         self.evaluation(inputs).run()
     }
 
-    /// An evaluation by the reference that is still to be run.
+    /// A reference evaluation, prepared but not yet run.
     pub fn evaluation<'a>(&'a self, inputs: &'a [Buffer]) -> Evaluation<'a> {
         let mut evaluation = Evaluation::new(&self.pipeline);
         for (decl, buffer) in self.pipeline.inputs().values().zip(inputs) {

@@ -1,4 +1,4 @@
-//! What is checked of a case, and what can be wrong with it.
+//! Checks cases, and classifies what can be wrong with them.
 
 use std::fmt;
 
@@ -22,58 +22,60 @@ use crate::case::Case;
 use crate::data::mixed;
 use crate::panics::catch;
 
-/// The orders of blocks in which every case is simulated.
+/// Seeds of the block orders in which every case is simulated.
 const ORDERS: [u64; 2] = [1, 2];
 
-/// Beyond how many elements indices have 64 bits, if anywhere: one of these for each seed. Between the smallest,
-/// where every dimension is a term of its own, and the sizes of arrays, terms are of several dimensions.
+/// Thresholds, in elements, above which indices have 64 bits. The seed of a case selects one;
+/// `None` adds no extra build. With the smallest threshold, every dimension is an index term of its
+/// own. With thresholds between that and the sizes of arrays, terms cover several dimensions.
 const WIDE_ABOVE: [Option<u32>; 8] = [None, None, None, None, None, Some(1), Some(40), Some(1000)];
 
-/// How often the reference is evaluated with other roundings: cases are small, and little is known of them.
+/// Number of perturbed reference evaluations. It is high because cases are small and little is
+/// known about them.
 const PERTURBED_RUNS: u64 = 32;
 
-/// How a case ended that found nothing wrong.
+/// The outcome of a case in which nothing is wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Everything is as it should be.
+    /// All outputs are correct.
     Passed,
-    /// There is nothing to compare with: the sizes don't fit the pipeline, or memory is short.
+    /// There is no reference: the sizes do not fit the pipeline, or memory is insufficient.
     Skipped(String),
-    /// Kernels built for speed are further off than roundings are, but the reference with other roundings is so too: the
-    /// pipeline makes much of little.
+    /// Kernels built for speed deviate by more than rounding, but so does the reference under
+    /// perturbed rounding: the pipeline amplifies small errors.
     IllConditioned(String),
 }
 
-/// What is wrong with a case: always a mistake of the compiler.
+/// What is wrong with a case: always a bug in the compiler.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The schedule breaks rules, although it was made to keep them.
+    /// The schedule is illegal, although it was generated to be legal.
     #[error("the schedule is refused: {}", shown(.0, "\n"))]
     Illegal(Vec<Violation>),
     /// The schedule is legal but cannot be lowered.
     #[error("the schedule is legal but not lowered: {0}")]
     Unlowered(LowerError),
-    /// Lowering gave kernels that break the rules of the kernel IR.
+    /// Lowering produced kernels that violate the rules of the kernel IR.
     #[error(transparent)]
     Malformed(VerifyError),
-    /// The simulator refused what a kernel does.
+    /// The simulator detected an invalid operation in a kernel.
     #[error("the simulator stopped: {0}")]
     Fault(Box<SimError>),
-    /// An output is not the reference's.
+    /// An output differs from the reference.
     #[error("{0}")]
     Wrong(Difference),
-    /// An output of kernels built for speed is too far from the reference's, though that of kernels built for
-    /// checking is the same.
+    /// An output of kernels built for speed deviates too much from the reference, although kernels
+    /// built for checking match it.
     #[error("kernels built for speed are too far off: {0}")]
     Numeric(String),
-    /// The reference evaluator read outside the boxes that bounds inference gave it.
+    /// The reference evaluator read outside the boxes that bounds inference computed.
     #[error("the reference evaluator failed: {0}")]
     Reference(Box<EvalError>),
-    /// A GPU or its compiler refused the kernels.
+    /// A GPU or its compiler rejected the kernels.
     #[error("a GPU or its compiler refused the kernels: {0}")]
     Device(String),
-    /// Something panicked.
+    /// Some part of the compiler panicked.
     #[error("panic: {0}")]
     Panic(String),
 }
@@ -102,7 +104,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name in files and tables.
+    /// The name used in files and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Illegal => "illegal",
@@ -136,7 +138,7 @@ impl From<BuildError> for Failure {
 }
 
 impl Failure {
-    /// Its kind.
+    /// The kind of this failure, without its details.
     pub fn kind(&self) -> Kind {
         match self {
             Failure::Illegal(_) => Kind::Illegal,
@@ -151,7 +153,8 @@ impl Failure {
         }
     }
 
-    /// What two failures share that likely come from one mistake: the kind, and the rule, error or place.
+    /// A string that failures with the same likely cause share: the kind, and the rule, error or
+    /// panic location.
     pub fn symptom(&self) -> String {
         let detail = match self {
             Failure::Illegal(violations) => {
@@ -169,8 +172,8 @@ impl Failure {
 }
 
 impl Failure {
-    /// The Func of a pipeline that starts undefined and was read before anything wrote it. If that is so under every schedule,
-    /// it is a mistake of the pipeline.
+    /// The Func with an undefined initial value that was read before it was written. If this
+    /// happens under every schedule, the pipeline is at fault.
     pub fn undefined(&self, pipeline: &Pipeline) -> Option<FuncId> {
         let Failure::Fault(error) = self else { return None };
         let SimError::Uninitialised { access } = &**error else { return None };
@@ -183,25 +186,25 @@ impl Failure {
     }
 }
 
-/// The name of an enum's variant.
+/// The variant name of an enum value.
 fn variant(value: &impl fmt::Debug) -> String {
     format!("{value:?}").chars().take_while(|c| c.is_alphanumeric()).collect()
 }
 
-/// The first sample of an output that is not the reference's.
+/// The first sample of an output that differs from the reference, and how many differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Difference {
     /// The output: `out`, or `out.1` for a value of a tuple.
     pub output: String,
-    /// Where.
+    /// Coordinates of the sample.
     pub at: Vec<i64>,
-    /// What is there.
+    /// Value that the kernels computed.
     pub actual: Value,
-    /// What the reference evaluator has there.
+    /// Value that the reference evaluator computed.
     pub expected: Value,
-    /// How many samples differ.
+    /// Number of samples that differ.
     pub differing: usize,
-    /// How many there are.
+    /// Total number of samples of the output.
     pub samples: usize,
 }
 
@@ -215,24 +218,24 @@ impl fmt::Display for Difference {
     }
 }
 
-/// A case with its inputs and what has to come of them.
+/// A case with its inputs and expected outputs.
 #[derive(Debug)]
 pub struct Run<'a> {
-    /// The case.
+    /// The case being checked.
     pub case: &'a Case,
-    /// Its inputs, in the pipeline's order.
+    /// Generated inputs, in the pipeline's order.
     pub inputs: Vec<Buffer>,
-    /// The reference's outputs, in the pipeline's order, one buffer a value.
+    /// Outputs of the reference evaluator, in the pipeline's order, one buffer per value.
     pub expected: Vec<Buffer>,
 }
 
 impl Case {
-    /// Checks the schedule, lowers it, runs the kernels in the simulator with blocks in two orders, and compares the
-    /// outputs with the reference evaluator's, bit for bit; only NaN may differ from NaN. All [`Case::programs`] are
-    /// checked so.
+    /// Checks the schedule, lowers it, and runs the kernels in the simulator with blocks in two
+    /// orders. Compares the outputs bit for bit with those of the reference evaluator; NaN payloads
+    /// may differ. Does so for all [`Case::programs`].
     ///
     /// # Errors
-    /// The first thing that is wrong. A panic anywhere on the way counts as such.
+    /// The first failure found. A panic anywhere counts as a failure.
     pub fn check(&self, device: &Device) -> Result<Verdict, Failure> {
         self.check_with(|run| {
             let mut programs = run.case.programs(device)?.into_iter();
@@ -241,10 +244,10 @@ impl Case {
         })
     }
 
-    /// The same with something else in place of the simulator.
+    /// Like [`Case::check`], with `work` in place of the simulator.
     ///
     /// # Errors
-    /// What `work` finds, and as [`Case::check`].
+    /// Failures that `work` returns, and those of [`Case::check`].
     pub fn check_with(
         &self,
         work: impl FnOnce(&Run<'_>) -> Result<Verdict, Failure>,
@@ -256,7 +259,7 @@ impl Case {
         checked.unwrap_or_else(|message| Err(Failure::Panic(message)))
     }
 
-    /// The inputs and the reference, or why there is none.
+    /// The inputs and reference outputs, or why there are none.
     fn prepared(&self) -> Result<Result<Run<'_>, String>, Failure> {
         if let Err(error) = infer(&self.pipeline, &self.request) {
             return Ok(Err(error.to_string()));
@@ -272,11 +275,11 @@ impl Case {
         }
     }
 
-    /// The kernels of the schedule: as they are, and for some seeds once more as they would be if arrays were so
-    /// large that indices need 64 bits.
+    /// The kernels of the schedule. For some seeds there is a second version, lowered as if arrays
+    /// were so large that indices need 64 bits.
     ///
     /// # Errors
-    /// If the schedule is refused, or lowering fails or gives something malformed.
+    /// If the schedule is illegal, or lowering fails or produces malformed kernels.
     pub fn programs(&self, device: &Device) -> Result<Vec<Program>, Failure> {
         let drawn = WIDE_ABOVE[(mixed(self.seed) % WIDE_ABOVE.len() as u64) as usize];
         let wide = drawn.map(|narrow_elements| lower::Options { narrow_elements });
@@ -284,23 +287,23 @@ impl Case {
         options.into_iter().flatten().map(|options| self.lower_with(device, options)).collect()
     }
 
-    /// The kernels of the schedule with options.
+    /// The kernels of the schedule, lowered with `options`.
     ///
     /// # Errors
-    /// If the schedule is refused, or lowering fails or gives something malformed.
+    /// If the schedule is illegal, or lowering fails or produces malformed kernels.
     pub fn lower_with(&self, device: &Device, options: lower::Options) -> Result<Program, Failure> {
         Ok(build_with(&self.pipeline, &self.schedule, &self.request, device, options)?)
     }
 }
 
 impl Run<'_> {
-    /// Fails at the first sample whose bits are not the reference's, unless both are NaN.
+    /// Compares outputs bit for bit with the reference; NaN equals any NaN.
     ///
     /// # Errors
     /// [`Failure::Wrong`].
     ///
     /// # Panics
-    /// If an output is missing, or has another box or type.
+    /// If an output is missing, or has a different box or type.
     pub fn compare(&self, outputs: &[Buffer]) -> Result<(), Failure> {
         assert_eq!(outputs.len(), self.expected.len(), "every output is given");
         for ((name, actual), expected) in
@@ -315,10 +318,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Judges the outputs of kernels built for speed by how much the reference's change under other roundings.
+    /// Judges the outputs of kernels built for speed. The tolerance follows from how much the
+    /// reference changes under perturbed rounding.
     ///
     /// # Errors
-    /// [`Failure::Numeric`], and [`Failure::Reference`] if other roundings lead it out of its boxes.
+    /// [`Failure::Numeric`], or [`Failure::Reference`] if perturbed rounding makes the reference
+    /// evaluator read outside its boxes.
     pub fn judge(&self, outputs: &[Buffer]) -> Result<Verdict, Failure> {
         let perturbed =
             (0..PERTURBED_RUNS).map(|seed| self.case.evaluation(&self.inputs).perturbed(seed).run());
@@ -338,7 +343,7 @@ impl Run<'_> {
     /// Runs the case's kernels in the simulator with blocks in two orders, and compares the outputs.
     ///
     /// # Errors
-    /// [`Failure::Fault`] and [`Failure::Wrong`].
+    /// [`Failure::Fault`] or [`Failure::Wrong`].
     pub fn simulate(&self, program: &Program, device: &Device) -> Result<(), Failure> {
         let mut simulation = Simulation::new(program, device);
         for (id, buffer) in self.case.pipeline.inputs().keys().zip(&self.inputs) {
@@ -357,7 +362,7 @@ impl Run<'_> {
     }
 }
 
-/// The first of the samples that differ; there is one.
+/// Describes the first sample that differs; there must be one.
 fn difference(output: String, actual: &Buffer, expected: &Buffer) -> Difference {
     let samples = expected.len();
     let points = (0..samples).map(|number| point(expected.region(), number));
@@ -369,7 +374,7 @@ fn difference(output: String, actual: &Buffer, expected: &Buffer) -> Difference 
     Difference { output, at, actual, expected, differing: different.len(), samples }
 }
 
-/// The point with a number, counted first dimension fastest.
+/// The point with a linear index, first dimension fastest.
 fn point(region: &Region, mut number: usize) -> Vec<i64> {
     let coordinate = |range: &Range| {
         let extent = range.extent as usize;

@@ -1,12 +1,13 @@
-//! Inputs with samples of every sort: small numbers mostly, some extremes, now and then a NaN.
+//! Generates input samples: mostly small numbers, some extremes, occasionally NaN.
 //!
-//! The numbers are our own hashes, not a library's: a case file has to mean the same data in every version.
+//! The generator is our own hash, not a library's: a case file must give the same data in every
+//! version.
 
 use warploom_interp::buffer::{Buffer, BufferError};
 use warploom_lang::ir::InputDecl;
 use warploom_lang::{Region, Scalar, Type, Value, dispatch};
 
-/// An input over a box; empty if there is none.
+/// An input over a box; empty if `region` is `None`.
 pub(crate) fn samples(seed: u64, decl: &InputDecl, region: Option<&Region>) -> Result<Buffer, BufferError> {
     let region = region.cloned().unwrap_or_else(|| Region::empty(decl.dimensions));
     let name = decl.name.bytes().fold(mixed(seed), |hash, byte| mixed(hash ^ u64::from(byte)));
@@ -17,7 +18,7 @@ pub(crate) fn samples(seed: u64, decl: &InputDecl, region: Option<&Region>) -> R
     }))
 }
 
-/// A number that depends on every bit of another (the finalizer of SplitMix64).
+/// A hash of a number (the finalizer of SplitMix64).
 pub(crate) fn mixed(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,16 +26,16 @@ pub(crate) fn mixed(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What the samples of one input are like.
+/// The distribution of an input's samples.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Style {
-    /// Whole numbers near 0.
+    /// Small integers around 0.
     Few,
-    /// As in a picture.
+    /// Values as in a picture.
     Natural,
-    /// As in a picture, with extremes in between.
+    /// Values as in a picture, mixed with extremes.
     Mixed,
-    /// The same with NaN and infinities.
+    /// Like `Mixed`, with NaN and infinities.
     Wild,
 }
 
@@ -67,7 +68,7 @@ impl Style {
                 return edges[draws.below(6) as usize].clamp(low, high);
             }
             Style::Few => (-4, 4),
-            // Every value of a byte, and as many of the wider types.
+            // The full range of a byte, and the same range for wider types.
             _ => (-128, 255),
         };
         let (from, to) = (from.max(low), to.min(high));
@@ -84,13 +85,13 @@ impl Style {
         }
         match self {
             Style::Few => draws.below(9) as f32 - 4.0,
-            // 24 bits are exact.
+            // 24 bits convert to `f32` exactly.
             _ => (draws.below(1 << 24) as f32) / (1 << 23) as f32 - 0.5,
         }
     }
 }
 
-/// Numbers that follow from one.
+/// A pseudorandom generator, seeded with one number.
 pub(crate) struct Draws(pub(crate) u64);
 
 impl Draws {

@@ -1,4 +1,4 @@
-//! The driver: many random pipelines, each under several schedules.
+//! The driver: checks many random pipelines, each under several schedules.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,29 +15,31 @@ use crate::check::{Failure, Kind, Verdict};
 use crate::data::mixed;
 use crate::panics::catch;
 
-/// Pipelines between two looks at the number of failures; a constant, so that threads don't matter.
+/// Number of pipelines between checks of the failure count; a constant, so that results do not
+/// depend on the number of threads.
 const BATCH: u64 = 64;
 
-/// What checks a case: [`Case::check`], or something like it on another machine.
+/// A function that checks a case: [`Case::check`], or an equivalent on another machine.
 pub type Checker<'a> = dyn Fn(&Case) -> Result<Verdict, Failure> + Sync + 'a;
 
-/// What gives a pipeline its schedules: [`random_schedules`], or a search for good ones.
+/// A function that produces the schedules of a pipeline: [`random_schedules`], or a search for good
+/// ones.
 pub type Scheduler<'a> = dyn Fn(&Subject<'_>) -> Vec<Schedule> + Sync + 'a;
 
-/// A pipeline that schedules are to be found for.
+/// A pipeline to find schedules for.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// The pipeline.
+    /// The random pipeline.
     pub pipeline: &'a Pipeline,
-    /// Its sizes and Params.
+    /// Sizes of its inputs and outputs, and its Params.
     pub request: &'a Realisation,
-    /// What is computed at these sizes.
+    /// The inferred regions at these sizes.
     pub regions: &'a Regions,
-    /// The seed of the pipeline, from which that of the schedules should follow.
+    /// Seed of the pipeline; derive the seeds of schedules from it.
     pub seed: u64,
 }
 
-/// As many random schedules of each pipeline.
+/// Produces `count` random schedules per pipeline.
 pub fn random_schedules(device: &Device, count: u64) -> impl Fn(&Subject<'_>) -> Vec<Schedule> + Sync {
     move |subject| {
         let random = |number| {
@@ -48,23 +50,23 @@ pub fn random_schedules(device: &Device, count: u64) -> impl Fn(&Subject<'_>) ->
     }
 }
 
-/// The seed of a pipeline's schedule with a number.
+/// The seed of the `number`th schedule of a pipeline.
 fn schedule_seed(pipeline_seed: u64, number: u64) -> u64 {
     mixed(pipeline_seed ^ number)
 }
 
-/// What to try.
+/// Options of a fuzzing run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many pipelines.
+    /// Number of pipelines to try.
     pub pipelines: u64,
-    /// What they follow from.
+    /// Seed from which all pipelines are derived.
     pub seed: u64,
-    /// What pipelines are like.
+    /// Options of the pipeline generator.
     pub random: warploom_randpipe::Options,
-    /// How many threads; as many as there are cores if `None`.
+    /// Number of threads; one per core if `None`.
     pub threads: Option<usize>,
-    /// No new pipelines are tried after this many failures.
+    /// The run stops after this many failures, at the end of a batch of pipelines.
     pub max_failures: usize,
 }
 
@@ -80,53 +82,55 @@ impl Default for Options {
     }
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// Pipelines that are done.
+    /// Number of pipelines checked so far.
     pub done: u64,
-    /// Pipelines that there will be.
+    /// Total number of pipelines.
     pub total: u64,
-    /// Pairs of a pipeline and a schedule that failed.
+    /// Number of failures so far, one per pair of a pipeline and a schedule.
     pub failed: u64,
 }
 
-/// A failure and how to find it again.
+/// A failure and how to reproduce it.
 #[derive(Debug)]
 pub struct Found {
-    /// The seed of the pipeline.
+    /// Seed of the pipeline.
     pub pipeline_seed: u64,
-    /// The seed of the schedule where it is a random one, and a number of its own where not.
+    /// Seed of the schedule if it is a random one; otherwise just an identifier.
     pub schedule_seed: u64,
-    /// The case, with the default schedule if giving it another failed; there is none without a pipeline.
+    /// The failing case. It has the default schedule if the scheduler panicked, and is `None` if
+    /// the pipeline could not be generated.
     pub case: Option<Case>,
-    /// What is wrong with it.
+    /// What is wrong with the case.
     pub failure: Failure,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// Pipelines that were tried.
+    /// Number of pipelines tried.
     pub pipelines: u64,
-    /// Pairs of a pipeline and a schedule.
+    /// Number of pairs of a pipeline and a schedule.
     pub pairs: u64,
-    /// Those of the pairs that have no reference to compare with.
+    /// Number of pairs without a reference to compare with.
     pub skipped: u64,
-    /// Those of pipelines that are ill-conditioned: the seed of the schedule, and how far off its kernels are.
+    /// Pairs with an ill-conditioned pipeline: the seed of the schedule, and how far its kernels
+    /// deviate.
     pub ill_conditioned: Vec<(u64, String)>,
-    /// Those that failed, in order.
+    /// Pairs that failed, in order.
     pub failures: Vec<Found>,
-    /// Whether there were too many failures to go on.
+    /// Whether the run stopped early because of too many failures.
     pub stopped: bool,
-    /// How long it took.
+    /// Wall-clock time of the run.
     pub time: Duration,
-    /// What the schedules had in them.
+    /// Features that the schedules covered.
     pub coverage: Coverage,
 }
 
 impl Summary {
-    /// How many failures there are of each kind that there is.
+    /// Number of failures per kind; kinds without failures are absent.
     pub fn kinds(&self) -> BTreeMap<Kind, usize> {
         let mut kinds = BTreeMap::new();
         for found in &self.failures {
@@ -135,7 +139,7 @@ impl Summary {
         kinds
     }
 
-    /// Counts one pair.
+    /// Records the outcome of one pair.
     fn count(
         &mut self,
         pipeline_seed: u64,
@@ -167,10 +171,10 @@ impl Summary {
     }
 }
 
-/// Checks random pipelines under the schedules that they are given, in parallel.
+/// Checks random pipelines under the schedules that `schedules` produces, in parallel.
 ///
-/// What is tried and found depends on the options and on what gives schedules alone, not on threads or time;
-/// `progress` is called after every pipeline, from any thread.
+/// The results depend only on the options and on `schedules`, not on threads or time. `progress` is
+/// called after every pipeline, from any thread.
 ///
 /// ```
 /// use warploom_fuzz::{Case, Options, fuzz, random_schedules};
@@ -230,7 +234,7 @@ impl Run<'_> {
         summary
     }
 
-    /// Tries all schedules of one pipeline.
+    /// Generates one pipeline and checks all its schedules.
     fn pipeline(&self, seed: u64) -> Summary {
         let mut summary = Summary { pipelines: 1, ..Summary::default() };
         let made = catch(|| {
@@ -252,7 +256,7 @@ impl Run<'_> {
         summary
     }
 
-    /// Gives a pipeline its schedules and checks them.
+    /// Produces the schedules of a pipeline and checks them.
     fn schedules(&self, seed: u64, random: &RandomPipeline, regions: &Regions, summary: &mut Summary) {
         let RandomPipeline { pipeline, request, .. } = random;
         let case = |schedule| Case { pipeline: pipeline.clone(), request: request.clone(), schedule, seed };
@@ -266,7 +270,7 @@ impl Run<'_> {
                 for (number, schedule) in (0..).zip(schedules) {
                     let case = case(schedule);
                     let outcome = (self.check)(&case);
-                    // Only legal schedules can be counted.
+                    // Coverage is defined only for legal schedules.
                     if !matches!(outcome, Err(Failure::Illegal(_))) {
                         summary.coverage.add(pipeline, regions, &case.schedule);
                     }

@@ -1,4 +1,4 @@
-//! Case files: one JSON object that holds everything, laid out for people.
+//! Case files: one self-contained JSON object, formatted for readability.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ use crate::check::Failure;
 const FORMAT: &str = "warploom-case";
 const VERSION: u32 = 1;
 
-/// Lines are broken where they would be longer than this.
+/// Maximum line width.
 const WIDTH: usize = 110;
 
 /// Why a case file could not be read or written.
@@ -28,78 +28,78 @@ pub enum CaseError {
     /// The file could not be read.
     #[error("cannot read {}: {error}; check the path", path.display())]
     Read {
-        /// The file.
+        /// The case file.
         path: PathBuf,
-        /// What the system says.
+        /// The error from the operating system.
         error: io::Error,
     },
-    /// The file is too large, or none that ends.
+    /// The file is too large, or not a regular file.
     #[error(transparent)]
     Refused(ReadError),
     /// The file could not be written.
     #[error("cannot write {}: {error}; check the folder and the free space", path.display())]
     Write {
-        /// The file.
+        /// The case file.
         path: PathBuf,
-        /// What the system says.
+        /// The error from the operating system.
         error: io::Error,
     },
-    /// It is no case.
+    /// The file does not contain a valid case.
     #[error("{} holds no case: {problem}", path.display())]
     Content {
-        /// The file.
+        /// The case file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why the content is invalid.
         problem: Box<ContentError>,
     },
 }
 
-/// Why a text is no case.
+/// Why a text is not a valid case.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ContentError {
-    /// It is not the JSON that cases are.
+    /// The JSON is malformed or has the wrong structure.
     #[error("{0}; write such files with Case::save")]
     Json(#[from] serde_json::Error),
-    /// It is something else, or from another version.
+    /// It is a different format, or a different version.
     #[error("it is {format} version {version}, this program reads {FORMAT} version {VERSION}")]
     Version {
-        /// What it says it is.
+        /// The format that the file declares.
         format: String,
-        /// The version it has.
+        /// The version that the file declares.
         version: u32,
     },
-    /// Its pipeline is not well formed.
+    /// The pipeline is malformed.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
-    /// Its boxes or Params don't fit the pipeline.
+    /// The boxes or Params do not fit the pipeline.
     #[error(transparent)]
     Request(#[from] BoundsError),
-    /// Its schedule cannot be read.
+    /// The schedule cannot be parsed.
     #[error("its schedule cannot be read:\n{0}")]
     Schedule(#[from] ScheduleErrors),
 }
 
-/// What a case did when it was written.
+/// The outcome of a case when it was saved.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Seen {
-    /// The device that kernels were made for.
+    /// Name of the device that kernels were built for.
     pub device: String,
-    /// The kind of failure, `passed` if there was none.
+    /// Name of the failure's kind, or `passed`.
     pub kind: String,
-    /// The failure in words, one line each.
+    /// The failure message, split into lines.
     pub message: Vec<String>,
 }
 
 impl Seen {
-    /// What a failed case says.
+    /// The outcome of a failed case.
     pub fn failed(device: &str, failure: &Failure) -> Seen {
         let message = failure.to_string().lines().map(str::to_owned).collect();
         Seen { device: device.to_owned(), kind: failure.kind().name().to_owned(), message }
     }
 }
 
-/// The file's form; `listing` is for readers only.
+/// The file format. The field `listing` is written for readers and ignored when the file is read.
 #[derive(Deserialize)]
 struct File {
     format: String,
@@ -114,7 +114,7 @@ struct File {
 }
 
 impl Case {
-    /// Reads a case, and what it did when it was written.
+    /// Reads a case file, with the outcome stored in it.
     pub fn load(path: impl AsRef<Path>) -> Result<(Case, Seen), CaseError> {
         let path = path.as_ref();
         let text = files::read_text(path).map_err(|error| match error {
@@ -125,7 +125,7 @@ impl Case {
             .map_err(|problem| CaseError::Content { path: path.to_path_buf(), problem: Box::new(problem) })
     }
 
-    /// Writes a case and what it does; the folder is made if there is none.
+    /// Writes a case file with an outcome. Creates the folder if necessary.
     pub fn save(&self, seen: &Seen, path: impl AsRef<Path>) -> Result<(), CaseError> {
         let path = path.as_ref();
         let written = path.parent().map_or(Ok(()), fs::create_dir_all);
@@ -133,7 +133,7 @@ impl Case {
         written.map_err(|error| CaseError::Write { path: path.to_path_buf(), error })
     }
 
-    /// Reads the text of a case file.
+    /// Parses the text of a case file.
     pub fn parse(text: &str) -> Result<(Case, Seen), ContentError> {
         let file: File = serde_json::from_str(text)?;
         if file.format != FORMAT || file.version != VERSION {
@@ -179,13 +179,13 @@ impl Case {
     }
 }
 
-/// Nothing of a case can fail here: only maps without string keys do.
+/// Converts to JSON. Only maps without string keys fail, and a case has none.
 fn json(value: &impl Serialize) -> Json {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// A value in one line where it fits, with one line an element where it does not. A list of strings with spaces is
-/// a text, whose lines stay lines.
+/// Formats a value on one line if it fits, else with one line per element. A list with a string
+/// that contains a space is a text; it always has one line per element.
 fn laid_out(value: &Json, indent: usize) -> String {
     let inner = indent + 2;
     let short = value.to_string();

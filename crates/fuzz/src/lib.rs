@@ -1,9 +1,10 @@
-//! Random pipelines under random schedules, or under those that a search finds: simulator against reference.
+//! Fuzzing: random pipelines under random or searched schedules, simulator against reference.
 //!
-//! [`fuzz()`] makes many [`Case`]s and checks each of them. A case that fails is made small by [`reduce()`], which
-//! keeps what is wrong with it, and [saved](Case::save) to a file that holds everything: the pipeline, its sizes and
-//! Params, the schedule and the seed of the inputs. Such a file can be checked again in any later version; those in
-//! `cases/` are mistakes that were found and mended, and tests check all of them.
+//! [`fuzz()`] generates many [`Case`]s and checks each of them. A failing case is reduced by
+//! [`reduce()`], which preserves the failure, and [saved](Case::save) to a self-contained file: the
+//! pipeline, its sizes and Params, the schedule and the seed of the inputs. Any later version can
+//! check such a file again. The files in `cases/` are bugs that were found and fixed, and tests
+//! check all of them.
 //!
 //! ```
 //! use warploom_fuzz::{Case, Failure, REDUCTION_TIME, Verdict, reduce};
@@ -40,21 +41,22 @@
 //!
 //! | [`Failure`] | what happened |
 //! | --- | --- |
-//! | [`Illegal`](Failure::Illegal) | legality refuses a schedule that was made to be legal |
-//! | [`Unlowered`](Failure::Unlowered) | lowering refuses a legal schedule |
-//! | [`Malformed`](Failure::Malformed) | lowering gives kernels that break the rules of the kernel IR |
-//! | [`Fault`](Failure::Fault) | the simulator refuses what a kernel does: a race, a read of nothing, an access out of bounds |
-//! | [`Wrong`](Failure::Wrong) | an output is not the reference's, bit for bit |
-//! | [`Numeric`](Failure::Numeric) | only kernels built for speed are off |
-//! | [`Reference`](Failure::Reference) | the reference evaluator itself leaves its bounds |
-//! | [`Device`](Failure::Device) | a GPU or its compiler refuses the kernels |
-//! | [`Panic`](Failure::Panic) | anything panics |
+//! | [`Illegal`](Failure::Illegal) | the legality check rejects a schedule that was generated to be legal |
+//! | [`Unlowered`](Failure::Unlowered) | lowering rejects a legal schedule |
+//! | [`Malformed`](Failure::Malformed) | lowering produces kernels that violate the rules of the kernel IR |
+//! | [`Fault`](Failure::Fault) | the simulator detects an invalid operation: a race, a read of uninitialised memory, an out-of-bounds access |
+//! | [`Wrong`](Failure::Wrong) | an output differs from the reference, compared bit for bit |
+//! | [`Numeric`](Failure::Numeric) | only kernels built for speed deviate |
+//! | [`Reference`](Failure::Reference) | the reference evaluator itself reads out of bounds |
+//! | [`Device`](Failure::Device) | a GPU or its compiler rejects the kernels |
+//! | [`Panic`](Failure::Panic) | any part panics |
 //!
-//! A case that the reference evaluator cannot run, for want of memory or because sizes don't fit, is skipped.
+//! A case that the reference evaluator cannot run, because memory is insufficient or sizes do not
+//! fit, is skipped.
 //!
 //! # Damaged files
 //!
-//! [`Mutator`] damages files of any format, for tests of what reads them.
+//! [`Mutator`] damages files of any format, to test the code that reads them.
 
 mod case;
 mod check;

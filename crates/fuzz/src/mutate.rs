@@ -1,17 +1,18 @@
-//! Damaged files, from whole ones: what a reader of files from outside must survive.
+//! Generates damaged files from valid ones, to test that readers of untrusted files survive them.
 //!
-//! An input follows from the seed and its number alone, so that any of a million can be had again.
+//! An input depends only on the seed and its number, so any input can be reproduced.
 
 use crate::data::{Draws, mixed};
 
-/// The most changes of one input.
+/// Maximum number of changes per input.
 const CHANGES: u64 = 6;
-/// The longest piece that is moved, repeated or removed.
+/// Maximum length of a piece that is repeated or removed, in bytes. Pieces copied from another
+/// input are up to four times as long.
 const PIECE: u64 = 64;
-/// The most repetitions of a piece. Nesting grows with it.
+/// Maximum number of repetitions of a piece, which bounds the nesting depth.
 const REPETITIONS: u64 = 400;
 
-/// Lengths and counts where arithmetic goes wrong.
+/// Lengths and counts that tend to trigger arithmetic errors.
 const BOUNDARIES: [u64; 16] = [
     0,
     1,
@@ -31,7 +32,7 @@ const BOUNDARIES: [u64; 16] = [
     u64::MAX,
 ];
 
-/// The same for numbers that are written out.
+/// Numbers as text that tend to trigger arithmetic errors.
 const NUMBERS: [&str; 14] = [
     "0",
     "-1",
@@ -49,7 +50,7 @@ const NUMBERS: [&str; 14] = [
     "-1e999",
 ];
 
-/// Makes damaged inputs of whole ones.
+/// Generates damaged inputs from valid ones.
 ///
 /// ```
 /// use warploom_fuzz::Mutator;
@@ -64,16 +65,16 @@ pub struct Mutator {
 }
 
 impl Mutator {
-    /// Inputs that follow from `seed` and some whole ones.
+    /// A generator with a seed and some valid inputs.
     ///
     /// # Panics
-    /// If there are no whole ones.
+    /// If `whole` is empty.
     pub fn new(seed: u64, whole: Vec<Vec<u8>>) -> Mutator {
         assert!(!whole.is_empty(), "there is something to damage");
         Mutator { seed, whole }
     }
 
-    /// The input of a number.
+    /// The damaged input with this number.
     pub fn input(&self, number: u64) -> Vec<u8> {
         let mut draws = Draws(mixed(self.seed ^ mixed(number)));
         let mut bytes = draws.one_of(&self.whole).clone();
@@ -111,7 +112,8 @@ impl Mutator {
     }
 }
 
-/// A boundary as a number of one to eight bytes in either order, or as bincode writes lengths.
+/// A boundary as a number of one to eight bytes in either byte order, or as bincode encodes
+/// lengths.
 fn boundary(draws: &mut Draws) -> Vec<u8> {
     let value = *draws.one_of(&BOUNDARIES);
     let bytes = value.to_le_bytes();
@@ -128,7 +130,7 @@ fn boundary(draws: &mut Draws) -> Vec<u8> {
     }
 }
 
-/// Puts another number in place of the first one that is written out from here on.
+/// Replaces the first decimal number at or after `at`.
 fn replace_number(bytes: &mut Vec<u8>, at: usize, draws: &mut Draws) {
     let digit = |byte: &u8| byte.is_ascii_digit();
     if let Some(start) = bytes[at..].iter().position(digit).map(|found| at + found) {
@@ -137,7 +139,7 @@ fn replace_number(bytes: &mut Vec<u8>, at: usize, draws: &mut Draws) {
     }
 }
 
-/// Writes over what is there; the end stays where it is.
+/// Overwrites bytes without changing the length.
 fn overwrite(bytes: &mut [u8], at: usize, with: &[u8]) {
     bytes[at..].iter_mut().zip(with).for_each(|(byte, with)| *byte = *with);
 }
@@ -162,7 +164,7 @@ mod tests {
             |text: &[u8]| inputs.iter().filter(|input| input.windows(text.len()).any(|w| w == text)).count();
         assert!(has(b"shape") > 100 && has(b"18446744073709551616") > 5 && has(b"[3[3[3") > 1);
         assert_ne!(Mutator::new(4, whole.to_vec()).input(0), mutator.input(0));
-        // Nothing to change is no reason to stop.
+        // An empty input stays empty and does not panic.
         assert!(Mutator::new(1, vec![Vec::new()]).input(1).is_empty());
     }
 }

@@ -1,19 +1,19 @@
-//! Panics of the compiler, caught and kept as text.
+//! Catches panics of the compiler and keeps their messages.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 
 thread_local! {
-    /// Whether a panic of this thread will be caught.
+    /// Whether a panic in this thread will be caught.
     static CATCHING: Cell<bool> = const { Cell::new(false) };
-    /// What the last panic of this thread said, and where.
+    /// Message and location of the last panic in this thread.
     static NOTED: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs `work`; a panic in it becomes its message.
+/// Runs `work`; turns a panic into an error with its message.
 pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    // Checks can nest: a thread that waits for others may run another check meanwhile.
+    // Checks can nest: a thread that waits for others may run another check in the meantime.
     let outer = CATCHING.replace(true);
     NOTED.set(None);
     let result = catch_unwind(AssertUnwindSafe(work));
@@ -21,16 +21,17 @@ pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     result.map_err(|payload| NOTED.take().unwrap_or_else(|| panic_message(&*payload).to_owned()))
 }
 
-/// What a panic says.
+/// The message of a panic.
 pub fn panic_message(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("something went wrong")
 }
 
-/// For a program's panic hook: whether the panic is one that a check will report, so that it need not be printed.
+/// For a program's panic hook: returns whether a check will report the panic, so that the hook need
+/// not print it.
 ///
-/// A hook that calls this also gives [`Failure::Panic`](crate::Failure::Panic) the place of the panic, which is
-/// known nowhere else.
+/// A hook that calls this also provides [`Failure::Panic`](crate::Failure::Panic) with the location
+/// of the panic, which is not available otherwise.
 ///
 /// ```
 /// std::panic::set_hook(Box::new(|panic| {

@@ -1,4 +1,4 @@
-//! Search, measure, learn, repeat: for who has a night.
+//! Searches, measures, retrains the model and repeats: for long runs.
 
 use warploom_cost::{CostModel, Network, Weights};
 use warploom_search as search;
@@ -8,19 +8,19 @@ use crate::retrain::{Retrain, regret};
 use crate::tuning::{Ended, Event, Observer, Proposal, Session, Task, TuneError, Tuned};
 use crate::worker::Bench;
 
-/// Schedules whose neighbours are tried.
+/// Number of fastest schedules whose neighbours are tried in each iteration.
 const BASES: usize = 4;
 
-/// How to autotune.
+/// Options of autotuning.
 #[derive(Clone, Debug)]
 pub struct AutotuneOptions {
-    /// How often to search.
+    /// Number of iterations, each with one search.
     pub iterations: usize,
-    /// How many schedules of each search are measured.
+    /// Number of schedules measured per iteration.
     pub samples: usize,
-    /// How many of the best are timed against each other at the end.
+    /// Number of the best schedules that are timed against each other at the end.
     pub finalists: usize,
-    /// The weights that the task's model has; training starts from them.
+    /// Initial weights for training: those of the task's model. `None` means training from scratch.
     pub initial: Option<Weights>,
 }
 
@@ -30,23 +30,24 @@ impl Default for AutotuneOptions {
     }
 }
 
-/// What autotuning came to.
+/// The result of autotuning.
 #[derive(Debug)]
 pub struct Autotuned {
-    /// The best schedule, and why it ended.
+    /// The best schedule, and why tuning ended.
     pub tuned: Tuned,
-    /// The weights that were trained last.
+    /// The most recently trained weights; `None` if none were trained.
     pub weights: Option<Weights>,
-    /// Iterations that are finished, those of earlier runs too.
+    /// Number of finished iterations, including those of earlier runs.
     pub iterations: usize,
 }
 
-/// Searches again and again, each time with another seed and, if `retrain` is given, a model that has learned from everything
-/// measured so far. A run that was ended goes on where it was: trials and iterations that are recorded are not repeated.
-/// Several processes that tune the same share the work.
+/// Searches repeatedly, each time with a different seed. If `retrain` is given, each search uses a
+/// model trained on all trials so far. An interrupted run resumes where it stopped: recorded trials
+/// and iterations are not repeated. Several processes that tune the same problem share the work.
 ///
 /// # Errors
-/// If nothing could be begun. What fails later is in [`Tuned::ended`], beside what was measured before.
+/// If tuning cannot start. Later failures are in [`Tuned::ended`], along with the results measured
+/// before.
 pub fn autotune(
     task: &Task<'_>,
     options: &AutotuneOptions,
@@ -75,7 +76,7 @@ pub fn autotune(
     Ok(Autotuned { tuned, weights: run.weights, iterations: run.finished })
 }
 
-/// What makes two runs the same: all that decides which candidates they try.
+/// The key of a run: everything that determines which candidates it tries.
 fn key(task: &Task<'_>, options: &AutotuneOptions, retrains: bool) -> String {
     let search::Options { seed, beam, passes, samples, sampling, freezing, .. } = &task.search;
     let model = task.model.name();
@@ -83,7 +84,8 @@ fn key(task: &Task<'_>, options: &AutotuneOptions, retrains: bool) -> String {
     format!("{model} {retrains} {measured} {seed} {beam} {passes} {samples} {sampling} {freezing}")
 }
 
-/// Against noise at the end, unless nothing can be measured any more or somebody waits.
+/// Runs the final rounds against noise, except after a failure. If the user stopped the run, only
+/// checks the best schedule.
 fn finals(session: &mut Session<'_, '_>, ended: &Ended, finalists: usize) -> Result<(), TuneError> {
     match ended {
         Ended::Failed(_) => Ok(()),
@@ -92,19 +94,19 @@ fn finals(session: &mut Session<'_, '_>, ended: &Ended, finalists: usize) -> Res
     }
 }
 
-/// What an iteration measures.
+/// The candidates chosen for an iteration.
 struct Chosen {
-    /// The last trial of earlier iterations.
+    /// Last trial of the previous iterations.
     last_trial: i64,
     samples: Vec<Proposal>,
-    /// Proposals that earlier iterations have measured.
+    /// Number of proposals that earlier iterations measured.
     before: usize,
-    /// Trials of this iteration, which a run that was ended has left, are among its samples.
+    /// Number of samples that already have a trial from an interrupted run of this iteration.
     done: usize,
 }
 
 impl Chosen {
-    /// Adds what no earlier iteration has measured, until there are `most`.
+    /// Adds proposals that no earlier iteration measured, until there are `most` samples.
     fn add(
         &mut self,
         session: &Session<'_, '_>,
@@ -131,15 +133,15 @@ struct Run<'a, 'r> {
     options: &'a AutotuneOptions,
     key: RunKey,
     retrain: Option<&'r mut (dyn Retrain + 'r)>,
-    /// Those that were trained last.
+    /// The most recently trained weights.
     weights: Option<Weights>,
     finished: usize,
-    /// The last trial before the iteration at hand.
+    /// The last trial before the current iteration.
     last_trial: i64,
 }
 
 impl Run<'_, '_> {
-    /// Goes to where an earlier run ended.
+    /// Resumes where an earlier run ended.
     fn resume(&mut self, session: &mut Session<'_, '_>) -> Result<(), TuneError> {
         let problem = session.problem;
         let state = session.records().run(problem, &self.key)?;
@@ -186,8 +188,8 @@ impl Run<'_, '_> {
         Ok(Ended::Finished)
     }
 
-    /// Searches and measures what is new: at first what a search finds, later half of that and half of what lies near the
-    /// fastest.
+    /// Runs one iteration: measures new schedules from a search. Once there are measured schedules,
+    /// up to half of the samples are neighbours of the fastest ones.
     fn one(&self, session: &mut Session<'_, '_>, iteration: usize) -> Result<(), TuneError> {
         let task = session.task;
         let network = self.network(session);
@@ -208,7 +210,8 @@ impl Run<'_, '_> {
         session.measure(samples, false)
     }
 
-    /// The fastest before the iteration at hand, so that a run that was ended finds the same again.
+    /// The fastest trials from before the current iteration, so that a resumed run selects the same
+    /// ones.
     fn fastest(&self, session: &Session<'_, '_>) -> Result<Vec<Trial>, TuneError> {
         let best = session.records().best(session.problem, usize::MAX)?;
         Ok(best.into_iter().filter(|trial| trial.id <= self.last_trial).take(BASES).collect())
@@ -218,7 +221,7 @@ impl Run<'_, '_> {
         self.weights.as_ref().map(|weights| Network::new(weights, session.bench.device))
     }
 
-    /// Trains on everything that the records hold. What goes wrong is no reason to end the run.
+    /// Trains on all trials in the records. Errors do not end the run.
     fn learn(&mut self, session: &mut Session<'_, '_>) {
         let before = self.network(session);
         let device = session.bench.device;

@@ -1,17 +1,18 @@
-//! Compiled code, kept between runs.
+//! A cache of compiled code that persists between runs.
 //!
-//! The same CUDA text for the same architecture, with the same options and compiler, is compiled once. An entry is one file,
-//! named by the hash of all that, so that pipeline, sizes, schedule and code generator count exactly as far as they change the
-//! text. Files appear whole or not at all; one that is damaged, or holds what belongs under another name, is none. When the
-//! folder grows beyond its limit, the entries that were not used for the longest time go.
+//! The same CUDA text, compiled for the same architecture with the same options and compiler, is
+//! compiled once. An entry is one file, named by the hash of all of these. So pipeline, sizes,
+//! schedule and code generator matter only as far as they change the text. Files are created
+//! atomically. A file that is damaged, or whose content belongs under a different name, is ignored.
+//! When the folder exceeds its size limit, the least recently used entries are removed.
 //!
-//! What is in the cache is loaded onto the GPU, so it must be the user's own: a folder or an entry that belongs to somebody
-//! else, or that others may write to, is not used.
+//! Entries are loaded onto the GPU, so they must be the user's own. A folder or an entry that
+//! belongs to another user, or that others can write to, is not used.
 //!
-//! Whatever is compiled to be used again is looked for here: by `warploom compile` and by programs of users. Candidates of
-//! tuning are not. They are compiled by the thousand, three programs each of 40 to 400 KB,
-//! [`Compilers`](crate::worker::Compilers) remembers those that are needed again, and a run that is taken up compiles nothing
-//! that is measured; here they would only push out what will be used.
+//! The cache is for code that is used again: by `warploom compile` and by programs of users. Tuning
+//! candidates bypass it. They are compiled by the thousand, three programs each of 40 to 400 KB,
+//! and here they would only evict useful entries. [`Compilers`](crate::worker::Compilers) remembers
+//! those that are needed again, and a resumed run does not recompile what is already measured.
 
 use std::fs::{self, DirBuilder, File, FileTimes, Metadata};
 use std::io::{self, ErrorKind, Write};
@@ -28,40 +29,41 @@ use warploom_target::Program;
 use warploom_target::program::Code;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Names the folder, in place of the usual one; if it is empty, nothing is kept.
+/// The environment variable that overrides the cache folder; an empty value disables the cache.
 pub const DIRECTORY_VARIABLE: &str = "WARPLOOM_CACHE_DIR";
 
 const MAGIC: [u8; 8] = *b"wpl-img2";
 const EXTENSION: &str = "image";
 
-/// How files begin that are being written, and how long that can take at most: older ones were left behind.
+/// Prefix of files that are still being written, and the longest time that writing can take. Older
+/// ones are left over from killed processes.
 const UNFINISHED: &str = "unfinished-";
 const WRITING: Duration = Duration::from_secs(3600);
 
-/// Bytes that the entries may take together.
+/// Default size limit of all entries together, in bytes.
 const LIMIT: u64 = 512 << 20;
 
-/// A folder of compiled code.
+/// A cache folder with a size limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cache {
     folder: PathBuf,
     limit: u64,
 }
 
-/// What a cache holds.
+/// A summary of a cache's contents.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Info {
-    /// The folder.
+    /// The cache folder, which may not exist yet.
     pub folder: PathBuf,
-    /// How many programs.
+    /// Number of entries, one per compiled program.
     pub entries: usize,
-    /// Bytes of their files.
+    /// Total size of the entries, in bytes.
     pub bytes: u64,
-    /// Bytes that they may have.
+    /// Size limit of the cache, in bytes.
     pub limit: u64,
 }
 
-/// A folder that cannot be read or cleared.
+/// The cache folder cannot be read or cleared.
 #[derive(Debug, Error)]
 #[error("{}: {error}; check who may write there", folder.display())]
 pub struct CacheError {
@@ -70,8 +72,8 @@ pub struct CacheError {
 }
 
 impl Cache {
-    /// The user's cache: `$WARPLOOM_CACHE_DIR`, `$XDG_CACHE_HOME/warploom` or `~/.cache/warploom`. `None` if there is no
-    /// place for one, or none is wanted.
+    /// The user's cache: `$WARPLOOM_CACHE_DIR`, `$XDG_CACHE_HOME/warploom` or `~/.cache/warploom`.
+    /// `None` if the variables name no folder or the cache is disabled.
     pub fn of_user() -> Option<Cache> {
         let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
         let absolute = |path: PathBuf| path.is_absolute().then_some(path);
@@ -85,17 +87,18 @@ impl Cache {
         folder.map(Cache::at)
     }
 
-    /// The cache in a folder, which is made when it is needed.
+    /// The cache in a folder, which is created on the first write.
     pub fn at(folder: impl Into<PathBuf>) -> Cache {
         Cache { folder: folder.into(), limit: LIMIT }
     }
 
-    /// The same with another limit, bytes.
+    /// The same cache with a different size limit, in bytes.
     pub fn with_limit(self, limit: u64) -> Cache {
         Cache { limit, ..self }
     }
 
-    /// Compiles a program, or takes it from the cache. What cannot be kept is compiled all the same.
+    /// Compiles a program, or reads it from the cache. If the result cannot be written to the
+    /// cache, it is returned all the same.
     ///
     /// # Errors
     /// As [`nvrtc::compile_program`].
@@ -105,32 +108,32 @@ impl Cache {
         }
         let (compiled, image) = nvrtc::compile_program(program, arch)?;
         if let (Some(key), Some(image)) = (key_of(program, arch)?, &image) {
-            // A cache that cannot be written is no reason to fail.
+            // A cache that is not writable is not an error.
             let _ = self.write(key, image);
         }
         Ok((compiled, image))
     }
 
-    /// The compiled program, if it is here. Nothing is compiled.
+    /// The compiled program, if it is in the cache. Never compiles.
     ///
     /// # Errors
-    /// If there is no NVRTC, whose version counts.
+    /// If there is no NVRTC, because its version is part of the key.
     pub fn find(&self, program: &Program, arch: Arch) -> Result<Option<(Program, Image)>, Error> {
         let image = key_of(program, arch)?.and_then(|key| self.read(key));
         Ok(image.map(|image| (Program { code: image.code(), ..program.clone() }, image)))
     }
 
-    /// What it holds.
+    /// Counts the entries and their bytes.
     ///
     /// # Errors
-    /// If the folder is there and cannot be read.
+    /// If the folder exists and cannot be read.
     pub fn info(&self) -> Result<Info, CacheError> {
         let entries = self.entries().map_err(|error| self.failed(error))?;
         let bytes = entries.iter().map(|entry| entry.bytes).sum();
         Ok(Info { folder: self.folder.clone(), entries: entries.len(), bytes, limit: self.limit })
     }
 
-    /// Removes all entries, and nothing else; gives what there was.
+    /// Removes all entries and no other files. Returns the summary from before.
     ///
     /// # Errors
     /// If the folder cannot be read or an entry cannot be removed.
@@ -150,7 +153,7 @@ impl Cache {
         self.folder.join(format!("{key:032x}.{EXTENSION}"))
     }
 
-    /// Whether only this user can have put something into the folder. If others can, that is said once.
+    /// Whether only this user can have written to the folder. If not, warns once per process.
     fn is_private(&self) -> bool {
         static SAID: Once = Once::new();
         let Ok(about) = fs::metadata(&self.folder) else { return false };
@@ -167,10 +170,10 @@ impl Cache {
         private
     }
 
-    /// An entry that is there, whole and ours.
+    /// Reads an entry, if it exists, is undamaged and belongs to this user.
     fn read(&self, key: u128) -> Option<Image> {
         let path = self.path(key);
-        // Looked at before it is opened: opening a pipe would wait for its other end.
+        // Checked before opening, because opening a named pipe would block.
         let about = fs::symlink_metadata(&path).ok()?;
         if !self.is_private() {
             return None;
@@ -196,7 +199,8 @@ impl Cache {
         self.trim()
     }
 
-    /// Removes what was left behind, and what was not used for the longest time until the rest is within the limit.
+    /// Removes leftover files, then the least recently used entries until the rest is within the
+    /// limit.
     fn trim(&self) -> io::Result<()> {
         self.remove_unfinished()?;
         let mut entries = self.entries()?;
@@ -212,7 +216,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Removes what processes that were killed have left behind.
+    /// Removes leftover files of killed processes.
     fn remove_unfinished(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
@@ -233,7 +237,7 @@ impl Cache {
         let mut entries = Vec::new();
         for entry in listed {
             let path = entry?.path();
-            // Another process may just have removed it.
+            // Another process may have just removed it.
             if let (true, Ok(about)) =
                 (path.extension().is_some_and(|it| it == EXTENSION), path.symlink_metadata())
             {
@@ -251,7 +255,7 @@ struct Entry {
     used: SystemTime,
 }
 
-/// The key of a program; a compiled one has none.
+/// The key of a program; `None` if it is already compiled.
 fn key_of(program: &Program, arch: Arch) -> Result<Option<u128>, Error> {
     match &program.code {
         Code::Source { text, options } => Ok(Some(key(text, options, arch, nvrtc::version()?))),
@@ -278,7 +282,7 @@ fn checksum(key: u128, content: &[u8]) -> u64 {
     hash.digest()
 }
 
-/// Makes a folder, if there is none, that nobody else can write to.
+/// Creates a folder, if necessary, that no other user can write to.
 fn make_private(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
@@ -286,7 +290,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Whether a file or folder is this user's, and nobody else may write to it.
+/// Whether a file or folder belongs to this user, and no other user can write to it.
 #[cfg(unix)]
 fn is_ours(about: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -298,19 +302,19 @@ fn is_ours(_: &Metadata) -> bool {
     true
 }
 
-/// The entry of a key in a file; `None` if it cannot be read, is damaged, or is that of another key.
+/// Reads the entry of a key; `None` if the file cannot be read, is damaged, or has a different key.
 fn read(path: &Path, key: u128) -> Option<Image> {
     let image = decode(&files::read(path, CACHE_ENTRY).ok()?, key)?;
-    // Used now. If that cannot be noted, it only goes earlier.
+    // Marks the entry as used now. If that fails, it is only evicted earlier.
     let times = FileTimes::new().set_modified(SystemTime::now());
     let _ = File::options().append(true).open(path).and_then(|file| file.set_times(times));
     Some(image)
 }
 
-/// The bytes of an entry.
+/// Encodes an entry as bytes.
 ///
 /// # Errors
-/// If they cannot be encoded, which takes no less than the end of memory.
+/// If encoding fails, which happens only when memory runs out.
 pub fn encode(key: u128, image: &Image) -> io::Result<Vec<u8>> {
     let content = bincode::serde::encode_to_vec(image, bincode::config::standard());
     let content = content.map_err(io::Error::other)?;
@@ -321,7 +325,7 @@ pub fn encode(key: u128, image: &Image) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The image in the bytes of an entry; `None` if they are damaged, or those of another key.
+/// Decodes the bytes of an entry; `None` if they are damaged or have a different key.
 pub fn decode(bytes: &[u8], key: u128) -> Option<Image> {
     let rest = bytes.strip_prefix(&MAGIC)?;
     let (sum, rest) = rest.split_first_chunk::<8>()?;
@@ -333,7 +337,7 @@ pub fn decode(bytes: &[u8], key: u128) -> Option<Image> {
     bincode::serde::decode_from_slice(content, config).ok().map(|(image, _)| image)
 }
 
-/// What another process has removed is gone too.
+/// Treats a file that another process already removed as success.
 fn gone(error: io::Error) -> io::Result<()> {
     if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
@@ -381,7 +385,7 @@ mod tests {
         assert_eq!(fs::read_dir(&cache.folder).expect("it is there").count(), 1);
     }
 
-    /// Whole by its checksum, with PTX of 2^60 bytes.
+    /// The checksum is valid, but the entry declares PTX of 2^60 bytes.
     #[test]
     fn a_length_that_is_made_up_is_damage() {
         let whole = bincode::serde::encode_to_vec(image(3), bincode::config::standard());
@@ -464,7 +468,7 @@ mod tests {
             let cache = Cache::at(folder.path().join("cache"));
             let key = any_key("text");
             cache.write(key, &image(100)).expect("there is room");
-            // Only the superuser can give files away.
+            // Only the superuser can change the owner of a file.
             for path in [cache.path(key), cache.folder.clone()] {
                 if std::os::unix::fs::chown(&path, Some(12345), None).is_err() {
                     return;
@@ -520,7 +524,7 @@ mod tests {
         let (found, image) = cache.find(&source, arch).expect("NVRTC is there").expect("it was compiled");
         assert_eq!(found, compiled);
         assert_eq!(found.code, image.code());
-        // What is compiled already is neither looked for nor kept.
+        // Compiled programs are neither looked up nor stored.
         assert!(cache.find(&compiled, arch).expect("nothing is to do").is_none());
         assert_eq!(cache.compile_program(&compiled, arch).expect("nothing is to do").0, compiled);
         assert_eq!(cache.info().expect("it can be read").entries, 1);

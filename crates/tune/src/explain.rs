@@ -1,4 +1,4 @@
-//! What the kernels of a schedule do, and what they are predicted to cost.
+//! Describes the kernels of a schedule and their predicted cost.
 
 mod idle;
 mod text;
@@ -15,89 +15,93 @@ use warploom_target::Device;
 
 pub use idle::{Idle, Serial, SerialKind};
 
-/// The kernels of a schedule at one size on one device, for people: [`Display`](std::fmt::Display) draws them as loop nests.
+/// A human-readable description of a schedule's kernels at one size on one device.
+/// [`Display`](std::fmt::Display) draws them as loop nests.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Explanation {
-    /// The name of the model that predicts.
+    /// Name of the cost model.
     pub model: String,
-    /// How long all kernels take, microseconds.
+    /// Predicted time of all kernels together, in microseconds.
     pub predicted_us: f64,
     /// The kernel that takes most of that time and leaves most of the device idle, if there is one.
     pub idle: Option<Idle>,
-    /// The kernels, in the order they run.
+    /// The kernels in launch order.
     pub kernels: Vec<KernelExplanation>,
 }
 
-/// One kernel.
+/// Description of one kernel.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct KernelExplanation {
-    /// The stage whose points the blocks cover.
+    /// The stage whose points are divided among the blocks.
     pub stage: String,
-    /// How often it is launched.
+    /// Number of launches.
     pub launches: f64,
-    /// Blocks along x, y and z.
+    /// Grid size: blocks along x, y and z.
     pub grid: [u64; 3],
-    /// What one block computes of the stage: `x 64, y 16`. Dimensions that are not named lie inside whole.
+    /// The tile of the stage that one block computes: `x 64, y 16`. Dimensions that are not listed
+    /// are not tiled.
     pub block: String,
-    /// Threads of a block.
+    /// Threads per block.
     pub threads: u64,
-    /// Shared memory of a block.
+    /// Shared memory per block, in bytes.
     pub shared_bytes: u64,
-    /// Registers of a thread, estimated.
+    /// Estimated registers per thread.
     pub registers: u32,
-    /// Blocks that an SM holds at a time.
+    /// Occupancy: resident blocks per SM.
     pub blocks_per_sm: u32,
-    /// Threads of all blocks that have something to do in the stage that takes longest.
+    /// Number of threads, over all blocks, that have work in the longest-running stage.
     pub working_threads: u64,
-    /// What each of them does one after the other in that stage; `None` if it has no reduction.
+    /// The serial work of each such thread in that stage; `None` if the stage has no reduction.
     pub serial: Option<Serial>,
-    /// How long all launches take, microseconds.
+    /// Predicted time of all launches, in microseconds.
     pub predicted_us: f64,
-    /// What takes the time in the kernel as a whole; the parts overlap.
+    /// Parts of the predicted time of the whole kernel; they overlap.
     pub terms: Vec<TimeOf>,
-    /// What a block runs, in order.
+    /// What a block executes, in order.
     pub lines: Vec<Line>,
 }
 
-/// A stage, a copy of an input, or a loop over the block.
+/// A stage, a staged copy of an input, or a loop around them within the block.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Line {
-    /// How deep it stands below the kernel.
+    /// Nesting depth within the kernel, from 0.
     pub depth: usize,
-    /// The stage, input or loop.
+    /// Name of the stage, input or loop.
     pub name: String,
-    /// How the threads share it: `threads x 64, y 4`, `flat`, `registers`, `inline`; for a loop, how often it runs.
+    /// How threads are mapped: `threads x 64, y 4`, `flat`, `in each thread`, `inline`; for a loop,
+    /// its iteration count.
     pub how: String,
-    /// Where its points are kept; `None` for loops and what is inlined.
+    /// Where its points are stored; `None` for loops and inlined stages.
     pub memory: Option<Memory>,
-    /// Points computed for each that must be computed; `None` where nothing is.
+    /// Ratio of points computed to points required; `None` where no points are computed.
     pub redundancy: Option<f64>,
-    /// What takes the time; the parts overlap.
+    /// Parts of the predicted time; they overlap.
     pub terms: Vec<TimeOf>,
 }
 
-/// Where the points of a stage are kept.
+/// Where the points of a stage are stored.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Memory {
     /// `global`, `shared`, `private` or `registers`.
     pub kind: &'static str,
-    /// The extents of the array, of a thread's own one where it has one; empty in global memory.
+    /// The extents of the array, or of each thread's own array if it has one; empty in global
+    /// memory.
     pub extents: Vec<i64>,
-    /// Its bytes; 0 in global memory.
+    /// Size of that array in bytes; 0 in global memory.
     pub bytes: u64,
 }
 
 /// A part of a predicted time.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TimeOf {
-    /// What takes it.
+    /// Name of the cost term, such as `issue`.
     pub what: &'static str,
-    /// How much, microseconds.
+    /// Time of the term, in microseconds.
     pub us: f64,
 }
 
 impl Explanation {
-    /// Explains a legal schedule of a pipeline at the sizes that `regions` were inferred for.
+    /// Describes a legal schedule of a pipeline at the sizes that `regions` were inferred for.
     pub fn new(
         pipeline: &Pipeline,
         regions: &Regions,
@@ -126,7 +130,7 @@ impl Explanation {
     }
 }
 
-/// What is known of a schedule.
+/// A schedule with its footprints and features.
 struct Explainer<'a> {
     pipeline: &'a Pipeline,
     regions: &'a Regions,
@@ -137,22 +141,22 @@ struct Explainer<'a> {
     features: Vec<KernelFeatures>,
 }
 
-/// How many loops and nests of the text came before.
+/// Counts the loops and nests visited so far, in schedule order.
 #[derive(Default)]
 struct Walk {
     loops: usize,
     nests: usize,
 }
 
-/// A kernel while its lines are written.
+/// A kernel whose lines are being generated.
 struct Open<'a> {
-    /// The part of its stage that one block computes.
+    /// The tile of its stage that one block computes.
     block: &'a [Tile],
     footprint: &'a KernelFootprint,
     features: &'a KernelFeatures,
-    /// What each row of the features takes.
+    /// Cost terms of each feature row.
     rows: Vec<Vec<Term>>,
-    /// The number of the kernel's first nest.
+    /// Index of the kernel's first nest.
     first: usize,
     lines: Vec<Line>,
 }
@@ -235,7 +239,7 @@ impl Explainer<'_> {
         }
     }
 
-    /// The line of a nest, and below it those of what runs inside.
+    /// Adds the line of a nest, followed by the lines of the stages inside it.
     fn nest(&self, nest: &Nest, depth: usize, number: usize, open: &mut Open<'_>) {
         let Some(footprint) = &self.footprints.nests[number] else { return };
         let own = match nest.item {
@@ -262,7 +266,7 @@ impl Explainer<'_> {
         open.lines.extend(lines);
     }
 
-    /// A stage that runs inside of another's nest.
+    /// Name, mapping and memory of a stage that runs inside another stage's nest.
     fn inside(&self, row: &StageRow, nest: &NestFootprint) -> (String, String, Option<Memory>) {
         let name = match row.source {
             RowSource::Stage(stage) | RowSource::Inlined(stage) => self.dag.stages()[stage].name.clone(),
@@ -344,7 +348,7 @@ fn times(terms: &[Term]) -> Vec<TimeOf> {
     terms.iter().map(|term| TimeOf { what: term.name, us: term.microseconds }).collect()
 }
 
-/// Where a nest keeps its points.
+/// Where a nest stores its points.
 fn memory(nest: &Nest, kernel: &KernelFootprint) -> Memory {
     let kind = match nest.storage {
         Storage::Global => return Memory { kind: "global", extents: Vec::new(), bytes: 0 },
@@ -356,7 +360,7 @@ fn memory(nest: &Nest, kernel: &KernelFootprint) -> Memory {
     Memory { kind, extents, bytes }
 }
 
-/// Whether an array is that of an item: stages of one Func share theirs.
+/// Whether an array belongs to an item. The stages of a Func share one array.
 fn is_of(allocation: &Allocation, item: Item) -> bool {
     let func = |item: Item| -> Option<FuncId> {
         match item {
@@ -370,7 +374,7 @@ fn is_of(allocation: &Allocation, item: Item) -> bool {
     }
 }
 
-/// Points computed for each that must be computed.
+/// Ratio of points computed to points required.
 fn redundancy(row: &StageRow) -> Option<f64> {
     let features = &row.features;
     let computed = match row.source {

@@ -1,4 +1,4 @@
-//! Schedules that somebody has chosen, measured.
+//! Measures schedules that the user supplied.
 
 use warploom_runtime::TimingOptions;
 use warploom_schedule::schedule::Schedule;
@@ -8,13 +8,15 @@ use crate::sample::Origin;
 use crate::tuning::{Ended, Event, Observer, Proposal, Session, Task, TuneError, Tuned};
 use crate::worker::Bench;
 
-/// A schedule with its origin and predicted time in microseconds, if that is known.
+/// A schedule with its origin and its predicted time in microseconds, if known.
 pub type Given = (Schedule, Origin, Option<f64>);
 
-/// Measures schedules at length, compares their results at both sizes, and times them in turns if there are several.
+/// Measures schedules with long timing runs, checks their outputs at the small and the full size,
+/// and times them in interleaved rounds if there are several.
 ///
 /// # Errors
-/// If nothing could be begun. What fails later is in [`Tuned::ended`], beside what was measured before.
+/// If tuning cannot start. Later failures are in [`Tuned::ended`], along with the results measured
+/// before.
 pub fn given(
     task: &Task<'_>,
     schedules: Vec<Given>,
@@ -23,7 +25,7 @@ pub fn given(
     observer: Observer<'_>,
 ) -> Result<Tuned, TuneError> {
     let mut session = Session::new(task, bench, records, observer)?;
-    // Whoever asks for a schedule wants to know how fast it is, even if it spills.
+    // The user asked for these schedules, so they are timed even if they spill.
     session.skip_spilling = false;
     session.timing = TimingOptions::default();
     session.progress.expected = schedules.len();

@@ -1,13 +1,14 @@
-//! Scheduling, building, checking and measuring pipelines.
+//! Schedules, builds, checks and measures pipelines.
 //!
-//! [`one_shot()`](one_shot::one_shot) is the quickest way to a schedule that nobody wrote. An
-//! [`Explanation`](explain::Explanation) says what the kernels of a schedule do and what they are predicted to cost. A
-//! [`Workload`](workload::Workload) is a pipeline with data; it runs on the reference evaluator, in the
-//! simulator or on a GPU.
+//! [`one_shot()`](one_shot::one_shot) is the fastest way to get a schedule: it searches
+//! and never measures. An [`Explanation`](explain::Explanation) describes the kernels of a schedule
+//! and their predicted cost. A [`Workload`](workload::Workload) is a pipeline with data; it runs on
+//! the reference evaluator, in the simulator or on a GPU.
 //!
-//! [`top()`](top::top) and [`autotune()`](autotune::autotune) look for the fastest schedule with a GPU at hand. Below them,
-//! [`measure()`](measure::measure) times many schedules, [`worker`] does so in processes that may fail, [`records`] keeps every
-//! result, and [`sample`] is what the cost model learns from.
+//! [`top()`](top::top) and [`autotune()`](autotune::autotune) measure on a GPU to find the fastest
+//! schedule. They are built on [`measure()`](measure::measure), which times many schedules,
+//! [`worker`], which compiles and runs them in separate processes that are allowed to fail, and
+//! [`records`], a database of every result. [`sample`] defines the training data of the cost model.
 
 pub mod autotune;
 pub mod cache;

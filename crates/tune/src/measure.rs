@@ -1,16 +1,16 @@
-//! Measuring many candidates: compiled by many threads, timed one at a time on each GPU.
+//! Measures many candidates: many threads compile, and each GPU times one candidate at a time.
 //!
-//! A [`Candidate`] is a schedule of a [`Subject`], which is a pipeline at some sizes with its data. Every worker thread
-//! takes candidates from a [`Feed`] of its own, lowers and compiles them, and hands them to a thread that owns a GPU: a
-//! [`Machine`]. What became of each is a [`Sample`], whatever that was. What a worker
-//! does for a candidate overlaps with the timing of others, and few candidates wait between the two, so that memory
-//! stays small.
+//! A [`Candidate`] is a schedule of a [`Subject`]; a subject is a pipeline at fixed sizes, with its
+//! data. Each worker thread takes candidates from its own [`Feed`], lowers and compiles them, and
+//! hands them to a thread that owns a GPU, a [`Machine`]. Every candidate yields a [`Sample`],
+//! whether it succeeds or fails. Compilation overlaps with the timing of other candidates. The
+//! queue between the two is short, which bounds memory use.
 //!
-//! A candidate may come with [`Check`]s: the same pipeline at sizes at which the right results are known. Its kernels are
-//! then also built for those sizes, and compared.
+//! A candidate may have [`Check`]s: the same pipeline at sizes for which the expected outputs are
+//! known. Its schedule is then also built for those sizes, and the outputs are compared.
 //!
-//! Compiling and running may be done by this process ([`compile_here`], [`GpuMachine`]) or by others that it may lose
-//! ([`worker`](crate::worker)).
+//! Candidates compile and run either in this process ([`compile_here`], [`GpuMachine`]) or in
+//! separate processes that may crash or be killed ([`worker`](crate::worker)).
 
 mod at_once;
 mod failure;
@@ -51,56 +51,57 @@ pub use gpu::GpuMachine;
 pub use prepare::versions;
 pub use subject::Subject;
 
-/// Lowering and compiling recurse as deeply as expressions are nested.
+/// Stack size of worker threads. Lowering and compiling recurse as deeply as expressions nest.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Candidates that wait for the GPU, for each worker.
+/// Compiled candidates that may wait for a GPU, per worker thread.
 const WAITING: usize = 2;
 
-/// A schedule to be measured.
+/// A schedule to measure.
 #[derive(Clone)]
 pub struct Candidate {
-    /// Of what.
+    /// The pipeline, sizes and data that it runs on.
     pub subject: Arc<Subject>,
-    /// The schedule.
+    /// The schedule to build, check and time.
     pub schedule: Schedule,
-    /// Where it came from.
+    /// How the schedule was found; stored in the sample.
     pub origin: Origin,
-    /// How long it is predicted to take, microseconds.
+    /// Predicted time, in microseconds; `None` if no model predicted it.
     pub predicted_us: Option<f64>,
-    /// What to compare it with.
+    /// Outputs are compared at the size of each of these checks; a check is skipped if the schedule
+    /// is not legal at its size.
     pub checks: Vec<Arc<Check>>,
 }
 
-/// A size at which the right results are known.
+/// A size at which the expected outputs are known.
 pub struct Check {
-    /// The same pipeline, mostly smaller.
+    /// The same pipeline as the candidate's, usually at smaller sizes.
     pub subject: Arc<Subject>,
-    /// What comes out of it, and how far kernels that are built for speed may be off.
+    /// The expected outputs, with the tolerance for kernels built for speed.
     pub expected: Expected,
 }
 
-/// Where a worker gets its candidates from, in its own thread.
+/// The source of a worker's candidates; each worker iterates its own feed in its own thread.
 pub type Feed<'a> = Box<dyn Iterator<Item = Candidate> + Send + 'a>;
 
-/// A program with the code to be loaded, and what is known of that.
+/// A program with compiled code, and what the compiler reported about it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Compiled {
-    /// The program.
+    /// The program, with the compiled code in place of source text.
     pub program: Program,
-    /// What each kernel takes, by entry name, if the code is machine code.
+    /// Resource usage per kernel, keyed by entry name; known only for machine code.
     pub kernels: BTreeMap<String, Resources>,
-    /// How long it took to compile, whenever that was.
+    /// Compile time. For a cached result it is the time of the original compilation.
     pub time: Duration,
 }
 
-/// Compiles a program; called by many threads at once.
+/// A function that compiles a program. Many threads call it concurrently.
 pub type Compile<'a> = &'a (dyn Fn(&Program) -> Result<Compiled, Failure> + Sync);
 
-/// Compiles in this process. Nothing is taken from a [`cache`](crate::cache) or goes there, which says why.
+/// Compiles in this process, bypassing the [`cache`](crate::cache); that module explains why.
 ///
 /// # Errors
-/// If NVRTC is missing or refuses the code.
+/// If NVRTC is missing or rejects the code.
 pub fn compile_here(program: &Program, arch: Arch) -> Result<Compiled, Failure> {
     by_parts(program, |program| {
         let (program, image) = nvrtc::compile_program(program, arch)?;
@@ -109,16 +110,16 @@ pub fn compile_here(program: &Program, arch: Arch) -> Result<Compiled, Failure> 
     })
 }
 
-/// How long a program takes.
+/// The measured time of a program.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Timed {
-    /// The times.
+    /// Shortest and median time.
     pub times: Times,
-    /// Distance between the quartiles of the batches, over the median.
+    /// Interquartile range of the batch times, divided by their median.
     pub spread: f64,
 }
 
-/// What runs programs, one at a time.
+/// A device that runs one program at a time.
 pub trait Machine: Send {
     /// Times whole runs.
     ///
@@ -131,46 +132,48 @@ pub trait Machine: Send {
         timing: &TimingOptions,
     ) -> Result<Timed, Failure>;
 
-    /// Runs from memory that is poisoned, and only results that are the program's own; the bytes of each output, a tuple's
-    /// values one after the other.
+    /// Runs once in poisoned memory, so that the outputs contain only what the program wrote.
+    /// Returns the bytes of each output; the values of a tuple are separate, consecutive entries.
     ///
     /// # Errors
     /// If the program cannot be loaded or run.
     fn run(&mut self, subject: &Arc<Subject>, program: &Program) -> Result<Vec<Vec<u8>>, Failure>;
 
-    /// Brings the inputs back as they were. Called after a program that gave wrong results: it may have written anywhere.
+    /// Restores the inputs. Called after a program gave wrong results, because it may have written
+    /// anywhere.
     fn restore(&mut self);
 }
 
-/// What all candidates have in common.
+/// Settings shared by all candidates of one call of `measure()`.
 pub struct Setup<'a> {
-    /// The device that kernels are made for.
+    /// The device that kernels are built for.
     pub device: &'a Device,
-    /// What compiles them.
+    /// Compiles the kernels.
     pub compile: Compile<'a>,
-    /// How they are timed.
+    /// How programs are timed.
     pub timing: TimingOptions,
-    /// Versions that are kept with every sample; see [`versions`].
+    /// Versions recorded in every sample; see [`versions`].
     pub versions: Vec<String>,
-    /// When to stop.
+    /// No machine takes a candidate after this instant; `None` means no time limit.
     pub deadline: Option<Instant>,
-    /// Stops after the candidate at hand when it becomes true.
+    /// When it becomes true, measuring stops after the current candidate.
     pub stop: Option<&'a AtomicBool>,
-    /// Whether candidates with kernels that spill registers are not run.
+    /// Whether candidates whose kernels spill registers are recorded without being run.
     pub skip_spilling: bool,
-    /// Whether candidates compete.
+    /// Set if candidates compete for the shortest time.
     pub contest: Option<Contest>,
 }
 
-/// Candidates that compete: those much slower than the best are not timed at length. For runs over one subject.
+/// Candidates compete: those much slower than the best are timed only briefly. For runs over one
+/// subject.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Contest {
-    /// The best that is known before, microseconds.
+    /// The shortest time known before this run, in microseconds.
     pub best_us: Option<f64>,
 }
 
 impl<'a> Setup<'a> {
-    /// For a device, with what compiles for it; without limits.
+    /// A setup without deadline, stop flag, spill filter or contest.
     pub fn new(device: &'a Device, compile: Compile<'a>, timing: TimingOptions) -> Setup<'a> {
         let versions = versions();
         Setup {
@@ -190,29 +193,29 @@ impl<'a> Setup<'a> {
     }
 }
 
-/// What became of a candidate.
+/// The result of a candidate.
 pub struct Measured {
-    /// The candidate.
+    /// The candidate that was measured.
     pub candidate: Candidate,
-    /// What is known of it now.
+    /// Status, times and resource usage, as recorded.
     pub sample: Sample,
-    /// Distance between the quartiles of the timed batches, over the median.
+    /// Interquartile range of the batch times, divided by their median; 0 if it was not timed.
     pub spread: f64,
-    /// How long a machine was busy with it.
+    /// Time that a machine spent checking and timing it.
     pub machine_time: Duration,
 }
 
-/// Why measuring ended early.
+/// Why `measure()` stopped early.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MeasureError {
-    /// A kernel broke what this process has of the GPU. Its sample was recorded.
+    /// A kernel corrupted the GPU context of this process. Its sample was recorded.
     #[error("{0}; this process can use the GPU no more")]
     Fault(String),
-    /// Nothing runs any more.
+    /// Too many candidates in a row failed to run.
     #[error("{FAILURES} candidates in a row could not be run; the last: {0}")]
     Failures(String),
-    /// There is nothing left to compile or run with.
+    /// No compiler process or no machine is left.
     #[error("{0}")]
     Lost(String),
     /// The worker threads could not be started.
@@ -220,12 +223,13 @@ pub enum MeasureError {
     Threads(io::Error),
 }
 
-/// Measures all candidates of some feeds, with one worker thread a feed and one thread a machine, until they are at their
-/// ends, the time is up, `record`, which is given every sample, breaks off or no machine is left. A machine takes the next
-/// candidate when its last is recorded.
+/// Measures the candidates of all feeds, with one worker thread per feed and one thread per
+/// machine. It returns when the feeds are exhausted, the deadline passes, `record` breaks off, or
+/// no machine is left. `record` receives every sample. A machine takes its next candidate only
+/// after its last one was recorded.
 ///
 /// # Errors
-/// If a kernel faults in this process, nothing runs any more, or threads cannot be started.
+/// If a kernel faults in this process, if nothing runs any more, or if threads cannot be started.
 pub fn measure(
     setup: &Setup<'_>,
     feeds: Vec<Feed<'_>>,
@@ -243,14 +247,14 @@ pub fn measure(
             started = started.and(spawned.map(|_| ()).map_err(MeasureError::Threads));
         }
         drop(sender);
-        // Whoever waits to hand something over when this ends finds that nobody takes it.
+        // This drops the receiver, so workers that are blocked in `send` return with an error.
         let measured = started.and_then(|()| run_all(setup, receiver, machines, record));
         stop.store(true, Ordering::Relaxed);
         measured
     })
 }
 
-/// What a worker does.
+/// The body of a worker thread.
 fn work(setup: &Setup<'_>, mut feed: Feed<'_>, sender: &SyncSender<Prepared>, stop: &AtomicBool) {
     let next = |feed: &mut Feed<'_>| catch_unwind(AssertUnwindSafe(|| feed.next())).unwrap_or_default();
     while !stop.load(Ordering::Relaxed) && !setup.is_stopped() {

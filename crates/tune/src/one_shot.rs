@@ -1,4 +1,5 @@
-//! The quickest mode: search for a schedule and build the best that can be built. Needs no GPU.
+//! The fastest tuning mode: searches for a schedule and builds the best one that can be built.
+//! Needs no GPU.
 
 use std::time::Instant;
 
@@ -12,48 +13,50 @@ use warploom_target::Device;
 
 use warploom_codegen::build::{BuildError, build};
 
-/// What a search found, and the kernels of the best schedule that can be built.
+/// The result of a search, with the kernels of the best schedule that can be built.
 #[derive(Debug)]
 pub struct OneShot {
-    /// All that the search found, the best first.
+    /// The outcome of the search; its candidates are ordered by predicted time.
     pub outcome: Outcome,
     /// The schedule that was built.
     pub schedule: Schedule,
-    /// How long its kernels take, as the model predicts, in microseconds.
+    /// Predicted time of its kernels, in microseconds.
     pub predicted_us: f64,
-    /// Its kernels.
+    /// The lowered kernels of the schedule.
     pub program: Program,
-    /// Why each schedule before it could not be built.
+    /// Errors of the better-ranked schedules that could not be built.
     pub refused: Vec<BuildError>,
-    /// How many schedules before it were passed over because they spill registers.
+    /// Number of better-ranked schedules that were skipped because they spill registers; 0 if the
+    /// chosen schedule spills too.
     pub spilling: usize,
 }
 
-/// How many bytes of registers the kernels of a program spill to memory, as the kernel compiler says; `None` if it cannot be
-/// asked.
+/// Returns how many bytes of registers the kernels of a program spill, as reported by the kernel
+/// compiler; `None` if the compiler is not available.
 pub type Spills<'a> = &'a dyn Fn(&Program) -> Option<u64>;
 
-/// How many schedules are compiled in search of one that does not spill. If there is none among them, the one that spills
-/// least is taken.
+/// Maximum number of schedules compiled to find one without spills. If all of them spill, the one
+/// with the fewest spilled bytes is used.
 const COMPILED: usize = 8;
 
-/// Why nothing was built.
+/// Why no schedule was built.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OneShotError {
-    /// The sizes or parameters don't fit the pipeline.
+    /// The sizes or Params do not fit the pipeline.
     #[error(transparent)]
     Bounds(#[from] BoundsError),
-    /// None of the schedules could be built; this is why the best could not.
+    /// No schedule could be built; this is the error of the best-ranked one.
     #[error(transparent)]
     Build(#[from] BuildError),
 }
 
-/// Searches for a schedule and builds the cheapest that can be built. `observer` hears how the search goes.
+/// Searches for a schedule and builds the one with the shortest predicted time that can be built.
+/// `observer` receives the progress of the search.
 ///
 /// # Errors
 ///
-/// If the sizes don't fit the pipeline, or none of the schedules can be built.
+/// If the sizes do not fit the pipeline, or no schedule can be built.
 pub fn one_shot(
     pipeline: &Pipeline,
     request: &Realisation,
@@ -65,8 +68,8 @@ pub fn one_shot(
     one_shot_without_spills(pipeline, request, device, model, options, &|_| None, observer)
 }
 
-/// The same, but schedules whose kernels spill registers are passed over. Models know registers only roughly; the kernel
-/// compiler knows them, and needs no GPU for that.
+/// Like `one_shot`, but skips schedules whose kernels spill registers. Cost models only estimate
+/// register pressure; the kernel compiler knows it exactly, and needs no GPU.
 ///
 /// # Errors
 ///
@@ -96,7 +99,7 @@ pub fn one_shot_without_spills(
                 continue;
             }
         };
-        // When the time is up, the first that can be built is as good as any.
+        // After the time limit, takes the first schedule that builds.
         let spilled = if is_over() { 0 } else { spills(&program).unwrap_or(0) };
         if least.as_ref().is_none_or(|(least, ..)| spilled < *least) {
             least = Some((spilled, candidate, program));
@@ -115,14 +118,14 @@ pub fn one_shot_without_spills(
     if let Some(error) = refused.into_iter().next() {
         return Err(error.into());
     }
-    // The search found nothing that is legal, and gives what it began with.
+    // The search found no legal schedule and returned its starting point.
     let schedule = outcome.best.clone();
     let program = build(pipeline, &schedule, request, device)?;
     let predicted_us = predicted_us(pipeline, &regions, device, &schedule, model);
     Ok(OneShot { outcome, schedule, predicted_us, program, refused: Vec::new(), spilling: 0 })
 }
 
-/// How long the kernels of a schedule take, as a model predicts, in microseconds.
+/// Predicted time of a schedule's kernels, in microseconds.
 fn predicted_us(
     pipeline: &Pipeline,
     regions: &Regions,
@@ -188,7 +191,7 @@ mod tests {
         });
         assert_eq!(third.schedule, third.outcome.candidates[2].schedule);
         assert_eq!((third.spilling, third.predicted_us), (2, third.outcome.candidates[2].cost));
-        // If all spill, the least.
+        // If all spill, the schedule with the fewest spills is used.
         count.set(0);
         let least = shot(&|_| {
             count.set(count.get() + 1);

@@ -1,16 +1,17 @@
-//! What was measured, in a database that survives everything.
+//! A database of measurements that survives crashes.
 //!
-//! [`Records`] is a SQLite file. One [`Trial`] is one schedule of a *problem*: a pipeline at some sizes on a device, built
-//! by certain versions of the compilers. A trial is committed before the next begins, so that a run that is killed at any
-//! moment loses at most what it was working on, and whoever goes on later measures nothing twice. Pipelines are stored
-//! once, by their hash.
+//! [`Records`] is a SQLite file. A [`Trial`] is the result of one schedule of a *problem*: a
+//! pipeline at fixed sizes on a device, built by specific compiler versions. Each trial is
+//! committed before the next one starts. A run that is killed loses at most the trial in progress,
+//! and a later run measures nothing twice. Pipelines are stored once, keyed by hash.
 //!
-//! Several processes of one machine may use one file. Before a schedule is compiled it is *claimed* ([`Records::claim`]): of two processes
-//! that want the same, one measures and the other passes on. A claim ends with its trial, with its process, or, if nobody
-//! can tell whether that process lives, after some minutes without a sign of life.
+//! Several processes on one machine may share a file. Before a process compiles a schedule, it
+//! *claims* it ([`Records::claim`]). If two processes want the same schedule, one measures it and
+//! the other moves on. A claim ends with its trial or with its process. If it is unknown whether
+//! the process is alive, the claim is a lease that expires after some minutes without renewal.
 //!
-//! [`Records::export`] and [`Records::import`] exchange trials as lines of JSON, and as files of samples that the cost model
-//! is trained on.
+//! [`Records::export`] and [`Records::import`] exchange trials as lines of JSON. Trials can also be
+//! written to and read from sample files, which the cost model is trained on.
 
 mod claims;
 mod error;
@@ -39,7 +40,7 @@ pub use error::RecordsError;
 pub use exchange::Imported;
 pub use runs::{FinishedIteration, RunKey, RunState};
 
-/// How long to wait for another process that writes.
+/// How long to wait for another process's write transaction.
 const BUSY: Duration = Duration::from_secs(20);
 
 /// A database of trials.
@@ -58,59 +59,61 @@ pub struct Records {
     owner: claims::Owner,
 }
 
-/// A pipeline at some sizes on a device, built by certain versions: what trials are comparable within.
+/// The key of a problem: a pipeline at fixed sizes on a device, built by specific versions. Trials
+/// are comparable only within one problem.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 pub struct ProblemId(i64);
 
-/// A schedule and what became of it.
+/// A schedule and its result.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Trial {
-    /// Its number in the database; 0 if it is not in one yet.
+    /// Row id in the database; 0 if it is not stored yet.
     pub id: i64,
-    /// What was measured.
+    /// The schedule, its status, its times and how it was built.
     pub sample: Sample,
-    /// How long it takes as the model of that time predicted, microseconds.
+    /// Time that the model predicted before the measurement, in microseconds.
     pub predicted_us: Option<f64>,
-    /// Distance between the quartiles of the batches, over the median.
+    /// Interquartile range of the batch times, divided by their median.
     pub spread: f64,
-    /// How long it takes as timed in turns with the other best ones, microseconds.
+    /// Time measured in the final rounds, interleaved with the other finalists, in microseconds.
     pub retimed_us: Option<f64>,
-    /// When it was measured, in seconds since 1970.
+    /// When it was measured, in seconds since the Unix epoch.
     pub measured_at: u64,
 }
 
-/// A problem and what is known of it.
+/// A problem with a summary of its trials.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Problem {
-    /// Its number in the database.
+    /// Row id in the database.
     pub id: ProblemId,
-    /// The name of its pipeline.
+    /// Name of the pipeline.
     pub name: String,
-    /// The hash of its pipeline, hexadecimal.
+    /// Structural hash of the pipeline, in hexadecimal.
     pub pipeline: String,
-    /// Its sizes and Params.
+    /// Sizes of inputs and outputs, and the Params.
     pub sizes: Sizes,
-    /// The device's name.
+    /// Name of the device.
     pub device: String,
-    /// The device's fingerprint.
+    /// Fingerprint of the device; devices with different fingerprints are different problems.
     pub fingerprint: String,
-    /// The versions that its kernels depend on.
+    /// Versions that the machine code depends on, joined by commas; the driver's is not among them.
     pub versions: String,
-    /// How many schedules were tried.
+    /// Number of trials, including failed ones.
     pub trials: u64,
-    /// How many of them could be timed and are right.
+    /// Number of trials that were timed and gave correct results.
     pub valid: u64,
-    /// The shortest time, microseconds.
+    /// Shortest time of a valid trial, in microseconds.
     pub best_us: Option<f64>,
 }
 
 impl Trial {
-    /// A sample that was measured now.
+    /// A trial of a sample that was measured just now.
     pub fn new(sample: Sample, predicted_us: Option<f64>, spread: f64) -> Trial {
         Trial { id: 0, sample, predicted_us, spread, retimed_us: None, measured_at: now() }
     }
 
-    /// How long it takes, if it was timed and is right, microseconds.
+    /// Time in microseconds if it was timed and is correct: the retimed value if there is one, else
+    /// the shortest.
     pub fn time_us(&self) -> Option<f64> {
         let times = self.sample.times.filter(|_| self.sample.status == Status::Measured)?;
         Some(self.retimed_us.unwrap_or(times.min))
@@ -118,18 +121,20 @@ impl Trial {
 }
 
 impl Records {
-    /// Opens a database; makes it if there is none.
+    /// Opens a database, and creates it if it does not exist.
     ///
     /// # Errors
-    /// If the file cannot be made or read, is something else, or is on a file system of a network.
+    /// If the file cannot be created or read, is not a records database, or is on a network file
+    /// system.
     pub fn open(path: impl AsRef<Path>) -> Result<Records, RecordsError> {
         Records::to_write(path.as_ref(), OpenFlags::SQLITE_OPEN_CREATE)
     }
 
-    /// Opens a database that is there. Where it cannot be written, it can only be read.
+    /// Opens an existing database, read-only if it is not writable.
     ///
     /// # Errors
-    /// If there is none, it cannot be read, is something else, or is on a file system of a network.
+    /// If it does not exist, cannot be read, is not a records database, or is on a network file
+    /// system.
     pub fn open_existing(path: impl AsRef<Path>) -> Result<Records, RecordsError> {
         let path = path.as_ref();
         Records::to_write(path, OpenFlags::empty()).or_else(|error| match error {
@@ -146,7 +151,7 @@ impl Records {
         Ok(Records::over(connection, path))
     }
 
-    /// Opens a database that cannot be written; `None` if it cannot be read either.
+    /// Opens a database read-only; `None` if it cannot be read either.
     fn to_read(path: &Path) -> Option<Result<Records, RecordsError>> {
         let alone = frozen(path).map(|address| (address, OpenFlags::SQLITE_OPEN_URI));
         let shared = (path.to_path_buf(), OpenFlags::empty());
@@ -162,14 +167,16 @@ impl Records {
         Records { connection, path: path.to_path_buf(), owner: claims::Owner::this() }
     }
 
-    /// The file.
+    /// Path of the database file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The problem of a pipeline at some sizes on a device; what is needed to build it again is stored.
+    /// The problem of a pipeline at fixed sizes on a device. Stores it if it is new, with
+    /// everything needed to rebuild it.
     ///
-    /// Versions of drivers are kept with trials, but make no other problem: machine code is the kernel compiler's.
+    /// The driver version is recorded with each trial, but does not distinguish problems, because
+    /// machine code comes from the kernel compiler.
     ///
     /// # Errors
     /// If it cannot be stored.
@@ -185,7 +192,8 @@ impl Records {
         self.change(|change| rows::problem(change, pipeline, &sizes, &device.name, &fingerprint, versions))
     }
 
-    /// Stores a trial and ends the claim on it; `false` if the schedule has a trial already, which then stays.
+    /// Stores a trial and ends its claim. Returns `false` if the schedule already has a trial,
+    /// which is then kept.
     ///
     /// # Errors
     /// If it cannot be stored.
@@ -199,7 +207,7 @@ impl Records {
         })
     }
 
-    /// All problems, by the names of their pipelines.
+    /// All problems, ordered by pipeline name.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -207,7 +215,7 @@ impl Records {
         rows::problems(&self.connection).map_err(|error| self.failed(error))
     }
 
-    /// The trials of a problem in the order they were measured; of all problems, if none is given.
+    /// The trials of a problem, or of all problems for `None`, in the order they were recorded.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -215,7 +223,7 @@ impl Records {
         rows::trials(&self.connection, problem).map_err(|error| self.failed(error))
     }
 
-    /// One trial by its number.
+    /// One trial by its row id; `None` if there is no such row.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -223,7 +231,7 @@ impl Records {
         rows::trial(&self.connection, id).map_err(|error| self.failed(error))
     }
 
-    /// The trials of a problem that are right, the fastest first, at most `count`.
+    /// The fastest valid trials of a problem, fastest first, at most `count`.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -231,7 +239,7 @@ impl Records {
         rows::best(&self.connection, problem, count).map_err(|error| self.failed(error))
     }
 
-    /// The trial of a schedule of a problem.
+    /// The trial of a schedule text; `None` if it was not tried.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -239,7 +247,7 @@ impl Records {
         rows::find(&self.connection, problem, &schedule_hash(schedule)).map_err(|error| self.failed(error))
     }
 
-    /// Keeps how long a trial takes as timed in turns with others.
+    /// Stores the time of a trial from the final rounds, in microseconds.
     ///
     /// # Errors
     /// If it cannot be stored.
@@ -250,7 +258,8 @@ impl Records {
         Ok(())
     }
 
-    /// Keeps that a trial's results turned out to be wrong after all.
+    /// Replaces the status of a trial whose results turned out to be wrong, or that can no longer
+    /// run.
     ///
     /// # Errors
     /// If it cannot be stored.
@@ -262,7 +271,7 @@ impl Records {
         Ok(())
     }
 
-    /// The pipeline of a hash.
+    /// The stored pipeline with this structural hash, if any.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -276,10 +285,11 @@ impl Records {
         content.map(|content| rows::read_pipeline(&content, &self.path)).transpose()
     }
 
-    /// Makes the file grow by at most so many pages of 4 KB, as if the disk were full then. For tests.
+    /// Lets the file grow by at most `pages` pages of 4 KB, and then fails as if the disk were
+    /// full. For tests.
     ///
     /// # Errors
-    /// If SQLite refuses.
+    /// If SQLite rejects the limit.
     pub fn limit_growth(&mut self, pages: u32) -> Result<(), RecordsError> {
         let limit = |connection: &Connection| {
             let now: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
@@ -288,7 +298,7 @@ impl Records {
         limit(&self.connection).map_err(|error| self.failed(error))
     }
 
-    /// Does something as one transaction that no other writer comes between.
+    /// Runs `change` in one immediate transaction, so no other writer interleaves.
     fn change<T>(
         &mut self,
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
@@ -317,8 +327,9 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, RecordsError> {
     Ok(connection)
 }
 
-/// A file's address by which SQLite reads it without files beside it: in a folder that cannot be written it could not make them,
-/// and in another they would be in the way of those who write. `None` if somebody does, or has left something there.
+/// A URI that makes SQLite read a file as immutable, without creating files next to it. In a
+/// read-only folder it could not create them, and in a writable one they would interfere with
+/// writers. `None` if the write-ahead log is not empty.
 fn frozen(path: &Path) -> Option<PathBuf> {
     let absolute = std::path::absolute(path).ok()?;
     let mut log = absolute.clone().into_os_string();
@@ -330,12 +341,12 @@ fn frozen(path: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(format!("file:{escaped}?immutable=1")))
 }
 
-/// The hash by which the schedules of a problem are told apart, hexadecimal.
+/// The hash that identifies a schedule within a problem, in hexadecimal.
 fn schedule_hash(text: &str) -> String {
     rows::hexadecimal(xxh3_128(text.as_bytes()))
 }
 
-/// Seconds since 1970.
+/// Seconds since the Unix epoch.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

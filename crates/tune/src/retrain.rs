@@ -1,4 +1,4 @@
-//! Learning from what was measured.
+//! The interface for training the cost model on measurements.
 
 use std::error::Error;
 
@@ -12,10 +12,11 @@ use crate::sample::Shard;
 
 /// Trains the cost model's weights.
 pub trait Retrain {
-    /// Weights from measured samples of a device; training starts from `initial`, or from nothing.
+    /// Trains weights on measured samples of a device, starting from `initial` or from scratch.
     ///
     /// # Errors
-    /// If there is nothing to learn from, or training goes wrong. Tuning then goes on with the weights it had.
+    /// If there are no usable samples, or training fails. Tuning then continues with its previous
+    /// weights.
     fn retrain(
         &mut self,
         samples: &Shard,
@@ -24,8 +25,8 @@ pub trait Retrain {
     ) -> Result<Weights, Box<dyn Error + Send + Sync>>;
 }
 
-/// How many times as long as the fastest of some trials that one takes which a model predicts to be the fastest. `None` if
-/// fewer than two were timed.
+/// The regret of a model on some trials: the time of the trial that the model predicts to be the
+/// fastest, divided by the shortest time. `None` if fewer than two trials were timed.
 pub fn regret(
     model: &dyn CostModel,
     pipeline: &Pipeline,

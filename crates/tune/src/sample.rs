@@ -1,7 +1,7 @@
-//! Measured samples, and the files they are kept in: [`ShardWriter`], [`ShardFolder`] and [`Shard`].
+//! Measured samples, and the files that store them: [`ShardWriter`], [`ShardFolder`] and [`Shard`].
 //!
-//! A sample holds what was measured and what is needed to build it again, never features: those are computed
-//! anew from pipeline and schedule, so that samples outlive every change of what is computed from them.
+//! A sample stores the measurement and what is needed to rebuild it, but no features. Features are
+//! recomputed from pipeline and schedule, so samples stay valid when the feature set changes.
 
 mod first_version;
 mod folder;
@@ -13,19 +13,19 @@ use warploom_lang::{Pipeline, Realisation, Region, Value};
 pub use folder::ShardFolder;
 pub use shard::{Shard, ShardError, ShardWriter};
 
-/// The sizes and Params a sample was built for, in the order of the pipeline's tables.
+/// The sizes and Params that a sample was built for, in the order of the pipeline's tables.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Sizes {
-    /// Boxes of the inputs.
+    /// One box per input.
     pub inputs: Vec<Region>,
-    /// Boxes of the outputs.
+    /// One box per output.
     pub outputs: Vec<Region>,
-    /// Values of the Params, as type and bits.
+    /// Type and bits of each Param.
     pub params: Vec<(warploom_lang::Type, u32)>,
 }
 
 impl Sizes {
-    /// Those of a realisation in which everything is given.
+    /// The sizes of a complete realisation; entries that are not set are skipped.
     pub fn of(request: &Realisation) -> Sizes {
         let params = request.params.values().flatten().map(|value| (value.ty(), value.bits()));
         Sizes {
@@ -51,31 +51,31 @@ impl Sizes {
     }
 }
 
-/// How a candidate ended.
+/// The outcome of a candidate. The messages are sentences for the user.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Status {
     /// It ran and was timed.
     Measured,
-    /// It could not be lowered.
+    /// It could not be lowered, or the schedule is not legal.
     NotLowered(String),
-    /// The compiler refused it.
+    /// The kernel compiler rejected it.
     NotCompiled(String),
-    /// It could not be launched, or crashed.
+    /// It could not be loaded or launched, or a kernel faulted.
     Failed(String),
-    /// Built for checking, it gave another result than the reference.
+    /// Its checking build gave results that differ from the expected ones.
     Wrong(String),
-    /// Only built for speed is it too far from the reference.
+    /// Its checking build is correct, but its timing build exceeds the tolerance.
     Numeric(String),
-    /// A kernel stores registers to memory for want of room, and was not run for that.
+    /// A kernel spills registers, so it was not run.
     Spilled(String),
-    /// It took too long to compile or to run.
+    /// It exceeded the time limit for compiling or running.
     TimedOut(String),
-    /// The process that compiled or ran it ended.
+    /// The process that compiled or ran it exited or sent a corrupt answer.
     Crashed(String),
 }
 
 impl Status {
-    /// One word for it, as records keep it.
+    /// The name of the outcome in records, such as `ok` or `not_compiled`.
     pub fn kind(&self) -> &'static str {
         match self {
             Status::Measured => "ok",
@@ -90,7 +90,7 @@ impl Status {
         }
     }
 
-    /// What is known besides.
+    /// The message of a failure; empty for `Measured`.
     pub fn message(&self) -> &str {
         match self {
             Status::Measured => "",
@@ -105,7 +105,7 @@ impl Status {
         }
     }
 
-    /// The status of a word and a message; `None` if there is no such word.
+    /// The status of a name and a message; `None` if the name is unknown.
     pub fn from_parts(kind: &str, message: String) -> Option<Status> {
         Some(match kind {
             "ok" => Status::Measured,
@@ -125,15 +125,15 @@ impl Status {
 /// Where a schedule came from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Origin {
-    /// Somebody gave it.
+    /// The user supplied it.
     Given,
     /// It is the default schedule.
     Default,
-    /// A search found it.
+    /// The schedule search found it.
     Search,
-    /// It was drawn from the legal ones.
+    /// It was drawn at random from the legal schedules.
     Random,
-    /// It lies near a schedule that was among the fastest measured.
+    /// It is a neighbour of one of the fastest schedules measured.
     Near,
 }
 
@@ -146,81 +146,81 @@ impl Origin {
         (Origin::Near, "near"),
     ];
 
-    /// One word for it, as records keep it.
+    /// The name of the origin in records, such as `search`.
     pub fn name(self) -> &'static str {
         Origin::ALL.iter().find(|(origin, _)| *origin == self).map_or("", |(_, name)| name)
     }
 
-    /// The origin of a word; `None` if there is no such word.
+    /// The origin of a name; `None` if the name is unknown.
     pub fn from_name(name: &str) -> Option<Origin> {
         Origin::ALL.iter().find(|(_, known)| *known == name).map(|(origin, _)| *origin)
     }
 }
 
-/// Times of whole runs, in microseconds.
+/// Times of complete runs, in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Times {
-    /// The shortest.
+    /// Shortest time.
     pub min: f64,
-    /// The one in the middle.
+    /// Median time.
     pub median: f64,
-    /// How many runs were timed.
+    /// Number of timed runs.
     pub runs: u32,
 }
 
-/// What the compiler said of one kernel.
+/// Resource usage of one kernel, as the kernel compiler reported it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct KernelUse {
-    /// Its name.
+    /// Entry name of the kernel.
     pub name: String,
-    /// Registers a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Bytes of registers stored to memory for want of room.
+    /// Bytes of spill stores.
     pub spill_stores: u32,
-    /// Bytes read back.
+    /// Bytes of spill loads.
     pub spill_loads: u32,
-    /// Bytes of shared memory a block.
+    /// Bytes of shared memory per block.
     pub shared: u32,
 }
 
 impl KernelUse {
-    /// Bytes that go through memory for want of registers.
+    /// Bytes of spill stores and spill loads together.
     pub fn spilled_bytes(&self) -> u64 {
         u64::from(self.spill_stores) + u64::from(self.spill_loads)
     }
 }
 
-/// One candidate and what became of it.
+/// A candidate and its measured result.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Sample {
-    /// Hash of its pipeline.
+    /// Structural hash of the pipeline.
     pub pipeline: u128,
-    /// Its sizes and Params.
+    /// Sizes of inputs and outputs, and the Params.
     pub sizes: Sizes,
-    /// Its schedule as text.
+    /// The schedule as text.
     pub schedule: String,
-    /// Where that came from.
+    /// How the schedule was found.
     pub origin: Origin,
     /// Name of the device.
     pub device: String,
-    /// Fingerprint of the device.
+    /// Fingerprint of the device; times are comparable only between equal fingerprints.
     pub fingerprint: String,
-    /// Versions of this program, the kernel compiler and the driver.
+    /// Versions of Warploom, its code generator, the kernel compiler and the driver.
     pub versions: Vec<String>,
-    /// How it ended.
+    /// The outcome.
     pub status: Status,
-    /// Whether its results were compared with the reference, at a smaller size.
+    /// Whether its outputs were compared with expected ones.
     pub verified: bool,
-    /// Its times, if it ran.
+    /// Measured times; `None` if it was not timed.
     pub times: Option<Times>,
-    /// What the compiler said of its kernels.
+    /// Resource usage per kernel; empty if it was not compiled.
     pub kernels: Vec<KernelUse>,
-    /// Time the kernel compiler took, in milliseconds.
+    /// Compile time of the timing build, in milliseconds.
     pub compile_ms: f64,
 }
 
 impl Sample {
-    /// About how many bytes of memory it takes.
+    /// Approximate memory footprint, in bytes.
     pub(crate) fn memory(&self) -> u64 {
         let regions = self.sizes.inputs.iter().chain(&self.sizes.outputs);
         let regions = regions.map(|region| size_of::<Region>() + size_of_val(region.0.as_slice()));

@@ -1,17 +1,19 @@
-//! The few best predicted schedules, measured: for who has a GPU and a minute.
+//! Measures the few schedules with the best predictions: for users with a GPU and a minute.
 
 use crate::records::{Records, Trial};
 use crate::tuning::{Ended, Event, Observer, Session, Task, TuneError, Tuned};
 use crate::worker::Bench;
 
-/// How many candidates are tried for each that is wanted, at most: some spill, or fail.
+/// Maximum number of candidates tried per requested schedule, because some spill or fail.
 const TRIES: usize = 6;
 
-/// Searches, compiles the best predicted schedules until `count` of them run without spilling and give right results, and
-/// times those. What the records hold already is not measured again.
+/// Searches, then compiles the schedules with the best predictions until `count` of them run
+/// without spilling and give correct results, and times those. Schedules that already have a trial
+/// are not measured again.
 ///
 /// # Errors
-/// If nothing could be begun. What fails later is in [`Tuned::ended`], beside what was measured before.
+/// If tuning cannot start. Later failures are in [`Tuned::ended`], along with the results measured
+/// before.
 pub fn top(
     task: &Task<'_>,
     count: usize,
@@ -23,7 +25,7 @@ pub fn top(
     session.progress.expected = count;
     let mut tried = Vec::new();
     let ended = run(&mut session, count, &mut tried);
-    // Timed in turns, they have other times.
+    // The final rounds changed their times.
     let shown = tried.iter().filter_map(|trial| session.records().trial(trial.id).ok().flatten()).collect();
     Ok(session.conclude(ended.unwrap_or_else(Ended::Failed), shown))
 }

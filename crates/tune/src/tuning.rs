@@ -1,8 +1,10 @@
-//! What all ways of tuning share: what is tuned, how it goes, and what comes out.
+//! Types shared by all tuning modes: the task, progress events and the result.
 //!
-//! [`top()`](crate::top::top) measures the few best predicted schedules, [`autotune()`](crate::autotune::autotune) searches
-//! and measures until it is told to stop. Both claim candidates in [`Records`](crate::records::Records), measure them with a
-//! [`Bench`](crate::worker::Bench), and at the end time the best in turns, so that noise does not pick the winner.
+//! [`top()`](crate::top::top) measures the few schedules with the best predicted times.
+//! [`autotune()`](crate::autotune::autotune) alternates searches and measurements for a number of
+//! iterations. Both claim candidates in [`Records`](crate::records::Records) and measure them with
+//! a [`Bench`](crate::worker::Bench). At the end they time the best candidates in interleaved
+//! rounds, so that noise does not decide the winner.
 
 mod finals;
 mod full_check;
@@ -24,113 +26,115 @@ use crate::records::{RecordsError, Trial};
 
 pub(crate) use session::{Proposal, Session};
 
-/// What is tuned, and how schedules for it are found.
+/// What to tune, and how to find schedules for it.
 pub struct Task<'a> {
     /// The pipeline with its sizes and data.
     pub subject: Arc<Subject>,
-    /// The same at a size at which the reference's results are known; every candidate is compared there.
+    /// The same pipeline at a size with known reference outputs; every candidate is checked there.
     pub small: Option<Arc<Check>>,
-    /// How far kernels built for speed may be off at the full size, as a fraction of an output's largest sample. Without it,
-    /// four times as far as those of the default schedule are.
+    /// Tolerance at the full size for kernels built for speed, as a fraction of an output's largest
+    /// sample. Without it, the tolerance is four times the deviation of the default schedule's
+    /// timing build.
     pub tolerance: Option<f64>,
-    /// What predicts times.
+    /// The model that predicts times during the search.
     pub model: &'a dyn CostModel,
-    /// How to search.
+    /// Options of the search.
     pub search: search::Options,
-    /// When to stop.
+    /// When to stop; `None` means no time limit.
     pub deadline: Option<Instant>,
-    /// Stops after the trial at hand when it becomes true.
+    /// When it becomes true, tuning stops after the current trial.
     pub stop: &'a AtomicBool,
 }
 
-/// How tuning goes.
+/// A progress event of tuning.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// Something that users should know.
+    /// A message for the user.
     Note(String),
-    /// A search for candidates begins.
+    /// A search for candidates starts.
     Searching {
-        /// Which, from 0.
+        /// Number of the iteration, from 0.
         iteration: usize,
-        /// Of how many.
+        /// Total number of iterations.
         of: usize,
     },
-    /// Candidates are about to be measured.
+    /// A set of candidates is about to be measured.
     Planned {
-        /// How many.
+        /// Number of candidates to measure.
         candidates: usize,
-        /// How many others have trials already.
+        /// Number of further candidates that already have trials.
         known: usize,
     },
-    /// A candidate was measured and recorded.
+    /// A candidate was measured, and its trial was recorded.
     Measured {
-        /// What became of it.
+        /// The recorded trial.
         trial: &'a Trial,
-        /// How far this run is.
+        /// Progress of this run, including this trial.
         progress: Progress,
     },
-    /// The model was trained on everything measured.
+    /// The model was trained on all recorded trials.
     Retrained {
-        /// How much slower than the best the schedule is that the model before picks among those measured.
+        /// Regret of the previous model: the time of the measured schedule that it ranks first,
+        /// divided by the shortest time.
         before: Option<f64>,
-        /// The same for the new one.
+        /// Regret of the new model.
         after: Option<f64>,
     },
-    /// The best are timed in turns.
+    /// The best candidates are timed again, in interleaved rounds.
     Retiming {
-        /// How many.
+        /// Number of finalists.
         finalists: usize,
     },
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Progress {
-    /// Trials of this run.
+    /// Number of trials in this run.
     pub done: usize,
-    /// How many there will be, as far as is known.
+    /// Expected total number of trials, as far as is known.
     pub expected: usize,
-    /// Those of this run that failed or were not run.
+    /// Number of trials in this run that failed or were not run.
     pub invalid: usize,
-    /// The shortest time known, microseconds.
+    /// The shortest time known, in microseconds.
     pub best_us: Option<f64>,
 }
 
 /// Why tuning ended.
 #[derive(Debug)]
 pub enum Ended {
-    /// Everything was done.
+    /// All work was done.
     Finished,
-    /// The time was up.
+    /// The deadline passed.
     TimeLimit,
-    /// It was told to stop.
+    /// The task's `stop` flag became true.
     Stopped,
-    /// Something failed; what was measured before is recorded.
+    /// An error occurred; trials measured before it are recorded.
     Failed(TuneError),
 }
 
-/// What tuning came to.
+/// The result of tuning.
 #[derive(Debug)]
 pub struct Tuned {
-    /// The best schedule that is known and right; `None` if there is none.
+    /// The fastest known schedule with correct results; `None` if there is none.
     pub winner: Option<Winner>,
-    /// The trials to be shown, the fastest first, those that failed last.
+    /// The trials to show to the user, fastest first, failed ones last.
     pub shown: Vec<Trial>,
-    /// What was done.
+    /// Final progress of the run.
     pub progress: Progress,
-    /// Why it ended.
+    /// Why tuning ended.
     pub ended: Ended,
 }
 
-/// The best schedule.
+/// The fastest schedule.
 #[derive(Debug)]
 pub struct Winner {
-    /// It.
+    /// The schedule, parsed from the trial.
     pub schedule: Schedule,
-    /// What was measured of it.
+    /// The recorded trial of the schedule.
     pub trial: Trial,
-    /// Whether its results at the full size were compared with those of the default schedule.
+    /// Whether its outputs at the full size were compared with those of the default schedule.
     pub checked_at_full_size: bool,
 }
 
@@ -141,13 +145,13 @@ pub enum TuneError {
     /// The sizes or Params don't fit the pipeline.
     #[error(transparent)]
     Bounds(#[from] BoundsError),
-    /// Trials could not be recorded.
+    /// The records could not be read or written.
     #[error(transparent)]
     Records(#[from] RecordsError),
-    /// Nothing can be measured any more.
+    /// No candidate can be measured any more.
     #[error(transparent)]
     Measure(#[from] MeasureError),
 }
 
-/// What hears how it goes.
+/// A callback that receives progress events.
 pub type Observer<'a> = &'a mut dyn FnMut(&Event<'_>);

@@ -1,26 +1,28 @@
-//! Processes that compile and run, which may be lost.
+//! Worker processes that compile and run programs, and may crash or be killed.
 //!
-//! A kernel may hang, or break everything that its process has of the GPU; a kernel compiler may never end. So each is done
-//! by a process of its own, a *worker*, that can be killed: [`Compilers`] and [`ProcessMachine`] stand behind the seams of
-//! [`measure`](crate::measure), talk to workers through pipes, end those that take too long, and start new ones. What was
-//! lost is one candidate, and that is recorded.
+//! A kernel may hang or corrupt the GPU context of its process, and a kernel compiler may never
+//! finish. So each runs in a process of its own, a *worker*, that can be killed. [`Compilers`] and
+//! [`ProcessMachine`] implement the interfaces of [`measure`](crate::measure): they talk to workers
+//! through pipes, kill those that exceed their time limit, and start new ones. A lost worker costs
+//! one candidate, and that failure is recorded.
 //!
-//! A worker is the same program in another role. The `warploom` program has a hidden command for it; a program of one's own
-//! calls [`entry`] first in its `main`:
+//! A worker is the same executable in a different role. The `warploom` program has a hidden command
+//! for it. Any other program calls [`entry`] first in its `main`:
 //!
 //! ```no_run
 //! warploom_tune::worker::entry();
 //! // From here on, `OpenBench::open` measures in processes of this program.
 //! ```
 //!
-//! A worker ends as soon as the pipe from its parent is closed, so none survives a parent that was killed.
+//! A worker exits as soon as the pipe from its parent closes, so no worker outlives a killed
+//! parent.
 //!
 //! # The protocol
 //!
-//! Both ways, a message is the letters `WPLM`, its length (`u32`), a checksum (`u32`) and that many bytes of bincode; numbers
-//! are little endian.
-//! The worker says who it is, then answers one request after the other. Anything else that comes out of it is taken for the
-//! end of its mind, and of its life.
+//! In both directions, a message is the letters `WPLM`, its length (`u32`), a checksum (`u32`) and
+//! that many bytes of bincode; numbers are little endian. The worker first sends a greeting with
+//! its version, then answers one request at a time. Any other output is treated as corruption, and
+//! the worker is killed.
 
 mod bench;
 mod bytes;
@@ -43,12 +45,12 @@ pub use fake::Fake;
 pub use machine::ProcessMachine;
 pub use process::WorkerError;
 
-/// The first argument that makes a program that calls [`entry`] a worker.
+/// If this is the first argument, a program that calls [`entry`] becomes a worker.
 const WORKER: &str = "warploom-worker";
 
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
-/// A program that is a worker when it is called with certain arguments, and those that say what it has to do.
+/// An executable, with the arguments that make it a worker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkerProgram {
     program: PathBuf,
@@ -56,12 +58,12 @@ pub struct WorkerProgram {
 }
 
 impl WorkerProgram {
-    /// A program with the arguments that come before the assignment: `warploom` with `worker`.
+    /// An executable with the arguments that precede the assignment: `warploom` with `worker`.
     pub fn new(program: impl Into<PathBuf>, arguments: impl IntoIterator<Item = OsString>) -> WorkerProgram {
         WorkerProgram { program: program.into(), arguments: arguments.into_iter().collect() }
     }
 
-    /// This program, if its `main` has called [`entry`].
+    /// The current executable, if its `main` has called [`entry`].
     pub fn this() -> Option<WorkerProgram> {
         let entered = ENTERED.load(Ordering::Relaxed);
         let program = std::env::current_exe().ok().filter(|_| entered)?;
@@ -69,7 +71,7 @@ impl WorkerProgram {
     }
 }
 
-/// What a worker has to do, as arguments.
+/// The role of a worker, passed as command-line arguments.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Assignment {
     role: Role,
@@ -92,10 +94,10 @@ impl Assignment {
         arguments.into_iter().map(OsString::from).collect()
     }
 
-    /// The assignment of arguments: `compile`, or `run` and the number of a GPU.
+    /// Parses arguments: `compile`, or `run` and the number of a GPU.
     ///
     /// # Errors
-    /// A sentence, if they are none.
+    /// A sentence, if the arguments are not an assignment.
     pub fn parse(arguments: &[String]) -> Result<Assignment, String> {
         let (role, rest) = match arguments {
             [role, rest @ ..] if role == "compile" => (Role::Compile, rest),
@@ -113,17 +115,17 @@ impl Assignment {
         Ok(Assignment { role, fake })
     }
 
-    /// Works until the pipe from the parent is closed.
+    /// Serves requests until the pipe from the parent closes.
     ///
     /// # Errors
-    /// If the parent cannot be answered.
+    /// If an answer cannot be sent to the parent.
     pub fn serve(&self) -> io::Result<()> {
         serve::serve(self)
     }
 }
 
-/// To be called first in the `main` of a program that measures: if the program was started as a worker, this works and does
-/// not return.
+/// Call this first in the `main` of a program that measures. In a worker process it serves requests
+/// and does not return; otherwise it returns at once.
 pub fn entry() {
     ENTERED.store(true, Ordering::Relaxed);
     let mut arguments = std::env::args().skip(1);
@@ -135,14 +137,14 @@ pub fn entry() {
     std::process::exit(i32::from(served.is_err()));
 }
 
-/// How long workers may take.
+/// Time limits of workers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Patience {
-    /// For one program, to compile.
+    /// Limit for compiling one program, or one part of it.
     pub compile: Duration,
-    /// For one program, to be run or timed, with loading and copies.
+    /// Limit for running or timing one program, including loading and copies.
     pub run: Duration,
-    /// To come up.
+    /// Limit for starting a worker until its greeting arrives.
     pub start: Duration,
 }
 

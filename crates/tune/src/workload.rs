@@ -1,4 +1,4 @@
-//! A pipeline with data, and the ways to run it.
+//! A pipeline with data, and the ways to run it: reference, simulator, GPU.
 
 use thiserror::Error;
 use warploom_codegen::cuda::{Build, describe};
@@ -11,36 +11,37 @@ use warploom_runtime::{Executable, Gpu, Timing, TimingOptions};
 use warploom_sim::{Outcome, SimError, Simulation};
 use warploom_target::Device;
 
-/// How often the reference is evaluated with other roundings where a tolerance follows from them.
+/// Number of perturbed reference evaluations from which a tolerance is derived.
 pub const PERTURBED_RUNS: u64 = 8;
 
-/// A pipeline with its inputs, Params and the boxes asked of its outputs, in the order of its tables.
+/// A pipeline with its inputs, its Params and the required regions of its outputs, in the order of
+/// the pipeline's tables.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// The pipeline.
+    /// The pipeline to run.
     pub pipeline: Pipeline,
-    /// One buffer an input.
+    /// One buffer per input.
     pub inputs: Vec<Buffer>,
-    /// One value a Param.
+    /// One value per Param.
     pub params: Vec<Value>,
-    /// One box an output.
+    /// One box per output: the region to compute.
     pub outputs: Vec<Region>,
 }
 
-/// Why a workload could not be run on a GPU.
+/// Why a workload could not run on a GPU.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CudaError {
-    /// The compiler, the driver or the GPU refused.
+    /// The compiler, the driver or the GPU reported an error.
     #[error(transparent)]
     Runtime(#[from] warploom_runtime::Error),
-    /// A buffer could not be made.
+    /// A buffer could not be created.
     #[error(transparent)]
     Buffer(#[from] BufferError),
 }
 
 impl Workload {
-    /// The sizes and Params.
+    /// The sizes and Params of this workload.
     pub fn realisation(&self) -> Realisation {
         let mut request = Realisation::new(&self.pipeline);
         for (id, buffer) in self.pipeline.inputs().keys().zip(&self.inputs) {
@@ -55,19 +56,20 @@ impl Workload {
         request
     }
 
-    /// The outputs as the reference evaluator computes them; a tuple gives one buffer a value.
+    /// The outputs computed by the reference evaluator; a tuple yields one buffer per value.
     pub fn reference(&self) -> Result<Vec<Buffer>, EvalError> {
         self.evaluation().run()
     }
 
-    /// The same, and how far kernels built for speed may be off: by a tolerance that is stated, or by one that follows from
-    /// how much the outputs change in runs with other roundings.
+    /// The reference outputs, with a tolerance for kernels built for speed. The tolerance is
+    /// `stated`, or derived from how much the outputs change in `runs` evaluations with perturbed
+    /// rounding.
     pub fn expected(&self, stated: Option<f64>, runs: u64) -> Result<Expected, EvalError> {
         let perturbed = (0..runs).map(|seed| self.evaluation().perturbed(seed).run());
         Expected::new(&self.pipeline, self.reference()?, perturbed, stated)
     }
 
-    /// An evaluation by the reference that is still to be run.
+    /// A reference evaluation, prepared but not yet run.
     pub fn evaluation(&self) -> Evaluation<'_> {
         let mut evaluation = Evaluation::new(&self.pipeline);
         for (input, buffer) in self.pipeline.inputs().values().zip(&self.inputs) {
@@ -82,7 +84,7 @@ impl Workload {
         evaluation
     }
 
-    /// Runs kernels in the simulator.
+    /// Runs a lowered program in the simulator.
     pub fn simulate(&self, program: &Program, device: &Device, seed: u64) -> Result<Outcome, SimError> {
         let mut simulation = Simulation::new(program, device).seed(seed);
         for (id, buffer) in self.pipeline.inputs().keys().zip(&self.inputs) {
@@ -94,7 +96,7 @@ impl Workload {
         simulation.run()
     }
 
-    /// The bytes of the inputs as they lie in device memory.
+    /// The bytes of the inputs in device memory layout.
     pub(crate) fn input_bytes(&self) -> Result<Vec<Vec<u8>>, BufferError> {
         let inputs = self.inputs.iter().enumerate().map(|(position, buffer)| {
             let order = &self.pipeline.inputs()[Id::new(position)].storage_order;
@@ -104,14 +106,14 @@ impl Workload {
         inputs.collect()
     }
 
-    /// Compiles kernels for a GPU and uploads the inputs and Params.
+    /// Compiles a lowered program for a GPU, and uploads the inputs and Params.
     pub fn load(&self, gpu: &Gpu, program: &Program, build: Build) -> Result<Loaded, CudaError> {
         let mut loaded = Loaded::new(gpu, program, build)?;
         self.upload(&mut loaded)?;
         Ok(loaded)
     }
 
-    /// Gives kernels that were loaded for the same sizes these inputs and Params.
+    /// Uploads these inputs and Params to kernels that were loaded for the same sizes.
     pub fn upload(&self, loaded: &mut Loaded) -> Result<(), CudaError> {
         for (position, bytes) in self.input_bytes()?.iter().enumerate() {
             loaded.executable.upload(position, bytes)?;
@@ -121,20 +123,21 @@ impl Workload {
     }
 }
 
-/// Kernels on a GPU.
+/// A program loaded on a GPU.
 pub struct Loaded {
-    /// The compiled kernels and their memory.
+    /// The compiled kernels with their device memory.
     pub executable: Executable,
     outputs: Vec<(usize, usize, Type, Region)>,
 }
 
 impl Loaded {
-    /// Compiles kernels for a GPU; their inputs and Params are still to be [uploaded](Workload::upload).
+    /// Compiles a lowered program for a GPU. Its inputs and Params are still to be
+    /// [uploaded](Workload::upload).
     pub fn new(gpu: &Gpu, program: &Program, build: Build) -> Result<Loaded, CudaError> {
         Ok(Loaded::of(gpu.load(&describe(program, build))?, program))
     }
 
-    /// Kernels that are loaded already.
+    /// Wraps an executable that was already loaded from `program`.
     pub fn of(executable: Executable, program: &Program) -> Loaded {
         let outputs = program.buffers.values().filter_map(|buffer| match buffer.role {
             Role::Output { output, value } => Some((output, value, buffer.ty, buffer.region.clone())),
@@ -145,14 +148,14 @@ impl Loaded {
         Loaded { executable, outputs }
     }
 
-    /// Runs from poisoned memory and gives the outputs back.
+    /// Runs once in poisoned memory and returns the outputs.
     pub fn run(&mut self) -> Result<Vec<Buffer>, CudaError> {
         let outputs = self.executable.run_over_poison()?;
         let given = self.outputs.iter().zip(&outputs);
         Ok(given.map(|((_, _, ty, region), bytes)| buffer(*ty, region, bytes)).collect::<Result<_, _>>()?)
     }
 
-    /// Runs once and gives the outputs back.
+    /// Runs once, without poisoning, and returns the outputs.
     pub fn execute(&mut self) -> Result<Vec<Buffer>, CudaError> {
         self.executable.run()?;
         let mut buffers = Vec::new();
@@ -162,13 +165,13 @@ impl Loaded {
         Ok(buffers)
     }
 
-    /// Times whole runs.
+    /// Times complete runs of all kernels.
     pub fn time(&mut self, options: &TimingOptions) -> Result<Timing, CudaError> {
         Ok(self.executable.time(options)?)
     }
 }
 
-/// Samples as they lie in device memory.
+/// Encodes samples in device memory layout.
 pub(crate) fn to_bytes(data: &Data) -> Vec<u8> {
     macro_rules! bytes {
         ($($variant:ident)*) => {
@@ -188,12 +191,12 @@ pub(crate) fn to_bytes(data: &Data) -> Vec<u8> {
     bytes! { U8 U16 U32 I8 I16 I32 F32 }
 }
 
-/// A box of samples from device memory.
+/// Decodes device memory into a buffer.
 pub(crate) fn buffer(ty: Type, region: &Region, bytes: &[u8]) -> Result<Buffer, BufferError> {
     dispatch!(ty, T => Buffer::from_vec::<T>(region.clone(), from_bytes::<T>(bytes)))
 }
 
-/// Samples from device memory.
+/// Decodes samples from device memory.
 pub(crate) fn from_bytes<T: Scalar>(bytes: &[u8]) -> Vec<T> {
     let size = T::TYPE.bytes();
     let bits = |chunk: &[u8]| {

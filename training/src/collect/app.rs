@@ -1,4 +1,4 @@
-//! Rounds of an app: each with a search of its own.
+//! Rounds of an app, each with its own search.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::Ordering;
@@ -14,15 +14,15 @@ use super::schedules::{Choice, Predictor};
 use super::unit::Made;
 use super::{Collector, check, mixed};
 
-/// Apps are larger than random pipelines.
+/// Limits of the search, larger than for random pipelines.
 const SEARCH_SECONDS: u64 = 10;
 const MAX_NODES: f64 = 20_000.0;
 
-/// An app and what of it was measured already.
+/// An app, and the schedules of it that were already chosen.
 pub(super) struct AppRounds<'a> {
     app: &'a App,
     given: Vec<&'a str>,
-    /// Made when first needed; inputs take a while.
+    /// Created on first use, because generating inputs takes a while.
     subject: OnceLock<Option<Arc<Subject>>>,
     known: Mutex<HashSet<String>>,
 }

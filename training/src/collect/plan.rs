@@ -1,9 +1,9 @@
-//! In which order pipelines and apps are measured.
+//! The order in which pipelines and apps are measured.
 
-/// Samples of an app that come from one search.
+/// Number of samples of an app per search.
 const ROUND: usize = 20;
 
-/// One piece of a worker's work.
+/// A unit of work for a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Unit {
     /// A random pipeline.
@@ -12,7 +12,8 @@ pub(super) enum Unit {
     App { app: usize, round: u64, samples: usize },
 }
 
-/// All units: those of apps spread evenly among the random pipelines, one app after the other.
+/// All units. Those of apps are spread evenly among the random pipelines and alternate between the
+/// apps.
 #[derive(Debug)]
 pub(super) struct Plan {
     pipelines: u64,
@@ -26,13 +27,13 @@ impl Plan {
         Plan { pipelines, apps, per_app, app_units: (apps * per_app.div_ceil(ROUND)) as u64 }
     }
 
-    /// The unit of a number.
+    /// The unit with this number; `None` after the last.
     pub fn unit(&self, number: u64) -> Option<Unit> {
         let all = self.pipelines + self.app_units;
         if number >= all {
             return None;
         }
-        // Units of apps before this one, and before the next.
+        // The number of app units before a unit.
         let before = |number: u64| (u128::from(number) * u128::from(self.app_units) / u128::from(all)) as u64;
         let (apps, then) = (before(number), before(number + 1));
         if then == apps {

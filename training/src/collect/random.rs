@@ -1,4 +1,4 @@
-//! Random pipelines worth measuring.
+//! Generates random pipelines that are worth measuring.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use super::schedules::{Choice, Predictor};
 use super::unit::Made;
 use super::{Collector, check, mixed};
 
-/// How long the best schedule that is found may be predicted to take, microseconds.
+/// Bounds on the predicted time of the best schedule found, in microseconds.
 const FASTEST: f64 = 8.0;
 const SLOWEST: f64 = 50_000.0;
 
-/// A default schedule beyond this is not searched for better ones.
+/// If the default schedule is predicted to take longer than this (microseconds), no search is made.
 const HOPELESS: f64 = 1e6;
 
-/// How often another pipeline is tried in place of one that takes too long or is over too soon.
+/// Number of attempts to generate a pipeline that is neither too slow nor too fast.
 const ATTEMPTS: u64 = 20;
 
 const SEARCH_SECONDS: u64 = 3;
 
-/// Nodes of a schedule's text.
+/// Maximum number of nodes in a schedule's kernels.
 const MAX_NODES: f64 = 1_200.0;
 
-/// Bytes of all inputs together.
+/// Maximum size of all inputs together, in bytes.
 const MAX_INPUT_BYTES: u64 = 1 << 30;
 
 impl Collector<'_> {
@@ -80,7 +80,8 @@ impl Collector<'_> {
     }
 }
 
-/// How long and how large: mostly short pipelines, as most of what is known of a stage can be learned in them.
+/// Length and size of a pipeline. Most are short, because most properties of a stage can be learned
+/// in short pipelines.
 fn shape(seed: u64) -> randpipe::Options {
     let stages = match mixed(&[seed, 1]) % 20 {
         0..7 => 1..=2,

@@ -1,4 +1,4 @@
-//! Which schedules of a pipeline are measured: found, default and random ones.
+//! Chooses the schedules of a pipeline to measure: from a search, the default, and random ones.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -12,10 +12,11 @@ use warploom::tune::sample::Origin;
 
 use super::mixed;
 
-/// Schedules predicted to take longer are not run, microseconds: no kernel may hold the GPU for seconds.
+/// Schedules with a longer predicted time (microseconds) are not run, because no kernel may occupy
+/// the GPU for seconds.
 const LONGEST: f64 = 60_000.0;
 
-/// One in so many is random.
+/// One in this many schedules is random.
 const RANDOM: usize = 4;
 
 /// How many schedules to choose, and how.
@@ -23,29 +24,29 @@ pub(super) struct Choice {
     pub seed: u64,
     pub samples: usize,
     pub with_default: bool,
-    /// Seconds to search for.
+    /// Time limit of the search, in seconds.
     pub search_seconds: u64,
-    /// Most nodes of a schedule's text, all kernels together: the more there are, the longer they compile.
+    /// Maximum number of nodes of a schedule, over all kernels: more nodes take longer to compile.
     pub max_nodes: f64,
 }
 
-/// What was chosen.
+/// The chosen schedules.
 #[derive(Default)]
 pub(super) struct Chosen {
     pub schedules: Vec<(Schedule, Origin)>,
-    /// The least predicted time, microseconds.
+    /// The shortest predicted time, in microseconds.
     pub best: f64,
-    /// How many were left out because they would run, or be compiled, for too long.
+    /// Number of schedules skipped because they would run or compile for too long.
     pub too_slow: u64,
 }
 
-/// What is known of a schedule before it is compiled.
+/// Estimates for a schedule before it is compiled.
 pub(super) struct Prediction {
     pub microseconds: f64,
     pub nodes: f64,
 }
 
-/// A pipeline whose schedules' times can be predicted.
+/// Predicts the times of a pipeline's schedules.
 pub(super) struct Predictor<'a> {
     pipeline: &'a Pipeline,
     regions: &'a Regions,
@@ -64,7 +65,7 @@ impl<'a> Predictor<'a> {
         Predictor { pipeline, regions, device, model, subject: Subject::new(pipeline, regions, device) }
     }
 
-    /// How long a schedule takes, as the model predicts, and how many nodes its text has.
+    /// The predicted time of a schedule, and its number of nodes.
     pub fn predict(&self, schedule: &Schedule) -> Prediction {
         let features = self.subject.of_schedule(schedule);
         let mut costs = Vec::new();
@@ -73,7 +74,8 @@ impl<'a> Predictor<'a> {
         Prediction { microseconds: costs.iter().sum(), nodes }
     }
 
-    /// Schedules of every quality: the best that a search finds and others of its list, random ones, and the default.
+    /// Chooses schedules of varying quality: the best of a search and others from its list, random
+    /// ones, and the default.
     pub fn choose(&self, choice: &Choice) -> Chosen {
         let options = Options {
             seed: choice.seed,
@@ -119,14 +121,14 @@ impl<'a> Predictor<'a> {
     }
 }
 
-/// As many positions in a sorted list as are asked for, the first among them, closer together near the start.
+/// `count` positions in a sorted list, including the first, denser near the start.
 fn positions(length: usize, count: usize) -> Vec<usize> {
     if count >= length {
         return (0..length).collect();
     }
     let place = |number: usize| {
         let share = number as f64 / (count - 1).max(1) as f64;
-        // At least one further than the one before.
+        // At least one more than the previous position.
         number + (share.powf(1.5) * (length - count) as f64).round() as usize
     };
     (0..count).map(place).collect()

@@ -1,54 +1,54 @@
-//! What was collected.
+//! A summary of collected samples.
 
 use std::collections::HashSet;
 
 use warploom::tune::measure::Measured;
 use warploom::tune::sample::{Origin, Status};
 
-/// Counts of everything.
+/// Counters of a collection run.
 #[derive(Clone, Default, Debug)]
 pub struct Summary {
-    /// Different pipelines, apps among them.
+    /// Number of distinct pipelines, including apps.
     pub pipelines: usize,
-    /// Samples, whatever became of them.
+    /// Number of samples, including failed ones.
     pub samples: u64,
-    /// Those that were timed.
+    /// Samples that were timed.
     pub measured: u64,
-    /// Those that could not be lowered.
+    /// Samples that could not be lowered.
     pub not_lowered: u64,
-    /// Those that the kernel compiler refused.
+    /// Samples that the kernel compiler rejected.
     pub not_compiled: u64,
-    /// Those that could not be run.
+    /// Samples that could not run, timed out or crashed.
     pub failed: u64,
-    /// Those whose exact kernels give another result than the reference.
+    /// Samples whose checking build differs from the reference.
     pub wrong: u64,
-    /// Those whose fast kernels are too far from it.
+    /// Samples whose timing build exceeds the tolerance.
     pub numeric: u64,
-    /// Those that were compared with the reference.
+    /// Samples that were compared with the reference.
     pub verified: u64,
-    /// Those with a kernel that stores registers to memory for want of room.
+    /// Samples with a kernel that spills registers.
     pub spilling: u64,
-    /// Those that are random schedules.
+    /// Samples with random schedules.
     pub random: u64,
-    /// Candidates left out because they are predicted to take too long.
+    /// Candidates skipped because they are predicted to run, or compile, for too long.
     pub skipped: u64,
-    /// Random pipelines left out because they are too fast, too slow or too large.
+    /// Random pipelines rejected because they are too fast, too slow or too large.
     pub rejected: u64,
-    /// Pipelines for which the compiler panicked.
+    /// Units of work that panicked.
     pub panics: u64,
     /// Seconds since the start.
     pub seconds: f64,
-    /// Seconds in which the GPU was loading, checking or timing.
+    /// Seconds that the GPU spent loading, checking or timing.
     pub machine_seconds: f64,
-    /// Seconds of all threads in the kernel compiler.
+    /// Seconds spent in the kernel compiler, summed over all threads.
     pub compile_seconds: f64,
-    /// Bytes of all files.
+    /// Total bytes of all files.
     pub bytes: u64,
     known: HashSet<u128>,
 }
 
 impl Summary {
-    /// Samples a second.
+    /// Samples per second.
     pub fn rate(&self) -> f64 {
         self.samples as f64 / self.seconds.max(1e-9)
     }

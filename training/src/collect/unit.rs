@@ -1,4 +1,4 @@
-//! From chosen schedules to candidates.
+//! Turns chosen schedules into candidates.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use warploom::tune::sample::Origin;
 
 use super::{Collector, mixed};
 
-/// A subject with what is to be measured of it.
+/// A subject with the schedules to measure.
 pub(super) struct Made {
     pub subject: Arc<Subject>,
     pub schedules: Vec<(Schedule, Origin, Option<Arc<Check>>)>,
@@ -28,7 +28,8 @@ impl Made {
 }
 
 impl Collector<'_> {
-    /// Has a share of some schedules checked; what they are checked with is made if there are any.
+    /// Attaches a check to a random share of the schedules. `check` is called at most once, and
+    /// only if needed.
     pub(super) fn checked(
         &self,
         pipeline: &Pipeline,

@@ -1,4 +1,5 @@
-//! The equations of the app `learned_demosaic` as tensors, with its filters as what can be learned.
+//! The equations of the app `learned_demosaic` as tensor operations, with its filters as trainable
+//! weights.
 
 use burn::module::Param;
 use burn::prelude::*;
@@ -11,12 +12,12 @@ use warploom::interp::buffer::Buffer;
 use warploom::lang::Region;
 use warploom_apps::learned_demosaic::quality::Filters;
 
-/// How far out the mosaic is mirrored: 3 pixels for the differences of colour, 2 more for the green in them.
+/// Padding of the mosaic: 3 pixels for the colour differences, 2 more for the green in them.
 const MIRRORED: usize = 5;
-/// How far out the differences of colour are read.
+/// Padding of the colour differences.
 const REACH: usize = 3;
 
-/// The app's filters, as the weights of convolutions: (filter, 1, y, x).
+/// The app's filters as convolution weights: (filter, 1, y, x).
 #[derive(Module, Debug)]
 pub struct Demosaicker {
     sel: Param<Tensor<4>>,
@@ -27,8 +28,8 @@ pub struct Demosaicker {
 }
 
 impl Demosaicker {
-    /// Filters to start from: the mean of the nearest samples, with a little noise that lets the candidates for
-    /// green part.
+    /// Initial filters: the mean of the nearest samples, with a little noise so that the candidates
+    /// for green diverge.
     pub fn new(candidates: usize, draws: &mut Xoshiro256PlusPlus, device: &Device) -> Demosaicker {
         let mut noisy = |filter: &[f32], noise: f32| -> Vec<f32> {
             let many = filter.repeat(candidates);
@@ -49,10 +50,10 @@ impl Demosaicker {
         Demosaicker::from_filters(&filters.into(), device)
     }
 
-    /// Filters to go on from.
+    /// Continues from given filters.
     ///
     /// # Panics
-    /// If one is missing or is of another size than the app's.
+    /// If a filter is missing or has a different size than the app's.
     pub fn from_filters(filters: &Filters, device: &Device) -> Demosaicker {
         let find = |name: &str| &filters.iter().find(|(known, _)| *known == name).expect("all are given").1;
         let candidates = find("sel").region().extents()[2] as usize;
@@ -69,7 +70,7 @@ impl Demosaicker {
         }
     }
 
-    /// The filters as they are now, by the names of the app's inputs.
+    /// The current filters, keyed by the names of the app's inputs.
     pub fn filters(&self) -> Filters {
         let candidates = self.sel.dims()[0] as i64;
         let filter = |name, weights: &Param<Tensor<4>>, extents: &[i64]| {
@@ -85,7 +86,7 @@ impl Demosaicker {
         ]
     }
 
-    /// The pictures (picture, channel, y, x) that the app makes of mosaics (mosaic, 1, y, x).
+    /// Demosaicks mosaics (mosaic, 1, y, x) to pictures (picture, channel, y, x).
     pub fn forward(&self, mosaics: Tensor<4>) -> Tensor<4> {
         let [_, _, height, width] = mosaics.dims();
         let device = mosaics.device();
@@ -95,7 +96,7 @@ impl Demosaicker {
         let candidates = filtered(&m, &self.green_f, [1, 1]);
         let interpolated = (weight.clone() * candidates).sum_dim(1) / weight.sum_dim(1);
         let m = inner(m, [MIRRORED - REACH; 2]);
-        // An even number of pixels was added on each side together: sites keep their parity.
+        // The padding shifts x and y by 3 each, so the parity of x + y stays the same.
         let at_green = sites(|x, y| (x + y) % 2 == 0, width + 2 * REACH, height + 2 * REACH, &device);
         let green = interpolated.mask_where(at_green, m.clone());
 
@@ -107,7 +108,7 @@ impl Demosaicker {
         let [green, chroma] = [green, chroma].map(|tensor| inner(tensor, [REACH; 2]));
         let red_rows = sites(|_, y| y % 2 == 0, width, height, &device);
         let blue_columns = sites(|x, _| x % 2 == 0, width, height, &device);
-        // Of the sites in a red row and a blue column, in a red row, in a blue column, in neither.
+        // Selects by site: red row and blue column, red row only, blue column only, neither.
         let by_site = |green_red: Tensor<4>, red: Tensor<4>, blue: Tensor<4>, green_blue: Tensor<4>| {
             let red_row = red.mask_where(blue_columns.clone(), green_red);
             let blue_row = green_blue.mask_where(blue_columns.clone(), blue);
@@ -123,18 +124,18 @@ fn filter_of(extents: &[i64], samples: Vec<f32>) -> Buffer {
     Buffer::from_vec(Region::of_extents(extents), samples).expect("filters have a sample a point")
 }
 
-/// Sums of neighbours `spacing` (y, x) apart, where all of them are there.
+/// A convolution with taps `spacing` (y, x) apart, without padding.
 fn filtered(image: &Tensor<4>, filter: &Param<Tensor<4>>, spacing: [usize; 2]) -> Tensor<4> {
     conv2d(image.clone(), filter.val(), None, ConvOptions::new([1, 1], [0, 0], spacing, 1))
 }
 
-/// An image without `border` (y, x) pixels on each side.
+/// Crops `border` (y, x) pixels on each side.
 fn inner(image: Tensor<4>, border: [usize; 2]) -> Tensor<4> {
     let [count, channels, height, width] = image.dims();
     image.slice([0..count, 0..channels, border[0]..height - border[0], border[1]..width - border[1]])
 }
 
-/// Where `chosen` holds.
+/// A mask of the sites where `chosen` holds.
 fn sites(
     chosen: impl Fn(usize, usize) -> bool,
     width: usize,
@@ -145,10 +146,10 @@ fn sites(
     Tensor::from_data(TensorData::new(flags, [1, 1, height, width]), device)
 }
 
-/// Pictures or mosaics of one size as (image, channel, y, x).
+/// Stacks pictures or mosaics of one size as (image, channel, y, x).
 ///
 /// # Panics
-/// If there are none, or if they are not `f32` of one size.
+/// If there are no images, or if they are not `f32` of one size.
 pub fn batch(images: &[Buffer], device: &Device) -> Tensor<4> {
     let extents = images[0].region().extents();
     let channels = extents.get(2).map_or(1, |channels| *channels as usize);

@@ -1,4 +1,5 @@
-//! Pictures to learn from: those that the apps run on, and scenes of coloured, shaded and textured patches.
+//! Training pictures: those that the apps run on, and scenes of coloured, shaded and textured
+//! patches.
 
 use std::f32::consts::TAU;
 use std::ops::Range;
@@ -9,25 +10,26 @@ use warploom::interp::buffer::Buffer;
 use warploom::lang::{self, Region, Type};
 use warploom_apps::natural;
 
-/// Width and height of the pictures that pieces are taken from.
+/// Width and height of the pictures that crops are taken from.
 const SIZE: i64 = 128;
-/// Patches of a scene.
+/// Number of patches in a scene.
 const PATCHES: usize = 24;
-/// Points along a side of a pixel at which a scene is looked at.
+/// Samples along each side of a pixel when rendering a scene.
 const POINTS: i64 = 3;
 
-/// Pictures of both kinds.
+/// Training pictures of both kinds.
 pub struct Pictures(Vec<Buffer>);
 
 impl Pictures {
-    /// For each seed one picture as the apps run on, and one scene.
+    /// One picture like those of the apps and one scene per seed.
     pub fn of_seeds(seeds: Range<u64>) -> Pictures {
         let size = Region::of_extents(&[SIZE, SIZE, 3]);
         let both = |seed| [natural::image(Type::F32, &size, seed), scene(SIZE, SIZE, seed)];
         Pictures(seeds.flat_map(both).collect())
     }
 
-    /// A square piece of one of them, over `0..size` each way; it begins at a green site of a red row.
+    /// A random square crop of one of the pictures, over `0..size` in x and y. It starts at a green
+    /// site of a red row.
     pub fn piece(&self, size: usize, draws: &mut Xoshiro256PlusPlus) -> Buffer {
         let size = size as i64;
         let picture = &self.0[draws.random_range(0..self.0.len() as u64) as usize];
@@ -40,8 +42,8 @@ impl Pictures {
     }
 }
 
-/// A picture (x, y, channel) of overlapping patches with their own colours, shading and texture, seen
-/// through pixels that average what they cover.
+/// A picture (x, y, channel) of overlapping patches with individual colours, shading and texture.
+/// Each pixel averages the area it covers.
 ///
 /// ```
 /// let scene = warploom_training::demosaic::pictures::scene(32, 16, 7);
@@ -72,7 +74,7 @@ pub fn scene(width: i64, height: i64, seed: u64) -> Buffer {
     Buffer::from_vec(Region::of_extents(&[width, height, 3]), samples).expect("there is a sample a point")
 }
 
-/// A turned ellipse or rectangle.
+/// A rotated ellipse or rectangle.
 struct Patch {
     centre: [f32; 2],
     radii: [f32; 2],
@@ -102,7 +104,7 @@ impl Patch {
     }
 }
 
-/// A colour that gets lighter to one side, with waves on it.
+/// A colour with a linear brightness gradient and waves.
 struct Surface {
     color: [f32; 3],
     slope: [f32; 2],
@@ -110,7 +112,7 @@ struct Surface {
 }
 
 impl Surface {
-    /// Colours are rather pale, as most are: channels correlate by about 0.9, as those of photographs do.
+    /// Colours are pale, as in photographs: channels correlate by about 0.9.
     fn draw(draws: &mut Xoshiro256PlusPlus) -> Surface {
         let level: f32 = draws.random_range(0.05..0.95);
         let waves = draws.random_range(0..4);
@@ -138,12 +140,12 @@ impl Surface {
 struct Wave {
     frequency: [f32; 2],
     phase: f32,
-    /// In each channel, almost the same.
+    /// Amplitude per channel, similar in all of them.
     strength: [f32; 3],
 }
 
 impl Wave {
-    /// Waves are 3 to 24 pixels long; shorter ones no mosaic can tell from colour.
+    /// Wavelengths are 3 to 24 pixels; a mosaic cannot distinguish shorter ones from colour.
     fn draw(draws: &mut Xoshiro256PlusPlus) -> Wave {
         let length = 3.0 * 8.0f32.powf(draws.random_range(0.0..1.0));
         let angle = draws.random_range(0.0..TAU);
@@ -168,7 +170,8 @@ mod tests {
         assert!(scene.as_slice::<f32>().unwrap().iter().all(|sample| (0.0..=1.0).contains(sample)));
     }
 
-    /// The first sample of every piece must be at a green site of a red row, as that of the picture is.
+    /// The first sample of every crop must be at a green site of a red row, like that of the
+    /// picture.
     #[test]
     fn pieces_begin_at_even_places() {
         let region = Region::of_extents(&[SIZE, SIZE, 3]);

@@ -1,4 +1,4 @@
-//! What becomes of boxes, Params and schedule when the pipeline of a case changes.
+//! Adapts boxes, Params and schedule when the pipeline of a case changes.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -10,29 +10,29 @@ use warploom_schedule::schedule::StageRef;
 use crate::case::Case;
 use crate::reduce::place::{Renaming, complete, renamed};
 
-/// What a changed pipeline says about itself that its tables don't.
+/// Information about a changed pipeline that its tables do not contain.
 #[derive(Default)]
 pub(crate) struct Carried {
     /// Boxes of new inputs.
     pub boxes: BTreeMap<String, Region>,
-    /// What its Funcs no longer have.
+    /// The part that was removed from a Func.
     pub lost: Lost,
 }
 
-/// A part of a Func that is gone; those behind it move up by one.
+/// A part of a Func that was removed; the indices of later parts decrease by one.
 #[derive(Clone, Copy, PartialEq, Default)]
 pub(crate) enum Lost {
-    /// All is there.
+    /// Nothing was removed.
     #[default]
     Nothing,
-    /// A stage.
+    /// A stage was removed.
     Stage(StageRef),
-    /// A reduction variable of a stage.
+    /// A reduction variable of a stage was removed.
     Var(StageRef, usize),
 }
 
-/// The case with another pipeline. What has the same name keeps its box, value and place; a Func that becomes an
-/// output is asked for what was needed of it.
+/// The case with a changed pipeline. Items with the same name keep their box, value and place. A
+/// Func that becomes an output is requested over the region that was needed of it.
 pub(crate) fn carry(case: &Case, regions: &Regions, pipeline: Pipeline, carried: &Carried) -> Option<Case> {
     let request = carried_request(case, regions, &pipeline, carried);
     let renaming = ByName { old: &case.pipeline, new: &pipeline, lost: carried.lost };
@@ -63,7 +63,7 @@ fn carried_request(case: &Case, regions: &Regions, pipeline: &Pipeline, carried:
     request
 }
 
-/// From one pipeline's tables to another's.
+/// Maps ids of one pipeline to those of another by name.
 struct ByName<'a> {
     old: &'a Pipeline,
     new: &'a Pipeline,

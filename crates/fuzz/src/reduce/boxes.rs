@@ -1,24 +1,24 @@
-//! Smaller boxes and simpler values of Params.
+//! Edits that shrink boxes and simplify Params.
 
 use warploom_lang::{InputId, ParamId, Range, Region, Regions, Value};
 
 use crate::case::Case;
 use crate::reduce::pipelines::simplest;
 
-/// One way to make sizes smaller or values simpler.
+/// An edit of a box or a Param.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum BoxEdit {
-    /// Less of an output.
+    /// Requests a smaller range of an output in one dimension.
     Output(usize, usize, Range),
-    /// Less of an input.
+    /// Shrinks an input in one dimension.
     Input(InputId, usize, Range),
-    /// No more of each input than is read.
+    /// Shrinks each input to the region that is read.
     Fit,
-    /// Another value of a Param.
+    /// Changes the value of a Param.
     Param(ParamId, Value),
 }
 
-/// All there are for a case, those that may save most first.
+/// All edits of a case, the most effective first.
 pub(crate) fn box_edits(case: &Case) -> Vec<BoxEdit> {
     let mut edits = Vec::new();
     for (output, region) in case.request.outputs.iter().enumerate() {
@@ -36,8 +36,8 @@ pub(crate) fn box_edits(case: &Case) -> Vec<BoxEdit> {
     edits
 }
 
-/// Parts of a box, with the dimension in which it is smaller: one point, a half, all but an end; and the same
-/// moved to 0.
+/// Smaller ranges of a box, each with its dimension: one point, a half, all but an end, and the
+/// same extent moved to 0.
 fn smaller(region: &Region) -> Vec<(usize, Range)> {
     let parts = region.0.iter().enumerate().flat_map(|(dimension, &Range { min, extent })| {
         let parts = [
@@ -55,7 +55,7 @@ fn smaller(region: &Region) -> Vec<(usize, Range)> {
 }
 
 impl BoxEdit {
-    /// The case at the smaller size.
+    /// The case with this edit applied.
     pub fn apply(self, case: &Case, regions: &Regions) -> Case {
         let mut changed = case.clone();
         let request = &mut changed.request;

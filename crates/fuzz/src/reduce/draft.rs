@@ -1,4 +1,4 @@
-//! A pipeline whose tables are open: the form in which it is made smaller.
+//! A pipeline with mutable tables: the form in which it is reduced.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use warploom_lang::op::Op;
 use warploom_lang::{ExprId, FuncId, Id, IdVec, InputId, ParamId, Pipeline, Value};
 use warploom_schedule::schedule::StageRef;
 
-/// The tables of a pipeline, to be changed at will; [`Draft::finish`] keeps what is still needed.
+/// The mutable tables of a pipeline; [`Draft::finish`] keeps what is still needed.
 #[derive(Clone)]
 pub(crate) struct Draft {
     pub inputs: IdVec<InputId, InputDecl>,
@@ -19,7 +19,7 @@ pub(crate) struct Draft {
     pub exprs: Exprs,
 }
 
-/// The tables in the form in which pipelines are read.
+/// The tables in the serialised form of pipelines.
 #[derive(Serialize)]
 struct Tables {
     inputs: Vec<InputDecl>,
@@ -60,8 +60,8 @@ impl Draft {
         self.exprs.intern(Node { kind, ty: value.ty(), args: Default::default() })
     }
 
-    /// Makes the expressions of a stage anew, operands first. `change` is given each node, with new operands, and
-    /// the node it comes from; it gives what stands for it.
+    /// Rebuilds the expressions of a stage, operands first. `change` receives the id of each old
+    /// node and its copy with rebuilt operands, and returns the replacement.
     pub fn rewrite(&mut self, stage: StageRef, change: &mut dyn FnMut(&mut Exprs, ExprId, Node) -> ExprId) {
         let roots = all_roots(self.stage(stage));
         let old = self.exprs.clone();
@@ -69,14 +69,14 @@ impl Draft {
         replace_roots(self.stage_mut(stage), &made);
     }
 
-    /// The same for all stages.
+    /// Rebuilds the expressions of all stages.
     pub fn rewrite_all(&mut self, change: &mut dyn FnMut(&mut Exprs, ExprId, Node) -> ExprId) {
         for stage in self.stages() {
             self.rewrite(stage, change);
         }
     }
 
-    /// The value of a Func at a point, its only definition written out.
+    /// Inlines the only definition of a Func: its value at a point.
     pub fn unfolded(&self, exprs: &mut Exprs, func: FuncId, value: usize, at: &[ExprId]) -> ExprId {
         let root = self.funcs[func].stages[0].values[value];
         let made = rebuild(&self.exprs, exprs, vec![root], &mut |exprs, _, node| match node.kind {
@@ -86,7 +86,7 @@ impl Draft {
         made[&root]
     }
 
-    /// The pipeline of what the outputs need; `None` if it breaks a rule.
+    /// The pipeline with everything that the outputs need; `None` if it is invalid.
     pub fn finish(self, like: &Pipeline) -> Option<Pipeline> {
         let funcs = Numbering::keeping(self.needed_funcs());
         let stages = || funcs.kept.iter().flat_map(|func| &self.funcs[*func].stages);
@@ -132,7 +132,7 @@ impl Draft {
         read(like, &tables)
     }
 
-    /// The Funcs that the outputs are made from.
+    /// The Funcs that the outputs depend on.
     fn needed_funcs(&self) -> BTreeSet<FuncId> {
         let mut needed = BTreeSet::new();
         let mut open = self.outputs.clone();
@@ -151,7 +151,7 @@ impl Draft {
     }
 }
 
-/// Reads tables as a file of the pipeline that they come from would be, and so checks them.
+/// Parses tables like a file of the original pipeline, which also validates them.
 fn read(like: &Pipeline, tables: &Tables) -> Option<Pipeline> {
     let mut file: Json = like.to_json().parse().ok()?;
     let Json::Object(tables) = serde_json::to_value(tables).ok()? else { return None };
@@ -159,7 +159,7 @@ fn read(like: &Pipeline, tables: &Tables) -> Option<Pipeline> {
     Pipeline::from_json(&file.to_string()).ok()
 }
 
-/// What is kept of a table, and where it goes.
+/// Renumbers the entries of a table that are kept.
 struct Numbering<K> {
     kept: Vec<K>,
 }
@@ -170,13 +170,13 @@ impl<K: Id + Ord> Numbering<K> {
         Numbering { kept: kept.into_iter().collect() }
     }
 
-    /// The new number of something that is kept.
+    /// The new id of a kept entry.
     fn of(&self, old: K) -> K {
         K::new(self.kept.binary_search(&old).unwrap_or_default())
     }
 }
 
-/// All expressions of a stage, the bounds of its domain too.
+/// All root expressions of a stage, including the bounds of its domain.
 fn all_roots(stage: &Stage) -> Vec<ExprId> {
     let bounds = stage.domain.iter().flat_map(|var| [var.min, var.extent]);
     stage.roots().chain(bounds).collect()

@@ -1,16 +1,16 @@
-//! The reducer: from a case that fails to a small one that fails in the same way.
+//! The reducer: shrinks a failing case to a small one that fails in the same way.
 //!
-//! It tries one small change after the other, keeps each that leaves the failure in place and makes the case
-//! smaller, and starts again until none does or time is up.
+//! It tries small edits one by one, and keeps each edit that preserves the failure and makes the
+//! case smaller. It repeats this until no edit helps or time is up.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! | --- | --- |
-//! | `pipelines` | changes of pipelines, down to single nodes |
-//! | `boxes` | changes of boxes and Params |
-//! | `schedules` | changes of schedules |
-//! | `draft` | a pipeline whose tables can be changed |
-//! | `adapt`, `place` | what a schedule and boxes become when the pipeline changes |
-//! | `size` | which of two cases is the smaller |
+//! | `pipelines` | edits of pipelines, down to single nodes |
+//! | `boxes` | edits of boxes and Params |
+//! | `schedules` | edits of schedules |
+//! | `draft` | a pipeline with mutable tables |
+//! | `adapt`, `place` | adapting schedule and boxes to a changed pipeline |
+//! | `size` | a measure of the size of a case |
 
 mod adapt;
 mod boxes;
@@ -34,26 +34,26 @@ use crate::reduce::pipelines::{PipelineEdit, expression_edits, func_edits, stage
 use crate::reduce::schedules::{ScheduleEdit, schedule_edits};
 use crate::reduce::size::size;
 
-/// How long a reduction takes at most, unless somebody says otherwise.
+/// Default time limit of a reduction.
 pub const REDUCTION_TIME: Duration = Duration::from_secs(20);
 
-/// A case that could not be made smaller, or not in time.
+/// The result of a reduction.
 #[derive(Debug)]
 pub struct Reduced {
-    /// The case.
+    /// The smallest failing case found.
     pub case: Case,
-    /// What is wrong with it.
+    /// The failure of that case.
     pub failure: Failure,
-    /// How many cases were tried.
+    /// Number of cases tried.
     pub tried: u64,
-    /// Whether time was up before all was tried.
+    /// Whether the time limit ended the reduction.
     pub out_of_time: bool,
 }
 
-/// Makes a failing case smaller.
+/// Reduces a failing case.
 ///
-/// The result fails with the same [symptom](Failure::symptom): the same kind, and the same rule, error or place of a
-/// panic. It is valid like any case, and no larger than `case`.
+/// The result fails with the same [symptom](Failure::symptom): the same kind, and the same rule,
+/// error or panic location. It is a valid case, and not larger than `case`.
 pub fn reduce(case: Case, failure: Failure, check: &Checker<'_>, time: Duration) -> Reduced {
     let symptom = failure.symptom();
     let deadline = Instant::now() + time;
@@ -69,11 +69,12 @@ struct Reducer<'a> {
     symptom: String,
     check: &'a Checker<'a>,
     deadline: Instant,
-    /// Whether the failure needs the schedule that it was found with.
+    /// Whether the case passes with the plain schedule, so that the failure depends on the
+    /// schedule.
     plain_passes: bool,
 }
 
-/// One change.
+/// A single edit.
 #[derive(Clone, Copy)]
 enum Edit {
     Pipeline(PipelineEdit),
@@ -81,7 +82,7 @@ enum Edit {
     Schedule(ScheduleEdit),
 }
 
-/// The changes of one sort, the sorts that make checking faster first.
+/// Edits by category. Categories that speed up checking come first.
 const SORTS: [fn(&Case) -> Vec<Edit>; 5] = [
     |case| pipeline_edits(func_edits, case),
     |case| box_edits(case).into_iter().map(Edit::Box).collect(),
@@ -108,7 +109,7 @@ impl Edit {
 }
 
 impl Reducer<'_> {
-    /// Tries every change once; whether one helped and there is time for more.
+    /// Tries every edit once. Returns whether an edit helped and there is time for another round.
     fn round(&mut self) -> bool {
         let before = size(&self.reduced.case);
         for edits in SORTS {
@@ -118,7 +119,7 @@ impl Reducer<'_> {
                     self.reduced.out_of_time = true;
                     return false;
                 }
-                // What follows moves up where a change is kept.
+                // After a successful edit, the next one is at the same position.
                 if !self.attempt(edit) {
                     position += 1;
                 }
@@ -127,10 +128,10 @@ impl Reducer<'_> {
         size(&self.reduced.case) < before
     }
 
-    /// Keeps a change if the case is smaller and fails in the same way.
+    /// Keeps an edit if the case is smaller and fails in the same way.
     fn attempt(&mut self, edit: Edit) -> bool {
         let case = &self.reduced.case;
-        // What made the case fail may also strike here.
+        // The edit itself may hit the same bug and panic.
         let changed = catch(|| {
             let regions = infer(&case.pipeline, &case.request).ok()?;
             let changed = edit.apply(case, &regions).filter(|changed| size(changed) < size(case));
@@ -151,8 +152,9 @@ impl Reducer<'_> {
         }
     }
 
-    /// Whether a changed pipeline may read what it never wrote, which is a mistake of its own: it has points without
-    /// a start, and fails under the plainest schedule where the pipeline it comes from did not.
+    /// Whether a changed pipeline may read uninitialised values, which would be a fault of the
+    /// edit: it has a Func with an undefined initial value, and fails under the plain schedule
+    /// where the original pipeline passed.
     fn reads_undefined(&self, case: &Case) -> bool {
         let undefined = |func: &FuncDecl| func.stages[0].values.is_empty();
         self.plain_passes
@@ -161,7 +163,7 @@ impl Reducer<'_> {
     }
 }
 
-/// The case with every Func in a kernel of its own.
+/// The case with every Func in its own kernel.
 fn plain(case: &Case) -> Option<Case> {
     let regions = infer(&case.pipeline, &case.request).ok()?;
     Edit::Schedule(ScheduleEdit::Plain).apply(case, &regions)
@@ -175,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// Every change of random cases gives a case that is well formed, and mostly one with a legal schedule.
+    /// Every edit of a random case gives a well-formed case, usually with a legal schedule.
     #[test]
     fn changes_leave_cases_whole() {
         let device = Device::preset("h200").unwrap();

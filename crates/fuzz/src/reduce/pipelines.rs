@@ -1,4 +1,4 @@
-//! Smaller pipelines: fewer Funcs, stages, values and variables, simpler expressions.
+//! Edits that shrink pipelines: fewer Funcs, stages, values and variables, simpler expressions.
 
 use std::collections::BTreeMap;
 
@@ -11,42 +11,42 @@ use crate::case::Case;
 use crate::reduce::adapt::{Carried, Lost, carry};
 use crate::reduce::draft::Draft;
 
-/// One way to make a pipeline smaller.
+/// An edit of a pipeline.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum PipelineEdit {
-    /// One Func becomes the only output.
+    /// Makes one Func the only output.
     OnlyOutput(FuncId),
-    /// One output is no longer asked for.
+    /// Drops one output.
     DropOutput(FuncId),
-    /// What a Func computes is given.
+    /// Replaces a Func by inputs.
     ToInput(FuncId),
-    /// A Func is 0 everywhere.
+    /// Replaces a Func by 0.
     ToZero(FuncId),
-    /// The readers of a Func compute it themselves.
+    /// Inlines a Func into its readers.
     Unfold(FuncId),
-    /// An update does not happen.
+    /// Removes an update stage.
     DropStage(StageRef),
-    /// An undefined start becomes 0.
+    /// Replaces an undefined initial value by 0.
     Define(FuncId),
-    /// A reduction variable stays at its first value.
+    /// Replaces a reduction variable by its first value.
     DropVar(StageRef, usize),
-    /// A reduction variable has half as many values.
+    /// Halves the extent of a reduction variable.
     HalveVar(StageRef, usize),
-    /// An update runs everywhere.
+    /// Removes the predicate of an update.
     DropPredicate(StageRef),
-    /// A tuple has one value less.
+    /// Removes a value from a tuple.
     DropValue(FuncId, usize),
-    /// A Param becomes a constant.
+    /// Replaces a Param by its value.
     FixParam(ParamId),
-    /// An input is stored first dimension fastest.
+    /// Stores an input with the first dimension fastest.
     NaturalOrder(InputId),
-    /// A node of a stage's expressions becomes one of its operands.
+    /// Replaces a node of a stage's expressions by one of its operands.
     ToOperand(StageRef, ExprId, usize),
-    /// A node of a stage's expressions becomes a constant.
+    /// Replaces a node of a stage's expressions by a constant.
     ToConstant(StageRef, ExprId, Value),
 }
 
-/// Edits of whole Funcs and outputs, those that may save most first.
+/// Edits of Funcs and outputs, the most effective first.
 pub(crate) fn func_edits(pipeline: &Pipeline) -> Vec<PipelineEdit> {
     let funcs = || pipeline.funcs().keys();
     let is_inner = |func: &FuncId| !pipeline.outputs().contains(func);
@@ -106,13 +106,14 @@ pub(crate) fn expression_edits(pipeline: &Pipeline) -> Vec<PipelineEdit> {
     edits
 }
 
-/// The constants that anything may become.
+/// The constants used as replacements: 0 and 1.
 pub(crate) fn simplest(ty: Type) -> [Value; 2] {
     [Value::zero(ty), Value::from_int(ty, 1).unwrap_or(Value::zero(ty))]
 }
 
 impl PipelineEdit {
-    /// The case with the smaller pipeline; its schedule and boxes follow. `None` if that is no pipeline.
+    /// The case with this edit applied and its schedule and boxes adapted; `None` if the pipeline
+    /// would be invalid.
     pub fn apply(self, case: &Case, regions: &Regions) -> Option<Case> {
         let mut draft = Draft::of(&case.pipeline);
         let mut carried = Carried::default();
@@ -172,7 +173,8 @@ fn zero(ty: Type) -> Node {
     constant(Value::zero(ty))
 }
 
-/// Every value of a Func as an input over the box that is needed of it.
+/// Replaces every value of a Func by an input over its required region. Returns the boxes of these
+/// inputs.
 fn to_inputs(draft: &mut Draft, func: FuncId, regions: &Regions) -> BTreeMap<String, warploom_lang::Region> {
     let decl = draft.funcs[func].clone();
     let mut boxes = BTreeMap::new();
@@ -196,7 +198,7 @@ fn to_inputs(draft: &mut Draft, func: FuncId, regions: &Regions) -> BTreeMap<Str
     boxes
 }
 
-/// Writes out a Func with one definition wherever it is read.
+/// Inlines a Func with a single definition wherever it is read.
 fn unfold(draft: &mut Draft, func: FuncId) -> Option<()> {
     let [only] = draft.funcs[func].stages.as_slice() else { return None };
     if only.values.is_empty() {
@@ -224,7 +226,7 @@ fn drop_var(draft: &mut Draft, stage: StageRef, var: usize) {
     draft.stage_mut(stage).domain.remove(var);
 }
 
-/// Takes a value from a tuple; what reads it reads 0.
+/// Removes a value from a tuple; its readers read 0 instead.
 fn drop_value(draft: &mut Draft, func: FuncId, value: usize) {
     draft.rewrite_all(&mut |exprs, _, node| match node.kind {
         NodeKind::Call(called, found) if called == func && found as usize == value => {

@@ -1,4 +1,4 @@
-//! Schedules whose stages vanish, get other numbers, or need a place.
+//! Adapts schedules when stages are removed, renumbered, or need a new place.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use warploom_schedule::schedule::{
     ThreadTiles, Tile,
 };
 
-/// What the things that a schedule names are called afterwards; `None` for those that are gone.
+/// Maps the ids in a schedule to new ones; `None` for items that were removed.
 pub(crate) trait Renaming {
     fn func(&self, func: FuncId) -> Option<FuncId>;
     fn input(&self, input: InputId) -> Option<InputId>;
@@ -18,7 +18,7 @@ pub(crate) trait Renaming {
     fn dim(&self, stage: StageRef, dim: LoopKind) -> Option<LoopKind>;
 }
 
-/// All is called as before, except for one thing that is gone.
+/// Keeps all ids, but removes one item.
 pub(crate) enum Without {
     Func(FuncId),
     Input(InputId),
@@ -42,8 +42,8 @@ impl Renaming for Without {
     }
 }
 
-/// The schedule with new names. What is gone leaves no trace: a kernel goes with its own stage, a loop with its
-/// variable, leaving what it held.
+/// The schedule with mapped ids, without removed items. A kernel is removed with its own stage. A
+/// loop is removed with its variable, and its body remains.
 pub(crate) fn renamed(schedule: &Schedule, renaming: &dyn Renaming) -> Schedule {
     Schedule {
         inlined: schedule.inlined.iter().filter_map(|func| renaming.func(*func)).collect(),
@@ -119,7 +119,8 @@ fn tiles(item: Item, old: &[Tile], renaming: &dyn Renaming) -> Vec<Tile> {
     kept.collect()
 }
 
-/// Gives every Func that has none a place: kernels of one block before the first that needs it.
+/// Places every Func that has no place, in kernels of one block before the first kernel that needs
+/// it.
 pub(crate) fn complete(mut schedule: Schedule, pipeline: &Pipeline, regions: &Regions) -> Schedule {
     for func in pipeline.funcs().keys() {
         let defined = defined_stages(pipeline, func);
@@ -140,7 +141,7 @@ pub(crate) fn complete(mut schedule: Schedule, pipeline: &Pipeline, regions: &Re
     schedule
 }
 
-/// One block whose threads share all points.
+/// A kernel of one block whose threads share all points.
 fn simple_kernel(stage: StageRef) -> RootItem {
     let nest = Nest {
         item: Item::Stage(stage),
@@ -151,7 +152,7 @@ fn simple_kernel(stage: StageRef) -> RootItem {
     RootItem::Kernel(Kernel { stage, block: Vec::new(), body: vec![BlockItem::Nest(nest)] })
 }
 
-/// The stages of a Func that compute anything.
+/// The stages of a Func that have a definition.
 fn defined_stages(pipeline: &Pipeline, func: FuncId) -> Vec<StageRef> {
     let stages = pipeline.funcs()[func].stages.iter().enumerate();
     let defined = stages.filter(|(_, stage)| !stage.values.is_empty());
@@ -166,7 +167,7 @@ fn in_registers(schedule: &Schedule, func: FuncId) -> bool {
     schedule.root.iter().flat_map(nests_in).any(|nest| nest.registers.contains(&func))
 }
 
-/// The stages computed in a root item, in registers too.
+/// The stages computed in a root item, including those in registers.
 fn stages_in(item: &RootItem) -> Vec<StageRef> {
     let of = |nest: &Nest| match nest.item {
         Item::Stage(stage) => Some(stage),
@@ -192,11 +193,11 @@ fn nests_in(item: &RootItem) -> Vec<&Nest> {
     }
 }
 
-/// The Funcs made from a Func, directly or not.
+/// The Funcs that depend on a Func, directly or indirectly.
 fn readers(pipeline: &Pipeline, func: FuncId) -> BTreeSet<FuncId> {
     let exprs = pipeline.exprs();
     let mut found = BTreeSet::from([func]);
-    // Producers come before their consumers.
+    // Producers precede their consumers.
     for (id, decl) in pipeline.funcs().iter() {
         let roots = decl.stages.iter().flat_map(|stage| stage.roots());
         let reads = exprs.reachable(roots).into_iter().any(|id| match exprs[id].kind {

@@ -1,4 +1,5 @@
-//! Simpler schedules: fewer Funcs with places of their own, fewer loops and tiles, smaller sizes.
+//! Edits that simplify schedules: fewer Funcs with their own place, fewer loops and tiles, smaller
+//! sizes.
 
 use warploom_lang::{FuncId, InputId, Pipeline, Regions};
 use warploom_schedule::schedule::{
@@ -7,22 +8,22 @@ use warploom_schedule::schedule::{
 
 use crate::reduce::place::{Without, complete, renamed};
 
-/// One way to make a schedule simpler.
+/// An edit of a schedule.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum ScheduleEdit {
-    /// Every Func is in a kernel of its own.
+    /// Puts every Func into its own kernel.
     Plain,
-    /// A Func is computed where it is used.
+    /// Inlines a Func.
     Inline(FuncId),
-    /// A Func is in a kernel of its own.
+    /// Moves a Func to its own kernel.
     ToRoot(FuncId),
-    /// An input is read where it lies.
+    /// Reads an input directly, without staging it.
     Unstage(InputId),
-    /// The simplification of this number in the order of the tree.
+    /// Applies the simplification with this index, in tree order.
     Turn(usize),
 }
 
-/// All there are for a schedule, those that may save most first.
+/// All edits of a schedule, the most effective first.
 pub(crate) fn schedule_edits(pipeline: &Pipeline, schedule: &Schedule) -> Vec<ScheduleEdit> {
     let mut edits = vec![ScheduleEdit::Plain];
     let funcs = || pipeline.funcs().keys();
@@ -40,7 +41,7 @@ pub(crate) fn schedule_edits(pipeline: &Pipeline, schedule: &Schedule) -> Vec<Sc
 }
 
 impl ScheduleEdit {
-    /// The simpler schedule.
+    /// The schedule with this edit applied.
     pub fn apply(self, schedule: &Schedule, pipeline: &Pipeline, regions: &Regions) -> Schedule {
         match self {
             ScheduleEdit::Plain => complete(Schedule::default(), pipeline, regions),
@@ -62,14 +63,14 @@ impl ScheduleEdit {
     }
 }
 
-/// A walk over everything in a tree that can be made simpler by itself, of which one thing is.
+/// Walks over all possible simplifications of a tree and applies one of them.
 struct Knobs {
     turned: usize,
     seen: usize,
 }
 
 impl Knobs {
-    /// Whether this is the one.
+    /// Counts a simplification, and returns whether to apply it.
     fn turn(&mut self) -> bool {
         self.seen += 1;
         self.seen - 1 == self.turned
@@ -114,7 +115,7 @@ impl Knobs {
         }
     }
 
-    /// What the loops hold, if it is they that go.
+    /// The body of the loops, if the loops are to be removed.
     fn loops<T>(&mut self, loops: &mut Loops<T>) -> Option<Vec<T>> {
         if self.turn() {
             return Some(std::mem::take(&mut loops.body));

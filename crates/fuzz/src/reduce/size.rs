@@ -1,4 +1,4 @@
-//! How large a case is for somebody who has to understand it.
+//! Measures how hard a case is to understand.
 
 use warploom_lang::ir::{FuncDecl, NodeKind};
 use warploom_lang::op::Op;
@@ -10,8 +10,8 @@ use warploom_schedule::schedule::{
 use crate::case::Case;
 use crate::reduce::pipelines::simplest;
 
-/// A number that falls whenever a case gets simpler. The weights say what is worth the price of what: a kernel
-/// more is better than a Func in a block.
+/// A number that decreases whenever a case gets simpler. The weights define the trade-offs: for
+/// instance, an extra kernel is better than a Func inside a block.
 pub(crate) fn size(case: &Case) -> u64 {
     pipeline_size(&case.pipeline) + request_size(&case.request) + schedule_size(&case.schedule)
 }
@@ -23,7 +23,7 @@ fn pipeline_size(pipeline: &Pipeline) -> u64 {
         NodeKind::Var(_) | NodeKind::RVar(_) => 10,
         _ => 20,
     });
-    // Each stage's own count too, since stages share nodes.
+    // Also count the nodes of each stage, because stages share nodes.
     let uses = |func: &FuncDecl| -> u64 {
         func.stages.iter().map(|stage| exprs.reachable(stage.roots()).len() as u64).sum()
     };

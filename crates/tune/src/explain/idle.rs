@@ -1,4 +1,4 @@
-//! Kernels that leave most of the device idle, and why.
+//! Finds kernels that leave most of the device idle, and why.
 
 use std::fmt;
 
@@ -12,54 +12,56 @@ use warploom_target::Device;
 
 use crate::explain::{Explainer, KernelExplanation, Open};
 
-/// A kernel dominates if it takes this share of the predicted time.
+/// A kernel dominates if it takes at least this share of the predicted time.
 const MOST: f64 = 0.5;
 
-/// A device is idle if less than this share of the threads that it can hold have something to do: with 128 of 2048 threads
-/// an SM, each of its schedulers has one warp, and most of the time nothing to choose from.
+/// A device counts as idle if less than this share of the threads that it can hold have work. With
+/// 128 of 2048 threads per SM, each of its schedulers has one warp and mostly no other warp to
+/// switch to.
 const BUSY: f64 = 1.0 / 16.0;
 
-/// Fewer steps than this one after the other are no reason.
+/// Fewer serial steps than this are not reported as the reason.
 const STEPS: u64 = 256;
 
-/// The kernel that takes most of the time and leaves most of the device idle: [`Display`](fmt::Display) says so in a line.
+/// The kernel that takes most of the time and leaves most of the device idle.
+/// [`Display`](fmt::Display) describes it in one line.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Idle {
-    /// The stage of the kernel.
+    /// The stage that the kernel is named after.
     pub kernel: String,
-    /// Its share of the predicted time, from 0 to 1.
+    /// Share of the predicted time, from 0 to 1.
     pub share: f64,
-    /// Threads that have something to do.
+    /// Number of threads that have work.
     pub threads: u64,
-    /// Threads that the device can hold.
+    /// Number of threads that the device can hold at a time.
     pub capacity: u64,
-    /// Why there are no more.
+    /// The serial work that limits parallelism.
     pub reason: Serial,
 }
 
-/// What one thread does one after the other.
+/// Serial work of one thread.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Serial {
-    /// The stage.
+    /// Name of the stage with the serial loop.
     pub stage: String,
-    /// What it is.
+    /// Why the steps are serial.
     pub kind: SerialKind,
-    /// How many steps it has.
+    /// Number of serial steps per thread.
     pub steps: u64,
 }
 
-/// Why steps go one after the other.
+/// Why steps are serial.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SerialKind {
-    /// All add to the same points.
+    /// All steps update the same points.
     Reduction,
-    /// Each needs what the one before computed at another point.
+    /// Each step needs what the previous one computed at another point.
     Scan,
 }
 
 impl Idle {
-    /// The kernel of which that can be said, if there is one.
+    /// The idle kernel among `kernels`, if there is one.
     pub(super) fn among(kernels: &[KernelExplanation], predicted_us: f64, device: &Device) -> Option<Idle> {
         let longest = kernels.iter().max_by(|a, b| a.predicted_us.total_cmp(&b.predicted_us))?;
         let share = longest.predicted_us / predicted_us;
@@ -101,7 +103,8 @@ impl fmt::Display for Idle {
 }
 
 impl Explainer<'_> {
-    /// How many threads work on the stage of a kernel that takes longest, and what each of them does in order.
+    /// The number of threads that work on the longest-running stage of a kernel, and the serial
+    /// work of each.
     pub(super) fn longest(&self, open: &Open<'_>) -> (u64, Option<Serial>) {
         let longest =
             |terms: &[warploom_cost::Term]| terms.iter().map(|term| term.microseconds).fold(0.0, f64::max);
@@ -127,7 +130,7 @@ impl Explainer<'_> {
     }
 }
 
-/// Threads of a block that have points of a nest.
+/// Number of threads per block that have points of a nest to compute.
 fn working(nest: &NestFootprint, threads: u64) -> u64 {
     let Some(loops) = &nest.threads else { return threads.min(nest.points.points()) };
     let tiles =
@@ -135,7 +138,8 @@ fn working(nest: &NestFootprint, threads: u64) -> u64 {
     tiles.map(|tiles| tiles as u64).product()
 }
 
-/// Threads and blocks that share the reduction variables of a kernel's last stage.
+/// Number of threads and blocks among which the reduction variables of a kernel's last stage are
+/// divided.
 fn shared_reductions(nest: &NestFootprint, open: &Open<'_>) -> u64 {
     let is_reduction = |kind: LoopKind| matches!(kind, LoopKind::Reduction(_));
     let loops = nest.threads.iter().flatten().filter(|each| is_reduction(each.dim));
@@ -144,7 +148,8 @@ fn shared_reductions(nest: &NestFootprint, open: &Open<'_>) -> u64 {
     threads.chain(tiles.map(|(_, blocks)| *blocks as u64)).product()
 }
 
-/// Whether a stage reads other points of itself than it writes, along what its reduction moves through.
+/// A stage is a scan if it reads itself at other points than it writes, along a dimension that its
+/// reduction moves through.
 fn kind_of(pipeline: &Pipeline, func: FuncId, stage: &Stage) -> SerialKind {
     let exprs = pipeline.exprs();
     let moves = |id: ExprId| {

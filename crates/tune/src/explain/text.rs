@@ -1,4 +1,4 @@
-//! Explanations as text: one line a stage, in columns.
+//! Formats explanations as text: one line per stage, in columns.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use crate::explain::{Explanation, KernelExplanation, Line, Memory, TimeOf};
 
 /// Spaces between columns.
 const GAP: usize = 3;
-/// Parts below this share of the largest are left out.
+/// Terms below this share of the largest one are omitted.
 const NEGLIGIBLE: f64 = 0.1;
-/// At most so many parts of a stage's time are named.
+/// At most this many terms per stage are listed.
 const PARTS: usize = 3;
 
 impl fmt::Display for Explanation {
@@ -55,7 +55,7 @@ impl fmt::Display for KernelExplanation {
         for row in &rows {
             let mut line = String::new();
             for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                // Numbers stand at the right of their column.
+                // Right-align numbers.
                 let padded = if column == 3 { format!("{cell:>width$}") } else { format!("{cell:<width$}") };
                 line += &padded;
                 line += &" ".repeat(if *width > 0 { GAP } else { 0 });
@@ -78,7 +78,7 @@ fn cells(line: &Line) -> [String; 5] {
     ]
 }
 
-/// `1.33x`; nobody reads fractions of thousands.
+/// `1.33x`; without fraction from 1000 on.
 fn times(redundancy: f64) -> String {
     if redundancy < 1000.0 { format!("{redundancy:.2}x") } else { format!("{redundancy:.0}x") }
 }

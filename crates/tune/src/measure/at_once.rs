@@ -1,4 +1,4 @@
-//! Several things at a time.
+//! Runs several jobs in parallel.
 
 use std::panic::resume_unwind;
 use std::thread::{self, Builder};
@@ -9,14 +9,14 @@ use warploom_target::Program;
 
 use super::{Compile, Failure, STACK_BYTES};
 
-/// Does the same with several items at a time, each in a thread whose stack is deep enough for compiling; gives the results
-/// in the order of the items.
+/// Applies `work` to every item in parallel, one thread per item, with stacks deep enough for
+/// compiling. Returns the results in the order of the items.
 ///
 /// # Errors
-/// If no thread can be started.
+/// If a thread cannot be started.
 ///
 /// # Panics
-/// With whatever the work panics with.
+/// Propagates a panic of `work`.
 pub(crate) fn at_once<I: Send, T: Send>(
     items: Vec<I>,
     work: impl Fn(I) -> T + Sync,
@@ -34,7 +34,7 @@ pub(crate) fn at_once<I: Send, T: Send>(
     })
 }
 
-/// Compiles kernels to be compared bit for bit and to be timed, both at a time.
+/// Compiles the checking build and the timing build in parallel, in that order.
 pub(crate) fn both_builds(lowered: &ir::Program, compile: Compile<'_>) -> Result<[Program; 2], Failure> {
     let compile = |build| compile(&describe_in_parts(lowered, build));
     let compiled = at_once(vec![Build::Checking, Build::Timing], compile)?;

@@ -5,28 +5,29 @@ use thiserror::Error;
 
 use crate::sample::Status;
 
-/// Why a program could not be compiled or run, and what that means for the others.
+/// Why a program could not be compiled or run. The variant decides how other candidates proceed.
 #[derive(Clone, PartialEq, Eq, Debug, Error, Serialize, Deserialize)]
 pub enum Failure {
-    /// The compiler, the driver or the device refused it.
+    /// The compiler, the driver or the device rejected the program.
     #[error("{0}")]
     Refused(String),
-    /// It took too long and was ended.
+    /// It exceeded its time limit and its process was killed.
     #[error("{0}")]
     TimedOut(String),
-    /// The process that compiled or ran it ended, or answered nonsense. Others go on in a new one.
+    /// The process that compiled or ran it exited or sent a corrupt answer. Other candidates
+    /// continue in a new process.
     #[error("{0}")]
     Crashed(String),
-    /// A kernel of it broke what this process has of the GPU.
+    /// One of its kernels corrupted the GPU context of this process.
     #[error("{0}")]
     Fault(String),
-    /// Not its fault: nothing can be compiled or run any more.
+    /// Unrelated to the program: no program can be compiled or run any more.
     #[error("{0}")]
     Lost(String),
 }
 
 impl Failure {
-    /// What is recorded of a candidate that failed when it was compiled.
+    /// The status recorded for a candidate that failed to compile.
     pub(crate) fn when_compiled(self) -> Status {
         match self {
             Failure::Refused(message) => Status::NotCompiled(message),
@@ -34,7 +35,7 @@ impl Failure {
         }
     }
 
-    /// What is recorded of a candidate that failed when it ran.
+    /// The status recorded for a candidate that failed to run.
     pub(crate) fn when_run(self) -> Status {
         match self {
             Failure::Refused(message) | Failure::Fault(message) | Failure::Lost(message) => {

@@ -1,4 +1,4 @@
-//! A GPU that keeps the inputs of what it measured last.
+//! A GPU that keeps recently used inputs in device memory.
 
 use std::sync::{Arc, Weak};
 
@@ -8,16 +8,17 @@ use warploom_target::Program;
 use super::{Failure, Machine, Subject, Timed};
 use crate::sample::Times;
 
-/// Bytes of inputs that stay on the device, and of memory that is kept for the next program.
+/// Limit in bytes, applied separately to the uploaded inputs and to the free memory kept for the
+/// next program.
 const KEPT: usize = 24 << 30;
 
-/// A GPU on which candidates are measured.
+/// A GPU, driven from this process, on which candidates are measured.
 pub struct GpuMachine<'a> {
     gpu: &'a Gpu,
     uploaded: Vec<Uploaded>,
 }
 
-/// The inputs of a subject. They stay while candidates of it may come.
+/// The uploaded inputs of a subject. They are kept as long as the subject is alive.
 struct Uploaded {
     subject: Weak<Subject>,
     inputs: Vec<DeviceBuffer>,
@@ -30,12 +31,12 @@ impl Uploaded {
 }
 
 impl<'a> GpuMachine<'a> {
-    /// A GPU that holds no inputs yet.
+    /// A machine for `gpu`, with no inputs uploaded.
     pub fn new(gpu: &'a Gpu) -> GpuMachine<'a> {
         GpuMachine { gpu, uploaded: Vec::new() }
     }
 
-    /// The inputs of a subject on the device.
+    /// The inputs of a subject in device memory, uploaded if necessary.
     fn inputs(&mut self, subject: &Arc<Subject>) -> Result<Vec<DeviceBuffer>, Error> {
         self.uploaded.retain(|uploaded| uploaded.subject.strong_count() > 0);
         let known = |uploaded: &&Uploaded| std::ptr::eq(uploaded.subject.as_ptr(), Arc::as_ptr(subject));

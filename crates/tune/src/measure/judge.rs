@@ -1,4 +1,4 @@
-//! What the thread with the GPU does: from machine code to a sample.
+//! The work of a GPU thread: turns machine code into a sample.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,8 @@ use super::{Check, Failure, Machine, Measured, Setup};
 use crate::sample::{Sample, Status};
 use crate::workload::buffer;
 
-/// Checks and times a candidate, and says why it or everything failed. `best` is the shortest time of others.
+/// Checks and times a candidate. Also returns the failure, if there was one. `best` is the shortest
+/// time of other candidates, in microseconds.
 pub(super) fn judge(
     setup: &Setup<'_>,
     prepared: Prepared,
@@ -58,7 +59,7 @@ pub(super) fn judge(
     (Measured { candidate, sample, spread, machine_time: started.elapsed() }, failure)
 }
 
-/// How to time a candidate, if the best of others takes so long.
+/// Timing options for a candidate; in a contest, `best` (microseconds) is its rival.
 fn timing(setup: &Setup<'_>, best: f64) -> TimingOptions {
     let mut timing = setup.timing.clone();
     if setup.contest.is_some() {
@@ -67,7 +68,7 @@ fn timing(setup: &Setup<'_>, best: f64) -> TimingOptions {
     timing
 }
 
-/// Compares the kernels of both builds with what is right, unless something is wrong with them already.
+/// Compares both builds with the expected outputs, unless an earlier check already failed.
 fn verify(sample: &mut Sample, prepared: &PreparedCheck, machine: &mut dyn Machine) -> Result<(), Failure> {
     if sample.status != Status::Measured {
         return Ok(());
@@ -78,10 +79,10 @@ fn verify(sample: &mut Sample, prepared: &PreparedCheck, machine: &mut dyn Machi
     Ok(())
 }
 
-/// What is to be recorded of kernels, built for checking and for speed, that are run at the size of a check.
+/// Runs the checking and timing builds at the size of a check, and returns the status to record.
 ///
 /// # Errors
-/// If they cannot be run.
+/// If a build cannot be run.
 pub(crate) fn compare_builds(
     check: &Check,
     checking: &Program,
@@ -102,7 +103,7 @@ pub(crate) fn compare_builds(
     Ok(status)
 }
 
-/// What is to be recorded of the outputs of kernels built for speed.
+/// The status to record for the outputs of a timing build.
 fn closeness(expected: &Expected, outputs: &[Buffer]) -> Status {
     let found = expected.closeness(outputs);
     for closeness in &found {
@@ -111,7 +112,7 @@ fn closeness(expected: &Expected, outputs: &[Buffer]) -> Status {
     found.iter().find_map(Closeness::sentence).map_or(Status::Measured, Status::Numeric)
 }
 
-/// The outputs at the size of a check, from their bytes.
+/// Converts the output bytes of a check to buffers.
 fn buffers(check: &Check, outputs: &[Vec<u8>]) -> Result<Vec<Buffer>, String> {
     let expected = check.expected.buffers();
     if outputs.len() != expected.len() {

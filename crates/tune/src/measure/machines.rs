@@ -1,7 +1,8 @@
-//! The threads with the GPUs, and the one that records.
+//! The GPU threads, and the thread that records.
 //!
-//! Every machine has a thread, which takes what is compiled, judges it, and waits until that is recorded before it takes the
-//! next. Recording is done by the thread that asked for the measurements, so that whoever records need not be safe to share.
+//! Every machine has its own thread. It takes a compiled candidate, judges it, and waits until the
+//! result is recorded before it takes the next one. The thread that called `measure` does the
+//! recording, so `record` need not be `Send` or `Sync`.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
@@ -14,21 +15,22 @@ use super::prepare::Prepared;
 use super::{Failure, Machine, MeasureError, Measured, Setup};
 use crate::sample::Status;
 
-/// After as many candidates in a row that could not be run, something else is wrong.
+/// After this many consecutive failures to run, the cause is not the candidates.
 pub(super) const FAILURES: u32 = 50;
 
-/// How often to look whether the time is up while nothing comes.
+/// Interval between checks of the deadline while the queue is empty.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What comes out of a machine.
+/// The result of one candidate on one machine.
 struct Judged {
     measured: Measured,
     failure: Option<Failure>,
-    /// Hears when this is recorded, and whether to go on.
+    /// Signals the machine that the result was recorded, and whether to continue.
     recorded: SyncSender<ControlFlow<()>>,
 }
 
-/// Judges everything that comes, until nothing does, the time is up, `record` breaks off or no machine is left.
+/// Judges candidates until the queue closes, the deadline passes, `record` breaks off, or no
+/// machine is left.
 pub(super) fn run_all(
     setup: &Setup<'_>,
     prepared: Receiver<Prepared>,
@@ -53,16 +55,16 @@ pub(super) fn run_all(
     })
 }
 
-/// What all machines share.
+/// State shared by all machine threads.
 struct Shared<'a, 'b> {
     setup: &'a Setup<'b>,
     prepared: Mutex<Receiver<Prepared>>,
-    /// The shortest time so far, microseconds.
+    /// The shortest time so far, in microseconds.
     best: Mutex<f64>,
 }
 
 impl Shared<'_, '_> {
-    /// What the thread of one machine does.
+    /// The body of a machine thread.
     fn run(&self, machine: &mut dyn Machine, sender: &Sender<Judged>) {
         let (recorded, heard) = sync_channel(1);
         while let Some(prepared) = self.next() {
@@ -81,7 +83,7 @@ impl Shared<'_, '_> {
         }
     }
 
-    /// The next candidate, unless there is none or it is time to stop.
+    /// The next candidate; `None` if the queue is closed or it is time to stop.
     fn next(&self) -> Option<Prepared> {
         loop {
             let setup = self.setup;
@@ -89,7 +91,8 @@ impl Shared<'_, '_> {
             if left == Some(Duration::ZERO) || setup.is_stopped() {
                 return None;
             }
-            // Others wait for the lock as long as they would wait for something to come.
+            // Another thread may hold the lock while it waits for a candidate; waiting here is no
+            // worse.
             let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
             match prepared.recv_timeout(left.unwrap_or(PATIENCE).min(PATIENCE)) {
                 Ok(prepared) => return Some(prepared),
@@ -100,7 +103,7 @@ impl Shared<'_, '_> {
     }
 }
 
-/// Why nothing more is recorded.
+/// Why recording stopped.
 enum End {
     Asked,
     Failed(MeasureError),
@@ -116,9 +119,9 @@ impl End {
 }
 
 struct Recorder<'r> {
-    /// Machines that are not lost.
+    /// Number of machines that are still usable.
     left: usize,
-    /// In a row.
+    /// Consecutive failures.
     failures: u32,
     record: &'r mut dyn FnMut(Measured) -> ControlFlow<()>,
 }
@@ -128,14 +131,14 @@ impl Recorder<'_> {
         let Judged { measured, failure, recorded } = judged;
         let result = self.keep(measured, failure);
         let flow = if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
-        // It waits for this, unless it has ended in a panic.
+        // The send fails only if the machine thread has panicked.
         let _ = recorded.send(flow);
         result
     }
 
     fn keep(&mut self, measured: Measured, failure: Option<Failure>) -> Result<(), End> {
         if let Some(Failure::Lost(why)) = failure {
-            // The candidate is as unknown as before.
+            // The candidate is not to blame, so nothing is recorded for it.
             self.left -= 1;
             tracing::warn!("{why}; {} left to measure with", self.left);
             return if self.left > 0 { Ok(()) } else { Err(End::Failed(MeasureError::Lost(why))) };

@@ -1,4 +1,4 @@
-//! Programs whose kernels are compiled one by one.
+//! Compiles the kernels of a program one by one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use warploom_target::program::Code;
 
 use super::{Compiled, Failure};
 
-/// Compiles a program with something that compiles programs of one piece: each part by itself.
+/// Compiles each part of a program separately with `compile`, which handles single-part programs
+/// only.
 pub(crate) fn by_parts(
     program: &Program,
     compile: impl Fn(&Program) -> Result<Compiled, Failure>,
@@ -17,7 +18,8 @@ pub(crate) fn by_parts(
     let mut codes = Vec::with_capacity(parts.len());
     let (mut kernels, mut time) = (BTreeMap::new(), Duration::ZERO);
     for (kernel, part) in program.kernels.iter().zip(parts) {
-        // A compiler needs no more than the code; whatever else differs must not keep it from being used again.
+        // A compiler needs only the code. Other fields are left empty, so that equal code hits a
+        // cache.
         let alone = Program {
             name: String::new(),
             code: part.clone(),

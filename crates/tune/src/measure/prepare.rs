@@ -1,4 +1,4 @@
-//! What workers do: from a candidate to machine code.
+//! The work of a worker thread: turns a candidate into machine code.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,25 +12,26 @@ use super::{Candidate, Check, Failure, Setup, at_once, both_builds};
 use crate::sample::{KernelUse, Status};
 use warploom_codegen::build::{CODEGEN, build};
 
-/// A candidate that is ready to run, or why it is not.
+/// A compiled candidate, or the status that explains why it cannot run.
 pub(super) struct Prepared {
     pub candidate: Candidate,
     pub outcome: Result<Program, Status>,
     pub kernels: Vec<KernelUse>,
     pub compile_ms: f64,
     pub checks: Vec<PreparedCheck>,
-    /// Why nothing can be compiled any more.
+    /// Set if no program can be compiled any more.
     pub lost: Option<String>,
 }
 
-/// Kernels for the size at which results are known.
+/// Both builds of a schedule at the size of a check.
 pub(super) struct PreparedCheck {
     pub check: Arc<Check>,
     pub checking: Program,
     pub timing: Program,
 }
 
-/// The versions of this program, the kernel compiler and the driver.
+/// The versions of Warploom, its code generator, NVRTC and the driver; `?` for one that cannot be
+/// determined.
 pub fn versions() -> Vec<String> {
     let version = |version: Option<(i32, i32)>| version.map_or("?".into(), |(a, b)| format!("{a}.{b}"));
     vec![
@@ -51,7 +52,8 @@ pub(super) fn prepare(setup: &Setup<'_>, candidate: Candidate) -> Prepared {
         checks: Vec::new(),
         lost: None,
     };
-    // Lowering must not panic; if it does all the same, that is what is known of this candidate, and the others go on.
+    // Lowering must not panic. If it does, the candidate keeps the status set above, and the others
+    // continue.
     let _ = catch_unwind(AssertUnwindSafe(|| prepared.fill(setup)));
     prepared
 }
@@ -72,7 +74,7 @@ impl Prepared {
         }
     }
 
-    /// What is recorded of a failure to compile.
+    /// The status to record for a failure to compile; also notes that compilers are lost.
     fn failed(&mut self, failure: Failure) -> Status {
         if let Failure::Lost(why) = &failure {
             self.lost = Some(why.clone());
@@ -80,7 +82,7 @@ impl Prepared {
         failure.when_compiled()
     }
 
-    /// Compiles for speed, and notes what the compiler says.
+    /// Compiles the timing build and stores the compiler's resource report.
     fn compile(&mut self, setup: &Setup<'_>, lowered: &ir::Program) -> Result<Program, Status> {
         let source = describe_in_parts(lowered, Build::Timing);
         let compiled = (setup.compile)(&source).map_err(|failure| self.failed(failure))?;
@@ -101,8 +103,8 @@ impl Prepared {
         Ok(compiled.program)
     }
 
-    /// The kernels of the same schedule at the size of a check, in both builds. There are none if the schedule is not legal
-    /// at that size.
+    /// Both builds of the schedule at the size of a check; `None` if the schedule is not legal at
+    /// that size.
     fn prepare_check(&self, setup: &Setup<'_>, check: &Arc<Check>) -> Result<Option<PreparedCheck>, Failure> {
         let subject = &check.subject;
         let schedule = &self.candidate.schedule;

@@ -1,4 +1,4 @@
-//! Pipelines with their data as it lies in device memory.
+//! Pipelines with their data in device memory layout.
 
 use warploom_interp::buffer::BufferError;
 use warploom_lang::{Pipeline, Realisation, Type, Value};
@@ -6,7 +6,7 @@ use warploom_lang::{Pipeline, Realisation, Type, Value};
 use crate::sample::Sizes;
 use crate::workload::Workload;
 
-/// A pipeline at some sizes, with the bytes of its inputs and the values of its Params.
+/// A pipeline at fixed sizes, with the bytes of its inputs and the values of its Params.
 #[derive(Debug)]
 pub struct Subject {
     pipeline: Pipeline,
@@ -16,10 +16,10 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// That of a workload.
+    /// Copies a workload's pipeline, sizes, inputs and Params.
     ///
     /// # Errors
-    /// If an input cannot be brought into the order that the pipeline asks for.
+    /// If an input cannot be converted to the storage order that the pipeline declares.
     pub fn of(workload: &Workload) -> Result<Subject, BufferError> {
         Ok(Subject {
             pipeline: workload.pipeline.clone(),
@@ -29,7 +29,7 @@ impl Subject {
         })
     }
 
-    /// A pipeline whose inputs are noise: floats from 0 to 1, integers of every value.
+    /// A pipeline with noise as inputs: floats in [0, 1), integers over their full range.
     pub fn noise(pipeline: Pipeline, request: Realisation, seed: u64) -> Subject {
         let inputs = pipeline.inputs().iter().zip(0u64..).map(|((id, decl), number)| {
             let points = request.inputs[id].as_ref().and_then(|region| region.points()).unwrap_or(0);
@@ -40,7 +40,7 @@ impl Subject {
         Subject { pipeline, request, inputs, params }
     }
 
-    /// A pipeline with the bytes of its inputs as they lie in device memory, and the bits of its Params.
+    /// A pipeline with the bytes of its inputs in device memory layout, and the bits of its Params.
     pub fn from_parts(
         pipeline: Pipeline,
         request: Realisation,
@@ -50,33 +50,33 @@ impl Subject {
         Subject { pipeline, request, inputs, params }
     }
 
-    /// The pipeline.
+    /// The pipeline to measure.
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
     }
 
-    /// Its sizes and Params.
+    /// The sizes of inputs and outputs, and the Params.
     pub fn request(&self) -> &Realisation {
         &self.request
     }
 
-    /// The bytes of its inputs.
+    /// The bytes of each input, in device memory layout.
     pub fn inputs(&self) -> &[Vec<u8>] {
         &self.inputs
     }
 
-    /// The bits of its Params.
+    /// The bits of each Param.
     pub fn params(&self) -> &[u32] {
         &self.params
     }
 
-    /// Its sizes as samples keep them.
+    /// The sizes in the form that samples store.
     pub(crate) fn sizes(&self) -> Sizes {
         Sizes::of(&self.request)
     }
 }
 
-/// Samples of a type, as bytes. A tenth of a second of noise would be a tenth of a second of some core.
+/// Random samples of a type, as bytes. Xorshift is fast enough for large inputs.
 fn noise(ty: Type, points: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = move || {
@@ -90,7 +90,7 @@ fn noise(ty: Type, points: usize, seed: u64) -> Vec<u8> {
         Type::Bool => bytes.iter_mut().for_each(|byte| *byte = (next() & 1) as u8),
         Type::F32 => {
             for sample in bytes.chunks_exact_mut(4) {
-                // 24 bits are exact.
+                // 24 bits convert to `f32` exactly.
                 sample.copy_from_slice(&((next() >> 8) as f32 / (1 << 24) as f32).to_le_bytes());
             }
         }

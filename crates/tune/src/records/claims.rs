@@ -1,4 +1,4 @@
-//! Who is measuring what.
+//! Claims: which process measures which schedule.
 
 use std::fs;
 use std::path::Path;
@@ -7,22 +7,22 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::{ProblemId, Records, RecordsError, now, rows, schedule_hash};
 
-/// Seconds without a sign of life after which a claim is void. Everything that a process has claimed is compiled and run
-/// well within this, or its limits end it.
+/// Seconds after which a claim expires unless it is renewed. The worker time limits guarantee that
+/// any claimed schedule is compiled and run well within this time.
 const LEASE: u64 = 900;
 
 /// The answer to a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Claim {
-    /// It is this process's to measure.
+    /// This process now holds the claim and must measure the schedule.
     Granted,
-    /// It has been measured.
+    /// The schedule already has a trial.
     Finished,
-    /// Another process is measuring it.
+    /// Another process holds the claim.
     Taken,
 }
 
-/// A process.
+/// A process that holds claims.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Owner {
     host: String,
@@ -32,7 +32,7 @@ pub(super) struct Owner {
 impl Owner {
     pub fn this() -> Owner {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        // Containers on one machine count their processes for themselves.
+        // Containers have their own process ids, so the namespace is part of the host.
         let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         let host = match boot.trim() {
             "" => String::new(),
@@ -41,8 +41,8 @@ impl Owner {
         Owner { host, process: std::process::id() }
     }
 
-    /// Whether it has certainly ended. Of other machines, and where nothing says which processes there are, that is not
-    /// known.
+    /// Whether the process is known to have ended. For processes on other hosts, or without
+    /// `/proc`, this is unknown and the answer is `false`.
     fn has_ended(&self, this: &Owner) -> bool {
         let here = !self.host.is_empty() && self.host == this.host;
         here && Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{}", self.process)).exists()
@@ -50,7 +50,7 @@ impl Owner {
 }
 
 impl Records {
-    /// Asks to measure a schedule of a problem. What is granted is to be [recorded](Records::record).
+    /// Claims a schedule of a problem. A granted schedule must then be [recorded](Records::record).
     ///
     /// # Errors
     /// If the claim cannot be stored.
@@ -77,7 +77,7 @@ impl Records {
         })
     }
 
-    /// Gives back everything that this process has claimed and not recorded.
+    /// Releases all claims of this process that were not recorded.
     ///
     /// # Errors
     /// If the claims cannot be removed.
@@ -89,7 +89,7 @@ impl Records {
     }
 }
 
-/// Makes a claim that would hold for longer than claims do, as after a change of the clock, one that was made just now.
+/// Shortens a claim that expires later than a new one would, for instance after a clock change.
 fn shorten(change: &Transaction<'_>, problem: ProblemId, schedule_hash: &str) -> rusqlite::Result<()> {
     let shorten = "UPDATE claims SET expires = ?3 WHERE problem = ?1 AND schedule_hash = ?2 AND expires > ?3";
     change.execute(shorten, params![problem.0, schedule_hash, (now() + LEASE) as i64])?;
@@ -108,7 +108,7 @@ fn holder(
     change.query_row(query, params![problem.0, schedule_hash], read).optional()
 }
 
-/// Ends the claim on a schedule.
+/// Deletes the claim on a schedule.
 pub(super) fn release(
     change: &Transaction<'_>,
     problem: ProblemId,
@@ -119,7 +119,7 @@ pub(super) fn release(
     Ok(())
 }
 
-/// A process that records something lives.
+/// Renews all claims of a process, which is alive because it records something.
 pub(super) fn renew(change: &Transaction<'_>, owner: &Owner) -> rusqlite::Result<()> {
     let renew = "UPDATE claims SET expires = ?3 WHERE host = ?1 AND process = ?2";
     change.execute(renew, params![owner.host, owner.process, (now() + LEASE) as i64])?;

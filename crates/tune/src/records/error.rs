@@ -1,4 +1,4 @@
-//! What can be wrong with a database, as sentences.
+//! Errors of the records database.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,149 +11,151 @@ use warploom_lang::files::{FIELD, ReadError};
 use super::schema::SCHEMA;
 use crate::sample::ShardError;
 
-/// Why records could not be read or written. What was committed before is kept in every case.
+/// Why records could not be read or written. Trials committed earlier are never lost.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RecordsError {
-    /// The file is not there, or may not be read or written.
+    /// The file does not exist, or cannot be read or written.
     #[error("cannot open the records {}: {message}; check the path and who may write there", path.display())]
     Open {
-        /// The file.
+        /// The database file.
         path: PathBuf,
-        /// What SQLite says.
+        /// The message from SQLite or the operating system.
         message: String,
     },
-    /// The file is something else.
+    /// The file is not a records database.
     #[error("{} is not a database of records; give another file", path.display())]
     NotRecords {
-        /// The file.
+        /// The file that was opened.
         path: PathBuf,
     },
-    /// The file holds something that this program did not put there and that might change what is read or written.
+    /// The file contains a schema object that Warploom did not create and that might change what is
+    /// read or written.
     #[error(
         "the records {} hold a {kind} `{name}` that is not Warploom's; remove it with `sqlite3`, or give another file",
         path.display()
     )]
     Foreign {
-        /// The file.
+        /// The database file.
         path: PathBuf,
         /// `table`, `index`, `view` or `trigger`.
         kind: String,
-        /// Its name.
+        /// Name of the schema object.
         name: String,
     },
-    /// The file is on a file system that several machines may use, on which databases are damaged.
+    /// The file is on a file system that several machines can mount, where SQLite databases get
+    /// corrupted.
     #[error(
         "the records {} are on a file system of a network ({kind}), where a database can be damaged; keep one on a disk of \
          each machine, and exchange trials with `warploom records export` and `import`",
         path.display()
     )]
     Network {
-        /// The file.
+        /// The database file.
         path: PathBuf,
-        /// The kind of file system.
+        /// File system type as Linux names it.
         kind: String,
     },
-    /// A later version of this program has written the file.
+    /// A newer version of Warploom wrote the file.
     #[error(
         "the records {} have schema {found}, and this program reads up to {SCHEMA}; use a newer one",
         path.display()
     )]
     Newer {
-        /// The file.
+        /// The database file.
         path: PathBuf,
-        /// Its schema.
+        /// Schema version of the file.
         found: i64,
     },
-    /// The file is damaged.
+    /// The file is corrupt.
     #[error(
         "the records {} are damaged ({message}); `sqlite3 {} .recover` saves what can be read",
         path.display(), path.display()
     )]
     Damaged {
-        /// The file.
+        /// The database file.
         path: PathBuf,
-        /// What is wrong.
+        /// What is corrupt.
         message: String,
     },
-    /// No space is left.
+    /// The disk is full.
     #[error(
         "there is no space left for the records {}; everything measured so far is kept: make room and start again",
         path.display()
     )]
     Full {
-        /// The file.
+        /// The database file.
         path: PathBuf,
     },
-    /// Another process writes and does not end.
+    /// Another process holds the write lock for too long.
     #[error("another process keeps the records {} locked; end it and start again", path.display())]
     Locked {
-        /// The file.
+        /// The database file.
         path: PathBuf,
     },
-    /// Anything else that SQLite refuses.
+    /// Any other SQLite error.
     #[error("the records {} cannot be used: {error}", path.display())]
     Sqlite {
-        /// The file.
+        /// The database file.
         path: PathBuf,
-        /// What SQLite says.
+        /// The error from SQLite.
         error: rusqlite::Error,
     },
-    /// A stored pipeline that this program does not read.
+    /// A stored pipeline that this version cannot read.
     #[error("the records {} hold a pipeline that cannot be read: {error}", path.display())]
     Pipeline {
-        /// The file.
+        /// The database file.
         path: PathBuf,
-        /// Why.
+        /// Why the pipeline cannot be read.
         error: PipelineError,
     },
-    /// A line that holds no trial.
+    /// An imported line that is not a valid record.
     #[error("line {line} of {} is no record: {message}", path.display())]
     Line {
-        /// The file.
+        /// The file being imported.
         path: PathBuf,
-        /// The number of the line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// Why the line is invalid.
         message: String,
     },
-    /// A sample that no trial can be made of.
+    /// An imported sample that is not a valid trial.
     #[error("sample {number} of {} is no record: {message}", path.display())]
     Sample {
-        /// The file.
+        /// The sample file being imported.
         path: PathBuf,
-        /// The number of the sample, from 1.
+        /// Sample number, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// Why the sample is invalid.
         message: String,
     },
-    /// A file of exported trials that cannot be read or written.
+    /// An exported file cannot be read or written.
     #[error("{}: {error}; check the path and the free space", path.display())]
     File {
-        /// The file.
+        /// The file being imported or exported.
         path: PathBuf,
-        /// What the system says.
+        /// The error from the operating system.
         error: io::Error,
     },
-    /// A text or blob that is too long.
+    /// A text or blob exceeds the size limit.
     #[error(
         "the records {} have a field of more than {FIELD}, the most that is read or written; remove that row",
         path.display()
     )]
     Field {
-        /// The file.
+        /// The database file.
         path: PathBuf,
     },
-    /// Exported trials that are more than what is read of them.
+    /// The file being imported exceeds the size limit.
     #[error(transparent)]
     Refused(ReadError),
-    /// A file of samples that cannot be read or written.
+    /// A sample file cannot be read or written.
     #[error(transparent)]
     Shard(#[from] ShardError),
 }
 
 impl RecordsError {
-    /// What an answer of SQLite means for a file.
+    /// Classifies an SQLite error for a file.
     pub(super) fn of(path: &Path, error: rusqlite::Error) -> RecordsError {
         let path = path.to_path_buf();
         let message = error.to_string();

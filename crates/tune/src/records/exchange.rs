@@ -1,4 +1,4 @@
-//! Trials as lines of JSON, and as files of samples.
+//! Imports and exports trials as lines of JSON and as sample files.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read, Write};
@@ -12,7 +12,7 @@ use warploom_lang::files::{LINE, ReadError, SAMPLES};
 use super::{ProblemId, Records, RecordsError, Trial, now, rows, sensible};
 use crate::sample::{KernelUse, Origin, Sample, Shard, ShardWriter, Sizes, Status, Times};
 
-/// One line of exported records. A pipeline comes before its first trial.
+/// One line of exported records. A pipeline precedes its first trial.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 enum Line {
@@ -41,17 +41,18 @@ struct TrialLine {
     measured_at: u64,
 }
 
-/// What an import came to.
+/// The result of an import.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Imported {
-    /// Trials that are new.
+    /// Number of trials that were added.
     pub new: u64,
-    /// Trials of schedules that have one already, which stays.
+    /// Number of trials that were skipped because their schedule already has one.
     pub known: u64,
 }
 
 impl Records {
-    /// Writes all trials, or those of one problem, as lines of JSON; gives their number.
+    /// Writes all trials, or those of one problem, as lines of JSON. Returns the number of trials.
+    /// `path` is used in error messages only.
     ///
     /// # Errors
     /// If they cannot be read or written.
@@ -82,10 +83,12 @@ impl Records {
         Ok(trials.len())
     }
 
-    /// Reads what [`Records::export`] wrote. `path` is for messages. It all comes in, or nothing.
+    /// Imports the output of [`Records::export`], all of it or nothing. `path` is used in error
+    /// messages only.
     ///
     /// # Errors
-    /// If a line is no record or has numbers that nothing can have been measured as, or trials cannot be stored.
+    /// If a line is not a record, contains numbers that cannot be measurements, or if trials cannot
+    /// be stored.
     pub fn import(&mut self, mut lines: impl BufRead, path: &Path) -> Result<Imported, RecordsError> {
         let mut pipelines: HashMap<String, Rc<Pipeline>> = HashMap::new();
         let (mut trials, mut taken) = (Vec::new(), 0);
@@ -118,7 +121,7 @@ impl Records {
         self.add_all(trials)
     }
 
-    /// The trials as samples that the cost model is trained on.
+    /// All trials, or those of one problem, as training samples for the cost model.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -135,7 +138,8 @@ impl Records {
         Ok(shard)
     }
 
-    /// Writes all trials, or those of one problem, as a new file of samples; gives their number.
+    /// Writes all trials, or those of one problem, to a new sample file. Returns the number of
+    /// trials.
     ///
     /// # Errors
     /// If they cannot be read or written.
@@ -151,10 +155,12 @@ impl Records {
         Ok(count)
     }
 
-    /// Reads a file of samples. What it does not say, such as predicted times, is unknown then.
+    /// Imports a sample file. Values that it does not contain, such as predicted times, remain
+    /// unset.
     ///
     /// # Errors
-    /// If it cannot be read, has numbers that nothing can have been measured as, or trials cannot be stored.
+    /// If the file cannot be read, contains numbers that cannot be measurements, or if trials
+    /// cannot be stored.
     pub fn import_samples(&mut self, file: &Path) -> Result<Imported, RecordsError> {
         let Shard { pipelines, samples } = Shard::read(file)?;
         let pipelines: HashMap<u128, Rc<Pipeline>> =
@@ -189,7 +195,7 @@ impl Records {
     }
 }
 
-/// The next line, whose number is for messages; `None` at the end.
+/// The next line, or `None` at the end. `number` and `path` are used in error messages only.
 fn next_line(lines: &mut impl BufRead, number: usize, path: &Path) -> Result<Option<String>, RecordsError> {
     let failed = |error| RecordsError::File { path: path.to_path_buf(), error };
     let wrong = |message| RecordsError::Line { path: path.to_path_buf(), line: number, message };

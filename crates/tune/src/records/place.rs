@@ -1,11 +1,12 @@
-//! Where a database may lie: SQLite's write-ahead log needs memory that all its users share, so they must be on one machine.
+//! Where a database may be stored. SQLite's write-ahead log needs memory shared by all its users,
+//! so all of them must run on one machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::RecordsError;
 
-/// File systems that several machines may have mounted, by the names that Linux gives them.
+/// File systems that several machines can mount, by their Linux names.
 const OF_NETWORKS: &[&str] = &[
     "9p",
     "afs",
@@ -37,16 +38,16 @@ const OF_NETWORKS: &[&str] = &[
     "smbfs",
 ];
 
-/// What SQLite calls a database that is no file.
+/// SQLite's name for a database without a file.
 const IN_MEMORY: &str = ":memory:";
 
-/// Refuses a file on a file system of a network, where that can be known.
+/// Rejects a path on a network file system, if the system tells.
 pub(super) fn check(path: &Path) -> Result<(), RecordsError> {
     if path == Path::new(IN_MEMORY) {
         return Ok(());
     }
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    // A file that is not there yet will be where its folder is.
+    // A file that does not exist yet will be on its folder's file system.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let absolute = path.canonicalize().or_else(|_| folder.canonicalize());
     let Some(kind) = absolute.ok().and_then(|path| file_system(&mounts, &path)) else { return Ok(()) };
@@ -56,12 +57,14 @@ pub(super) fn check(path: &Path) -> Result<(), RecordsError> {
     }
 }
 
-/// Refuses a file that is there and cannot be written. SQLite would open it to read, and leave files of its own beside it.
+/// Rejects an existing file that is not writable. SQLite would open it for reading and leave files
+/// of its own next to it.
 #[cfg(unix)]
 pub(super) fn check_writable(path: &Path) -> Result<(), RecordsError> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
     use rustix::io::Errno;
-    // The file is not opened: to close it again would end the locks that SQLite has on it in this process.
+    // The file is not opened, because closing it would release the locks that SQLite holds on it in
+    // this process.
     match accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
         Err(error @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => {
             Err(RecordsError::Open { path: path.to_path_buf(), message: error.to_string() })
@@ -75,18 +78,18 @@ pub(super) fn check_writable(_: &Path) -> Result<(), RecordsError> {
     Ok(())
 }
 
-/// The kind of file system that an absolute path is on, from the text of `/proc/self/mountinfo`.
+/// The file system type of an absolute path, from the text of `/proc/self/mountinfo`.
 fn file_system<'a>(mounts: &'a str, path: &Path) -> Option<&'a str> {
     let mount = |line: &'a str| {
         let (mount, source) = line.split_once(" - ")?;
         Some((unescaped(mount.split(' ').nth(4)?), source.split(' ').next()?))
     };
     let around = mounts.lines().filter_map(mount).filter(|(point, _)| path.starts_with(point));
-    // Of two at one place, the later hides the earlier.
+    // Of two mounts at the same point, the later one hides the earlier one.
     around.max_by_key(|(point, _)| point.components().count()).map(|(_, kind)| kind)
 }
 
-/// A path in which blanks, tabs, line ends and backslashes are written as three octal digits.
+/// Decodes a path in which blanks, tabs, newlines and backslashes are octal escapes.
 fn unescaped(text: &str) -> PathBuf {
     let mut pieces = text.split('\\');
     let mut plain = pieces.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Rows of the tables as what they mean.
+//! Converts between table rows and records.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,10 +13,10 @@ use warploom_lang::files::{self, TEXT};
 use super::{Problem, ProblemId, RecordsError, Trial, schedule_hash};
 use crate::sample::{KernelUse, Origin, Sample, Sizes, Status, Times};
 
-/// The form of stored pipelines: JSON, compressed.
+/// Version of the stored pipeline format: compressed JSON.
 const PIPELINE_VERSION: u8 = 1;
 
-/// Versions that machine code does not depend on begin with this.
+/// Prefix of version strings that machine code does not depend on.
 const DRIVER: &str = "driver ";
 
 const BUFFER: usize = 1 << 14;
@@ -34,14 +34,14 @@ pub(super) fn hexadecimal(hash: u128) -> String {
     format!("{hash:032x}")
 }
 
-/// The versions that machine code depends on, as one text.
+/// The versions that machine code depends on, joined to one string.
 pub(super) fn that_matter(versions: &[String]) -> String {
     let kept: Vec<&str> =
         versions.iter().map(String::as_str).filter(|one| !one.starts_with(DRIVER)).collect();
     kept.join(", ")
 }
 
-/// The number of a problem, which is stored if it is new.
+/// The id of a problem; it is inserted if it is new.
 pub(super) fn problem(
     change: &Transaction<'_>,
     pipeline: &Pipeline,
@@ -69,7 +69,7 @@ pub(super) fn problem(
     )
 }
 
-/// Stores a trial; `false` if its schedule has one.
+/// Inserts a trial; `false` if its schedule already has one.
 pub(super) fn insert(change: &Transaction<'_>, problem: ProblemId, trial: &Trial) -> rusqlite::Result<bool> {
     let Trial { sample, predicted_us, spread, retimed_us, measured_at, .. } = trial;
     let kernels = &sample.kernels;
@@ -173,7 +173,7 @@ pub(super) fn problems(connection: &Connection) -> rusqlite::Result<Vec<Problem>
     query.query_map([], read)?.collect()
 }
 
-/// A row of [`SELECT`].
+/// Reads a row of [`SELECT`].
 fn read_trial(row: &Row<'_>) -> rusqlite::Result<Trial> {
     let hash: String = row.get(1)?;
     let (origin, kind): (String, String) = (row.get(4)?, row.get(8)?);
@@ -203,15 +203,15 @@ fn read_trial(row: &Row<'_>) -> rusqlite::Result<Trial> {
     })
 }
 
-/// A pipeline as it is stored.
+/// Encodes a pipeline for storage.
 fn write_pipeline(pipeline: &Pipeline) -> Vec<u8> {
     let mut compressed = CompressorWriter::new(vec![PIPELINE_VERSION], BUFFER, QUALITY, WINDOW);
-    // Nothing can go wrong in memory.
+    // Writing to memory cannot fail.
     compressed.write_all(pipeline.to_json().as_bytes()).unwrap_or_default();
     compressed.into_inner()
 }
 
-/// A stored pipeline.
+/// Decodes a stored pipeline.
 pub(super) fn read_pipeline(content: &[u8], path: &Path) -> Result<Pipeline, RecordsError> {
     let damaged = |message: &str| RecordsError::Damaged {
         path: path.to_path_buf(),

@@ -1,40 +1,41 @@
-//! How far autotuning is.
+//! The progress of autotuning runs.
 
 use rusqlite::{Transaction, params};
 use warploom_cost::{Weights, WeightsError};
 
 use super::{ProblemId, Records, RecordsError, now};
 
-/// What the iterations of one run have in common: its seed, how it samples, and what its model started from. A run with
-/// another key starts at its first iteration.
+/// Identifies an autotuning run: its seed, search and sampling options, and initial model. A run
+/// with a different key starts at its first iteration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RunKey(pub String);
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug)]
 pub struct RunState {
-    /// Iterations that are finished.
+    /// Number of finished iterations.
     pub finished: usize,
-    /// The weights after the last; `None` if none were trained. Those of an older form cannot be used.
+    /// The weights after the last finished iteration; `None` if none were trained, an error if they
+    /// have an outdated format.
     pub weights: Option<Result<Weights, WeightsError>>,
-    /// The problem's last trial when that iteration was finished, or the run began: later ones are of the iteration that
-    /// was not finished.
+    /// The problem's last trial when that iteration finished or the run began. Later trials belong
+    /// to the unfinished iteration.
     pub last_trial: i64,
 }
 
-/// An iteration that is finished.
+/// A finished iteration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FinishedIteration {
-    /// Its run.
+    /// The run that it belongs to.
     pub run: RunKey,
-    /// Which of the run it is, from 1.
+    /// Its number within the run, from 1.
     pub number: usize,
-    /// The problem's last trial when it was finished.
+    /// The problem's last trial when it finished.
     pub last_trial: i64,
 }
 
 impl Records {
-    /// The iterations of a problem that are finished, in the order of their trials.
+    /// The finished iterations of a problem, ordered by their last trial.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -50,10 +51,10 @@ impl Records {
         found.map_err(|error| self.failed(error))
     }
 
-    /// How far a run is; it begins if it is new.
+    /// The progress of a run; a new run is created at iteration 0.
     ///
     /// # Errors
-    /// If that cannot be read or stored.
+    /// If the progress cannot be read or stored.
     pub fn run(&mut self, problem: ProblemId, run: &RunKey) -> Result<RunState, RecordsError> {
         self.change(|change| {
             let known = "SELECT count(*) FROM iterations WHERE problem = ?1 AND run = ?2";
@@ -65,8 +66,8 @@ impl Records {
         })
     }
 
-    /// Keeps that an iteration is finished, and says how far the run is then. If another process has finished it before, its
-    /// weights stay, so that all go on with the same.
+    /// Stores a finished iteration and returns the progress of the run. If another process finished
+    /// it first, its weights are kept, so that all processes continue with the same weights.
     ///
     /// # Errors
     /// If it cannot be stored.
@@ -103,7 +104,7 @@ fn insert(
     Ok(())
 }
 
-/// The last iteration that was finished.
+/// The state after the last finished iteration.
 fn state(change: &Transaction<'_>, problem: ProblemId, run: &RunKey) -> rusqlite::Result<RunState> {
     let query = "SELECT finished, weights, last_trial FROM iterations WHERE problem = ?1 AND run = ?2
          ORDER BY finished DESC LIMIT 1";

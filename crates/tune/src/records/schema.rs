@@ -1,4 +1,4 @@
-//! The tables.
+//! The database schema.
 
 use std::path::Path;
 use std::thread;
@@ -9,10 +9,10 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use super::BUSY;
 use super::error::RecordsError;
 
-/// The version of the tables.
+/// Version of the schema.
 pub(super) const SCHEMA: i64 = 1;
 
-/// Marks a file as ours: "WPLM".
+/// SQLite application id of a records database: "WPLM".
 const APPLICATION: i64 = 0x5750_4c4d;
 
 const TABLES: &str = "
@@ -87,7 +87,7 @@ CREATE TABLE iterations (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Makes the tables of a new file; refuses one that is not ours.
+/// Creates the tables of a new file; rejects a file that is not a records database.
 pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), RecordsError> {
     let failed = |error| RecordsError::of(path, error);
     if is_empty(connection).map_err(failed)? {
@@ -95,17 +95,17 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), Re
         create(connection).map_err(failed)?;
     }
     check(connection, path)?;
-    // A trial that was committed stays even if the machine loses power.
+    // A committed trial survives a power loss.
     connection.pragma_update(None, "synchronous", "full").map_err(failed)
 }
 
-/// Refuses a file that is not ours, or holds more than we put there.
+/// Rejects a file that is not a records database or contains foreign schema objects.
 pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), RecordsError> {
     let failed = |error| RecordsError::of(path, error);
     let number = |name: &str| -> Result<i64, RecordsError> {
         connection.pragma_query_value(None, name, |row| row.get(0)).map_err(failed)
     };
-    // Whatever the file declares shall call no function that does anything.
+    // Keeps the schema of the file from calling functions with side effects.
     connection.pragma_update(None, "trusted_schema", "off").map_err(failed)?;
     if number("application_id")? != APPLICATION {
         return Err(RecordsError::NotRecords { path: path.to_path_buf() });
@@ -120,7 +120,7 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), RecordsE
     }
 }
 
-/// Something in the file that is neither one of our tables nor SQLite's own: its kind and its name.
+/// A schema object that belongs neither to our tables nor to SQLite itself: its kind and name.
 fn foreign(connection: &Connection) -> rusqlite::Result<Option<(String, String)>> {
     let ours: Vec<&str> = TABLES
         .lines()
@@ -144,9 +144,11 @@ fn foreign(connection: &Connection) -> rusqlite::Result<Option<(String, String)>
     Ok(None)
 }
 
-/// Asks for a write-ahead log: before the first table, as it cannot be changed inside a transaction.
+/// Enables the write-ahead log. This must happen before the tables are created, because the journal
+/// mode cannot change inside a transaction.
 ///
-/// SQLite does not wait for another process that does the same: it says at once that the file is locked.
+/// SQLite does not wait for another process that does the same: it reports the lock at once. So
+/// this function retries.
 fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     let until = Instant::now() + BUSY;
     loop {
@@ -166,7 +168,7 @@ fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
 
 fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have been faster.
+    // Another process may have created the tables first.
     if is_empty(&transaction)? {
         transaction.execute_batch(TABLES)?;
         transaction.pragma_update(None, "application_id", APPLICATION)?;

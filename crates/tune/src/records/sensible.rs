@@ -1,24 +1,25 @@
-//! What a trial from a file must be like to be taken.
+//! Plausibility checks for imported trials.
 
 use warploom_lang::{Pipeline, Region};
 
 use super::Trial;
 use crate::sample::{Sample, Status, Times};
 
-/// The longest time that anything can have taken, microseconds: some eleven days.
+/// The longest plausible time, in microseconds: more than eleven days.
 const LONGEST_US: f64 = 1e12;
 
-/// The latest moment, seconds since 1970: the end of the year 9999.
+/// The latest plausible timestamp, in seconds since the Unix epoch: the end of the year 9999.
 const LATEST: u64 = 253_402_300_799;
 
-/// The most samples of an input or output.
+/// The largest plausible number of samples in an input or output.
 const MAX_POINTS: u64 = 1 << 40;
 
-/// More registers, and more bytes of shared memory or spilled registers, than any kernel has.
+/// More registers, and more bytes of shared memory or spills, than any kernel uses.
 const MAX_REGISTERS: u32 = 1 << 10;
 const MAX_BYTES: u32 = 1 << 30;
 
-/// Refuses, with a sentence, numbers that nothing can have been measured as, and sizes that the pipeline cannot have.
+/// Rejects numbers that cannot be measurements, and sizes that do not fit the pipeline. The error
+/// is a sentence.
 pub(super) fn check(pipeline: &Pipeline, trial: &Trial) -> Result<(), String> {
     let Trial { id: _, sample, predicted_us, spread, retimed_us, measured_at } = trial;
     let Sample { sizes, status, times, kernels, compile_ms, .. } = sample;

@@ -1,4 +1,4 @@
-//! Shards of version 1: frames without compression, samples without origin.
+//! Version 1 of shards: frames are not compressed, and samples have no origin.
 
 use serde::Deserialize;
 
@@ -25,7 +25,7 @@ enum OldFrame {
     Sample(Box<OldSample>),
 }
 
-/// A frame of version 1.
+/// Decodes a frame of version 1.
 pub(super) fn decode(bytes: &[u8]) -> Option<Frame> {
     Some(match shard::decode::<OldFrame>(bytes)? {
         OldFrame::Pipeline { hash, json } => Frame::Pipeline { hash, json },

@@ -1,4 +1,4 @@
-//! A folder of shards, each small enough to be sent around.
+//! A folder of shards of limited size.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use warploom_lang::Pipeline;
 
 use super::{Sample, ShardError, ShardWriter};
 
-/// When a shard is this large, the next begins.
+/// Size in bytes at which the next shard is started.
 const SHARD_BYTES: u64 = 12 << 20;
 
-/// Shards being written to a folder: `NAME-0.samples`, `NAME-1.samples` and so on.
+/// Writes shards to a folder: `NAME-0.samples`, `NAME-1.samples` and so on.
 pub struct ShardFolder {
     folder: PathBuf,
     name: String,
@@ -20,10 +20,10 @@ pub struct ShardFolder {
 }
 
 impl ShardFolder {
-    /// Starts the first shard; the folder is made if there is none, and no file is ever overwritten.
+    /// Starts the first shard. Creates the folder if necessary; never overwrites a file.
     ///
     /// # Errors
-    /// If the folder or the file cannot be made.
+    /// If the folder or the file cannot be created.
     pub fn create(folder: impl AsRef<Path>, name: &str) -> Result<ShardFolder, ShardError> {
         let folder = folder.as_ref().to_path_buf();
         fs::create_dir_all(&folder).map_err(|error| ShardError::File { path: folder.clone(), error })?;
@@ -35,7 +35,7 @@ impl ShardFolder {
         Ok(ShardFolder { folder, name: name.to_owned(), number, shard, finished_bytes: 0 })
     }
 
-    /// Adds a sample of a pipeline; it is in the file when this returns.
+    /// Adds a sample of a pipeline. It has been written to the file when this returns.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -49,7 +49,7 @@ impl ShardFolder {
         self.shard.add(pipeline, sample)
     }
 
-    /// Bytes written in all.
+    /// Total bytes of all shards written by this value.
     pub fn bytes(&self) -> u64 {
         self.finished_bytes + self.shard.bytes()
     }

@@ -1,9 +1,10 @@
-//! Files of samples.
+//! Sample files.
 //!
-//! A shard is a header (16 letters and the version, `u32`) and one stream of Brotli. In the stream there are frames:
-//! length (`u32`), checksum (`u32`) and that many bytes of bincode; numbers are little endian. A frame is a pipeline,
-//! once, or a sample of a pipeline that came before. The stream is flushed after every sample, so that a run that is
-//! killed loses at most the sample it was working on; a torn end is ignored when the file is read.
+//! A shard is a header (16 letters and the version, `u32`) followed by one Brotli stream. The
+//! stream consists of frames: length (`u32`), checksum (`u32`) and that many bytes of bincode;
+//! numbers are little endian. A frame is either a pipeline, stored once, or a sample of a pipeline
+//! that came before it. The stream is flushed after every sample, so a run that is killed loses at
+//! most the sample in progress. A truncated frame at the end is ignored when the file is read.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -24,13 +25,13 @@ const MAGIC: &[u8; 16] = b"warploom samples";
 const VERSION: u32 = 2;
 const HEADER: usize = MAGIC.len() + 4;
 
-/// How many times as much memory as text a pipeline takes, at most.
+/// Upper bound for the memory of a pipeline, as a multiple of its text size.
 const PIPELINE_GROWTH: u64 = 8;
 
 const BUFFER: usize = 1 << 14;
-/// Brotli's own scale, to 11; above this it takes much longer and gains little.
+/// Brotli quality, up to 11; higher values take much longer and gain little.
 const QUALITY: u32 = 5;
-/// The logarithm of how far back repetitions are found: many pipelines are measured in turn.
+/// Logarithm of Brotli's window size. It is large because samples of many pipelines alternate.
 const WINDOW: u32 = 22;
 
 #[derive(Serialize, Deserialize)]
@@ -46,39 +47,40 @@ pub enum ShardError {
     /// The file could not be opened, read or written.
     #[error("{}: {error}; check the path and the free space", path.display())]
     File {
-        /// The file.
+        /// The sample file.
         path: PathBuf,
-        /// What the system says.
+        /// The error from the operating system.
         error: io::Error,
     },
-    /// The file is larger than what is read of one, or none that ends.
+    /// The file or a frame exceeds its size limit or the available memory, or the file is not a
+    /// regular file.
     #[error(transparent)]
     Refused(ReadError),
-    /// It is something else.
+    /// The file is not a shard, or has a newer version.
     #[error("{} is not a file of samples, or of a later version; this program reads up to version {VERSION}", path.display())]
     Format {
-        /// The file.
+        /// The file that was read.
         path: PathBuf,
     },
-    /// A frame in the middle is damaged.
+    /// A frame before the end is damaged.
     #[error("{} is damaged after {samples} samples", path.display())]
     Damaged {
-        /// The file.
+        /// The sample file.
         path: PathBuf,
-        /// How many samples come before.
+        /// Number of intact samples before the damage.
         samples: usize,
     },
-    /// A pipeline that is not well formed.
+    /// The shard contains an invalid pipeline.
     #[error("{} holds a pipeline that cannot be read: {error}", path.display())]
     Pipeline {
-        /// The file.
+        /// The sample file.
         path: PathBuf,
-        /// Why.
+        /// Why the pipeline is invalid.
         error: PipelineError,
     },
 }
 
-/// A file that counts what is written to it.
+/// A file that counts the bytes written to it.
 struct Counted {
     file: File,
     bytes: u64,
@@ -96,7 +98,7 @@ impl Write for Counted {
     }
 }
 
-/// A shard being written.
+/// Writes a shard.
 pub struct ShardWriter {
     path: PathBuf,
     stream: CompressorWriter<Counted>,
@@ -104,7 +106,7 @@ pub struct ShardWriter {
 }
 
 impl ShardWriter {
-    /// Starts a new shard; an existing file is never overwritten.
+    /// Creates a new shard; never overwrites a file.
     pub fn create(path: impl AsRef<Path>) -> Result<ShardWriter, ShardError> {
         let path = path.as_ref().to_path_buf();
         let failed = |error| ShardError::File { path: path.clone(), error };
@@ -114,7 +116,8 @@ impl ShardWriter {
         Ok(ShardWriter { path, stream, known: HashSet::new() })
     }
 
-    /// Adds a sample of a pipeline, whose hash it is given; it is in the file when this returns.
+    /// Adds a sample of a pipeline, and sets the sample's pipeline hash. It has been written to the
+    /// file when this returns.
     pub fn add(&mut self, pipeline: &Pipeline, mut sample: Sample) -> Result<(), ShardError> {
         let hash = pipeline.structural_hash();
         if self.known.insert(hash) {
@@ -125,7 +128,7 @@ impl ShardWriter {
         self.stream.flush().map_err(|error| ShardError::File { path: self.path.clone(), error })
     }
 
-    /// Bytes of the file.
+    /// Bytes written to the file so far.
     pub fn bytes(&self) -> u64 {
         self.stream.get_ref().bytes
     }
@@ -145,17 +148,17 @@ impl ShardWriter {
     }
 }
 
-/// Everything in a shard.
+/// The contents of a shard.
 #[derive(Debug, Default)]
 pub struct Shard {
-    /// The pipelines by hash.
+    /// Pipelines by structural hash.
     pub pipelines: HashMap<u128, Pipeline>,
-    /// The samples in the order they were taken.
+    /// Samples in the order they were measured.
     pub samples: Vec<Sample>,
 }
 
 impl Shard {
-    /// Reads a shard; a frame that was cut off at the end is left out.
+    /// Reads a shard; a truncated frame at the end is ignored.
     pub fn read(path: impl AsRef<Path>) -> Result<Shard, ShardError> {
         let path = path.as_ref();
         let bytes = files::read(path, SAMPLES).map_err(|error| match error {
@@ -165,7 +168,7 @@ impl Shard {
         Shard::parse(&bytes, path)
     }
 
-    /// Reads the content of a shard; `path` stands for the file in errors.
+    /// Parses the bytes of a shard. `path` is used in error messages only.
     pub fn parse(bytes: &[u8], path: &Path) -> Result<Shard, ShardError> {
         if bytes.len() < HEADER || &bytes[..MAGIC.len()] != MAGIC {
             return Err(ShardError::Format { path: path.to_path_buf() });
@@ -186,16 +189,16 @@ impl Shard {
     }
 }
 
-/// A shard being read, frame by frame.
+/// Reads a shard frame by frame.
 struct Reader<'p> {
     shard: Shard,
-    /// What counts against [`SAMPLES`].
+    /// Approximate memory used so far, limited by [`SAMPLES`].
     taken: u64,
     path: &'p Path,
 }
 
 impl Reader<'_> {
-    /// Adds what a stream of frames holds; `false` if there is damage before its end.
+    /// Reads all frames of a stream; `false` if there is damage before its end.
     fn add_frames(&mut self, mut stream: impl Read, checked: bool) -> Result<bool, ShardError> {
         let mut head = [0; 8];
         let head = &mut head[..if checked { 8 } else { 4 }];
@@ -208,7 +211,7 @@ impl Reader<'_> {
             match read {
                 Err(error) => return Ok(error.kind() == ErrorKind::UnexpectedEof),
                 Ok(length) if length as u64 > SAMPLE.most => return Err(self.too_large(SAMPLE)),
-                // The stream has ended by itself, within a frame.
+                // The stream ends within a frame.
                 Ok(length) if length < word(head) as usize => return Ok(true),
                 Ok(_) => {}
             }
@@ -246,13 +249,14 @@ impl Reader<'_> {
     }
 }
 
-/// What a frame holds; `None` if that is no frame.
+/// Decodes a frame; `None` if it is invalid.
 pub(super) fn decode<T: DeserializeOwned>(frame: &[u8]) -> Option<T> {
     let config = bincode::config::standard().with_limit::<{ SAMPLE.most as usize }>();
     bincode::serde::decode_from_slice(frame, config).ok().map(|(frame, _)| frame)
 }
 
-/// Bytes whose end is an error of its own kind, as the decompressor calls everything damage.
+/// A byte stream whose end is an error of a distinct kind, because the decompressor reports every
+/// problem as damage.
 struct Torn<'a>(&'a [u8]);
 
 impl Read for Torn<'_> {
@@ -264,7 +268,7 @@ impl Read for Torn<'_> {
     }
 }
 
-/// The number that some bytes begin with.
+/// The little-endian `u32` at the start of some bytes.
 fn word(bytes: &[u8]) -> u32 {
     u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
@@ -304,7 +308,8 @@ mod tests {
         }
     }
 
-    /// A shard with two samples, as bytes, cut off as a kill would leave it, and how much of it has one.
+    /// A shard with two samples, as bytes, as a killed process would leave it, and the length of
+    /// the part with the first sample.
     fn written() -> (Vec<u8>, usize) {
         let folder = tempfile::tempdir().expect("there is room");
         let path = folder.path().join("a.samples");
@@ -334,7 +339,7 @@ mod tests {
         }
     }
 
-    /// A file of the first version with one frame.
+    /// A version 1 file with one frame.
     fn first_version(frame: &[u8]) -> Vec<u8> {
         [MAGIC.as_slice(), &1_u32.to_le_bytes(), &(frame.len() as u32).to_le_bytes(), frame].concat()
     }
@@ -347,7 +352,7 @@ mod tests {
         packed.into_inner()
     }
 
-    /// A pipeline with a text of 2^60 bytes, in 46.
+    /// A file of 46 bytes that declares a pipeline text of 2^60 bytes.
     #[test]
     fn a_length_that_is_made_up_is_damage() {
         let text = [&[0, 0, 253], (1_u64 << 60).to_le_bytes().as_slice(), &[b'x'; 11]].concat();
@@ -373,7 +378,7 @@ mod tests {
         );
     }
 
-    /// Every frame is allowed, and a text of no bytes takes memory all the same.
+    /// Each frame is within its limit, but even empty strings take memory.
     #[test]
     fn many_frames_are_refused_when_they_take_too_much_memory() {
         let large = Sample { versions: vec![String::new(); 1 << 20], ..sample("large") };

@@ -1,4 +1,4 @@
-//! The best against each other.
+//! The final rounds: the best candidates are checked and timed against each other.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::records::Trial;
 use crate::sample::Status;
 use warploom_codegen::build::build;
 
-/// How often each is timed. The middle of the shortest times counts.
+/// Number of timing rounds. The median of the rounds' shortest times counts.
 const ROUNDS: usize = 5;
 
-/// One of the best, compiled.
+/// A compiled finalist.
 struct Finalist {
     trial: Trial,
     checking: Program,
@@ -25,10 +25,11 @@ struct Finalist {
 }
 
 impl Session<'_, '_> {
-    /// Compares the best with what is right at the full size, and times them in turns. Gives their trials as they are now.
+    /// Checks the `count` best trials at the full size. If `rounds` is set, also times them in
+    /// interleaved rounds. The results go to the records.
     pub fn finals(&mut self, count: usize, rounds: bool) -> Result<(), TuneError> {
         let check = self.full_check()?;
-        // Whoever fails leaves its place to the next.
+        // A finalist that fails is replaced by the next best trial.
         loop {
             let best = self.records().best(self.problem, count)?;
             let entered = self.enter(best)?;
@@ -52,7 +53,8 @@ impl Session<'_, '_> {
         }
     }
 
-    /// Compiles trials again; those that cannot be are left out, as an earlier version may have written them.
+    /// Recompiles trials. Those that no longer build are dropped, because an earlier version may
+    /// have recorded them.
     fn enter(&self, trials: Vec<Trial>) -> Result<Vec<Finalist>, MeasureError> {
         let (subject, compile, device) = (&self.task.subject, self.bench.compile, self.bench.device);
         let enter = |trial: Trial| {
@@ -65,7 +67,7 @@ impl Session<'_, '_> {
         Ok(entered.into_iter().flatten().collect())
     }
 
-    /// Whether a finalist's results are right at the full size. If they are not, that is recorded.
+    /// Whether a finalist's outputs are correct at the full size. If not, the failure is recorded.
     fn is_right(&mut self, finalist: &Finalist, check: Option<&Arc<Check>>) -> Result<bool, TuneError> {
         let schedule = &finalist.trial.sample.schedule;
         let Some(check) = check.filter(|_| !self.full.has_passed(schedule)) else { return Ok(true) };
@@ -88,7 +90,7 @@ impl Session<'_, '_> {
         let timing = TimingOptions::quick();
         for round in 0..ROUNDS {
             let count = finalists.len();
-            // Each begins a round once: what comes first may find the GPU cooler.
+            // The order rotates, because the first candidate of a round may find a cooler GPU.
             for position in (0..count).map(|position| (position + round) % count) {
                 let finalist = &mut finalists[position];
                 match self.bench.machine.time(&self.task.subject, &finalist.timing, &timing) {
@@ -110,7 +112,7 @@ impl Session<'_, '_> {
     }
 }
 
-/// What is recorded of a finalist that cannot be run after all; an error if nothing can.
+/// The status to record for a finalist that fails to run; an error if nothing can run any more.
 fn failed(failure: Failure) -> Result<Status, MeasureError> {
     match failure {
         Failure::Lost(why) => Err(MeasureError::Lost(why)),

@@ -1,5 +1,5 @@
-//! What is right at the full size: what the default schedule gives there, which is itself compared with the reference at the
-//! small size.
+//! The check at the full size. The expected outputs are those of the default schedule, which is
+//! itself checked against the reference at the small size.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,11 +17,12 @@ use crate::sample::Status;
 use crate::workload;
 use warploom_codegen::build::build;
 
-/// The fraction of samples in which the two builds may differ by more than rounding, unless the reference with other roundings
-/// does so in more at the small size. Beyond it, one of them is of no use to judge others by.
+/// The fraction of samples in which the two builds of the default schedule may differ by more than
+/// rounding, unless perturbed reference runs differ in more samples at the small size. Beyond this
+/// fraction, the builds are useless as a reference.
 const WILD: f64 = 0.01;
 
-/// The check at the full size, once it was asked for, and who has passed it.
+/// The check at the full size, once it was requested, and the schedules that passed it.
 #[derive(Default)]
 pub(crate) struct FullCheck {
     made: Option<Option<Arc<Check>>>,
@@ -40,9 +41,9 @@ impl FullCheck {
 
 /// Why there is no check at the full size.
 enum Without {
-    /// Nothing can be run any more.
+    /// No program can run any more.
     Lost(String),
-    /// The default schedule is of no use.
+    /// The default schedule is not usable as a reference.
     Because(String),
 }
 
@@ -56,7 +57,8 @@ impl From<Failure> for Without {
 }
 
 impl Session<'_, '_> {
-    /// What results at the full size are compared with; `None`, with a note, if the default schedule cannot be run.
+    /// The check at the full size. `None`, after a note to the user, if the default schedule cannot
+    /// serve as a reference.
     pub fn full_check(&mut self) -> Result<Option<Arc<Check>>, TuneError> {
         if let Some(made) = &self.full.made {
             return Ok(made.clone());
@@ -101,8 +103,9 @@ impl Session<'_, '_> {
     }
 }
 
-/// What the builds of the default schedule say about the full size: samples of others may be as far off as is stated, or
-/// [four times](warploom_interp::expected::WIDENED) as far as those of its timing build are.
+/// Derives the expected outputs at the full size from the two builds of the default schedule. The
+/// tolerance is the stated one, or [four times](warploom_interp::expected::WIDENED) the deviation
+/// of its timing build.
 fn of_two_builds(task: &Task<'_>, checked: Vec<Buffer>, timed: Vec<Buffer>) -> Result<Expected, Without> {
     let expected = Expected::of_builds(task.subject.pipeline(), checked, timed.clone(), task.tolerance);
     if let Some(fault) = expected.closeness(&timed).iter().find_map(Closeness::sentence) {
@@ -123,7 +126,7 @@ fn of_two_builds(task: &Task<'_>, checked: Vec<Buffer>, timed: Vec<Buffer>) -> R
     Ok(expected)
 }
 
-/// The outputs of a program, in their order, from their bytes.
+/// Converts output bytes to buffers, in the order of the program's outputs.
 fn buffers(program: &Program, outputs: &[Vec<u8>]) -> Result<Vec<Buffer>, String> {
     let found = program.buffers.values().filter_map(|buffer| match buffer.role {
         Role::Output { output, value } => Some(((output, value), buffer)),

@@ -1,4 +1,4 @@
-//! One run over one problem.
+//! A tuning run over one problem.
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::ControlFlow;
@@ -20,10 +20,10 @@ use crate::records::{Claim, ProblemId, Records, RecordsError, Trial};
 use crate::sample::Origin;
 use crate::worker::Bench;
 
-/// How long to wait before looking again whether another process has finished what it claimed.
+/// Polling interval while another process measures schedules that it claimed.
 const WAITING: Duration = Duration::from_millis(200);
 
-/// A schedule to be tried.
+/// A schedule to try.
 #[derive(Clone)]
 pub(crate) struct Proposal {
     pub schedule: Schedule,
@@ -37,7 +37,7 @@ impl Proposal {
     }
 }
 
-/// A run over one problem.
+/// The state of a tuning run over one problem.
 pub(crate) struct Session<'a, 'b> {
     pub task: &'a Task<'a>,
     pub bench: &'a mut Bench<'b>,
@@ -45,7 +45,7 @@ pub(crate) struct Session<'a, 'b> {
     pub regions: Regions,
     pub progress: Progress,
     pub full: FullCheck,
-    /// Whether what spills is not run.
+    /// Whether candidates that spill registers are not run.
     pub skip_spilling: bool,
     /// How candidates are timed.
     pub timing: TimingOptions,
@@ -89,7 +89,7 @@ impl<'a, 'b> Session<'a, 'b> {
         (self.observer)(event);
     }
 
-    /// Why to stop now, if there is a reason.
+    /// The reason to stop now, if there is one.
     pub fn ended(&self) -> Option<Ended> {
         let late = self.task.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         match self.task.stop.load(Ordering::Relaxed) {
@@ -98,14 +98,14 @@ impl<'a, 'b> Session<'a, 'b> {
         }
     }
 
-    /// How to search so that it ends when the run does.
+    /// Limits the search to the time left in the run.
     fn within_time(&self, options: &Options) -> Options {
         let left = self.task.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let time_limit = [options.time_limit, left].into_iter().flatten().min();
         Options { time_limit, ..options.clone() }
     }
 
-    /// What a search finds, the best first.
+    /// The schedules that a search finds, best predicted first.
     pub fn search(&self, model: &dyn CostModel, options: &Options) -> Vec<Proposal> {
         let options = self.within_time(options);
         let pipeline = self.task.subject.pipeline();
@@ -113,8 +113,8 @@ impl<'a, 'b> Session<'a, 'b> {
         found.candidates.into_iter().map(|found| Proposal::found(found, Origin::Search)).collect()
     }
 
-    /// What lies near some measured schedules, the most promising first: by how much a neighbour is predicted to be faster than
-    /// a schedule whose time is known.
+    /// The neighbours of measured schedules, most promising first. The estimate scales the measured
+    /// time of the base schedule by the predicted ratio of neighbour to base.
     pub fn near(&self, model: &dyn CostModel, options: &Options, fastest: &[Trial]) -> Vec<Proposal> {
         let pipeline = self.task.subject.pipeline();
         let known = fastest.iter().filter_map(|trial| {
@@ -133,19 +133,20 @@ impl<'a, 'b> Session<'a, 'b> {
         promising.into_iter().map(|(_, found)| Proposal::found(found, Origin::Near)).collect()
     }
 
-    /// The default schedule.
+    /// The default schedule, as a proposal.
     pub fn default(&self) -> Proposal {
         let schedule = Schedule::default_for(self.task.subject.pipeline(), &self.regions);
         Proposal { schedule, origin: Origin::Default, predicted_us: None }
     }
 
-    /// The trial of a proposal.
+    /// The recorded trial of a proposal, if any.
     pub fn find(&self, proposal: &Proposal) -> Result<Option<Trial>, RecordsError> {
         let text = proposal.schedule.to_text(self.task.subject.pipeline());
         self.records().find(self.problem, &text)
     }
 
-    /// Measures what has no trial yet, also at the full size if that is asked; waits for what another process is measuring.
+    /// Measures the proposals that have no trial yet, with a check at the full size if requested.
+    /// Waits for those that another process is measuring.
     pub fn measure(&mut self, proposals: Vec<Proposal>, at_full_size: bool) -> Result<(), TuneError> {
         let full = if at_full_size { self.full_check()? } else { None };
         let at_full_size = full.is_some();
@@ -162,7 +163,7 @@ impl<'a, 'b> Session<'a, 'b> {
         Ok(())
     }
 
-    /// A schedule may have been found in two ways.
+    /// Removes duplicates; a schedule may be found in more than one way.
     fn distinct(&self, mut proposals: Vec<Proposal>) -> Vec<Proposal> {
         let mut known = HashSet::new();
         let pipeline = self.task.subject.pipeline();
@@ -170,7 +171,8 @@ impl<'a, 'b> Session<'a, 'b> {
         proposals
     }
 
-    /// Measures what this process can claim; gives what others have.
+    /// Measures the proposals that this process can claim; returns those claimed by other
+    /// processes.
     fn measure_once(
         &mut self,
         proposals: &[Proposal],
@@ -229,7 +231,7 @@ impl<'a, 'b> Session<'a, 'b> {
         Ok(taken.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is known at the end. `shown` are the trials of interest.
+    /// Assembles the result. `shown` are the trials to show to the user.
     pub fn conclude(&mut self, ended: Ended, mut shown: Vec<Trial>) -> Tuned {
         shown.sort_by(|a, b| {
             let time = |trial: &Trial| trial.time_us().unwrap_or(f64::INFINITY);
@@ -246,7 +248,7 @@ impl<'a, 'b> Session<'a, 'b> {
     fn winner(&self) -> Result<Option<Winner>, TuneError> {
         let pipeline = self.task.subject.pipeline();
         for trial in self.records().best(self.problem, usize::MAX)? {
-            // A schedule that an earlier version wrote may no longer be read.
+            // A schedule written by an earlier version may no longer parse.
             if let Ok(schedule) = Schedule::parse(&trial.sample.schedule, pipeline) {
                 let checked_at_full_size = self.full.has_passed(&trial.sample.schedule);
                 return Ok(Some(Winner { schedule, trial, checked_at_full_size }));
@@ -267,14 +269,14 @@ impl Progress {
     }
 }
 
-/// Proposals waiting to be claimed.
+/// The queue of proposals to claim.
 struct Line<'a, 'r> {
     task: &'a Task<'a>,
     problem: ProblemId,
     checks: &'a [Arc<Check>],
     records: &'a Mutex<&'r mut Records>,
     queue: Mutex<VecDeque<Proposal>>,
-    /// What other processes are measuring.
+    /// Proposals that other processes are measuring.
     taken: Mutex<Vec<Proposal>>,
     failed: Mutex<Option<RecordsError>>,
 }
@@ -307,7 +309,7 @@ impl Line<'_, '_> {
     }
 }
 
-/// What is behind a lock is whole whatever happened to a thread that held it.
+/// Ignores lock poisoning: the data is consistent even if a thread panicked while holding the lock.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Everything that candidates are measured with.
+//! The test bench: the devices and compilers that candidates are measured with.
 
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -10,23 +10,23 @@ use warploom_target::Device;
 use super::{Compilers, Fake, Patience, ProcessMachine, WorkerError, WorkerProgram};
 use crate::measure::{Compile, GpuMachine, Machine, compile_here, versions};
 
-/// What to measure with.
+/// Options of a test bench.
 #[derive(Clone, Debug, Default)]
 pub struct BenchOptions {
-    /// The program whose processes compile and run; this program, if none is given and it has called
+    /// The executable to start as workers. `None` stands for this program, if it has called
     /// [`entry`](super::entry).
     pub worker: Option<WorkerProgram>,
-    /// The numbers of the GPUs, which are of one kind; the first, if there are none.
+    /// Device numbers of the GPUs, which must be of the same kind. If empty, the first GPU is used.
     pub gpus: Vec<usize>,
-    /// A made-up device in place of each GPU.
+    /// A fake device to use in place of each GPU, for tests.
     pub fake: Option<Fake>,
-    /// How long processes may take.
+    /// Time limits of workers.
     pub patience: Patience,
-    /// How many candidates are compiled at a time; one less than there are cores, if it is 0.
+    /// Number of candidates compiled in parallel. 0 stands for one less than the number of cores.
     pub threads: usize,
 }
 
-/// Devices that are ready, and compilers for them.
+/// An open test bench: devices that are ready, and compilers for them.
 pub struct OpenBench {
     device: Device,
     threads: usize,
@@ -39,24 +39,24 @@ enum Backing {
     Here { gpu: Box<Gpu>, arch: Arch },
 }
 
-/// What candidates are measured with, borrowed from an [`OpenBench`] or put together by hand.
+/// A test bench, borrowed from an [`OpenBench`] or assembled by hand.
 pub struct Bench<'a> {
-    /// The device.
+    /// Description of the device; all machines are of this kind.
     pub device: &'a Device,
-    /// What compiles.
+    /// Compiles kernels for the device.
     pub compile: Compile<'a>,
-    /// What runs, and times the best against each other.
+    /// The main machine. It alone runs the final rounds.
     pub machine: &'a mut dyn Machine,
-    /// More of the same kind, to measure several candidates at a time.
+    /// More machines of the same kind, which measure candidates in parallel.
     pub others: Vec<&'a mut dyn Machine>,
-    /// How many threads compile.
+    /// Number of compiling threads.
     pub threads: usize,
-    /// The versions that are recorded.
+    /// The versions recorded with every trial.
     pub versions: Vec<String>,
 }
 
 impl Bench<'_> {
-    /// Everything that runs.
+    /// The main machine and all others.
     pub fn machines(&mut self) -> Vec<&mut dyn Machine> {
         let mut machines: Vec<&mut dyn Machine> = vec![&mut *self.machine];
         for machine in &mut self.others {
@@ -67,10 +67,12 @@ impl Bench<'_> {
 }
 
 impl OpenBench {
-    /// Makes devices and compilers ready: in processes if there is a program for that, else in this one, with the first GPU.
+    /// Opens devices and compilers: in worker processes if there is an executable for them,
+    /// otherwise in this process, with one GPU.
     ///
     /// # Errors
-    /// If there is no GPU or no kernel compiler, GPUs differ, or no process can be started.
+    /// If there is no GPU or no kernel compiler, if the GPUs differ or one is named twice, or if no
+    /// process can be started.
     pub fn open(options: &BenchOptions) -> Result<OpenBench, WorkerError> {
         let BenchOptions { gpus, fake, patience, .. } = options.clone();
         if let Some(gpu) = (1..gpus.len()).find(|n| gpus[..*n].contains(&gpus[*n])).map(|n| gpus[n]) {
@@ -107,17 +109,17 @@ impl OpenBench {
         Ok(OpenBench { device, threads, versions, backing })
     }
 
-    /// The device.
+    /// Description of the device; all GPUs are of this kind.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// The versions that are recorded with every trial.
+    /// The versions recorded with every trial.
     pub fn versions(&self) -> &[String] {
         &self.versions
     }
 
-    /// What a user should know: that this process itself compiles and runs.
+    /// A note for the user if this process itself compiles and runs.
     pub fn note(&self) -> Option<&'static str> {
         match self.backing {
             Backing::Processes { .. } => None,
@@ -128,7 +130,7 @@ impl OpenBench {
         }
     }
 
-    /// Measures something.
+    /// Borrows the bench to `measure`.
     pub fn with<T>(&mut self, measure: impl FnOnce(&mut Bench<'_>) -> T) -> T {
         let OpenBench { device, threads, versions, backing } = self;
         let (threads, versions) = (*threads, versions.clone());
@@ -153,7 +155,7 @@ impl OpenBench {
     }
 }
 
-/// Refuses GPUs whose times mean different things.
+/// Rejects GPUs of different kinds, because their times are not comparable.
 fn check_kind(first: &Device, other: &Device) -> Result<(), WorkerError> {
     if first.fingerprint() == other.fingerprint() {
         return Ok(());

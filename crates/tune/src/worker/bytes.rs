@@ -1,4 +1,4 @@
-//! Many bytes in a message, written at once rather than one by one.
+//! A byte array in a message, serialised as one block instead of element by element.
 
 use std::fmt;
 

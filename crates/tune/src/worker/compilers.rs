@@ -1,4 +1,4 @@
-//! Compiling in processes, some at a time.
+//! Compiles in a pool of worker processes.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,23 +12,24 @@ use super::protocol::{self, Request, Response};
 use super::{Assignment, Fake, Patience, Role, WorkerError, WorkerProgram};
 use crate::measure::{Compiled, Failure, by_parts};
 
-/// Bytes of machine code that are kept.
+/// Maximum size of the in-memory cache of compiled code, in bytes.
 const KEPT: usize = 256 << 20;
 
-/// Processes that compile for a device.
+/// A pool of processes that compile for one device.
 pub struct Compilers {
     program: WorkerProgram,
     assignment: Assignment,
     device: Device,
     patience: Patience,
-    /// Places at which nobody compiles, with the processes that are there.
+    /// Free slots of the pool, with their idle processes; `None` if a slot's process is not
+    /// started.
     free: Mutex<Vec<Option<Process>>>,
     freed: Condvar,
     known: Mutex<Known>,
 }
 
-/// What was compiled last. A candidate that is checked, timed and then among the best is compiled for each, and most of its
-/// kernels are those of other candidates too.
+/// The programs compiled most recently. A candidate that is checked, timed and then selected as a
+/// finalist is compiled each time, and candidates share most of their kernels.
 #[derive(Default)]
 struct Known {
     compiled: HashMap<u128, Compiled>,
@@ -59,10 +60,10 @@ fn bytes(compiled: &Compiled) -> usize {
 }
 
 impl Compilers {
-    /// Makes room for some processes, and starts the first, to see that it can be done.
+    /// Creates a pool of `processes` slots, and starts the first process to find errors early.
     ///
     /// # Errors
-    /// If a worker does not come up, or finds no kernel compiler.
+    /// If a worker does not start, or finds no kernel compiler.
     pub fn start(
         program: WorkerProgram,
         device: Device,
@@ -85,11 +86,12 @@ impl Compilers {
         })
     }
 
-    /// Compiles, one kernel after the other if the program comes in parts; waits for a free process for each, and then for as
-    /// long as one may take. Called by many threads at once.
+    /// Compiles a program, kernel by kernel if it comes in parts. For each, waits for a free
+    /// process and then at most for the time limit of one compilation. Many threads call it
+    /// concurrently.
     ///
     /// # Errors
-    /// If the compiler refuses, takes too long or crashes.
+    /// If the compiler rejects the code, exceeds its time limit or crashes.
     pub fn compile(&self, program: &Program) -> Result<Compiled, Failure> {
         by_parts(program, |part| self.compile_part(part))
     }
@@ -117,14 +119,15 @@ impl Compilers {
         drop(free);
         let (process, compiled) = self.ask(place, request);
         let mut free = lock(&self.free);
-        // Processes lie above places without one, so that they are taken first.
+        // Slots with a process are on top of the stack, so that they are reused first.
         let position = if process.is_some() { free.len() } else { 0 };
         free.insert(position, process);
         self.freed.notify_one();
         compiled
     }
 
-    /// Asks the process of a place, which is started if there is none, and gives it back if it is still of use.
+    /// Sends a request to the process of a slot, which is started if necessary. Also returns the
+    /// process if it is still usable.
     fn ask(&self, place: Option<Process>, request: &Request) -> (Option<Process>, Result<Compiled, Failure>) {
         let started = match place {
             Some(process) => Ok(process),
@@ -147,7 +150,7 @@ impl Compilers {
     }
 }
 
-/// What is behind a lock is whole whatever happened to a thread that held it.
+/// Ignores lock poisoning: the data is consistent even if a thread panicked while holding the lock.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
-//! A device that is made up, to try everything around it where there is none, and what happens when it fails.
+//! A fake device for tests on machines without a GPU, which can also inject failures.
 //!
-//! It computes with the reference evaluator, whatever the kernels are, and takes as long as the hash of their code says.
-//! By instruction a share of all programs crashes, hangs, answers nonsense or gives wrong results; a program that does so
-//! does so every time.
+//! It computes results with the reference evaluator, regardless of the kernels, and derives their
+//! times from a hash of their code. On request, a given percentage of programs crashes, hangs,
+//! sends garbage or gives wrong results. A given program always fails in the same way.
 
 use std::fmt;
 use std::fs::OpenOptions;
@@ -26,10 +26,10 @@ use crate::measure::{Compiled, Failure, Machine, Subject, Timed};
 use crate::sample::Times;
 use crate::workload::{Workload, from_bytes, to_bytes};
 
-/// How a made-up device is written.
+/// Name of the fake device, and prefix of its text form.
 const NAME: &str = "fake";
 
-/// What a program does instead of what it should.
+/// A failure to inject.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mishap {
     Crash,
@@ -48,7 +48,7 @@ enum Mishap {
     Spill,
 }
 
-/// Names of mishaps, and whether they are the compiler's.
+/// Names of the mishaps, and whether they happen at compile time.
 const MISHAPS: [(&str, Mishap, bool); 14] = [
     ("crash", Mishap::Crash, false),
     ("hang", Mishap::Hang, false),
@@ -66,14 +66,17 @@ const MISHAPS: [(&str, Mishap, bool); 14] = [
     ("spill", Mishap::Spill, true),
 ];
 
-/// A made-up device, written `fake`, or with what is to go wrong and how: `fake:crash=5,hang=1,delay=20`.
+/// A fake device, written `fake`, optionally with the failures to inject:
+/// `fake:crash=5,hang=1,delay=20`.
 ///
-/// Each of crash, hang, garbage, fault, refuse, wrong, timing-wrong, timing-nan, timing-unwritten, compile-crash,
-/// compile-hang, compile-garbage, compile-refuse and spill has the percentage of programs that do it. Those of timing are
-/// of programs built for speed alone: some of their samples, one in the last row among them, are out of the range of all
-/// others, NaN or not written; `samples` says how many of 1000, one if it is 0. `seed` decides which, `delay` is how many milliseconds every call takes,
-/// `noise` by how many percent the same program may take longer another time, `log` a file that gets a line for every timed
-/// program.
+/// `crash`, `hang`, `garbage`, `fault`, `refuse`, `wrong`, `timing-wrong`, `timing-nan`,
+/// `timing-unwritten`, `compile-crash`, `compile-hang`, `compile-garbage`, `compile-refuse` and
+/// `spill` each give the percentage of programs with that failure. The `timing-` failures affect
+/// only programs built for speed: some of their samples, including one in the last row, are outside
+/// the range of all others, NaN or unwritten. `samples` is how many of 1000 samples are affected; 0
+/// means a single one. `seed` selects which programs fail. `delay` is the duration of every call in
+/// milliseconds. `noise` is by how many percent the time of the same program may vary upwards.
+/// `log` names a file that gets one line per timed program.
 ///
 /// ```
 /// use warploom_tune::worker::Fake;
@@ -141,7 +144,7 @@ impl fmt::Display for Fake {
 }
 
 impl Fake {
-    /// A device like an H200, but for its name and clock, so that nobody takes its times for those of one.
+    /// An H200 with a different name and clock, so that its times are not mistaken for real ones.
     pub(super) fn device(&self) -> Device {
         let mut device = Device::preset("h200").unwrap_or_else(|_| unreachable!("it is a preset"));
         device.name = NAME.to_owned();
@@ -153,7 +156,7 @@ impl Fake {
         FakeMachine { fake: self.clone(), results: Vec::new(), calls: 0 }
     }
 
-    /// The fault of a program, if it has one.
+    /// The failure of a program, if it has one.
     fn fault(&self, code: &[u8], compiling: bool) -> Option<Mishap> {
         let drawn = xxh3_64_with_seed(code, self.seed ^ u64::from(compiling)) % 100;
         let mut below = 0;
@@ -168,7 +171,7 @@ impl Fake {
         None
     }
 
-    /// Does what a fault asks for, unless that is up to the caller.
+    /// Carries out a failure, except those that the caller applies to the results.
     fn suffer(&self, fault: Option<Mishap>) -> Result<(), Failure> {
         thread::sleep(Duration::from_millis(self.delay));
         match fault {
@@ -177,7 +180,7 @@ impl Fake {
                 thread::sleep(Duration::from_secs(60));
             },
             Some(Mishap::Garbage | Mishap::CompileGarbage) => {
-                // If it cannot be written, the parent is gone.
+                // Writing fails only if the parent is gone.
                 let _ = io::stdout().write_all(&[0x3f; 100]).and_then(|()| io::stdout().flush());
                 Ok(())
             }
@@ -213,7 +216,8 @@ impl Fake {
     }
 }
 
-/// What ends the made-up machine code of a program that is built for speed. Its text may be that of the other build.
+/// Suffix of the fake machine code of a timing build. Its source text may equal that of the
+/// checking build.
 const FOR_SPEED: &[u8] = b"\0for speed";
 
 fn is_for_speed(code: &Code) -> bool {
@@ -225,7 +229,7 @@ fn is_for_speed(code: &Code) -> bool {
     }
 }
 
-/// The bytes by which a program is judged.
+/// The bytes that determine the time and the failure of a program.
 fn code(code: &Code) -> Vec<u8> {
     match code {
         Code::Source { text, .. } | Code::Ptx(text) => text.clone().into_bytes(),
@@ -234,10 +238,10 @@ fn code(code: &Code) -> Vec<u8> {
     }
 }
 
-/// What runs on a made-up device.
+/// The machine of a fake device.
 pub(super) struct FakeMachine {
     fake: Fake,
-    /// What comes out of a subject.
+    /// Cached outputs per subject.
     results: Vec<(Weak<Subject>, Vec<Vec<u8>>)>,
     calls: u64,
 }
@@ -256,7 +260,7 @@ impl FakeMachine {
 }
 
 impl FakeMachine {
-    /// Spoils some samples of a subject's first output, one of its last row among them.
+    /// Corrupts some samples of a subject's first output, including one in its last row.
     fn spoil(&self, subject: &Subject, program: &Program, fault: Option<Mishap>, bytes: &mut [u8]) {
         let pipeline = subject.pipeline();
         let ty = pipeline.funcs()[pipeline.outputs()[0]].types[0];
@@ -277,7 +281,7 @@ impl FakeMachine {
         let many = (count * self.fake.samples as usize / 1000).max(1) as u64;
         let last_row = count.saturating_sub(row) + draw(0, row.min(count));
         for place in std::iter::once(last_row).chain((1..many).map(|number| draw(number, count))) {
-            // Numbers of fewer bytes have no value that none of the others may have.
+            // Smaller types have no value outside the range of all others.
             match ty {
                 Type::F32 => samples[place].copy_from_slice(spoilt),
                 _ => samples[place].iter_mut().for_each(|byte| *byte ^= 0x80),
@@ -286,7 +290,7 @@ impl FakeMachine {
     }
 }
 
-/// The outputs of a subject as the reference evaluator computes them.
+/// The outputs of a subject, computed by the reference evaluator.
 fn evaluate(subject: &Subject) -> Result<Vec<Vec<u8>>, String> {
     let (pipeline, request) = (subject.pipeline(), subject.request());
     let mut inputs = Vec::new();

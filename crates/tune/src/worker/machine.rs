@@ -1,4 +1,4 @@
-//! A GPU in another process.
+//! A GPU that is driven by a worker process.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::protocol::{Request, Response, SubjectMessage};
 use super::{Assignment, Fake, Patience, Role, WorkerError, WorkerProgram};
 use crate::measure::{Failure, Machine, Subject, Timed};
 
-/// A GPU whose programs run in a process of their own. When that is lost, another one takes its place.
+/// A GPU whose programs run in a worker process. A lost process is replaced by a new one.
 pub struct ProcessMachine {
     program: WorkerProgram,
     assignment: Assignment,
@@ -22,7 +22,7 @@ pub struct ProcessMachine {
     lost: u64,
 }
 
-/// A process and the subjects that it knows.
+/// A process and the subjects that were sent to it.
 struct Running {
     process: Process,
     subjects: Vec<(u64, Weak<Subject>)>,
@@ -30,10 +30,10 @@ struct Running {
 }
 
 impl ProcessMachine {
-    /// Starts a process that owns a GPU.
+    /// Starts a worker process that owns a GPU.
     ///
     /// # Errors
-    /// If it does not come up, or has no such GPU.
+    /// If the worker does not start, or has no such GPU.
     pub fn start(
         program: WorkerProgram,
         gpu: usize,
@@ -48,17 +48,18 @@ impl ProcessMachine {
         Ok(ProcessMachine { program, assignment, patience, device, running, lost: 0 })
     }
 
-    /// The GPU.
+    /// The GPU's description, as the worker reported it.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// How many processes were lost so far.
+    /// Number of processes lost so far.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Asks the process something about a subject; a process that does not answer is replaced next time.
+    /// Sends a request about a subject. A process that fails to answer is replaced at the next
+    /// request.
     fn ask(
         &mut self,
         subject: &Arc<Subject>,
@@ -74,7 +75,7 @@ impl ProcessMachine {
             .and_then(|number| running.process.ask(&request(number), patience.run));
         match answered {
             Ok(response) => {
-                // A fault leaves nothing of the process to work with.
+                // After a fault the process is unusable.
                 if !is_fault(&response) {
                     self.running = Some(running);
                 } else {
@@ -106,7 +107,8 @@ impl Running {
         Running { process, subjects: Vec::new(), next: 0 }
     }
 
-    /// The number under which the process knows a subject; those that nobody has any more are forgotten.
+    /// The number of a subject in the process; the subject is sent if it is new. Subjects that were
+    /// dropped here are removed there too.
     fn subject(&mut self, subject: &Arc<Subject>, patience: Duration) -> Result<u64, Broken> {
         let known = |(_, known): &&(u64, Weak<Subject>)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(subject));
         if let Some((number, _)) = self.subjects.iter().find(known) {
@@ -140,7 +142,7 @@ fn is_fault(response: &Response) -> bool {
     matches!(failure, Failure::Fault(_))
 }
 
-/// What a failure in the process means outside of it.
+/// Converts a failure inside the process to one as seen from outside.
 fn outside(failure: Failure) -> Failure {
     match failure {
         Failure::Fault(message) => Failure::Crashed(message),

@@ -1,4 +1,4 @@
-//! One worker as its parent sees it.
+//! A worker process, as seen by its parent.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -13,59 +13,60 @@ use warploom_target::Device;
 use super::protocol::{self, PROTOCOL, Request, Response};
 use super::{Assignment, WorkerProgram};
 
-/// How often to try to start a worker, and how long to wait in between: a GPU may need a moment after a fault, and a machine
-/// without memory after something else has ended.
+/// Number of attempts to start a worker, and the pause between them. A GPU may need a moment after
+/// a fault, and a machine that is out of memory recovers when another process ends.
 const ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How long to wait for a killed process to be gone. One whose GPU hangs may take as long as it likes.
+/// How long to wait for a killed process to exit. A process whose GPU hangs may take arbitrarily
+/// long.
 const BURIAL: Duration = Duration::from_secs(5);
 
-/// How much of what a worker says on standard error is kept.
+/// How many bytes of a worker's standard error are kept.
 const LAST_WORDS: usize = 2000;
 
-/// Why a worker did not come up.
+/// Why a worker did not start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WorkerError {
-    /// The program cannot be started.
+    /// The executable cannot be started.
     #[error("cannot start a worker, {program}: {error}")]
     Start {
-        /// The program.
+        /// The worker executable.
         program: String,
-        /// What the system says.
+        /// The error from the operating system.
         error: std::io::Error,
     },
-    /// It is of another version.
+    /// The worker has a different version.
     #[error("the worker {program} is of version {found}, and this program of {}; use the same", version())]
     Version {
-        /// The program.
+        /// The worker executable.
         program: String,
-        /// Its version.
+        /// The worker's version.
         found: String,
     },
-    /// It says itself that it cannot work: there is no GPU, or no kernel compiler.
+    /// The worker reports that there is no GPU or no kernel compiler, or the GPUs differ.
     #[error("{0}")]
     Unable(String),
-    /// The same GPU was asked for twice.
+    /// The same GPU was requested twice.
     #[error("GPU {gpu} is named twice; name each once")]
     Repeated {
-        /// Its number.
+        /// The device number.
         gpu: usize,
     },
-    /// It ended, or said nothing sensible.
+    /// The worker exited, timed out, or did not send a valid greeting.
     #[error("the worker {program} did not come up: {why}")]
     Silent {
-        /// The program.
+        /// The worker executable.
         program: String,
-        /// What it did instead.
+        /// How the worker failed.
         why: String,
     },
 }
 
 impl WorkerError {
-    /// Whether it was lost on the way up, and the next may not be. What a worker says of itself, or what is no worker at all,
-    /// stays as it is.
+    /// Whether a retry may succeed: the worker was lost while starting. An error that the worker
+    /// reports itself, or a missing executable, is permanent.
     fn may_pass(&self) -> bool {
         use std::io::ErrorKind::{NotFound, PermissionDenied};
         match self {
@@ -76,7 +77,7 @@ impl WorkerError {
     }
 }
 
-/// Why a worker is lost.
+/// Why a worker was lost.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Broken {
     Late(Duration),
@@ -84,23 +85,23 @@ pub(super) enum Broken {
     Nonsense(String),
 }
 
-/// A worker that is running. It is killed when dropped.
+/// A running worker. It is killed when dropped.
 pub(super) struct Process {
     child: Child,
     requests: Option<Sender<Vec<u8>>>,
     responses: Receiver<std::io::Result<Response>>,
     last_words: Arc<Mutex<Vec<u8>>>,
-    /// The device of a worker that runs.
+    /// The device of a worker in the `run` role.
     pub device: Option<Device>,
 }
 
-/// The version that both sides must have.
+/// The version that parent and worker must share.
 pub(super) fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
 impl Process {
-    /// Starts the first worker of a kind; another, if it is lost before it is ready.
+    /// Starts the first worker of a kind; retries if it is lost before it is ready.
     pub fn start(
         program: &WorkerProgram,
         assignment: &Assignment,
@@ -109,7 +110,8 @@ impl Process {
         Process::try_often(program, assignment, patience, WorkerError::may_pass)
     }
 
-    /// Starts a worker of a kind that has worked before, so that whatever is wrong may pass.
+    /// Starts another worker of a kind that has worked before. Retries after any error, because it
+    /// may be temporary.
     pub fn start_again(
         program: &WorkerProgram,
         assignment: &Assignment,
@@ -165,7 +167,8 @@ impl Process {
         let mut command = Command::new(&program.program);
         command.args(&program.arguments).args(assignment.arguments());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // The interrupt key is the parent's to answer.
+        // In its own process group the worker does not receive the interrupt key; the parent
+        // handles it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn()?;
@@ -185,10 +188,10 @@ impl Process {
         Ok(Process { child, requests: Some(requests), responses, last_words, device: None })
     }
 
-    /// Asks something and waits for the answer. After an error, the process is of no more use.
+    /// Sends a request and waits for the answer. After an error the process is unusable.
     pub fn ask(&mut self, request: &Request, patience: Duration) -> Result<Response, Broken> {
         let message = protocol::frame(request).map_err(|error| Broken::Nonsense(error.to_string()))?;
-        // If nobody takes it, there will be no answer.
+        // If the send fails, the response below fails too.
         let _ = self.requests.as_ref().map(|requests| requests.send(message));
         self.response(patience)
     }
@@ -205,7 +208,7 @@ impl Process {
         }
     }
 
-    /// Kills it and waits until it is gone.
+    /// Waits for the process to exit, and kills it if it does not.
     fn end(&mut self) -> Option<ExitStatus> {
         self.requests = None;
         let mut until = Instant::now() + BURIAL / 10;
@@ -214,7 +217,8 @@ impl Process {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Some(status);
             }
-            // One that has closed its pipes by itself is about to end, and how it does is worth knowing.
+            // A process that closed its pipes itself is about to exit, and its exit status is worth
+            // waiting for.
             if Instant::now() > until {
                 if killed {
                     return None;

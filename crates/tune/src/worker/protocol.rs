@@ -1,4 +1,4 @@
-//! Messages between a process and its workers.
+//! Messages between a parent process and its workers.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -13,26 +13,27 @@ use super::bytes::Bytes;
 use crate::measure::{Compiled, Failure, Timed};
 use crate::sample::Sizes;
 
-/// To be raised by every change of the messages.
+/// Version of the messages; raise it with every change.
 pub(super) const PROTOCOL: u32 = 1;
 
-/// Every message begins with this, so that anything else is noticed at once, whatever length it seems to have.
+/// Every message starts with this, so that other data is detected at once, whatever length it
+/// appears to have.
 const MAGIC: [u8; 4] = *b"WPLM";
 
 const HEAD: usize = 12;
 
-/// What a worker is asked.
+/// A request to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Request {
-    /// To compile for a device.
+    /// Compile a program for a device.
     Compile { program: Program, device: Box<Device> },
-    /// To keep a subject under a number.
+    /// Store a subject under a number.
     Subject { number: u64, subject: Box<SubjectMessage> },
-    /// To forget a subject.
+    /// Drop a subject.
     Forget { number: u64 },
-    /// To time a program over a subject.
+    /// Time a program on a subject.
     Time { subject: u64, program: Program, timing: TimingOptions },
-    /// To run one once.
+    /// Run a program once on a subject.
     Run { subject: u64, program: Program },
 }
 
@@ -45,16 +46,16 @@ pub(super) struct SubjectMessage {
     pub params: Vec<u32>,
 }
 
-/// What a worker answers.
+/// A worker's answer.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Response {
-    /// It is ready. One that runs says on which device.
+    /// The worker is ready. A worker in the `run` role reports its device.
     Hello {
         protocol: u32,
         version: String,
         device: Option<Box<Device>>,
     },
-    /// It cannot work, and why.
+    /// The worker cannot work, with the reason.
     Unable(String),
     Compiled(Result<Compiled, Failure>),
     Done(Result<(), Failure>),
@@ -62,7 +63,7 @@ pub(super) enum Response {
     Outputs(Result<Vec<Bytes>, Failure>),
 }
 
-/// A message as it goes through a pipe.
+/// Encodes a message with its header.
 pub(super) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; HEAD];
     let config = bincode::config::standard();
@@ -77,13 +78,13 @@ pub(super) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a message at once.
+/// Writes a message and flushes.
 pub(super) fn write(out: &mut dyn Write, message: &impl Serialize) -> io::Result<()> {
     out.write_all(&frame(message)?)?;
     out.flush()
 }
 
-/// The next message; `None` at the end. Nonsense is an error of the kind `InvalidData`.
+/// Reads the next message; `None` at the end. Corrupt data is an error of the kind `InvalidData`.
 pub(super) fn read<T: DeserializeOwned>(from: &mut dyn Read) -> io::Result<Option<T>> {
     let nonsense = |what: &str| io::Error::new(ErrorKind::InvalidData, what.to_owned());
     let mut head = [0; HEAD];
@@ -96,7 +97,7 @@ pub(super) fn read<T: DeserializeOwned>(from: &mut dyn Read) -> io::Result<Optio
         return Err(nonsense("it is no message"));
     }
     let mut bytes = Vec::new();
-    // Memory grows with what really comes, whatever the length says.
+    // Memory grows with the data received, not with the declared length.
     if from.take(u64::from(word(4))).read_to_end(&mut bytes)? < word(4) as usize {
         return Ok(None);
     }
@@ -132,7 +133,7 @@ mod tests {
         assert!(matches!(read::<Response>(&mut &torn[..20]), Ok(None)));
     }
 
-    /// Whole by its checksum, with a text or an output of 2^60 bytes.
+    /// The checksum is valid, but the message declares a text or an output of 2^60 bytes.
     #[test]
     fn a_length_that_is_made_up_is_nonsense() {
         for start in [&[1][..], &[5, 0, 1]] {
@@ -150,7 +151,7 @@ mod tests {
             let mut bytes = frame(&outputs()).expect("it fits");
             prop_assume!(bytes[position] != byte);
             bytes[position] = byte;
-            // A length that is too large is an end that is missing.
+            // With a length that is too large, the message looks truncated.
             let read = read::<Response>(&mut bytes.as_slice());
             prop_assert!(!matches!(read, Ok(Some(_))));
         }

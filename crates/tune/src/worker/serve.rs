@@ -1,4 +1,4 @@
-//! What a worker does.
+//! The worker side: answers requests.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -18,13 +18,13 @@ use super::protocol::{self, PROTOCOL, Request, Response, SubjectMessage};
 use super::{Assignment, Role};
 use crate::measure::{Compiled, Failure, GpuMachine, Machine, Subject, compile_here};
 
-/// How long what the driver does at the end of a process may take once nobody waits for it.
+/// Time allowed for the driver's cleanup at process exit, when nobody waits for it.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Kernels are compiled by recursion as deep as their expressions.
+/// Stack size: compiling recurses as deeply as expressions nest.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Answers requests from standard input until that is closed.
+/// Answers requests from standard input until it closes.
 pub(super) fn serve(assignment: &Assignment) -> io::Result<()> {
     let (sender, requests) = channel();
     thread::spawn(move || listen(&sender));
@@ -45,7 +45,8 @@ pub(super) fn serve(assignment: &Assignment) -> io::Result<()> {
     thread.join().unwrap_or_else(|_| Err(io::Error::other("the worker panicked")))
 }
 
-/// Passes requests on. When nobody can ask any more, the process ends at once, whatever it is doing: its parent is gone.
+/// Forwards requests. When the pipe closes, the parent is gone, so the process exits at once,
+/// whatever it is doing.
 fn listen(requests: &Sender<Request>) {
     let mut stdin = io::stdin().lock();
     while let Ok(Some(request)) = protocol::read(&mut stdin) {
