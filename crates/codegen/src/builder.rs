@@ -11,37 +11,11 @@
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
-use warploom_lang::bounds::Linear;
+use warploom_lang::affine::{Interval, Linear, interval};
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 use warploom_lang::{IdVec, Type, Value};
 
 use crate::ir::{ArrayId, KernelExprs, KernelNode, Leaf, NodeId, NodeKind, Strides, VarId};
-
-/// Smallest and largest value of an integer node.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Bounds {
-    /// Smallest value.
-    pub min: i64,
-    /// Largest value.
-    pub max: i64,
-}
-
-impl Bounds {
-    /// From `min` to `max`.
-    pub fn new(min: i64, max: i64) -> Bounds {
-        Bounds { min, max }
-    }
-
-    fn of_type(ty: Type) -> Bounds {
-        let (min, max) = ty.int_range().unwrap_or((i64::from(i32::MIN), i64::from(i32::MAX)));
-        Bounds { min, max }
-    }
-
-    fn fits(self, ty: Type) -> bool {
-        let all = Bounds::of_type(ty);
-        all.min <= self.min && self.max <= all.max
-    }
-}
 
 /// The expressions of a kernel while it is made.
 #[derive(Clone, Default)]
@@ -50,7 +24,7 @@ pub struct Builder {
     pub exprs: KernelExprs,
     /// The names of the variables made so far.
     pub vars: IdVec<VarId, String>,
-    bounds: AHashMap<NodeId, Bounds>,
+    bounds: AHashMap<NodeId, Interval>,
     linear_forms: AHashMap<NodeId, Linear<NodeId>>,
     misfit: Option<i64>,
 }
@@ -83,7 +57,7 @@ impl Builder {
     pub fn constant(&mut self, value: Value) -> NodeId {
         let id = self.raw(NodeKind::Op(Op::Const(value)), value.ty(), []);
         if let Some(int) = value.as_int() {
-            self.bounds.insert(id, Bounds::new(int, int));
+            self.bounds.insert(id, Interval::new(int, int));
             self.linear_forms.insert(id, Linear::constant(int));
         }
         id
@@ -96,8 +70,8 @@ impl Builder {
     }
 
     /// Something given, with its range.
-    pub fn leaf(&mut self, leaf: Leaf, ty: Type, bounds: Option<Bounds>) -> NodeId {
-        if let Some(Bounds { min, max }) = bounds
+    pub fn leaf(&mut self, leaf: Leaf, ty: Type, bounds: Option<Interval>) -> NodeId {
+        if let Some(Interval { min, max }) = bounds
             && min == max
             && ty == Type::I32
         {
@@ -112,7 +86,7 @@ impl Builder {
 
     /// From here on, takes a leaf to lie in a narrower range. What was made before stays right, but what is
     /// made now holds only where the leaf does lie there.
-    pub fn narrow(&mut self, leaf: NodeId, bounds: Bounds) {
+    pub fn narrow(&mut self, leaf: NodeId, bounds: Interval) {
         self.bounds.insert(leaf, bounds);
     }
 
@@ -155,8 +129,8 @@ impl Builder {
     }
 
     /// What is known of an integer's value.
-    pub fn bounds(&self, id: NodeId) -> Bounds {
-        self.bounds.get(&id).copied().unwrap_or_else(|| Bounds::of_type(self.ty(id)))
+    pub fn bounds(&self, id: NodeId) -> Interval {
+        self.bounds.get(&id).copied().unwrap_or_else(|| Interval::of_type(self.ty(id)))
     }
 
     /// The value, if it is known.
@@ -177,11 +151,11 @@ impl Builder {
     }
 
     /// The range of a sum of atoms.
-    fn linear_bounds(&self, linear: &Linear<NodeId>) -> Bounds {
-        linear.terms.iter().fold(Bounds::new(linear.constant, linear.constant), |sum, (atom, factor)| {
-            let Bounds { min, max } = self.bounds(*atom);
+    fn linear_bounds(&self, linear: &Linear<NodeId>) -> Interval {
+        linear.terms.iter().fold(Interval::new(linear.constant, linear.constant), |sum, (atom, factor)| {
+            let Interval { min, max } = self.bounds(*atom);
             let (a, b) = (min.saturating_mul(*factor), max.saturating_mul(*factor));
-            Bounds::new(sum.min.saturating_add(a.min(b)), sum.max.saturating_add(a.max(b)))
+            Interval::new(sum.min.saturating_add(a.min(b)), sum.max.saturating_add(a.max(b)))
         })
     }
 
@@ -189,14 +163,14 @@ impl Builder {
     fn is_index(&self, linear: &Linear<NodeId>) -> bool {
         let mut numbers = linear.terms.iter().map(|(_, factor)| *factor).chain([linear.constant]);
         let small = |number: i64| number.unsigned_abs() <= i32::MAX.unsigned_abs().into();
-        self.linear_bounds(linear).fits(Type::I32) && numbers.all(small)
+        Interval::of_type(Type::I32).covers(self.linear_bounds(linear)) && numbers.all(small)
     }
 
     /// The range of `a - b`, equal terms cancelled.
-    pub fn difference(&self, a: NodeId, b: NodeId) -> Bounds {
+    pub fn difference(&self, a: NodeId, b: NodeId) -> Interval {
         match self.linear(a).add_scaled(&self.linear(b), -1) {
             Some(linear) => self.linear_bounds(&linear),
-            None => Bounds::new(i64::MIN / 2, i64::MAX / 2),
+            None => Interval::new(i64::MIN / 2, i64::MAX / 2),
         }
     }
 
@@ -261,11 +235,10 @@ impl Builder {
             return parts;
         }
         let id = self.raw(NodeKind::Op(op), ty, args.iter().copied());
-        if let Some(bounds) = self.op_bounds(op, args)
-            && bounds.fits(ty)
-            && !ty.is_float()
-        {
-            self.bounds.insert(id, bounds);
+        if !ty.is_float() {
+            let operands: SmallVec<[interval::Operand; 3]> =
+                args.iter().map(|arg| (self.ty(*arg), self.bounds(*arg))).collect();
+            self.bounds.insert(id, interval::result(op, ty, &operands));
         }
         id
     }
@@ -289,7 +262,7 @@ impl Builder {
             Op::Binary(BinaryOp::Div) => {
                 let divisor = self.known_int(args[1]).filter(|d| *d > 1)?;
                 let (whole, rest) = self.divided(&linear(0), divisor);
-                let Bounds { min, max } = self.linear_bounds(&rest);
+                let Interval { min, max } = self.linear_bounds(&rest);
                 let quotient = min.div_euclid(divisor);
                 // The rest lies in one multiple of the divisor: it adds a constant.
                 (max.div_euclid(divisor) == quotient && !linear(0).is_constant())
@@ -298,7 +271,7 @@ impl Builder {
             Op::Binary(BinaryOp::Mod) => {
                 let divisor = self.known_int(args[1]).filter(|d| *d > 1)?;
                 let (_, rest) = self.divided(&linear(0), divisor);
-                let Bounds { min, max } = self.linear_bounds(&rest);
+                let Interval { min, max } = self.linear_bounds(&rest);
                 (min >= 0 && max < divisor).then_some(rest)
             }
             _ => None,
@@ -407,7 +380,7 @@ impl Builder {
                 }
             }
             Op::Binary(op) if self.ty(args[0]) == Type::I32 => {
-                let Bounds { min, max } = self.difference(args[0], args[1]);
+                let Interval { min, max } = self.difference(args[0], args[1]);
                 let truth = |truth: bool| Some(Value::from(truth));
                 let decided = match op {
                     BinaryOp::Le if max <= 0 => truth(true),
@@ -426,25 +399,5 @@ impl Builder {
             }
             _ => None,
         }
-    }
-
-    /// The range of an operation that stays.
-    fn op_bounds(&self, op: Op, args: &[NodeId]) -> Option<Bounds> {
-        let of = |i: usize| self.bounds(args[i]);
-        let divisor = |i: usize| self.known_int(args[i]).filter(|d| *d > 0);
-        Some(match op {
-            Op::Binary(BinaryOp::Div) => {
-                let d = divisor(1)?;
-                Bounds::new(of(0).min.div_euclid(d), of(0).max.div_euclid(d))
-            }
-            Op::Binary(BinaryOp::Mod) => Bounds::new(0, divisor(1)? - 1),
-            Op::Binary(BinaryOp::Min) => Bounds::new(of(0).min.min(of(1).min), of(0).max.min(of(1).max)),
-            Op::Binary(BinaryOp::Max) => Bounds::new(of(0).min.max(of(1).min), of(0).max.max(of(1).max)),
-            Op::Binary(BinaryOp::Add) => Bounds::new(of(0).min + of(1).min, of(0).max + of(1).max),
-            Op::Binary(BinaryOp::Sub) => Bounds::new(of(0).min - of(1).max, of(0).max - of(1).min),
-            Op::Select => Bounds::new(of(1).min.min(of(2).min), of(1).max.max(of(2).max)),
-            Op::Cast(_) if self.ty(args[0]).is_int() || self.ty(args[0]) == Type::Bool => of(0),
-            _ => return None,
-        })
     }
 }

@@ -84,6 +84,7 @@
 //! and the free functions. `assemble` turns it into the tables of [`ir`], and `validate` checks
 //! them. All later passes read only the tables. [`op`] and [`scalar`] define what each operation
 //! computes.
+pub mod affine;
 mod assemble;
 pub mod boundary;
 pub mod bounds;

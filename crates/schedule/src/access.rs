@@ -2,9 +2,10 @@
 
 use smallvec::SmallVec;
 use thiserror::Error;
+use warploom_lang::affine::{gcd, lcm};
 use warploom_lang::{ExprId, FuncId, InputId, Range};
 
-use crate::rational::{Rational, gcd, lcm};
+use crate::rational::Rational;
 
 /// How far an index moves when a loop variable moves by one; `None` is unknown.
 ///

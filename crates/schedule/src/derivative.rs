@@ -19,13 +19,14 @@
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
+use warploom_lang::affine::lcm;
 use warploom_lang::ir::{Exprs, Node, NodeKind, Stage};
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 use warploom_lang::{ExprId, FuncId, Range, Type, Value};
 
 use crate::access::{AccessMap, Index, Slope, is_zero, product, rounded_period, settled, sum};
 use crate::dag::{Loop, LoopKind};
-use crate::rational::{Rational, lcm};
+use crate::rational::Rational;
 
 /// How every expression of one stage moves with the stage's loops.
 pub struct Derivatives<'a> {

@@ -49,4 +49,4 @@ pub use derivative::Derivatives;
 pub use features::{AccessKind, COLUMNS, Column, Features, NAMES, ROWS, Row};
 pub use ids::{EdgeId, NodeId, StageId};
 pub use node_set::NodeSet;
-pub use rational::Rational;
+pub use rational::{Rational, common_denominator};

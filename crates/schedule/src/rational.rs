@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use warploom_lang::affine::lcm;
+
 /// A fraction in lowest terms with a positive denominator.
 ///
 /// Arithmetic gives `None` where the result does not fit; whoever computes with it takes that for unknown.
@@ -150,26 +152,18 @@ impl fmt::Display for Rational {
     }
 }
 
+/// The smallest factor that makes all of some fractions whole; the largest number if it does not fit.
+pub fn common_denominator(parts: impl IntoIterator<Item = Rational>) -> i64 {
+    let mut parts = parts.into_iter();
+    parts.try_fold(1, |all, part| lcm(all, part.denominator)).unwrap_or(i64::MAX)
+}
+
 fn gcd_wide(a: i128, b: i128) -> i128 {
     let (mut a, mut b) = (a.abs(), b.abs());
     while b != 0 {
         (a, b) = (b, a % b);
     }
     a
-}
-
-/// The greatest common divisor of two positive numbers; of 0 and any number, that number.
-pub(crate) fn gcd(a: i64, b: i64) -> i64 {
-    let (mut a, mut b) = (a, b);
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a.saturating_abs()
-}
-
-/// The least common multiple of two positive numbers; `None` if it does not fit.
-pub(crate) fn lcm(a: i64, b: i64) -> Option<i64> {
-    (a / gcd(a, b)).checked_mul(b)
 }
 
 #[cfg(test)]
@@ -203,6 +197,13 @@ mod tests {
     }
 
     #[test]
+    fn fractions_have_a_common_denominator() {
+        assert_eq!(common_denominator([rational(1, 4), rational(5, 6), Rational::ONE]), 12);
+        assert_eq!(common_denominator([]), 1);
+        assert_eq!(common_denominator([rational(1, i64::MAX), rational(1, 2)]), i64::MAX);
+    }
+
+    #[test]
     fn what_does_not_fit_is_unknown() {
         let large = Rational::integer(i64::MAX);
         assert_eq!(large.add(Rational::ONE), None);
@@ -210,8 +211,6 @@ mod tests {
         assert_eq!(large.mul(rational(1, i64::MAX)), Some(Rational::ONE));
         assert_eq!(Rational::integer(i64::MIN).mul(Rational::integer(-1)), None);
         assert_eq!(large.sub(large), Some(Rational::ZERO));
-        assert_eq!((gcd(12, 18), gcd(0, 5), gcd(5, 0)), (6, 5, 5));
-        assert_eq!((lcm(4, 6), lcm(i64::MAX, 2)), (Some(12), None));
     }
 
     proptest! {

@@ -1,13 +1,14 @@
 //! The readable form of a [`Dag`].
 
 use std::fmt::Write;
+use warploom_lang::affine::lcm;
 
 use warploom_lang::Range;
 
 use crate::access::{AccessMap, Index, Load, Target, is_zero, merged};
 use crate::dag::{Dag, Edge, Loop, Node, Stage};
 use crate::ids::NodeId;
-use crate::rational::{Rational, lcm};
+use crate::rational::Rational;
 
 /// Lines that would be longer are broken between accesses.
 const WIDTH: usize = 100;

@@ -7,8 +7,8 @@ use warploom_lang::Type;
 
 use super::expr::Operand;
 use super::literal;
-use super::range::Range;
 use super::text::{Text, level};
+use warploom_lang::affine::Interval;
 
 /// Integers wrap, floats truncate and saturate.
 pub(super) fn cast(to: Type, a: &Operand<'_>) -> Text {
@@ -22,7 +22,7 @@ pub(super) fn cast(to: Type, a: &Operand<'_>) -> Text {
         (Type::I32, Type::U32) => a.text.as_unsigned(),
         (_, Type::U32) | (Type::U32 | Type::Bool, _) => Text::cast(to, a.text),
         // Integers of 8 and 16 bits are `int` as soon as anything is computed with them.
-        (_, to) if Range::of_type(to).covers(a.range) => a.text.clone(),
+        (_, to) if Interval::of_type(to).covers(a.range) => a.text.clone(),
         (_, to) => Text::cast(to, a.text),
     }
 }
@@ -32,7 +32,7 @@ pub(super) fn saturating_cast(to: Type, a: &Operand<'_>) -> Text {
     if !to.is_int() || !a.ty.is_int() {
         return cast(to, a);
     }
-    let all = Range::of_type(to);
+    let all = Interval::of_type(to);
     let mut text = a.text.clone();
     if a.range.min < all.min {
         text = Text::call("max", [&text, &literal::int(all.min)]);
@@ -42,7 +42,7 @@ pub(super) fn saturating_cast(to: Type, a: &Operand<'_>) -> Text {
             if a.ty == Type::U32 { Text::atom(format!("{}u", all.max)) } else { literal::int(all.max) };
         text = Text::call("min", [&text, &limit]);
     }
-    let range = Range::new(a.range.min.max(all.min), a.range.max.min(all.max));
+    let range = Interval::new(a.range.min.max(all.min), a.range.max.min(all.max));
     cast(to, &Operand { text: &text, range, constant: None, ty: a.ty })
 }
 
@@ -61,7 +61,7 @@ pub(super) fn reinterpret(to: Type, a: &Operand<'_>) -> Text {
 fn from_float(to: Type, text: &Text) -> Text {
     let signed = Text::call("__float2int_rz", [text]);
     let unsigned = Text::call("__float2uint_rz", [text]);
-    let all = Range::of_type(to);
+    let all = Interval::of_type(to);
     match to {
         Type::I32 => signed,
         Type::U32 => unsigned,

@@ -11,8 +11,8 @@ use super::Build;
 use super::convert;
 use super::literal;
 use super::prelude::{Helper, Helpers};
-use super::range::{self, Range};
 use super::text::{Text, level};
+use warploom_lang::affine::interval::{self, Interval};
 
 /// An operand of an operation.
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ pub(super) struct Operand<'a> {
     /// Its type in the language.
     pub(super) ty: Type,
     /// What it can be, if it is an integer.
-    pub(super) range: Range,
+    pub(super) range: Interval,
     /// What it is, if it is a constant.
     pub(super) constant: Option<Value>,
 }
@@ -164,7 +164,7 @@ impl Printer<'_> {
         let helper = if ty == Type::U32 { Helper::DivUnsigned } else { Helper::DivInt };
         let quotient = self.helper(helper, [a, b]);
         // Only the most negative number over -1 leaves its type; the helper wraps that for `int`.
-        let leaves = a.range.min == Range::of_type(ty).min && b.range.min < 0;
+        let leaves = a.range.min == Interval::of_type(ty).min && b.range.min < 0;
         if leaves && ty.bytes() < 4 { Text::cast(ty, &quotient) } else { quotient }
     }
 
@@ -196,12 +196,13 @@ impl Printer<'_> {
 
 /// Whether the result of an operation can leave the type.
 fn wraps(op: Op, ty: Type, operands: &[&Operand<'_>]) -> bool {
-    unlimited(op, operands).is_none_or(|range| !Range::of_type(ty).covers(range))
+    unlimited(op, operands).is_none_or(|range| !Interval::of_type(ty).covers(range))
 }
 
-fn unlimited(op: Op, operands: &[&Operand<'_>]) -> Option<Range> {
-    let operands: Vec<range::Operand> = operands.iter().map(|operand| (operand.ty, operand.range)).collect();
-    range::unlimited(op, &operands)
+fn unlimited(op: Op, operands: &[&Operand<'_>]) -> Option<Interval> {
+    let operands: Vec<interval::Operand> =
+        operands.iter().map(|operand| (operand.ty, operand.range)).collect();
+    interval::unlimited(op, &operands)
 }
 
 /// `text`, an `int`, brought back into a type of 8 or 16 bits where the result of `op` can leave it.
@@ -219,8 +220,8 @@ fn arithmetic(op: BinaryOp, ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text 
     if ty == Type::U32 {
         return Text::infix(level, a.text, symbol, b.text);
     }
-    let result = unlimited(Op::Binary(op), &[a, b]).unwrap_or(Range::of_type(Type::U32));
-    if !Range::of_type(Type::I32).covers(result) {
+    let result = unlimited(Op::Binary(op), &[a, b]).unwrap_or(Interval::of_type(Type::U32));
+    if !Interval::of_type(Type::I32).covers(result) {
         let unsigned = Text::infix(level, &a.unsigned(), symbol, &b.unsigned());
         return if ty == Type::I32 { Text::wrapped_int(unsigned) } else { Text::cast(ty, &unsigned) };
     }
@@ -231,7 +232,7 @@ fn arithmetic(op: BinaryOp, ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text 
         (BinaryOp::Sub, Some(int)) if negative(int) => Text::infix(level, a.text, "+", &literal::int(-int)),
         _ => Text::infix(level, a.text, symbol, b.text),
     };
-    if Range::of_type(ty).covers(result) { text } else { Text::cast(ty, &text) }
+    if Interval::of_type(ty).covers(result) { text } else { Text::cast(ty, &text) }
 }
 
 fn average(ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
@@ -259,7 +260,7 @@ fn shift_left(ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
 
 /// The amount of a shift, modulo the width.
 fn amount(ty: Type, b: &Operand<'_>) -> Text {
-    let bits = range::bits(ty);
+    let bits = interval::bits(ty);
     match b.int() {
         Some(int) => literal::int(int.rem_euclid(bits)),
         None if b.range.is_non_negative() && b.range.max < bits => b.text.clone(),

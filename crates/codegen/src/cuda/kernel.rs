@@ -10,13 +10,13 @@ use super::expr::{Operand, Printer};
 use super::literal;
 use super::names::Names;
 use super::prelude::{Helper, hardware_atomic};
-use super::range::{self, Range};
 use super::text::{Text, WIDE, c_type, level};
 use super::usage::Usage;
 use crate::ir::{
     Array, ArrayId, AtomicOp, Kernel, KernelNode, Leaf, NodeId, NodeKind, Program, Space, Stmt, StridesId,
     VarId,
 };
+use warploom_lang::affine::interval::{self, Interval};
 
 /// An expression longer than this is given a name within a larger one.
 const LONG: usize = 100;
@@ -28,7 +28,7 @@ const WIDTH: usize = 120;
 #[derive(Clone)]
 struct Variable {
     name: String,
-    range: Range,
+    range: Interval,
 }
 
 /// Prints one kernel.
@@ -50,7 +50,7 @@ pub(super) struct KernelPrinter<'a> {
 /// A node of the statement at hand.
 struct Piece {
     text: Text,
-    range: Range,
+    range: Interval,
 }
 
 impl<'a> KernelPrinter<'a> {
@@ -294,7 +294,7 @@ impl<'a> KernelPrinter<'a> {
                     self.line("#pragma unroll");
                 }
                 self.scope(|printer| {
-                    let name = printer.bind(*var, Range::below(*count));
+                    let name = printer.bind(*var, Interval::below(*count));
                     printer.braces(&format!("for (int {name} = 0; {name} < {count}; ++{name})"), body);
                 });
             }
@@ -319,7 +319,7 @@ impl<'a> KernelPrinter<'a> {
     }
 
     /// Gives a variable its name and range in the innermost scope.
-    fn bind(&mut self, var: VarId, range: Range) -> String {
+    fn bind(&mut self, var: VarId, range: Interval) -> String {
         let name = self.names.take(&self.kernel.vars[var]);
         let before = self.variables[var].replace(Variable { name: name.clone(), range });
         self.replaced.push((var, before));
@@ -399,11 +399,11 @@ impl<'a> KernelPrinter<'a> {
             NodeKind::Leaf(leaf) => self.leaf(leaf, node.ty),
             NodeKind::Load(array) => {
                 let text = Text::element(&self.arrays[array], &pieces[&node.args[0]].text);
-                Piece { text, range: Range::of_type(node.ty) }
+                Piece { text, range: Interval::of_type(node.ty) }
             }
             NodeKind::Offset(strides) => {
                 let terms = node.args.iter().map(|arg| &pieces[arg].text);
-                Piece { text: self.offset(strides, terms), range: Range::of_type(node.ty) }
+                Piece { text: self.offset(strides, terms), range: Interval::of_type(node.ty) }
             }
             NodeKind::Op(op) => {
                 let operands: Vec<Operand<'_>> = node
@@ -418,10 +418,10 @@ impl<'a> KernelPrinter<'a> {
                         Operand { text: &piece.text, ty: operand.ty, range: piece.range, constant }
                     })
                     .collect();
-                let ranges: Vec<range::Operand> =
+                let ranges: Vec<interval::Operand> =
                     operands.iter().map(|operand| (operand.ty, operand.range)).collect();
                 let text = self.printer.op(op, node.ty, &operands);
-                Piece { text, range: range::result(op, node.ty, &ranges) }
+                Piece { text, range: interval::result(op, node.ty, &ranges) }
             }
         }
     }
@@ -451,18 +451,19 @@ impl<'a> KernelPrinter<'a> {
 
     fn leaf(&self, leaf: Leaf, ty: Type) -> Piece {
         let range = match leaf {
-            Leaf::Thread => Range::below(self.kernel.threads),
+            Leaf::Thread => Interval::below(self.kernel.threads),
             Leaf::Block(dimension) => {
-                Range::below(self.kernel.grid.get(usize::from(dimension)).copied().unwrap_or(1))
+                Interval::below(self.kernel.grid.get(usize::from(dimension)).copied().unwrap_or(1))
             }
             Leaf::Iteration(level) => self
                 .usage
                 .iteration_counts
                 .get(usize::from(level))
-                .map_or(Range::of_type(ty), |&count| Range::below(count)),
-            Leaf::Param(_) => Range::of_type(ty),
+                .map_or(Interval::of_type(ty), |&count| Interval::below(count)),
+            Leaf::Param(_) => Interval::of_type(ty),
             Leaf::Var(var) => {
-                let unbound = || Variable { name: self.kernel.vars[var].clone(), range: Range::of_type(ty) };
+                let unbound =
+                    || Variable { name: self.kernel.vars[var].clone(), range: Interval::of_type(ty) };
                 let variable = self.variables[var].clone().unwrap_or_else(unbound);
                 return Piece { text: Text::atom(variable.name), range: variable.range };
             }

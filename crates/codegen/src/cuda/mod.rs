@@ -25,7 +25,6 @@ mod kernel;
 mod literal;
 pub(crate) mod names;
 mod prelude;
-mod range;
 mod text;
 mod usage;
 

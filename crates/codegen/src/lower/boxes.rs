@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use warploom_lang::op::BinaryOp;
-use warploom_schedule::Rational;
 use warploom_schedule::schedule::{Footprint, Reach, Symbol};
+use warploom_schedule::{Rational, common_denominator};
 
 use crate::ir::NodeId;
 use crate::lower::kernel::KernelLowering;
@@ -65,7 +65,7 @@ impl KernelLowering<'_> {
         known: &mut Lowest,
     ) -> NodeId {
         let steps = reach.terms.iter().map(|(_, step)| *step);
-        let denominator = steps.chain([offset]).fold(1, |all, part| lcm(all, part.denominator()));
+        let denominator = common_denominator(steps.chain([offset]));
         let scaled = |part: Rational| part.numerator() * (denominator / part.denominator());
         if denominator > 1 {
             // The sum is that many times as large as the coordinate it is for.
@@ -120,8 +120,4 @@ impl KernelLowering<'_> {
         }
         value
     }
-}
-
-fn lcm(a: i64, b: i64) -> i64 {
-    a / warploom_lang::bounds::congruence::gcd(a, b) * b
 }

@@ -1,9 +1,10 @@
 //! Copies of outputs of which more is computed than was asked for.
 
+use warploom_lang::affine::Interval;
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{IdVec, Range, Type};
 
-use crate::builder::{Bounds, Builder};
+use crate::builder::Builder;
 use crate::ir::{Array, ArrayId, BufferDecl, BufferId, Kernel, Leaf, NodeId, Space, Stmt};
 use crate::lower::kernel::{Shape, block_count, finished};
 use crate::lower::layout::Layout;
@@ -88,13 +89,13 @@ fn each_row(builder: &mut Builder, to: &BufferDecl, context: &Context<'_>) -> Po
 
 /// The number of a block.
 fn block(builder: &mut Builder, blocks: u64) -> NodeId {
-    builder.leaf(Leaf::Block(0), Type::I32, Some(Bounds::new(0, blocks as i64 - 1)))
+    builder.leaf(Leaf::Block(0), Type::I32, Some(Interval::new(0, blocks as i64 - 1)))
 }
 
 /// The number of a thread among those of some blocks, in the block with a number.
 fn thread_of(builder: &mut Builder, block: NodeId) -> NodeId {
     let threads = i64::from(THREADS);
-    let thread = builder.leaf(Leaf::Thread, Type::I32, Some(Bounds::new(0, threads - 1)));
+    let thread = builder.leaf(Leaf::Thread, Type::I32, Some(Interval::new(0, threads - 1)));
     let start = builder.scale(block, threads);
     builder.add(start, thread)
 }

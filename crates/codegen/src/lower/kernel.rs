@@ -2,6 +2,7 @@
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
+use warploom_lang::affine::Interval;
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{FuncId, IdVec, Type};
 use warploom_schedule::LoopKind;
@@ -11,7 +12,7 @@ use warploom_schedule::schedule::{
 };
 use warploom_target::Device;
 
-use crate::builder::{Bounds, Builder};
+use crate::builder::Builder;
 use crate::ir::{Array, ArrayId, BufferId, Kernel, Leaf, NodeId, Stmt, VarId};
 use crate::lower::arrays::{Kept, Read, Stored};
 use crate::lower::versions::Axis;
@@ -66,7 +67,7 @@ impl<'a> KernelLowering<'a> {
         // Loops that run once are none.
         for (level, counted) in around.iter().filter(|counted| counted.count > 1).enumerate() {
             let level = within(&name, "loops around it", level as u64, u8::MAX.into())?;
-            let range = Bounds::new(0, builder.fitted(counted.count - 1).into());
+            let range = Interval::new(0, builder.fitted(counted.count - 1).into());
             let iteration = builder.leaf(Leaf::Iteration(level), Type::I32, Some(range));
             symbols.insert(Symbol::Loop(counted.number), iteration);
         }
@@ -109,7 +110,7 @@ impl<'a> KernelLowering<'a> {
     /// The thread's index in its block.
     pub fn thread(&mut self) -> NodeId {
         let last = i64::from(self.threads()) - 1;
-        self.builder.leaf(Leaf::Thread, Type::I32, Some(Bounds::new(0, last)))
+        self.builder.leaf(Leaf::Thread, Type::I32, Some(Interval::new(0, last)))
     }
 
     /// The grid; makes the block's index along each tile known.
@@ -141,7 +142,7 @@ impl<'a> KernelLowering<'a> {
     }
 
     fn block_leaf(&mut self, axis: u8, count: i64) -> NodeId {
-        self.builder.leaf(Leaf::Block(axis), Type::I32, Some(Bounds::new(0, count - 1)))
+        self.builder.leaf(Leaf::Block(axis), Type::I32, Some(Interval::new(0, count - 1)))
     }
 
     /// How many values a loop of the kernel's stage has, and how many of them a block takes.
@@ -214,7 +215,7 @@ impl<'a> KernelLowering<'a> {
             if count > 1 {
                 let stage = &self.context.pipeline.funcs()[tile.stage.func].stages[tile.stage.stage];
                 let var = self.builder.var(format!("{}_over", stage.domain[tile.var].name));
-                let range = Bounds::new(0, count - 1);
+                let range = Interval::new(0, count - 1);
                 let iteration = self.builder.leaf(Leaf::Var(var), Type::I32, Some(range));
                 self.symbols.insert(Symbol::Loop(counted), iteration);
                 let waits = self.barriers.loops[counted - self.footprint.loops.start];

@@ -1,13 +1,13 @@
 //! The loops of one nest inside a block.
 
 use warploom_lang::FuncId;
+use warploom_lang::affine::Interval;
 use warploom_lang::op::BinaryOp;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
     Item, Mapping, Nest, NestFootprint, RegisterFootprint, StageRef, Symbol, ThreadLoop, ThreadTiles,
 };
 
-use crate::builder::Bounds;
 use crate::ir::{NodeId, Stmt};
 use crate::lower::LowerError;
 use crate::lower::boxes::Box;
@@ -105,7 +105,7 @@ impl KernelLowering<'_> {
         let thread = self.thread();
         let start = self.builder.scale(round, threads);
         let index = self.builder.add(start, thread);
-        let index = outer.bind(&mut self.builder, "i".into(), index, Bounds::new(0, last));
+        let index = outer.bind(&mut self.builder, "i".into(), index, Interval::new(0, last));
         let end = self.builder.int(total - 1);
         outer.require(self.builder.binary(BinaryOp::Le, index, end));
         outer.enter(&mut self.builder);
@@ -119,7 +119,7 @@ impl KernelLowering<'_> {
                 let extent = self.builder.int(extent);
                 along = self.builder.binary(BinaryOp::Mod, along, extent);
             }
-            let (name, range) = (subject.names[d].clone(), Bounds::new(0, extent - 1));
+            let (name, range) = (subject.names[d].clone(), Interval::new(0, extent - 1));
             position.along[d] = match extent {
                 1 => self.builder.int(0),
                 _ => outer.bind(&mut self.builder, name, along, range),
@@ -182,7 +182,7 @@ impl KernelLowering<'_> {
             let along = self.builder.binary(BinaryOp::Div, thread, divisor);
             let along = self.builder.binary(BinaryOp::Mod, along, extent);
             let (name, range) =
-                (format!("{}_thread", subject.name(dim.dim)), Bounds::new(0, dim.threads - 1));
+                (format!("{}_thread", subject.name(dim.dim)), Interval::new(0, dim.threads - 1));
             *position.offset(dim.dim) = outer.bind(&mut self.builder, name, along, range);
             below *= dim.threads;
         }

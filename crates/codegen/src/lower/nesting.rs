@@ -1,8 +1,9 @@
 //! Loops, lets and guards in the order they stand in each other.
 
 use warploom_lang::Type;
+use warploom_lang::affine::Interval;
 
-use crate::builder::{Bounds, Builder};
+use crate::builder::Builder;
 use crate::ir::{Leaf, NodeId, Stmt, VarId};
 
 /// A statement that holds all that follows it.
@@ -23,7 +24,7 @@ pub(crate) struct Nesting {
 
 impl Nesting {
     /// A variable with a value; none for a constant.
-    pub fn bind(&mut self, builder: &mut Builder, name: String, value: NodeId, bounds: Bounds) -> NodeId {
+    pub fn bind(&mut self, builder: &mut Builder, name: String, value: NodeId, bounds: Interval) -> NodeId {
         if builder.known(value).is_some() {
             return value;
         }
@@ -41,7 +42,7 @@ impl Nesting {
         let var = builder.var(name);
         let times = builder.count(count);
         self.frames.push(Frame::For { var, count: times, unrolled });
-        builder.leaf(Leaf::Var(var), Type::I32, Some(Bounds::new(0, count - 1)))
+        builder.leaf(Leaf::Var(var), Type::I32, Some(Interval::new(0, count - 1)))
     }
 
     /// Goes on only where a condition holds.

@@ -1,9 +1,9 @@
 //! Versions of a block: one without guards and clamps for the blocks away from the edges of the image.
 
 use warploom_lang::Type;
+use warploom_lang::affine::Interval;
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 
-use crate::builder::Bounds;
 use crate::ir::{NodeId, NodeKind, Stmt};
 use crate::lower::LowerError;
 use crate::lower::kernel::KernelLowering;
@@ -21,9 +21,9 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// The blocks at least `margin` away from both ends; all that are full if there are none.
-    fn inside(&self, margin: i64) -> Bounds {
+    fn inside(&self, margin: i64) -> Interval {
         let last = self.full.min(self.count - margin) - 1;
-        if margin <= last { Bounds::new(margin, last) } else { Bounds::new(0, self.full - 1) }
+        if margin <= last { Interval::new(margin, last) } else { Interval::new(0, self.full - 1) }
     }
 }
 
@@ -43,7 +43,7 @@ impl KernelLowering<'_> {
         }
         for margin in 0..=MAX_MARGIN {
             let mut attempt = self.clone();
-            let inside: Vec<Bounds> = axes.iter().map(|axis| axis.inside(margin)).collect();
+            let inside: Vec<Interval> = axes.iter().map(|axis| axis.inside(margin)).collect();
             for (axis, range) in axes.iter().zip(&inside) {
                 attempt.builder.narrow(axis.index, *range);
             }
@@ -57,7 +57,7 @@ impl KernelLowering<'_> {
         let Some((attempt, inner, inside)) = best else { return Ok(everywhere) };
         *self = attempt;
         for axis in &axes {
-            self.builder.narrow(axis.index, Bounds::new(0, axis.count - 1));
+            self.builder.narrow(axis.index, Interval::new(0, axis.count - 1));
         }
         let is_inside = self.is_inside(&inside);
         let is_outside = self.builder.op(Op::Unary(UnaryOp::Not), &[is_inside]);
@@ -68,7 +68,7 @@ impl KernelLowering<'_> {
     }
 
     /// Whether a block's indices lie in some ranges.
-    fn is_inside(&mut self, ranges: &[Bounds]) -> NodeId {
+    fn is_inside(&mut self, ranges: &[Interval]) -> NodeId {
         let mut conditions = Vec::new();
         for (axis, range) in self.axes.clone().iter().zip(ranges) {
             let (first, last) = (self.builder.int(range.min), self.builder.int(range.max));

@@ -1,6 +1,7 @@
 //! Indices as linear forms of a stage's loop variables, as they are away from the edges.
 
 use std::hash::Hash;
+use warploom_lang::affine::{gcd, lcm};
 
 use ahash::RandomState;
 use smallvec::SmallVec;
@@ -64,7 +65,7 @@ impl Form {
     }
 
     pub fn add(&self, other: &Form) -> Form {
-        let den = lcm(self.den, other.den);
+        let den = lcm(self.den, other.den).unwrap_or(i64::MAX);
         let (a, b) = (den / self.den, den / other.den);
         let exact = self.tag == 0 && other.tag == 0 && (self.den == 1 || other.den == 1);
         let mut unknown = self.unknown | other.unknown;
@@ -128,18 +129,6 @@ impl Form {
             }
         }
     }
-}
-
-pub(crate) fn gcd(a: i64, b: i64) -> i64 {
-    let (mut a, mut b) = (a.abs(), b.abs());
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
-}
-
-pub(crate) fn lcm(a: i64, b: i64) -> i64 {
-    a / gcd(a, b).max(1) * b
 }
 
 #[cfg(test)]

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use smallvec::{SmallVec, smallvec};
-use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
     Footprint, Mapping, Nest, NestFootprint, Reach, Symbol, ThreadLoop, ThreadTiles,
 };
+use warploom_schedule::{LoopKind, common_denominator};
 
-use crate::features::form::lcm;
 use crate::features::warps::{Digit, Lanes, quotient};
 
 /// What an axis is.
@@ -157,10 +156,7 @@ impl Around {
             return Linear::constant(reach.min);
         }
         let terms = || reach.terms.iter();
-        let den = terms()
-            .map(|(_, step)| *step)
-            .chain([reach.low])
-            .fold(1, |den, part| lcm(den, part.denominator()));
+        let den = common_denominator(terms().map(|(_, step)| *step).chain([reach.low]));
         let scaled = |part: warploom_schedule::Rational| part.numerator() * (den / part.denominator());
         let mut sum = Linear { constant: scaled(reach.low) + den - 1, den, steps: SmallVec::new() };
         for (symbol, step) in terms() {

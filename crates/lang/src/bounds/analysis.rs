@@ -3,8 +3,7 @@
 
 use ahash::AHashMap;
 
-use crate::bounds::congruence::gcd;
-use crate::bounds::linear::Linear;
+use crate::affine::{Linear, gcd};
 use crate::bounds::span::{FloatSpan, IntSpan, Span};
 use crate::ids::{ExprId, FuncId, InputId, ParamId};
 use crate::ir::{Exprs, NodeKind};
@@ -373,7 +372,7 @@ fn truncated(span: &FloatSpan, ty: Type) -> IntSpan {
     if span.nan || width >= whole.width {
         return whole;
     }
-    use crate::bounds::congruence::Congruence;
+    use crate::affine::Congruence;
     IntSpan { width, lower: Congruence::ANY, upper: Congruence::ANY, ..whole }
 }
 

@@ -7,25 +7,19 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`congruence`] | remainders |
 //! | [`span`] | the abstract values |
-//! | [`linear`] | sums of multiples of atoms, so that equal terms cancel |
 //! | [`analysis`] | the walk over an expression |
 //! | `values` | what values a Func can have, for indices that are loaded |
 //! | [`regions`] | from the outputs' boxes to every Func's and input's |
 //! | `undefined` | points that are read and have no value |
 
 pub mod analysis;
-pub mod congruence;
-pub mod linear;
 pub mod regions;
 pub mod span;
 mod undefined;
 pub(crate) mod values;
 
 pub use analysis::{Analysis, Environment};
-pub use congruence::Congruence;
-pub use linear::Linear;
 pub use regions::{BoundsError, Facts, FuncRegions, Realisation, Regions, StageRegions, infer};
 pub use span::{FloatSpan, IntSpan, Span};
 pub use undefined::{Warning, warnings};

@@ -1,7 +1,7 @@
 //! Abstract values: what is known about a value while its variables range over a box at an unknown
 //! position.
 
-use crate::bounds::congruence::{Congruence, gcd};
+use crate::affine::{Congruence, gcd};
 use crate::types::{Type, Value};
 
 /// An integer over a box of loop variables.

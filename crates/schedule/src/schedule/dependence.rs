@@ -6,8 +6,8 @@
 //! not divide its constant. What is unknown of an index can be anything in its range.
 
 use ahash::AHashSet;
-use warploom_lang::bounds::congruence::gcd;
-use warploom_lang::bounds::{Analysis, IntSpan, Linear};
+use warploom_lang::affine::{Linear, gcd};
+use warploom_lang::bounds::{Analysis, IntSpan};
 use warploom_lang::ir::NodeKind;
 use warploom_lang::{ExprId, Pipeline, Range, Regions};
 

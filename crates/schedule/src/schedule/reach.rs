@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use smallvec::SmallVec;
-use warploom_lang::bounds::congruence::gcd;
-use warploom_lang::bounds::{Congruence, IntSpan};
+use warploom_lang::affine::{Congruence, gcd};
+use warploom_lang::bounds::IntSpan;
 
 use crate::dag::LoopKind;
 use crate::rational::Rational;

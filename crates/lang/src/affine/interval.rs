@@ -1,60 +1,60 @@
-//! Ranges of integers: what lets the printer use plain `int` arithmetic.
+//! Ranges of integers, and what each operation does to them.
 //!
-//! C++ leaves the overflow of signed integers undefined, and its division rounds toward zero. Where the range
-//! of the operands shows that neither matters, as it does for nearly all index arithmetic, operators are
-//! printed as they are; everywhere else the printer takes a longer way. Ranges follow from the sizes of grid,
-//! blocks and loops, from constants and from types: no assumption about how a value is used is made.
+//! Ranges follow from the sizes of grids, blocks and loops, from constants and from types. No
+//! assumption is made about how a value is used.
 
-use warploom_lang::Type;
-use warploom_lang::op::{BinaryOp, Op, UnaryOp};
+use crate::op::{BinaryOp, Op, UnaryOp};
+use crate::types::Type;
 
 /// The integers from `min` to `max`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Range {
-    pub(super) min: i64,
-    pub(super) max: i64,
+pub struct Interval {
+    /// The smallest value.
+    pub min: i64,
+    /// The largest value.
+    pub max: i64,
 }
 
-impl Range {
+impl Interval {
     /// From the smallest to the largest.
-    pub(super) fn new(min: i64, max: i64) -> Range {
-        Range { min, max }
+    pub fn new(min: i64, max: i64) -> Interval {
+        Interval { min, max }
     }
 
     /// `0 .. count`.
-    pub(super) fn below(count: u32) -> Range {
-        Range::new(0, i64::from(count).max(1) - 1)
+    pub fn below(count: u32) -> Interval {
+        Interval::new(0, i64::from(count).max(1) - 1)
     }
 
     /// Every value of a type; floats have no integers, and get all.
-    pub(super) fn of_type(ty: Type) -> Range {
+    pub fn of_type(ty: Type) -> Interval {
         let (min, max) = ty.int_range().unwrap_or((i64::MIN, i64::MAX));
-        Range { min, max }
+        Interval { min, max }
     }
 
     /// Whether `other` lies within.
-    pub(super) fn covers(self, other: Range) -> bool {
+    pub fn covers(self, other: Interval) -> bool {
         self.min <= other.min && other.max <= self.max
     }
 
     /// Whether no value is negative.
-    pub(super) fn is_non_negative(self) -> bool {
+    pub fn is_non_negative(self) -> bool {
         self.min >= 0
     }
 
-    fn union(self, other: Range) -> Range {
-        Range::new(self.min.min(other.min), self.max.max(other.max))
+    fn union(self, other: Interval) -> Interval {
+        Interval::new(self.min.min(other.min), self.max.max(other.max))
     }
 
     /// From the smallest to the largest of some values.
-    fn hull(values: [i64; 4]) -> Range {
+    fn hull(values: [i64; 4]) -> Interval {
         let [a, b, c, d] = values;
-        Range::new(a.min(b).min(c).min(d), a.max(b).max(c).max(d))
+        Interval::new(a.min(b).min(c).min(d), a.max(b).max(c).max(d))
     }
 
     /// Of the four results at the ends: right for functions that rise or fall in each operand.
-    fn corners(a: Range, b: Range, function: impl Fn(i64, i64) -> i64) -> Range {
-        Range::hull([
+    fn corners(a: Interval, b: Interval, function: impl Fn(i64, i64) -> i64) -> Interval {
+        Interval::hull([
             function(a.min, b.min),
             function(a.min, b.max),
             function(a.max, b.min),
@@ -63,36 +63,36 @@ impl Range {
     }
 
     /// The range itself if all of it is in the type, otherwise all of the type.
-    fn fit(self, ty: Type) -> Range {
-        let all = Range::of_type(ty);
+    fn fit(self, ty: Type) -> Interval {
+        let all = Interval::of_type(ty);
         if all.covers(self) { self } else { all }
     }
 }
 
 /// An operand: its type and range.
-pub(super) type Operand = (Type, Range);
+pub type Operand = (Type, Interval);
 
 /// What an operation would give if integers had no end; `None` where that is not simply so.
-pub(super) fn unlimited(op: Op, operands: &[Operand]) -> Option<Range> {
+pub fn unlimited(op: Op, operands: &[Operand]) -> Option<Interval> {
     match (op, operands) {
-        (Op::Unary(UnaryOp::Neg), &[(_, a)]) => Some(Range::new(-a.max, -a.min)),
+        (Op::Unary(UnaryOp::Neg), &[(_, a)]) => Some(Interval::new(-a.max, -a.min)),
         (Op::Unary(UnaryOp::Abs), &[(_, a)]) => {
             let largest = a.max.max(-a.min);
             let smallest = a.min.max(-a.max).max(0);
-            Some(Range::new(smallest, largest))
+            Some(Interval::new(smallest, largest))
         }
-        (Op::Binary(BinaryOp::Add), &[(_, a), (_, b)]) => Some(Range::new(a.min + b.min, a.max + b.max)),
-        (Op::Binary(BinaryOp::Sub), &[(_, a), (_, b)]) => Some(Range::new(a.min - b.max, a.max - b.min)),
-        (Op::Binary(BinaryOp::Mul), &[(_, a), (_, b)]) => Some(Range::corners(a, b, i64::saturating_mul)),
+        (Op::Binary(BinaryOp::Add), &[(_, a), (_, b)]) => Some(Interval::new(a.min + b.min, a.max + b.max)),
+        (Op::Binary(BinaryOp::Sub), &[(_, a), (_, b)]) => Some(Interval::new(a.min - b.max, a.max - b.min)),
+        (Op::Binary(BinaryOp::Mul), &[(_, a), (_, b)]) => Some(Interval::corners(a, b, i64::saturating_mul)),
         (Op::Binary(BinaryOp::Absd), &[(_, a), (_, b)]) => {
-            Some(Range::new(0, (a.max - b.min).max(b.max - a.min)))
+            Some(Interval::new(0, (a.max - b.min).max(b.max - a.min)))
         }
         (Op::Binary(BinaryOp::Average), &[(_, a), (_, b)]) => {
-            Some(Range::new((a.min + b.min + 1) >> 1, (a.max + b.max + 1) >> 1))
+            Some(Interval::new((a.min + b.min + 1) >> 1, (a.max + b.max + 1) >> 1))
         }
         (Op::Binary(BinaryOp::Shl), &[(ty, a), (_, b)]) if b.min == b.max => {
             let amount = b.min.rem_euclid(bits(ty));
-            Some(Range::new(a.min << amount, a.max << amount))
+            Some(Interval::new(a.min << amount, a.max << amount))
         }
         (Op::Cast(_) | Op::Reinterpret(_), &[(from, a)]) if !from.is_float() => Some(a),
         _ => None,
@@ -100,17 +100,17 @@ pub(super) fn unlimited(op: Op, operands: &[Operand]) -> Option<Range> {
 }
 
 /// The range of an operation's result of type `ty`.
-pub(super) fn result(op: Op, ty: Type, operands: &[Operand]) -> Range {
+pub fn result(op: Op, ty: Type, operands: &[Operand]) -> Interval {
     if ty.is_float() || operands.iter().any(|(from, _)| from.is_float()) {
-        return Range::of_type(ty);
+        return Interval::of_type(ty);
     }
     let known = match (op, operands) {
-        (Op::Const(value), _) => value.as_int().map(|int| Range::new(int, int)),
-        (Op::Unary(UnaryOp::Not), &[(_, a)]) if ty.is_signed() => Some(Range::new(-1 - a.max, -1 - a.min)),
+        (Op::Const(value), _) => value.as_int().map(|int| Interval::new(int, int)),
+        (Op::Unary(UnaryOp::Not), &[(_, a)]) if ty.is_signed() => Some(Interval::new(-1 - a.max, -1 - a.min)),
         (Op::Cast(Type::Bool) | Op::SaturatingCast(Type::Bool), _) => None,
         (Op::SaturatingCast(to), &[(_, a)]) => {
-            let all = Range::of_type(to);
-            Some(Range::new(a.min.clamp(all.min, all.max), a.max.clamp(all.min, all.max)))
+            let all = Interval::of_type(to);
+            Some(Interval::new(a.min.clamp(all.min, all.max), a.max.clamp(all.min, all.max)))
         }
         (Op::Select, &[_, (_, a), (_, b)]) => Some(a.union(b)),
         (Op::Binary(op), &[(operand, a), (_, b)]) => {
@@ -118,56 +118,56 @@ pub(super) fn result(op: Op, ty: Type, operands: &[Operand]) -> Range {
         }
         _ => unlimited(op, operands),
     };
-    known.map_or(Range::of_type(ty), |range| range.fit(ty))
+    known.map_or(Interval::of_type(ty), |range| range.fit(ty))
 }
 
-fn binary(op: BinaryOp, ty: Type, a: Range, b: Range) -> Option<Range> {
+fn binary(op: BinaryOp, ty: Type, a: Interval, b: Interval) -> Option<Interval> {
     let non_negative = a.is_non_negative() && b.is_non_negative();
     match op {
-        BinaryOp::Min => Some(Range::new(a.min.min(b.min), a.max.min(b.max))),
-        BinaryOp::Max => Some(Range::new(a.min.max(b.min), a.max.max(b.max))),
-        BinaryOp::Div if b.min > 0 => Some(Range::corners(a, b, i64::div_euclid)),
-        BinaryOp::Div if non_negative => Some(Range::new(0, a.max)),
+        BinaryOp::Min => Some(Interval::new(a.min.min(b.min), a.max.min(b.max))),
+        BinaryOp::Max => Some(Interval::new(a.min.max(b.min), a.max.max(b.max))),
+        BinaryOp::Div if b.min > 0 => Some(Interval::corners(a, b, i64::div_euclid)),
+        BinaryOp::Div if non_negative => Some(Interval::new(0, a.max)),
         BinaryOp::Mod if a.is_non_negative() && a.max < b.min => Some(a),
         BinaryOp::Mod => {
             let largest = (b.max.max(-b.min) - 1).max(0);
-            Some(Range::new(0, if a.is_non_negative() { largest.min(a.max) } else { largest }))
+            Some(Interval::new(0, if a.is_non_negative() { largest.min(a.max) } else { largest }))
         }
-        BinaryOp::And if non_negative => Some(Range::new(0, a.max.min(b.max))),
-        BinaryOp::And if a.is_non_negative() => Some(Range::new(0, a.max)),
-        BinaryOp::And if b.is_non_negative() => Some(Range::new(0, b.max)),
+        BinaryOp::And if non_negative => Some(Interval::new(0, a.max.min(b.max))),
+        BinaryOp::And if a.is_non_negative() => Some(Interval::new(0, a.max)),
+        BinaryOp::And if b.is_non_negative() => Some(Interval::new(0, b.max)),
         BinaryOp::Or | BinaryOp::Xor if non_negative => {
             let largest = a.max.max(b.max).unsigned_abs();
-            Some(Range::new(0, ((largest + 1).next_power_of_two() - 1) as i64))
+            Some(Interval::new(0, ((largest + 1).next_power_of_two() - 1) as i64))
         }
         BinaryOp::Shr if b.min == b.max => {
             let amount = b.min.rem_euclid(bits(ty));
-            Some(Range::new(a.min >> amount, a.max >> amount))
+            Some(Interval::new(a.min >> amount, a.max >> amount))
         }
-        BinaryOp::Shr => Some(Range::new(a.min.min(0), a.max.max(0))),
+        BinaryOp::Shr => Some(Interval::new(a.min.min(0), a.max.max(0))),
         _ => None,
     }
 }
 
 /// Width of a type.
-pub(super) fn bits(ty: Type) -> i64 {
+pub fn bits(ty: Type) -> i64 {
     ty.bytes() as i64 * 8
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use warploom_lang::Value;
+    use crate::types::Value;
 
     /// Small ranges within a type, among them those at its ends.
-    fn ranges(ty: Type) -> Vec<Range> {
-        let all = Range::of_type(ty);
+    fn ranges(ty: Type) -> Vec<Interval> {
+        let all = Interval::of_type(ty);
         let starts = [all.min, all.min + 1, -3, -1, 0, 1, 2, 7, all.max - 4, all.max - 1, all.max];
         let starts = starts.into_iter().filter(|start| (all.min..=all.max).contains(start));
-        starts.flat_map(|min| [0, 1, 4].map(|width| Range::new(min, (min + width).min(all.max)))).collect()
+        starts.flat_map(|min| [0, 1, 4].map(|width| Interval::new(min, (min + width).min(all.max)))).collect()
     }
 
-    fn values(ty: Type, range: Range) -> Vec<Value> {
+    fn values(ty: Type, range: Interval) -> Vec<Value> {
         (range.min..=range.max).map(|int| Value::from_int(ty, int).unwrap()).collect()
     }
 

@@ -1,20 +1,13 @@
 //! Congruences: what is known about an integer's remainder.
 
+use crate::affine::gcd;
+
 /// `value ≡ remainder (mod modulus)`. Modulus 0 means that the value itself is known; modulus 1
 /// means that nothing is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Congruence {
     modulus: i64,
     remainder: i64,
-}
-
-/// The greatest common divisor. `gcd(a, 0)` is `|a|`.
-pub fn gcd(a: i64, b: i64) -> i64 {
-    let (mut a, mut b) = (a.abs(), b.abs());
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 impl Congruence {
