@@ -104,7 +104,7 @@ pub(crate) enum Check {
 pub(crate) struct Done {
     /// One buffer per output value, in the pipeline's order; a tuple has several values.
     pub(crate) outputs: Vec<Buffer>,
-    /// Wall time, including compilation.
+    /// Wall time, including compilation and checks.
     pub(crate) seconds: f64,
     /// The first difference from the reference evaluator that is not allowed, as a sentence.
     pub(crate) fault: Option<String>,

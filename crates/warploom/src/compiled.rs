@@ -328,8 +328,8 @@ impl Compiled {
         Ok(kernels.launch(&inputs, &mut outputs, &params).map_err(CudaError::from)?)
     }
 
-    /// The kernels for the sizes of the last run. `None` on the reference evaluator, or if the last
-    /// build failed.
+    /// The kernels for the sizes of the last run; before the first run, for the scheduled sizes.
+    /// `None` on the reference evaluator, or if the last build failed.
     pub fn program(&self) -> Option<&Program> {
         self.ready.as_ref().map(|ready| &ready.program)
     }

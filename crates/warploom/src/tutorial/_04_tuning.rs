@@ -2,8 +2,9 @@
 //!
 //! The cost model that guides the search is good, but not perfect. On a GPU, measuring the five
 //! schedules with the best predictions takes a minute and usually finds a faster one; measuring all
-//! night finds schedules that no model predicts. The command-line program does both (`warploom tune
-//! mine.json --top 5`, `--iterations 20`). This page does it in Rust, and then uses the result.
+//! night finds schedules that no model predicts. The command-line program does both
+//! (`warploom tune mine.json --top 5`, `--iterations 20`). This page does it in Rust, and then uses
+//! the result.
 //!
 //! Everything here runs on a [fake device](crate::tune::worker::Fake): it computes with the
 //! reference evaluator and makes up the times, so that tuning can be tried, and tested, anywhere.
