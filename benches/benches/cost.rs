@@ -1,4 +1,4 @@
-//! What a schedule costs: features of its kernels, and the network's predictions from them.
+//! The cost model: features of kernels, and the network's predictions from them.
 #![allow(missing_docs, reason = "criterion's macros")]
 
 use std::hint::black_box;
@@ -11,10 +11,10 @@ use warploom::schedule::schedule::{Footprints, Schedule};
 use warploom::target::Device;
 use warploom_benches::{schedule, workload};
 
-/// Kernels that a batch of the search has.
+/// The number of kernels in a typical batch of the search.
 const BATCH: usize = 1024;
 
-/// Kernels a second, their footprints known.
+/// Featurised kernels per second, with known footprints.
 fn featurise(criterion: &mut Criterion) {
     let device = Device::preset("h200").expect("it is a preset");
     let mut group = criterion.benchmark_group("featurise");
@@ -39,7 +39,7 @@ fn featurise(criterion: &mut Criterion) {
     }
 }
 
-/// How long the network takes for a stage: of large kernels, and of kernels that have no other.
+/// The network's time per stage, in kernels with many stages and in kernels with one.
 fn infer_costs(criterion: &mut Criterion) {
     let device = Device::preset("h200").expect("it is a preset");
     let network = Network::new(&Weights::random(1), &device);

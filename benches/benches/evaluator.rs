@@ -1,4 +1,4 @@
-//! The reference evaluator, samples of the output a second.
+//! The reference evaluator, in output samples per second.
 #![allow(missing_docs, reason = "criterion's macros")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

@@ -1,4 +1,5 @@
-//! How the compiler grows with pipelines: Funcs that read each other in four ways, from a hundred to ten thousand.
+//! How compile time grows with the pipeline: from a hundred to ten thousand Funcs, in four shapes
+//! of graph.
 #![allow(missing_docs, reason = "criterion's macros")]
 
 use std::time::Duration;
@@ -30,7 +31,7 @@ impl Large {
     }
 }
 
-/// Measures something for each shape and number of Funcs, as time and as Funcs a second.
+/// Measures a function for each shape and number of Funcs, as time and as Funcs per second.
 fn measure<T>(criterion: &mut Criterion, name: &str, run: impl Fn(&Large) -> T) {
     let mut group: BenchmarkGroup<'_, WallTime> = criterion.benchmark_group(name);
     group.sample_size(10).warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! From a schedule to kernels: legality, lowering, verification.
+//! From a schedule to kernels: legality check, lowering and verification.
 #![allow(missing_docs, reason = "criterion's macros")]
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};

@@ -1,4 +1,4 @@
-//! The search: the options of one decision, and whole beam searches.
+//! The search: enumerating the options of one decision, and whole beam searches.
 #![allow(missing_docs, reason = "criterion's macros")]
 
 use std::time::Duration;
@@ -14,7 +14,8 @@ fn run(problem: &Problem, device: &Device, options: &Options) -> usize {
     search(&problem.pipeline, &problem.regions, device, &model, options, &|_| {}).candidates.len()
 }
 
-/// The tiles of one stage: a pipeline of one Func, all options of whose only decision are looked at once.
+/// Enumerates the tiles of one stage: the pipeline has a single Func, so there is only one
+/// decision.
 fn enumerate(criterion: &mut Criterion) {
     let device = Device::preset("h200").expect("it is a preset");
     let problem = Problem::named("copy");
@@ -26,7 +27,7 @@ fn enumerate(criterion: &mut Criterion) {
     }
 }
 
-/// One beam search on one thread.
+/// Whole beam searches on one thread.
 fn beam(criterion: &mut Criterion) {
     let device = Device::preset("h200").expect("it is a preset");
     let mut group = criterion.benchmark_group("beam");

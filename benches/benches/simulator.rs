@@ -1,4 +1,5 @@
-//! Lane-operations a second of the simulator: operations, loads and stores, each in each active thread.
+//! The simulator, in lane-operations per second: operations, loads and stores, counted once per
+//! active thread.
 #![allow(missing_docs, reason = "criterion's macros")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

@@ -1,4 +1,4 @@
-//! What the benchmarks share: apps with data and their hand-written schedules.
+//! Shared code of the benchmarks: apps with data and their hand-written schedules.
 
 pub mod problem;
 
@@ -10,7 +10,7 @@ use warploom::tune::workload::Workload;
 /// An app at a size, with generated inputs.
 ///
 /// # Panics
-/// If there is no such app, or it cannot be built: a mistake in the benchmark.
+/// If there is no such app or it cannot be built, which is a bug in the benchmark.
 pub fn workload(name: &str, width: u32, height: u32) -> Workload {
     let Some(app) = warploom_apps::find(name) else { panic!("there is no app {name}") };
     let mut settings = Settings::defaults(app);
@@ -35,7 +35,7 @@ pub fn workload(name: &str, width: u32, height: u32) -> Workload {
 /// The hand-written schedule of an app.
 ///
 /// # Panics
-/// If there is none, or it is not one of the pipeline.
+/// If there is no such schedule, or if it does not fit the pipeline.
 pub fn schedule(pipeline: &Pipeline) -> Schedule {
     let path = format!("{}/../apps/schedules/{}.schedule", env!("CARGO_MANIFEST_DIR"), pipeline.name());
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));

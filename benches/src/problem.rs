@@ -1,21 +1,21 @@
-//! Apps as problems for the search: a pipeline with the sizes of everything.
+//! Apps as search problems: a pipeline with the boxes of all its Funcs.
 
 use warploom::app::{App, Settings};
 use warploom::prelude::*;
 
 /// A pipeline at the sizes of a realisation.
 pub struct Problem {
-    /// The pipeline.
+    /// The pipeline to search a schedule for.
     pub pipeline: Pipeline,
-    /// The sizes of everything in it.
+    /// The boxes of all Funcs and inputs at these sizes.
     pub regions: Regions,
 }
 
 impl Problem {
-    /// An app at its benchmark size, with some of its settings changed.
+    /// An app at its benchmark size, with some settings changed.
     ///
     /// # Panics
-    /// If it cannot be built or has no such settings: a mistake in the benchmark.
+    /// If it cannot be built or has no such settings, which is a bug in the benchmark.
     pub fn new(app: &App, changed: &[(&str, f64)]) -> Problem {
         let mut settings = Settings::defaults(app);
         for (name, value) in changed {
@@ -35,7 +35,7 @@ impl Problem {
         Problem { pipeline, regions }
     }
 
-    /// The app of a name at its benchmark size.
+    /// The app with this name, at its benchmark size.
     ///
     /// # Panics
     /// If there is no such app.

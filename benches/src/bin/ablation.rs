@@ -1,4 +1,5 @@
-//! What memoisation, sampling and freezing are worth to the search, and how its time grows: tables in Markdown.
+//! Measures how much memoisation, sampling and freezing contribute to the search, and how search
+//! time grows with the pipeline. Prints Markdown tables.
 //!
 //! `cargo run --release -p warploom-benches --bin ablation -- [APPS] [--time-limit SECONDS] [-o FILE]`
 #![allow(clippy::print_stdout, reason = "a program whose output this is")]
@@ -14,7 +15,7 @@ use warploom::target::Device;
 use warploom_apps::APPS;
 use warploom_benches::problem::Problem;
 
-/// Lengths of the chains whose search times show the growth.
+/// The lengths of the stencil chains that show how search time grows.
 const CHAINS: [u32; 5] = [8, 16, 32, 64, 128];
 
 /// Measures one beam search of each app for every combination of memoisation, sampling and freezing.
@@ -33,7 +34,7 @@ struct Arguments {
     output: Option<PathBuf>,
 }
 
-/// Which of the three are on.
+/// Which of the three optimisations are enabled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Setup {
     memo: bool,
@@ -42,7 +43,7 @@ struct Setup {
 }
 
 impl Setup {
-    /// All combinations, from none to all.
+    /// All eight combinations, from all off to all on.
     const ALL: [Setup; 8] = {
         let mut all = [Setup { memo: false, sampling: false, freezing: false }; 8];
         let mut number = 0;
@@ -60,7 +61,7 @@ impl Setup {
     }
 }
 
-/// One search.
+/// The result of one search.
 #[derive(Clone, Copy)]
 struct Measured {
     seconds: f64,
@@ -71,13 +72,13 @@ struct Measured {
 }
 
 impl Measured {
-    /// A figure, marked where the search was cut short.
+    /// Marks a number if the search hit its time limit.
     fn mark(&self, figure: String) -> String {
         if self.cut { format!("{figure} (cut)") } else { figure }
     }
 }
 
-/// One beam search on one thread.
+/// Runs one beam search on one thread.
 fn measure(problem: &Problem, device: &Device, setup: Setup, limit: Duration) -> Measured {
     let mut options = Options { samples: 1, threads: 1, time_limit: Some(limit), ..Options::default() };
     (options.sampling, options.freezing) = (setup.sampling, setup.freezing);
@@ -95,10 +96,10 @@ fn measure(problem: &Problem, device: &Device, setup: Setup, limit: Duration) ->
     }
 }
 
-/// An app with its measurements in the order of [`Setup::ALL`].
+/// One row per app, with its measurements in the order of [`Setup::ALL`].
 type Rows = Vec<(&'static str, Vec<Measured>)>;
 
-/// A table of apps with a column for each of some setups.
+/// Writes a table with one row per app and one column per selected setup.
 fn table(
     text: &mut String,
     title: &str,

@@ -1,4 +1,4 @@
-//! `warploom accuracy`: how far apps may be off, and how far they are.
+//! `warploom accuracy`: the tolerances of apps, and how much of them is used.
 
 use std::convert::Infallible;
 use std::io::Write;
@@ -50,16 +50,16 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Report {
     passed: bool,
-    /// The GPU; `null` if none was used.
+    /// The name of the GPU; `null` if none was used.
     device: Option<String>,
-    /// How often the reference was evaluated with other roundings.
+    /// How many times the reference was evaluated with perturbed roundings.
     runs: u64,
     outputs: Vec<Row>,
-    /// Apps that could not be compared.
+    /// Apps that could not be run or compared.
     errors: Vec<Failed>,
 }
 
-/// An app of which nothing is known.
+/// An app without results, and why.
 #[derive(Serialize)]
 struct Failed {
     app: &'static str,
@@ -73,42 +73,42 @@ struct Row {
     output: String,
     #[serde(rename = "type")]
     ty: Type,
-    /// Whether a rounding can reach it; if not, every bit has to be right.
+    /// Whether rounding errors can reach it; if not, every bit must match.
     rounded: bool,
-    /// What the app states, for floats; `null` if it leaves that to what follows from the pipeline.
+    /// The tolerance that the app states, for floats; `null` if it is derived from the pipeline.
     tolerance: Option<f64>,
-    /// How far the runs lie apart, as a fraction of the largest sample.
+    /// The spread of the perturbed runs, as a fraction of the output's largest sample.
     spread: f64,
-    /// The same as a fraction of the largest sample nearby.
+    /// The spread of the perturbed runs, as a fraction of the largest sample nearby.
     local_spread: f64,
     small: Margin,
     /// `null` without a GPU.
     full: Option<Margin>,
 }
 
-/// How much of its tolerance an output takes.
+/// How much of its tolerance an output uses.
 #[derive(Serialize)]
 struct Margin {
     sizes: String,
     samples: usize,
     differing: usize,
     max_abs: f64,
-    /// The largest part of the stated tolerance that a sample within it takes.
+    /// The largest fraction of the stated tolerance used by any sample within it.
     used: f64,
-    /// Samples beyond it.
+    /// How many samples exceed it.
     outliers: usize,
-    /// The same for the tolerance that follows from the pipeline.
+    /// The same for the derived tolerance.
     derived_used: f64,
     derived_outliers: usize,
-    /// What is too far off by what is stated.
+    /// What fails under the stated tolerance, as a sentence.
     fault: Option<String>,
-    /// What would be too far off by what follows from the pipeline.
+    /// What would fail under the derived tolerance.
     derived_fault: Option<String>,
-    /// Samples at which the runs that tolerances follow from lie apart further than roundings do.
+    /// How many samples differ between the perturbed runs by more than rounding explains.
     ill_conditioned: usize,
 }
 
-/// What is expected of a workload, by both rules.
+/// The expected outputs of a workload, with the stated and with the derived tolerance.
 struct Both {
     sizes: String,
     stated: Expected,
@@ -151,7 +151,7 @@ impl Margin {
     }
 }
 
-/// Shows what apps state, and what comes of it.
+/// Prints the tolerance of every app and how much of it is used.
 pub(crate) fn accuracy(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let chosen: Vec<&App> = match arguments.apps.is_empty() {
         true => {
@@ -185,7 +185,7 @@ pub(crate) fn accuracy(apps: &[App], arguments: &Arguments, out: &mut dyn Write)
     }
 }
 
-/// The outputs of one app.
+/// One row per output of an app.
 fn rows(app: &App, gpu: Option<&Gpu>, kernels: &Kernels) -> Result<Vec<Row>, Error> {
     let settings = small_settings(app).unwrap_or_else(|| Settings::defaults(app));
     let sizes = show::at_sizes(app, &settings);
@@ -212,7 +212,7 @@ fn rows(app: &App, gpu: Option<&Gpu>, kernels: &Kernels) -> Result<Vec<Row>, Err
     Ok(known.map(|(known, small)| Row::new(app, known, small, full.next())).collect())
 }
 
-/// Kernels at the default sizes, next to the two builds of the default schedule there.
+/// Compares kernels at the default sizes with the two builds of the default schedule.
 fn full(app: &App, gpu: &Gpu, kernels: &Kernels) -> Result<Vec<Margin>, Error> {
     let settings = Settings::defaults(app);
     let workload = workload(app, &settings)?;
@@ -228,7 +228,7 @@ fn full(app: &App, gpu: &Gpu, kernels: &Kernels) -> Result<Vec<Margin>, Error> {
     Ok(both.margins(&exact(app, Builds::run(gpu, &workload, &program, &both.stated)?)?))
 }
 
-/// The outputs of kernels built for speed, if those built for checking are right.
+/// The outputs of the timing build; an error if the checking build is not exact.
 fn exact(app: &App, builds: Builds) -> Result<Vec<Buffer>, Error> {
     match builds.inexact {
         Some(difference) => Err(Error::Inexact { app: app.name, difference }),

@@ -1,4 +1,4 @@
-//! `warploom apps`: what there is to run.
+//! `warploom apps`: lists the apps.
 
 use std::io::Write;
 
@@ -122,7 +122,7 @@ fn defaults(settings: &[Setting]) -> Vec<Default> {
     settings.iter().map(|setting| Default { name: setting.name, default: setting.default }).collect()
 }
 
-/// The Params, in the order of the app's own table.
+/// The Params, in the order in which the app declares them.
 fn params(app: &App, pipeline: &Pipeline) -> Vec<Param> {
     let place = |name: &str| app.params.iter().position(|setting| setting.name == name);
     let specialised = pipeline.specialised_params();
@@ -176,7 +176,7 @@ impl Param {
     }
 }
 
-/// The width of a column that holds a list.
+/// The width at which a column with a list wraps.
 const LIST_WIDTH: usize = 24;
 
 fn join(items: impl Iterator<Item = String>) -> String {

@@ -1,4 +1,4 @@
-//! What pipelines can be run on.
+//! The backends that pipelines run on, and the flags to choose one.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -68,46 +68,45 @@ pub(crate) struct Kernels {
 /// Where schedules come from.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Source {
-    /// The default schedule.
+    /// The default schedule, which every pipeline has.
     Default,
-    /// The random schedule of a seed.
+    /// A random legal schedule, drawn with this seed.
     Random(u64),
-    /// What a search with a seed finds.
+    /// The schedule that a search with this seed finds.
     Search(u64),
-    /// A file, or a folder of files.
+    /// A file, or a folder with one file per app.
     Path(PathBuf),
 }
 
 /// A pipeline with everything it needs to run.
 pub(crate) struct Job<'a> {
-    /// The pipeline.
     pub(crate) pipeline: &'a Pipeline,
-    /// Its inputs.
+    /// Buffers of the inputs, by name.
     pub(crate) inputs: Vec<(&'a str, &'a Buffer)>,
-    /// Values of its Params.
     pub(crate) params: &'a [(String, Value)],
-    /// The boxes to compute.
+    /// The boxes of the outputs to compute, by name.
     pub(crate) outputs: Vec<(&'a str, Region)>,
-    /// Whether kernels on a GPU are compared with the reference evaluator.
+    /// Whether to compare kernels on a GPU with the reference evaluator.
     pub(crate) check: Check,
 }
 
 /// Whether, and how, kernels are compared with the reference evaluator.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Check {
-    /// They are not.
+    /// No comparison.
     No,
-    /// By the tolerance that an app states, or by what follows from the pipeline.
+    /// With the tolerance that the app states, or with the one derived from the pipeline if it is
+    /// `None`.
     By(Option<f64>),
 }
 
-/// What a job came to.
+/// The result of a job.
 pub(crate) struct Done {
-    /// The outputs in the pipeline's order; a tuple has one a value.
+    /// One buffer per output value, in the pipeline's order; a tuple has several values.
     pub(crate) outputs: Vec<Buffer>,
-    /// How long it took.
+    /// Wall time, including compilation and checks.
     pub(crate) seconds: f64,
-    /// How kernels differ from the reference evaluator that must not.
+    /// The first difference from the reference evaluator that is not allowed, as a sentence.
     pub(crate) fault: Option<String>,
 }
 
@@ -140,7 +139,7 @@ impl Source {
 }
 
 impl Kernels {
-    /// The schedule of a pipeline for a device.
+    /// Loads, draws or searches for the schedule of a pipeline on a device.
     pub(crate) fn schedule(
         &self,
         pipeline: &Pipeline,
@@ -161,7 +160,8 @@ impl Kernels {
         }
     }
 
-    /// How to search for a schedule, if none is given. `usual` is how, but for the seed.
+    /// The options of the search; `None` if the schedule comes from elsewhere. `search:SEED`
+    /// replaces the seed of `usual`.
     pub(crate) fn search_options(&self, usual: Options) -> Option<Options> {
         match self.schedule {
             None => Some(usual),
@@ -170,7 +170,8 @@ impl Kernels {
         }
     }
 
-    /// Whether there is a schedule for an app: a file names its pipeline first.
+    /// Whether there is a schedule for an app. The first word of a schedule file is its pipeline's
+    /// name.
     pub(crate) fn covers(&self, app: &str) -> bool {
         let Some(Source::Path(given)) = &self.schedule else { return true };
         if given.is_dir() {
@@ -182,12 +183,12 @@ impl Kernels {
         words.into_iter().next().is_none_or(|first| first == app)
     }
 
-    /// The GPU to make kernels for where there need be none.
+    /// The device to build kernels for; it need not be present.
     pub(crate) fn device(&self) -> Result<Device, Error> {
         device::find(&self.device)
     }
 
-    /// The kernels of a workload on a device.
+    /// Builds the kernels of a workload for a device.
     pub(crate) fn build(&self, workload: &Workload, device: &Device) -> Result<Program, Error> {
         let request = workload.realisation();
         let schedule = self.schedule(&workload.pipeline, &request, device)?;
@@ -195,7 +196,7 @@ impl Kernels {
     }
 }
 
-/// The kernels of a schedule.
+/// Lowers a schedule to kernels.
 pub(crate) fn build_program(
     pipeline: &Pipeline,
     schedule: &Schedule,
@@ -206,7 +207,7 @@ pub(crate) fn build_program(
     built.map_err(|error| Error::Build { app: pipeline.name().to_owned(), error: Box::new(error) })
 }
 
-/// The boxes of a pipeline at some sizes.
+/// Infers the boxes of all Funcs of a pipeline.
 pub(crate) fn regions(pipeline: &Pipeline, request: &Realisation) -> Result<Regions, Error> {
     infer(pipeline, request)
         .map_err(|error| Error::Build { app: pipeline.name().to_owned(), error: Box::new(error.into()) })
@@ -216,7 +217,7 @@ fn schedule_file(given: &Path, app: &str) -> PathBuf {
     if given.is_dir() { given.join(format!("{}.schedule", file_stem(app))) } else { given.to_path_buf() }
 }
 
-/// A schedule of a pipeline from a file.
+/// Reads a schedule from a file.
 pub(crate) fn read_schedule(path: &Path, pipeline: &Pipeline) -> Result<Schedule, Error> {
     let file = path.display().to_string();
     let text = files::read_text(path)?;
@@ -224,7 +225,7 @@ pub(crate) fn read_schedule(path: &Path, pipeline: &Pipeline) -> Result<Schedule
 }
 
 impl Target {
-    /// Finds out what is missing before anything runs.
+    /// Reports missing flags before anything runs.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if self.on != Backend::Reference && self.kernels.schedule.is_none() {
             return Err(Error::NoSchedule { on: self.on.name() });
@@ -235,7 +236,7 @@ impl Target {
         Ok(())
     }
 
-    /// Runs a job, and says how far it is.
+    /// Runs a job and shows its progress.
     pub(crate) fn run(&self, job: &Job<'_>) -> Result<Done, RunError> {
         let start = Instant::now();
         let (outputs, fault) = match self.on {
@@ -254,7 +255,8 @@ impl Target {
         Ok(outcome.map_err(|error| Error::Simulation(Box::new(error)))?.outputs)
     }
 
-    /// The outputs of the kernels users run, and if asked what is wrong with them or those that must be exact.
+    /// Runs the timing build on the GPU and returns its outputs. If asked to, also checks them
+    /// against the reference evaluator, and the checking build bit for bit.
     fn on_gpu(&self, workload: &Workload, check: Check) -> Result<(Vec<Buffer>, Option<String>), RunError> {
         let gpu = open_gpu()?;
         let program = self.kernels.build(workload, gpu.device())?;
@@ -270,12 +272,12 @@ impl Target {
     }
 }
 
-/// The first GPU.
+/// Opens the first GPU.
 pub(crate) fn open_gpu() -> Result<Gpu, Error> {
     Gpu::new(0).map_err(|error| Error::NoGpu(error.to_string()))
 }
 
-/// The outputs of kernels, compiled in one of the two ways.
+/// Compiles one build of the kernels, runs it and returns the outputs.
 pub(crate) fn run_build(
     gpu: &Gpu,
     workload: &Workload,
@@ -286,18 +288,19 @@ pub(crate) fn run_build(
     outputs.map_err(|error| Error::Cuda(error.to_string()))
 }
 
-/// What the two builds of kernels give.
+/// The results of both builds of the kernels.
 pub(crate) struct Builds {
-    /// The outputs of the kernels users run.
+    /// The outputs of the timing build, which is the one that users run.
     pub(crate) outputs: Vec<Buffer>,
-    /// How close they are to what is expected.
+    /// How close they are to the expected outputs.
     pub(crate) closeness: Vec<Closeness>,
-    /// How the kernels that must be exact differ from the reference evaluator.
+    /// The first difference between the checking build, which must be exact, and the reference
+    /// evaluator.
     pub(crate) inexact: Option<String>,
 }
 
 impl Builds {
-    /// Runs kernels in both builds.
+    /// Runs the kernels in both builds.
     pub(crate) fn run(
         gpu: &Gpu,
         workload: &Workload,
@@ -309,7 +312,7 @@ impl Builds {
         Ok(Builds { closeness: expected.closeness(&outputs), outputs, inexact })
     }
 
-    /// What is wrong with them.
+    /// What is wrong with either build, as a sentence.
     pub(crate) fn fault(&self) -> Option<String> {
         if let Some(difference) = &self.inexact {
             return Some(format!(
@@ -322,7 +325,7 @@ impl Builds {
 }
 
 impl Job<'_> {
-    /// The same with everything in the order of the pipeline's tables.
+    /// The same job with inputs, Params and outputs in the order of the pipeline's tables.
     fn workload(&self) -> Workload {
         let input = |name: &str| self.inputs.iter().find(|(known, _)| *known == name);
         let param = |name: &str| self.params.iter().find(|(known, _)| known == name);

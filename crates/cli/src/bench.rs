@@ -1,4 +1,4 @@
-//! `warploom bench`: how long an app takes on a GPU.
+//! `warploom bench`: times an app on a GPU.
 
 use std::io::Write;
 
@@ -42,16 +42,16 @@ struct Report {
     app: &'static str,
     sizes: String,
     device: String,
-    /// Whether the kernels built for checking gave the reference's bits, and those built for speed something close enough;
-    /// `null` if that was not asked.
+    /// Whether the checking build matched the reference bit for bit, and the timing build within
+    /// its tolerance; `null` without `--check`.
     exact: Option<bool>,
     min_us: f64,
     median_us: f64,
-    /// Compulsory bytes over the shortest time.
+    /// The compulsory bytes divided by the shortest time.
     gigabytes_per_second: f64,
-    /// The least time the device could take, for its bytes and operations.
+    /// A lower bound on the run time, from the device's bandwidth and arithmetic throughput.
     floor_us: f64,
-    /// The least time over the shortest measured.
+    /// The lower bound divided by the shortest measured time; 1 is optimal.
     fraction_of_floor: f64,
     timing: Timing,
     kernels: Vec<Kernel>,
@@ -68,7 +68,6 @@ struct Kernel {
     blocks_per_sm: u32,
 }
 
-/// Times an app.
 pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let chosen = arguments.choice.make(apps)?;
     let gpu = open_gpu()?;
@@ -108,7 +107,8 @@ pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
     report::text(out, &report.text())
 }
 
-/// The least time that a device could take for an app, for the bytes and operations that there must be.
+/// A lower bound on the run time of an app, in microseconds, from its compulsory bytes and its
+/// operations.
 pub(crate) fn floor_us(app: &App, pipeline: &Pipeline, settings: &Settings, device: &Device) -> f64 {
     let bytes = app.compulsory_bytes(pipeline, &(app.shapes)(settings)) as f64;
     let memory_us = bytes / (device.memory.dram_achieved_gbps * 1e3);

@@ -1,4 +1,4 @@
-//! `warploom cache`: compiled code that is kept between runs.
+//! `warploom cache`: the cache of compiled code.
 
 use std::io::Write;
 
@@ -36,7 +36,6 @@ enum What {
     },
 }
 
-/// Shows or clears the cache.
 pub(crate) fn cache(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let cache = Cache::of_user().ok_or(Error::NoCache)?;
     let (format, info, verb) = match &arguments.what {

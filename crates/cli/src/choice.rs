@@ -1,4 +1,4 @@
-//! An app at some sizes with generated inputs, as several commands take it.
+//! The flags of commands that run an app at some sizes with generated inputs.
 
 use warploom::app::{App, InputRequest, Settings, Shapes};
 use warploom::interp::buffer::Buffer;
@@ -44,14 +44,13 @@ pub(crate) struct Chosen<'a> {
 }
 
 impl Choice {
-    /// The app with generated inputs.
     pub(crate) fn make<'a>(&self, apps: &'a [App]) -> Result<Chosen<'a>, Error> {
         self.values.make(find_app(apps, &self.app)?)
     }
 }
 
 impl Values {
-    /// An app with generated inputs.
+    /// The app at these sizes, with generated inputs.
     pub(crate) fn make<'a>(&self, app: &'a App) -> Result<Chosen<'a>, Error> {
         let mut settings = Settings::defaults(app);
         set_structure(app, &mut settings, &self.set)?;
@@ -62,7 +61,7 @@ impl Values {
 }
 
 impl<'a> Chosen<'a> {
-    /// An app with generated inputs from a seed.
+    /// The app with these settings, and inputs generated from a seed.
     pub(crate) fn new(app: &'a App, settings: Settings, seed: u64) -> Result<Chosen<'a>, Error> {
         let pipeline = build(app, &settings)?;
         let params = param_values(app, &pipeline, &settings)?;

@@ -1,4 +1,4 @@
-//! `warploom collect`: measured samples for training and comparison.
+//! `warploom collect`: measures schedules, as samples for training and comparison.
 
 mod given;
 mod progress;
@@ -74,7 +74,6 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-/// Collects samples.
 pub(crate) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     if !arguments.schedules.is_empty() {
         return given::collect(apps, arguments, out);
@@ -127,7 +126,7 @@ impl Arguments {
         }
     }
 
-    /// The hand-written schedules of apps, as text.
+    /// The text of the apps' hand-written schedules.
     fn schedules_of_apps(&self, apps: &[App]) -> Result<Vec<String>, Error> {
         let Some(folder) = &self.schedules_of_apps else { return Ok(Vec::new()) };
         if !folder.is_dir() {

@@ -1,4 +1,5 @@
-//! `warploom compile`: a schedule for a pipeline, and its kernels as files with C that launches them.
+//! `warploom compile`: finds a schedule for a pipeline and writes its kernels, with C code that
+//! launches them.
 
 mod files;
 mod report;
@@ -73,7 +74,6 @@ pub(crate) struct Arguments {
     search: search::Flags,
 }
 
-/// Compiles a pipeline.
 pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let asked = arguments.which.realise(apps)?;
     let device = arguments.kernels.device()?;
@@ -94,7 +94,7 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
 
     let described = describe(&program, Build::Timing);
     let mut manifest = Manifest::new(pipeline, &asked.request, &device, &program);
-    // Nobody waits for machine code that goes nowhere.
+    // Machine code that is not written anywhere is not compiled.
     let code = match (&arguments.output, arguments.emit.is_empty()) {
         (Some(_), true) => Code::new(&described, &mut manifest, &device)?,
         _ => Code { image: None, note: None },
@@ -132,7 +132,7 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     arguments.say(report, &of, &manifest.arch, out)
 }
 
-/// Writes everything that another program needs to run a schedule's kernels; gives the files.
+/// Writes all files that another program needs to run a schedule's kernels. Returns their paths.
 pub(crate) fn export(
     asked: &pipeline::Subject,
     device: &Device,
@@ -156,7 +156,7 @@ pub(crate) fn export(
 }
 
 impl Arguments {
-    /// The schedule that was given, or what a search found; and its kernels.
+    /// The given schedule, or the best one of a search, and its kernels.
     fn schedule(
         &self,
         asked: &pipeline::Subject,
@@ -174,7 +174,7 @@ impl Arguments {
         Ok((found.schedule, found.program, Some(report)))
     }
 
-    /// What is printed without a folder.
+    /// What to print if there is no output folder.
     fn printed(&self) -> &[Emit] {
         match (&self.output, self.emit.as_slice()) {
             (Some(_), _) => &[],

@@ -1,4 +1,4 @@
-//! `warploom completions`: what a shell needs to complete command lines.
+//! `warploom completions`: prints shell completion scripts.
 
 use std::io::Write;
 
@@ -23,7 +23,6 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-/// Prints the script.
 pub(crate) fn completions(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let mut script = Vec::new();
     let mut command = crate::Arguments::command();

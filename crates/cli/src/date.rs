@@ -1,21 +1,21 @@
-//! Days as dates.
+//! Calendar dates.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const SECONDS_A_DAY: u64 = 86_400;
 
-/// The day in Greenwich, as 2026-01-31.
+/// Today's date in UTC, as 2026-01-31.
 pub(crate) fn today() -> String {
     of(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
 }
 
-/// The day of a moment, which is given in seconds since 1970.
+/// The date in UTC of a time in seconds since 1970.
 pub(crate) fn of(seconds: u64) -> String {
     let (year, month, day) = date((seconds / SECONDS_A_DAY) as i64);
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// The date of a day, counted from the first of 1970.
+/// Year, month and day of a day counted from 1970-01-01.
 fn date(days: i64) -> (i64, i64, i64) {
     let leap = |year: i64| (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
     let (mut year, mut left) = (1970, days);

@@ -1,4 +1,4 @@
-//! The GPU that kernels are made for where there need be none.
+//! Finds the GPU to build kernels for, which need not be present.
 
 use std::error::Error as _;
 
@@ -8,7 +8,8 @@ use warploom::target::Device;
 
 use crate::error::Error;
 
-/// The device of a name: `auto` is the first of this machine, a name that ends in `.json` a file, any other a preset.
+/// The device of this name. `auto` is the first GPU of this machine, a name that ends in `.json` is
+/// a file, and any other name is a preset.
 pub(crate) fn find(name: &str) -> Result<Device, Error> {
     match name {
         "auto" => match Gpu::devices().map(|devices| devices.into_iter().next()) {

@@ -1,4 +1,4 @@
-//! `warploom devices`: the GPUs of this machine.
+//! `warploom devices`: lists the GPUs of this machine.
 
 use std::io::Write;
 
@@ -40,13 +40,12 @@ struct Presets {
 #[derive(Serialize)]
 struct Report {
     devices: Vec<Device>,
-    /// Version of CUDA that the driver speaks.
+    /// The CUDA version that the driver supports.
     driver: Option<String>,
-    /// Version of the kernel compiler, or why there is none.
+    /// The version of NVRTC, or why it is not available.
     nvrtc: Result<String, String>,
 }
 
-/// Lists the GPUs.
 pub(crate) fn devices(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     if let Some(name) = &arguments.describe {
         let described = device::find(name)?.to_json().map_err(|error| Error::Device(error.to_string()))?;
@@ -57,7 +56,7 @@ pub(crate) fn devices(arguments: &Arguments, out: &mut dyn Write) -> Result<(), 
     }
     let compiler = nvrtc::version().map(|(major, minor)| format!("{major}.{minor}"));
     let nvrtc = compiler.map_err(|error| error.to_string());
-    // Who has no GPU may still want to compile.
+    // Without a GPU the user may still want to compile, so the error also describes NVRTC.
     let devices = Gpu::devices().map_err(|error| Error::NoGpu(format!("{error}\n{}", sentence(&nvrtc))))?;
     let driver = driver_version().ok().map(|(major, minor)| format!("{major}.{minor}"));
     let report = Report { devices, driver, nvrtc };
@@ -68,7 +67,7 @@ pub(crate) fn devices(arguments: &Arguments, out: &mut dyn Write) -> Result<(), 
     report::text(out, &format!("{}\n{}\n", listing("#", numbers), sentence(&report.nvrtc)))
 }
 
-/// What is known of the kernel compiler.
+/// One sentence about NVRTC.
 fn sentence(nvrtc: &Result<String, String>) -> String {
     match nvrtc {
         Ok(version) => format!("kernel compiler: NVRTC {version}"),
@@ -76,7 +75,7 @@ fn sentence(nvrtc: &Result<String, String>) -> String {
     }
 }
 
-/// Lists what there need not be.
+/// Lists the presets; these devices need not be present.
 fn presets(format: Format, out: &mut dyn Write) -> Result<(), Error> {
     let devices = Device::presets();
     if format.json {
@@ -89,7 +88,7 @@ fn presets(format: Format, out: &mut dyn Write) -> Result<(), Error> {
     report::text(out, &listing("weights", devices.iter().map(|device| (weights(device), device))))
 }
 
-/// A table of devices, the first column of which is something else.
+/// A table of devices, with `first` as the title of the first column.
 fn listing<'a>(first: &'static str, devices: impl Iterator<Item = (String, &'a Device)>) -> String {
     let titles = [
         (first, Align::Right),

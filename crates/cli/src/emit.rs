@@ -1,4 +1,4 @@
-//! What can be written or printed of a scheduled pipeline.
+//! The representations of a scheduled pipeline that can be written or printed.
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -37,7 +37,7 @@ pub(crate) struct Scheduled<'a> {
 #[derive(Serialize)]
 struct Features<'a> {
     schema: &'static str,
-    /// Hash of the features' names and units, as the files of weights have it.
+    /// A hash of the names and units of the features; weights files have the same one.
     schema_hash: String,
     names: Vec<&'static str>,
     units: Vec<&'static str>,
@@ -66,12 +66,12 @@ struct Row {
     /// `stage`, `inlined` or `staged`.
     kind: &'static str,
     nest: usize,
-    /// In the order of the names.
+    /// One value per feature, in the order of `names`.
     values: Vec<f64>,
 }
 
 impl Emit {
-    /// The end of its file's name.
+    /// The extension of its file.
     pub(crate) const fn extension(self) -> &'static str {
         match self {
             Emit::Schedule => "schedule",
@@ -81,7 +81,6 @@ impl Emit {
         }
     }
 
-    /// Its name on the command line.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Emit::Schedule => "schedule",
@@ -91,7 +90,7 @@ impl Emit {
         }
     }
 
-    /// The text, which ends its last line.
+    /// The text, which ends with a newline.
     pub(crate) fn text(self, of: &Scheduled<'_>) -> Result<String, Error> {
         Ok(match self {
             Emit::Schedule => of.schedule.to_text(of.pipeline),
@@ -103,7 +102,7 @@ impl Emit {
         })
     }
 
-    /// The same as part of an object.
+    /// The same content as a JSON value.
     pub(crate) fn json(self, of: &Scheduled<'_>) -> Result<Json, Error> {
         Ok(match self {
             Emit::Nest => serde_json::to_value(of.explanation).map_err(std::io::Error::from)?,

@@ -1,4 +1,4 @@
-//! What can go wrong, one sentence each, and the exit code that belongs to it.
+//! All errors of the program, one sentence each, with their exit codes.
 
 use std::io::{self, Write};
 
@@ -22,72 +22,64 @@ use crate::pipeline::is_usage;
 use crate::settings::{MAX_SIZE, MAX_STRUCTURE};
 use crate::show;
 
-/// The exit codes besides 0.
+/// The exit codes other than 0.
 pub(crate) mod exit {
-    /// A fault of the program itself.
+    /// A bug in the program itself.
     pub(crate) const INTERNAL: u8 = 1;
     /// A wrong argument or file.
     pub(crate) const USAGE: u8 = 2;
-    /// A pipeline that cannot be run as asked.
+    /// A pipeline that cannot run as requested.
     pub(crate) const PIPELINE: u8 = 3;
-    /// No GPU, or one that fails.
+    /// No GPU, or a GPU error.
     pub(crate) const DEVICE: u8 = 4;
     /// Nothing could be measured or checked.
     pub(crate) const NOTHING: u8 = 5;
     /// Outputs that differ from the reference.
     pub(crate) const VERIFICATION: u8 = 6;
-    /// Nobody reads the results any more: what a shell says of a process that a closed pipe has ended.
+    /// Standard output was closed: the code that a shell reports for a process killed by SIGPIPE.
     pub(crate) const CLOSED: u8 = 141;
 }
 
 /// Why a command failed.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
-    /// Arguments that the command line does not allow, or a request for help.
+    /// Wrong arguments, or a request for help, which clap also returns as an error.
     #[error(transparent)]
     Arguments(#[from] clap::Error),
-    /// An app that is not in the table.
     #[error("there is no app `{name}`{hint}; the apps are {known}")]
     UnknownApp { name: String, hint: String, known: String },
     /// A size, parameter, input or output that an app does not have.
     #[error("`{app}` has no {kind} `{name}`{hint}; {known}")]
     UnknownName { app: &'static str, kind: &'static str, name: String, hint: String, known: String },
-    /// A name without a value.
     #[error("`{flag} {text}` gives no value; write {flag} NAME=VALUE")]
     NoValue { flag: &'static str, text: String },
-    /// The same thing given twice.
     #[error("{kind} `{name}` is given twice; give it once")]
     Repeated { kind: &'static str, name: String },
-    /// More files than an app has inputs or outputs.
     #[error("`{file}` is one too many: `{app}` has {count}; leave it out")]
     TooManyFiles { app: &'static str, file: String, count: String },
-    /// A size that is no size.
     #[error("size {name} of `{app}` cannot be `{text}`; give a whole number from 1 to {MAX_SIZE}")]
     Size { app: &'static str, name: &'static str, text: String },
-    /// Sizes without names, too many or too few.
+    /// Sizes without names, in the wrong number.
     #[error("the size `{text}` does not fit `{app}`; write it as {form}, for example --size {example}")]
     SizeForm { app: &'static str, text: String, form: String, example: String },
-    /// A structure parameter's value that makes no sense.
+    /// A structure parameter that is not a number or is out of range.
     #[error(
         "structure parameter {name} of `{app}` cannot be `{text}`; give a number above 0, at most {MAX_STRUCTURE}"
     )]
     Structure { app: &'static str, name: &'static str, text: String },
-    /// A structure parameter's fraction that would be lost.
+    /// A fraction for a structure parameter that must be a whole number.
     #[error("structure parameter {name} of `{app}` cannot be `{text}`; give a whole number")]
     Fraction { app: &'static str, name: &'static str, text: String },
-    /// A Param's value that is no number.
     #[error("Param {name} of `{app}` cannot be `{text}`; give a number")]
     NoNumber { app: &'static str, name: &'static str, text: String },
-    /// A Param's value that its type does not have.
+    /// A value that the Param's type cannot represent.
     #[error("Param {name} of `{app}` is {ty}, so it cannot be {}; give {}", show::exact(*.value), show::values_of(*.ty))]
     ParamType { app: &'static str, name: String, ty: Type, value: f64 },
-    /// An app that forgot a default.
+    /// A Param for which the app declares no default value.
     #[error("`{app}` has no value for its Param {name}; give one with --param {name}=VALUE")]
     NoDefault { app: &'static str, name: String },
-    /// A file that is not there.
     #[error("there is no file {file}; check its path")]
     NoFile { file: String },
-    /// A folder that is not there.
     #[error("there is no folder {folder}; check its path")]
     NoFolder { folder: String },
     /// A file that cannot be read or written.
@@ -96,27 +88,25 @@ pub(crate) enum Error {
     /// A folder that cannot be read, or a text file.
     #[error("cannot read {path}: {error}; check who may read it")]
     Read { path: String, error: io::Error },
-    /// A file that is too large, or none that ends.
+    /// A file that is too large, or that is not a regular file.
     #[error(transparent)]
     Refused(ReadError),
-    /// Standard output that cannot be written.
     #[error("cannot write to standard output: {0}")]
     Output(#[from] io::Error),
-    /// An output file in a folder that is not there.
     #[error("cannot write {file}: there is no folder {folder}; make it first")]
     NoOutputFolder { file: String, folder: String },
-    /// An input file of another type.
+    /// An input file with another element type.
     #[error("{file} holds {found}, but input `{input}` of `{app}` holds {expected}; {}", advice(file))]
     InputType { app: &'static str, file: String, input: &'static str, found: Type, expected: Type },
-    /// An input file of other extents.
+    /// An input file with other extents.
     #[error(
         "{file} has extents {found}, but input `{input}` of `{app}` has {expected}; give a file that fits"
     )]
     InputShape { app: &'static str, file: String, input: &'static str, found: String, expected: String },
-    /// Sizes at which nothing is left of an output.
+    /// Sizes at which an output is empty.
     #[error("`{app}` has an empty output `{output}`{sizes}; use larger sizes")]
     Empty { app: &'static str, output: &'static str, sizes: String },
-    /// Sizes that fill more memory than there is.
+    /// Inputs and outputs that need more memory than is free.
     #[error(
         "the inputs and outputs of `{app}`{sizes} take {}, but only {} are free; use smaller sizes",
         show::bytes(*.needed), show::bytes(*.free)
@@ -125,194 +115,172 @@ pub(crate) enum Error {
     /// A pipeline that is not well formed.
     #[error("`{app}` cannot be built: {error}")]
     Pipeline { app: &'static str, error: PipelineError },
-    /// A pipeline that cannot be evaluated as asked.
+    /// A pipeline that the reference evaluator cannot run as requested.
     #[error("`{app}` cannot be run{sizes}: {error}")]
     Evaluation { app: &'static str, sizes: String, error: Box<EvalError> },
-    /// A `params.json` that describes no reference data.
+    /// A `params.json` that is not valid.
     #[error("{file} does not describe reference data: {problem}")]
     Golden { file: String, problem: GoldenError },
-    /// Something wrong with what a file says.
+    /// An error in the content of a file, with the file's name.
     #[error("{file}: {error}")]
     In { file: String, error: Box<Error> },
-    /// A buffer that cannot be made.
     #[error(transparent)]
     Buffer(#[from] BufferError),
-    /// An array that is not as described.
+    /// A reference array whose type or extents differ from `params.json`.
     #[error("{file} holds {found}, but params.json says {expected}; make them agree")]
     GoldenArray { file: String, found: String, expected: String },
-    /// A folder without reference data.
     #[error(
         "{folder} holds no reference data: neither it nor a folder in it has a params.json; give another"
     )]
     NoGolden { folder: String },
-    /// A folder without reference data of an app that was asked for.
+    /// A folder without reference data for a requested app.
     #[error("{folder} holds no reference data of `{app}`; it has {known}")]
     NoGoldenOf { folder: String, app: String, known: String },
-    /// A file that holds no pipeline.
+    /// A file that is not a pipeline.
     #[error("{file} holds no pipeline: {error}")]
     PipelineFile { file: String, error: PipelineError },
-    /// Structure parameters of a pipeline that has its structure.
+    /// Structure parameters for a pipeline from a file, whose structure is fixed.
     #[error("{file} is a pipeline, not an app, and has no structure parameters; leave --set out")]
     SetInFile { file: String },
-    /// Sizes that are no boxes.
+    /// A size that cannot be parsed.
     #[error(
         "`{text}` is no size; give one for all, as in --size 640x480, or one for each, as in --size {example}"
     )]
     Box { text: String, example: String },
-    /// A size with too few extents for something.
+    /// A size with too few extents for an input or output.
     #[error(
         "{file}: `{name}` has {expected} dimensions, but `{text}` has {given}; give one for each, as in --size {example}"
     )]
     FewExtents { file: String, name: String, expected: usize, text: String, given: usize, example: String },
-    /// An input or output without a size.
     #[error(
         "{file}: no size was given for `{name}`; give one for all, as in --size 640x480, or one for each, as in --size {example}"
     )]
     NoSize { file: String, name: String, example: String },
-    /// A Param without a value.
     #[error("{file}: no value was given for the Param `{name}`; give one with --param {name}=VALUE")]
     NoParamValue { file: String, name: String },
-    /// The pipeline of a file where only apps are known.
+    /// A pipeline file for a command that only runs apps.
     #[error(
         "this command runs apps, and {file} is a file; `compile`, `explain` and `tune` take files with pipelines"
     )]
     FileForApp { file: String },
-    /// A Param that the pipeline of a file does not have.
     #[error("the pipeline `{pipeline}` has no Param `{name}`; leave it out")]
     NoParam { pipeline: String, name: String },
-    /// A Param's value that its type does not have.
+    /// A value that the Param's type cannot represent.
     #[error("Param {name} is {ty}, so it cannot be `{text}`; give {}", show::values_of(*.ty))]
     FileParam { name: String, ty: Type, text: String },
-    /// Sizes and Params that don't fit the pipeline of a file.
+    /// Sizes or Params that don't fit the pipeline of a file.
     #[error("{file}: {error}")]
     Request { file: String, error: Box<BoundsError> },
-    /// Decisions that a search cannot keep.
+    /// A partial schedule (`--fix`) that the search cannot keep.
     #[error("{file}: {error}")]
     Fixed { file: String, error: Box<FixedError> },
-    /// A pipeline that no schedule was found for.
+    /// A pipeline for which the search found no schedule.
     #[error("`{app}` cannot be scheduled: {error}")]
     Search { app: String, error: String },
-    /// Kernels without a schedule.
+    /// A backend that runs kernels, without `--schedule`.
     #[error(
         "running on {on} needs a schedule; give one with --schedule FILE, or let one be found with --schedule search"
     )]
     NoSchedule { on: &'static str },
-    /// A folder of schedules that has none for the apps in question.
+    /// A folder without schedules for any of the apps.
     #[error("there is no schedule for any of these apps in {folder}; give another file or folder")]
     NothingScheduled { folder: String },
-    /// Weights that cannot be used.
     #[error("{file}: {error}")]
     Weights { file: String, error: WeightsError },
-    /// A file that cannot be written.
     #[error("cannot write {path}: {error}; check the path and the free space")]
     Write { path: String, error: io::Error },
-    /// Samples that cannot be read.
     #[cfg(feature = "train")]
     #[error(transparent)]
     Data(#[from] warploom_training::data::DataError),
-    /// Weights that could not be trained.
     #[cfg(feature = "train")]
     #[error(transparent)]
     Train(#[from] warploom_training::train::TrainError),
-    /// A schedule that cannot be read.
+    /// A schedule that does not parse.
     #[error("{file} is no schedule of this pipeline:\n{errors}")]
     Schedule { file: String, errors: String },
-    /// A schedule that cannot be made into kernels.
+    /// A schedule that cannot be lowered to kernels.
     #[error("`{app}` cannot be built: {error}")]
     Build { app: String, error: Box<BuildError> },
-    /// Kernels that the simulator refuses.
+    /// A fault that the simulator found in kernels.
     #[error("the simulator stopped: {0}")]
     Simulation(Box<SimError>),
-    /// A device that is not known.
     #[error("{0}")]
     Device(String),
-    /// No GPU to run on.
     #[error("{0}")]
     NoGpu(String),
-    /// A GPU that was named twice.
     #[error("--gpu names GPU {gpu} twice; name each once")]
     RepeatedGpu { gpu: usize },
-    /// A file that describes no device.
+    /// A file that is not a valid device description.
     #[error("{file}: {problem}; `warploom devices --describe h200` prints how one is written")]
     DeviceFile { file: String, problem: String },
-    /// No GPU to make kernels for.
+    /// No GPU to compile for, with `--device auto`.
     #[error("this machine has no GPU to make kernels for ({why}); name one, for example --device h200")]
     NoDevice { why: String },
-    /// A GPU or compiler that failed.
+    /// An error of the GPU, the driver or NVRTC.
     #[error("{0}")]
     Cuda(String),
-    /// Records that cannot be used.
     #[error(transparent)]
     Records(#[from] RecordsError),
-    /// Something that went wrong in the midst of tuning, and its exit code.
+    /// An error during tuning, with its exit code.
     #[error("{0}")]
     Tune(String, u8),
-    /// A pipeline that was never tuned.
+    /// A pipeline without trials in the records.
     #[error("the records hold nothing of `{name}`; they have {known}")]
     NotTuned { name: String, known: String },
-    /// A trial that is not there.
     #[error("there is no trial number {number}; `warploom records list PIPELINE` has their numbers")]
     NoTrial { number: i64 },
-    /// A file that no page can be made of.
+    /// A file that `warploom report` does not understand.
     #[error("{file} is neither a database of records nor results of `warploom suite`; give one of those")]
     NotReported { file: String },
-    /// Results that cannot be read.
+    /// Results of the suite that do not parse.
     #[error("{file} holds results of the form `{schema}` that cannot be read: {error}")]
     Results { file: String, schema: String, error: String },
-    /// A file without results.
     #[error("{file} holds nothing to report; measure something first, or leave it out")]
     NothingToReport { file: String },
-    /// A page that would take the place of what it is made of.
+    /// A page that would overwrite one of its source files.
     #[error("the page would replace {file}, which it is made of; name another file with -o")]
     OverSource { file: String },
-    /// A worker that does not know what to do.
+    /// Invalid arguments of a worker process.
     #[error("{0}; `warploom worker` is for other processes to call")]
     Assignment(String),
-    /// What is to be logged is not understood.
+    /// A log filter that does not parse.
     #[error(
         "{variable} is `{given}`, which says nothing of what to log ({error}); write it as debug or warploom_search=trace"
     )]
     LogFilter { variable: &'static str, given: String, error: String },
-    /// No place for a cache.
+    /// No folder for the cache.
     #[error("there is no cache: WARPLOOM_CACHE_DIR is empty, or nothing says where your home folder is")]
     NoCache,
-    /// A cache that cannot be read or cleared.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// Anchors that cannot be read.
     #[error("{file} holds no anchors: {error}")]
     Anchors { file: String, error: serde_json::Error },
-    /// Apps of a suite that failed.
+    /// Apps of a suite without a valid schedule.
     #[error("{failed} of {count} apps have no valid schedule: {names}")]
     Suite { failed: usize, count: usize, names: String },
-    /// A file of samples that cannot be written.
     #[error(transparent)]
     Shard(#[from] ShardError),
-    /// Kernels whose results are not the reference's.
+    /// Kernels whose checking build does not match the reference bit for bit.
     #[error("`{app}` is not computed exactly: {difference}")]
     Inexact { app: &'static str, difference: String },
-    /// Nothing was measured.
     #[error("nothing could be measured: {0}")]
     NothingMeasured(String),
-    /// Threads that cannot be started.
     #[error("cannot start threads: {0}; use fewer with --threads N")]
     Threads(String),
-    /// A case that cannot be read or written.
     #[error(transparent)]
     Case(#[from] CaseError),
-    /// A folder without cases.
     #[error("{folder} holds no cases, which are .json files; give another")]
     NoCases { folder: String },
-    /// Cases that are no longer, or never were, what was found.
+    /// Replayed cases whose file is at fault, not the compiler.
     #[error(
         "{refused} of {count} cases have a schedule that breaks the rules, or a pipeline that reads what nothing defines; \
          correct or remove them"
     )]
     RefusedCases { refused: usize, count: usize },
-    /// Mistakes of the compiler.
+    /// Compiler bugs that the fuzzer found.
     #[error("{failed} of {count} {what} failed; please report them with their files")]
     Fuzz { failed: u64, count: u64, what: &'static str },
-    /// Outputs that differ.
+    /// Outputs that differ from the reference data.
     #[error("{failed} of {count} apps failed verification: {names}")]
     Verification { failed: usize, count: usize, names: String },
 }
@@ -320,21 +288,20 @@ pub(crate) enum Error {
 /// Why a pipeline did not run.
 #[derive(Debug, Error)]
 pub(crate) enum RunError {
-    /// The reference evaluator refused it.
+    /// The reference evaluator reported an error.
     #[error(transparent)]
     Evaluation(Box<EvalError>),
-    /// It could not be made into kernels, or they did not run.
+    /// The kernels could not be built, or failed to run.
     #[error(transparent)]
     Kernels(#[from] Error),
 }
 
-/// How to get a file of the right type.
+/// How to convert a file to the right type.
 fn advice(file: &str) -> &'static str {
     if file.to_lowercase().ends_with(".npy") { "convert it with astype" } else { "give a .npy file" }
 }
 
 impl Error {
-    /// The exit code of the program.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Error::Arguments(error) => u8::try_from(error.exit_code()).unwrap_or(exit::USAGE),
@@ -359,10 +326,10 @@ impl Error {
         }
     }
 
-    /// Says it on standard error; help that was asked for goes to standard output.
+    /// Prints the error to standard error; requested help goes to standard output.
     pub(crate) fn print(&self) {
         match self {
-            // Nobody is left to read either.
+            // If printing fails or the pipe is closed, nobody is left to tell.
             Error::Arguments(error) => error.print().unwrap_or_default(),
             Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             error => print(&error.to_string()),
@@ -370,12 +337,12 @@ impl Error {
     }
 }
 
-/// Whether a file is none that Warploom wrote, rather than a pipeline with a mistake in it.
+/// Whether a file was not written by Warploom at all, as opposed to a pipeline with an error in it.
 fn is_malformed(error: &PipelineError) -> bool {
     error.diagnostics.iter().any(|diagnostic| matches!(diagnostic.fault, Fault::Malformed { .. }))
 }
 
-/// A value or size that was asked for is the user's to change, all else the pipeline's.
+/// Values and sizes are the user's mistake; everything else is the pipeline's.
 fn evaluation_code(error: &EvalError) -> u8 {
     use BoundsError::{Extent, ParamRange, TooLarge};
     match error {
@@ -398,8 +365,8 @@ impl From<ReadError> for Error {
     }
 }
 
-/// Writes one error to standard error.
+/// Prints one error message to standard error.
 pub(crate) fn print(message: &str) {
-    // If standard error is closed, there is nowhere left to say so.
+    // If standard error is closed, there is nowhere to report it.
     writeln!(io::stderr(), "error: {}", visible_lines(message)).unwrap_or_default();
 }

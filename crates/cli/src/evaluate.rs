@@ -1,4 +1,4 @@
-//! `warploom evaluate`: how good weights are, beside the analytic model and a random pick.
+//! `warploom evaluate`: scores weights against the analytic model and a random choice.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -56,10 +56,10 @@ struct Report {
     evaluation: Evaluation,
 }
 
-/// The weights in question.
+/// The weights to score.
 struct Learned {
     general: Option<Network>,
-    /// By the app that they never saw.
+    /// One set of weights per app, trained without that app.
     held_out: BTreeMap<&'static str, Network>,
 }
 
@@ -69,7 +69,6 @@ impl Learned {
     }
 }
 
-/// Scores weights.
 pub(crate) fn evaluate(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let general = arguments.model.as_deref().map(read).transpose()?;
     let data = Data::read(&arguments.data, None)?;
@@ -98,7 +97,7 @@ pub(crate) fn evaluate(arguments: &Arguments, out: &mut dyn Write) -> Result<(),
     }
 }
 
-/// A scatter plot of each app.
+/// Writes one scatter plot per app.
 fn plot(data: &Data, learned: &Learned, folder: &Path) -> Result<(), Error> {
     let failed = |path: &Path, error| Error::Write { path: path.display().to_string(), error };
     fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;

@@ -1,4 +1,4 @@
-//! `warploom explain`: what the kernels of a schedule do, and what they are predicted to cost.
+//! `warploom explain`: what the kernels of a schedule do, and their predicted costs.
 
 use std::io::Write;
 
@@ -51,7 +51,6 @@ struct Report {
     explanation: Explanation,
 }
 
-/// Explains a schedule.
 pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let asked = arguments.which.realise(apps)?;
     let device = arguments.kernels.device()?;
@@ -67,7 +66,7 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     report::text(out, &listing(&asked.name, &asked.sizes, &device, &explanation))
 }
 
-/// The explanation of a schedule; an error if it is not legal.
+/// The explanation of a schedule; an error if the schedule is illegal.
 pub(crate) fn explanation(
     pipeline: &Pipeline,
     request: &Realisation,
@@ -83,7 +82,7 @@ pub(crate) fn explanation(
     Ok(Explanation::new(pipeline, &regions, device, schedule, model))
 }
 
-/// An explanation as text; `sizes` begin with ` at`.
+/// An explanation as text. `sizes` starts with ` at`, as in ` at W=640, H=480`.
 pub(crate) fn listing(app: &str, sizes: &str, device: &Device, explanation: &Explanation) -> String {
     format!(
         "{app}{sizes} for {} ({}): {:.1} us predicted by the {} model, {}\n\n{explanation}",

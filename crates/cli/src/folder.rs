@@ -1,4 +1,4 @@
-//! Folders of reference data: where they are and what is in them.
+//! Finds and reads folders of reference data.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,16 @@ use crate::error::Error;
 use crate::golden::{Array, Golden};
 use crate::show;
 
-/// The file that makes a folder one of reference data.
+/// The file that marks a folder as reference data.
 const PARAMS: &str = "params.json";
 
-/// A folder of reference data.
 pub(crate) struct Folder {
-    /// Where it is.
     pub(crate) path: PathBuf,
-    /// What its `params.json` says.
+    /// The content of its `params.json`.
     pub(crate) golden: Golden,
 }
 
-/// All folders of reference data in `root`, in order of their names; `root` itself if it is one.
+/// All folders of reference data in `root`, sorted by name; only `root` if it is one itself.
 pub(crate) fn find(root: &Path) -> Result<Vec<Folder>, Error> {
     if !root.is_dir() {
         return Err(Error::NoFolder { folder: root.display().to_string() });
@@ -51,12 +49,12 @@ impl Folder {
         Ok(Folder { path, golden })
     }
 
-    /// An error about what its `params.json` says.
+    /// Wraps an error about the content of its `params.json`.
     pub(crate) fn says(&self, error: Error) -> Error {
         Error::In { file: self.path.join(PARAMS).display().to_string(), error: Box::new(error) }
     }
 
-    /// Reads an array, which must be as `params.json` says.
+    /// Reads an array and checks its type and extents against `params.json`.
     pub(crate) fn array(&self, name: &str, described: &Array) -> Result<Buffer, Error> {
         let file = self.path.join(format!("{name}.npy"));
         if !file.exists() {
@@ -75,7 +73,7 @@ impl Folder {
     }
 }
 
-/// A buffer moved to where a box of the same extents begins.
+/// Moves a buffer to the origin of a box with the same extents.
 pub(crate) fn placed(buffer: Buffer, region: &Region) -> Result<Buffer, BufferError> {
     let min: Vec<i64> = region.0.iter().map(|range| range.min).collect();
     buffer.translated(&min)

@@ -1,4 +1,4 @@
-//! `warploom fuzz`: random pipelines under random schedules, or those that a search finds.
+//! `warploom fuzz`: checks random pipelines under random or searched schedules.
 
 mod compiled;
 mod replay;
@@ -139,12 +139,12 @@ fn stages(text: &str) -> Result<RangeInclusive<usize>, String> {
     }
 }
 
-/// What runs cases.
+/// Checks cases on a GPU or in the simulator.
 struct Machine {
     device: Device,
-    /// The device is only simulated where there is none.
+    /// `None` for the simulator.
     gpu: Option<Gpu>,
-    /// Compiles what is only simulated, if asked to.
+    /// For `--compile`, which also compiles the kernels that are only simulated.
     compiler: Option<Compiler>,
 }
 
@@ -165,7 +165,7 @@ impl Machine {
     }
 }
 
-/// Fuzzes, or replays what was found.
+/// Fuzzes, or replays saved cases.
 pub(crate) fn fuzz(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let machine = arguments.machine()?;
     let check: &Checker<'_> = &|case| machine.check(case);
@@ -179,17 +179,17 @@ pub(crate) fn fuzz(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Err
     fuzzing.run(machine.compiler.as_ref(), out)
 }
 
-/// A run with everything it needs.
+/// The inputs of a fuzzing run.
 struct Fuzzing<'a> {
     arguments: &'a Arguments,
     device: &'a Device,
     check: &'a Checker<'a>,
-    /// Where schedules come from unless they are random.
+    /// The source of schedules; `None` for random ones.
     searcher: Option<&'a Searcher<'a>>,
 }
 
 impl Fuzzing<'_> {
-    /// Tries new pairs, and writes what fails.
+    /// Checks new pairs of pipeline and schedule, and writes the failures to files.
     fn run(&self, compiler: Option<&Compiler>, out: &mut dyn Write) -> Result<(), Error> {
         let Fuzzing { arguments, device, check, searcher } = *self;
         let random = random_schedules(device, arguments.schedules);
@@ -216,7 +216,7 @@ impl Fuzzing<'_> {
         report.end(arguments, &summary.coverage, out)
     }
 
-    /// Makes a failure small and writes it.
+    /// Reduces a failure to a smaller case and writes it to a file.
     fn written(&self, found: Found) -> Result<Written, Error> {
         let Found { pipeline_seed, schedule_seed, case, failure } = found;
         let Some(case) = case else {
@@ -232,7 +232,7 @@ impl Fuzzing<'_> {
         Ok(Written::new(pipeline_seed, schedule_seed, &reduced, funcs, file))
     }
 
-    /// Checks a case, and with a searcher whether it can be searched.
+    /// Checks a case again. With a searcher, also checks that a search for its pipeline succeeds.
     fn check_again(&self, case: &Case, searcher: Option<&Searcher<'_>>) -> Result<Verdict, Failure> {
         let verdict = (self.check)(case)?;
         searcher.map_or(Ok(verdict), |searcher| searcher.check(case))
@@ -269,7 +269,8 @@ impl Arguments {
     }
 }
 
-/// The failures in another order: the first with each symptom, then the second with each, and so on.
+/// Reorders the failures: the first with each symptom, then the second with each symptom, and so
+/// on.
 fn most_telling(failures: Vec<Found>) -> Vec<Found> {
     let symptoms: Vec<String> = failures.iter().map(|found| found.failure.symptom()).collect();
     let earlier =
@@ -280,7 +281,8 @@ fn most_telling(failures: Vec<Found>) -> Vec<Found> {
     ranked.into_iter().map(|(_, found)| found).collect()
 }
 
-/// The checking build of each program has to give the reference's bits, the timing build something close.
+/// Checks each program: the checking build must match the reference bit for bit, the timing build
+/// within its tolerance.
 fn on_gpu(gpu: &Gpu, run: &Run<'_>) -> Result<Verdict, Failure> {
     let mut verdict = Verdict::Passed;
     for program in run.case.programs(gpu.device())? {
@@ -320,7 +322,7 @@ mod tests {
         Line::try_parse_from(std::iter::once("fuzz").chain(line.split_whitespace())).unwrap().fuzz
     }
 
-    /// Fails wherever a pipeline divides.
+    /// Reports a failure for every pipeline that contains a division.
     fn broken(case: &Case) -> Result<Verdict, Failure> {
         match case.pipeline.to_string().contains('/') {
             true => Err(Failure::Numeric("made up".to_owned())),

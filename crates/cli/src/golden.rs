@@ -1,4 +1,4 @@
-//! `params.json`: what a folder of reference data holds, and how near an output must come to it.
+//! `params.json`: describes a folder of reference data and the tolerance of its outputs.
 
 use std::collections::BTreeMap;
 
@@ -13,61 +13,57 @@ use crate::settings::MAX_SIZE;
 /// The most samples an array can have.
 const MAX_POINTS: u64 = 1 << 40;
 
-/// What is wrong with a `params.json`.
+/// Why a `params.json` is not valid.
 #[derive(Debug, Error)]
 pub(crate) enum GoldenError {
-    /// Not JSON, or not of the right form.
+    /// Not JSON, or JSON with wrong fields.
     #[error("{0}; correct it there")]
     Json(#[from] serde_json::Error),
-    /// No outputs, so nothing would be checked.
     #[error("it names no outputs; name at least one")]
     NoOutputs,
-    /// A name that leads elsewhere, or to no file.
+    /// A name that is not a plain file name.
     #[error(
         "`{name}` is the name of an array, whose file is in the same folder; use letters, digits, `_`, `-` and `.`"
     )]
     Name { name: String },
-    /// An extent that no array can have.
+    /// An extent below 1, or more than 2^40 samples.
     #[error("`{name}` has the shape [{}]; extents must be at least 1, and their product at most 2^40", shown(.shape, ", "))]
     Shape { name: String, shape: Vec<i64> },
-    /// Minima that do not belong to the shape.
+    /// Minima that are too large, or not one per dimension.
     #[error(
         "`{name}` has {dimensions} dimensions and the minima [{}]; give one a dimension, at most {MAX_SIZE}",
         shown(.min, ", ")
     )]
     Min { name: String, dimensions: usize, min: Vec<i64> },
-    /// A tolerance that nothing or everything meets.
+    /// A negative or non-finite difference, or a fraction of outliers outside of `[0, 1)`.
     #[error("its tolerance has {what} {value:?}; give {need}")]
     Tolerance { what: &'static str, value: f64, need: &'static str },
 }
 
-/// What a folder of reference data holds.
+/// The description of a folder of reference data.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Golden {
-    /// The app it belongs to.
+    /// The name of the app that it belongs to.
     pub(crate) app: String,
-    /// The inputs, by name.
     pub(crate) inputs: BTreeMap<String, Array>,
-    /// The outputs, by name; never empty.
+    /// Never empty.
     pub(crate) outputs: BTreeMap<String, Array>,
-    /// Values of Params, by name.
+    /// Values of the Params.
     pub(crate) scalars: BTreeMap<String, Value>,
-    /// Structure parameters and sizes, by name.
+    /// Values of the structure parameters and sizes.
     pub(crate) generator_params: BTreeMap<String, f64>,
-    /// How near the outputs must be.
+    /// How far outputs may differ from the reference data.
     pub(crate) tolerance: Tolerance,
 }
 
-/// The type and the box of an array.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Array {
-    /// Type of its samples.
     pub(crate) ty: Type,
-    /// Its box, first index first.
+    /// Its box, with the first dimension first.
     pub(crate) region: Region,
 }
 
-/// The file as it is written; fields that are not here are left alone.
+/// The format of the file; unknown fields are ignored.
 #[derive(Deserialize)]
 struct File {
     app: String,
@@ -82,14 +78,14 @@ struct File {
 
 #[derive(Deserialize)]
 struct FileArray {
-    /// Extents as numpy has them: the last index first.
+    /// The extents in numpy's order: the last dimension first.
     shape: Vec<i64>,
     dtype: Dtype,
-    /// Smallest indices, the first index first; 0 if they are left out.
+    /// The smallest index of each dimension, the first dimension first; 0 if left out.
     halide_min: Option<Vec<i64>>,
 }
 
-/// A type by the name that numpy gives it.
+/// An element type, by its numpy name.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Dtype {
@@ -116,7 +112,7 @@ struct FileOutliers {
 }
 
 impl Golden {
-    /// Reads the text of a `params.json`.
+    /// Parses and validates the text of a `params.json`.
     pub(crate) fn parse(text: &str) -> Result<Golden, GoldenError> {
         let file: File = serde_json::from_str(text)?;
         let arrays = |arrays: BTreeMap<String, FileArray>| {
@@ -213,7 +209,7 @@ mod tests {
         })
     }
 
-    /// The error after one change of the example.
+    /// The error after one value of the example is replaced.
     fn error(pointer: &str, value: Json) -> String {
         let mut example = example();
         *example.pointer_mut(pointer).unwrap() = value;
@@ -264,7 +260,7 @@ mod tests {
         ");
     }
 
-    /// Whatever is read is safe to use.
+    /// Whatever parses must be safe to use.
     fn assert_sound(text: &str) {
         let Ok(golden) = Golden::parse(text) else { return };
         assert!(!golden.outputs.is_empty());
@@ -290,7 +286,7 @@ mod tests {
         })
     }
 
-    /// Every place in a JSON value.
+    /// The JSON pointers of all values inside a value.
     fn places(value: &Json, prefix: &str, found: &mut Vec<String>) {
         found.push(prefix.to_owned());
         match value {

@@ -1,4 +1,4 @@
-//! `warploom graph`: which stage of an app reads which.
+//! `warploom graph`: prints which stages of an app read which.
 
 use std::io::Write;
 
@@ -48,11 +48,10 @@ struct Func<'a> {
     types: &'a [Type],
     updates: usize,
     output: bool,
-    /// Names of the inputs and Funcs it reads.
+    /// The names of the inputs and Funcs that it reads.
     reads: Vec<&'a str>,
 }
 
-/// Prints the graph of an app.
 pub(crate) fn graph(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let app = find_app(apps, &arguments.app)?;
     let mut settings = Settings::defaults(app);
@@ -83,7 +82,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Names of the inputs and other Funcs that a Func reads, each once.
+/// The names of the inputs and other Funcs that a Func reads, without duplicates.
 fn reads<'a>(pipeline: &'a Pipeline, func: &FuncDecl) -> Vec<&'a str> {
     let roots = func.stages.iter().flat_map(|stage| stage.roots());
     let mut names = Vec::new();

@@ -1,4 +1,4 @@
-//! Inputs from files, and the sizes that follow from them.
+//! Reads inputs from files and derives sizes from them.
 
 use std::path::Path;
 
@@ -13,17 +13,18 @@ use crate::names::{Kind, unknown};
 use crate::settings::change;
 use crate::show;
 
-/// An input that the user gave.
+/// An input from a file.
 pub(crate) struct Given {
-    /// The input.
+    /// The input's name in the pipeline.
     pub(crate) name: &'static str,
-    /// The file.
+    /// The path as given on the command line.
     pub(crate) file: String,
-    /// What is in it, in the input's type.
+    /// The content, converted to the input's type.
     pub(crate) buffer: Buffer,
 }
 
-/// Splits every `[NAME=]FILE`; a file without a name goes to the first name that is still free.
+/// Splits each `[NAME=]FILE`. A file without a name is assigned to the first name that is still
+/// free.
 pub(crate) fn assign<'a, 'n>(
     app: &App,
     kind: Kind,
@@ -53,7 +54,7 @@ pub(crate) fn assign<'a, 'n>(
     Ok(found)
 }
 
-/// Reads the files of inputs; pictures take on the input's type.
+/// Reads the input files; images are converted to the input's type.
 pub(crate) fn read(
     app: &App,
     pipeline: &Pipeline,
@@ -87,10 +88,11 @@ pub(crate) fn read(
     Ok(found)
 }
 
-/// Takes the sizes that are not `fixed` from the files.
+/// Derives the sizes that are not `fixed` from the files.
 ///
-/// A size follows from the first extent of a given input that grows with it one by one: the extent at the
-/// size's present value is compared with the file's, and the size changed by the difference.
+/// Each size is derived from the first extent of a given input that grows by one when the size
+/// grows by one. The size changes by the difference between the file's extent and the current
+/// extent.
 pub(crate) fn solve_sizes(app: &App, settings: &mut Settings, fixed: &[&str], given: &[Given]) {
     for size in app.sizes.iter().filter(|size| !fixed.contains(&size.name)) {
         let value = settings.number(size.name);
@@ -109,7 +111,7 @@ pub(crate) fn solve_sizes(app: &App, settings: &mut Settings, fixed: &[&str], gi
     }
 }
 
-/// Moves the files' contents to the boxes of their inputs, which must be as large.
+/// Moves the files' contents to the boxes of their inputs. The extents must match.
 pub(crate) fn fit(
     app: &App,
     settings: &Settings,

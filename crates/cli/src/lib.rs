@@ -1,15 +1,16 @@
-//! The `warploom` program as a library, so that it can be had over other pipelines than the suite's.
+//! The `warploom` command-line program as a library, so that you can build it with your own
+//! pipelines.
 //!
-//! A program of one's own is a table of [`App`]s and one call:
+//! Your program is a table of [`App`]s and one call:
 //!
 //! ```no_run
 #![doc = include_str!("../examples/brighter.rs")]
 //! ```
 //!
-//! Results go to standard output, everything else to standard error, without colours. The exit code says
-//! how it went: 0 done, 1 a fault of the program, 2 a wrong argument or file, 3 a pipeline that cannot be
-//! run as asked, 4 no GPU or one that fails, 5 nothing measured, 6 outputs that differ from the reference, 130 ended by the
-//! interrupt key, 141 nobody reads the results.
+//! Results go to standard output, everything else to standard error, without colours. The exit
+//! codes are: 0 success, 1 a bug in the program, 2 a wrong argument or file, 3 a pipeline that
+//! cannot run as requested, 4 no GPU or a GPU error, 5 nothing was measured, 6 outputs that differ
+//! from the reference, 130 interrupted, 141 standard output was closed.
 
 mod accuracy;
 mod apps;
@@ -144,14 +145,14 @@ enum Command {
     Completions(completions::Arguments),
 }
 
-/// The whole program over a table of apps, with the arguments of this process.
+/// Runs the whole program with a table of apps and the arguments of this process.
 ///
-/// It answers every mistake with one sentence on standard error and an exit code; a panic, its own or an
-/// app's, is reported in the same way.
+/// Every error is reported as one sentence on standard error and an exit code. Panics, including
+/// those in an app, are reported the same way.
 pub fn main_with(apps: &[App]) -> ExitCode {
     panic::set_hook(Box::new(report_panic));
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
-        // Not locked: a worker answers from a thread of its own.
+        // Not locked, because a worker writes its answers from another thread.
         execute(apps, std::env::args_os(), &mut io::stdout())
     }));
     match outcome {
@@ -164,14 +165,15 @@ pub fn main_with(apps: &[App]) -> ExitCode {
     }
 }
 
-/// Runs one command; `arguments` start with the name of the program.
+/// Runs one command. `arguments` starts with the program's name.
 fn execute(
     apps: &[App],
     arguments: impl IntoIterator<Item = OsString>,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let Arguments { command, voice } = Arguments::try_parse_from(arguments)?;
-    // What a worker says is kept for its parent, who would have to tell a log from last words.
+    // The parent captures a worker's standard error as its last words, so a worker must not log
+    // there.
     if !matches!(command, Command::Worker(_)) {
         voice.apply()?;
     }

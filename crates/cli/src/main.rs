@@ -1,10 +1,11 @@
-//! The `warploom` program over the apps of the suite and the small pipelines beside them.
+//! The `warploom` program with the apps of the suite and a few small pipelines.
 
 use std::process::ExitCode;
 
 use mimalloc::MiMalloc;
 
-/// A search makes and drops many small trees, which this allocator does in less time than the system's.
+/// A search allocates and frees many small trees, which is faster with this allocator than with the
+/// system's.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

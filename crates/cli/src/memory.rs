@@ -1,4 +1,4 @@
-//! Whether the inputs and outputs of an app fit in memory, asked before any of them is made.
+//! Checks that the inputs and outputs of an app fit in memory, before they are allocated.
 
 use warploom::app::{App, Settings, Shapes};
 use warploom::interp::available_memory;
@@ -7,10 +7,10 @@ use warploom::lang::Pipeline;
 use crate::error::Error;
 use crate::show;
 
-/// Taken for free where the system does not say how much is.
+/// Assumed free memory if the system does not report it, in bytes.
 const UNKNOWN: u64 = 64 << 30;
 
-/// Refuses sizes that fill more memory than is free.
+/// Returns an error if the inputs and outputs need more memory than is free.
 pub(crate) fn check(
     app: &App,
     pipeline: &Pipeline,

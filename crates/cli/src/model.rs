@@ -1,4 +1,4 @@
-//! The cost model: weights that come with the program, those of a file, or none.
+//! The choice of the cost model: built-in weights, weights from a file, or the analytic model.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// The model for a device; what should be known about it is said on standard error.
+    /// Loads the model for a device. Warnings about it go to standard error.
     pub(crate) fn load(&self, device: &Device) -> Result<Box<dyn CostModel + Send>, Error> {
         let Chosen { model, warning } = match self.model.as_deref() {
             Some("analytic") => return Ok(Box::new(Analytic::new(device))),
@@ -37,7 +37,7 @@ impl Model {
     }
 }
 
-/// The weights of a file.
+/// Reads a file of weights.
 pub(crate) fn read(path: &Path) -> Result<Weights, Error> {
     let file = path.display().to_string();
     let bytes = files::read(path, files::WEIGHTS)?;

@@ -1,7 +1,8 @@
-//! Files of every format, damaged at random: they are read or refused, without a panic, an abort or much memory.
+//! Reads randomly corrupted files of every format: each is either read or rejected, without a
+//! panic, an abort or excessive memory use.
 //!
-//! Each format has a process of its own, so that an abort is noticed and the most memory it ever had is its own. What a process
-//! reads is in a file while it does, and stays there if it fails.
+//! Each format runs in a separate process, so that an abort is detected and the peak memory can be
+//! measured per format. The current input is in a file, which stays there if the process fails.
 
 mod formats;
 
@@ -18,11 +19,11 @@ use warploom::fuzz::Mutator;
 
 use formats::{Format, NAMES, format};
 
-/// How many inputs are tried, of all formats together.
+/// The number of inputs to try, over all formats.
 const COUNT: &str = "WARPLOOM_MUTATIONS";
-/// What they follow from.
+/// The seed of the mutations.
 const SEED: &str = "WARPLOOM_MUTATION_SEED";
-/// The format of a process, and its folder.
+/// The format that a child process tests, and its folder.
 const FORMAT: &str = "WARPLOOM_MUTATED_FORMAT";
 const FOLDER: &str = "WARPLOOM_MUTATED_FOLDER";
 
@@ -45,7 +46,7 @@ fn mutated_files_are_read_or_refused() {
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
 }
 
-/// Tries a format in a process of its own.
+/// Tests a format in a child process.
 fn try_format(name: &str) {
     let folder = memory_folder();
     let mut process = Command::new(env::current_exe().unwrap());
@@ -61,7 +62,7 @@ fn try_format(name: &str) {
     println!("{}", summary.trim_start_matches("test mutations::one_format ... "));
 }
 
-/// A folder in memory where there is such a thing: a million files are written to it.
+/// A folder in memory if the system has one, because a million files are written to it.
 fn memory_folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| TempDir::new()).unwrap()
 }
@@ -84,7 +85,7 @@ fn one_format() {
     }
 }
 
-/// Reads damaged inputs of a format; gives how many could be read.
+/// Reads mutated inputs of a format. Returns how many of them were accepted.
 fn run(format: &Format, file: &Path, inputs: u64, seed: u64) -> u64 {
     for whole in &format.whole {
         let whole = (format.finish)(whole.clone());
@@ -100,7 +101,7 @@ fn run(format: &Format, file: &Path, inputs: u64, seed: u64) -> u64 {
     format.bombs.iter().for_each(|bomb| read(&bomb()));
     for number in 0..inputs {
         let mut input = mutator.input(number);
-        // Some keep their wrong checksums.
+        // One in eight keeps its wrong checksums.
         if !number.is_multiple_of(8) {
             input = (format.finish)(input);
         }
@@ -110,7 +111,7 @@ fn run(format: &Format, file: &Path, inputs: u64, seed: u64) -> u64 {
     count
 }
 
-/// The most memory that this process has had; 0 where the system does not say.
+/// The peak memory of this process in bytes; 0 if the system does not report it.
 fn peak_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,30 +1,26 @@
-//! Names the user gives: found, or answered with the nearest one and all there are.
+//! Resolves names that the user gives. For an unknown name, the error suggests the nearest one and
+//! lists all.
 
 use warploom::app::{App, Setting};
 
 use crate::error::Error;
 use crate::show;
 
-/// What a name can stand for.
+/// The kinds of names that the command line takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// A named size.
     Size,
-    /// A structure parameter.
     Structure,
-    /// A Param.
     Param,
-    /// An input.
     Input,
-    /// An output.
     Output,
 }
 
 impl Kind {
-    /// The kinds that hold numbers.
+    /// The kinds with numeric values.
     const SETTINGS: [Kind; 3] = [Kind::Size, Kind::Structure, Kind::Param];
 
-    /// What it is called.
+    /// The word for it in messages.
     pub(crate) const fn noun(self) -> &'static str {
         match self {
             Kind::Size => "size",
@@ -35,7 +31,7 @@ impl Kind {
         }
     }
 
-    /// The flag that gives it.
+    /// The command-line flag that sets it.
     pub(crate) const fn flag(self) -> &'static str {
         match self {
             Kind::Size => "--size",
@@ -46,7 +42,7 @@ impl Kind {
         }
     }
 
-    /// An app's settings of this kind.
+    /// The app's settings of this kind.
     pub(crate) fn settings(self, app: &App) -> &'static [Setting] {
         match self {
             Kind::Size => app.sizes,
@@ -57,7 +53,6 @@ impl Kind {
     }
 }
 
-/// The app of this name.
 pub(crate) fn find_app<'a>(apps: &'a [App], name: &str) -> Result<&'a App, Error> {
     apps.iter().find(|app| app.name == name).ok_or_else(|| {
         if name.ends_with(".json") {
@@ -68,7 +63,6 @@ pub(crate) fn find_app<'a>(apps: &'a [App], name: &str) -> Result<&'a App, Error
     })
 }
 
-/// The setting of this name.
 pub(crate) fn find_setting(app: &App, kind: Kind, name: &str) -> Result<&'static Setting, Error> {
     let settings = kind.settings(app);
     settings.iter().find(|setting| setting.name == name).ok_or_else(|| {
@@ -77,7 +71,7 @@ pub(crate) fn find_setting(app: &App, kind: Kind, name: &str) -> Result<&'static
     })
 }
 
-/// The answer to a name that is not among `known`.
+/// The error for a name that is not among `known`.
 pub(crate) fn unknown(app: &App, kind: Kind, name: &str, known: &[&str]) -> Error {
     let elsewhere = Kind::SETTINGS
         .into_iter()
@@ -93,12 +87,12 @@ pub(crate) fn unknown(app: &App, kind: Kind, name: &str, known: &[&str]) -> Erro
     Error::UnknownName { app: app.name, kind: kind.noun(), name: name.to_owned(), hint, known }
 }
 
-/// ` (did you mean ...?)` if a known name is near.
+/// ` (did you mean ...?)` if a known name is similar.
 fn hint(name: &str, known: &[&str]) -> String {
     nearest(name, known).map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default()
 }
 
-/// The known name that a slip of the hand makes into `name`.
+/// The known name that `name` is most likely a typo of.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let distance = |known: &str| strsim::damerau_levenshtein(&known.to_lowercase(), &name.to_lowercase());
     let near = known.iter().map(|known| (distance(known), *known)).min()?;

@@ -1,4 +1,4 @@
-//! `warploom report`: results as one page of HTML.
+//! `warploom report`: renders results as one HTML page.
 
 mod nests;
 mod source;
@@ -62,7 +62,6 @@ struct Part<'a> {
     title: &'a str,
 }
 
-/// Writes a page.
 pub(crate) fn page(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let Arguments { files, output, device, format } = arguments;
     keeps_sources(files, output)?;
@@ -90,7 +89,7 @@ pub(crate) fn page(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     report::text(out, &format!("{file}: {count}, {}\n", show::bytes(html.len() as u64)))
 }
 
-/// An error if the page would take the place of a file that it is made of.
+/// Returns an error if the page would overwrite one of its source files.
 fn keeps_sources(files: &[PathBuf], output: &Path) -> Result<(), Error> {
     let Ok(output) = fs::canonicalize(output) else { return Ok(()) };
     match files.iter().find(|file| fs::canonicalize(file).is_ok_and(|file| file == output)) {
@@ -115,7 +114,7 @@ fn facts(sources: &[Source]) -> Vec<Fact> {
     ]
 }
 
-/// What each file holds.
+/// The table of source files.
 fn table_of(sources: &[Source]) -> Table {
     let columns = ["file", "holds", "device", "measured"].map(Column::text).to_vec();
     let row = |source: &Source| {
@@ -129,7 +128,7 @@ fn table_of(sources: &[Source]) -> Table {
     Table { columns, rows: sources.iter().map(row).collect() }
 }
 
-/// Columns as a page has them.
+/// Converts column titles to the page's columns.
 fn columns(titles: &[(&str, Align)]) -> Vec<Column> {
     titles
         .iter()
@@ -137,12 +136,12 @@ fn columns(titles: &[(&str, Align)]) -> Vec<Column> {
         .collect()
 }
 
-/// Each once, sorted.
+/// Sorted, without duplicates.
 fn distinct(all: impl IntoIterator<Item = String>) -> Vec<String> {
     BTreeSet::from_iter(all).into_iter().collect()
 }
 
-/// `2026-01-30 to 2026-01-31`
+/// The first and last date, as in `2026-01-30 to 2026-01-31`.
 fn days(dates: &[String]) -> String {
     match (dates.iter().min(), dates.iter().max()) {
         (Some(first), Some(last)) if first != last => format!("{first} to {last}"),

@@ -1,4 +1,4 @@
-//! A pipeline at some sizes: an app's, or that of a file.
+//! The choice of a pipeline at some sizes: an app, or a file.
 
 use warploom::app::{App, Settings};
 use warploom::fuzz::{Case, CaseError};
@@ -36,20 +36,20 @@ pub(crate) struct Which {
     set: Vec<String>,
 }
 
-/// A pipeline with all that is needed to make kernels of it.
+/// A pipeline with everything needed to build its kernels.
 pub(crate) struct Subject {
-    /// Its name in reports.
+    /// The name in reports.
     pub(crate) name: String,
-    /// ` at W=640, H=480`
+    /// The sizes in messages, as in ` at W=640, H=480`.
     pub(crate) sizes: String,
     pub(crate) pipeline: Pipeline,
     pub(crate) request: Realisation,
-    /// The app and its settings; `None` for the pipeline of a file.
+    /// The app and its settings; `None` for a pipeline from a file.
     pub(crate) app: Option<(App, Settings)>,
 }
 
 impl Which {
-    /// The pipeline at the sizes asked for.
+    /// The pipeline at the requested sizes.
     pub(crate) fn realise(&self, apps: &[App]) -> Result<Subject, Error> {
         match self.app.ends_with(".json") {
             true => self.of_file(),
@@ -65,7 +65,7 @@ impl Which {
         Which::of_settings(app, settings)
     }
 
-    /// An app with its settings.
+    /// An app with these settings.
     pub(crate) fn of_settings(app: &App, settings: Settings) -> Result<Subject, Error> {
         let pipeline = build(app, &settings)?;
         let mut request = (app.shapes)(&settings).realisation(&pipeline);
@@ -95,8 +95,8 @@ impl Which {
         Ok(Subject { name: pipeline.name().to_owned(), sizes, pipeline, request, app: None })
     }
 
-    /// With the box of one input or output, as `input=640x480`, or one size for all, as `640x480`; what has fewer dimensions
-    /// has the first extents of it.
+    /// Sets the box of one input or output, as in `input=640x480`, or one size for all, as in
+    /// `640x480`. Inputs and outputs with fewer dimensions use its first extents.
     fn sized(&self, pipeline: &Pipeline, request: Realisation, item: &str) -> Result<Realisation, Error> {
         let none = || Error::Box { text: item.to_owned(), example: boxes_of(pipeline) };
         if item.contains('=') {
@@ -125,7 +125,7 @@ impl Which {
         Ok(sized)
     }
 
-    /// What is wrong with the sizes and values of a file's pipeline.
+    /// The error for sizes or values that don't fit the pipeline of a file.
     fn refused(&self, pipeline: &Pipeline, error: BoundsError) -> Error {
         let file = self.app.clone();
         match error {
@@ -138,7 +138,7 @@ impl Which {
     }
 }
 
-/// Boxes for all inputs and outputs of a pipeline, as one might give them.
+/// Example boxes for all inputs and outputs of a pipeline, for error messages.
 fn boxes_of(pipeline: &Pipeline) -> String {
     let usual = ["640", "480", "3"];
     let of = |name: &str, dimensions: usize| {
@@ -150,7 +150,7 @@ fn boxes_of(pipeline: &Pipeline) -> String {
     inputs.chain(outputs.map(|func| of(&func.name, func.dims.len()))).collect::<Vec<_>>().join(",")
 }
 
-/// A pipeline as it was written, or with the sizes of a case that `warploom fuzz` wrote.
+/// Parses a pipeline, or a case that `warploom fuzz` wrote, which also has sizes.
 fn read(file: &str, text: &str) -> Result<(Pipeline, Realisation), Error> {
     #[derive(serde::Deserialize)]
     struct Form {
@@ -169,13 +169,13 @@ fn read(file: &str, text: &str) -> Result<(Pipeline, Realisation), Error> {
     Ok((pipeline, request))
 }
 
-/// `input=640x480`, or `input=-1:642x0:480` for a box that does not start at the origin.
+/// Parses `input=640x480`, or `input=-1:642x0:480` for a box that does not start at the origin.
 fn named_box(item: &str) -> Option<(&str, Region)> {
     let (name, extents) = item.split_once('=')?;
     Some((name.trim(), Region(ranges(extents)?)))
 }
 
-/// `640x480`, or `-1:642x0:480`
+/// Parses `640x480`, or `-1:642x0:480`.
 fn ranges(extents: &str) -> Option<Vec<Range>> {
     let range = |text: &str| {
         let (min, extent) = text.split_once(':').unwrap_or(("0", text));
@@ -184,7 +184,7 @@ fn ranges(extents: &str) -> Option<Vec<Range>> {
     extents.split('x').map(range).collect()
 }
 
-/// `NAME=VALUE` in the Param's type.
+/// Parses `NAME=VALUE` in the Param's type.
 fn param<'a>(pipeline: &Pipeline, item: &'a str) -> Result<(&'a str, Value), Error> {
     let no_value = || Error::NoValue { flag: "--param", text: item.to_owned() };
     let (name, text) = item.split_once('=').ok_or_else(no_value)?;
@@ -196,7 +196,7 @@ fn param<'a>(pipeline: &Pipeline, item: &'a str) -> Result<(&'a str, Value), Err
     Ok((name, value.ok_or_else(wrong)?))
 }
 
-/// ` at input=640x480, output=640x480`
+/// The boxes in messages, as in ` at input=640x480, output=640x480`.
 fn boxes(pipeline: &Pipeline, request: &Realisation) -> String {
     let inputs = pipeline.inputs().values().map(|input| &input.name).zip(request.inputs.values());
     let outputs = pipeline.outputs().iter().map(|id| &pipeline.funcs()[*id].name).zip(&request.outputs);
@@ -207,7 +207,7 @@ fn boxes(pipeline: &Pipeline, request: &Realisation) -> String {
     format!(" at {}", named.collect::<Vec<_>>().join(", "))
 }
 
-/// Whether sizes or values are the user's to change.
+/// Whether the error is about sizes or values that the user gave.
 pub(crate) fn is_usage(error: &BoundsError) -> bool {
     use BoundsError::{Extent, Missing, ParamRange, ParamType, Rank, TooLarge, Unknown};
     matches!(

@@ -1,5 +1,5 @@
-//! How far long work is, on standard error: a bar on a terminal, a line now and then elsewhere, nothing if the program is
-//! to be quiet.
+//! Progress of long tasks on standard error: a bar on a terminal, otherwise a line every few
+//! seconds, and nothing with `--quiet`.
 
 use std::fmt;
 use std::io::{IsTerminal, stderr};
@@ -13,46 +13,46 @@ use warploom::lang::visible;
 
 use crate::voice;
 
-/// How often there is a line where there is no terminal.
+/// The interval between lines if there is no terminal.
 const LINES: Duration = Duration::from_secs(10);
 
-/// How often a bar is drawn when nothing moves but the clock.
+/// The interval at which a bar is redrawn while only the clock changes.
 const TICKS: Duration = Duration::from_millis(200);
 
-/// What is counted.
+/// The unit of progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unit {
-    /// So many of something, as in `12/80 trials`.
+    /// A count of items, as in `12/80 trials`.
     Things(&'static str),
-    /// Steps that mean nothing to people, who are told the share.
+    /// Internal steps, shown as a percentage.
     Share,
-    /// Nothing: all that is known is that it goes on.
+    /// No count; only the elapsed time is shown.
     Time,
 }
 
-/// Work that takes long.
+/// A long task whose progress is shown until this value is dropped.
 pub(crate) struct Progress {
     bar: ProgressBar,
     unit: Unit,
-    /// When it ends at the latest, counted from its beginning.
+    /// The time limit, measured from the start.
     limit: Duration,
     lines: Option<Lines>,
 }
 
-/// A thread that says a line now and then.
+/// A thread that prints a line at intervals.
 struct Lines {
-    /// Whoever drops it ends the thread.
+    /// Dropping the sender ends the thread.
     alive: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Progress {
-    /// Begins to show how far something is.
+    /// Starts to show progress.
     pub(crate) fn new(label: impl Into<String>, unit: Unit) -> Progress {
         Progress::limited(label, unit, None)
     }
 
-    /// The same for something that ends after some time, however much is left to do.
+    /// Starts to show progress of a task that ends after a time limit at the latest.
     pub(crate) fn limited(label: impl Into<String>, unit: Unit, limit: Option<Duration>) -> Progress {
         if voice::is_quiet() {
             return Progress::hidden();
@@ -65,7 +65,7 @@ impl Progress {
         }
     }
 
-    /// Counts, and shows nothing.
+    /// Counts without showing anything.
     pub(crate) fn hidden() -> Progress {
         Progress { bar: ProgressBar::hidden(), unit: Unit::Time, limit: Duration::MAX, lines: None }
     }
@@ -77,7 +77,7 @@ impl Progress {
         Progress { bar, unit, limit, lines: None }
     }
 
-    /// Says a line every so often, the first after that time.
+    /// Prints a line at every interval, the first one after one interval.
     fn in_lines(
         label: String,
         unit: Unit,
@@ -96,12 +96,12 @@ impl Progress {
         Progress { bar, unit, limit, lines: Some(Lines { alive: Some(alive), thread: Some(thread) }) }
     }
 
-    /// What is being worked on, in place of the name it began with.
+    /// Replaces the label that the task started with.
     pub(crate) fn set_label(&self, label: impl Into<String>) {
         self.bar.set_prefix(shown(label));
     }
 
-    /// How much there is to do. Until that is known, there is no bar to fill.
+    /// Sets the total. The bar appears only once the total is known.
     pub(crate) fn set_length(&self, length: u64) {
         if self.bar.length().is_none() {
             let template = match self.unit {
@@ -114,7 +114,7 @@ impl Progress {
             let limit = self.limit;
             let left = move |bar: &ProgressState, out: &mut dyn fmt::Write| {
                 let left = bar.eta().min(limit.saturating_sub(bar.elapsed()));
-                // What cannot be drawn is not drawn.
+                // A formatting error here only leaves the field empty.
                 let _ = write!(out, "{:#}", HumanDuration(left));
             };
             let style = style(&format!("{{prefix}}  {template}  {{wide_msg}}")).with_key("left", left);
@@ -123,55 +123,56 @@ impl Progress {
         self.bar.set_length(length);
     }
 
-    /// How much is done.
+    /// Sets how much is done.
     pub(crate) fn set_position(&self, position: u64) {
         self.bar.set_position(position);
     }
 
-    /// More is done.
+    /// Adds to how much is done.
     pub(crate) fn advance(&self, by: u64) {
         self.bar.inc(by);
     }
 
-    /// What else there is to say.
+    /// Sets additional text after the bar.
     pub(crate) fn set_message(&self, message: impl Into<String>) {
         self.bar.set_message(shown(message));
     }
 
-    /// Does something that writes, with the bar out of the way.
+    /// Runs a function that writes to the terminal, with the bar hidden meanwhile.
     pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
         self.bar.suspend(write)
     }
 
-    /// A line on standard error, above the bar.
+    /// Prints a line to standard error, above the bar.
     pub(crate) fn say(&self, line: &str) {
         self.aside(|| voice::line(line));
     }
 }
 
-/// The work is over, well or not; nothing of the bar is left.
+/// Removes the bar when the task ends, successfully or not.
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
         if let Some(lines) = &mut self.lines {
             drop(lines.alive.take());
-            // It says its line to the end, so that nothing comes in between the lines that follow.
+            // Waits until the thread has finished its line, so that it does not appear among later
+            // output.
             let _ = lines.thread.take().map(JoinHandle::join);
         }
     }
 }
 
-/// What stands on the line of a bar, names from files among it.
+/// Escapes text for the line of a bar; it may contain names from files.
 fn shown(text: impl Into<String>) -> String {
     visible(&text.into()).into_owned()
 }
 
-/// What a bar looks like; one line, however much there is to say.
+/// The style of the bar, which never takes more than one line.
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-/// `tuning harris: 12/80 trials, 31 s, best 29.8 us`
+/// One line of progress, as in `tuning harris: 12/80 trials, 31 s, best 29.8 us`.
 fn text(bar: &ProgressBar, unit: Unit, limit: Duration) -> String {
     let (done, message) = (bar.position(), bar.message());
     let count = match (unit, bar.length()) {

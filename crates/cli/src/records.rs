@@ -1,4 +1,4 @@
-//! `warploom records`: what tuning has measured.
+//! `warploom records`: lists, exports and imports the measurements of tuning.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
@@ -91,7 +91,6 @@ struct Counted {
     trials: usize,
 }
 
-/// Answers a question about records.
 pub(crate) fn records(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let Arguments { records: path, json, what } = arguments;
     let format = Format { json: *json };
@@ -107,7 +106,7 @@ pub(crate) fn records(arguments: &Arguments, out: &mut dyn Write) -> Result<(), 
     }
 }
 
-/// The problem of a number, or the one with most trials of a pipeline.
+/// The problem with this number, or the one with the most trials among those of this pipeline.
 fn find(records: &Records, name: &str) -> Result<Problem, Error> {
     let problems = records.problems()?;
     let known = || {

@@ -1,4 +1,4 @@
-//! Results as text for people or as one JSON object for programs.
+//! Writes results as text or as one JSON object.
 
 use std::io::Write;
 
@@ -22,7 +22,7 @@ struct Object<'a, T> {
     content: &'a T,
 }
 
-/// Writes one JSON object; `schema` names its form and version.
+/// Writes one JSON object. `schema` is the name and version of its format.
 pub(crate) fn json(out: &mut dyn Write, schema: &str, content: &impl Serialize) -> Result<(), Error> {
     let object = Object { schema, content };
     let text = serde_json::to_string_pretty(&object).map_err(std::io::Error::from)?;
@@ -30,13 +30,14 @@ pub(crate) fn json(out: &mut dyn Write, schema: &str, content: &impl Serialize) 
     Ok(out.flush()?)
 }
 
-/// Writes text that ends its last line.
+/// Writes text that ends with a newline.
 pub(crate) fn text(out: &mut dyn Write, text: &str) -> Result<(), Error> {
     out.write_all(visible_lines(text).as_bytes())?;
     Ok(out.flush()?)
 }
 
-/// The same JSON with all that a terminal would not show, which can only be in strings, written as JSON's escapes.
+/// Replaces characters that a terminal would not show by JSON escapes. They can occur only inside
+/// strings.
 pub(crate) fn visible_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {

@@ -1,4 +1,4 @@
-//! `warploom run`: an app's outputs on files or on generated inputs.
+//! `warploom run`: runs an app on files or on generated inputs.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -78,7 +78,7 @@ struct Report {
 #[derive(Serialize)]
 struct Input {
     name: String,
-    /// `null` for a generated one.
+    /// `null` if the input was generated.
     file: Option<String>,
     region: Region,
 }
@@ -94,20 +94,20 @@ struct Output {
     file: Option<String>,
 }
 
-/// What the samples of an output are like.
+/// Statistics of the samples of an output.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 struct Summary {
-    /// The smallest finite sample.
+    /// Over the finite samples only.
     min: Option<f64>,
-    /// The largest finite sample.
+    /// Over the finite samples only.
     max: Option<f64>,
-    /// The mean of the finite samples.
+    /// Over the finite samples only.
     mean: Option<f64>,
-    /// How many samples are NaN or infinite.
+    /// The number of samples that are NaN or infinite.
     not_finite: u64,
 }
 
-/// Everything that was decided before the pipeline runs.
+/// All choices, made before the pipeline runs.
 struct Plan<'a> {
     app: &'a App,
     settings: Settings,
@@ -115,11 +115,11 @@ struct Plan<'a> {
     params: Vec<(String, Value)>,
     shapes: Shapes,
     given: Vec<Given>,
-    /// The buffers that the pipeline gives, and the files they go to.
+    /// One buffer per output value, and the file to write it to.
     outputs: Vec<Target>,
 }
 
-/// One buffer of an output; a tuple has several.
+/// One value of an output; a tuple has several.
 struct Target {
     name: String,
     ty: Type,
@@ -127,7 +127,6 @@ struct Target {
     file: Option<String>,
 }
 
-/// Runs an app as the arguments say.
 pub(crate) fn run(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     arguments.target.check()?;
     let plan = Plan::new(find_app(apps, &arguments.app)?, arguments)?;
@@ -158,7 +157,7 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    /// Finds out what can be known to fail before inputs are made and the pipeline runs.
+    /// Reports errors that are known before inputs are generated and the pipeline runs.
     fn check(&self) -> Result<(), Error> {
         if let Some((name, _)) = self.shapes.outputs.iter().find(|(_, region)| region.is_empty()) {
             let (app, output) = (self.app.name, *name);
@@ -225,7 +224,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The buffers of the outputs in the pipeline's order, with the files that were given for them.
+/// One buffer per output value in the pipeline's order, with the files given for them.
 fn targets(app: &App, pipeline: &Pipeline, shapes: &Shapes, given: &[String]) -> Result<Vec<Target>, Error> {
     let mut targets = Vec::new();
     for &id in pipeline.outputs() {
@@ -247,7 +246,7 @@ fn targets(app: &App, pipeline: &Pipeline, shapes: &Shapes, given: &[String]) ->
 }
 
 impl Target {
-    /// Whether the file can take the output, tried on a picture of one pixel.
+    /// Checks that the file can hold the output, by encoding an image of one pixel.
     fn check(&self) -> Result<(), Error> {
         let Some(file) = &self.file else { return Ok(()) };
         let path = Path::new(file);
@@ -271,7 +270,7 @@ impl Target {
         Ok(())
     }
 
-    /// Writes the output and says what is in it.
+    /// Writes the output to its file and summarises it.
     fn finish(&self, buffer: &Buffer) -> Result<Output, Error> {
         if let Some(file) = &self.file {
             files::write_any(file, buffer)?;

@@ -1,4 +1,4 @@
-//! Searches for schedules: the flags, the progress, and what is said of them.
+//! Searches for schedules: flags, progress and reports.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// The options of a search for a pipeline's schedule.
+    /// The search options for a pipeline.
     pub(crate) fn options(
         &self,
         pipeline: &Pipeline,
@@ -94,14 +94,14 @@ impl Flags {
     }
 }
 
-/// The decisions in a file.
+/// Reads the partial schedule of `--fix`.
 fn fixed(file: &Path, pipeline: &Pipeline, request: &Realisation, device: &Device) -> Result<Fixed, Error> {
     let schedule = read_schedule(file, pipeline)?;
     let fixed = Fixed::new(schedule, pipeline, &regions(pipeline, request)?, device);
     fixed.map_err(|error| Error::Fixed { file: file.display().to_string(), error: Box::new(error) })
 }
 
-/// `10s`, `2m`, `500ms`
+/// Parses `10s`, `2m` or `500ms`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
     let seconds = units.iter().find_map(|(unit, seconds)| {
@@ -112,7 +112,8 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     duration.ok_or_else(|| format!("`{text}` is no time; write it as 10s, 2m or 500ms"))
 }
 
-/// Searches for a schedule of a pipeline and builds it, and says how far it is and what did not go as it should.
+/// Searches for a schedule of a pipeline and builds it. Shows progress, and prints a note if
+/// anything went wrong.
 pub(crate) fn run(
     pipeline: &Pipeline,
     request: &Realisation,
@@ -137,14 +138,14 @@ pub(crate) fn run(
     Ok(found)
 }
 
-/// What the kernel compiler says that kernels spill, where there is one.
+/// The bytes that the kernels spill according to NVRTC; `None` if it is missing.
 fn spilled_bytes(program: &Program, device: &Device) -> Option<u64> {
     let arch = Arch::for_device(device).ok()?;
     let (_, image) = machine_code(&describe(program, Build::Timing), arch).ok()?;
     image.map(|image| image.spilled_bytes())
 }
 
-/// Compiles a program, unless the user's cache has it.
+/// Compiles a program, or takes its code from the user's cache.
 pub(crate) fn machine_code(
     program: &program::Program,
     arch: Arch,
@@ -182,12 +183,13 @@ fn notes(found: &OneShot) -> Vec<String> {
     notes
 }
 
-/// How far a search is. The beam search counts as many steps as it expands states at each decision.
+/// The progress of a search. A pass of the beam search counts as `beam` steps, each further sample
+/// as one.
 struct Watch {
     progress: Progress,
     beam: u64,
     pass: AtomicU64,
-    /// The bits of the least predicted time so far: those of positive numbers have the numbers' order.
+    /// The lowest predicted time so far, as bits; positive floats order like their bits.
     best: AtomicU64,
 }
 
@@ -224,7 +226,7 @@ impl Watch {
     }
 }
 
-/// A search in reports.
+/// A search, as reports show it.
 #[derive(Serialize)]
 pub(crate) struct Report {
     model: String,
@@ -236,20 +238,20 @@ pub(crate) struct Report {
     freezing: bool,
     /// `finished` or `time_limit`.
     stop: &'static str,
-    /// Whether another run finds the same.
+    /// Whether another run would find the same schedule.
     reproducible: bool,
-    /// Whether nothing was found but the default schedule.
+    /// Whether only the default schedule was found.
     fallback: bool,
-    /// Candidates with shorter predicted times that could not be built.
+    /// The number of candidates with shorter predicted times that could not be built.
     refused: usize,
-    /// Candidates with shorter predicted times that spill registers.
+    /// The number of candidates with shorter predicted times that spill registers.
     spilling: usize,
-    /// The predicted times of all candidates, the best first.
+    /// The predicted times of all candidates, best first.
     candidates_us: Vec<f64>,
     statistics: Counts,
 }
 
-/// What a search did.
+/// Statistics of a search.
 #[derive(Serialize)]
 struct Counts {
     decisions: u64,
@@ -262,7 +264,7 @@ struct Counts {
     candidates_dropped: u64,
     frozen_funcs: u64,
     seconds: f64,
-    /// Times of parts are of all threads together.
+    /// The times of the phases are summed over all threads.
     rules_seconds: f64,
     features_seconds: f64,
     model_seconds: f64,
@@ -294,7 +296,7 @@ impl Report {
         }
     }
 
-    /// One line that says what was done.
+    /// One line about what the search did.
     pub(crate) fn summary(&self) -> String {
         let Counts { seconds, states, options, refused, sampled_away, .. } = &self.statistics;
         let left_out = refused.values().sum::<u64>() + sampled_away;
@@ -304,7 +306,7 @@ impl Report {
         )
     }
 
-    /// All that was counted, as a table.
+    /// All statistics as a table.
     pub(crate) fn table(&self) -> String {
         let counts = &self.statistics;
         let seconds = |seconds: f64| format!("{seconds:.3} s");

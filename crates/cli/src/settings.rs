@@ -1,4 +1,4 @@
-//! Sizes, structure parameters and Params as the command line gives them.
+//! Parses sizes, structure parameters and Params from the command line.
 
 use warploom::app::{App, Setting, Settings};
 use warploom::lang::{Pipeline, Value};
@@ -6,15 +6,15 @@ use warploom::lang::{Pipeline, Value};
 use crate::error::Error;
 use crate::names::{Kind, find_setting, unknown};
 
-/// The largest size; what lies beyond could not be indexed.
+/// The largest size; larger arrays could not be indexed.
 pub(crate) const MAX_SIZE: i64 = 1 << 30;
-/// The largest structure parameter; a pipeline of that many levels or stencils is a slip of the hand.
+/// The largest structure parameter; a pipeline with more levels or stencils than that is a typo.
 pub(crate) const MAX_STRUCTURE: f64 = 1024.0;
 
-/// The names of sizes that `640x480` stands for, where an app has them.
+/// The sizes that `640x480` sets, if the app has them.
 const PICTURE: [&str; 2] = ["W", "H"];
 
-/// The pipeline of an app.
+/// Builds the pipeline of an app.
 pub(crate) fn build(app: &App, settings: &Settings) -> Result<Pipeline, Error> {
     (app.build)(settings).map_err(|error| Error::Pipeline { app: app.name, error })
 }
@@ -28,7 +28,7 @@ pub(crate) fn set_structure(app: &App, settings: &mut Settings, given: &[String]
     Ok(())
 }
 
-/// Sets a structure parameter to a value that was written as `text`.
+/// Sets a structure parameter to `value`, which was written as `text`.
 pub(crate) fn set_structure_value(
     app: &App,
     settings: &mut Settings,
@@ -57,7 +57,7 @@ pub(crate) fn set_params(app: &App, settings: &mut Settings, given: &[String]) -
     Ok(())
 }
 
-/// The values of a pipeline's Params, in their types.
+/// The values of a pipeline's Params, converted to their types.
 pub(crate) fn param_values(
     app: &App,
     pipeline: &Pipeline,
@@ -75,7 +75,7 @@ pub(crate) fn param_values(
     pipeline.params().values().map(value).collect()
 }
 
-/// Sets sizes from `W=640,H=480` or `640x480`; gives the names of those that were given.
+/// Sets sizes from `W=640,H=480` or `640x480`. Returns the names of the sizes that were set.
 pub(crate) fn set_sizes(
     app: &App,
     settings: &mut Settings,
@@ -101,7 +101,8 @@ pub(crate) fn set_sizes(
     Ok(fixed)
 }
 
-/// Numbers without names: the width and height of an app of pictures, all sizes of any other.
+/// Parses sizes without names: width and height if the app has them, otherwise all its sizes in
+/// order.
 fn by_position<'a>(app: &App, item: &'a str) -> Result<Vec<(&'static str, &'a str)>, Error> {
     let named = |name: &str| app.sizes.iter().find(|size| size.name == name);
     let picture: Vec<&Setting> = PICTURE.iter().filter_map(|name| named(name)).collect();
@@ -119,7 +120,7 @@ fn by_position<'a>(app: &App, item: &'a str) -> Result<Vec<(&'static str, &'a st
     Ok(sizes.iter().map(|size| size.name).zip(texts).collect())
 }
 
-/// Splits every `NAME=VALUE`; no name may come twice.
+/// Splits each `NAME=VALUE`. Returns an error if a name is repeated.
 fn assignments(kind: Kind, given: &[String]) -> Result<Vec<(&str, &str)>, Error> {
     let mut found: Vec<(&str, &str)> = Vec::new();
     for text in given {
@@ -137,7 +138,7 @@ fn number(text: &str) -> Option<f64> {
     text.trim().parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Sets a setting that the app has.
+/// Sets a setting that the app is known to have.
 pub(crate) fn change(settings: &mut Settings, name: &str, value: f64) {
     let known = settings.set(name, value);
     debug_assert!(known, "`{name}` was found among the app's settings");

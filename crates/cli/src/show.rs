@@ -1,9 +1,9 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
 use warploom::app::{App, Settings};
 use warploom::lang::{Region, Type};
 
-/// `640x480x3`; a box without dimensions is one point.
+/// The extents of a box, as in `640x480x3`; a box without dimensions is one point.
 pub(crate) fn extents(region: &Region) -> String {
     if region.dimensions() == 0 {
         return "1 point".to_owned();
@@ -11,14 +11,14 @@ pub(crate) fn extents(region: &Region) -> String {
     region.extents().iter().map(i64::to_string).collect::<Vec<_>>().join("x")
 }
 
-/// ` at W=640, H=480`, or nothing for an app without sizes.
+/// The sizes of an app, as in ` at W=640, H=480`; empty if it has none.
 pub(crate) fn at_sizes(app: &App, settings: &Settings) -> String {
     let sizes: Vec<String> =
         app.sizes.iter().map(|size| format!("{}={}", size.name, settings.int(size.name))).collect();
     if sizes.is_empty() { String::new() } else { format!(" at {}", sizes.join(", ")) }
 }
 
-/// A few digits of a number, and all of a short one.
+/// A number with a few significant digits; short numbers are exact.
 pub(crate) fn number(value: f64) -> String {
     let short = format!("{value}");
     match value.abs() {
@@ -28,13 +28,13 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// A number as it is, in as few characters as that takes.
+/// The exact number, in as few characters as possible.
 pub(crate) fn exact(value: f64) -> String {
     let (plain, powers) = (format!("{value}"), format!("{value:e}"));
     if plain.len() <= 16 { plain } else { powers }
 }
 
-/// A number of bytes.
+/// A number of bytes, with a unit.
 pub(crate) fn bytes(bytes: u64) -> String {
     let units = ["KB", "MB", "GB", "TB", "PB", "EB"];
     let scale = (1..units.len() as i32).rev().find(|&power| bytes as f64 >= 1000_f64.powi(power + 1));
@@ -51,7 +51,7 @@ pub(crate) fn count(count: usize, noun: &str) -> String {
     }
 }
 
-/// The values of a type.
+/// The range of values that a type can represent.
 pub(crate) fn values_of(ty: Type) -> String {
     match ty.int_range() {
         Some((low, high)) => format!("a whole number from {low} to {high}"),

@@ -1,4 +1,4 @@
-//! `warploom sim`: an app's kernels in the simulator of GPUs.
+//! `warploom sim`: runs an app's kernels in the GPU simulator.
 
 use std::io::Write;
 use std::time::Instant;
@@ -43,7 +43,6 @@ struct Report {
     counters: Counters,
 }
 
-/// Simulates an app.
 pub(crate) fn sim(
     apps: &[warploom::app::App],
     arguments: &Arguments,

@@ -1,4 +1,4 @@
-//! `warploom suite`: all apps through one way of scheduling, checked and timed.
+//! `warploom suite`: schedules, checks and times all apps.
 
 mod anchors;
 mod report;
@@ -37,7 +37,7 @@ use report::Report;
 
 pub(crate) use report::{Report as Results, Row, SCHEMA, TITLES};
 
-/// Records that nobody keeps.
+/// A database that is not kept.
 const NOWHERE: &str = ":memory:";
 
 /// Schedule, check and time all apps, and compare them with recorded times
@@ -137,7 +137,6 @@ enum Sizes {
     Small,
 }
 
-/// Runs the suite.
 pub(crate) fn suite(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let apps = arguments.apps(apps)?;
     let anchors = arguments.compare.as_deref().map(Anchors::read).transpose()?;
@@ -159,7 +158,7 @@ pub(crate) fn suite(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
         progress.advance(1);
         progress.say(&row.line());
         report.add(row);
-        // Whatever ends the suite, what it has found is there.
+        // Written after every app, so that no result is lost however the suite ends.
         if let Some(folder) = &arguments.output {
             report.write(folder)?;
         }
@@ -170,7 +169,7 @@ pub(crate) fn suite(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
 }
 
 impl Arguments {
-    /// The apps asked for; without names, those that have more than one stage to schedule: the suite.
+    /// The requested apps. Without names, the suite: all apps except the basic ones.
     fn apps(&self, apps: &[App]) -> Result<Vec<App>, Error> {
         if self.apps.is_empty() {
             let small = |app: &&App| !warploom_apps::BASICS.iter().any(|basic| basic.name == app.name);
@@ -179,7 +178,7 @@ impl Arguments {
         self.apps.iter().map(|name| find_app(apps, name).copied()).collect()
     }
 
-    /// One app: a schedule for it, and how fast that is.
+    /// Finds a schedule for one app and times it.
     fn one(
         &self,
         app: &App,
@@ -217,7 +216,7 @@ impl Arguments {
             Err(why) => return Ok(Row::failed(&asked, bench.device, seconds, why)),
         };
         let schedule = found.0.to_text(&asked.pipeline);
-        // Neither the time limit nor an interruption shall leave the app without a time.
+        // The app gets a final time even if the time limit has passed or the run was interrupted.
         let never = AtomicBool::new(false);
         let last = Task { deadline: None, stop: &never, small: task.small.clone(), ..task };
         let mut afresh = Records::open(NOWHERE)?;
@@ -226,7 +225,7 @@ impl Arguments {
         Ok(Row::new(&asked, bench.device, seconds, schedule, &timed))
     }
 
-    /// The schedule of a mode, or why there is none.
+    /// Finds a schedule in the chosen mode; the inner error says why there is none.
     fn find(
         &self,
         asked: &pipeline::Subject,
@@ -283,7 +282,7 @@ impl Arguments {
     }
 }
 
-/// What `warploom compile` would choose.
+/// The schedule that `warploom compile` would choose.
 fn one_shot(asked: &pipeline::Subject, task: &Task<'_>, bench: &Bench<'_>) -> Result<Given, String> {
     let spills = |program: &Program| {
         let compiled = (bench.compile)(&describe(program, Build::Timing)).ok()?;
@@ -299,7 +298,7 @@ fn one_shot(asked: &pipeline::Subject, task: &Task<'_>, bench: &Bench<'_>) -> Re
     Ok((found.schedule, Origin::Search, Some(found.predicted_us)))
 }
 
-/// An error if nothing can be measured or recorded any more.
+/// Returns an error if measuring or recording is no longer possible.
 fn lost(tuned: &Tuned) -> Result<(), Error> {
     match &tuned.ended {
         Ended::Failed(error) => Err(Error::Tune(error.to_string(), code(error))),

@@ -1,15 +1,15 @@
-//! Plain tables, one line at a time.
+//! Plain-text tables that can be printed line by line.
 
-/// Where the text of a column stands.
+/// The alignment of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Align {
-    /// Text.
+    /// For text.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
-/// The columns of a table: titles, and how wide they are so far.
+/// The columns of a table, with their titles and current widths.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
     columns: Vec<Column>,
@@ -23,27 +23,26 @@ struct Column {
 }
 
 impl Columns {
-    /// Columns as wide as their titles.
+    /// Columns that are as wide as their titles.
     pub(crate) fn new(titles: &[(&'static str, Align)]) -> Columns {
         let columns = titles.iter();
         let columns = columns.map(|&(title, align)| Column { title, align, width: width(title) });
         Columns { columns: columns.collect() }
     }
 
-    /// Makes room for a line.
+    /// Widens the columns to fit a line.
     pub(crate) fn fit(&mut self, cells: &[String]) {
         for (column, cell) in self.columns.iter_mut().zip(cells) {
             column.width = column.width.max(width(cell));
         }
     }
 
-    /// The line of titles.
     pub(crate) fn header(&self) -> String {
         let titles: Vec<String> = self.columns.iter().map(|column| column.title.to_owned()).collect();
         self.line(&titles)
     }
 
-    /// A line, without a line end.
+    /// Formats a line, without a newline.
     pub(crate) fn line(&self, cells: &[String]) -> String {
         let cells = self.columns.iter().zip(cells).map(|(column, cell)| {
             let blank = " ".repeat(column.width.saturating_sub(width(cell)));
@@ -60,7 +59,7 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A table whose rows are all known; a cell with line ends makes its row taller.
+/// Formats a table whose rows are all known. A cell may have several lines.
 pub(crate) fn whole(titles: &[(&'static str, Align)], rows: &[Vec<String>]) -> String {
     let mut columns = Columns::new(titles);
     let lines: Vec<Vec<String>> = rows.iter().flat_map(|row| split(row)).collect();
@@ -69,7 +68,7 @@ pub(crate) fn whole(titles: &[(&'static str, Align)], rows: &[Vec<String>]) -> S
     lines.map(|line| line + "\n").collect()
 }
 
-/// The lines of a row.
+/// Splits a row into its lines.
 fn split(row: &[String]) -> Vec<Vec<String>> {
     let height = row.iter().map(|cell| cell.lines().count()).max().unwrap_or(0);
     let line = |number: usize| {
@@ -79,7 +78,7 @@ fn split(row: &[String]) -> Vec<Vec<String>> {
     (0..height).map(line).collect()
 }
 
-/// Items side by side, in lines of at most `limit` characters where an item is not longer than that.
+/// Joins items into lines of at most `limit` characters; a longer item has a line of its own.
 pub(crate) fn wrap(items: impl IntoIterator<Item = String>, limit: usize) -> String {
     let mut text = String::new();
     let mut column = 0;

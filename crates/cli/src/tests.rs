@@ -1,4 +1,4 @@
-//! The program over apps that the suite does not have: several outputs, tuples, no sizes.
+//! Tests of the program with apps that differ from the suite's: several outputs, tuples, no sizes.
 
 use std::ffi::OsString;
 
@@ -43,7 +43,7 @@ const PAIR: App = App {
     tolerance: Some(1e-6),
 };
 
-/// No sizes, no inputs, one point.
+/// No sizes, no inputs, and an output of one point.
 const POINT: App = App {
     name: "point",
     about: "a constant",

@@ -1,4 +1,4 @@
-//! `warploom train`: weights of the cost model from measured samples.
+//! `warploom train`: trains the weights of the cost model on measured samples.
 
 use std::fs;
 use std::io::Write;
@@ -91,13 +91,12 @@ struct Written {
     samples: usize,
     groups: usize,
     epoch: usize,
-    /// What was minimised, over each epoch.
+    /// The training loss of each epoch.
     losses: Vec<f64>,
-    /// The scores on the random pipelines that are never trained on.
+    /// The scores on random pipelines that are never used for training.
     validation: Option<Score>,
 }
 
-/// Trains.
 pub(crate) fn train(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let apps = &warploom_apps::APPS;
     let held_out: Vec<Option<&str>> = match arguments.hold_out.as_deref() {
@@ -141,7 +140,7 @@ pub(crate) fn train(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
 }
 
 impl Arguments {
-    /// One file of weights.
+    /// Trains and writes one file of weights.
     fn one(
         &self,
         data: &Data,
@@ -170,7 +169,7 @@ impl Arguments {
     }
 }
 
-/// What is said of an epoch.
+/// The progress message after an epoch.
 fn message(epoch: &Epoch) -> String {
     let scores = epoch.scores.map_or(String::new(), |score| {
         format!(", top-1 regret {:.3}, rank correlation {:.3}", score.top1, score.spearman)

@@ -1,4 +1,4 @@
-//! `warploom tune`: the fastest schedule that can be measured.
+//! `warploom tune`: finds the fastest schedule by measuring.
 
 mod interrupt;
 mod measuring;
@@ -36,7 +36,7 @@ pub(crate) use progress::Progress;
 pub(crate) use report::{TRIAL_TITLES, TrialReport, trial_cells, trial_table};
 pub(crate) use subject::Tunable;
 
-/// Where trials are recorded unless something else is said.
+/// The default database of trials.
 pub(crate) const RECORDS: &str = "tuning.db";
 
 /// Find the fastest schedule by measuring, in a minute or in a night
@@ -110,13 +110,12 @@ pub(crate) struct Arguments {
     measuring: Measuring,
 }
 
-/// The model that a run starts with, and its weights.
+/// The initial cost model of a run, and its weights.
 pub(crate) struct Start {
     pub(crate) model: Box<dyn CostModel + Send>,
     pub(crate) weights: Option<Weights>,
 }
 
-/// Tunes a pipeline.
 pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let started = Instant::now();
     let asked = arguments.which.realise(apps)?;
@@ -153,7 +152,7 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     finish(&tuned, &asked.name, ended)
 }
 
-/// The exit of a run: what failed, or that nothing was found.
+/// The result of the command: the error that ended the run, or that nothing was measured.
 fn finish(tuned: &Tuned, name: &str, ended: &Ended) -> Result<(), Error> {
     match ended {
         Ended::Failed(error) => Err(Error::Tune(error.to_string(), code(error))),
@@ -167,7 +166,7 @@ fn finish(tuned: &Tuned, name: &str, ended: &Ended) -> Result<(), Error> {
     }
 }
 
-/// The exit code of an error in the midst of tuning.
+/// The exit code of an error during tuning.
 pub(crate) fn code(error: &TuneError) -> u8 {
     use crate::error::exit;
     match error {
@@ -229,7 +228,7 @@ impl Arguments {
     }
 }
 
-/// A few times over all samples: each iteration goes on from the last.
+/// Few epochs suffice, because each iteration continues from the weights of the last one.
 #[cfg(feature = "train")]
 pub(crate) fn retrainer() -> warploom_training::retrain::Retrainer {
     let options = warploom_training::train::Options { epochs: 12, ..Default::default() };
@@ -248,7 +247,7 @@ pub(crate) struct FirstModel {
 }
 
 impl Start {
-    /// The analytic model, that of a file, or what comes with the program.
+    /// Loads the analytic model, weights from a file, or the built-in weights.
     pub(crate) fn new(first: &FirstModel, device: &Device) -> Result<Start, Error> {
         if first.from_scratch {
             return Ok(Start { model: Box::new(Analytic::new(device)), weights: None });

@@ -1,4 +1,4 @@
-//! `warploom verify`: apps against reference data.
+//! `warploom verify`: checks apps against reference data.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -54,14 +54,14 @@ struct Report {
     apps: Vec<Checked>,
 }
 
-/// An app that was checked.
+/// The result of checking one app.
 #[derive(Serialize)]
 struct Checked {
     app: &'static str,
     folder: String,
     passed: bool,
     seconds: f64,
-    /// Why it has no outputs to compare.
+    /// Why there are no outputs to compare.
     error: Option<String>,
     outputs: Vec<Output>,
 }
@@ -72,7 +72,7 @@ struct Output {
     passed: bool,
     region: Region,
     samples: usize,
-    /// `null` if a sample is NaN or infinite on one side only.
+    /// `null` if a sample is NaN or infinite in only one of the two.
     max_abs_error: f64,
     differing: usize,
     beyond_tolerance: usize,
@@ -88,7 +88,7 @@ struct Mismatch {
     expected: f64,
 }
 
-/// A folder with everything that was read from it.
+/// A folder with everything read from it.
 struct Case<'a> {
     app: &'a App,
     folder: &'a Folder,
@@ -98,7 +98,6 @@ struct Case<'a> {
     expected: Vec<(&'a str, Buffer)>,
 }
 
-/// Checks the apps of a folder.
 pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let start = Instant::now();
     arguments.target.check()?;
@@ -162,7 +161,7 @@ impl<'a> Case<'a> {
     fn read(app: &'a App, folder: &'a Folder) -> Result<Case<'a>, Error> {
         let golden = &folder.golden;
         let mut settings = Settings::defaults(app);
-        // Sizes show in the arrays.
+        // Sizes are derived from the arrays.
         let is_size = |name: &str| app.sizes.iter().any(|size| size.name == name);
         for (name, &value) in golden.generator_params.iter().filter(|(name, _)| !is_size(name)) {
             let set = find_setting(app, Kind::Structure, name).and_then(|setting| {
@@ -172,7 +171,7 @@ impl<'a> Case<'a> {
             set.map_err(|error| folder.says(error))?;
         }
         for (name, value) in &golden.scalars {
-            // Not every Param has to have a default.
+            // A Param without a default is not a setting, so `set` may fail.
             let _ = settings.set(name, value.as_f64());
         }
         let read = |(name, array): (&'a String, &'a crate::golden::Array)| {
@@ -184,7 +183,7 @@ impl<'a> Case<'a> {
         Ok(Case { app, folder, settings, params, inputs, expected })
     }
 
-    /// Runs the app; whatever is wrong with the app is part of the result.
+    /// Runs the app. Errors of the app become part of the result.
     fn check(&self, target: &Target) -> Checked {
         let pipeline = build(self.app, &self.settings);
         let outcome =
@@ -221,7 +220,8 @@ impl<'a> Case<'a> {
         Ok((compared, done.seconds))
     }
 
-    /// The boxes of the outputs; each of them must have reference data, and no others.
+    /// The boxes of the outputs. Returns an error unless each output, and nothing else, has
+    /// reference data.
     fn boxes<'p>(&self, pipeline: &'p Pipeline) -> Result<Vec<(&'p str, Region)>, String> {
         let known = pipeline.output_names();
         if let Some((name, _)) =
@@ -267,7 +267,7 @@ impl Output {
     }
 }
 
-/// The table for people, written as the apps are done.
+/// The text table, written row by row as apps finish.
 struct Lines {
     columns: Columns,
     silent: bool,
@@ -296,7 +296,7 @@ impl Lines {
         if self.silent { Ok(()) } else { report::text(out, &(self.columns.header() + "\n")) }
     }
 
-    /// One line for the app, and one for everything that is wrong with it.
+    /// One line for the app, and one for each problem.
     fn row(&mut self, out: &mut dyn Write, checked: &Checked) -> Result<(), Error> {
         if self.silent {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What the program says beside its results: notes, lines and logs, all on standard error.
+//! Messages other than results: notes, progress lines and logs, all on standard error.
 
 use std::io::{self, Write, stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use warploom::lang::{Pipeline, Regions, visible_lines};
 
 use crate::error::Error;
 
-/// Says what is logged, in the place of `--verbose`.
+/// The environment variable with the log filter; overrides `--verbose`.
 const VARIABLE: &str = "WARPLOOM_LOG";
 
 static QUIET: AtomicBool = AtomicBool::new(false);
@@ -29,7 +29,7 @@ pub(crate) struct Voice {
 }
 
 impl Voice {
-    /// From here on the program speaks as the flags and the environment say.
+    /// Applies the flags and the environment variable to this process.
     pub(crate) fn apply(self) -> Result<(), Error> {
         let usual = match (self.quiet, self.verbose) {
             (true, _) => "error",
@@ -47,47 +47,47 @@ impl Voice {
         let subscriber = tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_writer(|| Visible(stderr()))
-            // Where standard error is closed, there is nowhere to say so.
+            // If standard error is closed, there is nowhere to report it.
             .log_internal_errors(false)
             .with_ansi(false)
             .with_timer(uptime());
-        // There is one already if several commands run in one process.
+        // Fails if several commands run in one process, because a subscriber is set already.
         let _ = subscriber.try_init();
         Ok(())
     }
 }
 
-/// Whether nothing is to be said but results and errors.
+/// Whether only results and errors are printed.
 pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Whether the libraries' logs come between the lines, so that there is no place for a bar.
+/// Whether the libraries log to standard error, so that a progress bar would be torn apart.
 pub(crate) fn logs() -> bool {
     LOGS.load(Ordering::Relaxed)
 }
 
-/// Says something that a user should know.
+/// Prints a note for the user.
 pub(crate) fn note(note: &str) {
     line(&format!("note: {note}"));
 }
 
-/// Says what is most likely wrong with a pipeline at some sizes.
+/// Prints warnings about likely mistakes in a pipeline at some sizes.
 pub(crate) fn warnings(pipeline: &Pipeline, regions: &Regions) {
     for warning in warploom::lang::warnings(pipeline, regions) {
         line(&format!("warning: {warning}"));
     }
 }
 
-/// Says what was done.
+/// Prints a line to standard error, unless `--quiet` is given.
 pub(crate) fn line(line: &str) {
     if !is_quiet() {
-        // If standard error is closed, nobody wants to know.
+        // If standard error is closed, there is nowhere to report it.
         writeln!(stderr(), "{}", visible_lines(line)).unwrap_or_default();
     }
 }
 
-/// A place for whole lines, in which everything is shown.
+/// A writer of whole lines that escapes invisible characters.
 struct Visible<W>(W);
 
 impl<W: Write> Write for Visible<W> {

@@ -1,4 +1,4 @@
-//! `warploom worker`: the processes in which tuning compiles and runs.
+//! `warploom worker`: the processes in which tuning compiles and runs kernels.
 
 use warploom::tune::worker::Assignment;
 
@@ -12,7 +12,7 @@ pub(crate) struct Arguments {
     assignment: Vec<String>,
 }
 
-/// Works until the parent closes the pipe.
+/// Works until the parent process closes the pipe.
 pub(crate) fn worker(arguments: &Arguments) -> Result<(), Error> {
     let assignment = Assignment::parse(&arguments.assignment).map_err(Error::Assignment)?;
     Ok(assignment.serve()?)

@@ -1,4 +1,5 @@
-//! Apps: pipelines with everything around them that is needed to run, check and time them.
+//! Apps: pipelines bundled with the sizes, inputs and parameters needed to run, check and time
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -6,51 +7,54 @@ use warploom_interp::buffer::Buffer;
 use warploom_lang::{Pipeline, PipelineError, Realisation, Region, Value};
 use warploom_tune::workload::Workload;
 
-/// A pipeline with its sizes, parameters, inputs and cost, as `warploom apps` lists it.
+/// A pipeline with its sizes, parameters, inputs and cost, as listed by `warploom apps`.
 ///
-/// An app is data and plain functions, so that a table of them is all the command-line program needs.
+/// An app holds only data and function pointers, so the command-line program needs nothing but a
+/// table of apps.
 #[derive(Clone, Copy, Debug)]
 pub struct App {
-    /// Its name on the command line.
+    /// How the command line refers to it.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// One line that says what it computes, for listings.
     pub about: &'static str,
-    /// The named sizes, with the values it is benchmarked at.
+    /// The named sizes, such as width and height. Their defaults are the sizes it is benchmarked
+    /// at.
     pub sizes: &'static [Setting],
     /// Structure parameters: numbers that shape the pipeline itself, such as pyramid levels.
     pub structure: &'static [Setting],
     /// Default values of the pipeline's Params.
     pub params: &'static [Setting],
-    /// The pipeline. Uses the structure parameters, never the sizes.
+    /// Builds the pipeline. May depend on the structure parameters, but not on the sizes.
     pub build: fn(&Settings) -> Result<Pipeline, PipelineError>,
-    /// The boxes of inputs and outputs at given sizes.
+    /// The boxes of the inputs and outputs at the given sizes.
     pub shapes: fn(&Settings) -> Shapes,
-    /// An input with typical contents, from a seed.
+    /// Generates one input with typical contents from a seed.
     pub input: fn(&InputRequest<'_>) -> Buffer,
-    /// Arithmetic operations that any schedule has to do at these sizes.
+    /// The number of arithmetic operations that every schedule must perform at these sizes.
     pub operations: fn(&Settings) -> f64,
-    /// How far floats of kernels built for speed may be off, as a fraction of an output's largest sample. `None` if no one
-    /// number serves, as conditioning depends on the data: then what follows from the pipeline.
+    /// The tolerance for floating-point outputs of kernels built for speed, as a fraction of the
+    /// output's largest sample. `None` if conditioning depends on the data, so that no single
+    /// number fits; the tolerance is then derived from the pipeline.
     pub tolerance: Option<f64>,
 }
 
-/// A named number and its default.
+/// A named number of an app, with its default value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
-    /// Its name.
+    /// The name to set it by; unique within an app.
     pub name: &'static str,
-    /// Its default.
+    /// The value unless the user sets another.
     pub default: f64,
-    /// Whether it counts something and must be a whole number.
+    /// Whether it must be a whole number, for counts such as pyramid levels or pixels.
     pub whole: bool,
 }
 
-/// A number, for a table of [`Setting`]s.
+/// A [`Setting`] that may be any number.
 pub const fn setting(name: &'static str, default: f64) -> Setting {
     Setting { name, default, whole: false }
 }
 
-/// A whole number, for a table of [`Setting`]s.
+/// A [`Setting`] that must be a whole number.
 pub const fn count(name: &'static str, default: u32) -> Setting {
     Setting { name, default: default as f64, whole: true }
 }
@@ -62,13 +66,13 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The defaults of an app.
+    /// The default value of every setting of the app.
     pub fn defaults(app: &App) -> Settings {
         let all = app.sizes.iter().chain(app.structure).chain(app.params);
         Settings { values: all.map(|setting| (setting.name, setting.default)).collect() }
     }
 
-    /// Changes one value; `false` if the app has no such setting.
+    /// Sets one value. Returns `false` if the app has no such setting.
     #[must_use]
     pub fn set(&mut self, name: &str, value: f64) -> bool {
         match self.values.iter_mut().find(|(known, _)| **known == name) {
@@ -83,7 +87,7 @@ impl Settings {
     /// The value of a setting.
     ///
     /// # Panics
-    /// If the app declares no setting of that name: a mistake in the app's own code.
+    /// If the app declares no setting of that name, which is a bug in the app's own code.
     pub fn number(&self, name: &str) -> f64 {
         match self.values.get(name) {
             Some(value) => *value,
@@ -96,7 +100,7 @@ impl Settings {
         self.number(name) as i64
     }
 
-    /// Names and values in alphabetical order.
+    /// All names and values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
         self.values.iter().map(|(name, value)| (*name, *value))
     }
@@ -105,17 +109,17 @@ impl Settings {
 /// The boxes of a pipeline's inputs and outputs, by name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shapes {
-    /// Inputs.
+    /// One box per input.
     pub inputs: Vec<(&'static str, Region)>,
-    /// Outputs.
+    /// One box per output.
     pub outputs: Vec<(&'static str, Region)>,
 }
 
 impl Shapes {
-    /// A realisation of a pipeline with these boxes; its Params are still to be given.
+    /// The realisation of a pipeline with these boxes. It has no values for Params yet.
     ///
     /// # Panics
-    /// If the pipeline has no input or output of one of the names.
+    /// If the pipeline has no input or output with one of these names.
     pub fn realisation(&self, pipeline: &Pipeline) -> Realisation {
         let mut request = Realisation::new(pipeline);
         for (name, region) in &self.inputs {
@@ -128,21 +132,22 @@ impl Shapes {
     }
 }
 
-/// Which input is wanted.
+/// The arguments of `App::input`: which input to generate.
 #[derive(Clone, Debug)]
 pub struct InputRequest<'a> {
-    /// Its name.
+    /// The input's name in the pipeline.
     pub name: &'a str,
-    /// Its box.
+    /// The box to fill with samples.
     pub region: Region,
-    /// Seed of its contents.
+    /// The same seed always gives the same contents.
     pub seed: u64,
-    /// The app's settings.
+    /// The app's settings, for inputs whose contents depend on them.
     pub settings: &'a Settings,
 }
 
 impl App {
-    /// The app with inputs from a seed; `None` if it lacks something that its pipeline has.
+    /// The app's pipeline with inputs generated from a seed. `None` if the pipeline does not build,
+    /// or if the app lacks one of its inputs, Params or outputs.
     pub fn workload(&self, settings: &Settings, seed: u64) -> Option<Workload> {
         let pipeline = (self.build)(settings).ok()?;
         let shapes = (self.shapes)(settings);
@@ -162,7 +167,7 @@ impl App {
         Some(Workload { pipeline, inputs, params, outputs })
     }
 
-    /// Bytes that must cross the memory bus: every input read once, every output written once.
+    /// The bytes that must cross the memory bus: each input read once and each output written once.
     pub fn compulsory_bytes(&self, pipeline: &Pipeline, shapes: &Shapes) -> u64 {
         let inputs = shapes.inputs.iter().filter_map(|(name, region)| {
             let input = &pipeline.inputs()[pipeline.input_named(name)?];

@@ -1,4 +1,4 @@
-//! From a pipeline to kernels in one call.
+//! Automatic scheduling: from a pipeline to kernels in one call.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::compiled::{Backend, Compiled, RunError};
 use crate::model::model_for;
 use crate::sizes::{Sizes, SizesError};
 
-/// Scheduling without a schedule: searches for a fast one and builds its kernels. Needs no GPU.
+/// Finds a fast schedule by search and builds its kernels. Needs no GPU.
 ///
 /// ```
 /// use warploom::prelude::*;
@@ -37,16 +37,17 @@ use crate::sizes::{Sizes, SizesError};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Autoschedule {
-    /// Searches with the usual options.
+    /// Searches for a schedule with the default options.
     ///
     /// # Errors
     ///
-    /// If the sizes or Params don't fit the pipeline, or its kernels need more than the device has.
+    /// If the sizes or Params don't fit the pipeline, or if its kernels need more resources than
+    /// the device has.
     fn autoschedule(&self, device: &Device, sizes: impl Sizes) -> Result<Autoscheduled, AutoscheduleError> {
         self.autoschedule_with(device, sizes, &Options::default())
     }
 
-    /// Searches with other options.
+    /// Searches for a schedule with the given options.
     ///
     /// # Errors
     ///
@@ -76,19 +77,19 @@ impl Autoschedule for Pipeline {
     }
 }
 
-/// Why there is no schedule.
+/// Why no schedule was found.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AutoscheduleError {
-    /// The sizes are not enough.
+    /// The sizes do not cover every input and output of the pipeline.
     #[error(transparent)]
     Sizes(#[from] SizesError),
-    /// Nothing could be built.
+    /// The search failed, or its best schedule could not be built.
     #[error(transparent)]
     Search(#[from] OneShotError),
 }
 
-/// A pipeline with the best schedule that was found for it.
+/// A pipeline with the best schedule that the search found.
 #[derive(Debug)]
 pub struct Autoscheduled {
     pipeline: Pipeline,
@@ -99,22 +100,22 @@ pub struct Autoscheduled {
 }
 
 impl Autoscheduled {
-    /// The schedule.
+    /// The schedule with the lowest predicted time among those that build.
     pub fn schedule(&self) -> &Schedule {
         &self.shot.schedule
     }
 
-    /// The kernels.
+    /// The kernels of that schedule.
     pub fn program(&self) -> &Program {
         &self.shot.program
     }
 
-    /// The kernels in CUDA C++.
+    /// The kernels as CUDA C++ source.
     pub fn cuda(&self) -> String {
         print(&self.shot.program, Build::Timing)
     }
 
-    /// The kernels on the first GPU, ready to run.
+    /// Compiles the kernels for the first GPU.
     ///
     /// ```no_run
     /// # use warploom::prelude::*;
@@ -131,7 +132,7 @@ impl Autoscheduled {
         self.compile_for(Backend::gpu()?)
     }
 
-    /// The kernels on anything else that runs them.
+    /// Compiles the kernels for any backend.
     ///
     /// ```
     /// use warploom::prelude::*;
@@ -149,34 +150,34 @@ impl Autoscheduled {
     ///
     /// # Errors
     ///
-    /// If the kernels cannot be made for it.
+    /// If the backend cannot use the schedule, or if the kernels do not compile.
     pub fn compile_for(&self, backend: Backend) -> Result<Compiled, RunError> {
         let (pipeline, schedule) = (self.pipeline.clone(), self.shot.schedule.clone());
         Compiled::new(pipeline, schedule, self.request.clone(), backend)
     }
 
-    /// How long a run takes, as the cost model predicts, in microseconds.
+    /// The run time that the cost model predicts, in microseconds.
     pub fn predicted_us(&self) -> f64 {
         self.shot.predicted_us
     }
 
-    /// What was decided and what it is predicted to cost, kernel by kernel.
+    /// The loop nest of every kernel, with its decisions and predicted costs, as text.
     pub fn nest(&self) -> String {
         self.explanation.to_string()
     }
 
-    /// The same as data.
+    /// The decisions and predicted costs of every kernel, as data.
     pub fn explanation(&self) -> &Explanation {
         &self.explanation
     }
 
-    /// All that the search found and did.
+    /// All candidates and statistics of the search.
     pub fn outcome(&self) -> &Outcome {
         &self.shot.outcome
     }
 }
 
-/// The schedule's text, which [`Schedule::parse`] reads back.
+/// The schedule as text, which [`Schedule::parse`] reads back.
 impl fmt::Display for Autoscheduled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.schedule_text)

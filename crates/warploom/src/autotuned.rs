@@ -1,4 +1,4 @@
-//! What tuning found before.
+//! Looks up schedules that tuning recorded earlier.
 
 use thiserror::Error;
 use warploom_lang::{BoundsError, Pipeline, Realisation, infer};
@@ -10,9 +10,10 @@ use warploom_tune::sample;
 use crate::compiled::{Backend, Compiled, RunError};
 use crate::sizes::{Sizes, SizesError};
 
-/// Schedules that were measured before, without a search.
+/// Reuses schedules that were measured earlier, without a search.
 pub trait Autotuned {
-    /// The fastest schedule that is recorded for a pipeline at some sizes on a device; its default schedule if none is.
+    /// The fastest recorded schedule of this pipeline at these sizes on this device, or the default
+    /// schedule if there is no such record.
     ///
     /// ```
     /// use warploom::prelude::*;
@@ -30,7 +31,7 @@ pub trait Autotuned {
     /// ```
     ///
     /// # Errors
-    /// If the sizes don't fit the pipeline, or the records cannot be read.
+    /// If the sizes don't fit the pipeline, or if the records cannot be read.
     fn autotuned_or_default(
         &self,
         device: &Device,
@@ -39,11 +40,11 @@ pub trait Autotuned {
     ) -> Result<Recorded, RecordedError>;
 }
 
-/// Why nothing was looked up.
+/// Why the records were not looked up.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RecordedError {
-    /// The sizes are not enough.
+    /// The sizes do not cover every input and output of the pipeline.
     #[error(transparent)]
     Sizes(#[from] SizesError),
     /// The sizes or Params don't fit the pipeline.
@@ -54,7 +55,7 @@ pub enum RecordedError {
     Records(#[from] RecordsError),
 }
 
-/// A pipeline with a schedule that was measured before, or its default one.
+/// A pipeline with a schedule that was measured earlier, or with its default schedule.
 #[derive(Debug)]
 pub struct Recorded {
     pipeline: Pipeline,
@@ -74,7 +75,7 @@ impl Autotuned for Pipeline {
         let regions = infer(self, &request)?;
         let usable = |trial: &Trial| {
             let schedule = Schedule::parse(&trial.sample.schedule, self).ok()?;
-            // An older version of the program may have allowed what this one does not.
+            // An older version of Warploom may have accepted a schedule that this one rejects.
             check(&schedule, self, &regions, device).ok()?;
             Some((schedule, trial.time_us()))
         };
@@ -85,7 +86,8 @@ impl Autotuned for Pipeline {
     }
 }
 
-/// All valid trials of a pipeline at some sizes on a device, whatever versions measured them.
+/// All valid trials of a pipeline at some sizes on a device, measured by any version, fastest
+/// first.
 fn fastest_first(
     records: &Records,
     pipeline: &Pipeline,
@@ -106,17 +108,17 @@ fn fastest_first(
 }
 
 impl Recorded {
-    /// The schedule.
+    /// The recorded schedule, or the default one if `time_us` is `None`.
     pub fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
-    /// How long it took when it was measured, microseconds; `None` for a default schedule.
+    /// The recorded run time in microseconds; `None` for the default schedule.
     pub fn time_us(&self) -> Option<f64> {
         self.time_us
     }
 
-    /// Its kernels on the first GPU, ready to run.
+    /// Compiles the kernels for the first GPU.
     ///
     /// # Errors
     /// If there is no GPU, or the kernels cannot be compiled for it.
@@ -124,10 +126,10 @@ impl Recorded {
         self.compile_for(Backend::gpu()?)
     }
 
-    /// Its kernels on anything else that runs them.
+    /// Compiles the kernels for any backend.
     ///
     /// # Errors
-    /// If the kernels cannot be made for it.
+    /// If the backend cannot use the schedule, or if the kernels do not compile.
     pub fn compile_for(&self, backend: Backend) -> Result<Compiled, RunError> {
         Compiled::new(self.pipeline.clone(), self.schedule.clone(), self.request.clone(), backend)
     }

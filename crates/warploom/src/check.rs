@@ -1,4 +1,4 @@
-//! Checks of kernels at sizes at which the reference evaluator is quick.
+//! Correctness checks of kernels at sizes small enough for the reference evaluator.
 
 use std::sync::Arc;
 
@@ -14,20 +14,22 @@ use warploom_tune::workload::{PERTURBED_RUNS, Workload};
 
 use crate::app::{App, Settings};
 
-/// Seed of the inputs.
+/// The seed of all inputs generated for a check.
 pub const SEED: u64 = 1;
 
-/// Points a side that are tried in turn: odd, so that tiles do not fit. Some pipelines need larger images, and some
-/// do so much that only the smallest are quick.
+/// The side lengths to try, in order. They are odd, so that tiles do not divide them evenly. Some
+/// pipelines need the larger images; others do so much work that only the smallest sides are fast
+/// enough.
 const SIDES: [i64; 6] = [67, 131, 259, 517, 37, 19];
 
-/// Points that the reference evaluator may visit.
+/// The most points that the reference evaluator may visit in one check.
 const MAX_WORK: u64 = 32_000_000;
 
-/// How often an input is made larger because more of it is read.
+/// The most times that `grown` enlarges an input.
 const GROWTHS: usize = 64;
 
-/// A smaller realisation of a pipeline, and what comes out of it. `None` if there is none.
+/// A realisation of the pipeline at a smaller size, with its expected outputs. `None` if no small
+/// size works.
 pub fn of_pipeline(pipeline: &Pipeline, request: &Realisation, device: &Device) -> Option<Check> {
     let (small, regions) = SIDES.iter().find_map(|side| smaller(pipeline, request, *side))?;
     let schedule = Schedule::default_for(pipeline, &regions);
@@ -40,8 +42,8 @@ pub fn of_pipeline(pipeline: &Pipeline, request: &Realisation, device: &Device) 
     is_defined(&workload, &schedule, device).then(|| of_workload(&workload, None))?
 }
 
-/// Whether every point that is asked for or read is defined. A scan that starts undefined covers what it did at the full
-/// size, and may not cover a smaller one; what is beyond has no right value.
+/// Whether every point that is requested or read is defined. A scan over an undefined initial value
+/// may not cover all of a smaller output; the points that it does not cover have no expected value.
 fn is_defined(workload: &Workload, schedule: &Schedule, device: &Device) -> bool {
     let starts_undefined = |func: &FuncDecl| func.stages[0].values.is_empty();
     if !workload.pipeline.funcs().values().any(starts_undefined) {
@@ -51,14 +53,16 @@ fn is_defined(workload: &Workload, schedule: &Schedule, device: &Device) -> bool
     built.is_ok_and(|program| workload.simulate(&program, device, SEED).is_ok())
 }
 
-/// The same for an app whose structure is the usual; `None` also if the pipeline has another.
+/// A check of an app at a smaller size. `None` if no small size works, or if the pipeline is not
+/// the one that the app builds with its default structure parameters.
 pub fn of_app(app: &App, pipeline: &Pipeline) -> Option<Check> {
     let workload = app.workload(&small_settings(app)?, SEED)?;
     let same = workload.pipeline.structural_hash() == pipeline.structural_hash();
     same.then(|| of_workload(&workload, app.tolerance))?
 }
 
-/// The settings of an app with its sizes scaled down as far as the reference evaluator is quick.
+/// The app's default settings with its sizes scaled down until the reference evaluator is fast
+/// enough. `None` if even the smallest is too slow.
 pub fn small_settings(app: &App) -> Option<Settings> {
     let largest = app.sizes.iter().map(|size| size.default).fold(1.0, f64::max);
     SIDES.iter().find_map(|side| {
@@ -73,15 +77,15 @@ pub fn small_settings(app: &App) -> Option<Settings> {
     })
 }
 
-/// What has to come out of a workload. Kernels built for speed may be off by a tolerance that is stated, as a fraction of an
-/// output's largest sample, or by one that follows from the pipeline.
+/// The expected outputs of a workload. Kernels built for speed may differ by the stated tolerance,
+/// a fraction of an output's largest sample, or by one derived from the pipeline if none is stated.
 pub fn of_workload(workload: &Workload, stated: Option<f64>) -> Option<Check> {
     let expected = workload.expected(stated, PERTURBED_RUNS).ok()?;
     let subject = Arc::new(Subject::of(workload).ok()?);
     Some(Check { subject, expected })
 }
 
-/// Outputs cut to at most so many points a side, and inputs as large as that needs.
+/// Cuts outputs and inputs to at most `side` points per dimension, then grows the inputs as needed.
 fn smaller(pipeline: &Pipeline, request: &Realisation, side: i64) -> Option<(Realisation, Regions)> {
     let cut = |region: &Region| {
         Region(region.0.iter().map(|range| Range::new(range.min, range.extent.min(side))).collect())
@@ -94,8 +98,8 @@ fn smaller(pipeline: &Pipeline, request: &Realisation, side: i64) -> Option<(Rea
     grown(pipeline, small)
 }
 
-/// Inputs as large as the outputs need, and the boxes of everything then. `None` if there are none, or if the reference
-/// evaluator would not be quick.
+/// Grows the inputs until they cover what the outputs need, and infers the boxes of all Funcs.
+/// `None` if that fails, or if the reference evaluator would take too long.
 pub fn grown(pipeline: &Pipeline, mut request: Realisation) -> Option<(Realisation, Regions)> {
     for _ in 0..GROWTHS {
         match infer(pipeline, &request) {
@@ -146,7 +150,7 @@ mod tests {
                 .output("scan", Region::of_extents(&[300, extent]));
             of_pipeline(&pipeline, &whole, &Device::preset("h200").expect("it is known"))
         };
-        // At 67 points a side it covers 22 rows.
+        // At 67 points per side the scan covers 22 rows.
         assert!(of(100).is_none() && of(20).is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! A scheduled pipeline that runs on data.
+//! Compiled pipelines: a schedule and a backend, ready to run on data.
 
 use std::sync::Arc;
 
@@ -20,42 +20,44 @@ use warploom_tune::workload::{CudaError, Loaded, Workload};
 use crate::on_device::{DeviceInput, DeviceMemoryError, DeviceOutput, take_inputs, take_outputs, values};
 use crate::sizes::{SizesError, check_number};
 
-/// A size that differs by more than this factor is far from the one that was scheduled for.
+/// Warn if the number of output points differs from the scheduled one by more than this factor.
 const FAR: f64 = 4.0;
 
-/// What runs a pipeline. Nothing else ever takes its place: where there is no GPU, [`Backend::gpu`] is an error.
+/// Where a pipeline runs. There is no silent fallback: without a GPU, [`Backend::gpu`] returns an
+/// error.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one in a program")]
 pub enum Backend {
-    /// Kernels on a GPU, on the stream that it was opened with.
+    /// Kernels on a GPU, on the stream it was opened with.
     Cuda(Arc<Gpu>),
-    /// The same kernels in the simulator, which is slow and refuses whatever is undefined on a GPU.
+    /// The same kernels in the simulator, which is slow and reports everything that is undefined
+    /// behaviour on a GPU.
     Simulator(Device),
-    /// The reference evaluator, which has no use for a schedule.
+    /// The reference evaluator, which ignores the schedule.
     Reference,
 }
 
 impl Backend {
-    /// The first GPU, on a stream of its own.
+    /// The first GPU, with a stream of its own.
     ///
     /// # Errors
-    /// If there is none, or no driver.
+    /// If there is no GPU or no driver.
     pub fn gpu() -> Result<Backend, RunError> {
         let gpu = Gpu::new(0).map_err(CudaError::from)?;
         Ok(Backend::Cuda(Arc::new(gpu)))
     }
 
-    /// The GPU of a stream of the caller, on which everything then runs, in the caller's context; see [`Gpu::on`]. What has
-    /// raw handles begins with [`Gpu::from_raw`].
+    /// The GPU of the caller's stream. Everything runs on that stream, in the caller's context; see
+    /// [`Gpu::on`]. If you have raw handles, start with [`Gpu::from_raw`].
     ///
     /// # Errors
-    /// If the driver is too old, or does not answer.
+    /// If the driver is too old or does not respond.
     pub fn on(stream: &Arc<CudaStream>) -> Result<Backend, RunError> {
         let gpu = Gpu::on(stream).map_err(CudaError::from)?;
         Ok(Backend::Cuda(Arc::new(gpu)))
     }
 
-    /// The device that kernels are made for; the reference has none.
+    /// The device that kernels are built for; `None` for the reference evaluator.
     fn device(&self) -> Option<&Device> {
         match self {
             Backend::Cuda(gpu) => Some(gpu.device()),
@@ -69,52 +71,56 @@ impl Backend {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The inputs are not those of the pipeline.
+    /// The number of inputs is wrong.
     #[error(transparent)]
     Sizes(#[from] SizesError),
     /// The sizes or Params don't fit the pipeline.
     #[error(transparent)]
     Bounds(#[from] BoundsError),
-    /// The schedule cannot be used at these sizes or on this device.
+    /// The schedule is illegal at these sizes or on this device.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The compiler, the driver or the GPU refused.
+    /// The CUDA compiler, the driver or the GPU reported an error.
     #[error(transparent)]
     Cuda(#[from] CudaError),
-    /// The simulator found a fault in the kernels.
+    /// The simulator found a fault in the kernels, such as a race or an out-of-bounds access.
     #[error(transparent)]
     Simulation(#[from] SimError),
-    /// The reference evaluator refused.
+    /// The reference evaluator reported an error.
     #[error(transparent)]
     Reference(#[from] EvalError),
-    /// The device memory is not what the pipeline takes.
+    /// The device memory does not fit the inputs and outputs of the pipeline.
     #[error(transparent)]
     Memory(#[from] DeviceMemoryError),
-    /// An input of another type.
+    /// An input buffer has another element type than the pipeline declares.
     #[error("the input `{input}` is {expected}, but the buffer holds {given}; convert it")]
     Type {
-        /// The input.
+        /// The name of the input.
         input: String,
-        /// Its type.
+        /// The type that the pipeline declares.
         expected: Type,
-        /// That of the buffer.
+        /// The type of the buffer.
         given: Type,
     },
 }
 
 /// A pipeline with a schedule, ready to run on data of any size.
 ///
-/// Kernels are made for the sizes that were scheduled for. At other sizes they are made anew, under the same schedule, and
-/// kept as long as the sizes stay; the default schedule takes its place where a block would need more than the device has. Their machine code is kept in the [user's cache](Cache::of_user), so that a program that
-/// is started again compiles nothing; `WARPLOOM_CACHE_DIR` names another folder or, if it is empty, none, and
-/// [`Compiled::with_cache`] decides for one pipeline.
+/// Kernels are built for the sizes that the pipeline was scheduled for. At other sizes they are
+/// rebuilt under the same schedule, and kept until the sizes change again. If a block would then
+/// need more resources than the device has, the default schedule is used instead.
 ///
-/// [`Compiled::run`] takes and gives buffers of the host. [`Compiled::launch`] takes device memory and does not wait: it is
-/// for those who have their data on the GPU, and a stream of their own.
+/// The machine code is kept in the [user's cache](Cache::of_user), so a program that is restarted
+/// does not compile again. `WARPLOOM_CACHE_DIR` sets another cache folder; if it is empty, there is
+/// no cache. [`Compiled::with_cache`] sets the cache of one pipeline.
+///
+/// [`Compiled::run`] takes and returns buffers in host memory. [`Compiled::launch`] takes device
+/// memory and does not wait: it is for callers whose data is on the GPU and who have a stream of
+/// their own.
 pub struct Compiled {
     pipeline: Pipeline,
     schedule: Schedule,
-    /// The sizes that were scheduled for, and the values of Params.
+    /// The sizes that the pipeline was scheduled for, and the current values of its Params.
     request: Realisation,
     backend: Backend,
     cache: Option<Cache>,
@@ -122,7 +128,7 @@ pub struct Compiled {
     warned: bool,
 }
 
-/// Kernels for some sizes and Params.
+/// Kernels built for some sizes and Params.
 struct Ready {
     request: Realisation,
     program: Program,
@@ -130,18 +136,18 @@ struct Ready {
     from_cache: bool,
 }
 
-/// What runs kernels.
+/// Kernels in the form that the backend runs.
 enum Code {
-    /// Nothing but the kernels themselves.
+    /// The simulator needs nothing but the program.
     Simulated,
-    /// The GPU, on memory of the caller.
+    /// On the GPU, with inputs and outputs in the caller's memory.
     Kernels(Kernels),
-    /// The GPU, on memory of their own too.
+    /// On the GPU, with memory of their own for inputs and outputs.
     Loaded(Loaded),
 }
 
 impl Ready {
-    /// The same with memory for inputs and outputs, if it is on a GPU.
+    /// Allocates memory for inputs and outputs if the kernels are on a GPU and have none yet.
     fn with_memory(self) -> Result<Ready, CudaError> {
         let code = match self.code {
             Code::Kernels(kernels) => Code::Loaded(Loaded::of(kernels.with_memory()?, &self.program)),
@@ -152,10 +158,10 @@ impl Ready {
 }
 
 impl Compiled {
-    /// Makes the kernels of a schedule for the sizes it is meant for, with the user's cache.
+    /// Builds the kernels of a schedule for the sizes in `request`, using the user's cache.
     ///
     /// # Errors
-    /// If the schedule cannot be used there or the kernels cannot be compiled.
+    /// If the schedule is illegal at these sizes, or if the kernels do not compile.
     pub fn new(
         pipeline: Pipeline,
         schedule: Schedule,
@@ -165,7 +171,7 @@ impl Compiled {
         Compiled::with_cache(pipeline, schedule, request, backend, Cache::of_user())
     }
 
-    /// The same with another cache for machine code, or none.
+    /// Like `new`, with another cache for machine code, or without one.
     ///
     /// # Errors
     /// As [`Compiled::new`].
@@ -186,10 +192,11 @@ impl Compiled {
         Ok(compiled)
     }
 
-    /// Gives a Param another value. Nothing is compiled for that, unless a size depends on it.
+    /// Sets the value of a Param. Nothing is recompiled unless a size depends on it.
     ///
     /// # Errors
-    /// If there is no such Param, or the value is of another type or outside of its range; it then keeps the one it has.
+    /// If there is no such Param, or if the value has another type or is out of its range. The
+    /// Param then keeps its old value.
     pub fn set_param(&mut self, name: &str, value: impl Into<Value>) -> Result<(), RunError> {
         let request = self.request.clone().param(name, value);
         infer(&self.pipeline, &request)?;
@@ -197,21 +204,25 @@ impl Compiled {
         Ok(())
     }
 
-    /// Runs on inputs in the pipeline's order, and gives the outputs in its order, one buffer a value.
+    /// Runs on inputs in the pipeline's order. Returns one buffer per output value, in the
+    /// pipeline's order.
     ///
-    /// Sizes are those of the inputs. A dimension of an output that was as long as the same one of an input when the
-    /// pipeline was scheduled still is; [`Compiled::run_at`] says what is wanted.
+    /// The sizes are those of the inputs. If a dimension of an output had the same range as that
+    /// dimension of an input when the pipeline was scheduled, it follows that input; otherwise it
+    /// stays the same. To ask for other boxes, use [`Compiled::run_at`].
     ///
-    /// A GPU copies the inputs, runs and copies the outputs back, in the order of its stream, and is waited for.
+    /// On a GPU, this copies the inputs, runs the kernels and copies the outputs back, all on its
+    /// stream, and waits for the result.
     ///
     /// # Errors
-    /// If the inputs don't fit the pipeline, or whatever runs it refuses.
+    /// If the inputs don't fit the pipeline, or if the backend reports an error.
     pub fn run(&mut self, inputs: &[&Buffer]) -> Result<Vec<Buffer>, RunError> {
         let outputs = self.output_boxes(inputs)?;
         self.run_at(inputs, &outputs)
     }
 
-    /// Runs on inputs in the pipeline's order, and gives some boxes of the outputs in its order, one buffer a value.
+    /// Runs on inputs in the pipeline's order and computes the given boxes of the outputs. Returns
+    /// one buffer per output value, in the pipeline's order.
     ///
     /// # Errors
     /// As [`Compiled::run`].
@@ -235,8 +246,9 @@ impl Compiled {
 
     /// Enqueues a run on the GPU's stream, from device memory to device memory, and returns without waiting.
     ///
-    /// Inputs are in the pipeline's order, outputs in its order with one piece of memory a value. Sizes are those that are
-    /// given with the memory. An output must not overlap an input or another output.
+    /// Inputs and outputs are in the pipeline's order, with one block of memory per output value.
+    /// The sizes are those given with the memory. An output must not overlap an input or another
+    /// output.
     ///
     /// ```no_run
     /// use warploom::prelude::*;
@@ -257,21 +269,24 @@ impl Compiled {
     /// # }
     /// ```
     ///
-    /// As long as the sizes stay, nothing is compiled, and nothing is allocated on the device; Params may be
-    /// [set](Compiled::set_param) between launches, and each launch keeps those that it was enqueued with. At other sizes,
-    /// or other values of a Param that sizes depend on, earlier launches are waited for and kernels are made anew.
+    /// As long as the sizes stay the same, nothing is compiled and nothing is allocated on the
+    /// device. Params may be [set](Compiled::set_param) between launches; each launch uses the
+    /// values at the time it was enqueued. When the sizes change, or the value of a Param that
+    /// sizes depend on, this call waits for earlier launches and rebuilds the kernels.
     ///
-    /// Memory that cudarc manages is ordered with what other streams do with it by cudarc's events, where the context has
-    /// event tracking on, as it has by default. Memory given by its address is the caller's to order.
+    /// For memory managed by cudarc, cudarc's events order the launch with other streams' uses of
+    /// that memory, if the context has event tracking enabled, which is the default. For memory
+    /// given by address, ordering is up to the caller.
     ///
-    /// While the stream is captured, the run becomes a part of the caller's graph, with its memory and its Params. That
-    /// needs kernels for these sizes, from a launch before or the sizes that were scheduled for, and memory without events
-    /// (see [`Kernels::launch`]). The graph can be launched on the same stream, or in order with it, as long as this object
-    /// lives and its sizes stay.
+    /// While the stream is being captured, the run becomes part of the caller's graph, with its
+    /// memory and Params. This requires kernels for these sizes, either from an earlier launch or
+    /// because these are the scheduled sizes, and memory without events (see [`Kernels::launch`]).
+    /// The graph can be launched on the same stream, or ordered with it, as long as this object
+    /// lives and its sizes stay the same.
     ///
     /// # Errors
-    /// If the memory does not fit the pipeline, this is not on a GPU, or the kernels cannot be made. An error of the kernels
-    /// themselves shows when the stream is waited for.
+    /// If the memory does not fit the pipeline, if the backend is not a GPU, or if the kernels
+    /// cannot be built. Errors inside the kernels are reported when the stream is synchronised.
     pub fn launch(
         &mut self,
         inputs: &[DeviceInput<'_>],
@@ -305,7 +320,7 @@ impl Compiled {
         };
         let inputs: Vec<_> = inputs.iter().map(DeviceInput::memory).collect();
         let outputs = values(&self.pipeline).into_iter().zip(outputs.iter_mut().map(DeviceOutput::memory));
-        // An output over an empty box has no buffer.
+        // An output over an empty box has no buffer in the program.
         let exists =
             |output, value| kernels.program().buffer(program::Role::Output { output, value }).is_some();
         let outputs = outputs.filter(|((output, value), _)| exists(*output, *value));
@@ -313,17 +328,18 @@ impl Compiled {
         Ok(kernels.launch(&inputs, &mut outputs, &params).map_err(CudaError::from)?)
     }
 
-    /// The kernels for the sizes of the last run, if there are any.
+    /// The kernels for the sizes of the last run; before the first run, for the scheduled sizes.
+    /// `None` on the reference evaluator, or if the last build failed.
     pub fn program(&self) -> Option<&Program> {
         self.ready.as_ref().map(|ready| &ready.program)
     }
 
-    /// Whether the machine code of these kernels was in the cache, so that nothing was compiled.
+    /// Whether the machine code of these kernels came from the cache, without compilation.
     pub fn is_from_cache(&self) -> bool {
         self.ready.as_ref().is_some_and(|ready| ready.from_cache)
     }
 
-    /// The boxes of outputs that go with inputs.
+    /// The boxes of the outputs for some inputs; see `run`.
     fn output_boxes(&self, inputs: &[&Buffer]) -> Result<Vec<Region>, RunError> {
         check_number(&self.pipeline, inputs.len())?;
         let known: Vec<&Region> = self.request.inputs.values().flatten().collect();
@@ -351,7 +367,7 @@ impl Compiled {
         })
     }
 
-    /// Sees to it that there are kernels for some sizes.
+    /// Ensures that `self.ready` holds kernels for these sizes.
     fn prepare(&mut self, request: Realisation, device: &Device) -> Result<(), RunError> {
         if self.is_ready_for(&request) {
             return Ok(());
@@ -369,8 +385,8 @@ impl Compiled {
         Ok(())
     }
 
-    /// The kernels for some sizes. A schedule may keep more in a block than there is room for at larger sizes than its own:
-    /// the default one, which fits always, then takes its place.
+    /// Builds the kernels for some sizes. At sizes larger than the scheduled ones, a block may need
+    /// more memory than the device has; the default schedule, which always fits, is used then.
     fn build(&self, request: &Realisation, device: &Device) -> Result<Program, BuildError> {
         let built = build(&self.pipeline, &self.schedule, request, device);
         let own = request.inputs == self.request.inputs && request.outputs == self.request.outputs;
@@ -390,7 +406,7 @@ impl Compiled {
         }
     }
 
-    /// Kernels on a GPU, and whether the cache had their code.
+    /// Loads the kernels onto a GPU. Also returns whether their machine code was in the cache.
     fn load(&self, gpu: &Gpu, program: &Program) -> Result<(Kernels, bool), warploom_runtime::Error> {
         let source = describe(program, Build::Timing);
         let arch = gpu.arch()?;
@@ -408,7 +424,8 @@ impl Compiled {
         self.ready.as_ref().is_some_and(|ready| self.serves(&ready.request, request))
     }
 
-    /// Whether kernels for one realisation serve another.
+    /// Whether kernels built for one realisation can run another: the boxes and specialised Params
+    /// match.
     fn serves(&self, made_for: &Realisation, wanted: &Realisation) -> bool {
         let specialised = self.pipeline.specialised_params();
         let same = |(id, fixed): (ParamId, &bool)| !fixed || made_for.params[id] == wanted.params[id];

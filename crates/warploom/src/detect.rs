@@ -1,11 +1,11 @@
-//! The GPU of this machine.
+//! Detection of the GPU of this machine.
 
 use warploom_runtime::Gpu;
 use warploom_target::{Device, UnknownDevice};
 
-/// Devices that are there.
+/// Finds the device to compile for.
 pub trait Detect: Sized {
-    /// The first GPU of this machine, or a preset where there is none.
+    /// The first GPU of this machine, or the preset if there is no GPU.
     ///
     /// ```
     /// use warploom::prelude::*;
@@ -16,7 +16,7 @@ pub trait Detect: Sized {
     /// ```
     ///
     /// # Errors
-    /// If there is no such preset, whether it is needed or not.
+    /// If there is no preset of that name, even if a GPU was found.
     fn detect_or(preset: &str) -> Result<Self, UnknownDevice>;
 }
 

@@ -1,7 +1,7 @@
-//! A compiler from image pipelines to fast GPU kernels, with no schedule written by hand.
+//! A compiler from image pipelines to fast GPU kernels that finds the schedules by itself.
 //!
-//! This crate is the face of the workspace: [`prelude`] is what almost every program needs, [`tutorial`] shows
-//! how to use it, and the parts are re-exported as modules.
+//! This is the crate to depend on. [`prelude`] has what most programs need, [`tutorial`] shows how
+//! to use it, and the other crates of the workspace are re-exported as modules.
 //!
 //! ```
 //! use warploom::prelude::*;
@@ -57,8 +57,8 @@ pub use warploom_sim as sim;
 pub use warploom_target as target;
 pub use warploom_tune as tune;
 
-/// What almost every program needs: the language, buffers, the reference evaluator, the search for schedules and
-/// what runs them.
+/// What most programs need: the language, buffers, the reference evaluator, autoscheduling, and the
+/// backends that run a schedule.
 pub mod prelude {
     pub use crate::autoschedule::{Autoschedule, Autoscheduled};
     pub use crate::autotuned::Autotuned;

@@ -1,10 +1,11 @@
-//! The cost model that is used where none is given.
+//! The default cost model.
 
 use warploom_cost::{Chosen, choose};
 use warploom_models::nearest;
 use warploom_target::Device;
 
-/// The model for a device: learned, if weights come with the library; those of the nearest device serve too, with a warning.
+/// The cost model for a device: the learned model if the library ships weights for it or for a
+/// similar device, otherwise the analytic one. Using the weights of another device gives a warning.
 ///
 /// ```
 /// use warploom::prelude::*;

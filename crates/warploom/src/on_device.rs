@@ -1,4 +1,4 @@
-//! Inputs and outputs that lie in device memory of the caller.
+//! Inputs and outputs in the caller's device memory.
 
 use thiserror::Error;
 use warploom_lang::{Pipeline, Realisation, Region, Scalar, Type};
@@ -8,26 +8,28 @@ use warploom_runtime::{DeviceBytes, DeviceBytesMut};
 use crate::compiled::RunError;
 use crate::sizes::check_number;
 
-/// An input in device memory of the caller, for [`Compiled::launch`](crate::Compiled::launch).
+/// An input in the caller's device memory, for [`Compiled::launch`](crate::Compiled::launch).
 ///
-/// The samples of its box lie side by side, without gaps, in the order that the pipeline declares for the input: the first
-/// dimension fastest, unless [`Input::stored`](warploom_lang::Input::stored) says otherwise.
+/// The samples of its box are contiguous, in the order that the pipeline declares for the input:
+/// the first dimension varies fastest, unless [`Input::stored`](warploom_lang::Input::stored)
+/// declares another order.
 #[derive(Debug)]
 pub struct DeviceInput<'a> {
     shape: Shape,
     memory: DeviceBytes<'a>,
 }
 
-/// One value of an output in device memory of the caller, for [`Compiled::launch`](crate::Compiled::launch).
+/// One value of an output in the caller's device memory, for
+/// [`Compiled::launch`](crate::Compiled::launch).
 ///
-/// The samples of its box lie side by side, without gaps, the first dimension fastest.
+/// The samples of its box are contiguous, and the first dimension varies fastest.
 #[derive(Debug)]
 pub struct DeviceOutput<'a> {
     shape: Shape,
     memory: DeviceBytesMut<'a>,
 }
 
-/// What memory is said to hold, and how much it can.
+/// The declared contents of device memory, and its size in bytes.
 #[derive(Debug)]
 pub(crate) struct Shape {
     ty: Type,
@@ -36,12 +38,12 @@ pub(crate) struct Shape {
 }
 
 impl<'a> DeviceInput<'a> {
-    /// Samples of a box in memory that cudarc manages: `image.as_view()`, or a part of it.
+    /// An input in memory managed by cudarc: `image.as_view()`, or a slice of it.
     pub fn new<T: Scalar>(region: Region, memory: CudaView<'a, T>) -> DeviceInput<'a> {
         DeviceInput::of_bytes(T::TYPE, region, memory.into())
     }
 
-    /// Samples of a box in memory of any kind, such as [an address](DeviceBytes::at).
+    /// An input in any device memory, such as [an address](DeviceBytes::at).
     pub fn of_bytes(ty: Type, region: Region, memory: DeviceBytes<'a>) -> DeviceInput<'a> {
         DeviceInput { shape: Shape { ty, region, bytes: memory.bytes() }, memory }
     }
@@ -56,12 +58,12 @@ impl<'a> DeviceInput<'a> {
 }
 
 impl<'a> DeviceOutput<'a> {
-    /// Room for the samples of a box in memory that cudarc manages: `image.as_view_mut()`, or a part of it.
+    /// An output in memory managed by cudarc: `image.as_view_mut()`, or a slice of it.
     pub fn new<T: Scalar>(region: Region, memory: CudaViewMut<'a, T>) -> DeviceOutput<'a> {
         DeviceOutput::of_bytes(T::TYPE, region, memory.into())
     }
 
-    /// Room for the samples of a box in memory of any kind, such as [an address](DeviceBytesMut::at).
+    /// An output in any device memory, such as [an address](DeviceBytesMut::at).
     pub fn of_bytes(ty: Type, region: Region, memory: DeviceBytesMut<'a>) -> DeviceOutput<'a> {
         DeviceOutput { shape: Shape { ty, region, bytes: memory.bytes() }, memory }
     }
@@ -75,79 +77,80 @@ impl<'a> DeviceOutput<'a> {
     }
 }
 
-/// Why device memory does not serve as the inputs and outputs of a pipeline.
+/// Why device memory cannot be used for the inputs and outputs of a pipeline.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum DeviceMemoryError {
-    /// What runs the pipeline has no device memory.
+    /// The pipeline was compiled for a backend without device memory.
     #[error(
         "`{pipeline}` was not compiled for a GPU, so that it cannot use device memory; use Backend::Cuda"
     )]
     NoGpu {
-        /// The pipeline.
+        /// The name of the pipeline.
         pipeline: String,
     },
-    /// There are more or fewer pieces of memory than outputs.
+    /// The number of memory blocks differs from the number of output values.
     #[error(
         "the outputs of `{pipeline}` have {expected} values, but memory for {given} was given; give one for each"
     )]
     Outputs {
-        /// The pipeline.
+        /// The name of the pipeline.
         pipeline: String,
-        /// The values of all its outputs.
+        /// The number of values of all its outputs together.
         expected: usize,
-        /// The pieces.
+        /// The number of memory blocks given.
         given: usize,
     },
-    /// Memory with elements of another type.
+    /// The memory is declared with another element type.
     #[error("{what} is {expected}, but the device memory holds {given}")]
     Type {
-        /// The input or output.
+        /// The input or output, as the message names it.
         what: String,
-        /// Its type.
+        /// The element type in the pipeline.
         expected: Type,
-        /// That of the memory.
+        /// The element type of the memory.
         given: Type,
     },
-    /// Memory of another size.
+    /// The memory has another size than the box needs.
     #[error(
         "{what} over {region} takes {expected} bytes, but the device memory has {given}; give exactly as many"
     )]
     Bytes {
-        /// The input or output.
+        /// The input or output, as the message names it.
         what: String,
-        /// Its box.
+        /// The box given with the memory.
         region: Region,
-        /// What it takes.
+        /// The number of bytes that the box needs.
         expected: u64,
-        /// What there is.
+        /// The number of bytes of the memory.
         given: u64,
     },
-    /// The values of one output over several boxes.
+    /// The values of one output are given over different boxes.
     #[error(
         "the values of the output `{output}` are given over {first} and over {second}; they have one box"
     )]
     Boxes {
-        /// The output.
+        /// The name of the output.
         output: String,
         /// The box of its first value.
         first: Region,
-        /// Another one.
+        /// The first box that differs from it.
         second: Region,
     },
-    /// Kernels are missing, and cannot be made now.
+    /// The stream is being captured and there are no kernels for these sizes yet.
     #[error(
         "there are no kernels of `{pipeline}` for these sizes yet, and none can be loaded while the stream is being \
          captured; launch once before"
     )]
     Capturing {
-        /// The pipeline.
+        /// The name of the pipeline.
         pipeline: String,
     },
 }
 
 impl Shape {
-    /// Refuses memory that does not hold samples of a type over the box.
+    /// Returns an error unless the memory holds exactly the samples of the box, in the expected
+    /// type.
     fn check(&self, what: String, expected: Type) -> Result<(), DeviceMemoryError> {
         if self.ty != expected {
             return Err(DeviceMemoryError::Type { what, expected, given: self.ty });
@@ -161,7 +164,7 @@ impl Shape {
     }
 }
 
-/// Checks that there is memory for each input of a pipeline, and puts the boxes in a realisation.
+/// Checks the memory of every input and records the boxes in the realisation.
 pub(crate) fn take_inputs(
     pipeline: &Pipeline,
     inputs: &[&Shape],
@@ -175,7 +178,7 @@ pub(crate) fn take_inputs(
     Ok(())
 }
 
-/// The same for outputs, one for each value of each.
+/// Checks the memory of every value of every output and records the boxes in the realisation.
 pub(crate) fn take_outputs(
     pipeline: &Pipeline,
     outputs: &[&Shape],
@@ -204,7 +207,7 @@ pub(crate) fn take_outputs(
     Ok(())
 }
 
-/// Output and value of everything that a pipeline gives, in the order in which it is given.
+/// The indices of output and value for all values of all outputs, in the order they are returned.
 pub(crate) fn values(pipeline: &Pipeline) -> Vec<(usize, usize)> {
     let of = |(output, &id)| (0..pipeline.funcs()[id].types.len()).map(move |value| (output, value));
     pipeline.outputs().iter().enumerate().flat_map(of).collect()

@@ -1,60 +1,61 @@
-//! How large the inputs and outputs of a pipeline are, said in the way that is shortest.
+//! Concise ways to give the sizes of a pipeline's inputs and outputs.
 
 use thiserror::Error;
 use warploom_interp::buffer::Buffer;
 use warploom_lang::{Pipeline, Realisation, Region};
 
-/// What tells the sizes of a pipeline's inputs and outputs: a [`Realisation`] says everything, [`size`] one size for all,
-/// and input buffers have sizes of their own.
+/// Something that gives the sizes of a pipeline's inputs and outputs: a [`Realisation`] gives them
+/// all, [`size`] gives the same size to all of them, and input buffers have sizes of their own.
 pub trait Sizes {
-    /// The sizes of a pipeline.
+    /// The boxes of all inputs and outputs of the pipeline.
     ///
     /// # Errors
-    /// If they say nothing about one of its inputs or outputs.
+    /// If the size of an input or output cannot be determined.
     fn realisation(&self, pipeline: &Pipeline) -> Result<Realisation, SizesError>;
 }
 
-/// Why sizes are not enough.
+/// Why the sizes of a pipeline could not be determined.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum SizesError {
-    /// Something has more dimensions than the one size.
+    /// An input or output has more dimensions than the `size` that was given.
     #[error(
         "`{name}` has {expected} dimensions, but the size has {given}; give an extent for each, or a Realisation"
     )]
     Dimensions {
-        /// The input or output.
+        /// The name of the input or output.
         name: String,
-        /// Its dimensions.
+        /// The number of its dimensions.
         expected: usize,
-        /// Those of the size.
+        /// The number of extents in the size.
         given: usize,
     },
-    /// There are more or fewer buffers than inputs.
+    /// The number of buffers differs from the number of inputs.
     #[error(
         "the pipeline `{pipeline}` has {expected} inputs, but {given} buffers were given; give one for each"
     )]
     Inputs {
-        /// The pipeline.
+        /// The name of the pipeline.
         pipeline: String,
-        /// Its inputs.
+        /// The number of its inputs.
         expected: usize,
-        /// The buffers.
+        /// The number of buffers given.
         given: usize,
     },
-    /// No input has as many dimensions as an output.
+    /// No input has as many dimensions as this output, so there is no size to copy.
     #[error(
         "no input has the {dimensions} dimensions of `{output}`, so that its size does not follow; give a Realisation"
     )]
     Output {
-        /// The output.
+        /// The name of the output.
         output: String,
-        /// Its dimensions.
+        /// The number of its dimensions.
         dimensions: usize,
     },
 }
 
-/// One size for all inputs and outputs of a pipeline; those with fewer dimensions have the first extents of it.
+/// One size for all inputs and outputs of a pipeline. Inputs and outputs with fewer dimensions use
+/// its first extents.
 ///
 /// ```
 /// use warploom::prelude::*;
@@ -70,7 +71,7 @@ pub fn size<const N: usize>(extents: [i64; N]) -> Size {
     Size(extents.to_vec())
 }
 
-/// One size for all; see [`size`].
+/// The same size for all inputs and outputs; see [`size`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Size(Vec<i64>);
 
@@ -107,7 +108,8 @@ impl Sizes for Realisation {
     }
 }
 
-/// The inputs in the pipeline's order. Every output is as large as the first input with as many dimensions.
+/// Input buffers in the pipeline's order. Every output gets the box of the first input with the
+/// same number of dimensions.
 impl Sizes for [&Buffer] {
     fn realisation(&self, pipeline: &Pipeline) -> Result<Realisation, SizesError> {
         check_number(pipeline, self.len())?;
@@ -126,7 +128,7 @@ impl Sizes for [&Buffer] {
     }
 }
 
-/// Refuses more or fewer buffers than a pipeline has inputs.
+/// Returns an error unless there is one buffer per input.
 pub(crate) fn check_number(pipeline: &Pipeline, given: usize) -> Result<(), SizesError> {
     let expected = pipeline.inputs().len();
     match expected == given {

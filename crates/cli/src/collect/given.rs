@@ -1,4 +1,4 @@
-//! Given schedules, measured one after the other into one file.
+//! Measures given schedules one after another and writes them to one file.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -25,7 +25,6 @@ struct Report {
     failed: usize,
 }
 
-/// Measures the schedules of some files.
 pub(super) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let gpu = open_gpu()?;
     let arch = gpu.arch().map_err(|error| Error::Cuda(error.to_string()))?;
@@ -37,7 +36,7 @@ pub(super) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let setup = Setup::new(gpu.device(), &compile, TimingOptions::quick());
     let mut machine = GpuMachine::new(&gpu);
     let mut kept = Ok(());
-    // One worker keeps the order of the files.
+    // A single feed keeps the order of the files.
     let feeds: Vec<Feed<'_>> = vec![Box::new(candidates.into_iter())];
     let measured = measure(&setup, feeds, vec![&mut machine], &mut |measured| {
         let name = names.next().unwrap_or_default();
@@ -55,7 +54,7 @@ pub(super) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     }
 }
 
-/// The schedules of all files, and what to call them.
+/// The schedules in all files, with their names for the report.
 fn candidates(apps: &[App], arguments: &Arguments) -> Result<(Vec<String>, Vec<Candidate>), Error> {
     let mut subjects: Vec<(&str, Arc<Subject>)> = Vec::new();
     let (mut names, mut candidates) = (Vec::new(), Vec::new());
@@ -81,7 +80,7 @@ fn candidates(apps: &[App], arguments: &Arguments) -> Result<(Vec<String>, Vec<C
     Ok((names, candidates))
 }
 
-/// Keeps a sample, and says what became of it.
+/// Writes a sample to the file and reports its result.
 fn keep(
     name: &str,
     measured: Measured,

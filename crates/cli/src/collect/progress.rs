@@ -1,4 +1,4 @@
-//! How far collecting is.
+//! The progress of `warploom collect`.
 
 use warploom_training::collect::{Options, Summary};
 
@@ -15,7 +15,6 @@ impl Progress {
         Progress(progress)
     }
 
-    /// Shows what was done so far.
     pub(super) fn show(&self, summary: &Summary) {
         let Summary { pipelines, measured, spilling, numeric, wrong, .. } = summary;
         let failed = summary.not_lowered + summary.not_compiled + summary.failed;

@@ -1,4 +1,4 @@
-//! What was collected, as a table or for a program.
+//! The summary of `warploom collect`, as a table or as JSON.
 
 use std::io::Write;
 
@@ -38,7 +38,6 @@ struct Report<'a> {
     bytes: u64,
 }
 
-/// Prints what was collected.
 pub(super) fn print(
     summary: &Summary,
     device: &Device,

@@ -17,17 +17,17 @@ use crate::error::Error;
 use crate::search::machine_code;
 use crate::whole::write_whole;
 
-/// The end of a file's name and what is in it; `None` for a file that must not be there.
+/// The extension of a file, and its content; `None` for a file that must not exist.
 pub(crate) type Content = (&'static str, Option<Vec<u8>>);
 
-/// Compiled kernels, as far as this machine can compile them; what it cannot is said in a note.
+/// The compiled kernels. If this machine cannot compile to machine code, a note says why.
 pub(crate) struct Code {
     pub(crate) image: Option<Image>,
     pub(crate) note: Option<String>,
 }
 
 impl Code {
-    /// Compiles kernels for a device and says so in the manifest.
+    /// Compiles kernels for a device and records the compiler in the manifest.
     pub(crate) fn new(program: &Program, manifest: &mut Manifest, device: &Device) -> Result<Code, Error> {
         let code = compile(program, manifest, device)?;
         manifest.code = code.image.as_ref().map(compiled_by).transpose()?;
@@ -57,13 +57,13 @@ fn compile(program: &Program, manifest: &Manifest, device: &Device) -> Result<Co
     Ok(Code { image, note: arch.warning(device) })
 }
 
-/// What an image is, and which compiler made it.
+/// The kind of the image and the compiler version, for the manifest.
 fn compiled_by(image: &Image) -> Result<Compiled, Error> {
     let (major, minor) = nvrtc::version().map_err(|error| Error::Cuda(error.to_string()))?;
     Ok(Compiled { arch: image.arch.to_string(), compiler: format!("NVRTC {major}.{minor}") })
 }
 
-/// All that another program needs to run the kernels.
+/// The content of all files that another program needs to run the kernels.
 pub(crate) fn bundle(of: &Scheduled<'_>, manifest: &Manifest, code: &Code) -> Result<Vec<Content>, Error> {
     let json = serde_json::to_string_pretty(manifest).map_err(io::Error::from)? + "\n";
     let image = code.image.as_ref();
@@ -79,8 +79,8 @@ pub(crate) fn bundle(of: &Scheduled<'_>, manifest: &Manifest, code: &Code) -> Re
     ])
 }
 
-/// Writes the files that have contents and gives their paths. One of ours that has none is from an earlier
-/// run, belongs to other kernels, and goes.
+/// Writes the files that have content and returns their paths. A file without content that exists
+/// is left over from an earlier run and belongs to other kernels, so it is removed.
 pub(crate) fn write(folder: &Path, name: &str, contents: &[Content]) -> Result<Vec<String>, Error> {
     let failed = |path: &Path, error| FileError::Write { name: path.display().to_string(), error };
     fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;

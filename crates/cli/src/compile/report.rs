@@ -1,4 +1,4 @@
-//! What `warploom compile` says.
+//! The report of `warploom compile`.
 
 use std::collections::BTreeMap;
 
@@ -17,22 +17,23 @@ pub(crate) struct Report {
     pub(crate) app: String,
     pub(crate) sizes: String,
     pub(crate) device: String,
-    /// What the code was compiled for; `null` if it was not.
+    /// The architecture that the code was compiled for; `null` if it was not compiled.
     pub(crate) arch: Option<String>,
-    /// What stands between this and machine code of the device's own.
+    /// Why there is no machine code for this exact device.
     pub(crate) note: Option<String>,
     pub(crate) launches: u64,
     pub(crate) workspace_bytes: u64,
-    /// How long a run takes, as the cost model predicts.
+    /// The run time that the cost model predicts.
     pub(crate) predicted_us: f64,
-    /// The kernel that takes most of that time and leaves most of the device idle; `null` if there is none.
+    /// The kernel that takes most of the predicted time while most of the device is idle; `null` if
+    /// there is none.
     pub(crate) idle: Option<Idle>,
     pub(crate) kernels: Vec<Kernel>,
     /// `null` if a schedule was given.
     pub(crate) search: Option<search::Report>,
     pub(crate) schedule: String,
     pub(crate) files: Vec<String>,
-    /// What was asked for with `--emit` and not written to files.
+    /// The outputs of `--emit` that are not written to files.
     pub(crate) emitted: BTreeMap<&'static str, Json>,
 }
 
@@ -42,23 +43,23 @@ pub(crate) struct Kernel {
     grid: [u32; 3],
     threads: u32,
     shared_bytes: u32,
-    /// Known for machine code only, as is what is spilled.
+    /// Known for machine code only, like `spilled_bytes`.
     registers: Option<u32>,
     spilled_bytes: Option<u32>,
-    /// What one block computes of the kernel's stage.
+    /// The tile of the kernel's stage that one block computes.
     block: String,
     estimated_registers: u32,
-    /// All its launches together.
+    /// The sum over all its launches.
     predicted_us: f64,
 }
 
-/// Kernels as they are, beside what the cost model thinks of them.
+/// The kernels of a program, with the cost model's view of each.
 pub(crate) fn kernels(
     described: &program::Program,
     explanation: &Explanation,
     image: Option<&Image>,
 ) -> Vec<Kernel> {
-    // Kernels that compute nothing at these sizes are explained, but not made.
+    // Kernels that are empty at these sizes are explained but not built.
     let mut explained = explanation.kernels.iter().filter(|kernel| kernel.launches > 0.0);
     let of = |kernel: &program::Kernel| Kernel::new(kernel, explained.next(), image);
     described.kernels.iter().map(of).collect()
@@ -97,7 +98,7 @@ impl Kernel {
 }
 
 impl Report {
-    /// The summary, and the files that were written.
+    /// The summary and the list of written files.
     pub(crate) fn text(&self, arch: &str) -> String {
         let titles = [
             ("kernel", Align::Left),

@@ -1,4 +1,4 @@
-//! `warploom fuzz --compile`: the kernels of every case, compiled as for a GPU.
+//! `warploom fuzz --compile`: compiles the kernels of every case.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,32 +11,32 @@ use warploom::target::Device;
 
 use crate::error::Error;
 
-/// Compiles kernels with NVRTC, and counts what it says of them.
+/// Compiles kernels with NVRTC and counts spilled registers.
 pub(super) struct Compiler {
     arch: Arch,
     counts: Mutex<Counts>,
 }
 
-/// What was compiled.
+/// Statistics of all compilations.
 #[derive(Clone, Default, Serialize)]
 pub(super) struct Counts {
     programs: u64,
     kernels: u64,
-    /// Kernels that spill registers.
+    /// How many kernels spill registers.
     spilling_kernels: u64,
-    /// What they spill, stores and loads together.
+    /// Spilled bytes of all kernels, stores plus loads.
     spilled_bytes: u64,
     longest_seconds: f64,
 }
 
 impl Compiler {
-    /// Fails where there is no NVRTC.
+    /// Returns an error if NVRTC is missing.
     pub(super) fn new(device: &Device) -> Result<Compiler, Error> {
         let arch = Arch::for_device(device).map_err(|error| Error::Cuda(error.to_string()))?;
         Ok(Compiler { arch, counts: Mutex::default() })
     }
 
-    /// Compiles the kernels built for speed.
+    /// Compiles the timing build of the kernels.
     pub(super) fn compile(&self, program: &Program) -> Result<(), Failure> {
         let compiled = nvrtc::compile_program(&describe(program, Build::Timing), self.arch);
         let (_, image) = compiled.map_err(|error| Failure::Device(error.to_string()))?;
@@ -46,7 +46,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// What was done so far.
+    /// The statistics so far.
     pub(super) fn counts(&self) -> Counts {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,4 @@
-//! `warploom fuzz --replay`: what was found before, once more.
+//! `warploom fuzz --replay`: checks saved cases again.
 
 use std::fs;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::report::{Format, json, text};
 use crate::show;
 
-/// What becomes of a case that is wrong in itself.
+/// The outcome of a case whose file is at fault.
 const REFUSED: &str = "refused";
 
 #[derive(Serialize)]
@@ -27,12 +27,11 @@ struct Replayed {
     file: PathBuf,
     /// `passed`, `skipped`, `ill-conditioned`, `refused` or the kind of failure.
     outcome: &'static str,
-    /// What it was when the file was written.
+    /// The outcome that the file records.
     before: String,
     message: Option<String>,
 }
 
-/// Checks the cases in files and folders.
 pub(super) fn replay(
     paths: &[PathBuf],
     check: &Checker<'_>,
@@ -74,8 +73,8 @@ fn replay_one(file: PathBuf, check: &Checker<'_>) -> Result<Replayed, Error> {
     Ok(Replayed { file, outcome, before: seen.kind, message })
 }
 
-/// Whether the file is wrong rather than the compiler. What the fuzzer writes has a schedule that was made to be legal and a
-/// pipeline that defines what it reads; a file that was changed since may have neither.
+/// Whether the file is at fault, not the compiler. Cases written by the fuzzer have a legal
+/// schedule and a pipeline that defines everything it reads; a file edited since may have neither.
 fn is_refused(case: &Case, failure: &Failure, seen: &Seen, check: &Checker<'_>) -> bool {
     if let Failure::Illegal(_) = failure {
         return seen.kind != Kind::Illegal.name();
@@ -98,7 +97,7 @@ impl Replayed {
     }
 }
 
-/// The files, and those in folders, by name.
+/// The given files, and the files in the given folders, sorted by name.
 fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for path in paths {

@@ -1,4 +1,4 @@
-//! What a run says: a line when the pairs are done, one for each failure, the table of decisions.
+//! The report of a fuzzing run: a summary, one line per failure, and the table of decisions.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -22,17 +22,18 @@ pub(super) struct Report {
     pipelines: u64,
     pairs: u64,
     skipped: u64,
-    /// Pairs whose pipeline makes much of little, with how far off their kernels are.
+    /// Pairs with an ill-conditioned pipeline, which amplifies rounding errors, and how far their
+    /// kernels are off.
     ill_conditioned: Vec<Shaky>,
     failed: usize,
-    /// How many of each kind.
+    /// The number of failures by kind.
     kinds: BTreeMap<&'static str, usize>,
-    /// Whether there were too many failures to go on.
+    /// Whether the run stopped early because of too many failures.
     stopped: bool,
     seconds: f64,
-    /// `null` if schedules were random.
+    /// `null` if the schedules were random.
     search: Option<searched::Counts>,
-    /// `null` if kernels were not compiled, or only to be run.
+    /// `null` without `--compile`.
     compiled: Option<compiled::Counts>,
     failures: Vec<Written>,
     coverage: Vec<Line>,
@@ -40,29 +41,29 @@ pub(super) struct Report {
     silent: bool,
 }
 
-/// A pair of an ill-conditioned pipeline.
+/// A pair with an ill-conditioned pipeline.
 #[derive(Serialize)]
 struct Shaky {
     schedule_seed: u64,
     message: String,
 }
 
-/// A failure and the file it is in.
+/// A failure and the file it was written to.
 #[derive(Serialize)]
 pub(super) struct Written {
     kind: &'static str,
     message: String,
     pipeline_seed: u64,
     schedule_seed: u64,
-    /// `null` if the case could not be made.
+    /// `null` if the case could not be generated.
     file: Option<PathBuf>,
-    /// How many Funcs the case had, and has.
+    /// The number of Funcs before and after reduction.
     funcs: Option<(usize, usize)>,
-    /// Whether it could be smaller with more time.
+    /// Whether reduction ran out of time, so that a smaller case may exist.
     out_of_time: bool,
 }
 
-/// A decision for a kind of stages: how many took it, of how many that could.
+/// One decision for one kind of stage: how many stages took it, out of how many that could.
 #[derive(Serialize)]
 struct Line {
     decision: &'static str,
@@ -143,17 +144,17 @@ impl Report {
         }
     }
 
-    /// With what searches did.
+    /// Adds the statistics of the searches.
     pub(super) fn searched(self, search: Option<searched::Counts>) -> Report {
         Report { search, ..self }
     }
 
-    /// With what was compiled.
+    /// Adds the statistics of the compilations.
     pub(super) fn compiled(self, compiled: Option<compiled::Counts>) -> Report {
         Report { compiled, ..self }
     }
 
-    /// What is known before failures are made small, which takes a while.
+    /// Prints what is known before the reduction of failures, which takes a while.
     pub(super) fn header(&self, out: &mut dyn Write) -> Result<(), Error> {
         let Report { pairs, skipped, failed, seconds, .. } = self;
         let passed = *pairs - *skipped - *failed as u64;
@@ -186,7 +187,7 @@ impl Report {
         Ok(())
     }
 
-    /// The rest, and whether it is an error.
+    /// Prints the rest. Returns an error if there were failures.
     pub(super) fn end(
         self,
         arguments: &Arguments,

@@ -1,4 +1,4 @@
-//! `warploom fuzz --search`: the schedules that a search finds.
+//! `warploom fuzz --search`: takes the schedules from a search.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,34 +12,34 @@ use warploom::schedule::schedule::Schedule;
 use warploom::search::{Options, Outcome, Refusal, search};
 use warploom::target::Device;
 
-/// Searches for schedules of random pipelines, and counts what came of it.
+/// Searches for schedules of random pipelines and keeps statistics.
 pub(super) struct Searcher<'a> {
     device: &'a Device,
     model: Box<dyn CostModel + Send>,
-    /// Searches for each pipeline.
+    /// The number of searches per pipeline.
     samples: usize,
-    /// Most schedules of each pipeline.
+    /// The most schedules to check per pipeline.
     schedules: usize,
     counts: Mutex<Counts>,
 }
 
-/// What all searches together did.
+/// Statistics of all searches.
 #[derive(Clone, Default, Serialize)]
 pub(super) struct Counts {
     searches: u64,
-    /// Schedules that were found, of which some are checked.
+    /// Schedules that were found; only some of them are checked.
     candidates: u64,
-    /// The seeds of pipelines for which nothing was found but the default schedule.
+    /// Seeds of the pipelines for which the search found only the default schedule.
     fallbacks: Vec<u64>,
-    /// Schedules that broke a rule only as a whole.
+    /// Complete schedules that turned out to be illegal.
     dropped: u64,
-    /// Options that were refused, by reason.
+    /// Options that were pruned, by reason.
     refused: BTreeMap<&'static str, u64>,
     #[serde(flatten)]
     times: Times,
 }
 
-/// How long searches took, on one thread each.
+/// Times of single-threaded searches.
 #[derive(Clone, Default, Serialize)]
 struct Times {
     mean_search_seconds: f64,
@@ -59,7 +59,7 @@ impl<'a> Searcher<'a> {
         Searcher { device, model, samples: samples.max(1), schedules, counts: Mutex::default() }
     }
 
-    /// The best schedule of a pipeline, the worst that was found, and some between them.
+    /// The best and the worst schedule that a search found, and some in between.
     pub(super) fn schedules(&self, subject: &Subject<'_>) -> Vec<Schedule> {
         let outcome = self.search(subject.pipeline, subject.regions, subject.seed);
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).add(subject.seed, &outcome);
@@ -72,7 +72,7 @@ impl<'a> Searcher<'a> {
         }
     }
 
-    /// Checks that a case can be searched; what is found is not looked at.
+    /// Checks that a search for the case's pipeline succeeds; its results are ignored.
     pub(super) fn check(&self, case: &Case) -> Result<Verdict, Failure> {
         case.check_with(|run| {
             if let Ok(regions) = infer(&run.case.pipeline, &run.case.request) {
@@ -82,21 +82,22 @@ impl<'a> Searcher<'a> {
         })
     }
 
-    /// A short search on one thread.
+    /// A short single-threaded search.
     fn search(&self, pipeline: &Pipeline, regions: &Regions, seed: u64) -> Outcome {
         let options =
             Options { seed, beam: 4, passes: 2, samples: self.samples, threads: 1, ..Options::default() };
         let run = || search(pipeline, regions, self.device, &*self.model, &options, &|_| {});
-        // Who waits for another pool's threads is given other pipelines to do meanwhile, which would count as time of
-        // this search. A thread that belongs to no pool just waits.
+        // A thread of this pool that waits for another pool would take up other pipelines
+        // meanwhile, and their time would count as part of this search. A thread outside of all
+        // pools just waits.
         std::thread::scope(|scope| scope.spawn(run).join())
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// What was done so far.
+    /// The statistics so far.
     pub(super) fn counts(&self) -> Counts {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // They come in any order.
+        // Searches finish in any order.
         counts.fallbacks.sort_unstable();
         counts.times.mean_search_seconds = counts.times.all.as_secs_f64() / counts.searches.max(1) as f64;
         counts
@@ -135,7 +136,7 @@ impl Counts {
     }
 }
 
-/// As many positions in a list as are asked for, the first and the last among them, evenly spread.
+/// `count` evenly spaced positions in a list, including the first and the last.
 fn spread(length: usize, count: usize) -> Vec<usize> {
     match count.min(length) {
         0 => Vec::new(),

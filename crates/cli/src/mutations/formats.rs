@@ -1,4 +1,4 @@
-//! The formats: whole files, and what reads them.
+//! The file formats: valid files, and the code that reads them.
 
 use std::fs;
 use std::io::Write;
@@ -27,20 +27,19 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::execute;
 use crate::golden::Golden;
 
-/// Reads a file, which is also given as bytes; says whether it could.
+/// Reads a file, given as a path and as bytes. Returns whether it was accepted.
 type Reader = Box<dyn Fn(&Path, &[u8]) -> bool>;
 
-/// Makes a file.
+/// Generates a file that is meant to exhaust memory.
 type Bomb = fn() -> Vec<u8>;
 
-/// A format of files.
 pub(super) struct Format {
     pub(super) name: &'static str,
-    /// Files that can be read.
+    /// Valid files, from which the mutations start.
     pub(super) whole: Vec<Vec<u8>>,
-    /// Files that take as much memory as any can, made when they are needed.
+    /// Files that need as much memory as the limits allow, generated on demand.
     pub(super) bombs: Vec<Bomb>,
-    /// Makes the checksums of a changed file right, or packs it.
+    /// Corrects the checksums of a mutated file, or compresses it.
     pub(super) finish: fn(Vec<u8>) -> Vec<u8>,
     pub(super) read: Reader,
 }
@@ -50,7 +49,7 @@ pub(super) const NAMES: [&str; 14] = [
     "records", "export", "cache", "suite",
 ];
 
-/// The format of a name; what it needs besides goes to a folder.
+/// The format with this name. Files that its reader needs are written to the folder.
 pub(super) fn format(name: &'static str, folder: &Path) -> Format {
     match name {
         "npy" => npy_files(),
@@ -71,7 +70,7 @@ pub(super) fn format(name: &'static str, folder: &Path) -> Format {
     }
 }
 
-/// A format of text, whose reader gets text.
+/// A text format, whose reader takes a string.
 fn text(name: &'static str, whole: Vec<String>, read: impl Fn(&str) -> bool + 'static) -> Format {
     let whole = whole.into_iter().map(String::into_bytes).collect();
     binary(name, whole, move |bytes| read(&String::from_utf8_lossy(bytes)))
@@ -122,7 +121,7 @@ fn png_files() -> Format {
     Format { finish: with_png_checksums, ..binary("png", whole, read_picture) }
 }
 
-/// The same with right checksums in as many chunks as there are.
+/// Corrects the checksums of all chunks of a PNG file, as far as they can be parsed.
 fn with_png_checksums(mut file: Vec<u8>) -> Vec<u8> {
     let mut start = 8;
     while let Some(&length) = file.get(start..).and_then(<[u8]>::first_chunk::<4>) {
@@ -160,7 +159,7 @@ fn pipeline(name: &str) -> Pipeline {
     (app(name).build)(&Settings::defaults(app(name))).unwrap()
 }
 
-/// A small size of `blur`.
+/// A small realisation of `blur`.
 fn small(pipeline: &Pipeline) -> Realisation {
     let request = Realisation::new(pipeline);
     let inputs = pipeline.inputs().values().map(|input| (&input.name, input.dimensions));
@@ -177,7 +176,7 @@ fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
-/// The files of a folder with an extension, by name.
+/// The contents of all files in a folder with an extension, sorted by name.
 fn files_in(folder: &str, extension: &str) -> Vec<String> {
     let entries = fs::read_dir(repository(folder)).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<PathBuf> =
@@ -186,7 +185,7 @@ fn files_in(folder: &str, extension: &str) -> Vec<String> {
     paths.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
 }
 
-/// Pipelines, and cases, which hold one.
+/// Pipelines, and fuzzing cases, which contain one.
 fn pipelines() -> Format {
     let mut whole: Vec<String> = ["blur", "unsharp", "hist"].map(|name| pipeline(name).to_json()).to_vec();
     whole.extend(files_in("crates/fuzz/cases", "json"));
@@ -200,7 +199,7 @@ fn pipelines() -> Format {
     Format { bombs, ..text("pipeline", whole, read) }
 }
 
-/// JSON as long as a limit allows: what it begins with, and as many numbers as fit.
+/// JSON as long as the limit allows: `start`, then as many numbers as fit.
 fn zeros(start: &str, limit: Limit) -> Vec<u8> {
     let count = (limit.most as usize - start.len() - 8) / 2;
     format!("{start}[0{}] }}", ",0".repeat(count)).into_bytes()
@@ -212,7 +211,7 @@ fn params() -> Format {
     text("params", whole.to_vec(), |text| Golden::parse(text).is_ok())
 }
 
-/// Schedules, which are also checked and made into kernels.
+/// Schedules; those that parse are also checked and lowered to kernels.
 fn schedules() -> Format {
     let pipeline = pipeline("blur");
     let request = small(&pipeline);
@@ -236,7 +235,7 @@ fn devices() -> Format {
     text("device", whole.to_vec(), |text| Device::from_json(text).is_ok())
 }
 
-/// The same with a right checksum of all that follows it.
+/// Corrects the checksum at `AT`, which covers everything after it.
 fn with_checksum<const AT: usize>(mut file: Vec<u8>) -> Vec<u8> {
     if let Some((sum, rest)) = file.get_mut(AT..).and_then(|rest| rest.split_first_chunk_mut::<8>()) {
         *sum = xxh3_64(rest).to_le_bytes();
@@ -252,7 +251,7 @@ fn weights() -> Format {
     }
 }
 
-/// What all entries are of.
+/// The key of all cache entries.
 const KEY: u128 = 7;
 
 fn cache_entries() -> Format {
@@ -301,7 +300,7 @@ fn trials() -> [(Pipeline, Trial); 2] {
     ]
 }
 
-/// A file of samples.
+/// A valid samples file.
 fn shard(folder: &Path) -> Vec<u8> {
     let path = folder.join("whole.samples");
     let mut shard = ShardWriter::create(&path).unwrap();
@@ -319,7 +318,7 @@ fn read_samples(path: &Path, _: &[u8]) -> bool {
 fn sample_files(folder: &Path) -> Format {
     let first_version = fs::read(repository("training/data/h200-2026-11-15-c.samples")).unwrap();
     let bombs: Vec<Bomb> = vec![
-        // A text of 2^60 bytes, in 46.
+        // 46 bytes that claim to hold a text of 2^60 bytes.
         || {
             let start = b"warploom samples\x01\0\0\0\x16\0\0\0\0\0\xfd";
             [&start[..], &(1_u64 << 60).to_le_bytes(), &[0; 11]].concat()
@@ -330,14 +329,14 @@ fn sample_files(folder: &Path) -> Format {
     Format { read: Box::new(read_samples), bombs, ..binary("samples", whole, |_| true) }
 }
 
-/// A file of samples that holds a stream.
+/// Compresses a stream into a samples file.
 fn packed_samples(stream: &[u8]) -> Vec<u8> {
     let mut packed = CompressorWriter::new(b"warploom samples\x02\0\0\0".to_vec(), 1 << 14, 1, 18);
     packed.write_all(stream).unwrap();
     packed.into_inner()
 }
 
-/// What a file of samples holds, one frame at a time, packed only when it is changed.
+/// The stream inside a samples file, one frame at a time; compressed after mutation.
 fn samples(folder: &Path) -> Format {
     let mut stream = Vec::new();
     brotli::BrotliDecompress(&mut &shard(folder)[20..], &mut stream).unwrap();
@@ -355,7 +354,7 @@ fn samples(folder: &Path) -> Format {
     Format { finish, read: Box::new(read), ..binary("sample", whole, |_| true) }
 }
 
-/// A database with two trials.
+/// A records database with two trials.
 fn database(path: &Path) -> Records {
     let mut records = Records::open(path).unwrap();
     let device = Device::preset("h200").unwrap();
@@ -395,7 +394,7 @@ fn exports(folder: &Path) -> Format {
     Format { bombs, ..binary("export", vec![lines], read) }
 }
 
-/// Results of the suite, which a page is made of.
+/// Results of the suite, as `warploom report` reads them.
 fn suite_results(folder: &Path) -> Format {
     let row = |app: &str, status: &str| {
         json!({

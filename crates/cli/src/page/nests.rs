@@ -1,4 +1,4 @@
-//! Schedules as loop nests.
+//! Loop nests of schedules, for the page.
 
 use warploom::app::{App, Settings};
 use warploom::cost::CostModel;
@@ -16,23 +16,23 @@ use crate::pipeline::Which;
 use crate::settings::set_sizes;
 use crate::show;
 
-/// Explains schedules for the devices that files name.
+/// Explains schedules for the devices that source files name.
 pub(super) struct Nests {
-    /// The one that was asked for.
+    /// The device of `--device`, which overrides the files.
     given: Option<Device>,
-    /// Those of before, with their models, as they were looked for.
+    /// The devices looked up so far, with their models.
     known: Vec<(Wanted, Option<Model>)>,
 }
 
-/// A device as a file knows it.
+/// A device as a source file describes it.
 #[derive(Clone, PartialEq)]
 pub(super) struct Wanted {
     pub name: String,
-    /// Empty if it is not known.
+    /// Empty if the file does not have it.
     pub fingerprint: String,
 }
 
-/// A device and what predicts times on it.
+/// A device and its cost model.
 struct Model {
     device: Device,
     model: Box<dyn CostModel + Send>,
@@ -43,7 +43,7 @@ impl Nests {
         Ok(Nests { given: device.map(device::find).transpose()?, known: Vec::new() })
     }
 
-    /// The schedule of an app of the suite; `sizes` are written as `W=640, H=480`.
+    /// The loop nest of an app's schedule. `sizes` is written as `W=640, H=480`.
     pub fn of_app(
         &mut self,
         apps: &[App],
@@ -63,7 +63,7 @@ impl Nests {
         self.explained(&subject.pipeline, &subject.request, device, &at_sizes, schedule)
     }
 
-    /// The schedule of a pipeline; `sizes` begin with ` at`.
+    /// The loop nest of a pipeline's schedule. `sizes` starts with ` at`.
     pub fn explained(
         &mut self,
         pipeline: &Pipeline,
@@ -95,7 +95,7 @@ impl Nests {
     }
 }
 
-/// The device that a file names: one that is the same in all that matters, or has the name.
+/// Finds the device that a file names: by fingerprint first, then by name.
 fn find(wanted: &Wanted) -> Option<Device> {
     let mut devices = Device::presets();
     devices.extend(Gpu::devices().unwrap_or_default());
@@ -105,7 +105,7 @@ fn find(wanted: &Wanted) -> Option<Device> {
     same.or_else(|| Device::preset(&wanted.name).ok())
 }
 
-/// Why there is nothing to show, as a sentence.
+/// A sentence that says why there are no loop nests.
 pub(super) fn without(why: &str) -> String {
     format!("There are no loop nests: {why}.")
 }

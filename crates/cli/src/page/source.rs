@@ -1,4 +1,4 @@
-//! Files that pages are made of.
+//! The source files of a page.
 
 use std::io::Read;
 use std::path::Path;
@@ -11,32 +11,30 @@ use crate::error::Error;
 use crate::show;
 use crate::suite::{Results, SCHEMA};
 
-/// How every SQLite file begins.
+/// The magic bytes of SQLite files.
 const DATABASE: &[u8] = b"SQLite format 3\0";
 
-/// A file and what is in it.
+/// A source file and its content.
 pub(super) struct Source {
-    /// Its path as it was given.
+    /// The path as given on the command line.
     pub file: String,
     pub content: Content,
 }
 
-/// What is in a file.
 pub(super) enum Content {
-    /// A database, and the problems that have trials.
+    /// A records database, and its problems that have trials.
     Records { records: Records, problems: Vec<Tried> },
     /// Results of the suite.
     Suite(Box<Results>),
 }
 
-/// A problem and its trials.
 pub(super) struct Tried {
     pub problem: Problem,
     pub trials: Vec<Trial>,
 }
 
 impl Source {
-    /// Reads a file, whichever it is.
+    /// Reads a file and detects its format.
     pub fn read(path: &Path) -> Result<Source, Error> {
         let file = path.display().to_string();
         let nothing = || Error::NothingToReport { file: file.clone() };
@@ -73,7 +71,7 @@ impl Source {
         }
     }
 
-    /// The days of its measurements.
+    /// The dates of its measurements.
     pub fn dates(&self) -> Vec<String> {
         match &self.content {
             Content::Records { problems, .. } => problems.iter().flat_map(Tried::dates).collect(),
@@ -83,7 +81,7 @@ impl Source {
 }
 
 impl Content {
-    /// What it is, in a few words.
+    /// A few words about its content.
     pub fn summary(&self) -> String {
         match self {
             Content::Records { problems, .. } => {
@@ -98,7 +96,7 @@ impl Content {
 }
 
 impl Tried {
-    /// The first and the last day of its measurements.
+    /// The first and last date of its measurements.
     pub fn dates(&self) -> Vec<String> {
         let times = || self.trials.iter().map(|trial| trial.measured_at);
         times().min().into_iter().chain(times().max()).map(date::of).collect()

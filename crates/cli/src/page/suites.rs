@@ -1,4 +1,4 @@
-//! Results of the suite as sections, one for each device.
+//! Results of the suite as sections of the page, one per device.
 
 use warploom::app::App;
 use warploom_report::{AppTime, Baseline, Fact, Listing, Run, Section, Suite, Table};
@@ -8,7 +8,7 @@ use super::source::{Content, Source};
 use super::{columns, distinct};
 use crate::suite::{Results, Row, TITLES};
 
-/// A section for each device that the suite was run on.
+/// One section per device that the suite was run on.
 pub(super) fn sections(apps: &[App], sources: &[Source], nests: &mut Nests) -> Vec<Section> {
     let results: Vec<(&str, &Results)> = sources.iter().filter_map(results).collect();
     let devices = distinct(results.iter().map(|(_, results)| results.device.clone()));

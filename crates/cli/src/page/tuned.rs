@@ -1,4 +1,4 @@
-//! Problems of a database as sections.
+//! Tuning problems of a records database as sections of the page.
 
 use warploom::tune::records::{FinishedIteration, Problem, Records, Trial};
 use warploom_report::{self as page, Fact, Iteration, Listing, Table, Tuned};
@@ -10,10 +10,9 @@ use crate::error::Error;
 use crate::show;
 use crate::tune::{TRIAL_TITLES, trial_cells};
 
-/// So many of the best trials are shown.
+/// How many of the best trials to show.
 const SHOWN: usize = 10;
 
-/// The section of a problem.
 pub(super) fn section(
     source: &Source,
     records: &Records,
@@ -40,7 +39,7 @@ pub(super) fn section(
     })
 }
 
-/// ` at 1536x2560`: the boxes of the outputs.
+/// The extents of the outputs, as in ` at 1536x2560`.
 fn sizes(problem: &Problem) -> String {
     let outputs: Vec<String> = problem.sizes.outputs.iter().map(show::extents).collect();
     if outputs.is_empty() { String::new() } else { format!(" at {}", outputs.join(", ")) }
@@ -90,7 +89,8 @@ fn listing(records: &Records, problem: &Problem, winner: &Trial, nests: &mut Nes
             nests.explained(&pipeline, &request, &device, &sizes(problem), &schedule)
         }
         Ok(None) => Err("The database does not hold the pipeline.".to_owned()),
-        // What was measured is worth a page even where an older form of the pipeline is not read.
+        // The measurements are worth showing even if the pipeline is in an older format that no
+        // longer parses.
         Err(error) => Err(without(&error.to_string())),
     };
     Listing { title: format!("The winner, trial {}: loop nests and schedule", winner.id), nest, schedule }

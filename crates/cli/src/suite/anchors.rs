@@ -1,4 +1,4 @@
-//! Times of other systems, recorded once.
+//! Recorded times of other systems, to compare with.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,22 +8,22 @@ use warploom::lang::files;
 
 use crate::error::Error;
 
-/// A file of times.
+/// A file of recorded times.
 #[derive(Debug, Deserialize)]
 pub(super) struct Anchors {
-    /// The device that they are of.
+    /// The device that the times were measured on.
     pub device: String,
     apps: BTreeMap<String, Anchor>,
 }
 
-/// The times of an app, microseconds.
+/// The times of an app, in microseconds.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Anchor {
-    /// Under the schedule that Halide's authors wrote.
+    /// With the schedule that Halide's authors wrote.
     pub halide_manual_us: Option<f64>,
-    /// Under what Halide's GPU autoscheduler finds.
+    /// With the schedule that Halide's GPU autoscheduler finds.
     pub anderson2021_us: Option<f64>,
-    /// The least that is possible, roughly.
+    /// An approximate lower bound.
     pub floor_us: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! The suite's table.
+//! The report of the suite.
 
 use std::fs;
 use std::io::Write;
@@ -20,47 +20,47 @@ use crate::table::{self, Align};
 
 pub(crate) const SCHEMA: &str = "warploom.suite/1";
 
-/// What became of an app.
+/// The result of one app.
 #[derive(Clone, Deserialize, Serialize)]
 pub(crate) struct Row {
     pub(crate) app: String,
-    /// `W=1536, H=2560`
+    /// As in `W=1536, H=2560`.
     pub(crate) sizes: String,
-    /// `ok`, or what is wrong with the schedule; `none` if there is none.
+    /// `ok`, or what is wrong with the schedule; `none` without a schedule.
     status: String,
     pub(crate) message: String,
-    /// Whether results were compared at the full size.
+    /// Whether the outputs were also compared at the full size.
     checked_at_full_size: bool,
     pub(crate) min_us: Option<f64>,
     median_us: Option<f64>,
     predicted_us: Option<f64>,
-    /// The least that the device could take.
+    /// A lower bound for this device.
     pub(crate) floor_us: Option<f64>,
     kernels: usize,
     registers: Option<u32>,
     spilled_bytes: u64,
     compile_seconds: f64,
-    /// To find the schedule.
+    /// The time to find the schedule.
     search_seconds: f64,
     pub(crate) anchor: Anchor,
     pub(crate) schedule: String,
 }
 
-/// All apps.
+/// The results of all apps.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct Report {
     pub(crate) mode: String,
     pub(crate) device: String,
     pub(crate) versions: Vec<String>,
-    /// The command line.
+    /// The command line of the run.
     pub(crate) command: String,
-    /// The day, as 2026-01-31.
+    /// The date of the run, as 2026-01-31.
     pub(crate) date: String,
-    /// The device of the times that are compared with.
+    /// The device that the anchors were measured on.
     pub(crate) anchors_of: Option<String>,
-    /// How many times as fast as Halide's hand-written schedules, as a geometric mean.
+    /// The geometric mean of the speedups over Halide's hand-written schedules.
     faster_than_manual: Option<f64>,
-    /// The same against its autoscheduler.
+    /// The geometric mean of the speedups over Halide's autoscheduler.
     faster_than_anderson2021: Option<f64>,
     pub(crate) apps: Vec<Row>,
     #[serde(skip)]
@@ -87,7 +87,7 @@ impl Row {
         row
     }
 
-    /// An app without a schedule.
+    /// The row of an app for which no schedule was found.
     pub fn failed(asked: &Subject, device: &Device, seconds: f64, why: String) -> Row {
         let floor = |(app, settings): &_| floor_us(app, &asked.pipeline, settings, device);
         Row {
@@ -110,7 +110,7 @@ impl Row {
         }
     }
 
-    /// What to say when it is done.
+    /// The line to print when the app is done.
     pub fn line(&self) -> String {
         let time = self.min_us.map_or(self.status.clone(), |time| format!("{time:.2} us"));
         format!("{}: {time}", self.app)
@@ -120,7 +120,7 @@ impl Row {
         Some(than? / self.min_us?)
     }
 
-    /// What stands in its line of a table, under [`TITLES`].
+    /// The cells of its table row, under [`TITLES`].
     pub(crate) fn cells(&self) -> Vec<String> {
         let number = |number: Option<f64>| number.map_or("-".to_owned(), |it| format!("{it:.1}"));
         let times = |number: Option<f64>| number.map_or("-".to_owned(), |it| format!("{it:.2}x"));
@@ -148,7 +148,6 @@ impl Row {
     }
 }
 
-/// The columns of the table.
 pub(crate) const TITLES: [(&str, Align); 13] = [
     ("app", Align::Left),
     ("minimum us", Align::Right),
@@ -219,7 +218,7 @@ impl Report {
         Ok(())
     }
 
-    /// An error if an app has no valid schedule, or was not reached.
+    /// Returns an error if an app has no valid schedule or was not reached.
     pub fn verdict(&self, count: usize) -> Result<(), Error> {
         let failed: Vec<&str> =
             self.apps.iter().filter(|row| row.status != "ok").map(|row| row.app.as_str()).collect();

@@ -1,16 +1,16 @@
-//! Signals that ask a run to end: the interrupt key, and, on Unix, SIGTERM and a terminal that is closed.
+//! Signals that end a run: the interrupt key and, on Unix, SIGTERM and SIGHUP (a closed terminal).
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::voice;
 
-/// What a process gives that was ended by the interrupt key.
+/// The exit code of a process that was interrupted.
 const INTERRUPTED: i32 = 130;
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Becomes true when the run is to end; when that is asked for again by a signal, the process ends.
+/// A flag that becomes true at the first signal. A second signal ends the process at once.
 pub(crate) fn stop_on_interrupt() -> &'static AtomicBool {
     static LISTENS: Once = Once::new();
     LISTENS.call_once(|| {
@@ -26,16 +26,17 @@ pub(crate) fn stop_on_interrupt() -> &'static AtomicBool {
     &STOP
 }
 
-/// Ends the run as a signal does.
+/// Ends the run as the first signal would.
 pub(crate) fn stop() {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// Calls a function at every signal. Where that cannot be done, signals end the process as they always do.
+/// Calls a function at every signal. If handlers cannot be installed, signals end the process as
+/// usual.
 #[cfg(unix)]
 fn listen(heard: impl Fn() + Send + 'static) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    // Who starts the program with `nohup` wants it to go on when the terminal is closed.
+    // With `nohup`, the program must keep running when the terminal is closed.
     let hangup = (!ignores(SIGHUP)).then_some(SIGHUP);
     if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup))
     {
@@ -48,7 +49,7 @@ fn listen(heard: impl Fn() + Send + 'static) {
     let _ = ctrlc::set_handler(heard);
 }
 
-/// Whether the process was told to ignore a signal; not known where there is no `/proc`.
+/// Whether the process ignores a signal; `false` if there is no `/proc`.
 #[cfg(unix)]
 fn ignores(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is measured with.
+//! The flags for measuring on GPUs.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(crate) struct Measuring {
 }
 
 impl Measuring {
-    /// Starts processes of this program that own the GPU and compile for it.
+    /// Starts the worker processes that own the GPU and compile for it.
     pub(crate) fn open(&self) -> Result<OpenBench, Error> {
         let program = std::env::current_exe()?;
         let options = BenchOptions {

@@ -1,4 +1,4 @@
-//! How far tuning is, for people or as lines of JSON.
+//! The progress of tuning, as a bar or as lines of JSON.
 
 use std::io::Write;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::pipeline::Subject;
 use crate::progress::{self, Unit};
 use crate::report::visible_json;
 
-/// The form of the lines of JSON.
+/// The schema of the JSON lines.
 pub(crate) const SCHEMA: &str = "warploom.tune/1";
 
-/// What is shown of a run.
+/// Shows the events of a run.
 pub(crate) struct Progress<'a> {
-    /// Where lines of JSON go.
+    /// The destination of JSON lines.
     out: Out<'a>,
     json: bool,
     shown: progress::Progress,
@@ -28,14 +28,14 @@ pub(crate) struct Progress<'a> {
     learned: String,
 }
 
-/// A place for lines that remembers its first failure.
+/// A writer that remembers its first error.
 struct Out<'a> {
     out: &'a mut dyn Write,
     failed: Option<std::io::Error>,
 }
 
 impl<'a> Progress<'a> {
-    /// Of a run that ends after some time, if there is a limit.
+    /// Starts to show a run, with its time limit if there is one.
     pub(crate) fn new(
         name: &str,
         json: bool,
@@ -57,7 +57,7 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Says what is about to be tuned.
+    /// Announces the pipeline and device.
     pub(crate) fn begin(&mut self, asked: &Subject, device: &Device, checked: bool) {
         if self.json {
             let Subject { name, sizes, .. } = asked;
@@ -122,14 +122,14 @@ impl<'a> Progress<'a> {
         if failed.is_none() {
             let written = write_line(*out, event);
             *failed = written.err();
-            // Who does not read what is measured does not want more of it.
+            // Nobody reads the measurements any more, so the run ends.
             if failed.is_some() {
                 stop();
             }
         }
     }
 
-    /// Shows nothing more; gives back where results go.
+    /// Removes the bar and returns the writer for the results.
     pub(crate) fn end(self) -> Result<&'a mut dyn Write, Error> {
         drop(self.shown);
         match self.out.failed {
@@ -139,7 +139,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// Writes one object of JSON on a line of its own.
+/// Writes one JSON object on one line.
 pub(super) fn write_line(out: &mut dyn Write, event: &Json) -> std::io::Result<()> {
     let mut object = json!({ "schema": SCHEMA });
     if let (Some(object), Some(event)) = (object.as_object_mut(), event.as_object()) {

@@ -1,4 +1,4 @@
-//! What tuning came to.
+//! The result of tuning.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,20 +17,20 @@ use crate::report::{self, Format};
 use crate::show;
 use crate::table::{self, Align};
 
-/// A trial in reports.
+/// A trial, as reports show it.
 #[derive(Serialize)]
 pub(crate) struct TrialReport {
     /// Its number in the records; `null` if it was just measured.
     id: Option<i64>,
     status: &'static str,
     message: String,
-    /// Whether its results were compared.
+    /// Whether its outputs were compared with the reference.
     verified: bool,
     predicted_us: Option<f64>,
     min_us: Option<f64>,
     median_us: Option<f64>,
     spread: f64,
-    /// As timed in turns with the other best ones.
+    /// The time from the final round, in which the best candidates are timed in turns.
     retimed_us: Option<f64>,
     registers: Option<u32>,
     spilled_bytes: Option<u64>,
@@ -81,12 +81,12 @@ pub(crate) const TRIAL_TITLES: [(&str, Align); 8] = [
     ("", Align::Left),
 ];
 
-/// Trials as a table; that of number `best` is marked.
+/// A table of trials; the one with number `best` is marked.
 pub(crate) fn trial_table(trials: &[Trial], best: Option<i64>) -> String {
     table::whole(&TRIAL_TITLES, &trial_cells(trials, best))
 }
 
-/// What stands in such a table.
+/// The cells of that table.
 pub(crate) fn trial_cells(trials: &[Trial], best: Option<i64>) -> Vec<Vec<String>> {
     let rows = trials.iter().map(|trial| {
         let sample = &trial.sample;
@@ -122,7 +122,7 @@ pub(super) struct Report {
     ended: &'static str,
     error: Option<String>,
     best: Option<TrialReport>,
-    /// Whether the best gave the default schedule's results at the full size.
+    /// Whether the best schedule matched the default schedule's outputs at the full size.
     checked_at_full_size: bool,
     trials: Vec<TrialReport>,
     progress: Progress,

@@ -1,4 +1,4 @@
-//! What is tuned, with data.
+//! What is tuned: a pipeline with data.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use crate::error::Error;
 use crate::memory;
 use crate::pipeline;
 
-/// A pipeline with data, and the same at a size at which the reference's results are known.
+/// A pipeline with data, and a smaller version with known reference outputs.
 pub(crate) struct Tunable {
     pub(crate) subject: Arc<Subject>,
     pub(crate) small: Option<Arc<Check>>,
-    /// What the app states; `None` for other pipelines.
+    /// The tolerance that the app states; `None` for other pipelines.
     pub(crate) tolerance: Option<f64>,
 }
 
 impl Tunable {
-    /// An app with its generated inputs, or the pipeline of a file with noise.
+    /// An app with its generated inputs, or a pipeline from a file with random inputs.
     pub(crate) fn new(asked: &pipeline::Subject, device: &Device, seed: u64) -> Result<Tunable, Error> {
         let (pipeline, request) = (&asked.pipeline, &asked.request);
         if let Some((app, settings)) = &asked.app {

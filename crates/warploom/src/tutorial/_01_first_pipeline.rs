@@ -1,7 +1,8 @@
 //! # A first pipeline: sharpening a picture
 //!
-//! A pipeline is made of *Funcs*: functions from grid points to values. A Func has a value at every integer
-//! point, so it has no size; sizes appear only where data comes in and where results are asked for.
+//! A pipeline consists of *Funcs*: functions from grid points to values. A Func has a value at
+//! every integer point, so it has no size. Sizes appear only where data comes in and where results
+//! are requested.
 //!
 //! ```
 //! use warploom::prelude::*;
@@ -25,8 +26,8 @@
 //!
 //! ## Reductions
 //!
-//! A blur adds up a window. A *reduction domain* says which points, and [`sum`](crate::lang::sum) adds one term
-//! after the other:
+//! A blur adds up a window. A *reduction domain* says which points are in it, and
+//! [`sum`](crate::lang::sum) adds their terms one after another:
 //!
 //! ```
 //! # use warploom::prelude::*;
@@ -36,8 +37,8 @@
 //! let blur = func("blur", (x, y), sum(&r, gray.at((x + r.x, y + r.y))) / 9.0);
 //! ```
 //!
-//! `sum` is short for a Func of its own with an *update*. Written out, it is a start value and a step that runs
-//! for every point of the domain, the first variable fastest:
+//! `sum` is shorthand for a separate Func with an *update*. The long form has a start value and a
+//! step that runs for every point of the domain, with the first variable fastest:
 //!
 //! ```
 //! # use warploom::prelude::*;
@@ -50,9 +51,9 @@
 //!
 //! ## Parameters and types
 //!
-//! A [`Param`](crate::lang::Param) is a number given when the pipeline runs. Types never mix by themselves: an
-//! integer is converted with `.f32()`, a float with `.u8()`, and so on. Only whole-number constants adapt to the
-//! operand beside them.
+//! A [`Param`](crate::lang::Param) is a number given when the pipeline runs. There are no implicit
+//! conversions: convert an integer with `.f32()`, a float with `.u8()`, and so on. Only
+//! whole-number constants adapt to the type of the other operand.
 //!
 //! ## Running it
 //!
@@ -95,7 +96,8 @@
 //! # }
 //! ```
 //!
-//! ## Where to go from here
+//! ## Next steps
 //!
-//! The [next page](super::_02_schedules) makes kernels of this. The 17 apps in `apps/src` are larger examples of the same language: start with `unsharp.rs` and `harris.rs`. The
-//! language's exact rules are the front page of [`lang`](crate::lang).
+//! The [next page](super::_02_schedules) turns this pipeline into kernels. The 17 apps in
+//! `apps/src` are larger examples of the same language: start with `unsharp.rs` and `harris.rs`.
+//! The exact rules of the language are on the front page of [`lang`](crate::lang).

@@ -1,14 +1,16 @@
 //! # Schedules: how it is computed
 //!
-//! The [first page](super::_01_first_pipeline) said what a sharpened picture is. A *schedule* says how a GPU computes it: which
-//! Funcs are kernels, what a block of threads keeps in its shared memory, which thread computes which point. It changes
-//! how long that takes, never what comes out.
+//! The [first page](super::_01_first_pipeline) defined what a sharpened picture is. A *schedule*
+//! defines how a GPU computes it: which Funcs are kernels, what a block of threads keeps in shared
+//! memory, and which thread computes which point. A schedule changes the run time, never the
+//! result.
 //!
-//! ## Found
+//! ## Automatic schedules
 //!
-//! [`autoschedule`](crate::Autoschedule) searches for one, in a second or so, on any machine. All it has to know is the
-//! device and the sizes; a Param that no size depends on may have any value, so one is given only because the sizes are
-//! written as a [`Realisation`](crate::lang::Realisation), which has a place for it.
+//! [`autoschedule`](crate::Autoschedule) searches for a schedule. That takes about a second and
+//! works on any machine. It needs to know only the device and the sizes. A Param that no size
+//! depends on may have any value; the example sets one only because a
+//! [`Realisation`](crate::lang::Realisation) has a place for it.
 //!
 //! ```
 //! use warploom::prelude::*;
@@ -49,14 +51,16 @@
 //! # }
 //! ```
 //!
-//! [`autoschedule_with`](crate::Autoschedule::autoschedule_with) takes [`Options`](crate::search::Options): more samples, a wider
-//! beam, a seed, a time limit. The same options find the same schedule on any machine.
+//! [`autoschedule_with`](crate::Autoschedule::autoschedule_with) takes
+//! [`Options`](crate::search::Options): more samples, a wider beam, a seed, a time limit. The same
+//! options find the same schedule on any machine.
 //!
-//! ## By hand
+//! ## Schedules by hand
 //!
-//! A schedule is a tree with one line a decision. This one makes a single kernel of the whole pipeline: each block
-//! computes 64 x 16 pixels, after it has computed the part of `gray` that they need, a rim of one pixel
-//! included, into shared memory. All else is computed where it is used.
+//! A schedule is a tree with one line per decision. The schedule below makes a single kernel of the
+//! whole pipeline. Each block computes 64 x 16 pixels. First it computes the part of `gray` that
+//! they need, including a halo of one pixel, into shared memory. Everything else is computed where
+//! it is used.
 //!
 //! ```
 //! use warploom::prelude::*;
@@ -90,13 +94,15 @@
 //! # }
 //! ```
 //!
-//! Names are those of the pipeline's listing (`println!("{pipeline}")`): `blur.sum0` is the helper that `sum` made, and has
-//! updates, so that it cannot be inlined; each thread keeps its values in `registers`.
+//! The names are those in the pipeline's listing (`println!("{pipeline}")`): `blur.sum0` is the
+//! helper Func that `sum` made. It has updates, so it cannot be inlined; each thread keeps its
+//! values in `registers`.
 //!
-//! ## Refused
+//! ## Errors in schedules
 //!
-//! A name that is not there, or a tile of a dimension that a Func does not have, is a mistake in the text, said with its line. A tree that is
-//! well written may still be wrong: `check` holds it against the rules, at these sizes, on this device.
+//! An unknown name, or a tile of a dimension that a Func does not have, is an error in the text and
+//! is reported with its line. A tree that parses may still be illegal: `check` tests it against the
+//! rules, at these sizes and on this device.
 //!
 //! ```
 //! # use warploom::prelude::*;
@@ -127,12 +133,14 @@
 //! # }
 //! ```
 //!
-//! What passes these rules cannot race, leave memory unwritten or ask more of the device than it has.
+//! A schedule that passes these rules cannot race, leave memory unwritten or need more resources
+//! than the device has.
 //!
-//! ## Tried, without a GPU
+//! ## Testing without a GPU
 //!
-//! The simulator runs the kernels of a schedule thread by thread, watches every access, and gives the bits that a checking build
-//! on a GPU would give. [`Compiled`](crate::Compiled) is a pipeline with a schedule and something to run it on:
+//! The simulator runs the kernels of a schedule thread by thread and checks every memory access.
+//! Its results are bit-identical to those of a checking build on a GPU.
+//! [`Compiled`](crate::Compiled) is a pipeline with a schedule and a backend to run it on:
 //!
 //! ```
 //! # use warploom::prelude::*;
@@ -158,8 +166,10 @@
 //! # }
 //! ```
 //!
-//! The program does all of this for files: `warploom explain`, `warploom sim`, and `warploom compile mine.json` for what
-//! [`Pipeline::to_json`](crate::lang::Pipeline::to_json) wrote.
+//! The command-line program does all of this for files: `warploom explain`, `warploom sim`, and
+//! `warploom compile mine.json` for a file written by
+//! [`Pipeline::to_json`](crate::lang::Pipeline::to_json).
 //!
-//! The text form is described in [`schedule::schedule`](crate::schedule::schedule); [`ScheduleBuilder`](crate::schedule::schedule::ScheduleBuilder)
-//! writes the same tree in Rust. Next: [on the GPU](super::_03_on_the_gpu).
+//! [`schedule::schedule`](crate::schedule::schedule) describes the text form;
+//! [`ScheduleBuilder`](crate::schedule::schedule::ScheduleBuilder) builds the same tree in Rust.
+//! Next: [on the GPU](super::_03_on_the_gpu).

@@ -1,7 +1,8 @@
 //! # On the GPU
 //!
-//! [`compile`](crate::Autoscheduled::compile) makes machine code of a [schedule](super::_02_schedules)'s kernels and puts it on the
-//! first GPU of the machine; [`run`](crate::Compiled::run) takes inputs and gives outputs. Both are a few lines:
+//! [`compile`](crate::Autoscheduled::compile) compiles the kernels of a
+//! [schedule](super::_02_schedules) to machine code and loads it onto the first GPU of the machine.
+//! [`run`](crate::Compiled::run) takes inputs and returns outputs. Both together are a few lines:
 //!
 //! ```no_run
 //! use warploom::prelude::*;
@@ -20,12 +21,13 @@
 //! # }
 //! ```
 //!
-//! Nothing of CUDA has to be installed to build this. The driver and NVRTC are looked for when they are needed, and if one
-//! is missing, the error says where they were looked for.
+//! Building this requires no CUDA installation. The driver and NVRTC are looked up at run time. If
+//! one is missing, the error lists the places that were searched.
 //!
-//! ## If there is no GPU
+//! ## Without a GPU
 //!
-//! `compile` is then an error, never something slower that looks the same. What should happen instead is yours to say:
+//! `compile` then returns an error; it never falls back to something slower. You decide what
+//! happens instead:
 //!
 //! ```
 //! use warploom::prelude::*;
@@ -49,15 +51,17 @@
 //! # }
 //! ```
 //!
-//! [`Backend::Reference`](crate::Backend) computes every Func straight from its definition;
-//! [`Backend::Simulator`](crate::Backend) runs the kernels as a GPU would, which is slower still and finds mistakes.
-//! The rest of this page runs there, and is the same on a GPU.
+//! [`Backend::Reference`](crate::Backend) computes every Func directly from its definition.
+//! [`Backend::Simulator`](crate::Backend) runs the kernels as a GPU would; it is even slower, and
+//! finds bugs in the kernels. The rest of this page uses the simulator, and works the same way on a
+//! GPU.
 //!
 //! ## Other sizes
 //!
-//! A [`Compiled`](crate::Compiled) takes buffers of any size that the pipeline can be computed at. Kernels are made for the size at hand,
-//! under the same schedule, and kept as long as it stays. A size far from the one that was scheduled for works as well, with a
-//! warning (through `tracing`) that another schedule may be faster.
+//! A [`Compiled`](crate::Compiled) takes buffers of any size that the pipeline can be computed at.
+//! It builds kernels for the current size, under the same schedule, and keeps them until the size
+//! changes. A size far from the scheduled one also works, with a warning (through `tracing`) that
+//! another schedule may be faster.
 //!
 //! ```
 //! # use warploom::prelude::*;
@@ -81,12 +85,13 @@
 //! # }
 //! ```
 //!
-//! Outputs are as large as the inputs they were scheduled with; [`run_at`](crate::Compiled::run_at) asks for other boxes.
+//! An output is as large as the input it had the same size as when the pipeline was scheduled;
+//! [`run_at`](crate::Compiled::run_at) computes other boxes.
 //!
 //! ## Params
 //!
-//! A Param has a value when the pipeline is scheduled and may get another before any run. No kernel is compiled anew for that, unless
-//! a size depends on it.
+//! A Param has a value when the pipeline is scheduled, and can be set again before any run. Kernels
+//! are not recompiled for that, unless a size depends on the Param.
 //!
 //! ```
 //! use warploom::prelude::*;
@@ -110,5 +115,6 @@
 //!
 //! ## Without this library
 //!
-//! `warploom compile mine.json -o out` writes the same kernels as CUDA, machine code and C that launches them, for a
-//! program in which nothing of Warploom runs. Next: [tuning](super::_04_tuning).
+//! `warploom compile mine.json -o out` writes the same kernels as CUDA source, as machine code, and
+//! with C code that launches them, for programs that do not contain Warploom. Next:
+//! [tuning](super::_04_tuning).

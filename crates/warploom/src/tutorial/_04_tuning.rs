@@ -1,12 +1,14 @@
-//! # Tuning: the fastest that can be measured
+//! # Tuning: the fastest schedule that was measured
 //!
-//! The cost model that the search trusts is good, not perfect. With a GPU at hand, measuring the five best predicted
-//! schedules takes a minute and finds a faster one more often than not; measuring all night finds what no model predicts.
-//! The program does both (`warploom tune mine.json --top 5`, `--iterations 20`). This page does it in Rust, and then
-//! uses what was found.
+//! The cost model that guides the search is good, but not perfect. On a GPU, measuring the five
+//! schedules with the best predictions takes a minute and usually finds a faster one; measuring all
+//! night finds schedules that no model predicts. The command-line program does both
+//! (`warploom tune mine.json --top 5`, `--iterations 20`). This page does it in Rust, and then uses
+//! the result.
 //!
-//! Here everything runs on a device that is [made up](crate::tune::worker::Fake): it computes with the reference evaluator
-//! and takes times out of thin air, so that tuning can be tried, and tested, anywhere. Leave `fake` out for the GPU.
+//! Everything here runs on a [fake device](crate::tune::worker::Fake): it computes with the
+//! reference evaluator and makes up the times, so that tuning can be tried, and tested, anywhere.
+//! For a real GPU, leave out `fake`.
 //!
 //! ```standalone_crate
 //! use std::sync::Arc;
@@ -85,15 +87,18 @@
 //! }
 //! ```
 //!
-//! ## What it does for you
+//! ## What tuning does for you
 //!
-//! - Candidates are compiled by all cores, and timed one at a time.
-//! - Each must give the reference's bits at a small size and the default schedule's at the full one before it counts. Outputs
-//!   are poisoned before each run, so that nobody else's results pass for its own.
-//! - What spills registers is not run; what is slow is not timed at length; the best few are timed in turns at the end, so that noise does
-//!   not pick the winner.
-//! - Several programs may tune with one file of records, on several GPUs. A program that was killed goes on where it was.
-//! - Records of other versions of Warploom or of NVRTC, of other sizes and other GPUs are kept apart.
+//! - Candidates are compiled on all cores and timed one at a time.
+//! - A candidate counts only if it gives the reference's bits at a small size and the default
+//!   schedule's bits at the full size. Outputs are poisoned before each run, so that a candidate
+//!   cannot pass with results left over from another one.
+//! - Candidates that spill registers are not run, and slow ones are not timed at length. The best
+//!   few are timed again in turns at the end, so that noise does not pick the winner.
+//! - Several programs may tune with one records file, on several GPUs. A program that was killed
+//!   resumes where it stopped.
+//! - Records of other versions of Warploom or NVRTC, of other sizes and of other GPUs are kept
+//!   apart.
 //!
-//! `warploom records list`, `best` and `export` read the same file. `docs/tuning.md` in the repository has the details, and
-//! `crates/warploom/examples/tune.rs` is a program to start from.
+//! `warploom records list`, `best` and `export` read the same file. `docs/tuning.md` in the
+//! repository has the details, and `crates/warploom/examples/tune.rs` is a program to start from.

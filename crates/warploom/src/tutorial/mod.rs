@@ -1,5 +1,5 @@
-//! Tutorials, in reading order: from a first Func to a kernel that was tuned on a GPU. Every example is compiled and run by
-//! the tests, but for those that need a GPU.
+//! Tutorials in reading order, from a first Func to a kernel tuned on a GPU. The tests compile and
+//! run every example, except those that need a GPU.
 
 pub mod _01_first_pipeline;
 pub mod _02_schedules;
