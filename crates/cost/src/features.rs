@@ -25,11 +25,12 @@ mod walk;
 mod warps;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
-use ahash::AHashMap;
+use ahash::RandomState;
+use dashmap::DashMap;
 use smallvec::SmallVec;
-use warploom_lang::{FuncId, Id, Pipeline, Regions};
+use warploom_lang::{FuncId, Pipeline, Regions};
 use warploom_schedule::schedule::{Footprints, Geometry, RootItem, Schedule};
 use warploom_schedule::{Dag, NodeSet, Source, StageId};
 use warploom_target::Device;
@@ -74,15 +75,13 @@ pub struct Subject<'a> {
     device: &'a Device,
     dag: Dag,
     /// Stages written out, by what is inlined into them.
-    flats: Vec<RwLock<AHashMap<Inlined, Arc<Flat>>>>,
+    flats: DashMap<(StageId, Inlined), Arc<Flat>, RandomState>,
 }
 
 impl<'a> Subject<'a> {
     /// A pipeline at the sizes that `regions` were inferred for.
     pub fn new(pipeline: &'a Pipeline, regions: &'a Regions, device: &'a Device) -> Subject<'a> {
-        let dag = Dag::new(pipeline);
-        let flats = dag.stages().values().map(|_| RwLock::default()).collect();
-        Subject { pipeline, regions, device, dag, flats }
+        Subject { pipeline, regions, device, dag: Dag::new(pipeline), flats: DashMap::default() }
     }
 
     /// The pipeline.
@@ -146,16 +145,14 @@ impl<'a> Subject<'a> {
 
     /// A stage with the Funcs that are inlined into it.
     fn flat(&self, stage: StageId, inlined: &BTreeSet<FuncId>) -> Arc<Flat> {
-        let own = self.inlined_into(stage, inlined);
-        let known = &self.flats[stage.index()];
-        // What a thread that failed left behind is whole: entries are only ever added.
-        if let Some(flat) = known.read().unwrap_or_else(PoisonError::into_inner).get(&own) {
+        let key = (stage, self.inlined_into(stage, inlined));
+        if let Some(flat) = self.flats.get(&key) {
             return flat.clone();
         }
         let (pipeline, regions) = (self.pipeline, self.regions);
-        let flattening = Flattening { pipeline, regions, dag: &self.dag, inlined: &own, stage };
+        let flattening = Flattening { pipeline, regions, dag: &self.dag, inlined: &key.1, stage };
         let flat = Arc::new(flattening.flat());
-        known.write().unwrap_or_else(PoisonError::into_inner).insert(own, flat.clone());
+        self.flats.insert(key, flat.clone());
         flat
     }
 

@@ -4,19 +4,50 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
-use crate::expand::{Decision, Manner, expand};
-use crate::menu::Menus;
-use crate::run::Run;
+use crate::expand::{Decision, Manner};
+use crate::hash::of_words;
+use crate::search::Search;
 use crate::state::{Child, State};
-use crate::statistics::{Event, Statistics};
+use crate::statistics::{Event, PassStatistics, Statistics};
+
+/// The last passes start from what the others found, so many of them.
+const REVISING: usize = 2;
+
+/// States from which they start.
+const STARTS: usize = 8;
 
 /// What is added to the penalty of a structure that no good schedule of the last pass had.
 const STRANGER: u32 = 10;
 
 /// Finished states of a pass whose kernels are refined.
 const REFINED: usize = 3;
+
+/// All passes from a start. Returns the state that the pass over root and inline ends with, if it is no worse, and the
+/// decisions that are worth to be made from there.
+pub(crate) fn beam(search: &Search<'_>, start: &Arc<State>) -> (Arc<State>, Vec<Decision>) {
+    let options = search.options();
+    let passes = options.passes.max(1);
+    let mut blessed = BTreeSet::new();
+    let all = search.decisions(&BTreeSet::new());
+    let coarse = Pass { decisions: &all, number: None, seed: options.seed, revises: false };
+    let found = coarse.run(search, std::slice::from_ref(start), &mut blessed);
+    let start = found.first().filter(|best| best.cost() <= start.cost()).unwrap_or(start).clone();
+    search.keep(found);
+    let decisions = search.decisions(&search.frozen(&start));
+    for number in 0..passes - 1 {
+        if search.is_over() {
+            break;
+        }
+        let seed = of_words(&[options.seed, number as u64]);
+        let revises = number > 0 && number + REVISING + 1 >= passes;
+        let starts = if revises { search.cheapest(STARTS) } else { vec![start.clone()] };
+        let pass = Pass { decisions: &decisions, number: Some(number), seed, revises };
+        search.keep(pass.run(search, &starts, &mut blessed));
+    }
+    let best = search.cheapest(1).first().map_or(f64::INFINITY, |best| best.cost());
+    search.say(Event::SampleFinished { sample: 0, best });
+    (start, decisions)
+}
 
 /// The hashes of a state and of those it came from.
 #[derive(Debug)]
@@ -39,8 +70,8 @@ struct Entry {
 impl Ord for Entry {
     /// The cheapest is the greatest; equal ones in a fixed order.
     fn cmp(&self, other: &Entry) -> Ordering {
-        let identity = |entry: &Entry| entry.child.totals.identity;
-        other.rank.total_cmp(&self.rank).then_with(|| identity(other).cmp(&identity(self)))
+        let identities = || other.child.identity().cmp(&self.child.identity());
+        other.rank.total_cmp(&self.rank).then_with(identities)
     }
 }
 
@@ -66,62 +97,70 @@ struct Chosen {
 }
 
 /// One pass over all decisions.
-pub(crate) struct Pass<'a> {
-    pub decisions: &'a [Decision],
+struct Pass<'a> {
+    decisions: &'a [Decision],
     /// The number of the pass, by which its buckets are the deeper; `None` for the one that only knows root and inline.
-    pub number: Option<usize>,
-    pub seed: u64,
+    number: Option<usize>,
+    seed: u64,
     /// Whether it starts from what earlier passes found, and has no need of their blessings.
-    pub revises: bool,
+    revises: bool,
 }
 
 impl Pass<'_> {
     /// The finished states, the cheapest first. `blessed` holds the structures that this pass prefers, and gets those that
     /// the next one is to prefer.
-    pub fn run(
+    fn run(
         &self,
-        run: &Run<'_>,
+        search: &Search<'_>,
         starts: &[Arc<State>],
         blessed: &mut BTreeSet<u64>,
-        counts: &mut Statistics,
     ) -> Vec<Arc<State>> {
+        let (pass, of) = (self.depth(), search.options().passes.max(1));
+        search.say(Event::PassStarted { pass, of });
+        let before = search.statistics();
+        let beam = self.beam(search, starts, blessed);
+        self.bless(&beam, search.options().limits.blessed, blessed);
+        let found = self.finished(search, &beam);
+        let best = found.first().map_or(f64::INFINITY, |state| state.cost());
+        search.say(Event::PassFinished { pass, best });
+        let after = search.statistics();
+        let (decisions, states) = (after.decisions - before.decisions, after.states - before.states);
+        tracing::debug!(pass = pass + 1, of, best_us = best, states, "finished a pass");
+        let passes = vec![PassStatistics { best, decisions, states }];
+        search.count(&Statistics { passes, ..Statistics::default() });
+        found
+    }
+
+    /// The states that are left after the last decision, the cheapest first.
+    fn beam(&self, search: &Search<'_>, starts: &[Arc<State>], blessed: &BTreeSet<u64>) -> Vec<Chosen> {
         let manner = Manner { seed: self.seed, depth: self.depth(), coarse: self.number.is_none() };
+        let mut expander = search.expander(manner);
         let mut beam: Vec<Chosen> =
             starts.iter().map(|state| Chosen { state: state.clone(), trail: None }).collect();
-        let mut menus = Menus::default();
         for (position, decision) in self.decisions.iter().enumerate() {
-            if run.is_over() {
+            if search.is_over() {
                 break;
             }
-            menus.prepare(&run.evaluator, beam.iter().map(|of| &*of.state), *decision, manner, counts);
-            let expanded: Vec<(Vec<Child>, Statistics)> = beam
-                .par_iter()
-                .map(|of| {
-                    let mut counts = Statistics::default();
-                    (expand(&run.evaluator, &of.state, *decision, manner, &menus, &mut counts), counts)
-                })
-                .collect();
+            let states: Vec<Arc<State>> = beam.iter().map(|of| of.state.clone()).collect();
             let mut queue: BTreeMap<u128, Entry> = BTreeMap::new();
-            for (of, (children, more)) in beam.iter().zip(expanded) {
-                counts.add(&more);
+            for (of, children) in beam.iter().zip(expander.expand_all(&states, *decision)) {
                 for child in children {
-                    let (rank, before) = (child.totals.cost, of.trail.clone());
-                    let identity = child.totals.identity;
+                    let (rank, before) = (child.cost(), of.trail.clone());
+                    let identity = child.identity();
                     queue.entry(identity).or_insert(Entry { child, before, rank, penalised: false });
                 }
             }
-            beam = self.select(queue.into_values().collect(), run.evaluator.space.options.beam, blessed);
+            beam = self.select(queue.into_values().collect(), search.options().beam, blessed);
             let best = beam.iter().map(|of| of.state.cost()).fold(f64::INFINITY, f64::min);
-            (run.observer)(Event::Decided { decision: position + 1, of: self.decisions.len(), best });
+            search.say(Event::Decided { decision: position + 1, of: self.decisions.len(), best });
             tracing::trace!(decision = position + 1, of = self.decisions.len(), best_us = best, "decided");
         }
-        let order = |of: &Chosen| of.state.totals.identity;
+        let order = |of: &Chosen| of.state.identity();
         beam.sort_by(|a, b| a.state.cost().total_cmp(&b.state.cost()).then(order(a).cmp(&order(b))));
-        self.bless(&beam, run.evaluator.space.options.limits.blessed, blessed);
-        self.finished(run, &beam, counts)
+        beam
     }
 
-    /// The depth of its buckets.
+    /// Its position among the passes, and the depth of its buckets.
     fn depth(&self) -> usize {
         self.number.map_or(0, |number| number + 1)
     }
@@ -137,10 +176,10 @@ impl Pass<'_> {
                 selected.push(self.chosen(entry));
                 continue;
             };
-            let totals = &entry.child.totals;
-            let count = alike.entry(totals.hash(self.depth() + 1)).or_insert(0);
+            let count = alike.entry(entry.child.structure(self.depth() + 1)).or_insert(0);
             *count += 1;
-            let stranger = pass > 0 && !self.revises && !blessed.contains(&totals.hash(self.depth() - 1));
+            let stranger =
+                pass > 0 && !self.revises && !blessed.contains(&entry.child.structure(self.depth() - 1));
             let penalty = *count + if stranger { STRANGER } else { 0 };
             entry.penalised = true;
             entry.rank *= f64::from(penalty);
@@ -153,7 +192,7 @@ impl Pass<'_> {
     }
 
     fn chosen(&self, entry: Entry) -> Chosen {
-        let hash = entry.child.totals.hash(self.depth());
+        let hash = entry.child.structure(self.depth());
         let trail = self.number.map(|_| Arc::new(Trail { hash, before: entry.before }));
         Chosen { state: entry.child.state(), trail }
     }
@@ -171,11 +210,11 @@ impl Pass<'_> {
     }
 
     /// The states of the last beam, the best of them refined.
-    fn finished(&self, run: &Run<'_>, beam: &[Chosen], counts: &mut Statistics) -> Vec<Arc<State>> {
+    fn finished(&self, search: &Search<'_>, beam: &[Chosen]) -> Vec<Arc<State>> {
         let mut states: Vec<Arc<State>> = beam.iter().map(|of| of.state.clone()).collect();
         if self.number.is_some() {
             let best = states.len().min(REFINED);
-            let better = run.refined(&states[..best], counts);
+            let better = search.refined(&states[..best]);
             states.extend(better);
         }
         states.sort_by(|a, b| a.cost().total_cmp(&b.cost()));

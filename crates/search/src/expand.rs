@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use smallvec::{SmallVec, smallvec};
 use warploom_lang::FuncId;
 use warploom_schedule::schedule::StageRef;
@@ -10,13 +11,14 @@ use crate::evaluate::Evaluator;
 use crate::lift::lifted;
 use crate::menu::{Menus, best_of};
 use crate::places::{Change, Places};
+use crate::search::Search;
 use crate::staging::staged;
 use crate::state::{Child, Kern, Sketch, State, stage_word};
 use crate::statistics::Statistics;
 
 /// Something to decide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Decision {
+pub enum Decision {
     /// Where a Func is computed.
     Place(FuncId),
     /// The tiles of a stage, where it is a kernel of its own.
@@ -25,35 +27,55 @@ pub(crate) enum Decision {
     Inputs,
 }
 
-/// How options are chosen.
+/// Which of the many options of a decision are evaluated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Manner {
+pub struct Manner {
     /// Decides the order in which options of one bucket are tried.
     pub seed: u64,
-    /// The depth at which options fall into buckets.
+    /// The depth down to which the trees of options must be alike to fall into one bucket, of which only some are
+    /// evaluated: the deeper, the more options.
     pub depth: usize,
     /// Whether Funcs are only inlined or at root.
     pub coarse: bool,
 }
 
-/// The states that a decision leads to. The menus hold the tiles of every kernel that may be asked for.
-pub(crate) fn expand(
-    evaluator: &Evaluator<'_>,
-    state: &Arc<State>,
-    decision: Decision,
+/// Lists and evaluates the options of decisions in one [`Manner`]. It keeps the tiles of kernels for the states that
+/// come later, so that a walk over many states should use one.
+pub struct Expander<'a> {
+    search: &'a Search<'a>,
     manner: Manner,
-    menus: &Menus,
-    counts: &mut Statistics,
-) -> Vec<Child> {
-    counts.decisions += 1;
-    let children = match decision {
-        Decision::Place(func) => place(evaluator, state, func, manner, counts),
-        Decision::Tile(stage) => tile(state, stage, menus),
-        Decision::Inputs if manner.coarse => vec![Child::same(state)],
-        Decision::Inputs => vec![staged(evaluator, state, counts)],
-    };
-    counts.states += children.len() as u64;
-    children
+    menus: Menus,
+}
+
+impl<'a> Expander<'a> {
+    pub(crate) fn new(search: &'a Search<'a>, manner: Manner) -> Expander<'a> {
+        Expander { search, manner, menus: Menus::default() }
+    }
+
+    /// The states that a decision leads to from one. There is at least one, which may be that state itself.
+    pub fn expand(&mut self, state: &Arc<State>, decision: Decision) -> Vec<Child> {
+        self.expand_all(std::slice::from_ref(state), decision).pop().unwrap_or_default()
+    }
+
+    /// The states that a decision leads to from each of some, by all threads of the search.
+    pub fn expand_all(&mut self, states: &[Arc<State>], decision: Decision) -> Vec<Vec<Child>> {
+        self.menus.prepare(self.search, states, decision, self.manner);
+        let expand = |state| self.search.counted(|counts| self.children(state, decision, counts));
+        states.par_iter().map(expand).collect()
+    }
+
+    fn children(&self, state: &Arc<State>, decision: Decision, counts: &mut Statistics) -> Vec<Child> {
+        let evaluator = &self.search.evaluator;
+        counts.decisions += 1;
+        let children = match decision {
+            Decision::Place(func) => place(evaluator, state, func, self.manner, counts),
+            Decision::Tile(stage) => tile(state, stage, &self.menus),
+            Decision::Inputs if self.manner.coarse => vec![Child::same(state)],
+            Decision::Inputs => vec![staged(evaluator, state, counts)],
+        };
+        counts.states += children.len() as u64;
+        children
+    }
 }
 
 fn place(

@@ -3,6 +3,49 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use warploom_lang::FuncId;
+use warploom_schedule::{Dag, Node};
+
+use crate::search::Search;
+use crate::state::State;
+use crate::statistics::Statistics;
+
+impl Search<'_> {
+    /// The Funcs whose place in a state is not worth a decision: together they have at most
+    /// [`Limits::frozen_share`](crate::Limits::frozen_share) of its cost, and the places of others do not depend on them.
+    /// None without [`Options::freezing`](crate::Options::freezing), or when the time is up.
+    pub fn frozen(&self, state: &State) -> BTreeSet<FuncId> {
+        let space = self.evaluator.space;
+        if !space.options.freezing || self.is_over() {
+            return BTreeSet::new();
+        }
+        let funcs: Vec<FuncId> = space.funcs().collect();
+        let costs = self.evaluator.func_costs(state);
+        let dag = &space.dag;
+        let ways: [&Way<'_>; 2] =
+            [&|func| readers(dag, state, func), &|func| repeated_inside(dag, state, func)];
+        let frozen = frozen(&funcs, &costs, space.options.limits.frozen_share, ways);
+        self.count(&Statistics { frozen: frozen.len() as u64, ..Statistics::default() });
+        frozen
+    }
+}
+
+/// The Funcs that read a Func, and whether they are inlined in a state.
+fn readers(dag: &Dag, state: &State, func: FuncId) -> Vec<(FuncId, bool)> {
+    let readers = dag.nodes()[dag.func_node(func)].consumers.iter();
+    let readers = readers.map(|edge| &dag.stages()[dag.edges()[*edge].consumer]);
+    readers.map(|reader| (reader.func, state.inlined.contains(reader.node))).collect()
+}
+
+/// The Funcs that a state has inlined in a Func although they are more than a pointwise step; each has such ones inside.
+fn repeated_inside(dag: &Dag, state: &State, func: FuncId) -> Vec<(FuncId, bool)> {
+    let stages = dag.nodes()[dag.func_node(func)].stages.iter();
+    let read = stages.flat_map(|stage| &dag.stages()[*stage].producers);
+    let read = read.map(|edge| dag.edges()[*edge].producer).filter(|read| state.inlined.contains(*read));
+    let nodes = read.map(|read| &dag.nodes()[read]);
+    let is_step = |node: &Node| node.is_wrapper || node.is_boundary_condition || node.is_pointwise;
+    let stages = nodes.filter(|node| !is_step(node)).filter_map(|node| node.stages.first());
+    stages.map(|stage| (dag.stages()[*stage].func, true)).collect()
+}
 
 /// The Funcs next to a Func, and whether the way goes on there.
 type Way<'a> = dyn Fn(FuncId) -> Vec<(FuncId, bool)> + 'a;
@@ -14,7 +57,7 @@ type Way<'a> = dyn Fn(FuncId) -> Vec<(FuncId, bool)> + 'a;
 /// are; and what is inlined in the Func itself decides how large its code is. Each of `ways` gives the Funcs next to a Func
 /// on such ways, and whether the way goes on there. Those on the ways from free Funcs are free too: the ways of the most
 /// expensive first, for each kind of ways up to as many as the logarithm again.
-pub(crate) fn frozen(
+fn frozen(
     funcs: &[FuncId],
     costs: &BTreeMap<FuncId, f64>,
     share: f64,

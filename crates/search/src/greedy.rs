@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::expand::{Decision, Manner, expand};
-use crate::hash::unit;
-use crate::menu::Menus;
-use crate::run::Run;
+use rayon::prelude::*;
+
+use crate::expand::{Decision, Expander, Manner};
+use crate::hash::{of_words, unit};
+use crate::search::Search;
 use crate::state::State;
-use crate::statistics::Statistics;
+use crate::statistics::Event;
+
+/// Groups of samples that look at the same tiles, each of which chooses for itself.
+const GROUPS: usize = 8;
 
 /// Temperatures of the coldest and the hottest sample.
 const TEMPERATURES: (f64, f64) = (0.02, 0.6);
@@ -15,47 +19,49 @@ const TEMPERATURES: (f64, f64) = (0.02, 0.6);
 /// The depth at which options fall into buckets.
 const DEPTH: usize = 1;
 
-/// Samples that look at the same tiles together, each of which chooses for itself.
-pub(crate) struct Group<'a> {
-    pub decisions: &'a [Decision],
-    /// Decides which tiles.
-    pub seed: u64,
-    menus: Menus,
+/// The samples beside the beam search.
+pub(crate) fn greedy(search: &Search<'_>, start: &Arc<State>, decisions: &[Decision]) {
+    let options = search.options();
+    let seed = |word: u64, number: usize| of_words(&[options.seed, word, number as u64]);
+    let samples = |group: usize| -> Vec<Arc<State>> {
+        let manner = Manner { seed: seed(u64::MAX - 1, group), depth: DEPTH, coarse: false };
+        let mut expander = search.expander(manner);
+        let numbers = (1..options.samples.max(1)).filter(|number| number % GROUPS == group);
+        let sample = |number| {
+            let state = sample(search, &mut expander, start, decisions, seed(u64::MAX, number));
+            search.say(Event::SampleFinished { sample: number, best: state.cost() });
+            state
+        };
+        numbers.take_while(|_| !search.is_over()).map(sample).collect()
+    };
+    let states: Vec<Vec<Arc<State>>> = (0..GROUPS).into_par_iter().map(samples).collect();
+    search.keep(search.refined(&states.concat()));
 }
 
-impl<'a> Group<'a> {
-    pub fn new(decisions: &'a [Decision], seed: u64) -> Group<'a> {
-        Group { decisions, seed, menus: Menus::default() }
-    }
-
-    /// One state from the start to the end. At every decision the cheapest option is the likeliest; how much less likely
-    /// others are depends on how much more they cost, and on the sample's temperature.
-    pub fn sample(
-        &mut self,
-        run: &Run<'_>,
-        start: &Arc<State>,
-        seed: u64,
-        counts: &mut Statistics,
-    ) -> Arc<State> {
-        let (coldest, hottest): (f64, f64) = TEMPERATURES;
-        let temperature = coldest * (hottest / coldest).powf(unit(&[seed]));
-        // What one decision can change of the whole is the less, the more there are.
-        let scale = temperature / self.decisions.len() as f64;
-        let manner = Manner { seed: self.seed, depth: DEPTH, coarse: false };
-        let mut state = start.clone();
-        for (step, decision) in self.decisions.iter().enumerate() {
-            if run.is_over() {
-                break;
-            }
-            let evaluator = &run.evaluator;
-            self.menus.prepare(evaluator, std::iter::once(&*state), *decision, manner, counts);
-            let children = expand(evaluator, &state, *decision, manner, &self.menus, counts);
-            let costs: Vec<f64> = children.iter().map(|child| child.totals.cost).collect();
-            let at = unit(&[seed, step as u64, state.totals.identity as u64]);
-            state = children[choice(&costs, scale, at)].state();
+/// One state from the start to the end. At every decision the cheapest option is the likeliest; how much less likely
+/// others are depends on how much more they cost, and on the sample's temperature.
+fn sample(
+    search: &Search<'_>,
+    expander: &mut Expander<'_>,
+    start: &Arc<State>,
+    decisions: &[Decision],
+    seed: u64,
+) -> Arc<State> {
+    let (coldest, hottest): (f64, f64) = TEMPERATURES;
+    let temperature = coldest * (hottest / coldest).powf(unit(&[seed]));
+    // What one decision can change of the whole is the less, the more there are.
+    let scale = temperature / decisions.len() as f64;
+    let mut state = start.clone();
+    for (step, decision) in decisions.iter().enumerate() {
+        if search.is_over() {
+            break;
         }
-        state
+        let children = expander.expand(&state, *decision);
+        let costs: Vec<f64> = children.iter().map(|child| child.cost()).collect();
+        let at = unit(&[seed, step as u64, state.identity() as u64]);
+        state = children[choice(&costs, scale, at)].state();
     }
+    state
 }
 
 /// The position of one of some costs, by a number from 0 to 1.

@@ -10,8 +10,11 @@
 //! | options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles` |
 //! | which of them are looked at | `expand`, `lift`, `menu` |
 //! | what they are worth | `evaluate`, `memo` |
-//! | which states go on | `beam`, `greedy`, `freeze`, `refine` |
-//! | the whole | `run`, `neighbours` |
+//! | the seam: all of the above for a strategy | `search` ([`Search`]) |
+//! | which states go on | `beam` and `greedy`, the strategy of [`search`](fn@search); `freeze`, `refine` |
+//! | what lies near a schedule | `neighbours` |
+//!
+//! [`explore`] takes any other strategy.
 //!
 //! The result depends on the pipeline, the sizes, the device, the model, the [`Options`] and their seed, and not on the
 //! number of threads.
@@ -36,7 +39,7 @@ mod options;
 mod places;
 mod reductions;
 mod refine;
-mod run;
+mod search;
 mod shares;
 mod space;
 mod staging;
@@ -44,6 +47,7 @@ mod state;
 mod statistics;
 mod tiles;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use rayon::ThreadPoolBuilder;
@@ -52,12 +56,17 @@ use warploom_lang::{Pipeline, Regions};
 use warploom_schedule::schedule::Schedule;
 use warploom_target::Device;
 
+use crate::beam::beam;
 use crate::evaluate::Evaluator;
-use crate::run::Run;
+use crate::greedy::greedy;
+use crate::neighbours::neighbourhood;
 use crate::space::Space;
 
+pub use expand::{Decision, Expander, Manner};
 pub use fixed::{Fixed, FixedError};
 pub use options::{Limits, Options};
+pub use search::Search;
+pub use state::{Child, State};
 pub use statistics::{Event, PassStatistics, Refusal, Statistics, StopReason};
 
 /// A schedule that was found.
@@ -91,14 +100,6 @@ pub struct Outcome {
     pub stop: StopReason,
     /// Whether nothing was found but the default schedule, which may be more than the device can run.
     pub fallback: bool,
-}
-
-impl Outcome {
-    /// The default schedule, for want of a better one.
-    fn fallback(schedule: Schedule, statistics: Statistics) -> Outcome {
-        let stop = StopReason::Finished;
-        Outcome { best: schedule, candidates: Vec::new(), statistics, stop, fallback: true }
-    }
 }
 
 /// Searches for a fast schedule of a pipeline at the sizes of a realisation on a device.
@@ -137,9 +138,79 @@ pub fn search(
     options: &Options,
     observer: &(dyn Fn(Event) + Sync),
 ) -> Outcome {
+    explore(pipeline, regions, device, model, options, observer, |search, start| {
+        let (start, decisions) = beam(search, start);
+        greedy(search, &start, &decisions);
+    })
+}
+
+/// Searches with a strategy of one's own: a function that gets the search and the state of the default schedule, and
+/// [keeps](Search::keep) what it finds. The rest is as in [`search`](fn@search), whose beam and greedy samples use nothing
+/// but this: the observer, the options, and what comes out.
+///
+/// The result is the same for any number of threads if the states that the strategy keeps are.
+///
+/// ```
+/// use std::collections::BTreeSet;
+/// use std::sync::Arc;
+/// use warploom_cost::Analytic;
+/// use warploom_lang::*;
+/// use warploom_search::{Manner, Options, Search, State, explore};
+/// use warploom_target::Device;
+/// # let (x, y) = vars!(x, y);
+/// # let input = Input::f32("input", 2);
+/// # let row = func("row", (x, y), input.at((x, y)) + input.at((x + 1, y)));
+/// # let blur = func("blur", (x, y), row.at((x, y)) + row.at((x, y + 1)));
+/// # let pipeline = Pipeline::new("blur", [blur])?;
+/// # let request = Realisation::new(&pipeline)
+/// #     .input("input", Region::of_extents(&[1001, 1001]))
+/// #     .output("blur", Region::of_extents(&[1000, 1000]));
+/// # let regions = infer(&pipeline, &request)?;
+/// /// A random walk: every decision takes any of its options.
+/// fn walk(search: &Search<'_>, start: &Arc<State>) {
+///     let mut random = search.options().seed;
+///     let mut expander = search.expander(Manner { seed: random, depth: 1, coarse: false });
+///     let mut state = start.clone();
+///     for decision in search.decisions(&BTreeSet::new()) {
+///         if search.is_over() {
+///             return;
+///         }
+///         let children = expander.expand(&state, decision);
+///         random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+///         state = children[(random >> 32) as usize % children.len()].state();
+///         search.keep([state.clone()]);
+///     }
+/// }
+///
+/// let device = Device::preset("h200")?;
+/// let outcome = explore(
+///     &pipeline,
+///     &regions,
+///     &device,
+///     &Analytic::new(&device),
+///     &Options { seed: 1, ..Options::default() },
+///     &|_| {},
+///     walk,
+/// );
+/// // The default schedule, and what the walk came by.
+/// assert!(outcome.candidates.len() > 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Panics
+/// If the regions are those of another pipeline.
+pub fn explore(
+    pipeline: &Pipeline,
+    regions: &Regions,
+    device: &Device,
+    model: &dyn CostModel,
+    options: &Options,
+    observer: &(dyn Fn(Event) + Sync),
+    strategy: impl FnOnce(&Search<'_>, &Arc<State>) + Send,
+) -> Outcome {
     let started = Instant::now();
     let mut outcome =
-        with_run(pipeline, regions, device, model, options, observer, |run: &Run<'_>| run.search());
+        with_search(pipeline, regions, device, model, options, observer, |search| search.outcome(strategy));
     outcome.statistics.elapsed = started.elapsed();
     tracing::debug!(
         pipeline = pipeline.name(),
@@ -167,27 +238,28 @@ pub fn neighbourhoods(
     options: &Options,
     schedules: &[Schedule],
 ) -> Vec<Option<Neighbourhood>> {
-    let near = |run: &Run<'_>| schedules.iter().map(|schedule| run.neighbourhood(schedule)).collect();
-    with_run(pipeline, regions, device, model, options, &|_| {}, near)
+    with_search(pipeline, regions, device, model, options, &|_| {}, |search| {
+        schedules.iter().map(|schedule| neighbourhood(search, schedule)).collect()
+    })
 }
 
 /// Searches on as many threads as the options say.
-fn with_run<T: Send>(
+fn with_search<T: Send>(
     pipeline: &Pipeline,
     regions: &Regions,
     device: &Device,
     model: &dyn CostModel,
     options: &Options,
     observer: &(dyn Fn(Event) + Sync),
-    search: impl FnOnce(&Run<'_>) -> T + Send,
+    work: impl FnOnce(&Search<'_>) -> T + Send,
 ) -> T {
     let started = Instant::now();
     let space = Space::new(pipeline, regions, device, options);
     let subject = Subject::new(pipeline, regions, device);
-    let run = Run::new(Evaluator::new(&space, subject, model, started), observer);
+    let search = Search::new(Evaluator::new(&space, subject, model, started), observer);
     // Without threads of its own, the search runs on those that there are.
     match ThreadPoolBuilder::new().num_threads(options.threads).build() {
-        Ok(pool) => pool.install(|| search(&run)),
-        Err(_) => search(&run),
+        Ok(pool) => pool.install(|| work(&search)),
+        Err(_) => work(&search),
     }
 }

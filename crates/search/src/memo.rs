@@ -1,13 +1,15 @@
 //! Kernels that were evaluated before, by all threads and samples of a search together.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ahash::AHashMap;
+use dashmap::DashMap;
 
 use crate::state::Kern;
 use crate::statistics::Refusal;
 
-/// Parts of the memo, each with its own lock.
+/// Shards of the memo. Their number is fixed, so that what is forgotten does not depend on the machine.
 const SHARDS: usize = 64;
 
 /// What is known of a kernel. It depends on the key alone, so that it does not matter who found it out, or whether it was
@@ -16,33 +18,21 @@ pub(crate) type Verdict = Result<Arc<Kern>, Refusal>;
 
 /// Verdicts by key, bounded in bytes: a shard that is full starts anew.
 pub(crate) struct Memo {
-    shards: Vec<Mutex<Shard>>,
+    verdicts: DashMap<u128, Verdict, BuildHasherDefault<KeyHasher>>,
+    /// The bytes of each shard. Threads that fill a shard at the same moment may exceed its limit by a verdict each.
+    bytes: Vec<AtomicUsize>,
     most: usize,
-}
-
-#[derive(Default)]
-struct Shard {
-    verdicts: AHashMap<u128, Verdict>,
-    bytes: usize,
 }
 
 impl Memo {
     /// A memo of so many bytes, roughly.
     pub fn new(bytes: usize) -> Memo {
-        Memo { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), most: bytes / SHARDS }
-    }
-
-    fn shard(&self, key: u128) -> MutexGuard<'_, Shard> {
-        // A thread that panics leaves a shard whole: insertions are single steps.
-        let shard = &self.shards[(key % SHARDS as u128) as usize];
-        shard.lock().unwrap_or_else(PoisonError::into_inner)
+        let verdicts = DashMap::with_hasher_and_shard_amount(Default::default(), SHARDS);
+        Memo { verdicts, bytes: (0..SHARDS).map(|_| AtomicUsize::new(0)).collect(), most: bytes / SHARDS }
     }
 
     pub fn get(&self, key: u128) -> Option<Verdict> {
-        if self.most == 0 {
-            return None;
-        }
-        self.shard(key).verdicts.get(&key).cloned()
+        self.verdicts.get(&key).map(|verdict| verdict.clone())
     }
 
     pub fn insert(&self, key: u128, verdict: Verdict) {
@@ -50,12 +40,30 @@ impl Memo {
         if bytes > self.most {
             return;
         }
-        let mut shard = self.shard(key);
-        if shard.bytes + bytes > self.most {
-            *shard = Shard::default();
+        let shard = self.verdicts.determine_map(&key);
+        if self.bytes[shard].fetch_add(bytes, Ordering::Relaxed) + bytes > self.most {
+            *self.verdicts.shards()[shard].write() = Default::default();
+            self.bytes[shard].store(bytes, Ordering::Relaxed);
         }
-        shard.bytes += bytes;
-        shard.verdicts.insert(key, verdict);
+        self.verdicts.insert(key, verdict);
+    }
+}
+
+/// Takes keys as they are: they are hashes already.
+#[derive(Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u128(&mut self, key: u128) {
+        self.0 = key as u64;
     }
 }
 
@@ -70,16 +78,17 @@ fn bytes(verdict: &Verdict) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hash::wide;
 
     #[test]
     fn forgets_when_full_and_never_holds_more() {
         let memo = Memo::new(2 * 64 * SHARDS);
-        for key in 0..10_000u128 {
+        for number in 0..10_000 {
+            let key = wide(&[number]);
             memo.insert(key, Err(Refusal::Illegal));
             assert!(memo.get(key).is_some());
         }
-        let held: usize = memo.shards.iter().map(|shard| shard.lock().unwrap().verdicts.len()).sum();
-        assert!(held <= 2 * SHARDS);
+        assert!((SHARDS..=2 * SHARDS).contains(&memo.verdicts.len()), "{}", memo.verdicts.len());
         let none = Memo::new(0);
         none.insert(1, Err(Refusal::Illegal));
         assert!(none.get(1).is_none());

@@ -9,6 +9,7 @@ use warploom_schedule::schedule::{FULL_DEPTH, RootItem, StageRef, item_hash};
 use crate::evaluate::Evaluator;
 use crate::expand::{Decision, Manner};
 use crate::hash::of_words;
+use crate::search::Search;
 use crate::state::{Kern, Sketch, State, stage_word};
 use crate::statistics::Statistics;
 
@@ -112,33 +113,25 @@ impl Menus {
     }
 
     /// Sees to it that there are menus for a decision on any of some states.
-    pub fn prepare<'s>(
+    pub fn prepare(
         &mut self,
-        evaluator: &Evaluator<'_>,
-        states: impl Iterator<Item = &'s State>,
+        search: &Search<'_>,
+        states: &[Arc<State>],
         decision: Decision,
         manner: Manner,
-        counts: &mut Statistics,
     ) {
         let Decision::Tile(stage) = decision else { return };
         let mut missing: BTreeMap<(StageRef, Vec<u64>), &Sketch> = BTreeMap::new();
-        for kern in states.filter_map(|state| state.kernel_of(stage)).filter(|kern| kern.is_lone()) {
+        let kernels = states.iter().filter_map(|state| state.kernel_of(stage));
+        for kern in kernels.filter(|kern| kern.is_lone()) {
             let key = key(&kern.sketch);
             if !self.0.contains_key(&key) {
                 missing.insert(key, &kern.sketch);
             }
         }
-        let menus: Vec<_> = missing
-            .into_par_iter()
-            .map(|(key, sketch)| {
-                let mut counts = Statistics::default();
-                (key, tiles(evaluator, sketch, manner, &mut counts), counts)
-            })
-            .collect();
-        for (key, menu, more) in menus {
-            counts.add(&more);
-            self.0.insert(key, menu);
-        }
+        let menu =
+            |(key, sketch)| (key, search.counted(|counts| tiles(&search.evaluator, sketch, manner, counts)));
+        self.0.par_extend(missing.into_par_iter().map(menu));
     }
 }
 

@@ -130,17 +130,17 @@ impl Totals {
     }
 }
 
-/// A complete schedule.
+/// A complete schedule whose kernels are evaluated. States share the kernels that they have in common.
 #[derive(Clone, Debug)]
-pub(crate) struct State {
+pub struct State {
     /// Its kernels, by their own stages, which is an order they can run in.
-    pub kernels: Vec<Arc<Kern>>,
-    pub inlined: Bits,
-    pub totals: Totals,
+    pub(crate) kernels: Vec<Arc<Kern>>,
+    pub(crate) inlined: Bits,
+    totals: Totals,
 }
 
 impl State {
-    pub fn new(mut kernels: Vec<Arc<Kern>>, inlined: Bits) -> State {
+    pub(crate) fn new(mut kernels: Vec<Arc<Kern>>, inlined: Bits) -> State {
         kernels.sort_by_key(|kern| kern.sketch.own);
         let mut totals = Totals::default();
         kernels.iter().for_each(|kern| totals.add(&kern.totals));
@@ -152,21 +152,26 @@ impl State {
         self.totals.cost
     }
 
+    /// A hash of everything: what differs in any decision has another.
+    pub fn identity(&self) -> u128 {
+        self.totals.identity
+    }
+
     /// The kernel whose own stage this is.
-    pub fn kernel_of(&self, stage: StageRef) -> Option<&Arc<Kern>> {
+    pub(crate) fn kernel_of(&self, stage: StageRef) -> Option<&Arc<Kern>> {
         let position = self.kernels.binary_search_by_key(&stage, |kern| kern.sketch.own).ok()?;
         Some(&self.kernels[position])
     }
 
     /// The kernels of the stages of a Func.
-    pub fn kernels_of(&self, func: FuncId) -> &[Arc<Kern>] {
+    pub(crate) fn kernels_of(&self, func: FuncId) -> &[Arc<Kern>] {
         let first = self.kernels.partition_point(|kern| kern.sketch.own.func < func);
         let end = self.kernels.partition_point(|kern| kern.sketch.own.func <= func);
         &self.kernels[first..end]
     }
 
     /// The schedule that it is.
-    pub fn schedule(&self, space: &Space<'_>) -> Schedule {
+    pub(crate) fn schedule(&self, space: &Space<'_>) -> Schedule {
         let root = self.kernels.iter().map(|kern| RootItem::clone(&kern.sketch.item)).collect();
         Schedule { inlined: funcs(space, &self.inlined), root }
     }
@@ -175,24 +180,24 @@ impl State {
 /// What a decision makes of a state: few of its kernels differ, and most children are never looked at again, so that
 /// those that are wanted are put together later.
 #[derive(Clone, Debug)]
-pub(crate) struct Child {
+pub struct Child {
     base: Arc<State>,
     /// Kernels that are new, or take the place of those of the same stages.
     kernels: SmallVec<[Arc<Kern>; 1]>,
     /// The Func whose kernels go, if they are not among the new ones.
     gone: Option<FuncId>,
     inlined: Option<Bits>,
-    pub totals: Totals,
+    totals: Totals,
 }
 
 impl Child {
     /// The state as it is.
-    pub fn same(base: &Arc<State>) -> Child {
+    pub(crate) fn same(base: &Arc<State>) -> Child {
         let totals = base.totals;
         Child { base: base.clone(), kernels: SmallVec::new(), gone: None, inlined: None, totals }
     }
 
-    pub fn new(
+    pub(crate) fn new(
         base: &Arc<State>,
         kernels: SmallVec<[Arc<Kern>; 1]>,
         gone: Option<FuncId>,
@@ -209,6 +214,21 @@ impl Child {
             totals.add(&kern.totals);
         }
         Child { base: base.clone(), kernels, gone, inlined, totals }
+    }
+
+    /// The predicted time, microseconds.
+    pub fn cost(&self) -> f64 {
+        self.totals.cost
+    }
+
+    /// That of the state; see [`State::identity`].
+    pub fn identity(&self) -> u128 {
+        self.totals.identity
+    }
+
+    /// A hash of the kernels' trees down to a depth: states whose kernels are alike so far have the same.
+    pub fn structure(&self, depth: usize) -> u64 {
+        self.totals.hash(depth)
     }
 
     /// The state, put together.

@@ -1,9 +1,9 @@
 //! What does not change from one schedule of a realisation to the next.
 
 use std::collections::BTreeSet;
-use std::sync::{PoisonError, RwLock};
 
-use ahash::AHashMap;
+use ahash::RandomState;
+use dashmap::DashMap;
 use smallvec::SmallVec;
 use warploom_lang::ir::Stage;
 use warploom_lang::{FuncId, Id, IdVec, Pipeline, Region, Regions};
@@ -53,7 +53,7 @@ pub struct Geometry<'a> {
     pub(crate) regions: &'a Regions,
     funcs: IdVec<FuncId, FuncFacts>,
     /// Answers to [`Geometry::is_parallel`]. Few questions are asked, each of them often.
-    parallel: RwLock<AHashMap<Question, bool>>,
+    parallel: DashMap<Question, bool, RandomState>,
 }
 
 /// What some stages read.
@@ -93,7 +93,7 @@ impl<'a> Geometry<'a> {
     /// # Panics
     /// If the regions are those of another pipeline.
     pub fn new(pipeline: &'a Pipeline, regions: &'a Regions) -> Geometry<'a> {
-        let mut geometry = Geometry { pipeline, regions, funcs: IdVec::new(), parallel: RwLock::default() };
+        let mut geometry = Geometry { pipeline, regions, funcs: IdVec::new(), parallel: DashMap::default() };
         // Producers come before their consumers.
         for func in pipeline.funcs().keys() {
             let facts = geometry.func_facts(func);
@@ -203,11 +203,11 @@ impl<'a> Geometry<'a> {
     /// its variables.
     pub(crate) fn is_parallel(&self, stage: StageRef, var: usize, together: &[Together]) -> bool {
         let question: Question = (stage, var, SmallVec::from_slice(together));
-        let known = self.parallel.read().unwrap_or_else(PoisonError::into_inner).get(&question).copied();
+        let known = self.parallel.get(&question).map(|answer| *answer);
         known.unwrap_or_else(|| {
             let answer =
                 Dependence::of(self.pipeline, self.regions, stage, |stage| stage.is_parallel(var, together));
-            self.parallel.write().unwrap_or_else(PoisonError::into_inner).insert(question, answer);
+            self.parallel.insert(question, answer);
             answer
         })
     }

@@ -1,0 +1,245 @@
+//! The seam between a strategy and what it searches: the options of a state, what they cost, what was found, and when
+//! to stop.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ahash::RandomState;
+use dashmap::DashMap;
+use rayon::prelude::*;
+use smallvec::smallvec;
+use warploom_lang::FuncId;
+use warploom_schedule::schedule::Schedule;
+
+use crate::bits::Bits;
+use crate::evaluate::Evaluator;
+use crate::every_size::spelled_out;
+use crate::expand::{Decision, Expander, Manner};
+use crate::fixed::holds_several;
+use crate::options::Options;
+use crate::refine::{refined, steps};
+use crate::state::{Child, Kern, Sketch, State};
+use crate::statistics::{Event, Refusal, Statistics};
+use crate::{Candidate, Outcome};
+
+/// A search in progress, as a strategy sees it; [`explore`](crate::explore) makes one.
+///
+/// A strategy goes from state to state: by options, which an [`Expander`] lists for a [`Decision`] and [`Search::steps`]
+/// for every kernel, or by [`Search::evaluate`], with schedules of its own. All of them hold kernels against the rules
+/// and the [`Limits`](crate::Limits), and evaluate each kernel once. Every method may be called from any thread of the
+/// search; none depends on how many there are.
+pub struct Search<'a> {
+    pub(crate) evaluator: Evaluator<'a>,
+    observer: &'a (dyn Fn(Event) + Sync),
+    found: Mutex<Found>,
+    /// What has become of kernels that were refined.
+    refined: DashMap<u128, Arc<Kern>, RandomState>,
+    statistics: Mutex<Statistics>,
+}
+
+/// States by what they are, so that each counts once.
+pub(crate) type Found = BTreeMap<u128, Arc<State>>;
+
+impl<'a> Search<'a> {
+    pub(crate) fn new(evaluator: Evaluator<'a>, observer: &'a (dyn Fn(Event) + Sync)) -> Search<'a> {
+        let (found, refined, statistics) = Default::default();
+        Search { evaluator, observer, found, refined, statistics }
+    }
+
+    /// How to search. A strategy takes its seed from there, and need not heed the rest: limits, memo, threads and time
+    /// are seen to.
+    pub fn options(&self) -> &'a Options {
+        self.evaluator.space.options
+    }
+
+    /// Whether the time is up. From then on options are refused as [`Refusal::OutOfTime`] unless they are known.
+    pub fn is_over(&self) -> bool {
+        self.evaluator.is_over()
+    }
+
+    /// Tells the observer.
+    pub fn say(&self, event: Event) {
+        (self.observer)(event);
+    }
+
+    /// What was done so far.
+    pub fn statistics(&self) -> Statistics {
+        lock(&self.statistics).clone()
+    }
+
+    /// Adds to what was done. Options, evaluations and refinements count themselves.
+    pub fn count(&self, more: &Statistics) {
+        lock(&self.statistics).add(more);
+    }
+
+    pub(crate) fn counted<T>(&self, work: impl FnOnce(&mut Statistics) -> T) -> T {
+        let mut own = Statistics::default();
+        let result = work(&mut own);
+        self.count(&own);
+        result
+    }
+
+    /// The decisions on all Funcs but some, consumers first, and then on inputs. Those that
+    /// [`Options::fixed`] makes are not among them.
+    pub fn decisions(&self, kept: &BTreeSet<FuncId>) -> Vec<Decision> {
+        let space = self.evaluator.space;
+        let mut decisions = Vec::new();
+        let fixed =
+            |func: &FuncId| space.options.fixed.as_ref().is_some_and(|fixed| fixed.funcs().contains(func));
+        for func in space.funcs().filter(|func| !kept.contains(func) && !fixed(func)) {
+            if !space.is_output(func) {
+                decisions.push(Decision::Place(func));
+            }
+            decisions.extend(space.stages_of(func).map(Decision::Tile));
+        }
+        decisions.push(Decision::Inputs);
+        decisions
+    }
+
+    /// The options of decisions, chosen in one manner.
+    pub fn expander(&self, manner: Manner) -> Expander<'_> {
+        Expander::new(self, manner)
+    }
+
+    /// The state with one of its kernels one step away: one size, mapping, loop order or copy of an input differs.
+    pub fn steps(&self, state: &Arc<State>) -> Vec<Child> {
+        let step = |kern| self.counted(|counts| steps(&self.evaluator, kern, counts));
+        let kernels: Vec<Vec<Arc<Kern>>> = state.kernels.par_iter().map(step).collect();
+        kernels.into_iter().flatten().map(|kern| Child::new(state, smallvec![kern], None, None)).collect()
+    }
+
+    /// States with each of their kernels improved by single steps until none helps, as far as there is time. Kernels that
+    /// they have in common are so once.
+    pub fn refined(&self, states: &[Arc<State>]) -> Vec<Arc<State>> {
+        let kernels = states.iter().flat_map(|state| &state.kernels);
+        let new: BTreeMap<u128, &Arc<Kern>> = kernels
+            .map(|kern| (kern.totals.identity, kern))
+            .filter(|(identity, _)| !self.refined.contains_key(identity))
+            .collect();
+        new.into_par_iter().filter(|_| !self.is_over()).for_each(|(identity, kern)| {
+            let kern = self.counted(|counts| refined(&self.evaluator, kern, counts));
+            self.refined.insert(identity, kern);
+        });
+        let better = |kern: &Arc<Kern>| match self.refined.get(&kern.totals.identity) {
+            Some(refined) => refined.clone(),
+            None => kern.clone(),
+        };
+        let state = |state: &Arc<State>| {
+            Arc::new(State::new(state.kernels.iter().map(better).collect(), state.inlined.clone()))
+        };
+        states.iter().map(state).collect()
+    }
+
+    /// A schedule of the strategy's own as a state. Kernels that were evaluated before, in whatever schedule, are not
+    /// evaluated again.
+    ///
+    /// # Errors
+    /// Why it is refused: it is illegal, has loops around several kernels, which no state has, or one of its kernels is
+    /// beyond a limit.
+    pub fn evaluate(&self, schedule: &Schedule) -> Result<Arc<State>, Refusal> {
+        let space = self.evaluator.space;
+        let evaluate = |counts: &mut Statistics| {
+            if schedule.root.iter().any(holds_several)
+                || space.geometry.check(schedule, space.device).is_err()
+            {
+                return Err(Refusal::Illegal);
+            }
+            let (sketches, inlined) = self.sketches(schedule).ok_or(Refusal::Illegal)?;
+            let kernels = self.evaluator.judge(sketches, counts).into_iter().collect::<Result<_, _>>()?;
+            Ok(Arc::new(State::new(kernels, inlined)))
+        };
+        self.counted(|counts| evaluate(counts).inspect_err(|reason| counts.refuse(*reason)))
+    }
+
+    /// The schedule that a state is.
+    pub fn schedule(&self, state: &State) -> Schedule {
+        state.schedule(self.evaluator.space)
+    }
+
+    /// Puts states among what the search has found.
+    pub fn keep(&self, states: impl IntoIterator<Item = Arc<State>>) {
+        lock(&self.found).extend(states.into_iter().map(|state| (state.identity(), state)));
+    }
+
+    /// The cheapest states found so far, the start among them, at most so many.
+    pub fn cheapest(&self, most: usize) -> Vec<Arc<State>> {
+        let mut states: Vec<Arc<State>> = lock(&self.found).values().cloned().collect();
+        // Equal ones stay in their order.
+        states.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
+        states.truncate(most);
+        states
+    }
+
+    /// Runs a strategy; the default schedule is always among what is found.
+    pub(crate) fn outcome(&self, strategy: impl FnOnce(&Search<'_>, &Arc<State>)) -> Outcome {
+        let space = self.evaluator.space;
+        let default = match &space.options.fixed {
+            Some(fixed) => fixed.baseline().clone(),
+            None => Schedule::default_for(space.pipeline, space.regions),
+        };
+        let candidates = match self.appraise(&default) {
+            Some(start) => {
+                self.keep([start.clone()]);
+                strategy(self, &start);
+                let found = std::mem::take(&mut *lock(&self.found));
+                self.candidates(found, &[start.identity()])
+            }
+            None => Vec::new(),
+        };
+        let best = candidates.first().map(|best| best.schedule.clone());
+        Outcome {
+            fallback: best.is_none(),
+            best: best.unwrap_or(default),
+            candidates,
+            statistics: self.statistics(),
+            stop: self.evaluator.stop(),
+        }
+    }
+
+    /// A schedule as a state, whatever its limits. `None` if the device cannot run it, or the time was up a while ago.
+    pub(crate) fn appraise(&self, schedule: &Schedule) -> Option<Arc<State>> {
+        let (sketches, inlined) = self.sketches(schedule)?;
+        let appraise = |sketch| self.counted(|counts| self.evaluator.appraise(sketch, counts));
+        let kernels: Option<Vec<Arc<Kern>>> = sketches.into_iter().map(appraise).collect();
+        Some(Arc::new(State::new(kernels?, inlined)))
+    }
+
+    /// The kernels of a schedule, and what it inlines.
+    fn sketches(&self, schedule: &Schedule) -> Option<(Vec<Sketch>, Bits)> {
+        let space = self.evaluator.space;
+        let mut inlined = space.no_nodes();
+        schedule.inlined.iter().for_each(|func| inlined.insert(space.dag.func_node(*func)));
+        let sketches = schedule.root.iter().map(|item| Sketch::new(space, item.clone(), &inlined));
+        Some((sketches.collect::<Option<_>>()?, inlined))
+    }
+
+    /// What was found, the cheapest first. What breaks a rule only as a whole is left out; and when the time is up,
+    /// all but the cheapest and some that are `kept`.
+    pub(crate) fn candidates(&self, found: Found, kept: &[u128]) -> Vec<Candidate> {
+        let space = self.evaluator.space;
+        let mut states: Vec<(u128, Arc<State>)> = found.into_iter().collect();
+        states.sort_by(|(a, x), (b, y)| x.cost().total_cmp(&y.cost()).then(a.cmp(b)));
+        let cheapest = states.first().map(|(identity, _)| *identity);
+        let looked_at =
+            |identity: &u128| cheapest == Some(*identity) || kept.contains(identity) || !self.is_over();
+        let checked: Vec<Option<Candidate>> = states
+            .par_iter()
+            .filter(|(identity, _)| looked_at(identity))
+            .map(|(_, state)| {
+                let found = state.schedule(space);
+                let choices = [spelled_out(&found, space.regions), found];
+                let is_legal = |schedule: &Schedule| space.geometry.check(schedule, space.device).is_ok();
+                let legal = choices.into_iter().find(is_legal);
+                legal.map(|schedule| Candidate { schedule, cost: state.cost() })
+            })
+            .collect();
+        let dropped = checked.iter().filter(|candidate| candidate.is_none()).count() as u64;
+        self.count(&Statistics { dropped, ..Statistics::default() });
+        checked.into_iter().flatten().collect()
+    }
+}
+
+/// Locks what a thread that panics leaves whole: it is only ever added to.
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
