@@ -17,7 +17,8 @@
 //! - **Lets** bind a value for the rest of the list of statements they stand in.
 //! - **Loops** run their variable from 0 up to a constant count. `unrolled` is part of the meaning only in so
 //!   far as per-thread arrays indexed by unrolled variables can live in registers.
-//! - **Ifs** run their body in the threads where the condition holds.
+//! - **Ifs** run their body in the threads where the condition holds, and their `otherwise` in the others. The
+//!   condition is evaluated once.
 //! - **Barriers** make all threads of a block wait for each other. They stand where all threads of the block
 //!   come by: under no `if` or loop that differs between threads.
 //! - **Memory.** A read sees the last write of the same thread, and those of other threads of the block that
@@ -28,7 +29,7 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use warploom_lang::op::Op;
 use warploom_lang::{IdVec, InputId, ParamId, Region, Type};
 
@@ -342,15 +343,67 @@ pub enum Stmt {
         /// What.
         body: Vec<Stmt>,
     },
-    /// Runs `body` where the condition holds.
+    /// Runs `body` where the condition holds, `otherwise` elsewhere.
     If {
         /// A truth value.
         condition: NodeId,
-        /// What.
+        /// What runs where it holds.
         body: Vec<Stmt>,
+        /// What runs where it does not; empty if there is no `else`.
+        otherwise: Vec<Stmt>,
     },
     /// All threads of the block wait for each other.
     Barrier,
+}
+
+impl Stmt {
+    /// An `if` without an `else`.
+    pub fn when(condition: NodeId, body: Vec<Stmt>) -> Stmt {
+        Stmt::If { condition, body, otherwise: Vec::new() }
+    }
+
+    /// The lists of statements inside: one for a loop, two for an `if`. Those that are not there are empty.
+    pub fn lists(&self) -> [&[Stmt]; 2] {
+        match self {
+            Stmt::For { body, .. } => [body, &[]],
+            Stmt::If { body, otherwise, .. } => [body, otherwise],
+            Stmt::Let(..) | Stmt::Store { .. } | Stmt::Atomic { .. } | Stmt::Barrier => [&[], &[]],
+        }
+    }
+
+    /// The expressions that the statement itself evaluates, not those of statements inside.
+    pub fn operands(&self) -> SmallVec<[NodeId; 2]> {
+        match *self {
+            Stmt::Let(_, value) => smallvec![value],
+            Stmt::Store { index, value, .. } | Stmt::Atomic { index, value, .. } => smallvec![index, value],
+            Stmt::If { condition, .. } => smallvec![condition],
+            Stmt::For { .. } | Stmt::Barrier => SmallVec::new(),
+        }
+    }
+
+    /// The array that the statement itself writes to.
+    pub fn written(&self) -> Option<ArrayId> {
+        match *self {
+            Stmt::Store { array, .. } | Stmt::Atomic { array, .. } => Some(array),
+            _ => None,
+        }
+    }
+}
+
+/// Every statement of a list and of the lists inside, in the order of the text.
+pub fn every_stmt(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
+    let mut open = vec![body.iter()];
+    std::iter::from_fn(move || {
+        loop {
+            let Some(stmt) = open.last_mut()?.next() else {
+                open.pop();
+                continue;
+            };
+            let [body, otherwise] = stmt.lists();
+            open.extend([otherwise.iter(), body.iter()]);
+            return Some(stmt);
+        }
+    })
 }
 
 /// How an atomic combines.

@@ -127,12 +127,13 @@ impl Verifier<'_> {
                     self.body(body, uniform)?;
                     self.bound.remove(var);
                 }
-                Stmt::If { condition, body } => {
+                Stmt::If { condition, body, otherwise } => {
                     if self.kernel.exprs[*condition].ty != Type::Bool {
                         return Err("a condition is no truth value".into());
                     }
                     let differs = self.differs(*condition)?;
                     self.body(body, uniform && !differs)?;
+                    self.body(otherwise, uniform && !differs)?;
                 }
                 Stmt::Barrier if !uniform => {
                     return Err("a barrier stands where threads may differ".into());

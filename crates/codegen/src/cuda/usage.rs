@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use warploom_lang::Id;
 
-use crate::ir::{ArrayId, Kernel, KernelId, Launch, Leaf, NodeId, NodeKind, Program, Stmt};
+use crate::ir::{ArrayId, Kernel, KernelId, Launch, Leaf, NodeId, NodeKind, Program, every_stmt};
 
 /// What the body of a kernel uses.
 pub(super) struct Usage {
@@ -25,7 +25,10 @@ impl Usage {
             leaves: BTreeMap::new(),
             written: vec![false; kernel.arrays.len()],
         };
-        walk.block(&kernel.body);
+        for stmt in every_stmt(&kernel.body) {
+            stmt.written().into_iter().for_each(|array| walk.written[array.index()] = true);
+            stmt.operands().into_iter().for_each(|operand| walk.node(operand));
+        }
         let mut iteration_counts = Vec::new();
         loop_counts(&program.launches, id, &mut Vec::new(), &mut iteration_counts);
         Usage { leaves: walk.leaves.into_values().collect(), iteration_counts, written: walk.written }
@@ -78,25 +81,6 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn block(&mut self, body: &[Stmt]) {
-        for stmt in body {
-            match stmt {
-                Stmt::Let(_, value) => self.node(*value),
-                Stmt::Store { array, index, value } | Stmt::Atomic { array, index, value, .. } => {
-                    self.written[array.index()] = true;
-                    self.node(*index);
-                    self.node(*value);
-                }
-                Stmt::For { body, .. } => self.block(body),
-                Stmt::If { condition, body } => {
-                    self.node(*condition);
-                    self.block(body);
-                }
-                Stmt::Barrier => {}
-            }
-        }
-    }
-
     fn node(&mut self, root: NodeId) {
         let mut open = vec![root];
         while let Some(id) = open.pop() {

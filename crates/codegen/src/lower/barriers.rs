@@ -3,7 +3,7 @@
 
 use ahash::AHashSet;
 
-use crate::ir::{ArrayId, KernelExprs, NodeId, NodeKind, Stmt, VarId};
+use crate::ir::{ArrayId, KernelExprs, NodeKind, Stmt, VarId, every_stmt};
 
 /// A part of a block, for barriers to stand between.
 pub(crate) enum Segment {
@@ -65,8 +65,7 @@ impl Barriers<'_> {
         for segment in segments {
             let (stmts, own) = match segment {
                 Segment::Nest(stmts) => {
-                    let mut own = Touched::default();
-                    self.visit(&stmts, &mut own);
+                    let own = self.touched(&stmts);
                     if since.conflicts(&own) {
                         body.push(Stmt::Barrier);
                         *since = Touched::default();
@@ -114,41 +113,23 @@ impl Barriers<'_> {
         (stmts, first)
     }
 
-    fn visit(&self, body: &[Stmt], touched: &mut Touched) {
-        for stmt in body {
-            match stmt {
-                Stmt::Let(_, value) => self.loads(&[*value], touched),
-                Stmt::Store { array, index, value } | Stmt::Atomic { array, index, value, .. } => {
-                    self.loads(&[*index, *value], touched);
-                    if self.exchanged.contains(array) {
-                        touched.written.insert(*array);
-                    }
+    /// What some statements touch.
+    fn touched(&self, body: &[Stmt]) -> Touched {
+        let mut touched = Touched::default();
+        for stmt in every_stmt(body) {
+            touched.written.extend(stmt.written().filter(|array| self.exchanged.contains(array)));
+            for id in self.exprs.reachable(stmt.operands()) {
+                if let NodeKind::Load(array) = self.exprs[id].kind
+                    && self.exchanged.contains(&array)
+                {
+                    touched.read.insert(array);
                 }
-                Stmt::For { body, .. } => self.visit(body, touched),
-                Stmt::If { condition, body } => {
-                    self.loads(&[*condition], touched);
-                    self.visit(body, touched);
-                }
-                Stmt::Barrier => {}
             }
         }
-    }
-
-    fn loads(&self, roots: &[NodeId], touched: &mut Touched) {
-        for id in self.exprs.reachable(roots.iter().copied()) {
-            if let NodeKind::Load(array) = self.exprs[id].kind
-                && self.exchanged.contains(&array)
-            {
-                touched.read.insert(array);
-            }
-        }
+        touched
     }
 }
 
 fn contains_barrier(body: &[Stmt]) -> bool {
-    body.iter().any(|stmt| match stmt {
-        Stmt::Barrier => true,
-        Stmt::For { body, .. } | Stmt::If { body, .. } => contains_barrier(body),
-        _ => false,
-    })
+    every_stmt(body).any(|stmt| *stmt == Stmt::Barrier)
 }

@@ -3,7 +3,7 @@
 use warploom_codegen::cuda::{Build, print};
 use warploom_codegen::export::{Manifest, header};
 use warploom_codegen::ir::{
-    ArrayId, Kernel, KernelId, NARROW_ELEMENTS, NodeId, NodeKind, Program, Space, Stmt,
+    ArrayId, Kernel, KernelId, NARROW_ELEMENTS, NodeId, NodeKind, Program, Space, Stmt, every_stmt,
 };
 use warploom_codegen::lower::{LowerError, Options, lower, lower_with};
 use warploom_codegen::verify::verify;
@@ -123,23 +123,13 @@ fn check_widths(kernel: &Kernel) {
             accesses.push((array, node.args[0]));
         }
     }
-    stores(&kernel.body, &mut accesses);
+    for stmt in every_stmt(&kernel.body) {
+        accesses.extend(stmt.written().map(|array| (array, stmt.operands()[0])));
+    }
     for (array, index) in accesses {
         let array = &kernel.arrays[array];
         let large = array.elements > NARROW_ELEMENTS as usize;
         assert_eq!(kernel.exprs.is_offset(index), large, "{}: {}", kernel.name, array.name);
-    }
-}
-
-fn stores(body: &[Stmt], accesses: &mut Vec<(ArrayId, NodeId)>) {
-    for stmt in body {
-        match stmt {
-            Stmt::Store { array, index, .. } | Stmt::Atomic { array, index, .. } => {
-                accesses.push((*array, *index));
-            }
-            Stmt::For { body, .. } | Stmt::If { body, .. } => stores(body, accesses),
-            Stmt::Let(..) | Stmt::Barrier => {}
-        }
     }
 }
 
