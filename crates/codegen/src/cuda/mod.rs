@@ -25,7 +25,7 @@ mod kernel;
 mod literal;
 pub(crate) mod names;
 mod prelude;
-mod range;
+pub(crate) mod range;
 mod text;
 mod usage;
 

@@ -10,35 +10,45 @@ use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 
 /// The integers from `min` to `max`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Range {
-    pub(super) min: i64,
-    pub(super) max: i64,
+pub(crate) struct Range {
+    pub(crate) min: i64,
+    pub(crate) max: i64,
 }
 
 impl Range {
     /// From the smallest to the largest.
-    pub(super) fn new(min: i64, max: i64) -> Range {
+    pub(crate) fn new(min: i64, max: i64) -> Range {
         Range { min, max }
     }
 
     /// `0 .. count`.
-    pub(super) fn below(count: u32) -> Range {
+    pub(crate) fn below(count: u32) -> Range {
         Range::new(0, i64::from(count).max(1) - 1)
     }
 
     /// Every value of a type; floats have no integers, and get all.
-    pub(super) fn of_type(ty: Type) -> Range {
+    pub(crate) fn of_type(ty: Type) -> Range {
         let (min, max) = ty.int_range().unwrap_or((i64::MIN, i64::MAX));
         Range { min, max }
     }
 
     /// Whether `other` lies within.
-    pub(super) fn covers(self, other: Range) -> bool {
+    pub(crate) fn covers(self, other: Range) -> bool {
         self.min <= other.min && other.max <= self.max
     }
 
+    /// All sums; those beyond 64 bits are the nearest number that fits.
+    pub(crate) fn plus(self, other: Range) -> Range {
+        Range::new(self.min.saturating_add(other.min), self.max.saturating_add(other.max))
+    }
+
+    /// All values times a factor, as [`Range::plus`].
+    pub(crate) fn times(self, factor: i64) -> Range {
+        Range::corners(self, Range::new(factor, factor), i64::saturating_mul)
+    }
+
     /// Whether no value is negative.
-    pub(super) fn is_non_negative(self) -> bool {
+    pub(crate) fn is_non_negative(self) -> bool {
         self.min >= 0
     }
 
@@ -70,10 +80,10 @@ impl Range {
 }
 
 /// An operand: its type and range.
-pub(super) type Operand = (Type, Range);
+pub(crate) type Operand = (Type, Range);
 
 /// What an operation would give if integers had no end; `None` where that is not simply so.
-pub(super) fn unlimited(op: Op, operands: &[Operand]) -> Option<Range> {
+pub(crate) fn unlimited(op: Op, operands: &[Operand]) -> Option<Range> {
     match (op, operands) {
         (Op::Unary(UnaryOp::Neg), &[(_, a)]) => Some(Range::new(-a.max, -a.min)),
         (Op::Unary(UnaryOp::Abs), &[(_, a)]) => {
@@ -100,7 +110,7 @@ pub(super) fn unlimited(op: Op, operands: &[Operand]) -> Option<Range> {
 }
 
 /// The range of an operation's result of type `ty`.
-pub(super) fn result(op: Op, ty: Type, operands: &[Operand]) -> Range {
+pub(crate) fn result(op: Op, ty: Type, operands: &[Operand]) -> Range {
     if ty.is_float() || operands.iter().any(|(from, _)| from.is_float()) {
         return Range::of_type(ty);
     }
@@ -150,7 +160,7 @@ fn binary(op: BinaryOp, ty: Type, a: Range, b: Range) -> Option<Range> {
 }
 
 /// Width of a type.
-pub(super) fn bits(ty: Type) -> i64 {
+pub(crate) fn bits(ty: Type) -> i64 {
     ty.bytes() as i64 * 8
 }
 
