@@ -5,10 +5,11 @@ mod error;
 mod nodes;
 mod values;
 
+use tracing::debug_span;
 use warploom_lang::Type;
 
 use crate::cuda::range::Range;
-use crate::ir::{ArrayId, Launch, NodeId, Program, Role, Space, Stmt, VarId};
+use crate::ir::{Array, ArrayId, Launch, NodeId, Program, Role, Space, Stmt, VarId};
 use atomics::Atomics;
 pub use error::{Fault, Missing, Step, StmtPath, VerifyError};
 use nodes::Tables;
@@ -20,6 +21,7 @@ use values::{Fact, Values};
 ///
 /// The first rule that is broken, and where.
 pub fn verify(program: &Program) -> Result<(), VerifyError> {
+    let _pass = debug_span!("verify").entered();
     launches(program, &program.launches)?;
     for (id, kernel) in program.kernels.iter() {
         let around = program.loops_around(id);
@@ -80,11 +82,17 @@ impl Verifier<'_> {
             }
             Stmt::For { var, count, body, .. } => return self.repeat(*var, *count, body, uniform),
             Stmt::If { condition, body, otherwise } => {
-                return self.branch(*condition, [body, otherwise], stmt, uniform);
+                let fact = self.condition(*condition)?;
+                self.touch(stmt)?;
+                return self.branch(fact, [body, otherwise], uniform);
             }
             Stmt::Barrier if !uniform => return Err(Fault::DivergentBarrier),
             Stmt::Barrier => self.atomics.iter_mut().for_each(Atomics::barrier),
         }
+        self.touch(stmt)
+    }
+
+    fn touch(&mut self, stmt: &Stmt) -> Result<(), Fault> {
         self.atomics.as_mut().map_or(Ok(()), |atomics| atomics.touch(stmt))
     }
 
@@ -108,15 +116,10 @@ impl Verifier<'_> {
     }
 
     fn atomic(&self, array: ArrayId) -> Result<(), Fault> {
-        let decl = &self.tables.kernel.arrays[array];
-        let place = match decl.space {
-            Space::Global(_) => "global memory",
-            Space::Shared => "shared memory",
-            Space::Thread => "one thread",
-        };
-        match decl.space != Space::Thread && decl.ty.bytes() == 4 {
+        let Array { ref name, ty, space, .. } = self.tables.kernel.arrays[array];
+        match space != Space::Thread && ty.bytes() == 4 {
             true => Ok(()),
-            false => Err(Fault::Atomic { array: decl.name.clone(), ty: decl.ty, place }),
+            false => Err(Fault::Atomic { array: name.clone(), ty, space }),
         }
     }
 
@@ -135,21 +138,17 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn branch(
-        &mut self,
-        condition: NodeId,
-        lists: [&[Stmt]; 2],
-        stmt: &Stmt,
-        uniform: bool,
-    ) -> Result<(), Fault> {
-        let Fact { varying, range, .. } = self.value(condition)?;
-        let found = self.tables.kernel.exprs[condition].ty;
-        if found != Type::Bool {
-            return Err(Fault::Condition { found });
+    fn condition(&mut self, id: NodeId) -> Result<Fact, Fault> {
+        let fact = self.value(id)?;
+        match self.tables.kernel.exprs[id].ty {
+            Type::Bool => Ok(fact),
+            found => Err(Fault::Condition { found }),
         }
-        if let Some(atomics) = &mut self.atomics {
-            atomics.touch(stmt)?;
-        }
+    }
+
+    /// The two lists of an `if` under a condition of which a fact is known.
+    fn branch(&mut self, condition: Fact, lists: [&[Stmt]; 2], uniform: bool) -> Result<(), Fault> {
+        let Fact { varying, range, .. } = condition;
         let before = self.atomics.clone();
         let never = [range.max < 1, range.min > 0];
         for ((list, never), step) in lists.into_iter().zip(never).zip([Step::Body, Step::Otherwise]) {

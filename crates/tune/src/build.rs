@@ -1,6 +1,7 @@
 //! The one path from a pipeline and a schedule to something that runs.
 
 use thiserror::Error;
+use tracing::debug_span;
 use warploom_codegen::ir::Program;
 use warploom_codegen::lower::{LowerError, lower};
 use warploom_codegen::verify::{VerifyError, verify};
@@ -38,8 +39,9 @@ pub fn build(
     request: &Realisation,
     device: &Device,
 ) -> Result<Program, BuildError> {
-    let regions = infer(pipeline, request)?;
-    check(schedule, pipeline, &regions, device).map_err(BuildError::Illegal)?;
+    let regions = debug_span!("regions").in_scope(|| infer(pipeline, request))?;
+    let checked = debug_span!("legality").in_scope(|| check(schedule, pipeline, &regions, device));
+    checked.map_err(BuildError::Illegal)?;
     let program = lower(pipeline, schedule, request, device)?;
     verify(&program)?;
     Ok(program)

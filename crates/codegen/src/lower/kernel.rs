@@ -2,6 +2,7 @@
 
 use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
+use tracing::debug_span;
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{FuncId, IdVec, Type};
 use warploom_schedule::LoopKind;
@@ -158,8 +159,8 @@ impl<'a> KernelLowering<'a> {
 
     /// The nests of a block in order, with barriers between them.
     pub fn block(&mut self) -> Result<Vec<Stmt>, LowerError> {
-        let segments = self.items(&self.kernel.body, &self.path.clone())?;
-        Ok(with_barriers(segments, &self.builder.exprs, &self.exchanged))
+        let segments = debug_span!("nests").in_scope(|| self.items(&self.kernel.body, &self.path.clone()))?;
+        Ok(debug_span!("barriers").in_scope(|| with_barriers(segments, &self.builder.exprs, &self.exchanged)))
     }
 
     fn items(&mut self, items: &'a [BlockItem], path: &Path) -> Result<Vec<Segment>, LowerError> {

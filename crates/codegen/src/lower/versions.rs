@@ -34,6 +34,7 @@ impl KernelLowering<'_> {
     /// What a block runs. Where it makes a difference, blocks away from the edges have a version of their own:
     /// the ranges of their indices decide guards and clamps.
     pub fn versions(&mut self) -> Result<Vec<Stmt>, LowerError> {
+        let _pass = tracing::debug_span!("versions").entered();
         let axes = self.axes.clone();
         let everywhere = self.block()?;
         let mut least = self.decisions(&everywhere);

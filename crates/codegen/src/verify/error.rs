@@ -6,7 +6,7 @@ use thiserror::Error;
 use warploom_lang::op::Op;
 use warploom_lang::{Id, Type};
 
-use crate::ir::{ArrayId, BufferId, KernelId, Leaf, NodeId, StridesId, VarId};
+use crate::ir::{ArrayId, BufferId, KernelId, Leaf, NodeId, Space, StridesId, VarId};
 
 /// A program that breaks the rules of the IR: always a mistake of the compiler.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -256,14 +256,16 @@ pub enum Fault {
         array: String,
     },
     /// An atomic on elements that have none.
-    #[error("`{array}` holds {ty} in {place}; atomics are for 32-bit numbers that threads share")]
+    #[error(
+        "`{array}` is updated by atomics, which are for 32-bit elements that threads share; it holds {ty} ({space:?})"
+    )]
     Atomic {
         /// The array.
         array: String,
         /// The type of its elements.
         ty: Type,
         /// Where it lives.
-        place: &'static str,
+        space: Space,
     },
     /// Atomics and other accesses of one array that no barrier separates.
     #[error("`{array}` is accessed by atomics and without, and no barrier stands between")]

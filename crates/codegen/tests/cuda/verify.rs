@@ -388,10 +388,8 @@ fn blocks_start_with_nothing() {
 
 #[test]
 fn atomics_are_for_words_that_threads_share() {
-    for (ty, space, place) in
-        [(Type::U8, Space::Shared, "shared memory"), (Type::F32, Space::Thread, "one thread")]
-    {
-        let fault = Fault::Atomic { array: "own".into(), ty, place };
+    for (ty, space) in [(Type::U8, Space::Shared), (Type::F32, Space::Thread)] {
+        let fault = Fault::Atomic { array: "own".into(), ty, space };
         refused_at(&[Body(0)], fault, |k, _| {
             let own = k.array("own", ty, space, 4);
             let (zero, one) = (k.constant(0), k.constant(1_u8));
