@@ -3,7 +3,8 @@
 //! C++ leaves the overflow of signed integers undefined, and its division rounds toward zero. Where the range
 //! of the operands shows that neither matters, as it does for nearly all index arithmetic, operators are
 //! printed as they are; everywhere else the printer takes a longer way. Ranges follow from the sizes of grid,
-//! blocks and loops, from constants and from types: no assumption about how a value is used is made.
+//! blocks and loops, from constants and from types: no assumption about how a value is used is made. The verifier
+//! finds accesses by them that can only be out of bounds.
 
 use warploom_lang::Type;
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};

@@ -1,5 +1,6 @@
 //! What can be said of a kernel's arrays and nodes wherever they stand: everything named exists, and types fit.
 
+use smallvec::SmallVec;
 use warploom_lang::Type;
 
 use super::error::{Fault, Missing};
@@ -42,16 +43,13 @@ impl Tables<'_> {
         if !matches!(node.kind, NodeKind::Load(_)) {
             node.args.iter().try_for_each(|arg| self.value(*arg))?;
         }
-        let operands = || -> Vec<Type> { node.args.iter().map(|arg| self.kernel.exprs[*arg].ty).collect() };
+        let operands: SmallVec<[Type; 3]> = node.args.iter().map(|arg| self.kernel.exprs[*arg].ty).collect();
         match node.kind {
             NodeKind::Leaf(leaf) => self.leaf(leaf, node.ty),
-            NodeKind::Op(op) => {
-                let operands = operands();
-                match op.result_type(&operands) == Ok(node.ty) {
-                    true => Ok(()),
-                    false => Err(Fault::Operation { node: id, op, operands, ty: node.ty }),
-                }
-            }
+            NodeKind::Op(op) => match op.result_type(&operands) == Ok(node.ty) {
+                true => Ok(()),
+                false => Err(Fault::Operation { node: id, op, operands: operands.to_vec(), ty: node.ty }),
+            },
             NodeKind::Load(array) => match node.args[..] {
                 [index] => self.access(array, node.ty, index),
                 _ => Err(Fault::Indices { node: id, indices: node.args.len() }),
@@ -59,10 +57,9 @@ impl Tables<'_> {
             NodeKind::Offset(strides) => {
                 let own = self.kernel.exprs.strides().get(strides);
                 let strides = own.ok_or(Fault::Missing(Missing::Strides(strides)))?.strides.len();
-                let terms = operands();
-                match strides == terms.len() && terms.iter().all(|ty| *ty == Type::I32) {
+                match strides == operands.len() && operands.iter().all(|ty| *ty == Type::I32) {
                     true => Ok(()),
-                    false => Err(Fault::Terms { node: id, strides, terms }),
+                    false => Err(Fault::Terms { node: id, strides, terms: operands.to_vec() }),
                 }
             }
         }

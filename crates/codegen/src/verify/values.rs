@@ -5,7 +5,7 @@
 //! of keeps its value.
 
 use ahash::AHashSet;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use warploom_lang::{Id, IdVec, Type};
 
 use super::error::{Fault, Missing};
@@ -117,18 +117,17 @@ impl<'a> Values<'a> {
     /// A node's fact, after those of all that it is made of.
     pub fn fact(&mut self, root: NodeId) -> Result<Fact, Fault> {
         let kernel = self.kernel;
-        let mut open = vec![root];
+        let mut open: SmallVec<[NodeId; 16]> = smallvec![root];
         while let Some(&id) = open.last() {
-            let node = &kernel.exprs[id];
+            if self.known(id).is_some() {
+                open.pop();
+                continue;
+            }
             let before = open.len();
-            if self.known(id).is_none() {
-                open.extend(node.args.iter().filter(|arg| self.known(**arg).is_none()));
-                if open.len() > before {
-                    continue;
-                }
+            open.extend(kernel.exprs[id].args.iter().copied().filter(|arg| self.known(*arg).is_none()));
+            if open.len() == before {
                 self.facts[id.index()] = Some(self.find(id)?);
             }
-            open.pop();
         }
         self.known(root).ok_or(Fault::Missing(Missing::Node(root)))
     }
@@ -142,11 +141,7 @@ impl<'a> Values<'a> {
         let fact = |varying, range| Ok(Fact { varying, range, scope });
         match node.kind {
             NodeKind::Leaf(leaf) => self.leaf(leaf, node.ty, scope),
-            NodeKind::Op(op) => {
-                let types = node.args.iter().map(|arg| self.kernel.exprs[*arg].ty);
-                let operands: SmallVec<[Operand; 3]> = types.zip(args.iter().map(|arg| arg.range)).collect();
-                fact(varying, range::result(op, node.ty, &operands))
-            }
+            NodeKind::Op(op) => fact(varying, range::result(op, node.ty, &self.operands(id))),
             NodeKind::Load(array) => {
                 self.touch(array, node.args[0])?;
                 let decl = &self.kernel.arrays[array];
@@ -187,11 +182,24 @@ impl<'a> Values<'a> {
         Ok(Fact { varying: leaf == Leaf::Thread, range, scope })
     }
 
-    /// An access at an index whose fact is known: some index that it can have must lie in the array.
+    /// The operands of a node that are known.
+    fn operands(&self, id: NodeId) -> SmallVec<[Operand; 3]> {
+        let nodes = &self.kernel.exprs;
+        let known = nodes[id].args.iter().filter_map(|arg| Some((nodes[*arg].ty, self.known(*arg)?.range)));
+        known.collect()
+    }
+
+    /// An access at an index whose fact is known: some index that it can have must lie in the array. One that overflows
+    /// counts as what it would be without an end of `i32`.
     pub fn touch(&self, array: ArrayId, index: NodeId) -> Result<(), Fault> {
         let decl = &self.kernel.arrays[array];
         let elements = i64::try_from(decl.elements).unwrap_or(i64::MAX);
-        let Some(Range { min, max }) = self.known(index).map(|fact| fact.range) else { return Ok(()) };
+        let unlimited = match self.kernel.exprs[index].kind {
+            NodeKind::Op(op) => range::unlimited(op, &self.operands(index)),
+            _ => None,
+        };
+        let range = unlimited.or_else(|| Some(self.known(index)?.range));
+        let Some(Range { min, max }) = range else { return Ok(()) };
         if self.dead.is_some() || (min < elements && max >= 0) {
             return Ok(());
         }

@@ -340,6 +340,13 @@ fn accesses_can_be_in_bounds() {
             k.store(arrays.shared, index, one);
         });
     });
+    // An index that overflows does not come back into the array.
+    refused_at(&[Body(0)], outside("to", 1 << 32, (1 << 32) + 31 * 4, 128), |k, arrays| {
+        let (thread, one) = (k.leaf(Leaf::Thread), k.constant(1.0_f32));
+        let (large, four) = (k.affine(thread, 1, 1 << 30), k.constant(4));
+        let index = k.mul(large, four);
+        k.store(arrays.to, index, one);
+    });
     // 64-bit indices have ranges too.
     refused_at(&[Body(0)], outside("to", 1 << 33, (1 << 33) + 31 * 4, 128), |k, arrays| {
         let (thread, one) = (k.leaf(Leaf::Thread), k.constant(1.0_f32));
