@@ -39,6 +39,7 @@ mod memory;
 mod model;
 mod names;
 mod page;
+mod passes;
 mod pipeline;
 mod progress;
 mod records;
@@ -177,6 +178,12 @@ fn execute(
     if !matches!(command, Command::Worker(_)) {
         voice.apply()?;
     }
+    let outcome = run_command(command, apps, out);
+    passes::show();
+    outcome
+}
+
+fn run_command(command: Command, apps: &[App], out: &mut dyn Write) -> Result<(), Error> {
     match command {
         Command::Apps(arguments) => apps::apps(apps, &arguments, out),
         Command::Graph(arguments) => graph::graph(apps, &arguments, out),

@@ -6,9 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::ArgAction;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::time::uptime;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 use warploom::lang::{Pipeline, Regions, visible_lines};
 
 use crate::error::Error;
+use crate::passes::Passes;
 
 /// The environment variable with the log filter; overrides `--verbose`.
 const VARIABLE: &str = "WARPLOOM_LOG";
@@ -50,7 +53,9 @@ impl Voice {
             // If standard error is closed, there is nowhere to report it.
             .log_internal_errors(false)
             .with_ansi(false)
-            .with_timer(uptime());
+            .with_timer(uptime())
+            .finish()
+            .with(Passes);
         // Fails if several commands run in one process, because a subscriber is set already.
         let _ = subscriber.try_init();
         Ok(())

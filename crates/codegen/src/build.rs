@@ -1,6 +1,7 @@
 //! Builds a pipeline and a schedule into kernels.
 
 use thiserror::Error;
+use tracing::debug_span;
 use warploom_lang::brief::shown;
 use warploom_lang::{BoundsError, Pipeline, Realisation, infer};
 use warploom_schedule::schedule::{Schedule, Violation, check};
@@ -54,8 +55,9 @@ pub fn build_with(
     device: &Device,
     options: Options,
 ) -> Result<Program, BuildError> {
-    let regions = infer(pipeline, request)?;
-    check(schedule, pipeline, &regions, device).map_err(BuildError::Illegal)?;
+    let regions = debug_span!("regions").in_scope(|| infer(pipeline, request))?;
+    let checked = debug_span!("legality").in_scope(|| check(schedule, pipeline, &regions, device));
+    checked.map_err(BuildError::Illegal)?;
     let program = lower_with(pipeline, schedule, request, device, options)?;
     verify(&program)?;
     Ok(program)

@@ -7,28 +7,41 @@
 //! block share its shared arrays and meet at barriers. The order of blocks is not defined.
 //!
 //! - **Threads** have one index, [`Leaf::Thread`], from 0; 32 consecutive ones form a warp. Blocks have up
-//!   to three, [`Leaf::Block`].
+//!   to three, [`Leaf::Block`]. There is at least one of each, and no more than an `i32` counts.
 //! - **Expressions** are pure trees over leaves, [operations of the language](warploom_lang::op::Op) and loads.
 //!   They are evaluated where the statement that holds them stands, in full: both sides of a `select` too.
-//!   Nodes are shared ([`KernelExprs`]); sharing never changes what a statement means.
-//! - **Indices** are `i32` element offsets into an array. Index arithmetic does not overflow.
+//!   Nodes are shared ([`KernelExprs`]), operands before users; sharing never changes what a statement means.
+//! - **Types** are those that the operations take and give; leaves and elements have the type of what they stand for.
+//! - **Indices** are `i32` element offsets into an array, inside it wherever the access is made. Index arithmetic does
+//!   not overflow.
 //! - **Offsets** ([`NodeKind::Offset`]) are the indices of arrays with more than [`NARROW_ELEMENTS`] elements: `i32`
 //!   terms times 64-bit strides, summed in 64 bits. Nothing else is ever computed in 64 bits.
-//! - **Lets** bind a value for the rest of the list of statements they stand in.
-//! - **Loops** run their variable from 0 up to a constant count. `unrolled` is part of the meaning only in so
-//!   far as per-thread arrays indexed by unrolled variables can live in registers.
-//! - **Ifs** run their body in the threads where the condition holds.
+//! - **Lets** bind a value for the rest of the list of statements they stand in. A variable that has a value is not
+//!   bound again, and one that has none is not used.
+//! - **Loops** run their variable from 0 up to a constant count, at least once. `unrolled` is part of the meaning only
+//!   in so far as per-thread arrays indexed by unrolled variables can live in registers.
+//! - **Ifs** run their body in the threads where the condition holds, and their `otherwise` in the others. The
+//!   condition is evaluated once.
 //! - **Barriers** make all threads of a block wait for each other. They stand where all threads of the block
 //!   come by: under no `if` or loop that differs between threads.
 //! - **Memory.** A read sees the last write of the same thread, and those of other threads of the block that
 //!   a barrier separates. Two threads may touch one element without a barrier between only if both read, or
-//!   both are atomics. Blocks of one launch never exchange anything, except through atomics.
-//! - Shared and per-thread arrays hold nothing when a block starts.
+//!   both are atomics. Blocks of one launch never exchange anything, except through atomics. So up to the next barrier
+//!   a shared array is accessed by atomics alone or by none, and so is a buffer in all of a kernel.
+//! - **Atomics** are for 32-bit elements of shared and global memory.
+//! - **Arrays** in global memory are as their buffers; inputs are not written. Shared and per-thread arrays hold nothing
+//!   when a block starts.
+//!
+//! # Who checks it
+//!
+//! [`verify`](crate::verify) knows every rule and holds each program against it, as far as text and ranges decide. What
+//! depends on values that only a run has is left to the simulator: whether an index that may be inside is, whether an
+//! element was written before it is read, whether two threads meet at one element.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use warploom_lang::op::Op;
 use warploom_lang::{IdVec, InputId, ParamId, Region, Type};
 
@@ -69,6 +82,37 @@ pub struct Program {
     pub kernels: IdVec<KernelId, Kernel>,
     /// What runs, in order.
     pub launches: Vec<Launch>,
+}
+
+impl Program {
+    /// How often each loop around the launches of a kernel runs at most, outermost first; of loops that stand around
+    /// some of its launches only, none.
+    pub fn loops_around(&self, kernel: KernelId) -> Vec<u32> {
+        fn visit(
+            launches: &[Launch],
+            kernel: KernelId,
+            around: &mut Vec<u32>,
+            counts: &mut Option<Vec<u32>>,
+        ) {
+            for launch in launches {
+                match launch {
+                    Launch::Kernel(launched) if *launched == kernel => {
+                        let own = counts.take().unwrap_or_else(|| around.clone());
+                        *counts = Some(own.iter().zip(&*around).map(|(a, b)| *a.max(b)).collect());
+                    }
+                    Launch::Kernel(_) => {}
+                    Launch::Loop { count, body } => {
+                        around.push(*count);
+                        visit(body, kernel, around, counts);
+                        around.pop();
+                    }
+                }
+            }
+        }
+        let mut counts = None;
+        visit(&self.launches, kernel, &mut Vec::new(), &mut counts);
+        counts.unwrap_or_default()
+    }
 }
 
 /// One step of a program.
@@ -342,15 +386,67 @@ pub enum Stmt {
         /// What.
         body: Vec<Stmt>,
     },
-    /// Runs `body` where the condition holds.
+    /// Runs `body` where the condition holds, `otherwise` elsewhere.
     If {
         /// A truth value.
         condition: NodeId,
-        /// What.
+        /// What runs where it holds.
         body: Vec<Stmt>,
+        /// What runs where it does not; empty if there is no `else`.
+        otherwise: Vec<Stmt>,
     },
     /// All threads of the block wait for each other.
     Barrier,
+}
+
+impl Stmt {
+    /// An `if` without an `else`.
+    pub fn when(condition: NodeId, body: Vec<Stmt>) -> Stmt {
+        Stmt::If { condition, body, otherwise: Vec::new() }
+    }
+
+    /// The lists of statements inside: one for a loop, two for an `if`. Those that are not there are empty.
+    pub fn lists(&self) -> [&[Stmt]; 2] {
+        match self {
+            Stmt::For { body, .. } => [body, &[]],
+            Stmt::If { body, otherwise, .. } => [body, otherwise],
+            Stmt::Let(..) | Stmt::Store { .. } | Stmt::Atomic { .. } | Stmt::Barrier => [&[], &[]],
+        }
+    }
+
+    /// The expressions that the statement itself evaluates, not those of statements inside.
+    pub fn operands(&self) -> SmallVec<[NodeId; 2]> {
+        match *self {
+            Stmt::Let(_, value) => smallvec![value],
+            Stmt::Store { index, value, .. } | Stmt::Atomic { index, value, .. } => smallvec![index, value],
+            Stmt::If { condition, .. } => smallvec![condition],
+            Stmt::For { .. } | Stmt::Barrier => SmallVec::new(),
+        }
+    }
+
+    /// The array that the statement itself writes to.
+    pub fn written(&self) -> Option<ArrayId> {
+        match *self {
+            Stmt::Store { array, .. } | Stmt::Atomic { array, .. } => Some(array),
+            _ => None,
+        }
+    }
+}
+
+/// Every statement of a list and of the lists inside, in the order of the text.
+pub fn every_stmt(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
+    let mut open = vec![body.iter()];
+    std::iter::from_fn(move || {
+        loop {
+            let Some(stmt) = open.last_mut()?.next() else {
+                open.pop();
+                continue;
+            };
+            let [body, otherwise] = stmt.lists();
+            open.extend([otherwise.iter(), body.iter()]);
+            return Some(stmt);
+        }
+    })
 }
 
 /// How an atomic combines.

@@ -1,169 +1,170 @@
-//! The rules of the kernel IR.
+//! Holds programs against the rules of the [kernel IR](crate::ir).
 
-use ahash::AHashSet;
-use thiserror::Error;
-use warploom_lang::{Id, Type};
+mod atomics;
+mod error;
+mod nodes;
+mod values;
 
-use crate::ir::{ArrayId, Kernel, Leaf, NARROW_ELEMENTS, NodeId, NodeKind, Program, Space, Stmt, VarId};
+use tracing::debug_span;
+use warploom_lang::Type;
+use warploom_lang::affine::Interval;
 
-/// A kernel that breaks the rules of the IR: always a mistake of the compiler.
-#[derive(Clone, Debug, PartialEq, Error)]
-#[error("the kernel `{kernel}` is malformed: {what}; this is a bug in Warploom")]
-pub struct VerifyError {
-    /// The kernel.
-    pub kernel: String,
-    /// The rule it breaks.
-    pub what: String,
-}
+use crate::ir::{Array, ArrayId, Launch, NodeId, Program, Role, Space, Stmt, VarId};
+use atomics::Atomics;
+pub use error::{Fault, Missing, Step, StmtPath, VerifyError};
+use nodes::Tables;
+use values::{Fact, Values};
 
-/// Checks every kernel of a program.
+/// Checks the launches of a program and every kernel.
+///
+/// # Errors
+///
+/// The first rule that is broken, and where.
 pub fn verify(program: &Program) -> Result<(), VerifyError> {
-    for kernel in program.kernels.values() {
-        let mut verifier = Verifier { program, kernel, bound: AHashSet::new(), varying: AHashSet::new() };
-        verifier
-            .nodes()
-            .and_then(|()| verifier.body(&kernel.body, true))
-            .map_err(|what| VerifyError { kernel: kernel.name.clone(), what })?;
+    let _pass = debug_span!("verify").entered();
+    launches(program, &program.launches)?;
+    for (id, kernel) in program.kernels.iter() {
+        let around = program.loops_around(id);
+        let tables = Tables { program, kernel, around: &around };
+        let name = || kernel.name.clone();
+        tables.check().map_err(|fault| VerifyError::Kernel { kernel: name(), fault })?;
+        let (values, atomics) = (Values::new(kernel, &around), Atomics::of(kernel));
+        let mut verifier = Verifier { tables, values, atomics, path: Vec::new() };
+        if let Err(fault) = verifier.list(&kernel.body, Step::Body, true) {
+            return Err(VerifyError::Statement { kernel: name(), at: StmtPath(verifier.path), fault });
+        }
     }
     Ok(())
 }
 
+fn launches(program: &Program, list: &[Launch]) -> Result<(), VerifyError> {
+    list.iter().try_for_each(|launch| match launch {
+        Launch::Kernel(id) if program.kernels.get(*id).is_none() => {
+            Err(VerifyError::Launch(Missing::Kernel(*id)))
+        }
+        Launch::Kernel(_) => Ok(()),
+        Launch::Loop { body, .. } => launches(program, body),
+    })
+}
+
+/// Walks over the statements of a kernel.
 struct Verifier<'a> {
-    program: &'a Program,
-    kernel: &'a Kernel,
-    /// Variables that have a value here.
-    bound: AHashSet<VarId>,
-    /// Variables whose value can differ between the threads of a block.
-    varying: AHashSet<VarId>,
+    tables: Tables<'a>,
+    values: Values<'a>,
+    atomics: Option<Atomics<'a>>,
+    /// The statement at hand.
+    path: Vec<Step>,
 }
 
 impl Verifier<'_> {
-    /// Operands come first and have the types their operation takes.
-    fn nodes(&self) -> Result<(), String> {
-        for (id, node) in self.kernel.exprs.nodes().iter() {
-            if node.args.iter().any(|arg| *arg >= id) {
-                return Err(format!("{id:?} comes before its operands"));
-            }
-            if !matches!(node.kind, NodeKind::Load(_)) {
-                node.args.iter().try_for_each(|arg| self.value(*arg))?;
-            }
-            let types: Vec<Type> = node.args.iter().map(|arg| self.kernel.exprs[*arg].ty).collect();
-            match node.kind {
-                NodeKind::Op(op) if op.result_type(&types) != Ok(node.ty) => {
-                    return Err(format!("{id:?} ({}) has operands of types {types:?}", op.name()));
-                }
-                NodeKind::Load(array) => match node.args[..] {
-                    [index] => self.array(array, node.ty, index)?,
-                    _ => return Err(format!("{id:?} is a load with {} indices", node.args.len())),
-                },
-                NodeKind::Offset(strides) => {
-                    let strides = self.kernel.exprs.strides().get(strides).map(|own| own.strides.len());
-                    if strides != Some(types.len()) || types.iter().any(|ty| *ty != Type::I32) {
-                        return Err(format!("the offset {id:?} has terms of types {types:?}"));
-                    }
-                }
-                NodeKind::Leaf(Leaf::Param(position)) => {
-                    let param = self.program.params.get(position as usize);
-                    if param.is_none_or(|(_, ty)| *ty != node.ty) {
-                        return Err(format!("{id:?} reads a scalar that the program does not have"));
-                    }
-                }
-                _ => {}
-            }
+    /// A list of statements; `uniform` if either all threads of the block come by or none.
+    fn list(&mut self, body: &[Stmt], step: fn(usize) -> Step, uniform: bool) -> Result<(), Fault> {
+        let mark = self.values.enter();
+        for (position, stmt) in body.iter().enumerate() {
+            self.path.push(step(position));
+            self.stmt(stmt, uniform)?;
+            self.path.pop();
         }
+        self.values.leave(mark);
         Ok(())
     }
 
-    /// An offset of 64 bits is an index, and nothing else.
-    fn value(&self, id: NodeId) -> Result<(), String> {
-        match self.kernel.exprs.is_offset(id) {
-            true => Err(format!("the offset {id:?} is used as a value")),
-            false => Ok(()),
+    fn stmt(&mut self, stmt: &Stmt, uniform: bool) -> Result<(), Fault> {
+        match stmt {
+            Stmt::Let(var, value) => {
+                let Fact { varying, range, .. } = self.value(*value)?;
+                self.values.bind(*var, self.tables.kernel.exprs[*value].ty, varying, range)?;
+            }
+            Stmt::Store { array, index, value } => self.write(*array, *index, *value)?,
+            Stmt::Atomic { array, index, value, .. } => {
+                self.write(*array, *index, *value)?;
+                self.atomic(*array)?;
+            }
+            Stmt::For { var, count, body, .. } => return self.repeat(*var, *count, body, uniform),
+            Stmt::If { condition, body, otherwise } => {
+                let fact = self.condition(*condition)?;
+                self.touch(stmt)?;
+                return self.branch(fact, [body, otherwise], uniform);
+            }
+            Stmt::Barrier if !uniform => return Err(Fault::DivergentBarrier),
+            Stmt::Barrier => self.atomics.iter_mut().for_each(Atomics::barrier),
+        }
+        self.touch(stmt)
+    }
+
+    fn touch(&mut self, stmt: &Stmt) -> Result<(), Fault> {
+        self.atomics.as_mut().map_or(Ok(()), |atomics| atomics.touch(stmt))
+    }
+
+    fn value(&mut self, id: NodeId) -> Result<Fact, Fault> {
+        self.tables.value(id)?;
+        self.values.fact(id)
+    }
+
+    fn write(&mut self, array: ArrayId, index: NodeId, value: NodeId) -> Result<(), Fault> {
+        self.value(value)?;
+        self.tables.access(array, self.tables.kernel.exprs[value].ty, index)?;
+        self.values.fact(index)?;
+        self.values.touch(array, index)?;
+        let decl = &self.tables.kernel.arrays[array];
+        match decl.space {
+            Space::Global(buffer) if matches!(self.tables.program.buffers[buffer].role, Role::Input(_)) => {
+                Err(Fault::WritesInput { array: decl.name.clone() })
+            }
+            _ => Ok(()),
         }
     }
 
-    fn array(&self, array: ArrayId, ty: Type, index: NodeId) -> Result<(), String> {
-        let exprs = &self.kernel.exprs;
-        match self.kernel.arrays.get(array) {
-            None => Err(format!("{array:?} does not exist")),
-            Some(decl) if decl.ty != ty => Err(format!("`{}` holds {}, not {ty}", decl.name, decl.ty)),
-            Some(decl) if exprs[index].ty != Type::I32 => {
-                Err(format!("an index of `{}` is no i32", decl.name))
-            }
-            Some(decl) if decl.elements > NARROW_ELEMENTS as usize && !exprs.is_offset(index) => {
-                Err(format!("an index of `{}` cannot count its {} elements", decl.name, decl.elements))
-            }
-            Some(decl) => match decl.space {
-                Space::Global(buffer) if buffer.index() >= self.program.buffers.len() => {
-                    Err(format!("`{}` is no buffer of the program", decl.name))
-                }
-                _ => Ok(()),
-            },
+    fn atomic(&self, array: ArrayId) -> Result<(), Fault> {
+        let Array { ref name, ty, space, .. } = self.tables.kernel.arrays[array];
+        match space != Space::Thread && ty.bytes() == 4 {
+            true => Ok(()),
+            false => Err(Fault::Atomic { array: name.clone(), ty, space }),
         }
     }
 
-    fn body(&mut self, body: &[Stmt], uniform: bool) -> Result<(), String> {
-        let before = self.bound.clone();
-        for stmt in body {
-            match stmt {
-                Stmt::Let(var, value) => {
-                    self.value(*value)?;
-                    if self.differs(*value)? {
-                        self.varying.insert(*var);
-                    }
-                    self.bind(*var)?;
-                }
-                Stmt::Store { array, index, value } | Stmt::Atomic { array, index, value, .. } => {
-                    self.differs(*index)?;
-                    self.differs(*value)?;
-                    self.value(*value)?;
-                    self.array(*array, self.kernel.exprs[*value].ty, *index)?;
-                }
-                Stmt::For { var, count, body, .. } => {
-                    if *count == 0 {
-                        return Err("a loop runs no time".into());
-                    }
-                    self.bind(*var)?;
-                    self.body(body, uniform)?;
-                    self.bound.remove(var);
-                }
-                Stmt::If { condition, body } => {
-                    if self.kernel.exprs[*condition].ty != Type::Bool {
-                        return Err("a condition is no truth value".into());
-                    }
-                    let differs = self.differs(*condition)?;
-                    self.body(body, uniform && !differs)?;
-                }
-                Stmt::Barrier if !uniform => {
-                    return Err("a barrier stands where threads may differ".into());
-                }
-                Stmt::Barrier => {}
-            }
+    fn repeat(&mut self, var: VarId, count: u32, body: &[Stmt], uniform: bool) -> Result<(), Fault> {
+        let mark = self.values.enter();
+        self.values.bind(var, Type::I32, false, Interval::below(count))?;
+        if count == 0 || i32::try_from(count).is_err() {
+            return Err(Fault::LoopCount { var: self.tables.kernel.vars[var].clone(), count });
         }
-        self.bound = before;
+        self.list(body, Step::Body, uniform)?;
+        if self.atomics.is_some() && count > 1 {
+            // What ends an iteration meets what begins the next.
+            self.list(body, Step::Body, uniform)?;
+        }
+        self.values.leave(mark);
         Ok(())
     }
 
-    fn bind(&mut self, var: VarId) -> Result<(), String> {
-        if var.index() >= self.kernel.vars.len() || !self.bound.insert(var) {
-            return Err(format!("{var:?} is bound twice or not declared"));
+    fn condition(&mut self, id: NodeId) -> Result<Fact, Fault> {
+        let fact = self.value(id)?;
+        match self.tables.kernel.exprs[id].ty {
+            Type::Bool => Ok(fact),
+            found => Err(Fault::Condition { found }),
         }
-        Ok(())
     }
 
-    /// Whether an expression can differ between threads; an error if it uses a variable without a value.
-    fn differs(&self, root: NodeId) -> Result<bool, String> {
-        let mut differs = false;
-        for id in self.kernel.exprs.reachable([root]) {
-            match self.kernel.exprs[id].kind {
-                NodeKind::Leaf(Leaf::Var(var)) if !self.bound.contains(&var) => {
-                    return Err(format!("`{}` has no value here", self.kernel.vars[var]));
-                }
-                NodeKind::Leaf(Leaf::Var(var)) => differs |= self.varying.contains(&var),
-                NodeKind::Leaf(Leaf::Thread) | NodeKind::Load(_) => differs = true,
-                _ => {}
+    /// The two lists of an `if` under a condition of which a fact is known.
+    fn branch(&mut self, condition: Fact, lists: [&[Stmt]; 2], uniform: bool) -> Result<(), Fault> {
+        let Fact { varying, range, .. } = condition;
+        let before = self.atomics.clone();
+        let never = [range.max < 1, range.min > 0];
+        for ((list, never), step) in lists.into_iter().zip(never).zip([Step::Body, Step::Otherwise]) {
+            // Where threads differ, the two lists run at the same time.
+            let start = if varying { self.atomics.clone() } else { before.clone() };
+            let other = std::mem::replace(&mut self.atomics, start);
+            let mark = self.values.enter();
+            if never {
+                self.values.never_runs();
+            }
+            self.list(list, step, uniform && !varying)?;
+            self.values.leave(mark);
+            if let (Some(own), Some(other)) = (&mut self.atomics, &other) {
+                own.join(other);
             }
         }
-        Ok(differs)
+        Ok(())
     }
 }

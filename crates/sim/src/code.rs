@@ -59,9 +59,18 @@ pub enum Instruction {
         condition: usize,
         end: usize,
     },
-    /// Runs what follows up to `end` where a row holds; nothing of it if that is nowhere.
+    /// Goes to `to`.
+    Jump {
+        to: usize,
+    },
+    /// Runs what follows up to [`Instruction::Widen`] where a row holds; goes to `end`, which is there or at
+    /// [`Instruction::Otherwise`], if that is nowhere.
     Narrow {
         condition: usize,
+        end: usize,
+    },
+    /// Within [`Instruction::Narrow`]: goes on where the row does not hold; goes to `end` if that is nowhere.
+    Otherwise {
         end: usize,
     },
     /// The end of what [`Instruction::Narrow`] began.

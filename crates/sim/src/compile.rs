@@ -4,6 +4,7 @@ use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 use warploom_codegen::ir::{
     Array, ArrayId, AtomicOp, BufferId, Kernel, Leaf, NodeId, NodeKind, Program, Role, Space, Stmt, VarId,
+    every_stmt,
 };
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{Id, IdVec, Type, Value};
@@ -88,8 +89,7 @@ fn leaf_type(program: &Program, kernel: &Kernel, leaf: Leaf, ty: Type) -> Result
 }
 
 fn arrays(program: &Program, kernel: &Kernel, device: &Device) -> Result<Vec<ArrayCode>, Fault> {
-    let mut written = AHashSet::new();
-    written_arrays(&kernel.body, &mut written);
+    let written: AHashSet<ArrayId> = every_stmt(&kernel.body).filter_map(Stmt::written).collect();
     if let Some(missing) = written.iter().find(|array| kernel.arrays.get(**array).is_none()) {
         return Err(Fault::Missing { what: "array", number: missing.index() });
     }
@@ -127,16 +127,6 @@ fn arrays(program: &Program, kernel: &Kernel, device: &Device) -> Result<Vec<Arr
         codes.push(ArrayCode { name, ty, elements, home, written, geometry });
     }
     Ok(codes)
-}
-
-fn written_arrays(body: &[Stmt], written: &mut AHashSet<ArrayId>) {
-    for stmt in body {
-        match stmt {
-            Stmt::Store { array, .. } | Stmt::Atomic { array, .. } => _ = written.insert(*array),
-            Stmt::For { body, .. } | Stmt::If { body, .. } => written_arrays(body, written),
-            Stmt::Let(..) | Stmt::Barrier => {}
-        }
-    }
 }
 
 /// A value computed for the statement at hand.
@@ -217,7 +207,7 @@ impl<'a> Compiler<'a> {
                 Stmt::Store { array, index, value } => self.store(*array, *index, *value)?,
                 Stmt::Atomic { op, array, index, value } => self.atomic(*op, *array, *index, *value)?,
                 Stmt::For { var, count, body, .. } => self.repeat(*var, *count, body)?,
-                Stmt::If { condition, body } => self.guard(*condition, body)?,
+                Stmt::If { condition, body, otherwise } => self.guard(*condition, body, otherwise)?,
                 Stmt::Barrier => {
                     let site = self.site();
                     self.code.instructions.push(Instruction::Barrier { site });
@@ -306,7 +296,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn guard(&mut self, condition: NodeId, body: &[Stmt]) -> Result<(), Fault> {
+    fn guard(&mut self, condition: NodeId, body: &[Stmt], otherwise: &[Stmt]) -> Result<(), Fault> {
         let slot = self.evaluate(&[condition], 0)?[0];
         self.expect("condition", condition, Type::Bool)?;
         self.give_back(&[condition]);
@@ -315,24 +305,43 @@ impl<'a> Compiler<'a> {
         // The row of the condition is read before the body runs, so that the body may use it again.
         match slot {
             Slot::Scalar(condition) => {
-                self.code.instructions.push(Instruction::Unless { condition, end: 0 });
-                self.list(body)?;
-                let end = self.code.instructions.len();
-                self.code.instructions[start] = Instruction::Unless { condition, end };
+                let end = self.skippable(body, |end| Instruction::Unless { condition, end })?;
+                if !otherwise.is_empty() {
+                    self.code.instructions[start] = Instruction::Unless { condition, end: end + 1 };
+                    self.otherwise(otherwise, |end| Instruction::Jump { to: end })?;
+                }
             }
             Slot::Row(condition) => {
                 self.open_masks += 1;
                 self.code.masks = self.code.masks.max(self.open_masks);
-                self.code.instructions.push(Instruction::Narrow { condition, end: 0 });
-                self.list(body)?;
+                self.skippable(body, |end| Instruction::Narrow { condition, end })?;
+                if !otherwise.is_empty() {
+                    self.otherwise(otherwise, |end| Instruction::Otherwise { end })?;
+                }
                 self.code.instructions.push(Instruction::Widen);
-                let end = self.code.instructions.len();
-                self.code.instructions[start] = Instruction::Narrow { condition, end };
                 self.open_masks -= 1;
             }
         }
         self.around.pop();
         Ok(())
+    }
+
+    /// The statements of an `else`, as messages call it.
+    fn otherwise(&mut self, body: &[Stmt], skip: impl Fn(usize) -> Instruction) -> Result<(), Fault> {
+        self.around.pop();
+        self.around.push("else".to_string());
+        self.skippable(body, skip)?;
+        Ok(())
+    }
+
+    /// Statements behind an instruction that can skip them; gives the position of their end.
+    fn skippable(&mut self, body: &[Stmt], skip: impl Fn(usize) -> Instruction) -> Result<usize, Fault> {
+        let start = self.code.instructions.len();
+        self.code.instructions.push(skip(start));
+        self.list(body)?;
+        let end = self.code.instructions.len();
+        self.code.instructions[start] = skip(end);
+        Ok(end)
     }
 
     fn expect(&self, role: &'static str, node: NodeId, expected: Type) -> Result<(), Fault> {

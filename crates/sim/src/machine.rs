@@ -179,10 +179,17 @@ impl Machine {
                     inner[0].narrow(&outer[depth], &self.registers.rows[condition]);
                     if inner[0].active() == 0 {
                         at = end;
-                    } else {
-                        depth += 1;
+                    }
+                    depth += 1;
+                }
+                Instruction::Otherwise { end } => {
+                    let (outer, inner) = masks.split_at_mut(depth);
+                    inner[0].turn(&outer[depth - 1]);
+                    if inner[0].active() == 0 {
+                        at = end;
                     }
                 }
+                Instruction::Jump { to } => at = to,
                 Instruction::Widen => depth -= 1,
                 Instruction::Barrier { site } => self.barrier(site, mask, world)?,
             }

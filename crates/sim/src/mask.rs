@@ -24,11 +24,21 @@ impl Mask {
 
     /// Becomes the threads of `outer` where `condition` holds.
     pub fn narrow(&mut self, outer: &Mask, condition: &[u32]) {
+        self.set(outer, |number, _| bits(&condition[number * WARP..]));
+    }
+
+    /// Becomes the threads of `outer` that it did not have.
+    pub fn turn(&mut self, outer: &Mask) {
+        self.set(outer, |_, own| !own);
+    }
+
+    /// Becomes the threads of `outer` that have a bit, which follows from the warp's number and its bits so far.
+    fn set(&mut self, outer: &Mask, new: impl Fn(usize, u32) -> u32) {
         self.active = 0;
         (self.first, self.end) = (usize::MAX, 0);
         for (number, to) in self.warps.iter_mut().enumerate() {
             let outer = outer.warps[number];
-            *to = if outer == 0 { 0 } else { outer & bits(&condition[number * WARP..]) };
+            *to = if outer == 0 { 0 } else { outer & new(number, *to) };
             if *to != 0 {
                 self.active += to.count_ones();
                 self.first = self.first.min(number * WARP + to.trailing_zeros() as usize);
@@ -91,6 +101,11 @@ mod tests {
         narrow.narrow(&full, &condition);
         assert_eq!(narrow.threads().collect::<Vec<_>>(), [38, 45, 52, 59, 66]);
         assert_eq!((narrow.active(), narrow.active_warps(), narrow.range()), (5, 2, 38..67));
+
+        let mut others = narrow.clone();
+        others.turn(&full);
+        assert_eq!((others.active(), others.active_warps(), others.range()), (65, 3, 0..70));
+        assert!(others.threads().all(|thread| condition[thread] == 0));
 
         let mut none = full.clone();
         none.narrow(&full, &[0; 70]);

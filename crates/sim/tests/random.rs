@@ -162,7 +162,9 @@ impl Generator<'_, '_> {
             }
             _ => {
                 let condition = self.expr(Type::Bool, 3);
-                when(condition, self.body(depth - 1))
+                let body = self.body(depth - 1);
+                let otherwise = if self.random.below(2) == 0 { self.body(depth - 1) } else { Vec::new() };
+                Stmt::If { condition, body, otherwise }
             }
         }
     }
@@ -219,10 +221,9 @@ impl Naive<'_> {
                         self.run(body);
                     }
                 }
-                Stmt::If { condition, body } => {
-                    if self.eval(*condition).bits() != 0 {
-                        self.run(body);
-                    }
+                Stmt::If { condition, body, otherwise } => {
+                    let holds = self.eval(*condition).bits() != 0;
+                    self.run(if holds { body } else { otherwise });
                 }
                 Stmt::Atomic { .. } | Stmt::Barrier => unreachable!("not generated"),
             }

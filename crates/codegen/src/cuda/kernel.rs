@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use warploom_lang::op::{Op, UnaryOp};
+use warploom_lang::op::Op;
 use warploom_lang::{Id, IdVec, Type};
 
 use super::STATIC_SHARED_BYTES;
@@ -210,49 +210,7 @@ impl<'a> KernelPrinter<'a> {
 
     /// A list of statements; what it binds is forgotten at its end.
     fn block(&mut self, body: &[Stmt]) {
-        self.scope(|printer| {
-            let mut rest = body;
-            while let Some((stmt, others)) = rest.split_first() {
-                rest = others;
-                match (stmt, others.first()) {
-                    (Stmt::If { condition, body }, Some(Stmt::If { condition: other, body: otherwise }))
-                        if printer.is_opposite(*condition, *other) =>
-                    {
-                        printer.either(*condition, body, otherwise);
-                        rest = &others[1..];
-                    }
-                    _ => printer.stmt(stmt),
-                }
-            }
-        });
-    }
-
-    /// Whether a condition holds exactly where the one before it did not, whatever ran in between.
-    fn is_opposite(&self, condition: NodeId, other: NodeId) -> bool {
-        let other = &self.kernel.exprs[other];
-        let is_negation = other.kind == NodeKind::Op(Op::Unary(UnaryOp::Not)) && other.args[0] == condition;
-        is_negation && !self.reads_memory(condition)
-    }
-
-    fn reads_memory(&self, id: NodeId) -> bool {
-        let exprs = &self.kernel.exprs;
-        exprs.reachable([id]).into_iter().any(|id| matches!(exprs[id].kind, NodeKind::Load(_)))
-    }
-
-    /// One of two lists of statements. Said as one decision, since with two of them the compiler behind carries what
-    /// the first list left in a thread's arrays on to the second, and has been seen to mix them up.
-    fn either(&mut self, condition: NodeId, body: &[Stmt], otherwise: &[Stmt]) {
-        let [condition] = self.expressions([condition]);
-        self.line(&format!("if ({}) {{", condition.text.code));
-        for (number, list) in [body, otherwise].into_iter().enumerate() {
-            if number > 0 {
-                self.line("} else {");
-            }
-            self.depth += 1;
-            self.block(list);
-            self.depth -= 1;
-        }
-        self.line("}");
+        self.scope(|printer| body.iter().for_each(|stmt| printer.stmt(stmt)));
     }
 
     /// Prints in a scope: what is bound in it is forgotten at its end.
@@ -266,13 +224,12 @@ impl<'a> KernelPrinter<'a> {
         self.names.leave();
     }
 
-    /// A list of statements in braces.
-    fn braces(&mut self, head: &str, body: &[Stmt]) {
-        self.line(&format!("{head} {{"));
+    /// A list of statements, one step further in.
+    fn indented(&mut self, head: &str, body: &[Stmt]) {
+        self.line(head);
         self.depth += 1;
         self.block(body);
         self.depth -= 1;
-        self.line("}");
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
@@ -295,12 +252,17 @@ impl<'a> KernelPrinter<'a> {
                 }
                 self.scope(|printer| {
                     let name = printer.bind(*var, Interval::below(*count));
-                    printer.braces(&format!("for (int {name} = 0; {name} < {count}; ++{name})"), body);
+                    printer.indented(&format!("for (int {name} = 0; {name} < {count}; ++{name}) {{"), body);
+                    printer.line("}");
                 });
             }
-            Stmt::If { condition, body } => {
+            Stmt::If { condition, body, otherwise } => {
                 let [condition] = self.expressions([*condition]);
-                self.braces(&format!("if ({})", condition.text.code), body);
+                self.indented(&format!("if ({}) {{", condition.text.code), body);
+                if !otherwise.is_empty() {
+                    self.indented("} else {", otherwise);
+                }
+                self.line("}");
             }
             Stmt::Barrier => self.line("__syncthreads();"),
         }

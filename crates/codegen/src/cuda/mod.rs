@@ -81,6 +81,7 @@ fn kernels(
     entries: &IdVec<KernelId, String>,
     build: Build,
 ) -> String {
+    let _pass = tracing::debug_span!("print").entered();
     let mut helpers = Helpers::default();
     let mut kernels = String::new();
     for id in which {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use warploom_lang::Id;
 
-use crate::ir::{ArrayId, Kernel, KernelId, Launch, Leaf, NodeId, NodeKind, Program, Stmt};
+use crate::ir::{ArrayId, Kernel, KernelId, Leaf, NodeId, NodeKind, Program, every_stmt};
 
 /// What the body of a kernel uses.
 pub(super) struct Usage {
     /// The leaves it reads, variables aside: thread, blocks, params, iterations, each once.
     pub(super) leaves: Vec<Leaf>,
-    /// How often each loop around its launches runs, outermost first, at most.
+    /// [`Program::loops_around`] it.
     pub(super) iteration_counts: Vec<u32>,
     written: Vec<bool>,
 }
@@ -25,10 +25,12 @@ impl Usage {
             leaves: BTreeMap::new(),
             written: vec![false; kernel.arrays.len()],
         };
-        walk.block(&kernel.body);
-        let mut iteration_counts = Vec::new();
-        loop_counts(&program.launches, id, &mut Vec::new(), &mut iteration_counts);
-        Usage { leaves: walk.leaves.into_values().collect(), iteration_counts, written: walk.written }
+        for stmt in every_stmt(&kernel.body) {
+            stmt.written().into_iter().for_each(|array| walk.written[array.index()] = true);
+            stmt.operands().into_iter().for_each(|operand| walk.node(operand));
+        }
+        let leaves = walk.leaves.into_values().collect();
+        Usage { leaves, iteration_counts: program.loops_around(id), written: walk.written }
     }
 
     /// Whether the kernel stores to the array.
@@ -51,24 +53,6 @@ impl Usage {
     }
 }
 
-/// Collects, for every loop level around a launch of `kernel`, the largest count.
-fn loop_counts(launches: &[Launch], kernel: KernelId, around: &mut Vec<u32>, counts: &mut Vec<u32>) {
-    for launch in launches {
-        match launch {
-            Launch::Kernel(launched) if *launched == kernel => {
-                counts.resize(counts.len().max(around.len()), 0);
-                counts.iter_mut().zip(around.iter()).for_each(|(count, &times)| *count = (*count).max(times));
-            }
-            Launch::Kernel(_) => {}
-            Launch::Loop { count, body } => {
-                around.push(*count);
-                loop_counts(body, kernel, around, counts);
-                around.pop();
-            }
-        }
-    }
-}
-
 struct Walk<'a> {
     kernel: &'a Kernel,
     seen: Vec<bool>,
@@ -78,25 +62,6 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn block(&mut self, body: &[Stmt]) {
-        for stmt in body {
-            match stmt {
-                Stmt::Let(_, value) => self.node(*value),
-                Stmt::Store { array, index, value } | Stmt::Atomic { array, index, value, .. } => {
-                    self.written[array.index()] = true;
-                    self.node(*index);
-                    self.node(*value);
-                }
-                Stmt::For { body, .. } => self.block(body),
-                Stmt::If { condition, body } => {
-                    self.node(*condition);
-                    self.block(body);
-                }
-                Stmt::Barrier => {}
-            }
-        }
-    }
-
     fn node(&mut self, root: NodeId) {
         let mut open = vec![root];
         while let Some(id) = open.pop() {

@@ -32,6 +32,7 @@ impl KernelLowering<'_> {
 
     /// Reaches as a box at the place that is being lowered.
     pub fn placed_dims(&mut self, dims: &[Reach]) -> Box {
+        let _pass = tracing::debug_span!("boxes").entered();
         Box {
             lower: dims.iter().map(|reach| self.lowest(reach, &mut Lowest::new())).collect(),
             extent: dims.iter().map(Reach::extent).collect(),

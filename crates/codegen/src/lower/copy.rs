@@ -41,7 +41,7 @@ impl Copy {
         let name = format!("{}.copy", to.name);
         let blocks = block_count(&name, blocks, context.device)?;
         let shape = Shape { name, grid: [blocks, 1, 1], threads: THREADS, arrays };
-        finished(shape, vec![Stmt::If { condition: inside, body: vec![store] }], builder, context.device)
+        finished(shape, vec![Stmt::when(inside, vec![store])], builder, context.device)
     }
 }
 

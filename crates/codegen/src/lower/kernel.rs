@@ -2,6 +2,7 @@
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
+use tracing::debug_span;
 use warploom_lang::affine::Interval;
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{FuncId, IdVec, Type};
@@ -85,7 +86,7 @@ impl<'a> KernelLowering<'a> {
             kernel,
             threads: within(&name, "threads in a block", footprint.threads, limit)?,
             path,
-            barriers: context.footprints.barriers(kernel, footprint),
+            barriers: debug_span!("barriers").in_scope(|| context.footprints.barriers(kernel, footprint)),
             axes: Vec::new(),
         })
     }
@@ -158,7 +159,7 @@ impl<'a> KernelLowering<'a> {
 
     /// The nests of a block in order, with barriers between them.
     pub fn block(&mut self) -> Result<Vec<Stmt>, LowerError> {
-        self.items(&self.kernel.body, &self.path.clone(), &mut 0)
+        debug_span!("nests").in_scope(|| self.items(&self.kernel.body, &self.path.clone(), &mut 0))
     }
 
     /// Items one after the other; `number` is that of the next nest.

@@ -15,7 +15,8 @@
 //! | `value` | the expressions of a stage at one point, inlined Funcs written out |
 //! | `copy` | copies of outputs of which more is computed than was asked for |
 //!
-//! Expressions are simplified as they are made ([`builder`](crate::builder)).
+//! Expressions are simplified as they are made ([`builder`](crate::builder)). Passes that take time are spans of `tracing`;
+//! `warploom -v` shows a table of them.
 
 #![deny(clippy::cast_possible_truncation)]
 
@@ -33,6 +34,7 @@ mod value;
 mod versions;
 
 use thiserror::Error;
+use tracing::debug_span;
 use warploom_lang::{
     BoundsError, FuncId, IdVec, InputId, ParamId, Pipeline, Realisation, Region, Regions, Value, infer,
 };
@@ -152,6 +154,7 @@ pub fn lower_with(
     device: &Device,
     options: Options,
 ) -> Result<Program, LowerError> {
+    let _pass = debug_span!("lower").entered();
     let context = Context::new(pipeline, schedule, request, device, options)?;
     let mut kernels = IdVec::new();
     let mut launches = Vec::new();
@@ -216,9 +219,9 @@ impl<'a> Context<'a> {
         device: &'a Device,
         options: Options,
     ) -> Result<Context<'a>, LowerError> {
-        let regions = infer(pipeline, request)?;
+        let regions = debug_span!("regions").in_scope(|| infer(pipeline, request))?;
         let places = Places::new(pipeline, schedule);
-        let footprints = Footprints::new(schedule, pipeline, &regions);
+        let footprints = debug_span!("footprints").in_scope(|| Footprints::new(schedule, pipeline, &regions));
         let inputs: IdVec<InputId, Region> =
             request.inputs.values().map(|region| region.clone().unwrap_or_default()).collect();
         let specialised = pipeline.specialised_params();

@@ -67,7 +67,7 @@ impl Nesting {
                 Frame::For { var, count, unrolled } => {
                     body = vec![Stmt::For { var, count, unrolled, body }];
                 }
-                Frame::If(condition) => body = vec![Stmt::If { condition, body }],
+                Frame::If(condition) => body = vec![Stmt::when(condition, body)],
             }
         }
         body

@@ -75,6 +75,7 @@ impl KernelLowering<'_> {
         vars: Vec<NodeId>,
         rvars: Vec<NodeId>,
     ) -> Result<Vec<Stmt>, LowerError> {
+        let _pass = tracing::debug_span!("values").entered();
         let stores = match item {
             Item::Stage(stage) => self.stage_stores(stage, vars, rvars, &mut nesting)?,
             Item::Input(input) => vec![self.input_store(input, &vars)?],

@@ -2,9 +2,9 @@
 
 use warploom_lang::Type;
 use warploom_lang::affine::Interval;
-use warploom_lang::op::{BinaryOp, Op, UnaryOp};
+use warploom_lang::op::{BinaryOp, Op};
 
-use crate::ir::{NodeId, NodeKind, Stmt};
+use crate::ir::{NodeId, NodeKind, Stmt, every_stmt};
 use crate::lower::LowerError;
 use crate::lower::kernel::KernelLowering;
 
@@ -34,6 +34,7 @@ impl KernelLowering<'_> {
     /// What a block runs. Where it makes a difference, blocks away from the edges have a version of their own:
     /// the ranges of their indices decide guards and clamps.
     pub fn versions(&mut self) -> Result<Vec<Stmt>, LowerError> {
+        let _pass = tracing::debug_span!("versions").entered();
         let axes = self.axes.clone();
         let everywhere = self.block()?;
         let mut least = self.decisions(&everywhere);
@@ -60,11 +61,9 @@ impl KernelLowering<'_> {
             self.builder.narrow(axis.index, Interval::new(0, axis.count - 1));
         }
         let is_inside = self.is_inside(&inside);
-        let is_outside = self.builder.op(Op::Unary(UnaryOp::Not), &[is_inside]);
-        Ok(vec![
-            Stmt::If { condition: is_inside, body: inner },
-            Stmt::If { condition: is_outside, body: everywhere },
-        ])
+        // One decision: with two opposite ones the CUDA compiler carries what the first list left in a thread's arrays
+        // on to the second, and has been seen to mix them up.
+        Ok(vec![Stmt::If { condition: is_inside, body: inner, otherwise: everywhere }])
     }
 
     /// Whether a block's indices lie in some ranges.
@@ -80,33 +79,12 @@ impl KernelLowering<'_> {
 
     /// Guards, and limits of indices, that are decided when the kernel runs.
     fn decisions(&self, body: &[Stmt]) -> usize {
-        let mut roots = Vec::new();
-        let guards = visit(body, &mut roots);
         let exprs = &self.builder.exprs;
-        let limits = exprs.reachable(roots).into_iter().filter(|id| {
+        let guards = every_stmt(body).filter(|stmt| matches!(stmt, Stmt::If { .. })).count();
+        let limits = exprs.reachable(every_stmt(body).flat_map(Stmt::operands)).into_iter().filter(|id| {
             let limit = matches!(exprs[*id].kind, NodeKind::Op(Op::Binary(BinaryOp::Min | BinaryOp::Max)));
             limit && exprs[*id].ty == Type::I32
         });
         guards + limits.count()
     }
-}
-
-/// The number of guards in a body; adds all expressions to `roots`.
-fn visit(body: &[Stmt], roots: &mut Vec<NodeId>) -> usize {
-    let mut guards = 0;
-    for stmt in body {
-        match stmt {
-            Stmt::Let(_, value) => roots.push(*value),
-            Stmt::Store { index, value, .. } | Stmt::Atomic { index, value, .. } => {
-                roots.extend([*index, *value]);
-            }
-            Stmt::For { body, .. } => guards += visit(body, roots),
-            Stmt::If { condition, body } => {
-                roots.push(*condition);
-                guards += 1 + visit(body, roots);
-            }
-            Stmt::Barrier => {}
-        }
-    }
-    guards
 }

@@ -49,10 +49,9 @@ impl Thread<'_> {
                         self.list(body);
                     }
                 }
-                Stmt::If { condition, body } => {
-                    if self.values([*condition])[condition].bits() != 0 {
-                        self.list(body);
-                    }
+                Stmt::If { condition, body, otherwise } => {
+                    let holds = self.values([*condition])[condition].bits() != 0;
+                    self.list(if holds { body } else { otherwise });
                 }
                 Stmt::Barrier => {}
             }

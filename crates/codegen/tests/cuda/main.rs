@@ -1,5 +1,5 @@
-//! The CUDA printer: what it prints, that NVRTC compiles it, and that a GPU computes with it what the language
-//! says.
+//! Kernel IR: what the verifier refuses of it, what the CUDA printer prints, that NVRTC compiles it, and that a GPU
+//! computes with it what the language says.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod addresses;
@@ -9,3 +9,4 @@ mod nvrtc;
 mod programs;
 mod raw;
 mod snapshots;
+mod verify;

@@ -176,7 +176,7 @@ impl RawKernel {
 
     pub fn when(&mut self, condition: NodeId, fill: impl FnOnce(&mut RawKernel)) {
         let body = self.nested(fill);
-        self.kernel.body.push(Stmt::If { condition, body });
+        self.kernel.body.push(Stmt::when(condition, body));
     }
 
     pub fn bind(&mut self, name: &str, value: NodeId) -> NodeId {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use warploom_codegen::ir::{NodeKind, Program, Space, Stmt};
+use warploom_codegen::ir::{NodeKind, Program, Space, every_stmt};
 use warploom_codegen::lower::Options as Lowering;
 use warploom_fuzz::{Case, Options, Verdict, fuzz, random_schedules};
 
@@ -31,16 +31,11 @@ fn uses(program: &Program) -> BTreeSet<Use> {
                 uses.insert(("load", space(kernel.arrays[array].space)));
             }
         }
-        let mut open: Vec<&Stmt> = kernel.body.iter().collect();
-        while let Some(stmt) = open.pop() {
-            match stmt {
-                Stmt::Store { array, index, .. } | Stmt::Atomic { array, index, .. }
-                    if kernel.exprs.is_offset(*index) =>
-                {
-                    uses.insert(("write", space(kernel.arrays[*array].space)));
-                }
-                Stmt::For { body, .. } | Stmt::If { body, .. } => open.extend(body),
-                _ => {}
+        for stmt in every_stmt(&kernel.body) {
+            if let Some(array) = stmt.written()
+                && kernel.exprs.is_offset(stmt.operands()[0])
+            {
+                uses.insert(("write", space(kernel.arrays[array].space)));
             }
         }
         if kernel.name.ends_with(".copy") {

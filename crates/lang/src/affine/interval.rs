@@ -37,6 +37,18 @@ impl Interval {
         self.min <= other.min && other.max <= self.max
     }
 
+    /// All sums; those beyond 64 bits saturate.
+    #[must_use]
+    pub fn plus(self, other: Interval) -> Interval {
+        Interval::new(self.min.saturating_add(other.min), self.max.saturating_add(other.max))
+    }
+
+    /// All multiples by a factor; those beyond 64 bits saturate.
+    #[must_use]
+    pub fn times(self, factor: i64) -> Interval {
+        Interval::corners(self, Interval::new(factor, factor), i64::saturating_mul)
+    }
+
     /// Whether no value is negative.
     pub fn is_non_negative(self) -> bool {
         self.min >= 0

@@ -1,5 +1,7 @@
 //! What the tests of the search share: apps at their sizes, searched for one device.
 
+#![allow(dead_code, reason = "each file of tests uses a part")]
+
 use warploom::app::{App, Settings};
 use warploom_cost::Analytic;
 use warploom_lang::{Pipeline, Regions, Value, infer};

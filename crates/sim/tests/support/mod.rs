@@ -199,7 +199,7 @@ pub fn atomic(op: AtomicOp, array: ArrayId, index: NodeId, value: NodeId) -> Stm
 }
 
 pub fn when(condition: NodeId, body: Vec<Stmt>) -> Stmt {
-    Stmt::If { condition, body }
+    Stmt::when(condition, body)
 }
 
 pub fn repeat(var: VarId, count: u32, body: Vec<Stmt>) -> Stmt {

@@ -1,0 +1,98 @@
+//! The time that passes of the compiler take, as a table: the libraries mark each by a span of `tracing`.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tracing::Subscriber;
+use tracing::span::{Attributes, Id};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::table::{Align, Columns};
+use crate::voice;
+
+/// A pass as part of another: its time there, of all threads together.
+struct Pass {
+    name: &'static str,
+    parent: Option<usize>,
+    times: u64,
+    total: Duration,
+}
+
+static PASSES: Mutex<Vec<Pass>> = Mutex::new(Vec::new());
+
+fn passes() -> MutexGuard<'static, Vec<Pass>> {
+    PASSES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds up the time of all spans that are asked for.
+pub(crate) struct Passes;
+
+/// What a span remembers: its pass, and since when it runs.
+struct Running {
+    pass: usize,
+    since: Option<Instant>,
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Passes {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        let name = attributes.metadata().name();
+        let parent = span.parent().and_then(|span| Some(span.extensions().get::<Running>()?.pass));
+        let mut passes = passes();
+        let known = passes.iter().position(|pass| (pass.name, pass.parent) == (name, parent));
+        let pass = known.unwrap_or(passes.len());
+        if pass == passes.len() {
+            passes.push(Pass { name, parent, times: 0, total: Duration::ZERO });
+        }
+        span.extensions_mut().insert(Running { pass, since: None });
+    }
+
+    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
+        if let Some(span) = context.span(id)
+            && let Some(running) = span.extensions_mut().get_mut::<Running>()
+        {
+            running.since = Some(Instant::now());
+        }
+    }
+
+    fn on_exit(&self, id: &Id, context: Context<'_, S>) {
+        if let Some(span) = context.span(id)
+            && let Some(Running { pass, since: Some(since) }) = span.extensions().get::<Running>()
+        {
+            let pass = &mut passes()[*pass];
+            pass.times += 1;
+            pass.total += since.elapsed();
+        }
+    }
+}
+
+/// Says how long each pass took, those that are parts of another below it.
+pub(crate) fn show() {
+    let passes = passes();
+    let mut lines = Vec::new();
+    rows(&passes, None, 0, &mut lines);
+    let mut columns = Columns::new(&[
+        ("pass", Align::Left),
+        ("times", Align::Right),
+        ("ms", Align::Right),
+        ("ms itself", Align::Right),
+    ]);
+    lines.iter().for_each(|line| columns.fit(line));
+    if !lines.is_empty() {
+        voice::line(&columns.header());
+        lines.iter().for_each(|line| voice::line(&columns.line(line)));
+    }
+}
+
+fn rows(passes: &[Pass], parent: Option<usize>, depth: usize, lines: &mut Vec<Vec<String>>) {
+    for (number, pass) in passes.iter().enumerate().filter(|(_, pass)| pass.parent == parent) {
+        let parts = passes.iter().filter(|part| part.parent == Some(number));
+        let own = pass.total.saturating_sub(parts.map(|part| part.total).sum());
+        let name = format!("{}{}", "  ".repeat(depth), pass.name);
+        let milliseconds = |time: Duration| format!("{:.2}", time.as_secs_f64() * 1e3);
+        lines.push(vec![name, pass.times.to_string(), milliseconds(pass.total), milliseconds(own)]);
+        rows(passes, Some(number), depth + 1, lines);
+    }
+}

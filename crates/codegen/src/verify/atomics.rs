@@ -1,0 +1,74 @@
+//! Plain accesses and atomics of one array: a barrier separates them in shared memory, nothing does between the blocks of
+//! a launch.
+
+use warploom_lang::{Id, IdVec};
+
+use super::error::Fault;
+use crate::ir::{ArrayId, Kernel, NodeKind, Space, Stmt, every_stmt};
+
+/// How the arrays of a kernel with atomics were accessed since the last barrier.
+#[derive(Clone)]
+pub(super) struct Atomics<'a> {
+    kernel: &'a Kernel,
+    since: IdVec<ArrayId, Accesses>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Accesses {
+    plain: bool,
+    atomic: bool,
+}
+
+impl<'a> Atomics<'a> {
+    /// None for a kernel without atomics, of which there is nothing to know.
+    pub fn of(kernel: &'a Kernel) -> Option<Atomics<'a>> {
+        let mut stmts = every_stmt(&kernel.body);
+        let since = kernel.arrays.values().map(|_| Accesses::default()).collect();
+        stmts.any(|stmt| matches!(stmt, Stmt::Atomic { .. })).then_some(Atomics { kernel, since })
+    }
+
+    /// The accesses of one statement, those of statements inside aside.
+    pub fn touch(&mut self, stmt: &Stmt) -> Result<(), Fault> {
+        let exprs = &self.kernel.exprs;
+        for id in exprs.reachable(stmt.operands()) {
+            if let NodeKind::Load(array) = exprs[id].kind {
+                self.access(array, Accesses { plain: true, atomic: false })?;
+            }
+        }
+        let atomic = matches!(stmt, Stmt::Atomic { .. });
+        stmt.written().map_or(Ok(()), |array| self.access(array, Accesses { plain: !atomic, atomic }))
+    }
+
+    fn access(&mut self, array: ArrayId, own: Accesses) -> Result<(), Fault> {
+        let arrays = &self.kernel.arrays;
+        let home = match arrays[array].space {
+            Space::Global(_) => arrays.keys().find(|other| arrays[*other].space == arrays[array].space),
+            Space::Shared | Space::Thread => None,
+        };
+        let all = &mut self.since[home.unwrap_or(array)];
+        all.plain |= own.plain;
+        all.atomic |= own.atomic;
+        match all.plain && all.atomic {
+            true => Err(Fault::AtomicAndPlain { array: arrays[array].name.clone() }),
+            false => Ok(()),
+        }
+    }
+
+    /// A barrier separates what comes from what was, within the block.
+    pub fn barrier(&mut self) {
+        for (id, array) in self.kernel.arrays.iter() {
+            if array.space == Space::Shared {
+                self.since[id] = Accesses::default();
+            }
+        }
+    }
+
+    /// Adds what may have been accessed instead.
+    pub fn join(&mut self, other: &Atomics<'_>) {
+        for index in 0..self.since.len() {
+            let (own, other) = (&mut self.since[Id::new(index)], other.since[Id::new(index)]);
+            own.plain |= other.plain;
+            own.atomic |= other.atomic;
+        }
+    }
+}

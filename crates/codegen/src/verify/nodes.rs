@@ -1,0 +1,115 @@
+//! What can be said of a kernel's arrays and nodes wherever they stand: everything named exists, and types fit.
+
+use smallvec::SmallVec;
+use warploom_lang::Type;
+
+use super::error::{Fault, Missing};
+use crate::ir::{ArrayId, Kernel, KernelNode, Leaf, NARROW_ELEMENTS, NodeId, NodeKind, Program, Space};
+
+/// The tables of a kernel: its arrays, and its nodes with their operands.
+pub(super) struct Tables<'a> {
+    pub program: &'a Program,
+    pub kernel: &'a Kernel,
+    /// How often the loops around the kernel's launches run.
+    pub around: &'a [u32],
+}
+
+impl Tables<'_> {
+    pub fn check(&self) -> Result<(), Fault> {
+        let Kernel { grid, threads, .. } = *self.kernel;
+        if grid.iter().chain([&threads]).any(|size| *size == 0 || i32::try_from(*size).is_err()) {
+            return Err(Fault::Launch { grid, threads });
+        }
+        self.kernel.arrays.keys().try_for_each(|array| self.array(array))?;
+        self.kernel.exprs.nodes().iter().try_for_each(|(id, node)| self.node(id, node))
+    }
+
+    /// An array in global memory is as its buffer.
+    fn array(&self, id: ArrayId) -> Result<(), Fault> {
+        let array = &self.kernel.arrays[id];
+        let Space::Global(buffer) = array.space else { return Ok(()) };
+        let decl = self.program.buffers.get(buffer).ok_or(Fault::Missing(Missing::Buffer(buffer)))?;
+        match (decl.ty, decl.elements()) == (array.ty, array.elements) {
+            true => Ok(()),
+            false => Err(Fault::Buffer { array: array.name.clone() }),
+        }
+    }
+
+    /// Operands come first and have the types that their operation takes.
+    fn node(&self, id: NodeId, node: &KernelNode) -> Result<(), Fault> {
+        if let Some(&operand) = node.args.iter().find(|arg| **arg >= id) {
+            return Err(Fault::Order { node: id, operand });
+        }
+        if !matches!(node.kind, NodeKind::Load(_)) {
+            node.args.iter().try_for_each(|arg| self.value(*arg))?;
+        }
+        let operands: SmallVec<[Type; 3]> = node.args.iter().map(|arg| self.kernel.exprs[*arg].ty).collect();
+        match node.kind {
+            NodeKind::Leaf(leaf) => self.leaf(leaf, node.ty),
+            NodeKind::Op(op) => match op.result_type(&operands) == Ok(node.ty) {
+                true => Ok(()),
+                false => Err(Fault::Operation { node: id, op, operands: operands.to_vec(), ty: node.ty }),
+            },
+            NodeKind::Load(array) => match node.args[..] {
+                [index] => self.access(array, node.ty, index),
+                _ => Err(Fault::Indices { node: id, indices: node.args.len() }),
+            },
+            NodeKind::Offset(strides) => {
+                let own = self.kernel.exprs.strides().get(strides);
+                let strides = own.ok_or(Fault::Missing(Missing::Strides(strides)))?.strides.len();
+                match strides == operands.len() && operands.iter().all(|ty| *ty == Type::I32) {
+                    true => Ok(()),
+                    false => Err(Fault::Terms { node: id, strides, terms: operands.to_vec() }),
+                }
+            }
+        }
+    }
+
+    /// A leaf exists and has its type; that of a variable is known where it is bound.
+    fn leaf(&self, leaf: Leaf, found: Type) -> Result<(), Fault> {
+        let missing = |what| Err(Fault::Missing(what));
+        let expected = match leaf {
+            Leaf::Block(dimension) if dimension > 2 => return missing(Missing::BlockDimension(dimension)),
+            Leaf::Iteration(level) if usize::from(level) >= self.around.len() => {
+                return missing(Missing::Iteration(level));
+            }
+            Leaf::Thread | Leaf::Block(_) | Leaf::Iteration(_) => Type::I32,
+            Leaf::Var(var) if self.kernel.vars.get(var).is_none() => return missing(Missing::Var(var)),
+            Leaf::Var(_) => found,
+            Leaf::Param(position) => match self.program.params.get(position as usize) {
+                Some((_, ty)) => *ty,
+                None => return missing(Missing::Param(position)),
+            },
+        };
+        if expected == found { Ok(()) } else { Err(Fault::LeafType { leaf, expected, found }) }
+    }
+
+    /// A node that exists.
+    pub fn get(&self, id: NodeId) -> Result<&KernelNode, Fault> {
+        self.kernel.exprs.nodes().get(id).ok_or(Fault::Missing(Missing::Node(id)))
+    }
+
+    /// A node that exists and is no offset: those are indices, and nothing else.
+    pub fn value(&self, id: NodeId) -> Result<(), Fault> {
+        match self.get(id)?.kind {
+            NodeKind::Offset(_) => Err(Fault::OffsetValue { node: id }),
+            _ => Ok(()),
+        }
+    }
+
+    /// An element of an array, by its type and index.
+    pub fn access(&self, array: ArrayId, found: Type, index: NodeId) -> Result<(), Fault> {
+        let decl = self.kernel.arrays.get(array).ok_or(Fault::Missing(Missing::Array(array)))?;
+        let (node, array) = (self.get(index)?, || decl.name.clone());
+        if decl.ty != found {
+            return Err(Fault::ElementType { array: array(), expected: decl.ty, found });
+        }
+        if node.ty != Type::I32 {
+            return Err(Fault::IndexType { array: array(), found: node.ty });
+        }
+        if decl.elements > NARROW_ELEMENTS as usize && !matches!(node.kind, NodeKind::Offset(_)) {
+            return Err(Fault::NarrowIndex { array: array(), elements: decl.elements });
+        }
+        Ok(())
+    }
+}

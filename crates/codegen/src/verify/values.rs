@@ -1,0 +1,208 @@
+//! What can be said of values where they stand: that they have one, whether it may differ between the threads of a
+//! block, and the range of integers.
+//!
+//! A node is looked at once for the scope it needs: what is found holds as long as the innermost variable that it is made
+//! of keeps its value.
+
+use ahash::AHashSet;
+use smallvec::{SmallVec, smallvec};
+use warploom_lang::affine::interval::{self, Interval, Operand};
+use warploom_lang::{Id, IdVec, Type};
+
+use super::error::{Fault, Missing};
+use crate::ir::{ArrayId, Kernel, Leaf, NodeId, NodeKind, Space, Stmt, VarId, every_stmt};
+
+/// What is known of a node.
+#[derive(Clone, Copy)]
+pub(super) struct Fact {
+    /// Whether it can differ between the threads of a block.
+    pub varying: bool,
+    pub range: Interval,
+    /// The innermost scope that it needs.
+    scope: Scope,
+}
+
+/// A binding: how many stand around it, and its number among all that there ever were. Bindings end in the opposite order
+/// of their beginnings, so those around it last longer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Scope {
+    depth: usize,
+    number: usize,
+}
+
+/// The scope of what depends on no variable.
+const EVERYWHERE: Scope = Scope { depth: 0, number: 0 };
+
+/// A variable with a value, or a list of statements that never runs.
+struct Binding {
+    var: Option<VarId>,
+    scope: Scope,
+}
+
+/// The values of a kernel at the statement that is looked at.
+pub(super) struct Values<'a> {
+    kernel: &'a Kernel,
+    around: &'a [u32],
+    /// The arrays that any statement writes.
+    written: AHashSet<ArrayId>,
+    facts: Vec<Option<Fact>>,
+    vars: IdVec<VarId, Option<(Type, Fact)>>,
+    bindings: Vec<Binding>,
+    ever: usize,
+    /// The outermost of the lists around that never run.
+    dead: Option<Scope>,
+}
+
+impl<'a> Values<'a> {
+    pub fn new(kernel: &'a Kernel, around: &'a [u32]) -> Values<'a> {
+        Values {
+            kernel,
+            around,
+            written: every_stmt(&kernel.body).filter_map(Stmt::written).collect(),
+            facts: vec![None; kernel.exprs.nodes().len()],
+            vars: kernel.vars.values().map(|_| None).collect(),
+            bindings: Vec::new(),
+            ever: 0,
+            dead: None,
+        }
+    }
+
+    /// A mark for [`Values::leave`].
+    pub fn enter(&self) -> usize {
+        self.bindings.len()
+    }
+
+    /// Forgets what was bound since a mark.
+    pub fn leave(&mut self, mark: usize) {
+        for Binding { var, scope } in self.bindings.drain(mark..) {
+            match var {
+                Some(var) => self.vars[var] = None,
+                None if self.dead == Some(scope) => self.dead = None,
+                None => {}
+            }
+        }
+    }
+
+    /// From here on a variable has a value.
+    pub fn bind(&mut self, var: VarId, ty: Type, varying: bool, range: Interval) -> Result<(), Fault> {
+        let old = self.vars.get(var).ok_or(Fault::Missing(Missing::Var(var)))?;
+        if old.is_some() {
+            return Err(Fault::BoundTwice { var: self.kernel.vars[var].clone() });
+        }
+        let scope = self.push(Some(var));
+        self.vars[var] = Some((ty, Fact { varying, range, scope }));
+        Ok(())
+    }
+
+    /// From here on nothing ever runs: no access is made, in bounds or not.
+    pub fn never_runs(&mut self) {
+        let scope = self.push(None);
+        self.dead.get_or_insert(scope);
+    }
+
+    fn push(&mut self, var: Option<VarId>) -> Scope {
+        self.ever += 1;
+        let scope = Scope { depth: self.bindings.len() + 1, number: self.ever };
+        self.bindings.push(Binding { var, scope });
+        scope
+    }
+
+    fn known(&self, id: NodeId) -> Option<Fact> {
+        self.facts[id.index()].filter(|Fact { scope, .. }| {
+            *scope == EVERYWHERE
+                || self.bindings.get(scope.depth - 1).is_some_and(|binding| binding.scope == *scope)
+        })
+    }
+
+    /// A node's fact, after those of all that it is made of.
+    pub fn fact(&mut self, root: NodeId) -> Result<Fact, Fault> {
+        let kernel = self.kernel;
+        let mut open: SmallVec<[NodeId; 16]> = smallvec![root];
+        while let Some(&id) = open.last() {
+            if self.known(id).is_some() {
+                open.pop();
+                continue;
+            }
+            let before = open.len();
+            open.extend(kernel.exprs[id].args.iter().copied().filter(|arg| self.known(*arg).is_none()));
+            if open.len() == before {
+                self.facts[id.index()] = Some(self.find(id)?);
+            }
+        }
+        self.known(root).ok_or(Fault::Missing(Missing::Node(root)))
+    }
+
+    /// The fact of a node whose operands have theirs.
+    fn find(&self, id: NodeId) -> Result<Fact, Fault> {
+        let node = &self.kernel.exprs[id];
+        let args: SmallVec<[Fact; 3]> = node.args.iter().filter_map(|arg| self.known(*arg)).collect();
+        let varying = args.iter().any(|arg| arg.varying);
+        let scope = args.iter().map(|arg| arg.scope).chain(self.dead).max().unwrap_or(EVERYWHERE);
+        let fact = |varying, range| Ok(Fact { varying, range, scope });
+        match node.kind {
+            NodeKind::Leaf(leaf) => self.leaf(leaf, node.ty, scope),
+            NodeKind::Op(op) => fact(varying, interval::result(op, node.ty, &self.operands(id))),
+            NodeKind::Load(array) => {
+                self.touch(array, node.args[0])?;
+                let decl = &self.kernel.arrays[array];
+                if !matches!(decl.space, Space::Global(_)) && !self.written.contains(&array) {
+                    return Err(Fault::NeverWritten { array: decl.name.clone() });
+                }
+                fact(true, Interval::of_type(node.ty))
+            }
+            NodeKind::Offset(strides) => {
+                let strides = &self.kernel.exprs.strides()[strides];
+                let terms = strides.strides.iter().zip(&args);
+                let sum = terms
+                    .fold(Interval::new(strides.constant, strides.constant), |sum, (stride, term)| {
+                        sum.plus(term.range.times(*stride))
+                    });
+                fact(varying, sum)
+            }
+        }
+    }
+
+    fn leaf(&self, leaf: Leaf, ty: Type, scope: Scope) -> Result<Fact, Fault> {
+        let range = match leaf {
+            Leaf::Thread => Interval::below(self.kernel.threads),
+            Leaf::Block(dimension) => Interval::below(self.kernel.grid[usize::from(dimension)]),
+            Leaf::Iteration(level) => Interval::below(self.around[usize::from(level)]),
+            Leaf::Param(_) => Interval::of_type(ty),
+            Leaf::Var(var) => {
+                let name = || self.kernel.vars[var].clone();
+                return match self.vars[var] {
+                    None => Err(Fault::Unbound { var: name() }),
+                    Some((expected, _)) if expected != ty => {
+                        Err(Fault::LeafType { leaf, expected, found: ty })
+                    }
+                    Some((_, bound)) => Ok(Fact { scope: bound.scope.max(scope), ..bound }),
+                };
+            }
+        };
+        Ok(Fact { varying: leaf == Leaf::Thread, range, scope })
+    }
+
+    /// The operands of a node that are known.
+    fn operands(&self, id: NodeId) -> SmallVec<[Operand; 3]> {
+        let nodes = &self.kernel.exprs;
+        let known = nodes[id].args.iter().filter_map(|arg| Some((nodes[*arg].ty, self.known(*arg)?.range)));
+        known.collect()
+    }
+
+    /// An access at an index whose fact is known: some index that it can have must lie in the array. One that overflows
+    /// counts as what it would be without an end of `i32`.
+    pub fn touch(&self, array: ArrayId, index: NodeId) -> Result<(), Fault> {
+        let decl = &self.kernel.arrays[array];
+        let elements = i64::try_from(decl.elements).unwrap_or(i64::MAX);
+        let unlimited = match self.kernel.exprs[index].kind {
+            NodeKind::Op(op) => interval::unlimited(op, &self.operands(index)),
+            _ => None,
+        };
+        let range = unlimited.or_else(|| Some(self.known(index)?.range));
+        let Some(Interval { min, max }) = range else { return Ok(()) };
+        if self.dead.is_some() || (min < elements && max >= 0) {
+            return Ok(());
+        }
+        Err(Fault::OutOfBounds { array: decl.name.clone(), min, max, elements: decl.elements })
+    }
+}
