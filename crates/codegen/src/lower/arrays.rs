@@ -1,8 +1,7 @@
 //! What lives in a kernel's blocks and threads, and how accesses find it.
 
 use warploom_lang::{FuncId, InputId, Type};
-use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Item, Nest, NestFootprint, StageRef, StagedFootprint, Storage};
+use warploom_schedule::schedule::{Item, Nest, StageRef, StagedFootprint, Storage};
 
 use crate::builder::Builder;
 use crate::ir::{Array, ArrayId, BufferId, NodeId, Space};
@@ -51,7 +50,7 @@ impl Stored {
 
 impl KernelLowering<'_> {
     /// Makes the arrays of a nest that lives in the block.
-    pub fn allocate(&mut self, nest: &Nest, footprint: &NestFootprint) {
+    pub fn allocate(&mut self, nest: &Nest) {
         let read = read_of(nest.item);
         let mut allocations = self.footprint.allocations.iter();
         let Some(allocation) = allocations.find(|allocation| read_of(allocation.item) == read) else {
@@ -62,13 +61,8 @@ impl KernelLowering<'_> {
             Storage::Private => Space::Thread,
             Storage::Global | Storage::Shared => Space::Shared,
         };
-        let share = |d: usize| {
-            let mut loops = footprint.threads.iter().flatten();
-            let dim = loops.find(|dim| dim.dim == LoopKind::Pure(d) && dim.threads > 1)?;
-            (space == Space::Thread).then_some((dim.threads, dim.serial))
-        };
-        let shares: Vec<Option<(i64, i64)>> = (0..points.lower.len()).map(share).collect();
-        self.add_arrays(read, &Box { extent: allocation.extents.clone(), ..points }, &shares, space);
+        let own = Box { extent: allocation.extents.clone(), ..points };
+        self.add_arrays(read, &own, &allocation.shares, space);
     }
 
     /// Makes the arrays of a Func in registers.

@@ -194,7 +194,7 @@ impl<'a> KernelLowering<'a> {
             None => return Ok(Vec::new()),
         };
         if nest.storage != Storage::Global {
-            self.allocate(nest, footprint);
+            self.allocate(nest);
         }
         match nest.item {
             Item::Stage(stage) if context.is_idle(stage) => Ok(Vec::new()),

@@ -129,6 +129,9 @@ pub struct Allocation {
     pub points: Footprint,
     /// The extents of the array: those of the points, or of one thread's share of them.
     pub extents: Vec<i64>,
+    /// How threads share the points of a private array: the number of threads and the points of each, for every
+    /// dimension that several threads share. All stages of the Func, and its readers, find their points by it.
+    pub shares: Vec<Option<(i64, i64)>>,
     /// Bytes of all values together.
     pub bytes: u64,
 }

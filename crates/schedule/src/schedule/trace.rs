@@ -394,12 +394,16 @@ impl<'a> Tracer<'a> {
             let dims = self.union(accesses, self.geometry.root(read), &outline.foreign_loops(info));
             let points = Footprint { dims };
             let storage = info.nest.storage;
-            let extents = match (storage, &nest.threads) {
-                (Storage::Private, Some(threads)) => thread_share(&points, threads),
-                _ => points.extents(),
-            };
+            let private = nest.threads.as_deref().filter(|_| storage == Storage::Private);
+            let shares: Vec<Option<(i64, i64)>> =
+                (0..points.dims.len()).map(|d| thread_share(private?, d)).collect();
+            let extents = points.dims.iter().zip(&shares).map(|(reach, share)| match share {
+                Some((threads, serial)) => serial * blocks(reach.extent(), threads * serial),
+                None => reach.extent(),
+            });
+            let extents: Vec<i64> = extents.collect();
             let bytes = array_bytes(self.types(info.nest.item), &extents);
-            allocations.push(Allocation { item: info.nest.item, storage, points, extents, bytes });
+            allocations.push(Allocation { item: info.nest.item, storage, points, extents, shares, bytes });
         }
         allocations
     }
@@ -431,16 +435,10 @@ fn shares_reductions(loops: &[ThreadLoop]) -> bool {
     loops.iter().any(|dim| dim.threads > 1 && matches!(dim.dim, LoopKind::Reduction(_)))
 }
 
-/// The part of an array that one thread has.
-fn thread_share(points: &Footprint, threads: &[ThreadLoop]) -> Vec<i64> {
-    let share = |(d, reach): (usize, &Reach)| {
-        let dim = threads.iter().find(|dim| dim.dim == LoopKind::Pure(d) && dim.threads > 1);
-        match dim {
-            Some(dim) => dim.serial * blocks(reach.extent(), dim.threads * dim.serial),
-            None => reach.extent(),
-        }
-    };
-    points.dims.iter().enumerate().map(share).collect()
+/// The threads that share a dimension, and the points of each; `None` if one thread has them all.
+fn thread_share(loops: &[ThreadLoop], dimension: usize) -> Option<(i64, i64)> {
+    let dim = loops.iter().find(|dim| dim.dim == LoopKind::Pure(dimension) && dim.threads > 1)?;
+    Some((dim.threads, dim.serial))
 }
 
 /// What reads of an item look like.
