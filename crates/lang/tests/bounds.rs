@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use warploom_lang::affine::Congruence;
 use warploom_lang::bounds::*;
 use warploom_lang::ir::NodeKind;
 use warploom_lang::*;
