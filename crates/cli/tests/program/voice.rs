@@ -30,7 +30,7 @@ fn verbose_says_what_the_libraries_do() {
     assert!(verbose.err.contains(searched) && !verbose.err.contains("TRACE"), "{}", verbose.err);
     assert!(!usual.err.contains("DEBUG"), "{}", usual.err);
     assert_eq!(verbose.out, usual.out, "results are the same");
-    let passes = ["pass", "lower", "  versions", "    nests", "    barriers", "verify", "print"];
+    let passes = ["pass", "lower", "  versions", "    nests", "  barriers", "verify", "print"];
     let has = |err: &str, pass: &str| err.lines().any(|line| line.starts_with(&format!("{pass}  ")));
     assert!(passes.iter().all(|pass| has(&verbose.err, pass)), "{}", verbose.err);
     assert!(!passes.iter().any(|pass| has(&usual.err, pass)), "{}", usual.err);
