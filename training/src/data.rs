@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use thiserror::Error;
-use warploom::cost::{Analytic, KernelInputs, RowInputs, Subject};
-use warploom::lang::{Pipeline, infer};
-use warploom::schedule::schedule::{Schedule, check};
+use warploom::cost::{Analytic, Featurizer, KernelInputs, RowInputs};
+use warploom::lang::Pipeline;
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
 use warploom::tune::sample::{Sample, Shard, ShardError, Status};
 
@@ -266,13 +266,13 @@ fn gather<'a>(
 /// Computes the network's inputs for each legal schedule of a group.
 fn compute(group: &Gathered<'_>, analytic: &Analytic) -> Vec<Computed> {
     let pipeline = group.pipeline;
-    let Ok(regions) = infer(pipeline, &group.sample.sizes.realise(pipeline)) else { return Vec::new() };
-    let device = analytic.device();
-    let subject = Subject::new(pipeline, &regions, device);
+    let request = group.sample.sizes.realise(pipeline);
+    let Ok(problem) = Problem::new(pipeline, &request, analytic.device()) else { return Vec::new() };
+    let featurizer = Featurizer::new(&problem);
     let sample = |(text, time): (&&str, &f64)| {
         let schedule = Schedule::parse(text, pipeline).ok()?;
-        check(&schedule, pipeline, &regions, device).ok()?;
-        let kernels = subject.of_schedule(&schedule);
+        problem.check(&schedule).ok()?;
+        let kernels = featurizer.of_schedule(&schedule);
         let kernels = kernels.iter().filter(|kernel| kernel.launches > 0.0).map(|kernel| {
             let inputs = KernelInputs::new(analytic, kernel);
             let rows = kernel.rows.iter().map(|row| inputs.row(analytic, kernel, row));

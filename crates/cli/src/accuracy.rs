@@ -14,7 +14,7 @@ use warploom::runtime::Gpu;
 use warploom::schedule::schedule::Schedule;
 use warploom::tune::workload::{PERTURBED_RUNS, Workload};
 
-use crate::backend::{Builds, Kernels, build_program, open_gpu, regions, run_build};
+use crate::backend::{Builds, Kernels, build_program, open_gpu, problem, run_build};
 use crate::choice::Chosen;
 use crate::error::Error;
 use crate::names::find_app;
@@ -216,9 +216,8 @@ fn rows(app: &App, gpu: Option<&Gpu>, kernels: &Kernels) -> Result<Vec<Row>, Err
 fn full(app: &App, gpu: &Gpu, kernels: &Kernels) -> Result<Vec<Margin>, Error> {
     let settings = Settings::defaults(app);
     let workload = workload(app, &settings)?;
-    let request = workload.realisation();
-    let schedule = Schedule::default_for(&workload.pipeline, &regions(&workload.pipeline, &request)?);
-    let program = build_program(&workload.pipeline, &schedule, &request, gpu.device())?;
+    let problem = problem(&workload.pipeline, &workload.realisation(), gpu.device())?;
+    let program = build_program(&problem, &Schedule::default_for(&problem))?;
     let checked = run_build(gpu, &workload, &program, Build::Checking)?;
     let timed = run_build(gpu, &workload, &program, Build::Timing)?;
     let both = Both::new(show::at_sizes(app, &settings), app, |stated| {

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::ValueEnum;
-use warploom::codegen::build::build;
+use warploom::codegen::build::{BuildError, build};
 use warploom::codegen::cuda::Build;
 use warploom::codegen::export::file_stem;
 use warploom::codegen::ir::Program;
 use warploom::interp::Evaluation;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::expected::{Closeness, Expected};
-use warploom::lang::{Pipeline, Realisation, Region, Regions, Value, files, infer};
+use warploom::lang::{Pipeline, Realisation, Region, Value, files};
 use warploom::runtime::Gpu;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::search::Options;
 use warploom::target::Device;
 use warploom::tune::workload::{PERTURBED_RUNS, Workload};
@@ -139,22 +139,16 @@ impl Source {
 }
 
 impl Kernels {
-    /// Loads, draws or searches for the schedule of a pipeline on a device.
-    pub(crate) fn schedule(
-        &self,
-        pipeline: &Pipeline,
-        request: &Realisation,
-        device: &Device,
-    ) -> Result<Schedule, Error> {
+    /// Loads, draws or searches for the schedule of a problem.
+    pub(crate) fn schedule(&self, problem: &Problem) -> Result<Schedule, Error> {
+        let pipeline = problem.pipeline();
         match self.schedule.as_ref().ok_or(Error::NoSchedule { on: "a GPU" })? {
-            Source::Default => Ok(Schedule::default_for(pipeline, &regions(pipeline, request)?)),
-            Source::Random(seed) => {
-                Ok(Schedule::random(pipeline, &regions(pipeline, request)?, device, *seed))
-            }
+            Source::Default => Ok(Schedule::default_for(problem)),
+            Source::Random(seed) => Ok(Schedule::random(problem, *seed)),
             Source::Search(seed) => {
                 let options = Options { seed: *seed, ..Options::default() };
-                let model = self.model.load(device)?;
-                Ok(search::run(pipeline, request, device, &*model, &options)?.schedule)
+                let model = self.model.load(problem.device())?;
+                Ok(search::run(problem, &*model, &options)?.schedule)
             }
             Source::Path(given) => read_schedule(&schedule_file(given, pipeline.name()), pipeline),
         }
@@ -190,27 +184,24 @@ impl Kernels {
 
     /// Builds the kernels of a workload for a device.
     pub(crate) fn build(&self, workload: &Workload, device: &Device) -> Result<Program, Error> {
-        let request = workload.realisation();
-        let schedule = self.schedule(&workload.pipeline, &request, device)?;
-        build_program(&workload.pipeline, &schedule, &request, device)
+        let problem = problem(&workload.pipeline, &workload.realisation(), device)?;
+        build_program(&problem, &self.schedule(&problem)?)
     }
 }
 
 /// Lowers a schedule to kernels.
-pub(crate) fn build_program(
-    pipeline: &Pipeline,
-    schedule: &Schedule,
-    request: &Realisation,
-    device: &Device,
-) -> Result<Program, Error> {
-    let built = build(pipeline, schedule, request, device);
-    built.map_err(|error| Error::Build { app: pipeline.name().to_owned(), error: Box::new(error) })
+pub(crate) fn build_program(problem: &Problem, schedule: &Schedule) -> Result<Program, Error> {
+    build(problem, schedule).map_err(|error| unbuilt(problem.pipeline(), error))
 }
 
-/// Infers the boxes of all Funcs of a pipeline.
-pub(crate) fn regions(pipeline: &Pipeline, request: &Realisation) -> Result<Regions, Error> {
-    infer(pipeline, request)
-        .map_err(|error| Error::Build { app: pipeline.name().to_owned(), error: Box::new(error.into()) })
+/// A pipeline at some sizes on a device.
+pub(crate) fn problem(pipeline: &Pipeline, request: &Realisation, device: &Device) -> Result<Problem, Error> {
+    Problem::new(pipeline, request, device).map_err(|error| unbuilt(pipeline, error.into()))
+}
+
+/// The error of an app whose kernels cannot be built.
+pub(crate) fn unbuilt(pipeline: &Pipeline, error: BuildError) -> Error {
+    Error::Build { app: pipeline.name().to_owned(), error: Box::new(error) }
 }
 
 fn schedule_file(given: &Path, app: &str) -> PathBuf {

@@ -13,12 +13,12 @@ use warploom::app::App;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::export::Manifest;
 use warploom::codegen::ir::Program;
-use warploom::cost::{CostModel, Subject};
-use warploom::schedule::schedule::Schedule;
+use warploom::cost::CostModel;
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
 use warploom::tune::explain::Explanation;
 
-use crate::backend::{Kernels, build_program, regions};
+use crate::backend::{Kernels, build_program, problem};
 use crate::emit::{Emit, Scheduled};
 use crate::error::Error;
 use crate::pipeline::{self, Which};
@@ -78,19 +78,13 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let asked = arguments.which.realise(apps)?;
     let device = arguments.kernels.device()?;
     let model = arguments.kernels.model.load(&device)?;
-    let (schedule, program, search) = arguments.schedule(&asked, &device, &*model)?;
     let pipeline = &asked.pipeline;
-    let regions = regions(pipeline, &asked.request)?;
-    voice::warnings(pipeline, &regions);
-    let explanation = Explanation::new(pipeline, &regions, &device, &schedule, &*model);
-    let subject = Subject::new(pipeline, &regions, &device);
-    let of = Scheduled {
-        pipeline,
-        schedule: &schedule,
-        program: &program,
-        subject: &subject,
-        explanation: &explanation,
-    };
+    let problem = problem(pipeline, &asked.request, &device)?;
+    let (schedule, program, search) = arguments.schedule(&problem, &*model)?;
+    voice::warnings(pipeline, problem.regions());
+    let explanation = Explanation::new(&problem, &schedule, &*model);
+    let of =
+        Scheduled { problem: &problem, schedule: &schedule, program: &program, explanation: &explanation };
 
     let described = describe(&program, Build::Timing);
     let mut manifest = Manifest::new(pipeline, &asked.request, &device, &program);
@@ -141,12 +135,10 @@ pub(crate) fn export(
     folder: &Path,
 ) -> Result<Vec<String>, Error> {
     let pipeline = &asked.pipeline;
-    let program = build_program(pipeline, schedule, &asked.request, device)?;
-    let regions = regions(pipeline, &asked.request)?;
-    let explanation = Explanation::new(pipeline, &regions, device, schedule, model);
-    let subject = Subject::new(pipeline, &regions, device);
-    let of =
-        Scheduled { pipeline, schedule, program: &program, subject: &subject, explanation: &explanation };
+    let problem = problem(pipeline, &asked.request, device)?;
+    let program = build_program(&problem, schedule)?;
+    let explanation = Explanation::new(&problem, schedule, model);
+    let of = Scheduled { problem: &problem, schedule, program: &program, explanation: &explanation };
     let mut manifest = Manifest::new(pipeline, &asked.request, device, &program);
     let code = Code::new(&describe(&program, Build::Timing), &mut manifest, device)?;
     if let Some(note) = &code.note {
@@ -159,17 +151,16 @@ impl Arguments {
     /// The given schedule, or the best one of a search, and its kernels.
     fn schedule(
         &self,
-        asked: &pipeline::Subject,
-        device: &Device,
+        problem: &Problem,
         model: &dyn CostModel,
     ) -> Result<(Schedule, Program, Option<search::Report>), Error> {
-        let usual = self.search.options(&asked.pipeline, &asked.request, device)?;
+        let usual = self.search.options(problem)?;
         let Some(options) = self.kernels.search_options(usual) else {
-            let schedule = self.kernels.schedule(&asked.pipeline, &asked.request, device)?;
-            let program = build_program(&asked.pipeline, &schedule, &asked.request, device)?;
+            let schedule = self.kernels.schedule(problem)?;
+            let program = build_program(problem, &schedule)?;
             return Ok((schedule, program, None));
         };
-        let found = search::run(&asked.pipeline, &asked.request, device, model, &options)?;
+        let found = search::run(problem, model, &options)?;
         let report = search::Report::new(&found, model.name(), &options);
         Ok((found.schedule, found.program, Some(report)))
     }

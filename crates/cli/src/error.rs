@@ -174,9 +174,6 @@ pub(crate) enum Error {
     /// A partial schedule (`--fix`) that the search cannot keep.
     #[error("{file}: {error}")]
     Fixed { file: String, error: Box<FixedError> },
-    /// A pipeline for which the search found no schedule.
-    #[error("`{app}` cannot be scheduled: {error}")]
-    Search { app: String, error: String },
     /// A backend that runs kernels, without `--schedule`.
     #[error(
         "running on {on} needs a schedule; give one with --schedule FILE, or let one be found with --schedule search"
@@ -308,9 +305,7 @@ impl Error {
             Error::Pipeline { .. } | Error::NoDefault { .. } => exit::PIPELINE,
             Error::Evaluation { error, .. } => evaluation_code(error),
             Error::Verification { .. } | Error::Inexact { .. } => exit::VERIFICATION,
-            Error::Schedule { .. } | Error::Build { .. } | Error::Search { .. } | Error::Fixed { .. } => {
-                exit::PIPELINE
-            }
+            Error::Schedule { .. } | Error::Build { .. } | Error::Fixed { .. } => exit::PIPELINE,
             Error::RefusedCases { .. } => exit::PIPELINE,
             Error::PipelineFile { error, .. } if !is_malformed(error) => exit::PIPELINE,
             Error::Request { error, .. } if !is_usage(error) => exit::PIPELINE,

@@ -170,7 +170,7 @@ pub(crate) fn fuzz(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Err
     let machine = arguments.machine()?;
     let check: &Checker<'_> = &|case| machine.check(case);
     if !arguments.replay.is_empty() {
-        return replay::replay(&arguments.replay, check, arguments.format, out);
+        return replay::replay(&arguments.replay, &machine.device, check, arguments.format, out);
     }
     let model = arguments.search.then(|| arguments.model.load(&machine.device)).transpose()?;
     let searcher =
@@ -192,13 +192,13 @@ impl Fuzzing<'_> {
     /// Checks new pairs of pipeline and schedule, and writes the failures to files.
     fn run(&self, compiler: Option<&Compiler>, out: &mut dyn Write) -> Result<(), Error> {
         let Fuzzing { arguments, device, check, searcher } = *self;
-        let random = random_schedules(device, arguments.schedules);
-        let schedules: &Scheduler<'_> = &|subject| match searcher {
-            Some(searcher) => searcher.schedules(subject),
-            None => random(subject),
+        let random = random_schedules(arguments.schedules);
+        let schedules: &Scheduler<'_> = &|problem, seed| match searcher {
+            Some(searcher) => searcher.schedules(problem, seed),
+            None => random(problem, seed),
         };
         let progress = Progress::new("fuzzing", Unit::Things("pipelines"));
-        let summary = run(&arguments.options(), schedules, check, &|so_far| {
+        let summary = run(&arguments.options(), device, schedules, check, &|so_far| {
             progress.set_length(so_far.total);
             progress.advance(1);
             progress.set_message(format!("{} failed", so_far.failed));

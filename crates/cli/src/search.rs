@@ -9,15 +9,15 @@ use serde::Serialize;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::ir::Program;
 use warploom::cost::CostModel;
-use warploom::lang::{Pipeline, Realisation};
 use warploom::runtime;
 use warploom::runtime::nvrtc::{self, Arch, Image};
+use warploom::schedule::schedule::Problem;
 use warploom::search::{Event, Fixed, Options, Refusal, Statistics, StopReason};
 use warploom::target::{Device, program};
 use warploom::tune::cache::Cache;
-use warploom::tune::one_shot::{OneShot, OneShotError, one_shot_without_spills};
+use warploom::tune::one_shot::{OneShot, one_shot_without_spills};
 
-use crate::backend::{read_schedule, regions};
+use crate::backend::{read_schedule, unbuilt};
 use crate::error::Error;
 use crate::progress::{Progress, Unit};
 use crate::table::{self, Align};
@@ -70,14 +70,9 @@ pub(crate) struct Flags {
 
 impl Flags {
     /// The search options for a pipeline.
-    pub(crate) fn options(
-        &self,
-        pipeline: &Pipeline,
-        request: &Realisation,
-        device: &Device,
-    ) -> Result<Options, Error> {
+    pub(crate) fn options(&self, problem: &Problem) -> Result<Options, Error> {
         let usual = Options::default();
-        let fixed = self.fix.as_ref().map(|file| fixed(file, pipeline, request, device)).transpose()?;
+        let fixed = self.fix.as_ref().map(|file| fixed(file, problem)).transpose()?;
         Ok(Options {
             seed: self.seed,
             beam: self.beam.max(1),
@@ -95,9 +90,8 @@ impl Flags {
 }
 
 /// Reads the partial schedule of `--fix`.
-fn fixed(file: &Path, pipeline: &Pipeline, request: &Realisation, device: &Device) -> Result<Fixed, Error> {
-    let schedule = read_schedule(file, pipeline)?;
-    let fixed = Fixed::new(schedule, pipeline, &regions(pipeline, request)?, device);
+fn fixed(file: &Path, problem: &Problem) -> Result<Fixed, Error> {
+    let fixed = Fixed::new(problem, read_schedule(file, problem.pipeline())?);
     fixed.map_err(|error| Error::Fixed { file: file.display().to_string(), error: Box::new(error) })
 }
 
@@ -114,26 +108,13 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 
 /// Searches for a schedule of a pipeline and builds it. Shows progress, and prints a note if
 /// anything went wrong.
-pub(crate) fn run(
-    pipeline: &Pipeline,
-    request: &Realisation,
-    device: &Device,
-    model: &dyn CostModel,
-    options: &Options,
-) -> Result<OneShot, Error> {
-    let watch = Watch::new(pipeline.name(), options);
-    let spills = |program: &Program| spilled_bytes(program, device);
+pub(crate) fn run(problem: &Problem, model: &dyn CostModel, options: &Options) -> Result<OneShot, Error> {
+    let watch = Watch::new(problem.pipeline().name(), options);
+    let spills = |program: &Program| spilled_bytes(program, problem.device());
     let hear = |event| watch.hear(&event);
-    let found = one_shot_without_spills(pipeline, request, device, model, options, &spills, &hear);
+    let found = one_shot_without_spills(problem, model, options, &spills, &hear);
     drop(watch);
-    let found = found.map_err(|error| {
-        let error = match error {
-            OneShotError::Bounds(error) => error.into(),
-            OneShotError::Build(error) => error,
-            _ => return Error::Search { app: pipeline.name().to_owned(), error: error.to_string() },
-        };
-        Error::Build { app: pipeline.name().to_owned(), error: Box::new(error) }
-    })?;
+    let found = found.map_err(|error| unbuilt(problem.pipeline(), error))?;
     notes(&found).iter().for_each(|note| voice::note(note));
     Ok(found)
 }

@@ -242,11 +242,10 @@ impl Arguments {
                 return Ok(Ok((schedule, Origin::Given, None)));
             }
             Mode::Default => {
-                let regions = crate::backend::regions(&asked.pipeline, &asked.request)?;
-                let schedule = Schedule::default_for(&asked.pipeline, &regions);
-                return Ok(Ok((schedule, Origin::Default, None)));
+                let problem = crate::backend::problem(&asked.pipeline, &asked.request, bench.device)?;
+                return Ok(Ok((Schedule::default_for(&problem), Origin::Default, None)));
             }
-            Mode::OneShot => return Ok(one_shot(asked, task, bench)),
+            Mode::OneShot => return Ok(one_shot(task, bench)),
             Mode::Top5 => top(task, 5, bench, records, observer)?,
             Mode::Autotune => {
                 let options = AutotuneOptions {
@@ -283,7 +282,7 @@ impl Arguments {
 }
 
 /// The schedule that `warploom compile` would choose.
-fn one_shot(asked: &pipeline::Subject, task: &Task<'_>, bench: &Bench<'_>) -> Result<Given, String> {
+fn one_shot(task: &Task<'_>, bench: &Bench<'_>) -> Result<Given, String> {
     let spills = |program: &Program| {
         let compiled = (bench.compile)(&describe(program, Build::Timing)).ok()?;
         let spilled = |used: &warploom::runtime::nvrtc::Resources| {
@@ -291,9 +290,8 @@ fn one_shot(asked: &pipeline::Subject, task: &Task<'_>, bench: &Bench<'_>) -> Re
         };
         Some(compiled.kernels.values().map(spilled).sum())
     };
-    let (pipeline, request) = (&asked.pipeline, &asked.request);
-    let found =
-        one_shot_without_spills(pipeline, request, bench.device, task.model, &task.search, &spills, &|_| {});
+    let problem = task.subject.problem(bench.device).map_err(|error| error.to_string())?;
+    let found = one_shot_without_spills(&problem, task.model, &task.search, &spills, &|_| {});
     let found = found.map_err(|error| error.to_string())?;
     Ok((found.schedule, Origin::Search, Some(found.predicted_us)))
 }

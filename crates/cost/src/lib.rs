@@ -1,6 +1,6 @@
 //! What a schedule costs, before anything is compiled.
 //!
-//! A [`Subject`] is one pipeline at one size on one device. [`Subject::features`] describes a kernel of a schedule in
+//! [`Featurizer::features`] describes the kernels of a plan in
 //! numbers: a row of [`StageFeatures`] for every stage that the kernel computes, and [`KernelFeatures`] for what they
 //! share. Features of a kernel depend on nothing outside it, so that they can be memoized, and costs of kernels add up.
 //!
@@ -15,7 +15,7 @@ mod network;
 mod schema;
 
 pub use analytic::{Analytic, Constants, Parts};
-pub use features::Subject;
+pub use features::Featurizer;
 pub use kernel::{ArrayTraffic, KernelFeatures, Memory, RowSource, StageRow, Traffic};
 pub use model::{Chosen, CostModel, Term, Terms, choose};
 pub use network::{KernelInputs, Network, RowInputs, Weights, WeightsError};

@@ -137,15 +137,16 @@ impl<'a> Refiner<'a, '_> {
             return item;
         }
         let space = self.space();
-        let footprints = space.geometry.footprints(&funcs(space, &self.best.sketch.inlined), [&item]);
+        let inlined = funcs(space, &self.best.sketch.inlined);
+        let plan = space.problem.plan_of(&inlined, [&item]);
         with_kernel(&item, |kernel| {
-            for (nest, footprint) in nests_mut(&mut kernel.body).into_iter().zip(&footprints.nests) {
+            for (nest, own) in nests_mut(&mut kernel.body).into_iter().zip(plan.nests.values()) {
                 let (Item::Stage(stage), Storage::Shared, Mapping::Threads(tiles)) =
                     (nest.item, nest.storage, &nest.mapping)
                 else {
                     continue;
                 };
-                let extents = footprint.as_ref().map(|nest| nest.points.extents()).unwrap_or_default();
+                let extents = own.footprint.as_ref().map(|nest| nest.points.extents()).unwrap_or_default();
                 let fitting = refitted(space, stage, tiles, &extents);
                 nest.mapping = fitting.map_or(Mapping::Flat, Mapping::Threads);
             }

@@ -72,7 +72,7 @@ pub(crate) fn bundle(of: &Scheduled<'_>, manifest: &Manifest, code: &Code) -> Re
         ("cu", text(print(of.program, Build::Timing))),
         ("cubin", image.and_then(|image| image.cubin.clone())),
         ("ptx", image.and_then(|image| text(image.ptx.clone()))),
-        ("schedule", text(of.schedule.to_text(of.pipeline))),
+        ("schedule", text(of.schedule.to_text(of.problem.pipeline()))),
         ("json", text(json)),
         ("h", text(header(manifest))),
         ("c", text(source(manifest, image.map(Image::code).as_ref()))),

@@ -4,7 +4,7 @@ use std::fs;
 
 use warploom::fuzz::{Case, Failure, Seen};
 use warploom::prelude::*;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::schedule::{Problem, Schedule};
 
 use crate::place::Place;
 
@@ -19,7 +19,8 @@ fn case() -> Case {
     let request = Realisation::new(&pipeline)
         .input("input", Region::of_extents(&[7]))
         .output("output", Region::of_extents(&[7]));
-    let schedule = Schedule::default_for(&pipeline, &infer(&pipeline, &request).unwrap());
+    let device = Device::preset("h200").unwrap();
+    let schedule = Schedule::default_for(&Problem::new(&pipeline, &request, &device).unwrap());
     Case { pipeline, request, schedule, seed: 3 }
 }
 
