@@ -232,6 +232,7 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
             read_bytes: self.read.iter().map(|(_, bytes)| bytes).sum(),
             written_bytes: self.written,
             nodes: self.nodes,
+            decisions: Default::default(),
             rows: self.rows,
         };
         self.items.arrays.push(self.arrays);
