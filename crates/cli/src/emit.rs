@@ -36,7 +36,7 @@ pub(crate) struct Scheduled<'a> {
 #[derive(Serialize)]
 struct Features<'a> {
     schema: &'static str,
-    /// A hash of the names and units of the features; weights files have the same one.
+    /// A hash of the names and units of the features that the network reads; weights files have the same one.
     schema_hash: String,
     names: Vec<&'static str>,
     units: Vec<&'static str>,

@@ -94,6 +94,12 @@ impl Analytic {
         self.profile(kernel).parts
     }
 
+    /// How long all launches of a kernel take, microseconds.
+    pub(crate) fn cost(&self, kernel: &KernelFeatures) -> f64 {
+        // A kernel that computes nothing is not launched.
+        kernel.launches * self.parts(kernel).together(self.constants.overlap)
+    }
+
     /// The device that it models.
     pub fn device(&self) -> &Device {
         &self.device
@@ -377,13 +383,10 @@ impl Busy {
 
 impl CostModel for Analytic {
     fn costs(&self, _: &Dag, kernels: &[&KernelFeatures], costs: &mut Vec<f64>) {
-        costs.extend(kernels.iter().map(|kernel| {
-            // A kernel that computes nothing is not launched.
-            kernel.launches * self.parts(kernel).together(self.constants.overlap)
-        }));
+        costs.extend(kernels.iter().map(|kernel| self.cost(kernel)));
     }
 
-    fn explain(&self, dag: &Dag, kernel: &KernelFeatures) -> Terms {
+    fn explain(&self, _: &Dag, kernel: &KernelFeatures) -> Terms {
         let parts = self.parts(kernel);
         let launches = kernel.launches;
         let term = |name, microseconds: f64| Term { name, microseconds: microseconds * launches };
@@ -400,10 +403,8 @@ impl CostModel for Analytic {
                 clocks("L1 and shared", busy.memory),
             ]
         };
-        let mut total = Vec::new();
-        self.costs(dag, &[kernel], &mut total);
         Terms {
-            total: total[0],
+            total: self.cost(kernel),
             kernel: vec![
                 term("launch", parts.launch),
                 term("DRAM", parts.dram),

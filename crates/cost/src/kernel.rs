@@ -1,7 +1,8 @@
 //! The features of one kernel.
 
-use std::ops::AddAssign;
+use std::ops::{AddAssign, BitOr};
 
+use serde::{Deserialize, Serialize};
 use warploom_schedule::{NodeId, StageId};
 
 use crate::schema::StageFeatures;
@@ -84,6 +85,32 @@ pub struct ArrayTraffic {
     pub exact: bool,
 }
 
+/// A set of schedule decisions that the first weights do not know.
+///
+/// Weights list those that kernels had in training. A kernel with any other has its analytic cost, so a decision needs no
+/// new weights.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct NewDecisions(u32);
+
+impl NewDecisions {
+    // One constant for each decision. Weights files contain the bits, so a bit never changes its meaning.
+    #[cfg(test)]
+    pub(crate) const EXAMPLE: NewDecisions = NewDecisions(1 << 31);
+
+    /// Whether all of `others` are among them.
+    pub fn contains(self, others: NewDecisions) -> bool {
+        others.0 & !self.0 == 0
+    }
+}
+
+impl BitOr for NewDecisions {
+    type Output = NewDecisions;
+
+    fn bitor(self, other: NewDecisions) -> NewDecisions {
+        NewDecisions(self.0 | other.0)
+    }
+}
+
 /// One kernel: what its stages share, and a row for each of them.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct KernelFeatures {
@@ -109,6 +136,8 @@ pub struct KernelFeatures {
     pub written_bytes: f64,
     /// Nodes of the kernel's text, unrolled loops and inlined Funcs written out.
     pub nodes: f64,
+    /// Decisions of its schedule that some weights do not know.
+    pub decisions: NewDecisions,
     /// The stages, in the order they run.
     pub rows: Vec<StageRow>,
 }

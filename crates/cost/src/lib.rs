@@ -16,7 +16,7 @@ mod schema;
 
 pub use analytic::{Analytic, Constants, Parts};
 pub use features::Featurizer;
-pub use kernel::{ArrayTraffic, KernelFeatures, Memory, RowSource, StageRow, Traffic};
+pub use kernel::{ArrayTraffic, KernelFeatures, Memory, NewDecisions, RowSource, StageRow, Traffic};
 pub use model::{Chosen, CostModel, Term, Terms, choose};
-pub use network::{KernelInputs, Network, RowInputs, Weights, WeightsError};
-pub use schema::{FEATURES, Feature, SCHEMA_VERSION, StageFeatures, schema_hash};
+pub use network::{KernelInputs, Network, RowInputs, SCHEMA_VERSION, Weights, WeightsError, schema_hash};
+pub use schema::{FEATURES, Feature, StageFeatures};

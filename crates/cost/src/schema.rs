@@ -1,11 +1,6 @@
 //! The features of a stage: their names, units and meaning, in a fixed order.
-
-use std::sync::OnceLock;
-
-use xxhash_rust::xxh3::xxh3_64;
-
-/// Changes whenever a feature changes its meaning without changing its name.
-pub const SCHEMA_VERSION: u32 = 1;
+//!
+//! The network reads those that `network/basis.rs` lists; others can be added without new weights.
 
 /// A feature's entry in the schema.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -258,18 +253,6 @@ features! {
     expr_branching "levels";
 }
 
-/// A hash of the schema: names, units and version. Weights belong to one schema.
-pub fn schema_hash() -> u64 {
-    static HASH: OnceLock<u64> = OnceLock::new();
-    *HASH.get_or_init(|| {
-        let mut text = SCHEMA_VERSION.to_string();
-        for Feature { name, unit } in FEATURES {
-            text.push_str(&format!(";{name}:{unit}"));
-        }
-        xxh3_64(text.as_bytes())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -285,12 +268,5 @@ mod tests {
         assert_eq!(features.values()[1], 7.0);
         assert_eq!(features.values()[StageFeatures::COUNT - 1], 3.0);
         assert_eq!(FEATURES[1].name, "num_productions");
-    }
-
-    #[test]
-    fn the_schema_is_the_one_that_weights_know() {
-        // A change here means new weights: raise the version if only a meaning changed.
-        assert_eq!((SCHEMA_VERSION, StageFeatures::COUNT), (1, FEATURES.len()));
-        assert_ne!(schema_hash(), 0);
     }
 }

@@ -182,6 +182,7 @@ impl<'k, 's> Block<'k, 's> {
             read_bytes: self.read.iter().map(|(_, bytes)| bytes).sum(),
             written_bytes: self.written,
             nodes: self.nodes,
+            decisions: Default::default(),
             rows: self.rows,
         };
         self.items.arrays.push(self.arrays);

@@ -1,20 +1,19 @@
 //! Weights: ten tensors and what they were trained for, as a small file.
 //!
 //! A file is the magic, the version (`u32`, little endian), a checksum of the rest (xxh3, `u64`, little endian) and
-//! the rest: hashes of what the inputs of the network mean, names and tensors (bincode).
+//! the rest (bincode): hashes of what the inputs of the network mean, names and tensors, and the new decisions that the
+//! weights know, which are left out if there are none.
 
-use std::sync::OnceLock;
-
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use warploom_lang::files::WEIGHTS;
 use warploom_target::Device;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::inputs::{KERNEL_INPUTS, KERNEL_NAMES, PARTS, ROW_INPUTS};
-use super::{BOUND, LIMIT};
-use crate::analytic::Constants;
-use crate::schema::schema_hash;
+use super::basis::{analytic_hash, schema_hash};
+use super::inputs::{KERNEL_INPUTS, PARTS, ROW_INPUTS};
+use crate::kernel::NewDecisions;
 
 const MAGIC: &[u8; 16] = b"warploom weights";
 const VERSION: u32 = 2;
@@ -30,7 +29,7 @@ pub(super) const HIDDEN: usize = 32;
 /// Tensors of a network.
 const COUNT: usize = 10;
 
-/// The weights of a [`Network`](super::Network) with the features that this version of the crate has.
+/// The weights of a [`Network`](super::Network) that reads the features that this version of the crate reads.
 ///
 /// ```
 /// use warploom_cost::Weights;
@@ -45,6 +44,9 @@ pub struct Weights {
     fingerprint: String,
     scores: String,
     tensors: [Vec<f32>; COUNT],
+    /// Stored behind the rest: the oldest files do not have it.
+    #[serde(skip)]
+    known: NewDecisions,
 }
 
 /// What is kept in a file.
@@ -129,8 +131,8 @@ impl Weights {
     /// The tensors in order: name, inputs, channels. A tensor holds the weights of its first input for all channels,
     /// then those of the second, and so on; a bias has one input.
     ///
-    /// The inputs of `row` are the [`FEATURES`](crate::FEATURES), those of `hidden` the channels of `row` and then the
-    /// numbers of the [kernel](crate::KernelInputs).
+    /// The inputs of `row` are the numbers of a [row](crate::RowInputs), those of `hidden` the channels of `row` and then
+    /// the numbers of the [kernel](crate::KernelInputs).
     pub const TENSORS: [(&'static str, usize, usize); COUNT] = [
         ("row.means", 1, ROW_INPUTS),
         ("row.factors", 1, ROW_INPUTS),
@@ -190,6 +192,7 @@ impl Weights {
             fingerprint: String::new(),
             scores: String::new(),
             tensors: Default::default(),
+            known: NewDecisions::default(),
         }
     }
 
@@ -201,6 +204,16 @@ impl Weights {
             scores: scores.into(),
             ..self
         }
+    }
+
+    /// The same, trained on kernels with these decisions.
+    pub fn knowing(self, known: NewDecisions) -> Weights {
+        Weights { known, ..self }
+    }
+
+    /// The new decisions that kernels had in training.
+    pub fn known(&self) -> NewDecisions {
+        self.known
     }
 
     /// Their name, for reports.
@@ -235,17 +248,18 @@ impl Weights {
         if u64::from_le_bytes(*sum) != xxh3_64(&bytes[START..]) {
             return Err(WeightsError::Damaged);
         }
-        let config = bincode::config::standard().with_limit::<{ WEIGHTS.most as usize }>();
-        let decoded = bincode::serde::decode_from_slice(&bytes[START..], config);
-        let (contents, _): (Contents, usize) = decoded.map_err(|_| WeightsError::Damaged)?;
-        contents.fitting()
+        let (contents, rest) = decode::<Contents>(&bytes[START..])?;
+        let known = if rest.is_empty() { NewDecisions::default() } else { decode(rest)?.0 };
+        Ok(contents.fitting()?.knowing(known))
     }
 
     /// The bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let contents = Contents { schema: schema_hash(), analytic: analytic_hash(), weights: self.clone() };
-        let contents = bincode::serde::encode_to_vec(&contents, bincode::config::standard());
-        let contents = contents.expect("numbers and text can be encoded, and memory does not fail");
+        let mut contents = encode(&contents);
+        if self.known != NewDecisions::default() {
+            contents.extend(encode(&self.known));
+        }
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend(xxh3_64(&contents).to_le_bytes());
@@ -300,14 +314,17 @@ impl Contents {
     }
 }
 
-/// A hash of what the network corrects and how: what it is given of a kernel, its own constants, and those of the analytic
-/// model.
-fn analytic_hash() -> u64 {
-    static HASH: OnceLock<u64> = OnceLock::new();
-    *HASH.get_or_init(|| {
-        let text = format!("{};{BOUND};{LIMIT};{:?}", KERNEL_NAMES.join(";"), Constants::default());
-        xxh3_64(text.as_bytes())
-    })
+fn encode(value: &impl Serialize) -> Vec<u8> {
+    let encoded = bincode::serde::encode_to_vec(value, bincode::config::standard());
+    encoded.expect("numbers and text can be encoded, and memory does not fail")
+}
+
+/// A value, and the bytes behind it.
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), WeightsError> {
+    let config = bincode::config::standard().with_limit::<{ WEIGHTS.most as usize }>();
+    let decoded = bincode::serde::decode_from_slice(bytes, config);
+    let (value, length): (T, usize) = decoded.map_err(|_| WeightsError::Damaged)?;
+    Ok((value, &bytes[length..]))
 }
 
 /// The generator splitmix64.
@@ -335,7 +352,7 @@ mod tests {
 
     fn file(schema: u64, analytic: u64, weights: Weights) -> Vec<u8> {
         let contents = Contents { schema, analytic, weights };
-        let contents = bincode::serde::encode_to_vec(&contents, bincode::config::standard()).unwrap();
+        let contents = encode(&contents);
         let sum = xxh3_64(&contents).to_le_bytes();
         [MAGIC.as_slice(), &VERSION.to_le_bytes(), &sum, &contents].concat()
     }
@@ -360,6 +377,16 @@ mod tests {
         assert_eq!(back, weights);
         assert_eq!((back.name(), back.scores()), ("random 3", r#"{"ordering": 0.93}"#));
         assert_eq!(back.check_device(&device), Ok(()));
+    }
+
+    #[test]
+    fn files_contain_new_decisions_if_there_are_any() {
+        let (weights, decision) = (Weights::random(3), NewDecisions::EXAMPLE);
+        let (plain, more) = (weights.to_bytes(), weights.clone().knowing(decision).to_bytes());
+        assert_eq!(plain, file(schema_hash(), analytic_hash(), weights));
+        assert_eq!(more[START..], [&plain[START..], &encode(&decision)].concat());
+        let known = |bytes: &[u8]| Weights::from_bytes(bytes).map(|weights| weights.known());
+        assert_eq!((known(&plain), known(&more)), (Ok(NewDecisions::default()), Ok(decision)));
     }
 
     #[test]
