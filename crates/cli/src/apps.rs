@@ -17,8 +17,8 @@ use crate::table::{self, Align};
   warploom apps
   warploom apps --json
 
-A parameter marked with * is fixed when a pipeline is compiled, as sizes are; changing any other
-recompiles nothing.")]
+Parameters marked with * are fixed when a pipeline is compiled, like sizes. Changing any other parameter
+needs no recompilation.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     format: Format,
