@@ -125,7 +125,7 @@ impl Source {
     fn parse(text: &str) -> Result<Source, String> {
         let seed = |kind: &str, seed: &str| {
             seed.parse().map_err(|_| {
-                format!("`{seed}` is no seed; write a whole number from 0 to {}, as in {kind}:7", u64::MAX)
+                format!("`{seed}` is not a seed; write a whole number from 0 to {}, as in {kind}:7", u64::MAX)
             })
         };
         match text.split_once(':') {
@@ -316,11 +316,11 @@ impl Builds {
     pub(crate) fn fault(&self) -> Option<String> {
         if let Some(difference) = &self.inexact {
             return Some(format!(
-                "kernels built for checking differ from the reference evaluator: {difference}"
+                "the checking build differs from the reference evaluator: {difference}"
             ));
         }
         let far = self.closeness.iter().find_map(Closeness::sentence)?;
-        Some(format!("kernels built for speed are too far from the reference evaluator: {far}"))
+        Some(format!("the timing build differs too much from the reference evaluator: {far}"))
     }
 }
 

@@ -173,7 +173,7 @@ impl Report {
             ("registers", Align::Right),
             ("local bytes", Align::Right),
             ("shared bytes", Align::Right),
-            ("blocks a SM", Align::Right),
+            ("blocks per SM", Align::Right),
         ];
         let rows = self.kernels.iter().map(|kernel| {
             let [x, y, z] = kernel.grid;

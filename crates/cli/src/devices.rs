@@ -96,7 +96,7 @@ fn listing<'a>(first: &'static str, devices: impl Iterator<Item = (String, &'a D
         ("arch", Align::Left),
         ("SMs", Align::Right),
         ("memory GB", Align::Right),
-        ("shared KB a block", Align::Right),
+        ("shared KB per block", Align::Right),
         ("fingerprint", Align::Left),
     ];
     let rows = devices.map(|(first, device)| {

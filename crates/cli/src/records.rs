@@ -237,6 +237,6 @@ fn import(
     }
     match format.json {
         true => report::json(out, "warploom.records.import/1", &all),
-        false => report::text(out, &format!("{} new trials, {} known before\n", all.new, all.known)),
+        false => report::text(out, &format!("{} new trials, {} already known\n", all.new, all.known)),
     }
 }

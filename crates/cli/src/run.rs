@@ -308,7 +308,7 @@ impl Report {
     fn where_it_ran(&self) -> &'static str {
         match self.on {
             "sim" => "the simulator",
-            "cuda" => "the GPU, compiling included",
+            "cuda" => "the GPU, including compilation",
             _ => "the reference evaluator",
         }
     }

@@ -109,7 +109,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         Some(number * seconds)
     });
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    duration.ok_or_else(|| format!("`{text}` is no time; write it as 10s, 2m or 500ms"))
+    duration.ok_or_else(|| format!("`{text}` is not a time; write it as 10s, 2m or 500ms"))
 }
 
 /// Searches for a schedule of a pipeline and builds it. Shows progress, and prints a note if
@@ -161,17 +161,17 @@ fn notes(found: &OneShot) -> Vec<String> {
     if found.outcome.stop == StopReason::TimeLimit {
         let seconds = found.outcome.statistics.elapsed.as_secs_f64();
         notes.push(format!(
-            "the time limit ended the search after {seconds:.2} s; another run may find another schedule"
+            "the time limit ended the search after {seconds:.2} s; another run may find a different schedule"
         ));
     }
     if found.outcome.fallback {
         notes
-            .push("the search found no schedule that the device can run; this is the default one".to_owned());
+            .push("the search found no schedule that the device can run; this is the default schedule".to_owned());
     }
     if found.spilling > 0 {
         let count = found.spilling;
         notes.push(format!(
-            "{count} schedules with shorter predicted times spill registers and were passed over"
+            "{count} schedules with shorter predicted times spill registers and were skipped"
         ));
     }
     if let Some(error) = found.refused.first() {
@@ -323,7 +323,7 @@ impl Report {
         rows.extend([
             ("states scored", counts.states.to_string()),
             ("kernels evaluated", counts.kernels_evaluated.to_string()),
-            ("kernels remembered", counts.memo_hits.to_string()),
+            ("memoized kernels reused", counts.memo_hits.to_string()),
             ("Funcs frozen", counts.frozen_funcs.to_string()),
             ("candidates", self.candidates_us.len().to_string()),
             ("best of each pass, us", counts.pass_best_us.iter().map(us).collect::<Vec<_>>().join(" ")),

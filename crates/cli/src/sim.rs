@@ -77,7 +77,7 @@ pub(crate) fn sim(
         return report::json(out, "warploom.sim/1", &report);
     }
     let mut text = format!(
-        "{}{} as on {}: the reference's outputs bit for bit, {:.2} s, {:.1} million lane operations\n",
+        "{}{} simulated for {}: outputs match the reference bit for bit, {:.2} s, {:.1} million lane operations\n",
         report.app,
         report.sizes,
         report.device,
