@@ -225,7 +225,7 @@ impl StageRules<'_> {
         }
         let pure = (0..indices.len()).all(|d| self.stage.is_pure(exprs, d));
         if self.number == 0 && (!pure || !domain.is_empty() || predicate.is_some()) {
-            return Err(malformed(format!("the first stage of `{}` is no pure definition", self.func.name)));
+            return Err(malformed(format!("the first stage of `{}` is not a pure definition", self.func.name)));
         }
         Ok(())
     }

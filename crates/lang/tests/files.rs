@@ -23,7 +23,7 @@ fn a_file_is_read_up_to_its_limit() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{} is too large: 5 bytes are the most that is read of a test; give a smaller file",
+            "{} is too large: 5 bytes is the limit for a test; give a smaller file",
             path.display()
         )
     );

@@ -132,7 +132,7 @@ impl Suite {
         if groups.is_empty() {
             return String::new();
         }
-        let about = "The least time that the device could take, as a share of the time it took".to_owned();
+        let about = "The lower bound of the device, as a share of the measured time".to_owned();
         let (axis, caption) = ("% of the floor".to_owned(), format!("{about}."));
         figure(&Bars { about, axis, base: Base::Zero, series: self.names(), groups }.draw(), &caption)
     }

@@ -28,7 +28,7 @@ pub enum SimError {
     },
     /// An input of another size than the program was made for.
     #[error(
-        "the program was made for an input `{input}` over {expected}, but a buffer over {found} was given"
+        "the program was built for an input `{input}` over {expected}, but a buffer over {found} was given"
     )]
     InputRegion {
         /// The input.
@@ -84,7 +84,7 @@ pub enum SimError {
         kernel: String,
     },
     /// More threads in a block than the device allows.
-    #[error("the kernel `{kernel}` has {threads} threads a block; the device allows {limit}")]
+    #[error("the kernel `{kernel}` has {threads} threads per block; the device allows {limit}")]
     TooManyThreads {
         /// The kernel.
         kernel: String,
@@ -108,7 +108,7 @@ pub enum SimError {
         limit: u32,
     },
     /// More shared memory than the device can give a block.
-    #[error("the kernel `{kernel}` needs {bytes} bytes of shared memory a block; the device gives {limit}")]
+    #[error("the kernel `{kernel}` needs {bytes} bytes of shared memory per block; the device has {limit}")]
     TooMuchShared {
         /// The kernel.
         kernel: String,
@@ -127,7 +127,7 @@ pub enum SimError {
     },
     /// A read of an element that nothing wrote: in this block for shared and per-thread arrays, ever for
     /// those in global memory.
-    #[error("not initialised: {access}, which nothing wrote")]
+    #[error("not initialised: {access}, which was not written")]
     Uninitialised {
         /// The access.
         access: Box<Access>,
@@ -315,7 +315,7 @@ pub enum Fault {
         node: usize,
     },
     /// An index of 64 bits where a value is needed.
-    #[error("node {node} is an offset into an array, and used as a value")]
+    #[error("node {node} is an offset into an array, but is used as a value")]
     Offset {
         /// The node.
         node: usize,

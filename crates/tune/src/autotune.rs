@@ -150,7 +150,7 @@ impl Run<'_, '_> {
             let of = self.options.iterations;
             let finished = self.finished.min(of);
             session.tell(&Event::Note(format!(
-                "going on after {finished} of {of} iterations that are recorded"
+                "continuing after {finished} of {of} recorded iterations"
             )));
         }
         Ok(())
@@ -163,7 +163,7 @@ impl Run<'_, '_> {
         match weights {
             Some(Ok(weights)) => self.weights = Some(weights),
             Some(Err(error)) => {
-                let note = format!("weights of an earlier run are of no use any more: {error}");
+                let note = format!("weights of an earlier run can no longer be used: {error}");
                 session.tell(&Event::Note(note));
             }
             None => {}

@@ -137,7 +137,7 @@ fn mistakes_are_answered() {
     fs::write(place.path("broken.json"), "{}").unwrap();
     for (command, expected) in [
         ("fuzz --replay empty", "empty contains no cases"),
-        ("fuzz --replay broken.json", "broken.json holds no case: missing field"),
+        ("fuzz --replay broken.json", "broken.json does not contain a case: missing field"),
         ("fuzz --replay nowhere.json", "cannot read nowhere.json"),
         ("fuzz --stages 5..2", "as in 2..12"),
         ("fuzz --device abacus", "abacus"),

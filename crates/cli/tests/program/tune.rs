@@ -57,7 +57,7 @@ fn autotuning_goes_on_where_it_was_and_says_what_it_does() {
 
     let more = lines(&place.run(&format!("{command} 3")));
     let note = more.iter().find(|line| line["event"] == "note").unwrap();
-    assert_eq!(note["note"], "going on after 2 of 3 iterations that are recorded");
+    assert_eq!(note["note"], "continuing after 2 of 3 recorded iterations");
     assert_eq!(more.iter().filter(|line| line["event"] == "searching").count(), 1);
 }
 
