@@ -37,7 +37,9 @@ pub enum DataError {
     #[error(transparent)]
     Shard(#[from] ShardError),
     /// The samples are from an unknown device.
-    #[error("the samples are of {device}, which is unknown; `warploom devices --presets` lists the known devices")]
+    #[error(
+        "the samples are of {device}, which is unknown; `warploom devices --presets` lists the known devices"
+    )]
     Device {
         /// Name of the device.
         device: String,

@@ -315,9 +315,7 @@ impl Builds {
     /// What is wrong with either build, as a sentence.
     pub(crate) fn fault(&self) -> Option<String> {
         if let Some(difference) = &self.inexact {
-            return Some(format!(
-                "the checking build differs from the reference evaluator: {difference}"
-            ));
+            return Some(format!("the checking build differs from the reference evaluator: {difference}"));
         }
         let far = self.closeness.iter().find_map(Closeness::sentence)?;
         Some(format!("the timing build differs too much from the reference evaluator: {far}"))

@@ -214,7 +214,9 @@ pub(crate) enum Error {
     #[error("{file}: {problem}; `warploom devices --describe h200` prints an example")]
     DeviceFile { file: String, problem: String },
     /// No GPU to compile for, with `--device auto`.
-    #[error("this machine has no GPU to generate kernels for ({why}); name a device, for example --device h200")]
+    #[error(
+        "this machine has no GPU to generate kernels for ({why}); name a device, for example --device h200"
+    )]
     NoDevice { why: String },
     /// An error of the GPU, the driver or NVRTC.
     #[error("{0}")]

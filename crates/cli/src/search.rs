@@ -165,14 +165,14 @@ fn notes(found: &OneShot) -> Vec<String> {
         ));
     }
     if found.outcome.fallback {
-        notes
-            .push("the search found no schedule that the device can run; this is the default schedule".to_owned());
+        notes.push(
+            "the search found no schedule that the device can run; this is the default schedule".to_owned(),
+        );
     }
     if found.spilling > 0 {
         let count = found.spilling;
-        notes.push(format!(
-            "{count} schedules with shorter predicted times spill registers and were skipped"
-        ));
+        notes
+            .push(format!("{count} schedules with shorter predicted times spill registers and were skipped"));
     }
     if let Some(error) = found.refused.first() {
         let count = found.refused.len();

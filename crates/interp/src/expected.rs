@@ -535,7 +535,10 @@ impl fmt::Display for Closeness {
             }
             Some(Fault::Shape(mismatch)) => mismatch.fmt(f),
             Some(Fault::Inexact(first)) => {
-                write!(f, "{differing} of {samples} samples differ although rounding cannot affect them, {first}")
+                write!(
+                    f,
+                    "{differing} of {samples} samples differ although rounding cannot affect them, {first}"
+                )
             }
             Some(Fault::NotFinite { first, .. }) => {
                 write!(f, "samples are NaN or infinite where the reference is not, {first}")

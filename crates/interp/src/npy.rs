@@ -87,7 +87,9 @@ pub enum NpyError {
     #[error("one of its samples is damaged ({0}); copy or save it again")]
     Sample(io::Error),
     /// A 64-bit sample that the 32-bit type cannot represent exactly.
-    #[error("its sample {value} is not exactly representable in {ty}; convert the array with astype before saving it")]
+    #[error(
+        "its sample {value} is not exactly representable in {ty}; convert the array with astype before saving it"
+    )]
     Inexact {
         /// The value of the sample.
         value: String,

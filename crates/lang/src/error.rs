@@ -222,7 +222,9 @@ pub enum Fault {
         pipeline: String,
     },
     /// An expression nested too deeply.
-    #[error("an expression is nested more than {limit} levels deep; name a part of it as a Func or use a reduction")]
+    #[error(
+        "an expression is nested more than {limit} levels deep; name a part of it as a Func or use a reduction"
+    )]
     TooDeep {
         /// The maximum depth.
         limit: u32,

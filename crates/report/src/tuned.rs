@@ -138,8 +138,7 @@ impl Tuned {
             best = value;
             steps.push(Step { at, value, text: trial.text() });
         }
-        let mut caption =
-            "The shortest time so far, over the trials in the order of measurement".to_owned();
+        let mut caption = "The shortest time so far, over the trials in the order of measurement".to_owned();
         if !self.iterations.is_empty() {
             caption += "; lines mark the ends of iterations";
         }

@@ -149,9 +149,7 @@ impl Run<'_, '_> {
         if self.finished > 0 {
             let of = self.options.iterations;
             let finished = self.finished.min(of);
-            session.tell(&Event::Note(format!(
-                "continuing after {finished} of {of} recorded iterations"
-            )));
+            session.tell(&Event::Note(format!("continuing after {finished} of {of} recorded iterations")));
         }
         Ok(())
     }

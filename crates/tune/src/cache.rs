@@ -179,7 +179,10 @@ impl Cache {
             return None;
         }
         if !about.is_file() || !is_ours(&about) {
-            tracing::warn!("{} is not used, because it is not a file that only you can write to", path.display());
+            tracing::warn!(
+                "{} is not used, because it is not a file that only you can write to",
+                path.display()
+            );
             return None;
         }
         let image = read(&path, key)?;

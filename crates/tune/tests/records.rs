@@ -262,7 +262,10 @@ fn numbers_that_nothing_can_have_been_measured_as_are_not_imported() {
         for value in values {
             let imported = import(&|trial| *trial.pointer_mut(place).unwrap() = value.into());
             let error = imported.expect_err(place).to_string();
-            assert!(error.starts_with("line 2 of in.jsonl is not a record: its "), "{place} {value}: {error}");
+            assert!(
+                error.starts_with("line 2 of in.jsonl is not a record: its "),
+                "{place} {value}: {error}"
+            );
         }
     }
     let others = [

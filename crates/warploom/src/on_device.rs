@@ -82,9 +82,7 @@ impl<'a> DeviceOutput<'a> {
 #[non_exhaustive]
 pub enum DeviceMemoryError {
     /// The pipeline was compiled for a backend without device memory.
-    #[error(
-        "`{pipeline}` was not compiled for a GPU, so it cannot use device memory; use Backend::Cuda"
-    )]
+    #[error("`{pipeline}` was not compiled for a GPU, so it cannot use device memory; use Backend::Cuda")]
     NoGpu {
         /// The name of the pipeline.
         pipeline: String,

@@ -36,7 +36,10 @@ fn a_sum_over_a_whole_picture() {
     assert_eq!((idle.reason.kind, idle.reason.steps), (SerialKind::Reduction, 1536 * 2560));
     assert!(idle.share > 0.9, "{}", idle.share);
     let line = idle.to_string();
-    assert!(line.contains("but uses only 1 thread of the 270336 that fit: `out.1` reduces 3932160 values"), "{line}");
+    assert!(
+        line.contains("but uses only 1 thread of the 270336 that fit: `out.1` reduces 3932160 values"),
+        "{line}"
+    );
     assert!(!line.contains('\n'));
 }
 

@@ -118,7 +118,10 @@ fn what_is_no_result_is_said_so() {
              `warploom.suite/1`; use a newer program",
         ),
         ("odd.db", "odd.db is not a database of records; give another file"),
-        ("new.db -o new.db", "the page would overwrite new.db, which is one of its inputs; name another file with -o"),
+        (
+            "new.db -o new.db",
+            "the page would overwrite new.db, which is one of its inputs; name another file with -o",
+        ),
         ("new.db --device toaster", "unknown device `toaster`; the presets are "),
     ];
     for (arguments, sentence) in sentences {

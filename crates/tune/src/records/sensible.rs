@@ -42,7 +42,7 @@ pub(super) fn check(pipeline: &Pipeline, trial: &Trial) -> Result<(), String> {
     for kernel in kernels {
         let bytes = kernel.spill_stores.max(kernel.spill_loads).max(kernel.shared);
         if kernel.registers > MAX_REGISTERS || bytes > MAX_BYTES {
-            return Err(format!("its kernel `{}` takes more than there can be", kernel.name));
+            return Err(format!("its kernel `{}` uses more registers or bytes than possible", kernel.name));
         }
     }
     let inputs: Vec<usize> = pipeline.inputs().values().map(|input| input.dimensions).collect();

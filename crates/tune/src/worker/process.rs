@@ -38,7 +38,10 @@ pub enum WorkerError {
         error: std::io::Error,
     },
     /// The worker has a different version.
-    #[error("the worker {program} has version {found}, but this program has version {}; use the same version", version())]
+    #[error(
+        "the worker {program} has version {found}, but this program has version {}; use the same version",
+        version()
+    )]
     Version {
         /// The worker executable.
         program: String,
