@@ -28,7 +28,7 @@ pub enum DataError {
         error: std::io::Error,
     },
     /// The folder contains no samples.
-    #[error("there are no .samples files in {}; `warploom collect` makes them", path.display())]
+    #[error("there are no .samples files in {}; `warploom collect` writes them", path.display())]
     NoShards {
         /// Path of the folder.
         path: PathBuf,
@@ -37,13 +37,15 @@ pub enum DataError {
     #[error(transparent)]
     Shard(#[from] ShardError),
     /// The samples are from an unknown device.
-    #[error("the samples are of {device}, which is not known; `warploom devices` lists what is")]
+    #[error(
+        "the samples are of {device}, which is unknown; `warploom devices --presets` lists the known devices"
+    )]
     Device {
         /// Name of the device.
         device: String,
     },
     /// No sample can be used for training.
-    #[error("{} holds no sample of {device} that was measured and still has a legal schedule", path.display())]
+    #[error("{} contains no measured sample of {device} whose schedule is still legal", path.display())]
     Nothing {
         /// Path of the folder.
         path: PathBuf,

@@ -22,15 +22,15 @@ const CHAINS: [u32; 5] = [8, 16, 32, 64, 128];
 /// Measures one beam search of each app for every combination of memoisation, sampling and freezing.
 #[derive(Parser)]
 struct Arguments {
-    /// Apps; all without.
+    /// The apps; all if not given
     apps: Vec<String>,
-    /// Seconds after which one search is cut short.
+    /// Time limit for one search, in seconds
     #[arg(long, default_value_t = 600.0)]
     time_limit: f64,
-    /// The device that is searched for.
+    /// The device to search for
     #[arg(long, default_value = "h200")]
     device: String,
-    /// A file for the tables instead of the terminal.
+    /// The file for the tables (default: standard output)
     #[arg(short, long)]
     output: Option<PathBuf>,
 }

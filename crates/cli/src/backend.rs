@@ -27,11 +27,11 @@ use crate::search;
 /// What runs a pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Backend {
-    /// The reference evaluator: every Func straight from its definition
+    /// The reference evaluator, which computes every Func directly from its definition
     Reference,
-    /// The simulator of GPUs: the kernels of a schedule, every access watched
+    /// The GPU simulator, which runs the kernels of a schedule and checks every access
     Sim,
-    /// A GPU: the kernels of a schedule, compiled
+    /// A GPU, which runs the compiled kernels of a schedule
     Cuda,
 }
 
@@ -48,17 +48,17 @@ pub(crate) struct Target {
 /// Which kernels to make.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Kernels {
-    /// A schedule: a file, a folder that has APP.schedule, `default`, `random:SEED` or `search[:SEED]`
+    /// The schedule: a file, a folder that contains APP.schedule, `default`, `random:SEED` or `search[:SEED]`
     ///
-    /// `default` is the one that every pipeline has, a kernel for each stage that is not trivial;
-    /// `random:SEED` a legal one drawn from a seed;
-    /// `search` what the search finds, with seed 0 unless one is given.
+    /// `default` is the default schedule, with one kernel per nontrivial stage;
+    /// `random:SEED` is a random legal schedule drawn with this seed;
+    /// `search` is the schedule that the search finds; its seed is 0 unless given.
     #[arg(long, value_name = "FILE", value_parser = Source::parse, help_heading = "Kernels", verbatim_doc_comment)]
     pub(crate) schedule: Option<Source>,
-    /// The GPU that kernels are made for: a preset, a file called *.json, or `auto`
+    /// The GPU to generate kernels for: a preset, a *.json file, or `auto`
     ///
     /// `warploom devices --presets` lists the presets; `auto` is the GPU of this machine.
-    /// What runs on a GPU is made for that one.
+    /// Kernels that run on a GPU are always generated for that GPU.
     #[arg(long, value_name = "NAME", default_value = "h200", help_heading = "Kernels", verbatim_doc_comment)]
     device: String,
     #[command(flatten)]
@@ -125,7 +125,7 @@ impl Source {
     fn parse(text: &str) -> Result<Source, String> {
         let seed = |kind: &str, seed: &str| {
             seed.parse().map_err(|_| {
-                format!("`{seed}` is no seed; write a whole number from 0 to {}, as in {kind}:7", u64::MAX)
+                format!("`{seed}` is not a seed; write a whole number from 0 to {}, as in {kind}:7", u64::MAX)
             })
         };
         match text.split_once(':') {
@@ -306,12 +306,10 @@ impl Builds {
     /// What is wrong with either build, as a sentence.
     pub(crate) fn fault(&self) -> Option<String> {
         if let Some(difference) = &self.inexact {
-            return Some(format!(
-                "kernels built for checking differ from the reference evaluator: {difference}"
-            ));
+            return Some(format!("the checking build differs from the reference evaluator: {difference}"));
         }
         let far = self.closeness.iter().find_map(Closeness::sentence)?;
-        Some(format!("kernels built for speed are too far from the reference evaluator: {far}"))
+        Some(format!("the timing build differs too much from the reference evaluator: {far}"))
     }
 }
 

@@ -15,13 +15,13 @@ use crate::error::Error;
 /// A kind of text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Emit {
-    /// The schedule, which `--schedule` reads
+    /// The schedule, in the format that `--schedule` reads
     Schedule,
     /// The kernels as loop nests with their predicted times, as `warploom explain` prints them
     Nest,
     /// The kernels in CUDA C++
     Cuda,
-    /// What the cost model knows of the kernels, as JSON
+    /// The kernels' features, which are the input of the cost model, as JSON
     Features,
 }
 

@@ -28,9 +28,9 @@ use crate::voice;
   warploom explain harris --schedule search
   warploom explain blur --schedule default --json
 
-Each line is a stage: how threads share it, where its points are kept, how many points are computed for each that
-must be, and what keeps the SMs busy for how many microseconds. Parts of a time overlap, so that they do not add up.
-A last line says if most of the time goes by with most of the GPU idle, and why."
+Each line is a stage: how threads share it, where its points are stored, how many points are computed per required point,
+and how many microseconds each resource of the SMs is busy. The parts of a time overlap, so they do not add up. If the GPU is
+mostly idle for most of the time, the last line says why."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

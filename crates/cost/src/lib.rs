@@ -1,11 +1,11 @@
-//! What a schedule costs, before anything is compiled.
+//! Predicts the run time of a schedule without compiling it.
 //!
-//! [`Featurizer::features`] describes the kernels of a plan in
-//! numbers: a row of [`StageFeatures`] for every stage that the kernel computes, and [`KernelFeatures`] for what they
-//! share. Features of a kernel depend on nothing outside it, so that they can be memoized, and costs of kernels add up.
+//! [`Featurizer::features`] describes the kernels of a plan in numbers: a row of [`StageFeatures`] per
+//! stage that the kernel computes, and [`KernelFeatures`] for what the stages share. The features of a
+//! kernel depend only on that kernel, so they can be memoized, and the costs of kernels add up.
 //!
-//! A [`CostModel`] turns features into microseconds: [`Analytic`] from the device's rates alone, [`Network`] with
-//! learned weights.
+//! A [`CostModel`] turns features into microseconds: [`Analytic`] uses only the device's rates,
+//! [`Network`] uses learned weights.
 
 mod analytic;
 mod features;

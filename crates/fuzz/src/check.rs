@@ -67,7 +67,7 @@ pub enum Failure {
     Wrong(Difference),
     /// An output of kernels built for speed deviates too much from the reference, although kernels
     /// built for checking match it.
-    #[error("kernels built for speed are too far off: {0}")]
+    #[error("the timing build differs too much: {0}")]
     Numeric(String),
     /// The reference evaluator read outside the boxes that bounds inference computed.
     #[error("the reference evaluator failed: {0}")]

@@ -149,9 +149,7 @@ impl Run<'_, '_> {
         if self.finished > 0 {
             let of = self.options.iterations;
             let finished = self.finished.min(of);
-            session.tell(&Event::Note(format!(
-                "going on after {finished} of {of} iterations that are recorded"
-            )));
+            session.tell(&Event::Note(format!("continuing after {finished} of {of} recorded iterations")));
         }
         Ok(())
     }
@@ -163,7 +161,7 @@ impl Run<'_, '_> {
         match weights {
             Some(Ok(weights)) => self.weights = Some(weights),
             Some(Err(error)) => {
-                let note = format!("weights of an earlier run are of no use any more: {error}");
+                let note = format!("weights of an earlier run can no longer be used: {error}");
                 session.tell(&Event::Note(note));
             }
             None => {}

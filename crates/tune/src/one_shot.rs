@@ -73,7 +73,7 @@ pub fn one_shot_without_spills(
         let program = match build(problem, &candidate.schedule) {
             Ok(program) => program,
             Err(error) => {
-                tracing::debug!(predicted_us = candidate.cost, %error, "passed over, cannot be built");
+                tracing::debug!(predicted_us = candidate.cost, %error, "skipped, cannot be built");
                 refused.push(error);
                 continue;
             }
@@ -86,7 +86,7 @@ pub fn one_shot_without_spills(
         if spilled == 0 || spilling + 1 == COMPILED {
             break;
         }
-        tracing::debug!(predicted_us = candidate.cost, spilled, "passed over, spills registers");
+        tracing::debug!(predicted_us = candidate.cost, spilled, "skipped, spills registers");
         spilling += 1;
     }
     if let Some((spilled, Candidate { schedule, cost }, program)) = least {

@@ -216,7 +216,7 @@ fn several_gpus_share_the_work() {
         candidates(40).iter().map(|of| of.schedule.to_text(of.subject.pipeline())).collect();
     assert_eq!((samples.len(), schedules.len()), (40, distinct.len()));
     let refused = OpenBench::open(&options("fake", &[1, 0, 1])).err().map(|error| error.to_string());
-    assert_eq!(refused.as_deref(), Some("GPU 1 is named twice; name each once"));
+    assert_eq!(refused.as_deref(), Some("GPU 1 is listed twice; list each GPU once"));
 }
 
 fn a_worker_that_hangs_is_ended_in_time() {

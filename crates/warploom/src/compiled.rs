@@ -421,7 +421,7 @@ impl Compiled {
             Err(BuildError::Illegal(violations)) if !own => {
                 let reason = violations.first().map(|violation| violation.rule.to_string());
                 tracing::warn!(
-                    "the schedule of `{}` cannot be used at this size, and the default one is: {}",
+                    "the schedule of `{}` cannot be used at this size, so the default schedule is used: {}",
                     self.pipeline.name(),
                     reason.unwrap_or_default()
                 );

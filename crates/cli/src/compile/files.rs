@@ -46,7 +46,7 @@ fn compile(program: &Program, manifest: &Manifest, device: &Device) -> Result<Co
         Ok(arch) => arch,
         Err(runtime::Error::NoNvrtc { .. }) => {
             let missing = "NVRTC was not found, so there is no machine code";
-            return without(format!("{missing}; `warploom devices` says what is missing, or {}", by_hand()));
+            return without(format!("{missing}; `warploom devices` shows what is missing, or {}", by_hand()));
         }
         Err(error @ runtime::Error::OldDevice { .. }) => {
             return without(format!("there is no machine code: {error}, or {}", by_hand()));

@@ -128,7 +128,7 @@ impl Counts {
         let pruned = if refused.is_empty() { "nothing".to_owned() } else { refused.join(", ") };
         format!(
             "{searches} searches found {candidates} schedules, with {} fallbacks to the default and {dropped} dropped; \
-             {:.3} s each, {:.3} s the longest\noptions pruned: {pruned}\n",
+             {:.3} s each, at most {:.3} s\noptions pruned: {pruned}\n",
             fallbacks.len(),
             times.mean_search_seconds,
             times.longest_search_seconds

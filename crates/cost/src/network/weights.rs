@@ -61,10 +61,10 @@ struct Contents {
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum WeightsError {
     /// Another kind of file.
-    #[error("this is no file of weights")]
+    #[error("this is not a weights file")]
     NotWeights,
     /// Another version of the format.
-    #[error("the file of weights has version {found}, and this program reads version {expected}: {REMEDY}")]
+    #[error("the weights file has version {found}, but this program reads version {expected}: {REMEDY}")]
     Version {
         /// The version that can be read.
         expected: u32,
@@ -72,11 +72,11 @@ pub enum WeightsError {
         found: u32,
     },
     /// A file that was cut off or changed.
-    #[error("the file of weights is damaged: fetch or train it again, or use the analytic model")]
+    #[error("the weights file is damaged: fetch or train it again, or use the analytic model")]
     Damaged,
     /// Weights for other schedule features.
     #[error(
-        "the weights are for the schedule features {found:016x}, and this program has {expected:016x}: {REMEDY}"
+        "the weights are for the schedule features {found:016x}, but this program has {expected:016x}: {REMEDY}"
     )]
     Schema {
         /// The hash of this program's features.
@@ -86,7 +86,7 @@ pub enum WeightsError {
     },
     /// Weights that correct another analytic model.
     #[error(
-        "the weights correct the analytic model {found:016x}, and this program has {expected:016x}: {REMEDY}"
+        "the weights correct the analytic model {found:016x}, but this program has {expected:016x}: {REMEDY}"
     )]
     Analytic {
         /// The hash of this program's model.
@@ -95,7 +95,7 @@ pub enum WeightsError {
         found: u64,
     },
     /// A tensor of another size.
-    #[error("the tensor `{tensor}` has {found} weights and must have {expected}: {REMEDY}")]
+    #[error("the tensor `{tensor}` has {found} weights, but must have {expected}: {REMEDY}")]
     Size {
         /// Its name.
         tensor: &'static str,
@@ -105,7 +105,7 @@ pub enum WeightsError {
         found: usize,
     },
     /// A weight that no training gives.
-    #[error("weight {index} of the tensor `{tensor}` is {value}: training went wrong, train again")]
+    #[error("weight {index} of the tensor `{tensor}` is {value}: training failed, train again")]
     Value {
         /// The tensor's name.
         tensor: &'static str,
@@ -115,7 +115,7 @@ pub enum WeightsError {
         value: f32,
     },
     /// Weights for another device.
-    #[error("the weights are for {found}, and the device is {expected}: {REMEDY}")]
+    #[error("the weights are for {found}, but the device is {expected}: {REMEDY}")]
     Device {
         /// The device's name and fingerprint.
         expected: String,
@@ -413,20 +413,20 @@ mod tests {
         newer[16] = 3;
         assert_eq!(
             sentence(&newer),
-            "the file of weights has version 3, and this program reads version 2: \
+            "the weights file has version 3, but this program reads version 2: \
              retrain, or use the analytic model"
         );
         assert_eq!(
             sentence(&file(0xabc, analytic, Weights::random(1))),
             format!(
-                "the weights are for the schedule features 0000000000000abc, and this program has {schema:016x}: \
+                "the weights are for the schedule features 0000000000000abc, but this program has {schema:016x}: \
                  retrain, or use the analytic model"
             )
         );
         assert_eq!(
             sentence(&file(schema, 0xabc, Weights::random(1))),
             format!(
-                "the weights correct the analytic model 0000000000000abc, and this program has {analytic:016x}: \
+                "the weights correct the analytic model 0000000000000abc, but this program has {analytic:016x}: \
                  retrain, or use the analytic model"
             )
         );
@@ -434,13 +434,13 @@ mod tests {
         short.tensors[7].pop();
         assert_eq!(
             sentence(&file(schema, analytic, short)),
-            "the tensor `hidden.bias` has 31 weights and must have 32: retrain, or use the analytic model"
+            "the tensor `hidden.bias` has 31 weights, but must have 32: retrain, or use the analytic model"
         );
         let mut wrong = Weights::random(1);
         wrong.tensors[4][5] = f32::NAN;
         assert_eq!(
             sentence(&file(schema, analytic, wrong)),
-            "weight 5 of the tensor `row` is NaN: training went wrong, train again"
+            "weight 5 of the tensor `row` is NaN: training failed, train again"
         );
     }
 
@@ -450,7 +450,7 @@ mod tests {
         let weights = Weights::random(1);
         let refused = |weights: &Weights| weights.check_device(&v100).unwrap_err().to_string();
         let (ours, theirs) = (v100.fingerprint(), h200.fingerprint());
-        let rest = format!("and the device is {} ({ours}): retrain, or use the analytic model", v100.name);
+        let rest = format!("but the device is {} ({ours}): retrain, or use the analytic model", v100.name);
         assert_eq!(refused(&weights), format!("the weights are for no device, {rest}"));
         let trained = weights.trained_on(&h200, "");
         assert_eq!(refused(&trained), format!("the weights are for {} ({theirs}), {rest}", h200.name));

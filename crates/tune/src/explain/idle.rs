@@ -84,19 +84,19 @@ impl fmt::Display for Idle {
         let (percent, plural) = (100.0 * self.share, if *threads == 1 { "" } else { "s" });
         write!(
             f,
-            "`{kernel}` takes {percent:.0} % of the time with {threads} thread{plural} of the {capacity} that fit: "
+            "`{kernel}` takes {percent:.0} % of the time but uses only {threads} thread{plural} of the {capacity} that fit: "
         )?;
         match kind {
             SerialKind::Reduction => write!(
                 f,
-                "`{stage}` takes {steps} values one after the other; let one Func reduce pieces of the domain, with a \
-                 dimension for the pieces, and another one the pieces (the order of a reduction is part of the \
-                 algorithm, no schedule changes it)"
+                "`{stage}` reduces {steps} values serially; let one Func reduce pieces of the domain, with a dimension \
+                 for the pieces, and another Func reduce the pieces (the order of a reduction is part of the \
+                 algorithm, so no schedule can change it)"
             ),
             SerialKind::Scan => write!(
                 f,
-                "`{stage}` is a scan of {steps} steps, each of which needs the one before; scan more lines at once, or \
-                 pieces of them in a Func with a dimension for the pieces"
+                "`{stage}` is a serial scan of {steps} steps; scan more lines at once, or scan pieces of lines in a \
+                 Func with a dimension for the pieces"
             ),
         }
     }

@@ -98,7 +98,7 @@ impl Prepared {
         self.kernels = kernels.collect();
         let spilled: u64 = self.kernels.iter().map(KernelUse::spilled_bytes).sum();
         if setup.skip_spilling && spilled > 0 {
-            return Err(Status::Spilled(format!("{spilled} bytes of registers go through memory")));
+            return Err(Status::Spilled(format!("{spilled} bytes of registers are spilled to memory")));
         }
         Ok(compiled.program)
     }

@@ -77,7 +77,7 @@ impl Session<'_, '_> {
             return Ok(true);
         }
         self.tell(&Event::Note(format!(
-            "a schedule that seemed the best is {} at the full size: {}",
+            "the best schedule so far is {} at the full size: {}",
             status.kind(),
             status.message()
         )));

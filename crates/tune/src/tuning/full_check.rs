@@ -106,7 +106,7 @@ impl Session<'_, '_> {
 fn of_two_builds(task: &Task<'_>, checked: Vec<Buffer>, timed: Vec<Buffer>) -> Result<Expected, Without> {
     let expected = Expected::of_builds(task.subject.pipeline(), checked, timed.clone(), task.tolerance);
     if let Some(fault) = expected.closeness(&timed).iter().find_map(Closeness::sentence) {
-        return Err(Without::Because(format!("the default schedule, built for speed, gives {fault}")));
+        return Err(Without::Because(format!("the timing build of the default schedule gives {fault}")));
     }
     let share = |known: &Conditioning| known.ill_conditioned as f64 / known.samples.max(1) as f64;
     let small = task.small.as_ref().map(|small| small.expected.conditioning()).unwrap_or_default();
@@ -115,7 +115,7 @@ fn of_two_builds(task: &Task<'_>, checked: Vec<Buffer>, timed: Vec<Buffer>) -> R
         if share(known) > allowed {
             let Conditioning { output, ill_conditioned, samples, .. } = known;
             return Err(Without::Because(format!(
-                "the two builds of the default schedule differ by more than roundings explain in {ill_conditioned} of \
+                "the two builds of the default schedule differ by more than rounding explains in {ill_conditioned} of \
                  {samples} samples of `{output}`"
             )));
         }
