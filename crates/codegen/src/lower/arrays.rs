@@ -1,7 +1,7 @@
 //! What lives in a kernel's blocks and threads, and how accesses find it.
 
 use warploom_lang::{FuncId, InputId, Type};
-use warploom_schedule::schedule::{Item, Nest, StageRef, StagedFootprint, Storage};
+use warploom_schedule::schedule::{Allocation, Item, Nest, StageRef, StagedFootprint, Storage, strides};
 
 use crate::builder::Builder;
 use crate::ir::{Array, ArrayId, BufferId, NodeId, Space};
@@ -61,53 +61,69 @@ impl KernelLowering<'_> {
             Storage::Private => Space::Thread,
             Storage::Global | Storage::Shared => Space::Shared,
         };
-        let own = Box { extent: allocation.extents.clone(), ..points };
-        self.add_arrays(read, &own, &allocation.shares, space);
+        let Allocation { extents, strides, shares, elements, .. } = allocation;
+        let layout = self.layout(&points.lower, extents, strides, shares);
+        self.declare_whole(read, space, *elements, &layout);
     }
 
     /// Makes the arrays of a Func in registers.
     pub fn allocate_registers(&mut self, func: FuncId, footprint: &StagedFootprint) {
         let own = self.placed(&footprint.points);
-        self.add_arrays(Read::Func(func), &own, &[], Space::Thread);
+        let (elements, layout) = self.dense(&own);
+        self.declare_whole(Read::Func(func), Space::Thread, elements, &layout);
     }
 
     /// Registers for a tile of a stage's points.
     pub fn tile_registers(&mut self, stage: StageRef, tile: &Box) -> Vec<Stored> {
-        let (name, types) = self.name_and_types(Read::Func(stage.func));
-        let key = Kept::Tile(stage);
-        self.dense_arrays(key, &format!("{name}.tile"), &types, tile, &[], Space::Thread)
+        let (elements, layout) = self.dense(tile);
+        self.declare(Kept::Tile(stage), Space::Thread, elements, &layout)
     }
 
-    /// Makes one array a value, and makes accesses find it.
-    fn add_arrays(&mut self, read: Read, own: &Box, shares: &[Option<(i64, i64)>], space: Space) {
-        let (name, types) = self.name_and_types(read);
-        let arrays = self.dense_arrays(Kept::Whole(read), &name, &types, own, shares, space);
-        for (value, stored) in arrays.into_iter().enumerate() {
+    /// A dense array over a box: its elements, and how they lie.
+    fn dense(&self, own: &Box) -> (i64, Layout) {
+        let strides = strides(&own.extent, 0..own.extent.len());
+        let elements = own.extent.iter().fold(1, |elements: i64, extent| elements.saturating_mul(*extent));
+        (elements, self.layout(&own.lower, &own.extent, &strides, &[]))
+    }
+
+    fn layout(
+        &self,
+        lower: &[NodeId],
+        extents: &[i64],
+        strides: &[i64],
+        shares: &[Option<(i64, i64)>],
+    ) -> Layout {
+        let axis = |d: usize| Axis {
+            lower: lower[d],
+            extent: extents[d],
+            stride: strides[d],
+            share: shares.get(d).copied().flatten(),
+        };
+        Layout::new((0..extents.len()).map(axis).collect(), self.context.narrow_elements)
+    }
+
+    /// Makes the arrays of all of something, which accesses find from here on.
+    fn declare_whole(&mut self, read: Read, space: Space, elements: i64, layout: &Layout) {
+        for (value, stored) in
+            self.declare(Kept::Whole(read), space, elements, layout).into_iter().enumerate()
+        {
             self.local.insert((read, value), stored);
         }
     }
 
-    /// One dense array a value over a box. The stages of a Func, and the versions of a block, share them.
-    fn dense_arrays(
-        &mut self,
-        key: Kept,
-        name: &str,
-        types: &[Type],
-        own: &Box,
-        shares: &[Option<(i64, i64)>],
-        space: Space,
-    ) -> Vec<Stored> {
-        let mut stride = 1_i64;
-        let mut axes = Vec::new();
-        for (d, (&lower, &extent)) in own.lower.iter().zip(&own.extent).enumerate() {
-            axes.push(Axis { lower, extent, stride, share: shares.get(d).copied().flatten() });
-            stride = stride.saturating_mul(extent);
-        }
-        let elements = self.builder.count(stride) as usize;
-        let layout = Layout::new(axes, self.context.narrow_elements);
+    /// Makes one array per value. The stages of a Func, and the versions of a block, share them.
+    fn declare(&mut self, key: Kept, space: Space, elements: i64, layout: &Layout) -> Vec<Stored> {
+        let elements = self.builder.count(elements) as usize;
+        let (name, types) = match key {
+            Kept::Whole(read) => self.name_and_types(read),
+            Kept::Tile(stage) => {
+                let (name, types) = self.name_and_types(Read::Func(stage.func));
+                (format!("{name}.tile"), types)
+            }
+        };
         let mut arrays = Vec::new();
         for (value, &ty) in types.iter().enumerate() {
-            let name = if types.len() > 1 { format!("{name}.{value}") } else { name.to_string() };
+            let name = if types.len() > 1 { format!("{name}.{value}") } else { name.clone() };
             let array = match self.kept.get(&(key, value)) {
                 Some(array) => *array,
                 None => self.arrays.push(Array { name, ty, space, elements }),

@@ -37,7 +37,7 @@ use thiserror::Error;
 use tracing::debug_span;
 use warploom_lang::{FuncId, IdVec, InputId, ParamId, Pipeline, Realisation, Region, Value};
 use warploom_schedule as schedule;
-use warploom_schedule::schedule::{Body, Plan, Problem, Stepped};
+use warploom_schedule::schedule::{Body, Plan, Problem, Stepped, strides};
 
 use crate::ir::{BufferDecl, BufferId, Kernel, KernelId, Launch, NARROW_ELEMENTS, Program, Role};
 use crate::lower::copy::Copy;
@@ -204,7 +204,7 @@ impl<'a> Context<'a> {
     fn declare_buffers(&mut self, request: &Realisation) {
         for (id, input) in self.pipeline().inputs().iter() {
             let region = self.inputs[id].clone();
-            let strides = dense_strides(&region, &input.storage_order);
+            let strides = buffer_strides(&region, input.storage_order.iter().copied());
             let role = Role::Input(id);
             let buffer = BufferDecl { name: input.name.clone(), ty: input.ty, region, strides, role };
             let buffer = self.buffers.push(buffer);
@@ -239,22 +239,22 @@ impl<'a> Context<'a> {
 
     fn func_buffer(&self, id: FuncId, value: usize, role: Role, region: Region) -> BufferDecl {
         let func = &self.pipeline().funcs()[id];
-        let order: Vec<usize> = (0..region.dimensions()).collect();
         let name = match func.types.len() {
             1 => func.name.clone(),
             _ => format!("{}.{value}", func.name),
         };
-        BufferDecl { name, ty: func.types[value], strides: dense_strides(&region, &order), region, role }
+        BufferDecl {
+            name,
+            ty: func.types[value],
+            strides: buffer_strides(&region, 0..region.dimensions()),
+            region,
+            role,
+        }
     }
 }
 
-/// Elements between neighbours of a dense array whose dimensions grow in stride in the order given.
-pub(crate) fn dense_strides(region: &Region, order: &[usize]) -> Vec<i64> {
-    let mut strides = vec![0; region.dimensions()];
-    let mut stride = 1;
-    for &d in order {
-        strides[d] = stride;
-        stride *= region[d].extent;
-    }
-    strides
+/// The strides of a buffer whose dimensions grow in stride in some order.
+fn buffer_strides(region: &Region, order: impl IntoIterator<Item = usize>) -> Vec<i64> {
+    let extents: Vec<i64> = region.0.iter().map(|range| range.extent).collect();
+    strides(&extents, order).to_vec()
 }

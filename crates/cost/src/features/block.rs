@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use warploom_lang::{FuncId, IdVec, InputId, Range};
 use warploom_schedule::schedule::{
     Allocation, Body, Item, KernelPlan, Mapping, Nest, NestFootprint, NestPlan, Plan, Problem,
-    RegisterFootprint, Size, StageRef, Stepped, Storage, Symbol,
+    RegisterFootprint, Size, StageRef, Stepped, Storage, Symbol, strides,
 };
 use warploom_schedule::{KernelId, LoopId, NestId, NodeId, Source};
 
@@ -344,7 +344,9 @@ impl<'k, 's> Block<'k, 's> {
         {
             let base =
                 own.thread.points.dims.iter().map(|reach| work.walk.around.lowest(reach, lowest)).collect();
-            return dense(Memory::Thread, &own.thread.points.extents(), base);
+            let extents: SmallVec<[i64; 4]> = own.thread.points.extents().into();
+            let strides = strides(&extents, 0..extents.len());
+            return Place { memory: Memory::Thread, strides, base, extents };
         }
         let visible = match source {
             Source::Func(_) => true,
@@ -362,7 +364,8 @@ impl<'k, 's> Block<'k, 's> {
         let dims = &allocation.points.dims;
         let base = dims.iter().map(|reach| work.walk.around.lowest(reach, lowest)).collect();
         let memory = if allocation.storage == Storage::Private { Memory::Thread } else { Memory::Shared };
-        dense(memory, &allocation.extents, base)
+        let (strides, extents) = (allocation.strides.clone(), SmallVec::from_slice(&allocation.extents));
+        Place { memory, strides, base, extents }
     }
 
     /// Whether one chosen block does what any other one does: no guard and no clamp acts on the points of a stage or on
@@ -415,23 +418,7 @@ impl<'k, 's> Block<'k, 's> {
         };
         let base = region.0.iter().map(|range| Linear::constant(range.min)).collect();
         let extents: SmallVec<[i64; 4]> = region.0.iter().map(|range| range.extent).collect();
-        let mut place = dense(Memory::Global, &extents, base);
-        let mut stride = 1;
-        for d in &self.items.problem.dag().nodes()[node].storage_order {
-            place.strides[*d] = stride;
-            stride *= extents[*d];
-        }
-        place
+        let order = &self.items.problem.dag().nodes()[node].storage_order;
+        Place { memory: Memory::Global, strides: strides(&extents, order.iter().copied()), base, extents }
     }
-}
-
-/// An array whose first dimension is dense.
-fn dense(memory: Memory, extents: &[i64], base: SmallVec<[Linear; 4]>) -> Place {
-    let mut stride = 1;
-    let strides = extents.iter().map(|extent| {
-        let own = stride;
-        stride *= extent;
-        own
-    });
-    Place { memory, strides: strides.collect(), base, extents: SmallVec::from_slice(extents) }
 }

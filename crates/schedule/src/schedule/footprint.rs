@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use smallvec::SmallVec;
 use warploom_lang::{FuncId, Type};
 
 use crate::dag::LoopKind;
@@ -168,15 +169,29 @@ pub struct Allocation {
     /// How threads share the points of a private array: the number of threads and the points of each, for every
     /// dimension that several threads share. All stages of the Func, and its readers, find their points by it.
     pub shares: Vec<Option<(i64, i64)>>,
+    /// Elements between neighbours along each dimension.
+    pub strides: SmallVec<[i64; 4]>,
+    /// Elements of the array of one value.
+    pub elements: i64,
     /// Bytes of all values together.
     pub bytes: u64,
 }
 
-/// Bytes of one array a value, each with room to be aligned.
-pub(crate) fn array_bytes(types: &[Type], extents: &[i64]) -> u64 {
-    let points = points(extents.iter().copied());
+/// Elements between neighbours of a dense array along each dimension, whose dimensions grow in stride in some order.
+pub fn strides(extents: &[i64], order: impl IntoIterator<Item = usize>) -> SmallVec<[i64; 4]> {
+    let mut strides: SmallVec<[i64; 4]> = SmallVec::from_elem(0, extents.len());
+    let mut stride = 1_i64;
+    for d in order {
+        strides[d] = stride;
+        stride = stride.saturating_mul(extents[d]);
+    }
+    strides
+}
+
+/// Bytes of arrays with some number of elements, one per type, each with padding to be aligned.
+pub(crate) fn array_bytes(types: &[Type], elements: i64) -> u64 {
     let bytes = types.iter().map(|ty| {
-        let bytes = points.saturating_mul(ty.bytes() as u64);
+        let bytes = (elements as u64).saturating_mul(ty.bytes() as u64);
         bytes.checked_next_multiple_of(SHARED_ALIGNMENT).unwrap_or(u64::MAX)
     });
     bytes.fold(0, u64::saturating_add)

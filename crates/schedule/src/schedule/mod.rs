@@ -68,7 +68,7 @@ pub use coverage::{Coverage, Decision, Share, StageKind};
 pub use error::{ScheduleError, ScheduleErrors, ScheduleFault, Spot};
 pub use footprint::{
     Allocation, Axis, AxisKind, FLAT_THREADS, Footprint, MAX_REGISTER_BYTES, NestFootprint,
-    RegisterFootprint, SHARED_ALIGNMENT, StagedFootprint, ThreadLoop,
+    RegisterFootprint, SHARED_ALIGNMENT, StagedFootprint, ThreadLoop, strides,
 };
 pub use hash::{FULL_DEPTH, combined_hash, item_hash, kernel_hash, structural_hash};
 pub use legality::{MAX_PRIVATE_BYTES, SMALL_EXTENT};

@@ -10,7 +10,7 @@ use crate::node_set::NodeSet;
 use crate::schedule::flow::{Read, Scope};
 use crate::schedule::footprint::{
     Allocation, Axis, AxisKind, FLAT_THREADS, Footprint, MAX_REGISTER_BYTES, NestFootprint,
-    RegisterFootprint, StagedFootprint, ThreadLoop, array_bytes,
+    RegisterFootprint, StagedFootprint, ThreadLoop, array_bytes, strides,
 };
 use crate::schedule::plan::{NestPlan, Plan};
 use crate::schedule::problem::Problem;
@@ -449,8 +449,11 @@ impl<'a> Tracer<'a> {
                 None => reach.extent(),
             });
             let extents: Vec<i64> = extents.collect();
-            let bytes = array_bytes(self.problem.types(info.nest.item), &extents);
-            allocations.push(Allocation { item: info.nest.item, storage, points, extents, shares, bytes });
+            let strides = strides(&extents, 0..extents.len());
+            let elements = extents.iter().fold(1, |elements: i64, extent| elements.saturating_mul(*extent));
+            let bytes = array_bytes(self.problem.types(info.nest.item), elements);
+            let item = info.nest.item;
+            allocations.push(Allocation { item, storage, points, extents, shares, strides, elements, bytes });
         }
         allocations
     }
