@@ -8,9 +8,7 @@ use warploom_lang::{FuncId, IdVec, Pipeline, Regions};
 use crate::dag::{Dag, LoopKind, Node};
 use crate::features::Row;
 use crate::ids::NodeId;
-use crate::schedule::tree::{
-    BlockItem, Item, Kernel, Mapping, Nest, RootItem, Schedule, Size, StageRef, Storage, ThreadTiles, Tile,
-};
+use crate::schedule::tree::{RootItem, Schedule, Size, StageRef, ThreadTiles, Tile};
 
 /// A Func with at most this many operations may be computed several times.
 const CHEAP_OPERATIONS: u32 = 8;
@@ -223,10 +221,8 @@ fn kernel(pipeline: &Pipeline, regions: &Regions, stage: StageRef) -> RootItem {
     };
     let mut shared = tiles(&threads);
     shared.retain(|tile| tile.size != Size::Of(1));
-    let mapping = Mapping::Threads(ThreadTiles { threads: shared, ..ThreadTiles::default() });
-    let item = Item::Stage(stage);
-    let nest = Nest { item, mapping, storage: Storage::Global, registers: Vec::new() };
-    RootItem::Kernel(Kernel { stage, block: tiles(&block), body: vec![BlockItem::Nest(nest)] })
+    let mapping = ThreadTiles { threads: shared, ..ThreadTiles::default() };
+    RootItem::lone(stage, Vec::new(), tiles(&block), Vec::new(), mapping)
 }
 
 /// Threads along each loop, the fastest first: no more than there are points, in powers of two.

@@ -75,5 +75,6 @@ pub use legality::{MAX_PRIVATE_BYTES, SMALL_EXTENT, check};
 pub use outline::Path;
 pub use random::{MAX_SIZE, MAX_WORK, size, work};
 pub use reach::{Reach, Symbol};
+pub use tree::edit::{NodeMut, Site};
 pub use tree::*;
 pub use violation::{Rule, Side, Violation};

@@ -9,7 +9,7 @@ use crate::schedule::footprint::{Footprints, NestFootprint, ThreadLoop};
 use crate::schedule::outline::{NestInfo, Outline};
 use crate::schedule::random::facts::Facts;
 use crate::schedule::trace::loop_range;
-use crate::schedule::tree::{Item, Mapping, Schedule, StageRef, Storage};
+use crate::schedule::tree::{Item, Nest, Schedule, StageRef};
 
 /// A schedule that is looked through.
 pub(super) struct Survey<'a> {
@@ -92,21 +92,18 @@ impl<'a> Survey<'a> {
             let kind = StageKind::of(self.facts, Item::Stage(stage));
             let info = self.outline.nests.iter().find(|info| info.stage() == Some(stage));
             let own = info.is_some_and(|info| self.outline.is_own(info));
-            let lives = |storage: Storage, flat: bool| {
-                let alike = |info: &NestInfo<'_>| (info.nest.mapping == Mapping::Flat) == flat;
-                info.is_some_and(|info| !own && info.nest.storage == storage && alike(info))
-            };
-            let over = info.is_some_and(|info| !own && self.is_in_over_loop(info));
+            let info = info.filter(|_| !own);
+            let lives = |how: fn(&Nest) -> bool| info.is_some_and(|info| how(info.nest));
+            let shared_flat = lives(|nest| nest.storage.is_shared() && nest.mapping.is_flat());
+            let shared_threads = lives(|nest| nest.storage.is_shared() && !nest.mapping.is_flat());
+            let private = lives(|nest| nest.storage.is_private() && !nest.mapping.is_flat());
+            let over = info.is_some_and(|info| self.is_in_over_loop(info));
             let found = [
                 (Decision::Inlined, inner && pure, self.schedule.inlined.contains(&func)),
                 (Decision::Root, true, own),
-                (Decision::SharedFlat, in_block, lives(Storage::Shared, true)),
-                (Decision::SharedThreads, in_block, lives(Storage::Shared, false)),
-                (
-                    Decision::Private,
-                    in_block && self.can_be_private(func, &readers),
-                    lives(Storage::Private, false),
-                ),
+                (Decision::SharedFlat, in_block, shared_flat),
+                (Decision::SharedThreads, in_block, shared_threads),
+                (Decision::Private, in_block && self.can_be_private(func, &readers), private),
                 (Decision::Registers, in_thread, in_registers),
                 (Decision::InOverLoop, in_block && self.share_over_loop(&readers), over),
             ];
@@ -156,7 +153,7 @@ impl<'a> Survey<'a> {
         }
         let mut nests = self.outline.nests_of(kernel).iter();
         let copy = nests.find(|info| info.nest.item == Item::Input(input));
-        let flat = copy.is_some_and(|info| info.nest.mapping == Mapping::Flat);
+        let flat = copy.is_some_and(|info| info.nest.mapping.is_flat());
         let kind = StageKind::InputCopy;
         coverage.record(Decision::StagedInput, kind, copy.is_some());
         coverage.record(Decision::SharedFlat, kind, flat);
@@ -208,7 +205,7 @@ impl<'a> Survey<'a> {
             (Decision::Rounds, extents.iter().any(|extent| *extent > 2), loops.iter().any(rounds)),
             (Decision::Idle, wide >= 1, loops.iter().any(idle)),
             (Decision::SerialTile, wide >= 1, points),
-            (Decision::Unrolled, wide >= 1 || reduces, serial && unrolls(info)),
+            (Decision::Unrolled, wide >= 1 || reduces, serial && info.nest.mapping.unrolls()),
         ]
     }
 
@@ -242,7 +239,7 @@ impl<'a> Survey<'a> {
             (
                 Decision::UnrolledReduction,
                 left.iter().any(|left| *left > 1),
-                unrolls(info) && named().next().is_some(),
+                info.nest.mapping.unrolls() && named().next().is_some(),
             ),
             (Decision::ReductionOnBlocks, own && shared, on_blocks),
             (Decision::ReductionOnThreads, shared, on_threads),
@@ -263,7 +260,7 @@ impl<'a> Survey<'a> {
         let parts = (0..nest.domain.len()).rev();
         let parts = parts.filter(|var| serial(*var).0 <= 1 && serial(*var).1 < nest.domain[*var].extent());
         order.extend(parts);
-        if let Mapping::Threads(tiles) = &info.nest.mapping {
+        if let Some(tiles) = info.nest.mapping.tiles() {
             let named = tiles.serial.iter().filter_map(|tile| match tile.dim {
                 LoopKind::Reduction(var) => Some(var),
                 LoopKind::Pure(_) => None,
@@ -294,8 +291,4 @@ fn in_one_kernel(nests: &[&NestInfo<'_>]) -> bool {
 
 fn is_pure(kind: LoopKind) -> bool {
     matches!(kind, LoopKind::Pure(_))
-}
-
-fn unrolls(info: &NestInfo<'_>) -> bool {
-    matches!(&info.nest.mapping, Mapping::Threads(tiles) if tiles.unroll)
 }
