@@ -18,27 +18,10 @@ fn random(case: &Case, seed: u64) -> Schedule {
     Schedule::random(&case.pipeline, &case.regions, &device(), seed)
 }
 
-/// The nests of a schedule, in the order of the text.
-fn nests(schedule: &Schedule) -> Vec<&Nest> {
-    fn of_root(item: &RootItem) -> Vec<&Nest> {
-        match item {
-            RootItem::Kernel(kernel) => kernel.body.iter().flat_map(of_block).collect(),
-            RootItem::Around(around) => around.body.iter().flat_map(of_root).collect(),
-        }
-    }
-    fn of_block(item: &BlockItem) -> Vec<&Nest> {
-        match item {
-            BlockItem::Nest(nest) => vec![nest],
-            BlockItem::Over(over) => over.body.iter().flat_map(of_block).collect(),
-        }
-    }
-    schedule.root.iter().flat_map(of_root).collect()
-}
-
 /// The most points of a stage that are written out one after the other.
 fn unrolled(schedule: &Schedule, case: &Case) -> i64 {
     let footprints = Footprints::new(schedule, &case.pipeline, &case.regions);
-    let nests = nests(schedule).into_iter().zip(&footprints.nests);
+    let nests = schedule.nests().zip(&footprints.nests);
     let points = nests.filter_map(|(nest, footprint)| match &nest.mapping {
         Mapping::Threads(tiles) if tiles.unroll => {
             let loops = footprint.as_ref()?.threads.as_ref()?;

@@ -69,7 +69,7 @@ fn leaving(space: &Space<'_>, home: &Kern, func: FuncId, inlined: &Bits) -> BTre
 /// The Funcs that are computed in a kernel beside its own.
 fn fused(kern: &Kern) -> BTreeSet<FuncId> {
     let mut funcs = BTreeSet::new();
-    for nest in kern.sketch.nests() {
+    for nest in kern.sketch.item.nests() {
         funcs.extend(&nest.registers);
         funcs.extend(nest.item.stage().map(|stage| stage.func));
     }
@@ -110,7 +110,7 @@ fn without(
         item = sketch.item.clone();
         let unread = |node: &NodeId| !sketch.nest_reads.iter().any(|reads| reads.contains(*node));
         let (mut funcs, mut inputs) = (BTreeSet::new(), BTreeSet::new());
-        for nest in sketch.nests() {
+        for nest in sketch.item.nests() {
             funcs.extend(nest.registers.iter().filter(|func| !is_read(space, nest, **func, inlined)));
             match nest.item {
                 Item::Stage(stage) if stage.func != own => {

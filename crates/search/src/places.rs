@@ -173,7 +173,7 @@ impl<'a> Places<'a> {
 
     /// The extents of each of the Func's stages at its place in a kernel.
     fn extents(&self, kern: &Kern) -> Placed {
-        let own = kern.sketch.nests().zip(&kern.extents).filter_map(|(nest, extents)| {
+        let own = kern.sketch.item.nests().zip(&kern.extents).filter_map(|(nest, extents)| {
             let stage = nest.item.stage().filter(|stage| stage.func == self.func)?;
             Some((stage, extents.clone()))
         });

@@ -4,9 +4,7 @@
 use std::sync::Arc;
 
 use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{
-    Item, Kernel, Mapping, Nest, NodeMut, ReductionTile, RootItem, StageRef, Tile,
-};
+use warploom_schedule::schedule::{Item, Kernel, Mapping, NodeMut, ReductionTile, RootItem, StageRef, Tile};
 
 use crate::bits::Bits;
 use crate::evaluate::Evaluator;
@@ -120,39 +118,37 @@ impl<'a> Refiner<'a, '_> {
     /// shared ones have as many threads as before for what there is to do now.
     fn reshaped(&self, tiler: &Tiler<'_>, shape: &Shape) -> Sketch {
         let sketch = &self.best.sketch;
-        let item = sketch.item.with(|kernel| {
+        let mut item = sketch.item.with(|kernel| {
             kernel.block = tiler.block(shape);
             if let Some(own) = kernel.nests_mut().last() {
                 own.mapping = tiler.thread_tiles(shape).into();
             }
             refollow(self.space(), kernel, self.inlined);
         });
-        sketch.with_tiles(self.refit(item))
+        self.refit(&mut item);
+        sketch.with_tiles(item)
     }
 
-    fn refit(&self, item: RootItem) -> RootItem {
-        let tiled = |nest: &Nest| nest.storage.is_shared() && !nest.mapping.is_flat();
-        if !item.kernels().flat_map(Kernel::nests).any(tiled) {
-            return item;
+    fn refit(&self, item: &mut RootItem) {
+        if !item.nests().any(|nest| nest.storage.is_shared() && !nest.mapping.is_flat()) {
+            return;
         }
         let space = self.space();
-        let footprints = space.geometry.footprints(&funcs(space, &self.best.sketch.inlined), [&item]);
-        item.with(|kernel| {
-            for (nest, footprint) in kernel.nests_mut().zip(&footprints.nests) {
-                if let (true, Some(stage), Some(tiles)) =
-                    (nest.storage.is_shared(), nest.item.stage(), nest.mapping.tiles())
-                {
-                    let extents = footprint.as_ref().map(|nest| nest.points.extents()).unwrap_or_default();
-                    nest.mapping = refitted(space, stage, tiles, &extents).into();
-                }
+        let footprints = space.geometry.footprints(&funcs(space, &self.best.sketch.inlined), [&*item]);
+        for (nest, footprint) in item.nests_mut().zip(&footprints.nests) {
+            if let (true, Some(stage), Some(tiles)) =
+                (nest.storage.is_shared(), nest.item.stage(), nest.mapping.tiles())
+            {
+                let extents = footprint.as_ref().map(|nest| nest.points.extents()).unwrap_or_default();
+                nest.mapping = refitted(space, stage, tiles, &extents).into();
             }
-        })
+        }
     }
 
     /// The kernel with other ways in which threads share one nest in shared memory.
     fn mappings(&self, number: usize) -> Vec<Sketch> {
         let sketch = &self.best.sketch;
-        let nest = sketch.nests().nth(number).filter(|nest| nest.storage.is_shared());
+        let nest = sketch.item.nests().nth(number).filter(|nest| nest.storage.is_shared());
         let Some((nest, stage)) = nest.and_then(|nest| Some((nest, nest.item.stage()?))) else {
             return Vec::new();
         };
@@ -224,7 +220,7 @@ impl<'a> Refiner<'a, '_> {
     /// The kernel without one of its copies of inputs.
     fn fewer_copies(&self) -> Vec<Sketch> {
         let (space, sketch) = (self.space(), &self.best.sketch);
-        let copied = sketch.nests().map(|nest| nest.item).filter(|item| item.input().is_some());
+        let copied = sketch.item.nests().map(|nest| nest.item).filter(|item| item.input().is_some());
         let fewer = copied.map(|copy| {
             let other = |node: NodeMut<'_>| !matches!(node, NodeMut::Nest(nest) if nest.item == copy);
             sketch.item.with(|kernel| kernel.edit(|node, _| other(node)))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use warploom_lang::{FuncId, Id};
-use warploom_schedule::schedule::{FULL_DEPTH, Kernel, Nest, RootItem, Schedule, StageRef, item_hash};
+use warploom_schedule::schedule::{FULL_DEPTH, RootItem, Schedule, StageRef, item_hash};
 
 use crate::bits::Bits;
 use crate::hash::{of_words, wide};
@@ -54,11 +54,6 @@ impl Sketch {
         Sketch { item: item.into(), ..self.clone() }
     }
 
-    /// What the kernel computes, in the order it runs.
-    pub fn nests(&self) -> impl Iterator<Item = &Nest> {
-        self.item.kernels().flat_map(Kernel::nests)
-    }
-
     /// What its evaluation depends on, wide enough to stand for it.
     pub fn key(&self) -> u128 {
         wide(&self.words(FULL_DEPTH))
@@ -96,7 +91,7 @@ impl Kern {
 
     /// Whether it computes its own stage and nothing else.
     pub fn is_lone(&self) -> bool {
-        let mut nests = self.sketch.nests();
+        let mut nests = self.sketch.item.nests();
         nests.next().is_some_and(|own| own.registers.is_empty()) && nests.next().is_none()
     }
 }

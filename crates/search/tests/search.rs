@@ -6,7 +6,7 @@ use std::time::Duration;
 use warploom_cost::Analytic;
 use warploom_lang::{Input, Pipeline, Realisation, Region, Regions, func, infer, vars};
 use warploom_randpipe::random_pipeline;
-use warploom_schedule::schedule::{RootItem, Schedule, check};
+use warploom_schedule::schedule::{Schedule, check};
 use warploom_search::{
     Event, Fixed, FixedError, Options, Outcome, Refusal, StopReason, neighbourhoods, search,
 };
@@ -222,10 +222,10 @@ unsharp          inline kernel, sharpen, ratio
     assert_eq!(fixed.funcs().len(), 6);
     let outcome = searched(&pipeline, &regions, &Options { fixed: Some(fixed), ..quick() });
     assert!(!outcome.fallback && outcome.candidates.len() > 1);
-    let RootItem::Kernel(wanted) = &part.root[0] else { panic!("one kernel") };
+    let wanted = part.kernels().next().unwrap();
     for candidate in &outcome.candidates {
         assert_eq!(check(&candidate.schedule, &pipeline, &regions, &h200()), Ok(()));
-        let Some(RootItem::Kernel(kernel)) = candidate.schedule.root.last() else { panic!("one kernel") };
+        let kernel = candidate.schedule.kernels().last().unwrap();
         assert_eq!(kernel.block, wanted.block);
         assert!(wanted.body.iter().all(|item| kernel.body.contains(item)));
     }

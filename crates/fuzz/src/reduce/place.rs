@@ -6,7 +6,7 @@ use warploom_lang::ir::NodeKind;
 use warploom_lang::{FuncId, InputId, Pipeline, Regions};
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
-    Item, Kernel, Loops, Nest, NodeMut, ReductionTile, RootItem, Schedule, StageRef, ThreadTiles, Tile,
+    Item, Loops, Nest, NodeMut, ReductionTile, RootItem, Schedule, StageRef, ThreadTiles, Tile,
 };
 
 /// Maps the ids in a schedule to new ones; `None` for items that were removed.
@@ -105,8 +105,7 @@ pub(crate) fn complete(mut schedule: Schedule, pipeline: &Pipeline, regions: &Re
         }
         schedule = renamed(&schedule, &Without::Func(func));
         let readers = readers(pipeline, func);
-        let reads =
-            |item: &RootItem| item.kernels().flat_map(Kernel::nests).any(|nest| computes(nest, &readers));
+        let reads = |item: &RootItem| item.nests().any(|nest| computes(nest, &readers));
         let position = schedule.root.iter().position(reads).unwrap_or(schedule.root.len());
         let kernels = defined.into_iter().map(RootItem::single);
         schedule.root.splice(position..position, kernels);

@@ -19,7 +19,7 @@ impl Schedule {
 
     /// The nests of all kernels, in the order they run.
     pub fn nests(&self) -> impl Iterator<Item = &Nest> {
-        self.kernels().flat_map(Kernel::nests)
+        self.root.iter().flat_map(RootItem::nests)
     }
 }
 
@@ -32,6 +32,16 @@ impl RootItem {
     /// The kernel itself, or those inside the loops, to be changed.
     pub fn kernels_mut(&mut self) -> impl Iterator<Item = &mut Kernel> {
         Leaves::new(from_mut(self).iter_mut(), kernel_mut)
+    }
+
+    /// The nests of its kernels, in the order they run.
+    pub fn nests(&self) -> impl Iterator<Item = &Nest> {
+        self.kernels().flat_map(Kernel::nests)
+    }
+
+    /// The nests of its kernels, in the order they run, to be changed.
+    pub fn nests_mut(&mut self) -> impl Iterator<Item = &mut Nest> {
+        self.kernels_mut().flat_map(Kernel::nests_mut)
     }
 }
 
