@@ -45,7 +45,7 @@ impl Single<'_> {
         stages.dedup();
         for stage in stages {
             for var in self.variables(stage) {
-                let is_taken = |tile: &ReductionTile| (tile.stage, tile.var) == (stage, var);
+                let is_taken = |tile: &ReductionTile| tile.variable() == (stage, var);
                 let faster = |tile: &ReductionTile| tile.stage == stage && tile.var < var;
                 let taken = outer.iter().chain(&*loops).any(is_taken);
                 if let Some(position) = loops.iter().position(faster).filter(|_| !taken) {
@@ -61,7 +61,7 @@ impl Single<'_> {
         for var in self.variables(stage).into_iter().rev() {
             let dim = LoopKind::Reduction(var);
             let named = tiles.threads.iter().chain(&tiles.serial).any(|tile| tile.dim == dim);
-            let looped = outer.iter().any(|tile| (tile.stage, tile.var) == (stage, var));
+            let looped = outer.iter().any(|tile| tile.variable() == (stage, var));
             let slower = |tile: &Tile| matches!(tile.dim, LoopKind::Reduction(other) if other > var);
             if let Some(position) = tiles.serial.iter().rposition(slower)
                 && !(named || looped || shared.contains(&(stage, dim)))

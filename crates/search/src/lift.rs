@@ -136,5 +136,5 @@ fn is_read(space: &Space<'_>, nest: &Nest, func: FuncId, inlined: &Bits) -> bool
 }
 
 fn is_copy(item: &BlockItem) -> bool {
-    item.nest().is_some_and(|nest| nest.item.input().is_some())
+    item.nest().is_some_and(|nest| nest.item.stage().is_none())
 }

@@ -110,7 +110,7 @@ impl<'a> Refiner<'a, '_> {
     fn own_shape(&self) -> Option<(Tiler<'a>, Shape)> {
         let (space, sketch) = (self.space(), &self.best.sketch);
         let tiler = Tiler::new(space, space.stage(sketch.own));
-        let shape = shape(&tiler, &sketch.item, sketch.item.kernels().next()?)?;
+        let shape = shape(&tiler, &sketch.item)?;
         Some((tiler, shape))
     }
 
@@ -220,7 +220,7 @@ impl<'a> Refiner<'a, '_> {
     /// The kernel without one of its copies of inputs.
     fn fewer_copies(&self) -> Vec<Sketch> {
         let (space, sketch) = (self.space(), &self.best.sketch);
-        let copied = sketch.item.nests().map(|nest| nest.item).filter(|item| item.input().is_some());
+        let copied = sketch.item.nests().map(|nest| nest.item).filter(|item| item.stage().is_none());
         let fewer = copied.map(|copy| {
             let other = |node: NodeMut<'_>| !matches!(node, NodeMut::Nest(nest) if nest.item == copy);
             sketch.item.with(|kernel| kernel.edit(|node, _| other(node)))
@@ -232,9 +232,8 @@ impl<'a> Refiner<'a, '_> {
 /// A kernel where the reduction loops of a private stage run in another way. Loops over the block that are there stay,
 /// with other sizes; where there are none, new ones hold the stage alone. `None` if the way has other loops.
 fn varied(item: &RootItem, stage: StageRef, over: &[&ReductionTile], variant: &Variant) -> Option<RootItem> {
-    let same = |a: &ReductionTile, b: &ReductionTile| (a.stage, a.var) == (b.stage, b.var);
-    let alike = over.len() == variant.over.len() && over.iter().zip(&variant.over).all(|(a, b)| same(a, b));
-    if !alike && !over.is_empty() {
+    let variables = variant.over.iter().map(ReductionTile::variable);
+    if !over.is_empty() && !over.iter().map(|tile| tile.variable()).eq(variables) {
         return None;
     }
     let changed = item.with(|kernel| {
@@ -258,7 +257,7 @@ fn resize(kernel: &mut Kernel, loops: &[ReductionTile]) {
     kernel.edit(|node, _| {
         if let NodeMut::Over(over) = node {
             for tile in &mut over.loops {
-                let other = loops.iter().find(|other| (other.stage, other.var) == (tile.stage, tile.var));
+                let other = loops.iter().find(|other| other.variable() == tile.variable());
                 tile.size = other.map_or(tile.size, |other| other.size);
             }
         }
@@ -267,7 +266,8 @@ fn resize(kernel: &mut Kernel, loops: &[ReductionTile]) {
 }
 
 /// The shape of a kernel's own nest.
-fn shape(tiler: &Tiler<'_>, item: &RootItem, kernel: &Kernel) -> Option<Shape> {
+fn shape(tiler: &Tiler<'_>, item: &RootItem) -> Option<Shape> {
+    let kernel = item.kernels().next()?;
     let (last, own) = kernel.nests().enumerate().last()?;
     let tiles = own.mapping.tiles()?;
     let around = item.around().map_or(&[][..], |around| &around.loops);

@@ -43,19 +43,11 @@ pub enum Item {
 }
 
 impl Item {
-    /// The stage, unless it is a copy.
+    /// The stage, unless it is a copy of an input.
     pub fn stage(self) -> Option<StageRef> {
         match self {
             Item::Stage(stage) => Some(stage),
             Item::Input(_) => None,
-        }
-    }
-
-    /// The input that is copied, unless it is a stage.
-    pub fn input(self) -> Option<InputId> {
-        match self {
-            Item::Stage(_) => None,
-            Item::Input(input) => Some(input),
         }
     }
 }
@@ -148,6 +140,13 @@ pub struct ReductionTile {
     pub var: usize,
     /// How many of its values one iteration takes.
     pub size: Size,
+}
+
+impl ReductionTile {
+    /// What it moves through, whatever its size.
+    pub fn variable(&self) -> (StageRef, usize) {
+        (self.stage, self.var)
+    }
 }
 
 /// How much of a dimension lies inside.

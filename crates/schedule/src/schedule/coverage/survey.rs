@@ -93,17 +93,16 @@ impl<'a> Survey<'a> {
             let info = self.outline.nests.iter().find(|info| info.stage() == Some(stage));
             let own = info.is_some_and(|info| self.outline.is_own(info));
             let info = info.filter(|_| !own);
-            let lives = |how: fn(&Nest) -> bool| info.is_some_and(|info| how(info.nest));
-            let shared_flat = lives(|nest| nest.storage.is_shared() && nest.mapping.is_flat());
-            let shared_threads = lives(|nest| nest.storage.is_shared() && !nest.mapping.is_flat());
-            let private = lives(|nest| nest.storage.is_private() && !nest.mapping.is_flat());
+            let is = |how: fn(&Nest) -> bool| info.is_some_and(|info| how(info.nest));
+            let (shared, flat) = (is(|nest| nest.storage.is_shared()), is(|nest| nest.mapping.is_flat()));
+            let private = is(|nest| nest.storage.is_private());
             let over = info.is_some_and(|info| self.is_in_over_loop(info));
             let found = [
                 (Decision::Inlined, inner && pure, self.schedule.inlined.contains(&func)),
                 (Decision::Root, true, own),
-                (Decision::SharedFlat, in_block, shared_flat),
-                (Decision::SharedThreads, in_block, shared_threads),
-                (Decision::Private, in_block && self.can_be_private(func, &readers), private),
+                (Decision::SharedFlat, in_block, shared && flat),
+                (Decision::SharedThreads, in_block, shared && !flat),
+                (Decision::Private, in_block && self.can_be_private(func, &readers), private && !flat),
                 (Decision::Registers, in_thread, in_registers),
                 (Decision::InOverLoop, in_block && self.share_over_loop(&readers), over),
             ];
