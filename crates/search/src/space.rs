@@ -5,13 +5,12 @@ use std::sync::OnceLock;
 
 use warploom_lang::{FuncId, IdVec, Pipeline, Range, Regions};
 use warploom_schedule::schedule::{
-    Geometry, Item, Mapping, Nest, ReductionTile, RootItem, Schedule, Size, StageRef, Tile,
+    Geometry, Item, Nest, ReductionTile, RootItem, Schedule, Size, StageRef, Tile,
 };
 use warploom_schedule::{Dag, LoopKind, NodeId, Source, StageId};
 use warploom_target::Device;
 
 use crate::bits::Bits;
-use crate::edit::lone_kernel;
 use crate::kernels::{Tiling, tilings};
 use crate::options::Options;
 
@@ -111,7 +110,7 @@ impl<'a> Space<'a> {
         let fixed = outer.rev().map(|var| ReductionTile { stage, var, size: Size::Of(1) });
         let parallel = |loops: Vec<ReductionTile>| {
             let block = vec![Tile { dim: LoopKind::Reduction(var), size: Size::Of(1) }];
-            let kernel = lone_kernel(stage, loops, block, Vec::new(), Mapping::Flat);
+            let kernel = RootItem::lone(stage, loops, block, Vec::new(), None);
             self.geometry.examine(&BTreeSet::new(), [&kernel], self.device).is_ok()
         };
         let always = parallel(Vec::new());
