@@ -12,7 +12,7 @@ const IMAGE: &[Setting] = &[count("W", 8192), count("H", 8192)];
 
 const COPY: App = App {
     name: "copy",
-    about: "copies an image: the bandwidth of memory",
+    about: "copies an image, to measure memory bandwidth",
     sizes: IMAGE,
     structure: &[],
     params: &[],

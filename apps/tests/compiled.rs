@@ -7,22 +7,19 @@ mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{hand_written, quick_search, unfilled};
+use common::{hand_written, problem, quick_search};
 use warploom::app::App;
 use warploom::codegen::build::build;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::prelude::*;
 use warploom::runtime::{nvrtc, testing};
-use warploom::schedule::schedule::Schedule;
-use warploom::target::Device;
+use warploom::schedule::schedule::{Problem, Schedule};
 
 /// Compiles an app at its own sizes; gives the bytes its kernels spill.
-fn spilled(app: &App, choose: fn(&Pipeline, &Realisation) -> Schedule, kind: Build) -> u64 {
-    let device = Device::preset("h200").expect("it is a preset");
-    let arch = nvrtc::Arch::for_device(&device).expect("NVRTC knows it");
-    let (pipeline, request) = unfilled(app, &[]);
-    let schedule = choose(&pipeline, &request);
-    let program = build(&pipeline, &schedule, &request, &device);
+fn spilled(app: &App, choose: fn(&Problem) -> Schedule, kind: Build) -> u64 {
+    let problem = problem(app, &[]);
+    let arch = nvrtc::Arch::for_device(problem.device()).expect("NVRTC knows it");
+    let program = build(&problem, &choose(&problem));
     let program = program.unwrap_or_else(|error| panic!("{}: {error}", app.name));
     let compiled = nvrtc::compile_program(&describe(&program, kind), arch);
     let (_, image) = compiled.unwrap_or_else(|error| panic!("{} {kind:?}: {error}", app.name));
@@ -30,7 +27,7 @@ fn spilled(app: &App, choose: fn(&Pipeline, &Realisation) -> Schedule, kind: Bui
 }
 
 /// Compiles every app under a schedule of its own, two at a time.
-fn all_compile(test: &str, choose: fn(&Pipeline, &Realisation) -> Schedule) {
+fn all_compile(test: &str, choose: fn(&Problem) -> Schedule) {
     if !testing::has_nvrtc(test) {
         return;
     }
@@ -45,35 +42,28 @@ fn all_compile(test: &str, choose: fn(&Pipeline, &Realisation) -> Schedule) {
     });
 }
 
-fn random(pipeline: &Pipeline, request: &Realisation, seed: u64) -> Schedule {
-    let device = Device::preset("h200").expect("it is a preset");
-    Schedule::random(pipeline, &infer(pipeline, request).expect("the sizes fit"), &device, seed)
-}
-
 #[test]
 fn hand_written_schedules_compile_without_spills() {
     if !testing::has_nvrtc("hand_written_schedules_compile_without_spills") {
         return;
     }
     for app in warploom_apps::APPS.iter().chain(&warploom_apps::BASICS) {
-        let spilled = spilled(app, |pipeline, _| hand_written(pipeline), Build::Timing);
+        let spilled = spilled(app, |problem| hand_written(problem.pipeline()), Build::Timing);
         assert_eq!(spilled, 0, "{}", app.name);
     }
 }
 
 #[test]
 fn default_schedules_compile() {
-    all_compile("default_schedules_compile", |pipeline, request| {
-        Schedule::default_for(pipeline, &infer(pipeline, request).expect("the sizes fit"))
-    });
+    all_compile("default_schedules_compile", Schedule::default_for);
 }
 
 #[test]
 fn random_schedules_compile() {
     for choose in [
-        |pipeline: &Pipeline, request: &Realisation| random(pipeline, request, 1),
-        |pipeline: &Pipeline, request: &Realisation| random(pipeline, request, 2),
-        |pipeline: &Pipeline, request: &Realisation| random(pipeline, request, 3),
+        |problem: &Problem| Schedule::random(problem, 1),
+        |problem: &Problem| Schedule::random(problem, 2),
+        |problem: &Problem| Schedule::random(problem, 3),
     ] {
         all_compile("random_schedules_compile", choose);
     }
@@ -81,9 +71,9 @@ fn random_schedules_compile() {
 
 #[test]
 fn searched_schedules_compile() {
-    all_compile("searched_schedules_compile", |pipeline, request| {
-        let device = Device::preset("h200").expect("it is a preset");
-        let found = pipeline.autoschedule_with(&device, request, &quick_search());
+    all_compile("searched_schedules_compile", |problem| {
+        let pipeline = problem.pipeline();
+        let found = pipeline.autoschedule_with(problem.device(), problem.request(), &quick_search());
         let found = found.unwrap_or_else(|error| panic!("{}: {error}", pipeline.name()));
         assert!(!found.outcome().fallback, "{}", pipeline.name());
         found.schedule().clone()

@@ -3,21 +3,19 @@
 
 mod common;
 
-use common::{check_simulated, unfilled, workload};
-use warploom::codegen::lower::lower;
+use common::{check_simulated, h200, problem, workload};
+use warploom::codegen::lower::{self, lower};
 use warploom::prelude::*;
-use warploom::schedule::schedule::{Schedule, check};
-use warploom::target::Device;
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::tune::workload::Workload;
 
 /// The default schedule of a workload, which is legal and reads back.
 fn default_of(workload: &Workload, label: &str) -> Schedule {
     let pipeline = &workload.pipeline;
-    let regions = infer(pipeline, &workload.realisation()).expect("the sizes fit");
-    let schedule = Schedule::default_for(pipeline, &regions);
+    let problem = Problem::new(pipeline, &workload.realisation(), &h200()).expect("the sizes fit");
+    let schedule = Schedule::default_for(&problem);
     let text = schedule.to_text(pipeline);
-    let device = Device::preset("h200").expect("it is a preset");
-    if let Err(violations) = check(&schedule, pipeline, &regions, &device) {
+    if let Err(violations) = problem.check(&schedule) {
         panic!("{label}: {}\n{text}", violations[0]);
     }
     let read = Schedule::parse(&text, pipeline).unwrap_or_else(|errors| panic!("{label}: {errors}\n{text}"));
@@ -35,15 +33,12 @@ fn check_app(name: &str, changes: &[(&str, f64)]) {
 /// At the sizes that are benchmarked, without the data.
 #[test]
 fn every_app_at_its_own_sizes_is_legal() {
-    let device = Device::preset("h200").expect("it is a preset");
     for app in &warploom_apps::APPS {
-        let (pipeline, request) = unfilled(app, &[]);
-        let regions = infer(&pipeline, &request).expect("the sizes fit");
-        let schedule = Schedule::default_for(&pipeline, &regions);
-        if let Err(violations) = check(&schedule, &pipeline, &regions, &device) {
-            panic!("{}: {}", app.name, violations[0]);
-        }
-        lower(&pipeline, &schedule, &request, &device)
+        let problem = problem(app, &[]);
+        let schedule = Schedule::default_for(&problem);
+        let plan = problem.check(&schedule);
+        let plan = plan.unwrap_or_else(|violations| panic!("{}: {}", app.name, violations[0]));
+        lower(&problem, &plan, lower::Options::default())
             .unwrap_or_else(|error| panic!("{}: {error}", app.name));
     }
 }

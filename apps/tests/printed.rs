@@ -2,16 +2,14 @@
 
 mod common;
 
-use common::{hand_written, unfilled};
+use common::{hand_written, problem};
 use warploom::codegen::build::build;
 use warploom::codegen::cuda::{Build, print};
-use warploom::target::Device;
 
 fn printed(name: &str, width: f64, height: f64) -> String {
     let app = warploom_apps::find(name).expect("it is an app");
-    let (pipeline, request) = unfilled(app, &[("W", width), ("H", height)]);
-    let device = Device::preset("h200").expect("it is a preset");
-    let program = build(&pipeline, &hand_written(&pipeline), &request, &device);
+    let problem = problem(app, &[("W", width), ("H", height)]);
+    let program = build(&problem, &hand_written(problem.pipeline()));
     print(&program.expect("the schedule is legal"), Build::Timing)
 }
 

@@ -5,7 +5,7 @@
 
 use warploom::app::{App, Settings};
 use warploom::prelude::*;
-use warploom::schedule::schedule::{Footprints, Item, Schedule, check};
+use warploom::schedule::schedule::{Item, Problem, Schedule};
 use warploom::target::Device;
 
 /// The sizes of the reference data, of some apps.
@@ -30,23 +30,21 @@ fn settings(app: &App, sizes: &[(&str, f64)]) -> Settings {
     settings
 }
 
-/// The pipeline, its boxes and its schedule.
-fn scheduled(app: &App, sizes: &[(&str, f64)]) -> (Pipeline, Regions, Schedule) {
-    let (pipeline, regions) = realised(app, &settings(app, sizes));
-    let schedule = Schedule::parse(&text(app.name), &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
-    (pipeline, regions, schedule)
+/// An app and its schedule.
+fn scheduled(app: &App, sizes: &[(&str, f64)]) -> (Problem, Schedule) {
+    let problem = realised(app, &settings(app, sizes));
+    let schedule = Schedule::parse(&text(app.name), problem.pipeline());
+    (problem, schedule.unwrap_or_else(|errors| panic!("{errors}")))
 }
 
-/// The pipeline and its boxes.
-fn realised(app: &App, settings: &Settings) -> (Pipeline, Regions) {
+fn realised(app: &App, settings: &Settings) -> Problem {
     let pipeline = (app.build)(settings).unwrap();
     let mut request = (app.shapes)(settings).realisation(&pipeline);
     for param in pipeline.params().values() {
         let value = Value::from_number(param.ty, settings.number(&param.name)).unwrap();
         request = request.param(&param.name, value);
     }
-    let regions = infer(&pipeline, &request).unwrap();
-    (pipeline, regions)
+    Problem::new(&pipeline, &request, &Device::preset("h200").unwrap()).unwrap()
 }
 
 /// The app of each file in the folder.
@@ -63,8 +61,8 @@ fn files_print_back_as_they_stand() {
     let apps = apps();
     assert!(apps.len() >= GOLDEN.len());
     for app in apps {
-        let (pipeline, _, schedule) = scheduled(app, &[]);
-        let printed = schedule.to_text(&pipeline);
+        let (problem, schedule) = scheduled(app, &[]);
+        let printed = schedule.to_text(problem.pipeline());
         if std::env::var_os("BLESS").is_some() {
             let path = format!("{}/schedules/{}.schedule", env!("CARGO_MANIFEST_DIR"), app.name);
             std::fs::write(path, &printed).unwrap();
@@ -75,12 +73,11 @@ fn files_print_back_as_they_stand() {
 
 #[test]
 fn schedules_are_legal_at_all_sizes() {
-    let device = Device::preset("h200").unwrap();
     let benchmark = apps().into_iter().map(|app| (app, [].as_slice()));
     let golden = GOLDEN.into_iter().map(|(name, sizes)| (warploom_apps::find(name).unwrap(), sizes));
     for (app, sizes) in benchmark.chain(golden) {
-        let (pipeline, regions, schedule) = scheduled(app, sizes);
-        if let Err(violations) = check(&schedule, &pipeline, &regions, &device) {
+        let (problem, schedule) = scheduled(app, sizes);
+        if let Err(violations) = problem.check(&schedule) {
             let text: Vec<String> = violations.iter().map(ToString::to_string).collect();
             panic!("{} {sizes:?}:\n{}", app.name, text.join("\n\n"));
         }
@@ -90,17 +87,18 @@ fn schedules_are_legal_at_all_sizes() {
 /// The extents of everything that lives in the blocks of a schedule's kernels, by name.
 fn allocated(app: &str, text: &str) -> Vec<(String, Vec<i64>)> {
     let app = warploom_apps::find(app).unwrap();
-    let (pipeline, regions) = realised(app, &settings(app, &[]));
-    let schedule = Schedule::parse(text, &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
-    let footprints = Footprints::new(&schedule, &pipeline, &regions);
+    let problem = realised(app, &settings(app, &[]));
+    let pipeline = problem.pipeline();
+    let schedule = Schedule::parse(text, pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+    let plan = problem.plan(&schedule);
     let name = |item: Item| match item {
         Item::Stage(stage) => pipeline.funcs()[stage.func].name.clone(),
         Item::Input(input) => format!("{}.stage", pipeline.inputs()[input].name),
     };
-    let allocations = footprints.kernels.iter().flat_map(|kernel| &kernel.allocations);
+    let allocations = plan.kernels.values().flat_map(|kernel| &kernel.allocations);
     let mut found: Vec<(String, Vec<i64>)> =
         allocations.map(|allocation| (name(allocation.item), allocation.extents.clone())).collect();
-    for nest in footprints.nests.iter().flatten() {
+    for nest in plan.nests.values().filter_map(|nest| nest.footprint.as_ref()) {
         let registers = nest.registers.iter();
         found.extend(
             registers
@@ -186,16 +184,15 @@ fn at_root(pipeline: &Pipeline, inlined: impl Fn(&ir::FuncDecl) -> bool) -> Stri
 
 #[test]
 fn every_app_can_be_computed_at_root_or_inlined() {
-    let device = Device::preset("h200").unwrap();
     for app in &warploom_apps::APPS {
-        let settings = Settings::defaults(app);
-        let (pipeline, regions) = realised(app, &settings);
-        assert_eq!(warnings(&pipeline, &regions), [], "{}", app.name);
+        let problem = realised(app, &Settings::defaults(app));
+        let pipeline = problem.pipeline();
+        assert_eq!(warnings(pipeline, problem.regions()), [], "{}", app.name);
         for inline in [false, true] {
-            let text = at_root(&pipeline, |func| inline && func.stages.len() == 1);
-            let schedule = Schedule::parse(&text, &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
-            assert_eq!(Schedule::parse(&schedule.to_text(&pipeline), &pipeline).as_ref(), Ok(&schedule));
-            if let Err(violations) = check(&schedule, &pipeline, &regions, &device) {
+            let text = at_root(pipeline, |func| inline && func.stages.len() == 1);
+            let schedule = Schedule::parse(&text, pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+            assert_eq!(Schedule::parse(&schedule.to_text(pipeline), pipeline).as_ref(), Ok(&schedule));
+            if let Err(violations) = problem.check(&schedule) {
                 panic!("{}: {}", app.name, violations[0]);
             }
         }

@@ -3,32 +3,23 @@
 
 mod common;
 
-use common::{check_simulated, quick_search, tiny, unfilled, workload};
+use common::{check_simulated, h200, problem, quick_search, tiny, workload};
 use warploom::app::App;
 use warploom::codegen::cuda::{Build, print};
 use warploom::cost::Analytic;
-use warploom::prelude::*;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::search::Options;
 use warploom::tune::explain::Explanation;
 use warploom::tune::one_shot::{OneShot, one_shot};
 
 /// What is found for an app at some settings. Everything that is found can be built.
-fn found(app: &App, pipeline: &Pipeline, request: &Realisation, options: &Options) -> OneShot {
-    let device = Device::preset("h200").expect("it is a preset");
-    let model = Analytic::new(&device);
-    let found = one_shot(pipeline, request, &device, &model, options, &|_| {});
+fn found(app: &App, problem: &Problem, options: &Options) -> OneShot {
+    let found = one_shot(problem, &Analytic::new(problem.device()), options, &|_| {});
     let found = found.unwrap_or_else(|error| panic!("{}: {error}", app.name));
     assert!(!found.outcome.fallback, "{}", app.name);
     assert!(found.refused.is_empty(), "{}: {}", app.name, found.refused[0]);
     assert_eq!(found.outcome.statistics.dropped, 0, "{}", app.name);
     found
-}
-
-fn explanation(pipeline: &Pipeline, request: &Realisation, schedule: &Schedule) -> Explanation {
-    let device = Device::preset("h200").expect("it is a preset");
-    let regions = infer(pipeline, request).expect("the sizes fit");
-    Explanation::new(pipeline, &regions, &device, schedule, &Analytic::new(&device))
 }
 
 /// The best, the middle and the last of what was found.
@@ -43,12 +34,13 @@ fn some(found: OneShot) -> Vec<Schedule> {
 fn check_app(name: &str, structure: &[(&str, f64)], sizes: &[(&str, f64)]) {
     let app = warploom_apps::find(name).expect("the app is in the suite");
     let small = workload(app, &[structure, sizes].concat());
-    let (pipeline, large) = unfilled(app, structure);
-    assert_eq!(pipeline.to_json(), small.pipeline.to_json(), "{name}");
+    let large = problem(app, structure);
+    assert_eq!(large.pipeline().to_json(), small.pipeline.to_json(), "{name}");
     let tiny = tiny(app, structure, &small);
-    for (of, request) in [("small", &small.realisation()), ("large", &large)] {
-        let found = found(app, &pipeline, request, &quick_search());
-        let explained = explanation(&pipeline, request, &found.schedule);
+    let of_small = Problem::new(&small.pipeline, &small.realisation(), &h200()).expect("the sizes fit");
+    for (of, problem) in [("small", &of_small), ("large", &large)] {
+        let found = found(app, problem, &quick_search());
+        let explained = Explanation::new(problem, &found.schedule, &Analytic::new(problem.device()));
         assert_eq!(explained.idle, None, "{name}");
         let schedules = some(found);
         for (number, schedule) in schedules.iter().enumerate() {
@@ -106,11 +98,11 @@ fn all_apps_are_tested() {
 
 /// At the sizes that are benchmarked: the schedule and the CUDA text, byte for byte.
 fn check_threads(app: &App, usual: &Options) {
-    let (pipeline, request) = unfilled(app, &[]);
+    let problem = problem(app, &[]);
     let texts = [1, 2, 8].map(|threads| {
         let options = Options { threads, ..usual.clone() };
-        let found = found(app, &pipeline, &request, &options);
-        found.schedule.to_text(&pipeline) + &print(&found.program, Build::Timing)
+        let found = found(app, &problem, &options);
+        found.schedule.to_text(problem.pipeline()) + &print(&found.program, Build::Timing)
     });
     assert!(texts[1..].iter().all(|text| *text == texts[0]), "{}: threads change what is found", app.name);
 }

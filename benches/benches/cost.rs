@@ -5,34 +5,29 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use warploom::cost::{CostModel, KernelFeatures, Network, Subject, Weights};
-use warploom::prelude::infer;
-use warploom::schedule::schedule::{Footprints, Schedule};
+use warploom::cost::{CostModel, Featurizer, KernelFeatures, Network, Weights};
+use warploom::schedule::schedule::{Plan, Problem};
 use warploom::target::Device;
 use warploom_benches::{schedule, workload};
 
 /// The number of kernels in a typical batch of the search.
 const BATCH: usize = 1024;
 
-/// Featurised kernels per second, with known footprints.
+/// Featurised kernels per second, with known plans.
 fn featurise(criterion: &mut Criterion) {
     let device = Device::preset("h200").expect("it is a preset");
     let mut group = criterion.benchmark_group("featurise");
     for name in ["copy", "blur", "unsharp", "harris", "camera_pipe", "local_laplacian"] {
         let workload = workload(name, 1536, 1024);
         let schedule = schedule(&workload.pipeline);
-        let regions = infer(&workload.pipeline, &workload.realisation()).expect("the sizes fit");
-        let subject = Subject::new(&workload.pipeline, &regions, &device);
-        let footprints = |item| {
-            let alone = Schedule { inlined: schedule.inlined.clone(), root: vec![item] };
-            Footprints::new(&alone, &workload.pipeline, &regions)
-        };
-        let footprints: Vec<Footprints> = schedule.root.iter().cloned().map(footprints).collect();
-        group.throughput(Throughput::Elements(subject.of_schedule(&schedule).len() as u64));
+        let problem = Problem::new(&workload.pipeline, &workload.realisation(), &device);
+        let featurizer = Featurizer::new(&problem.expect("the sizes fit"));
+        let plans = schedule.root.iter().map(|item| featurizer.problem().plan_of(&schedule.inlined, [item]));
+        let plans: Vec<Plan<'_>> = plans.collect();
+        group.throughput(Throughput::Elements(featurizer.of_schedule(&schedule).len() as u64));
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             bencher.iter(|| {
-                let items = schedule.root.iter().zip(&footprints);
-                let features = items.map(|(item, known)| subject.features(&schedule.inlined, item, known));
+                let features = plans.iter().map(|plan| featurizer.features(plan));
                 features.map(|kernels| kernels.len()).sum::<usize>()
             });
         });
@@ -46,9 +41,9 @@ fn infer_costs(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("infer");
     for (name, stages) in [("harris", 12), ("copy", 1)] {
         let workload = workload(name, 1536, 1024);
-        let regions = infer(&workload.pipeline, &workload.realisation()).expect("the sizes fit");
-        let subject = Subject::new(&workload.pipeline, &regions, &device);
-        let kernels = subject.of_schedule(&schedule(&workload.pipeline));
+        let problem = Problem::new(&workload.pipeline, &workload.realisation(), &device);
+        let featurizer = Featurizer::new(&problem.expect("the sizes fit"));
+        let kernels = featurizer.of_schedule(&schedule(&workload.pipeline));
         let batch: Vec<&KernelFeatures> = kernels.iter().cycle().take(BATCH).collect();
         let rows: usize = batch.iter().map(|kernel| kernel.rows.len()).sum();
         assert_eq!(rows, BATCH * stages, "the name of the benchmark says how many stages a kernel has");
@@ -59,7 +54,7 @@ fn infer_costs(criterion: &mut Criterion) {
                 let start = Instant::now();
                 for _ in 0..rounds {
                     costs.clear();
-                    network.costs(subject.dag(), black_box(&batch), &mut costs);
+                    network.costs(featurizer.problem().dag(), black_box(&batch), &mut costs);
                     black_box(&costs);
                 }
                 start.elapsed().mul_f64(stages as f64 / (rounds * rows as u64) as f64)

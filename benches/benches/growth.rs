@@ -7,27 +7,26 @@ use std::time::Duration;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use warploom::codegen::build::build;
-use warploom::lang::{Pipeline, Realisation, Regions, infer};
+use warploom::lang::infer;
 use warploom::randpipe::Shape;
-use warploom::schedule::schedule::{Schedule, check};
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
 
 const FUNCS: [usize; 3] = [100, 1_000, 10_000];
 
 /// A large pipeline and its default schedule.
 struct Large {
-    pipeline: Pipeline,
-    request: Realisation,
-    regions: Regions,
+    problem: Problem,
     schedule: Schedule,
 }
 
 impl Large {
     fn new(shape: Shape, funcs: usize) -> Large {
         let (pipeline, request) = shape.pipeline(funcs).expect("the language allows it");
-        let regions = infer(&pipeline, &request).expect("the sizes fit");
-        let schedule = Schedule::default_for(&pipeline, &regions);
-        Large { pipeline, request, regions, schedule }
+        let device = Device::preset("h200").expect("it is a preset");
+        let problem = Problem::new(&pipeline, &request, &device).expect("the sizes fit");
+        let schedule = Schedule::default_for(&problem);
+        Large { problem, schedule }
     }
 }
 
@@ -47,12 +46,11 @@ fn measure<T>(criterion: &mut Criterion, name: &str, run: impl Fn(&Large) -> T) 
 }
 
 fn growth(criterion: &mut Criterion) {
-    let device = Device::preset("h200").expect("it is a preset");
-    measure(criterion, "bounds", |large| infer(&large.pipeline, &large.request));
-    measure(criterion, "default", |large| Schedule::default_for(&large.pipeline, &large.regions));
-    measure(criterion, "check", |large| check(&large.schedule, &large.pipeline, &large.regions, &device));
+    measure(criterion, "bounds", |large| infer(large.problem.pipeline(), large.problem.request()));
+    measure(criterion, "default", |large| Schedule::default_for(&large.problem));
+    measure(criterion, "check", |large| large.problem.check(&large.schedule).is_ok());
     measure(criterion, "build", |large| {
-        build(&large.pipeline, &large.schedule, &large.request, &device).expect("it is legal").kernels.len()
+        build(&large.problem, &large.schedule).expect("it is legal").kernels.len()
     });
 }
 

@@ -3,6 +3,7 @@
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use warploom::codegen::build::build;
+use warploom::schedule::schedule::Problem;
 use warploom::target::Device;
 use warploom_benches::{schedule, workload};
 
@@ -11,9 +12,11 @@ fn lowering(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("lowering");
     for name in ["copy", "blur", "unsharp", "harris"] {
         let workload = workload(name, 1530, 1000);
-        let (schedule, request) = (schedule(&workload.pipeline), workload.realisation());
+        let schedule = schedule(&workload.pipeline);
+        let problem = Problem::new(&workload.pipeline, &workload.realisation(), &device);
+        let problem = problem.expect("the sizes fit");
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
-            bencher.iter(|| build(&workload.pipeline, &schedule, &request, &device));
+            bencher.iter(|| build(&problem, &schedule));
         });
     }
 }

@@ -4,6 +4,7 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use warploom::codegen::build::build;
+use warploom::schedule::schedule::Problem;
 use warploom::target::Device;
 use warploom_benches::{schedule, workload};
 
@@ -12,8 +13,8 @@ fn simulator(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("simulator");
     for name in ["copy", "blur", "unsharp", "harris"] {
         let workload = workload(name, 512, 256);
-        let program =
-            build(&workload.pipeline, &schedule(&workload.pipeline), &workload.realisation(), &device);
+        let problem = Problem::new(&workload.pipeline, &workload.realisation(), &device);
+        let program = build(&problem.expect("the sizes fit"), &schedule(&workload.pipeline));
         let program = program.expect("the schedule is legal");
         let outcome = workload.simulate(&program, &device, 0).expect("the kernels are right");
         group.throughput(Throughput::Elements(outcome.counters.lane_operations()));

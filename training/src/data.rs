@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use thiserror::Error;
-use warploom::cost::{Analytic, KernelInputs, RowInputs, Subject};
-use warploom::lang::{Pipeline, infer};
-use warploom::schedule::schedule::{Schedule, check};
+use warploom::cost::{Analytic, Featurizer, KernelInputs, RowInputs};
+use warploom::lang::Pipeline;
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
 use warploom::tune::sample::{Sample, Shard, ShardError, Status};
 
@@ -28,7 +28,7 @@ pub enum DataError {
         error: std::io::Error,
     },
     /// The folder contains no samples.
-    #[error("there are no .samples files in {}; `warploom collect` makes them", path.display())]
+    #[error("there are no .samples files in {}; `warploom collect` writes them", path.display())]
     NoShards {
         /// Path of the folder.
         path: PathBuf,
@@ -37,13 +37,15 @@ pub enum DataError {
     #[error(transparent)]
     Shard(#[from] ShardError),
     /// The samples are from an unknown device.
-    #[error("the samples are of {device}, which is not known; `warploom devices` lists what is")]
+    #[error(
+        "the samples are of {device}, which is unknown; `warploom devices --presets` lists the known devices"
+    )]
     Device {
         /// Name of the device.
         device: String,
     },
     /// No sample can be used for training.
-    #[error("{} holds no sample of {device} that was measured and still has a legal schedule", path.display())]
+    #[error("{} contains no measured sample of {device} whose schedule is still legal", path.display())]
     Nothing {
         /// Path of the folder.
         path: PathBuf,
@@ -266,13 +268,13 @@ fn gather<'a>(
 /// Computes the network's inputs for each legal schedule of a group.
 fn compute(group: &Gathered<'_>, analytic: &Analytic) -> Vec<Computed> {
     let pipeline = group.pipeline;
-    let Ok(regions) = infer(pipeline, &group.sample.sizes.realise(pipeline)) else { return Vec::new() };
-    let device = analytic.device();
-    let subject = Subject::new(pipeline, &regions, device);
+    let request = group.sample.sizes.realise(pipeline);
+    let Ok(problem) = Problem::new(pipeline, &request, analytic.device()) else { return Vec::new() };
+    let featurizer = Featurizer::new(&problem);
     let sample = |(text, time): (&&str, &f64)| {
         let schedule = Schedule::parse(text, pipeline).ok()?;
-        check(&schedule, pipeline, &regions, device).ok()?;
-        let kernels = subject.of_schedule(&schedule);
+        problem.check(&schedule).ok()?;
+        let kernels = featurizer.of_schedule(&schedule);
         let kernels = kernels.iter().filter(|kernel| kernel.launches > 0.0).map(|kernel| {
             let inputs = KernelInputs::new(analytic, kernel);
             let rows = kernel.rows.iter().map(|row| inputs.row(analytic, kernel, row));

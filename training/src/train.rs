@@ -22,7 +22,7 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
 use thiserror::Error;
-use warploom::cost::{Network, Weights, WeightsError};
+use warploom::cost::{Network, NewDecisions, Weights, WeightsError};
 
 use crate::batch::{Batch, Scaling};
 use crate::data::{Data, Group};
@@ -157,10 +157,12 @@ pub fn train(
         Some(weights) => weights.clone(),
         None => Weights::initial(options.seed, scaling.tensors())?,
     };
+    let kernels = samples.iter().flat_map(|sample| &data.inputs[data.kernels[*sample].clone()]);
     let mut run = Run {
         data,
         options,
         scaling,
+        known: kernels.fold(start.known(), |known, kernel| known | kernel.decisions),
         plain: device.clone(),
         device: device.autodiff(),
         random: Xoshiro256PlusPlus::seed_from_u64(options.seed),
@@ -186,6 +188,8 @@ struct Run<'a> {
     data: &'a Data,
     options: &'a Options,
     scaling: Scaling,
+    /// New decisions in the training samples, or known to the initial weights.
+    known: NewDecisions,
     /// The device without gradients.
     plain: Device,
     device: Device,
@@ -220,7 +224,7 @@ impl Run<'_> {
                 model = optimiser.step(self.rate(done), model, gradients);
                 average.add(&model.layers(), options.average);
             }
-            trained = weights(name, &self.scaling, &average.layers)?;
+            trained = weights(name, &self.scaling, &average.layers)?.knowing(self.known);
             let (validation, scores) = self.validate(&trained);
             let loss = sum / steps as f64;
             observer(&Epoch { number, of: options.epochs, loss, validation, scores });

@@ -7,7 +7,7 @@ use warploom::codegen::build::build;
 use warploom::codegen::verify::verify;
 use warploom::interp::compare::{Tolerance, compare};
 use warploom::prelude::*;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::search::Options;
 use warploom::target::Device;
 use warploom::tune::workload::Workload;
@@ -56,6 +56,16 @@ pub fn unfilled(app: &App, changes: &[(&str, f64)]) -> (Pipeline, Realisation) {
     (pipeline, request)
 }
 
+pub fn h200() -> Device {
+    Device::preset("h200").expect("it is a preset")
+}
+
+/// An app at `changes` of its default settings, to be scheduled.
+pub fn problem(app: &App, changes: &[(&str, f64)]) -> Problem {
+    let (pipeline, request) = unfilled(app, changes);
+    Problem::new(&pipeline, &request, &h200()).expect("the sizes fit")
+}
+
 /// An app at sizes as small as can be, or odd: by its settings, as far as its pipeline can run there, and a corner of the
 /// outputs of another workload.
 pub fn tiny(app: &App, structure: &[(&str, f64)], of: &Workload) -> Vec<(String, Workload)> {
@@ -95,11 +105,11 @@ pub fn quick_search() -> Options {
 
 /// Checks that what the kernels of a schedule compute in the simulator is what the evaluator computes, bit for bit.
 pub fn check_simulated(workload: &Workload, schedule: &Schedule, label: &str) {
-    let device = Device::preset("h200").expect("it is a preset");
-    let program = build(&workload.pipeline, schedule, &workload.realisation(), &device)
-        .unwrap_or_else(|error| panic!("{label}: {error}"));
+    let problem = Problem::new(&workload.pipeline, &workload.realisation(), &h200());
+    let problem = problem.unwrap_or_else(|error| panic!("{label}: {error}"));
+    let program = build(&problem, schedule).unwrap_or_else(|error| panic!("{label}: {error}"));
     verify(&program).unwrap_or_else(|error| panic!("{label}: {error}"));
-    let simulated = workload.simulate(&program, &device, 5);
+    let simulated = workload.simulate(&program, problem.device(), 5);
     let simulated = simulated.unwrap_or_else(|error| panic!("{label}: {error}"));
     let expected = workload.reference().expect("the evaluator can do it");
     assert_eq!(simulated.outputs.len(), expected.len(), "{label}");

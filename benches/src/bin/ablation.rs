@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use clap::Parser;
 use warploom::cost::Analytic;
+use warploom::schedule::schedule::Problem;
 use warploom::search::{Options, StopReason, search};
 use warploom::target::Device;
 use warploom_apps::APPS;
-use warploom_benches::problem::Problem;
+use warploom_benches::problem::problem;
 
 /// The lengths of the stencil chains that show how search time grows.
 const CHAINS: [u32; 5] = [8, 16, 32, 64, 128];
@@ -21,15 +22,15 @@ const CHAINS: [u32; 5] = [8, 16, 32, 64, 128];
 /// Measures one beam search of each app for every combination of memoisation, sampling and freezing.
 #[derive(Parser)]
 struct Arguments {
-    /// Apps; all without.
+    /// The apps; all if not given
     apps: Vec<String>,
-    /// Seconds after which one search is cut short.
+    /// Time limit for one search, in seconds
     #[arg(long, default_value_t = 600.0)]
     time_limit: f64,
-    /// The device that is searched for.
+    /// The device to search for
     #[arg(long, default_value = "h200")]
     device: String,
-    /// A file for the tables instead of the terminal.
+    /// The file for the tables (default: standard output)
     #[arg(short, long)]
     output: Option<PathBuf>,
 }
@@ -79,14 +80,14 @@ impl Measured {
 }
 
 /// Runs one beam search on one thread.
-fn measure(problem: &Problem, device: &Device, setup: Setup, limit: Duration) -> Measured {
+fn measure(problem: &Problem, setup: Setup, limit: Duration) -> Measured {
     let mut options = Options { samples: 1, threads: 1, time_limit: Some(limit), ..Options::default() };
     (options.sampling, options.freezing) = (setup.sampling, setup.freezing);
     if !setup.memo {
         options.memo = 0;
     }
-    let model = Analytic::new(device);
-    let outcome = search(&problem.pipeline, &problem.regions, device, &model, &options, &|_| {});
+    let model = Analytic::new(problem.device());
+    let outcome = search(problem, &model, &options, &|_| {});
     Measured {
         seconds: outcome.statistics.elapsed.as_secs_f64(),
         states: outcome.statistics.states,
@@ -126,8 +127,8 @@ fn growth(text: &mut String, device: &Device, limit: Duration) -> std::fmt::Resu
     let mut before: Option<f64> = None;
     for stages in CHAINS {
         let app = &warploom_apps::stencil_chain::APP;
-        let problem = Problem::new(app, &[("stencils", f64::from(stages))]);
-        let measured = measure(&problem, device, all, limit);
+        let problem = problem(app, &[("stencils", f64::from(stages))], device);
+        let measured = measure(&problem, all, limit);
         let exponent =
             before.map_or("-".to_owned(), |before| format!("{:.2}", (measured.seconds / before).log2()));
         before = Some(measured.seconds);
@@ -141,8 +142,8 @@ fn report(arguments: &Arguments, device: &Device) -> Result<String, std::fmt::Er
     let limit = Duration::from_secs_f64(arguments.time_limit);
     let wanted = |name: &str| arguments.apps.is_empty() || arguments.apps.iter().any(|app| app == name);
     let measured = APPS.iter().filter(|app| wanted(app.name)).map(|app| {
-        let problem = Problem::new(app, &[]);
-        (app.name, Setup::ALL.map(|setup| measure(&problem, device, setup, limit)).to_vec())
+        let problem = problem(app, &[], device);
+        (app.name, Setup::ALL.map(|setup| measure(&problem, setup, limit)).to_vec())
     });
     let rows: Rows = measured.collect();
     let mut text = String::from("# What memoisation, sampling and freezing are worth\n\n");

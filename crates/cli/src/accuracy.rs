@@ -14,7 +14,7 @@ use warploom::runtime::Gpu;
 use warploom::schedule::schedule::Schedule;
 use warploom::tune::workload::{PERTURBED_RUNS, Workload};
 
-use crate::backend::{Builds, Kernels, build_program, open_gpu, regions, run_build};
+use crate::backend::{Builds, Kernels, build_program, open_gpu, problem, run_build};
 use crate::choice::Chosen;
 use crate::error::Error;
 use crate::names::find_app;
@@ -22,20 +22,20 @@ use crate::report::{self, Format};
 use crate::show;
 use crate::table::{self, Align};
 
-/// Show how far kernels of apps that are built for speed may be off, and how far they are
+/// Show the tolerance of each app's timing build, and how much of it is used
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   warploom accuracy                                          every app, without a GPU
-  warploom accuracy harris hist --json                       two of them, for a program
+  warploom accuracy harris hist --json                       two apps, as JSON
   warploom accuracy --gpu --schedule default                 both builds on a GPU, at the small and the default sizes
   warploom accuracy --gpu --schedule search                  the same with schedules that the search finds
 
-The reference evaluator runs several times with other roundings, at sizes at which it is quick. The spread is how far
-those runs lie apart, as a fraction of the output's largest sample; the tolerance, in the same unit, is what the app states.
-Without a GPU, one more such run stands for kernels built for speed. Margins are the part of the tolerance that is taken, by
-what the app states and by what would follow from the pipeline. Exits with 6 if anything is too far off.")]
+The reference evaluator runs several times with perturbed rounding, at small sizes. The spread is the difference between
+those runs, as a fraction of the output's largest sample. The tolerance that the app states has the same unit. Without a
+GPU, one more perturbed run replaces the timing build. A margin is the used part of the tolerance: of the one that the app
+states, and of the one derived from the pipeline. Exits with 6 if a result is out of tolerance.")]
 pub(crate) struct Arguments {
-    /// The apps; all if none is named
+    /// The apps; all if not given
     #[arg(value_name = "APP")]
     apps: Vec<String>,
     /// Run both builds of the kernels on a GPU, at the small and the default sizes
@@ -216,9 +216,8 @@ fn rows(app: &App, gpu: Option<&Gpu>, kernels: &Kernels) -> Result<Vec<Row>, Err
 fn full(app: &App, gpu: &Gpu, kernels: &Kernels) -> Result<Vec<Margin>, Error> {
     let settings = Settings::defaults(app);
     let workload = workload(app, &settings)?;
-    let request = workload.realisation();
-    let schedule = Schedule::default_for(&workload.pipeline, &regions(&workload.pipeline, &request)?);
-    let program = build_program(&workload.pipeline, &schedule, &request, gpu.device())?;
+    let problem = problem(&workload.pipeline, &workload.realisation(), gpu.device())?;
+    let program = build_program(&problem, &Schedule::default_for(&problem))?;
     let checked = run_build(gpu, &workload, &program, Build::Checking)?;
     let timed = run_build(gpu, &workload, &program, Build::Timing)?;
     let both = Both::new(show::at_sizes(app, &settings), app, |stated| {

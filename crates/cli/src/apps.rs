@@ -17,8 +17,8 @@ use crate::table::{self, Align};
   warploom apps
   warploom apps --json
 
-A parameter marked with * is fixed when a pipeline is compiled, as sizes are; changing any other
-recompiles nothing.")]
+Parameters marked with * are fixed when a pipeline is compiled, like sizes. Changing any other parameter
+needs no recompilation.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     format: Format,
@@ -83,7 +83,7 @@ pub(crate) fn apps(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     let rows: Vec<Vec<String>> = apps.iter().map(Entry::row).collect();
     let mut text = table::whole(&titles, &rows);
     if apps.iter().flat_map(|app| &app.params).any(|param| param.specialised) {
-        text += "\n* fixed when the pipeline is compiled, as sizes are; changing any other param recompiles nothing\n";
+        text += "\n* fixed when the pipeline is compiled, like sizes; changing any other param needs no recompilation\n";
     }
     report::text(out, &text)
 }

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::ValueEnum;
-use warploom::codegen::build::build;
+use warploom::codegen::build::{BuildError, build};
 use warploom::codegen::cuda::Build;
 use warploom::codegen::export::file_stem;
 use warploom::codegen::ir::Program;
 use warploom::interp::Evaluation;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::expected::{Closeness, Expected};
-use warploom::lang::{Pipeline, Realisation, Region, Regions, Value, files, infer};
+use warploom::lang::{Pipeline, Realisation, Region, Value, files};
 use warploom::runtime::Gpu;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::search::Options;
 use warploom::target::Device;
 use warploom::tune::workload::{PERTURBED_RUNS, Workload};
@@ -27,11 +27,11 @@ use crate::search;
 /// What runs a pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Backend {
-    /// The reference evaluator: every Func straight from its definition
+    /// The reference evaluator, which computes every Func directly from its definition
     Reference,
-    /// The simulator of GPUs: the kernels of a schedule, every access watched
+    /// The GPU simulator, which runs the kernels of a schedule and checks every access
     Sim,
-    /// A GPU: the kernels of a schedule, compiled
+    /// A GPU, which runs the compiled kernels of a schedule
     Cuda,
 }
 
@@ -48,17 +48,17 @@ pub(crate) struct Target {
 /// Which kernels to make.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Kernels {
-    /// A schedule: a file, a folder that has APP.schedule, `default`, `random:SEED` or `search[:SEED]`
+    /// The schedule: a file, a folder that contains APP.schedule, `default`, `random:SEED` or `search[:SEED]`
     ///
-    /// `default` is the one that every pipeline has, a kernel for each stage that is not trivial;
-    /// `random:SEED` a legal one drawn from a seed;
-    /// `search` what the search finds, with seed 0 unless one is given.
+    /// `default` is the default schedule, with one kernel per nontrivial stage;
+    /// `random:SEED` is a random legal schedule drawn with this seed;
+    /// `search` is the schedule that the search finds; its seed is 0 unless given.
     #[arg(long, value_name = "FILE", value_parser = Source::parse, help_heading = "Kernels", verbatim_doc_comment)]
     pub(crate) schedule: Option<Source>,
-    /// The GPU that kernels are made for: a preset, a file called *.json, or `auto`
+    /// The GPU to generate kernels for: a preset, a *.json file, or `auto`
     ///
     /// `warploom devices --presets` lists the presets; `auto` is the GPU of this machine.
-    /// What runs on a GPU is made for that one.
+    /// Kernels that run on a GPU are always generated for that GPU.
     #[arg(long, value_name = "NAME", default_value = "h200", help_heading = "Kernels", verbatim_doc_comment)]
     device: String,
     #[command(flatten)]
@@ -125,7 +125,7 @@ impl Source {
     fn parse(text: &str) -> Result<Source, String> {
         let seed = |kind: &str, seed: &str| {
             seed.parse().map_err(|_| {
-                format!("`{seed}` is no seed; write a whole number from 0 to {}, as in {kind}:7", u64::MAX)
+                format!("`{seed}` is not a seed; write a whole number from 0 to {}, as in {kind}:7", u64::MAX)
             })
         };
         match text.split_once(':') {
@@ -139,22 +139,16 @@ impl Source {
 }
 
 impl Kernels {
-    /// Loads, draws or searches for the schedule of a pipeline on a device.
-    pub(crate) fn schedule(
-        &self,
-        pipeline: &Pipeline,
-        request: &Realisation,
-        device: &Device,
-    ) -> Result<Schedule, Error> {
+    /// Loads, draws or searches for the schedule of a problem.
+    pub(crate) fn schedule(&self, problem: &Problem) -> Result<Schedule, Error> {
+        let pipeline = problem.pipeline();
         match self.schedule.as_ref().ok_or(Error::NoSchedule { on: "a GPU" })? {
-            Source::Default => Ok(Schedule::default_for(pipeline, &regions(pipeline, request)?)),
-            Source::Random(seed) => {
-                Ok(Schedule::random(pipeline, &regions(pipeline, request)?, device, *seed))
-            }
+            Source::Default => Ok(Schedule::default_for(problem)),
+            Source::Random(seed) => Ok(Schedule::random(problem, *seed)),
             Source::Search(seed) => {
                 let options = Options { seed: *seed, ..Options::default() };
-                let model = self.model.load(device)?;
-                Ok(search::run(pipeline, request, device, &*model, &options)?.schedule)
+                let model = self.model.load(problem.device())?;
+                Ok(search::run(problem, &*model, &options)?.schedule)
             }
             Source::Path(given) => read_schedule(&schedule_file(given, pipeline.name()), pipeline),
         }
@@ -190,27 +184,24 @@ impl Kernels {
 
     /// Builds the kernels of a workload for a device.
     pub(crate) fn build(&self, workload: &Workload, device: &Device) -> Result<Program, Error> {
-        let request = workload.realisation();
-        let schedule = self.schedule(&workload.pipeline, &request, device)?;
-        build_program(&workload.pipeline, &schedule, &request, device)
+        let problem = problem(&workload.pipeline, &workload.realisation(), device)?;
+        build_program(&problem, &self.schedule(&problem)?)
     }
 }
 
 /// Lowers a schedule to kernels.
-pub(crate) fn build_program(
-    pipeline: &Pipeline,
-    schedule: &Schedule,
-    request: &Realisation,
-    device: &Device,
-) -> Result<Program, Error> {
-    let built = build(pipeline, schedule, request, device);
-    built.map_err(|error| Error::Build { app: pipeline.name().to_owned(), error: Box::new(error) })
+pub(crate) fn build_program(problem: &Problem, schedule: &Schedule) -> Result<Program, Error> {
+    build(problem, schedule).map_err(|error| unbuilt(problem.pipeline(), error))
 }
 
-/// Infers the boxes of all Funcs of a pipeline.
-pub(crate) fn regions(pipeline: &Pipeline, request: &Realisation) -> Result<Regions, Error> {
-    infer(pipeline, request)
-        .map_err(|error| Error::Build { app: pipeline.name().to_owned(), error: Box::new(error.into()) })
+/// A pipeline at some sizes on a device.
+pub(crate) fn problem(pipeline: &Pipeline, request: &Realisation, device: &Device) -> Result<Problem, Error> {
+    Problem::new(pipeline, request, device).map_err(|error| unbuilt(pipeline, error.into()))
+}
+
+/// The error of an app whose kernels cannot be built.
+pub(crate) fn unbuilt(pipeline: &Pipeline, error: BuildError) -> Error {
+    Error::Build { app: pipeline.name().to_owned(), error: Box::new(error) }
 }
 
 fn schedule_file(given: &Path, app: &str) -> PathBuf {
@@ -315,12 +306,10 @@ impl Builds {
     /// What is wrong with either build, as a sentence.
     pub(crate) fn fault(&self) -> Option<String> {
         if let Some(difference) = &self.inexact {
-            return Some(format!(
-                "kernels built for checking differ from the reference evaluator: {difference}"
-            ));
+            return Some(format!("the checking build differs from the reference evaluator: {difference}"));
         }
         let far = self.closeness.iter().find_map(Closeness::sentence)?;
-        Some(format!("kernels built for speed are too far from the reference evaluator: {far}"))
+        Some(format!("the timing build differs too much from the reference evaluator: {far}"))
     }
 }
 

@@ -23,14 +23,14 @@ use crate::table::{self, Align};
   warploom bench unsharp --schedule apps/schedules
   warploom bench harris --schedule my.schedule --size 640x480 --check --json
 
-Inputs are generated, never zeros. Times are of whole runs with everything on the GPU, back to back on a stream
-and as one CUDA graph. Exits with 4 if there is no GPU, with 6 if --check finds a difference.")]
+Inputs are generated and never all zeros. A time is that of a whole run with all data on the GPU. Runs are timed back to
+back on a stream, and as one CUDA graph. Exits with 4 if there is no GPU, and with 6 if --check finds a difference.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     choice: Choice,
     #[command(flatten)]
     kernels: Kernels,
-    /// First compare both builds of the kernels with the reference evaluator: bit for bit, and by the app's tolerance
+    /// First compare the kernels with the reference evaluator: the checking build bit for bit, the timing build within tolerance
     #[arg(long)]
     check: bool,
     #[command(flatten)]
@@ -173,7 +173,7 @@ impl Report {
             ("registers", Align::Right),
             ("local bytes", Align::Right),
             ("shared bytes", Align::Right),
-            ("blocks a SM", Align::Right),
+            ("blocks per SM", Align::Right),
         ];
         let rows = self.kernels.iter().map(|kernel| {
             let [x, y, z] = kernel.grid;

@@ -9,14 +9,14 @@ use crate::error::Error;
 use crate::report::{self, Format};
 use crate::show;
 
-/// Show or clear the compiled code that is kept between runs
+/// Show or clear the cache of compiled kernels
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   warploom cache info
   warploom cache clear
 
-The cache is in the folder that WARPLOOM_CACHE_DIR names, else in $XDG_CACHE_HOME/warploom or ~/.cache/warploom. If
-WARPLOOM_CACHE_DIR is empty, nothing is kept. What was not used for the longest time goes when the cache grows beyond 512 MB.")]
+The cache is in the folder WARPLOOM_CACHE_DIR, or else in $XDG_CACHE_HOME/warploom or ~/.cache/warploom. If
+WARPLOOM_CACHE_DIR is empty, nothing is cached. Above 512 MB, the least recently used entries are removed.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -24,12 +24,12 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Say where it is and how much it holds
+    /// Print the folder of the cache and its size
     Info {
         #[command(flatten)]
         format: Format,
     },
-    /// Remove everything in it
+    /// Remove all entries of the cache
     Clear {
         #[command(flatten)]
         format: Format,

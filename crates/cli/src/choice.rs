@@ -21,16 +21,16 @@ pub(crate) struct Choice {
 /// Sizes and parameters.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Values {
-    /// Sizes in points, as W=1536,H=2560 or 1536x2560; those not given are the app's defaults
+    /// Sizes in points, as W=1536,H=2560 or 1536x2560; other sizes are the app's defaults
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true, help_heading = "Pipeline")]
     size: Vec<String>,
-    /// A Param's value; those not given are the app's defaults. May be given several times
+    /// The value of a Param; other Params have the app's defaults. Can be repeated
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
     param: Vec<String>,
-    /// A structure parameter's value; those not given are the app's defaults. May be given several times
+    /// The value of a structure parameter; others have the app's defaults. Can be repeated
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
     set: Vec<String>,
-    /// Seed of the generated inputs, a whole number
+    /// Seed of the generated inputs, an integer
     #[arg(long, default_value_t = 0, help_heading = "Pipeline")]
     pub(crate) seed: u64,
 }

@@ -23,47 +23,47 @@ use crate::model::Model;
 use crate::report::Format;
 use progress::Progress;
 
-/// Time many schedules on a GPU and keep the measurements
+/// Time many schedules on a GPU and save the measurements
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   warploom collect --pipelines 800 --per-pipeline 24 --seed 1 --out samples --time-limit 1200
   warploom collect --pipelines 0 --per-app 40 --seed 2 --out samples    apps only
   warploom collect --out day1.samples apps/schedules/*.schedule          given schedules only
 
-Random pipelines and apps are measured in turn, under schedules that the search finds, random ones and the default
-schedule; kernels are compiled by all cores and timed one at a time. Each sample is in a file as soon as it is
-measured, so the run may be killed at any moment. A schedule that cannot be built or run is kept too, with the
-reason. With the same seed the same is measured; another seed gives other pipelines and schedules.
+Measures random pipelines and apps alternately, under searched schedules, random schedules and the default schedule.
+Kernels are compiled on all cores and timed one at a time. Each sample is written as soon as it is measured, so the run can
+be killed at any time. Schedules that cannot be built or run are saved too, with the reason. The same seed measures the same
+pipelines and schedules, another seed measures others.
 
-If files are given, only these schedules are measured. A schedule names its pipeline first.
+If files are given, only their schedules are measured. The first word of a schedule is the name of its pipeline.
 
-Exits with 4 if a kernel fails and takes the GPU with it; start again with another seed.")]
+Exits with 4 if a kernel fails and the GPU cannot be used afterwards; start again with another seed.")]
 pub(crate) struct Arguments {
-    /// Schedules to measure, and nothing else
+    /// Measure only these schedules
     #[arg(value_name = "FILE")]
     schedules: Vec<PathBuf>,
-    /// How many random pipelines to measure
+    /// Number of random pipelines to measure
     #[arg(long, value_name = "N", default_value_t = 100)]
     pipelines: u64,
-    /// How many schedules of each
+    /// Number of schedules per random pipeline
     #[arg(long, value_name = "N", default_value_t = 24)]
     per_pipeline: usize,
-    /// How many schedules of each app
+    /// Number of schedules per app
     #[arg(long, value_name = "N", default_value_t = 0)]
     per_app: usize,
-    /// A folder with hand-written schedules of apps, which are measured too
+    /// A folder with hand-written schedules of apps to measure as well
     #[arg(long, value_name = "DIR")]
     schedules_of_apps: Option<PathBuf>,
-    /// When to stop, in seconds
+    /// Time limit in seconds
     #[arg(long, value_name = "SECONDS")]
     time_limit: Option<u64>,
-    /// The share of samples whose results are compared with the reference, from 0 to 1
+    /// The fraction of samples to compare with the reference, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.03)]
     verify: f64,
-    /// How many threads compile; one less than there are cores if not given
+    /// Number of threads that compile (default: one less than there are cores)
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
-    /// Where the samples go: a folder; a new file if schedules are given
+    /// The output folder; a new file if schedules are given
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     #[command(flatten)]

@@ -13,12 +13,12 @@ use warploom::app::App;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::export::Manifest;
 use warploom::codegen::ir::Program;
-use warploom::cost::{CostModel, Subject};
-use warploom::schedule::schedule::Schedule;
+use warploom::cost::CostModel;
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
 use warploom::tune::explain::Explanation;
 
-use crate::backend::{Kernels, build_program, regions};
+use crate::backend::{Kernels, build_program, problem};
 use crate::emit::{Emit, Scheduled};
 use crate::error::Error;
 use crate::pipeline::{self, Which};
@@ -28,17 +28,17 @@ use crate::voice;
 use files::{Code, bundle, write};
 use report::{Report, kernels};
 
-/// Search for a schedule and write the kernels as CUDA, machine code and C that launches them
+/// Search for a schedule; write the kernels as CUDA and machine code, with C code that launches them
 ///
 /// Takes seconds and needs no GPU. Without -o, prints the schedule.
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("schedule", |arg: Arg| arg.help(
-        "Search for none, take this: a file, a folder that has APP.schedule, `default`, `random:SEED` or `search:SEED`"
+        "Use this schedule instead of searching: a file, a folder that contains APP.schedule, `default`, `random:SEED` or `search:SEED`"
     ).long_help(None)),
     after_long_help = "Examples:
-  warploom compile harris                                      search, print the schedule
-  warploom compile harris -o out                               search, write everything
+  warploom compile harris                                      search and print the schedule
+  warploom compile harris -o out                               search and write all files
   warploom compile unsharp --size 640x480 --device a100 --seed 7 -o out
   warploom compile local_laplacian --set pyramid_levels=4 --param levels=4 --schedule my.schedule -o out
   warploom compile harris --fix gray.schedule -o out
@@ -46,26 +46,26 @@ use report::{Report, kernels};
   warploom compile mine.json --size image=640x480x3,weights=9,output=638x478 -o out
   gcc -std=c99 -I/usr/local/cuda/include -Iout my_program.c out/harris.c -lcuda
 
-With -o, writes for a pipeline called APP:
+With -o, writes these files for a pipeline named APP:
   APP.cu               the kernels in CUDA C++
-  APP.cubin, APP.ptx   the same compiled, if NVRTC is found
-  APP.h, APP.c         C99 that loads and launches them through CUDA's driver; APP.h says how to use it
+  APP.cubin, APP.ptx   the compiled kernels, if NVRTC is found
+  APP.h, APP.c         C99 code that loads and launches them through the CUDA driver; APP.h explains its use
   APP.schedule         the schedule
   APP.json             kernels, launches, buffers and Params, for programs in other languages
-With --emit, what is named there is written instead: APP.schedule, APP.nest.txt, APP.cu, APP.features.json.
+With --emit, writes the named ones of APP.schedule, APP.nest.txt, APP.cu and APP.features.json instead.
 
-A file with a pipeline is what Pipeline::to_json gives, or a case of `warploom fuzz`, which brings its sizes. Files of
-these names are overwritten. Exits with 3 if the pipeline cannot be scheduled for the device at these sizes."
+A pipeline file is written by Pipeline::to_json, or is a case of `warploom fuzz`, which includes the sizes. Existing files
+are overwritten. Exits with 3 if the pipeline cannot be scheduled for the device at these sizes."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
     kernels: Kernels,
-    /// The folder for the files; made if it is not there. Without it, the schedule is printed
+    /// The output folder; created if missing. Without it, the schedule is printed
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// What to write to the folder or to print instead, separated by commas
+    /// What to write to the folder, or to print, instead of the default; separated by commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KINDS")]
     emit: Vec<Emit>,
     #[command(flatten)]
@@ -78,19 +78,13 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let asked = arguments.which.realise(apps)?;
     let device = arguments.kernels.device()?;
     let model = arguments.kernels.model.load(&device)?;
-    let (schedule, program, search) = arguments.schedule(&asked, &device, &*model)?;
     let pipeline = &asked.pipeline;
-    let regions = regions(pipeline, &asked.request)?;
-    voice::warnings(pipeline, &regions);
-    let explanation = Explanation::new(pipeline, &regions, &device, &schedule, &*model);
-    let subject = Subject::new(pipeline, &regions, &device);
-    let of = Scheduled {
-        pipeline,
-        schedule: &schedule,
-        program: &program,
-        subject: &subject,
-        explanation: &explanation,
-    };
+    let problem = problem(pipeline, &asked.request, &device)?;
+    let (schedule, program, search) = arguments.schedule(&problem, &*model)?;
+    voice::warnings(pipeline, problem.regions());
+    let explanation = Explanation::new(&problem, &schedule, &*model);
+    let of =
+        Scheduled { problem: &problem, schedule: &schedule, program: &program, explanation: &explanation };
 
     let described = describe(&program, Build::Timing);
     let mut manifest = Manifest::new(pipeline, &asked.request, &device, &program);
@@ -141,12 +135,10 @@ pub(crate) fn export(
     folder: &Path,
 ) -> Result<Vec<String>, Error> {
     let pipeline = &asked.pipeline;
-    let program = build_program(pipeline, schedule, &asked.request, device)?;
-    let regions = regions(pipeline, &asked.request)?;
-    let explanation = Explanation::new(pipeline, &regions, device, schedule, model);
-    let subject = Subject::new(pipeline, &regions, device);
-    let of =
-        Scheduled { pipeline, schedule, program: &program, subject: &subject, explanation: &explanation };
+    let problem = problem(pipeline, &asked.request, device)?;
+    let program = build_program(&problem, schedule)?;
+    let explanation = Explanation::new(&problem, schedule, model);
+    let of = Scheduled { problem: &problem, schedule, program: &program, explanation: &explanation };
     let mut manifest = Manifest::new(pipeline, &asked.request, device, &program);
     let code = Code::new(&describe(&program, Build::Timing), &mut manifest, device)?;
     if let Some(note) = &code.note {
@@ -159,17 +151,16 @@ impl Arguments {
     /// The given schedule, or the best one of a search, and its kernels.
     fn schedule(
         &self,
-        asked: &pipeline::Subject,
-        device: &Device,
+        problem: &Problem,
         model: &dyn CostModel,
     ) -> Result<(Schedule, Program, Option<search::Report>), Error> {
-        let usual = self.search.options(&asked.pipeline, &asked.request, device)?;
+        let usual = self.search.options(problem)?;
         let Some(options) = self.kernels.search_options(usual) else {
-            let schedule = self.kernels.schedule(&asked.pipeline, &asked.request, device)?;
-            let program = build_program(&asked.pipeline, &schedule, &asked.request, device)?;
+            let schedule = self.kernels.schedule(problem)?;
+            let program = build_program(problem, &schedule)?;
             return Ok((schedule, program, None));
         };
-        let found = search::run(&asked.pipeline, &asked.request, device, model, &options)?;
+        let found = search::run(problem, model, &options)?;
         let report = search::Report::new(&found, model.name(), &options);
         Ok((found.schedule, found.program, Some(report)))
     }

@@ -8,18 +8,18 @@ use clap_complete::{Shell, generate};
 use crate::error::Error;
 use crate::report;
 
-/// Print a script with which a shell completes the program's commands and options
+/// Print a shell completion script
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   warploom completions bash > ~/.local/share/bash-completion/completions/warploom
-  warploom completions zsh > \"${fpath[1]}/_warploom\"                 a folder of $fpath; then start a new shell
+  warploom completions zsh > \"${fpath[1]}/_warploom\"                 any folder in $fpath; then start a new shell
   warploom completions fish > ~/.config/fish/completions/warploom.fish
   warploom completions elvish >> ~/.config/elvish/rc.elv
   warploom completions powershell >> $PROFILE
 
-For one session alone: source <(warploom completions bash)")]
+For the current session only: source <(warploom completions bash)")]
 pub(crate) struct Arguments {
-    /// The shell
+    /// The shell to complete for
     shell: Shell,
 }
 

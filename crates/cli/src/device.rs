@@ -14,7 +14,7 @@ pub(crate) fn find(name: &str) -> Result<Device, Error> {
     match name {
         "auto" => match Gpu::devices().map(|devices| devices.into_iter().next()) {
             Ok(Some(device)) => Ok(device),
-            Ok(None) => Err(Error::NoDevice { why: "the driver knows of none".to_owned() }),
+            Ok(None) => Err(Error::NoDevice { why: "the driver reports none".to_owned() }),
             Err(error) => Err(Error::NoDevice { why: error.to_string() }),
         },
         file if file.ends_with(".json") => read(file),

@@ -11,21 +11,21 @@ use crate::error::Error;
 use crate::report::{self, Format};
 use crate::table::{self, Align};
 
-/// List the GPUs of this machine, and what compiles for them
+/// List the GPUs of this machine, and the kernel compiler
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   warploom devices
   warploom devices --json
-  warploom devices --presets                     the GPUs that kernels can be made for without having one
-  warploom devices --describe a100 > mine.json   to change, and to give to --device
+  warploom devices --presets                     GPUs that need not be present
+  warploom devices --describe a100 > mine.json   a description to edit and pass to --device
 
-Exits with 4 if there is none; what was looked for and where is said on standard error. --presets and --describe need no
+Exits with 4 if there is no GPU; standard error then lists what was looked for, and where. --presets and --describe need no
 GPU.")]
 pub(crate) struct Arguments {
-    /// List the GPUs that `--device` knows by name instead
+    /// List the presets of `--device` instead
     #[arg(long)]
     presets: bool,
-    /// Print a device as `--device FILE.json` reads it: a preset, or `auto` for the one of this machine
+    /// Print the description of a device, for `--device FILE.json`: a preset, or `auto` for this machine's GPU
     #[arg(long, value_name = "NAME", conflicts_with_all = ["presets", "json"])]
     describe: Option<String>,
     #[command(flatten)]
@@ -96,7 +96,7 @@ fn listing<'a>(first: &'static str, devices: impl Iterator<Item = (String, &'a D
         ("arch", Align::Left),
         ("SMs", Align::Right),
         ("memory GB", Align::Right),
-        ("shared KB a block", Align::Right),
+        ("shared KB per block", Align::Right),
         ("fingerprint", Align::Left),
     ];
     let rows = devices.map(|(first, device)| {

@@ -5,9 +5,9 @@ use serde::Serialize;
 use serde_json::Value as Json;
 use warploom::codegen::cuda::{Build, print};
 use warploom::codegen::ir::Program;
-use warploom::cost::{FEATURES, KernelFeatures, RowSource, StageFeatures, Subject, schema_hash};
-use warploom::lang::Pipeline;
-use warploom::schedule::schedule::Schedule;
+use warploom::cost::{FEATURES, Featurizer, KernelFeatures, RowSource, StageFeatures, schema_hash};
+use warploom::schedule::Dag;
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::tune::explain::Explanation;
 
 use crate::error::Error;
@@ -15,29 +15,28 @@ use crate::error::Error;
 /// A kind of text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Emit {
-    /// The schedule, which `--schedule` reads
+    /// The schedule, in the format that `--schedule` reads
     Schedule,
     /// The kernels as loop nests with their predicted times, as `warploom explain` prints them
     Nest,
     /// The kernels in CUDA C++
     Cuda,
-    /// What the cost model knows of the kernels, as JSON
+    /// The kernels' features, which are the input of the cost model, as JSON
     Features,
 }
 
 /// A pipeline with its schedule and kernels.
 pub(crate) struct Scheduled<'a> {
-    pub(crate) pipeline: &'a Pipeline,
+    pub(crate) problem: &'a Problem,
     pub(crate) schedule: &'a Schedule,
     pub(crate) program: &'a Program,
-    pub(crate) subject: &'a Subject<'a>,
     pub(crate) explanation: &'a Explanation,
 }
 
 #[derive(Serialize)]
 struct Features<'a> {
     schema: &'static str,
-    /// A hash of the names and units of the features; weights files have the same one.
+    /// A hash of the names and units of the features that the network reads; weights files have the same one.
     schema_hash: String,
     names: Vec<&'static str>,
     units: Vec<&'static str>,
@@ -93,7 +92,7 @@ impl Emit {
     /// The text, which ends with a newline.
     pub(crate) fn text(self, of: &Scheduled<'_>) -> Result<String, Error> {
         Ok(match self {
-            Emit::Schedule => of.schedule.to_text(of.pipeline),
+            Emit::Schedule => of.schedule.to_text(of.problem.pipeline()),
             Emit::Nest => of.explanation.to_string(),
             Emit::Cuda => print(of.program, Build::Timing),
             Emit::Features => {
@@ -113,7 +112,7 @@ impl Emit {
 }
 
 fn features<'a>(of: &Scheduled<'a>) -> Features<'a> {
-    let kernels = of.subject.of_schedule(of.schedule);
+    let kernels = Featurizer::new(of.problem).of_schedule(of.schedule);
     let stages = of.explanation.kernels.iter().map(|kernel| kernel.stage.as_str());
     Features {
         schema: "warploom.features/1",
@@ -123,14 +122,13 @@ fn features<'a>(of: &Scheduled<'a>) -> Features<'a> {
         kernels: kernels
             .iter()
             .zip(stages)
-            .map(|(kernel, stage)| Kernel::new(of.subject, kernel, stage))
+            .map(|(kernel, stage)| Kernel::new(of.problem.dag(), kernel, stage))
             .collect(),
     }
 }
 
 impl<'a> Kernel<'a> {
-    fn new(subject: &Subject<'_>, kernel: &KernelFeatures, stage: &'a str) -> Kernel<'a> {
-        let dag = subject.dag();
+    fn new(dag: &Dag, kernel: &KernelFeatures, stage: &'a str) -> Kernel<'a> {
         let row = |row: &warploom::cost::StageRow| {
             let (stage, kind) = match row.source {
                 RowSource::Stage(stage) => (&dag.stages()[stage].name, "stage"),

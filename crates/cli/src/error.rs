@@ -55,7 +55,7 @@ pub(crate) enum Error {
     NoValue { flag: &'static str, text: String },
     #[error("{kind} `{name}` is given twice; give it once")]
     Repeated { kind: &'static str, name: String },
-    #[error("`{file}` is one too many: `{app}` has {count}; leave it out")]
+    #[error("`{file}` is one file too many: `{app}` has {count}; remove it")]
     TooManyFiles { app: &'static str, file: String, count: String },
     #[error("size {name} of `{app}` cannot be `{text}`; give a whole number from 1 to {MAX_SIZE}")]
     Size { app: &'static str, name: &'static str, text: String },
@@ -86,17 +86,17 @@ pub(crate) enum Error {
     #[error(transparent)]
     File(#[from] FileError),
     /// A folder that cannot be read, or a text file.
-    #[error("cannot read {path}: {error}; check who may read it")]
+    #[error("cannot read {path}: {error}; check its permissions")]
     Read { path: String, error: io::Error },
     /// A file that is too large, or that is not a regular file.
     #[error(transparent)]
     Refused(ReadError),
     #[error("cannot write to standard output: {0}")]
     Output(#[from] io::Error),
-    #[error("cannot write {file}: there is no folder {folder}; make it first")]
+    #[error("cannot write {file}: there is no folder {folder}; create it first")]
     NoOutputFolder { file: String, folder: String },
     /// An input file with another element type.
-    #[error("{file} holds {found}, but input `{input}` of `{app}` holds {expected}; {}", advice(file))]
+    #[error("{file} has type {found}, but input `{input}` of `{app}` has type {expected}; {}", advice(file))]
     InputType { app: &'static str, file: String, input: &'static str, found: Type, expected: Type },
     /// An input file with other extents.
     #[error(
@@ -108,7 +108,7 @@ pub(crate) enum Error {
     Empty { app: &'static str, output: &'static str, sizes: String },
     /// Inputs and outputs that need more memory than is free.
     #[error(
-        "the inputs and outputs of `{app}`{sizes} take {}, but only {} are free; use smaller sizes",
+        "the inputs and outputs of `{app}`{sizes} need {}, but only {} is free; use smaller sizes",
         show::bytes(*.needed), show::bytes(*.free)
     )]
     Memory { app: &'static str, sizes: String, needed: u64, free: u64 },
@@ -127,24 +127,24 @@ pub(crate) enum Error {
     #[error(transparent)]
     Buffer(#[from] BufferError),
     /// A reference array whose type or extents differ from `params.json`.
-    #[error("{file} holds {found}, but params.json says {expected}; make them agree")]
+    #[error("{file} contains {found}, but params.json says {expected}; make them agree")]
     GoldenArray { file: String, found: String, expected: String },
     #[error(
-        "{folder} holds no reference data: neither it nor a folder in it has a params.json; give another"
+        "{folder} contains no reference data: neither it nor a folder in it has a params.json; give another folder"
     )]
     NoGolden { folder: String },
     /// A folder without reference data for a requested app.
-    #[error("{folder} holds no reference data of `{app}`; it has {known}")]
+    #[error("{folder} contains no reference data for `{app}`; it has data for {known}")]
     NoGoldenOf { folder: String, app: String, known: String },
     /// A file that is not a pipeline.
-    #[error("{file} holds no pipeline: {error}")]
+    #[error("{file} does not contain a pipeline: {error}")]
     PipelineFile { file: String, error: PipelineError },
     /// Structure parameters for a pipeline from a file, whose structure is fixed.
-    #[error("{file} is a pipeline, not an app, and has no structure parameters; leave --set out")]
+    #[error("{file} is a pipeline file, not an app, and has no structure parameters; remove --set")]
     SetInFile { file: String },
     /// A size that cannot be parsed.
     #[error(
-        "`{text}` is no size; give one for all, as in --size 640x480, or one for each, as in --size {example}"
+        "`{text}` is not a size; give one for all, as in --size 640x480, or one for each, as in --size {example}"
     )]
     Box { text: String, example: String },
     /// A size with too few extents for an input or output.
@@ -160,10 +160,10 @@ pub(crate) enum Error {
     NoParamValue { file: String, name: String },
     /// A pipeline file for a command that only runs apps.
     #[error(
-        "this command runs apps, and {file} is a file; `compile`, `explain` and `tune` take files with pipelines"
+        "this command runs only apps, but {file} is a file; `compile`, `explain` and `tune` accept pipeline files"
     )]
     FileForApp { file: String },
-    #[error("the pipeline `{pipeline}` has no Param `{name}`; leave it out")]
+    #[error("the pipeline `{pipeline}` has no Param `{name}`; remove it")]
     NoParam { pipeline: String, name: String },
     /// A value that the Param's type cannot represent.
     #[error("Param {name} is {ty}, so it cannot be `{text}`; give {}", show::values_of(*.ty))]
@@ -174,12 +174,9 @@ pub(crate) enum Error {
     /// A partial schedule (`--fix`) that the search cannot keep.
     #[error("{file}: {error}")]
     Fixed { file: String, error: Box<FixedError> },
-    /// A pipeline for which the search found no schedule.
-    #[error("`{app}` cannot be scheduled: {error}")]
-    Search { app: String, error: String },
     /// A backend that runs kernels, without `--schedule`.
     #[error(
-        "running on {on} needs a schedule; give one with --schedule FILE, or let one be found with --schedule search"
+        "running on {on} needs a schedule; give one with --schedule FILE, or search for one with --schedule search"
     )]
     NoSchedule { on: &'static str },
     /// A folder without schedules for any of the apps.
@@ -196,7 +193,7 @@ pub(crate) enum Error {
     #[error(transparent)]
     Train(#[from] warploom_training::train::TrainError),
     /// A schedule that does not parse.
-    #[error("{file} is no schedule of this pipeline:\n{errors}")]
+    #[error("{file} is not a schedule of this pipeline:\n{errors}")]
     Schedule { file: String, errors: String },
     /// A schedule that cannot be lowered to kernels.
     #[error("`{app}` cannot be built: {error}")]
@@ -208,13 +205,15 @@ pub(crate) enum Error {
     Device(String),
     #[error("{0}")]
     NoGpu(String),
-    #[error("--gpu names GPU {gpu} twice; name each once")]
+    #[error("--gpu lists GPU {gpu} twice; list each GPU once")]
     RepeatedGpu { gpu: usize },
     /// A file that is not a valid device description.
-    #[error("{file}: {problem}; `warploom devices --describe h200` prints how one is written")]
+    #[error("{file}: {problem}; `warploom devices --describe h200` prints an example")]
     DeviceFile { file: String, problem: String },
     /// No GPU to compile for, with `--device auto`.
-    #[error("this machine has no GPU to make kernels for ({why}); name one, for example --device h200")]
+    #[error(
+        "this machine has no GPU to generate kernels for ({why}); name a device, for example --device h200"
+    )]
     NoDevice { why: String },
     /// An error of the GPU, the driver or NVRTC.
     #[error("{0}")]
@@ -225,35 +224,35 @@ pub(crate) enum Error {
     #[error("{0}")]
     Tune(String, u8),
     /// A pipeline without trials in the records.
-    #[error("the records hold nothing of `{name}`; they have {known}")]
+    #[error("the records contain no trials of `{name}`; they have trials of {known}")]
     NotTuned { name: String, known: String },
-    #[error("there is no trial number {number}; `warploom records list PIPELINE` has their numbers")]
+    #[error("there is no trial {number}; `warploom records list PIPELINE` lists the numbers")]
     NoTrial { number: i64 },
     /// A file that `warploom report` does not understand.
     #[error("{file} is neither a database of records nor results of `warploom suite`; give one of those")]
     NotReported { file: String },
     /// Results of the suite that do not parse.
-    #[error("{file} holds results of the form `{schema}` that cannot be read: {error}")]
+    #[error("{file} contains results in the format `{schema}`, which cannot be read: {error}")]
     Results { file: String, schema: String, error: String },
-    #[error("{file} holds nothing to report; measure something first, or leave it out")]
+    #[error("{file} contains nothing to report; measure something first, or remove it")]
     NothingToReport { file: String },
     /// A page that would overwrite one of its source files.
-    #[error("the page would replace {file}, which it is made of; name another file with -o")]
+    #[error("the page would overwrite {file}, which is one of its inputs; name another file with -o")]
     OverSource { file: String },
     /// Invalid arguments of a worker process.
-    #[error("{0}; `warploom worker` is for other processes to call")]
+    #[error("{0}; `warploom worker` is internal, for other processes to call")]
     Assignment(String),
     /// A log filter that does not parse.
     #[error(
-        "{variable} is `{given}`, which says nothing of what to log ({error}); write it as debug or warploom_search=trace"
+        "{variable} is `{given}`, which is not a log filter ({error}); write it as debug or warploom_search=trace"
     )]
     LogFilter { variable: &'static str, given: String, error: String },
     /// No folder for the cache.
-    #[error("there is no cache: WARPLOOM_CACHE_DIR is empty, or nothing says where your home folder is")]
+    #[error("there is no cache: WARPLOOM_CACHE_DIR is empty, or your home folder is unknown")]
     NoCache,
     #[error(transparent)]
     Cache(#[from] CacheError),
-    #[error("{file} holds no anchors: {error}")]
+    #[error("{file} does not contain anchors: {error}")]
     Anchors { file: String, error: serde_json::Error },
     /// Apps of a suite without a valid schedule.
     #[error("{failed} of {count} apps have no valid schedule: {names}")]
@@ -261,7 +260,7 @@ pub(crate) enum Error {
     #[error(transparent)]
     Shard(#[from] ShardError),
     /// Kernels whose checking build does not match the reference bit for bit.
-    #[error("`{app}` is not computed exactly: {difference}")]
+    #[error("the outputs of `{app}` are not exact: {difference}")]
     Inexact { app: &'static str, difference: String },
     #[error("nothing could be measured: {0}")]
     NothingMeasured(String),
@@ -269,11 +268,11 @@ pub(crate) enum Error {
     Threads(String),
     #[error(transparent)]
     Case(#[from] CaseError),
-    #[error("{folder} holds no cases, which are .json files; give another")]
+    #[error("{folder} contains no cases, which are .json files; give another folder")]
     NoCases { folder: String },
     /// Replayed cases whose file is at fault, not the compiler.
     #[error(
-        "{refused} of {count} cases have a schedule that breaks the rules, or a pipeline that reads what nothing defines; \
+        "{refused} of {count} cases have an illegal schedule, or a pipeline that reads undefined values; \
          correct or remove them"
     )]
     RefusedCases { refused: usize, count: usize },
@@ -308,9 +307,7 @@ impl Error {
             Error::Pipeline { .. } | Error::NoDefault { .. } => exit::PIPELINE,
             Error::Evaluation { error, .. } => evaluation_code(error),
             Error::Verification { .. } | Error::Inexact { .. } => exit::VERIFICATION,
-            Error::Schedule { .. } | Error::Build { .. } | Error::Search { .. } | Error::Fixed { .. } => {
-                exit::PIPELINE
-            }
+            Error::Schedule { .. } | Error::Build { .. } | Error::Fixed { .. } => exit::PIPELINE,
             Error::RefusedCases { .. } => exit::PIPELINE,
             Error::PipelineFile { error, .. } if !is_malformed(error) => exit::PIPELINE,
             Error::Request { error, .. } if !is_usage(error) => exit::PIPELINE,

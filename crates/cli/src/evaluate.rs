@@ -23,23 +23,23 @@ use crate::table::{self, Align};
   warploom evaluate --data training/data --model models/h200.bin
   warploom evaluate --data training/data --hold-out held-out --svg docs/results
 
-For each pipeline, schedules are ordered by predicted time. Top-1 is the measured time of the first, top-5 of the best
-of the first five, each over that of the best of all: 1 is perfect. rho is Spearman's rank correlation. Bias is the
-mean of predicted over measured time, error the root mean square of its logarithm.
+The schedules of each pipeline are sorted by predicted time. Top-1 is the measured time of the first one, top-5 that of the
+fastest of the first five, each divided by the measured time of the fastest schedule; 1 is perfect. rho is Spearman's rank
+correlation. Bias is the mean of predicted over measured time, and error is the root mean square of its logarithm.
 
-Weights that were trained on an app score too well on it; with --hold-out, each app is scored with weights that never
-saw it. The random pipelines are those that no training sees.")]
+Weights that were trained on an app score too well on it. With --hold-out, each app is scored with weights that were trained
+without it. The random pipelines are those that are always held out of training.")]
 pub(crate) struct Arguments {
-    /// A folder of samples, as `warploom collect` writes them
+    /// A folder of samples, written by `warploom collect`
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// The weights; without any, only the analytic model is scored
+    /// The weights file; without it, only the analytic model is scored
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
-    /// A folder with weights for each app that were trained without it, as `warploom train --hold-out all` writes
+    /// A folder with weights per app that were trained without it, written by `warploom train --hold-out all`
     #[arg(long, value_name = "DIR")]
     hold_out: Option<PathBuf>,
-    /// Write a plot of predicted against measured times of each app to this folder
+    /// Write a plot of predicted against measured times per app to this folder
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
     #[command(flatten)]

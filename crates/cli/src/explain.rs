@@ -7,12 +7,11 @@ use serde::Serialize;
 use warploom::app::App;
 use warploom::codegen::build::BuildError;
 use warploom::cost::CostModel;
-use warploom::lang::{Pipeline, Realisation};
-use warploom::schedule::schedule::{Schedule, check};
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
 use warploom::tune::explain::Explanation;
 
-use crate::backend::{Kernels, regions};
+use crate::backend::{Kernels, problem, unbuilt};
 use crate::error::Error;
 use crate::pipeline::Which;
 use crate::report::{self, Format};
@@ -29,9 +28,9 @@ use crate::voice;
   warploom explain harris --schedule search
   warploom explain blur --schedule default --json
 
-Each line is a stage: how threads share it, where its points are kept, how many points are computed for each that
-must be, and what keeps the SMs busy for how many microseconds. Parts of a time overlap, so that they do not add up.
-A last line says if most of the time goes by with most of the GPU idle, and why."
+Each line is a stage: how threads share it, where its points are stored, how many points are computed per required point,
+and how many microseconds each resource of the SMs is busy. The parts of a time overlap, so they do not add up. If the GPU is
+mostly idle for most of the time, the last line says why."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -54,11 +53,11 @@ struct Report {
 pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let asked = arguments.which.realise(apps)?;
     let device = arguments.kernels.device()?;
-    let (pipeline, request) = (&asked.pipeline, &asked.request);
-    voice::warnings(pipeline, &regions(pipeline, request)?);
-    let schedule = arguments.kernels.schedule(pipeline, request, &device)?;
+    let problem = problem(&asked.pipeline, &asked.request, &device)?;
+    voice::warnings(&asked.pipeline, problem.regions());
+    let schedule = arguments.kernels.schedule(&problem)?;
     let model = arguments.kernels.model.load(&device)?;
-    let explanation = explanation(pipeline, request, &device, &schedule, &*model)?;
+    let explanation = explanation(&problem, &schedule, &*model)?;
     if arguments.format.json {
         let report = Report { app: asked.name, sizes: asked.sizes, device: device.name, explanation };
         return report::json(out, "warploom.explain/1", &report);
@@ -68,18 +67,13 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
 
 /// The explanation of a schedule; an error if the schedule is illegal.
 pub(crate) fn explanation(
-    pipeline: &Pipeline,
-    request: &Realisation,
-    device: &Device,
+    problem: &Problem,
     schedule: &Schedule,
     model: &dyn CostModel,
 ) -> Result<Explanation, Error> {
-    let regions = regions(pipeline, request)?;
-    check(schedule, pipeline, &regions, device).map_err(|violations| Error::Build {
-        app: pipeline.name().to_owned(),
-        error: Box::new(BuildError::Illegal(violations)),
-    })?;
-    Ok(Explanation::new(pipeline, &regions, device, schedule, model))
+    let checked = problem.check(schedule);
+    checked.map_err(|violations| unbuilt(problem.pipeline(), BuildError::Illegal(violations)))?;
+    Ok(Explanation::new(problem, schedule, model))
 }
 
 /// An explanation as text. `sizes` starts with ` at`, as in ` at W=640, H=480`.

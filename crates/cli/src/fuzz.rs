@@ -36,35 +36,35 @@ use searched::Searcher;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   warploom fuzz --pipelines 300 --schedules 3 --seed 1     900 pairs in the simulator
-  warploom fuzz --on cuda --scale small --coverage         the same on a GPU; what the schedules had in them
-  warploom fuzz --search --compile                         schedules that the search finds, compiled too
-  warploom fuzz --replay fuzz-failures                     what was found before, once more
+  warploom fuzz --on cuda --scale small --coverage         on a GPU, with statistics of the schedules' decisions
+  warploom fuzz --search --compile                         searched schedules, also compiled
+  warploom fuzz --replay fuzz-failures                     check the failures again
 
-On a GPU, kernels built for speed may be as far off as the reference is with other roundings. Where that is far, the
-pipeline makes much of little: such pairs are named ill-conditioned and are no failures.
+On a GPU, the tolerance of the timing build is the spread of the reference evaluator under perturbed rounding. If that
+spread is large, the pipeline amplifies rounding errors. Such pairs are reported as ill-conditioned, not as failures.
 
-Whatever fails is made small and written to a file that holds pipeline, sizes, schedule and the seed of the inputs.
-What is tried depends on the arguments alone, not on the number of threads. Exits with 1 if anything fails.")]
+Each failure is reduced and written to a file with the pipeline, the sizes, the schedule and the seed of the inputs.
+The checked pairs depend only on the arguments, not on the number of threads. Exits with 1 if a pair fails.")]
 pub(crate) struct Arguments {
-    /// How many pipelines to try
+    /// Number of pipelines to check
     #[arg(long, value_name = "N", default_value_t = 100)]
     pipelines: u64,
-    /// How many schedules of each; of those that a search finds the best, the worst and some between
+    /// Schedules per pipeline; with --search, the best and the worst that were found, and some in between
     #[arg(long, value_name = "N", default_value_t = 3)]
     schedules: u64,
-    /// What pipelines and schedules follow from, a whole number
+    /// Seed of all pipelines and schedules, an integer
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// How large images are
+    /// The size of the images
     #[arg(long, value_enum, default_value_t = Size::Tiny)]
     scale: Size,
-    /// How many stages a pipeline has, from A to B, as in 2..12
+    /// Number of stages per pipeline, from A to B, as in 2..12
     #[arg(long, value_name = "A..B", value_parser = stages)]
     stages: Option<RangeInclusive<usize>>,
-    /// How many threads to use; as many as there are cores unless given
+    /// Number of threads (default: one per core)
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Print which decisions the schedules took, for which kinds of stages
+    /// Print which scheduling decisions occurred, by kind of stage
     #[arg(long)]
     coverage: bool,
     #[command(flatten)]
@@ -72,49 +72,49 @@ pub(crate) struct Arguments {
     /// What to run on
     #[arg(long, value_enum, default_value_t = Executor::Sim, help_heading = "Kernels")]
     on: Executor,
-    /// The GPU that kernels are made for unless they run on one: a preset, a file called *.json, or `auto`
+    /// The GPU to generate kernels for, if they do not run on one: a preset, a *.json file, or `auto`
     #[arg(long, value_name = "NAME", default_value = "h200", help_heading = "Kernels")]
     device: String,
-    /// Compile the kernels of every pair as well; needs NVRTC
+    /// Also compile the kernels of every pair; needs NVRTC
     #[arg(long, help_heading = "Kernels")]
     compile: bool,
-    /// Take schedules that the search finds, not random ones
+    /// Use schedules that the search finds instead of random ones
     #[arg(long, help_heading = "Search")]
     search: bool,
-    /// Searches for each pipeline: one beam search, the rest greedy with random choices
+    /// Searches per pipeline: one beam search, the others greedy with random choices
     #[arg(long, value_name = "N", default_value_t = 4, requires = "search", help_heading = "Search")]
     samples: usize,
     #[command(flatten)]
     model: Model,
-    /// Where to write what fails
+    /// The folder for failing cases
     #[arg(long, value_name = "DIR", default_value = "fuzz-failures", help_heading = "Failures")]
     out: PathBuf,
-    /// How many failures to make small and write; after as many, nothing new is tried
+    /// Number of failures to reduce and write; the run stops when there are as many
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Failures")]
     max_failures: usize,
-    /// How many seconds to spend on making one failure small
+    /// Seconds to spend on reducing one failure
     #[arg(long, value_name = "SECONDS", default_value_t = 20, help_heading = "Failures")]
     reduce: u64,
-    /// Check these files instead, or all in a folder
+    /// Check these case files instead, or all files in these folders
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Failures")]
     replay: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Executor {
-    /// The simulator of GPUs: the reference's bits, every access watched
+    /// The GPU simulator: outputs must match bit for bit, and every access is checked
     Sim,
-    /// A GPU: the reference's bits when built for checking, close to them when built for speed
+    /// A GPU: the checking build must match bit for bit, the timing build within tolerance
     Cuda,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Size {
-    /// Up to about 20 points a side
+    /// Up to about 20 points per side
     Tiny,
-    /// Up to about 64
+    /// Up to about 64 points per side
     Small,
-    /// Around 512
+    /// About 512 points per side
     Medium,
     /// Millions of points
     Benchmark,
@@ -170,7 +170,7 @@ pub(crate) fn fuzz(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Err
     let machine = arguments.machine()?;
     let check: &Checker<'_> = &|case| machine.check(case);
     if !arguments.replay.is_empty() {
-        return replay::replay(&arguments.replay, check, arguments.format, out);
+        return replay::replay(&arguments.replay, &machine.device, check, arguments.format, out);
     }
     let model = arguments.search.then(|| arguments.model.load(&machine.device)).transpose()?;
     let searcher =
@@ -192,13 +192,13 @@ impl Fuzzing<'_> {
     /// Checks new pairs of pipeline and schedule, and writes the failures to files.
     fn run(&self, compiler: Option<&Compiler>, out: &mut dyn Write) -> Result<(), Error> {
         let Fuzzing { arguments, device, check, searcher } = *self;
-        let random = random_schedules(device, arguments.schedules);
-        let schedules: &Scheduler<'_> = &|subject| match searcher {
-            Some(searcher) => searcher.schedules(subject),
-            None => random(subject),
+        let random = random_schedules(arguments.schedules);
+        let schedules: &Scheduler<'_> = &|problem, seed| match searcher {
+            Some(searcher) => searcher.schedules(problem, seed),
+            None => random(problem, seed),
         };
         let progress = Progress::new("fuzzing", Unit::Things("pipelines"));
-        let summary = run(&arguments.options(), schedules, check, &|so_far| {
+        let summary = run(&arguments.options(), device, schedules, check, &|so_far| {
             progress.set_length(so_far.total);
             progress.advance(1);
             progress.set_message(format!("{} failed", so_far.failed));
@@ -341,13 +341,13 @@ mod tests {
         let fuzzing = Fuzzing { arguments: &arguments, device: &device, check: &broken, searcher: None };
         let error = fuzzing.run(None, &mut out).unwrap_err();
         let text = String::from_utf8(out).unwrap();
-        assert!(text.starts_with("64 pairs of 64 pipelines simulated as on H200, seed 1, in "), "{text}");
-        assert!(text.contains(" numeric); stopped there\n"), "{text}");
+        assert!(text.starts_with("64 pairs of 64 pipelines simulated for H200, seed 1, in "), "{text}");
+        assert!(text.contains(" numeric); stopped early\n"), "{text}");
         assert!(
-            text.contains("\nnumeric: kernels built for speed are too far off: made up\n  1 Func of "),
+            text.contains("\nnumeric: the timing build differs too much: made up\n  1 Func of "),
             "{text}"
         );
-        assert!(text.contains(" more failed and were not written; see --max-failures\n"), "{text}");
+        assert!(text.contains(" more failures were not written; see --max-failures\n"), "{text}");
         assert!(
             error.to_string().ends_with(" of 64 pairs failed; please report them with their files"),
             "{error}"

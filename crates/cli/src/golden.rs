@@ -17,13 +17,13 @@ const MAX_POINTS: u64 = 1 << 40;
 #[derive(Debug, Error)]
 pub(crate) enum GoldenError {
     /// Not JSON, or JSON with wrong fields.
-    #[error("{0}; correct it there")]
+    #[error("{0}; correct it")]
     Json(#[from] serde_json::Error),
     #[error("it names no outputs; name at least one")]
     NoOutputs,
     /// A name that is not a plain file name.
     #[error(
-        "`{name}` is the name of an array, whose file is in the same folder; use letters, digits, `_`, `-` and `.`"
+        "`{name}` cannot be the name of an array, which names a file in the same folder; use letters, digits, `_`, `-` and `.`"
     )]
     Name { name: String },
     /// An extent below 1, or more than 2^40 samples.
@@ -31,12 +31,12 @@ pub(crate) enum GoldenError {
     Shape { name: String, shape: Vec<i64> },
     /// Minima that are too large, or not one per dimension.
     #[error(
-        "`{name}` has {dimensions} dimensions and the minima [{}]; give one a dimension, at most {MAX_SIZE}",
+        "`{name}` has {dimensions} dimensions and the minima [{}]; give one per dimension, at most {MAX_SIZE}",
         shown(.min, ", ")
     )]
     Min { name: String, dimensions: usize, min: Vec<i64> },
     /// A negative or non-finite difference, or a fraction of outliers outside of `[0, 1)`.
-    #[error("its tolerance has {what} {value:?}; give {need}")]
+    #[error("in its tolerance, {what} is {value:?}; give {need}")]
     Tolerance { what: &'static str, value: f64, need: &'static str },
 }
 
@@ -176,11 +176,11 @@ impl FileTolerance {
     fn checked(self) -> Result<Tolerance, GoldenError> {
         let difference = |what: &'static str, value: f64| match value {
             value if value.is_finite() && value >= 0.0 => Ok(value),
-            value => Err(GoldenError::Tolerance { what, value, need: "a number from 0 on" }),
+            value => Err(GoldenError::Tolerance { what, value, need: "a number of at least 0" }),
         };
         let outliers = self.outliers.map(|FileOutliers { abs, fraction }| {
             if !(0.0..1.0).contains(&fraction) {
-                let (what, need) = ("the fraction of outliers", "a number from 0 to below 1");
+                let (what, need) = ("the fraction of outliers", "a number from 0 to less than 1");
                 return Err(GoldenError::Tolerance { what, value: fraction, need });
             }
             Ok(Outliers { abs: difference("the difference of outliers", abs)?, fraction })
@@ -245,18 +245,18 @@ mod tests {
         ];
         insta::assert_snapshot!(errors.join("\n"), @r"
         it names no outputs; name at least one
-        `../harris/input` is the name of an array, whose file is in the same folder; use letters, digits, `_`, `-` and `.`
-        `/etc/passwd` is the name of an array, whose file is in the same folder; use letters, digits, `_`, `-` and `.`
-        `..\x` is the name of an array, whose file is in the same folder; use letters, digits, `_`, `-` and `.`
-        invalid type: integer `3`, expected a string at line 1 column 8; correct it there
+        `../harris/input` cannot be the name of an array, which names a file in the same folder; use letters, digits, `_`, `-` and `.`
+        `/etc/passwd` cannot be the name of an array, which names a file in the same folder; use letters, digits, `_`, `-` and `.`
+        `..\x` cannot be the name of an array, which names a file in the same folder; use letters, digits, `_`, `-` and `.`
+        invalid type: integer `3`, expected a string at line 1 column 8; correct it
         `input` has the shape [3, 0, 128]; extents must be at least 1, and their product at most 2^40
         `input` has the shape [1073741824, 1073741824, 1073741824]; extents must be at least 1, and their product at most 2^40
-        unknown variant `float64`, expected one of `bool`, `uint8`, `uint16`, `uint32`, `int8`, `int16`, `int32`, `float32` at line 1 column 85; correct it there
-        `output` has 2 dimensions and the minima [3]; give one a dimension, at most 1073741824
-        1.5 is not a value of type i32 at line 1 column 265; correct it there
-        its tolerance has the difference -1.0; give a number from 0 on
-        its tolerance has the fraction of outliers 1.5; give a number from 0 to below 1
-        EOF while parsing a value at line 1 column 0; correct it there
+        unknown variant `float64`, expected one of `bool`, `uint8`, `uint16`, `uint32`, `int8`, `int16`, `int32`, `float32` at line 1 column 85; correct it
+        `output` has 2 dimensions and the minima [3]; give one per dimension, at most 1073741824
+        1.5 is not a value of type i32 at line 1 column 265; correct it
+        in its tolerance, the difference is -1.0; give a number of at least 0
+        in its tolerance, the fraction of outliers is 1.5; give a number from 0 to less than 1
+        EOF while parsing a value at line 1 column 0; correct it
         ");
     }
 

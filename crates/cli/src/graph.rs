@@ -24,10 +24,10 @@ use crate::voice;
 pub(crate) struct Arguments {
     /// The app; `warploom apps` lists them
     app: String,
-    /// Print it in the language of Graphviz
+    /// Print it in Graphviz's DOT language
     #[arg(long, conflicts_with = "json")]
     dot: bool,
-    /// A structure parameter's value
+    /// The value of a structure parameter. Can be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     #[command(flatten)]

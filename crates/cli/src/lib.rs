@@ -72,7 +72,7 @@ use voice::Voice;
 
 /// Compile image pipelines to fast CUDA kernels; show, run, check, time and tune them
 ///
-/// A pipeline is one of the apps that come with the program, or a file that Pipeline::to_json wrote.
+/// A pipeline is a built-in app, or a file written by Pipeline::to_json.
 #[derive(Debug, Parser)]
 #[command(
     name = "warploom",
@@ -80,35 +80,35 @@ use voice::Voice;
     color = ColorChoice::Never,
     arg_required_else_help = true,
     after_long_help = "Examples:
-  warploom apps                                    the pipelines that come with the program
-  warploom compile harris -o out                   find a schedule, write CUDA and C that launches it; needs no GPU
-  warploom explain harris --schedule out           what was decided, and what it is predicted to cost
-  warploom tune harris --top 5 -o out              measure the five best predicted schedules on a GPU
+  warploom apps                                    the built-in pipelines
+  warploom compile harris -o out                   find a schedule; write CUDA, and C code that launches it; needs no GPU
+  warploom explain harris --schedule out           show the schedule's loop nests and predicted times
+  warploom tune harris --top 5 -o out              measure the five schedules with the best predicted times on a GPU
   warploom run unsharp --input photo.png -o sharp.png
-  warploom help compile                            the whole page of a command; `warploom compile -h` is short
+  warploom help compile                            the full help of a command; `warploom compile -h` is a summary
 
-Results go to standard output, everything else to standard error. On a terminal, long work shows a bar; elsewhere it says a
-line every ten seconds. There are no colours.
+Results go to standard output, everything else to standard error. Long tasks show a progress bar on a terminal, and print a
+line every ten seconds elsewhere. Output has no colours.
 
 Exit codes:
-  0    done
-  1    a fault of the program, or a failure that `fuzz` found
-  2    a wrong argument, or a file that is missing or cannot be used
-  3    a pipeline or schedule that cannot be built as asked
-  4    no GPU, or one that failed
+  0    success
+  1    a bug in the program, or a failure found by `fuzz`
+  2    a wrong argument, or a missing or invalid file
+  3    a pipeline or schedule that cannot be built as requested
+  4    no GPU, or a GPU error
   5    nothing could be measured
-  6    outputs that differ from the reference; an app of `suite` without a valid schedule
-  130  ended by the interrupt key, pressed twice
+  6    outputs differ from the reference, or `suite` found no valid schedule for an app
+  130  interrupted twice
   141  standard output was closed
 
 Environment:
-  WARPLOOM_LOG         what is logged, in place of -v: debug, or warploom_search=trace,warploom_tune=debug
-  WARPLOOM_CACHE_DIR   the folder for compiled code; empty, nothing is kept. $XDG_CACHE_HOME/warploom or ~/.cache/warploom
-                       unless given
-  WARPLOOM_NVRTC_DIR   the folder that holds NVRTC, CUDA's compiler, looked at first
+  WARPLOOM_LOG         the log filter, which overrides -v: debug, or warploom_search=trace,warploom_tune=debug
+  WARPLOOM_CACHE_DIR   the folder for compiled kernels; if empty, nothing is cached. The default is $XDG_CACHE_HOME/warploom
+                       or ~/.cache/warploom
+  WARPLOOM_NVRTC_DIR   the first folder to search for NVRTC, CUDA's compiler
   CUDA_HOME, CUDA_PATH, CUDA_ROOT, CUDA_TOOLKIT_ROOT_DIR
-                       CUDA installations to look for NVRTC in, after the system's libraries
-  CUDA_VISIBLE_DEVICES the GPUs that the driver shows, and their order"
+                       CUDA installations to search for NVRTC, after the system's libraries
+  CUDA_VISIBLE_DEVICES the GPUs that the driver reports, and their order"
 )]
 struct Arguments {
     #[command(subcommand)]

@@ -13,7 +13,7 @@ use crate::voice;
 /// What predicts times.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Model {
-    /// What predicts times: a file of weights, or `analytic`; weights that come with the program unless given
+    /// The cost model: a weights file, or `analytic` (default: the built-in weights)
     #[arg(long, value_name = "FILE", help_heading = "Kernels")]
     model: Option<String>,
 }

@@ -23,7 +23,7 @@ use crate::whole::write_whole;
 use nests::Nests;
 use source::{Content, Source};
 
-/// Make one page of HTML from what tuning and the suite have measured
+/// Write an HTML page with the results of tuning and of the suite
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   warploom report tuning.db
@@ -31,18 +31,18 @@ use source::{Content, Source};
   warploom report results/suite-one-shot.json results/suite-top5.json night.db -o results.html
 
 A file is a database of `warploom tune` or `warploom suite --records`, or the JSON that `warploom suite` writes. Each pipeline
-of a database has its section: predicted against measured times, the best so far, what became of the trials, the best of them,
-and the winner's loop nests. Results of the suite on one device are drawn beside each other.
+of a database has a section with predicted against measured times, the best time over the trials, the outcomes of the trials,
+the best trials, and the winner's loop nests. Results of the suite on the same device are drawn side by side.
 
-The page needs no other file and no network.")]
+The page is self-contained: it needs no other file and no network.")]
 pub(crate) struct Arguments {
-    /// Databases of records and results of the suite
+    /// Databases of trials, and results of the suite
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The page; one that is there is replaced
+    /// The page; an existing file is overwritten
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
-    /// The GPU that loop nests are explained for; the one that a file names unless given
+    /// The GPU that loop nests are explained for (default: the one that the file names)
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
     #[command(flatten)]

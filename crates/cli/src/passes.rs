@@ -1,4 +1,5 @@
-//! The time that passes of the compiler take, as a table: the libraries mark each by a span of `tracing`.
+//! A table of the time that each compiler pass takes. The libraries mark each pass with a `tracing`
+//! span.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::table::{Align, Columns};
 use crate::voice;
 
-/// A pass as part of another: its time there, of all threads together.
+/// A pass inside its parent pass, with its total time over all threads.
 struct Pass {
     name: &'static str,
     parent: Option<usize>,
@@ -26,10 +27,10 @@ fn passes() -> MutexGuard<'static, Vec<Pass>> {
     PASSES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds up the time of all spans that are asked for.
+/// Adds up the time of all enabled spans.
 pub(crate) struct Passes;
 
-/// What a span remembers: its pass, and since when it runs.
+/// The data of a span: its pass, and when it was entered.
 struct Running {
     pass: usize,
     since: Option<Instant>,
@@ -68,7 +69,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Passes {
     }
 }
 
-/// Says how long each pass took, those that are parts of another below it.
+/// Prints the time of each pass, with nested passes below their parents.
 pub(crate) fn show() {
     let passes = passes();
     let mut lines = Vec::new();
@@ -77,7 +78,7 @@ pub(crate) fn show() {
         ("pass", Align::Left),
         ("times", Align::Right),
         ("ms", Align::Right),
-        ("ms itself", Align::Right),
+        ("own ms", Align::Right),
     ]);
     lines.iter().for_each(|line| columns.fit(line));
     if !lines.is_empty() {

@@ -13,13 +13,13 @@ use crate::show;
 /// Which pipeline, at which sizes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Which {
-    /// The app (`warploom apps` lists them), or a file called *.json that holds a pipeline
+    /// The app (`warploom apps` lists them), or a *.json file with a pipeline
     #[arg(value_name = "APP|FILE")]
     app: String,
-    /// Sizes in points, as W=1536,H=2560 or 1536x2560; those not given are the app's defaults
+    /// Sizes in points, as W=1536,H=2560 or 1536x2560; other sizes are the app's defaults
     ///
-    /// For a file, one size for all inputs and outputs, as 1536x2560x3 (what has fewer dimensions takes the first),
-    /// or a box for each, as input=1536x2560x3,output=1536x2560; -1:1538 is a dimension that starts at -1.
+    /// For a file: one size for all inputs and outputs, as 1536x2560x3 (those with fewer dimensions use the first extents),
+    /// or one box for each, as input=1536x2560x3,output=1536x2560; -1:1538 is a dimension with minimum -1 and extent 1538.
     #[arg(
         long,
         value_name = "SIZES",
@@ -28,10 +28,10 @@ pub(crate) struct Which {
         verbatim_doc_comment
     )]
     size: Vec<String>,
-    /// A Param's value; those not given are the app's defaults. May be given several times
+    /// The value of a Param; other Params have the app's defaults. Can be repeated
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
     param: Vec<String>,
-    /// A structure parameter's value; those not given are the app's defaults. May be given several times
+    /// The value of a structure parameter; others have the app's defaults. Can be repeated
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
     set: Vec<String>,
 }

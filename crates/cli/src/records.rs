@@ -15,7 +15,7 @@ use crate::show;
 use crate::table::{self, Align};
 use crate::tune::TrialReport;
 
-/// List, show, export and import what tuning has measured
+/// List, show, export and import the trials of tuning
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   warploom records list
@@ -26,12 +26,12 @@ use crate::tune::TrialReport;
   warploom records export samples/night1.samples       for `warploom train --data samples`
   warploom records import all.jsonl --records other.db
 
-Every command takes --records FILE (tuning.db unless given) and --json.
+Every command takes --records FILE (default: tuning.db) and --json.
 
-A database holds one trial for each schedule that was tried: its times, or why it has none. It is a SQLite file, which
-several processes of one machine may use at once. One that cannot be written can be listed and exported.")]
+A database contains one trial per tried schedule: its times, or the reason why it has none. It is a SQLite file that
+several processes of one machine can use at the same time. A read-only database can be listed and exported.")]
 pub(crate) struct Arguments {
-    /// The database
+    /// The database of trials
     #[arg(long, value_name = "FILE", default_value = crate::tune::RECORDS, global = true)]
     records: PathBuf,
     /// Print one JSON object instead of text
@@ -43,32 +43,32 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// List what was tuned, or the trials of one pipeline
+    /// List the tuned pipelines, or the trials of one of them
     List {
-        /// A pipeline's name, or a number from the list
+        /// The pipeline's name, or its number in `records list`
         pipeline: Option<String>,
     },
     /// Show one trial with its schedule
     Show {
-        /// Its number
+        /// The trial's number
         trial: i64,
     },
     /// Print the fastest schedule of a pipeline
     Best {
-        /// The pipeline's name, or a number from the list
+        /// The pipeline's name, or its number in `records list`
         pipeline: String,
     },
-    /// Write trials to a file: *.samples to train on, lines of JSON if it has any other name
+    /// Write trials to a file: training samples if it is named *.samples, JSON lines otherwise
     Export {
-        /// The file; one that is there is not overwritten
+        /// The output file, which must not exist
         file: PathBuf,
-        /// Only of this pipeline
+        /// Only the trials of this pipeline
         #[arg(long, value_name = "NAME")]
         pipeline: Option<String>,
     },
-    /// Add trials from files that `export` or `warploom collect` wrote
+    /// Add trials from files of `export` or `warploom collect`
     Import {
-        /// The files
+        /// The files to read
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
@@ -237,6 +237,6 @@ fn import(
     }
     match format.json {
         true => report::json(out, "warploom.records.import/1", &all),
-        false => report::text(out, &format!("{} new trials, {} known before\n", all.new, all.known)),
+        false => report::text(out, &format!("{} new trials, {} already known\n", all.new, all.known)),
     }
 }

@@ -22,39 +22,39 @@ use crate::settings::{build, param_values, set_params, set_sizes, set_structure}
 use crate::show;
 use crate::table::{self, Align};
 
-/// Run an app and write or summarise its outputs
+/// Run an app; write or summarise its outputs
 ///
-/// Without --on it runs on the reference evaluator, which needs neither a schedule nor a GPU and is slow: seconds for a
-/// picture.
+/// Without --on, the app runs on the reference evaluator, which needs neither a schedule nor a GPU. It takes seconds per
+/// image.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  warploom run harris                                        generated input, summary only
-  warploom run unsharp --input photo.png -o sharper.png      sizes come from the picture
+  warploom run harris                                        a generated input, and only a summary
+  warploom run unsharp --input photo.png -o sharper.png      the image determines the sizes
   warploom run unsharp --set sigma=2 --size 640x480 -o out.npy
   warploom run camera_pipe --size W=640,H=480 --param gamma=2.2 -o out.png
   warploom run bgu --input slice_loc=large.png --input values=small.npy -o output=out.png
 
-Files are .npy, .png, .ppm or .pgm. Pictures are converted to the type of the input, 0 to 255 becoming
-0 to 1 in f32. An input without a file is generated from the seed.")]
+Files are .npy, .png, .ppm or .pgm. Images are converted to the input's type; for f32, 0 to 255 is scaled
+to 0 to 1. An input without a file is generated from the seed.")]
 pub(crate) struct Arguments {
     /// The app; `warploom apps` lists them
     app: String,
-    /// A file for an input: the one named, else the next without a file. May be given several times
+    /// The file of an input; without NAME, of the next input that has no file. Can be repeated
     #[arg(long, value_name = "[NAME=]FILE")]
     input: Vec<String>,
-    /// Sizes in points, as W=1536,H=2560 or 1536x2560; those not given come from the files, or are the app's defaults
+    /// Sizes in points, as W=1536,H=2560 or 1536x2560; other sizes come from the input files, or are the app's defaults
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true, help_heading = "Pipeline")]
     size: Vec<String>,
-    /// A Param's value; those not given are the app's defaults. May be given several times
+    /// The value of a Param; other Params have the app's defaults. Can be repeated
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
     param: Vec<String>,
-    /// A structure parameter's value; those not given are the app's defaults. May be given several times
+    /// The value of a structure parameter; others have the app's defaults. Can be repeated
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
     set: Vec<String>,
-    /// Seed of generated inputs, a whole number
+    /// Seed of the generated inputs, an integer
     #[arg(long, default_value_t = 0, help_heading = "Pipeline")]
     seed: u64,
-    /// A file for an output: the one named, else the next without a file. May be given several times
+    /// The file of an output; without NAME, of the next output that has no file. Can be repeated
     #[arg(short, long, value_name = "[NAME=]FILE")]
     output: Vec<String>,
     #[command(flatten)]
@@ -308,7 +308,7 @@ impl Report {
     fn where_it_ran(&self) -> &'static str {
         match self.on {
             "sim" => "the simulator",
-            "cuda" => "the GPU, compiling included",
+            "cuda" => "the GPU, including compilation",
             _ => "the reference evaluator",
         }
     }

@@ -9,15 +9,15 @@ use serde::Serialize;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::ir::Program;
 use warploom::cost::CostModel;
-use warploom::lang::{Pipeline, Realisation};
 use warploom::runtime;
 use warploom::runtime::nvrtc::{self, Arch, Image};
+use warploom::schedule::schedule::Problem;
 use warploom::search::{Event, Fixed, Options, Refusal, Statistics, StopReason};
 use warploom::target::{Device, program};
 use warploom::tune::cache::Cache;
-use warploom::tune::one_shot::{OneShot, OneShotError, one_shot_without_spills};
+use warploom::tune::one_shot::{OneShot, one_shot_without_spills};
 
-use crate::backend::{read_schedule, regions};
+use crate::backend::{read_schedule, unbuilt};
 use crate::error::Error;
 use crate::progress::{Progress, Unit};
 use crate::table::{self, Align};
@@ -27,31 +27,31 @@ use crate::voice;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct Flags {
-    /// Searches in all: one beam search, the rest greedy with random choices
+    /// Total number of searches: one beam search, the others greedy with random choices
     #[arg(long, value_name = "N", default_value_t = 80, conflicts_with = "schedule")]
     samples: usize,
-    /// States that the beam search expands at each decision
+    /// States that the beam search expands per decision
     #[arg(long, value_name = "N", default_value_t = 32, conflicts_with = "schedule")]
     beam: usize,
-    /// Passes of the beam search
+    /// Number of passes of the beam search
     #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "schedule")]
     passes: usize,
-    /// Seed of all random choices, a whole number
+    /// Seed of all random choices, an integer
     #[arg(long, default_value_t = 0, conflicts_with = "schedule")]
     seed: u64,
-    /// Evaluate all options of a decision, not samples of each kind
+    /// Evaluate all options of a decision instead of a sample of each kind
     #[arg(long, conflicts_with = "schedule")]
     no_sampling: bool,
-    /// Decide again on Funcs that cost next to nothing
+    /// Do not freeze the cheapest Funcs after the first pass
     #[arg(long, conflicts_with = "schedule")]
     no_freezing: bool,
-    /// Remember no kernel that was evaluated
+    /// Do not memoize evaluated kernels
     #[arg(long, conflicts_with = "schedule")]
     no_memo: bool,
-    /// Stop after this time, as 10s, 2m or 500ms, with the best so far; the result may then differ from run to run
+    /// Stop after this time, as 10s, 2m or 500ms, with the best result so far, which may then differ between runs
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "schedule")]
     time_limit: Option<Duration>,
-    /// Worker threads, one a core unless given; the result is the same for any number
+    /// Worker threads (default: one per core); the result does not depend on their number
     #[arg(
         long,
         value_name = "N",
@@ -60,24 +60,19 @@ pub(crate) struct Flags {
         conflicts_with = "schedule"
     )]
     threads: usize,
-    /// A schedule of some Funcs, which is kept; the others are searched
+    /// A partial schedule to keep; the search schedules the other Funcs
     #[arg(long, value_name = "FILE", conflicts_with = "schedule")]
     fix: Option<PathBuf>,
-    /// Print what the search did
+    /// Print statistics of the search
     #[arg(long, conflicts_with = "schedule")]
     pub(crate) statistics: bool,
 }
 
 impl Flags {
     /// The search options for a pipeline.
-    pub(crate) fn options(
-        &self,
-        pipeline: &Pipeline,
-        request: &Realisation,
-        device: &Device,
-    ) -> Result<Options, Error> {
+    pub(crate) fn options(&self, problem: &Problem) -> Result<Options, Error> {
         let usual = Options::default();
-        let fixed = self.fix.as_ref().map(|file| fixed(file, pipeline, request, device)).transpose()?;
+        let fixed = self.fix.as_ref().map(|file| fixed(file, problem)).transpose()?;
         Ok(Options {
             seed: self.seed,
             beam: self.beam.max(1),
@@ -95,9 +90,8 @@ impl Flags {
 }
 
 /// Reads the partial schedule of `--fix`.
-fn fixed(file: &Path, pipeline: &Pipeline, request: &Realisation, device: &Device) -> Result<Fixed, Error> {
-    let schedule = read_schedule(file, pipeline)?;
-    let fixed = Fixed::new(schedule, pipeline, &regions(pipeline, request)?, device);
+fn fixed(file: &Path, problem: &Problem) -> Result<Fixed, Error> {
+    let fixed = Fixed::new(problem, read_schedule(file, problem.pipeline())?);
     fixed.map_err(|error| Error::Fixed { file: file.display().to_string(), error: Box::new(error) })
 }
 
@@ -109,31 +103,18 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         Some(number * seconds)
     });
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    duration.ok_or_else(|| format!("`{text}` is no time; write it as 10s, 2m or 500ms"))
+    duration.ok_or_else(|| format!("`{text}` is not a time; write it as 10s, 2m or 500ms"))
 }
 
 /// Searches for a schedule of a pipeline and builds it. Shows progress, and prints a note if
 /// anything went wrong.
-pub(crate) fn run(
-    pipeline: &Pipeline,
-    request: &Realisation,
-    device: &Device,
-    model: &dyn CostModel,
-    options: &Options,
-) -> Result<OneShot, Error> {
-    let watch = Watch::new(pipeline.name(), options);
-    let spills = |program: &Program| spilled_bytes(program, device);
+pub(crate) fn run(problem: &Problem, model: &dyn CostModel, options: &Options) -> Result<OneShot, Error> {
+    let watch = Watch::new(problem.pipeline().name(), options);
+    let spills = |program: &Program| spilled_bytes(program, problem.device());
     let hear = |event| watch.hear(&event);
-    let found = one_shot_without_spills(pipeline, request, device, model, options, &spills, &hear);
+    let found = one_shot_without_spills(problem, model, options, &spills, &hear);
     drop(watch);
-    let found = found.map_err(|error| {
-        let error = match error {
-            OneShotError::Bounds(error) => error.into(),
-            OneShotError::Build(error) => error,
-            _ => return Error::Search { app: pipeline.name().to_owned(), error: error.to_string() },
-        };
-        Error::Build { app: pipeline.name().to_owned(), error: Box::new(error) }
-    })?;
+    let found = found.map_err(|error| unbuilt(problem.pipeline(), error))?;
     notes(&found).iter().for_each(|note| voice::note(note));
     Ok(found)
 }
@@ -161,18 +142,18 @@ fn notes(found: &OneShot) -> Vec<String> {
     if found.outcome.stop == StopReason::TimeLimit {
         let seconds = found.outcome.statistics.elapsed.as_secs_f64();
         notes.push(format!(
-            "the time limit ended the search after {seconds:.2} s; another run may find another schedule"
+            "the time limit ended the search after {seconds:.2} s; another run may find a different schedule"
         ));
     }
     if found.outcome.fallback {
-        notes
-            .push("the search found no schedule that the device can run; this is the default one".to_owned());
+        notes.push(
+            "the search found no schedule that the device can run; this is the default schedule".to_owned(),
+        );
     }
     if found.spilling > 0 {
         let count = found.spilling;
-        notes.push(format!(
-            "{count} schedules with shorter predicted times spill registers and were passed over"
-        ));
+        notes
+            .push(format!("{count} schedules with shorter predicted times spill registers and were skipped"));
     }
     if let Some(error) = found.refused.first() {
         let count = found.refused.len();
@@ -323,7 +304,7 @@ impl Report {
         rows.extend([
             ("states scored", counts.states.to_string()),
             ("kernels evaluated", counts.kernels_evaluated.to_string()),
-            ("kernels remembered", counts.memo_hits.to_string()),
+            ("memoized kernels reused", counts.memo_hits.to_string()),
             ("Funcs frozen", counts.frozen_funcs.to_string()),
             ("candidates", self.candidates_us.len().to_string()),
             ("best of each pass, us", counts.pass_best_us.iter().map(us).collect::<Vec<_>>().join(" ")),

@@ -55,7 +55,7 @@ pub(crate) fn count(count: usize, noun: &str) -> String {
 pub(crate) fn values_of(ty: Type) -> String {
     match ty.int_range() {
         Some((low, high)) => format!("a whole number from {low} to {high}"),
-        None => "a number that it can hold".to_owned(),
+        None => "a number that it can represent".to_owned(),
     }
 }
 

@@ -19,14 +19,14 @@ use crate::show;
   warploom sim harris --schedule my.schedule --size 256x128 --counters
   warploom sim harris --schedule random:7 --size 64x48
 
-The simulator refuses races, reads of memory that nothing wrote, and accesses out of bounds. Exits with 6 if the
-outputs are not the reference's, bit for bit.")]
+The simulator reports data races, reads of uninitialised memory and out-of-bounds accesses as errors. Exits with 6
+unless the outputs match the reference bit for bit.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     choice: Choice,
     #[command(flatten)]
     kernels: Kernels,
-    /// Print what the hardware would count: sectors, bank conflicts, operations
+    /// Print simulated hardware counters: sectors, bank conflicts, operations
     #[arg(long)]
     counters: bool,
     #[command(flatten)]
@@ -77,7 +77,7 @@ pub(crate) fn sim(
         return report::json(out, "warploom.sim/1", &report);
     }
     let mut text = format!(
-        "{}{} as on {}: the reference's outputs bit for bit, {:.2} s, {:.1} million lane operations\n",
+        "{}{} simulated for {}: outputs match the reference bit for bit, {:.2} s, {:.1} million lane operations\n",
         report.app,
         report.sizes,
         report.device,

@@ -47,32 +47,32 @@ const NOWHERE: &str = ":memory:";
   warploom suite --mode manual --apps harris,unsharp --json
   warploom suite --mode autotune --iterations 4 --time-limit 10m --records night.db
 
-Every app is compared with the reference evaluator at a small size and with its default schedule at the full size, and its
-winner is timed at length: back to back on a stream and as a CUDA graph, whichever is faster. The interrupt key ends the
-suite after the app at hand.
+Every app is compared with the reference evaluator at a small size, and with its default schedule at the full size. The
+best schedule is then timed longer, back to back on a stream and as a CUDA graph; the faster of the two counts. The
+interrupt key ends the suite after the current app.
 
-With -o, writes suite-MODE.json and suite-MODE.md, and the schedule of each app as APP.schedule. Exits with 6 if an app has
+With -o, writes suite-MODE.json, suite-MODE.md and the schedule of each app as APP.schedule. Exits with 6 if an app has
 no valid schedule.")]
 pub(crate) struct Arguments {
     /// Where schedules come from
     #[arg(long, value_enum, default_value_t = Mode::OneShot)]
     mode: Mode,
-    /// Some apps in place of all, separated by commas
+    /// The apps, separated by commas (default: all except the basic ones)
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     apps: Vec<String>,
-    /// The sizes that apps are timed at
+    /// The sizes to time apps at
     #[arg(long, value_enum, default_value_t = Sizes::Default)]
     sizes: Sizes,
-    /// A file of times to compare with, as docs/results/anchors-h200.json
+    /// A file with times to compare with, as docs/results/anchors-h200.json
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
-    /// The folder of schedules for the mode `manual`
+    /// The folder with the schedules for mode `manual`
     #[arg(long, value_name = "DIR", default_value = "apps/schedules")]
     schedules: PathBuf,
-    /// A database to keep trials in, so that an interrupted run can go on
+    /// A database of trials, so that an interrupted run can continue
     #[arg(long, value_name = "FILE", default_value = NOWHERE, hide_default_value = true)]
     records: PathBuf,
-    /// The folder for results; made if it is not there
+    /// The output folder; created if missing
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Print the table as Markdown
@@ -80,13 +80,13 @@ pub(crate) struct Arguments {
     markdown: bool,
     #[command(flatten)]
     format: Format,
-    /// Iterations of the mode `autotune`
+    /// Iterations in mode `autotune`
     #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Search")]
     iterations: usize,
-    /// Searches of each batch
+    /// Searches per batch
     #[arg(long, value_name = "N", default_value_t = 80, help_heading = "Search")]
     samples: usize,
-    /// Stop tuning an app after this time, as 10m; without it, when all is done
+    /// Time limit for tuning one app, as 10m (default: none)
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Search")]
     time_limit: Option<Duration>,
     #[command(flatten)]
@@ -95,7 +95,7 @@ pub(crate) struct Arguments {
     #[cfg(feature = "train")]
     #[arg(long, help_heading = "Model")]
     retrain: bool,
-    /// Seed of all random choices, a whole number
+    /// Seed of all random choices, an integer
     #[arg(long, default_value_t = 0, help_heading = "Search")]
     seed: u64,
     #[command(flatten)]
@@ -105,13 +105,13 @@ pub(crate) struct Arguments {
 /// A way to a schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Mode {
-    /// What a search finds, not measured; what spills is passed over
+    /// The best schedule of one search that does not spill registers; nothing is measured
     OneShot,
-    /// The best of the five best predicted
+    /// The fastest of the five schedules with the best predicted times
     Top5,
-    /// Search and measure again and again
+    /// Repeated search and measurement
     Autotune,
-    /// Written by hand
+    /// Hand-written schedules
     Manual,
     /// The default schedule
     Default,
@@ -131,9 +131,9 @@ impl Mode {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Sizes {
-    /// Those that apps are benchmarked at
+    /// The apps' benchmark sizes
     Default,
-    /// As small as they can be
+    /// Small sizes at which the reference evaluator is fast
     Small,
 }
 
@@ -242,11 +242,10 @@ impl Arguments {
                 return Ok(Ok((schedule, Origin::Given, None)));
             }
             Mode::Default => {
-                let regions = crate::backend::regions(&asked.pipeline, &asked.request)?;
-                let schedule = Schedule::default_for(&asked.pipeline, &regions);
-                return Ok(Ok((schedule, Origin::Default, None)));
+                let problem = crate::backend::problem(&asked.pipeline, &asked.request, bench.device)?;
+                return Ok(Ok((Schedule::default_for(&problem), Origin::Default, None)));
             }
-            Mode::OneShot => return Ok(one_shot(asked, task, bench)),
+            Mode::OneShot => return Ok(one_shot(task, bench)),
             Mode::Top5 => top(task, 5, bench, records, observer)?,
             Mode::Autotune => {
                 let options = AutotuneOptions {
@@ -283,7 +282,7 @@ impl Arguments {
 }
 
 /// The schedule that `warploom compile` would choose.
-fn one_shot(asked: &pipeline::Subject, task: &Task<'_>, bench: &Bench<'_>) -> Result<Given, String> {
+fn one_shot(task: &Task<'_>, bench: &Bench<'_>) -> Result<Given, String> {
     let spills = |program: &Program| {
         let compiled = (bench.compile)(&describe(program, Build::Timing)).ok()?;
         let spilled = |used: &warploom::runtime::nvrtc::Resources| {
@@ -291,9 +290,8 @@ fn one_shot(asked: &pipeline::Subject, task: &Task<'_>, bench: &Bench<'_>) -> Re
         };
         Some(compiled.kernels.values().map(spilled).sum())
     };
-    let (pipeline, request) = (&asked.pipeline, &asked.request);
-    let found =
-        one_shot_without_spills(pipeline, request, bench.device, task.model, &task.search, &spills, &|_| {});
+    let problem = task.subject.problem(bench.device).map_err(|error| error.to_string())?;
+    let found = one_shot_without_spills(&problem, task.model, &task.search, &spills, &|_| {});
     let found = found.map_err(|error| error.to_string())?;
     Ok((found.schedule, Origin::Search, Some(found.predicted_us)))
 }

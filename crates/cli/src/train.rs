@@ -26,25 +26,25 @@ use crate::show;
   warploom train --data training/data --hold-out all --out held-out
   warploom train --data more-samples --init models/h200.bin --epochs 10 --out better.bin
 
-One random pipeline in eight is never trained on; the scores are those on them. The same samples, options and seed give
-the same weights on a CPU.")]
+One in eight random pipelines is held out of training; the scores are computed on these. On a CPU, the same samples,
+options and seed give the same weights.")]
 pub(crate) struct Arguments {
-    /// A folder of samples, as `warploom collect` writes them
+    /// A folder of samples, written by `warploom collect`
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Where the weights go; a folder for `--hold-out all`
+    /// The file for the weights; a folder with `--hold-out all`
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// An app that is not trained on, or `all` for one set of weights for each app, without it
+    /// An app to hold out of training; `all` trains one set of weights per app, each without that app
     #[arg(long, value_name = "APP")]
     hold_out: Option<String>,
-    /// Times that all samples are seen
+    /// Number of passes over all samples
     #[arg(long, value_name = "N", default_value_t = Options::default().epochs)]
     epochs: usize,
     /// Seed of all random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Where to train
+    /// The training backend
     #[arg(long, value_enum, default_value_t = Where::Flex)]
     backend: Where,
     /// Weights to start from
@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
 enum Where {
     /// The CPU
     Flex,
-    /// The CPU, by the backend that flex replaces
+    /// The CPU, with the ndarray backend that flex replaces
     Ndarray,
     /// A GPU
     Wgpu,

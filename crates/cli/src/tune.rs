@@ -39,71 +39,71 @@ pub(crate) use subject::Tunable;
 /// The default database of trials.
 pub(crate) const RECORDS: &str = "tuning.db";
 
-/// Find the fastest schedule by measuring, in a minute or in a night
+/// Find the fastest schedule by measuring, in a minute or overnight
 ///
-/// With --top, measures the best predicted schedules of one search; with --iterations, searches and measures again and again.
+/// With --top, measures the schedules of one search with the best predicted times; with --iterations, searches and measures repeatedly.
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("json", |arg: Arg| arg.help("Print JSON, one object a line, instead of text")), after_long_help = "Examples:
-  warploom tune harris --top 5 -o out                         measure the five best predicted schedules
+#[command(mut_arg("json", |arg: Arg| arg.help("Print one JSON object per line instead of text")), after_long_help = "Examples:
+  warploom tune harris --top 5 -o out                         measure the five schedules with the best predicted times
   warploom tune harris --iterations 20 --time-limit 8h -o out
   warploom tune local_laplacian --iterations 20 --records night.db -o out
-  warploom tune mine.json --size 640x480 -o out               a pipeline that Pipeline::to_json wrote
+  warploom tune mine.json --size 640x480 -o out               a pipeline written by Pipeline::to_json
 
-Candidates are compiled by all cores and timed one at a time, each in a process that may fail: a kernel that crashes,
-hangs, or gives wrong results costs one trial. Each is compared with the reference evaluator at a small size, and the best
-with the default schedule at the full size. Those that spill registers are not run.
+Candidates are compiled on all cores and timed one at a time, in a separate process. A kernel that crashes, hangs or gives
+wrong results costs only its own trial. Every candidate is compared with the reference evaluator at a small size, and the
+best ones with the default schedule at the full size. Candidates that spill registers are not run.
 
-Every trial is recorded before the next begins. Run the same command again to go on after an interruption: nothing is
-measured twice. Several processes of this machine may tune with the same records at once. The interrupt key ends the trial
-at hand and keeps everything; pressed twice, it ends at once. SIGTERM, a terminal that is closed, and a reader of --json
-that has gone do the same.
+Every trial is recorded before the next one begins. To continue after an interruption, run the same command again: nothing
+is measured twice. Several processes of this machine can tune with the same database at the same time. The interrupt key
+ends the run after the current trial, without loss; pressed twice, it ends the run at once. SIGTERM, a closed terminal and
+a closed --json pipe have the same effect.
 
-With -o, writes what `warploom compile` writes, for the winner. With --json, prints one JSON object a line: events, then
-the result.
+With -o, writes the same files as `warploom compile`, for the winner. With --json, prints one JSON object per line: events,
+then the result.
 
-Exits with 0 if a schedule was found, also if time or the user ended the search; 2 if records cannot be used, 4 if there is
-no GPU or it is lost, 5 if no schedule could be measured, 141 if nobody reads the results. What was found before is written in
-any case.")]
+Exits with 0 if a schedule was found, even if the time limit or the user ended the search; 2 if the database cannot be used;
+4 if there is no GPU or it is lost; 5 if no schedule could be measured; 141 if the reader of the results has gone. Results
+found so far are written in all these cases.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     which: Which,
-    /// Measure the N best predicted schedules of one search
+    /// Measure the N schedules of one search with the best predicted times
     #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "iterations")]
     top: usize,
-    /// Search and measure N times, each time other schedules
+    /// Search and measure N times, with different schedules each time
     #[arg(long, value_name = "N")]
     iterations: Option<usize>,
-    /// Stop after this time, as 8h, 30m or 90s; without it, when all is done
+    /// Stop after this time, as 8h, 30m or 90s (default: no limit)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     time_limit: Option<Duration>,
-    /// The database of trials; made if it is not there
+    /// The database of trials; created if missing
     #[arg(long, value_name = "FILE", default_value = RECORDS)]
     records: PathBuf,
-    /// The folder for the winner's files; made if it is not there
+    /// The folder for the winner's files; created if missing
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     #[command(flatten)]
     format: Format,
     #[command(flatten)]
     first: FirstModel,
-    /// Train the model after each iteration on everything that the records hold
+    /// Train the model after each iteration on all trials in the database
     #[cfg(feature = "train")]
     #[arg(long, requires = "iterations", help_heading = "Model")]
     retrain: bool,
-    /// Where trained weights go; APP.weights in the folder of -o unless given
+    /// The file for the trained weights (default: APP.weights in the folder of -o)
     #[cfg(feature = "train")]
     #[arg(long, value_name = "FILE", requires = "retrain", help_heading = "Model")]
     weights: Option<PathBuf>,
-    /// Searches of each batch; with --iterations also how many schedules of it are measured
+    /// Searches per batch; with --iterations, also the number of measured schedules per batch
     #[arg(long, value_name = "N", default_value_t = 80, help_heading = "Search")]
     samples: usize,
-    /// Seed of all random choices, a whole number
+    /// Seed of all random choices, an integer
     #[arg(long, default_value_t = 0, help_heading = "Search")]
     seed: u64,
-    /// States that a beam search expands at each decision
+    /// States that a beam search expands per decision
     #[arg(long, value_name = "N", default_value_t = 32, help_heading = "Search")]
     beam: usize,
-    /// Passes of a beam search
+    /// Number of passes of a beam search
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Search")]
     passes: usize,
     #[command(flatten)]
@@ -238,10 +238,10 @@ pub(crate) fn retrainer() -> warploom_training::retrain::Retrainer {
 /// The model that tuning begins with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FirstModel {
-    /// Start from the analytic model, without weights
+    /// Start from the analytic model instead of weights
     #[arg(long, conflicts_with = "init", help_heading = "Model")]
     from_scratch: bool,
-    /// Start from these weights; those that come with the program unless given
+    /// Start from these weights (default: the built-in weights)
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     init: Option<PathBuf>,
 }

@@ -22,23 +22,22 @@ use crate::table::{Align, Columns};
 /// Check apps against reference data
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  warploom verify apps/golden                  every app that has reference data there
-  warploom verify apps/golden --app harris     one of them
-  warploom verify apps/golden/harris --json    one folder, for a program
-  warploom verify apps/golden --on sim --schedule apps/schedules     the kernels of hand-written schedules
-  warploom verify apps/golden --on cuda --schedule harris.schedule   one of them on a GPU
-  warploom verify apps/golden --on sim --schedule default            every app, nothing written by hand
+  warploom verify apps/golden                  every app with reference data
+  warploom verify apps/golden --app harris     one app
+  warploom verify apps/golden/harris --json    one folder, as JSON
+  warploom verify apps/golden --on sim --schedule apps/schedules     kernels of hand-written schedules
+  warploom verify apps/golden --on cuda --schedule harris.schedule   one app on a GPU
+  warploom verify apps/golden --on sim --schedule default            every app under its default schedule
   warploom verify apps/golden --on sim --schedule random:7           every app under a random schedule
 
-A folder of reference data has a params.json with shapes, parameters and tolerances, and a .npy file for
-every input and output. Exits with 6 if an output differs by more than its tolerance. On a GPU, kernels built
-for checking must also give the very bits of the reference evaluator, and those built for speed be as close to it as the
-app states.")]
+A folder with reference data contains params.json, with shapes, parameters and tolerances, and one .npy file per input and
+output. Exits with 6 if an output differs by more than its tolerance. On a GPU, the checking build must also match the
+reference evaluator bit for bit, and the timing build must match it within the tolerance that the app states.")]
 pub(crate) struct Arguments {
-    /// A folder of reference data, or one that holds such folders
+    /// A folder with reference data, or a folder of such folders
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Check only this app; may be given several times
+    /// Check only this app. Can be repeated
     #[arg(long, value_name = "APP")]
     app: Vec<String>,
     #[command(flatten)]

@@ -23,10 +23,10 @@ static LOGS: AtomicBool = AtomicBool::new(false);
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Voice {
-    /// Say nothing but results and errors
+    /// Print only results and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Say what the libraries do, on standard error; twice, in every detail
+    /// Log what the libraries do to standard error; give it twice for full detail
     #[arg(short, long, global = true, action = ArgAction::Count)]
     verbose: u8,
 }

@@ -4,7 +4,7 @@ use warploom::tune::worker::Assignment;
 
 use crate::error::Error;
 
-/// Compile or run kernels for another process; not for people
+/// Compile or run kernels for another process; internal
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// What to do

@@ -2,13 +2,12 @@
 
 use thiserror::Error;
 use tracing::debug_span;
+use warploom_lang::BoundsError;
 use warploom_lang::brief::shown;
-use warploom_lang::{BoundsError, Pipeline, Realisation, infer};
-use warploom_schedule::schedule::{Schedule, Violation, check};
-use warploom_target::Device;
+use warploom_schedule::schedule::{Problem, Schedule, Violation};
 
 use crate::ir::Program;
-use crate::lower::{LowerError, Options, lower_with};
+use crate::lower::{LowerError, Options, lower};
 use crate::verify::{VerifyError, verify};
 
 /// Version of the code generator. Raise it with every change that alters the kernels of a schedule;
@@ -18,7 +17,7 @@ pub const CODEGEN: u32 = 2;
 /// Why a schedule could not be built.
 #[derive(Debug, Error)]
 pub enum BuildError {
-    /// The sizes or Params do not fit the pipeline.
+    /// The sizes or Params do not fit the pipeline, so there is no [`Problem`] to build.
     #[error(transparent)]
     Bounds(#[from] BoundsError),
     /// The schedule is not legal; lists all violations.
@@ -32,15 +31,13 @@ pub enum BuildError {
     Verify(#[from] VerifyError),
 }
 
-/// Checks a schedule, lowers it to kernels for a device at the sizes of `request`, and verifies the
-/// result.
-pub fn build(
-    pipeline: &Pipeline,
-    schedule: &Schedule,
-    request: &Realisation,
-    device: &Device,
-) -> Result<Program, BuildError> {
-    build_with(pipeline, schedule, request, device, Options::default())
+/// Checks a schedule of a problem, lowers it to kernels and verifies the result.
+///
+/// # Errors
+///
+/// If the schedule is not legal, or cannot be lowered.
+pub fn build(problem: &Problem, schedule: &Schedule) -> Result<Program, BuildError> {
+    build_with(problem, schedule, Options::default())
 }
 
 /// [`build`] with options of lowering.
@@ -48,17 +45,9 @@ pub fn build(
 /// # Errors
 ///
 /// As [`build`].
-pub fn build_with(
-    pipeline: &Pipeline,
-    schedule: &Schedule,
-    request: &Realisation,
-    device: &Device,
-    options: Options,
-) -> Result<Program, BuildError> {
-    let regions = debug_span!("regions").in_scope(|| infer(pipeline, request))?;
-    let checked = debug_span!("legality").in_scope(|| check(schedule, pipeline, &regions, device));
-    checked.map_err(BuildError::Illegal)?;
-    let program = lower_with(pipeline, schedule, request, device, options)?;
+pub fn build_with(problem: &Problem, schedule: &Schedule, options: Options) -> Result<Program, BuildError> {
+    let plan = debug_span!("legality").in_scope(|| problem.check(schedule));
+    let program = lower(problem, &plan.map_err(BuildError::Illegal)?, options)?;
     verify(&program)?;
     Ok(program)
 }

@@ -5,10 +5,10 @@
 //! through CUDA's driver, and read nothing else, so that the three always agree.
 //!
 //! ```
+//! use warploom_codegen::build::build;
 //! use warploom_codegen::export::{Manifest, header, source};
-//! use warploom_codegen::lower::lower;
-//! use warploom_lang::{Input, Pipeline, Realisation, Region, func, infer, vars};
-//! use warploom_schedule::schedule::Schedule;
+//! use warploom_lang::{Input, Pipeline, Realisation, Region, func, vars};
+//! use warploom_schedule::schedule::{Problem, Schedule};
 //! use warploom_target::Device;
 //!
 //! let (x, y) = vars!(x, y);
@@ -17,9 +17,9 @@
 //! let image = Region::of_extents(&[640, 480]);
 //! let request = Realisation::new(&pipeline).input("input", image.clone()).output("doubled", image);
 //!
-//! let schedule = Schedule::default_for(&pipeline, &infer(&pipeline, &request)?);
 //! let device = Device::preset("h200")?;
-//! let program = lower(&pipeline, &schedule, &request, &device)?;
+//! let problem = Problem::new(&pipeline, &request, &device)?;
+//! let program = build(&problem, &Schedule::default_for(&problem))?;
 //! let manifest = Manifest::new(&pipeline, &request, &device, &program);
 //! assert_eq!(manifest.name, "double_2"); // `double` is a word of C
 //! assert!(header(&manifest).contains("CUresult double_2_run("));

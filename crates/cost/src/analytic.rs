@@ -1,16 +1,18 @@
-//! A model without weights: how long a kernel takes if every part of the device does what its data sheet says.
+//! A cost model without weights: the time of a kernel if every part of the device reaches the rates
+//! of its data sheet.
 //!
-//! A kernel takes as long as the part that is busiest, and a little longer where several are busy:
+//! A kernel takes as long as the busiest part, and a little longer if several parts are busy:
 //!
-//! | part | takes |
+//! | part | time for |
 //! | --- | --- |
-//! | DRAM | distinct bytes of a launch, as far as the L2 cache does not hold them |
-//! | L2 | what blocks read beyond their L1 cache, and all that they write |
-//! | SMs | arithmetic by pipe, issue slots, L1 and shared memory, on the SM with the most blocks; nest after nest, overlapped with those of other resident blocks |
-//! | latency | what one block takes alone, as often as the SMs are filled with blocks |
+//! | DRAM | the distinct bytes of a launch that are not in the L2 cache |
+//! | L2 | the bytes that blocks read beyond their L1 cache, and all bytes that they write |
+//! | SMs | arithmetic by pipe, issue slots, L1 and shared memory, on the SM with the most blocks; the nests of a block run one after another and overlap with those of other resident blocks |
+//! | latency | one block alone, times the number of waves |
 //!
-//! Every launch adds a constant. All figures of the device come from [`Device`]; what no data sheet says is in
-//! [`Constants`], but for the instructions that one operation takes, which stand where operations are added up.
+//! Every launch adds a constant. All figures of the device come from [`Device`]. Figures that are not
+//! in data sheets are in [`Constants`], except for the number of instructions per operation, which is
+//! in the code that adds up the operations.
 
 use warploom_schedule::Dag;
 use warploom_target::Device;
@@ -26,33 +28,36 @@ pub struct Analytic {
     constants: Constants,
 }
 
-/// What no data sheet says: latencies in clocks, instructions that stand behind one operation, and how well parts overlap.
+/// Figures that are not in data sheets: latencies in clocks, overhead instructions per operation, and
+/// how well parts overlap.
 ///
-/// Fitted once to the times of a few hundred schedules on one device (an H200); they belong to the architecture more than to
-/// the device.
+/// They were fitted once to the times of a few hundred schedules on one device (an H200). They depend
+/// on the architecture more than on the device.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Constants {
-    /// From a dependent launch to its first block, beyond the device's cost of a launch, microseconds.
+    /// Time from a dependent launch to its first block, in addition to the device's launch cost, in
+    /// microseconds.
     pub ramp_us: f64,
-    /// A load that misses the L1 cache, clocks.
+    /// Latency of a load that misses the L1 cache, in clocks.
     pub global_latency: f64,
-    /// A load from shared memory or the L1 cache, clocks.
+    /// Latency of a load from shared memory or the L1 cache, in clocks.
     pub shared_latency: f64,
-    /// From an operation to the next that needs its result, clocks.
+    /// Latency from an operation to the next one that needs its result, in clocks.
     pub dependent_issue: f64,
-    /// A barrier, clocks.
+    /// The cost of a barrier, in clocks.
     pub barrier: f64,
-    /// Instructions around one access: its address and its share of loops and guards.
+    /// Overhead instructions per access: its address, and its share of loops and guards.
     pub access_overhead: f64,
-    /// Instructions around one point of a loop that is not written out.
+    /// Overhead instructions per point of a loop that is not unrolled.
     pub point_overhead: f64,
-    /// Iterations of a loop that the compiler behind overlaps, if nothing forbids it.
+    /// Iterations of a loop that NVIDIA's compiler overlaps where possible.
     pub overlapped_iterations: f64,
-    /// Loads of one thread that are in flight at once.
+    /// Loads of one thread that can be in flight at once.
     pub loads_in_flight: f64,
-    /// How parts that are busy at once add up: 1 is one after the other, large values are full overlap.
+    /// The exponent with which the times of busy parts add up: 1 means no overlap, large values mean
+    /// full overlap.
     pub overlap: f64,
-    /// The share of the L2 cache that is useful for data that other kernels left there.
+    /// The fraction of the L2 cache that still holds useful data of earlier kernels.
     pub l2_share: f64,
 }
 
@@ -75,7 +80,7 @@ impl Default for Constants {
 }
 
 impl Analytic {
-    /// The model of a device.
+    /// The model of a device, with the default constants.
     pub fn new(device: &Device) -> Analytic {
         Analytic::with(device, Constants::default())
     }
@@ -89,22 +94,28 @@ impl Analytic {
         clocks / (self.device.clock_ghz * 1000.0)
     }
 
-    /// What each part of the device takes for one launch of a kernel.
+    /// The time of each part of the device for one launch of a kernel.
     pub fn parts(&self, kernel: &KernelFeatures) -> Parts {
         self.profile(kernel).parts
     }
 
-    /// The device that it models.
+    /// How long all launches of a kernel take, microseconds.
+    pub(crate) fn cost(&self, kernel: &KernelFeatures) -> f64 {
+        // A kernel that computes nothing is not launched.
+        kernel.launches * self.parts(kernel).together(self.constants.overlap)
+    }
+
+    /// The modelled device.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// What no data sheet says.
+    /// The fitted constants of the model.
     pub fn constants(&self) -> &Constants {
         &self.constants
     }
 
-    /// The parts of a kernel and what they follow from.
+    /// The times of a kernel's parts, with the intermediate results.
     pub(crate) fn profile(&self, kernel: &KernelFeatures) -> Profile {
         let device = &self.device;
         let occupancy = device.occupancy(kernel.threads, kernel.registers, kernel.shared_bytes);
@@ -129,14 +140,15 @@ impl Analytic {
         Profile { parts, resident, whole }
     }
 
-    /// How long a row keeps an SM from other work, clocks of a block with `resident` blocks beside it.
+    /// The time that a row keeps an SM from other work, in clocks per block, with `resident` blocks on
+    /// the SM.
     pub(crate) fn row_clocks(&self, kernel: &KernelFeatures, row: &StageFeatures, resident: f64) -> f64 {
         let runs = (kernel.blocks * kernel.launches).max(1.0);
         let busy = self.busy(row, runs, row.warp_lane_utilization.clamp(LEAST_UTILIZATION, 1.0));
         busy.longest() + self.alone(row, runs, busy.issue) / resident
     }
 
-    /// One block of a kernel, whose rows are as `seen`.
+    /// The time of one block of a kernel, after `seen` is applied to each row.
     fn block(
         &self,
         kernel: &KernelFeatures,
@@ -152,7 +164,7 @@ impl Analytic {
             apart += nest.busy.longest();
             alone += nest.alone;
         }
-        // Nests of one block follow each other; other resident blocks fill the gaps.
+        // The nests of one block run one after another; other resident blocks fill the gaps.
         let busy = total.longest() + (apart - total.longest()) / resident;
         BlockTime { total, apart, busy, alone }
     }
@@ -161,17 +173,17 @@ impl Analytic {
         self.device.launch.graph_node_us + self.constants.ramp_us
     }
 
-    /// Distinct bytes, as far as they are not still in the L2 cache from the kernel before.
+    /// The DRAM time of the distinct bytes that are not in the L2 cache from earlier kernels.
     fn dram(&self, kernel: &KernelFeatures) -> f64 {
         let memory = &self.device.memory;
         let bytes = kernel.read_bytes + kernel.written_bytes;
         let kept = memory.l2_bytes as f64 * self.constants.l2_share;
         let missing = (bytes - kept).clamp(0.0, bytes) / bytes.max(1.0);
-        // Even what fits is written back some time.
+        // Even data that fits is written back eventually.
         bytes * missing.max(0.1) / (memory.dram_achieved_gbps * 1000.0)
     }
 
-    /// What the blocks fetch beyond their L1 cache, and write.
+    /// The L2 time of the bytes that blocks read beyond their L1 cache, and of those that they write.
     fn l2(&self, kernel: &KernelFeatures, resident: f64) -> f64 {
         let memory = &self.device.memory;
         let shared = resident * f64::from(kernel.shared_bytes);
@@ -181,7 +193,7 @@ impl Analytic {
         bytes * kernel.blocks / (memory.l2_gbps * 1000.0)
     }
 
-    /// One nest of a block, in clocks of one SM.
+    /// The time of one nest of a block, in clocks of one SM.
     fn nest(&self, rows: &[StageRow], runs: f64, seen: impl Fn(&StageFeatures) -> StageFeatures) -> NestTime {
         let utilizations = rows.iter().map(|row| row.features.warp_lane_utilization);
         let utilization = utilizations.fold(0.0, f64::max).clamp(LEAST_UTILIZATION, 1.0);
@@ -196,15 +208,15 @@ impl Analytic {
         NestTime { busy, alone }
     }
 
-    /// How long a stage keeps the pipes of an SM busy, a block of it.
+    /// How long one block of a stage keeps the pipes of an SM busy, in clocks.
     fn busy(&self, row: &StageFeatures, runs: f64, utilization: f64) -> Busy {
         let rates = &self.device.rates;
         let slots = |operations: f64| operations / (runs * utilization);
-        // A sum and a product are mostly one instruction.
+        // An addition and a multiplication are usually fused into one instruction.
         let float =
             row.f32_add.max(row.f32_mul) + 3.0 * row.f32_div + 3.0 * row.f32_sqrt + 4.0 * row.f32_special;
         let special = row.f32_div + row.f32_sqrt + 1.5 * row.f32_special;
-        // One instruction adds three integers.
+        // One instruction can add three integers.
         let integer = 0.5 * row.int_add + 4.0 * row.int_div + row.index_operations;
         let compare = row.f32_compare + row.int_compare + row.select;
         let operations = float + special + integer + row.int_mul + compare + row.convert;
@@ -235,14 +247,14 @@ impl Analytic {
         }
     }
 
-    /// How long a block of the stage takes if nothing else runs on the SM.
+    /// The time of one block of a stage if nothing else runs on the SM, in clocks.
     fn alone(&self, row: &StageFeatures, runs: f64, issue: f64) -> f64 {
         let constants = &self.constants;
         let productions = row.num_productions / runs;
         let written_out = row.unrolled_loop_extent.max(1.0);
         let iterations = productions * (row.points_computed_per_thread / written_out).max(1.0);
-        // A thread waits once for what it can have in flight together, and at least once an iteration that the compiler
-        // cannot overlap with the next.
+        // A thread waits once per batch of loads that can be in flight together, and at least once per
+        // group of iterations that the compiler can overlap.
         let waits = |requests: f64| {
             let loads = requests / row.num_active_warps_per_block.max(1.0);
             let least = (iterations / constants.overlapped_iterations).max(productions);
@@ -252,7 +264,8 @@ impl Analytic {
             + waits(row.merged_shared_load_requests_per_block) * constants.shared_latency;
         let warps = row.num_active_warps_per_block.max(1.0);
         let partitions = f64::from(self.device.registers.partitions);
-        // Warps of one scheduler take turns; a warp alone waits for each result, unless its points are independent.
+        // The warps of one scheduler take turns. A single warp waits for each result, unless its points
+        // are independent.
         let turns = (warps / partitions).max(1.0);
         let independent = row.unrolled_loop_extent.clamp(1.0, constants.overlapped_iterations);
         let stall = (constants.dependent_issue / (turns * independent)).max(1.0);
@@ -261,7 +274,8 @@ impl Analytic {
     }
 }
 
-/// A stage in a block that the edge cuts: behind a guard for every point, no loads are merged and nothing is overlapped.
+/// The features of a stage in a block that extends beyond the edge: every point has a guard, so no
+/// loads are merged and nothing overlaps.
 fn guarded(row: &StageFeatures) -> StageFeatures {
     StageFeatures {
         merged_global_load_requests_per_block: row.global_load_requests_per_block,
@@ -273,47 +287,49 @@ fn guarded(row: &StageFeatures) -> StageFeatures {
     }
 }
 
-/// One lane of a warp.
+/// The utilization of a warp with one active lane.
 const LEAST_UTILIZATION: f64 = 1.0 / 32.0;
 
-/// How often a sector is used that indices from data find.
+/// How often a sector is reused if indices come from data.
 const SCATTERED_REUSE: f64 = 4.0;
 
-/// Points that a block computes of a stage.
+/// Points of a stage that one block computes.
 fn points_per_block(row: &StageFeatures, runs: f64) -> f64 {
     row.points_computed_total / runs
 }
 
-/// Bytes that a block of a stage moves to and from the L2 cache, if its share of the L1 cache has `cache` bytes.
+/// Bytes that one block of a stage moves to and from the L2 cache, with `cache` bytes of L1 cache per
+/// block.
 fn l2_bytes(row: &StageFeatures, cache: f64, sector: f64) -> f64 {
     let issued = row.merged_global_loads_per_block * sector;
     let boxes = row.unique_bytes_read_per_task + row.unique_lines_read_per_task * sector;
-    // Where nothing bounds the box, indices come from data, and neighbours have similar ones.
+    // A box much larger than the issued loads means that indices come from data; neighbouring threads
+    // then have similar indices.
     let distinct = if boxes > 2.0 * issued { issued / SCATTERED_REUSE } else { boxes.min(issued) };
-    // Threads that run side by side read again what the others just read, not what earlier iterations did.
+    // Concurrent threads reuse what other threads just read, not what earlier iterations read.
     let iterations = (row.points_computed_per_thread / row.unrolled_loop_extent.max(1.0)).max(1.0);
     let hit = (cache * iterations / distinct.max(1.0)).min(1.0);
     let stored = row.num_global_mem_stores_per_block * sector;
     distinct + (issued - distinct) * (1.0 - hit) + stored
 }
 
-/// What each part of the device takes for one launch of a kernel, microseconds.
+/// The time of each part of the device for one launch of a kernel, in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Parts {
-    /// The launch itself, before anything runs.
+    /// The launch itself, before any block runs.
     pub launch: f64,
-    /// DRAM.
+    /// DRAM traffic.
     pub dram: f64,
-    /// The L2 cache.
+    /// L2 traffic.
     pub l2: f64,
-    /// The pipes of the SMs.
+    /// The busiest pipe of the SMs.
     pub sm: f64,
-    /// Waiting for results, where too few warps hide it.
+    /// Waiting for results that too few warps hide.
     pub latency: f64,
 }
 
 impl Parts {
-    /// How long the launch takes, if parts overlap as [`Constants::overlap`] says.
+    /// The time of the launch, with parts that overlap according to [`Constants::overlap`].
     pub fn together(&self, overlap: f64) -> f64 {
         let parts = [self.dram, self.l2, self.sm, self.latency];
         let largest = parts.into_iter().fold(0.0, f64::max).max(1e-9);
@@ -322,34 +338,34 @@ impl Parts {
     }
 }
 
-/// The parts of a kernel and what they follow from.
+/// The times of a kernel's parts, with the intermediate results.
 pub(crate) struct Profile {
     pub parts: Parts,
-    /// Blocks that run on an SM at once.
+    /// Resident blocks per SM.
     pub resident: f64,
-    /// A block that no edge cuts.
+    /// The time of a block that lies within the edges.
     pub whole: BlockTime,
 }
 
-/// A block of a kernel, clocks of an SM.
+/// The time of one block of a kernel, in clocks of an SM.
 pub(crate) struct BlockTime {
-    /// Its nests together.
+    /// The busy times of its nests, added up per pipe.
     pub total: Busy,
-    /// Its nests one after the other.
+    /// The sum of the busiest pipe of each nest, without overlap between nests.
     pub apart: f64,
-    /// How long it keeps an SM busy.
+    /// How long the block keeps an SM busy.
     pub busy: f64,
-    /// How long it takes if nothing else runs there.
+    /// How long the block takes if nothing else runs on the SM.
     pub alone: f64,
 }
 
-/// A nest of a block.
+/// The time of one nest of a block, in clocks of an SM.
 struct NestTime {
     busy: Busy,
     alone: f64,
 }
 
-/// How long the pipes of an SM are busy, clocks.
+/// How long the pipes of an SM are busy, in clocks.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Busy {
     pub issue: f64,
@@ -377,13 +393,10 @@ impl Busy {
 
 impl CostModel for Analytic {
     fn costs(&self, _: &Dag, kernels: &[&KernelFeatures], costs: &mut Vec<f64>) {
-        costs.extend(kernels.iter().map(|kernel| {
-            // A kernel that computes nothing is not launched.
-            kernel.launches * self.parts(kernel).together(self.constants.overlap)
-        }));
+        costs.extend(kernels.iter().map(|kernel| self.cost(kernel)));
     }
 
-    fn explain(&self, dag: &Dag, kernel: &KernelFeatures) -> Terms {
+    fn explain(&self, _: &Dag, kernel: &KernelFeatures) -> Terms {
         let parts = self.parts(kernel);
         let launches = kernel.launches;
         let term = |name, microseconds: f64| Term { name, microseconds: microseconds * launches };
@@ -400,10 +413,8 @@ impl CostModel for Analytic {
                 clocks("L1 and shared", busy.memory),
             ]
         };
-        let mut total = Vec::new();
-        self.costs(dag, &[kernel], &mut total);
         Terms {
-            total: total[0],
+            total: self.cost(kernel),
             kernel: vec![
                 term("launch", parts.launch),
                 term("DRAM", parts.dram),

@@ -1,57 +1,58 @@
 //! The features of one kernel.
 
-use std::ops::AddAssign;
+use std::ops::{AddAssign, BitOr};
 
+use serde::{Deserialize, Serialize};
 use warploom_schedule::{NodeId, StageId};
 
 use crate::schema::StageFeatures;
 
-/// What a row of features describes.
+/// The stage or input that a row of features describes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum RowSource {
-    /// A stage that has a place in the kernel.
+    /// A stage that is placed in the kernel.
     Stage(StageId),
     /// The only stage of a Func that is inlined into one of the kernel's stages.
     Inlined(StageId),
-    /// The copy of an input.
+    /// An input that the kernel copies to faster memory.
     Staged(NodeId),
 }
 
 /// One stage of a kernel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StageRow {
-    /// What it describes.
+    /// The stage or input that the row describes.
     pub source: RowSource,
-    /// The number of the nest that it runs in: its own, or that of the stage it is inlined into or in whose registers
-    /// it lives. Nests are numbered in the order they run.
+    /// The number of the loop nest that computes it: its own, or that of the stage that it is
+    /// inlined into or whose registers hold it. Nests are numbered in execution order.
     pub nest: usize,
-    /// The features.
+    /// The stage's features, in the units of the schema.
     pub features: StageFeatures,
 }
 
-/// Where an array lives.
+/// The memory that an array is in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Memory {
-    /// Global memory.
+    /// Global memory, shared by all blocks.
     Global,
-    /// One copy a block.
+    /// Shared memory, with one copy per block.
     Shared,
-    /// One copy a thread.
+    /// Registers or local memory, with one copy per thread.
     Thread,
 }
 
 /// Accesses of one kind to one array, in one full block.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Traffic {
-    /// Elements, one an active thread.
+    /// Accessed elements: one per active thread.
     pub elements: f64,
-    /// Bytes of those elements.
+    /// The size of those elements in bytes.
     pub bytes: f64,
-    /// Instructions of warps with at least one active thread.
+    /// Warp-wide instructions with at least one active thread.
     pub requests: f64,
-    /// Sectors of global memory that the requests touch. 0 in other memory.
+    /// Sectors of global memory that the requests touch; 0 for other memory.
     pub sectors: f64,
-    /// Times shared memory is accessed for the requests. 0 in other memory.
+    /// Wavefronts of shared memory that the requests need; 0 for other memory.
     pub wavefronts: f64,
 }
 
@@ -65,50 +66,78 @@ impl AddAssign for Traffic {
     }
 }
 
-/// What a full block does with one array, as its points are written: before the compiler merges anything.
+/// Accesses of a full block to one array, as the IR issues them: before the compiler merges any.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ArrayTraffic {
-    /// Whose array it is.
+    /// The Func or input that the array belongs to.
     pub node: NodeId,
-    /// Which of its values.
+    /// The number of the tuple value that the array holds; 0 for a single value.
     pub value: usize,
-    /// Where it lives. A Func whose points are summed up in a thread before they go to memory has one array there and one
-    /// in the thread.
+    /// The memory that the array is in. A Func that a thread accumulates before it writes the result
+    /// has two arrays: one in this memory and one in the thread.
     pub memory: Memory,
-    /// Loads.
+    /// Loads from the array.
     pub loads: Traffic,
-    /// Stores.
+    /// Stores to the array.
     pub stores: Traffic,
-    /// Whether all its accesses are linear in the loops, so that the numbers are what a block away from the edges
-    /// does, and no estimate.
+    /// Whether all its accesses are linear in the loop variables. The numbers are then exact for a
+    /// block away from the edges; otherwise they are estimates.
     pub exact: bool,
 }
 
-/// One kernel: what its stages share, and a row for each of them.
+/// A set of schedule decisions that the first weights do not know.
+///
+/// Weights list those that kernels had in training. A kernel with any other has its analytic cost, so a decision needs no
+/// new weights.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct NewDecisions(u32);
+
+impl NewDecisions {
+    // One constant for each decision. Weights files contain the bits, so a bit never changes its meaning.
+    #[cfg(test)]
+    pub(crate) const EXAMPLE: NewDecisions = NewDecisions(1 << 31);
+
+    /// Whether all of `others` are among them.
+    pub fn contains(self, others: NewDecisions) -> bool {
+        others.0 & !self.0 == 0
+    }
+}
+
+impl BitOr for NewDecisions {
+    type Output = NewDecisions;
+
+    fn bitor(self, other: NewDecisions) -> NewDecisions {
+        NewDecisions(self.0 | other.0)
+    }
+}
+
+/// The features of one kernel: what its stages share, and one row per stage.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct KernelFeatures {
-    /// How often it is launched: iterations of the loops around it.
+    /// The number of launches: the iterations of the loops around the kernel.
     pub launches: f64,
-    /// Blocks of one launch.
+    /// Blocks per launch.
     pub blocks: f64,
-    /// The share of the blocks that the edge of the stage cuts: they guard every point.
+    /// The fraction of blocks that extend beyond the edge of the stage and so guard every point.
     pub cut_blocks: f64,
-    /// Threads of a block.
+    /// Threads per block.
     pub threads: u32,
-    /// Shared memory of a block, bytes.
+    /// Shared memory per block, in bytes.
     pub shared_bytes: u32,
-    /// Registers of a thread, estimated: what its widest point holds at once.
+    /// Estimated registers per thread: the largest number of values that are live at once.
     pub registers: u32,
-    /// Bytes of each thread's own arrays that cannot be registers.
+    /// Bytes per thread of per-thread arrays that cannot be in registers.
     pub local_bytes: f64,
-    /// Barriers that a block passes.
+    /// Barriers that a block executes.
     pub barriers: f64,
     /// Distinct bytes of global memory that one launch reads.
     pub read_bytes: f64,
     /// Distinct bytes of global memory that one launch writes.
     pub written_bytes: f64,
-    /// Nodes of the kernel's text, unrolled loops and inlined Funcs written out.
+    /// Expression nodes of the kernel's code, after unrolling and inlining.
     pub nodes: f64,
-    /// The stages, in the order they run.
+    /// Decisions of its schedule that some weights do not know.
+    pub decisions: NewDecisions,
+    /// One row per stage, in execution order.
     pub rows: Vec<StageRow>,
 }

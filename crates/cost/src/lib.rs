@@ -1,11 +1,11 @@
-//! What a schedule costs, before anything is compiled.
+//! Predicts the run time of a schedule without compiling it.
 //!
-//! A [`Subject`] is one pipeline at one size on one device. [`Subject::features`] describes a kernel of a schedule in
-//! numbers: a row of [`StageFeatures`] for every stage that the kernel computes, and [`KernelFeatures`] for what they
-//! share. Features of a kernel depend on nothing outside it, so that they can be memoized, and costs of kernels add up.
+//! [`Featurizer::features`] describes the kernels of a plan in numbers: a row of [`StageFeatures`] per
+//! stage that the kernel computes, and [`KernelFeatures`] for what the stages share. The features of a
+//! kernel depend only on that kernel, so they can be memoized, and the costs of kernels add up.
 //!
-//! A [`CostModel`] turns features into microseconds: [`Analytic`] from the device's rates alone, [`Network`] with
-//! learned weights.
+//! A [`CostModel`] turns features into microseconds: [`Analytic`] uses only the device's rates,
+//! [`Network`] uses learned weights.
 
 mod analytic;
 mod features;
@@ -15,8 +15,8 @@ mod network;
 mod schema;
 
 pub use analytic::{Analytic, Constants, Parts};
-pub use features::Subject;
-pub use kernel::{ArrayTraffic, KernelFeatures, Memory, RowSource, StageRow, Traffic};
+pub use features::Featurizer;
+pub use kernel::{ArrayTraffic, KernelFeatures, Memory, NewDecisions, RowSource, StageRow, Traffic};
 pub use model::{Chosen, CostModel, Term, Terms, choose};
-pub use network::{KernelInputs, Network, RowInputs, Weights, WeightsError};
-pub use schema::{FEATURES, Feature, SCHEMA_VERSION, StageFeatures, schema_hash};
+pub use network::{KernelInputs, Network, RowInputs, SCHEMA_VERSION, Weights, WeightsError, schema_hash};
+pub use schema::{FEATURES, Feature, StageFeatures};

@@ -1,4 +1,4 @@
-//! What every cost model offers.
+//! The interface of cost models, and the choice of a model for a device.
 
 use warploom_schedule::Dag;
 use warploom_target::Device;
@@ -7,52 +7,55 @@ use crate::analytic::Analytic;
 use crate::kernel::KernelFeatures;
 use crate::network::{Network, Weights, WeightsError};
 
-/// Predicts how long kernels run.
+/// Predicts the run times of kernels.
 ///
-/// The cost of a schedule is the sum over its kernels; the cost of a kernel depends on its features alone, not on what
-/// else is in the batch, so that costs can be memoized with them.
+/// The cost of a schedule is the sum over its kernels. The cost of a kernel depends only on its
+/// features, not on the other kernels of the batch, so costs can be memoized with the features.
 pub trait CostModel: Sync {
-    /// Appends the predicted time of each kernel to `costs`, all its launches together, in microseconds.
+    /// Appends the predicted time of each kernel to `costs`: the total of all its launches, in
+    /// microseconds.
     fn costs(&self, dag: &Dag, kernels: &[&KernelFeatures], costs: &mut Vec<f64>);
 
-    /// What a kernel's cost consists of, for people.
+    /// Splits a kernel's cost into named parts, for reports.
     fn explain(&self, dag: &Dag, kernel: &KernelFeatures) -> Terms;
 
-    /// The name for reports: `analytic`, or that of the weights.
+    /// The name for reports: `analytic`, or the name of the weights.
     fn name(&self) -> &str;
 }
 
 /// The parts of a kernel's cost.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Terms {
-    /// The predicted time, microseconds.
+    /// The predicted time in microseconds.
     pub total: f64,
-    /// What the kernel as a whole takes: launches, waves, occupancy.
+    /// The parts of the kernel as a whole: launches, memory traffic, SM time, latency.
     pub kernel: Vec<Term>,
-    /// What each row of the features takes, in their order.
+    /// The parts of each row of the features, in the order of the rows.
     pub rows: Vec<Vec<Term>>,
 }
 
-/// One part of a cost. Parts that overlap in time do not add up to the whole.
+/// One part of a cost. Parts overlap in time, so they do not add up to the total.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Term {
-    /// What takes the time.
+    /// The resource that takes the time, such as `DRAM` or `issue`.
     pub name: &'static str,
-    /// How much, microseconds.
+    /// The time in microseconds.
     pub microseconds: f64,
 }
 
-/// A model for a device, and what should be known about it.
+/// The cost model that was chosen for a device, with a warning for the user.
 pub struct Chosen {
-    /// The model.
+    /// The learned model, or the analytic one if the weights cannot be used.
     pub model: Box<dyn CostModel + Send>,
-    /// Why the weights that were given are not used, or that they are for another device.
+    /// Why the given weights are not used, or that they were trained for another device.
     pub warning: Option<WeightsError>,
 }
 
-/// The learned model if there are weights (the bytes of a file) for these features, otherwise the analytic one.
+/// Returns the learned model if `weights` (the bytes of a weights file) fit these features, otherwise
+/// the analytic one.
 ///
-/// Weights of another device serve too, with a warning: they correct the analytic model, which is that of this device.
+/// Weights of another device are used too, with a warning: they correct the analytic model, which is
+/// that of this device.
 pub fn choose(weights: Option<&[u8]>, device: &Device) -> Chosen {
     match weights.map(Weights::from_bytes) {
         Some(Ok(weights)) => Chosen {

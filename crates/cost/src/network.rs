@@ -10,12 +10,13 @@
 //!
 //! Each part of the analytic prediction (launch, DRAM, L2, SMs, latency) is multiplied with its correction, at most
 //! e^[`BOUND`], at least its inverse; the corrected parts come together as in the analytic model. A network whose last
-//! layer is 0 is the analytic model.
+//! layer is 0 is the analytic model. A kernel with a decision that the weights do not know has its analytic cost.
 //!
 //! A kernel is computed by itself and always in the same order of additions, all channels of a layer side by side, so
 //! that a prediction is the same bits in whatever batch. Nothing is allocated. Half of the features of a row are 0, so the
 //! first layer starts with what a row of zeros gives, and adds what differs.
 
+mod basis;
 mod elementary;
 mod inputs;
 #[cfg(test)]
@@ -25,11 +26,12 @@ mod weights;
 use warploom_schedule::Dag;
 use warploom_target::Device;
 
+pub use basis::{SCHEMA_VERSION, schema_hash};
 pub use inputs::{KernelInputs, RowInputs};
 pub use weights::{Weights, WeightsError};
 
 use crate::analytic::Analytic;
-use crate::kernel::KernelFeatures;
+use crate::kernel::{KernelFeatures, NewDecisions};
 use crate::model::{CostModel, Term, Terms};
 use elementary::{exp, ln, tanh};
 use inputs::{KERNEL_INPUTS, PARTS, ROW_INPUTS, SMS, shares};
@@ -53,6 +55,7 @@ pub(crate) const LIMIT: f32 = 4.0;
 #[derive(Clone, Debug)]
 pub struct Network {
     name: String,
+    known: NewDecisions,
     analytic: Analytic,
     row: RowLayer,
     kernel_scaling: Scaling<KERNEL_INPUTS>,
@@ -94,6 +97,7 @@ impl Network {
         let [row, row_bias, hidden, hidden_bias, output, output_bias] = layers;
         Network {
             name: weights.name().to_owned(),
+            known: weights.known(),
             analytic: Analytic::new(device),
             row: RowLayer::new(Scaling::new(row_means, row_factors), Layer::new(row, row_bias)),
             kernel_scaling: Scaling::new(kernel_means, kernel_factors),
@@ -117,6 +121,9 @@ impl Network {
 
     /// The logarithm of the correction of each part.
     fn corrections(&self, kernel: &KernelInputs, rows: impl IntoIterator<Item = RowInputs>) -> [f32; PARTS] {
+        if !self.known.contains(kernel.decisions) {
+            return [0.0; PARTS];
+        }
         let mut joined = [0.0; ROW_CHANNELS + KERNEL_INPUTS];
         let (of_rows, of_kernel) = joined.split_at_mut(ROW_CHANNELS);
         let mut total = 0.0;
@@ -145,6 +152,9 @@ impl Network {
     }
 
     fn cost(&self, kernel: &KernelFeatures) -> f64 {
+        if !self.known.contains(kernel.decisions) {
+            return self.analytic.cost(kernel);
+        }
         let inputs = KernelInputs::new(&self.analytic, kernel);
         self.predict(&inputs, kernel.rows.iter().map(|row| inputs.row(&self.analytic, kernel, row)))
     }
@@ -156,6 +166,9 @@ impl CostModel for Network {
     }
 
     fn explain(&self, dag: &Dag, kernel: &KernelFeatures) -> Terms {
+        if !self.known.contains(kernel.decisions) {
+            return self.analytic.explain(dag, kernel);
+        }
         let inputs = KernelInputs::new(&self.analytic, kernel);
         let rows = kernel.rows.iter().map(|row| inputs.row(&self.analytic, kernel, row));
         let corrected = self.logarithms(&inputs, rows).map(|logarithm| f64::from(logarithm).exp());

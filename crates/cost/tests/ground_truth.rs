@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use warploom::app::{App, InputRequest, Settings};
 use warploom::tune::workload::Workload;
 use warploom_codegen::ir::KernelId;
-use warploom_codegen::lower::lower;
-use warploom_cost::{ArrayTraffic, KernelFeatures, Memory, RowSource, Subject, Traffic};
+use warploom_codegen::lower::{self, lower};
+use warploom_cost::{ArrayTraffic, Featurizer, KernelFeatures, Memory, RowSource, Traffic};
 use warploom_interp::buffer::Buffer;
-use warploom_lang::{Id, InputId, Region, Scalar, Type, Value, dispatch, infer, ir};
+use warploom_lang::{Id, InputId, Region, Scalar, Type, Value, dispatch, ir};
 use warploom_randpipe::{Options, RandomPipeline, random_pipeline};
-use warploom_schedule::schedule::{Footprints, Schedule, check};
+use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_sim::{KernelCounters, Simulation};
 use warploom_target::Device;
 
@@ -59,8 +59,8 @@ fn workload(app: &App, changes: &[(&str, f64)]) -> Workload {
 }
 
 /// The name that the simulator knows an array by.
-fn array_name(subject: &Subject<'_>, array: &ArrayTraffic, is_tile: bool) -> String {
-    let node = &subject.dag().nodes()[array.node];
+fn array_name(problem: &Problem, array: &ArrayTraffic, is_tile: bool) -> String {
+    let node = &problem.dag().nodes()[array.node];
     let name = match array.memory {
         _ if is_tile => format!("{}.tile", node.name),
         Memory::Global => node.name.clone(),
@@ -94,14 +94,12 @@ struct Prediction {
 }
 
 /// The kernels of a schedule that run, in order.
-fn predict(subject: &Subject<'_>, schedule: &Schedule) -> Vec<Prediction> {
-    let mut predictions = Vec::new();
+fn predict(problem: &Problem, schedule: &Schedule) -> Vec<Prediction> {
+    let (featurizer, mut predictions) = (Featurizer::new(problem), Vec::new());
     for item in &schedule.root {
-        let alone = Schedule { inlined: schedule.inlined.clone(), root: vec![item.clone()] };
-        let footprints = Footprints::new(&alone, subject.pipeline(), subject.regions());
-        let blocks = subject.middle_block(&schedule.inlined, item, &footprints);
-        let features = subject.features(&schedule.inlined, item, &footprints);
-        for ((kernel, (numbers, arrays)), features) in footprints.kernels.iter().zip(blocks).zip(features) {
+        let plan = problem.plan_of(&schedule.inlined, [item]);
+        let (blocks, features) = (featurizer.middle_block(&plan), featurizer.features(&plan));
+        for ((kernel, (numbers, arrays)), features) in plan.kernels.values().zip(blocks).zip(features) {
             if !arrays.is_empty() {
                 let block = block_of(&numbers, &kernel.blocks);
                 predictions.push(Prediction { block, arrays, features });
@@ -111,17 +109,17 @@ fn predict(subject: &Subject<'_>, schedule: &Schedule) -> Vec<Prediction> {
     predictions
 }
 
-/// Holds every kernel of a schedule against the simulator.
-fn compare(workload: &Workload, schedule: &Schedule, label: &str, score: &mut Score) {
+fn problem(workload: &Workload) -> Problem {
     let device = Device::preset("h200").expect("it is a preset");
-    let request = workload.realisation();
-    let regions = infer(&workload.pipeline, &request).expect("the sizes fit");
-    check(schedule, &workload.pipeline, &regions, &device)
-        .unwrap_or_else(|error| panic!("{label}: {error:?}"));
-    let program = lower(&workload.pipeline, schedule, &request, &device).expect("it is legal");
-    let subject = Subject::new(&workload.pipeline, &regions, &device);
-    let predictions = predict(&subject, schedule);
-    let mut simulation = Simulation::new(&program, &device);
+    Problem::new(&workload.pipeline, &workload.realisation(), &device).expect("the sizes fit")
+}
+
+/// Holds every kernel of a schedule against the simulator.
+fn compare(workload: &Workload, problem: &Problem, schedule: &Schedule, label: &str, score: &mut Score) {
+    let plan = problem.check(schedule).unwrap_or_else(|error| panic!("{label}: {error:?}"));
+    let program = lower(problem, &plan, lower::Options::default()).expect("it is legal");
+    let predictions = predict(problem, schedule);
+    let mut simulation = Simulation::new(&program, problem.device());
     for (id, buffer) in workload.pipeline.inputs().keys().zip(&workload.inputs) {
         simulation = simulation.input(id, buffer);
     }
@@ -137,13 +135,13 @@ fn compare(workload: &Workload, schedule: &Schedule, label: &str, score: &mut Sc
         let kernel = &program.kernels[KernelId::new(number)];
         let shared = prediction.features.shared_bytes as usize;
         assert_eq!(shared, kernel.shared_bytes(), "{label}, kernel {}: shared memory", kernel.name);
-        compare_kernel(&subject, &prediction.arrays, &seen[&number], label, score);
-        compare_points(&subject, prediction, &seen[&number], label, score);
+        compare_kernel(problem, &prediction.arrays, &seen[&number], label, score);
+        compare_points(problem, prediction, &seen[&number], label, score);
     }
 }
 
 fn compare_kernel(
-    subject: &Subject<'_>,
+    problem: &Problem,
     arrays: &[ArrayTraffic],
     seen: &KernelCounters,
     label: &str,
@@ -160,7 +158,7 @@ fn compare_kernel(
             && arrays.iter().any(|other| {
                 (other.node, other.value) == (array.node, array.value) && other.memory != Memory::Thread
             });
-        let name = array_name(subject, array, is_tile);
+        let name = array_name(problem, array, is_tile);
         let found = seen.arrays.iter().find(|other| other.name == name && other.memory == memory);
         let Some(found) = found else { panic!("{label}, {}: there is no array {name}", seen.kernel) };
         let what = format!("{label}, kernel {}, {name} in {memory}", seen.kernel);
@@ -188,7 +186,7 @@ fn compare_kernel(
 
 /// Holds the points that a block computes of each Func against what it stores.
 fn compare_points(
-    subject: &Subject<'_>,
+    problem: &Problem,
     prediction: &Prediction,
     seen: &KernelCounters,
     label: &str,
@@ -200,7 +198,7 @@ fn compare_points(
             (other.node, other.value) == (array.node, array.value) && other.memory != array.memory
         });
         let rows = prediction.features.rows.iter().filter(|row| match row.source {
-            RowSource::Stage(stage) => subject.dag().stages()[stage].node == array.node,
+            RowSource::Stage(stage) => problem.dag().stages()[stage].node == array.node,
             RowSource::Staged(node) => node == array.node && array.memory == Memory::Shared,
             RowSource::Inlined(_) => false,
         });
@@ -210,7 +208,7 @@ fn compare_points(
                 row.features.points_computed_per_production * runs
             })
             .collect();
-        let name = array_name(subject, array, false);
+        let name = array_name(problem, array, false);
         let found = seen.arrays.iter().find(|other| other.name == name);
         let (Some(found), false, false) = (found, is_summed, per_block.is_empty()) else { continue };
         let (points, stored) =
@@ -245,20 +243,19 @@ fn sizes(app: &App) -> Vec<(&'static str, f64)> {
 /// Every app by default, as written by hand, and at random.
 #[test]
 fn blocks_of_apps_do_what_features_say() {
-    let device = Device::preset("h200").expect("it is a preset");
     let mut score = Score::default();
     for app in &warploom_apps::APPS {
         let workload = workload(app, &sizes(app));
-        let regions = infer(&workload.pipeline, &workload.realisation()).expect("the sizes fit");
-        let default = Schedule::default_for(&workload.pipeline, &regions);
-        compare(&workload, &default, &format!("{} by default", app.name), &mut score);
+        let problem = problem(&workload);
+        let default = Schedule::default_for(&problem);
+        compare(&workload, &problem, &default, &format!("{} by default", app.name), &mut score);
         let path = format!("{}/../../apps/schedules/{}.schedule", env!("CARGO_MANIFEST_DIR"), app.name);
         let text = std::fs::read_to_string(path).expect("the schedule is there");
         let schedule = Schedule::parse(&text, &workload.pipeline).unwrap_or_else(|errors| panic!("{errors}"));
-        compare(&workload, &schedule, &format!("{} by hand", app.name), &mut score);
-        let schedule = Schedule::random(&workload.pipeline, &regions, &device, 0);
+        compare(&workload, &problem, &schedule, &format!("{} by hand", app.name), &mut score);
+        let schedule = Schedule::random(&problem, 0);
         let label = format!("{}:\n{}", app.name, schedule.to_text(&workload.pipeline));
-        compare(&workload, &schedule, &label, &mut score);
+        compare(&workload, &problem, &schedule, &label, &mut score);
     }
     assert!(score.wrong.is_empty(), "{}", score.wrong.join("\n"));
     let share = score.equal / (score.equal + score.others);
@@ -293,15 +290,14 @@ fn random_workload(seed: u64) -> Workload {
 /// Random pipelines under random schedules.
 #[test]
 fn blocks_of_random_kernels_do_what_features_say() {
-    let device = Device::preset("h200").expect("it is a preset");
     let mut score = Score::default();
     for seed in 0..40 {
         let workload = random_workload(seed);
-        let regions = infer(&workload.pipeline, &workload.realisation()).expect("the sizes fit");
+        let problem = problem(&workload);
         for number in 0..2 {
-            let schedule = Schedule::random(&workload.pipeline, &regions, &device, seed * 2 + number);
+            let schedule = Schedule::random(&problem, seed * 2 + number);
             let label = format!("random pipeline {seed}:\n{}", schedule.to_text(&workload.pipeline));
-            compare(&workload, &schedule, &label, &mut score);
+            compare(&workload, &problem, &schedule, &label, &mut score);
         }
     }
     assert!(score.wrong.is_empty(), "{}", score.wrong.join("\n"));

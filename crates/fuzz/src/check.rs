@@ -5,7 +5,7 @@ use std::fmt;
 use thiserror::Error;
 use warploom_codegen::build::{BuildError, build_with};
 use warploom_codegen::ir::Program;
-use warploom_codegen::lower::{self, LowerError};
+use warploom_codegen::lower;
 use warploom_codegen::verify::VerifyError;
 use warploom_interp::EvalError;
 use warploom_interp::buffer::Buffer;
@@ -14,7 +14,7 @@ use warploom_interp::expected::{Expected, Fault};
 use warploom_lang::brief::shown;
 use warploom_lang::ir::FuncDecl;
 use warploom_lang::{FuncId, Pipeline, Range, Region, Value, infer};
-use warploom_schedule::schedule::Violation;
+use warploom_schedule::schedule::{Problem, Violation};
 use warploom_sim::{SimError, Simulation};
 use warploom_target::Device;
 
@@ -55,7 +55,7 @@ pub enum Failure {
     Illegal(Vec<Violation>),
     /// The schedule is legal but cannot be lowered.
     #[error("the schedule is legal but not lowered: {0}")]
-    Unlowered(LowerError),
+    Unlowered(Box<BuildError>),
     /// Lowering produced kernels that violate the rules of the kernel IR.
     #[error(transparent)]
     Malformed(VerifyError),
@@ -67,7 +67,7 @@ pub enum Failure {
     Wrong(Difference),
     /// An output of kernels built for speed deviates too much from the reference, although kernels
     /// built for checking match it.
-    #[error("kernels built for speed are too far off: {0}")]
+    #[error("the timing build differs too much: {0}")]
     Numeric(String),
     /// The reference evaluator read outside the boxes that bounds inference computed.
     #[error("the reference evaluator failed: {0}")]
@@ -129,10 +129,9 @@ impl fmt::Display for Kind {
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Failure {
         match error {
-            BuildError::Bounds(error) => Failure::Unlowered(LowerError::Bounds(error)),
             BuildError::Illegal(violations) => Failure::Illegal(violations),
-            BuildError::Lower(error) => Failure::Unlowered(error),
             BuildError::Verify(error) => Failure::Malformed(error),
+            error => Failure::Unlowered(Box::new(error)),
         }
     }
 }
@@ -160,7 +159,10 @@ impl Failure {
             Failure::Illegal(violations) => {
                 violations.first().map(|first| variant(&first.rule)).unwrap_or_default()
             }
-            Failure::Unlowered(error) => variant(error),
+            Failure::Unlowered(error) => match &**error {
+                BuildError::Lower(error) => variant(error),
+                error => variant(error),
+            },
             Failure::Fault(error) => variant(error),
             Failure::Panic(message) => {
                 message.rsplit_once(" (").map(|(_, place)| place.to_owned()).unwrap_or_default()
@@ -292,7 +294,8 @@ impl Case {
     /// # Errors
     /// If the schedule is illegal, or lowering fails or produces malformed kernels.
     pub fn lower_with(&self, device: &Device, options: lower::Options) -> Result<Program, Failure> {
-        Ok(build_with(&self.pipeline, &self.schedule, &self.request, device, options)?)
+        let problem = Problem::new(&self.pipeline, &self.request, device).map_err(BuildError::from)?;
+        Ok(build_with(&problem, &self.schedule, options)?)
     }
 }
 

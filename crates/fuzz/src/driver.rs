@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
-use warploom_lang::{Pipeline, Realisation, Regions, infer};
 use warploom_randpipe::{RandomPipeline, random_pipeline};
-use warploom_schedule::schedule::{Coverage, Schedule};
+use warploom_schedule::schedule::{Coverage, Problem, Schedule};
 use warploom_target::Device;
 
 use crate::case::Case;
@@ -22,30 +21,14 @@ const BATCH: u64 = 64;
 /// A function that checks a case: [`Case::check`], or an equivalent on another machine.
 pub type Checker<'a> = dyn Fn(&Case) -> Result<Verdict, Failure> + Sync + 'a;
 
-/// A function that produces the schedules of a pipeline: [`random_schedules`], or a search for good
-/// ones.
-pub type Scheduler<'a> = dyn Fn(&Subject<'_>) -> Vec<Schedule> + Sync + 'a;
-
-/// A pipeline to find schedules for.
-#[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
-    /// The random pipeline.
-    pub pipeline: &'a Pipeline,
-    /// Sizes of its inputs and outputs, and its Params.
-    pub request: &'a Realisation,
-    /// The inferred regions at these sizes.
-    pub regions: &'a Regions,
-    /// Seed of the pipeline; derive the seeds of schedules from it.
-    pub seed: u64,
-}
+/// A function that produces the schedules of a problem: [`random_schedules`], or a search for good
+/// ones. Seeds of schedules are derived from the given one, that of the pipeline.
+pub type Scheduler<'a> = dyn Fn(&Problem, u64) -> Vec<Schedule> + Sync + 'a;
 
 /// Produces `count` random schedules per pipeline.
-pub fn random_schedules(device: &Device, count: u64) -> impl Fn(&Subject<'_>) -> Vec<Schedule> + Sync {
-    move |subject| {
-        let random = |number| {
-            let seed = schedule_seed(subject.seed, number);
-            Schedule::random(subject.pipeline, subject.regions, device, seed)
-        };
+pub fn random_schedules(count: u64) -> impl Fn(&Problem, u64) -> Vec<Schedule> + Sync {
+    move |problem, seed| {
+        let random = |number| Schedule::random(problem, schedule_seed(seed, number));
         (0..count).map(random).collect()
     }
 }
@@ -182,8 +165,8 @@ impl Summary {
 ///
 /// let device = Device::preset("h200")?;
 /// let options = Options { pipelines: 2, ..Options::default() };
-/// let schedules = random_schedules(&device, 2);
-/// let summary = fuzz(&options, &schedules, &|case: &Case| case.check(&device), &|_| ())?;
+/// let check = |case: &Case| case.check(&device);
+/// let summary = fuzz(&options, &device, &random_schedules(2), &check, &|_| ())?;
 /// assert_eq!(summary.pairs, 4);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -192,11 +175,13 @@ impl Summary {
 /// If the threads cannot be started.
 pub fn fuzz(
     options: &Options,
+    device: &Device,
     schedules: &Scheduler<'_>,
     check: &Checker<'_>,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Summary, rayon::ThreadPoolBuildError> {
-    let run = Run { options, schedules, check, progress, done: AtomicU64::new(0), failed: AtomicU64::new(0) };
+    let (done, failed) = (AtomicU64::new(0), AtomicU64::new(0));
+    let run = Run { options, device, schedules, check, progress, done, failed };
     match options.threads {
         None => Ok(run.all()),
         Some(threads) => {
@@ -208,6 +193,7 @@ pub fn fuzz(
 
 struct Run<'a> {
     options: &'a Options,
+    device: &'a Device,
     schedules: &'a Scheduler<'a>,
     check: &'a Checker<'a>,
     progress: &'a (dyn Fn(Progress) + Sync),
@@ -238,8 +224,8 @@ impl Run<'_> {
     fn pipeline(&self, seed: u64) -> Summary {
         let mut summary = Summary { pipelines: 1, ..Summary::default() };
         let made = catch(|| {
-            let random = random_pipeline(seed, &self.options.random);
-            infer(&random.pipeline, &random.request).map(|regions| (random, regions))
+            let RandomPipeline { pipeline, request, .. } = random_pipeline(seed, &self.options.random);
+            Problem::new(&pipeline, &request, self.device)
         });
         match made {
             Err(message) => summary.count(seed, 0, None, Err(Failure::Panic(message))),
@@ -247,7 +233,7 @@ impl Run<'_> {
                 let skipped = Verdict::Skipped(error.to_string());
                 summary.count(seed, 0, None, Ok(skipped));
             }
-            Ok(Ok((random, regions))) => self.schedules(seed, &random, &regions, &mut summary),
+            Ok(Ok(problem)) => self.schedules(seed, &problem, &mut summary),
         }
         let failures = summary.failures.len() as u64;
         let failed = self.failed.fetch_add(failures, Ordering::Relaxed) + failures;
@@ -257,13 +243,14 @@ impl Run<'_> {
     }
 
     /// Produces the schedules of a pipeline and checks them.
-    fn schedules(&self, seed: u64, random: &RandomPipeline, regions: &Regions, summary: &mut Summary) {
-        let RandomPipeline { pipeline, request, .. } = random;
-        let case = |schedule| Case { pipeline: pipeline.clone(), request: request.clone(), schedule, seed };
-        let subject = Subject { pipeline, request, regions, seed };
-        match catch(|| (self.schedules)(&subject)) {
+    fn schedules(&self, seed: u64, problem: &Problem, summary: &mut Summary) {
+        let case = |schedule| {
+            let (pipeline, request) = (problem.pipeline().clone(), problem.request().clone());
+            Case { pipeline, request, schedule, seed }
+        };
+        match catch(|| (self.schedules)(problem, seed)) {
             Err(message) => {
-                let case = case(Schedule::default_for(pipeline, regions));
+                let case = case(Schedule::default_for(problem));
                 summary.count(seed, 0, Some(case), Err(Failure::Panic(message)));
             }
             Ok(schedules) => {
@@ -272,7 +259,7 @@ impl Run<'_> {
                     let outcome = (self.check)(&case);
                     // Coverage is defined only for legal schedules.
                     if !matches!(outcome, Err(Failure::Illegal(_))) {
-                        summary.coverage.add(pipeline, regions, &case.schedule);
+                        summary.coverage.add(problem, &case.schedule);
                     }
                     summary.count(seed, number, Some(case), outcome);
                 }

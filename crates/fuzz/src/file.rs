@@ -45,7 +45,7 @@ pub enum CaseError {
         error: io::Error,
     },
     /// The file does not contain a valid case.
-    #[error("{} holds no case: {problem}", path.display())]
+    #[error("{} does not contain a case: {problem}", path.display())]
     Content {
         /// The case file.
         path: PathBuf,
@@ -62,7 +62,7 @@ pub enum ContentError {
     #[error("{0}; write such files with Case::save")]
     Json(#[from] serde_json::Error),
     /// It is a different format, or a different version.
-    #[error("it is {format} version {version}, this program reads {FORMAT} version {VERSION}")]
+    #[error("it is {format} version {version}, but this program reads {FORMAT} version {VERSION}")]
     Version {
         /// The format that the file declares.
         format: String,

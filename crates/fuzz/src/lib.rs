@@ -9,7 +9,7 @@
 //! ```
 //! use warploom_fuzz::{Case, Failure, REDUCTION_TIME, Verdict, reduce};
 //! use warploom_lang::*;
-//! use warploom_schedule::schedule::Schedule;
+//! use warploom_schedule::schedule::{Problem, Schedule};
 //! use warploom_target::Device;
 //!
 //! let x = vars!(x);
@@ -20,10 +20,10 @@
 //! let request = Realisation::new(&pipeline)
 //!     .input("input", Region::of_extents(&[65]))
 //!     .output("sharp", Region::of_extents(&[64]));
-//! let schedule = Schedule::default_for(&pipeline, &infer(&pipeline, &request)?);
+//! let device = Device::preset("h200")?;
+//! let schedule = Schedule::default_for(&Problem::new(&pipeline, &request, &device)?);
 //! let case = Case { pipeline, request, schedule, seed: 1 };
 //!
-//! let device = Device::preset("h200")?;
 //! assert_eq!(case.check(&device)?, Verdict::Passed);
 //!
 //! // A machine that cannot divide.
@@ -69,7 +69,7 @@ mod reduce;
 
 pub use case::Case;
 pub use check::{Difference, Failure, Kind, Run, Verdict};
-pub use driver::{Checker, Found, Options, Progress, Scheduler, Subject, Summary, fuzz, random_schedules};
+pub use driver::{Checker, Found, Options, Progress, Scheduler, Summary, fuzz, random_schedules};
 pub use file::{CaseError, ContentError, Seen};
 pub use mutate::Mutator;
 pub use panics::{note_panic, panic_message};

@@ -19,7 +19,7 @@ pub enum BufferError {
     },
     /// A range with a negative extent or with coordinates that overflow.
     #[error(
-        "dimension {dimension} of a buffer cannot hold {extent} samples from {min} on; use an extent that is \
+        "dimension {dimension} of a buffer cannot hold {extent} samples starting at {min}; use an extent that is \
          not negative and ends below 2^63"
     )]
     BadRange {
@@ -42,7 +42,7 @@ pub enum BufferError {
     },
     /// A storage order that is not a permutation of the dimensions.
     #[error(
-        "{order:?} is no storage order of {dimensions} dimensions; name each of them once, the fastest first"
+        "{order:?} is not a storage order of {dimensions} dimensions; name each of them once, the fastest first"
     )]
     BadOrder {
         /// The order given.

@@ -32,7 +32,7 @@ pub enum EvalError {
         got: Type,
     },
     /// The evaluation would need more memory than is free.
-    #[error("evaluating `{pipeline}` at these sizes needs {} of memory, most of it for `{largest}`, but only {} are free; use smaller sizes",
+    #[error("evaluating `{pipeline}` at these sizes needs {} of memory, most of it for `{largest}`, but only {} is free; use smaller sizes",
         memory::readable(*.needed), memory::readable(*.available))]
     Memory {
         /// The name of the pipeline.

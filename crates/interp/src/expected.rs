@@ -535,7 +535,10 @@ impl fmt::Display for Closeness {
             }
             Some(Fault::Shape(mismatch)) => mismatch.fmt(f),
             Some(Fault::Inexact(first)) => {
-                write!(f, "{differing} of {samples} samples differ though no rounding reaches them, {first}")
+                write!(
+                    f,
+                    "{differing} of {samples} samples differ although rounding cannot affect them, {first}"
+                )
             }
             Some(Fault::NotFinite { first, .. }) => {
                 write!(f, "samples are NaN or infinite where the reference is not, {first}")
@@ -543,7 +546,7 @@ impl fmt::Display for Closeness {
             Some(Fault::OutOfRange { first, tolerance }) => {
                 write!(
                     f,
-                    "{outliers} of {samples} samples are beyond the tolerance, some out of the range nearby, "
+                    "{outliers} of {samples} samples are beyond the tolerance, some outside the nearby range, "
                 )?;
                 write!(f, "{first}, where {tolerance:.3e} is allowed")
             }

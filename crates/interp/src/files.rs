@@ -58,7 +58,7 @@ pub enum FileError {
         problem: PictureError,
     },
     /// The extension belongs to no known format.
-    #[error("the extension of {name} names no known format; use .npy, .png, .ppm or .pgm")]
+    #[error("the extension of {name} is not a known format; use .npy, .png, .ppm or .pgm")]
     Extension {
         /// The path of the file.
         name: String,

@@ -25,7 +25,7 @@ use header::{Header, MAX_DIMENSIONS};
 #[non_exhaustive]
 pub enum NpyError {
     /// The file does not start with the `.npy` signature.
-    #[error("it does not start as one; save it with numpy.save")]
+    #[error("it does not start with the header of one; save it with numpy.save")]
     NotNpy,
     /// The file ends within its header.
     #[error("it ends within its header; copy or save it again")]
@@ -51,7 +51,7 @@ pub enum NpyError {
         key: &'static str,
     },
     /// The array is structured (its samples are records).
-    #[error("it holds a structured array; save each of its fields in a file of its own")]
+    #[error("it holds a structured array; save each of its fields to a separate file")]
     Structured,
     /// More dimensions than numpy allows.
     #[error("it has more than {MAX_DIMENSIONS} dimensions, which numpy does not allow; reshape the array")]
@@ -67,7 +67,7 @@ pub enum NpyError {
     },
     /// The file holds fewer samples than its header claims.
     #[error(
-        "its shape {shape:?} takes more than the {found} bytes of samples it holds; copy or save it again"
+        "its shape {shape:?} needs more than the {found} bytes of samples in the file; copy or save it again"
     )]
     Truncated {
         /// The shape in the header.
@@ -76,7 +76,7 @@ pub enum NpyError {
         found: usize,
     },
     /// The file holds more bytes than its header claims.
-    #[error("{extra} bytes follow the samples of its shape {shape:?}; save one array a file")]
+    #[error("{extra} bytes follow the samples of its shape {shape:?}; save one array per file")]
     Trailing {
         /// The shape in the header.
         shape: Vec<i64>,
@@ -87,7 +87,9 @@ pub enum NpyError {
     #[error("one of its samples is damaged ({0}); copy or save it again")]
     Sample(io::Error),
     /// A 64-bit sample that the 32-bit type cannot represent exactly.
-    #[error("its sample {value} has no exact equal in {ty}; convert the array with astype before saving it")]
+    #[error(
+        "its sample {value} is not exactly representable in {ty}; convert the array with astype before saving it"
+    )]
     Inexact {
         /// The value of the sample.
         value: String,

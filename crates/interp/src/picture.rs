@@ -57,7 +57,7 @@ pub enum PictureError {
     #[error("it is neither PNG nor PNM; convert it to one of them")]
     UnknownFormat,
     /// The samples have a type that no buffer holds.
-    #[error("its colour type {color:?} is not supported; convert it to 8 or 16 bits a channel")]
+    #[error("its colour type {color:?} is not supported; convert it to 8 or 16 bits per channel")]
     Color {
         /// The colour type of the file.
         color: ColorType,
@@ -67,7 +67,7 @@ pub enum PictureError {
     Decode(ImageError),
     /// The image exceeds the size limit.
     #[error(
-        "its {width} x {height} pixels with {channels} channels are more than {PICTURE}, the most of a picture; \
+        "its {width} x {height} pixels with {channels} channels exceed {PICTURE}, the limit for a picture; \
          make it smaller, or save it as a .npy file"
     )]
     OverLimit {
@@ -103,7 +103,7 @@ pub enum PictureError {
         channels: usize,
     },
     /// The sample type has no defined black and white level.
-    #[error("samples of type {ty} are no picture; cast them to bool, u8, u16 or f32")]
+    #[error("samples of type {ty} are not a picture; cast them to bool, u8, u16 or f32")]
     Type {
         /// The type of the samples.
         ty: Type,

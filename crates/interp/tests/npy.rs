@@ -76,7 +76,7 @@ fn wide_types_are_narrowed_only_exactly() {
     let error = f64s(&[0.5, 0.1]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "its sample 0.1 has no exact equal in f32; convert the array with astype before saving it"
+        "its sample 0.1 is not exactly representable in f32; convert the array with astype before saving it"
     );
     assert!(matches!(f64s(&[1e300]), Err(NpyError::Inexact { ty: Type::F32, .. })));
 

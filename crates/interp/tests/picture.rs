@@ -239,7 +239,7 @@ fn a_small_file_of_a_huge_picture_is_refused() {
     assert!(file.len() < 1 << 20, "{} bytes", file.len());
     assert_eq!(
         read(&file).unwrap_err().to_string(),
-        "its 30000 x 30000 pixels with 3 channels are more than 134217728 samples, the most of a picture; \
+        "its 30000 x 30000 pixels with 3 channels exceed 134217728 samples, the limit for a picture; \
          make it smaller, or save it as a .npy file"
     );
     let bitmap = [b"P4 12000 12000\n".to_vec(), vec![0; 18_000_000]].concat();

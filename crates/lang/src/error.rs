@@ -88,7 +88,7 @@ pub enum Fault {
         arguments: Vec<String>,
     },
     /// A variable of an update that does not appear at its own position on the left-hand side.
-    #[error("update {update} of `{func}` uses `{variable}`, which does not stand at its own position on the left; write {func}({}) there, or use a reduction variable",
+    #[error("update {update} of `{func}` uses `{variable}`, which is not at its own position on the left-hand side; write {func}({}) there, or use a reduction variable",
         arguments.join(", "))]
     ImpureVar {
         /// The name of the Func at fault.
@@ -102,7 +102,7 @@ pub enum Fault {
     },
     /// A self-reference that moves a pure variable away from its position.
     #[error(
-        "update {update} of `{func}` reads `{func}` with something other than `{variable}` at position {dimension}; a pure variable must stand at its own position, so use a reduction variable for that dimension"
+        "update {update} of `{func}` reads `{func}` with something other than `{variable}` at position {dimension}; a pure variable must be at its own position, so use a reduction variable for that dimension"
     )]
     SelfReference {
         /// The name of the Func at fault.
@@ -136,7 +136,7 @@ pub enum Fault {
     },
     /// A domain bound that is not known before the pipeline runs.
     #[error(
-        "the range of the reduction variable `{variable}` of `{func}` depends on something other than constants, Params and input sizes; give it the largest range there can be and leave out the rest with .filter(..), for example .filter({variable}.lt(n))"
+        "the range of the reduction variable `{variable}` of `{func}` depends on something other than constants, Params and input sizes; give it the largest possible range and exclude the rest with .filter(..), for example .filter({variable}.lt(n))"
     )]
     DomainBound {
         /// The name of the Func at fault.
@@ -178,14 +178,14 @@ pub enum Fault {
     },
     /// A self-reference in a pure definition.
     #[error(
-        "`{func}` depends on itself in its pure definition; give it a start value and put the recursion into an update"
+        "`{func}` depends on itself in its pure definition; give it an initial value and put the recursion into an update"
     )]
     SelfInPure {
         /// The name of the Func at fault.
         func: String,
     },
     /// A Func that no definition gives a value.
-    #[error("`{func}` has no value anywhere: its start is `undef` and it has no update; give it one")]
+    #[error("`{func}` has no value anywhere: its initial value is `undef` and it has no update; give it one")]
     NeverDefined {
         /// The name of the Func at fault.
         func: String,
@@ -200,7 +200,7 @@ pub enum Fault {
     },
     /// Two different inputs, Params or Funcs with the same name.
     #[error(
-        "two Funcs, inputs or Params are named `{name}`; rename one (a Func that was called before it got its updates counts as another one)"
+        "two Funcs, inputs or Params are named `{name}`; rename one (a Func that is called before its updates are added counts as a different Func)"
     )]
     Duplicate {
         /// The name that occurs twice.
@@ -222,14 +222,16 @@ pub enum Fault {
         pipeline: String,
     },
     /// An expression nested too deeply.
-    #[error("an expression is nested more than {limit} deep; name a part of it as a Func or use a reduction")]
+    #[error(
+        "an expression is nested more than {limit} levels deep; name a part of it as a Func or use a reduction"
+    )]
     TooDeep {
         /// The maximum depth.
         limit: u32,
     },
     /// A boundary condition with limits for the wrong number of dimensions.
     #[error(
-        "the boundary condition over `{source_name}` gives {got} limits, but it has {expected} dimensions; give at most one for each"
+        "the boundary condition over `{source_name}` gives {got} limits, but it has {expected} dimensions; give at most one per dimension"
     )]
     Limits {
         /// The name of the extended input or Func.

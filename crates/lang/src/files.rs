@@ -49,7 +49,7 @@ pub const PICTURE_FILE: Limit = bytes("a picture file", 512 * MIB);
 /// is 800 MB.
 pub const PICTURE: Limit = Limit { what: "a picture", most: 1 << 27, unit: Unit::Samples };
 /// A file of model weights.
-pub const WEIGHTS: Limit = bytes("a file of weights", 16 * MIB);
+pub const WEIGHTS: Limit = bytes("a weights file", 16 * MIB);
 /// One pipeline or sample in a sample file, decompressed.
 pub const SAMPLE: Limit = bytes("one sample", 16 * MIB);
 /// A whole file of samples or exported records: its text or its size in memory, whichever is
@@ -104,7 +104,7 @@ impl fmt::Display for Limit {
 #[non_exhaustive]
 pub enum ReadError {
     /// The operating system returned an error.
-    #[error("cannot read {}: {error}; check the path and who may read it", path.display())]
+    #[error("cannot read {}: {error}; check the path and its permissions", path.display())]
     System {
         /// The path that was opened or read.
         path: PathBuf,
@@ -112,13 +112,13 @@ pub enum ReadError {
         error: io::Error,
     },
     /// A pipe, a device or a socket, which may never end.
-    #[error("{} is not a regular file; save what it gives in one first", path.display())]
+    #[error("{} is not a regular file; save its contents to a regular file first", path.display())]
     Special {
         /// The path of the special file.
         path: PathBuf,
     },
     /// The file exceeds its limit.
-    #[error("{} is too large: {limit} are the most that is read of {}; give a smaller file", path.display(), limit.what)]
+    #[error("{} is too large: {limit} is the limit for {}; give a smaller file", path.display(), limit.what)]
     TooLarge {
         /// The path of the oversized file.
         path: PathBuf,
@@ -126,7 +126,7 @@ pub enum ReadError {
         limit: Limit,
     },
     /// The allocation for the contents failed.
-    #[error("there is no memory for the {bytes} bytes of {}; give a smaller file", path.display())]
+    #[error("cannot allocate the {bytes} bytes of {}; give a smaller file", path.display())]
     Memory {
         /// The path of the file.
         path: PathBuf,

@@ -1,7 +1,7 @@
 //! Typed indices into a pipeline's tables.
 
 use std::marker::PhantomData;
-use std::ops::{Index, IndexMut};
+use std::ops::{Index, IndexMut, Range};
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,11 @@ pub trait Id: Copy + Eq {
     fn new(index: usize) -> Self;
     /// The table position.
     fn index(self) -> usize;
+}
+
+/// The ids of a range, in order.
+pub fn ids_in<K: Id>(range: &Range<K>) -> impl DoubleEndedIterator<Item = K> + Clone + use<K> {
+    (range.start.index()..range.end.index()).map(K::new)
 }
 
 /// Defines [`Id`] types: 32-bit indices that the type system keeps apart.
@@ -105,6 +110,16 @@ impl<K: Id, V> IdVec<K, V> {
     /// The ids in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = K> + ExactSizeIterator + use<K, V> {
         (0..self.items.len()).map(K::new)
+    }
+
+    /// The items whose ids are in a range.
+    pub fn slice(&self, ids: Range<K>) -> &[V] {
+        &self.items[ids.start.index()..ids.end.index()]
+    }
+
+    /// The id that the next item will have.
+    pub fn next_id(&self) -> K {
+        K::new(self.items.len())
     }
 
     /// Ids and items in order.

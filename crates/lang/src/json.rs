@@ -45,7 +45,7 @@ pub(crate) fn read(text: &str) -> Result<Pipeline, PipelineError> {
         serde_json::from_str(text).map_err(|error| malformed(quoted(&error.to_string()).into_owned()))?;
     if file.format != FORMAT || file.version != VERSION {
         return Err(malformed(format!(
-            "it is {} version {}, this program reads {FORMAT} version {VERSION}",
+            "it is {} version {}, but this program reads {FORMAT} version {VERSION}",
             quoted(&file.format),
             file.version
         )));

@@ -126,7 +126,7 @@ pub use functions::{
     abs, absd, average, ceil, clamp, cos, exp, fast_exp, floor, lerp, log, max, min, mux, pow, random_f32,
     random_u32, round, select, sin, sqrt, tanh,
 };
-pub use ids::{ExprId, FuncId, Id, IdVec, InputId, ParamId};
+pub use ids::{ExprId, FuncId, Id, IdVec, InputId, ParamId, ids_in};
 pub use input::{Input, Param};
 pub use pipeline::Pipeline;
 pub use rdom::{RDom, RRange, RVar, rdom};

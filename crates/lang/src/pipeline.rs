@@ -147,7 +147,7 @@ impl Pipeline {
         for (position, node) in nodes.into_iter().enumerate() {
             let id = exprs.intern(node);
             if crate::ids::Id::index(id) != position {
-                return Err(Fault::Malformed { what: format!("expression {position} stands there twice") });
+                return Err(Fault::Malformed { what: format!("expression {position} is a duplicate") });
             }
         }
         Ok(Pipeline { name, inputs, params, funcs, outputs, exprs, by_name: OnceLock::new() })

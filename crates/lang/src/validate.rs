@@ -157,7 +157,7 @@ fn same_type(id: ExprId, got: Type, expected: Type) -> Result<(), Fault> {
     if got == expected {
         return Ok(());
     }
-    Err(malformed(format!("{id:?} is said to be {got} but is {expected}")))
+    Err(malformed(format!("{id:?} is declared as {got} but is {expected}")))
 }
 
 struct StageRules<'a> {
@@ -225,7 +225,10 @@ impl StageRules<'_> {
         }
         let pure = (0..indices.len()).all(|d| self.stage.is_pure(exprs, d));
         if self.number == 0 && (!pure || !domain.is_empty() || predicate.is_some()) {
-            return Err(malformed(format!("the first stage of `{}` is no pure definition", self.func.name)));
+            return Err(malformed(format!(
+                "the first stage of `{}` is not a pure definition",
+                self.func.name
+            )));
         }
         Ok(())
     }

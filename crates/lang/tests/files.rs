@@ -22,10 +22,7 @@ fn a_file_is_read_up_to_its_limit() {
     let error = files::read(&path, FEW).unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!(
-            "{} is too large: 5 bytes are the most that is read of a test; give a smaller file",
-            path.display()
-        )
+        format!("{} is too large: 5 bytes is the limit for a test; give a smaller file", path.display())
     );
     assert!(matches!(files::read(folder.path().join("b"), FEW), Err(ReadError::System { .. })));
     assert!(matches!(files::read(folder.path(), FEW), Err(ReadError::System { .. })));

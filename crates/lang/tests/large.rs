@@ -66,7 +66,7 @@ fn files_that_nest_too_deeply_are_refused() {
     let deep = text.replace(&node(0), &sums.join(","));
     assert!(deep.len() > 1_000_000, "{text}");
     let error = Pipeline::from_json(&deep).unwrap_err();
-    assert!(error.to_string().contains("nested more than 1000 deep"), "{error}");
+    assert!(error.to_string().contains("nested more than 1000 levels deep"), "{error}");
 }
 
 #[test]

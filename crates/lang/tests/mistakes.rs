@@ -78,12 +78,12 @@ fn variables_that_are_not_there() {
     ");
     let f = func("f", (X, Y), 0).update(|f| f.set((X, X), Y));
     assert_snapshot!(report([f]), @"
-    update 1 of `f` uses `y`, which does not stand at its own position on the left; write f(x, y) there, or use a reduction variable
+    update 1 of `f` uses `y`, which is not at its own position on the left-hand side; write f(x, y) there, or use a reduction variable
       --> crates/lang/tests/mistakes.rs
     ");
     let f = func("f", (X, Y), 0).update(|f| f.set((X, 0), f.at((X + 1, 0))));
     assert_snapshot!(report([f]), @"
-    update 1 of `f` reads `f` with something other than `x` at position 0; a pure variable must stand at its own position, so use a reduction variable for that dimension
+    update 1 of `f` reads `f` with something other than `x` at position 0; a pure variable must be at its own position, so use a reduction variable for that dimension
       --> crates/lang/tests/mistakes.rs
     ");
 }
@@ -101,18 +101,18 @@ fn reduction_variables_out_of_place() {
     ");
     let varying = rdom([(0, X + 1)]);
     assert_snapshot!(report([func("out", X, 0).over(&varying, |f| f.add(X, varying.x))]), @"
-    the range of the reduction variable `rx` of `out` depends on something other than constants, Params and input sizes; give it the largest range there can be and leave out the rest with .filter(..), for example .filter(rx.lt(n))
+    the range of the reduction variable `rx` of `out` depends on something other than constants, Params and input sizes; give it the largest possible range and exclude the rest with .filter(..), for example .filter(rx.lt(n))
       --> crates/lang/tests/mistakes.rs
     ");
     // The term does not contain the variable, so the helper of the sum does not have it either.
     assert_snapshot!(report([func("out", X, sum(&varying, varying.x))]), @"
-    the range of the reduction variable `rx` of `out.sum0` depends on something other than constants, Params and input sizes; give it the largest range there can be and leave out the rest with .filter(..), for example .filter(rx.lt(n))
+    the range of the reduction variable `rx` of `out.sum0` depends on something other than constants, Params and input sizes; give it the largest possible range and exclude the rest with .filter(..), for example .filter(rx.lt(n))
       --> crates/lang/tests/mistakes.rs
     ");
     let outer = rdom!(i: (0, 8));
     let inner = rdom!(j: (0, outer.x));
     assert_snapshot!(report([func("out", X, sum(&outer, sum(&inner, X + inner.x)))]), @"
-    the range of the reduction variable `j` of `out.sum0.sum0` depends on something other than constants, Params and input sizes; give it the largest range there can be and leave out the rest with .filter(..), for example .filter(j.lt(n))
+    the range of the reduction variable `j` of `out.sum0.sum0` depends on something other than constants, Params and input sizes; give it the largest possible range and exclude the rest with .filter(..), for example .filter(j.lt(n))
       --> crates/lang/tests/mistakes.rs
     ");
 }
@@ -154,7 +154,7 @@ fn values_that_do_not_fit_the_func() {
 fn a_func_without_any_value() {
     let nothing = func("nothing", X, undef(Type::F32));
     assert_snapshot!(report([func("out", X, nothing.at(X))]), @"
-    `nothing` has no value anywhere: its start is `undef` and it has no update; give it one
+    `nothing` has no value anywhere: its initial value is `undef` and it has no update; give it one
       --> crates/lang/tests/mistakes.rs
     ");
 }
@@ -162,7 +162,7 @@ fn a_func_without_any_value() {
 #[test]
 fn names() {
     let (one, other) = (func("f", X, 1), func("f", X, 2));
-    assert_snapshot!(report([func("out", X, one.at(X) + other.at(X))]), @"two Funcs, inputs or Params are named `f`; rename one (a Func that was called before it got its updates counts as another one)");
+    assert_snapshot!(report([func("out", X, one.at(X) + other.at(X))]), @"two Funcs, inputs or Params are named `f`; rename one (a Func that is called before its updates are added counts as a different Func)");
     assert_snapshot!(report([func("my func", X, 1)]), @"`my func` cannot be a name; use letters, digits, `_` and `.`, starting with a letter or `_`");
     assert_snapshot!(report([]), @"the pipeline `p` has no outputs; name at least one Func");
 }
@@ -174,7 +174,7 @@ fn inputs_and_boundaries() {
     let image = Input::f32("image", 2);
     let edge = image.repeat_edge_in(limits([(0, 4), (0, 4), (0, 4)]));
     assert_snapshot!(report([func("out", (X, Y), edge.at((X, Y)))]), @"
-    the boundary condition over `image` gives 3 limits, but it has 2 dimensions; give at most one for each
+    the boundary condition over `image` gives 3 limits, but it has 2 dimensions; give at most one per dimension
       --> crates/lang/tests/mistakes.rs
     ");
 }
@@ -183,7 +183,7 @@ fn inputs_and_boundaries() {
 fn an_endless_expression_is_refused_and_does_not_exhaust_the_stack() {
     let sum = (0..100_000).fold(Expr::from(0), |sum, i| sum + X * i);
     assert_snapshot!(report([func("out", X, sum)]), @"
-    an expression is nested more than 1000 deep; name a part of it as a Func or use a reduction
+    an expression is nested more than 1000 levels deep; name a part of it as a Func or use a reduction
       --> crates/lang/tests/mistakes.rs
     ");
 }
@@ -205,8 +205,8 @@ fn pipelines_from_files_keep_the_same_rules() {
         assert!(text.contains(from), "{from} is not in {text}");
         Pipeline::from_json(&text.replacen(from, to, 1)).expect_err("it was broken").to_string()
     };
-    assert_snapshot!(broken(r#""version":1"#, r#""version":9"#), @"the pipeline file is not well formed: it is warploom-pipeline version 9, this program reads warploom-pipeline version 1; write it with Pipeline::to_json");
-    assert_snapshot!(broken(r#"{"load":0},"type":"f32""#, r#"{"call":[0,0]},"type":"f32""#), @"`blur` depends on itself in its pure definition; give it a start value and put the recursion into an update");
+    assert_snapshot!(broken(r#""version":1"#, r#""version":9"#), @"the pipeline file is not well formed: it is warploom-pipeline version 9, but this program reads warploom-pipeline version 1; write it with Pipeline::to_json");
+    assert_snapshot!(broken(r#"{"load":0},"type":"f32""#, r#"{"call":[0,0]},"type":"f32""#), @"`blur` depends on itself in its pure definition; give it an initial value and put the recursion into an update");
     assert_snapshot!(broken(r#"{"load":0},"type":"f32""#, r#"{"call":[7,0]},"type":"f32""#), @"the pipeline file is not well formed: ExprId1 uses a Func that does not exist; write it with Pipeline::to_json");
     assert_snapshot!(broken(r#""args":[1,4]"#, r#""args":[1,5]"#), @"the pipeline file is not well formed: ExprId5 uses an expression that does not come before it; write it with Pipeline::to_json");
     assert_snapshot!(broken(r#""outputs":[0]"#, r#""outputs":[]"#), @"the pipeline `p` has no outputs; name at least one Func");

@@ -85,17 +85,17 @@ impl Section {
     fn method(&self) -> &'static str {
         match self {
             Section::Suite(_) => {
-                "The suite: results of an app are compared with the reference at a small size and with those of its \
-                 default schedule at the full size; then it is timed, back to back on a stream and as a CUDA graph, \
-                 whichever is faster. Times are those of the kernels alone, on inputs that lie in the device's memory. \
-                 The floor is what the device would need at its peak rates to move the inputs and outputs, or for the \
-                 necessary arithmetic, whichever is more."
+                "The suite: the outputs of an app are compared with the reference at a small size, and with those of its \
+                 default schedule at the full size. The app is then timed back to back on a stream and as a CUDA \
+                 graph; the faster of the two counts. Times are those of the kernels only, with inputs in device \
+                 memory. The floor is the time that the device needs at its peak rates to move the inputs and \
+                 outputs, or to do the necessary arithmetic, whichever is longer."
             }
             Section::Tuned(_) => {
                 "Tuning: each trial is a schedule that was compiled and, unless its kernels spill registers, compared \
-                 with the reference and timed. Predictions are those of the model when the trial was proposed; with \
-                 retraining, later ones come from a better model. Loop nests show the times that the model of this \
-                 program predicts."
+                 with the reference and timed. A prediction is that of the model at the time of the trial; with \
+                 retraining, later predictions come from a better model. Loop nests show the times that this \
+                 program's model predicts."
             }
         }
     }

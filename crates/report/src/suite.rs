@@ -115,13 +115,13 @@ impl Suite {
 
     fn compared(&self, baseline: &str) -> String {
         let groups = self.groups(|app, run| app.faster(baseline, run));
-        let about = format!("How many times as fast as {baseline} each app is");
+        let about = format!("Speedup over {baseline} of each app");
         let common = groups.iter().filter(|group| !group.summary && group.is_full()).count();
         let caption = match self.runs.len() > 1 && common > 1 {
             true => format!("{about}. The mean is over the {common} apps that all runs have."),
             false => format!("{about}; right of the line is faster."),
         };
-        let axis = format!("times as fast as {baseline}");
+        let axis = format!("speedup over {baseline}");
         figure(&Bars { about, axis, base: Base::One, series: self.names(), groups }.draw(), &caption)
     }
 
@@ -132,7 +132,7 @@ impl Suite {
         if groups.is_empty() {
             return String::new();
         }
-        let about = "The least time that the device could take, as a share of the time it took".to_owned();
+        let about = "The floor as a share of the measured time".to_owned();
         let (axis, caption) = ("% of the floor".to_owned(), format!("{about}."));
         figure(&Bars { about, axis, base: Base::Zero, series: self.names(), groups }.draw(), &caption)
     }

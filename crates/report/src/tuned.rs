@@ -99,7 +99,7 @@ impl Tuned {
         let listing = self.listing.as_ref().map(Listing::to_html).unwrap_or_default();
         let (facts, statuses) = (facts(&self.facts), self.statuses().to_html());
         format!(
-            "{facts}<div class=\"figures\">\n{scatter}{steps}</div>\n<h3>What became of the trials</h3>\n{statuses}\
+            "{facts}<div class=\"figures\">\n{scatter}{steps}</div>\n<h3>Outcomes of the trials</h3>\n{statuses}\
              {best}{listing}"
         )
     }
@@ -110,9 +110,9 @@ impl Tuned {
         let invalid = self.trials.iter().filter(|trial| trial.measured_us.is_none()).count();
         let unpredicted = self.trials.len() - drawn - invalid;
         let mut caption =
-            "Each dot is a schedule as it was tried; on the diagonal, the model was right.".to_owned();
+            "Each dot is a tried schedule; on the diagonal, the prediction is exact.".to_owned();
         if let Some(factor) = middle_error(&points) {
-            caption += &format!(" The prediction in the middle is off by a factor of {factor:.2}.");
+            caption += &format!(" The median prediction is off by a factor of {factor:.2}.");
         }
         caption += &format!(" Not drawn: {invalid} invalid");
         if unpredicted > 0 {
@@ -138,15 +138,14 @@ impl Tuned {
             best = value;
             steps.push(Step { at, value, text: trial.text() });
         }
-        let mut caption =
-            "The shortest time so far, over the trials in the order they were measured".to_owned();
+        let mut caption = "The shortest time so far, over the trials in the order of measurement".to_owned();
         if !self.iterations.is_empty() {
-            caption += "; lines are the ends of iterations";
+            caption += "; lines mark the ends of iterations";
         }
         caption += ".";
         if let Some(time) = self.winner().and_then(|winner| winner.retimed_us) {
             caption +=
-                &format!(" In the end the best few were timed again in turns, which decides: {time:.2} us.");
+                &format!(" At the end, the best few were timed again in turn, which decides: {time:.2} us.");
         }
         let mark = |iteration: &Iteration| Mark { at: iteration.trials, name: iteration.name.clone() };
         let steps = Steps {

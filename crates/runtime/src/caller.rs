@@ -236,11 +236,11 @@ mod tests {
         assert_eq!(check(&[(&a, 400, false), (&b, 440, true)]), Ok(()), "side by side");
         assert_eq!(check(&[(&b, 440, true), (&a, 400, true)]), Ok(()), "the other way round");
         assert_eq!(check(&[(&a, 400, true), (&empty, 404, true)]), Ok(()), "nothing is in nothing");
-        let refused = "`a` and `b` overlap in device memory: give every output memory of its own";
+        let refused = "`a` and `b` overlap in device memory: give every output its own memory";
         assert_eq!(check(&[(&a, 400, false), (&b, 436, true)]), Err(refused.to_string()));
         assert_eq!(check(&[(&a, 436, true), (&b, 400, false)]), Err(refused.to_string()));
         assert_eq!(check(&[(&a, 400, true), (&b, 400, true)]), Err(refused.to_string()));
-        let refused = "`a` lies at 0x192, which is no multiple of the 4 bytes of its elements";
+        let refused = "`a` lies at 0x192, which is not a multiple of the 4 bytes of its elements";
         assert_eq!(check(&[(&a, 402, false)]), Err(refused.to_string()));
     }
 

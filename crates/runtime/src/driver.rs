@@ -30,7 +30,7 @@ fn version() -> Result<(i32, i32), Error> {
     let mut version: c_int = 0;
     // SAFETY: the pointer is to an integer that lives during the call; the function needs no prior
     // initialisation.
-    unsafe { sys::cuDriverGetVersion(&mut version) }.result().doing("tell its version")?;
+    unsafe { sys::cuDriverGetVersion(&mut version) }.result().doing("report its version")?;
     Ok((version / 1000, version % 1000 / 10))
 }
 
@@ -50,7 +50,7 @@ fn attempts() -> Vec<Attempt> {
     let attempt = |name: &str| {
         // SAFETY: opening the driver's library runs its initialisers, which only set up its own data.
         let outcome = match unsafe { libloading::Library::new(name) } {
-            Ok(_) => "found, but not under the name that is looked for".to_string(),
+            Ok(_) => "found, but under a different name".to_string(),
             Err(error) => error.to_string(),
         };
         Attempt { place: name.to_string(), outcome }
@@ -74,7 +74,7 @@ pub(crate) fn query(ordinal: usize) -> Result<Device, Error> {
     let device = result::device::get(ordinal as c_int).doing("find the device")?;
     let name = result::device::get_name(device).doing("name the device")?;
     // SAFETY: the device handle was just returned by the driver.
-    let memory = unsafe { result::device::total_mem(device) }.doing("tell the size of the memory")?;
+    let memory = unsafe { result::device::total_mem(device) }.doing("report the size of its memory")?;
     let get = |attribute: Attribute| {
         // SAFETY: the device handle was just returned by the driver.
         let value = unsafe { result::device::get_attribute(device, attribute) };

@@ -21,7 +21,7 @@ pub enum Error {
     /// NVRTC is not installed or not in any searched location.
     #[error(
         "NVRTC, CUDA's run-time compiler, was not found; install the CUDA toolkit or \
-         `pip install nvidia-cuda-nvrtc`, or set WARPLOOM_NVRTC_DIR to the folder that holds it; tried:{}",
+         `pip install nvidia-cuda-nvrtc`, or set WARPLOOM_NVRTC_DIR to the folder that contains it; tried:{}",
         list(.tried)
     )]
     NoNvrtc {
@@ -76,8 +76,8 @@ pub enum Error {
     },
     /// An output depends on uninitialised memory.
     #[error(
-        "element {element} of `{what}` is not written, or depends on memory that is not: it was another value over memory \
-         with other contents"
+        "element {element} of `{what}` is not written, or depends on uninitialised memory: its value changed with the \
+         previous contents of the memory"
     )]
     Unwritten {
         /// The name of the output.
@@ -105,7 +105,7 @@ pub enum Error {
     },
     /// A kernel faulted, for example by an out-of-bounds access. The driver accepts no further work
     /// from this process.
-    #[error("a kernel failed while the driver was to {doing}: {name} ({message})")]
+    #[error("a kernel failed when the driver tried to {doing}: {name} ({message})")]
     Fault {
         /// What the driver was asked to do when the fault surfaced.
         doing: String,
@@ -168,7 +168,7 @@ pub enum Error {
     /// Memory that belongs to a different context than the stream.
     #[error(
         "the memory of `{what}` belongs to another CudaContext than the stream: allocate it in the stream's context, or \
-         give it by its address"
+         pass it by its address"
     )]
     OtherContext {
         /// The name of the input or output.
@@ -177,20 +177,20 @@ pub enum Error {
     /// Memory with events that cannot be captured.
     #[error(
         "the stream is being captured, and the events that cudarc keeps with the memory of `{what}` would break the \
-         capture: turn event tracking of the context off, or give the memory by its address"
+         capture: turn event tracking of the context off, or pass the memory by its address"
     )]
     Captured {
         /// The name of the input or output.
         what: String,
     },
     /// A program cannot be loaded while its stream is being captured.
-    #[error("`{what}` cannot be loaded while the stream is being captured: do that before")]
+    #[error("`{what}` cannot be loaded while the stream is being captured: load it before the capture")]
     LoadedInCapture {
         /// The program, or the buffer that would be allocated.
         what: String,
     },
     /// Memory that is not aligned to the element size.
-    #[error("`{what}` lies at {address:#x}, which is no multiple of the {unit} bytes of its elements")]
+    #[error("`{what}` lies at {address:#x}, which is not a multiple of the {unit} bytes of its elements")]
     Misaligned {
         /// The name of the input or output.
         what: String,
@@ -200,7 +200,7 @@ pub enum Error {
         unit: u64,
     },
     /// An output that overlaps other memory of the same launch.
-    #[error("`{first}` and `{second}` overlap in device memory: give every output memory of its own")]
+    #[error("`{first}` and `{second}` overlap in device memory: give every output its own memory")]
     Overlap {
         /// The name of one input or output.
         first: String,

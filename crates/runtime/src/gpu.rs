@@ -45,7 +45,7 @@ impl Gpu {
     pub fn new(ordinal: usize) -> Result<Gpu, Error> {
         driver::query(ordinal)?;
         let context = CudaContext::new(ordinal).doing("open the device")?;
-        Gpu::on(&context.new_stream().doing("make a stream")?)
+        Gpu::on(&context.new_stream().doing("create a stream")?)
     }
 
     /// The GPU of a caller's stream. All work then runs on that stream, in the caller's context.
@@ -163,7 +163,7 @@ impl Gpu {
     ///
     /// If the driver call fails.
     pub fn memory_info(&self) -> Result<(usize, usize), Error> {
-        self.stream().context().mem_get_info().doing("tell the free memory")
+        self.stream().context().mem_get_info().doing("report the free memory")
     }
 
     /// The pooled memory that programs loaded later can reuse, in bytes.

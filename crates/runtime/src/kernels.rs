@@ -333,8 +333,8 @@ impl std::fmt::Debug for Kernels {
 fn check_limits(kernel: &Kernel, device: &Device) -> Result<(), Error> {
     let dims = device.threads.grid_dims;
     let limits = [
-        ("threads in a block", kernel.threads, device.threads.per_block),
-        ("bytes of shared memory in a block", kernel.shared_bytes, device.shared.per_block_opt_in),
+        ("threads per block", kernel.threads, device.threads.per_block),
+        ("bytes of shared memory per block", kernel.shared_bytes, device.shared.per_block_opt_in),
         ("blocks along x", kernel.grid[0], dims[0]),
         ("blocks along y", kernel.grid[1], dims[1]),
         ("blocks along z", kernel.grid[2], dims[2]),
@@ -384,11 +384,11 @@ mod tests {
         let refused = |kernel: Kernel| check_limits(&kernel, &device).unwrap_err().to_string();
         assert_eq!(
             refused(Kernel { threads: 2048, ..kernel() }),
-            "kernel `blur` needs 2048 threads in a block, but the device has 1024"
+            "kernel `blur` needs 2048 threads per block, but the device has 1024"
         );
         assert_eq!(
             refused(Kernel { shared_bytes: 232_449, ..kernel() }),
-            "kernel `blur` needs 232449 bytes of shared memory in a block, but the device has 232448"
+            "kernel `blur` needs 232449 bytes of shared memory per block, but the device has 232448"
         );
         assert_eq!(
             refused(Kernel { grid: [1, 70_000, 1], ..kernel() }),

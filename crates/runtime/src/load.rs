@@ -24,7 +24,7 @@ pub(crate) fn functions(
     };
     let functions = program.kernels.iter().zip(&modules).map(|(kernel, module)| {
         if kernel.entry.contains('\0') {
-            return Err(damaged("the name of a kernel holds a NUL byte"));
+            return Err(damaged("the name of a kernel contains a NUL byte"));
         }
         let function = module
             .load_function(&kernel.entry)
@@ -39,7 +39,7 @@ pub(crate) fn functions(
 fn loadable(code: Code) -> Result<Ptx, &'static str> {
     match code {
         Code::Cubin(bytes) => check_elf(&bytes).map(|()| Ptx::from_binary(bytes)),
-        Code::Ptx(text) if text.contains('\0') => Err("it holds a NUL byte"),
+        Code::Ptx(text) if text.contains('\0') => Err("it contains a NUL byte"),
         Code::Ptx(text) => Ok(Ptx::from_src(text)),
         Code::Source { .. } => Err("it is not compiled"),
         Code::Parts(_) => Err("a part of it has parts"),
@@ -51,7 +51,7 @@ fn loadable(code: Code) -> Result<Ptx, &'static str> {
 fn check_elf(bytes: &[u8]) -> Result<(), &'static str> {
     const HEADER: usize = 64;
     if bytes.len() < HEADER || !bytes.starts_with(b"\x7fELF\x02") {
-        return Err("it is no 64-bit ELF file");
+        return Err("it is not a 64-bit ELF file");
     }
     let number = |at: usize, size: usize| {
         bytes[at..at + size].iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte))
@@ -65,7 +65,7 @@ fn check_elf(bytes: &[u8]) -> Result<(), &'static str> {
         offset.checked_add(size * count).is_some_and(|end| end <= bytes.len() as u64)
     });
     if !whole {
-        return Err("it is cut short");
+        return Err("it is truncated");
     }
     let (offset, size, count) = tables[1];
     let inside = (0..count).all(|section| {
@@ -77,7 +77,7 @@ fn check_elf(bytes: &[u8]) -> Result<(), &'static str> {
         let (kind, start, length) = (number(at + 4, 4), number(at + 0x18, 8), number(at + 0x20, 8));
         kind == 8 || start.checked_add(length).is_some_and(|end| end <= bytes.len() as u64)
     });
-    if inside { Ok(()) } else { Err("a section lies outside of it") }
+    if inside { Ok(()) } else { Err("a section lies outside the file") }
 }
 
 #[cfg(test)]
@@ -86,8 +86,8 @@ mod tests {
 
     #[test]
     fn damaged_files_are_refused() {
-        assert_eq!(check_elf(b""), Err("it is no 64-bit ELF file"));
-        assert_eq!(check_elf(&[0; 100]), Err("it is no 64-bit ELF file"));
+        assert_eq!(check_elf(b""), Err("it is not a 64-bit ELF file"));
+        assert_eq!(check_elf(&[0; 100]), Err("it is not a 64-bit ELF file"));
         let mut header = vec![0u8; 64];
         header[..5].copy_from_slice(b"\x7fELF\x02");
         assert_eq!(check_elf(&header), Ok(()));
@@ -95,11 +95,11 @@ mod tests {
         header[0x28] = 64;
         header[0x3a] = 64;
         header[0x3c] = 1;
-        assert_eq!(check_elf(&header), Err("it is cut short"));
+        assert_eq!(check_elf(&header), Err("it is truncated"));
         header.extend([0; 64]);
         assert_eq!(check_elf(&header), Ok(()));
         // The section claims 200 bytes from the start.
         header[64 + 0x20] = 200;
-        assert_eq!(check_elf(&header), Err("a section lies outside of it"));
+        assert_eq!(check_elf(&header), Err("a section lies outside the file"));
     }
 }

@@ -94,7 +94,7 @@ impl Memory {
 
     /// Whether the stream is being captured into a graph.
     pub(crate) fn is_capturing(&self) -> Result<bool, Error> {
-        let status = self.stream.capture_status().doing("tell whether the stream is captured")?;
+        let status = self.stream.capture_status().doing("report whether the stream is captured")?;
         Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
@@ -121,7 +121,7 @@ impl Memory {
         self.trim()?;
         match allocate() {
             Err(error) if out_of_memory(&error) => {
-                let (free, total) = self.stream.context().mem_get_info().doing("tell the free memory")?;
+                let (free, total) = self.stream.context().mem_get_info().doing("report the free memory")?;
                 Err(Error::OutOfMemory { what: what.to_string(), bytes: size, free, total })
             }
             second => second.doing("allocate memory"),

@@ -59,7 +59,7 @@ fn mistakes_are_errors_with_the_compilers_words() {
     let error = nvrtc::compile(SCALE, Arch::Machine(90), &["--no-such-option".to_string()]).unwrap_err();
     assert!(error.to_string().contains("no-such-option"), "{error}");
     let error = nvrtc::compile("a\0b", Arch::Machine(90), &[]).unwrap_err();
-    assert_eq!(error.to_string(), "NVRTC could not read the source: it holds a NUL byte");
+    assert_eq!(error.to_string(), "NVRTC could not read the source: it contains a NUL byte");
     let error = nvrtc::compile(SCALE, Arch::Machine(1), &[]).unwrap_err();
     assert!(error.to_string().contains("gpu-architecture"), "{error}");
 }

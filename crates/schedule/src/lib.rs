@@ -47,6 +47,6 @@ pub use branching::branching;
 pub use dag::{Dag, Edge, Loop, LoopKind, Node, Source, Stage};
 pub use derivative::Derivatives;
 pub use features::{AccessKind, COLUMNS, Column, Features, NAMES, ROWS, Row};
-pub use ids::{EdgeId, NodeId, StageId};
+pub use ids::{EdgeId, KernelId, LoopId, NestId, NodeId, StageId};
 pub use node_set::NodeSet;
 pub use rational::{Rational, common_denominator};

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use warploom_lang::ir::NodeKind;
 use warploom_lang::*;
 use warploom_schedule::schedule::*;
-use warploom_schedule::{LoopKind, Rational};
+use warploom_schedule::{KernelId, LoopKind, NestId, Rational};
+use warploom_target::Device;
 
 const X: Var = Var::new("x");
 const EXTENT: i64 = 41;
@@ -82,9 +83,9 @@ fn pipeline(outer: &[Index; 3], inner: &[Index; 2]) -> Pipeline {
     Pipeline::new("p", [out]).unwrap()
 }
 
-fn regions(pipeline: &Pipeline) -> Option<Regions> {
-    let output = Region(vec![Range::new(-3, EXTENT)]);
-    infer(pipeline, &Realisation::new(pipeline).output("out", output)).ok()
+fn problem(pipeline: &Pipeline, output: Region) -> Option<Problem> {
+    let request = Realisation::new(pipeline).output("out", output);
+    Problem::new(pipeline, &request, &Device::preset("h200").unwrap()).ok()
 }
 
 // ---- What is touched.
@@ -118,15 +119,15 @@ fn hull(points: &[i64]) -> Option<(i64, i64)> {
 }
 
 /// The first and last point that a footprint has at one block and one iteration.
-fn placed(footprints: &Footprints, reach: &Reach, place: (i64, i64)) -> (i64, i64) {
+fn placed(plan: &Plan<'_>, reach: &Reach, place: (i64, i64)) -> (i64, i64) {
     let mut sum = Rational::ZERO;
     for (symbol, step) in &reach.terms {
         let value = match symbol {
             Symbol::Block(LoopKind::Pure(0)) => place.0,
-            Symbol::Loop(0) => place.1,
+            Symbol::Loop(id) if id.index() == 0 => place.1,
             Symbol::Lowest(number) => {
-                let parts = footprints.lowest[*number].iter();
-                parts.map(|part| placed(footprints, part, place).0.min(part.max)).min().unwrap()
+                let parts = plan.lowest[*number].iter();
+                parts.map(|part| placed(plan, part, place).0.min(part.max)).min().unwrap()
             }
             other => panic!("{other:?} is not fixed there"),
         };
@@ -148,7 +149,7 @@ fn placed(footprints: &Footprints, reach: &Reach, place: (i64, i64)) -> (i64, i6
 /// The box that a block computes for a footprint: all of its extent from its first point, as far as the Func goes. The footprint must
 /// hold some points, and be no larger than its extent.
 fn holds(
-    footprints: &Footprints,
+    plan: &Plan<'_>,
     reach: &Reach,
     points: &[i64],
     place: (i64, i64),
@@ -159,7 +160,7 @@ fn holds(
         reach.min <= first && last <= reach.max,
         "{first}..={last} at {place:?} is not in {reach:?}"
     );
-    let (low, high) = placed(footprints, reach, place);
+    let (low, high) = placed(plan, reach, place);
     prop_assert!(
         low <= first && last <= high,
         "{first}..={last} at {place:?} is not in {low}..={high} of {reach:?}"
@@ -182,7 +183,7 @@ fn terms(iteration: i64, step: i64) -> std::ops::Range<i64> {
 }
 
 fn check_blocks(pipeline: &Pipeline, tile: i64, step: i64, f_outside: bool) -> Result<(), TestCaseError> {
-    let Some(regions) = regions(pipeline) else { return Ok(()) };
+    let Some(problem) = problem(pipeline, Region(vec![Range::new(-3, EXTENT)])) else { return Ok(()) };
     let head = format!("p\n  kernel out.0 flat\n  kernel out.1 block x {tile}\n");
     let text = match f_outside {
         true => format!(
@@ -193,8 +194,9 @@ fn check_blocks(pipeline: &Pipeline, tile: i64, step: i64, f_outside: bool) -> R
         ),
     };
     let schedule = Schedule::parse(&text, pipeline).unwrap();
-    let footprints = Footprints::new(&schedule, pipeline, &regions);
-    let reach = |position: usize| &footprints.nests[position].as_ref().unwrap().points.dims[0];
+    let plan = problem.plan(&schedule);
+    let reach =
+        |position: usize| &plan.nests[NestId::new(position)].footprint.as_ref().unwrap().points.dims[0];
     let (f, g) = (reach(1), reach(2));
     for block in 0..EXTENT.div_euclid(tile) + i64::from(EXTENT % tile != 0) {
         let mut f_points = Vec::new();
@@ -204,30 +206,30 @@ fn check_blocks(pipeline: &Pipeline, tile: i64, step: i64, f_outside: bool) -> R
             let read = |callee: &str| -> Vec<i64> {
                 points.iter().flat_map(|(x, r)| accesses(pipeline, ("out", 1), callee, *x, *r)).collect()
             };
-            let (first, last) = holds(&footprints, g, &read("g"), (block, iteration))?;
+            let (first, last) = holds(&plan, g, &read("g"), (block, iteration))?;
             let through = (first..=last).flat_map(|x| accesses(pipeline, ("g", 0), "f", x, 0));
             f_points.extend(read("f").into_iter().chain(through));
             if !f_outside {
-                holds(&footprints, f, &f_points, (block, iteration))?;
+                holds(&plan, f, &f_points, (block, iteration))?;
                 f_points.clear();
             }
         }
         if f_outside {
-            holds(&footprints, f, &f_points, (block, 0))?;
+            holds(&plan, f, &f_points, (block, 0))?;
         }
     }
     Ok(())
 }
 
 fn check_threads(pipeline: &Pipeline, tile: i64, serial: i64) -> Result<(), TestCaseError> {
-    let Some(regions) = regions(pipeline) else { return Ok(()) };
+    let Some(problem) = problem(pipeline, Region(vec![Range::new(-3, EXTENT)])) else { return Ok(()) };
     let text = format!(
         "p inline f\n  kernel out.0 flat\n  kernel out.1 block x {tile} threads x 2 serial x {serial}\n    g registers\n"
     );
     let schedule = Schedule::parse(&text, pipeline).unwrap();
-    let footprints = Footprints::new(&schedule, pipeline, &regions);
+    let plan = problem.plan(&schedule);
     let g = pipeline.func_named("g").unwrap();
-    let reach = &footprints.nests[1].as_ref().unwrap().registers[&g].thread.points.dims[0];
+    let reach = &plan.nests[NestId::new(1)].footprint.as_ref().unwrap().registers[&g].thread.points.dims[0];
     for block in 0..EXTENT.div_euclid(tile) + i64::from(EXTENT % tile != 0) {
         let all: Vec<i64> = block_points(block, tile).collect();
         for share in all.chunks(serial as usize) {
@@ -305,14 +307,13 @@ fn extent(read: impl Fn(&Func) -> Expr) -> (i64, bool) {
     let f = func("f", X, X * 3);
     let out = func("out", X, read(&f));
     let pipeline = Pipeline::new("p", [out]).unwrap();
-    let request = Realisation::new(&pipeline).output("out", Region::of_extents(&[1000]));
-    let regions = infer(&pipeline, &request).unwrap();
+    let problem = problem(&pipeline, Region::of_extents(&[1000])).unwrap();
     let schedule = ScheduleBuilder::new(&pipeline)
         .kernel("out", "x 16", |block| block.flat("f").flat("out"))
         .build()
         .unwrap();
-    let footprints = Footprints::new(&schedule, &pipeline, &regions);
-    let points = &footprints.kernels[0].allocations[0].points;
+    let plan = problem.plan(&schedule);
+    let points = &plan.kernels[KernelId::new(0)].allocations[0].points;
     (points.extents()[0], points.dims[0].bounded)
 }
 

@@ -6,25 +6,15 @@ mod pipelines;
 
 use pipelines::{Case, case, cases};
 use warploom_schedule::schedule::*;
-use warploom_target::Device;
 
 const SEEDS: u64 = 200;
 
-fn device() -> Device {
-    Device::preset("h200").unwrap()
-}
-
-fn random(case: &Case, seed: u64) -> Schedule {
-    Schedule::random(&case.pipeline, &case.regions, &device(), seed)
-}
-
 /// The most points of a stage that are written out one after the other.
-fn unrolled(schedule: &Schedule, case: &Case) -> i64 {
-    let footprints = Footprints::new(schedule, &case.pipeline, &case.regions);
-    let nests = schedule.nests().zip(&footprints.nests);
-    let points = nests.filter_map(|(nest, footprint)| match &nest.mapping {
+fn unrolled(schedule: &Schedule, problem: &Problem) -> i64 {
+    let plan = problem.plan(schedule);
+    let points = plan.nests.values().filter_map(|nest| match &nest.nest.mapping {
         Mapping::Threads(tiles) if tiles.unroll => {
-            let loops = footprint.as_ref()?.threads.as_ref()?;
+            let loops = nest.footprint.as_ref()?.threads.as_ref()?;
             Some(loops.iter().map(|dim| dim.serial).product::<i64>())
         }
         _ => None,
@@ -34,33 +24,33 @@ fn unrolled(schedule: &Schedule, case: &Case) -> i64 {
 
 #[test]
 fn random_schedules_are_legal_and_bounded() {
-    for case in cases() {
-        let Case { pipeline, regions } = &case;
-        let most = MAX_WORK * work(&Schedule::default_for(pipeline, regions), pipeline, regions);
+    for Case { problem } in cases() {
+        let most = MAX_WORK * work(&problem, &Schedule::default_for(&problem));
         for seed in 0..SEEDS {
-            let schedule = random(&case, seed);
-            let text = schedule.to_text(pipeline);
-            if let Err(violations) = check(&schedule, pipeline, regions, &device()) {
+            let schedule = Schedule::random(&problem, seed);
+            let text = schedule.to_text(problem.pipeline());
+            if let Err(violations) = problem.check(&schedule) {
                 panic!("seed {seed}: {}\n{text}", violations[0]);
             }
-            assert!(work(&schedule, pipeline, regions) <= most, "seed {seed} works too much:\n{text}");
-            assert!(size(&schedule, pipeline, regions) <= MAX_SIZE, "seed {seed} is too large:\n{text}");
-            assert!(unrolled(&schedule, &case) <= 64, "seed {seed} unrolls too much:\n{text}");
-            assert_eq!(Schedule::parse(&text, pipeline).as_ref(), Ok(&schedule), "seed {seed}:\n{text}");
+            assert!(work(&problem, &schedule) <= most, "seed {seed} works too much:\n{text}");
+            assert!(size(&problem, &schedule) <= MAX_SIZE, "seed {seed} is too large:\n{text}");
+            assert!(unrolled(&schedule, &problem) <= 64, "seed {seed} unrolls too much:\n{text}");
+            let parsed = Schedule::parse(&text, problem.pipeline());
+            assert_eq!(parsed.as_ref(), Ok(&schedule), "seed {seed}:\n{text}");
         }
     }
 }
 
 #[test]
 fn a_seed_gives_one_schedule() {
-    for case in cases() {
-        let texts: Vec<String> = (0..50).map(|seed| random(&case, seed).to_text(&case.pipeline)).collect();
-        let again = |seed: usize| random(&case, seed as u64).to_text(&case.pipeline);
-        assert!((0..20).all(|seed| texts[seed] == again(seed)));
+    for Case { problem } in cases() {
+        let text = |seed: u64| Schedule::random(&problem, seed).to_text(problem.pipeline());
+        let texts: Vec<String> = (0..50).map(text).collect();
+        assert!((0..20).all(|seed| texts[seed as usize] == text(seed)));
         let mut different = texts.clone();
         different.sort();
         different.dedup();
-        let name = case.pipeline.name();
+        let name = problem.pipeline().name();
         assert!(different.len() * 10 >= texts.len() * 9, "{name} has only {} schedules", different.len());
     }
 }
@@ -74,10 +64,10 @@ const ENOUGH: u64 = 200;
 #[test]
 fn every_decision_is_taken_for_every_kind_of_stage() {
     let [mut coverage, mut rest] = [Coverage::default(), Coverage::default()];
-    for (number, case) in cases().iter().enumerate() {
+    for (number, Case { problem }) in cases().iter().enumerate() {
         let part = if number % 2 == 0 { &mut coverage } else { &mut rest };
         for seed in 0..SEEDS {
-            part.add(&case.pipeline, &case.regions, &random(case, seed));
+            part.add(problem, &Schedule::random(problem, seed));
         }
     }
     coverage.merge(&rest);
@@ -100,7 +90,7 @@ fn decisions_are_counted() {
     let case = case("stencils");
     let count = |lines: &str| {
         let mut coverage = Coverage::default();
-        coverage.add(&case.pipeline, &case.regions, &case.read(lines));
+        coverage.add(&case.problem, &case.read(lines));
         move |decision: Decision, kind: StageKind| {
             let share = coverage.share(decision, kind);
             (share.eligible, share.taken)
@@ -151,7 +141,7 @@ fn reductions_are_counted() {
   kernel out flat
 ",
     );
-    coverage.add(&case.pipeline, &case.regions, &schedule);
+    coverage.add(&case.problem, &schedule);
     let taken = |decision: Decision| coverage.share(decision, StageKind::Scan).taken;
     assert_eq!([Decision::Around, Decision::Over].map(taken), [1, 0]);
     assert_eq!([Decision::ReductionOnBlocks, Decision::ReductionOnThreads].map(taken), [1, 1]);
@@ -161,7 +151,7 @@ fn reductions_are_counted() {
 #[test]
 fn work_counts_every_evaluation() {
     let case = case("product");
-    let work = |lines: &str| work(&case.read(lines), &case.pipeline, &case.regions);
+    let work = |lines: &str| work(&case.problem, &case.read(lines));
     let (points, first, second) = (24.0 * 24.0, 24.0 * 24.0 * 24.0, 24.0 * 24.0 * 24.0);
     // Each stage once: `gain`, `first`, `second`, `out`.
     let root = "\n  kernel gain flat\n  kernel first.0 flat\n  kernel first.1 flat\n  kernel second.0 flat\n";
@@ -195,7 +185,7 @@ fn size_counts_what_is_written_out() {
     let head = "\n  kernel gain flat\n  kernel first.0 flat\n  kernel first.1 flat\n  kernel second.0 flat\n  kernel second.1 ";
     let size = |lines: &str| {
         let schedule = case.read(&format!("{head}{lines}\n  kernel out flat\n"));
-        size(&schedule, &case.pipeline, &case.regions)
+        size(&case.problem, &schedule)
     };
     let one = size("block x 8 threads x 8");
     assert_eq!(size("block x 7 threads x 7"), 2 * one, "with guards and without");

@@ -7,10 +7,9 @@ use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::*;
 use warploom_target::Device;
 
-/// A pipeline at a size.
+/// A pipeline at a size on a device.
 struct Case {
-    pipeline: Pipeline,
-    regions: Regions,
+    problem: Problem,
 }
 
 impl Case {
@@ -24,18 +23,18 @@ impl Case {
                 None => request.output(name, region),
             };
         }
-        let regions = infer(&pipeline, &request).unwrap_or_else(|error| panic!("{error}"));
-        Case { pipeline, regions }
+        let problem = Problem::new(&pipeline, &request, &Device::preset("h200").unwrap());
+        Case { problem: problem.unwrap_or_else(|error| panic!("{error}")) }
     }
 
     /// The schedule whose lines below the pipeline's name these are.
     fn read(&self, lines: &str) -> Schedule {
         let text = format!("p {lines}");
-        Schedule::parse(&text, &self.pipeline).unwrap_or_else(|errors| panic!("{errors}"))
+        Schedule::parse(&text, self.problem.pipeline()).unwrap_or_else(|errors| panic!("{errors}"))
     }
 
     fn check(&self, schedule: &Schedule) -> Result<(), Vec<Violation>> {
-        check(schedule, &self.pipeline, &self.regions, &Device::preset("h200").unwrap())
+        self.problem.check(schedule).map(drop)
     }
 
     fn accepts(&self, lines: &str) {
@@ -48,7 +47,7 @@ impl Case {
     /// The one violation, as text.
     fn one(&self, schedule: &Schedule) -> String {
         match self.check(schedule) {
-            Ok(()) => panic!("this is legal:\n{}", schedule.to_text(&self.pipeline)),
+            Ok(()) => panic!("this is legal:\n{}", schedule.to_text(self.problem.pipeline())),
             Err(violations) => {
                 let text: Vec<String> = violations.iter().map(ToString::to_string).collect();
                 assert_eq!(violations.len(), 1, "{}", text.join("\n\n"));

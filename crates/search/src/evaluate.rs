@@ -1,13 +1,13 @@
 //! The one judge of kernels: rules of schedules, then what is not worth its cost, then the cost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use warploom_cost::{CostModel, KernelFeatures, RowSource, StageRow, Subject};
+use warploom_cost::{CostModel, Featurizer, KernelFeatures, RowSource, StageRow};
 use warploom_lang::FuncId;
-use warploom_schedule::schedule::{Footprints, RegisterFootprint};
+use warploom_schedule::schedule::{NestPlan, Plan, RegisterFootprint};
 
 use crate::memo::{Memo, Verdict};
 use crate::space::Space;
@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// Judges kernels and remembers what it found.
 pub(crate) struct Evaluator<'a> {
     pub space: &'a Space<'a>,
-    subject: Subject<'a>,
+    featurizer: Featurizer,
     model: &'a dyn CostModel,
     memo: Memo,
     deadline: Option<Instant>,
@@ -37,16 +37,21 @@ struct Candidate {
     features: Vec<KernelFeatures>,
 }
 
+/// The features of a sketch's kernels, and the extents of its nests.
+type Description = (Vec<KernelFeatures>, Vec<Vec<i64>>);
+
+impl Candidate {
+    fn new(position: usize, key: u128, sketch: Sketch, (features, extents): Description) -> Candidate {
+        Candidate { position, key, sketch, extents, features }
+    }
+}
+
 impl<'a> Evaluator<'a> {
-    pub fn new(
-        space: &'a Space<'a>,
-        subject: Subject<'a>,
-        model: &'a dyn CostModel,
-        started: Instant,
-    ) -> Evaluator<'a> {
+    pub fn new(space: &'a Space<'a>, model: &'a dyn CostModel, started: Instant) -> Evaluator<'a> {
         let deadline = space.options.time_limit.and_then(|limit| started.checked_add(limit));
         let memo = Memo::new(space.options.memo);
-        Evaluator { space, subject, model, memo, deadline, cut_short: AtomicBool::new(false) }
+        let featurizer = Featurizer::new(space.problem);
+        Evaluator { space, featurizer, model, memo, deadline, cut_short: AtomicBool::new(false) }
     }
 
     /// Whether the time is up.
@@ -103,7 +108,7 @@ impl<'a> Evaluator<'a> {
         let started = Instant::now();
         let features: Vec<&KernelFeatures> = candidates.iter().flat_map(|of| &of.features).collect();
         let mut costs = Vec::with_capacity(features.len());
-        self.model.costs(&self.space.dag, &features, &mut costs);
+        self.model.costs(self.space.dag, &features, &mut costs);
         counts.costing += started.elapsed();
         let mut costs = costs.into_iter();
         let sum = |candidate: Candidate| {
@@ -119,8 +124,9 @@ impl<'a> Evaluator<'a> {
         if self.is_over() && self.deadline.is_some_and(|deadline| deadline.elapsed() > GRACE) {
             return None;
         }
-        let footprints = self.examine(&sketch).ok()?;
-        let candidate = self.described(0, sketch.key(), sketch, &footprints);
+        let inlined = funcs(self.space, &sketch.inlined);
+        let description = self.description(&self.examine(&inlined, &sketch).ok()?);
+        let candidate = Candidate::new(0, sketch.key(), sketch, description);
         let (candidate, cost) = self.costs(vec![candidate], counts).pop()?;
         let Candidate { key, sketch, extents, .. } = candidate;
         Some(Arc::new(Kern::new(sketch, key, extents, cost)))
@@ -135,38 +141,35 @@ impl<'a> Evaluator<'a> {
     ) -> Result<Candidate, Refusal> {
         counts.kernels += 1;
         let started = Instant::now();
-        let footprints = self.examine(&sketch);
+        let inlined = funcs(self.space, &sketch.inlined);
+        let plan = self.examine(&inlined, &sketch);
         counts.examining += started.elapsed();
-        let footprints = footprints?;
-        self.register_arrays(&footprints)?;
+        let plan = plan?;
+        self.register_arrays(&plan)?;
         let lone = sketch.nest_reads.len() == 1;
         let started = Instant::now();
-        let candidate = self.described(position, key, sketch, &footprints);
+        let description = self.description(&plan);
+        let candidate = Candidate::new(position, key, sketch, description);
         counts.featuring += started.elapsed();
         candidate.features.iter().try_for_each(|kernel| self.worth_it(kernel, lone))?;
         Ok(candidate)
     }
 
-    /// A kernel with its features.
-    fn described(&self, position: usize, key: u128, sketch: Sketch, footprints: &Footprints) -> Candidate {
-        let inlined = funcs(self.space, &sketch.inlined);
-        let features = self.subject.features(&inlined, &sketch.item, footprints);
-        let extents = footprints.nests.iter().map(|nest| match nest {
-            Some(nest) => nest.points.extents(),
+    /// The features of the kernels of a plan, and the extents of its nests.
+    fn description(&self, plan: &Plan<'_>) -> Description {
+        let extents = |nest: &NestPlan<'_>| match &nest.footprint {
+            Some(footprint) => footprint.points.extents(),
             None => Vec::new(),
-        });
-        let extents = extents.collect();
-        Candidate { position, key, sketch, extents, features }
+        };
+        (self.featurizer.features(plan), plan.nests.values().map(extents).collect())
     }
 
-    /// The footprints of a kernel that breaks no rule by itself.
-    fn examine(&self, sketch: &Sketch) -> Result<Footprints, Refusal> {
-        let inlined = funcs(self.space, &sketch.inlined);
-        let examined = self.space.geometry.examine(&inlined, [&*sketch.item], self.space.device);
-        examined.map_err(|_| Refusal::Illegal)
+    /// The plan of a kernel that breaks no rule by itself.
+    fn examine<'s>(&self, inlined: &'s BTreeSet<FuncId>, sketch: &'s Sketch) -> Result<Plan<'s>, Refusal> {
+        self.space.problem.examine(inlined, [&*sketch.item]).map_err(|_| Refusal::Illegal)
     }
 
-    fn register_arrays(&self, footprints: &Footprints) -> Result<(), Refusal> {
+    fn register_arrays(&self, plan: &Plan<'_>) -> Result<(), Refusal> {
         let bytes = |registers: &BTreeMap<FuncId, RegisterFootprint>| {
             let of = |(func, footprint): (&FuncId, &RegisterFootprint)| {
                 let node = &self.space.dag.nodes()[self.space.dag.func_node(*func)];
@@ -174,7 +177,8 @@ impl<'a> Evaluator<'a> {
             };
             registers.iter().map(of).fold(0, u64::saturating_add)
         };
-        let most = footprints.nests.iter().flatten().map(|nest| bytes(&nest.registers)).max();
+        let nests = plan.nests.values().filter_map(|nest| nest.footprint.as_ref());
+        let most = nests.map(|nest| bytes(&nest.registers)).max();
         match most.unwrap_or(0) > self.space.options.limits.register_array_bytes {
             true => Err(Refusal::RegisterArrays),
             false => Ok(()),
@@ -183,7 +187,7 @@ impl<'a> Evaluator<'a> {
 
     fn worth_it(&self, kernel: &KernelFeatures, lone: bool) -> Result<(), Refusal> {
         let limits = &self.space.options.limits;
-        if kernel.registers > self.space.device.registers.per_thread {
+        if kernel.registers > self.space.problem.device().registers.per_thread {
             return Err(Refusal::Registers);
         }
         if kernel.local_bytes > limits.local_bytes {
@@ -211,12 +215,12 @@ impl<'a> Evaluator<'a> {
 
     /// What each Func of a state costs, as far as there is time: the kernels it is in, divided by the parts of their explanations.
     pub fn func_costs(&self, state: &State) -> BTreeMap<FuncId, f64> {
-        let dag = &self.space.dag;
+        let dag = self.space.dag;
         let mut costs = BTreeMap::new();
         for kern in state.kernels.iter().take_while(|_| !self.is_over()) {
-            let Ok(footprints) = self.examine(&kern.sketch) else { continue };
             let inlined = funcs(self.space, &kern.sketch.inlined);
-            for kernel in self.subject.features(&inlined, &kern.sketch.item, &footprints) {
+            let Ok(plan) = self.examine(&inlined, &kern.sketch) else { continue };
+            for kernel in self.featurizer.features(&plan) {
                 let terms = self.model.explain(dag, &kernel);
                 let part = |terms: &Vec<warploom_cost::Term>| -> f64 {
                     terms.iter().map(|term| term.microseconds).sum()

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use thiserror::Error;
+use warploom_lang::FuncId;
 use warploom_lang::brief::shown;
-use warploom_lang::{FuncId, Pipeline, Regions};
-use warploom_schedule::schedule::{RootItem, Schedule, StageRef, Violation, check};
-use warploom_target::Device;
+use warploom_schedule::schedule::{Problem, RootItem, Schedule, StageRef, Violation};
 
 /// The decisions of a schedule of some Funcs, which a search keeps as they are.
 ///
@@ -37,18 +36,13 @@ impl Fixed {
     ///
     /// # Errors
     /// If they contradict each other, or the device cannot run them.
-    pub fn new(
-        schedule: Schedule,
-        pipeline: &Pipeline,
-        regions: &Regions,
-        device: &Device,
-    ) -> Result<Fixed, FixedError> {
+    pub fn new(problem: &Problem, schedule: Schedule) -> Result<Fixed, FixedError> {
         if schedule.root.iter().any(holds_several) {
             return Err(FixedError::SharedLoops);
         }
         let kernels: BTreeSet<StageRef> = schedule.root.iter().filter_map(own).collect();
         let placed: BTreeSet<FuncId> = schedule.root.iter().flat_map(computed).collect();
-        let mut baseline = Schedule::default_for(pipeline, regions);
+        let mut baseline = Schedule::default_for(problem);
         baseline.inlined.retain(|func| !placed.contains(func));
         baseline.inlined.extend(&schedule.inlined);
         let named: BTreeSet<FuncId> = placed.union(&schedule.inlined).copied().collect();
@@ -56,10 +50,8 @@ impl Fixed {
         baseline.root.extend(schedule.root);
         // Producers come before their consumers.
         baseline.root.sort_by_key(own);
-        match check(&baseline, pipeline, regions, device) {
-            Ok(()) => Ok(Fixed { baseline, funcs: named, kernels }),
-            Err(violations) => Err(FixedError::Conflict(violations)),
-        }
+        problem.check(&baseline).map_err(FixedError::Conflict)?;
+        Ok(Fixed { baseline, funcs: named, kernels })
     }
 
     /// A complete schedule that holds the decisions.

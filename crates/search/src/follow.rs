@@ -21,7 +21,7 @@ pub(crate) type Along = Vec<Option<LoopKind>>;
 
 /// Every dimension at its own variable, as the stages of one Func read each other.
 pub(crate) fn at_itself(space: &Space<'_>, func: FuncId) -> Along {
-    let dims = space.pipeline.funcs()[func].dims.len();
+    let dims = space.problem.pipeline().funcs()[func].dims.len();
     (0..dims).map(|d| Some(LoopKind::Pure(d))).collect()
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn along(space: &Space<'_>, reader: &Nest, func: FuncId, inlined: &Bi
     let id = space.stage_id(stage);
     let maps = reading(space, id, space.dag.func_node(func), inlined)?;
     let loops = &space.dag.stages()[id].loops;
-    let dims = space.pipeline.funcs()[func].dims.len();
+    let dims = space.problem.pipeline().funcs()[func].dims.len();
     let loop_of = |map: &AccessMap, d: usize| Some(loops[map.rows().get(d)?.unit_loop()?].kind);
     let first = maps.first()?;
     let same = |d: usize| {
@@ -45,7 +45,7 @@ pub(crate) fn along(space: &Space<'_>, reader: &Nest, func: FuncId, inlined: &Bi
 ///
 /// Each inlined Func is looked at once, however often it is read: those it reads itself come before it.
 fn reading(space: &Space<'_>, stage: StageId, target: NodeId, inlined: &Bits) -> Option<Vec<AccessMap>> {
-    let dag = &space.dag;
+    let dag = space.dag;
     let mut known: AHashMap<NodeId, Vec<AccessMap>> = AHashMap::new();
     for node in through(space, stage, inlined) {
         let first = *dag.nodes()[node].stages.first()?;
@@ -57,7 +57,7 @@ fn reading(space: &Space<'_>, stage: StageId, target: NodeId, inlined: &Bits) ->
 
 /// The inlined Funcs that a stage reads, directly or through others, producers first.
 fn through(space: &Space<'_>, stage: StageId, inlined: &Bits) -> BTreeSet<NodeId> {
-    let dag = &space.dag;
+    let dag = space.dag;
     let (mut found, mut open) = (BTreeSet::new(), vec![stage]);
     while let Some(stage) = open.pop() {
         for producer in dag.stages()[stage].producers.iter().map(|edge| dag.edges()[*edge].producer) {
@@ -76,7 +76,7 @@ fn composed(
     target: NodeId,
     known: &AHashMap<NodeId, Vec<AccessMap>>,
 ) -> Option<Vec<AccessMap>> {
-    let dag = &space.dag;
+    let dag = space.dag;
     let mut maps: Vec<AccessMap> = Vec::new();
     for edge in dag.stages()[stage].producers.iter().map(|edge| &dag.edges()[*edge]) {
         let mut inner = Vec::new();

@@ -20,7 +20,7 @@ impl Search<'_> {
         }
         let funcs: Vec<FuncId> = space.funcs().collect();
         let costs = self.evaluator.func_costs(state);
-        let dag = &space.dag;
+        let dag = space.dag;
         let ways: [&Way<'_>; 2] =
             [&|func| readers(dag, state, func), &|func| repeated_inside(dag, state, func)];
         let frozen = frozen(&funcs, &costs, space.options.limits.frozen_share, ways);

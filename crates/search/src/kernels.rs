@@ -53,7 +53,7 @@ pub(crate) fn tilings(space: &Space<'_>, facts: &StageFacts) -> Vec<Tiling> {
     let mut shapes: Vec<(Shape, f64)> =
         tiler.shapes().into_iter().map(|shape| (shape.clone(), tiler.blocks(&shape))).collect();
     // Enough blocks for every SM, or at least as many as there can be.
-    let mut least = space.options.limits.blocks_per_sm * f64::from(space.device.sms);
+    let mut least = space.options.limits.blocks_per_sm * f64::from(space.problem.device().sms);
     while least > 1.0 && !shapes.iter().any(|(_, blocks)| *blocks >= least) {
         least /= 2.0;
     }
@@ -80,7 +80,7 @@ impl<'a> Tiler<'a> {
         Bounds {
             vector: limits.vector_threads,
             other: limits.other_threads,
-            block: i64::from(self.space.device.threads.per_block),
+            block: i64::from(self.space.problem.device().threads.per_block),
             dims: 3,
         }
     }
@@ -101,7 +101,7 @@ impl<'a> Tiler<'a> {
     fn vectors(&self, dims: &[Span]) -> Vec<usize> {
         let first = dims.iter().position(|span| span.extent >= MIN_VECTOR).unwrap_or(0);
         let mut vectors = vec![first];
-        let dag = &self.space.dag;
+        let dag = self.space.dag;
         let stage = &dag.stages()[self.space.stage_id(self.facts.at)];
         for edge in stage.producers.iter().map(|edge| &dag.edges()[*edge]) {
             let Some(fastest) = dag.nodes()[edge.producer].storage_order.first() else { continue };
@@ -117,7 +117,8 @@ impl<'a> Tiler<'a> {
     }
 
     fn serial_sizes(&self, span: Span, is_vector: bool) -> Vec<i64> {
-        let mut sizes = serial_sizes(span.extent, is_vector, i64::from(self.space.device.threads.warp));
+        let mut sizes =
+            serial_sizes(span.extent, is_vector, i64::from(self.space.problem.device().threads.warp));
         let small = span.extent <= self.space.options.limits.small_extent;
         if small && !is_vector && !sizes.contains(&span.extent) {
             sizes.push(span.extent);
@@ -186,9 +187,9 @@ impl<'a> Tiler<'a> {
 
     fn is_wasteful(&self, shape: &Shape, blocks: f64) -> bool {
         let limits = &self.space.options.limits;
-        let waves = blocks / f64::from(self.space.device.sms);
+        let waves = blocks / f64::from(self.space.problem.device().sms);
         let threads: i64 = shape.threads.iter().product();
-        let idle = idle_lanes(threads, i64::from(self.space.device.threads.warp));
+        let idle = idle_lanes(threads, i64::from(self.space.problem.device().threads.warp));
         waves.ceil() / waves > limits.idle_cores || idle as f64 / (threads + idle) as f64 > limits.idle_lanes
     }
 

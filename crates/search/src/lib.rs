@@ -50,10 +50,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rayon::ThreadPoolBuilder;
-use warploom_cost::{CostModel, Subject};
-use warploom_lang::{Pipeline, Regions};
-use warploom_schedule::schedule::Schedule;
-use warploom_target::Device;
+use warploom_cost::CostModel;
+use warploom_schedule::schedule::{Problem, Schedule};
 
 use crate::beam::beam;
 use crate::evaluate::Evaluator;
@@ -101,14 +99,14 @@ pub struct Outcome {
     pub fallback: bool,
 }
 
-/// Searches for a fast schedule of a pipeline at the sizes of a realisation on a device.
+/// Searches for a fast schedule of a problem.
 ///
 /// The observer hears of every step; it is called from several threads.
 ///
 /// ```
 /// use warploom_cost::Analytic;
 /// use warploom_lang::*;
-/// use warploom_schedule::schedule::check;
+/// use warploom_schedule::schedule::Problem;
 /// use warploom_search::{Options, search};
 /// use warploom_target::Device;
 /// let (x, y) = vars!(x, y);
@@ -119,25 +117,20 @@ pub struct Outcome {
 /// let request = Realisation::new(&pipeline)
 ///     .input("input", Region::of_extents(&[1001, 1001]))
 ///     .output("blur", Region::of_extents(&[1000, 1000]));
-/// let regions = infer(&pipeline, &request)?;
 /// let device = Device::preset("h200")?;
+/// let problem = Problem::new(&pipeline, &request, &device)?;
 /// let options = Options { samples: 4, ..Options::default() };
-/// let outcome = search(&pipeline, &regions, &device, &Analytic::new(&device), &options, &|_| {});
-/// assert_eq!(check(&outcome.best, &pipeline, &regions, &device), Ok(()));
+/// let outcome = search(&problem, &Analytic::new(&device), &options, &|_| {});
+/// assert!(problem.check(&outcome.best).is_ok());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-///
-/// # Panics
-/// If the regions are those of another pipeline.
 pub fn search(
-    pipeline: &Pipeline,
-    regions: &Regions,
-    device: &Device,
+    problem: &Problem,
     model: &dyn CostModel,
     options: &Options,
     observer: &(dyn Fn(Event) + Sync),
 ) -> Outcome {
-    explore(pipeline, regions, device, model, options, observer, |search, start| {
+    explore(problem, model, options, observer, |search, start| {
         let (start, decisions) = beam(search, start);
         greedy(search, &start, &decisions);
     })
@@ -154,6 +147,7 @@ pub fn search(
 /// use std::sync::Arc;
 /// use warploom_cost::Analytic;
 /// use warploom_lang::*;
+/// use warploom_schedule::schedule::Problem;
 /// use warploom_search::{Manner, Options, Search, State, explore};
 /// use warploom_target::Device;
 /// # let (x, y) = vars!(x, y);
@@ -164,7 +158,6 @@ pub fn search(
 /// # let request = Realisation::new(&pipeline)
 /// #     .input("input", Region::of_extents(&[1001, 1001]))
 /// #     .output("blur", Region::of_extents(&[1000, 1000]));
-/// # let regions = infer(&pipeline, &request)?;
 /// /// A random walk: every decision takes any of its options.
 /// fn walk(search: &Search<'_>, start: &Arc<State>) {
 ///     let mut random = search.options().seed;
@@ -183,9 +176,7 @@ pub fn search(
 ///
 /// let device = Device::preset("h200")?;
 /// let outcome = explore(
-///     &pipeline,
-///     &regions,
-///     &device,
+///     &Problem::new(&pipeline, &request, &device)?,
 ///     &Analytic::new(&device),
 ///     &Options { seed: 1, ..Options::default() },
 ///     &|_| {},
@@ -195,25 +186,19 @@ pub fn search(
 /// assert!(outcome.candidates.len() > 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-///
-/// # Panics
-/// If the regions are those of another pipeline.
 pub fn explore(
-    pipeline: &Pipeline,
-    regions: &Regions,
-    device: &Device,
+    problem: &Problem,
     model: &dyn CostModel,
     options: &Options,
     observer: &(dyn Fn(Event) + Sync),
     strategy: impl FnOnce(&Search<'_>, &Arc<State>) + Send,
 ) -> Outcome {
     let started = Instant::now();
-    let mut outcome =
-        with_search(pipeline, regions, device, model, options, observer, |search| search.outcome(strategy));
+    let mut outcome = with_search(problem, model, options, observer, |search| search.outcome(strategy));
     outcome.statistics.elapsed = started.elapsed();
     tracing::debug!(
-        pipeline = pipeline.name(),
-        device = device.name,
+        pipeline = problem.pipeline().name(),
+        device = problem.device().name,
         model = model.name(),
         best_us = outcome.candidates.first().map(|best| best.cost),
         candidates = outcome.candidates.len(),
@@ -226,36 +211,28 @@ pub fn explore(
 
 /// What lies near some schedules: what one decision, or one step of one kernel, makes of each. There is nothing near a schedule
 /// that no search would make.
-///
-/// # Panics
-/// If the regions are those of another pipeline.
 pub fn neighbourhoods(
-    pipeline: &Pipeline,
-    regions: &Regions,
-    device: &Device,
+    problem: &Problem,
     model: &dyn CostModel,
     options: &Options,
     schedules: &[Schedule],
 ) -> Vec<Option<Neighbourhood>> {
-    with_search(pipeline, regions, device, model, options, &|_| {}, |search| {
+    with_search(problem, model, options, &|_| {}, |search| {
         schedules.iter().map(|schedule| neighbourhood(search, schedule)).collect()
     })
 }
 
 /// Searches on as many threads as the options say.
 fn with_search<T: Send>(
-    pipeline: &Pipeline,
-    regions: &Regions,
-    device: &Device,
+    problem: &Problem,
     model: &dyn CostModel,
     options: &Options,
     observer: &(dyn Fn(Event) + Sync),
     work: impl FnOnce(&Search<'_>) -> T + Send,
 ) -> T {
     let started = Instant::now();
-    let space = Space::new(pipeline, regions, device, options);
-    let subject = Subject::new(pipeline, regions, device);
-    let search = Search::new(Evaluator::new(&space, subject, model, started), observer);
+    let space = Space::new(problem, options);
+    let search = Search::new(Evaluator::new(&space, model, started), observer);
     // Without threads of its own, the search runs on those that there are.
     match ThreadPoolBuilder::new().num_threads(options.threads).build() {
         Ok(pool) => pool.install(|| work(&search)),

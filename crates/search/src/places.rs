@@ -71,7 +71,7 @@ impl<'a> Places<'a> {
     /// Whether nothing but inlining is worth a thought: the Func only moves indices, or stands between Funcs that are
     /// computed point by point.
     pub fn must_inline(&self) -> bool {
-        let dag = &self.space.dag;
+        let dag = self.space.dag;
         let node = &dag.nodes()[dag.func_node(self.func)];
         if node.is_boundary_condition || node.is_wrapper {
             return true;

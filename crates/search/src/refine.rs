@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Item, Kernel, Mapping, NodeMut, ReductionTile, RootItem, StageRef, Tile};
+use warploom_schedule::schedule::{
+    Item, Kernel, Mapping, NestPlan, NodeMut, ReductionTile, RootItem, StageRef, Tile,
+};
 
 use crate::bits::Bits;
 use crate::evaluate::Evaluator;
@@ -134,13 +136,15 @@ impl<'a> Refiner<'a, '_> {
             return;
         }
         let space = self.space();
-        let footprints = space.geometry.footprints(&funcs(space, &self.best.sketch.inlined), [&*item]);
-        for (nest, footprint) in item.nests_mut().zip(&footprints.nests) {
+        let inlined = funcs(space, &self.best.sketch.inlined);
+        let plan = space.problem.plan_of(&inlined, [&*item]);
+        let extents = |own: &NestPlan<'_>| own.footprint.as_ref().map(|nest| nest.points.extents());
+        let extents: Vec<Option<Vec<i64>>> = plan.nests.values().map(extents).collect();
+        for (nest, extents) in item.nests_mut().zip(extents) {
             if let (true, Some(stage), Some(tiles)) =
                 (nest.storage.is_shared(), nest.item.stage(), nest.mapping.tiles())
             {
-                let extents = footprint.as_ref().map(|nest| nest.points.extents()).unwrap_or_default();
-                nest.mapping = refitted(space, stage, tiles, &extents).into();
+                nest.mapping = refitted(space, stage, tiles, &extents.unwrap_or_default()).into();
             }
         }
     }

@@ -139,9 +139,7 @@ impl<'a> Search<'a> {
     pub fn evaluate(&self, schedule: &Schedule) -> Result<Arc<State>, Refusal> {
         let space = self.evaluator.space;
         let evaluate = |counts: &mut Statistics| {
-            if schedule.root.iter().any(holds_several)
-                || space.geometry.check(schedule, space.device).is_err()
-            {
+            if schedule.root.iter().any(holds_several) || space.problem.check(schedule).is_err() {
                 return Err(Refusal::Illegal);
             }
             let (sketches, inlined) = self.sketches(schedule).ok_or(Refusal::Illegal)?;
@@ -175,7 +173,7 @@ impl<'a> Search<'a> {
         let space = self.evaluator.space;
         let default = match &space.options.fixed {
             Some(fixed) => fixed.baseline().clone(),
-            None => Schedule::default_for(space.pipeline, space.regions),
+            None => Schedule::default_for(space.problem),
         };
         let candidates = match self.appraise(&default) {
             Some(start) => {
@@ -227,8 +225,8 @@ impl<'a> Search<'a> {
             .filter(|(identity, _)| looked_at(identity))
             .map(|(_, state)| {
                 let found = state.schedule(space);
-                let choices = [spelled_out(&found, space.regions), found];
-                let is_legal = |schedule: &Schedule| space.geometry.check(schedule, space.device).is_ok();
+                let choices = [spelled_out(&found, space.problem.regions()), found];
+                let is_legal = |schedule: &Schedule| space.problem.check(schedule).is_ok();
                 let legal = choices.into_iter().find(is_legal);
                 legal.map(|schedule| Candidate { schedule, cost: state.cost() })
             })

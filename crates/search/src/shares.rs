@@ -24,7 +24,7 @@ pub(crate) fn shares(space: &Space<'_>, stages: &Placed) -> Vec<Vec<ThreadTiles>
     let dims: Vec<LoopKind> = space.stage(*first).pure.iter().map(|span| span.dim).collect();
     let sizes: Vec<i64> = dims.iter().map(|kind| along(*kind, extents)).collect();
     let vector = sizes.iter().position(|extent| *extent >= MIN_VECTOR).unwrap_or(0);
-    let block = i64::from(space.device.threads.per_block);
+    let block = i64::from(space.problem.device().threads.per_block);
     let bounds = Bounds { vector: MOST_THREADS.0, other: MOST_THREADS.1, block, dims: 3 };
     let reduces = stages.iter().any(|(stage, _)| !space.stage(*stage).reductions.is_empty());
     let mut found = Vec::new();

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use warploom_lang::{FuncId, IdVec, Pipeline, Range, Regions};
+use warploom_lang::{FuncId, IdVec, Range};
 use warploom_schedule::schedule::{
-    Geometry, Item, Nest, ReductionTile, RootItem, Schedule, Size, StageRef, Tile,
+    Item, Nest, Problem, ReductionTile, RootItem, Schedule, Size, StageRef, Tile,
 };
 use warploom_schedule::{Dag, LoopKind, NodeId, Source, StageId};
-use warploom_target::Device;
 
 use crate::bits::Bits;
 use crate::kernels::{Tiling, tilings};
@@ -46,27 +45,17 @@ pub(crate) struct StageFacts {
     tilings: OnceLock<Vec<Tiling>>,
 }
 
-/// A pipeline at one size on one device, and how it is searched.
+/// A problem, and how it is searched.
 pub(crate) struct Space<'a> {
-    pub pipeline: &'a Pipeline,
-    pub regions: &'a Regions,
-    pub device: &'a Device,
+    pub problem: &'a Problem,
+    pub dag: &'a Dag,
     pub options: &'a Options,
-    pub geometry: Geometry<'a>,
-    pub dag: Dag,
     stages: IdVec<StageId, StageFacts>,
 }
 
 impl<'a> Space<'a> {
-    pub fn new(
-        pipeline: &'a Pipeline,
-        regions: &'a Regions,
-        device: &'a Device,
-        options: &'a Options,
-    ) -> Space<'a> {
-        let geometry = Geometry::new(pipeline, regions);
-        let dag = Dag::new(pipeline);
-        let mut space = Space { pipeline, regions, device, options, geometry, dag, stages: IdVec::new() };
+    pub fn new(problem: &'a Problem, options: &'a Options) -> Space<'a> {
+        let mut space = Space { problem, dag: problem.dag(), options, stages: IdVec::new() };
         let ids: Vec<StageId> = space.dag.stages().keys().collect();
         for id in ids {
             let facts = space.facts(id);
@@ -78,7 +67,7 @@ impl<'a> Space<'a> {
     fn facts(&self, id: StageId) -> StageFacts {
         let stage = &self.dag.stages()[id];
         let at = StageRef { func: stage.func, stage: stage.number };
-        let regions = &self.regions.funcs[at.func].stages[at.stage];
+        let regions = &self.problem.regions().funcs[at.func].stages[at.stage];
         let pure = stage.loops.iter().filter_map(|of| match of.kind {
             LoopKind::Pure(d) => Some(Span { dim: of.kind, extent: regions.needed[d].extent.max(1) }),
             LoopKind::Reduction(_) => None,
@@ -111,7 +100,7 @@ impl<'a> Space<'a> {
         let parallel = |loops: Vec<ReductionTile>| {
             let block = vec![Tile { dim: LoopKind::Reduction(var), size: Size::Of(1) }];
             let kernel = RootItem::lone(stage, loops, block, Vec::new(), None);
-            self.geometry.examine(&BTreeSet::new(), [&kernel], self.device).is_ok()
+            self.problem.examine(&BTreeSet::new(), [&kernel]).is_ok()
         };
         let always = parallel(Vec::new());
         Freedom { always, under_outer: always || parallel(fixed.collect()) }
@@ -122,7 +111,7 @@ impl<'a> Space<'a> {
     }
 
     pub fn stage_id(&self, stage: StageRef) -> StageId {
-        self.dag.nodes()[self.dag.func_node(stage.func)].stages[stage.stage]
+        self.problem.stage_id(stage)
     }
 
     pub fn stage(&self, stage: StageRef) -> &StageFacts {
@@ -143,7 +132,7 @@ impl<'a> Space<'a> {
 
     /// The kernel that a stage has before it is decided on.
     pub fn default_kernel(&self, stage: StageRef) -> RootItem {
-        Schedule::default_kernel(self.pipeline, self.regions, stage)
+        Schedule::default_kernel(self.problem, stage)
     }
 
     /// What a nest reads from elsewhere, through `inlined` Funcs and those in its registers; and the inlined ones.
@@ -187,11 +176,11 @@ impl<'a> Space<'a> {
 
     /// Whether the pipeline was asked for a Func.
     pub fn is_output(&self, func: FuncId) -> bool {
-        self.dag.nodes()[self.dag.func_node(func)].is_output
+        self.problem.is_output(func)
     }
 
     /// The Funcs, consumers before their producers.
     pub fn funcs(&self) -> impl Iterator<Item = FuncId> + '_ {
-        self.pipeline.funcs().keys().rev()
+        self.problem.pipeline().funcs().keys().rev()
     }
 }

@@ -1,26 +1,23 @@
 //! How good what the search finds is, and how much work it takes.
 
-use warploom_cost::{Analytic, CostModel, Subject};
-use warploom_lang::{Pipeline, Regions};
-use warploom_schedule::schedule::{Schedule, check};
+use warploom_cost::{Analytic, CostModel, Featurizer};
+use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_search::Options;
 
-use crate::common::{h200, named, of_app, searched};
+use crate::common::{named, of_app, searched};
 
 mod common;
 
 /// The hand-written schedule of an app, and what the model says it takes.
-fn by_hand(pipeline: &Pipeline, regions: &Regions) -> f64 {
-    let name = pipeline.name();
+fn by_hand(problem: &Problem) -> f64 {
+    let name = problem.pipeline().name();
     let path = format!("{}/../../apps/schedules/{name}.schedule", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).expect("every app has one");
-    let schedule = Schedule::parse(&text, pipeline).expect("it is one of the pipeline");
-    let device = h200();
-    assert_eq!(check(&schedule, pipeline, regions, &device), Ok(()), "{name}");
-    let subject = Subject::new(pipeline, regions, &device);
-    let features = subject.of_schedule(&schedule);
+    let schedule = Schedule::parse(&text, problem.pipeline()).expect("it is one of the pipeline");
+    assert_eq!(problem.check(&schedule).err(), None, "{name}");
+    let features = Featurizer::new(problem).of_schedule(&schedule);
     let mut costs = Vec::new();
-    Analytic::new(&device).costs(subject.dag(), &features.iter().collect::<Vec<_>>(), &mut costs);
+    Analytic::new(problem.device()).costs(problem.dag(), &features.iter().collect::<Vec<_>>(), &mut costs);
     costs.iter().sum()
 }
 
@@ -28,9 +25,9 @@ fn by_hand(pipeline: &Pipeline, regions: &Regions) -> f64 {
 fn assert_as_good_as_by_hand(apps: &[&str]) {
     let mut worse = Vec::new();
     for name in apps {
-        let (pipeline, regions) = named(name);
-        let outcome = searched(&pipeline, &regions, &Options { samples: 24, ..Options::default() });
-        let ratio = outcome.candidates[0].cost / by_hand(&pipeline, &regions);
+        let problem = named(name);
+        let outcome = searched(&problem, &Options { samples: 24, ..Options::default() });
+        let ratio = outcome.candidates[0].cost / by_hand(&problem);
         if ratio > 1.05 {
             worse.push(format!("{name}: {ratio:.2}"));
         }
@@ -54,8 +51,8 @@ fn all_apps_are_as_good_as_by_hand() {
 fn work_grows_little_faster_than_the_pipeline() {
     let options = Options { beam: 8, passes: 3, samples: 1, ..Options::default() };
     let kernels = |stages: f64| {
-        let (pipeline, regions) = of_app(&warploom_apps::stencil_chain::APP, &[("stencils", stages)]);
-        searched(&pipeline, &regions, &options).statistics.kernels as f64
+        let problem = of_app(&warploom_apps::stencil_chain::APP, &[("stencils", stages)]);
+        searched(&problem, &options).statistics.kernels as f64
     };
     let counts = [8.0, 16.0, 32.0].map(kernels);
     let most = 2f64.powf(1.3);

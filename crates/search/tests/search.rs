@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use warploom_cost::Analytic;
-use warploom_lang::{Input, Pipeline, Realisation, Region, Regions, func, infer, vars};
+use warploom_lang::{Input, Pipeline, Realisation, Region, func, vars};
 use warploom_randpipe::random_pipeline;
-use warploom_schedule::schedule::{Schedule, check};
+use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_search::{
     Event, Fixed, FixedError, Options, Outcome, Refusal, StopReason, neighbourhoods, search,
 };
@@ -20,16 +20,16 @@ fn quick() -> Options {
     Options { beam: 4, passes: 3, samples: 4, ..Options::default() }
 }
 
-fn assert_sound(pipeline: &Pipeline, regions: &Regions, outcome: &Outcome) {
-    let name = pipeline.name();
+fn assert_sound(problem: &Problem, outcome: &Outcome) {
+    let name = problem.pipeline().name();
     assert!(!outcome.fallback, "{name}");
     assert_eq!(outcome.statistics.dropped, 0, "{name}");
     assert_eq!(outcome.best, outcome.candidates[0].schedule, "{name}");
     for candidate in &outcome.candidates {
-        assert_eq!(check(&candidate.schedule, pipeline, regions, &h200()), Ok(()), "{name}");
+        assert_eq!(problem.check(&candidate.schedule).err(), None, "{name}");
     }
     assert!(outcome.candidates.windows(2).all(|pair| pair[0].cost <= pair[1].cost), "{name}");
-    let default = Schedule::default_for(pipeline, regions);
+    let default = Schedule::default_for(problem);
     let of_default = outcome
         .candidates
         .iter()
@@ -41,34 +41,31 @@ fn assert_sound(pipeline: &Pipeline, regions: &Regions, outcome: &Outcome) {
 #[test]
 fn small_pipelines_get_better_than_the_default() {
     for app in warploom_apps::BASICS.iter() {
-        let (pipeline, regions) = of_app(app, &[]);
-        let outcome = searched(&pipeline, &regions, &quick());
-        assert_sound(&pipeline, &regions, &outcome);
+        let problem = of_app(app, &[]);
+        assert_sound(&problem, &searched(&problem, &quick()));
     }
 }
 
 #[test]
 fn apps_are_searched_soundly() {
     for name in ["unsharp", "harris", "hist", "cuda_mat_mul", "max_filter", "iir_blur"] {
-        let (pipeline, regions) = named(name);
-        let outcome = searched(&pipeline, &regions, &quick());
-        assert_sound(&pipeline, &regions, &outcome);
-        let default = Schedule::default_for(&pipeline, &regions);
-        assert_ne!(outcome.best, default, "{name}");
+        let problem = named(name);
+        let outcome = searched(&problem, &quick());
+        assert_sound(&problem, &outcome);
+        assert_ne!(outcome.best, Schedule::default_for(&problem), "{name}");
     }
 }
 
 #[test]
 fn neighbours_are_legal_others_and_contain_what_is_better() {
-    let device = h200();
-    let model = Analytic::new(&device);
+    let model = Analytic::new(&h200());
     for name in ["unsharp", "cuda_mat_mul", "hist"] {
-        let (pipeline, regions) = named(name);
-        let default = Schedule::default_for(&pipeline, &regions);
-        let best = searched(&pipeline, &regions, &quick()).best;
+        let problem = named(name);
+        let default = Schedule::default_for(&problem);
+        let best = searched(&problem, &quick()).best;
         let near = |threads| {
             let options = Options { threads, ..quick() };
-            neighbourhoods(&pipeline, &regions, &device, &model, &options, &[default.clone(), best.clone()])
+            neighbourhoods(&problem, &model, &options, &[default.clone(), best.clone()])
         };
         let found = near(2);
         assert_eq!(found, near(1), "{name}");
@@ -76,7 +73,7 @@ fn neighbours_are_legal_others_and_contain_what_is_better() {
             assert!(near.neighbours.len() >= 20, "{name}: {}", near.neighbours.len());
             assert!(near.neighbours.iter().all(|other| other.schedule != *schedule), "{name}");
             for other in &near.neighbours {
-                assert_eq!(check(&other.schedule, &pipeline, &regions, &device), Ok(()), "{name}");
+                assert_eq!(problem.check(&other.schedule).err(), None, "{name}");
             }
         }
         // From the default there is a way down.
@@ -87,8 +84,8 @@ fn neighbours_are_legal_others_and_contain_what_is_better() {
 
 #[test]
 fn threads_do_not_change_the_result() {
-    let (pipeline, regions) = named("unsharp");
-    let outcome = |threads| searched(&pipeline, &regions, &Options { threads, ..quick() });
+    let problem = named("unsharp");
+    let outcome = |threads| searched(&problem, &Options { threads, ..quick() });
     let one = outcome(1);
     for threads in [2, 8] {
         let other = outcome(threads);
@@ -99,10 +96,10 @@ fn threads_do_not_change_the_result() {
 
 #[test]
 fn the_memo_does_not_change_the_result() {
-    let (pipeline, regions) = named("blur");
-    let with = searched(&pipeline, &regions, &quick());
-    let without = searched(&pipeline, &regions, &Options { memo: 0, ..quick() });
-    let little = searched(&pipeline, &regions, &Options { memo: 1 << 20, ..quick() });
+    let problem = named("blur");
+    let with = searched(&problem, &quick());
+    let without = searched(&problem, &Options { memo: 0, ..quick() });
+    let little = searched(&problem, &Options { memo: 1 << 20, ..quick() });
     assert_eq!(with.candidates, without.candidates);
     assert_eq!(with.candidates, little.candidates);
     assert!(with.statistics.memo_hits > 0 && without.statistics.memo_hits == 0);
@@ -111,17 +108,17 @@ fn the_memo_does_not_change_the_result() {
 
 #[test]
 fn seeds_draw_other_options() {
-    let (pipeline, regions) = named("unsharp");
-    let outcome = |seed| searched(&pipeline, &regions, &Options { seed, ..quick() });
+    let problem = named("unsharp");
+    let outcome = |seed| searched(&problem, &Options { seed, ..quick() });
     assert_eq!(outcome(1).candidates, outcome(1).candidates);
     assert_ne!(outcome(1).candidates, outcome(2).candidates);
 }
 
 #[test]
 fn without_sampling_all_options_are_looked_at() {
-    let (pipeline, regions) = named("copy");
-    let all = searched(&pipeline, &regions, &Options { sampling: false, ..quick() });
-    let some = searched(&pipeline, &regions, &quick());
+    let problem = named("copy");
+    let all = searched(&problem, &Options { sampling: false, ..quick() });
+    let some = searched(&problem, &quick());
     assert!(some.statistics.sampled_away > 0);
     assert!(all.statistics.kernels > some.statistics.kernels);
     assert!(all.candidates[0].cost <= some.candidates[0].cost);
@@ -129,22 +126,22 @@ fn without_sampling_all_options_are_looked_at() {
 
 #[test]
 fn freezing_leaves_cheap_funcs_alone() {
-    let (pipeline, regions) = named("max_filter");
-    let frozen = searched(&pipeline, &regions, &quick()).statistics;
-    let free = searched(&pipeline, &regions, &Options { freezing: false, ..quick() }).statistics;
+    let problem = named("max_filter");
+    let frozen = searched(&problem, &quick()).statistics;
+    let free = searched(&problem, &Options { freezing: false, ..quick() }).statistics;
     assert!(frozen.frozen > 0 && free.frozen == 0);
     assert!(frozen.decisions < free.decisions);
 }
 
 #[test]
 fn a_search_that_has_no_time_still_answers() {
-    let (pipeline, regions) = named("harris");
+    let problem = named("harris");
     let options = Options { time_limit: Some(Duration::ZERO), ..Options::default() };
-    let outcome = searched(&pipeline, &regions, &options);
+    let outcome = searched(&problem, &options);
     assert_eq!(outcome.stop, StopReason::TimeLimit);
-    assert_sound(&pipeline, &regions, &outcome);
+    assert_sound(&problem, &outcome);
     let enough = Options { time_limit: Some(Duration::from_secs(600)), ..quick() };
-    assert_eq!(searched(&pipeline, &regions, &enough).stop, StopReason::Finished);
+    assert_eq!(searched(&problem, &enough).stop, StopReason::Finished);
 }
 
 #[test]
@@ -156,22 +153,21 @@ fn a_device_that_cannot_run_anything_gets_the_default() {
     let request = Realisation::new(&pipeline)
         .input("input", Region::of_extents(&[64, 64]))
         .output("output", Region::of_extents(&[64, 64]));
-    let regions = infer(&pipeline, &request).unwrap();
     let mut device = h200();
     device.threads.grid_dims = [1, 1, 1];
     device.threads.per_block = 1;
-    let outcome = search(&pipeline, &regions, &device, &Analytic::new(&device), &quick(), &|_| {});
+    let problem = Problem::new(&pipeline, &request, &device).unwrap();
+    let outcome = search(&problem, &Analytic::new(&device), &quick(), &|_| {});
     assert!(outcome.fallback && outcome.candidates.is_empty());
-    assert_eq!(outcome.best, Schedule::default_for(&pipeline, &regions));
+    assert_eq!(outcome.best, Schedule::default_for(&problem));
 }
 
 #[test]
 fn the_observer_hears_of_every_step() {
-    let (pipeline, regions) = named("blur");
-    let device = h200();
+    let problem = named("blur");
     let (passes, samples, decided) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     let options = quick();
-    search(&pipeline, &regions, &device, &Analytic::new(&device), &options, &|event| {
+    search(&problem, &Analytic::new(problem.device()), &options, &|event| {
         let counter = match event {
             Event::PassStarted { .. } => return,
             Event::PassFinished { .. } => &passes,
@@ -187,11 +183,11 @@ fn the_observer_hears_of_every_step() {
 
 #[test]
 fn limits_prune() {
-    let (pipeline, regions) = named("unsharp");
+    let problem = named("unsharp");
     let mut options = quick();
     options.limits.recompute = 1.0;
     options.limits.register_array_bytes = 0;
-    let statistics = searched(&pipeline, &regions, &options).statistics;
+    let statistics = searched(&problem, &options).statistics;
     assert!(statistics.refused_for(Refusal::Recompute) > 0);
     assert!(statistics.refused_for(Refusal::RegisterArrays) > 0);
 }
@@ -201,15 +197,14 @@ fn random_pipelines_are_searched_soundly() {
     let options = Options { beam: 2, passes: 2, samples: 2, ..Options::default() };
     for seed in 0..25 {
         let random = random_pipeline(seed, &warploom_randpipe::Options::default());
-        let regions = infer(&random.pipeline, &random.request).unwrap();
-        let outcome = searched(&random.pipeline, &regions, &options);
-        assert_sound(&random.pipeline, &regions, &outcome);
+        let problem = Problem::new(&random.pipeline, &random.request, &h200()).unwrap();
+        assert_sound(&problem, &searched(&problem, &options));
     }
 }
 
 #[test]
 fn fixed_decisions_are_kept() {
-    let (pipeline, regions) = named("unsharp");
+    let problem = named("unsharp");
     let text = "\
 unsharp          inline kernel, sharpen, ratio
   kernel output  block x 48, y 12
@@ -217,14 +212,14 @@ unsharp          inline kernel, sharpen, ratio
     output       threads x 48, y 4  serial y 3, c all  unroll
       blur_x     registers
 ";
-    let part = Schedule::parse(text, &pipeline).unwrap();
-    let fixed = Fixed::new(part.clone(), &pipeline, &regions, &h200()).unwrap();
+    let part = Schedule::parse(text, problem.pipeline()).unwrap();
+    let fixed = Fixed::new(&problem, part.clone()).unwrap();
     assert_eq!(fixed.funcs().len(), 6);
-    let outcome = searched(&pipeline, &regions, &Options { fixed: Some(fixed), ..quick() });
+    let outcome = searched(&problem, &Options { fixed: Some(fixed), ..quick() });
     assert!(!outcome.fallback && outcome.candidates.len() > 1);
     let wanted = part.kernels().next().unwrap();
     for candidate in &outcome.candidates {
-        assert_eq!(check(&candidate.schedule, &pipeline, &regions, &h200()), Ok(()));
+        assert_eq!(problem.check(&candidate.schedule).err(), None);
         let kernel = candidate.schedule.kernels().last().unwrap();
         assert_eq!(kernel.block, wanted.block);
         assert!(wanted.body.iter().all(|item| kernel.body.contains(item)));
@@ -233,9 +228,9 @@ unsharp          inline kernel, sharpen, ratio
 
 #[test]
 fn fixed_decisions_that_contradict_are_refused() {
-    let (pipeline, regions) = named("blur");
-    let part = Schedule::parse("blur inline output", &pipeline).unwrap();
-    let error = Fixed::new(part, &pipeline, &regions, &h200()).unwrap_err();
+    let problem = named("blur");
+    let part = Schedule::parse("blur inline output", problem.pipeline()).unwrap();
+    let error = Fixed::new(&problem, part).unwrap_err();
     assert!(matches!(&error, FixedError::Conflict(violations) if !violations.is_empty()));
     assert!(error.to_string().contains("output"), "{error}");
 }

@@ -6,26 +6,26 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 use warploom_cost::Analytic;
-use warploom_schedule::schedule::{Schedule, check};
+use warploom_schedule::schedule::Schedule;
 use warploom_search::{Event, Manner, Options, Outcome, Refusal, Search, State, StopReason, explore};
 
-use crate::common::{h200, named};
+use crate::common::named;
 
 mod common;
 
 fn explored(app: &str, options: &Options, strategy: impl FnOnce(&Search<'_>, &Arc<State>) + Send) -> Outcome {
-    let ((pipeline, regions), device) = (named(app), h200());
-    let outcome = explore(&pipeline, &regions, &device, &Analytic::new(&device), options, &|_| {}, strategy);
+    let problem = named(app);
+    let model = Analytic::new(problem.device());
+    let outcome = explore(&problem, &model, options, &|_| {}, strategy);
     for candidate in &outcome.candidates {
-        assert_eq!(check(&candidate.schedule, &pipeline, &regions, &device), Ok(()), "{app}");
+        assert_eq!(problem.check(&candidate.schedule).err(), None, "{app}");
     }
     outcome
 }
 
 /// How many times as fast as the default schedule the best one is.
 fn gain(app: &str, outcome: &Outcome) -> f64 {
-    let (pipeline, regions) = named(app);
-    let default = Schedule::default_for(&pipeline, &regions);
+    let default = Schedule::default_for(&named(app));
     let of_default = outcome.candidates.iter().find(|candidate| candidate.schedule == default);
     of_default.expect("it is always there").cost / outcome.candidates[0].cost
 }
@@ -78,24 +78,24 @@ fn random_walks_beat_the_default_on_any_number_of_threads() {
 
 #[test]
 fn steps_of_kernels_go_downhill() {
-    let ((pipeline, regions), device) = (named("cuda_mat_mul"), h200());
+    let problem = named("cuda_mat_mul");
     let said = AtomicUsize::new(0);
     let observer = |_: Event| {
         said.fetch_add(1, Ordering::Relaxed);
     };
-    let (model, options) = (Analytic::new(&device), Options::default());
-    let outcome = explore(&pipeline, &regions, &device, &model, &options, &observer, descent);
+    let (model, options) = (Analytic::new(problem.device()), Options::default());
+    let outcome = explore(&problem, &model, &options, &observer, descent);
     assert!(gain("cuda_mat_mul", &outcome) > 1.2, "{}", gain("cuda_mat_mul", &outcome));
     assert!(said.into_inner() > 2);
 }
 
 #[test]
 fn whole_schedules_are_evaluated_once() {
-    let ((pipeline, regions), device) = (named("unsharp"), h200());
+    let problem = named("unsharp");
     let draw = |search: &Search<'_>, start: &Arc<State>| {
         assert_eq!(search.evaluate(&search.schedule(start)).map(|state| state.cost()), Ok(start.cost()));
         for seed in 0..40 {
-            let schedule = Schedule::random(&pipeline, &regions, &device, seed);
+            let schedule = Schedule::random(&problem, seed);
             let first = search.evaluate(&schedule);
             let kernels = search.statistics().kernels;
             let again = search.evaluate(&schedule);

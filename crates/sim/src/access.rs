@@ -51,7 +51,7 @@ impl Machine {
         done.map_err(|denied| stop(to, AccessKind::Atomic, denied))
     }
 
-    /// A load from memory that threads share, each thread its own element.
+    /// Loads from memory that threads share, one element per thread.
     fn load_row(
         &mut self,
         from: Touch,
@@ -80,7 +80,7 @@ impl Machine {
         loaded
     }
 
-    /// A load of one element by all active threads.
+    /// Loads one element in all active threads.
     fn load_same(
         &mut self,
         from: Touch,
@@ -93,7 +93,7 @@ impl Machine {
         let (era, me) = (world.clock.era(array.home), Mark::new(world.clock.now(), from.site, 0));
         let memory = memory(array, &mut self.shared, world);
         let element = self.registers.scalars[index];
-        // Two threads stand for all: more would leave the same marks.
+        // Two threads are enough: more threads would leave the same marks.
         let threads = [mask.range().start as u16, mask.range().end as u16 - 1];
         let threads = if threads[0] == threads[1] { &threads[..1] } else { &threads[..] };
         let elements = [element; 2];
@@ -116,7 +116,7 @@ impl Machine {
         Ok(())
     }
 
-    /// A store to, or with `op` an atomic on, memory that threads share.
+    /// Stores to memory that threads share; with `op`, an atomic update.
     fn write(
         &mut self,
         to: Touch,
@@ -207,7 +207,7 @@ fn lane(lanes: Lanes<'_>, thread: usize) -> u32 {
     }
 }
 
-/// The memory that an array lies in, where threads share it.
+/// The memory of an array that threads share.
 fn memory<'m>(array: &ArrayCode, shared: &'m mut [Common], world: &'m mut World) -> &'m mut Common {
     match array.home {
         Home::Global(buffer) => &mut world.global[buffer],

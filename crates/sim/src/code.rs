@@ -1,7 +1,8 @@
 //! A kernel as a flat list of instructions over registers.
 //!
-//! A register is a *row*, one 32-bit pattern a thread of the block, or a *scalar*, where all threads have the
-//! same: constants, block indices, loop variables, Params, and whatever is computed from those alone.
+//! A register is a *row*, with one 32-bit pattern per thread of the block, or a *scalar*, which is the
+//! same in all threads. Scalars are constants, block indices, loop variables, Params, and values
+//! computed only from these.
 
 use smallvec::SmallVec;
 use warploom_codegen::ir::{AtomicOp, BufferId, Strides};
@@ -12,17 +13,17 @@ use crate::counters::Operations;
 use crate::error::Statement;
 use crate::traffic::Geometry;
 
-/// Where a value is kept.
+/// The register of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slot {
     Scalar(usize),
     Row(usize),
 }
 
-/// The row that holds the threads' numbers.
+/// The row with the thread numbers.
 pub const THREAD_ROW: usize = 0;
 
-/// One step. Positions are those of other instructions.
+/// One instruction. `body`, `end` and `to` are positions of other instructions.
 #[derive(Debug)]
 pub enum Instruction {
     Apply(Apply),
@@ -40,59 +41,60 @@ pub enum Instruction {
         to: Touch,
         value: Slot,
     },
-    /// The threads run a statement of this cost.
+    /// Counts the active threads of the statement with this cost.
     Count(usize),
-    /// Starts a loop; goes to `end` if it never runs.
+    /// Starts a loop; jumps to `end` if it has no iterations.
     Loop {
         counter: usize,
         count: u32,
         end: usize,
     },
-    /// Goes back to `body` until the loop has run `count` times.
+    /// Jumps back to `body` until the loop has run `count` times.
     Next {
         counter: usize,
         count: u32,
         body: usize,
     },
-    /// Goes to `end` unless a scalar condition holds.
+    /// Jumps to `end` unless a scalar condition holds.
     Unless {
         condition: usize,
         end: usize,
     },
-    /// Goes to `to`.
+    /// Jumps to `to`.
     Jump {
         to: usize,
     },
-    /// Runs what follows up to [`Instruction::Widen`] where a row holds; goes to `end`, which is there or at
-    /// [`Instruction::Otherwise`], if that is nowhere.
+    /// Up to [`Instruction::Widen`], narrows the active threads to those where a row holds. If there are
+    /// none, jumps to `end`, which is at that instruction or at [`Instruction::Otherwise`].
     Narrow {
         condition: usize,
         end: usize,
     },
-    /// Within [`Instruction::Narrow`]: goes on where the row does not hold; goes to `end` if that is nowhere.
+    /// Within [`Instruction::Narrow`]: switches to the threads where the row does not hold. Jumps to `end`
+    /// if there are none.
     Otherwise {
         end: usize,
     },
-    /// The end of what [`Instruction::Narrow`] began.
+    /// Ends an [`Instruction::Narrow`].
     Widen,
     Barrier {
         site: usize,
     },
 }
 
-/// An operation on registers. The result's register is none of the operands'.
+/// An operation on registers. The result register differs from all operand registers.
 #[derive(Debug)]
 pub struct Apply {
     pub op: Op,
-    /// Type of the (last) operand.
+    /// The type of the (last) operand.
     pub operand: Type,
     pub result: Type,
     pub to: Slot,
     pub args: SmallVec<[Slot; 3]>,
 }
 
-/// An index that is computed in 64 bits. What does not fit in 32 becomes the nearest number that does: no array
-/// here has such elements.
+/// An index that is computed in 64 bits. It saturates to 32 bits, because no array here has elements
+/// beyond.
 #[derive(Debug)]
 pub struct Offset {
     pub strides: Strides,
@@ -108,13 +110,13 @@ pub struct Touch {
     pub site: usize,
 }
 
-/// Where an array lives.
+/// The memory of an array.
 #[derive(Clone, Copy, Debug)]
 pub enum Home {
     Global(BufferId),
-    /// The number among the kernel's shared arrays.
+    /// The array's number among the kernel's shared arrays.
     Shared(usize),
-    /// The number among the kernel's per-thread arrays.
+    /// The array's number among the kernel's per-thread arrays.
     Thread(usize),
 }
 
@@ -125,12 +127,12 @@ pub struct ArrayCode {
     pub ty: Type,
     pub elements: usize,
     pub home: Home,
-    /// Whether any statement of the kernel writes the memory: if not, reads cannot be in conflict.
+    /// Whether any statement of the kernel writes the memory. If not, reads cannot conflict.
     pub written: bool,
     pub geometry: Geometry,
 }
 
-/// What one thread that runs a statement does.
+/// The operations of one thread that runs a statement.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Cost {
     pub operations: Operations,
@@ -144,20 +146,20 @@ pub struct Code {
     pub grid: [u32; 3],
     pub threads: usize,
     pub instructions: Vec<Instruction>,
-    /// What scalars hold at first.
+    /// The initial values of the scalars.
     pub scalars: Vec<u32>,
-    /// The scalars of the block's indices.
+    /// The scalars that hold the block's indices.
     pub block: [usize; 3],
-    /// Positions of Params, and their scalars.
+    /// The positions of Params, with their scalars.
     pub params: Vec<(usize, usize)>,
-    /// Depths of loops around the kernel, and the scalars of their iterations.
+    /// The depths of the loops around the kernel, with the scalars of their iterations.
     pub iterations: Vec<(usize, usize)>,
-    /// How many rows there are.
+    /// The number of rows.
     pub rows: usize,
-    /// How many masks are ever open at a time, the full one included.
+    /// The maximum number of nested masks, including the full one.
     pub masks: usize,
     pub arrays: Vec<ArrayCode>,
     pub costs: Vec<Cost>,
-    /// The statements of accesses and barriers, for messages.
+    /// The statements of accesses and barriers, for error messages.
     pub sites: Vec<Statement>,
 }

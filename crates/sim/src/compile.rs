@@ -1,4 +1,4 @@
-//! From a kernel to [`Code`].
+//! Compiles a kernel to [`Code`].
 
 use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
@@ -15,7 +15,7 @@ use crate::counters::Operations;
 use crate::error::{Fault, SimError, Statement};
 use crate::traffic::Geometry;
 
-/// Compiles a kernel.
+/// Checks and compiles a kernel.
 pub fn compile(program: &Program, kernel: &Kernel, device: &Device) -> Result<Code, SimError> {
     let of = || format!("kernel `{}`", kernel.name);
     let whole = |fault| SimError::Malformed { of: of(), statement: None, fault };
@@ -31,7 +31,7 @@ pub fn compile(program: &Program, kernel: &Kernel, device: &Device) -> Result<Co
     }
 }
 
-/// Checks the types of all nodes, and computes those that are constant.
+/// Checks the types of all nodes, and folds constants.
 fn check_nodes(program: &Program, kernel: &Kernel) -> Result<IdVec<NodeId, Option<Value>>, Fault> {
     let nodes = kernel.exprs.nodes();
     let mut known: IdVec<NodeId, Option<Value>> = IdVec::new();
@@ -72,7 +72,7 @@ fn check_nodes(program: &Program, kernel: &Kernel) -> Result<IdVec<NodeId, Optio
     Ok(known)
 }
 
-/// The type of a leaf; that of a variable is what the node says, until it is bound.
+/// The type of a leaf. An unbound variable has the declared type of its node.
 fn leaf_type(program: &Program, kernel: &Kernel, leaf: Leaf, ty: Type) -> Result<Option<Type>, Fault> {
     let missing = |what, number| Err(Fault::Missing { what, number });
     match leaf {
@@ -129,20 +129,20 @@ fn arrays(program: &Program, kernel: &Kernel, device: &Device) -> Result<Vec<Arr
     Ok(codes)
 }
 
-/// A value computed for the statement at hand.
+/// A value computed for the current statement.
 struct Temporary {
     slot: Slot,
-    /// How many operations still need it.
+    /// The number of operations that still need the value.
     uses: usize,
-    /// Whether its row can be given back.
+    /// Whether its row can be freed.
     owned: bool,
 }
 
-/// A let, to be undone at the end of its scope.
+/// A variable binding, which is undone at the end of its scope.
 struct Bound {
     var: VarId,
     before: Option<(Slot, Type)>,
-    /// The row that is free then.
+    /// The row to free then.
     row: Option<usize>,
 }
 
@@ -150,7 +150,7 @@ struct Compiler<'a> {
     kernel: &'a Kernel,
     known: IdVec<NodeId, Option<Value>>,
     code: Code,
-    /// What variables are bound to here, and their types.
+    /// The registers and types of the bound variables.
     vars: IdVec<VarId, Option<(Slot, Type)>>,
     constants: AHashMap<u32, usize>,
     free_rows: Vec<usize>,
@@ -271,7 +271,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Index and value of a write.
+    /// Evaluates the index and the value of a write.
     fn operands(&mut self, array: ArrayId, index: NodeId, value: NodeId) -> Result<(Slot, Slot), Fault> {
         let slots = self.evaluate(&[index, value], 1)?;
         self.expect("index", index, Type::I32)?;
@@ -302,7 +302,7 @@ impl<'a> Compiler<'a> {
         self.give_back(&[condition]);
         self.around.push(self.what.clone());
         let start = self.code.instructions.len();
-        // The row of the condition is read before the body runs, so that the body may use it again.
+        // The row of the condition is read before the body runs, so the body can reuse it.
         match slot {
             Slot::Scalar(condition) => {
                 let end = self.skippable(body, |end| Instruction::Unless { condition, end })?;
@@ -326,7 +326,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// The statements of an `else`, as messages call it.
+    /// Compiles the statements of an `else` branch, with `else` in their location.
     fn otherwise(&mut self, body: &[Stmt], skip: impl Fn(usize) -> Instruction) -> Result<(), Fault> {
         self.around.pop();
         self.around.push("else".to_string());
@@ -334,7 +334,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Statements behind an instruction that can skip them; gives the position of their end.
+    /// Compiles statements after an instruction that can skip them. Returns the position of their end.
     fn skippable(&mut self, body: &[Stmt], skip: impl Fn(usize) -> Instruction) -> Result<usize, Fault> {
         let start = self.code.instructions.len();
         self.code.instructions.push(skip(start));
@@ -359,7 +359,7 @@ impl<'a> Compiler<'a> {
         self.code.sites.len() - 1
     }
 
-    /// Emits what computes `roots`; `writes` is how many writes the statement does with them.
+    /// Emits the instructions that compute `roots`; `writes` is the number of writes of the statement.
     fn evaluate(&mut self, roots: &[NodeId], writes: u64) -> Result<SmallVec<[Slot; 2]>, Fault> {
         let nodes = self.kernel.exprs.nodes();
         if let Some(missing) = roots.iter().find(|root| nodes.get(**root).is_none()) {
@@ -394,7 +394,7 @@ impl<'a> Compiler<'a> {
         Ok(roots.iter().map(|root| self.temporaries[root].slot).collect())
     }
 
-    /// One use of each node less; rows that are not needed any more are free again.
+    /// Decrements the uses of each node and frees the rows that are no longer needed.
     fn give_back(&mut self, nodes: &[NodeId]) {
         for id in nodes {
             let Some(temporary) = self.temporaries.get_mut(id) else { continue };
@@ -408,7 +408,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Where the value of a node is, and whether that place is only for this statement.
+    /// The register of a node's value, and whether it belongs to this statement only.
     fn node(&mut self, id: NodeId, cost: &mut Cost) -> Result<(Slot, bool), Fault> {
         if let Some(value) = self.known[id] {
             return Ok((self.constant(value.bits()), false));
@@ -451,8 +451,8 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Quotients and remainders of integers by powers of two as shifts and masks: they are Euclidean, so
-    /// that holds for negative numbers too.
+    /// Replaces integer division and remainder by powers of two with shifts and masks. Division is
+    /// Euclidean, so this is also valid for negative numbers.
     fn cheaper(&mut self, op: Op, nodes: &[NodeId], args: SmallVec<[Slot; 3]>) -> (Op, SmallVec<[Slot; 3]>) {
         let (Op::Binary(binary @ (BinaryOp::Div | BinaryOp::Mod)), [_, divisor]) = (op, nodes) else {
             return (op, args);
@@ -512,7 +512,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// The scalar of something that launches set.
+/// The scalar of a value that is set at each launch.
 fn given(all: &mut Vec<(usize, usize)>, scalars: &mut Vec<u32>, number: usize) -> Slot {
     if let Some((_, scalar)) = all.iter().find(|(given, _)| *given == number) {
         return Slot::Scalar(*scalar);

@@ -1,4 +1,4 @@
-//! What the hardware would count.
+//! Simulated hardware counters.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -22,7 +22,7 @@ macro_rules! counts {
         }
 
         impl $name {
-            /// All counts times `factor`.
+            /// Multiplies all counts by `factor`.
             #[must_use]
             pub fn times(self, factor: u64) -> $name {
                 $name { $($field: self.$field * factor,)* }
@@ -32,17 +32,17 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Results of operations, by what computes them: one result is one operation in one active thread.
+    /// Operation counts by functional unit: one per operation and active thread.
     ///
-    /// A node of an expression counts once in each statement that holds it, whether or not its value is the
-    /// same in all threads. Constants, and operations on constants alone, are free; so is reading the same
-    /// bits as another type. Integer division by a power of two is a shift.
+    /// A node of an expression counts once in each statement that contains it, even if its value is the
+    /// same in all threads. Constants, operations only on constants, and bit casts are free. Integer
+    /// division by a power of two counts as a shift.
     pub struct Operations {
-        /// `f32`: sum, difference, absolute difference, negation, absolute value.
+        /// `f32`: addition, subtraction, absolute difference, negation, absolute value.
         pub f32_add: u64,
-        /// `f32`: product.
+        /// `f32`: multiplication.
         pub f32_mul: u64,
-        /// `f32`: quotient, remainder.
+        /// `f32`: division, remainder.
         pub f32_div: u64,
         /// `f32`: square root.
         pub f32_sqrt: u64,
@@ -50,28 +50,28 @@ counts! {
         pub f32_special: u64,
         /// `f32`: comparison, minimum, maximum.
         pub f32_compare: u64,
-        /// Conversion between float and integer or truth value; rounding to an integral float.
+        /// Conversion between float and integer or Boolean; rounding to an integral float.
         pub convert: u64,
-        /// Choice by a condition, of any type.
+        /// Selection by a condition, of any type.
         pub select: u64,
-        /// Integers and truth values: sum, difference, sign, average, logic, shift, change of width.
+        /// Integers and Booleans: addition, subtraction, sign, average, logic, shift, change of width.
         pub int_add: u64,
-        /// Integers: product.
+        /// Integers: multiplication.
         pub int_mul: u64,
-        /// Integers: quotient, remainder.
+        /// Integers: division, remainder.
         pub int_div: u64,
-        /// Integers and truth values: comparison, minimum, maximum.
+        /// Integers and Booleans: comparison, minimum, maximum.
         pub int_compare: u64,
     }
 }
 
 impl Operations {
-    /// Floating-point operations: everything on `f32` but comparisons and conversions.
+    /// Floating-point operations: all on `f32` except comparisons and conversions.
     pub fn flops(&self) -> u64 {
         self.f32_add + self.f32_mul + self.f32_div + self.f32_sqrt + self.f32_special
     }
 
-    /// Operations on integers and truth values.
+    /// Operations on integers and Booleans.
     pub fn integer(&self) -> u64 {
         self.int_add + self.int_mul + self.int_div + self.int_compare
     }
@@ -81,7 +81,7 @@ impl Operations {
         self.flops() + self.integer() + self.f32_compare + self.convert + self.select
     }
 
-    /// One operation; `operand` is the type of its (last) operand.
+    /// The counts of one operation; `operand` is the type of its (last) operand.
     pub(crate) fn of(op: Op, operand: Type, result: Type) -> Operations {
         let mut one = Operations::default();
         let float = operand.is_float();
@@ -135,35 +135,36 @@ impl Operations {
 counts! {
     /// Accesses of one kind to one array.
     pub struct Traffic {
-        /// Elements, one an active thread: the points that stores write.
+        /// Accessed elements: one per active thread.
         pub elements: u64,
-        /// Bytes of those elements.
+        /// The size of those elements in bytes.
         pub bytes: u64,
-        /// Instructions of warps with at least one active thread.
+        /// Warp-wide instructions with at least one active thread.
         pub requests: u64,
-        /// Sectors of global memory that the requests touch, each once a request. 0 in other memory.
+        /// Sectors of global memory that the requests touch, each counted once per request; 0 for other
+        /// memory.
         pub sectors: u64,
-        /// Times shared memory is accessed for the requests. 0 in other memory.
+        /// Wavefronts of shared memory that the requests need; 0 for other memory.
         pub wavefronts: u64,
     }
 }
 
 impl Traffic {
-    /// Wavefronts of shared memory beyond the one that every request takes.
+    /// Wavefronts of shared memory beyond the first one of each request.
     pub fn bank_conflicts(&self) -> u64 {
         self.wavefronts.saturating_sub(self.requests)
     }
 }
 
-/// Where an array lives.
+/// The memory that an array is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Memory {
-    /// Global memory.
+    /// Global memory, shared by all blocks.
     Global,
-    /// One copy a block.
+    /// Shared memory, with one copy per block.
     Shared,
-    /// One copy a thread.
+    /// Registers or local memory, with one copy per thread.
     Thread,
 }
 
@@ -180,41 +181,41 @@ impl fmt::Display for Memory {
 /// The accesses to one array of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ArrayCounters {
-    /// The array.
+    /// The name of the array in the kernel.
     pub name: String,
-    /// Where it lives.
+    /// The memory that the array is in.
     pub memory: Memory,
-    /// Loads.
+    /// Loads from the array.
     pub loads: Traffic,
-    /// Stores.
+    /// Stores to the array.
     pub stores: Traffic,
-    /// Atomics.
+    /// Atomic updates of the array.
     pub atomics: Traffic,
 }
 
-/// What one or more launches of a kernel did.
+/// The counters of one or more launches of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct KernelCounters {
-    /// The kernel.
+    /// The name of the kernel.
     pub kernel: String,
-    /// How often it was launched.
+    /// The number of launches.
     pub launches: u64,
-    /// Blocks.
+    /// Blocks of all launches.
     pub blocks: u64,
-    /// Threads.
+    /// Threads of all blocks.
     pub threads: u64,
-    /// Barriers, one a block that passes it.
+    /// Barriers: one per barrier and block.
     pub barriers: u64,
-    /// Operations, loads, stores and atomics, one a thread that runs it.
+    /// Operations, loads, stores and atomics: one per active thread.
     pub lane_operations: u64,
-    /// Operations by class.
+    /// Arithmetic operations by class.
     pub operations: Operations,
     /// Accesses, in the order of the kernel's arrays.
     pub arrays: Vec<ArrayCounters>,
 }
 
 impl KernelCounters {
-    /// The array of that name.
+    /// The counters of the array with this name.
     pub fn array(&self, name: &str) -> Option<&ArrayCounters> {
         self.arrays.iter().find(|array| array.name == name)
     }
@@ -247,7 +248,7 @@ impl KernelCounters {
         sum
     }
 
-    /// Adds what another launch of the same kernel did.
+    /// Adds the counters of another launch of the same kernel.
     fn add(&mut self, other: &KernelCounters) {
         self.launches += other.launches;
         self.blocks += other.blocks;
@@ -263,15 +264,16 @@ impl KernelCounters {
     }
 }
 
-/// What a program did, launch by launch. Shown as a table, one line a kernel and one an array.
+/// The counters of a program, per launch. Displayed as a table with one line per kernel and one per
+/// array.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counters {
-    /// The launches in their order, each with the number of its kernel in the program.
+    /// The launches in execution order, each with the number of its kernel in the program.
     pub launches: Vec<(usize, KernelCounters)>,
 }
 
 impl Counters {
-    /// The kernels that were launched, in the program's order, each with all its launches together.
+    /// The launched kernels in the program's order, each with the sum of its launches.
     pub fn kernels(&self) -> Vec<KernelCounters> {
         let mut kernels: std::collections::BTreeMap<usize, KernelCounters> = Default::default();
         for (kernel, counters) in &self.launches {
@@ -283,12 +285,12 @@ impl Counters {
         kernels.into_values().collect()
     }
 
-    /// All launches of the kernel of that name together.
+    /// The sum of all launches of the kernel with this name.
     pub fn kernel(&self, name: &str) -> Option<KernelCounters> {
         self.kernels().into_iter().find(|kernel| kernel.kernel == name)
     }
 
-    /// Operations, loads, stores and atomics of all launches, one a thread that runs it.
+    /// Operations, loads, stores and atomics of all launches: one per active thread.
     pub fn lane_operations(&self) -> u64 {
         self.launches.iter().map(|(_, counters)| counters.lane_operations).sum()
     }
@@ -349,7 +351,7 @@ fn array_rows(kernel: &KernelCounters) -> impl Iterator<Item = Vec<String>> + '_
     })
 }
 
-/// Writes columns side by side, the first `texts` to the left, the others to the right.
+/// Writes a table: the first `texts` columns are left-aligned, the others right-aligned.
 fn table(f: &mut fmt::Formatter<'_>, titles: &[&str], texts: usize, rows: &[Vec<String>]) -> fmt::Result {
     let titles: Vec<String> = titles.iter().map(|title| (*title).to_string()).collect();
     let lines = || std::iter::once(&titles).chain(rows);

@@ -1,4 +1,4 @@
-//! Why a program could not be run to its end.
+//! Errors of the simulator.
 
 use std::fmt;
 
@@ -6,186 +6,187 @@ use thiserror::Error;
 use warploom_interp::buffer::BufferError;
 use warploom_lang::{Region, Type};
 
-/// Why a program could not be run to its end.
+/// Why a program could not be run to completion.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// An input was not given.
+    /// No buffer was given for an input.
     #[error("no buffer was given for the input `{input}`")]
     MissingInput {
-        /// The input.
+        /// The name of the input.
         input: String,
     },
-    /// An input of another type.
+    /// The buffer of an input has the wrong element type.
     #[error("the input `{input}` is {expected}, but a buffer of {found} was given")]
     InputType {
-        /// The input.
+        /// The name of the input.
         input: String,
-        /// Its type.
+        /// The declared element type.
         expected: Type,
-        /// The buffer's type.
+        /// The element type of the buffer.
         found: Type,
     },
-    /// An input of another size than the program was made for.
+    /// The buffer of an input has another box than the program was built for.
     #[error(
-        "the program was made for an input `{input}` over {expected}, but a buffer over {found} was given"
+        "the program was built for an input `{input}` over {expected}, but a buffer over {found} was given"
     )]
     InputRegion {
-        /// The input.
+        /// The name of the input.
         input: String,
-        /// The box the program was made for.
+        /// The box that the program was built for.
         expected: Region,
-        /// The buffer's box.
+        /// The box of the buffer.
         found: Region,
     },
-    /// A Param was not given.
+    /// No value was given for a Param.
     #[error("no value was given for Param number {param}")]
     MissingParam {
-        /// Its position in the pipeline.
+        /// The position of the Param in the pipeline, from 0.
         param: usize,
     },
-    /// A Param of another type.
+    /// The value of a Param has the wrong type.
     #[error("Param number {param} is {expected}, but a value of type {found} was given")]
     ParamType {
-        /// Its position in the pipeline.
+        /// The position of the Param in the pipeline, from 0.
         param: usize,
-        /// Its type.
+        /// The declared type.
         expected: Type,
-        /// The value's type.
+        /// The type of the value.
         found: Type,
     },
-    /// An output cannot be held.
+    /// The buffer of an output cannot be created.
     #[error(transparent)]
     Buffer(#[from] BufferError),
     /// The program breaks the rules of the kernel IR.
     #[error("{of}{}: {fault}", statement.as_ref().map_or(String::new(), |statement| format!(", {statement}")))]
     Malformed {
-        /// The kernel or buffer.
+        /// The name of the kernel or buffer.
         of: String,
-        /// The statement, where there is one.
+        /// The statement at fault; `None` if the fault is not in a statement.
         statement: Option<Box<Statement>>,
-        /// What is wrong.
+        /// The rule that the program breaks.
         fault: Fault,
     },
-    /// An array with more elements than the simulator can tell apart.
+    /// An array has more elements than the simulator can index.
     #[error(
         "`{buffer}` has {elements} elements; the simulator runs pipelines with up to 2^31 - 1 in an array, so use smaller sizes"
     )]
     TooLarge {
-        /// The buffer.
+        /// The name of the buffer.
         buffer: String,
-        /// How many elements it has.
+        /// The number of elements of the buffer.
         elements: usize,
     },
-    /// A kernel without blocks or threads.
+    /// A kernel has no blocks or no threads.
     #[error("the kernel `{kernel}` is launched without any threads")]
     EmptyLaunch {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
     },
-    /// More threads in a block than the device allows.
-    #[error("the kernel `{kernel}` has {threads} threads a block; the device allows {limit}")]
+    /// A kernel has more threads per block than the device allows.
+    #[error("the kernel `{kernel}` has {threads} threads per block; the device allows {limit}")]
     TooManyThreads {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// Its threads in a block.
+        /// The threads per block of the kernel.
         threads: u32,
-        /// The device's limit.
+        /// The maximum number of threads per block of the device.
         limit: u32,
     },
-    /// More blocks than the device allows.
+    /// A kernel has more blocks than the device allows.
     #[error(
         "the kernel `{kernel}` has {blocks} blocks along dimension {dimension} of its grid; the limit is {limit}"
     )]
     TooManyBlocks {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// The dimension of the grid.
+        /// The dimension of the grid: 0, 1 or 2.
         dimension: usize,
-        /// Blocks along it.
+        /// The number of blocks along this dimension.
         blocks: u32,
-        /// The limit.
+        /// The maximum number of blocks along this dimension.
         limit: u32,
     },
-    /// More shared memory than the device can give a block.
-    #[error("the kernel `{kernel}` needs {bytes} bytes of shared memory a block; the device gives {limit}")]
+    /// A kernel needs more shared memory per block than the device has.
+    #[error("the kernel `{kernel}` needs {bytes} bytes of shared memory per block; the device has {limit}")]
     TooMuchShared {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// Bytes a block needs.
+        /// Shared memory per block of the kernel, in bytes.
         bytes: usize,
-        /// The device's limit.
+        /// The maximum shared memory per block of the device, in bytes.
         limit: usize,
     },
-    /// An access outside an array.
+    /// A thread accesses an element outside an array.
     #[error("out of bounds: {access}, which has {elements} elements")]
     OutOfBounds {
-        /// The access.
+        /// The access at fault.
         access: Box<Access>,
-        /// How many elements the array has.
+        /// The number of elements of the array.
         elements: usize,
     },
-    /// A read of an element that nothing wrote: in this block for shared and per-thread arrays, ever for
-    /// those in global memory.
-    #[error("not initialised: {access}, which nothing wrote")]
+    /// A thread reads an uninitialised element. Outputs and temporaries are uninitialised when the
+    /// program starts, shared and per-thread arrays when a block starts.
+    #[error("not initialised: {access}, which was not written")]
     Uninitialised {
-        /// The access.
+        /// The access at fault.
         access: Box<Access>,
     },
-    /// Two threads touch one element with nothing that orders them, and not both read or both are atomics.
+    /// Two threads access one element without synchronisation, unless both accesses are reads or both
+    /// are atomics.
     #[error("conflict: {access}, after {earlier}")]
     Conflict {
-        /// The access that came second in this run.
+        /// The access that came later in this run.
         access: Box<Access>,
-        /// The one that came first.
+        /// The access that came first.
         earlier: Box<Earlier>,
     },
-    /// A barrier that some threads of a block reach and others don't.
+    /// Some threads of a block reach a barrier, but others do not.
     #[error(
         "barrier not reached by all: in the kernel `{kernel}`, {statement}, {active} of {threads} threads of \
          block {block:?} arrive, thread {missing} does not"
     )]
     DivergentBarrier {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// The barrier.
+        /// The barrier's statement.
         statement: Box<Statement>,
-        /// The block.
+        /// The index of the block in the grid.
         block: [u32; 3],
-        /// How many threads arrive.
+        /// The number of threads that reach the barrier.
         active: u32,
-        /// How many there are.
+        /// The number of threads of the block.
         threads: u32,
-        /// The first thread that does not arrive.
+        /// The first thread that does not reach the barrier.
         missing: u32,
     },
-    /// An output has an element that no kernel wrote.
+    /// An element of an output is not written by any kernel.
     #[error(
-        "nothing wrote the output `{output}` at {point:?}, element {element}; {unwritten} elements are missing"
+        "the output `{output}` was not written at {point:?}, element {element}; {unwritten} elements are missing"
     )]
     UnwrittenOutput {
-        /// The buffer.
+        /// The name of the output.
         output: String,
-        /// The first such element.
+        /// The position in memory of the first unwritten element.
         element: usize,
-        /// Its point.
+        /// The coordinates of this element.
         point: Vec<i64>,
-        /// How many there are.
+        /// The number of unwritten elements.
         unwritten: usize,
     },
-    /// More blocks and barriers than can be numbered.
+    /// The program runs more blocks and barriers than the simulator can number.
     #[error("the program runs more than 2^32 blocks and barriers; use smaller sizes")]
     TooLong,
 }
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AccessKind {
-    /// Loads.
+    /// A load.
     Read,
-    /// Stores.
+    /// A store.
     Write,
-    /// Combines.
+    /// An atomic update.
     Atomic,
 }
 
@@ -210,19 +211,19 @@ impl AccessKind {
 /// An access that was refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Access {
-    /// The kernel.
+    /// The name of the kernel.
     pub kernel: String,
-    /// The statement.
+    /// The statement that contains the access.
     pub statement: Statement,
-    /// The array.
+    /// The name of the array.
     pub array: String,
-    /// What it does.
+    /// Whether it is a read, a write or an atomic.
     pub kind: AccessKind,
-    /// The element; may lie outside the array.
+    /// The position of the element; can be outside the array.
     pub element: i64,
-    /// The block.
+    /// The index of the block in the grid.
     pub block: [u32; 3],
-    /// The thread in the block.
+    /// The number of the thread in the block.
     pub thread: u32,
 }
 
@@ -235,16 +236,16 @@ impl fmt::Display for Access {
     }
 }
 
-/// The access that another one is in conflict with.
+/// The earlier one of two conflicting accesses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Earlier {
-    /// What it does.
+    /// Whether it is a read, a write or an atomic.
     pub kind: AccessKind,
-    /// The statement, where it is known.
+    /// The statement that contains the access; `None` if it is unknown.
     pub statement: Option<Statement>,
-    /// The block.
+    /// The index of the block in the grid.
     pub block: [u32; 3],
-    /// The thread in the block; `None` where all that is known is that it is another one.
+    /// The number of the thread in the block; `None` if it is only known to be a different thread.
     pub thread: Option<u32>,
 }
 
@@ -262,14 +263,15 @@ impl fmt::Display for Earlier {
     }
 }
 
-/// Where a statement stands in a kernel.
+/// The location of a statement in a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Statement {
-    /// Its position in the kernel's body, then in the body of the statement there, and so on.
+    /// The position in the kernel's body, then in the body of the statement at that position, and so
+    /// on.
     pub path: Vec<usize>,
-    /// What stands around it, outermost first: `for x`, `if`.
+    /// The enclosing statements, outermost first: `for x`, `if`.
     pub around: Vec<String>,
-    /// What it is: `store out`, `let x`, `if`, `barrier`.
+    /// A short description: `store out`, `let x`, `if`, `barrier`.
     pub what: String,
 }
 
@@ -288,78 +290,78 @@ impl fmt::Display for Statement {
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// An expression says it has a type that its operation does not give.
+    /// The declared type of an expression differs from the result type of its operation.
     #[error("node {node}, `{operation}`, cannot be a {ty} with these operands")]
     Type {
-        /// The node.
+        /// The number of the node.
         node: usize,
-        /// Its operation.
+        /// The operation of the node.
         operation: String,
-        /// The type it claims.
+        /// The declared type of the node.
         ty: Type,
     },
-    /// An index, value or condition of the wrong type.
+    /// An index, value or condition has the wrong type.
     #[error("the {role} is a {found} where a {expected} is needed")]
     Operand {
         /// `index`, `value` or `condition`.
         role: &'static str,
-        /// The type needed.
+        /// The required type.
         expected: Type,
-        /// The type found.
+        /// The actual type.
         found: Type,
     },
-    /// An operand that does not come before its user.
+    /// An operand does not come before the node that uses it.
     #[error("node {node} has an operand that does not come before it")]
     Order {
-        /// The node.
+        /// The number of the node.
         node: usize,
     },
-    /// An index of 64 bits where a value is needed.
-    #[error("node {node} is an offset into an array, and used as a value")]
+    /// A 64-bit index is used where a value is required.
+    #[error("node {node} is an offset into an array, but is used as a value")]
     Offset {
-        /// The node.
+        /// The number of the node.
         node: usize,
     },
-    /// A variable that nothing binds there.
+    /// A variable is used where it is not bound.
     #[error("the variable `{var}` is not bound here")]
     Unbound {
-        /// The variable.
+        /// The name of the variable.
         var: String,
     },
-    /// Something that does not exist.
+    /// A number refers to an object that does not exist.
     #[error("there is no {what} number {number}")]
     Missing {
-        /// What kind of thing.
+        /// The kind of object, such as `array` or `buffer`.
         what: &'static str,
-        /// Its number.
+        /// The number that does not exist.
         number: usize,
     },
-    /// A write to an input.
+    /// A kernel writes to an input.
     #[error("`{array}` is an input, which kernels may only read")]
     WritesInput {
-        /// The array.
+        /// The name of the array.
         array: String,
     },
-    /// An atomic on an array of the wrong type or in the wrong place.
+    /// An atomic updates an array of an unsupported type or memory.
     #[error(
         "`{array}` cannot be updated atomically: atomics are for 32-bit numbers in global or shared memory"
     )]
     Atomic {
-        /// The array.
+        /// The name of the array.
         array: String,
     },
-    /// An array that is not as its buffer.
+    /// An array differs from its buffer.
     #[error("`{array}` differs from its buffer in type or number of elements")]
     Array {
-        /// The array.
+        /// The name of the array.
         array: String,
     },
-    /// A buffer whose strides are not those of a dense array.
+    /// The strides of a buffer are not those of a dense array.
     #[error("the strides {strides:?} are not those of a dense array over {region}")]
     Strides {
-        /// The strides.
+        /// The strides of the buffer, in elements.
         strides: Vec<i64>,
-        /// The box.
+        /// The box of the buffer.
         region: Region,
     },
 }

@@ -1,4 +1,4 @@
-//! One launch of a kernel: its blocks, what they did, and what went wrong.
+//! One launch of a kernel: runs its blocks, counts, and reports errors.
 
 use crate::code::Home;
 use crate::counters::{ArrayCounters, KernelCounters, Memory, Operations};
@@ -7,15 +7,15 @@ use crate::machine::{ArrayTraffic, Machine, Stop, StopWhy};
 use crate::memory::Why;
 use crate::world::{TooLong, World};
 
-/// What a launch is given.
+/// The arguments of a launch.
 pub struct Launching<'a> {
-    /// The bits of the program's Params.
+    /// The bit patterns of the program's Params.
     pub params: &'a [u32],
     /// The iterations of the loops around the launch, the outermost first.
     pub iterations: &'a [u32],
-    /// The blocks in the order in which they run.
+    /// The numbers of the blocks, in execution order.
     pub order: &'a [u32],
-    /// The only block that counts, if not all do.
+    /// The only block to count; `None` counts all blocks.
     pub watched: Option<[u32; 3]>,
 }
 
@@ -26,7 +26,7 @@ impl From<TooLong> for SimError {
 }
 
 impl Machine {
-    /// Runs all blocks.
+    /// Runs all blocks and returns their counters.
     pub fn launch(&mut self, given: &Launching<'_>, world: &mut World) -> Result<KernelCounters, SimError> {
         self.prepare(given)?;
         world.clock.start_launch()?;
@@ -45,12 +45,12 @@ impl Machine {
         Ok(self.counters(blocks))
     }
 
-    /// How many blocks a launch has.
+    /// The number of blocks per launch.
     pub fn blocks(&self) -> u32 {
         self.code.grid.iter().product()
     }
 
-    /// The indices of a block.
+    /// The grid index of a block.
     fn block(&self, number: u32) -> [u32; 3] {
         let [width, height, _] = self.code.grid;
         [number % width, number / width % height, number / width / height]
@@ -103,7 +103,7 @@ impl Machine {
         }
     }
 
-    /// What went wrong; `starts` are the first stamps of the blocks that ran so far.
+    /// Converts a stop to an error; `starts` are the first stamps of the blocks that have run so far.
     fn error(&self, stop: Stop, starts: &[u32], order: &[u32]) -> SimError {
         let at = |position: usize| self.block(order[position]);
         let (kernel, block) = (self.code.name.clone(), at(starts.len() - 1));

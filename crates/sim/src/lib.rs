@@ -1,13 +1,13 @@
-//! A simulator of GPUs for Warploom's [kernel IR](warploom_codegen::ir).
+//! A GPU simulator for Warploom's [kernel IR](warploom_codegen::ir).
 //!
-//! [`Simulation`] runs a program exactly as its IR says, with the arithmetic of the reference evaluator, so
-//! that outputs can be compared bit for bit, and watches every access to memory on the way:
+//! [`Simulation`] runs a program exactly as its IR specifies, with the arithmetic of the reference
+//! evaluator, so outputs can be compared bit for bit. It checks every memory access:
 //!
-//! - A block runs in lockstep. Every value is a row over the block's threads; conditions narrow the set of
-//!   active threads, and threads that are not active do nothing. Blocks run one after another, in an order
-//!   that the seed chooses.
-//! - Inputs hold what was given. Outputs and temporaries hold nothing when a program starts, shared and
-//!   per-thread arrays nothing when a block starts.
+//! - A block runs in lockstep. Every value is a row with one lane per thread of the block. Conditions
+//!   narrow the set of active threads; inactive threads do nothing. Blocks run one after another, in
+//!   an order that depends on the seed.
+//! - Inputs contain the given buffers. Outputs and temporaries are uninitialised when a program
+//!   starts, and shared and per-thread arrays are uninitialised when a block starts.
 //!
 //! ```
 //! use warploom_codegen::ir::*;
@@ -63,36 +63,37 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is refused
+//! # Errors
 //!
 //! | [`SimError`] | when |
 //! | --- | --- |
 //! | [`OutOfBounds`](SimError::OutOfBounds) | an active thread reads or writes outside an array, on either side of a `select` |
-//! | [`Uninitialised`](SimError::Uninitialised) | a thread reads, or updates with an atomic, what nothing wrote |
-//! | [`UnwrittenOutput`](SimError::UnwrittenOutput) | the program ends and an output has holes |
-//! | [`Conflict`](SimError::Conflict) | two threads touch one element, and nothing orders them |
-//! | [`DivergentBarrier`](SimError::DivergentBarrier) | some threads of a block arrive at a barrier, others don't |
+//! | [`Uninitialised`](SimError::Uninitialised) | a thread reads, or updates with an atomic, an element that was not written |
+//! | [`UnwrittenOutput`](SimError::UnwrittenOutput) | an element of an output is not written when the program ends |
+//! | [`Conflict`](SimError::Conflict) | two threads access one element without synchronisation |
+//! | [`DivergentBarrier`](SimError::DivergentBarrier) | some threads of a block reach a barrier, but others do not |
 //! | [`TooManyThreads`](SimError::TooManyThreads), [`TooManyBlocks`](SimError::TooManyBlocks), [`TooMuchShared`](SimError::TooMuchShared), [`EmptyLaunch`](SimError::EmptyLaunch) | the device cannot launch a kernel |
-//! | [`TooLarge`](SimError::TooLarge) | an array has more elements than the simulator can tell apart |
+//! | [`TooLarge`](SimError::TooLarge) | an array has more elements than the simulator can index |
 //! | [`Malformed`](SimError::Malformed) | the program breaks the rules of the IR: types, scopes, a write to an input |
 //!
-//! Two accesses are in conflict if different threads make them, one is a write, and no barrier of their block
-//! lies between. A barrier orders its own block only, so two blocks of one launch are never ordered. Lanes
-//! of one warp and of one statement are not exempt, and equal values do not excuse two writers. Two
-//! atomics are not in conflict; an atomic and anything else are. A conflict is found whatever the order in
-//! which the blocks happen to run; which of several is reported depends on that order.
+//! Two accesses conflict if different threads make them, at least one is a write, and no barrier of
+//! their block lies between them. A barrier orders only its own block, so two blocks of one launch are
+//! never ordered. This also holds for lanes of one warp, for one statement, and for two writes of
+//! equal values. Two atomics do not conflict; an atomic and any other access do. Every conflict is
+//! found for any order of blocks; if there are several, the order determines which one is reported.
 //!
-//! # What is counted
+//! # Counters
 //!
-//! [`Counters`] holds what a profiler would show, for each launch: operations by class, requests and sectors of
-//! global memory, wavefronts and bank conflicts of shared memory, elements and bytes of every array, barriers.
-//! Buffers start at the start of a sector; shared arrays follow each other, each at a multiple of 16 bytes.
+//! [`Counters`] contains what a profiler would show per launch: operations by class, requests and
+//! sectors of global memory, wavefronts and bank conflicts of shared memory, elements and bytes of
+//! every array, and barriers. Buffers start at a sector boundary. Shared arrays follow each other, each
+//! aligned to 16 bytes.
 //!
-//! # Inside
+//! # Implementation
 //!
-//! `compile` turns a kernel into flat `code` over registers, once; `machine` runs it with the row operations of
-//! the reference evaluator, `access` and `memory` do its loads and stores, `shadow` knows who touched what,
-//! `traffic` counts sectors and banks.
+//! `compile` turns a kernel into flat `code` over registers, once. `machine` runs it with the row
+//! operations of the reference evaluator. `access` and `memory` implement loads and stores, `shadow`
+//! records which thread accessed an element last, and `traffic` counts sectors and banks.
 mod access;
 mod code;
 mod compile;

@@ -1,4 +1,4 @@
-//! Runs [`Code`]: all threads of a block in lockstep, one block after another.
+//! Runs [`Code`]: the threads of a block in lockstep, the blocks one after another.
 
 use smallvec::SmallVec;
 use warploom_interp::lanes::{self, Lanes};
@@ -18,24 +18,24 @@ pub struct ArrayTraffic {
     pub atomics: Traffic,
 }
 
-/// Why a block stops, and at which site.
+/// Why a block stopped, and at which site.
 pub struct Stop {
     pub site: usize,
     pub why: StopWhy,
 }
 
-/// Why a block stops.
+/// Why a block stopped.
 pub enum StopWhy {
     Denied { array: usize, kind: AccessKind, denied: Denied },
     Divergent { active: u32, missing: u32 },
     TooLong,
 }
 
-/// A kernel with everything one block of it needs.
+/// A kernel, with the state of the running block.
 pub struct Machine {
     pub(crate) code: Code,
     pub(crate) registers: Registers,
-    /// The active threads, innermost condition last; the first are all threads.
+    /// A stack of active threads, innermost condition last; the first entry is all threads.
     masks: Vec<Mask>,
     pub(crate) shared: Vec<Common>,
     pub(crate) private: Vec<Private>,
@@ -45,14 +45,14 @@ pub struct Machine {
     pub(crate) barriers: u64,
 }
 
-/// The values of a block.
+/// The register values of a block.
 pub struct Registers {
     pub scalars: Vec<u32>,
     pub rows: Vec<Vec<u32>>,
 }
 
 impl Registers {
-    /// A value in the threads of a range.
+    /// A register's values in a range of threads.
     pub fn lanes(&self, slot: Slot, range: std::ops::Range<usize>) -> Lanes<'_> {
         match slot {
             Slot::Scalar(scalar) => Lanes::Uniform(self.scalars[scalar]),
@@ -74,7 +74,7 @@ impl Registers {
                 self.scalars[scalar] = single[0];
             }
             Slot::Row(row) => {
-                // Threads in between that are not active compute too, which nothing can tell.
+                // Inactive threads in this range compute too, which has no visible effect.
                 let mut result = std::mem::take(&mut self.rows[row]);
                 self.apply(apply, mask.range(), &mut result[mask.range()]);
                 self.rows[row] = result;
@@ -131,7 +131,7 @@ impl Machine {
         for (scalar, index) in self.code.block.into_iter().zip(block) {
             self.registers.scalars[scalar] = index;
         }
-        // Taken out for the time of the run, so that the rest can be changed beside them.
+        // Taken out during the run, so that the other fields can be borrowed mutably.
         let mut masks = std::mem::take(&mut self.masks);
         let instructions = std::mem::take(&mut self.code.instructions);
         let outcome = self.run_all(&instructions, &mut masks, world);

@@ -1,9 +1,9 @@
-//! Which threads of a block run a statement.
+//! Sets of active threads of a block.
 
-/// Threads of a warp.
+/// Threads per warp.
 pub const WARP: usize = 32;
 
-/// The threads of a block that are active: one bit a thread, one word a warp.
+/// The active threads of a block: one bit per thread, one word per warp.
 #[derive(Clone, Debug)]
 pub struct Mask {
     warps: Vec<u32>,
@@ -22,17 +22,18 @@ impl Mask {
         Mask { warps, active: threads as u32, first: 0, end: threads }
     }
 
-    /// Becomes the threads of `outer` where `condition` holds.
+    /// Sets the mask to the threads of `outer` where `condition` holds.
     pub fn narrow(&mut self, outer: &Mask, condition: &[u32]) {
         self.set(outer, |number, _| bits(&condition[number * WARP..]));
     }
 
-    /// Becomes the threads of `outer` that it did not have.
+    /// Sets the mask to the threads of `outer` that it does not contain.
     pub fn turn(&mut self, outer: &Mask) {
         self.set(outer, |_, own| !own);
     }
 
-    /// Becomes the threads of `outer` that have a bit, which follows from the warp's number and its bits so far.
+    /// Sets the mask to the threads of `outer` whose bit is set in `new`, a function of the warp's number
+    /// and its current bits.
     fn set(&mut self, outer: &Mask, new: impl Fn(usize, u32) -> u32) {
         self.active = 0;
         (self.first, self.end) = (usize::MAX, 0);
@@ -47,17 +48,17 @@ impl Mask {
         }
     }
 
-    /// How many threads are active.
+    /// The number of active threads.
     pub fn active(&self) -> u32 {
         self.active
     }
 
-    /// How many warps have an active thread.
+    /// The number of warps with an active thread.
     pub fn active_warps(&self) -> u32 {
         self.warps.iter().map(|bits| u32::from(*bits != 0)).sum()
     }
 
-    /// The smallest range of threads that holds all active ones.
+    /// The smallest range that contains all active threads.
     pub fn range(&self) -> std::ops::Range<usize> {
         self.first..self.end
     }

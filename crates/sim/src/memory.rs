@@ -1,4 +1,4 @@
-//! The memory of a device: values as 32-bit patterns, and who touched them.
+//! The memory of a device: values as 32-bit patterns, with a record of the last accesses.
 
 use warploom_codegen::ir::AtomicOp;
 use warploom_lang::op::{BinaryOp, Op};
@@ -8,7 +8,7 @@ use crate::error::AccessKind;
 use crate::mask::{Mask, WARP};
 use crate::shadow::{Cell, Era, Mark, Refusal};
 
-/// Why an access is refused, and where.
+/// A refused access: the reason and the element.
 #[derive(Clone, Copy, Debug)]
 pub struct Denied {
     pub thread: u16,
@@ -45,7 +45,7 @@ impl<'a> Warp<'a> {
         self.elements.iter().copied().zip(self.threads.iter().copied())
     }
 
-    /// Fails if an element is not below `limit`.
+    /// Returns an error if an element is not below `limit`.
     pub fn check(self, limit: usize) -> Result<(), Denied> {
         let limit = u32::try_from(limit).unwrap_or(u32::MAX).min(i32::MAX as u32);
         let most = self.elements.iter().fold(0, |most, element| most.max(*element));
@@ -86,23 +86,23 @@ pub fn for_each_warp(
     Ok(())
 }
 
-/// An array that several threads can reach.
+/// An array that several threads share.
 #[derive(Debug, Default)]
 pub struct Common {
     pub bits: Vec<u32>,
-    /// One an element; none for memory that is never written.
+    /// One per element; empty for memory that is never written.
     cells: Vec<Cell>,
     /// How many elements were never written.
     unwritten: usize,
 }
 
 impl Common {
-    /// An array that holds nothing yet.
+    /// An uninitialised array.
     pub fn new(elements: usize) -> Common {
         Common { bits: vec![0; elements], cells: vec![Cell::default(); elements], unwritten: elements }
     }
 
-    /// An array that only gives what it was given.
+    /// A read-only array with these contents.
     pub fn given(bits: Vec<u32>) -> Common {
         Common { bits, cells: Vec::new(), unwritten: 0 }
     }
@@ -117,7 +117,7 @@ impl Common {
         self.cells.iter().position(|cell| !cell.is_written())
     }
 
-    /// Reads elements that nothing writes at the same time.
+    /// Checks a read of elements that the running kernel does not write.
     pub fn check_written(&self, warp: Warp<'_>) -> Result<(), Denied> {
         if self.unwritten == 0 {
             return Ok(());
@@ -128,7 +128,7 @@ impl Common {
         }
     }
 
-    /// Reads elements; `me` marks the access but for the thread.
+    /// Checks and marks a read; `me` is the mark without the thread.
     pub fn read(&mut self, warp: Warp<'_>, era: &Era, me: Mark) -> Result<(), Denied> {
         for (element, thread) in warp.lanes() {
             let read = self.cells[element as usize].read(era, me.by(thread));
@@ -137,7 +137,7 @@ impl Common {
         Ok(())
     }
 
-    /// The values of elements that were read; `row` has one lane a thread.
+    /// Copies the values of the elements to `row`, which has one lane per thread.
     pub fn gather(&self, warp: Warp<'_>, row: &mut [u32]) {
         let bits = self.bits.as_slice();
         match *warp.threads {
@@ -151,7 +151,7 @@ impl Common {
         }
     }
 
-    /// Stores what `value` gives for each thread.
+    /// Stores the result of `value` for each thread.
     pub fn store(
         &mut self,
         warp: Warp<'_>,
@@ -169,7 +169,7 @@ impl Common {
         Ok(())
     }
 
-    /// Combines elements with what `value` gives for each thread, one thread after another.
+    /// Combines elements with the result of `value` for each thread, one thread after another.
     pub fn atomic(
         &mut self,
         warp: Warp<'_>,
@@ -194,7 +194,7 @@ impl Common {
     }
 }
 
-/// An array of which every thread has its own copy. Copies of one element lie side by side.
+/// An array with one copy per thread. The copies of one element are adjacent.
 #[derive(Debug)]
 pub struct Private {
     threads: usize,
@@ -207,14 +207,14 @@ pub struct Private {
 }
 
 impl Private {
-    /// An array that holds nothing yet.
+    /// An uninitialised array.
     pub fn new(elements: usize, threads: usize) -> Private {
         let copies = elements * threads;
         let (bits, written) = (vec![0; copies], vec![0; copies]);
         Private { threads, elements, bits, written, all_written: vec![0; elements] }
     }
 
-    /// Loads the element that `index` gives for each active thread; `block` is the running block's stamp.
+    /// Loads the element at `index` in each active thread; `block` is the running block's stamp.
     pub fn load(
         &self,
         mask: &Mask,
@@ -244,7 +244,7 @@ impl Private {
         Ok(())
     }
 
-    /// Stores what `value` gives into the element that `index` gives, for each active thread.
+    /// Stores the result of `value` to the element at `index`, in each active thread.
     pub fn store(
         &mut self,
         mask: &Mask,
@@ -260,7 +260,7 @@ impl Private {
         Ok(())
     }
 
-    /// Stores into one element in all threads of the block.
+    /// Stores to one element in all threads of the block.
     pub fn store_all(
         &mut self,
         block: u32,

@@ -1,6 +1,6 @@
-//! Orders at random, the same for the same seed on every machine.
+//! Random orders, which depend only on the seed.
 
-/// A small generator of random numbers (splitmix64).
+/// The random number generator splitmix64.
 pub struct Random(u64);
 
 impl Random {
@@ -15,13 +15,14 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `limit`, which is not 0.
+    /// A random number below `limit`, which must not be 0.
     pub fn below(&mut self, limit: u32) -> u32 {
         (((self.next() >> 32) * u64::from(limit)) >> 32) as u32
     }
 }
 
-/// The numbers below `count` in an order that depends on the seed and on how many orders came before.
+/// The numbers below `count` in a random order, which depends on the seed and on `before`, the number of
+/// earlier orders.
 pub fn shuffled(seed: u64, before: u64, count: u32) -> Vec<u32> {
     let mut random = Random::new(seed ^ before.wrapping_mul(0xd6e8_feb8_6659_fd93));
     let mut order: Vec<u32> = (0..count).collect();

@@ -1,41 +1,41 @@
-//! Who touched an element last: how conflicts and reads of nothing are found.
+//! The last accesses of each element, from which conflicts and uninitialised reads are detected.
 //!
-//! Time is counted in *stamps*: every launch, block and barrier starts a new one, so that a stamp says which
-//! block of which launch an access belongs to, and between which two of its barriers. Blocks run one after
-//! another. Each element keeps one mark of a write and one of a read, and that is enough:
+//! Time is counted in *stamps*: every launch, block and barrier starts a new one. A stamp therefore
+//! identifies the launch and block of an access, and the barriers that it lies between. Blocks run one
+//! after another. Each element keeps one mark of a write and one mark of a read, which is enough:
 //!
-//! - what the same block did before its last barrier is ordered before everything that follows, so a newer
-//!   mark of the block may replace an older one;
-//! - what an earlier block of the launch did is in conflict with all that follows, except for two reads or
-//!   two atomics, which change nothing: its mark stays to the end of the launch.
+//! - Accesses of the same block before its last barrier are ordered before all later ones, so a newer
+//!   mark of the block can replace an older one.
+//! - Accesses of an earlier block of the launch conflict with all later ones, except for two reads or
+//!   two atomics, which need no new mark. So the earlier block's mark stays until the launch ends.
 //!
-//! Nothing is ever cleared: marks with too small a stamp mean nothing.
+//! Marks are never cleared: those with a stamp that is too old are ignored.
 
 use crate::error::AccessKind;
 
-/// The most threads a block may have, so that a thread fits into a [`Mark`].
+/// The maximum number of threads per block, so that a thread fits into a [`Mark`].
 pub const MAX_THREADS: u32 = 1 << THREAD_BITS;
 
 const THREAD_BITS: u32 = 12;
 const THREAD: u64 = (1 << THREAD_BITS) - 1;
-/// Several threads since the last barrier.
+/// Several threads have made the access since the last barrier.
 const MANY: u64 = 1 << 12;
 /// The access was atomic.
 const ATOMIC: u64 = 1 << 13;
-/// The block also wrote the element plainly, before its last barrier.
+/// The block also wrote the element without an atomic, before its last barrier.
 const PLAIN: u64 = 1 << 14;
 const SITE_SHIFT: u32 = 16;
 const STAMP_SHIFT: u32 = 32;
 
-/// The stamp of what was there before the first launch.
+/// The stamp of data that exists before the first launch.
 pub const GIVEN: u32 = 1;
 
-/// An access: when, where in the code, by which thread.
+/// An access: its stamp, its site in the code, and its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Mark(u64);
 
 impl Mark {
-    /// Places in the code beyond 65534 share one number.
+    /// Sites from 65535 on share one number.
     pub fn new(stamp: u32, site: usize, thread: u16) -> Mark {
         let site = site.min(usize::from(u16::MAX)) as u64;
         Mark(u64::from(stamp) << STAMP_SHIFT | site << SITE_SHIFT | u64::from(thread))
@@ -46,19 +46,19 @@ impl Mark {
         (self.0 >> STAMP_SHIFT) as u32
     }
 
-    /// Where in the code, unless the number is too large.
+    /// The site in the code; `None` if its number is too large.
     pub fn site(self) -> Option<usize> {
         let site = (self.0 >> SITE_SHIFT) as u16;
         (site != u16::MAX).then_some(usize::from(site))
     }
 
-    /// The thread, unless all that is known is that it is another one than `me`.
+    /// The thread; `None` if it is only known to be a different one than `me`.
     pub fn other_than(self, me: u16) -> Option<u16> {
         let known = self.site().is_some() && !(self.has(MANY) && self.thread() == me);
         known.then_some(self.thread())
     }
 
-    /// The same moment, with the place unknown.
+    /// The same access with an unknown site.
     fn somewhere(self) -> Mark {
         Mark(self.0 | u64::from(u16::MAX) << SITE_SHIFT)
     }
@@ -84,21 +84,22 @@ impl Mark {
     }
 }
 
-/// What an access is held against.
+/// The stamps that decide whether an access conflicts with a mark.
 #[derive(Clone, Copy, Debug)]
 pub struct Era {
-    /// Elements written before this stamp hold nothing.
+    /// Elements last written before this stamp are uninitialised.
     pub written: u32,
-    /// Accesses before this stamp are over.
+    /// Accesses before this stamp belong to earlier launches and cannot conflict.
     pub since: u32,
-    /// When the running block started.
+    /// The stamp at which the running block started.
     pub block: u32,
-    /// The stamp since the last barrier.
+    /// The current stamp, which started at the last barrier.
     pub now: u32,
 }
 
 impl Era {
-    /// Whether a marked access is neither over, nor `thread`'s own, nor behind a barrier.
+    /// Whether a marked access is unordered: in this launch, by another thread, with no barrier in
+    /// between.
     #[inline]
     fn is_open(&self, mark: Mark, thread: u16) -> bool {
         let stamp = mark.stamp();
@@ -106,7 +107,7 @@ impl Era {
         stamp >= self.since && (stamp < self.block || (stamp == self.now && !mine))
     }
 
-    /// Whether a marked access is of an earlier block.
+    /// Whether a marked access belongs to an earlier block of the launch.
     #[inline]
     fn is_foreign(&self, mark: Mark) -> bool {
         (self.since..self.block).contains(&mark.stamp())
@@ -116,9 +117,9 @@ impl Era {
 /// Why an access is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// Nothing was written there.
+    /// The element was not written.
     Uninitialised,
-    /// Another thread's access.
+    /// A conflicting access of another thread.
     Conflict(AccessKind, Mark),
 }
 
@@ -136,7 +137,7 @@ impl Cell {
         self.write != Mark::default()
     }
 
-    /// A read marked `me`.
+    /// Checks and records a read with the mark `me`.
     #[inline]
     pub fn read(&mut self, era: &Era, me: Mark) -> Result<(), Refusal> {
         let thread = me.thread();
@@ -156,7 +157,7 @@ impl Cell {
         Ok(())
     }
 
-    /// A write marked `me`.
+    /// Checks and records a write with the mark `me`.
     #[inline]
     pub fn write(&mut self, era: &Era, me: Mark) -> Result<(), Refusal> {
         let thread = me.thread();
@@ -170,7 +171,7 @@ impl Cell {
         Ok(())
     }
 
-    /// An atomic marked `me`.
+    /// Checks and records an atomic with the mark `me`.
     pub fn atomic(&mut self, era: &Era, me: Mark) -> Result<(), Refusal> {
         let (old, thread) = (self.write, me.thread());
         let stamp = old.stamp();
@@ -188,7 +189,7 @@ impl Cell {
             return Err(Refusal::Conflict(AccessKind::Read, self.read));
         }
         if stamp == era.now {
-            // A plain write of this thread says more than an atomic.
+            // A plain write of this thread is stricter than an atomic, so its mark is kept.
             if !plain && old.thread() != thread {
                 self.write = me.with(ATOMIC | MANY | (old.0 & PLAIN));
             }
@@ -213,7 +214,7 @@ fn written(write: Mark) -> Refusal {
 mod tests {
     use super::*;
 
-    /// An access of the made-up histories below.
+    /// An access of the random histories below.
     #[derive(Clone, Copy, Debug)]
     struct Event {
         launch: u32,
@@ -223,7 +224,7 @@ mod tests {
         kind: AccessKind,
     }
 
-    /// The rule itself: every pair of accesses is held against each other.
+    /// The specification: compares every pair of accesses.
     fn conflicts(a: Event, b: Event, shared: bool) -> bool {
         let excused = a.kind == b.kind && a.kind != AccessKind::Write;
         let ordered = a.launch != b.launch || (a.block == b.block && a.stamp != b.stamp);
@@ -242,8 +243,8 @@ mod tests {
         if clash { "conflict" } else { "fine" }
     }
 
-    /// One element's life, compared with the rule; a refused access changes nothing, and the element lives
-    /// on. Gives how many accesses were fine, and how many in conflict.
+    /// Compares a history of one element with the specification. A refused access changes nothing, and
+    /// the history continues. Returns the numbers of valid and of conflicting accesses.
     fn live(seed: u64, shared: bool) -> (usize, usize) {
         let mut clashes = 0;
         let mut random = crate::order::Random::new(seed);

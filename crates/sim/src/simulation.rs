@@ -1,4 +1,4 @@
-//! The simulator's face: what to run, with what.
+//! The interface of the simulator.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::order::shuffled;
 use crate::shadow::MAX_THREADS;
 use crate::world::{Clock, World};
 
-/// Runs a program as a device would, one block after another, and watches every access.
+/// Runs a program as a device would, one block after another, and checks every access.
 ///
 /// See the [crate's page](crate) for what is checked and counted.
 #[derive(Clone, Debug)]
@@ -30,12 +30,12 @@ pub struct Simulation<'a> {
     seed: u64,
 }
 
-/// How an input is named: by its name or its number in the pipeline.
+/// Identifies an input by its name or its number in the pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum InputKey<'a> {
-    /// The name.
+    /// The name of the input.
     Name(&'a str),
-    /// The number.
+    /// The number of the input in the pipeline.
     Id(InputId),
 }
 
@@ -57,17 +57,17 @@ impl From<InputId> for InputKey<'_> {
     }
 }
 
-/// What a program gave.
+/// The results of a program.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
-    /// The outputs in the pipeline's order, one buffer a value, stored as the program stores them.
+    /// The outputs in the pipeline's order: one buffer per value, in the program's storage order.
     pub outputs: Vec<Buffer>,
-    /// What the hardware would have counted.
+    /// The simulated hardware counters of all launches.
     pub counters: Counters,
 }
 
 impl<'a> Simulation<'a> {
-    /// Nothing given yet; the seed is 0.
+    /// A simulation without inputs and Params, with seed 0.
     pub fn new(program: &'a Program, device: &'a Device) -> Simulation<'a> {
         Simulation {
             program,
@@ -79,28 +79,28 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Gives an input, by its name or number. One that the program does not read is ignored.
+    /// Sets an input, by its name or number. An input that the program does not read is ignored.
     #[must_use]
     pub fn input(mut self, input: impl Into<InputKey<'a>>, buffer: &'a Buffer) -> Simulation<'a> {
         self.inputs.insert(input.into(), buffer);
         self
     }
 
-    /// Gives the value of a Param. One that the program does not read is ignored.
+    /// Sets the value of a Param. A Param that the program does not read is ignored.
     #[must_use]
     pub fn param(mut self, param: ParamId, value: impl Into<Value>) -> Simulation<'a> {
         self.params.insert(param, value.into());
         self
     }
 
-    /// Counts one block of a kernel alone, in every launch. All blocks run, and are checked, nevertheless.
+    /// Counts only one block of a kernel, in every launch. All blocks still run and are checked.
     #[must_use]
     pub fn watch(mut self, kernel: KernelId, block: [u32; 3]) -> Simulation<'a> {
         self.watched.insert(kernel, block);
         self
     }
 
-    /// Chooses the order in which blocks run.
+    /// Sets the seed of the order in which blocks run.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Simulation<'a> {
         self.seed = seed;
@@ -111,8 +111,8 @@ impl<'a> Simulation<'a> {
     ///
     /// # Errors
     ///
-    /// If something needed was not given, the program is malformed, does not fit the device, or does
-    /// something that kernels may not do: the first such thing, in the order of this run.
+    /// If an input or Param is missing, if the program is malformed or does not fit the device, or if a
+    /// kernel makes an invalid access. Returns the first error in the order of this run.
     pub fn run(&self) -> Result<Outcome, SimError> {
         let Program { kernels, launches, .. } = self.program;
         check_launches(launches, kernels.len())?;
@@ -145,7 +145,7 @@ impl<'a> Simulation<'a> {
         bits.collect()
     }
 
-    /// Global memory before the first launch.
+    /// The contents of global memory before the first launch.
     fn memory(&self) -> Result<IdVec<warploom_codegen::ir::BufferId, Common>, SimError> {
         let memory = self.program.buffers.values().map(|decl| {
             check_strides(decl)?;
@@ -249,7 +249,7 @@ fn check_limits(kernel: &Kernel, device: &Device) -> Result<(), SimError> {
     }
     let mut before = 1_u32;
     for (dimension, (blocks, limit)) in kernel.grid.into_iter().zip(device.threads.grid_dims).enumerate() {
-        // All blocks together have to be numbered too.
+        // All blocks of a launch are also numbered consecutively.
         let limit = limit.min(u32::MAX / before);
         if blocks > limit {
             return Err(SimError::TooManyBlocks { kernel: name(), dimension, blocks, limit });
@@ -263,7 +263,7 @@ fn check_limits(kernel: &Kernel, device: &Device) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Fails unless the strides are those of a dense array, in any order of dimensions.
+/// Returns an error unless the strides are those of a dense array, in any order of dimensions.
 fn check_strides(decl: &BufferDecl) -> Result<(), SimError> {
     let extents = decl.region.extents();
     let mut stride = 1;
@@ -279,7 +279,7 @@ fn check_strides(decl: &BufferDecl) -> Result<(), SimError> {
     Err(SimError::Malformed { of: format!("buffer `{}`", decl.name), statement: None, fault })
 }
 
-/// The dimensions by growing stride, those of one stride in their order.
+/// The dimensions by increasing stride; dimensions with equal strides keep their order.
 fn order(decl: &BufferDecl) -> Vec<usize> {
     let mut order: Vec<usize> = (0..decl.region.dimensions()).collect();
     order.sort_by_key(|&d| decl.strides.get(d).copied().unwrap_or(i64::MAX));
@@ -314,7 +314,7 @@ fn outputs(program: &Program, world: &World) -> Result<Vec<Buffer>, SimError> {
     Ok(outputs.into_values().collect())
 }
 
-/// The point that an element of a dense buffer holds.
+/// The coordinates of an element of a dense buffer.
 fn point(decl: &BufferDecl, element: usize) -> Vec<i64> {
     let along = decl.region.0.iter().zip(&decl.strides);
     let from_min = |(range, stride): (&warploom_lang::Range, &i64)| match range.extent {
@@ -324,7 +324,7 @@ fn point(decl: &BufferDecl, element: usize) -> Vec<i64> {
     along.map(from_min).collect()
 }
 
-/// The elements of a buffer's points, first dimension fastest.
+/// Iterates over the elements of a buffer's points, with the first dimension fastest.
 struct Offsets<'a> {
     decl: &'a BufferDecl,
     position: Vec<i64>,
@@ -346,7 +346,7 @@ impl Iterator for Offsets<'_> {
         let offset = self.next as usize;
         for ((at, range), stride) in self.position.iter_mut().zip(&self.decl.region.0).zip(&self.decl.strides)
         {
-            // Dimensions of one point may have any stride.
+            // Dimensions with extent 1 can have any stride.
             let stride = if range.extent <= 1 { 0 } else { *stride };
             *at += 1;
             self.next += stride;

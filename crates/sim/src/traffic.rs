@@ -1,4 +1,4 @@
-//! What the memory system does for one access of one warp.
+//! Counts the memory transactions of one access of one warp.
 
 use warploom_lang::Type;
 use warploom_target::Device;
@@ -8,18 +8,18 @@ use crate::mask::WARP;
 const MAX_BANKS: u32 = 64;
 const NONE: u8 = u8::MAX;
 
-/// How the memory that an array lies in is cut up. All sizes are powers of two.
+/// The division of an array's memory into sectors and banks. All sizes are powers of two.
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
-    /// Elements in a sector, as a power of two.
+    /// Elements per sector, as a power of two.
     sector_shift: u32,
-    /// Bytes of an element, as a power of two.
+    /// Bytes per element, as a power of two.
     element_shift: u32,
-    /// Bytes of a bank's word, as a power of two.
+    /// Bytes per word of a bank, as a power of two.
     word_shift: u32,
-    /// Banks.
+    /// The number of banks.
     banks: u32,
-    /// Where the array starts, in bytes.
+    /// The start of the array in shared memory, in bytes.
     base: u32,
 }
 
@@ -36,7 +36,8 @@ impl Geometry {
         }
     }
 
-    /// How many sectors of global memory a warp's elements lie in. Buffers start at a sector's start.
+    /// The number of sectors of global memory that a warp's elements touch. Buffers start at a sector
+    /// boundary.
     pub fn sectors(&self, elements: &[u32]) -> u32 {
         let shift = self.sector_shift;
         let Some((&first, rest)) = elements.split_first() else { return 0 };
@@ -50,7 +51,8 @@ impl Geometry {
         if sorted { changes } else { distinct(elements, shift) }
     }
 
-    /// How many times shared memory is accessed for a warp's elements: the most words in one bank.
+    /// The number of wavefronts of shared memory for a warp's elements: the maximum number of distinct
+    /// words per bank.
     pub fn wavefronts(&self, elements: &[u32]) -> u32 {
         let word = |element: u32| (self.base + (element << self.element_shift)) >> self.word_shift;
         let (mut least, mut most) = (u32::MAX, 0);
@@ -61,7 +63,7 @@ impl Geometry {
         if most.wrapping_sub(least) < self.banks {
             return u32::from(!elements.is_empty());
         }
-        // Lanes whose words lie in one bank form a chain, each distinct word once.
+        // The distinct words of each bank form a linked list of lanes.
         let mut heads = [NONE; MAX_BANKS as usize];
         let mut next = [NONE; WARP];
         let mut lengths = [0_u8; MAX_BANKS as usize];
@@ -82,7 +84,7 @@ impl Geometry {
     }
 }
 
-/// How many different values the elements have, shifted right.
+/// The number of distinct values of the elements after a right shift.
 fn distinct(elements: &[u32], shift: u32) -> u32 {
     let mut sectors = [0; WARP];
     let sectors = &mut sectors[..elements.len()];

@@ -1,4 +1,4 @@
-//! What outlives a kernel: global memory and the time.
+//! The state that outlives a kernel: global memory and the time.
 
 use warploom_codegen::ir::BufferId;
 use warploom_lang::IdVec;
@@ -7,7 +7,7 @@ use crate::code::Home;
 use crate::memory::Common;
 use crate::shadow::{Era, GIVEN};
 
-/// What outlives a kernel.
+/// The state that outlives a kernel.
 #[derive(Debug)]
 pub struct World {
     pub global: IdVec<BufferId, Common>,
@@ -22,30 +22,30 @@ pub struct Clock {
     now: u32,
 }
 
-/// There are no stamps left.
+/// The stamps are used up.
 #[derive(Debug)]
 pub struct TooLong;
 
 impl Clock {
-    /// Before the first launch.
+    /// The time before the first launch.
     pub fn new() -> Clock {
         Clock { launch: GIVEN, block: GIVEN, now: GIVEN }
     }
 
-    /// Something new starts: all that follows is behind a barrier.
+    /// Starts a new stamp, as a barrier does.
     pub fn tick(&mut self) -> Result<(), TooLong> {
         self.now = self.now.checked_add(1).ok_or(TooLong)?;
         Ok(())
     }
 
-    /// A block starts; gives its first stamp.
+    /// Starts a block and returns its first stamp.
     pub fn start_block(&mut self) -> Result<u32, TooLong> {
         self.tick()?;
         self.block = self.now;
         Ok(self.now)
     }
 
-    /// A launch starts.
+    /// Starts a launch.
     pub fn start_launch(&mut self) -> Result<(), TooLong> {
         self.launch = self.start_block()?;
         Ok(())
@@ -56,12 +56,12 @@ impl Clock {
         self.block
     }
 
-    /// The stamp since the last barrier.
+    /// The current stamp, which started at the last barrier.
     pub fn now(&self) -> u32 {
         self.now
     }
 
-    /// What an access to an array is held against.
+    /// The stamps that an access to an array is compared with.
     pub fn era(&self, home: Home) -> Era {
         let Clock { launch, block, now } = *self;
         match home {

@@ -71,7 +71,7 @@ pub fn autotune(
         Ok(()) => ended,
         Err(error) => Ended::Failed(error),
     };
-    let shown = session.records().best(session.problem, options.finalists).unwrap_or_default();
+    let shown = session.records().best(session.id, options.finalists).unwrap_or_default();
     let tuned = session.conclude(ended, shown);
     Ok(Autotuned { tuned, weights: run.weights, iterations: run.finished })
 }
@@ -143,15 +143,13 @@ struct Run<'a, 'r> {
 impl Run<'_, '_> {
     /// Resumes where an earlier run ended.
     fn resume(&mut self, session: &mut Session<'_, '_>) -> Result<(), TuneError> {
-        let problem = session.problem;
+        let problem = session.id;
         let state = session.records().run(problem, &self.key)?;
         self.go_to(session, state);
         if self.finished > 0 {
             let of = self.options.iterations;
             let finished = self.finished.min(of);
-            session.tell(&Event::Note(format!(
-                "going on after {finished} of {of} iterations that are recorded"
-            )));
+            session.tell(&Event::Note(format!("continuing after {finished} of {of} recorded iterations")));
         }
         Ok(())
     }
@@ -163,7 +161,7 @@ impl Run<'_, '_> {
         match weights {
             Some(Ok(weights)) => self.weights = Some(weights),
             Some(Err(error)) => {
-                let note = format!("weights of an earlier run are of no use any more: {error}");
+                let note = format!("weights of an earlier run can no longer be used: {error}");
                 session.tell(&Event::Note(note));
             }
             None => {}
@@ -181,7 +179,7 @@ impl Run<'_, '_> {
                 return Ok(ended);
             }
             self.learn(session);
-            let (problem, weights) = (session.problem, self.weights.as_ref());
+            let (problem, weights) = (session.id, self.weights.as_ref());
             let state = session.records().finish_iteration(problem, &self.key, iteration + 1, weights)?;
             self.go_to(session, state);
         }
@@ -213,7 +211,7 @@ impl Run<'_, '_> {
     /// The fastest trials from before the current iteration, so that a resumed run selects the same
     /// ones.
     fn fastest(&self, session: &Session<'_, '_>) -> Result<Vec<Trial>, TuneError> {
-        let best = session.records().best(session.problem, usize::MAX)?;
+        let best = session.records().best(session.id, usize::MAX)?;
         Ok(best.into_iter().filter(|trial| trial.id <= self.last_trial).take(BASES).collect())
     }
 
@@ -235,9 +233,8 @@ impl Run<'_, '_> {
                 return session.tell(&Event::Note(format!("the model was not trained: {error}")));
             }
         };
-        let trials = session.records().trials(Some(session.problem)).unwrap_or_default();
-        let pipeline = session.task.subject.pipeline();
-        let of = |model: &dyn CostModel| regret(model, pipeline, &session.regions, device, &trials);
+        let trials = session.records().trials(Some(session.id)).unwrap_or_default();
+        let of = |model: &dyn CostModel| regret(model, &session.problem, &trials);
         let before = of(before.as_ref().map_or(session.task.model, |network| network));
         let after = of(&Network::new(&weights, device));
         self.weights = Some(weights);

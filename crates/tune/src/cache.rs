@@ -65,7 +65,7 @@ pub struct Info {
 
 /// The cache folder cannot be read or cleared.
 #[derive(Debug, Error)]
-#[error("{}: {error}; check who may write there", folder.display())]
+#[error("{}: {error}; check its permissions", folder.display())]
 pub struct CacheError {
     folder: PathBuf,
     error: io::Error,
@@ -161,8 +161,8 @@ impl Cache {
         if !private {
             SAID.call_once(|| {
                 tracing::warn!(
-                    "the cache {} is not used, as it is not a folder that you alone can write to; `chmod go-w` makes one \
-                     of your own so, and {DIRECTORY_VARIABLE} names another",
+                    "the cache {} is not used, because it is not a folder that only you can write to; if it is yours, run \
+                     `chmod go-w` on it, or set {DIRECTORY_VARIABLE} to another folder",
                     self.folder.display()
                 );
             });
@@ -179,7 +179,10 @@ impl Cache {
             return None;
         }
         if !about.is_file() || !is_ours(&about) {
-            tracing::warn!("{} is not used, as it is not a file that you alone can write to", path.display());
+            tracing::warn!(
+                "{} is not used, because it is not a file that only you can write to",
+                path.display()
+            );
             return None;
         }
         let image = read(&path, key)?;

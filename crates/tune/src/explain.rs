@@ -4,14 +4,13 @@ mod idle;
 mod text;
 
 use serde::Serialize;
-use warploom_cost::{CostModel, KernelFeatures, RowSource, StageRow, Subject, Term};
-use warploom_lang::{FuncId, Pipeline, Regions};
+use warploom_cost::{CostModel, Featurizer, KernelFeatures, RowSource, StageRow, Term};
+use warploom_lang::{FuncId, Id};
 use warploom_schedule::schedule::{
-    Allocation, BlockItem, Footprints, Item, Kernel, KernelFootprint, Loops, Mapping, Nest, NestFootprint,
-    ReductionTile, RootItem, Schedule, Size, StageRef, Storage, Tile,
+    Allocation, Body, Item, KernelPlan, LoopPlan, Mapping, Nest, NestFootprint, NestPlan, Plan, Problem,
+    Schedule, Size, Stepped, Storage, Tile,
 };
-use warploom_schedule::{Dag, LoopKind};
-use warploom_target::Device;
+use warploom_schedule::{Dag, KernelId, LoopKind, NestId};
 
 pub use idle::{Idle, Serial, SerialKind};
 
@@ -101,101 +100,59 @@ pub struct TimeOf {
 }
 
 impl Explanation {
-    /// Describes a legal schedule of a pipeline at the sizes that `regions` were inferred for.
-    pub fn new(
-        pipeline: &Pipeline,
-        regions: &Regions,
-        device: &Device,
-        schedule: &Schedule,
-        model: &dyn CostModel,
-    ) -> Explanation {
-        let subject = Subject::new(pipeline, regions, device);
+    /// Describes a legal schedule of a problem.
+    pub fn new(problem: &Problem, schedule: &Schedule, model: &dyn CostModel) -> Explanation {
         let explainer = Explainer {
-            pipeline,
-            regions,
-            dag: subject.dag(),
-            device,
+            problem,
+            dag: problem.dag(),
             model,
-            footprints: Footprints::new(schedule, pipeline, regions),
-            features: subject.of_schedule(schedule),
+            plan: problem.plan(schedule),
+            features: Featurizer::new(problem).of_schedule(schedule),
         };
-        let mut walk = Walk::default();
-        let mut kernels = Vec::new();
-        for item in &schedule.root {
-            explainer.root_item(item, &mut walk, &mut kernels);
-        }
+        let kernels: Vec<KernelExplanation> =
+            explainer.plan.kernels.keys().map(|id| explainer.kernel(id)).collect();
         let predicted_us = kernels.iter().map(|kernel| kernel.predicted_us).sum();
-        let idle = Idle::among(&kernels, predicted_us, device);
+        let idle = Idle::among(&kernels, predicted_us, problem.device());
         Explanation { model: model.name().to_owned(), predicted_us, idle, kernels }
     }
 }
 
-/// A schedule with its footprints and features.
+/// A schedule with its plan and features.
 struct Explainer<'a> {
-    pipeline: &'a Pipeline,
-    regions: &'a Regions,
+    problem: &'a Problem,
     dag: &'a Dag,
-    device: &'a Device,
     model: &'a dyn CostModel,
-    footprints: Footprints,
+    plan: Plan<'a>,
+    /// Those of each kernel, in order.
     features: Vec<KernelFeatures>,
-}
-
-/// Counts the loops and nests visited so far, in schedule order.
-#[derive(Default)]
-struct Walk {
-    loops: usize,
-    nests: usize,
 }
 
 /// A kernel whose lines are being generated.
 struct Open<'a> {
-    /// The tile of its stage that one block computes.
-    block: &'a [Tile],
-    footprint: &'a KernelFootprint,
+    plan: &'a KernelPlan<'a>,
     features: &'a KernelFeatures,
     /// Cost terms of each feature row.
     rows: Vec<Vec<Term>>,
-    /// Index of the kernel's first nest.
-    first: usize,
     lines: Vec<Line>,
 }
 
 impl Explainer<'_> {
-    fn root_item(&self, item: &RootItem, walk: &mut Walk, kernels: &mut Vec<KernelExplanation>) {
-        match item {
-            RootItem::Kernel(kernel) => kernels.push(self.kernel(kernel, kernels.len(), walk)),
-            RootItem::Around(Loops { loops, body }) => {
-                walk.loops += loops.len();
-                for item in body {
-                    self.root_item(item, walk, kernels);
-                }
-            }
-        }
-    }
-
-    fn kernel(&self, kernel: &Kernel, number: usize, walk: &mut Walk) -> KernelExplanation {
-        let (footprint, features) = (&self.footprints.kernels[number], &self.features[number]);
+    fn kernel(&self, id: KernelId) -> KernelExplanation {
+        let (plan, features) = (&self.plan.kernels[id], &self.features[id.index()]);
+        let (kernel, device) = (plan.kernel, self.problem.device());
         let terms = self.model.explain(self.dag, features);
-        let mut open = Open {
-            block: &kernel.block,
-            footprint,
-            features,
-            rows: terms.rows,
-            first: walk.nests,
-            lines: Vec::new(),
-        };
-        self.body(&kernel.body, 0, walk, &mut open);
+        let mut open = Open { plan, features, rows: terms.rows, lines: Vec::new() };
+        self.body(plan.body.body(), 0, &mut open);
         let (working_threads, serial) = self.longest(&open);
-        let (registers, shared_bytes) = (features.registers, footprint.shared_bytes());
+        let (registers, shared_bytes) = (features.registers, plan.shared_bytes());
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-        let occupancy = self.device.occupancy(small(footprint.threads), registers, small(shared_bytes));
+        let occupancy = device.occupancy(small(plan.threads), registers, small(shared_bytes));
         KernelExplanation {
             stage: self.name(Item::Stage(kernel.stage)),
             launches: features.launches,
-            grid: footprint.grid(self.device.threads.grid_dims),
+            grid: plan.grid(device),
             block: self.tiles(Item::Stage(kernel.stage), &kernel.block),
-            threads: footprint.threads,
+            threads: plan.threads,
             shared_bytes,
             registers,
             blocks_per_sm: occupancy.blocks_per_sm,
@@ -207,32 +164,25 @@ impl Explainer<'_> {
         }
     }
 
-    fn body(&self, body: &[BlockItem], depth: usize, walk: &mut Walk, open: &mut Open<'_>) {
+    fn body(&self, body: Body<'_, NestId>, depth: usize, open: &mut Open<'_>) {
         for item in body {
             match item {
-                BlockItem::Nest(nest) => {
-                    self.nest(nest, depth, walk.nests, open);
-                    walk.nests += 1;
-                }
-                BlockItem::Over(Loops { loops, body }) => {
-                    for (level, tile) in loops.iter().enumerate() {
-                        open.lines.push(self.loop_line(tile, depth + level, walk.loops));
-                        walk.loops += 1;
-                    }
-                    self.body(body, depth + loops.len(), walk, open);
+                Stepped::Run(nest) => self.nest(nest, depth, open),
+                Stepped::Loop(id, body) => {
+                    open.lines.push(self.loop_line(&self.plan.loops[id], depth));
+                    self.body(body, depth + 1, open);
                 }
             }
         }
     }
 
-    fn loop_line(&self, tile: &ReductionTile, depth: usize, number: usize) -> Line {
+    fn loop_line(&self, LoopPlan { tile, count, .. }: &LoopPlan<'_>, depth: usize) -> Line {
         let item = Item::Stage(tile.stage);
         let variable = self.loop_name(item, LoopKind::Reduction(tile.var));
-        let count = self.footprints.loops[number].count;
         Line {
             depth,
             name: format!("over {}.{variable} {}", self.name(item), size(tile.size)),
-            how: format!("{count} {}", if count == 1 { "iteration" } else { "iterations" }),
+            how: format!("{count} {}", if *count == 1 { "iteration" } else { "iterations" }),
             memory: None,
             redundancy: None,
             terms: Vec::new(),
@@ -240,17 +190,18 @@ impl Explainer<'_> {
     }
 
     /// Adds the line of a nest, followed by the lines of the stages inside it.
-    fn nest(&self, nest: &Nest, depth: usize, number: usize, open: &mut Open<'_>) {
-        let Some(footprint) = &self.footprints.nests[number] else { return };
+    fn nest(&self, id: NestId, depth: usize, open: &mut Open<'_>) {
+        let NestPlan { nest, footprint: Some(footprint), .. } = &self.plan.nests[id] else { return };
+        let number = id.index() - open.plan.nests.start.index();
         let own = match nest.item {
-            Item::Stage(stage) => RowSource::Stage(self.stage_id(stage)),
+            Item::Stage(stage) => RowSource::Stage(self.problem.stage_id(stage)),
             Item::Input(input) => RowSource::Staged(self.dag.input_node(input)),
         };
         let (name, how) = (self.name(nest.item), self.mapping(nest, footprint));
-        let memory = Some(memory(nest, open.footprint));
+        let memory = Some(memory(nest, open.plan));
         let mut lines = vec![Line { depth, name, how, memory, redundancy: None, terms: Vec::new() }];
         for (row, terms) in open.features.rows.iter().zip(&open.rows) {
-            if row.nest != number - open.first {
+            if row.nest != number {
                 continue;
             }
             if row.source != own {
@@ -282,14 +233,10 @@ impl Explainer<'_> {
         (name, "in each thread".to_owned(), memory)
     }
 
-    fn stage_id(&self, stage: StageRef) -> warploom_schedule::StageId {
-        self.dag.nodes()[self.dag.func_node(stage.func)].stages[stage.stage]
-    }
-
     /// `blur`, `blur.1`, `input.stage`
     fn name(&self, item: Item) -> String {
         match item {
-            Item::Stage(stage) => self.dag.stages()[self.stage_id(stage)].name.clone(),
+            Item::Stage(stage) => self.dag.stages()[self.problem.stage_id(stage)].name.clone(),
             Item::Input(input) => format!("{}.stage", self.dag.nodes()[self.dag.input_node(input)].name),
         }
     }
@@ -297,7 +244,7 @@ impl Explainer<'_> {
     fn loop_name(&self, item: Item, kind: LoopKind) -> String {
         let found = match item {
             Item::Stage(stage) => {
-                let loops = &self.dag.stages()[self.stage_id(stage)].loops;
+                let loops = &self.dag.stages()[self.problem.stage_id(stage)].loops;
                 loops.iter().find(|of| of.kind == kind).map(|of| of.name.clone())
             }
             Item::Input(_) => None,
@@ -349,7 +296,7 @@ fn times(terms: &[Term]) -> Vec<TimeOf> {
 }
 
 /// Where a nest stores its points.
-fn memory(nest: &Nest, kernel: &KernelFootprint) -> Memory {
+fn memory(nest: &Nest, kernel: &KernelPlan<'_>) -> Memory {
     let kind = match nest.storage {
         Storage::Global => return Memory { kind: "global", extents: Vec::new(), bytes: 0 },
         Storage::Shared => "shared",

@@ -210,7 +210,7 @@ pub struct Measured {
 #[non_exhaustive]
 pub enum MeasureError {
     /// A kernel corrupted the GPU context of this process. Its sample was recorded.
-    #[error("{0}; this process can use the GPU no more")]
+    #[error("{0}; this process can no longer use the GPU")]
     Fault(String),
     /// Too many candidates in a row failed to run.
     #[error("{FAILURES} candidates in a row could not be run; the last: {0}")]

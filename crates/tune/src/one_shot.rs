@@ -3,15 +3,11 @@
 
 use std::time::Instant;
 
-use thiserror::Error;
-use warploom_codegen::ir::Program;
-use warploom_cost::{CostModel, Subject};
-use warploom_lang::{BoundsError, Pipeline, Realisation, Regions, infer};
-use warploom_schedule::schedule::Schedule;
-use warploom_search::{Candidate, Event, Options, Outcome, search};
-use warploom_target::Device;
-
 use warploom_codegen::build::{BuildError, build};
+use warploom_codegen::ir::Program;
+use warploom_cost::{CostModel, Featurizer};
+use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_search::{Candidate, Event, Options, Outcome, search};
 
 /// The result of a search, with the kernels of the best schedule that can be built.
 #[derive(Debug)]
@@ -39,33 +35,19 @@ pub type Spills<'a> = &'a dyn Fn(&Program) -> Option<u64>;
 /// with the fewest spilled bytes is used.
 const COMPILED: usize = 8;
 
-/// Why no schedule was built.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum OneShotError {
-    /// The sizes or Params do not fit the pipeline.
-    #[error(transparent)]
-    Bounds(#[from] BoundsError),
-    /// No schedule could be built; this is the error of the best-ranked one.
-    #[error(transparent)]
-    Build(#[from] BuildError),
-}
-
 /// Searches for a schedule and builds the one with the shortest predicted time that can be built.
 /// `observer` receives the progress of the search.
 ///
 /// # Errors
 ///
-/// If the sizes do not fit the pipeline, or no schedule can be built.
+/// If no schedule can be built: the error of the best-ranked one.
 pub fn one_shot(
-    pipeline: &Pipeline,
-    request: &Realisation,
-    device: &Device,
+    problem: &Problem,
     model: &dyn CostModel,
     options: &Options,
     observer: &(dyn Fn(Event) + Sync),
-) -> Result<OneShot, OneShotError> {
-    one_shot_without_spills(pipeline, request, device, model, options, &|_| None, observer)
+) -> Result<OneShot, BuildError> {
+    one_shot_without_spills(problem, model, options, &|_| None, observer)
 }
 
 /// Like `one_shot`, but skips schedules whose kernels spill registers. Cost models only estimate
@@ -75,26 +57,23 @@ pub fn one_shot(
 ///
 /// As [`one_shot`].
 pub fn one_shot_without_spills(
-    pipeline: &Pipeline,
-    request: &Realisation,
-    device: &Device,
+    problem: &Problem,
     model: &dyn CostModel,
     options: &Options,
     spills: Spills<'_>,
     observer: &(dyn Fn(Event) + Sync),
-) -> Result<OneShot, OneShotError> {
+) -> Result<OneShot, BuildError> {
     let started = Instant::now();
     let is_over = || options.time_limit.is_some_and(|limit| started.elapsed() >= limit);
-    let regions = infer(pipeline, request)?;
-    let outcome = search(pipeline, &regions, device, model, options, observer);
+    let outcome = search(problem, model, options, observer);
     let mut refused = Vec::new();
     let mut least: Option<(u64, &Candidate, Program)> = None;
     let mut spilling = 0;
     for candidate in &outcome.candidates {
-        let program = match build(pipeline, &candidate.schedule, request, device) {
+        let program = match build(problem, &candidate.schedule) {
             Ok(program) => program,
             Err(error) => {
-                tracing::debug!(predicted_us = candidate.cost, %error, "passed over, cannot be built");
+                tracing::debug!(predicted_us = candidate.cost, %error, "skipped, cannot be built");
                 refused.push(error);
                 continue;
             }
@@ -107,7 +86,7 @@ pub fn one_shot_without_spills(
         if spilled == 0 || spilling + 1 == COMPILED {
             break;
         }
-        tracing::debug!(predicted_us = candidate.cost, spilled, "passed over, spills registers");
+        tracing::debug!(predicted_us = candidate.cost, spilled, "skipped, spills registers");
         spilling += 1;
     }
     if let Some((spilled, Candidate { schedule, cost }, program)) = least {
@@ -116,38 +95,32 @@ pub fn one_shot_without_spills(
         return Ok(OneShot { outcome, schedule, predicted_us, program, refused, spilling });
     }
     if let Some(error) = refused.into_iter().next() {
-        return Err(error.into());
+        return Err(error);
     }
     // The search found no legal schedule and returned its starting point.
     let schedule = outcome.best.clone();
-    let program = build(pipeline, &schedule, request, device)?;
-    let predicted_us = predicted_us(pipeline, &regions, device, &schedule, model);
+    let program = build(problem, &schedule)?;
+    let predicted_us = predicted_us(&Featurizer::new(problem), &schedule, model);
     Ok(OneShot { outcome, schedule, predicted_us, program, refused: Vec::new(), spilling: 0 })
 }
 
 /// Predicted time of a schedule's kernels, in microseconds.
-fn predicted_us(
-    pipeline: &Pipeline,
-    regions: &Regions,
-    device: &Device,
-    schedule: &Schedule,
-    model: &dyn CostModel,
-) -> f64 {
-    let subject = Subject::new(pipeline, regions, device);
-    let features = subject.of_schedule(schedule);
+pub fn predicted_us(featurizer: &Featurizer, schedule: &Schedule, model: &dyn CostModel) -> f64 {
+    let features = featurizer.of_schedule(schedule);
     let mut costs = Vec::new();
-    model.costs(subject.dag(), &features.iter().collect::<Vec<_>>(), &mut costs);
+    model.costs(featurizer.problem().dag(), &features.iter().collect::<Vec<_>>(), &mut costs);
     costs.iter().sum()
 }
 
 #[cfg(test)]
 mod tests {
     use warploom_cost::Analytic;
-    use warploom_lang::{Input, Region, func, vars};
+    use warploom_lang::{Input, Pipeline, Realisation, Region, func, vars};
+    use warploom_target::Device;
 
     use super::*;
 
-    fn blur() -> (Pipeline, Realisation) {
+    fn blur() -> Problem {
         let (x, y) = vars!(x, y);
         let input = Input::f32("input", 2).repeat_edge();
         let row = func("row", (x, y), input.at((x - 1, y)) + input.at((x, y)) + input.at((x + 1, y)));
@@ -155,34 +128,32 @@ mod tests {
         let pipeline = Pipeline::new("blur", [blur]).expect("it is right");
         let image = Region::of_extents(&[640, 480]);
         let request = Realisation::new(&pipeline).input("input", image.clone()).output("blur", image);
-        (pipeline, request)
+        let device = Device::preset("h200").expect("it is known");
+        Problem::new(&pipeline, &request, &device).expect("the sizes fit")
     }
 
     #[test]
     fn the_best_schedule_is_built() {
-        let (pipeline, request) = blur();
-        let device = Device::preset("h200").expect("it is known");
-        let model = Analytic::new(&device);
+        let problem = blur();
+        let model = Analytic::new(problem.device());
         let options = Options { samples: 2, beam: 4, passes: 2, ..Options::default() };
-        let shot = one_shot(&pipeline, &request, &device, &model, &options, &|_| {}).expect("it is legal");
+        let shot = one_shot(&problem, &model, &options, &|_| {}).expect("it is legal");
         assert!(shot.refused.is_empty() && !shot.program.kernels.is_empty());
         assert_eq!(shot.schedule, shot.outcome.candidates[0].schedule);
-        let regions = infer(&pipeline, &request).expect("the sizes fit");
-        let anew = predicted_us(&pipeline, &regions, &device, &shot.schedule, &model);
+        let featurizer = Featurizer::new(&problem);
+        let anew = predicted_us(&featurizer, &shot.schedule, &model);
         assert!((anew - shot.predicted_us).abs() < 1e-9 * anew, "{anew} {}", shot.predicted_us);
-        let default = Schedule::default_for(&pipeline, &regions);
-        assert!(shot.predicted_us <= predicted_us(&pipeline, &regions, &device, &default, &model));
+        let default = Schedule::default_for(&problem);
+        assert!(shot.predicted_us <= predicted_us(&featurizer, &default, &model));
     }
 
     #[test]
     fn what_spills_is_passed_over() {
-        let (pipeline, request) = blur();
-        let device = Device::preset("h200").expect("it is known");
-        let model = Analytic::new(&device);
+        let problem = blur();
+        let model = Analytic::new(problem.device());
         let options = Options { samples: 8, beam: 4, passes: 2, ..Options::default() };
         let shot = |spills: Spills<'_>| {
-            one_shot_without_spills(&pipeline, &request, &device, &model, &options, spills, &|_| {})
-                .expect("it is legal")
+            one_shot_without_spills(&problem, &model, &options, spills, &|_| {}).expect("it is legal")
         };
         let count = std::cell::Cell::new(0);
         let third = shot(&|_| {
@@ -199,15 +170,5 @@ mod tests {
         });
         assert!(count.get() <= COMPILED && least.spilling == 0);
         assert_eq!(least.schedule, least.outcome.candidates[1].schedule);
-    }
-
-    #[test]
-    fn sizes_that_do_not_fit_are_refused() {
-        let (pipeline, _) = blur();
-        let device = Device::preset("h200").expect("it is known");
-        let request = Realisation::new(&pipeline).output("blur", Region::of_extents(&[640, 480]));
-        let shot =
-            one_shot(&pipeline, &request, &device, &Analytic::new(&device), &Options::default(), &|_| {});
-        assert!(matches!(shot, Err(OneShotError::Bounds(BoundsError::Missing { .. }))));
     }
 }

@@ -2,11 +2,11 @@
 
 use std::error::Error;
 
-use warploom_cost::{CostModel, Subject, Weights};
-use warploom_lang::{Pipeline, Regions};
-use warploom_schedule::schedule::Schedule;
+use warploom_cost::{CostModel, Featurizer, Weights};
+use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_target::Device;
 
+use crate::one_shot::predicted_us;
 use crate::records::Trial;
 use crate::sample::Shard;
 
@@ -27,20 +27,9 @@ pub trait Retrain {
 
 /// The regret of a model on some trials: the time of the trial that the model predicts to be the
 /// fastest, divided by the shortest time. `None` if fewer than two trials were timed.
-pub fn regret(
-    model: &dyn CostModel,
-    pipeline: &Pipeline,
-    regions: &Regions,
-    device: &Device,
-    trials: &[Trial],
-) -> Option<f64> {
-    let subject = Subject::new(pipeline, regions, device);
-    let predicted = |schedule: &Schedule| {
-        let features = subject.of_schedule(schedule);
-        let mut costs = Vec::new();
-        model.costs(subject.dag(), &features.iter().collect::<Vec<_>>(), &mut costs);
-        costs.iter().sum::<f64>()
-    };
+pub fn regret(model: &dyn CostModel, problem: &Problem, trials: &[Trial]) -> Option<f64> {
+    let (pipeline, featurizer) = (problem.pipeline(), Featurizer::new(problem));
+    let predicted = |schedule: &Schedule| predicted_us(&featurizer, schedule, model);
     let timed = trials.iter().filter_map(|trial| {
         let time = trial.time_us()?;
         Some((predicted(&Schedule::parse(&trial.sample.schedule, pipeline).ok()?), time))

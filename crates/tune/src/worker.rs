@@ -102,7 +102,7 @@ impl Assignment {
         let (role, rest) = match arguments {
             [role, rest @ ..] if role == "compile" => (Role::Compile, rest),
             [role, gpu, rest @ ..] if role == "run" => {
-                let gpu = gpu.parse().map_err(|_| format!("`{gpu}` is no number of a GPU"))?;
+                let gpu = gpu.parse().map_err(|_| format!("`{gpu}` is not the number of a GPU"))?;
                 (Role::Run { gpu }, rest)
             }
             _ => return Err("a worker's role is `compile`, or `run` and the number of a GPU".to_owned()),
@@ -110,7 +110,7 @@ impl Assignment {
         let fake = match rest {
             [] => None,
             [fake] => Some(fake.parse()?),
-            [_, more, ..] => return Err(format!("`{more}` is one too many")),
+            [_, more, ..] => return Err(format!("`{more}` is one argument too many")),
         };
         Ok(Assignment { role, fake })
     }

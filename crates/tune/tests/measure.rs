@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use warploom_interp::buffer::Buffer;
-use warploom_lang::{Input, Pipeline, Region, func, infer, vars};
+use warploom_lang::{Input, Pipeline, Region, func, vars};
 use warploom_runtime::TimingOptions;
 use warploom_schedule::schedule::Schedule;
 use warploom_target::{Device, Program};
@@ -38,8 +38,8 @@ fn candidates(count: usize) -> Vec<Candidate> {
         subject: Arc::new(Subject::of(&small).expect("it fits")),
         expected: small.expected(Some(TOLERANCE), 8).expect("it runs"),
     };
-    let regions = infer(subject.pipeline(), subject.request()).expect("it fits");
-    let schedule = Schedule::default_for(subject.pipeline(), &regions);
+    let device = Device::preset("h200").expect("it is a preset");
+    let schedule = Schedule::default_for(&subject.problem(&device).expect("it fits"));
     let candidate = Candidate {
         subject,
         schedule,

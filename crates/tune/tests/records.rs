@@ -221,7 +221,7 @@ fn what_others_have_put_into_records_is_refused() {
         for opened in [Records::open(&place.path), Records::open_existing(&place.path)] {
             let error = opened.unwrap_err();
             assert!(matches!(error, RecordsError::Foreign { .. }), "{error}");
-            assert!(error.to_string().contains(&format!("hold a {kind} `odd`")), "{error}");
+            assert!(error.to_string().contains(&format!("contain a {kind} `odd`")), "{error}");
         }
         other.execute_batch(&format!("DROP {kind} odd; ANALYZE")).unwrap();
         Records::open(&place.path).unwrap();
@@ -262,7 +262,10 @@ fn numbers_that_nothing_can_have_been_measured_as_are_not_imported() {
         for value in values {
             let imported = import(&|trial| *trial.pointer_mut(place).unwrap() = value.into());
             let error = imported.expect_err(place).to_string();
-            assert!(error.starts_with("line 2 of in.jsonl is no record: its "), "{place} {value}: {error}");
+            assert!(
+                error.starts_with("line 2 of in.jsonl is not a record: its "),
+                "{place} {value}: {error}"
+            );
         }
     }
     let others = [
@@ -337,7 +340,7 @@ fn a_full_disk_keeps_what_was_committed() {
         }
     };
     assert!(matches!(error, RecordsError::Full { .. }), "{error}");
-    assert!(error.to_string().contains("make room"), "{error}");
+    assert!(error.to_string().contains("free some space"), "{error}");
     assert!(kept > 3);
     drop(records);
     let (mut records, problem) = open(&place.path);
@@ -503,6 +506,6 @@ fn a_line_without_end_is_refused() {
     let error = records.import(endless, Path::new("a.jsonl")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "line 1 of a.jsonl is no record: it is longer than 32 MiB, the most that is read of one"
+        "line 1 of a.jsonl is not a record: it is longer than 32 MiB, the limit for a line"
     );
 }

@@ -15,11 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use warploom_codegen::build::build;
 use warploom_codegen::cuda::{Build, describe_in_parts};
 use warploom_cost::{Analytic, Weights};
 use warploom_interp::buffer::Buffer;
-use warploom_lang::{Input, Pipeline, Region, func, infer, vars};
+use warploom_lang::{Input, Pipeline, Region, func, vars};
 use warploom_schedule::schedule::Schedule;
 use warploom_search as search;
 use warploom_target::Device;
@@ -185,8 +184,8 @@ fn schedules_that_are_given_are_measured_once() {
     let place = place();
     let subjects = subjects();
     let task = subjects.task();
-    let regions = infer(task.subject.pipeline(), task.subject.request()).unwrap();
-    let schedule = Schedule::default_for(task.subject.pipeline(), &regions);
+    let problem = task.subject.problem(&Device::preset("h200").unwrap()).unwrap();
+    let schedule = Schedule::default_for(&problem);
     let twice = vec![(schedule.clone(), Origin::Default, None), (schedule.clone(), Origin::Given, Some(7.0))];
     let mut records = Records::open(&place.records).unwrap();
     let tuned =
@@ -279,8 +278,7 @@ fn what_is_wrong_at_the_full_size_does_not_win() {
         let subjects = subjects();
         let outputs = bench(&fake).with(|bench| {
             let subject = &subjects.subject;
-            let program =
-                build(subject.pipeline(), &winner.schedule, subject.request(), bench.device).unwrap();
+            let program = subject.build(&winner.schedule, bench.device).unwrap();
             let program = (bench.compile)(&describe_in_parts(&program, Build::Timing)).unwrap().program;
             bench.machine.run(subject, &program).unwrap()
         });

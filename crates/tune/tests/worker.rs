@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use warploom_interp::buffer::Buffer;
-use warploom_lang::{Input, Pipeline, Region, func, infer, vars};
+use warploom_lang::{Input, Pipeline, Region, func, vars};
 use warploom_runtime::TimingOptions;
 use warploom_schedule::schedule::Schedule;
 use warploom_target::Device;
@@ -74,11 +74,10 @@ fn candidates_of(workload: &Workload, small: &Workload, count: u64) -> Vec<Candi
         subject: Arc::new(Subject::of(small).unwrap()),
         expected: small.expected(None, 8).unwrap(),
     });
-    let regions = infer(subject.pipeline(), subject.request()).unwrap();
-    let device = Device::preset("h200").unwrap();
+    let problem = subject.problem(&Device::preset("h200").unwrap()).unwrap();
     let candidate = |seed| Candidate {
         subject: subject.clone(),
-        schedule: Schedule::random(subject.pipeline(), &regions, &device, seed),
+        schedule: Schedule::random(&problem, seed),
         origin: Origin::Random,
         predicted_us: None,
         checks: vec![check.clone()],
@@ -217,7 +216,7 @@ fn several_gpus_share_the_work() {
         candidates(40).iter().map(|of| of.schedule.to_text(of.subject.pipeline())).collect();
     assert_eq!((samples.len(), schedules.len()), (40, distinct.len()));
     let refused = OpenBench::open(&options("fake", &[1, 0, 1])).err().map(|error| error.to_string());
-    assert_eq!(refused.as_deref(), Some("GPU 1 is named twice; name each once"));
+    assert_eq!(refused.as_deref(), Some("GPU 1 is listed twice; list each GPU once"));
 }
 
 fn a_worker_that_hangs_is_ended_in_time() {
@@ -271,12 +270,7 @@ fn be_a_parent() {
     bench.with(|bench| {
         println!("{}", std::process::id());
         let candidate = candidates(1).remove(0);
-        let program = warploom_codegen::build::build(
-            candidate.subject.pipeline(),
-            &candidate.schedule,
-            candidate.subject.request(),
-            bench.device,
-        );
+        let program = candidate.subject.build(&candidate.schedule, bench.device);
         let program =
             warploom_codegen::cuda::describe(&program.unwrap(), warploom_codegen::cuda::Build::Timing);
         // The worker is busy, and does not come back.

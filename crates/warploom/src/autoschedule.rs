@@ -3,14 +3,15 @@
 use std::fmt;
 
 use thiserror::Error;
+use warploom_codegen::build::BuildError;
 use warploom_codegen::cuda::{Build, print};
 use warploom_codegen::ir::Program;
-use warploom_lang::{Pipeline, Realisation, infer};
-use warploom_schedule::schedule::Schedule;
+use warploom_lang::Pipeline;
+use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_search::{Options, Outcome};
 use warploom_target::Device;
 use warploom_tune::explain::Explanation;
-use warploom_tune::one_shot::{OneShot, OneShotError, one_shot};
+use warploom_tune::one_shot::{OneShot, one_shot};
 
 use crate::compiled::{Backend, Compiled, RunError};
 use crate::model::model_for;
@@ -69,11 +70,11 @@ impl Autoschedule for Pipeline {
     ) -> Result<Autoscheduled, AutoscheduleError> {
         let request = sizes.realisation(self)?;
         let model = model_for(device).model;
-        let shot = one_shot(self, &request, device, &*model, options, &|_| {})?;
-        let regions = infer(self, &request).map_err(OneShotError::from)?;
-        let explanation = Explanation::new(self, &regions, device, &shot.schedule, &*model);
+        let problem = Problem::new(self, &request, device).map_err(BuildError::from)?;
+        let shot = one_shot(&problem, &*model, options, &|_| {})?;
+        let explanation = Explanation::new(&problem, &shot.schedule, &*model);
         let schedule_text = shot.schedule.to_text(self);
-        Ok(Autoscheduled { pipeline: self.clone(), request, shot, explanation, schedule_text })
+        Ok(Autoscheduled { problem, shot, explanation, schedule_text })
     }
 }
 
@@ -84,16 +85,15 @@ pub enum AutoscheduleError {
     /// The sizes do not cover every input and output of the pipeline.
     #[error(transparent)]
     Sizes(#[from] SizesError),
-    /// The search failed, or its best schedule could not be built.
+    /// The sizes or Params do not fit the pipeline, or no schedule that was found could be built.
     #[error(transparent)]
-    Search(#[from] OneShotError),
+    Search(#[from] BuildError),
 }
 
 /// A pipeline with the best schedule that the search found.
 #[derive(Debug)]
 pub struct Autoscheduled {
-    pipeline: Pipeline,
-    request: Realisation,
+    problem: Problem,
     shot: OneShot,
     explanation: Explanation,
     schedule_text: String,
@@ -152,8 +152,8 @@ impl Autoscheduled {
     ///
     /// If the backend cannot use the schedule, or if the kernels do not compile.
     pub fn compile_for(&self, backend: Backend) -> Result<Compiled, RunError> {
-        let (pipeline, schedule) = (self.pipeline.clone(), self.shot.schedule.clone());
-        Compiled::new(pipeline, schedule, self.request.clone(), backend)
+        let OneShot { schedule, program, .. } = &self.shot;
+        Compiled::of_problem(&self.problem, schedule.clone(), Some(program), backend)
     }
 
     /// The run time that the cost model predicts, in microseconds.

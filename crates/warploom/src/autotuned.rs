@@ -1,8 +1,8 @@
 //! Looks up schedules that tuning recorded earlier.
 
 use thiserror::Error;
-use warploom_lang::{BoundsError, Pipeline, Realisation, infer};
-use warploom_schedule::schedule::{Schedule, check};
+use warploom_lang::{BoundsError, Pipeline, Realisation};
+use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_target::Device;
 use warploom_tune::records::{Records, RecordsError, Trial};
 use warploom_tune::sample;
@@ -58,8 +58,7 @@ pub enum RecordedError {
 /// A pipeline with a schedule that was measured earlier, or with its default schedule.
 #[derive(Debug)]
 pub struct Recorded {
-    pipeline: Pipeline,
-    request: Realisation,
+    problem: Problem,
     schedule: Schedule,
     time_us: Option<f64>,
 }
@@ -72,17 +71,17 @@ impl Autotuned for Pipeline {
         records: &Records,
     ) -> Result<Recorded, RecordedError> {
         let request = sizes.realisation(self)?;
-        let regions = infer(self, &request)?;
+        let problem = Problem::new(self, &request, device)?;
         let usable = |trial: &Trial| {
             let schedule = Schedule::parse(&trial.sample.schedule, self).ok()?;
             // An older version of Warploom may have accepted a schedule that this one rejects.
-            check(&schedule, self, &regions, device).ok()?;
+            problem.check(&schedule).ok()?;
             Some((schedule, trial.time_us()))
         };
         let trials = fastest_first(records, self, &request, device)?;
         let (schedule, time_us) =
-            trials.iter().find_map(usable).unwrap_or_else(|| (Schedule::default_for(self, &regions), None));
-        Ok(Recorded { pipeline: self.clone(), request, schedule, time_us })
+            trials.iter().find_map(usable).unwrap_or_else(|| (Schedule::default_for(&problem), None));
+        Ok(Recorded { problem, schedule, time_us })
     }
 }
 
@@ -131,7 +130,7 @@ impl Recorded {
     /// # Errors
     /// If the backend cannot use the schedule, or if the kernels do not compile.
     pub fn compile_for(&self, backend: Backend) -> Result<Compiled, RunError> {
-        Compiled::new(self.pipeline.clone(), self.schedule.clone(), self.request.clone(), backend)
+        Compiled::of_problem(&self.problem, self.schedule.clone(), None, backend)
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use warploom_codegen::build::build;
 use warploom_fuzz::Case;
 use warploom_lang::ir::FuncDecl;
-use warploom_lang::{BoundsError, Pipeline, Range, Realisation, Region, Regions, infer};
+use warploom_lang::{BoundsError, Pipeline, Range, Realisation, Region, infer};
 use warploom_randpipe::visited_points;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_target::Device;
 use warploom_tune::measure::{Check, Subject};
 use warploom_tune::workload::{PERTURBED_RUNS, Workload};
@@ -31,26 +31,27 @@ const GROWTHS: usize = 64;
 /// A realisation of the pipeline at a smaller size, with its expected outputs. `None` if no small
 /// size works.
 pub fn of_pipeline(pipeline: &Pipeline, request: &Realisation, device: &Device) -> Option<Check> {
-    let (small, regions) = SIDES.iter().find_map(|side| smaller(pipeline, request, *side))?;
-    let schedule = Schedule::default_for(pipeline, &regions);
+    let small = SIDES.iter().find_map(|side| smaller(pipeline, request, *side))?;
+    let problem = Problem::new(pipeline, &small, device).ok()?;
+    let schedule = Schedule::default_for(&problem);
     let case = Case { pipeline: pipeline.clone(), request: small, schedule, seed: SEED };
     let inputs = case.inputs().ok()?;
     let params = case.request.params.values().flatten().copied().collect();
     let outputs = case.request.outputs.iter().flatten().cloned().collect();
     let Case { pipeline, schedule, .. } = case;
     let workload = Workload { pipeline, inputs, params, outputs };
-    is_defined(&workload, &schedule, device).then(|| of_workload(&workload, None))?
+    is_defined(&workload, &problem, &schedule).then(|| of_workload(&workload, None))?
 }
 
 /// Whether every point that is requested or read is defined. A scan over an undefined initial value
 /// may not cover all of a smaller output; the points that it does not cover have no expected value.
-fn is_defined(workload: &Workload, schedule: &Schedule, device: &Device) -> bool {
+fn is_defined(workload: &Workload, problem: &Problem, schedule: &Schedule) -> bool {
     let starts_undefined = |func: &FuncDecl| func.stages[0].values.is_empty();
     if !workload.pipeline.funcs().values().any(starts_undefined) {
         return true;
     }
-    let built = build(&workload.pipeline, schedule, &workload.realisation(), device);
-    built.is_ok_and(|program| workload.simulate(&program, device, SEED).is_ok())
+    let built = build(problem, schedule);
+    built.is_ok_and(|program| workload.simulate(&program, problem.device(), SEED).is_ok())
 }
 
 /// A check of an app at a smaller size. `None` if no small size works, or if the pipeline is not
@@ -86,7 +87,7 @@ pub fn of_workload(workload: &Workload, stated: Option<f64>) -> Option<Check> {
 }
 
 /// Cuts outputs and inputs to at most `side` points per dimension, then grows the inputs as needed.
-fn smaller(pipeline: &Pipeline, request: &Realisation, side: i64) -> Option<(Realisation, Regions)> {
+fn smaller(pipeline: &Pipeline, request: &Realisation, side: i64) -> Option<Realisation> {
     let cut = |region: &Region| {
         Region(region.0.iter().map(|range| Range::new(range.min, range.extent.min(side))).collect())
     };
@@ -98,13 +99,13 @@ fn smaller(pipeline: &Pipeline, request: &Realisation, side: i64) -> Option<(Rea
     grown(pipeline, small)
 }
 
-/// Grows the inputs until they cover what the outputs need, and infers the boxes of all Funcs.
+/// Grows the inputs until they cover what the outputs need.
 /// `None` if that fails, or if the reference evaluator would take too long.
-pub fn grown(pipeline: &Pipeline, mut request: Realisation) -> Option<(Realisation, Regions)> {
+pub fn grown(pipeline: &Pipeline, mut request: Realisation) -> Option<Realisation> {
     for _ in 0..GROWTHS {
         match infer(pipeline, &request) {
             Ok(regions) => {
-                return (visited_points(pipeline, &regions) <= MAX_WORK).then_some((request, regions));
+                return (visited_points(pipeline, &regions) <= MAX_WORK).then_some(request);
             }
             Err(BoundsError::LeavesInput { input, dimension, needed, available, .. }) => {
                 let region = request.inputs[pipeline.input_named(&input)?].as_mut()?;

@@ -11,7 +11,7 @@ use warploom_interp::buffer::Buffer;
 use warploom_lang::{BoundsError, ParamId, Pipeline, Range, Realisation, Region, Type, Value, infer};
 use warploom_runtime::cuda::CudaStream;
 use warploom_runtime::{Gpu, Kernels, nvrtc};
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_sim::SimError;
 use warploom_target::{Device, program};
 use warploom_tune::cache::Cache;
@@ -188,6 +188,28 @@ impl Compiled {
         if let Some(device) = compiled.backend.device().cloned() {
             let request = compiled.request.clone();
             compiled.prepare(request, &device)?;
+        }
+        Ok(compiled)
+    }
+
+    /// The kernels of a problem's schedule for a backend. `built` is the program of the schedule on the problem's
+    /// device, if there is one already.
+    pub(crate) fn of_problem(
+        problem: &Problem,
+        schedule: Schedule,
+        built: Option<&Program>,
+        backend: Backend,
+    ) -> Result<Compiled, RunError> {
+        let (pipeline, request) = (problem.pipeline().clone(), problem.request().clone());
+        let cache = Cache::of_user();
+        let mut compiled =
+            Compiled { pipeline, schedule, request, backend, cache, ready: None, warned: false };
+        if let Some(device) = compiled.backend.device().cloned() {
+            let program = match built.filter(|_| device == *problem.device()) {
+                Some(program) => program.clone(),
+                None => compiled.build(&compiled.request, &device)?,
+            };
+            compiled.make_ready(compiled.request.clone(), program)?;
         }
         Ok(compiled)
     }
@@ -374,6 +396,10 @@ impl Compiled {
         }
         self.ready = None;
         let program = self.build(&request, device)?;
+        self.make_ready(request, program)
+    }
+
+    fn make_ready(&mut self, request: Realisation, program: Program) -> Result<(), RunError> {
         let (code, from_cache) = match &self.backend {
             Backend::Cuda(gpu) => {
                 let (kernels, found) = self.load(gpu, &program).map_err(CudaError::from)?;
@@ -388,19 +414,18 @@ impl Compiled {
     /// Builds the kernels for some sizes. At sizes larger than the scheduled ones, a block may need
     /// more memory than the device has; the default schedule, which always fits, is used then.
     fn build(&self, request: &Realisation, device: &Device) -> Result<Program, BuildError> {
-        let built = build(&self.pipeline, &self.schedule, request, device);
+        let problem = Problem::new(&self.pipeline, request, device)?;
+        let built = build(&problem, &self.schedule);
         let own = request.inputs == self.request.inputs && request.outputs == self.request.outputs;
         match built {
             Err(BuildError::Illegal(violations)) if !own => {
                 let reason = violations.first().map(|violation| violation.rule.to_string());
                 tracing::warn!(
-                    "the schedule of `{}` cannot be used at this size, and the default one is: {}",
+                    "the schedule of `{}` cannot be used at this size, so the default schedule is used: {}",
                     self.pipeline.name(),
                     reason.unwrap_or_default()
                 );
-                let regions = infer(&self.pipeline, request)?;
-                let default = Schedule::default_for(&self.pipeline, &regions);
-                build(&self.pipeline, &default, request, device)
+                build(&problem, &Schedule::default_for(&problem))
             }
             built => built,
         }

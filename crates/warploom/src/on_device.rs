@@ -82,9 +82,7 @@ impl<'a> DeviceOutput<'a> {
 #[non_exhaustive]
 pub enum DeviceMemoryError {
     /// The pipeline was compiled for a backend without device memory.
-    #[error(
-        "`{pipeline}` was not compiled for a GPU, so that it cannot use device memory; use Backend::Cuda"
-    )]
+    #[error("`{pipeline}` was not compiled for a GPU, so it cannot use device memory; use Backend::Cuda")]
     NoGpu {
         /// The name of the pipeline.
         pipeline: String,
@@ -113,7 +111,7 @@ pub enum DeviceMemoryError {
     },
     /// The memory has another size than the box needs.
     #[error(
-        "{what} over {region} takes {expected} bytes, but the device memory has {given}; give exactly as many"
+        "{what} over {region} takes {expected} bytes, but the device memory has {given}; give exactly that many"
     )]
     Bytes {
         /// The input or output, as the message names it.
@@ -127,7 +125,7 @@ pub enum DeviceMemoryError {
     },
     /// The values of one output are given over different boxes.
     #[error(
-        "the values of the output `{output}` are given over {first} and over {second}; they have one box"
+        "the values of the output `{output}` are given over {first} and over {second}; they must have the same box"
     )]
     Boxes {
         /// The name of the output.
@@ -140,7 +138,7 @@ pub enum DeviceMemoryError {
     /// The stream is being captured and there are no kernels for these sizes yet.
     #[error(
         "there are no kernels of `{pipeline}` for these sizes yet, and none can be loaded while the stream is being \
-         captured; launch once before"
+         captured; launch it once before the capture"
     )]
     Capturing {
         /// The name of the pipeline.
@@ -246,7 +244,7 @@ mod tests {
         );
         assert_eq!(
             sentence(take(&[&shape(Type::U8, &[5, 3], 16)])),
-            "the input `image` over [0, 5) x [0, 3) takes 15 bytes, but the device memory has 16; give exactly as many"
+            "the input `image` over [0, 5) x [0, 3) takes 15 bytes, but the device memory has 16; give exactly that many"
         );
         assert!(sentence(take(&[])).contains("has 1 inputs, but 0 buffers were given"));
         assert_eq!(request.inputs.values().flatten().count(), 1);
@@ -273,7 +271,7 @@ mod tests {
         );
         assert_eq!(
             sentence(take(&[&bytes, &shape(Type::I32, &[2, 4], 32)])),
-            "the values of the output `both` are given over [0, 4) x [0, 2) and over [0, 2) x [0, 4); they have one box"
+            "the values of the output `both` are given over [0, 4) x [0, 2) and over [0, 2) x [0, 4); they must have the same box"
         );
     }
 }

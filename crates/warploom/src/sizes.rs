@@ -20,7 +20,7 @@ pub trait Sizes {
 pub enum SizesError {
     /// An input or output has more dimensions than the `size` that was given.
     #[error(
-        "`{name}` has {expected} dimensions, but the size has {given}; give an extent for each, or a Realisation"
+        "`{name}` has {expected} dimensions, but the size has {given}; give one extent per dimension, or a Realisation"
     )]
     Dimensions {
         /// The name of the input or output.
@@ -44,7 +44,7 @@ pub enum SizesError {
     },
     /// No input has as many dimensions as this output, so there is no size to copy.
     #[error(
-        "no input has the {dimensions} dimensions of `{output}`, so that its size does not follow; give a Realisation"
+        "no input has the {dimensions} dimensions of `{output}`, so its size cannot be inferred; give a Realisation"
     )]
     Output {
         /// The name of the output.
@@ -171,7 +171,7 @@ mod tests {
         let refused = size([8]).realisation(&pipeline).expect_err("the image has two dimensions");
         assert_eq!(
             refused.to_string(),
-            "`image` has 2 dimensions, but the size has 1; give an extent for each, or a Realisation"
+            "`image` has 2 dimensions, but the size has 1; give one extent per dimension, or a Realisation"
         );
     }
 

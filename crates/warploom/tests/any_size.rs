@@ -6,7 +6,7 @@ use warploom::cost::Analytic;
 use warploom::fuzz::{Case, Verdict};
 use warploom::prelude::*;
 use warploom::randpipe::{self, random_pipeline};
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::search::{Options, search};
 
 /// Extents of the first dimensions; further ones have the last.
@@ -18,9 +18,9 @@ const PIPELINES: u64 = 40;
 /// What a short search finds: the best, and the last of what it would have tried.
 fn found(pipeline: &Pipeline, request: &Realisation, device: &Device) -> Vec<Schedule> {
     let options = Options { samples: 2, beam: 2, passes: 1, ..Options::default() };
-    let regions = infer(pipeline, request).expect("the sizes fit");
-    assert_eq!(warnings(pipeline, &regions), [], "{pipeline}");
-    let outcome = search(pipeline, &regions, device, &Analytic::new(device), &options, &|_| {});
+    let problem = Problem::new(pipeline, request, device).expect("the sizes fit");
+    assert_eq!(warnings(pipeline, problem.regions()), [], "{pipeline}");
+    let outcome = search(&problem, &Analytic::new(device), &options, &|_| {});
     let last = outcome.candidates.last().map(|candidate| candidate.schedule.clone());
     [outcome.best].into_iter().chain(last).collect()
 }
@@ -33,8 +33,8 @@ fn resized(pipeline: &Pipeline, request: &Realisation, extents: &[i64]) -> Optio
             range.extent = *extents.get(d).or(extents.last())?;
         }
     }
-    let (resized, regions) = grown(pipeline, resized)?;
-    warnings(pipeline, &regions).is_empty().then_some(resized)
+    let resized = grown(pipeline, resized)?;
+    warnings(pipeline, &infer(pipeline, &resized).ok()?).is_empty().then_some(resized)
 }
 
 #[test]

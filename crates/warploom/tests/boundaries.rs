@@ -3,7 +3,7 @@
 
 use warploom::fuzz::{Case, Verdict};
 use warploom::prelude::*;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::schedule::{Problem, Schedule};
 
 const CONDITIONS: [&str; 5] =
     ["repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant_exterior"];
@@ -82,9 +82,9 @@ fn kernels_give_the_references_bits() {
         let pipeline = moved(condition, [Type::I32, Type::F32, Type::I16][number % 3]);
         for extents in [[13, 5], [1, 9]] {
             let request = request(&pipeline, extents);
-            let regions = infer(&pipeline, &request).expect("all indices have bounds");
-            let random = (0..4).map(|seed| Schedule::random(&pipeline, &regions, &device, seed));
-            for schedule in [Schedule::default_for(&pipeline, &regions)].into_iter().chain(random) {
+            let problem = Problem::new(&pipeline, &request, &device).expect("all indices have bounds");
+            let random = (0..4).map(|seed| Schedule::random(&problem, seed));
+            for schedule in [Schedule::default_for(&problem)].into_iter().chain(random) {
                 let case = Case { pipeline: pipeline.clone(), request: request.clone(), schedule, seed: 5 };
                 let verdict = case.check(&device).unwrap_or_else(|failure| panic!("{condition}: {failure}"));
                 assert!(matches!(verdict, Verdict::Passed), "{condition}: {verdict:?}");

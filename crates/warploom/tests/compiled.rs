@@ -123,7 +123,7 @@ fn device_memory_needs_a_gpu() {
         let refused = compiled.launch(&[], &mut []).expect_err("there is no GPU");
         assert_eq!(
             refused.to_string(),
-            "`blur` was not compiled for a GPU, so that it cannot use device memory; use Backend::Cuda"
+            "`blur` was not compiled for a GPU, so it cannot use device memory; use Backend::Cuda"
         );
         assert!(!compiled.is_from_cache());
     }

@@ -11,55 +11,50 @@ use std::time::{Duration, Instant};
 use warploom::codegen::build::{BuildError, build};
 use warploom::codegen::cuda::{Build, print};
 use warploom::codegen::lower::LowerError;
-use warploom::cost::{Analytic, Subject};
-use warploom::lang::{Regions, infer};
+use warploom::cost::{Analytic, Featurizer};
 use warploom::prelude::*;
 use warploom::randpipe::Shape;
-use warploom::schedule::schedule::{Schedule, StageRef, check};
+use warploom::schedule::schedule::{Problem, Schedule, StageRef};
 use warploom::search::{Options, Outcome, StopReason, search};
 use warploom::tune::explain::Explanation;
 use warploom::tune::one_shot::one_shot;
 
 /// A large pipeline at a size.
 struct Large {
-    pipeline: Pipeline,
-    request: Realisation,
-    regions: Regions,
-    device: Device,
+    problem: Problem,
 }
 
 impl Large {
     fn new(shape: Shape, funcs: usize) -> Large {
         let (pipeline, request) = shape.pipeline(funcs).unwrap();
-        Large::of(pipeline, request)
+        Large::of(&pipeline, &request)
     }
 
-    fn of(pipeline: Pipeline, request: Realisation) -> Large {
-        let regions = infer(&pipeline, &request).unwrap();
-        Large { pipeline, request, regions, device: Device::preset("h200").unwrap() }
+    fn of(pipeline: &Pipeline, request: &Realisation) -> Large {
+        Large { problem: Problem::new(pipeline, request, &Device::preset("h200").unwrap()).unwrap() }
     }
 
     fn default(&self) -> Schedule {
-        Schedule::default_for(&self.pipeline, &self.regions)
+        Schedule::default_for(&self.problem)
     }
 
     /// The schedule of one kernel with everything inlined.
     fn all_inlined(&self) -> Schedule {
-        let output = self.pipeline.outputs()[0];
-        let inlined = self.pipeline.funcs().keys().filter(|func| *func != output);
+        let pipeline = self.problem.pipeline();
+        let output = pipeline.outputs()[0];
+        let inlined = pipeline.funcs().keys().filter(|func| *func != output);
         let kernel = StageRef { func: output, stage: 0 };
-        let root = vec![Schedule::default_kernel(&self.pipeline, &self.regions, kernel)];
+        let root = vec![Schedule::default_kernel(&self.problem, kernel)];
         Schedule { inlined: inlined.collect(), root }
     }
 
     fn is_legal(&self, schedule: &Schedule) -> bool {
-        check(schedule, &self.pipeline, &self.regions, &self.device).is_ok()
+        self.problem.check(schedule).is_ok()
     }
 
     fn search(&self, limit: Duration) -> Outcome {
         let options = Options { time_limit: Some(limit), threads: 2, ..Options::default() };
-        let model = Analytic::new(&self.device);
-        search(&self.pipeline, &self.regions, &self.device, &model, &options, &|_| {})
+        search(&self.problem, &Analytic::new(self.problem.device()), &options, &|_| {})
     }
 }
 
@@ -74,9 +69,10 @@ fn ten_thousand_funcs_have_kernels_by_default() {
         for shape in Shape::ALL {
             let large = Large::new(shape, 10_000);
             let schedule = large.default();
-            let program = build(&large.pipeline, &schedule, &large.request, &large.device).unwrap();
+            let program = build(&large.problem, &schedule).unwrap();
             assert_eq!(program.kernels.len(), schedule.root.len(), "{shape:?}");
-            let read = Schedule::parse(&schedule.to_text(&large.pipeline), &large.pipeline).unwrap();
+            let pipeline = large.problem.pipeline();
+            let read = Schedule::parse(&schedule.to_text(pipeline), pipeline).unwrap();
             assert_eq!(read, schedule, "{shape:?}");
         }
     });
@@ -101,14 +97,12 @@ fn thousands_of_funcs_can_be_inlined_in_each_other() {
             let large = Large::new(shape, funcs);
             let schedule = large.all_inlined();
             assert!(large.is_legal(&schedule));
-            let program = build(&large.pipeline, &schedule, &large.request, &large.device).unwrap();
+            let program = build(&large.problem, &schedule).unwrap();
             assert_eq!(program.kernels.len(), 1);
             assert!(print(&program, Build::Timing).len() > 10 * funcs);
-            let subject = Subject::new(&large.pipeline, &large.regions, &large.device);
-            assert_eq!(subject.of_schedule(&schedule).len(), 1);
-            let model = Analytic::new(&large.device);
-            let explanation =
-                Explanation::new(&large.pipeline, &large.regions, &large.device, &schedule, &model);
+            assert_eq!(Featurizer::new(&large.problem).of_schedule(&schedule).len(), 1);
+            let model = Analytic::new(large.problem.device());
+            let explanation = Explanation::new(&large.problem, &schedule, &model);
             assert!(explanation.to_string().contains("kernel"));
         }
     });
@@ -125,7 +119,7 @@ fn doubling(funcs: usize) -> Large {
     let output = format!("f{}", funcs - 1);
     let pipeline = Pipeline::new("doubling", [last]).unwrap();
     let request = Realisation::new(&pipeline).output(&output, Region::of_extents(&[256]));
-    Large::of(pipeline, request)
+    Large::of(&pipeline, &request)
 }
 
 #[test]
@@ -133,10 +127,10 @@ fn a_kernel_that_would_grow_exponentially_is_refused() {
     let large = doubling(40);
     let schedule = large.all_inlined();
     assert!(large.is_legal(&schedule));
-    let error = build(&large.pipeline, &schedule, &large.request, &large.device).unwrap_err();
+    let error = build(&large.problem, &schedule).unwrap_err();
     assert!(matches!(error, BuildError::Lower(LowerError::TooLong { .. })), "{error}");
     // It has kernels all the same.
-    assert!(build(&large.pipeline, &large.default(), &large.request, &large.device).is_ok());
+    assert!(build(&large.problem, &large.default()).is_ok());
 }
 
 #[test]
@@ -151,7 +145,8 @@ fn a_search_ends_when_its_time_is_up() {
         doubling(40),
     ];
     for large in &cases {
-        let (name, funcs) = (large.pipeline.name(), large.pipeline.funcs().len());
+        let pipeline = large.problem.pipeline();
+        let (name, funcs) = (pipeline.name(), pipeline.funcs().len());
         let started = Instant::now();
         let outcome = large.search(limit);
         // A tenth and a second more are promised; the rest is for machines that have other things to do.
@@ -159,7 +154,7 @@ fn a_search_ends_when_its_time_is_up() {
         assert!(elapsed < limit.mul_f64(1.1) + Duration::from_secs(4), "{name} {funcs}: {elapsed:?}");
         assert!(large.is_legal(&outcome.best), "{name} {funcs}");
         assert!(elapsed < limit || outcome.stop == StopReason::TimeLimit, "{name} {funcs}");
-        build(&large.pipeline, &outcome.best, &large.request, &large.device).unwrap();
+        build(&large.problem, &outcome.best).unwrap();
     }
 }
 
@@ -167,8 +162,8 @@ fn a_search_ends_when_its_time_is_up() {
 fn without_time_there_is_the_default_schedule() {
     let large = Large::new(Shape::Stencils, 300);
     let options = Options { time_limit: Some(Duration::ZERO), ..Options::default() };
-    let model = Analytic::new(&large.device);
-    let shot = one_shot(&large.pipeline, &large.request, &large.device, &model, &options, &|_| {}).unwrap();
+    let model = Analytic::new(large.problem.device());
+    let shot = one_shot(&large.problem, &model, &options, &|_| {}).unwrap();
     assert_eq!(shot.outcome.stop, StopReason::TimeLimit);
     assert_eq!(shot.schedule, large.default());
     assert!(shot.predicted_us > 0.0);

@@ -36,7 +36,10 @@ fn a_sum_over_a_whole_picture() {
     assert_eq!((idle.reason.kind, idle.reason.steps), (SerialKind::Reduction, 1536 * 2560));
     assert!(idle.share > 0.9, "{}", idle.share);
     let line = idle.to_string();
-    assert!(line.contains("with 1 thread of the 270336 that fit: `out.1` takes 3932160 values"), "{line}");
+    assert!(
+        line.contains("but uses only 1 thread of the 270336 that fit: `out.1` reduces 3932160 values"),
+        "{line}"
+    );
     assert!(!line.contains('\n'));
 }
 
@@ -63,7 +66,7 @@ fn a_scan_along_few_lines() {
     let idle = said(scan.clone(), &[64, 4096], &[64, 4096]).expect("64 threads do it all");
     assert_eq!((idle.reason.kind, idle.reason.steps), (SerialKind::Scan, 4095));
     assert_eq!(idle.threads, 64);
-    assert!(idle.to_string().contains("`out.2` is a scan of 4095 steps"), "{idle}");
+    assert!(idle.to_string().contains("`out.2` is a serial scan of 4095 steps"), "{idle}");
 }
 
 #[test]

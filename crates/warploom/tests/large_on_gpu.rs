@@ -8,7 +8,7 @@ use warploom::codegen::cuda::{Build, describe};
 use warploom::lang::Range;
 use warploom::prelude::*;
 use warploom::runtime::{Gpu, testing};
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::schedule::{Problem, Schedule};
 
 /// Rows that are compared at each place.
 const ROWS: i64 = 16;
@@ -18,9 +18,10 @@ fn image(width: i64, height: i64) -> Vec<u8> {
     (0..(width * height) as u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
 }
 
-fn request(pipeline: &Pipeline, width: i64, height: i64) -> Realisation {
-    let region = Region::of_extents(&[width, height]);
-    Realisation::new(pipeline).input("input", region.clone()).output("out", region)
+fn problem(gpu: &Gpu, pipeline: &Pipeline, size: [i64; 2]) -> Problem {
+    let region = Region::of_extents(&size);
+    let request = Realisation::new(pipeline).input("input", region.clone()).output("out", region);
+    Problem::new(pipeline, &request, gpu.device()).expect("the sizes fit")
 }
 
 /// What the reference gives for some rows, from the rows of the image that they need.
@@ -36,9 +37,9 @@ fn expected(pipeline: &Pipeline, image: &[u8], width: i64, height: i64, rows: Ro
 }
 
 /// Runs a pipeline under a schedule in both builds, and compares.
-fn check(gpu: &Gpu, pipeline: &Pipeline, schedule: &Schedule, image: &[u8], [width, height]: [i64; 2]) {
-    let request = request(pipeline, width, height);
-    let program = build(pipeline, schedule, &request, gpu.device()).expect("it is legal");
+fn check(gpu: &Gpu, problem: &Problem, schedule: &Schedule, image: &[u8], [width, height]: [i64; 2]) {
+    let pipeline = problem.pipeline();
+    let program = build(problem, schedule).expect("it is legal");
     let largest = program.buffers.values().map(|buffer| buffer.elements()).max();
     assert!(largest > Some(1 << 31), "{largest:?}");
     let boundary = ((1_i64 << 31) / width - ROWS / 2).clamp(0, height - ROWS);
@@ -68,7 +69,7 @@ fn a_blur_of_more_than_2_31_pixels() {
     let sum = row.at((x, y - 1)) + row.at((x, y)) + row.at((x, y + 1));
     let pipeline = Pipeline::new("blur", [func("out", (x, y), (sum / 9).u8())]).expect("it is right");
     let size = [46_500, 46_400];
-    let regions = infer(&pipeline, &request(&pipeline, size[0], size[1])).expect("the sizes fit");
+    let problem = problem(&gpu, &pipeline, size);
     let image = image(size[0], size[1]);
     // Rows in memory, 4.3 GB of them; rows in a flat loop; a staged input.
     let schedules = [
@@ -87,10 +88,10 @@ fn a_blur_of_more_than_2_31_pixels() {
     out  threads x 32, y 4  serial y 4
 ",
     ];
-    check(&gpu, &pipeline, &Schedule::default_for(&pipeline, &regions), &image, size);
+    check(&gpu, &problem, &Schedule::default_for(&problem), &image, size);
     for text in schedules {
         let schedule = Schedule::parse(text, &pipeline).expect("it can be read");
-        check(&gpu, &pipeline, &schedule, &image, size);
+        check(&gpu, &problem, &schedule, &image, size);
     }
 }
 
@@ -109,7 +110,6 @@ fn a_table_of_more_than_2_31_counts() {
         .over(&low, |f| f.add((x, y), counts.at((x, y, low.x)) * 3));
     let pipeline = Pipeline::new("counted", [out]).expect("it is right");
     let size = [4096, 2160];
-    let regions = infer(&pipeline, &request(&pipeline, size[0], size[1])).expect("the sizes fit");
-    let schedule = Schedule::default_for(&pipeline, &regions);
-    check(&gpu, &pipeline, &schedule, &image(size[0], size[1]), size);
+    let problem = problem(&gpu, &pipeline, size);
+    check(&gpu, &problem, &Schedule::default_for(&problem), &image(size[0], size[1]), size);
 }

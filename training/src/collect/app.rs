@@ -5,8 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use warploom::app::{App, Settings};
-use warploom::lang::infer;
-use warploom::schedule::schedule::{Schedule, check};
+use warploom::schedule::schedule::Schedule;
 use warploom::tune::measure::{Candidate, Subject};
 use warploom::tune::sample::Origin;
 
@@ -47,10 +46,10 @@ impl Collector<'_> {
     /// The candidates of one round of an app.
     pub(super) fn app_round(&self, app: &AppRounds<'_>, round: u64, samples: usize) -> VecDeque<Candidate> {
         let Some(subject) = app.subject() else { return VecDeque::new() };
-        let (pipeline, request) = (subject.pipeline(), subject.request());
-        let Ok(regions) = infer(pipeline, request) else { return VecDeque::new() };
+        let pipeline = subject.pipeline();
+        let Ok(problem) = subject.problem(self.device) else { return VecDeque::new() };
         let seed = mixed(&[self.options.seed, round]);
-        let predictor = Predictor::new(pipeline, &regions, self.device, self.model);
+        let predictor = Predictor::new(&problem, self.model);
         let choice = Choice {
             seed,
             samples,
@@ -62,7 +61,7 @@ impl Collector<'_> {
         self.skipped.fetch_add(chosen.too_slow, Ordering::Relaxed);
         if round == 0 {
             let given = app.given.iter().filter_map(|text| Schedule::parse(text, pipeline).ok());
-            let given = given.filter(|schedule| check(schedule, pipeline, &regions, self.device).is_ok());
+            let given = given.filter(|schedule| problem.check(schedule).is_ok());
             chosen.schedules.extend(given.map(|schedule| (schedule, Origin::Given)));
         }
         let mut known = app.known.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use warploom::lang::{Regions, infer};
 use warploom::randpipe::{self, RandomPipeline, Scale, random_pipeline};
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::tune::measure::{Candidate, Subject};
 
 use super::schedules::{Choice, Predictor};
@@ -52,9 +51,9 @@ impl Collector<'_> {
         if bytes.fold(0, u64::saturating_add) > MAX_INPUT_BYTES {
             return None;
         }
-        let regions: Regions = infer(&pipeline, &request).ok()?;
-        let predictor = Predictor::new(&pipeline, &regions, self.device, self.model);
-        let default = predictor.predict(&Schedule::default_for(&pipeline, &regions)).microseconds;
+        let problem = Problem::new(&pipeline, &request, self.device).ok()?;
+        let predictor = Predictor::new(&problem, self.model);
+        let default = predictor.predict(&Schedule::default_for(&problem)).microseconds;
         if !(FASTEST..HOPELESS).contains(&default) {
             return None;
         }

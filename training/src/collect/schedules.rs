@@ -3,11 +3,9 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use warploom::cost::{CostModel, Subject};
-use warploom::lang::{Pipeline, Regions};
-use warploom::schedule::schedule::{Schedule, check};
+use warploom::cost::{CostModel, Featurizer};
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::search::{Limits, Options, search};
-use warploom::target::Device;
 use warploom::tune::sample::Origin;
 
 use super::mixed;
@@ -48,28 +46,21 @@ pub(super) struct Prediction {
 
 /// Predicts the times of a pipeline's schedules.
 pub(super) struct Predictor<'a> {
-    pipeline: &'a Pipeline,
-    regions: &'a Regions,
-    device: &'a Device,
+    problem: &'a Problem,
     model: &'a dyn CostModel,
-    subject: Subject<'a>,
+    featurizer: Featurizer,
 }
 
 impl<'a> Predictor<'a> {
-    pub fn new(
-        pipeline: &'a Pipeline,
-        regions: &'a Regions,
-        device: &'a Device,
-        model: &'a dyn CostModel,
-    ) -> Predictor<'a> {
-        Predictor { pipeline, regions, device, model, subject: Subject::new(pipeline, regions, device) }
+    pub fn new(problem: &'a Problem, model: &'a dyn CostModel) -> Predictor<'a> {
+        Predictor { problem, model, featurizer: Featurizer::new(problem) }
     }
 
     /// The predicted time of a schedule, and its number of nodes.
     pub fn predict(&self, schedule: &Schedule) -> Prediction {
-        let features = self.subject.of_schedule(schedule);
+        let features = self.featurizer.of_schedule(schedule);
         let mut costs = Vec::new();
-        self.model.costs(self.subject.dag(), &features.iter().collect::<Vec<_>>(), &mut costs);
+        self.model.costs(self.problem.dag(), &features.iter().collect::<Vec<_>>(), &mut costs);
         let nodes = features.iter().map(|kernel| kernel.nodes).sum();
         Prediction { microseconds: costs.iter().sum(), nodes }
     }
@@ -88,7 +79,7 @@ impl<'a> Predictor<'a> {
             limits: Limits { nodes: choice.max_nodes, ..Limits::default() },
             ..Options::default()
         };
-        let found = search(self.pipeline, self.regions, self.device, self.model, &options, &|_| {});
+        let found = search(self.problem, self.model, &options, &|_| {});
         let mut chosen = Chosen {
             best: found.candidates.first().map_or(f64::INFINITY, |best| best.cost),
             ..Chosen::default()
@@ -98,18 +89,18 @@ impl<'a> Predictor<'a> {
             let Prediction { microseconds, nodes } = self.predict(&schedule);
             if microseconds > LONGEST || nodes > choice.max_nodes {
                 chosen.too_slow += 1;
-            } else if known.insert(schedule.to_text(self.pipeline)) {
+            } else if known.insert(schedule.to_text(self.problem.pipeline())) {
                 chosen.schedules.push((schedule, origin));
             }
         };
-        let default = Schedule::default_for(self.pipeline, self.regions);
-        if choice.with_default && check(&default, self.pipeline, self.regions, self.device).is_ok() {
+        let default = Schedule::default_for(self.problem);
+        if choice.with_default && self.problem.check(&default).is_ok() {
             add(&mut chosen, default, Origin::Default);
         }
         let random = choice.samples / RANDOM;
         for number in 0..random as u64 {
             let seed = mixed(&[choice.seed, number]);
-            let schedule = Schedule::random(self.pipeline, self.regions, self.device, seed);
+            let schedule = Schedule::random(self.problem, seed);
             add(&mut chosen, schedule, Origin::Random);
         }
         let wanted = choice.samples.saturating_sub(chosen.schedules.len());

@@ -53,7 +53,7 @@ pub(super) fn print(
         );
     }
     let head = format!(
-        "{} samples of {} pipelines on {}, seed {}, in {:.0} s: {:.1} a second, {} in {place}\n",
+        "{} samples of {} pipelines on {}, seed {}, in {:.0} s: {:.1} per second, {} in {place}\n",
         summary.samples,
         summary.pipelines,
         device.name,

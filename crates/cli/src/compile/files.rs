@@ -46,7 +46,7 @@ fn compile(program: &Program, manifest: &Manifest, device: &Device) -> Result<Co
         Ok(arch) => arch,
         Err(runtime::Error::NoNvrtc { .. }) => {
             let missing = "NVRTC was not found, so there is no machine code";
-            return without(format!("{missing}; `warploom devices` says what is missing, or {}", by_hand()));
+            return without(format!("{missing}; `warploom devices` shows what is missing, or {}", by_hand()));
         }
         Err(error @ runtime::Error::OldDevice { .. }) => {
             return without(format!("there is no machine code: {error}, or {}", by_hand()));
@@ -72,7 +72,7 @@ pub(crate) fn bundle(of: &Scheduled<'_>, manifest: &Manifest, code: &Code) -> Re
         ("cu", text(print(of.program, Build::Timing))),
         ("cubin", image.and_then(|image| image.cubin.clone())),
         ("ptx", image.and_then(|image| text(image.ptx.clone()))),
-        ("schedule", text(of.schedule.to_text(of.pipeline))),
+        ("schedule", text(of.schedule.to_text(of.problem.pipeline()))),
         ("json", text(json)),
         ("h", text(header(manifest))),
         ("c", text(source(manifest, image.map(Image::code).as_ref()))),

@@ -113,7 +113,7 @@ impl Report {
         let launches =
             if self.launches == 1 { "1 launch".to_owned() } else { format!("{} launches", self.launches) };
         let head = format!(
-            "{}{} for {} ({arch}): {:.1} us predicted, {}, {launches} a run, {} of workspace\n\n",
+            "{}{} for {} ({arch}): {:.1} us predicted, {}, {launches} per run, {} of workspace\n\n",
             self.app,
             self.sizes,
             self.device,

@@ -66,7 +66,7 @@ impl Counts {
         let Counts { programs, kernels, spilling_kernels, spilled_bytes, longest_seconds } = self;
         format!(
             "{programs} programs of {kernels} kernels compiled; {spilling_kernels} kernels spill {spilled_bytes} bytes; \
-             {longest_seconds:.1} s the longest\n"
+             the longest compilation took {longest_seconds:.1} s\n"
         )
     }
 }

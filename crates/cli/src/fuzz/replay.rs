@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use warploom::fuzz::{Case, Checker, Failure, Kind, Seen, Verdict};
-use warploom::lang::infer;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::target::Device;
 
 use crate::error::Error;
 use crate::report::{Format, json, text};
@@ -34,13 +34,14 @@ struct Replayed {
 
 pub(super) fn replay(
     paths: &[PathBuf],
+    device: &Device,
     check: &Checker<'_>,
     format: Format,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let mut cases = Vec::new();
     for file in files(paths)? {
-        let replayed = replay_one(file, check)?;
+        let replayed = replay_one(file, device, check)?;
         if !format.json {
             text(out, &replayed.text())?;
         }
@@ -61,13 +62,15 @@ pub(super) fn replay(
     }
 }
 
-fn replay_one(file: PathBuf, check: &Checker<'_>) -> Result<Replayed, Error> {
+fn replay_one(file: PathBuf, device: &Device, check: &Checker<'_>) -> Result<Replayed, Error> {
     let (case, seen) = Case::load(&file)?;
     let (outcome, message) = match check(&case) {
         Ok(Verdict::Passed) => ("passed", None),
         Ok(Verdict::IllConditioned(why)) => ("ill-conditioned", Some(why)),
         Ok(Verdict::Skipped(reason)) => ("skipped", Some(reason)),
-        Err(failure) if is_refused(&case, &failure, &seen, check) => (REFUSED, Some(failure.to_string())),
+        Err(failure) if is_refused(&case, &failure, &seen, device, check) => {
+            (REFUSED, Some(failure.to_string()))
+        }
         Err(failure) => (failure.kind().name(), Some(failure.to_string())),
     };
     Ok(Replayed { file, outcome, before: seen.kind, message })
@@ -75,13 +78,13 @@ fn replay_one(file: PathBuf, check: &Checker<'_>) -> Result<Replayed, Error> {
 
 /// Whether the file is at fault, not the compiler. Cases written by the fuzzer have a legal
 /// schedule and a pipeline that defines everything it reads; a file edited since may have neither.
-fn is_refused(case: &Case, failure: &Failure, seen: &Seen, check: &Checker<'_>) -> bool {
+fn is_refused(case: &Case, failure: &Failure, seen: &Seen, device: &Device, check: &Checker<'_>) -> bool {
     if let Failure::Illegal(_) = failure {
         return seen.kind != Kind::Illegal.name();
     }
     let Some(undefined) = failure.undefined(&case.pipeline) else { return false };
-    let Ok(regions) = infer(&case.pipeline, &case.request) else { return false };
-    let plain = Case { schedule: Schedule::default_for(&case.pipeline, &regions), ..case.clone() };
+    let Ok(problem) = Problem::new(&case.pipeline, &case.request, device) else { return false };
+    let plain = Case { schedule: Schedule::default_for(&problem), ..case.clone() };
     check(&plain).is_err_and(|failure| failure.undefined(&case.pipeline) == Some(undefined))
 }
 

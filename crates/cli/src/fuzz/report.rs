@@ -104,7 +104,7 @@ impl Written {
         let mut text = format!("\n{}: {}\n", self.kind, self.message);
         match (&self.file, self.funcs) {
             (Some(file), Some((before, after))) => {
-                let unfinished = if self.out_of_time { ", not yet as small as can be" } else { "" };
+                let unfinished = if self.out_of_time { ", not fully reduced" } else { "" };
                 let file = file.display();
                 text += &format!(
                     "  {} of {before}{unfinished}: {file}\n  warploom fuzz --replay {file}\n",
@@ -112,7 +112,7 @@ impl Written {
                 );
             }
             _ => {
-                text += &format!("  while pipeline {} was made\n", self.pipeline_seed);
+                text += &format!("  while generating pipeline {}\n", self.pipeline_seed);
             }
         }
         text
@@ -161,10 +161,10 @@ impl Report {
         let kinds: Vec<String> = self.kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
         let on = match self.on {
-            "sim" => "simulated as on",
+            "sim" => "simulated for",
             _ => "on",
         };
-        let stopped = if self.stopped { "; stopped there" } else { "" };
+        let stopped = if self.stopped { "; stopped early" } else { "" };
         let line = format!(
             "{pairs} pairs of {} {on} {}, seed {}, in {seconds:.1} s: \
              {passed} passed, {skipped} skipped, {failed} failed{kinds}{stopped}\n",
@@ -196,7 +196,7 @@ impl Report {
     ) -> Result<(), Error> {
         let left = self.failed - self.failures.len();
         if left > 0 {
-            self.say(out, &format!("\n{left} more failed and were not written; see --max-failures\n"))?;
+            self.say(out, &format!("\n{left} more failures were not written; see --max-failures\n"))?;
         }
         if arguments.coverage {
             self.say(out, &format!("\n{coverage}"))?;

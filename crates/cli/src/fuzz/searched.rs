@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use warploom::cost::CostModel;
-use warploom::fuzz::{Case, Failure, Subject, Verdict};
-use warploom::lang::{Pipeline, Regions, infer};
-use warploom::schedule::schedule::Schedule;
+use warploom::fuzz::{Case, Failure, Verdict};
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::search::{Options, Outcome, Refusal, search};
 use warploom::target::Device;
 
@@ -60,9 +59,9 @@ impl<'a> Searcher<'a> {
     }
 
     /// The best and the worst schedule that a search found, and some in between.
-    pub(super) fn schedules(&self, subject: &Subject<'_>) -> Vec<Schedule> {
-        let outcome = self.search(subject.pipeline, subject.regions, subject.seed);
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).add(subject.seed, &outcome);
+    pub(super) fn schedules(&self, problem: &Problem, seed: u64) -> Vec<Schedule> {
+        let outcome = self.search(problem, seed);
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).add(seed, &outcome);
         match outcome.candidates.len() {
             0 => vec![outcome.best],
             found => {
@@ -75,18 +74,19 @@ impl<'a> Searcher<'a> {
     /// Checks that a search for the case's pipeline succeeds; its results are ignored.
     pub(super) fn check(&self, case: &Case) -> Result<Verdict, Failure> {
         case.check_with(|run| {
-            if let Ok(regions) = infer(&run.case.pipeline, &run.case.request) {
-                self.search(&run.case.pipeline, &regions, run.case.seed);
+            let Case { pipeline, request, seed, .. } = run.case;
+            if let Ok(problem) = Problem::new(pipeline, request, self.device) {
+                self.search(&problem, *seed);
             }
             Ok(Verdict::Passed)
         })
     }
 
     /// A short single-threaded search.
-    fn search(&self, pipeline: &Pipeline, regions: &Regions, seed: u64) -> Outcome {
+    fn search(&self, problem: &Problem, seed: u64) -> Outcome {
         let options =
             Options { seed, beam: 4, passes: 2, samples: self.samples, threads: 1, ..Options::default() };
-        let run = || search(pipeline, regions, self.device, &*self.model, &options, &|_| {});
+        let run = || search(problem, &*self.model, &options, &|_| {});
         // A thread of this pool that waits for another pool would take up other pipelines
         // meanwhile, and their time would count as part of this search. A thread outside of all
         // pools just waits.
@@ -128,7 +128,7 @@ impl Counts {
         let pruned = if refused.is_empty() { "nothing".to_owned() } else { refused.join(", ") };
         format!(
             "{searches} searches found {candidates} schedules, with {} fallbacks to the default and {dropped} dropped; \
-             {:.3} s each, {:.3} s the longest\noptions pruned: {pruned}\n",
+             {:.3} s each, at most {:.3} s\noptions pruned: {pruned}\n",
             fallbacks.len(),
             times.mean_search_seconds,
             times.longest_search_seconds

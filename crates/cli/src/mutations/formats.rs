@@ -15,9 +15,9 @@ use warploom::interp::buffer::Buffer;
 use warploom::interp::picture::Format as PictureFormat;
 use warploom::interp::{npy, picture};
 use warploom::lang::files::{LINE, Limit, TEXT};
-use warploom::lang::{Pipeline, Realisation, Region, Type, infer};
+use warploom::lang::{Pipeline, Realisation, Region, Type};
 use warploom::runtime::nvrtc::{Arch, Image};
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
 use warploom::tune::cache;
 use warploom::tune::records::{Records, Trial};
@@ -215,14 +215,13 @@ fn params() -> Format {
 fn schedules() -> Format {
     let pipeline = pipeline("blur");
     let request = small(&pipeline);
-    let regions = infer(&pipeline, &request).unwrap();
-    let device = Device::preset("h200").unwrap();
-    let random = (0..6).map(|seed| Schedule::random(&pipeline, &regions, &device, seed).to_text(&pipeline));
-    let default = Schedule::default_for(&pipeline, &regions).to_text(&pipeline);
+    let problem = Problem::new(&pipeline, &request, &Device::preset("h200").unwrap()).unwrap();
+    let random = (0..6).map(|seed| Schedule::random(&problem, seed).to_text(&pipeline));
+    let default = Schedule::default_for(&problem).to_text(&pipeline);
     let by_hand = fs::read_to_string(repository("apps/schedules/blur.schedule")).unwrap();
     let whole = random.chain([default, by_hand]).collect();
     text("schedule", whole, move |text| match Schedule::parse(text, &pipeline) {
-        Ok(schedule) => match build(&pipeline, &schedule, &request, &device) {
+        Ok(schedule) => match build(&problem, &schedule) {
             Ok(_) => true,
             Err(error) => error.to_string().is_empty(),
         },

@@ -8,6 +8,7 @@ use warploom::runtime::Gpu;
 use warploom::schedule::schedule::Schedule;
 use warploom::target::Device;
 
+use crate::backend::problem;
 use crate::device;
 use crate::error::Error;
 use crate::explain::{explanation, listing};
@@ -76,7 +77,8 @@ impl Nests {
         let Some(Model { device, model }) = self.model(device) else {
             return Err(without("this program does not know the device; name one like it with --device"));
         };
-        let explained = explanation(pipeline, request, device, &parsed, &**model);
+        let explained =
+            problem(pipeline, request, device).and_then(|problem| explanation(&problem, &parsed, &**model));
         let explained = explained.map_err(|error| without(&error.to_string()))?;
         Ok(listing(pipeline.name(), sizes, device, &explained))
     }

@@ -134,7 +134,7 @@ fn read_results(file: &str, bytes: &[u8]) -> Result<Results, Error> {
     };
     let failed = |error: String| Error::Results { file: file.to_owned(), schema: schema.clone(), error };
     if schema != SCHEMA {
-        return Err(failed(format!("this program knows `{SCHEMA}`; use a newer one")));
+        return Err(failed(format!("this program reads `{SCHEMA}`; use a newer program")));
     }
     serde_json::from_slice(bytes).map_err(|error| failed(error.to_string()))
 }

@@ -19,7 +19,7 @@ pub(crate) fn stop_on_interrupt() -> &'static AtomicBool {
                 std::process::exit(INTERRUPTED);
             }
             voice::line(
-                "\nfinishing the current trial; everything measured so far is kept. Run the same command to go on.",
+                "\nfinishing the current trial; everything measured so far is kept. Run the same command to continue.",
             );
         });
     });

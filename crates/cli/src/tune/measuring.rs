@@ -12,19 +12,19 @@ use crate::search::duration;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Measuring")]
 pub(crate) struct Measuring {
-    /// The number of the GPU, or those of several of one kind, as 0,1
+    /// The number of the GPU, or the numbers of several identical GPUs, as 0,1
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_values_t = [0])]
     gpu: Vec<usize>,
-    /// How many processes compile; one less than there are cores unless given
+    /// Number of processes that compile (default: one less than there are cores)
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
-    /// How long one program may take to compile
+    /// Time limit for compiling one program
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
     compile_timeout: Duration,
-    /// How long one program may take to be run or timed
+    /// Time limit for running and timing one program
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     run_timeout: Duration,
-    /// A made-up device in place of the GPU, and what goes wrong with it
+    /// A fake device that replaces the GPU, and its faults
     #[arg(long, value_name = "DEVICE", hide = true)]
     fake: Option<Fake>,
 }

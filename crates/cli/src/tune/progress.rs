@@ -66,7 +66,7 @@ impl<'a> Progress<'a> {
             self.shown.say(&format!("{}{} on {}", asked.name, asked.sizes, device.name));
         }
         if !checked {
-            self.note("there is no small size at which the reference evaluator is quick: results are compared with the default schedule alone");
+            self.note("the reference evaluator is too slow even at a small size: results are compared only with the default schedule");
         }
     }
 
@@ -91,7 +91,7 @@ impl<'a> Progress<'a> {
                 self.learned = format!(", retrained: regret {} -> {}", number(before), number(after));
             }
             Event::Retiming { finalists } => {
-                self.shown.set_message(format!("timing the best {finalists} in turns"));
+                self.shown.set_message(format!("timing the best {finalists} in turn"));
             }
             _ => {}
         }

@@ -107,7 +107,7 @@ fn mistakes_are_said() {
     let (code, err) = said("compile blur --schedule default --samples 3");
     assert!(code == 2 && err.contains("--schedule <FILE>") && err.contains("--samples <N>"), "{err}");
     let (code, err) = said("compile blur --time-limit soon");
-    assert!(code == 2 && err.contains("`soon` is no time; write it as 10s, 2m or 500ms"), "{err}");
+    assert!(code == 2 && err.contains("`soon` is not a time; write it as 10s, 2m or 500ms"), "{err}");
     let (code, err) = said("compile blur --emit kernels");
     assert!(code == 2 && err.contains("schedule, nest, cuda, features"), "{err}");
     let (code, err) = said("compile blur --schedule search:x");
@@ -115,7 +115,7 @@ fn mistakes_are_said() {
     let (code, err) = said("compile blur --size 64x48 --schedule default -o file");
     assert!(code == 2 && err.contains("error: cannot write file: "), "{err}");
     let (code, err) = said("compile blur --schedule bad.schedule -o out");
-    assert!(code == 3 && err.contains("bad.schedule is no schedule of this pipeline"), "{err}");
+    assert!(code == 3 && err.contains("bad.schedule is not a schedule of this pipeline"), "{err}");
     let (code, err) = said("compile blur --schedule default --device h2000 -o out");
     assert!(code == 2 && err.contains("h2000"), "{err}");
     let (code, err) = said("compile lens_blur --param slices=65 --schedule default -o out");

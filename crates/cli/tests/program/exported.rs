@@ -10,7 +10,7 @@ use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::export::{Argument, Buffer, Kernel, Manifest, header, source};
 use warploom::codegen::ir::{Program, Role, Space};
 use warploom::prelude::*;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
 use warploom::target::program::{Code, Step};
 
@@ -40,8 +40,8 @@ fn realise(app: &App, changes: &[(&str, f64)]) -> (Pipeline, Realisation) {
 /// The kernels of a pipeline's default schedule and their description.
 fn default_program(pipeline: &Pipeline, request: &Realisation) -> (Program, Manifest) {
     let device = Device::preset("h200").unwrap();
-    let schedule = Schedule::default_for(pipeline, &infer(pipeline, request).unwrap());
-    let program = build(pipeline, &schedule, request, &device).unwrap();
+    let problem = Problem::new(pipeline, request, &device).unwrap();
+    let program = build(&problem, &Schedule::default_for(&problem)).unwrap();
     let manifest = Manifest::new(pipeline, request, &device, &program);
     (program, manifest)
 }

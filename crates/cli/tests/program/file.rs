@@ -65,7 +65,7 @@ fn mistakes_are_said() {
     let (code, err) = said("compile nothing.json");
     assert!(code == 2 && err.contains("there is no file nothing.json"), "{err}");
     let (code, err) = said("compile bad.json --size input=8x8");
-    assert!(code == 2 && err.contains("bad.json holds no pipeline: "), "{err}");
+    assert!(code == 2 && err.contains("bad.json does not contain a pipeline: "), "{err}");
     let (code, err) = said("compile blur.json --size output=64x48");
     assert!(code == 2 && err.contains("no size was given for `input`"), "{err}");
     let (code, err) = said("compile blur.json");
@@ -73,9 +73,9 @@ fn mistakes_are_said() {
     let (code, err) = said("compile blur.json --size 64");
     assert!(code == 2 && err.contains("`input` has 2 dimensions, but `64` has 1"), "{err}");
     let (code, err) = said("compile blur.json --size 64by48");
-    assert!(code == 2 && err.contains("`64by48` is no size"), "{err}");
+    assert!(code == 2 && err.contains("`64by48` is not a size"), "{err}");
     let (code, err) = said("run blur.json");
-    assert!(code == 2 && err.contains("`compile`, `explain` and `tune` take files"), "{err}");
+    assert!(code == 2 && err.contains("`compile`, `explain` and `tune` accept pipeline files"), "{err}");
     let (code, err) = said("compile blur.json --size input=64x48,output=64x48,lost=3");
     assert!(code == 2 && err.contains("`lost`"), "{err}");
     let (code, err) = said("compile blur.json --size input=64,output=64x48");
@@ -83,5 +83,5 @@ fn mistakes_are_said() {
     let (code, err) = said("compile blur.json --size input=64x48,output=64x48 --param by=1");
     assert!(code == 2 && err.contains("has no Param `by`"), "{err}");
     let (code, err) = said("compile blur.json --size input=64x48,output=64x48 --set levels=1");
-    assert!(code == 2 && err.contains("leave --set out"), "{err}");
+    assert!(code == 2 && err.contains("remove --set"), "{err}");
 }

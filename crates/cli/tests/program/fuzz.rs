@@ -4,7 +4,7 @@ use std::fs;
 
 use warploom::fuzz::{Case, Failure, Seen};
 use warploom::prelude::*;
-use warploom::schedule::schedule::Schedule;
+use warploom::schedule::schedule::{Problem, Schedule};
 
 use crate::place::Place;
 
@@ -19,7 +19,8 @@ fn case() -> Case {
     let request = Realisation::new(&pipeline)
         .input("input", Region::of_extents(&[7]))
         .output("output", Region::of_extents(&[7]));
-    let schedule = Schedule::default_for(&pipeline, &infer(&pipeline, &request).unwrap());
+    let device = Device::preset("h200").unwrap();
+    let schedule = Schedule::default_for(&Problem::new(&pipeline, &request, &device).unwrap());
     Case { pipeline, request, schedule, seed: 3 }
 }
 
@@ -40,7 +41,7 @@ fn a_run_is_the_same_on_any_number_of_threads() {
 
     let text = place.run("fuzz --pipelines 2 --schedules 1 --stages 2..3 --coverage");
     assert_eq!((text.code, text.err.as_str()), (0, ""));
-    assert!(text.out.starts_with("2 pairs of 2 pipelines simulated as on H200, seed 1, in "), "{}", text.out);
+    assert!(text.out.starts_with("2 pairs of 2 pipelines simulated for H200, seed 1, in "), "{}", text.out);
     assert!(text.out.contains("\nregisters "), "{}", text.out);
     assert!(!place.path("fuzz-failures").exists());
 }
@@ -69,7 +70,7 @@ fn searched_schedules_are_right() {
 
     let text = place.run("fuzz --search --samples 1 --pipelines 1 --schedules 1");
     assert_eq!((text.code, text.err.as_str()), (0, ""));
-    assert!(text.out.starts_with("1 pairs of 1 pipeline simulated as on H200, seed 1, in "), "{}", text.out);
+    assert!(text.out.starts_with("1 pairs of 1 pipeline simulated for H200, seed 1, in "), "{}", text.out);
     assert!(text.out.contains("\n1 searches found "), "{}", text.out);
     assert!(text.out.contains(" 0 fallbacks to the default"), "{}", text.out);
 }
@@ -104,7 +105,7 @@ fn what_was_found_is_replayed() {
     let ran = place.run("fuzz --replay cases/a.json changed.json");
     assert_eq!(ran.code, 3);
     assert!(ran.out.contains("changed.json refused (was numeric): the schedule is refused: "), "{}", ran.out);
-    let expected = "cases have a schedule that breaks the rules, or a pipeline that reads what nothing defines; \
+    let expected = "cases have an illegal schedule, or a pipeline that reads undefined values; \
                     correct or remove them\n";
     assert_eq!(ran.err, format!("error: 1 of 2 {expected}"));
 
@@ -136,13 +137,13 @@ fn mistakes_are_answered() {
     fs::create_dir(place.path("empty")).unwrap();
     fs::write(place.path("broken.json"), "{}").unwrap();
     for (command, expected) in [
-        ("fuzz --replay empty", "empty holds no cases"),
-        ("fuzz --replay broken.json", "broken.json holds no case: missing field"),
+        ("fuzz --replay empty", "empty contains no cases"),
+        ("fuzz --replay broken.json", "broken.json does not contain a case: missing field"),
         ("fuzz --replay nowhere.json", "cannot read nowhere.json"),
         ("fuzz --stages 5..2", "as in 2..12"),
         ("fuzz --device abacus", "abacus"),
         ("fuzz --samples 3", "--search"),
-        ("sim harris --schedule random:x", "`x` is no seed; write a whole number"),
+        ("sim harris --schedule random:x", "`x` is not a seed; write a whole number"),
     ] {
         let ran = place.run(command);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{command}");

@@ -30,18 +30,17 @@ fn files_that_are_too_large_are_not_read() {
         fs::File::create(place.path(name)).unwrap().set_len(1 << 40).unwrap();
     }
     let said = |command: &str| refusal(&place, command);
-    let text = "is too large: 16 MiB are the most that is read of a text file; give a smaller file\n";
+    let text = "is too large: 16 MiB is the limit for a text file; give a smaller file\n";
     assert_eq!(said("compile a.json --size 8x8"), format!("error: a.json {text}"));
     assert_eq!(said("fuzz --replay a.json"), format!("error: a.json {text}"));
     assert_eq!(said("report a.json"), format!("error: a.json {text}"));
     assert_eq!(said("compile blur --device a.json"), format!("error: a.json {text}"));
     assert_eq!(said("compile blur --schedule a.schedule"), format!("error: a.schedule {text}"));
-    let weights = "error: a.npy is too large: 16 MiB are the most that is read of a file of weights; give a smaller file\n";
+    let weights = "error: a.npy is too large: 16 MiB is the limit for a weights file; give a smaller file\n";
     assert_eq!(said("compile blur --model a.npy"), weights);
-    let array =
-        "error: a.npy is too large: 64 GiB are the most that is read of a .npy file; give a smaller file\n";
+    let array = "error: a.npy is too large: 64 GiB is the limit for a .npy file; give a smaller file\n";
     assert_eq!(said("run harris --input a.npy -o b.npy"), array);
-    let picture = "error: a.png is too large: 512 MiB are the most that is read of a picture file; give a smaller file\n";
+    let picture = "error: a.png is too large: 512 MiB is the limit for a picture file; give a smaller file\n";
     assert_eq!(said("run harris --input a.png -o b.npy"), picture);
 }
 
@@ -67,7 +66,8 @@ fn pipes_are_not_waited_for() {
         ("records import a.jsonl --records new.db", "a.jsonl"),
     ] {
         let said = refusal(&place, command);
-        let expected = format!("error: {file} is not a regular file; save what it gives in one first\n");
+        let expected =
+            format!("error: {file} is not a regular file; save its contents to a regular file first\n");
         assert_eq!(said, expected, "{command}");
     }
 }

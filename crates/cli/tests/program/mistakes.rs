@@ -81,14 +81,14 @@ fn sizes_that_are_none() {
 #[test]
 fn sizes_that_do_not_fit_in_memory() {
     for (command, expected) in [
-        ("harris --size 10000000x10000000", "`harris` at W=10000000, H=10000000 take 1.6 PB"),
-        ("cuda_mat_mul --size 1073741824", "`cuda_mat_mul` at size=1073741824 take 13.8 EB"),
+        ("harris --size 10000000x10000000", "`harris` at W=10000000, H=10000000 need 1.6 PB"),
+        ("cuda_mat_mul --size 1073741824", "`cuda_mat_mul` at size=1073741824 need 13.8 EB"),
     ] {
         let ran = Place::new().run(&format!("run {command}"));
         assert_eq!((ran.code, ran.out.as_str()), (2, ""));
         let (start, end) = ran.err.split_once(", but only ").unwrap();
         assert_eq!(start, format!("error: the inputs and outputs of {expected}"));
-        assert!(end.ends_with(" are free; use smaller sizes\n"), "{end}");
+        assert!(end.ends_with(" is free; use smaller sizes\n"), "{end}");
     }
 }
 

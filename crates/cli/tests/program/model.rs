@@ -53,16 +53,16 @@ fn what_cannot_be_used_is_said_in_a_sentence() {
     fs::create_dir(place.path("odd")).unwrap();
     fs::write(place.path("odd/x.samples"), "a picture").unwrap();
     for (arguments, expected) in [
-        ("explain harris --schedule default --model picture.bin", "picture.bin: this is no file of weights"),
+        ("explain harris --schedule default --model picture.bin", "picture.bin: this is not a weights file"),
         ("explain harris --schedule default --model none.bin", "there is no file none.bin; check its path"),
-        ("evaluate --data data --model picture.bin", "picture.bin: this is no file of weights"),
+        ("evaluate --data data --model picture.bin", "picture.bin: this is not a weights file"),
         ("evaluate --data data --hold-out empty", "there is no file empty/unsharp.bin; check its path"),
         ("train --data nowhere --out x.bin", "cannot read nowhere: "),
         ("train --data empty --out x.bin", "there are no .samples files in empty; "),
-        ("train --data odd --out x.bin", "odd/x.samples is not a file of samples"),
+        ("train --data odd --out x.bin", "odd/x.samples is not a samples file"),
         ("train --data data --out x.bin --hold-out hariss", "there is no app `hariss`"),
         ("train --data data --out no/folder/x.bin --epochs 1", "cannot write no/folder/x.bin: "),
-        ("train --data data --out x.bin --init picture.bin", "picture.bin: this is no file of weights"),
+        ("train --data data --out x.bin --init picture.bin", "picture.bin: this is not a weights file"),
     ] {
         let ran = place.run(arguments);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{arguments}: {}", ran.err);

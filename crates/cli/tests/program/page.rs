@@ -110,15 +110,18 @@ fn what_is_no_result_is_said_so() {
             "other.json",
             "other.json is neither a database of records nor results of `warploom suite`; give one of those",
         ),
-        ("empty.db", "empty.db holds nothing to report; measure something first, or leave it out"),
-        ("new.db", "new.db holds nothing to report; measure something first, or leave it out"),
+        ("empty.db", "empty.db contains nothing to report; measure something first, or remove it"),
+        ("new.db", "new.db contains nothing to report; measure something first, or remove it"),
         (
             "newer.json",
-            "newer.json holds results of the form `warploom.suite/9` that cannot be read: this program knows \
-             `warploom.suite/1`; use a newer one",
+            "newer.json contains results in the format `warploom.suite/9`, which cannot be read: this program reads \
+             `warploom.suite/1`; use a newer program",
         ),
         ("odd.db", "odd.db is not a database of records; give another file"),
-        ("new.db -o new.db", "the page would replace new.db, which it is made of; name another file with -o"),
+        (
+            "new.db -o new.db",
+            "the page would overwrite new.db, which is one of its inputs; name another file with -o",
+        ),
         ("new.db --device toaster", "unknown device `toaster`; the presets are "),
     ];
     for (arguments, sentence) in sentences {
@@ -127,7 +130,7 @@ fn what_is_no_result_is_said_so() {
         assert!(ran.err.starts_with(&format!("error: {sentence}")), "{arguments}: {}", ran.err);
     }
     let half = place.run("report half.json");
-    assert!(half.code == 2 && half.err.contains("`warploom.suite/1` that cannot be read"), "{}", half.err);
+    assert!(half.code == 2 && half.err.contains("`warploom.suite/1`, which cannot be read"), "{}", half.err);
     assert_eq!(place.run("report").code, 2);
     assert_eq!(fs::read(place.path("empty.db")).unwrap(), b"", "files that are no results stay as they are");
     assert!(!place.path("report.html").exists());

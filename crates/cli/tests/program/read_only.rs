@@ -57,7 +57,7 @@ fn records_that_cannot_be_written_can_be_read() {
 
         let written = run(&place, &format!("records import out/{number}.jsonl --records kept/tuning.db"));
         assert_eq!(written.code, 2, "{}", written.out);
-        assert!(written.err.contains("check the path and who may write there"), "{}", written.err);
+        assert!(written.err.contains("check the path and its permissions"), "{}", written.err);
         assert_eq!(fs::read_dir(place.path("kept")).unwrap().count(), 1, "nothing is left beside it");
         set_mode(&place.path("kept"), 0o755);
     }

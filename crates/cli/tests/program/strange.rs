@@ -89,7 +89,9 @@ fn names_of_reference_data_stay_in_their_folder() {
     let ran = place.run("verify golden");
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(
-        ran.err.contains("`../elsewhere/output` is the name of an array, whose file is in the same folder"),
+        ran.err.contains(
+            "`../elsewhere/output` cannot be the name of an array, which names a file in the same folder"
+        ),
         "{}",
         ran.err
     );

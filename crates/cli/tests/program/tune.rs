@@ -57,7 +57,7 @@ fn autotuning_goes_on_where_it_was_and_says_what_it_does() {
 
     let more = lines(&place.run(&format!("{command} 3")));
     let note = more.iter().find(|line| line["event"] == "note").unwrap();
-    assert_eq!(note["note"], "going on after 2 of 3 iterations that are recorded");
+    assert_eq!(note["note"], "continuing after 2 of 3 recorded iterations");
     assert_eq!(more.iter().filter(|line| line["event"] == "searching").count(), 1);
 }
 
@@ -77,7 +77,7 @@ fn failures_have_their_exit_codes() {
     assert_eq!(place.run(&format!("{tune} --fake fake:fire=3")).code, 2);
     assert_eq!(place.run("tune blur --init none.bin --fake fake").code, 2);
     let twice = place.run(&format!("{tune} --fake fake --gpu 1,1"));
-    assert_eq!((twice.code, twice.err.as_str()), (2, "error: --gpu names GPU 1 twice; name each once\n"));
+    assert_eq!((twice.code, twice.err.as_str()), (2, "error: --gpu lists GPU 1 twice; list each GPU once\n"));
     assert_eq!(place.run("worker").code, 2);
     assert_eq!(place.run("worker sing").code, 2);
     if warploom::runtime::Gpu::new(0).is_err() {
@@ -244,7 +244,7 @@ fn records_are_shown_and_exchanged() {
     assert_eq!(place.run("records export all.jsonl").code, 2, "nothing is overwritten");
     assert_eq!(place.run("records export two.samples --pipeline blur").out, "2 trials in two.samples\n");
     let import = "records import all.jsonl two.samples --records other.db";
-    assert_eq!(place.run(import).out, "2 new trials, 2 known before\n");
+    assert_eq!(place.run(import).out, "2 new trials, 2 already known\n");
     assert_eq!(place.run("records import text.jsonl --records other.db").code, 2);
     assert_eq!(place.run("records best blur --records other.db").out, place.run("records best blur").out);
 }

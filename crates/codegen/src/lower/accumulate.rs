@@ -9,7 +9,7 @@ use crate::lower::LowerError;
 use crate::lower::arrays::{Read, Stored};
 use crate::lower::boxes::Box;
 use crate::lower::kernel::KernelLowering;
-use crate::lower::nest::{Plan, Position};
+use crate::lower::nest::{Placed, Position};
 use crate::lower::nesting::Nesting;
 
 /// The registers of a thread's tile, and the memory they stand for.
@@ -24,15 +24,15 @@ impl KernelLowering<'_> {
     /// they are what accesses of the Func find.
     pub fn accumulator(
         &mut self,
-        plan: &Plan<'_>,
+        placed: &Placed<'_>,
         start: &Position,
     ) -> Result<Option<Accumulator>, LowerError> {
-        let Item::Stage(stage) = plan.nest.item else { return Ok(None) };
-        if !plan.footprint.accumulates {
+        let Item::Stage(stage) = placed.nest.item else { return Ok(None) };
+        if !placed.footprint.accumulates {
             return Ok(None);
         }
-        let decl = &self.context.pipeline.funcs()[stage.func];
-        let extent = (0..decl.dims.len()).map(|d| plan.share(LoopKind::Pure(d)).1).collect();
+        let decl = &self.context.pipeline().funcs()[stage.func];
+        let extent = (0..decl.dims.len()).map(|d| placed.footprint.share(LoopKind::Pure(d)).1).collect();
         let lower = self.shifted(&start.points.lower, &start.along);
         let tile = Box { upper: vec![None; lower.len()], lower, extent };
         let values = 0..decl.types.len();
@@ -45,14 +45,14 @@ impl KernelLowering<'_> {
     }
 
     /// Fills the registers from memory.
-    pub fn begin(&mut self, accumulator: &Accumulator, plan: &Plan<'_>, start: &Position) -> Vec<Stmt> {
-        self.copy_tile(&accumulator.memory, &accumulator.registers, plan, start)
+    pub fn begin(&mut self, accumulator: &Accumulator, placed: &Placed<'_>, start: &Position) -> Vec<Stmt> {
+        self.copy_tile(&accumulator.memory, &accumulator.registers, placed, start)
     }
 
     /// Writes the registers back. From here on accesses of the Func find the memory again.
-    pub fn finish(&mut self, accumulator: &Accumulator, plan: &Plan<'_>, start: &Position) -> Vec<Stmt> {
+    pub fn finish(&mut self, accumulator: &Accumulator, placed: &Placed<'_>, start: &Position) -> Vec<Stmt> {
         self.redirect(accumulator.stage, &accumulator.memory);
-        self.copy_tile(&accumulator.registers, &accumulator.memory, plan, start)
+        self.copy_tile(&accumulator.registers, &accumulator.memory, placed, start)
     }
 
     /// Makes accesses of a Func find its values somewhere else.
@@ -62,10 +62,16 @@ impl KernelLowering<'_> {
         }
     }
 
-    fn copy_tile(&mut self, from: &[Stored], to: &[Stored], plan: &Plan<'_>, start: &Position) -> Vec<Stmt> {
+    fn copy_tile(
+        &mut self,
+        from: &[Stored],
+        to: &[Stored],
+        placed: &Placed<'_>,
+        start: &Position,
+    ) -> Vec<Stmt> {
         let (mut nesting, mut position) = (Nesting::default(), start.clone());
         let pure = |kind: LoopKind| matches!(kind, LoopKind::Pure(_));
-        self.serial(&mut nesting, plan, &mut position, pure);
+        self.serial(&mut nesting, placed, &mut position, pure);
         let at = self.shifted(&position.points.lower, &position.along);
         let mut stmts = Vec::new();
         for (from, to) in from.iter().zip(to) {

@@ -52,7 +52,7 @@ impl KernelLowering<'_> {
     /// Makes the arrays of a nest that lives in the block.
     pub fn allocate(&mut self, nest: &Nest) {
         let read = read_of(nest.item);
-        let mut allocations = self.footprint.allocations.iter();
+        let mut allocations = self.plan.allocations.iter();
         let Some(allocation) = allocations.find(|allocation| read_of(allocation.item) == read) else {
             return;
         };
@@ -119,7 +119,7 @@ impl KernelLowering<'_> {
     }
 
     fn name_and_types(&self, read: Read) -> (String, Vec<Type>) {
-        let pipeline = self.context.pipeline;
+        let pipeline = self.context.pipeline();
         match read {
             Read::Func(func) => (pipeline.funcs()[func].name.clone(), pipeline.funcs()[func].types.clone()),
             Read::Input(input) => {

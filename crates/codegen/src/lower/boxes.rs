@@ -97,7 +97,7 @@ impl KernelLowering<'_> {
         }
         let context = self.context;
         let mut least = None;
-        let reaches = &context.footprints.lowest[number];
+        let reaches = &context.plan.lowest[number];
         for reach in reaches {
             let mut lowest = self.lowest(reach, known);
             if reaches.len() > 1 {

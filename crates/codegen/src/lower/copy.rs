@@ -39,9 +39,9 @@ impl Copy {
         let value = builder.load(source, from.ty, element);
         let store = Stmt::Store { array: target, index, value };
         let name = format!("{}.copy", to.name);
-        let blocks = block_count(&name, blocks, context.device)?;
+        let blocks = block_count(&name, blocks, context.problem.device())?;
         let shape = Shape { name, grid: [blocks, 1, 1], threads: THREADS, arrays };
-        finished(shape, vec![Stmt::when(inside, vec![store])], builder, context.device)
+        finished(shape, vec![Stmt::when(inside, vec![store])], builder, context.problem.device())
     }
 }
 

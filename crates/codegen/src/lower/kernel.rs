@@ -6,18 +6,17 @@ use tracing::debug_span;
 use warploom_lang::affine::Interval;
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{FuncId, IdVec, Type};
-use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
-    self, Barriers, BlockItem, Item, KernelFootprint, LoopBarriers, Loops, Nest, Path, StageRef, Storage,
-    Symbol, Tile,
+    Barriers, Body, Item, KernelPlan, LoopPlan, StageRef, Stepped, Storage, Symbol,
 };
+use warploom_schedule::{KernelId, LoopId, NestId};
 use warploom_target::Device;
 
 use crate::builder::Builder;
-use crate::ir::{Array, ArrayId, BufferId, Kernel, Leaf, NodeId, Stmt, VarId};
+use crate::ir::{Array, ArrayId, BufferId, Kernel, Leaf, NodeId, Stmt};
 use crate::lower::arrays::{Kept, Read, Stored};
 use crate::lower::versions::Axis;
-use crate::lower::{Context, CountedLoop, LowerError};
+use crate::lower::{Context, LowerError};
 
 /// An inlined value: the Func, which value, where.
 pub(crate) type InlinedAt = (FuncId, usize, SmallVec<[NodeId; 4]>);
@@ -34,7 +33,7 @@ pub(crate) struct Shape {
 pub(crate) struct KernelLowering<'a> {
     pub context: &'a Context<'a>,
     pub builder: Builder,
-    pub footprint: &'a KernelFootprint,
+    pub plan: &'a KernelPlan<'a>,
     pub arrays: IdVec<ArrayId, Array>,
     pub inlined: AHashMap<InlinedAt, NodeId>,
     /// Where buffers can be read.
@@ -45,48 +44,39 @@ pub(crate) struct KernelLowering<'a> {
     pub kept: AHashMap<(Kept, usize), ArrayId>,
     /// What moves boxes, at the place that is being lowered.
     pub symbols: AHashMap<Symbol, NodeId>,
-    kernel: &'a schedule::Kernel,
     threads: u32,
-    path: Path,
     barriers: Barriers,
     /// The axes of the grid along which there are several blocks.
     pub axes: Vec<Axis>,
 }
 
 impl<'a> KernelLowering<'a> {
-    /// A kernel at a place of the schedule, inside loops around it.
-    pub fn new(
-        context: &'a Context<'a>,
-        kernel: &'a schedule::Kernel,
-        path: Path,
-        around: &[CountedLoop],
-    ) -> Result<KernelLowering<'a>, LowerError> {
-        let footprint = context.footprints.kernel(&path).expect("every kernel of a schedule has a footprint");
-        let name = stage_name(context, kernel);
+    pub fn new(context: &'a Context<'a>, id: KernelId) -> Result<KernelLowering<'a>, LowerError> {
+        let plan = &context.plan.kernels[id];
+        let name = stage_name(context, plan.kernel.stage);
         let mut builder = Builder::default();
         let mut symbols = AHashMap::new();
-        // Loops that run once are none.
-        for (level, counted) in around.iter().filter(|counted| counted.count > 1).enumerate() {
+        // Loops that run once are not emitted.
+        let around = plan.around.iter().map(|id| (*id, context.plan.loops[*id].count));
+        for (level, (id, count)) in around.filter(|(_, count)| *count > 1).enumerate() {
             let level = within(&name, "loops around it", level as u64, u8::MAX.into())?;
-            let range = Interval::new(0, builder.fitted(counted.count - 1).into());
+            let range = Interval::new(0, builder.fitted(count - 1).into());
             let iteration = builder.leaf(Leaf::Iteration(level), Type::I32, Some(range));
-            symbols.insert(Symbol::Loop(counted.number), iteration);
+            symbols.insert(Symbol::Loop(id), iteration);
         }
-        let limit = context.device.threads.per_block.into();
+        let limit = context.problem.device().threads.per_block.into();
         Ok(KernelLowering {
             context,
             builder,
-            footprint,
+            plan,
             arrays: IdVec::new(),
             inlined: AHashMap::new(),
             globals: AHashMap::new(),
             local: AHashMap::new(),
             kept: AHashMap::new(),
             symbols,
-            kernel,
-            threads: within(&name, "threads in a block", footprint.threads, limit)?,
-            path,
-            barriers: debug_span!("barriers").in_scope(|| context.footprints.barriers(kernel, footprint)),
+            threads: within(&name, "threads in a block", plan.threads, limit)?,
+            barriers: debug_span!("barriers").in_scope(|| context.plan.barriers(id)),
             axes: Vec::new(),
         })
     }
@@ -95,12 +85,12 @@ impl<'a> KernelLowering<'a> {
         let grid = self.grid()?;
         let body = self.versions()?;
         let shape = Shape { name: self.name(), grid, threads: self.threads, arrays: self.arrays };
-        finished(shape, body, self.builder, self.context.device)
+        finished(shape, body, self.builder, self.context.problem.device())
     }
 
     /// The kernel's name: that of its stage.
     pub fn name(&self) -> String {
-        stage_name(self.context, self.kernel)
+        stage_name(self.context, self.plan.kernel.stage)
     }
 
     /// Threads of a block.
@@ -116,69 +106,50 @@ impl<'a> KernelLowering<'a> {
 
     /// The grid; makes the block's index along each tile known.
     fn grid(&mut self) -> Result<[u32; 3], LowerError> {
-        let tiles: Vec<(Tile, i64)> =
-            self.kernel.block.iter().copied().zip(self.footprint.blocks.iter().copied()).collect();
-        let split: Vec<(Tile, i64)> = tiles.into_iter().filter(|(_, count)| *count > 1).collect();
-        let limits = self.context.device.threads.grid_dims;
-        if self.footprint.has_axes(limits) {
+        let (plan, device) = (self.plan, self.context.problem.device());
+        if let Some(axes) = plan.axes(device) {
             let mut grid = [1; 3];
-            for ((axis, blocks), (tile, count)) in (0..).zip(&mut grid).zip(split) {
+            for ((axis, blocks), (tile, count)) in (0..).zip(&mut grid).zip(axes) {
                 *blocks = self.builder.count(count);
                 let index = self.block_leaf(axis, count);
                 self.symbols.insert(Symbol::Block(tile.dim), index);
-                let (extent, size) = self.tile_extent(tile);
-                self.axes.push(Axis { index, count, full: extent / size });
+                let extent = self.context.problem.loop_range(Item::Stage(plan.kernel.stage), tile.dim).extent;
+                self.axes.push(Axis { index, count, full: extent / tile.size.of(extent) });
             }
             return Ok(grid);
         }
-        let total = split.iter().fold(1, |total: i64, (_, count)| total.saturating_mul(*count));
-        let mut rest = self.block_leaf(0, total);
-        for (tile, count) in split {
+        let [total, ..] = plan.grid(device);
+        let mut rest = self.block_leaf(0, i64::try_from(total).unwrap_or(i64::MAX));
+        for (tile, count) in plan.split() {
             let count = self.builder.int(count);
             let index = self.builder.binary(BinaryOp::Mod, rest, count);
             self.symbols.insert(Symbol::Block(tile.dim), index);
             rest = self.builder.binary(BinaryOp::Div, rest, count);
         }
-        Ok([block_count(&self.name(), total.unsigned_abs(), self.context.device)?, 1, 1])
+        Ok([block_count(&self.name(), total, device)?, 1, 1])
     }
 
     fn block_leaf(&mut self, axis: u8, count: i64) -> NodeId {
         self.builder.leaf(Leaf::Block(axis), Type::I32, Some(Interval::new(0, count - 1)))
     }
 
-    /// How many values a loop of the kernel's stage has, and how many of them a block takes.
-    fn tile_extent(&self, tile: Tile) -> (i64, i64) {
-        let StageRef { func, stage } = self.kernel.stage;
-        let regions = &self.context.regions.funcs[func].stages[stage];
-        let extent = match tile.dim {
-            LoopKind::Pure(d) => regions.needed[d].extent,
-            LoopKind::Reduction(r) => regions.domain[r].extent,
-        };
-        (extent, tile.size.of(extent))
-    }
-
     /// The nests of a block in order, with barriers between them.
     pub fn block(&mut self) -> Result<Vec<Stmt>, LowerError> {
-        debug_span!("nests").in_scope(|| self.items(&self.kernel.body, &self.path.clone(), &mut 0))
+        let body = self.plan.body.body();
+        debug_span!("nests").in_scope(|| self.items(body))
     }
 
-    /// Items one after the other; `number` is that of the next nest.
-    fn items(
-        &mut self,
-        items: &'a [BlockItem],
-        path: &Path,
-        number: &mut usize,
-    ) -> Result<Vec<Stmt>, LowerError> {
+    /// Items one after the other.
+    fn items(&mut self, body: Body<'_, NestId>) -> Result<Vec<Stmt>, LowerError> {
         let outside = self.local.clone();
         let mut stmts = Vec::new();
-        for (i, item) in items.iter().enumerate() {
+        for item in body {
             match item {
-                BlockItem::Nest(nest) => {
-                    stmts.extend(barrier(self.barriers.nests[*number]));
-                    stmts.extend(self.item(nest, *number)?);
-                    *number += 1;
+                Stepped::Run(nest) => {
+                    stmts.extend(barrier(self.barriers.before(nest)));
+                    stmts.extend(self.item(nest)?);
                 }
-                BlockItem::Over(over) => stmts.extend(self.over(over, &path.child(i), number)?),
+                Stepped::Loop(id, body) => stmts.extend(self.over(id, body)?),
             }
         }
         // Copies of inputs are read only where they stand.
@@ -186,50 +157,35 @@ impl<'a> KernelLowering<'a> {
         Ok(stmts)
     }
 
-    fn item(&mut self, nest: &Nest, number: usize) -> Result<Vec<Stmt>, LowerError> {
+    fn item(&mut self, id: NestId) -> Result<Vec<Stmt>, LowerError> {
         let context = self.context;
-        let footprint = match &context.footprints.nests[self.footprint.nests.start + number] {
-            Some(footprint) => footprint,
-            // What nobody reads need not be computed.
-            None => return Ok(Vec::new()),
-        };
-        if nest.storage != Storage::Global {
-            self.allocate(nest);
+        let plan = &context.plan.nests[id];
+        // What nobody reads need not be computed.
+        let Some(footprint) = &plan.footprint else { return Ok(Vec::new()) };
+        if plan.nest.storage != Storage::Global {
+            self.allocate(plan.nest);
         }
-        match nest.item {
-            Item::Stage(stage) if context.is_idle(stage) => Ok(Vec::new()),
-            _ => self.nest(nest, footprint),
+        match plan.stage() {
+            Some(stage) if context.problem.is_idle(stage) => Ok(Vec::new()),
+            _ => self.nest(plan.nest, footprint),
         }
     }
 
-    /// Loops over the block.
-    fn over(
-        &mut self,
-        over: &'a Loops<BlockItem>,
-        path: &Path,
-        number: &mut usize,
-    ) -> Result<Vec<Stmt>, LowerError> {
-        let mut loops = Vec::new();
-        for (tile, CountedLoop { number: counted, count }) in
-            over.loops.iter().zip(self.context.loops_at(path))
-        {
-            if count > 1 {
-                let stage = &self.context.pipeline.funcs()[tile.stage.func].stages[tile.stage.stage];
-                let var = self.builder.var(format!("{}_over", stage.domain[tile.var].name));
-                let range = Interval::new(0, count - 1);
-                let iteration = self.builder.leaf(Leaf::Var(var), Type::I32, Some(range));
-                self.symbols.insert(Symbol::Loop(counted), iteration);
-                let waits = self.barriers.loops[counted - self.footprint.loops.start];
-                loops.push((var, self.builder.count(count), waits));
-            }
+    /// A loop over the block.
+    fn over(&mut self, id: LoopId, body: Body<'_, NestId>) -> Result<Vec<Stmt>, LowerError> {
+        let &LoopPlan { tile, count, .. } = &self.context.plan.loops[id];
+        if count <= 1 {
+            return self.items(body);
         }
-        let body = self.items(&over.body, path, number)?;
-        let looped = |mut body: Vec<Stmt>, (var, count, waits): (VarId, u32, LoopBarriers)| {
-            body.extend(barrier(waits.at_end));
-            let around = Stmt::For { var, count, unrolled: false, body };
-            barrier(waits.before).into_iter().chain([around]).collect()
-        };
-        Ok(loops.into_iter().rev().fold(body, looped))
+        let stage = &self.context.pipeline().funcs()[tile.stage.func].stages[tile.stage.stage];
+        let var = self.builder.var(format!("{}_over", stage.domain[tile.var].name));
+        let iteration = self.builder.leaf(Leaf::Var(var), Type::I32, Some(Interval::new(0, count - 1)));
+        self.symbols.insert(Symbol::Loop(id), iteration);
+        let (times, waits) = (self.builder.count(count), self.barriers.of_loop(id));
+        let mut body = self.items(body)?;
+        body.extend(barrier(waits.at_end));
+        let around = Stmt::For { var, count: times, unrolled: false, body };
+        Ok(barrier(waits.before).into_iter().chain([around]).collect())
     }
 }
 
@@ -239,9 +195,8 @@ fn barrier(stands: bool) -> Option<Stmt> {
 }
 
 /// The name of the stage that a kernel computes.
-fn stage_name(context: &Context<'_>, kernel: &schedule::Kernel) -> String {
-    let StageRef { func, stage } = kernel.stage;
-    warploom_lang::ir::stage_name(&context.pipeline.funcs()[func], stage)
+fn stage_name(context: &Context<'_>, StageRef { func, stage }: StageRef) -> String {
+    warploom_lang::ir::stage_name(&context.pipeline().funcs()[func], stage)
 }
 
 /// A kernel of which all is made, unless it needs more than the device has or indices beyond 32 bits.

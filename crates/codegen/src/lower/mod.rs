@@ -35,11 +35,9 @@ mod versions;
 
 use thiserror::Error;
 use tracing::debug_span;
-use warploom_lang::{
-    BoundsError, FuncId, IdVec, InputId, ParamId, Pipeline, Realisation, Region, Regions, Value, infer,
-};
-use warploom_schedule::schedule::{Footprints, Path, RootItem, Schedule, StageRef};
-use warploom_target::Device;
+use warploom_lang::{FuncId, IdVec, InputId, ParamId, Pipeline, Realisation, Region, Value};
+use warploom_schedule as schedule;
+use warploom_schedule::schedule::{Body, Plan, Problem, Stepped};
 
 use crate::ir::{BufferDecl, BufferId, Kernel, KernelId, Launch, NARROW_ELEMENTS, Program, Role};
 use crate::lower::copy::Copy;
@@ -50,9 +48,6 @@ use crate::lower::place::Places;
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum LowerError {
-    /// The sizes or parameters don't fit the pipeline.
-    #[error(transparent)]
-    Bounds(#[from] BoundsError),
     /// A Func that is read where it has not been computed.
     #[error(
         "`{func}` is read in the kernel of `{kernel}`, which the schedule computes nowhere it can be read from; place it before its readers or inline it"
@@ -113,54 +108,35 @@ impl Default for Options {
 
 /// Everything the passes read.
 pub(crate) struct Context<'a> {
-    pub pipeline: &'a Pipeline,
-    pub regions: Regions,
+    pub problem: &'a Problem,
+    pub plan: &'a Plan<'a>,
     pub inputs: IdVec<InputId, Region>,
     /// Values of specialised Params; the others are read when the kernel runs.
     pub fixed: IdVec<ParamId, Option<Value>>,
     /// Position of each Param among the program's scalars.
     pub scalars: IdVec<ParamId, u32>,
     pub places: Places,
-    pub footprints: Footprints,
     pub buffers: IdVec<BufferId, BufferDecl>,
     pub func_buffers: IdVec<FuncId, Vec<BufferId>>,
     pub input_buffers: IdVec<InputId, BufferId>,
     /// What remains to be done when all kernels have run.
     pub copies: Vec<Copy>,
-    pub device: &'a Device,
     /// The most elements of an array whose indices have 32 bits.
     pub narrow_elements: i64,
 }
 
-/// Lowers a pipeline under a schedule at the sizes and specialised Params of a realisation.
-pub fn lower(
-    pipeline: &Pipeline,
-    schedule: &Schedule,
-    request: &Realisation,
-    device: &Device,
-) -> Result<Program, LowerError> {
-    lower_with(pipeline, schedule, request, device, Options::default())
-}
-
-/// The same with options.
+/// Lowers a problem under a schedule that was resolved against it.
 ///
 /// # Errors
 ///
-/// As [`lower`].
-pub fn lower_with(
-    pipeline: &Pipeline,
-    schedule: &Schedule,
-    request: &Realisation,
-    device: &Device,
-    options: Options,
-) -> Result<Program, LowerError> {
+/// If a kernel would be too long, or would need more than 32 bits for an index that cannot have them. A plan that
+/// was not [checked](Problem::check) may fail otherwise.
+pub fn lower(problem: &Problem, plan: &Plan<'_>, options: Options) -> Result<Program, LowerError> {
     let _pass = debug_span!("lower").entered();
-    let context = Context::new(pipeline, schedule, request, device, options)?;
+    let pipeline = problem.pipeline();
+    let context = Context::new(problem, plan, options);
     let mut kernels = IdVec::new();
-    let mut launches = Vec::new();
-    for (i, item) in schedule.root.iter().enumerate() {
-        launches.extend(lower_item(&context, item, Path::ROOT.child(i), &[], &mut kernels)?);
-    }
+    let mut launches = context.launches(plan.launches.body(), &mut kernels)?;
     for copy in &context.copies {
         launches.push(Launch::Kernel(kernels.push(copy.kernel(&context)?)));
     }
@@ -168,86 +144,65 @@ pub fn lower_with(
     Ok(Program { name: pipeline.name().to_string(), buffers: context.buffers, params, kernels, launches })
 }
 
-/// The launches of an item at root, inside some loops.
-fn lower_item(
-    context: &Context<'_>,
-    item: &RootItem,
-    path: Path,
-    outer: &[CountedLoop],
-    kernels: &mut IdVec<KernelId, Kernel>,
-) -> Result<Vec<Launch>, LowerError> {
-    match item {
-        RootItem::Kernel(kernel) if context.is_idle(kernel.stage) => Ok(Vec::new()),
-        RootItem::Kernel(kernel) => {
-            let lowered = KernelLowering::new(context, kernel, path, outer)?.lower()?;
-            Ok(vec![Launch::Kernel(kernels.push(lowered))])
-        }
-        RootItem::Around(around) => {
-            let own = context.loops_at(&path);
-            let inner: Vec<CountedLoop> = outer.iter().copied().chain(own.iter().copied()).collect();
-            let mut body = Vec::new();
-            for (i, item) in around.body.iter().enumerate() {
-                body.extend(lower_item(context, item, path.child(i), &inner, kernels)?);
-            }
-            if body.is_empty() {
-                return Ok(body);
-            }
-            for CountedLoop { count, .. } in own.iter().rev().filter(|own| own.count != 1) {
-                // The kernels inside have taken the loop's last iteration for an index.
-                let count = u32::try_from(*count).unwrap_or(u32::MAX);
-                body = vec![Launch::Loop { count, body }];
-            }
-            Ok(body)
-        }
-    }
-}
-
-/// A loop around kernels or over a block.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CountedLoop {
-    /// Its number among the schedule's loops.
-    pub number: usize,
-    /// How often it runs.
-    pub count: i64,
-}
-
 impl<'a> Context<'a> {
-    fn new(
-        pipeline: &'a Pipeline,
-        schedule: &Schedule,
-        request: &Realisation,
-        device: &'a Device,
-        options: Options,
-    ) -> Result<Context<'a>, LowerError> {
-        let regions = debug_span!("regions").in_scope(|| infer(pipeline, request))?;
-        let places = Places::new(pipeline, schedule);
-        let footprints = debug_span!("footprints").in_scope(|| Footprints::new(schedule, pipeline, &regions));
+    fn new(problem: &'a Problem, plan: &'a Plan<'a>, options: Options) -> Context<'a> {
+        let (pipeline, request) = (problem.pipeline(), problem.request());
         let inputs: IdVec<InputId, Region> =
             request.inputs.values().map(|region| region.clone().unwrap_or_default()).collect();
         let specialised = pipeline.specialised_params();
         let fixed = request.params.iter().map(|(id, value)| value.filter(|_| specialised[id])).collect();
         let scalars = pipeline.params().keys().zip(0..).map(|(_, position)| position).collect();
         let mut context = Context {
-            pipeline,
-            regions,
+            problem,
+            plan,
             inputs,
             fixed,
             scalars,
-            places,
-            footprints,
+            places: Places::new(pipeline, plan),
             buffers: IdVec::new(),
             func_buffers: pipeline.funcs().values().map(|_| Vec::new()).collect(),
             input_buffers: IdVec::new(),
             copies: Vec::new(),
-            device,
             narrow_elements: options.narrow_elements.clamp(1, NARROW_ELEMENTS).into(),
         };
         context.declare_buffers(request);
-        Ok(context)
+        context
+    }
+
+    pub fn pipeline(&self) -> &'a Pipeline {
+        self.problem.pipeline()
+    }
+
+    /// Lowers kernels and launches them in their order.
+    fn launches(
+        &self,
+        body: Body<'_, schedule::KernelId>,
+        kernels: &mut IdVec<KernelId, Kernel>,
+    ) -> Result<Vec<Launch>, LowerError> {
+        let mut launches = Vec::new();
+        for step in body {
+            match step {
+                Stepped::Run(id) if self.problem.is_idle(self.plan.kernels[id].kernel.stage) => {}
+                Stepped::Run(id) => {
+                    let kernel = KernelLowering::new(self, id)?.lower()?;
+                    launches.push(Launch::Kernel(kernels.push(kernel)));
+                }
+                Stepped::Loop(id, body) => {
+                    let body = self.launches(body, kernels)?;
+                    // The kernels inside have used the loop's last iteration as an index.
+                    match u32::try_from(self.plan.loops[id].count).unwrap_or(u32::MAX) {
+                        1 => launches.extend(body),
+                        _ if body.is_empty() => {}
+                        count => launches.push(Launch::Loop { count, body }),
+                    }
+                }
+            }
+        }
+        Ok(launches)
     }
 
     fn declare_buffers(&mut self, request: &Realisation) {
-        for (id, input) in self.pipeline.inputs().iter() {
+        for (id, input) in self.pipeline().inputs().iter() {
             let region = self.inputs[id].clone();
             let strides = dense_strides(&region, &input.storage_order);
             let role = Role::Input(id);
@@ -255,11 +210,11 @@ impl<'a> Context<'a> {
             let buffer = self.buffers.push(buffer);
             self.input_buffers.push(buffer);
         }
-        for (id, func) in self.pipeline.funcs().iter() {
-            if !self.places.is_root(id) || !self.regions.funcs[id].needed {
+        for (id, func) in self.pipeline().funcs().iter() {
+            if !self.places.is_root(id) || !self.problem.regions().funcs[id].needed {
                 continue;
             }
-            let output = self.pipeline.outputs().iter().position(|output| *output == id);
+            let output = self.pipeline().outputs().iter().position(|output| *output == id);
             let asked = output.and_then(|output| request.outputs[output].clone());
             for value in 0..func.types.len() {
                 let role = output.map_or(Role::Temporary, |output| Role::Output { output, value });
@@ -268,21 +223,9 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether a stage computes nothing at these sizes, or nothing at all.
-    pub fn is_idle(&self, stage: StageRef) -> bool {
-        self.regions.is_idle(self.pipeline, stage.func, stage.stage)
-    }
-
-    /// The loops that stand at a place of the schedule, the outermost first.
-    pub fn loops_at(&self, path: &Path) -> Vec<CountedLoop> {
-        let loops = self.footprints.loops.iter().enumerate();
-        let here = loops.filter(|(_, info)| info.path == *path);
-        here.map(|(number, info)| CountedLoop { number, count: info.count }).collect()
-    }
-
     /// Makes the buffer of a Func's value, and a second one for an output of which only a part was asked for.
     fn declare_func(&mut self, id: FuncId, value: usize, role: Role, asked: Option<&Region>) {
-        let region = self.regions.funcs[id].region.clone();
+        let region = self.problem.regions().funcs[id].region.clone();
         let Some(part) = asked.filter(|asked| **asked != region) else {
             let buffer = self.buffers.push(self.func_buffer(id, value, role, region));
             self.func_buffers[id].push(buffer);
@@ -295,7 +238,7 @@ impl<'a> Context<'a> {
     }
 
     fn func_buffer(&self, id: FuncId, value: usize, role: Role, region: Region) -> BufferDecl {
-        let func = &self.pipeline.funcs()[id];
+        let func = &self.pipeline().funcs()[id];
         let order: Vec<usize> = (0..region.dimensions()).collect();
         let name = match func.types.len() {
             1 => func.name.clone(),

@@ -5,7 +5,7 @@ use warploom_lang::affine::Interval;
 use warploom_lang::op::BinaryOp;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
-    Item, Mapping, Nest, NestFootprint, RegisterFootprint, StageRef, Symbol, ThreadLoop, ThreadTiles,
+    Axis, AxisKind, Item, Nest, NestFootprint, RegisterFootprint, StageRef, Symbol,
 };
 
 use crate::ir::{NodeId, Stmt};
@@ -41,29 +41,13 @@ impl Position {
             LoopKind::Reduction(r) => (&self.domain, r, self.reduced[r]),
         }
     }
-
-    fn extent(&self, dim: LoopKind) -> i64 {
-        let (own, d, _) = self.place(dim);
-        own.extent[d]
-    }
 }
 
-/// A nest: the decisions of the schedule, how large they make it, and what it computes.
-pub(crate) struct Plan<'n> {
+/// A nest: the decisions of the schedule, what they come to, and what it computes.
+pub(crate) struct Placed<'n> {
     pub nest: &'n Nest,
     pub footprint: &'n NestFootprint,
     pub subject: Subject,
-    /// How threads share it; a flat loop is one point at a time.
-    pub tiles: &'n ThreadTiles,
-    pub loops: &'n [ThreadLoop],
-}
-
-impl Plan<'_> {
-    /// Threads along a loop, and points of each.
-    pub fn share(&self, kind: LoopKind) -> (i64, i64) {
-        let dim = self.loops.iter().find(|dim| dim.dim == kind);
-        dim.map_or((1, 1), |dim| (dim.threads, dim.serial))
-    }
 }
 
 impl KernelLowering<'_> {
@@ -71,12 +55,7 @@ impl KernelLowering<'_> {
     pub fn nest(&mut self, nest: &Nest, footprint: &NestFootprint) -> Result<Vec<Stmt>, LowerError> {
         // Elsewhere the same point may be read from another place.
         self.inlined.clear();
-        let one_point = ThreadTiles::default();
-        let (tiles, loops) = match (&nest.mapping, &footprint.threads) {
-            (Mapping::Threads(tiles), Some(loops)) => (tiles, loops.as_slice()),
-            _ => (&one_point, [].as_slice()),
-        };
-        let plan = Plan { nest, footprint, subject: self.subject(nest.item), tiles, loops };
+        let placed = Placed { nest, footprint, subject: self.subject(nest.item) };
         let start = self.builder.int(0);
         let mut position = Position {
             points: self.placed(&footprint.points),
@@ -85,21 +64,22 @@ impl KernelLowering<'_> {
             reduced: vec![start; footprint.domain.len()],
         };
         let mut outer = Nesting::default();
-        match nest.mapping {
-            Mapping::Flat => self.flat(&mut outer, &plan.subject, &mut position),
-            Mapping::Threads(_) => self.rounds(&mut outer, &plan, &mut position),
+        match footprint.thread_count() {
+            None => self.flat(&mut outer, &placed, &mut position),
+            Some(used) => self.rounds(&mut outer, &placed, used, &mut position),
         }
         outer.enter(&mut self.builder);
-        let body = self.tile(&plan, &position)?;
+        let body = self.tile(&placed, &position)?;
         Ok(outer.around(&mut self.builder, body))
     }
 
     /// One loop over all points, which the threads take in turns.
-    fn flat(&mut self, outer: &mut Nesting, subject: &Subject, position: &mut Position) {
-        let extents = subject.looped.iter().map(|d| position.points.extent[*d]);
-        let total = extents.fold(1, i64::saturating_mul);
+    fn flat(&mut self, outer: &mut Nesting, placed: &Placed<'_>, position: &mut Position) {
+        let Placed { footprint, subject, .. } = placed;
+        let lanes = || footprint.axes_of(AxisKind::Lane);
+        let total = lanes().map(|axis| axis.count).fold(1, i64::saturating_mul);
         let threads = i64::from(self.threads());
-        let rounds = tiles_of(total, threads);
+        let rounds = total / threads + i64::from(total % threads != 0);
         let last = i64::from(self.builder.fitted(rounds.saturating_mul(threads) - 1));
         let round = outer.repeat(&mut self.builder, "round".into(), rounds, false);
         let thread = self.thread();
@@ -110,8 +90,7 @@ impl KernelLowering<'_> {
         outer.require(self.builder.binary(BinaryOp::Le, index, end));
         outer.enter(&mut self.builder);
         let mut below = 1_i64;
-        for &d in &subject.looped {
-            let extent = position.points.extent[d];
+        for Axis { dim, count: extent, .. } in lanes() {
             let divisor = self.builder.int(below);
             let mut along = self.builder.binary(BinaryOp::Div, index, divisor);
             // The index is inside the box here, so that nothing is left above the last dimension.
@@ -119,30 +98,31 @@ impl KernelLowering<'_> {
                 let extent = self.builder.int(extent);
                 along = self.builder.binary(BinaryOp::Mod, along, extent);
             }
-            let (name, range) = (subject.names[d].clone(), Interval::new(0, extent - 1));
-            position.along[d] = match extent {
+            let (name, range) = (subject.name(dim).to_owned(), Interval::new(0, extent - 1));
+            let along = match extent {
                 1 => self.builder.int(0),
                 _ => outer.bind(&mut self.builder, name, along, range),
             };
-            self.symbols.insert(Symbol::Thread(LoopKind::Pure(d)), position.along[d]);
-            self.guard(outer, subject, position, LoopKind::Pure(d));
+            *position.offset(dim) = along;
+            self.symbols.insert(Symbol::Thread(dim), along);
+            self.guard(outer, subject, position, dim);
             below = below.saturating_mul(extent);
         }
     }
 
     /// What one thread does at the tile that starts at a position.
-    fn tile(&mut self, plan: &Plan<'_>, start: &Position) -> Result<Vec<Stmt>, LowerError> {
-        let mut body = self.registers(&plan.nest.registers, plan.footprint)?;
-        let accumulator = self.accumulator(plan, start)?;
+    fn tile(&mut self, placed: &Placed<'_>, start: &Position) -> Result<Vec<Stmt>, LowerError> {
+        let mut body = self.registers(&placed.nest.registers, placed.footprint)?;
+        let accumulator = self.accumulator(placed, start)?;
         if let Some(accumulator) = &accumulator {
-            body.extend(self.begin(accumulator, plan, start));
+            body.extend(self.begin(accumulator, placed, start));
         }
         let (mut inner, mut position) = (Nesting::default(), start.clone());
-        self.reductions(&mut inner, plan, &mut position);
-        self.serial(&mut inner, plan, &mut position, |_| true);
-        body.extend(self.point(inner, &plan.subject, &position)?);
+        self.reductions(&mut inner, placed, &mut position);
+        self.serial(&mut inner, placed, &mut position, |_| true);
+        body.extend(self.point(inner, &placed.subject, &position)?);
         if let Some(accumulator) = &accumulator {
-            body.extend(self.finish(accumulator, plan, start));
+            body.extend(self.finish(accumulator, placed, start));
         }
         Ok(body)
     }
@@ -151,80 +131,66 @@ impl KernelLowering<'_> {
     pub fn serial(
         &mut self,
         inner: &mut Nesting,
-        plan: &Plan<'_>,
+        placed: &Placed<'_>,
         position: &mut Position,
         kinds: impl Fn(LoopKind) -> bool,
     ) {
-        for kind in plan.tiles.serial.iter().map(|tile| tile.dim).filter(|kind| kinds(*kind)) {
-            let (_, serial) = plan.share(kind);
-            if serial > 1 {
-                let name = format!("{}_serial", plan.subject.name(kind));
-                let step = inner.repeat(&mut self.builder, name, serial, plan.tiles.unroll);
-                let offset = position.offset(kind);
-                *offset = self.builder.add(*offset, step);
-                self.guard(inner, &plan.subject, position, kind);
-            }
+        let axes = placed.footprint.axes_of(AxisKind::Serial);
+        for Axis { dim, count, unrolled, .. } in axes.filter(|axis| axis.count > 1 && kinds(axis.dim)) {
+            let name = format!("{}_serial", placed.subject.name(dim));
+            let step = inner.repeat(&mut self.builder, name, count, unrolled);
+            let offset = position.offset(dim);
+            *offset = self.builder.add(*offset, step);
+            self.guard(inner, &placed.subject, position, dim);
         }
     }
 
     /// The tile of this thread: where it starts along each loop that threads share and along each dimension,
     /// in rounds where the threads don't cover the box at once.
-    fn rounds(&mut self, outer: &mut Nesting, plan: &Plan<'_>, position: &mut Position) {
-        let Plan { subject, loops, .. } = plan;
+    fn rounds(&mut self, outer: &mut Nesting, placed: &Placed<'_>, used: u64, position: &mut Position) {
+        let Placed { footprint, subject, .. } = placed;
         // Threads beyond those of the stage do nothing.
-        let used: i64 = loops.iter().map(|dim| dim.threads).product();
+        let used = i64::try_from(used).unwrap_or(i64::MAX);
         let (thread, end) = (self.thread(), self.builder.int(used));
         outer.require(self.builder.binary(BinaryOp::Lt, thread, end));
         outer.enter(&mut self.builder);
         let mut below = 1;
-        for dim in loops.iter().filter(|dim| dim.threads > 1) {
-            let (divisor, extent) = (self.builder.int(below), self.builder.int(dim.threads));
+        for Axis { dim, count, .. } in footprint.axes_of(AxisKind::Lane) {
+            let (divisor, extent) = (self.builder.int(below), self.builder.int(count));
             let along = self.builder.binary(BinaryOp::Div, thread, divisor);
             let along = self.builder.binary(BinaryOp::Mod, along, extent);
-            let (name, range) =
-                (format!("{}_thread", subject.name(dim.dim)), Interval::new(0, dim.threads - 1));
-            *position.offset(dim.dim) = outer.bind(&mut self.builder, name, along, range);
-            below *= dim.threads;
+            let (name, range) = (format!("{}_thread", subject.name(dim)), Interval::new(0, count - 1));
+            *position.offset(dim) = outer.bind(&mut self.builder, name, along, range);
+            below *= count;
         }
-        let pure = subject.looped.iter().rev().map(|d| LoopKind::Pure(*d));
-        let shared = loops.iter().filter(|dim| dim.threads > 1).map(|dim| dim.dim);
-        let reductions = shared.filter(|kind| matches!(kind, LoopKind::Reduction(_)));
-        for kind in reductions.chain(pure) {
-            let (threads, serial) = plan.share(kind);
-            let rounds = tiles_of(position.extent(kind), threads * serial);
+        for Axis { dim, count: rounds, step, .. } in footprint.axes_of(AxisKind::Round) {
+            let (threads, serial) = footprint.share(dim);
             // Where the last thread's tile ends, outside the box perhaps.
-            self.builder.fitted(rounds.saturating_mul(threads * serial) - 1);
-            let name = format!("{}_round", subject.name(kind));
+            self.builder.fitted(rounds.saturating_mul(step) - 1);
+            let name = format!("{}_round", subject.name(dim));
             let round = outer.repeat(&mut self.builder, name, rounds, false);
             let before = self.builder.scale(round, threads);
-            let offset = position.offset(kind);
+            let offset = position.offset(dim);
             let tile = self.builder.add(before, *offset);
-            self.symbols.insert(Symbol::Thread(kind), tile);
+            self.symbols.insert(Symbol::Thread(dim), tile);
             *offset = self.builder.scale(tile, serial);
             match serial {
-                1 => self.guard(outer, subject, position, kind),
+                1 => self.guard(outer, subject, position, dim),
                 // A thread whose tile is outside has nothing to do, and nothing of its own to read.
-                _ => self.guard_box(outer, position, kind),
+                _ => self.guard_box(outer, position, dim),
             }
         }
     }
 
-    /// The loops over what is left of reduction variables that threads don't share: the first one is the
-    /// fastest, so its loop is the innermost.
-    fn reductions(&mut self, inner: &mut Nesting, plan: &Plan<'_>, position: &mut Position) {
-        let subject = &plan.subject;
-        for r in (0..subject.variables.len()).rev() {
-            let kind = LoopKind::Reduction(r);
-            let (threads, serial) = plan.share(kind);
-            if threads > 1 {
-                continue;
-            }
-            let parts = tiles_of(position.extent(kind), serial);
+    /// The loops over what is left of reduction variables that threads don't share.
+    fn reductions(&mut self, inner: &mut Nesting, placed: &Placed<'_>, position: &mut Position) {
+        let Placed { footprint, subject, .. } = placed;
+        for Axis { dim, count: parts, step: serial, .. } in footprint.axes_of(AxisKind::Reduce) {
             self.builder.fitted(parts.saturating_mul(serial) - 1);
-            let part = inner.repeat(&mut self.builder, subject.variables[r].clone(), parts, false);
-            position.reduced[r] = self.builder.scale(part, serial);
+            let part = inner.repeat(&mut self.builder, subject.name(dim).to_owned(), parts, false);
+            *position.offset(dim) = self.builder.scale(part, serial);
             if serial == 1 {
-                self.guard(inner, subject, position, kind);
+                self.guard(inner, subject, position, dim);
             }
         }
     }
@@ -235,18 +201,15 @@ impl KernelLowering<'_> {
         self.guard_box(nesting, position, kind);
         let (own, d, offset) = position.place(kind);
         let at = self.builder.add(own.lower[d], offset);
-        let (first, last) = match kind {
-            LoopKind::Pure(d) => (Some(subject.region[d].min), subject.region[d].last()),
-            LoopKind::Reduction(r) => (None, subject.last[r]),
-        };
-        if let Some(first) = first {
-            let first = self.builder.int(first);
+        let range = self.context.problem.loop_range(subject.item, kind);
+        if let LoopKind::Pure(_) = kind {
+            let first = self.builder.int(range.min);
             nesting.require(self.builder.binary(BinaryOp::Le, first, at));
         }
         if let Some(upper) = own.upper[d] {
             nesting.require(self.builder.binary(BinaryOp::Le, at, upper));
         }
-        let last = self.builder.int(last);
+        let last = self.builder.int(range.last());
         nesting.require(self.builder.binary(BinaryOp::Le, at, last));
     }
 
@@ -281,7 +244,7 @@ impl KernelLowering<'_> {
             self.allocate_registers(func, &footprint.thread);
             for stage in 0..footprint.thread.stages.len() {
                 let stage = StageRef { func, stage };
-                if !self.context.is_idle(stage) {
+                if !self.context.problem.is_idle(stage) {
                     body.extend(self.register_stage(stage, footprint)?);
                 }
             }
@@ -295,26 +258,32 @@ impl KernelLowering<'_> {
         stage: StageRef,
         footprint: &RegisterFootprint,
     ) -> Result<Vec<Stmt>, LowerError> {
+        let problem = self.context.problem;
         let subject = self.subject(Item::Stage(stage));
-        let domain = &self.context.regions.funcs[stage.func].stages[stage.stage].domain;
+        let domain = &problem.regions().funcs[stage.func].stages[stage.stage].domain;
         let mut nesting = Nesting::default();
         let mut rvars = vec![self.builder.int(0); domain.len()];
         for (r, range) in domain.iter().enumerate().rev() {
-            let name = subject.variables[r].clone();
+            let name = subject.name(LoopKind::Reduction(r)).to_owned();
             let step = nesting.repeat(&mut self.builder, name, range.extent, false);
             rvars[r] = self.builder.offset(step, range.min);
         }
         let own = self.placed(&footprint.thread.stages[stage.stage]);
         let mut vars = own.lower.clone();
-        for &d in subject.looped.iter().rev() {
-            let name = format!("{}_register", subject.names[d]);
+        let looped = problem.loops(subject.item).into_iter().filter_map(|kind| match kind {
+            LoopKind::Pure(d) => Some(d),
+            LoopKind::Reduction(_) => None,
+        });
+        let looped: Vec<usize> = looped.collect();
+        for &d in looped.iter().rev() {
+            let name = format!("{}_register", subject.name(LoopKind::Pure(d)));
             let step = nesting.repeat(&mut self.builder, name, own.extent[d], true);
             vars[d] = self.builder.add(own.lower[d], step);
         }
         // A thread's tile may reach beyond what the block has of other Funcs.
         let block = self.placed(&footprint.block.stages[stage.stage]);
-        for &d in &subject.looped {
-            let range = subject.region[d];
+        for d in looped {
+            let range = problem.loop_range(subject.item, LoopKind::Pure(d));
             let end = self.builder.offset(block.lower[d], block.extent[d] - 1);
             let (first, last) = (self.builder.int(range.min), self.builder.int(range.last()));
             for first in [block.lower[d], first] {
@@ -326,9 +295,4 @@ impl KernelLowering<'_> {
         }
         self.stores(nesting, subject.item, vars, rvars)
     }
-}
-
-/// How many tiles of `size` cover `extent`.
-fn tiles_of(extent: i64, size: i64) -> i64 {
-    extent / size + i64::from(extent % size != 0)
 }

@@ -1,7 +1,7 @@
 //! Where every Func lives.
 
 use warploom_lang::{FuncId, IdVec, Pipeline};
-use warploom_schedule::schedule::{BlockItem, Item, RootItem, Schedule, Storage};
+use warploom_schedule::schedule::Plan;
 
 /// Where a Func is computed and kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,15 +22,16 @@ pub(crate) enum Place {
 pub(crate) struct Places(IdVec<FuncId, Place>);
 
 impl Places {
-    pub fn new(pipeline: &Pipeline, schedule: &Schedule) -> Places {
-        let mut places = Places(pipeline.funcs().values().map(|_| Place::Nowhere).collect());
-        for &func in &schedule.inlined {
-            places.0[func] = Place::Inlined;
+    pub fn new(pipeline: &Pipeline, plan: &Plan<'_>) -> Places {
+        let mut places: IdVec<FuncId, Place> = pipeline.funcs().values().map(|_| Place::Nowhere).collect();
+        plan.inlined.iter().for_each(|func| places[*func] = Place::Inlined);
+        for nest in plan.nests.values() {
+            if let Some(stage) = nest.stage() {
+                places[stage.func] = if plan.is_own(nest) { Place::Root } else { Place::Block };
+            }
+            nest.nest.registers.iter().for_each(|func| places[*func] = Place::Thread);
         }
-        for item in &schedule.root {
-            places.add_root(item);
-        }
-        places
+        Places(places)
     }
 
     pub fn of(&self, func: FuncId) -> Place {
@@ -39,31 +40,5 @@ impl Places {
 
     pub fn is_root(&self, func: FuncId) -> bool {
         self.0[func] == Place::Root
-    }
-
-    fn add_root(&mut self, item: &RootItem) {
-        match item {
-            RootItem::Around(around) => around.body.iter().for_each(|item| self.add_root(item)),
-            RootItem::Kernel(kernel) => {
-                self.0[kernel.stage.func] = Place::Root;
-                kernel.body.iter().for_each(|item| self.add_block(item));
-            }
-        }
-    }
-
-    fn add_block(&mut self, item: &BlockItem) {
-        match item {
-            BlockItem::Over(over) => over.body.iter().for_each(|item| self.add_block(item)),
-            BlockItem::Nest(nest) => {
-                if let Item::Stage(stage) = nest.item
-                    && nest.storage != Storage::Global
-                {
-                    self.0[stage.func] = Place::Block;
-                }
-                for &func in &nest.registers {
-                    self.0[func] = Place::Thread;
-                }
-            }
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! One point of a stage: what is stored there.
 
-use warploom_lang::{InputId, Region};
+use warploom_lang::InputId;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{Item, StageRef};
 
@@ -11,19 +11,13 @@ use crate::lower::kernel::KernelLowering;
 use crate::lower::nesting::Nesting;
 use crate::lower::value::Point;
 
-/// What a nest computes or copies: how its loops are called and where they run.
+/// What a nest computes or copies, and how its loops are called.
 pub(crate) struct Subject {
     pub item: Item,
     /// Names of the dimensions.
-    pub names: Vec<String>,
-    /// Dimensions that have a loop.
-    pub looped: Vec<usize>,
-    /// The points that may be computed.
-    pub region: Region,
+    names: Vec<String>,
     /// Names of the reduction variables.
-    pub variables: Vec<String>,
-    /// Last values of the reduction variables.
-    pub last: Vec<i64>,
+    variables: Vec<String>,
 }
 
 impl Subject {
@@ -38,33 +32,18 @@ impl Subject {
 
 impl KernelLowering<'_> {
     pub fn subject(&self, item: Item) -> Subject {
-        let pipeline = self.context.pipeline;
-        match item {
+        let pipeline = self.context.pipeline();
+        let (names, variables) = match item {
             Item::Stage(StageRef { func, stage }) => {
-                let (decl, regions) = (&pipeline.funcs()[func], &self.context.regions.funcs[func]);
-                let (own, regions) = (&decl.stages[stage], &regions.stages[stage]);
-                let pure = |d: &usize| own.is_pure(pipeline.exprs(), *d);
-                Subject {
-                    item,
-                    names: decl.dims.clone(),
-                    looped: (0..decl.dims.len()).filter(pure).collect(),
-                    region: regions.needed.clone(),
-                    variables: own.domain.iter().map(|range| range.name.clone()).collect(),
-                    last: regions.domain.iter().map(|range| range.last()).collect(),
-                }
+                let decl = &pipeline.funcs()[func];
+                let variables = decl.stages[stage].domain.iter().map(|range| range.name.clone());
+                (decl.dims.clone(), variables.collect())
             }
             Item::Input(input) => {
-                let dimensions = pipeline.inputs()[input].dimensions;
-                Subject {
-                    item,
-                    names: (0..dimensions).map(|d| format!("d{d}")).collect(),
-                    looped: (0..dimensions).collect(),
-                    region: self.context.regions.inputs[input].clone(),
-                    variables: Vec::new(),
-                    last: Vec::new(),
-                }
+                ((0..pipeline.inputs()[input].dimensions).map(|d| format!("d{d}")).collect(), Vec::new())
             }
-        }
+        };
+        Subject { item, names, variables }
     }
 
     /// Closes a nesting around the stores of one point.
@@ -86,7 +65,7 @@ impl KernelLowering<'_> {
     fn input_store(&mut self, input: InputId, vars: &[NodeId]) -> Result<Stmt, LowerError> {
         let global = self.global(self.context.input_buffers[input]);
         let index = global.index(&mut self.builder, vars);
-        let ty = self.context.pipeline.inputs()[input].ty;
+        let ty = self.context.pipeline().inputs()[input].ty;
         let value = self.builder.load(global.array, ty, index);
         self.store(Read::Input(input), 0, vars, value)
     }
@@ -98,7 +77,7 @@ impl KernelLowering<'_> {
         rvars: Vec<NodeId>,
         nesting: &mut Nesting,
     ) -> Result<Vec<Stmt>, LowerError> {
-        let pipeline = self.context.pipeline;
+        let pipeline = self.context.pipeline();
         let decl = &pipeline.funcs()[stage.func].stages[stage.stage];
         let point = Point { vars, rvars };
         if let Some(predicate) = decl.predicate {

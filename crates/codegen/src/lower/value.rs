@@ -51,7 +51,7 @@ impl KernelLowering<'_> {
         loop {
             if let Some(at) = self.advance(&mut frame)? {
                 let (func, value, vars) = &at;
-                let root = self.context.pipeline.funcs()[*func].stages[0].values[*value];
+                let root = self.context.pipeline().funcs()[*func].stages[0].values[*value];
                 let point = Point { vars: vars.to_vec(), rvars: Vec::new() };
                 let inner = self.frame(root, point, Some(at));
                 outer.push(std::mem::replace(&mut frame, inner));
@@ -69,7 +69,7 @@ impl KernelLowering<'_> {
     }
 
     fn frame(&self, root: ExprId, point: Point, value: Option<InlinedAt>) -> Frame {
-        let nodes = self.context.pipeline.exprs().reachable([root]);
+        let nodes = self.context.pipeline().exprs().reachable([root]);
         Frame { root, point, nodes, position: 0, known: AHashMap::new(), value }
     }
 
@@ -90,7 +90,7 @@ impl KernelLowering<'_> {
 
     /// A node whose operands are lowered.
     fn step(&mut self, frame: &Frame, id: ExprId) -> Result<Step, LowerError> {
-        let node = &self.context.pipeline.exprs()[id];
+        let node = &self.context.pipeline().exprs()[id];
         let args: SmallVec<[NodeId; 4]> = node.args.iter().map(|arg| frame.known[arg]).collect();
         Ok(Step::Lowered(match node.kind {
             NodeKind::Var(d) => frame.point.vars[d as usize],

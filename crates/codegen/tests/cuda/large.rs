@@ -3,12 +3,12 @@
 use warploom_codegen::cuda::{Build, print};
 use warploom_codegen::export::{Manifest, header};
 use warploom_codegen::ir::{ArrayId, Kernel, NARROW_ELEMENTS, NodeId, NodeKind, Program, Space, every_stmt};
-use warploom_codegen::lower::{LowerError, lower};
+use warploom_codegen::lower::{LowerError, Options, lower};
 use warploom_codegen::verify::verify;
 use warploom_lang::*;
 use warploom_runtime::nvrtc::{self, Arch};
 use warploom_runtime::testing;
-use warploom_schedule::schedule::{Schedule, check};
+use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_target::Device;
 
 use crate::addresses::{Touched, touched};
@@ -37,9 +37,10 @@ fn blur_of_channels(order: [usize; 3]) -> Pipeline {
     Pipeline::new("blur", [func("blur", (x, y, c), (sum / 9).u8())]).unwrap()
 }
 
-fn request(pipeline: &Pipeline, extents: &[i64]) -> Realisation {
+fn problem(pipeline: &Pipeline, extents: &[i64]) -> Problem {
     let region = Region::of_extents(extents);
-    Realisation::new(pipeline).input("input", region.clone()).output("blur", region)
+    let request = Realisation::new(pipeline).input("input", region.clone()).output("blur", region);
+    Problem::new(pipeline, &request, &device()).unwrap()
 }
 
 /// Everything at root; a Func in a flat loop and an input staged in shared memory; registers.
@@ -62,23 +63,22 @@ const SCHEDULES: [&str; 4] = [
 ",
 ];
 
-fn schedules(pipeline: &Pipeline, request: &Realisation) -> Vec<Schedule> {
-    let regions = infer(pipeline, request).unwrap();
+fn schedules(problem: &Problem) -> Vec<Schedule> {
     let schedule = |text: &str| match text {
-        "default" => Schedule::default_for(pipeline, &regions),
-        text => Schedule::parse(text, pipeline).unwrap_or_else(|errors| panic!("{errors}")),
+        "default" => Schedule::default_for(problem),
+        text => Schedule::parse(text, problem.pipeline()).unwrap_or_else(|errors| panic!("{errors}")),
     };
     let all: Vec<Schedule> = SCHEDULES.into_iter().map(schedule).collect();
     for schedule in &all {
-        if let Err(violations) = check(schedule, pipeline, &regions, &device()) {
+        if let Err(violations) = problem.check(schedule) {
             panic!("{}", violations[0]);
         }
     }
     all
 }
 
-fn lowered(pipeline: &Pipeline, schedule: &Schedule, request: &Realisation) -> Program {
-    let program = lower(pipeline, schedule, request, &device()).unwrap();
+fn lowered(problem: &Problem, schedule: &Schedule) -> Program {
+    let program = lower(problem, &problem.plan(schedule), Options::default()).unwrap();
     verify(&program).unwrap();
     program
 }
@@ -133,9 +133,9 @@ fn check_widths(kernel: &Kernel) {
 
 /// Checks what a pipeline becomes at a size where its arrays are large, or are not.
 fn check_size(pipeline: &Pipeline, extents: &[i64], large: bool) {
-    let request = request(pipeline, extents);
-    for (number, schedule) in schedules(pipeline, &request).iter().enumerate() {
-        let program = lowered(pipeline, schedule, &request);
+    let problem = problem(pipeline, extents);
+    for (number, schedule) in schedules(&problem).iter().enumerate() {
+        let program = lowered(&problem, schedule);
         let text = print(&program, Build::Timing);
         assert_eq!(text.contains("long long"), large, "{extents:?}, schedule {number}:\n{text}");
         // Of a negative constant only one that wrapped is ever taken for unsigned.
@@ -184,9 +184,8 @@ fn a_large_table_of_counts() {
         .over(&r, |counts| counts.add((x, y, edge.at((x + r.x, y + r.y)).i32()), 1_u8));
     let blur = func("blur", (x, y), counts.at((x, y, 255)));
     let pipeline = Pipeline::new("counted", [blur]).unwrap();
-    let request = request(&pipeline, &[4096, 2160]);
-    let schedule = Schedule::default_for(&pipeline, &infer(&pipeline, &request).unwrap());
-    let program = lowered(&pipeline, &schedule, &request);
+    let problem = problem(&pipeline, &[4096, 2160]);
+    let program = lowered(&problem, &Schedule::default_for(&problem));
     for kernel in program.kernels.values() {
         check_widths(kernel);
     }
@@ -212,8 +211,8 @@ fn large_copies() {
             .input("input", Region::of_extents(&[width + 1, height]))
             .output("first", region.clone())
             .output("second", region);
-        let schedule = Schedule::default_for(&pipeline, &infer(&pipeline, &request).unwrap());
-        let program = lowered(&pipeline, &schedule, &request);
+        let problem = Problem::new(&pipeline, &request, &device()).unwrap();
+        let program = lowered(&problem, &Schedule::default_for(&problem));
         let copy = program.kernels.values().find(|kernel| kernel.name == "first.copy").unwrap();
         assert_eq!(copy.grid, [blocks, 1, 1]);
         for kernel in program.kernels.values() {
@@ -225,10 +224,9 @@ fn large_copies() {
 
 #[test]
 fn wide_text_is_readable() {
-    let pipeline = blur();
-    let request = request(&pipeline, &[60_000, 60_000]);
-    let schedule = &schedules(&pipeline, &request)[1];
-    insta::assert_snapshot!("large", print(&lowered(&pipeline, schedule, &request), Build::Timing));
+    let problem = problem(&blur(), &[60_000, 60_000]);
+    let schedule = &schedules(&problem)[1];
+    insta::assert_snapshot!("large", print(&lowered(&problem, schedule), Build::Timing));
 }
 
 #[test]
@@ -239,9 +237,9 @@ fn large_programs_compile() {
     for (pipeline, extents) in
         [(blur(), vec![46_341, 46_341]), (blur_of_channels([2, 0, 1]), vec![26_755, 26_755, 3])]
     {
-        let request = request(&pipeline, &extents);
-        for schedule in schedules(&pipeline, &request) {
-            let text = print(&lowered(&pipeline, &schedule, &request), Build::Timing);
+        let problem = problem(&pipeline, &extents);
+        for schedule in schedules(&problem) {
+            let text = print(&lowered(&problem, &schedule), Build::Timing);
             let image = nvrtc::compile(&text, Arch::Machine(90), &Build::Timing.options());
             let image = image.unwrap_or_else(|error| panic!("{error}\n{text}"));
             assert_eq!(image.log, "", "{text}");
@@ -261,7 +259,8 @@ fn exported_sizes_are_whole() {
     let request = Realisation::new(&pipeline).input("input", region.clone()).output("out", region);
     let text = "scale\n  kernel before  block x 64, y 4  threads x 64, y 4\n  kernel out  block x 64, y 4  threads x 64, y 4\n";
     let schedule = Schedule::parse(text, &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
-    let manifest = Manifest::new(&pipeline, &request, &device(), &lowered(&pipeline, &schedule, &request));
+    let problem = Problem::new(&pipeline, &request, &device()).unwrap();
+    let manifest = Manifest::new(&pipeline, &request, &device(), &lowered(&problem, &schedule));
     assert_eq!(manifest.workspace_bytes, 14_400_000_000);
     let header = header(&manifest);
     for line in [
@@ -279,7 +278,8 @@ fn indices_that_cannot_be_are_refused() {
     let pipeline = blur();
     let refused = |schedule: &str, extents: &[i64]| {
         let schedule = Schedule::parse(schedule, &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
-        lower(&pipeline, &schedule, &request(&pipeline, extents), &device()).unwrap_err()
+        let problem = problem(&pipeline, extents);
+        lower(&problem, &problem.plan(&schedule), Options::default()).unwrap_err()
     };
     let inlined = "blur inline input.repeat_edge, row\n";
     let flat = refused(&format!("{inlined}  kernel blur\n    blur  flat\n"), &[46_341, 46_341]);
@@ -304,9 +304,10 @@ fn fractions_of_large_coordinates_are_refused() {
     let pipeline = Pipeline::new("far", [far]).unwrap();
     let region = Region::of_extents(&[1 << 30]);
     let request = Realisation::new(&pipeline).input("input", region.clone()).output("far", region);
+    let problem = Problem::new(&pipeline, &request, &device()).unwrap();
     let lower = |text: &str| {
         let schedule = Schedule::parse(text, &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
-        lower(&pipeline, &schedule, &request, &device())
+        lower(&problem, &problem.plan(&schedule), Options::default())
     };
     assert!(lower("far\n  kernel far  block x 256  threads x 256\n").is_ok());
     let staged = "far\n  kernel far  block x 250\n    input.stage  flat  shared\n    far  threads x 250\n";

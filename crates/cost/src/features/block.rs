@@ -1,16 +1,14 @@
 //! The nests of one kernel in order, and what they share.
 
-use std::collections::BTreeSet;
-
 use smallvec::SmallVec;
-use warploom_lang::{FuncId, InputId, Range, Region};
+use warploom_lang::{FuncId, IdVec, InputId, Range};
 use warploom_schedule::schedule::{
-    Allocation, BlockItem, Footprints, Item, Kernel, KernelFootprint, Loops, Mapping, Nest, NestFootprint,
-    RegisterFootprint, RootItem, Size, StageRef, Storage, Symbol, ThreadTiles,
+    Allocation, Body, Item, KernelPlan, Mapping, Nest, NestFootprint, NestPlan, Plan, Problem,
+    RegisterFootprint, Size, StageRef, Stepped, Storage, Symbol,
 };
-use warploom_schedule::{LoopKind, NodeId, Source, StageId};
+use warploom_schedule::{KernelId, LoopId, NestId, NodeId, Source};
 
-use crate::features::Subject;
+use crate::features::Featurizer;
 use crate::features::flatten::Flat;
 use crate::features::reads::{Reads, Scope};
 use crate::features::row::{Computed, KernelShape, Work};
@@ -28,81 +26,59 @@ const MAX_ARRAY_REGISTERS: f64 = 128.0;
 /// Rows of most kernels, at most.
 const USUAL_ROWS: usize = 8;
 
-/// The kernels of an item at root, in order.
-pub(crate) struct Items<'s, 'a> {
-    pub subject: &'s Subject<'a>,
-    pub inlined: &'s BTreeSet<FuncId>,
-    footprints: &'s Footprints,
+/// The kernels of a plan, in order.
+pub(crate) struct Items<'s> {
+    pub featurizer: &'s Featurizer,
+    pub problem: &'s Problem,
+    pub plan: &'s Plan<'s>,
     /// The one block of each kernel that counts, along each of its tiles; all of them if `None`.
-    pub chosen: Option<&'s [Vec<i64>]>,
+    pub chosen: Option<&'s IdVec<KernelId, Vec<i64>>>,
     /// What that block of each kernel does with each array.
     pub arrays: Vec<Vec<ArrayTraffic>>,
     around: Around,
     launches: f64,
-    /// How many loops, kernels and nests came before.
-    loops: usize,
-    kernels: usize,
-    nests: usize,
 }
 
-impl<'s, 'a> Items<'s, 'a> {
+impl<'s> Items<'s> {
     pub fn new(
-        subject: &'s Subject<'a>,
-        inlined: &'s BTreeSet<FuncId>,
-        footprints: &'s Footprints,
-        chosen: Option<&'s [Vec<i64>]>,
-    ) -> Items<'s, 'a> {
+        featurizer: &'s Featurizer,
+        plan: &'s Plan<'s>,
+        chosen: Option<&'s IdVec<KernelId, Vec<i64>>>,
+    ) -> Items<'s> {
         Items {
-            subject,
-            inlined,
-            footprints,
+            featurizer,
+            problem: featurizer.problem(),
+            plan,
             chosen,
             arrays: Vec::new(),
             around: Around::default(),
             launches: 1.0,
-            loops: 0,
-            kernels: 0,
-            nests: 0,
         }
     }
 
-    pub fn kernels(&mut self, item: &RootItem) -> Vec<KernelFeatures> {
-        match item {
-            RootItem::Kernel(kernel) => vec![self.kernel(kernel)],
-            RootItem::Around(Loops { loops, body }) => {
-                let (depth, launches) = (self.around.depth(), self.launches);
-                for _ in loops {
-                    let count = self.enter_loop(AxisKind::Launch);
-                    self.launches *= count;
-                }
-                let kernels = body.iter().flat_map(|item| self.kernels(item)).collect();
-                self.around.leave(depth);
-                self.launches = launches;
-                kernels
-            }
-        }
+    pub fn kernels(&mut self) -> Vec<KernelFeatures> {
+        self.plan.kernels.keys().map(|id| self.kernel(id)).collect()
     }
 
-    /// Enters the next loop of the text; gives how often it runs.
-    fn enter_loop(&mut self, kind: AxisKind) -> f64 {
-        let count = self.footprints.loops[self.loops].count;
-        self.around.enter(Symbol::Loop(self.loops), kind, 0, count);
-        self.loops += 1;
+    /// Enters a loop; gives how often it runs.
+    fn enter_loop(&mut self, id: LoopId, kind: AxisKind) -> f64 {
+        let count = self.plan.loops[id].count;
+        self.around.enter(Symbol::Loop(id), kind, 0, count);
         count as f64
     }
 
-    fn kernel(&mut self, kernel: &Kernel) -> KernelFeatures {
-        let footprint = &self.footprints.kernels[self.kernels];
-        let chosen = self.chosen.map(|chosen| chosen[self.kernels].as_slice());
-        self.kernels += 1;
+    fn kernel(&mut self, id: KernelId) -> KernelFeatures {
+        let plan = &self.plan.kernels[id];
         let depth = self.around.depth();
-        for (number, (tile, count)) in kernel.block.iter().zip(&footprint.blocks).enumerate() {
+        self.launches = plan.around.iter().map(|id| self.enter_loop(*id, AxisKind::Launch)).product();
+        let chosen = self.chosen.map(|chosen| chosen[id].as_slice());
+        for (number, (tile, count)) in plan.kernel.block.iter().zip(&plan.blocks).enumerate() {
             let (start, count) = chosen.map_or((0, *count), |chosen| (chosen[number], 1));
             self.around.enter(Symbol::Block(tile.dim), AxisKind::Block, start, count);
         }
-        let idle = self.subject.is_idle(kernel.stage);
-        let cut_blocks = self.subject.cut_blocks(kernel, footprint);
-        let features = Block::new(self, footprint).features(kernel);
+        let idle = self.problem.is_idle(plan.kernel.stage);
+        let cut_blocks = cut_blocks(self.problem, self.plan, plan);
+        let features = Block::new(self, id).features();
         self.around.leave(depth);
         if idle {
             self.arrays.last_mut().map(Vec::clear);
@@ -112,55 +88,27 @@ impl<'s, 'a> Items<'s, 'a> {
     }
 }
 
-impl Subject<'_> {
-    fn stage_id(&self, stage: StageRef) -> StageId {
-        self.dag.nodes()[self.dag.func_node(stage.func)].stages[stage.stage]
-    }
-
-    /// Whether a stage computes nothing at these sizes.
-    fn is_idle(&self, stage: StageRef) -> bool {
-        self.regions.is_idle(self.pipeline, stage.func, stage.stage)
-    }
-
-    /// The share of a kernel's blocks that the edge of its stage cuts along a dimension whose points are written out.
-    fn cut_blocks(&self, kernel: &Kernel, footprint: &KernelFootprint) -> f64 {
-        let stage = &self.regions.funcs[kernel.stage.func].stages[kernel.stage.stage];
-        let serial = own_tiles(&kernel.body).map_or(&[][..], |tiles| &tiles.serial);
-        let whole = kernel.block.iter().zip(&footprint.blocks).map(|(tile, blocks)| {
-            let extent = match tile.dim {
-                LoopKind::Pure(d) => stage.needed[d].extent,
-                LoopKind::Reduction(r) => stage.domain[r].extent,
-            };
-            let several = serial.iter().any(|own| own.dim == tile.dim && own.size != Size::Of(1));
-            if several { (extent / tile.size.of(extent)) as f64 / *blocks as f64 } else { 1.0 }
-        });
-        1.0 - whole.product::<f64>()
-    }
-
-    /// All of a Func or input in global memory.
-    fn root_region(&self, node: NodeId) -> &Region {
-        match self.dag.nodes()[node].source {
-            Source::Input(input) => &self.regions.facts.inputs[input],
-            Source::Func(func) => &self.regions.funcs[func].region,
-        }
-    }
-}
-
-/// The tiles of the last nest of a block, the kernel's own.
-fn own_tiles(body: &[BlockItem]) -> Option<&ThreadTiles> {
-    match body.last()? {
-        BlockItem::Over(over) => own_tiles(&over.body),
-        BlockItem::Nest(nest) => match &nest.mapping {
-            Mapping::Threads(tiles) => Some(tiles),
-            Mapping::Flat => None,
-        },
-    }
+/// The share of a kernel's blocks that the edge of its stage cuts along a dimension whose points are unrolled.
+fn cut_blocks(problem: &Problem, plan: &Plan<'_>, kernel: &KernelPlan<'_>) -> f64 {
+    // The kernel's own stage is its last nest.
+    let own = plan.nests.slice(kernel.nests.clone()).last();
+    let serial = match own.map(|own| &own.nest.mapping) {
+        Some(Mapping::Threads(tiles)) => tiles.serial.as_slice(),
+        _ => &[],
+    };
+    let whole = kernel.kernel.block.iter().zip(&kernel.blocks).map(|(tile, blocks)| {
+        let extent = problem.loop_range(Item::Stage(kernel.kernel.stage), tile.dim).extent;
+        let several = serial.iter().any(|own| own.dim == tile.dim && own.size != Size::Of(1));
+        if several { (extent / tile.size.of(extent)) as f64 / *blocks as f64 } else { 1.0 }
+    });
+    1.0 - whole.product::<f64>()
 }
 
 /// One kernel.
-pub(crate) struct Block<'k, 's, 'a> {
-    pub items: &'k mut Items<'s, 'a>,
-    pub footprint: &'s KernelFootprint,
+pub(crate) struct Block<'k, 's> {
+    pub items: &'k mut Items<'s>,
+    id: KernelId,
+    pub plan: &'s KernelPlan<'s>,
     pub units: Units,
     pub shape: KernelShape,
     /// Iterations of the loops over the block.
@@ -182,14 +130,16 @@ pub(crate) struct Block<'k, 's, 'a> {
     pub indexed: Vec<NodeId>,
 }
 
-impl<'k, 's, 'a> Block<'k, 's, 'a> {
-    fn new(items: &'k mut Items<'s, 'a>, footprint: &'s KernelFootprint) -> Block<'k, 's, 'a> {
-        let blocks = footprint.blocks.iter().map(|blocks| *blocks as f64).product();
-        let shape = KernelShape { blocks, launches: items.launches, threads: footprint.threads as i64 };
-        let units = Units::of(items.subject.device);
+impl<'k, 's> Block<'k, 's> {
+    fn new(items: &'k mut Items<'s>, id: KernelId) -> Block<'k, 's> {
+        let plan = &items.plan.kernels[id];
+        let blocks = plan.blocks.iter().map(|blocks| *blocks as f64).product();
+        let shape = KernelShape { blocks, launches: items.launches, threads: plan.threads as i64 };
+        let units = Units::of(items.problem.device());
         Block {
             items,
-            footprint,
+            id,
+            plan,
             units,
             shape,
             over: 1.0,
@@ -205,11 +155,11 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
         }
     }
 
-    fn features(mut self, kernel: &Kernel) -> KernelFeatures {
-        self.body(&kernel.body);
-        let device = self.items.subject.device;
+    fn features(mut self) -> KernelFeatures {
+        self.body(self.plan.body.body());
+        let device = self.items.problem.device();
         let (mut held, mut local) = (0.0, 0.0);
-        for allocation in self.footprint.allocations.iter().filter(|own| own.storage == Storage::Private) {
+        for allocation in self.plan.allocations.iter().filter(|own| own.storage == Storage::Private) {
             let registers = allocation.bytes as f64 / 4.0;
             if self.indexed.contains(&self.node_of(allocation.item)) || registers > MAX_ARRAY_REGISTERS {
                 local += allocation.bytes as f64;
@@ -225,13 +175,14 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
             blocks: self.shape.blocks,
             cut_blocks: 0.0,
             threads: self.shape.threads as u32,
-            shared_bytes: u32::try_from(self.footprint.shared_bytes()).unwrap_or(u32::MAX),
+            shared_bytes: u32::try_from(self.plan.shared_bytes()).unwrap_or(u32::MAX),
             registers: registers.min(limit) as u32,
             local_bytes: local,
-            barriers: self.items.footprints.barriers(kernel, self.footprint).passed,
+            barriers: self.items.plan.barriers(self.id).passed,
             read_bytes: self.read.iter().map(|(_, bytes)| bytes).sum(),
             written_bytes: self.written,
             nodes: self.nodes,
+            decisions: Default::default(),
             rows: self.rows,
         };
         self.items.arrays.push(self.arrays);
@@ -239,16 +190,14 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
         features
     }
 
-    fn body(&mut self, items: &[BlockItem]) {
+    fn body(&mut self, body: Body<'_, NestId>) {
         let outside = self.staged.len();
-        for item in items {
+        for item in body {
             match item {
-                BlockItem::Nest(nest) => self.nest(nest),
-                BlockItem::Over(Loops { loops, body }) => {
+                Stepped::Run(nest) => self.nest(nest),
+                Stepped::Loop(id, body) => {
                     let (depth, over) = (self.items.around.depth(), self.over);
-                    for _ in loops {
-                        self.over *= self.items.enter_loop(AxisKind::Over);
-                    }
+                    self.over *= self.items.enter_loop(id, AxisKind::Over);
                     self.body(body);
                     self.items.around.leave(depth);
                     self.over = over;
@@ -258,35 +207,26 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
         self.staged.truncate(outside);
     }
 
-    fn nest(&mut self, nest: &Nest) {
-        let position = self.items.nests;
-        self.items.nests += 1;
-        let footprints = self.items.footprints;
-        let Some(footprint) = &footprints.nests[position] else { return };
-        let lowest = &footprints.lowest;
-        let subject = self.items.subject;
-        let around = self.items.around.clone();
+    fn nest(&mut self, id: NestId) {
+        let (problem, plan) = (self.items.problem, self.items.plan);
+        let NestPlan { nest, footprint, .. } = &plan.nests[id];
+        let Some(footprint) = footprint else { return };
+        if plan.nests[id].stage().is_some_and(|stage| problem.is_idle(stage)) {
+            return;
+        }
+        let walk = Walk::new(self.items.around.clone(), footprint, self.shape.threads, &plan.lowest);
         match nest.item {
-            Item::Input(input) => {
-                let walk = Walk::new(around, nest, footprint, |_| true, self.shape.threads, lowest);
-                self.copy(input, &walk, nest);
-            }
-            Item::Stage(stage) if subject.is_idle(stage) => return,
-            Item::Stage(stage) => {
-                let pipeline = subject.pipeline;
-                let decl = &pipeline.funcs()[stage.func].stages[stage.stage];
-                let looped = |d: usize| decl.is_pure(pipeline.exprs(), d);
-                let walk = Walk::new(around, nest, footprint, looped, self.shape.threads, lowest);
-                self.stage(stage, &walk, nest, footprint);
-            }
+            Item::Input(input) => self.copy(input, &walk, nest),
+            Item::Stage(stage) => self.stage(stage, &walk, nest, footprint),
         }
         self.number += 1;
     }
 
     /// The copy of an input.
     fn copy(&mut self, input: InputId, walk: &Walk, nest: &Nest) {
-        let node = self.items.subject.dag.input_node(input);
-        let flat = Flat::copy(node, self.items.subject.pipeline.inputs()[input].ty.bytes(), walk.vars.len());
+        let node = self.items.problem.dag().input_node(input);
+        let flat =
+            Flat::copy(node, self.items.problem.pipeline().inputs()[input].ty.bytes(), walk.vars.len());
         let work = Work {
             source: RowSource::Staged(node),
             node,
@@ -307,19 +247,19 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
             nest.registers.iter().filter_map(|func| Some((*func, footprint.registers.get(func)?))).collect();
         let mut held = 0.0;
         for (func, own) in &registers {
-            let bytes = self.items.subject.pipeline.funcs()[*func].bytes_per_point() as f64;
+            let bytes = self.items.problem.pipeline().funcs()[*func].bytes_per_point() as f64;
             held += own.thread.points.points() as f64 * bytes / 4.0;
         }
         for (func, own) in &registers {
             for (number, points) in own.thread.stages.iter().enumerate() {
                 let stage = StageRef { func: *func, stage: number };
-                if self.items.subject.is_idle(stage) {
+                if self.items.problem.is_idle(stage) {
                     continue;
                 }
-                let ranges = &self.items.subject.regions.funcs[*func].stages[number].domain;
+                let ranges = &self.items.problem.regions().funcs[*func].stages[number].domain;
                 let domain: SmallVec<[(i64, i64); 4]> =
                     ranges.iter().map(|range| (range.min, range.extent)).collect();
-                let walk = walk.of_registers(points, &domain, &self.items.footprints.lowest);
+                let walk = walk.of_registers(points, &domain, &self.items.plan.lowest);
                 self.flat_stage(stage, &walk, None, false, &registers, held);
             }
         }
@@ -335,11 +275,11 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
         registers: &[(FuncId, &RegisterFootprint)],
         held: f64,
     ) {
-        let id = self.items.subject.stage_id(stage);
-        let flat = self.items.subject.flat(id, self.items.inlined);
+        let id = self.items.problem.stage_id(stage);
+        let flat = self.items.featurizer.flat(id, self.items.plan.inlined);
         let work = Work {
             source: RowSource::Stage(id),
-            node: self.items.subject.dag.stages()[id].node,
+            node: self.items.problem.dag().stages()[id].node,
             walk,
             flat: &flat,
             nest,
@@ -369,7 +309,7 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
     }
 
     fn point_bytes(&self, node: NodeId) -> f64 {
-        self.items.subject.dag.nodes()[node].bytes_per_point as f64
+        self.items.problem.dag().nodes()[node].bytes_per_point as f64
     }
 
     fn add_reads(&mut self, reads: &Reads) {
@@ -384,21 +324,21 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
 
     fn node_of(&self, item: Item) -> NodeId {
         match item {
-            Item::Stage(stage) => self.items.subject.dag.func_node(stage.func),
-            Item::Input(input) => self.items.subject.dag.input_node(input),
+            Item::Stage(stage) => self.items.problem.dag().func_node(stage.func),
+            Item::Input(input) => self.items.problem.dag().input_node(input),
         }
     }
 
     /// What is allocated in the block for a node, and its number.
     pub fn allocation(&self, node: NodeId) -> Option<(usize, &'s Allocation)> {
-        let mut allocations = self.footprint.allocations.iter().enumerate();
+        let mut allocations = self.plan.allocations.iter().enumerate();
         allocations.find(|(_, allocation)| self.node_of(allocation.item) == node)
     }
 
     /// Where a nest finds the array of a node. `copied` is an input whose copy is being made.
     pub fn place(&self, node: NodeId, work: &Work<'_>) -> Place {
-        let lowest = &self.items.footprints.lowest;
-        let source = self.items.subject.dag.nodes()[node].source;
+        let lowest = &self.items.plan.lowest;
+        let source = self.items.problem.dag().nodes()[node].source;
         if let Source::Func(func) = source
             && let Some((_, own)) = work.registers.iter().find(|(known, _)| *known == func)
         {
@@ -418,7 +358,7 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
 
     /// An array that lives in the block.
     pub fn in_block(&self, allocation: &Allocation, work: &Work<'_>) -> Place {
-        let lowest = &self.items.footprints.lowest;
+        let lowest = &self.items.plan.lowest;
         let dims = &allocation.points.dims;
         let base = dims.iter().map(|reach| work.walk.around.lowest(reach, lowest)).collect();
         let memory = if allocation.storage == Storage::Private { Memory::Thread } else { Memory::Shared };
@@ -429,9 +369,9 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
     /// the arrays of the block.
     pub fn is_inside(&self, work: &Work<'_>) -> bool {
         let axes = &work.walk.around.axes;
-        let allocated = self.footprint.allocations.iter().all(|allocation| {
+        let allocated = self.plan.allocations.iter().all(|allocation| {
             allocation.points.dims.iter().all(|reach| {
-                let (low, high) = work.walk.around.lowest(reach, &self.items.footprints.lowest).range(axes);
+                let (low, high) = work.walk.around.lowest(reach, &self.items.plan.lowest).range(axes);
                 reach.min <= low && high + reach.extent() - 1 <= reach.max
             })
         });
@@ -454,26 +394,30 @@ impl<'k, 's, 'a> Block<'k, 's, 'a> {
 
     /// The ranges of a stage's variables.
     fn points_of(&self, work: &Work<'_>) -> SmallVec<[Range; 6]> {
-        let subject = self.items.subject;
+        let problem = self.items.problem;
         match (work.source, work.input) {
             (RowSource::Stage(stage), _) => {
-                let stage = &subject.dag.stages()[stage];
-                let regions = &subject.regions.funcs[stage.func].stages[stage.number];
+                let stage = &problem.dag().stages()[stage];
+                let regions = &problem.regions().funcs[stage.func].stages[stage.number];
                 regions.needed.0.iter().chain(&regions.domain).copied().collect()
             }
-            (_, Some(input)) => subject.regions.inputs[input].0.iter().copied().collect(),
+            (_, Some(input)) => problem.regions().inputs[input].0.iter().copied().collect(),
             _ => SmallVec::new(),
         }
     }
 
     /// An array in global memory.
     fn global(&self, node: NodeId) -> Place {
-        let region = self.items.subject.root_region(node);
+        let regions = self.items.problem.regions();
+        let region = match self.items.problem.dag().nodes()[node].source {
+            Source::Input(input) => &regions.facts.inputs[input],
+            Source::Func(func) => &regions.funcs[func].region,
+        };
         let base = region.0.iter().map(|range| Linear::constant(range.min)).collect();
         let extents: SmallVec<[i64; 4]> = region.0.iter().map(|range| range.extent).collect();
         let mut place = dense(Memory::Global, &extents, base);
         let mut stride = 1;
-        for d in &self.items.subject.dag.nodes()[node].storage_order {
+        for d in &self.items.problem.dag().nodes()[node].storage_order {
             place.strides[*d] = stride;
             stride *= extents[*d];
         }

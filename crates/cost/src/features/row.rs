@@ -96,7 +96,7 @@ fn points(kind: AxisKind) -> bool {
     !kind.reduces()
 }
 
-impl Block<'_, '_, '_> {
+impl Block<'_, '_> {
     /// The features of a stage.
     pub fn row(&mut self, work: &Work<'_>) -> Computed {
         let mut features = StageFeatures::default();
@@ -113,11 +113,11 @@ impl Block<'_, '_, '_> {
         features.index_operations = features.points_computed_total * index_operations(work);
         features.code_nodes = work.flat.work.nodes * written_out;
         if let RowSource::Stage(stage) = work.source {
-            features.expr_branching = f64::from(self.items.subject.dag.stages()[stage].branching);
+            features.expr_branching = f64::from(self.items.problem.dag().stages()[stage].branching);
         }
         let inlined = work.flat.inlined.iter().map(|inlined| inlined.work.nodes).sum::<f64>();
         let nodes = features.code_nodes + inlined * written_out;
-        let bytes = self.items.subject.dag.nodes()[work.node].bytes_per_point as f64;
+        let bytes = self.items.problem.dag().nodes()[work.node].bytes_per_point as f64;
         let results = features.innermost_pure_loop_extent.min(written_out) * bytes / 4.0;
         let held = if work.accumulates { results } else { results.min(MAX_RESULTS_IN_FLIGHT) };
         let addresses = (2.0 * work.flat.loads.len() as f64).min(MAX_ADDRESSES);
@@ -139,7 +139,7 @@ impl Block<'_, '_, '_> {
     }
 
     fn units_of_bytes(&self) -> (f64, f64) {
-        let device = self.items.subject.device();
+        let device = self.items.problem.device();
         let wavefront = device.shared.banks * device.shared.bank_bytes;
         (f64::from(device.memory.sector_bytes), f64::from(wavefront))
     }
@@ -260,7 +260,7 @@ impl Block<'_, '_, '_> {
     /// How often, and how much at a time.
     fn volume(&self, work: &Work<'_>, own: &Place, features: &mut StageFeatures) {
         let (walk, shape) = (work.walk, self.shape);
-        let dag = &self.items.subject.dag;
+        let dag = self.items.problem.dag();
         let bytes = dag.nodes()[work.node].bytes_per_point as f64;
         let is_root = work.nest.is_some_and(|nest| nest.storage == Storage::Global);
         let per_block: f64 = walk.cases.iter().map(|case| case.active * walk.turns(case, all)).sum();
@@ -318,13 +318,13 @@ impl Block<'_, '_, '_> {
     }
 
     fn working_sets(&self, work: &Work<'_>, own: &Place, features: &mut StageFeatures) {
-        let allocations = &self.footprint.allocations;
+        let allocations = &self.plan.allocations;
         let threads = self.shape.threads as f64;
         let bytes = |storage: Storage| -> f64 {
             allocations.iter().filter(|own| own.storage == storage).map(|own| own.bytes as f64).sum()
         };
         let (shared, private) = (bytes(Storage::Shared), bytes(Storage::Private));
-        let nodes = &self.items.subject.dag;
+        let nodes = self.items.problem.dag();
         let held: f64 = work
             .registers
             .iter()
@@ -345,25 +345,25 @@ impl Block<'_, '_, '_> {
 
     fn root_extents(&self, node: NodeId) -> SmallVec<[i64; 4]> {
         use warploom_schedule::Source;
-        let subject = self.items.subject;
-        let region = match subject.dag.nodes()[node].source {
-            Source::Input(input) => &subject.regions.inputs[input],
-            Source::Func(func) => &subject.regions.funcs[func].region,
+        let problem = self.items.problem;
+        let region = match problem.dag().nodes()[node].source {
+            Source::Input(input) => &problem.regions().inputs[input],
+            Source::Func(func) => &problem.regions().funcs[func].region,
         };
         region.0.iter().map(|range| range.extent).collect()
     }
 
     /// Points that the stage would compute at root.
     fn root_points(&self, work: &Work<'_>) -> f64 {
-        let subject = self.items.subject;
+        let problem = self.items.problem;
         let RowSource::Stage(stage) = work.source else {
             return self.root_extents(work.node).iter().map(|extent| *extent as f64).product();
         };
-        let stage = &subject.dag.stages()[stage];
-        let decl = &subject.pipeline.funcs()[stage.func].stages[stage.number];
-        let regions = &subject.regions.funcs[stage.func].stages[stage.number];
+        let stage = &problem.dag().stages()[stage];
+        let decl = &problem.pipeline().funcs()[stage.func].stages[stage.number];
+        let regions = &problem.regions().funcs[stage.func].stages[stage.number];
         let pure =
-            regions.needed.0.iter().enumerate().filter(|(d, _)| decl.is_pure(subject.pipeline.exprs(), *d));
+            regions.needed.0.iter().enumerate().filter(|(d, _)| decl.is_pure(problem.pipeline().exprs(), *d));
         let pure: f64 = pure.map(|(_, range)| range.extent as f64).product();
         pure * regions.domain.iter().map(|range| range.extent as f64).product::<f64>()
     }
@@ -371,7 +371,7 @@ impl Block<'_, '_, '_> {
     fn parallelism(&self, work: &Work<'_>, features: &mut StageFeatures) {
         let (walk, shape) = (work.walk, self.shape);
         let is_root = work.nest.is_some_and(|nest| nest.storage == Storage::Global);
-        let device = self.items.subject.device();
+        let device = self.items.problem.device();
         let (warp, most) = (f64::from(device.threads.warp), f64::from(device.threads.per_block));
         let used = walk.total.min(shape.threads) as f64;
         let (mut active, mut lanes) = (0.0, 0.0);
@@ -395,7 +395,7 @@ impl Block<'_, '_, '_> {
     /// The features of a Func that is inlined into `consumer`, whose points leave this share of its work.
     pub fn inlined(&self, inlined: &InlinedWork, share: f64, consumer: &StageFeatures) -> StageFeatures {
         let (stage, work, times) = (inlined.stage, &inlined.work, inlined.times());
-        let subject = self.items.subject;
+        let problem = self.items.problem;
         let mut features = StageFeatures {
             inlined_calls: times * consumer.points_computed_total,
             points_computed_per_thread: times * consumer.points_computed_per_thread,
@@ -410,18 +410,18 @@ impl Block<'_, '_, '_> {
             num_active_warps_per_block: consumer.num_active_warps_per_block,
             warp_lane_utilization: consumer.warp_lane_utilization,
             code_nodes: work.nodes * consumer.unrolled_loop_extent,
-            expr_branching: f64::from(subject.dag.stages()[stage].branching),
+            expr_branching: f64::from(problem.dag().stages()[stage].branching),
             global_load_efficiency: 1.0,
             global_store_efficiency: 1.0,
             shared_load_efficiency: 1.0,
             shared_store_efficiency: 1.0,
             ..StageFeatures::default()
         };
-        let regions = &subject.regions.funcs[subject.dag.stages()[stage].func];
+        let regions = &problem.regions().funcs[problem.dag().stages()[stage].func];
         let points: f64 = regions.region.0.iter().map(|range| range.extent as f64).product();
         features.points_computed_minimum = points;
         features.bytes_at_root =
-            points * subject.dag.nodes()[subject.dag.stages()[stage].node].bytes_per_point as f64;
+            points * problem.dag().nodes()[problem.dag().stages()[stage].node].bytes_per_point as f64;
         work.operations.write(consumer.points_computed_total * share, &mut features);
         features
     }

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use smallvec::{SmallVec, smallvec};
-use warploom_schedule::schedule::{
-    Footprint, Mapping, Nest, NestFootprint, Reach, Symbol, ThreadLoop, ThreadTiles,
-};
+use warploom_schedule::schedule::{self, Footprint, NestFootprint, Reach, Symbol};
 use warploom_schedule::{LoopKind, common_denominator};
 
 use crate::features::warps::{Digit, Lanes, quotient};
@@ -238,6 +236,7 @@ fn parts(extent: i64, threads: i64, serial: i64) -> SmallVec<[Part; 3]> {
 /// The axes of one variable.
 #[derive(Clone, Copy)]
 struct Shared {
+    kind: LoopKind,
     lane: Option<u8>,
     round: Option<u8>,
     serial: Option<u8>,
@@ -247,33 +246,17 @@ struct Shared {
 }
 
 impl Walk {
-    /// The walk of a nest at its place. `looped` says which dimensions have loops.
-    pub fn new(
-        mut around: Around,
-        nest: &Nest,
-        footprint: &NestFootprint,
-        looped: impl Fn(usize) -> bool,
-        threads: i64,
-        lowest: &[Vec<Reach>],
-    ) -> Walk {
+    /// The walk of a nest at its place.
+    pub fn new(mut around: Around, footprint: &NestFootprint, threads: i64, lowest: &[Vec<Reach>]) -> Walk {
         let own_axes = around.axes.len();
-        let dims = &footprint.points.dims;
-        let reaches = || dims.iter().chain(&footprint.domain);
+        let reaches = || footprint.points.dims.iter().chain(&footprint.domain);
         let vars = reaches().map(|reach| around.lowest(reach, lowest)).collect();
-        let extent = |(number, reach): (usize, &Reach)| {
-            if number >= dims.len() || looped(number) { reach.extent() } else { 1 }
-        };
-        let extents = reaches().enumerate().map(extent).collect();
-        let none = ThreadTiles::default();
-        let (tiles, loops) = match (&nest.mapping, &footprint.threads) {
-            (Mapping::Threads(tiles), Some(loops)) => (tiles, loops.as_slice()),
-            _ => (&none, [].as_slice()),
-        };
         around.symbols.retain(|(symbol, _)| !matches!(symbol, Symbol::Thread(_)));
+        let loops = footprint.threads.as_deref().unwrap_or_default();
         let mut walk = Walk {
             around,
             vars,
-            extents,
+            extents: reaches().map(|_| 1).collect(),
             digits: SmallVec::new(),
             total: 1,
             threads,
@@ -282,90 +265,64 @@ impl Walk {
             exact: true,
             guarded: loops.iter().any(|dim| dim.serial > 1 && dim.extent % (dim.threads * dim.serial) != 0),
         };
-        match nest.mapping {
-            Mapping::Flat => walk.flat(dims.len()),
-            Mapping::Threads(_) => walk.tiled(dims.len(), tiles, loops),
-        }
+        let shared = walk.enter(footprint);
+        walk.divide(&shared);
+        walk.count_active();
         walk
     }
 
-    fn flat(&mut self, dims: usize) {
-        for d in 0..dims {
-            let extent = self.extents[d];
-            let axis = self.around.add(AxisKind::Lane, 0, extent);
-            if let Some(axis) = axis {
-                self.digits.push((axis, extent));
-                self.around.symbols.push((Symbol::Thread(LoopKind::Pure(d)), smallvec![(axis, 1)]));
-            }
-            self.vars[d].move_by(axis, 1);
-            self.total *= extent;
-        }
-        for number in (dims..self.vars.len()).rev() {
-            let axis = self.around.add(AxisKind::Reduce, 0, self.extents[number]);
-            self.vars[number].move_by(axis, 1);
-        }
-        self.cases.push(Case { limits: SmallVec::new(), active: 0.0, warps: 0.0 });
-        self.count_active();
-    }
-
-    fn tiled(&mut self, dims: usize, tiles: &ThreadTiles, loops: &[ThreadLoop]) {
+    /// Enters the axes of a nest; gives those of each variable.
+    fn enter(&mut self, footprint: &NestFootprint) -> SmallVec<[Shared; 6]> {
+        let dims = footprint.points.dims.len();
+        let flat = footprint.threads.is_none();
         let number = |kind: LoopKind| match kind {
             LoopKind::Pure(d) => d,
             LoopKind::Reduction(r) => dims + r,
         };
-        let mut shared: SmallVec<[Shared; 6]> = self
-            .extents
-            .iter()
-            .map(|extent| Shared {
-                lane: None,
-                round: None,
-                serial: None,
-                extent: *extent,
-                threads: 1,
-                points: 1,
-            })
-            .collect();
-        for dim in loops {
-            let own = &mut shared[number(dim.dim)];
-            (own.threads, own.points) = (dim.threads, dim.serial);
-            if dim.threads > 1 {
-                own.lane = self.around.add(AxisKind::Lane, 0, dim.threads);
-                self.digits.extend(own.lane.map(|axis| (axis, dim.threads)));
-                self.total *= dim.threads;
+        let one = |kind: LoopKind| Shared {
+            kind,
+            lane: None,
+            round: None,
+            serial: None,
+            extent: 1,
+            threads: 1,
+            points: 1,
+        };
+        let pure = (0..dims).map(LoopKind::Pure);
+        let reductions = (0..footprint.domain.len()).map(LoopKind::Reduction);
+        let mut shared: SmallVec<[Shared; 6]> = pure.chain(reductions).map(one).collect();
+        for axis in &footprint.axes {
+            let own = &mut shared[number(axis.dim)];
+            own.extent = footprint.extent(axis.dim);
+            self.extents[number(axis.dim)] = own.extent;
+            let reduction = matches!(axis.dim, LoopKind::Reduction(_));
+            let kind = match axis.kind {
+                schedule::AxisKind::Lane => AxisKind::Lane,
+                schedule::AxisKind::Round => AxisKind::Round,
+                schedule::AxisKind::Reduce => AxisKind::Reduce,
+                schedule::AxisKind::Serial => AxisKind::Serial { reduction, unrolled: axis.unrolled },
+            };
+            let entered = self.around.add(kind, 0, axis.count);
+            self.vars[number(axis.dim)].move_by(entered, axis.step);
+            match axis.kind {
+                schedule::AxisKind::Lane => {
+                    own.lane = entered;
+                    self.digits.extend(entered.map(|entered| (entered, axis.count)));
+                    self.total *= axis.count;
+                }
+                schedule::AxisKind::Round | schedule::AxisKind::Reduce => own.round = entered,
+                schedule::AxisKind::Serial => own.serial = entered,
+            }
+            if !flat {
+                (own.threads, own.points) = footprint.share(axis.dim);
             }
         }
-        // Rounds of what threads share first, then of dimensions; reduction variables of each thread inside.
-        let is_shared = |number: &usize| shared[*number].threads > 1;
-        let order: SmallVec<[usize; 6]> = (dims..shared.len())
-            .filter(is_shared)
-            .chain((0..dims).rev())
-            .chain((dims..shared.len()).rev().filter(|number| !is_shared(number)))
-            .collect();
-        for number in order {
-            let own = &mut shared[number];
-            let rounds = (own.extent + own.threads * own.points - 1) / (own.threads * own.points);
-            let inside = number >= dims && own.threads == 1;
-            let kind = if inside { AxisKind::Reduce } else { AxisKind::Round };
-            own.round = self.around.add(kind, 0, rounds);
+        for own in &shared {
+            let lane = own.lane.map(|axis| (axis, 1));
+            let tile = lane.into_iter().chain(own.round.map(|axis| (axis, own.threads)));
+            self.around.symbols.push((Symbol::Thread(own.kind), tile.collect()));
         }
-        for tile in &tiles.serial {
-            let (reduction, own) = (number(tile.dim) >= dims, &mut shared[number(tile.dim)]);
-            let kind = AxisKind::Serial { reduction, unrolled: tiles.unroll };
-            own.serial = self.around.add(kind, 0, own.points);
-        }
-        for (number, own) in shared.iter().enumerate() {
-            let var = &mut self.vars[number];
-            var.move_by(own.lane, own.points);
-            var.move_by(own.round, own.threads * own.points);
-            var.move_by(own.serial, 1);
-            let kind =
-                if number < dims { LoopKind::Pure(number) } else { LoopKind::Reduction(number - dims) };
-            let tile =
-                own.lane.map(|axis| (axis, 1)).into_iter().chain(own.round.map(|axis| (axis, own.threads)));
-            self.around.symbols.push((Symbol::Thread(kind), tile.collect()));
-        }
-        self.divide(&shared);
-        self.count_active();
+        if flat { SmallVec::new() } else { shared }
     }
 
     /// The cases: what the parts of all dimensions can be together.

@@ -2,13 +2,13 @@
 
 use warploom_target::Device;
 
+use super::basis::{COLUMNS, columns};
 use super::elementary::{exp, ln, ln_1p};
 use crate::analytic::{Analytic, Profile};
-use crate::kernel::{KernelFeatures, StageRow};
-use crate::schema::StageFeatures;
+use crate::kernel::{KernelFeatures, NewDecisions, StageRow};
 
-/// Numbers of a row: `ln(1 + x)` of all its features.
-pub(super) const ROW_INPUTS: usize = StageFeatures::COUNT;
+/// Numbers of a row.
+pub(super) const ROW_INPUTS: usize = COLUMNS.len();
 
 /// Numbers of a kernel.
 pub(super) const KERNEL_INPUTS: usize = KERNEL_NAMES.len();
@@ -67,6 +67,8 @@ pub struct KernelInputs {
     pub launches: f32,
     /// Numbers that say what kind of kernel it is.
     pub numbers: [f32; KERNEL_INPUTS],
+    /// Decisions that the weights must know, or nothing is corrected.
+    pub decisions: NewDecisions,
     /// Blocks that run on an SM at once.
     pub(super) resident: f64,
 }
@@ -74,7 +76,7 @@ pub struct KernelInputs {
 /// What the network is given for a row of a kernel.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RowInputs {
-    /// `ln(1 + x)` of its features.
+    /// `ln(1 + x)` of the features that the network reads.
     pub numbers: [f32; ROW_INPUTS],
     /// How much it counts among the rows of its kernel: clocks that the analytic model predicts for it.
     pub weight: f32,
@@ -91,6 +93,7 @@ impl KernelInputs {
             parts: parts.map(|part| part as f32),
             launches: finite(kernel.launches),
             numbers: numbers(analytic, kernel, &profile, &parts),
+            decisions: kernel.decisions,
             resident: profile.resident,
         }
     }
@@ -99,7 +102,7 @@ impl KernelInputs {
     pub fn row(&self, analytic: &Analytic, kernel: &KernelFeatures, row: &StageRow) -> RowInputs {
         let clocks = analytic.row_clocks(kernel, &row.features, self.resident);
         // A row that does nothing still says what the kernel is, if all do nothing.
-        RowInputs { numbers: ln_1p(&row.features.values()), weight: finite(clocks.max(1e-6)) }
+        RowInputs { numbers: ln_1p(&columns(&row.features)), weight: finite(clocks.max(1e-6)) }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use warploom_lang::*;
 use warploom_schedule::{NodeId, StageId};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::*;
 use crate::analytic::Constants;
@@ -190,6 +191,43 @@ fn without_a_last_layer_it_is_the_analytic_model() {
         analytic.costs(&dag, &[&kernel], &mut expected);
         let found = cost(&network, &dag, &[&kernel])[0];
         assert!((found - expected[0]).abs() <= 1e-4 * expected[0], "{found} is not {}", expected[0]);
+    }
+}
+
+/// The file that ships with the library.
+const SHIPPED: &[u8] = include_bytes!("../../../../models/h200.bin");
+
+#[test]
+fn shipped_weights_load_and_predict_what_they_always_did() {
+    let (dag, weights) = (dag(), Weights::from_bytes(SHIPPED).expect("they are for these features"));
+    assert_eq!(weights.to_bytes(), SHIPPED);
+    // If kernels without new decisions get other costs, the weights no longer fit what they correct.
+    for (weights, expected) in [(weights, 0x0f56_4982_2be6_4790), (Weights::random(1), 0x00c4_a889_0048_5587)]
+    {
+        let network = Network::new(&weights, &h200());
+        let bits = |seed| cost(&network, &dag, &[&kernel(&mut Random(seed))])[0].to_bits().to_le_bytes();
+        assert_eq!(xxh3_64(&(0..1000).flat_map(bits).collect::<Vec<u8>>()), expected, "{}", weights.name());
+    }
+}
+
+#[test]
+fn a_kernel_with_an_unknown_decision_has_its_analytic_cost() {
+    let (dag, weights, device) = (dag(), Weights::random(4), h200());
+    let (network, analytic) = (Network::new(&weights, &device), Analytic::new(&device));
+    let knowing = Network::new(&weights.knowing(NewDecisions::EXAMPLE), &device);
+    for seed in 0..50 {
+        let usual = kernel(&mut Random(seed));
+        let new = KernelFeatures { decisions: NewDecisions::EXAMPLE, ..usual.clone() };
+        let learned = cost(&network, &dag, &[&usual])[0];
+        let plain = analytic.cost(&usual);
+        assert_ne!(learned, plain);
+        // Whatever is in the same batch.
+        assert_eq!(cost(&network, &dag, &[&new, &usual, &new]), [plain, learned, plain]);
+        assert_eq!(cost(&knowing, &dag, &[&new, &usual]), [learned, learned]);
+        assert_eq!(network.explain(&dag, &new), analytic.explain(&dag, &new));
+        let inputs = KernelInputs::new(&analytic, &new);
+        let stored = network.predict(&inputs, new.rows.iter().map(|row| inputs.row(&analytic, &new, row)));
+        assert!((stored - plain).abs() <= 1e-4 * plain, "{stored} is not {plain}");
     }
 }
 

@@ -1,20 +1,19 @@
 //! Weights: ten tensors and what they were trained for, as a small file.
 //!
 //! A file is the magic, the version (`u32`, little endian), a checksum of the rest (xxh3, `u64`, little endian) and
-//! the rest: hashes of what the inputs of the network mean, names and tensors (bincode).
+//! the rest (bincode): hashes of what the inputs of the network mean, names and tensors, and the new decisions that the
+//! weights know, which are left out if there are none.
 
-use std::sync::OnceLock;
-
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use warploom_lang::files::WEIGHTS;
 use warploom_target::Device;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::inputs::{KERNEL_INPUTS, KERNEL_NAMES, PARTS, ROW_INPUTS};
-use super::{BOUND, LIMIT};
-use crate::analytic::Constants;
-use crate::schema::schema_hash;
+use super::basis::{analytic_hash, schema_hash};
+use super::inputs::{KERNEL_INPUTS, PARTS, ROW_INPUTS};
+use crate::kernel::NewDecisions;
 
 const MAGIC: &[u8; 16] = b"warploom weights";
 const VERSION: u32 = 2;
@@ -30,7 +29,7 @@ pub(super) const HIDDEN: usize = 32;
 /// Tensors of a network.
 const COUNT: usize = 10;
 
-/// The weights of a [`Network`](super::Network) with the features that this version of the crate has.
+/// The weights of a [`Network`](super::Network) that reads the features that this version of the crate reads.
 ///
 /// ```
 /// use warploom_cost::Weights;
@@ -45,6 +44,9 @@ pub struct Weights {
     fingerprint: String,
     scores: String,
     tensors: [Vec<f32>; COUNT],
+    /// Stored behind the rest: the oldest files do not have it.
+    #[serde(skip)]
+    known: NewDecisions,
 }
 
 /// What is kept in a file.
@@ -59,10 +61,10 @@ struct Contents {
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum WeightsError {
     /// Another kind of file.
-    #[error("this is no file of weights")]
+    #[error("this is not a weights file")]
     NotWeights,
     /// Another version of the format.
-    #[error("the file of weights has version {found}, and this program reads version {expected}: {REMEDY}")]
+    #[error("the weights file has version {found}, but this program reads version {expected}: {REMEDY}")]
     Version {
         /// The version that can be read.
         expected: u32,
@@ -70,11 +72,11 @@ pub enum WeightsError {
         found: u32,
     },
     /// A file that was cut off or changed.
-    #[error("the file of weights is damaged: fetch or train it again, or use the analytic model")]
+    #[error("the weights file is damaged: fetch or train it again, or use the analytic model")]
     Damaged,
     /// Weights for other schedule features.
     #[error(
-        "the weights are for the schedule features {found:016x}, and this program has {expected:016x}: {REMEDY}"
+        "the weights are for the schedule features {found:016x}, but this program has {expected:016x}: {REMEDY}"
     )]
     Schema {
         /// The hash of this program's features.
@@ -84,7 +86,7 @@ pub enum WeightsError {
     },
     /// Weights that correct another analytic model.
     #[error(
-        "the weights correct the analytic model {found:016x}, and this program has {expected:016x}: {REMEDY}"
+        "the weights correct the analytic model {found:016x}, but this program has {expected:016x}: {REMEDY}"
     )]
     Analytic {
         /// The hash of this program's model.
@@ -93,7 +95,7 @@ pub enum WeightsError {
         found: u64,
     },
     /// A tensor of another size.
-    #[error("the tensor `{tensor}` has {found} weights and must have {expected}: {REMEDY}")]
+    #[error("the tensor `{tensor}` has {found} weights, but must have {expected}: {REMEDY}")]
     Size {
         /// Its name.
         tensor: &'static str,
@@ -103,7 +105,7 @@ pub enum WeightsError {
         found: usize,
     },
     /// A weight that no training gives.
-    #[error("weight {index} of the tensor `{tensor}` is {value}: training went wrong, train again")]
+    #[error("weight {index} of the tensor `{tensor}` is {value}: training failed, train again")]
     Value {
         /// The tensor's name.
         tensor: &'static str,
@@ -113,7 +115,7 @@ pub enum WeightsError {
         value: f32,
     },
     /// Weights for another device.
-    #[error("the weights are for {found}, and the device is {expected}: {REMEDY}")]
+    #[error("the weights are for {found}, but the device is {expected}: {REMEDY}")]
     Device {
         /// The device's name and fingerprint.
         expected: String,
@@ -129,8 +131,8 @@ impl Weights {
     /// The tensors in order: name, inputs, channels. A tensor holds the weights of its first input for all channels,
     /// then those of the second, and so on; a bias has one input.
     ///
-    /// The inputs of `row` are the [`FEATURES`](crate::FEATURES), those of `hidden` the channels of `row` and then the
-    /// numbers of the [kernel](crate::KernelInputs).
+    /// The inputs of `row` are the numbers of a [row](crate::RowInputs), those of `hidden` the channels of `row` and then
+    /// the numbers of the [kernel](crate::KernelInputs).
     pub const TENSORS: [(&'static str, usize, usize); COUNT] = [
         ("row.means", 1, ROW_INPUTS),
         ("row.factors", 1, ROW_INPUTS),
@@ -190,6 +192,7 @@ impl Weights {
             fingerprint: String::new(),
             scores: String::new(),
             tensors: Default::default(),
+            known: NewDecisions::default(),
         }
     }
 
@@ -201,6 +204,16 @@ impl Weights {
             scores: scores.into(),
             ..self
         }
+    }
+
+    /// The same, trained on kernels with these decisions.
+    pub fn knowing(self, known: NewDecisions) -> Weights {
+        Weights { known, ..self }
+    }
+
+    /// The new decisions that kernels had in training.
+    pub fn known(&self) -> NewDecisions {
+        self.known
     }
 
     /// Their name, for reports.
@@ -235,17 +248,18 @@ impl Weights {
         if u64::from_le_bytes(*sum) != xxh3_64(&bytes[START..]) {
             return Err(WeightsError::Damaged);
         }
-        let config = bincode::config::standard().with_limit::<{ WEIGHTS.most as usize }>();
-        let decoded = bincode::serde::decode_from_slice(&bytes[START..], config);
-        let (contents, _): (Contents, usize) = decoded.map_err(|_| WeightsError::Damaged)?;
-        contents.fitting()
+        let (contents, rest) = decode::<Contents>(&bytes[START..])?;
+        let known = if rest.is_empty() { NewDecisions::default() } else { decode(rest)?.0 };
+        Ok(contents.fitting()?.knowing(known))
     }
 
     /// The bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let contents = Contents { schema: schema_hash(), analytic: analytic_hash(), weights: self.clone() };
-        let contents = bincode::serde::encode_to_vec(&contents, bincode::config::standard());
-        let contents = contents.expect("numbers and text can be encoded, and memory does not fail");
+        let mut contents = encode(&contents);
+        if self.known != NewDecisions::default() {
+            contents.extend(encode(&self.known));
+        }
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend(xxh3_64(&contents).to_le_bytes());
@@ -300,14 +314,17 @@ impl Contents {
     }
 }
 
-/// A hash of what the network corrects and how: what it is given of a kernel, its own constants, and those of the analytic
-/// model.
-fn analytic_hash() -> u64 {
-    static HASH: OnceLock<u64> = OnceLock::new();
-    *HASH.get_or_init(|| {
-        let text = format!("{};{BOUND};{LIMIT};{:?}", KERNEL_NAMES.join(";"), Constants::default());
-        xxh3_64(text.as_bytes())
-    })
+fn encode(value: &impl Serialize) -> Vec<u8> {
+    let encoded = bincode::serde::encode_to_vec(value, bincode::config::standard());
+    encoded.expect("numbers and text can be encoded, and memory does not fail")
+}
+
+/// A value, and the bytes behind it.
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), WeightsError> {
+    let config = bincode::config::standard().with_limit::<{ WEIGHTS.most as usize }>();
+    let decoded = bincode::serde::decode_from_slice(bytes, config);
+    let (value, length): (T, usize) = decoded.map_err(|_| WeightsError::Damaged)?;
+    Ok((value, &bytes[length..]))
 }
 
 /// The generator splitmix64.
@@ -335,7 +352,7 @@ mod tests {
 
     fn file(schema: u64, analytic: u64, weights: Weights) -> Vec<u8> {
         let contents = Contents { schema, analytic, weights };
-        let contents = bincode::serde::encode_to_vec(&contents, bincode::config::standard()).unwrap();
+        let contents = encode(&contents);
         let sum = xxh3_64(&contents).to_le_bytes();
         [MAGIC.as_slice(), &VERSION.to_le_bytes(), &sum, &contents].concat()
     }
@@ -363,6 +380,16 @@ mod tests {
     }
 
     #[test]
+    fn files_contain_new_decisions_if_there_are_any() {
+        let (weights, decision) = (Weights::random(3), NewDecisions::EXAMPLE);
+        let (plain, more) = (weights.to_bytes(), weights.clone().knowing(decision).to_bytes());
+        assert_eq!(plain, file(schema_hash(), analytic_hash(), weights));
+        assert_eq!(more[START..], [&plain[START..], &encode(&decision)].concat());
+        let known = |bytes: &[u8]| Weights::from_bytes(bytes).map(|weights| weights.known());
+        assert_eq!((known(&plain), known(&more)), (Ok(NewDecisions::default()), Ok(decision)));
+    }
+
+    #[test]
     fn what_is_damaged_is_never_read() {
         let bytes = Weights::random(1).to_bytes();
         assert_eq!(Weights::from_bytes(b"P5 640 480 255 a picture"), Err(WeightsError::NotWeights));
@@ -386,20 +413,20 @@ mod tests {
         newer[16] = 3;
         assert_eq!(
             sentence(&newer),
-            "the file of weights has version 3, and this program reads version 2: \
+            "the weights file has version 3, but this program reads version 2: \
              retrain, or use the analytic model"
         );
         assert_eq!(
             sentence(&file(0xabc, analytic, Weights::random(1))),
             format!(
-                "the weights are for the schedule features 0000000000000abc, and this program has {schema:016x}: \
+                "the weights are for the schedule features 0000000000000abc, but this program has {schema:016x}: \
                  retrain, or use the analytic model"
             )
         );
         assert_eq!(
             sentence(&file(schema, 0xabc, Weights::random(1))),
             format!(
-                "the weights correct the analytic model 0000000000000abc, and this program has {analytic:016x}: \
+                "the weights correct the analytic model 0000000000000abc, but this program has {analytic:016x}: \
                  retrain, or use the analytic model"
             )
         );
@@ -407,13 +434,13 @@ mod tests {
         short.tensors[7].pop();
         assert_eq!(
             sentence(&file(schema, analytic, short)),
-            "the tensor `hidden.bias` has 31 weights and must have 32: retrain, or use the analytic model"
+            "the tensor `hidden.bias` has 31 weights, but must have 32: retrain, or use the analytic model"
         );
         let mut wrong = Weights::random(1);
         wrong.tensors[4][5] = f32::NAN;
         assert_eq!(
             sentence(&file(schema, analytic, wrong)),
-            "weight 5 of the tensor `row` is NaN: training went wrong, train again"
+            "weight 5 of the tensor `row` is NaN: training failed, train again"
         );
     }
 
@@ -423,7 +450,7 @@ mod tests {
         let weights = Weights::random(1);
         let refused = |weights: &Weights| weights.check_device(&v100).unwrap_err().to_string();
         let (ours, theirs) = (v100.fingerprint(), h200.fingerprint());
-        let rest = format!("and the device is {} ({ours}): retrain, or use the analytic model", v100.name);
+        let rest = format!("but the device is {} ({ours}): retrain, or use the analytic model", v100.name);
         assert_eq!(refused(&weights), format!("the weights are for no device, {rest}"));
         let trained = weights.trained_on(&h200, "");
         assert_eq!(refused(&trained), format!("the weights are for {} ({theirs}), {rest}", h200.name));

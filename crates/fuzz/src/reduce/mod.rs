@@ -172,7 +172,7 @@ fn plain(case: &Case) -> Option<Case> {
 #[cfg(test)]
 mod tests {
     use warploom_randpipe::{Options, RandomPipeline, random_pipeline};
-    use warploom_schedule::schedule::{Schedule, check};
+    use warploom_schedule::schedule::{Problem, Schedule};
     use warploom_target::Device;
 
     use super::*;
@@ -185,16 +185,18 @@ mod tests {
             let (mut tried, mut legal) = (0, 0);
             for seed in 0..6 {
                 let RandomPipeline { pipeline, request, .. } = random_pipeline(seed, &Options::default());
-                let regions = infer(&pipeline, &request).unwrap();
-                let schedule = Schedule::random(&pipeline, &regions, &device, seed);
+                let problem = Problem::new(&pipeline, &request, &device).unwrap();
+                let schedule = Schedule::random(&problem, seed);
                 let case = Case { pipeline, request, schedule, seed };
-                for changed in edits(&case).into_iter().filter_map(|edit| edit.apply(&case, &regions)) {
-                    let Ok(regions) = infer(&changed.pipeline, &changed.request) else { continue };
+                for changed in
+                    edits(&case).into_iter().filter_map(|edit| edit.apply(&case, problem.regions()))
+                {
+                    let changed_problem = Problem::new(&changed.pipeline, &changed.request, &device);
+                    let Ok(changed_problem) = changed_problem else { continue };
                     let text = changed.schedule.to_text(&changed.pipeline);
                     assert_eq!(Schedule::parse(&text, &changed.pipeline), Ok(changed.schedule.clone()));
                     tried += 1;
-                    legal +=
-                        u32::from(check(&changed.schedule, &changed.pipeline, &regions, &device).is_ok());
+                    legal += u32::from(changed_problem.check(&changed.schedule).is_ok());
                 }
             }
             assert!(tried > 50 && 10 * legal > 8 * tried, "sort {number}: {legal} of {tried} are legal");

@@ -43,7 +43,7 @@ fn mistakes_in_files_are_answered() {
     let text = case().to_text(&Seen::failed("H200", &made_up()));
     for (from, to, expected) in [
         ("{\n", "[", "write such files with Case::save"),
-        ("\"version\": 1", "\"version\": 2", "it is warploom-case version 2, this program reads"),
+        ("\"version\": 1", "\"version\": 2", "it is warploom-case version 2, but this program reads"),
         ("{\"gain\":", "{\"gian\":", "has no input, output or Param named `gian`"),
         ("\"extent\":20,\"min\":-3", "\"extent\":2,\"min\":-3", "needs"),
         ("kernel out", "kernel uot", "its schedule cannot be read"),

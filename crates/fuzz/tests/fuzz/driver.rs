@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use warploom_fuzz::{Case, Options, Subject, Summary, Verdict, fuzz, random_schedules};
-use warploom_schedule::schedule::Schedule;
+use warploom_fuzz::{Case, Options, Summary, Verdict, fuzz, random_schedules};
+use warploom_schedule::schedule::{Problem, Schedule};
 
 use crate::support::*;
 
@@ -29,7 +29,7 @@ fn threads_change_nothing() {
         let count = |_| {
             calls.fetch_add(1, Ordering::Relaxed);
         };
-        let summary = fuzz(&options(threads), &random_schedules(&device(), 2), &check, &count).unwrap();
+        let summary = fuzz(&options(threads), &device(), &random_schedules(2), &check, &count).unwrap();
         assert_eq!(
             (calls.load(Ordering::Relaxed), summary.pairs),
             (summary.pipelines, summary.pipelines * 2)
@@ -48,16 +48,16 @@ fn threads_change_nothing() {
 fn a_panic_of_the_checker_is_not_swallowed() {
     let check = |case: &Case| case.check_with(|_| panic!("made up"));
     let options = Options { pipelines: 1, ..Options::default() };
-    let summary = fuzz(&options, &random_schedules(&device(), 1), &check, &|_| ()).unwrap();
+    let summary = fuzz(&options, &device(), &random_schedules(1), &check, &|_| ()).unwrap();
     assert_eq!(summary.failures[0].failure.to_string(), "panic: made up");
 }
 
 /// The pipeline is kept, so that somebody can find out why.
 #[test]
 fn a_panic_while_schedules_are_made_is_a_failure() {
-    let schedules = |_: &Subject<'_>| -> Vec<Schedule> { panic!("made up") };
+    let schedules = |_: &Problem, _: u64| -> Vec<Schedule> { panic!("made up") };
     let options = Options { pipelines: 2, ..Options::default() };
-    let summary = fuzz(&options, &schedules, &|_| Ok(Verdict::Passed), &|_| ()).unwrap();
+    let summary = fuzz(&options, &device(), &schedules, &|_| Ok(Verdict::Passed), &|_| ()).unwrap();
     assert_eq!((summary.pipelines, summary.pairs, summary.failures.len()), (2, 2, 2));
     assert_eq!(summary.failures[1].failure.to_string(), "panic: made up");
     let case = summary.failures[1].case.as_ref().expect("there is a pipeline");
@@ -66,9 +66,8 @@ fn a_panic_while_schedules_are_made_is_a_failure() {
 
 #[test]
 fn a_pipeline_may_get_any_number_of_schedules() {
-    let schedules = |subject: &Subject<'_>| {
-        let default = Schedule::default_for(subject.pipeline, subject.regions);
-        vec![default; usize::try_from(subject.seed % 3).unwrap()]
+    let schedules = |problem: &Problem, seed: u64| {
+        vec![Schedule::default_for(problem); usize::try_from(seed % 3).unwrap()]
     };
     let checked = AtomicU64::new(0);
     let check = |_: &Case| {
@@ -76,7 +75,7 @@ fn a_pipeline_may_get_any_number_of_schedules() {
         Ok(Verdict::Passed)
     };
     let options = Options { pipelines: 20, ..Options::default() };
-    let summary = fuzz(&options, &schedules, &check, &|_| ()).unwrap();
+    let summary = fuzz(&options, &device(), &schedules, &check, &|_| ()).unwrap();
     assert_eq!((summary.pipelines, summary.pairs), (20, checked.load(Ordering::Relaxed)));
     assert!((1..40).contains(&summary.pairs), "{}", summary.pairs);
 }
@@ -85,8 +84,8 @@ fn a_pipeline_may_get_any_number_of_schedules() {
 fn simulator_and_reference_agree() {
     let device = device();
     let options = Options { pipelines: 12, ..Options::default() };
-    let schedules = random_schedules(&device, 2);
-    let summary = fuzz(&options, &schedules, &|case| case.check(&device), &|_| ()).unwrap();
+    let check = |case: &Case| case.check(&device);
+    let summary = fuzz(&options, &device, &random_schedules(2), &check, &|_| ()).unwrap();
     let failures: Vec<String> = summary.failures.iter().map(|found| found.failure.to_string()).collect();
     assert_eq!((summary.pairs, failures), (24, Vec::new()));
 }
@@ -95,7 +94,7 @@ fn simulator_and_reference_agree() {
 #[test]
 fn schedules_cover_every_decision() {
     let options = Options { pipelines: 300, seed: 5, ..Options::default() };
-    let summary = fuzz(&options, &random_schedules(&device(), 3), &|_| Ok(Verdict::Passed), &|_| ()).unwrap();
+    let summary = fuzz(&options, &device(), &random_schedules(3), &|_| Ok(Verdict::Passed), &|_| ()).unwrap();
     let rare = summary.coverage.rare(0.05, 200);
     assert!(rare.is_empty(), "{rare:?}\n{}", summary.coverage);
     assert!(summary.coverage.levels().part() >= 0.7, "{}", summary.coverage);

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use warploom_fuzz::{Case, Failure, Mutator, Verdict};
-use warploom_lang::{Regions, infer};
-use warploom_schedule::schedule::Schedule;
+use warploom_lang::Regions;
+use warploom_schedule::schedule::{Problem, Schedule};
 
 use crate::support::device;
 
@@ -33,8 +33,8 @@ fn changed_cases_find_no_mistake_of_the_compiler() {
     let (mut passed, mut refused) = (0, 0);
     for number in 0..INPUTS {
         let Ok((case, _)) = Case::parse(&String::from_utf8_lossy(&mutator.input(number))) else { continue };
-        let regions = infer(&case.pipeline, &case.request).unwrap();
-        if points(&regions) > POINTS {
+        let problem = Problem::new(&case.pipeline, &case.request, &device()).unwrap();
+        if points(problem.regions()) > POINTS {
             continue;
         }
         match case.check(&device()) {
@@ -42,8 +42,7 @@ fn changed_cases_find_no_mistake_of_the_compiler() {
             Ok(Verdict::Skipped(_) | Verdict::IllConditioned(_)) => {}
             Err(Failure::Illegal(_)) => refused += 1,
             Err(failure) => {
-                let plain =
-                    Case { schedule: Schedule::default_for(&case.pipeline, &regions), ..case.clone() };
+                let plain = Case { schedule: Schedule::default_for(&problem), ..case.clone() };
                 let plain = plain.check(&device()).err().and_then(|other| other.undefined(&case.pipeline));
                 assert!(
                     plain.is_some() && plain == failure.undefined(&case.pipeline),

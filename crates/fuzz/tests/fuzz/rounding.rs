@@ -1,10 +1,12 @@
 //! Random pipelines under other roundings.
 
-use warploom_fuzz::{Case, Failure, Options, Run, Subject, Summary, Verdict, fuzz};
+use warploom_fuzz::{Case, Failure, Options, Run, Summary, Verdict, fuzz};
 use warploom_interp::buffer::Buffer;
 use warploom_interp::compare::{Tolerance, compare};
 use warploom_lang::rounding;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::schedule::{Problem, Schedule};
+
+use crate::support::device;
 
 /// The run that fuses every product that it can.
 const FUSED: u64 = 0;
@@ -33,8 +35,8 @@ fn is_exact_where_it_must(run: &Run<'_>) -> Result<Verdict, Failure> {
 
 fn tried(seed: u64, pipelines: u64, check: fn(&Run<'_>) -> Result<Verdict, Failure>) -> Summary {
     let options = Options { pipelines, seed, max_failures: 1000, ..Options::default() };
-    let default = |subject: &Subject<'_>| vec![Schedule::default_for(subject.pipeline, subject.regions)];
-    fuzz(&options, &default, &|case: &Case| case.check_with(check), &|_| ()).unwrap()
+    let default = |problem: &Problem, _: u64| vec![Schedule::default_for(problem)];
+    fuzz(&options, &device(), &default, &|case: &Case| case.check_with(check), &|_| ()).unwrap()
 }
 
 fn failures(summary: &Summary) -> Vec<String> {

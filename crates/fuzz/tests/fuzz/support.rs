@@ -2,7 +2,7 @@
 
 use warploom_fuzz::{Case, Failure};
 use warploom_lang::*;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_target::Device;
 
 pub fn device() -> Device {
@@ -51,8 +51,7 @@ made_up inline image.repeat_edge
 pub fn case() -> Case {
     let pipeline = pipeline();
     let request = request(&pipeline);
-    let regions = infer(&pipeline, &request).unwrap();
-    let schedule = Schedule::default_for(&pipeline, &regions);
+    let schedule = Schedule::default_for(&Problem::new(&pipeline, &request, &device()).unwrap());
     Case { pipeline, request, schedule, seed: 5 }
 }
 

@@ -57,7 +57,7 @@ fn wide_kernels_give_the_reference() {
             })
         };
         let options = Options { pipelines: 60, seed, ..Options::default() };
-        let summary = fuzz(&options, &random_schedules(&device(), 2), &check, &|_| ()).unwrap();
+        let summary = fuzz(&options, &device(), &random_schedules(2), &check, &|_| ()).unwrap();
         let failures: Vec<String> = summary.failures.iter().map(|found| found.failure.to_string()).collect();
         assert!(failures.is_empty(), "{narrow_elements}: {failures:#?}");
         assert!(summary.pairs - summary.skipped > 100, "{summary:?}");

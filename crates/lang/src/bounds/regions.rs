@@ -125,7 +125,7 @@ pub enum BoundsError {
         what: &'static str,
     },
     /// A box of the wrong rank.
-    #[error("`{name}` has {expected} dimensions but {got} were given; give one extent for each")]
+    #[error("`{name}` has {expected} dimensions but {got} were given; give one extent per dimension")]
     Rank {
         /// Name of the input or output.
         name: String,
@@ -155,7 +155,7 @@ pub enum BoundsError {
         got: Type,
     },
     /// A Param value outside the declared range.
-    #[error("the Param `{name}` is {value}, outside its range {low} to {high}; choose a value inside")]
+    #[error("the Param `{name}` is {value}, outside its range {low} to {high}; choose a value in this range")]
     ParamRange {
         /// Name of the Param.
         name: String,

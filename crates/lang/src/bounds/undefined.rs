@@ -17,7 +17,7 @@ const MAX_PIECES: usize = 4096;
 #[non_exhaustive]
 pub enum Warning {
     /// Points that are read but have no value.
-    #[error("`{func}` has no value at {points}, which {reader}: its start is `undef` and no update writes there; give it a start value, or updates that cover these points{}", at(.place))]
+    #[error("`{func}` has no value at {points}, which {reader}: its initial value is `undef` and no update writes there; give it an initial value, or updates that cover these points{}", at(.place))]
     Undefined {
         /// Name of the Func with undefined points.
         func: String,
@@ -74,7 +74,7 @@ fn undefined(pipeline: &Pipeline, regions: &Regions, id: FuncId) -> Option<Warni
     }
     let (last, needed) = (func.stages.last()?, &found.stages.last()?.needed);
     let points = uncovered(needed, &written)?;
-    Some(warning(points, "is asked for or read".to_string(), last))
+    Some(warning(points, "is requested or read".to_string(), last))
 }
 
 /// The box that a stage writes of its own Func, and the boxes that it reads of it.

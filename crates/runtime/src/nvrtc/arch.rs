@@ -45,8 +45,8 @@ impl Arch {
     pub fn warning(self, device: &Device) -> Option<String> {
         (self != Arch::Machine(number(device.compute))).then(|| {
             format!(
-                "the installed NVRTC does not know {}; code is compiled for {self}, and may be slower than it \
-                 could be",
+                "the installed NVRTC does not support {}; code is compiled for {self} and may be slower than \
+                 possible",
                 device.arch()
             )
         })

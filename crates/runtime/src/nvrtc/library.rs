@@ -170,7 +170,10 @@ fn open_folder(folder: &Path, tried: &mut Vec<Attempt>) -> Option<Nvrtc> {
     // The longest name has the most specific version.
     candidates.sort_by_key(|file| std::cmp::Reverse((file_name(file).len(), file_name(file))));
     if candidates.is_empty() {
-        tried.push(Attempt { place: folder.display().to_string(), outcome: "holds no NVRTC".to_string() });
+        tried.push(Attempt {
+            place: folder.display().to_string(),
+            outcome: "does not contain NVRTC".to_string(),
+        });
     }
     candidates.into_iter().find_map(|file| {
         let builtins = files.iter().filter(|file| is_builtins(file)).filter_map(|file| {
@@ -247,6 +250,6 @@ mod tests {
         assert!(open_folder(Path::new("/nonexistent"), &mut tried).is_none());
         assert!(open_folder(Path::new("/"), &mut tried).is_none());
         let outcomes: Vec<&str> = tried.iter().map(|attempt| attempt.outcome.as_str()).collect();
-        assert_eq!(outcomes, ["no such folder", "holds no NVRTC"]);
+        assert_eq!(outcomes, ["no such folder", "does not contain NVRTC"]);
     }
 }

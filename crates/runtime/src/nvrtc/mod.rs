@@ -76,7 +76,7 @@ pub fn version() -> Result<(i32, i32), Error> {
     let (mut major, mut minor) = (0, 0);
     // SAFETY: both pointers are to integers that live during the call.
     let status = unsafe { (nvrtc.functions.version)(&mut major, &mut minor) };
-    nvrtc.check(status, "tell its version")?;
+    nvrtc.check(status, "report its version")?;
     Ok((major, minor))
 }
 
@@ -225,17 +225,17 @@ impl OpenProgram {
 
     fn log(&self) -> Result<String, Error> {
         let functions = &self.nvrtc.functions;
-        self.read(functions.log_size, functions.log, "give its messages").map(text)
+        self.read(functions.log_size, functions.log, "return its messages").map(text)
     }
 
     fn ptx(&self) -> Result<String, Error> {
         let functions = &self.nvrtc.functions;
-        self.read(functions.ptx_size, functions.ptx, "give the virtual code").map(text)
+        self.read(functions.ptx_size, functions.ptx, "return the virtual code").map(text)
     }
 
     fn cubin(&self) -> Result<Vec<u8>, Error> {
         let functions = &self.nvrtc.functions;
-        self.read(functions.cubin_size, functions.cubin, "give the machine code")
+        self.read(functions.cubin_size, functions.cubin, "return the machine code")
     }
 
     /// Reads data whose size another function returns.
@@ -263,7 +263,7 @@ impl Drop for OpenProgram {
 }
 
 fn c_string(text: &str, doing: &'static str) -> Result<CString, Error> {
-    CString::new(text).map_err(|_| Error::Nvrtc { doing, message: "it holds a NUL byte".to_string() })
+    CString::new(text).map_err(|_| Error::Nvrtc { doing, message: "it contains a NUL byte".to_string() })
 }
 
 /// The text up to its terminating NUL byte.

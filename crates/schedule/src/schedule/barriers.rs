@@ -1,17 +1,19 @@
 //! Where the threads of a block have to wait for each other: before a nest that touches memory which another
 //! thread wrote, or writes memory which another thread touched, since the last barrier.
 
+use warploom_lang::Id;
+
+use crate::ids::{KernelId, LoopId, NestId};
 use crate::node_set::NodeSet;
-use crate::schedule::footprint::{Footprints, KernelFootprint};
-use crate::schedule::tree::{BlockItem, Kernel};
+use crate::schedule::plan::{Body, Plan, Stepped};
 
 /// The barriers of a block.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Barriers {
-    /// Whether one stands before each nest of the kernel, in the order of the text.
-    pub nests: Vec<bool>,
-    /// Those of each loop over the block, in the order of the text.
-    pub loops: Vec<LoopBarriers>,
+    first_nest: usize,
+    nests: Vec<bool>,
+    first_loop: usize,
+    loops: Vec<LoopBarriers>,
     /// How many of them a block passes.
     pub passed: f64,
 }
@@ -25,19 +27,34 @@ pub struct LoopBarriers {
     pub at_end: bool,
 }
 
-impl Footprints {
-    /// The barriers of a kernel, which these are the footprints of.
-    pub fn barriers(&self, kernel: &Kernel, footprint: &KernelFootprint) -> Barriers {
+impl Plan<'_> {
+    /// The barriers of a kernel.
+    pub fn barriers(&self, kernel: KernelId) -> Barriers {
+        let kernel = &self.kernels[kernel];
+        let (nests, loops) = (kernel.nests.start.index(), kernel.over.start.index());
         let mut barriers = Barriers {
-            nests: vec![false; footprint.nests.len()],
-            loops: vec![LoopBarriers::default(); footprint.loops.len()],
+            first_nest: nests,
+            nests: vec![false; kernel.nests.end.index() - nests],
+            first_loop: loops,
+            loops: vec![LoopBarriers::default(); kernel.over.end.index() - loops],
             passed: 0.0,
         };
-        let mut walk =
-            Walk { footprints: self, kernel: footprint, nest: 0, counted: 0, barriers: &mut barriers };
-        let part = walk.between(&kernel.body, &mut Touched::default());
+        let mut walk = Walk { plan: self, barriers: &mut barriers };
+        let part = walk.between(kernel.body.body(), &mut Touched::default());
         barriers.passed = part.passed;
         barriers
+    }
+}
+
+impl Barriers {
+    /// Whether one stands before a nest of the kernel.
+    pub fn before(&self, nest: NestId) -> bool {
+        self.nests[nest.index() - self.first_nest]
+    }
+
+    /// Those of a loop over the kernel's block.
+    pub fn of_loop(&self, id: LoopId) -> LoopBarriers {
+        self.loops[id.index() - self.first_loop]
     }
 }
 
@@ -70,71 +87,54 @@ struct Part {
     first: Touched,
 }
 
-struct Walk<'a> {
-    footprints: &'a Footprints,
-    kernel: &'a KernelFootprint,
-    /// The next nest and the next loop of the kernel.
-    nest: usize,
-    counted: usize,
+struct Walk<'a, 's> {
+    plan: &'a Plan<'s>,
     barriers: &'a mut Barriers,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     /// Items one after the other; `since` is what was touched since the last barrier.
-    fn between(&mut self, items: &[BlockItem], since: &mut Touched) -> Part {
+    fn between(&mut self, items: Body<'_, NestId>, since: &mut Touched) -> Part {
         let mut all = Part::default();
         for item in items {
-            let crossed = all.passed > 0.0;
-            match item {
-                BlockItem::Nest(_) => {
-                    let own = self.touched();
-                    let wait = since.conflicts(&own);
-                    if wait {
-                        *since = Touched::default();
-                    }
-                    since.extend(&own);
-                    self.barriers.nests[self.nest] = wait;
-                    self.nest += 1;
-                    all.passed += f64::from(u8::from(wait));
-                    if !crossed && !wait {
-                        all.first.extend(&own);
-                    }
-                }
-                BlockItem::Over(over) => {
-                    let part = self.over(over.loops.len(), &over.body, since);
-                    all.passed += part.passed;
-                    if !crossed {
-                        all.first.extend(&part.first);
-                    }
-                }
+            let part = match item {
+                Stepped::Run(nest) => self.nest(nest, since),
+                Stepped::Loop(id, body) => self.over(id, body, since),
+            };
+            if all.passed == 0.0 {
+                all.first.extend(&part.first);
             }
+            all.passed += part.passed;
         }
         all
     }
 
-    /// What the next nest touches.
-    fn touched(&self) -> Touched {
-        let mut touched = Touched::default();
-        if let Some(nest) = &self.footprints.nests[self.kernel.nests.start + self.nest] {
-            touched.read = nest.reads.clone();
-            nest.exchanged.into_iter().for_each(|node| touched.written.insert(node));
+    fn nest(&mut self, id: NestId, since: &mut Touched) -> Part {
+        let mut own = Touched::default();
+        if let Some(nest) = &self.plan.nests[id].footprint {
+            own.read = nest.reads.clone();
+            nest.exchanged.into_iter().for_each(|node| own.written.insert(node));
         }
-        touched
+        let wait = since.conflicts(&own);
+        if wait {
+            *since = Touched::default();
+        }
+        since.extend(&own);
+        self.barriers.nests[id.index() - self.barriers.first_nest] = wait;
+        match wait {
+            true => Part { passed: 1.0, first: Touched::default() },
+            false => Part { passed: 0.0, first: own },
+        }
     }
 
-    /// The next `depth` loops, each inside the one before it, around some items.
-    fn over(&mut self, depth: usize, body: &[BlockItem], since: &mut Touched) -> Part {
-        if depth == 0 {
+    /// A loop over the block.
+    fn over(&mut self, id: LoopId, body: Body<'_, NestId>, since: &mut Touched) -> Part {
+        let count = self.plan.loops[id].count;
+        if count <= 1 {
             return self.between(body, since);
         }
-        let number = self.counted;
-        self.counted += 1;
-        let count = self.footprints.loops[self.kernel.loops.start + number].count;
-        if count <= 1 {
-            return self.over(depth - 1, body, since);
-        }
         let mut last = Touched::default();
-        let Part { mut passed, first } = self.over(depth - 1, body, &mut last);
+        let Part { mut passed, first } = self.between(body, &mut last);
         // The next iteration begins with what the first one began with.
         let at_end = last.conflicts(&first);
         if at_end {
@@ -146,17 +146,19 @@ impl Walk<'_> {
             *since = Touched::default();
         }
         since.extend(&last);
-        self.barriers.loops[number] = LoopBarriers { before, at_end };
+        self.barriers.loops[id.index() - self.barriers.first_loop] = LoopBarriers { before, at_end };
         Part { passed: passed * count as f64 + f64::from(u8::from(before)), first }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use warploom_lang::{Input, Pipeline, Realisation, Region, func, infer, rdom, vars};
+    use warploom_lang::{Input, Pipeline, Realisation, Region, func, rdom, vars};
+    use warploom_target::Device;
 
     use super::*;
-    use crate::schedule::tree::{RootItem, Schedule};
+    use crate::schedule::problem::Problem;
+    use crate::schedule::tree::Schedule;
 
     /// The barriers of the last kernel of a schedule for the sum of 64 neighbours, each through `tile`.
     fn barriers(body: &str) -> Barriers {
@@ -169,14 +171,10 @@ mod tests {
         let request = Realisation::new(&pipeline)
             .input("input", Region::of_extents(&[1000]))
             .output("sum", Region::of_extents(&[900]));
-        let regions = infer(&pipeline, &request).unwrap();
+        let problem = Problem::new(&pipeline, &request, &Device::preset("h200").unwrap()).unwrap();
         let text = format!("p\n  kernel sum.0 flat\n  kernel sum.1 block x 32\n{body}");
         let schedule = Schedule::parse(&text, &pipeline).unwrap();
-        let footprints = Footprints::new(&schedule, &pipeline, &regions);
-        let Some(RootItem::Kernel(kernel)) = schedule.root.last() else {
-            panic!("the last item is a kernel")
-        };
-        footprints.barriers(kernel, &footprints.kernels[1])
+        problem.plan(&schedule).barriers(KernelId::new(1))
     }
 
     #[test]

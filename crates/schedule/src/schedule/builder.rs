@@ -135,7 +135,7 @@ impl<'p> ScheduleBuilder<'p> {
     ///
     /// # Errors
     /// Every name and size that was not understood. What the tree means is not checked here: see
-    /// [`check`](crate::schedule::check).
+    /// [`Problem::check`](crate::schedule::Problem::check).
     pub fn build(self) -> Result<Schedule, ScheduleErrors> {
         if self.faults.is_empty() {
             return Ok(self.schedule);

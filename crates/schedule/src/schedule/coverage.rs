@@ -5,9 +5,8 @@ mod survey;
 
 use std::fmt;
 
-use warploom_lang::{Pipeline, Regions};
-
 use crate::schedule::coverage::survey::Survey;
+use crate::schedule::problem::Problem;
 use crate::schedule::random::facts::Facts;
 use crate::schedule::tree::Schedule;
 
@@ -163,13 +162,15 @@ impl Share {
 ///
 /// ```
 /// use warploom_lang::*;
-/// use warploom_schedule::schedule::{Coverage, Decision, Schedule, StageKind};
+/// use warploom_schedule::schedule::{Coverage, Decision, Problem, Schedule, StageKind};
+/// use warploom_target::Device;
 /// let x = vars!(x);
 /// let ramp = func("ramp", x, x * 3);
 /// let pipeline = Pipeline::new("ramps", [func("twice", x, ramp.at(x) * 2)])?;
-/// let regions = infer(&pipeline, &Realisation::new(&pipeline).output("twice", Region::of_extents(&[64])))?;
+/// let request = Realisation::new(&pipeline).output("twice", Region::of_extents(&[64]));
+/// let problem = Problem::new(&pipeline, &request, &Device::preset("h200")?)?;
 /// let mut coverage = Coverage::default();
-/// coverage.add(&pipeline, &regions, &Schedule::default_for(&pipeline, &regions));
+/// coverage.add(&problem, &Schedule::default_for(&problem));
 /// let inlined = coverage.share(Decision::Inlined, StageKind::Pointwise);
 /// assert_eq!((inlined.eligible, inlined.taken), (1, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -189,11 +190,8 @@ impl Default for Coverage {
 
 impl Coverage {
     /// Counts the decisions of a legal schedule.
-    ///
-    /// # Panics
-    /// If the schedule or the regions are of another pipeline.
-    pub fn add(&mut self, pipeline: &Pipeline, regions: &Regions, schedule: &Schedule) {
-        let facts = Facts::new(pipeline, regions);
+    pub fn add(&mut self, problem: &Problem, schedule: &Schedule) {
+        let facts = Facts::new(problem);
         Survey::new(&facts, schedule).count(self);
         self.schedules += 1;
     }

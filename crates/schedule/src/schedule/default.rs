@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warploom_lang::ir::NodeKind;
-use warploom_lang::{FuncId, IdVec, Pipeline, Regions};
+use warploom_lang::{FuncId, IdVec, Pipeline};
 
-use crate::dag::{Dag, LoopKind, Node};
+use crate::dag::{Dag, LoopKind, Node, Stage};
 use crate::features::Row;
 use crate::ids::NodeId;
-use crate::schedule::tree::{RootItem, Schedule, Size, StageRef, ThreadTiles, Tile};
+use crate::schedule::plan::grid;
+use crate::schedule::problem::Problem;
+use crate::schedule::reach::blocks;
+use crate::schedule::tree::{Item, RootItem, Schedule, Size, StageRef, ThreadTiles, Tile};
 
 /// A Func with at most this many operations may be computed several times.
 const CHEAP_OPERATIONS: u32 = 8;
@@ -31,12 +34,6 @@ const MAX_THREADS: i64 = 256;
 /// Blocks are smaller where there would be fewer of them than this.
 const MIN_BLOCKS: i64 = 256;
 
-/// The most blocks along y, and along all dimensions after it together.
-const MAX_GRID: i64 = 65_535;
-
-/// The most blocks of a kernel.
-const MAX_BLOCKS: i64 = i32::MAX as i64;
-
 impl Schedule {
     /// The default schedule of a pipeline at the sizes of a realisation.
     ///
@@ -46,7 +43,8 @@ impl Schedule {
     ///
     /// ```
     /// use warploom_lang::*;
-    /// use warploom_schedule::schedule::Schedule;
+    /// use warploom_schedule::schedule::{Problem, Schedule};
+    /// use warploom_target::Device;
     /// let (x, y) = vars!(x, y);
     /// let input = Input::f32("input", 2);
     /// let edge = func("edge", (x, y), input.at((clamp(x, 0, 999), y)));
@@ -56,44 +54,58 @@ impl Schedule {
     /// let request = Realisation::new(&pipeline)
     ///     .input("input", Region::of_extents(&[1000, 1008]))
     ///     .output("output", Region::of_extents(&[1000, 1000]));
-    /// let regions = infer(&pipeline, &request)?;
-    /// assert_eq!(Schedule::default_for(&pipeline, &regions).to_text(&pipeline), "\
+    /// let problem = Problem::new(&pipeline, &request, &Device::preset("h200")?)?;
+    /// assert_eq!(Schedule::default_for(&problem).to_text(&pipeline), "\
     /// blur             inline edge
     ///   kernel row     block x 32, y 8  threads x 32, y 8
     ///   kernel output  block x 32, y 8  threads x 32, y 8
     /// ");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// # Panics
-    /// If the regions are those of another pipeline.
-    pub fn default_for(pipeline: &Pipeline, regions: &Regions) -> Schedule {
-        let inlined = within_budget(pipeline, inlined(pipeline, regions));
-        let mut root = Vec::new();
-        for (func, decl) in pipeline.funcs().iter().filter(|(func, _)| !inlined.contains(func)) {
-            let defined = (0..decl.stages.len()).filter(|stage| !decl.stages[*stage].values.is_empty());
-            root.extend(defined.map(|stage| kernel(pipeline, regions, StageRef { func, stage })));
-        }
+    pub fn default_for(problem: &Problem) -> Schedule {
+        let pipeline = problem.pipeline();
+        let inlined = within_budget(pipeline, inlined(problem));
+        let funcs = pipeline.funcs().keys().filter(|func| !inlined.contains(func));
+        let stages = funcs.flat_map(|func| problem.defined_stages(func));
+        let root = stages.map(|stage| Schedule::default_kernel(problem, stage)).collect();
         Schedule { inlined, root }
     }
 
-    /// The kernel that [`Schedule::default_for`] has for a stage that it does not inline.
-    pub fn default_kernel(pipeline: &Pipeline, regions: &Regions, stage: StageRef) -> RootItem {
-        kernel(pipeline, regions, stage)
+    /// The kernel that [`Schedule::default_for`] has for a stage that it does not inline: it
+    /// computes that stage and nothing else.
+    pub fn default_kernel(problem: &Problem, stage: StageRef) -> RootItem {
+        let item = Item::Stage(stage);
+        let loops = problem.loops(item);
+        let pure = loops.into_iter().filter(|kind| matches!(kind, LoopKind::Pure(_)));
+        let dims: Vec<LoopKind> = pure.collect();
+        let extents: Vec<i64> = dims.iter().map(|dim| problem.loop_range(item, *dim).extent.max(1)).collect();
+        let threads = thread_counts(&extents);
+        let block = block_sizes(&extents, &threads, problem.device().threads.grid_dims);
+        let tiles = |sizes: &[i64]| -> Vec<Tile> {
+            let tile = |(dim, size): (&LoopKind, &i64)| Tile {
+                dim: *dim,
+                size: u32::try_from(*size).map_or(Size::All, Size::Of),
+            };
+            dims.iter().zip(sizes).map(tile).collect()
+        };
+        let mut shared = tiles(&threads);
+        shared.retain(|tile| tile.size != Size::Of(1));
+        let mapping = ThreadTiles { threads: shared, ..ThreadTiles::default() };
+        RootItem::lone(stage, Vec::new(), tiles(&block), Vec::new(), mapping)
     }
 }
 
 /// The Funcs that are best computed where they are used.
-fn inlined(pipeline: &Pipeline, regions: &Regions) -> BTreeSet<FuncId> {
-    let dag = Dag::new(pipeline);
+fn inlined(problem: &Problem) -> BTreeSet<FuncId> {
+    let dag = problem.dag();
     let mut inlined = BTreeSet::new();
     // How often each Func is computed if it is inlined; its consumers are decided before it.
-    let mut evaluations: IdVec<FuncId, f64> = pipeline.funcs().values().map(|_| 0.0).collect();
-    for func in pipeline.funcs().keys().rev() {
+    let mut evaluations: IdVec<FuncId, f64> = problem.pipeline().funcs().values().map(|_| 0.0).collect();
+    for func in problem.pipeline().funcs().keys().rev() {
         let node = dag.func_node(func);
-        evaluations[func] = reads(&dag, regions, node, &inlined, &evaluations);
-        let points = points(regions, StageRef { func, stage: 0 });
-        if is_inlined(&dag, &dag.nodes()[node], evaluations[func] / points) {
+        evaluations[func] = reads(problem, node, &inlined, &evaluations);
+        let points = points(problem, StageRef { func, stage: 0 });
+        if is_inlined(dag, &dag.nodes()[node], evaluations[func] / points) {
             inlined.insert(func);
         }
     }
@@ -102,19 +114,19 @@ fn inlined(pipeline: &Pipeline, regions: &Regions) -> BTreeSet<FuncId> {
 
 /// How often the stages that read a Func do so.
 fn reads(
-    dag: &Dag,
-    regions: &Regions,
+    problem: &Problem,
     node: NodeId,
     inlined: &BTreeSet<FuncId>,
     evaluations: &IdVec<FuncId, f64>,
 ) -> f64 {
+    let dag = problem.dag();
     let edges = dag.nodes()[node].consumers.iter().map(|edge| &dag.edges()[*edge]);
     let times = edges.map(|edge| {
         let consumer = &dag.stages()[edge.consumer];
         let visits = if inlined.contains(&consumer.func) {
             evaluations[consumer.func]
         } else {
-            visits(dag, regions, StageRef { func: consumer.func, stage: consumer.number })
+            visits(problem, consumer)
         };
         edge.calls as f64 * visits
     });
@@ -122,20 +134,15 @@ fn reads(
 }
 
 /// The points of a stage's Func after that stage, at least 1.
-fn points(regions: &Regions, stage: StageRef) -> f64 {
-    let needed = &regions.funcs[stage.func].stages[stage.stage].needed;
+fn points(problem: &Problem, stage: StageRef) -> f64 {
+    let needed = &problem.regions().funcs[stage.func].stages[stage.stage].needed;
     needed.0.iter().map(|range| range.extent.max(1) as f64).product()
 }
 
 /// How often the expressions of a stage are evaluated.
-fn visits(dag: &Dag, regions: &Regions, stage: StageRef) -> f64 {
-    let loops = &regions.funcs[stage.func].stages[stage.stage];
-    let decl = &dag.stages()[dag.nodes()[dag.func_node(stage.func)].stages[stage.stage]];
-    let extent = |kind: LoopKind| match kind {
-        LoopKind::Pure(d) => loops.needed[d].extent,
-        LoopKind::Reduction(r) => loops.domain[r].extent,
-    };
-    decl.loops.iter().map(|dim| extent(dim.kind).max(1) as f64).product()
+fn visits(problem: &Problem, stage: &Stage) -> f64 {
+    let item = Item::Stage(StageRef { func: stage.func, stage: stage.number });
+    stage.loops.iter().map(|of| problem.loop_range(item, of.kind).extent.max(1) as f64).product()
 }
 
 /// Whether a Func that is computed `repeats` times as often when inlined is better inlined.
@@ -204,27 +211,6 @@ fn trimmed(
     u64::try_from(total).unwrap_or(u64::MAX)
 }
 
-/// A kernel that computes one stage and nothing else.
-fn kernel(pipeline: &Pipeline, regions: &Regions, stage: StageRef) -> RootItem {
-    let decl = &pipeline.funcs()[stage.func].stages[stage.stage];
-    let needed = &regions.funcs[stage.func].stages[stage.stage].needed;
-    let dims: Vec<usize> = (0..decl.indices.len()).filter(|d| decl.is_pure(pipeline.exprs(), *d)).collect();
-    let extents: Vec<i64> = dims.iter().map(|d| needed[*d].extent.max(1)).collect();
-    let threads = thread_counts(&extents);
-    let block = block_sizes(&extents, &threads);
-    let tiles = |sizes: &[i64]| -> Vec<Tile> {
-        let tile = |(d, size): (&usize, &i64)| Tile {
-            dim: LoopKind::Pure(*d),
-            size: u32::try_from(*size).map_or(Size::All, Size::Of),
-        };
-        dims.iter().zip(sizes).map(tile).collect()
-    };
-    let mut shared = tiles(&threads);
-    shared.retain(|tile| tile.size != Size::Of(1));
-    let mapping = ThreadTiles { threads: shared, ..ThreadTiles::default() };
-    RootItem::lone(stage, Vec::new(), tiles(&block), Vec::new(), mapping)
-}
-
 /// Threads along each loop, the fastest first: no more than there are points, in powers of two.
 fn thread_counts(extents: &[i64]) -> Vec<i64> {
     let limit = thread_limit(extents);
@@ -253,36 +239,26 @@ fn thread_limit(extents: &[i64]) -> i64 {
 }
 
 /// The part of each loop that a block takes: its threads, or more of them where the grid would be too large.
-fn block_sizes(extents: &[i64], threads: &[i64]) -> Vec<i64> {
+fn block_sizes(extents: &[i64], threads: &[i64], limits: [u32; 3]) -> Vec<i64> {
     let mut sizes = threads.to_vec();
-    while let Some(d) = oversized(extents, &sizes) {
+    while let Some(d) = oversized(extents, &sizes, limits) {
         sizes[d] *= 2;
     }
     sizes
 }
 
-/// A loop of which a block must take more, if the grid is beyond the limits.
-fn oversized(extents: &[i64], sizes: &[i64]) -> Option<usize> {
-    let counts: Vec<i64> =
-        extents.iter().zip(sizes).map(|(extent, size)| (extent + size - 1) / size).collect();
-    let product = |counts: &[i64]| counts.iter().fold(1i64, |product, count| product.saturating_mul(*count));
-    let largest = |from: usize| (from..counts.len()).max_by_key(|d| counts[*d]);
-    // Loops of one block take no axis of the grid.
-    let split: Vec<usize> = (0..counts.len()).filter(|d| counts[*d] > 1).collect();
-    let beyond = |from: usize| split.get(from).copied().filter(|d| product(&counts[*d..]) > MAX_GRID);
-    if let Some(last) = beyond(2) {
-        return largest(last);
-    }
-    match split.get(1) {
-        Some(d) if counts[*d] > MAX_GRID => Some(*d),
-        _ if product(&counts) > MAX_BLOCKS => largest(0),
-        _ => None,
-    }
+/// The loop with the most blocks, if the grid is beyond the limits.
+fn oversized(extents: &[i64], sizes: &[i64], limits: [u32; 3]) -> Option<usize> {
+    let counts: Vec<i64> = extents.iter().zip(sizes).map(|(extent, size)| blocks(*extent, *size)).collect();
+    let beyond = grid(&counts, limits)[0] > u64::from(limits[0]);
+    beyond.then(|| (0..counts.len()).max_by_key(|d| counts[*d])).flatten()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const LIMITS: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 
     #[test]
     fn threads_follow_the_extents() {
@@ -306,8 +282,8 @@ mod tests {
             vec![1 << 19, 1 << 20],
         ] {
             let threads = thread_counts(&extents);
-            let sizes = block_sizes(&extents, &threads);
-            assert_eq!(oversized(&extents, &sizes), None, "{extents:?}");
+            let sizes = block_sizes(&extents, &threads, LIMITS);
+            assert_eq!(oversized(&extents, &sizes, LIMITS), None, "{extents:?}");
             assert!(sizes.iter().zip(&threads).all(|(size, threads)| size % threads == 0));
             assert!(threads.iter().product::<i64>() <= MAX_THREADS);
         }

@@ -73,7 +73,7 @@ pub fn item_hash(item: &RootItem, depth: i32) -> u64 {
 }
 
 /// The hash of all of a kernel and of the inlined Funcs that it computes, in order: a key for what depends on
-/// nothing else. [`Geometry::inlined_in`](crate::schedule::Geometry::inlined_in) says which these are.
+/// nothing else. [`Problem::inlined_in`](crate::schedule::Problem::inlined_in) says which these are.
 pub fn kernel_hash<'a>(item: &RootItem, inlined: impl IntoIterator<Item = &'a FuncId>) -> u64 {
     combined_hash([item_hash(item, FULL_DEPTH)], inlined, FULL_DEPTH)
 }

@@ -2,9 +2,9 @@
 //!
 //! A [`Schedule`] says for every stage of a pipeline where it is computed and how blocks and threads share it. It holds no
 //! sizes of images, and names nothing but the stages and inputs of its pipeline. [`Schedule::parse`] and
-//! [`Schedule::to_text`] are its text form, [`ScheduleBuilder`] writes one in Rust, [`check`] says whether one is legal,
-//! [`Footprints`] how large everything is at its place. A [`Geometry`] answers both for many schedules of one realisation,
-//! or for one kernel of them.
+//! [`Schedule::to_text`] are its text form, and [`ScheduleBuilder`] writes one in Rust. A [`Problem`] is what is
+//! scheduled: a pipeline at some sizes on a device. [`Problem::check`] resolves a schedule against it: the result is a
+//! [`Plan`], or every rule that the schedule breaks.
 //!
 //! # The text form
 //!
@@ -46,14 +46,15 @@ mod dependence;
 mod error;
 mod flow;
 mod footprint;
-mod geometry;
 mod hash;
 mod legality;
 mod lines;
 mod names;
-mod outline;
 mod parse;
+mod path;
+mod plan;
 mod print;
+mod problem;
 mod program;
 mod random;
 mod reach;
@@ -66,13 +67,14 @@ pub use builder::{BlockBuilder, ScheduleBuilder, Tiles};
 pub use coverage::{Coverage, Decision, Share, StageKind};
 pub use error::{ScheduleError, ScheduleErrors, ScheduleFault, Spot};
 pub use footprint::{
-    Allocation, FLAT_THREADS, Footprint, Footprints, KernelFootprint, LoopFootprint, MAX_REGISTER_BYTES,
-    NestFootprint, RegisterFootprint, SHARED_ALIGNMENT, StagedFootprint, ThreadLoop,
+    Allocation, Axis, AxisKind, FLAT_THREADS, Footprint, MAX_REGISTER_BYTES, NestFootprint,
+    RegisterFootprint, SHARED_ALIGNMENT, StagedFootprint, ThreadLoop,
 };
-pub use geometry::Geometry;
 pub use hash::{FULL_DEPTH, combined_hash, item_hash, kernel_hash, structural_hash};
-pub use legality::{MAX_PRIVATE_BYTES, SMALL_EXTENT, check};
-pub use outline::Path;
+pub use legality::{MAX_PRIVATE_BYTES, SMALL_EXTENT};
+pub use path::Path;
+pub use plan::{Body, KernelPlan, LoopIds, LoopPlan, NestPlan, Plan, Stepped, Steps};
+pub use problem::Problem;
 pub use random::{MAX_SIZE, MAX_WORK, size, work};
 pub use reach::{Reach, Symbol};
 pub use tree::edit::{NodeMut, Site};

@@ -15,7 +15,7 @@ impl Schedule {
     /// Reads the text form, as [`Schedule::to_text`] writes it.
     ///
     /// Columns are free; `#` starts a comment; a line that ends in a comma goes on in the next one, if that
-    /// is further indented. What the tree means is not checked here: see [`check`](crate::schedule::check).
+    /// is further indented. What the tree means is not checked here: see [`Problem::check`](crate::schedule::Problem::check).
     ///
     /// # Errors
     /// Everything that is wrong with the text, each with its line.

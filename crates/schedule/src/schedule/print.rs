@@ -3,7 +3,7 @@
 use warploom_lang::{FuncId, Pipeline};
 
 use crate::schedule::names::Names;
-use crate::schedule::outline::Path;
+use crate::schedule::path::Path;
 use crate::schedule::tree::{
     BlockItem, Item, Kernel, Loops, Nest, ReductionTile, RootItem, Schedule, Size, Storage, ThreadTiles, Tile,
 };

@@ -11,7 +11,6 @@ use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{ExprId, Pipeline, Range, Regions};
 
 use crate::schedule::flow::{Read, Scope, Spans};
-use crate::schedule::geometry::Geometry;
 use crate::schedule::reach::{Reach, Symbols};
 use crate::schedule::tree::StageRef;
 
@@ -249,7 +248,8 @@ fn is_range(pipeline: &Pipeline, id: ExprId, span: IntSpan) -> bool {
 
 /// A program whose variables are somewhere.
 pub(crate) struct Evaluation<'a> {
-    geometry: &'a Geometry<'a>,
+    pipeline: &'a Pipeline,
+    regions: &'a Regions,
     program: &'a Program,
     scope: &'a Scope,
     /// What each form reaches, as far as that was asked for; empty as long as no form was.
@@ -257,8 +257,13 @@ pub(crate) struct Evaluation<'a> {
 }
 
 impl<'a> Evaluation<'a> {
-    pub fn new(geometry: &'a Geometry<'a>, program: &'a Program, scope: &'a Scope) -> Evaluation<'a> {
-        Evaluation { geometry, program, scope, known: Vec::new() }
+    pub fn new(
+        pipeline: &'a Pipeline,
+        regions: &'a Regions,
+        program: &'a Program,
+        scope: &'a Scope,
+    ) -> Evaluation<'a> {
+        Evaluation { pipeline, regions, program, scope, known: Vec::new() }
     }
 
     /// Adds what an access touches.
@@ -349,9 +354,9 @@ impl<'a> Evaluation<'a> {
     fn opaque(&self, id: ExprId) -> Reach {
         let span = |reaches: &[Reach]| reaches.iter().map(Reach::span).collect();
         let (vars, rvars) = (span(&self.scope.vars), span(&self.scope.rvars));
-        let spans = Spans { facts: &self.geometry.regions.facts, vars, rvars };
-        let span = Analysis::new(self.geometry.pipeline.exprs(), &spans, [id]).int(id);
-        match span.singleton().is_some() || is_range(self.geometry.pipeline, id, span) {
+        let spans = Spans { facts: &self.regions.facts, vars, rvars };
+        let span = Analysis::new(self.pipeline.exprs(), &spans, [id]).int(id);
+        match span.singleton().is_some() || is_range(self.pipeline, id, span) {
             true => Reach::fixed(span.min, span.max),
             false => Reach::unknown(span.min, span.max),
         }

@@ -10,12 +10,10 @@ mod tiles;
 
 use std::collections::BTreeSet;
 
-use warploom_lang::{FuncId, Pipeline, Regions};
-use warploom_target::Device;
+use warploom_lang::FuncId;
 
-use crate::schedule::footprint::Footprints;
-use crate::schedule::legality::check_traced;
-use crate::schedule::outline::Outline;
+use crate::schedule::plan::Plan;
+use crate::schedule::problem::Problem;
 use crate::schedule::random::draw::Draw;
 use crate::schedule::random::estimate::Estimator;
 use crate::schedule::random::facts::Facts;
@@ -45,7 +43,7 @@ impl Schedule {
     ///
     /// ```
     /// use warploom_lang::*;
-    /// use warploom_schedule::schedule::{Schedule, check};
+    /// use warploom_schedule::schedule::{Problem, Schedule};
     /// use warploom_target::Device;
     /// let (x, y) = vars!(x, y);
     /// let input = Input::f32("input", 2);
@@ -55,43 +53,39 @@ impl Schedule {
     /// let request = Realisation::new(&pipeline)
     ///     .input("input", Region::of_extents(&[101, 101]))
     ///     .output("blur", Region::of_extents(&[100, 100]));
-    /// let regions = infer(&pipeline, &request)?;
-    /// let device = Device::preset("h200")?;
+    /// let problem = Problem::new(&pipeline, &request, &Device::preset("h200")?)?;
     /// for seed in 0..10 {
-    ///     let schedule = Schedule::random(&pipeline, &regions, &device, seed);
-    ///     assert_eq!(check(&schedule, &pipeline, &regions, &device), Ok(()));
+    ///     assert!(problem.check(&Schedule::random(&problem, seed)).is_ok());
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// # Panics
-    /// If the regions are those of another pipeline.
-    pub fn random(pipeline: &Pipeline, regions: &Regions, device: &Device, seed: u64) -> Schedule {
-        let facts = Facts::new(pipeline, regions);
-        let estimator = Estimator::new(pipeline, regions, &facts.dag);
-        let default = Schedule::default_for(pipeline, regions);
-        let most = MAX_WORK * measure(&estimator, &facts, &default).work;
-        let mut start = one_kernel_a_stage(&facts, &BTreeSet::new());
+    pub fn random(problem: &Problem, seed: u64) -> Schedule {
+        let facts = Facts::new(problem);
+        let estimator = Estimator::new(problem);
+        let measure = |schedule: &Schedule| Measures::of(&estimator, &problem.plan(schedule));
+        let default = Schedule::default_for(problem);
+        let most = MAX_WORK * measure(&default).work;
+        let mut start = one_kernel_a_stage(problem, &BTreeSet::new());
         // Where little is read of something large, the default knows what must not be computed whole.
-        if measure(&estimator, &facts, &start).work > most {
-            start = one_kernel_a_stage(&facts, &default.inlined);
+        if measure(&start).work > most {
+            start = one_kernel_a_stage(problem, &default.inlined);
         }
-        let size = MAX_SIZE.max(measure(&estimator, &facts, &start).size);
+        let size = MAX_SIZE.max(measure(&start).size);
         let bounds = Measures { work: most, size, unrolled: MAX_UNROLLED };
         // The same seed should not give all pipelines the same tiles.
-        let mut draw = Draw::new(seed ^ pipeline.structural_hash() as u64);
+        let mut draw = Draw::new(seed ^ problem.pipeline().structural_hash() as u64);
         let wishes = Wishes { block: draw.chance(WISH), thread: draw.chance(WISH) };
         let mut generator =
-            Generator { facts: &facts, estimator: &estimator, device, bounds, draw, wishes, schedule: start };
+            Generator { facts: &facts, estimator: &estimator, bounds, draw, wishes, schedule: start };
         generator.decide();
         generator.schedule
     }
 }
 
 /// Every stage that is not inlined in a kernel of one block.
-fn one_kernel_a_stage(facts: &Facts<'_>, inlined: &BTreeSet<FuncId>) -> Schedule {
-    let funcs = facts.pipeline.funcs().keys().filter(|func| !inlined.contains(func));
-    let stages = funcs.flat_map(|func| facts.stages(func));
+fn one_kernel_a_stage(problem: &Problem, inlined: &BTreeSet<FuncId>) -> Schedule {
+    let funcs = problem.pipeline().funcs().keys().filter(|func| !inlined.contains(func));
+    let stages = funcs.flat_map(|func| problem.defined_stages(func));
     Schedule { inlined: inlined.clone(), root: stages.map(RootItem::single).collect() }
 }
 
@@ -101,6 +95,16 @@ struct Measures {
     size: u64,
     /// Points of one nest that are written out one after the other.
     unrolled: u64,
+}
+
+impl Measures {
+    fn of(estimator: &Estimator<'_>, plan: &Plan<'_>) -> Measures {
+        Measures {
+            work: estimator.work(plan),
+            size: estimator.size(plan),
+            unrolled: plan.nests.values().map(estimate::unrolled).max().unwrap_or(1),
+        }
+    }
 }
 
 /// Levels at which the schedule should compute something and does not yet.
@@ -113,7 +117,6 @@ struct Wishes {
 struct Generator<'a> {
     facts: &'a Facts<'a>,
     estimator: &'a Estimator<'a>,
-    device: &'a Device,
     bounds: Measures,
     draw: Draw,
     wishes: Wishes,
@@ -123,53 +126,28 @@ struct Generator<'a> {
 impl Generator<'_> {
     /// Decides on every Func, consumers first, and then on inputs.
     fn decide(&mut self) {
-        for func in self.facts.pipeline.funcs().keys().rev() {
+        for func in self.facts.problem.pipeline().funcs().keys().rev() {
             if !self.schedule.inlined.contains(&func) {
                 self.place(func);
             }
         }
-        for input in self.facts.pipeline.inputs().keys() {
+        for input in self.facts.problem.pipeline().inputs().keys() {
             self.stage_input(input);
         }
     }
 
     /// Goes on with another schedule, if that is legal and within bounds.
     fn keep(&mut self, next: Schedule) -> bool {
-        let (facts, bounds) = (self.facts, &self.bounds);
-        let outline = Outline::new(&next.root);
-        let footprints = footprints(facts, &next, &outline);
-        let measures = measure_traced(self.estimator, &next, &outline, &footprints);
+        let (problem, bounds) = (self.facts.problem, &self.bounds);
+        let plan = problem.plan(&next);
+        let measures = Measures::of(self.estimator, &plan);
         let kept = measures.work <= bounds.work
             && measures.size <= bounds.size
             && measures.unrolled <= bounds.unrolled
-            && check_traced(&next, &facts.geometry, self.device, &outline, &footprints).is_ok();
+            && problem.check_plan(&next, &plan).is_ok();
         if kept {
             self.schedule = next;
         }
         kept
     }
-}
-
-fn measure(estimator: &Estimator<'_>, facts: &Facts<'_>, schedule: &Schedule) -> Measures {
-    let outline = Outline::new(&schedule.root);
-    measure_traced(estimator, schedule, &outline, &footprints(facts, schedule, &outline))
-}
-
-fn measure_traced(
-    estimator: &Estimator<'_>,
-    schedule: &Schedule,
-    outline: &Outline<'_>,
-    footprints: &Footprints,
-) -> Measures {
-    let nests = outline.nests.iter().zip(&footprints.nests);
-    let unrolled = nests.filter_map(|(info, nest)| Some(estimate::unrolled(info, nest.as_ref()?)));
-    Measures {
-        work: estimator.work(schedule, outline, footprints),
-        size: estimator.size(schedule, outline, footprints),
-        unrolled: unrolled.max().unwrap_or(1),
-    }
-}
-
-fn footprints(facts: &Facts<'_>, schedule: &Schedule, outline: &Outline<'_>) -> Footprints {
-    facts.geometry.traced(&schedule.inlined, outline)
 }

@@ -7,6 +7,7 @@ use warploom_lang::affine::{Congruence, gcd};
 use warploom_lang::bounds::IntSpan;
 
 use crate::dag::LoopKind;
+use crate::ids::LoopId;
 use crate::rational::Rational;
 
 /// Something that is fixed at a place and moves from one iteration to the next.
@@ -14,12 +15,12 @@ use crate::rational::Rational;
 pub enum Symbol {
     /// The number of the block along a loop of the kernel's stage.
     Block(LoopKind),
-    /// The iteration of a loop around kernels or over a block. Loops are numbered in the order of the text.
-    Loop(usize),
+    /// The iteration of a loop around kernels or over a block.
+    Loop(LoopId),
     /// The number of a thread's tile along a loop of the stage it computes.
     Thread(LoopKind),
     /// The smallest value that some reaches can have, where that is no sum of the others. Each is one of its
-    /// own; [`Footprints::lowest`](crate::schedule::Footprints) has the reaches.
+    /// own; [`Plan::lowest`](crate::schedule::Plan) has the reaches.
     Lowest(usize),
 }
 
@@ -90,17 +91,17 @@ impl Symbols {
     }
 
     /// Whether a symbol is fixed at a place inside these loops.
-    fn is_fixed(&self, symbol: Symbol, loops: &[usize]) -> bool {
+    fn is_fixed(&self, symbol: Symbol, loops: &[LoopId]) -> bool {
         match symbol {
             Symbol::Block(_) => true,
-            Symbol::Loop(number) => loops.contains(&number),
+            Symbol::Loop(id) => loops.contains(&id),
             Symbol::Thread(_) => false,
             Symbol::Lowest(number) => self.is_lowest_fixed(number, loops),
         }
     }
 
     /// Whether all that decides on [`Symbol::Lowest`] of this number is fixed at a place inside these loops.
-    fn is_lowest_fixed(&self, number: usize, loops: &[usize]) -> bool {
+    fn is_lowest_fixed(&self, number: usize, loops: &[LoopId]) -> bool {
         let (mut open, mut seen) = (vec![number], BTreeSet::new());
         while let Some(number) = open.pop() {
             for (symbol, _) in self.lowest[number].iter().flat_map(|reach| &reach.terms) {
@@ -404,7 +405,7 @@ impl Reach {
 
     /// As seen from a place inside fewer loops: whatever moves inside takes all its values.
     #[must_use]
-    pub(crate) fn seen_from(&self, loops: &[usize], symbols: &Symbols) -> Reach {
+    pub(crate) fn seen_from(&self, loops: &[LoopId], symbols: &Symbols) -> Reach {
         self.without(|symbol| !symbols.is_fixed(symbol, loops), symbols)
     }
 

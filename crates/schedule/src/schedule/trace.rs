@@ -2,26 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warploom_lang::{FuncId, Range, Region, Regions, Type};
+use warploom_lang::{FuncId, Id, Range, Region, ids_in};
 
 use crate::dag::LoopKind;
+use crate::ids::{KernelId, LoopId, NestId};
 use crate::node_set::NodeSet;
 use crate::schedule::flow::{Read, Scope};
 use crate::schedule::footprint::{
-    Allocation, FLAT_THREADS, Footprint, Footprints, KernelFootprint, LoopFootprint, MAX_REGISTER_BYTES,
-    NestFootprint, RegisterFootprint, StagedFootprint, ThreadLoop, array_bytes,
+    Allocation, Axis, AxisKind, FLAT_THREADS, Footprint, MAX_REGISTER_BYTES, NestFootprint,
+    RegisterFootprint, StagedFootprint, ThreadLoop, array_bytes,
 };
-use crate::schedule::geometry::Geometry;
-use crate::schedule::outline::{LoopInfo, NestInfo, Outline};
+use crate::schedule::plan::{NestPlan, Plan};
+use crate::schedule::problem::Problem;
 use crate::schedule::program::{Columns, Evaluation};
 use crate::schedule::reach::{Reach, Symbol, Symbols, blocks};
-use crate::schedule::tree::{Item, Mapping, Nest, Size, StageRef, Storage, ThreadTiles, Tile};
+use crate::schedule::tree::{
+    Item, Mapping, Nest, RootItem, Schedule, Size, StageRef, Storage, ThreadTiles, Tile,
+};
 
 /// Follows what nests read from the last to the first.
 pub(crate) struct Tracer<'a> {
-    geometry: &'a Geometry<'a>,
-    inlined: &'a BTreeSet<FuncId>,
-    outline: &'a Outline<'a>,
+    problem: &'a Problem,
+    plan: &'a Plan<'a>,
     symbols: Symbols,
 }
 
@@ -74,14 +76,15 @@ struct Reads {
 impl Reader<'_> {
     /// Where the reads of something are collected, if they count.
     fn columns(&mut self, tracer: &Tracer<'_>, read: Read) -> Option<&mut Columns> {
-        let inside = |func: FuncId| tracer.inlined.contains(&func) || self.nest.registers.contains(&func);
+        let inside =
+            |func: FuncId| tracer.plan.inlined.contains(&func) || self.nest.registers.contains(&func);
         match read {
             Read::Func(func) if func != self.stage.func && inside(func) => {
-                let counts = tracer.geometry.func(func).leads_to(self.wanted);
+                let counts = tracer.problem.func(func).leads_to(self.wanted);
                 counts.then(|| self.pending.columns(read))
             }
             read => {
-                let node = tracer.geometry.node(read);
+                let node = tracer.problem.node(read);
                 self.wanted.contains(node).then(|| {
                     self.found.insert(node);
                     self.outside.columns(read)
@@ -91,71 +94,110 @@ impl Reader<'_> {
     }
 }
 
-impl<'a> Tracer<'a> {
-    pub fn new(
-        geometry: &'a Geometry<'a>,
-        inlined: &'a BTreeSet<FuncId>,
-        outline: &'a Outline<'a>,
-    ) -> Tracer<'a> {
-        let mut symbols = Symbols::default();
-        for (number, info) in outline.loops.iter().enumerate() {
-            let extent = domain(geometry.regions, info.tile.stage, info.tile.var).extent;
-            symbols.add(Symbol::Loop(number), blocks(extent, info.tile.size.of(extent)));
+impl Problem {
+    /// The plan of a schedule, which need not be legal.
+    pub fn plan<'s>(&self, schedule: &'s Schedule) -> Plan<'s> {
+        self.plan_of(&schedule.inlined, &schedule.root)
+    }
+
+    /// The plan of some kernels and loops around kernels, in the order they run, which need not be legal.
+    pub fn plan_of<'s>(
+        &self,
+        inlined: &'s BTreeSet<FuncId>,
+        root: impl IntoIterator<Item = &'s RootItem>,
+    ) -> Plan<'s> {
+        let mut plan = Plan::outlined(inlined, root);
+        let Sizes { kernels, nests, counts, lowest } = Tracer::new(self, &plan).sizes();
+        for (id, (blocks, threads, allocations)) in plan.kernels.keys().zip(kernels) {
+            let kernel = &mut plan.kernels[id];
+            (kernel.blocks, kernel.threads, kernel.allocations) = (blocks, threads, allocations);
         }
-        Tracer { geometry, inlined, outline, symbols }
+        for (id, footprint) in plan.nests.keys().zip(nests) {
+            plan.nests[id].footprint = footprint;
+        }
+        for (id, count) in plan.loops.keys().zip(counts) {
+            plan.loops[id].count = count;
+        }
+        plan.lowest = lowest;
+        plan
     }
 
-    pub fn footprints(mut self) -> Footprints {
-        let mut nests = vec![None; self.outline.nests.len()];
-        let kernels = (0..self.outline.kernels.len()).map(|kernel| self.kernel(kernel, &mut nests)).collect();
-        let count = |(number, info): (usize, &LoopInfo<'_>)| LoopFootprint {
-            path: info.path.clone(),
-            count: self.symbols.count(Symbol::Loop(number)),
-        };
-        let loops = self.outline.loops.iter().enumerate().map(count).collect();
-        Footprints { kernels, nests, loops, lowest: self.symbols.lowest }
+    /// The inlined Funcs that a kernel, or the kernels inside some loops, really compute, in order: with the
+    /// kernel itself, all that its plan depends on.
+    pub fn inlined_in(&self, inlined: &BTreeSet<FuncId>, item: &RootItem) -> Vec<FuncId> {
+        let plan = Plan::outlined(inlined, [item]);
+        let own = plan.nests.values().filter_map(NestPlan::stage);
+        let registers = plan.nests.values().flat_map(|nest| &nest.nest.registers);
+        let stages = own.chain(registers.flat_map(|func| self.stages_of(*func)));
+        self.reads_through(stages, |func| inlined.contains(&func)).inside.to_vec()
+    }
+}
+
+/// What the walk finds.
+struct Sizes {
+    /// Blocks, threads and allocations of each kernel.
+    kernels: Vec<(Vec<i64>, u64, Vec<Allocation>)>,
+    nests: Vec<Option<NestFootprint>>,
+    /// How often each loop runs.
+    counts: Vec<i64>,
+    lowest: Vec<Vec<Reach>>,
+}
+
+impl<'a> Tracer<'a> {
+    /// Sizes of the plan need not be known.
+    pub fn new(problem: &'a Problem, plan: &'a Plan<'a>) -> Tracer<'a> {
+        let mut symbols = Symbols::default();
+        for (id, info) in plan.loops.iter() {
+            let extent = problem.domain(info.tile.stage, info.tile.var).extent;
+            symbols.add(Symbol::Loop(id), blocks(extent, info.tile.size.of(extent)));
+        }
+        Tracer { problem, plan, symbols }
     }
 
-    fn kernel(&mut self, number: usize, nests: &mut [Option<NestFootprint>]) -> KernelFootprint {
-        let info = &self.outline.kernels[number];
+    fn sizes(mut self) -> Sizes {
+        let mut nests = vec![None; self.plan.nests.len()];
+        let kernels = self.plan.kernels.keys().map(|id| self.kernel(id, &mut nests)).collect();
+        let counts = self.plan.loops.keys().map(|id| self.symbols.count(Symbol::Loop(id))).collect();
+        Sizes { kernels, nests, counts, lowest: self.symbols.lowest }
+    }
+
+    fn kernel(
+        &mut self,
+        id: KernelId,
+        nests: &mut [Option<NestFootprint>],
+    ) -> (Vec<i64>, u64, Vec<Allocation>) {
+        let info = &self.plan.kernels[id];
         let mut counts = Vec::new();
         for tile in &info.kernel.block {
-            let extent = loop_range(self.geometry.regions, Item::Stage(info.kernel.stage), tile.dim).extent;
+            let extent = self.problem.loop_range(Item::Stage(info.kernel.stage), tile.dim).extent;
             let count = blocks(extent, tile.size.of(extent));
             self.symbols.add(Symbol::Block(tile.dim), count);
             counts.push(count);
         }
         let mut required = Required::default();
-        for position in info.nests.clone().rev() {
-            nests[position] = self.nest(position, &mut required);
+        for nest in ids_in(&info.nests).rev() {
+            nests[nest.index()] = self.nest(nest, &mut required);
         }
-        let nests = &nests[info.nests.clone()];
+        let nests = &nests[info.nests.start.index()..info.nests.end.index()];
         let threads = nests.iter().flatten().filter_map(NestFootprint::thread_count).max();
-        KernelFootprint {
-            path: info.path.clone(),
-            blocks: counts,
-            threads: threads.unwrap_or(FLAT_THREADS),
-            allocations: self.allocations(number, nests, &required),
-            nests: info.nests.clone(),
-            loops: info.over.clone(),
-        }
+        (counts, threads.unwrap_or(FLAT_THREADS), self.allocations(id, nests, &required))
     }
 
     /// One nest whose readers in the kernel are all done; adds what it reads itself.
-    fn nest(&mut self, position: usize, required: &mut Required) -> Option<NestFootprint> {
-        let outline = self.outline;
-        let info = &outline.nests[position];
+    fn nest(&mut self, id: NestId, required: &mut Required) -> Option<NestFootprint> {
+        let plan = self.plan;
+        let info = &plan.nests[id];
         let read = read_of(info.nest.item);
-        let dims = if outline.is_own(info) {
+        let dims = if plan.is_own(info) {
             self.own_box(info)
         } else {
-            self.union(required.get(read)?, self.geometry.root(read), &info.loops)
+            self.union(required.get(read)?, self.problem.root(read), &info.loops)
         };
         let mut scope = Scope { vars: dims, rvars: Vec::new() };
         let (mut registers, mut reads) = (BTreeMap::new(), NodeSet::default());
         if let Item::Stage(stage) = info.nest.item {
             scope.rvars = self.domain(info, stage);
-            let at_block = self.reads(info, stage, &scope, &self.wanted(position), required);
+            let at_block = self.reads(info, stage, &scope, &self.wanted(id), required);
             reads = at_block.outside;
             if !info.nest.registers.is_empty() {
                 let at_thread = self.thread_scope(info, &scope);
@@ -170,32 +212,33 @@ impl<'a> Tracer<'a> {
             Mapping::Flat => None,
             Mapping::Threads(tiles) => Some(thread_loops(tiles, &dims, &domain)),
         };
+        let loops = self.problem.loops(info.nest.item);
+        let axes = axes(&info.nest.mapping, &loops, threads.as_deref(), &dims, &domain);
         let accumulates = self.accumulates(info.nest, &domain, threads.as_deref().unwrap_or_default());
-        let idle = info.stage().is_some_and(|stage| self.geometry.is_idle(stage));
+        let idle = info.stage().is_some_and(|stage| self.problem.is_idle(stage));
         let exchanges = !idle
             && (info.nest.storage == Storage::Shared
                 || shares_reductions(threads.as_deref().unwrap_or_default()));
         Some(NestFootprint {
-            path: info.path.clone(),
             points: Footprint { dims },
             domain,
             threads,
+            axes,
             registers,
             accumulates,
             reads: if idle { NodeSet::default() } else { reads },
-            exchanged: exchanges.then(|| self.geometry.node(read)),
+            exchanged: exchanges.then(|| self.problem.node(read)),
         })
     }
 
     /// Whether a nest comes back to its own points, and a thread's share of them fits in registers.
     fn accumulates(&self, nest: &Nest, domain: &[Reach], loops: &[ThreadLoop]) -> bool {
         let Item::Stage(stage) = nest.item else { return false };
-        let func = &self.geometry.pipeline.funcs()[stage.func];
-        let is_pure = |kind: &LoopKind| matches!(kind, LoopKind::Pure(_));
-        let pure = self.geometry.stage(stage).loops.iter().filter(|kind| is_pure(kind)).count();
+        let func = &self.problem.pipeline().funcs()[stage.func];
+        let pure = self.problem.stage(stage).loops.iter().filter(|kind| is_pure(**kind)).count();
         let own_points = stage.stage > 0 && pure == func.dims.len();
         let again = domain.iter().any(|reach| reach.extent() > 1);
-        let points: i64 = loops.iter().filter(|dim| is_pure(&dim.dim)).map(|dim| dim.serial).product();
+        let points: i64 = loops.iter().filter(|dim| is_pure(dim.dim)).map(|dim| dim.serial).product();
         let unrolled = matches!(&nest.mapping, Mapping::Threads(tiles) if tiles.unroll);
         let bytes = points as u64 * func.bytes_per_point() as u64;
         let fits = (points == 1 || unrolled) && bytes <= MAX_REGISTER_BYTES;
@@ -203,9 +246,9 @@ impl<'a> Tracer<'a> {
     }
 
     /// The part of a kernel's own stage that one block computes.
-    fn own_box(&self, info: &NestInfo<'_>) -> Vec<Reach> {
-        let kernel = self.outline.kernels[info.kernel].kernel;
-        let needed = &self.geometry.regions.funcs[kernel.stage.func].stages[kernel.stage.stage].needed;
+    fn own_box(&self, info: &NestPlan<'_>) -> Vec<Reach> {
+        let kernel = self.plan.kernels[info.kernel].kernel;
+        let needed = &self.problem.regions().funcs[kernel.stage.func].stages[kernel.stage.stage].needed;
         let reach = |(d, range): (usize, &Range)| {
             let tile = kernel.block.iter().find(|tile| tile.dim == LoopKind::Pure(d));
             let size = tile.map_or(Size::All, |tile| tile.size).of(range.extent);
@@ -215,18 +258,18 @@ impl<'a> Tracer<'a> {
     }
 
     /// What the loops around a nest leave of its stage's reduction variables.
-    fn domain(&self, info: &NestInfo<'_>, stage: StageRef) -> Vec<Reach> {
-        let kernel = self.outline.kernels[info.kernel].kernel;
-        let own = self.outline.is_own(info);
-        let ranges = &self.geometry.regions.funcs[stage.func].stages[stage.stage].domain;
+    fn domain(&self, info: &NestPlan<'_>, stage: StageRef) -> Vec<Reach> {
+        let kernel = self.plan.kernels[info.kernel].kernel;
+        let own = self.plan.is_own(info);
+        let ranges = &self.problem.regions().funcs[stage.func].stages[stage.stage].domain;
         let reach = |(var, range): (usize, &Range)| {
-            let taken = info.loops.iter().find(|number| {
-                let tile = self.outline.loops[**number].tile;
+            let taken = info.loops.iter().find(|id| {
+                let tile = self.plan.loops[**id].tile;
                 (tile.stage, tile.var) == (stage, var)
             });
             let block = kernel.block.iter().find(|tile| own && tile.dim == LoopKind::Reduction(var));
             let (symbol, size) = match (taken, block) {
-                (Some(&number), _) => (Symbol::Loop(number), self.outline.loops[number].tile.size),
+                (Some(&id), _) => (Symbol::Loop(id), self.plan.loops[id].tile.size),
                 (None, Some(tile)) => (Symbol::Block(tile.dim), tile.size),
                 (None, None) => return Reach::fixed(range.min, range.last()),
             };
@@ -236,7 +279,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Where the variables of a nest's stage are in one thread.
-    fn thread_scope(&mut self, info: &NestInfo<'_>, scope: &Scope) -> Scope {
+    fn thread_scope(&mut self, info: &NestPlan<'_>, scope: &Scope) -> Scope {
         let tiles = match &info.nest.mapping {
             Mapping::Flat => &ThreadTiles::default(),
             Mapping::Threads(tiles) => tiles,
@@ -261,13 +304,13 @@ impl<'a> Tracer<'a> {
     }
 
     /// What counts of all that a nest reads: what lives in its kernel, and its Funcs in registers.
-    fn wanted(&self, position: usize) -> NodeSet {
-        let info = &self.outline.nests[position];
+    fn wanted(&self, id: NestId) -> NodeSet {
+        let info = &self.plan.nests[id];
         let mut wanted = self.nodes(&info.nest.registers);
-        for other in self.outline.nests_of(info.kernel) {
+        for other in self.plan.nests_of(info.kernel) {
             let read = read_of(other.nest.item);
-            if lives_before(self.outline, position, read) {
-                wanted.insert(self.geometry.node(read));
+            if lives_before(self.plan, id, read) {
+                wanted.insert(self.problem.node(read));
             }
         }
         wanted
@@ -275,7 +318,7 @@ impl<'a> Tracer<'a> {
 
     fn nodes(&self, funcs: &[FuncId]) -> NodeSet {
         let mut nodes = NodeSet::default();
-        funcs.iter().for_each(|func| nodes.insert(self.geometry.node(Read::Func(*func))));
+        funcs.iter().for_each(|func| nodes.insert(self.problem.node(Read::Func(*func))));
         nodes
     }
 
@@ -283,7 +326,7 @@ impl<'a> Tracer<'a> {
     /// far as it is `wanted`.
     fn reads(
         &mut self,
-        info: &NestInfo<'_>,
+        info: &NestPlan<'_>,
         stage: StageRef,
         scope: &Scope,
         wanted: &NodeSet,
@@ -297,14 +340,14 @@ impl<'a> Tracer<'a> {
         let (pending, found) = (Required::default(), NodeSet::default());
         let mut reader = Reader { nest: info.nest, stage, wanted, outside, pending, found };
         self.touch(stage, scope, &mut reader);
-        if wanted.contains(self.geometry.node(own)) {
+        if wanted.contains(self.problem.node(own)) {
             self.touch_own(stage, scope, reader.outside.columns(own));
         }
         // Producers come before their consumers, so the last one has all its readers behind it.
         while let Some((Read::Func(func), mut columns)) = reader.pending.take_last() {
-            let root = self.geometry.root(Read::Func(func));
+            let root = self.problem.root(Read::Func(func));
             let (regions, stages) =
-                (&self.geometry.regions.funcs[func].stages, self.geometry.func(func).stages.len());
+                (&self.problem.regions().funcs[func].stages, self.problem.func(func).stages.len());
             let mut dims = self.hull(&columns, root);
             let mut footprints = Vec::new();
             for number in (0..stages).rev() {
@@ -327,8 +370,8 @@ impl<'a> Tracer<'a> {
 
     /// Sorts what a stage reads.
     fn touch(&mut self, stage: StageRef, scope: &Scope, reader: &mut Reader<'_>) {
-        let program = &self.geometry.stage(stage).program;
-        let mut evaluation = Evaluation::new(self.geometry, program, scope);
+        let program = &self.problem.stage(stage).program;
+        let mut evaluation = Evaluation::new(self.problem.pipeline(), self.problem.regions(), program, scope);
         for access in &program.reads {
             if let Some(columns) = reader.columns(self, access.read) {
                 evaluation.add(access, &mut self.symbols, columns);
@@ -338,14 +381,18 @@ impl<'a> Tracer<'a> {
 
     /// Adds what a stage touches of its own Func.
     fn touch_own(&mut self, stage: StageRef, scope: &Scope, columns: &mut Columns) {
-        let program = &self.geometry.stage(stage).program;
-        Evaluation::new(self.geometry, program, scope).add(&program.own, &mut self.symbols, columns);
+        let program = &self.problem.stage(stage).program;
+        Evaluation::new(self.problem.pipeline(), self.problem.regions(), program, scope).add(
+            &program.own,
+            &mut self.symbols,
+            columns,
+        );
     }
 
     /// What a nest reads of a Func, in its stage and all that is inlined or in registers there, if the stage is
     /// at a point that [`Symbol::Thread`] stands for.
-    pub fn point_reads(&mut self, info: &NestInfo<'_>, stage: StageRef, func: FuncId) -> Columns {
-        let needed = &self.geometry.regions.funcs[stage.func].stages[stage.stage].needed;
+    pub fn point_reads(&mut self, info: &NestPlan<'_>, stage: StageRef, func: FuncId) -> Columns {
+        let needed = &self.problem.regions().funcs[stage.func].stages[stage.stage].needed;
         let mut vars = Vec::new();
         for (d, range) in needed.0.iter().enumerate() {
             let (symbol, last) = (Symbol::Thread(LoopKind::Pure(d)), range.last().max(range.min));
@@ -359,7 +406,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// The smallest box that holds some accesses, seen from a place inside `loops`.
-    fn union(&mut self, columns: &Columns, root: &Region, loops: &[usize]) -> Vec<Reach> {
+    fn union(&mut self, columns: &Columns, root: &Region, loops: &[LoopId]) -> Vec<Reach> {
         let symbols = &self.symbols;
         let seen = |column: &Vec<Reach>| column.iter().map(|reach| reach.seen_from(loops, symbols)).collect();
         let seen: Columns = columns.iter().map(seen).collect();
@@ -378,20 +425,20 @@ impl<'a> Tracer<'a> {
 
     fn allocations(
         &mut self,
-        kernel: usize,
+        kernel: KernelId,
         nests: &[Option<NestFootprint>],
         required: &Required,
     ) -> Vec<Allocation> {
-        let outline = self.outline;
+        let plan = self.plan;
         let mut allocations: Vec<Allocation> = Vec::new();
-        for (info, nest) in outline.nests_of(kernel).iter().zip(nests) {
+        for (info, nest) in plan.nests_of(kernel).iter().zip(nests) {
             let read = read_of(info.nest.item);
             let known = allocations.iter().any(|allocation| read_of(allocation.item) == read);
             let (Some(nest), Some(accesses), false) = (nest, required.get(read), known) else { continue };
-            if outline.is_own(info) {
+            if plan.is_own(info) {
                 continue;
             }
-            let dims = self.union(accesses, self.geometry.root(read), &outline.foreign_loops(info));
+            let dims = self.union(accesses, self.problem.root(read), &plan.foreign_loops(info));
             let points = Footprint { dims };
             let storage = info.nest.storage;
             let private = nest.threads.as_deref().filter(|_| storage == Storage::Private);
@@ -402,18 +449,10 @@ impl<'a> Tracer<'a> {
                 None => reach.extent(),
             });
             let extents: Vec<i64> = extents.collect();
-            let bytes = array_bytes(self.types(info.nest.item), &extents);
+            let bytes = array_bytes(self.problem.types(info.nest.item), &extents);
             allocations.push(Allocation { item: info.nest.item, storage, points, extents, shares, bytes });
         }
         allocations
-    }
-
-    fn types(&self, item: Item) -> &'a [Type] {
-        let pipeline = self.geometry.pipeline;
-        match item {
-            Item::Stage(stage) => &pipeline.funcs()[stage.func].types,
-            Item::Input(input) => std::slice::from_ref(&pipeline.inputs()[input].ty),
-        }
     }
 }
 
@@ -432,7 +471,7 @@ fn register_footprints(
 
 /// Whether several threads have values of one reduction variable, so that a point is not always the same thread's.
 fn shares_reductions(loops: &[ThreadLoop]) -> bool {
-    loops.iter().any(|dim| dim.threads > 1 && matches!(dim.dim, LoopKind::Reduction(_)))
+    loops.iter().any(|dim| dim.threads > 1 && !is_pure(dim.dim))
 }
 
 /// The threads that share a dimension, and the points of each; `None` if one thread has them all.
@@ -450,36 +489,70 @@ pub(crate) fn read_of(item: Item) -> Read {
 }
 
 /// Whether what a nest reads lives in its kernel, and for an input whether the copy is there by then.
-pub(crate) fn lives_before(outline: &Outline<'_>, position: usize, read: Read) -> bool {
-    let nest = &outline.nests[position];
-    let first = outline.kernels[nest.kernel].nests.start;
-    outline.nests_of(nest.kernel).iter().enumerate().any(|(i, info)| match read {
-        Read::Func(func) => info.computes(func) && !outline.is_own(info),
-        Read::Input(input) => {
-            info.nest.item == Item::Input(input)
-                && first + i < position
-                && info.path.parent().encloses(&nest.path)
+pub(crate) fn lives_before(plan: &Plan<'_>, id: NestId, read: Read) -> bool {
+    let nest = &plan.nests[id];
+    ids_in(&plan.kernels[nest.kernel].nests).any(|other| {
+        let info = &plan.nests[other];
+        match read {
+            Read::Func(func) => info.computes(func) && !plan.is_own(info),
+            Read::Input(input) => {
+                info.nest.item == Item::Input(input) && other < id && info.path.parent().encloses(&nest.path)
+            }
         }
     })
 }
 
-/// The values of a reduction variable.
-pub(crate) fn domain(regions: &Regions, stage: StageRef, var: usize) -> Range {
-    let ranges = &regions.funcs[stage.func].stages[stage.stage].domain;
-    ranges.get(var).copied().unwrap_or(Range::new(0, 1))
+/// The axes of a nest whose stage or copy has some `loops`, which `shared` says how threads share; `None` for a flat
+/// loop.
+fn axes(
+    mapping: &Mapping,
+    loops: &[LoopKind],
+    shared: Option<&[ThreadLoop]>,
+    dims: &[Reach],
+    domain: &[Reach],
+) -> Vec<Axis> {
+    let extent = |kind: LoopKind| match kind {
+        LoopKind::Pure(d) => dims[d].extent(),
+        LoopKind::Reduction(r) => domain[r].extent(),
+    };
+    let pure = loops.iter().copied().filter(|kind| is_pure(*kind));
+    let reductions = loops.iter().copied().filter(|kind| !is_pure(*kind));
+    let mut axes = Vec::with_capacity(8);
+    let mut add = |kind: AxisKind, dim: LoopKind, count: i64, step: i64| {
+        let unrolled = kind == AxisKind::Serial && matches!(mapping, Mapping::Threads(tiles) if tiles.unroll);
+        axes.push(Axis { kind, dim, count, step, unrolled });
+    };
+    let (Some(shared), Mapping::Threads(tiles)) = (shared, mapping) else {
+        pure.for_each(|dim| add(AxisKind::Lane, dim, extent(dim), 1));
+        reductions.rev().for_each(|dim| add(AxisKind::Reduce, dim, extent(dim), 1));
+        return axes;
+    };
+    let share = |dim: LoopKind| {
+        let known = shared.iter().find(|known| known.dim == dim);
+        known.map_or((1, 1), |known| (known.threads, known.serial))
+    };
+    let by_threads = || shared.iter().filter(|known| known.threads > 1);
+    for ThreadLoop { dim, threads, serial, .. } in by_threads() {
+        add(AxisKind::Lane, *dim, *threads, *serial);
+    }
+    // Rounds of reduction variables that threads share, then of dimensions; other reduction variables inside.
+    let shared_reductions = by_threads().map(|known| known.dim).filter(|kind| !is_pure(*kind));
+    for dim in shared_reductions.chain(pure.rev()) {
+        let (threads, serial) = share(dim);
+        add(AxisKind::Round, dim, blocks(extent(dim), threads * serial), threads * serial);
+    }
+    for dim in reductions.rev().filter(|dim| share(*dim).0 == 1) {
+        let (_, serial) = share(dim);
+        add(AxisKind::Reduce, dim, blocks(extent(dim), serial), serial);
+    }
+    for tile in &tiles.serial {
+        add(AxisKind::Serial, tile.dim, share(tile.dim).1, 1);
+    }
+    axes
 }
 
-/// The values of a loop at root.
-pub(crate) fn loop_range(regions: &Regions, item: Item, kind: LoopKind) -> Range {
-    let range = match (item, kind) {
-        (Item::Stage(stage), LoopKind::Reduction(var)) => return domain(regions, stage, var),
-        (Item::Stage(stage), LoopKind::Pure(d)) => {
-            regions.funcs[stage.func].stages[stage.stage].needed.0.get(d)
-        }
-        (Item::Input(input), LoopKind::Pure(d)) => regions.inputs[input].0.get(d),
-        (Item::Input(_), LoopKind::Reduction(_)) => None,
-    };
-    range.copied().unwrap_or(Range::new(0, 1))
+fn is_pure(kind: LoopKind) -> bool {
+    matches!(kind, LoopKind::Pure(_))
 }
 
 /// Each loop that threads share or that runs in a thread, those of several threads first, in their order.

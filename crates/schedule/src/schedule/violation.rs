@@ -5,7 +5,7 @@ use thiserror::Error;
 use warploom_lang::Pipeline;
 
 use crate::schedule::error::Spot;
-use crate::schedule::outline::Path;
+use crate::schedule::path::Path;
 use crate::schedule::print::lines;
 use crate::schedule::tree::Schedule;
 

@@ -1,12 +1,12 @@
 //! Small pipelines of every kind of stage.
 
 use warploom_lang::*;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_target::Device;
 
-/// A pipeline at a size.
+/// A pipeline at a size on a device.
 pub struct Case {
-    pub pipeline: Pipeline,
-    pub regions: Regions,
+    pub problem: Problem,
 }
 
 impl Case {
@@ -20,20 +20,21 @@ impl Case {
                 None => request.output(name, region),
             };
         }
-        let regions = infer(&pipeline, &request).unwrap_or_else(|error| panic!("{error}"));
-        Case { pipeline, regions }
+        let problem = Problem::new(&pipeline, &request, &Device::preset("h200").unwrap());
+        Case { problem: problem.unwrap_or_else(|error| panic!("{error}")) }
     }
 
     /// The schedule whose lines below the pipeline's name these are.
     pub fn read(&self, lines: &str) -> Schedule {
-        let text = format!("{} {lines}", self.pipeline.name());
-        Schedule::parse(&text, &self.pipeline).unwrap_or_else(|errors| panic!("{errors}"))
+        let pipeline = self.problem.pipeline();
+        let text = format!("{} {lines}", pipeline.name());
+        Schedule::parse(&text, pipeline).unwrap_or_else(|errors| panic!("{errors}"))
     }
 }
 
 /// The pipeline of this name.
 pub fn case(name: &str) -> Case {
-    cases().into_iter().find(|case| case.pipeline.name() == name).unwrap()
+    cases().into_iter().find(|case| case.problem.pipeline().name() == name).unwrap()
 }
 
 /// All pipelines.

@@ -4,7 +4,8 @@
 
 use warploom::app::{App, Settings};
 use warploom_cost::Analytic;
-use warploom_lang::{Pipeline, Regions, Value, infer};
+use warploom_lang::Value;
+use warploom_schedule::schedule::Problem;
 use warploom_search::{Options, Outcome, search};
 use warploom_target::Device;
 
@@ -13,7 +14,7 @@ pub fn h200() -> Device {
 }
 
 /// An app at its benchmark size, with some of its settings changed.
-pub fn of_app(app: &App, changed: &[(&str, f64)]) -> (Pipeline, Regions) {
+pub fn of_app(app: &App, changed: &[(&str, f64)]) -> Problem {
     let mut settings = Settings::defaults(app);
     for (name, value) in changed {
         assert!(settings.set(name, *value), "{name}");
@@ -24,15 +25,13 @@ pub fn of_app(app: &App, changed: &[(&str, f64)]) -> (Pipeline, Regions) {
         let value = Value::from_number(param.ty, settings.number(&param.name)).expect("it fits");
         request = request.param(&param.name, value);
     }
-    let regions = infer(&pipeline, &request).expect("the sizes are right");
-    (pipeline, regions)
+    Problem::new(&pipeline, &request, &h200()).expect("the sizes are right")
 }
 
-pub fn named(name: &str) -> (Pipeline, Regions) {
+pub fn named(name: &str) -> Problem {
     of_app(warploom_apps::find(name).expect("a known app"), &[])
 }
 
-pub fn searched(pipeline: &Pipeline, regions: &Regions, options: &Options) -> Outcome {
-    let device = h200();
-    search(pipeline, regions, &device, &Analytic::new(&device), options, &|_| {})
+pub fn searched(problem: &Problem, options: &Options) -> Outcome {
+    search(problem, &Analytic::new(problem.device()), options, &|_| {})
 }

@@ -84,19 +84,19 @@ impl fmt::Display for Idle {
         let (percent, plural) = (100.0 * self.share, if *threads == 1 { "" } else { "s" });
         write!(
             f,
-            "`{kernel}` takes {percent:.0} % of the time with {threads} thread{plural} of the {capacity} that fit: "
+            "`{kernel}` takes {percent:.0} % of the time but uses only {threads} thread{plural} of the {capacity} that fit: "
         )?;
         match kind {
             SerialKind::Reduction => write!(
                 f,
-                "`{stage}` takes {steps} values one after the other; let one Func reduce pieces of the domain, with a \
-                 dimension for the pieces, and another one the pieces (the order of a reduction is part of the \
-                 algorithm, no schedule changes it)"
+                "`{stage}` reduces {steps} values serially; let one Func reduce pieces of the domain, with a dimension \
+                 for the pieces, and another Func reduce the pieces (the order of a reduction is part of the \
+                 algorithm, so no schedule can change it)"
             ),
             SerialKind::Scan => write!(
                 f,
-                "`{stage}` is a scan of {steps} steps, each of which needs the one before; scan more lines at once, or \
-                 pieces of them in a Func with a dimension for the pieces"
+                "`{stage}` is a serial scan of {steps} steps; scan more lines at once, or scan pieces of lines in a \
+                 Func with a dimension for the pieces"
             ),
         }
     }
@@ -111,19 +111,20 @@ impl Explainer<'_> {
         let rows = open.features.rows.iter().zip(&open.rows);
         let rows = rows.map(|(row, terms)| (row, longest(terms)));
         let Some((row, _)) = rows.max_by(|(_, a), (_, b)| a.total_cmp(b)) else { return (0, None) };
-        let Some(nest) = &self.footprints.nests[open.first + row.nest] else { return (0, None) };
-        let blocks: u64 = open.footprint.blocks.iter().map(|blocks| *blocks as u64).product();
-        let threads = blocks.saturating_mul(working(nest, open.footprint.threads));
+        let nests = self.plan.nests.slice(open.plan.nests.clone());
+        let Some(nest) = &nests[row.nest].footprint else { return (0, None) };
+        let blocks: u64 = open.plan.blocks.iter().map(|blocks| *blocks as u64).product();
+        let threads = blocks.saturating_mul(working(nest, open.plan.threads));
         let (RowSource::Stage(stage) | RowSource::Inlined(stage)) = row.source else {
             return (threads, None);
         };
         let stage = &self.dag.stages()[stage];
-        let decl = &self.pipeline.funcs()[stage.func].stages[stage.number];
-        let domain = &self.regions.funcs[stage.func].stages[stage.number].domain;
+        let decl = &self.problem.pipeline().funcs()[stage.func].stages[stage.number];
+        let domain = &self.problem.regions().funcs[stage.func].stages[stage.number].domain;
         let points = domain.iter().map(|range| range.extent.max(0) as u64).product::<u64>();
         let serial = Serial {
             stage: stage.name.clone(),
-            kind: kind_of(self.pipeline, stage.func, decl),
+            kind: kind_of(self.problem.pipeline(), stage.func, decl),
             steps: points / shared_reductions(nest, open),
         };
         (threads, (!domain.is_empty()).then_some(serial))
@@ -144,7 +145,8 @@ fn shared_reductions(nest: &NestFootprint, open: &Open<'_>) -> u64 {
     let is_reduction = |kind: LoopKind| matches!(kind, LoopKind::Reduction(_));
     let loops = nest.threads.iter().flatten().filter(|each| is_reduction(each.dim));
     let threads = loops.map(|each| each.threads.min(each.extent).max(1) as u64);
-    let tiles = open.block.iter().zip(&open.footprint.blocks).filter(|(tile, _)| is_reduction(tile.dim));
+    let tiles =
+        open.plan.kernel.block.iter().zip(&open.plan.blocks).filter(|(tile, _)| is_reduction(tile.dim));
     threads.chain(tiles.map(|(_, blocks)| *blocks as u64)).product()
 }
 

@@ -33,7 +33,7 @@ impl fmt::Display for KernelExplanation {
         };
         writeln!(
             f,
-            "kernel {}   {launches}grid {x}x{y}x{z}, {} threads, {} shared, ~{} registers, {} an SM   predicted {:.1} us",
+            "kernel {}   {launches}grid {x}x{y}x{z}, {} threads, {} shared, ~{} registers, {} per SM   predicted {:.1} us",
             self.stage,
             self.threads,
             bytes(self.shared_bytes),

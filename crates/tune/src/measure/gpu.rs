@@ -76,7 +76,7 @@ impl Machine for GpuMachine<'_> {
             let times = Times { min: best.min_us, median: best.median_us, runs: best.runs as u32 };
             Timed { times, spread: best.spread }
         });
-        timed.ok_or_else(|| Failure::Refused("it was timed in no mode".to_owned()))
+        timed.ok_or_else(|| Failure::Refused("it was not timed in any mode".to_owned()))
     }
 
     fn run(&mut self, subject: &Arc<Subject>, program: &Program) -> Result<Vec<Vec<u8>>, Failure> {

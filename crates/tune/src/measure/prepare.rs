@@ -10,7 +10,7 @@ use warploom_target::Program;
 
 use super::{Candidate, Check, Failure, Setup, at_once, both_builds};
 use crate::sample::{KernelUse, Status};
-use warploom_codegen::build::{CODEGEN, build};
+use warploom_codegen::build::CODEGEN;
 
 /// A compiled candidate, or the status that explains why it cannot run.
 pub(super) struct Prepared {
@@ -61,7 +61,7 @@ pub(super) fn prepare(setup: &Setup<'_>, candidate: Candidate) -> Prepared {
 impl Prepared {
     fn fill(&mut self, setup: &Setup<'_>) {
         let subject = &self.candidate.subject;
-        let lowered = build(subject.pipeline(), &self.candidate.schedule, subject.request(), setup.device);
+        let lowered = subject.build(&self.candidate.schedule, setup.device);
         let lowered = lowered.map_err(|error| Status::NotLowered(error.to_string()));
         self.outcome = lowered.and_then(|lowered| self.compile(setup, &lowered));
         if self.outcome.is_ok() {
@@ -98,7 +98,7 @@ impl Prepared {
         self.kernels = kernels.collect();
         let spilled: u64 = self.kernels.iter().map(KernelUse::spilled_bytes).sum();
         if setup.skip_spilling && spilled > 0 {
-            return Err(Status::Spilled(format!("{spilled} bytes of registers go through memory")));
+            return Err(Status::Spilled(format!("{spilled} bytes of registers are spilled to memory")));
         }
         Ok(compiled.program)
     }
@@ -108,7 +108,7 @@ impl Prepared {
     fn prepare_check(&self, setup: &Setup<'_>, check: &Arc<Check>) -> Result<Option<PreparedCheck>, Failure> {
         let subject = &check.subject;
         let schedule = &self.candidate.schedule;
-        let Ok(lowered) = build(subject.pipeline(), schedule, subject.request(), setup.device) else {
+        let Ok(lowered) = subject.build(schedule, setup.device) else {
             return Ok(None);
         };
         let [checking, timing] = both_builds(&lowered, setup.compile)?;

@@ -1,7 +1,13 @@
 //! Pipelines with their data in device memory layout.
 
+use std::sync::OnceLock;
+
+use warploom_codegen::build::{BuildError, build};
+use warploom_codegen::ir::Program;
 use warploom_interp::buffer::BufferError;
-use warploom_lang::{Pipeline, Realisation, Type, Value};
+use warploom_lang::{BoundsError, Pipeline, Realisation, Type, Value};
+use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_target::Device;
 
 use crate::sample::Sizes;
 use crate::workload::Workload;
@@ -13,6 +19,8 @@ pub struct Subject {
     request: Realisation,
     inputs: Vec<Vec<u8>>,
     params: Vec<u32>,
+    /// The problem of the device that was asked for first; a run has only one.
+    problem: OnceLock<Problem>,
 }
 
 impl Subject {
@@ -26,6 +34,7 @@ impl Subject {
             request: workload.realisation(),
             inputs: workload.input_bytes()?,
             params: workload.params.iter().map(|value| value.bits()).collect(),
+            problem: OnceLock::new(),
         })
     }
 
@@ -37,7 +46,7 @@ impl Subject {
         });
         let inputs = inputs.collect();
         let params = request.params.values().flatten().map(|value: &Value| value.bits()).collect();
-        Subject { pipeline, request, inputs, params }
+        Subject { pipeline, request, inputs, params, problem: OnceLock::new() }
     }
 
     /// A pipeline with the bytes of its inputs in device memory layout, and the bits of its Params.
@@ -47,7 +56,29 @@ impl Subject {
         inputs: Vec<Vec<u8>>,
         params: Vec<u32>,
     ) -> Subject {
-        Subject { pipeline, request, inputs, params }
+        Subject { pipeline, request, inputs, params, problem: OnceLock::new() }
+    }
+
+    /// The pipeline at these sizes on a device.
+    ///
+    /// # Errors
+    /// If the sizes or Params do not fit the pipeline.
+    pub fn problem(&self, device: &Device) -> Result<Problem, BoundsError> {
+        if let Some(known) = self.problem.get().filter(|known| known.device() == device) {
+            return Ok(known.clone());
+        }
+        let problem = Problem::new(&self.pipeline, &self.request, device)?;
+        // Another thread may have been first.
+        let _ = self.problem.set(problem.clone());
+        Ok(problem)
+    }
+
+    /// The kernels of a schedule on a device.
+    ///
+    /// # Errors
+    /// If the sizes do not fit the pipeline, or the schedule cannot be built.
+    pub fn build(&self, schedule: &Schedule, device: &Device) -> Result<Program, BuildError> {
+        build(&self.problem(device)?, schedule)
     }
 
     /// The pipeline to measure.

@@ -16,7 +16,7 @@ use crate::sample::ShardError;
 #[non_exhaustive]
 pub enum RecordsError {
     /// The file does not exist, or cannot be read or written.
-    #[error("cannot open the records {}: {message}; check the path and who may write there", path.display())]
+    #[error("cannot open the records {}: {message}; check the path and its permissions", path.display())]
     Open {
         /// The database file.
         path: PathBuf,
@@ -32,7 +32,7 @@ pub enum RecordsError {
     /// The file contains a schema object that Warploom did not create and that might change what is
     /// read or written.
     #[error(
-        "the records {} hold a {kind} `{name}` that is not Warploom's; remove it with `sqlite3`, or give another file",
+        "the records {} contain a {kind} `{name}` that is not Warploom's; remove it with `sqlite3`, or give another file",
         path.display()
     )]
     Foreign {
@@ -46,8 +46,8 @@ pub enum RecordsError {
     /// The file is on a file system that several machines can mount, where SQLite databases get
     /// corrupted.
     #[error(
-        "the records {} are on a file system of a network ({kind}), where a database can be damaged; keep one on a disk of \
-         each machine, and exchange trials with `warploom records export` and `import`",
+        "the records {} are on a network file system ({kind}), where a database can be damaged; keep one on a local \
+         disk of each machine, and exchange trials with `warploom records export` and `import`",
         path.display()
     )]
     Network {
@@ -58,7 +58,7 @@ pub enum RecordsError {
     },
     /// A newer version of Warploom wrote the file.
     #[error(
-        "the records {} have schema {found}, and this program reads up to {SCHEMA}; use a newer one",
+        "the records {} have schema {found}, but this program reads up to {SCHEMA}; use a newer program",
         path.display()
     )]
     Newer {
@@ -69,7 +69,7 @@ pub enum RecordsError {
     },
     /// The file is corrupt.
     #[error(
-        "the records {} are damaged ({message}); `sqlite3 {} .recover` saves what can be read",
+        "the records {} are damaged ({message}); `sqlite3 {} .recover` recovers what can be read",
         path.display(), path.display()
     )]
     Damaged {
@@ -80,7 +80,7 @@ pub enum RecordsError {
     },
     /// The disk is full.
     #[error(
-        "there is no space left for the records {}; everything measured so far is kept: make room and start again",
+        "there is no space left for the records {}; everything measured so far is kept: free some space and start again",
         path.display()
     )]
     Full {
@@ -102,7 +102,7 @@ pub enum RecordsError {
         error: rusqlite::Error,
     },
     /// A stored pipeline that this version cannot read.
-    #[error("the records {} hold a pipeline that cannot be read: {error}", path.display())]
+    #[error("the records {} contain a pipeline that cannot be read: {error}", path.display())]
     Pipeline {
         /// The database file.
         path: PathBuf,
@@ -110,7 +110,7 @@ pub enum RecordsError {
         error: PipelineError,
     },
     /// An imported line that is not a valid record.
-    #[error("line {line} of {} is no record: {message}", path.display())]
+    #[error("line {line} of {} is not a record: {message}", path.display())]
     Line {
         /// The file being imported.
         path: PathBuf,
@@ -120,7 +120,7 @@ pub enum RecordsError {
         message: String,
     },
     /// An imported sample that is not a valid trial.
-    #[error("sample {number} of {} is no record: {message}", path.display())]
+    #[error("sample {number} of {} is not a record: {message}", path.display())]
     Sample {
         /// The sample file being imported.
         path: PathBuf,
@@ -139,7 +139,7 @@ pub enum RecordsError {
     },
     /// A text or blob exceeds the size limit.
     #[error(
-        "the records {} have a field of more than {FIELD}, the most that is read or written; remove that row",
+        "the records {} have a field of more than {FIELD}, which is the limit; remove that row",
         path.display()
     )]
     Field {

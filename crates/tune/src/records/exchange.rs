@@ -104,10 +104,10 @@ impl Records {
                 }
                 Line::Trial(trial) => {
                     let hash = trial.pipeline.clone();
-                    let trial = trial.trial().ok_or_else(|| wrong("a word in it is not known".into()))?;
+                    let trial = trial.trial().ok_or_else(|| wrong("it contains an unknown word".into()))?;
                     let pipeline = pipelines.get(&hash).cloned();
                     let pipeline =
-                        pipeline.ok_or_else(|| wrong("its pipeline comes nowhere before".into()))?;
+                        pipeline.ok_or_else(|| wrong("its pipeline does not precede it".into()))?;
                     sensible::check(&pipeline, &trial).map_err(wrong)?;
                     taken += trial.sample.memory();
                     trials.push((pipeline, trial));
@@ -202,7 +202,7 @@ fn next_line(lines: &mut impl BufRead, number: usize, path: &Path) -> Result<Opt
     let mut line = Vec::new();
     lines.take(LINE.most + 1).read_until(b'\n', &mut line).map_err(failed)?;
     if line.len() as u64 > LINE.most {
-        return Err(wrong(format!("it is longer than {LINE}, the most that is read of one")));
+        return Err(wrong(format!("it is longer than {LINE}, the limit for a line")));
     }
     match line.is_empty() {
         true => Ok(None),

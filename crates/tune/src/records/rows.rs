@@ -223,7 +223,7 @@ pub(super) fn read_pipeline(content: &[u8], path: &Path) -> Result<Pipeline, Rec
     let json = files::read_stream(Decompressor::new(compressed, BUFFER), TEXT);
     let json = json.map_err(|_| damaged("cannot be unpacked"))?;
     let json = json.ok_or_else(|| damaged(&format!("has more than {TEXT} when unpacked")))?;
-    let json = String::from_utf8(json).map_err(|_| damaged("is no text"))?;
+    let json = String::from_utf8(json).map_err(|_| damaged("is not UTF-8"))?;
     Pipeline::from_json(&json).map_err(|error| RecordsError::Pipeline { path: path.to_path_buf(), error })
 }
 

@@ -42,7 +42,7 @@ pub(super) fn check(pipeline: &Pipeline, trial: &Trial) -> Result<(), String> {
     for kernel in kernels {
         let bytes = kernel.spill_stores.max(kernel.spill_loads).max(kernel.shared);
         if kernel.registers > MAX_REGISTERS || bytes > MAX_BYTES {
-            return Err(format!("its kernel `{}` takes more than there can be", kernel.name));
+            return Err(format!("its kernel `{}` uses more registers or bytes than possible", kernel.name));
         }
     }
     let inputs: Vec<usize> = pipeline.inputs().values().map(|input| input.dimensions).collect();
@@ -60,14 +60,14 @@ pub(super) fn check(pipeline: &Pipeline, trial: &Trial) -> Result<(), String> {
 fn positive(what: &str, time: f64) -> Result<(), String> {
     match time > 0.0 && time <= LONGEST_US {
         true => Ok(()),
-        false => Err(format!("{what} is {time:?}; times lie above 0 and up to {LONGEST_US:e} us")),
+        false => Err(format!("{what} is {time:?}; times must be above 0 and at most {LONGEST_US:e} us")),
     }
 }
 
 fn not_negative(what: &str, number: f64) -> Result<(), String> {
     match (0.0..=LONGEST_US).contains(&number) {
         true => Ok(()),
-        false => Err(format!("{what} is {number:?}; it lies between 0 and {LONGEST_US:e}")),
+        false => Err(format!("{what} is {number:?}; it must be from 0 to {LONGEST_US:e}")),
     }
 }
 
@@ -82,6 +82,6 @@ fn boxes(what: &str, given: &[Region], dimensions: &[usize]) -> Result<(), Strin
     };
     match given.iter().all(sound) {
         true => Ok(()),
-        false => Err(format!("its {what} have extents that no array has")),
+        false => Err(format!("its {what} have extents that no array can have")),
     }
 }

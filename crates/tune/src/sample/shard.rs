@@ -57,7 +57,7 @@ pub enum ShardError {
     #[error(transparent)]
     Refused(ReadError),
     /// The file is not a shard, or has a newer version.
-    #[error("{} is not a file of samples, or of a later version; this program reads up to version {VERSION}", path.display())]
+    #[error("{} is not a samples file, or has a later version; this program reads up to version {VERSION}", path.display())]
     Format {
         /// The file that was read.
         path: PathBuf,
@@ -71,7 +71,7 @@ pub enum ShardError {
         samples: usize,
     },
     /// The shard contains an invalid pipeline.
-    #[error("{} holds a pipeline that cannot be read: {error}", path.display())]
+    #[error("{} contains a pipeline that cannot be read: {error}", path.display())]
     Pipeline {
         /// The sample file.
         path: PathBuf,
@@ -374,7 +374,7 @@ mod tests {
         let refused = Shard::parse(&file, Path::new("a.samples")).expect_err("it is too much");
         assert_eq!(
             refused.to_string(),
-            "a.samples is too large: 16 MiB are the most that is read of one sample; give a smaller file"
+            "a.samples is too large: 16 MiB is the limit for one sample; give a smaller file"
         );
     }
 

@@ -11,7 +11,6 @@ use super::{Event, TuneError};
 use crate::measure::{Check, Failure, MeasureError, at_once, both_builds, compare_builds};
 use crate::records::Trial;
 use crate::sample::Status;
-use warploom_codegen::build::build;
 
 /// Number of timing rounds. The median of the rounds' shortest times counts.
 const ROUNDS: usize = 5;
@@ -31,7 +30,7 @@ impl Session<'_, '_> {
         let check = self.full_check()?;
         // A finalist that fails is replaced by the next best trial.
         loop {
-            let best = self.records().best(self.problem, count)?;
+            let best = self.records().best(self.id, count)?;
             let entered = self.enter(best)?;
             let before = entered.len();
             let mut finalists = Vec::new();
@@ -47,7 +46,7 @@ impl Session<'_, '_> {
                 self.tell(&Event::Retiming { finalists: finalists.len() });
                 self.retime(finalists)?;
             }
-            let best = self.records().best(self.problem, 1)?;
+            let best = self.records().best(self.id, 1)?;
             self.progress.best_us = best.first().and_then(Trial::time_us);
             return Ok(());
         }
@@ -59,7 +58,7 @@ impl Session<'_, '_> {
         let (subject, compile, device) = (&self.task.subject, self.bench.compile, self.bench.device);
         let enter = |trial: Trial| {
             let schedule = Schedule::parse(&trial.sample.schedule, subject.pipeline()).ok()?;
-            let lowered = build(subject.pipeline(), &schedule, subject.request(), device).ok()?;
+            let lowered = subject.build(&schedule, device).ok()?;
             let [checking, timing] = both_builds(&lowered, compile).ok()?;
             Some(Finalist { trial, checking, timing, shortest: Vec::new() })
         };
@@ -78,7 +77,7 @@ impl Session<'_, '_> {
             return Ok(true);
         }
         self.tell(&Event::Note(format!(
-            "a schedule that seemed the best is {} at the full size: {}",
+            "the best schedule so far is {} at the full size: {}",
             status.kind(),
             status.message()
         )));

@@ -7,15 +7,13 @@ use std::sync::Arc;
 use warploom_codegen::ir::{Program, Role};
 use warploom_interp::buffer::Buffer;
 use warploom_interp::expected::{Closeness, Conditioning, Expected};
-use warploom_lang::Realisation;
 use warploom_schedule::schedule::Schedule;
 
 use super::session::Session;
 use super::{Event, Task, TuneError};
-use crate::measure::{Check, Failure, MeasureError, both_builds, compare_builds};
+use crate::measure::{Check, Failure, MeasureError, Subject, both_builds, compare_builds};
 use crate::sample::Status;
 use crate::workload;
-use warploom_codegen::build::build;
 
 /// The fraction of samples in which the two builds of the default schedule may differ by more than
 /// rounding, unless perturbed reference runs differ in more samples at the small size. Beyond this
@@ -79,14 +77,14 @@ impl Session<'_, '_> {
         let task = self.task;
         let schedule = self.default().schedule;
         if let Some(small) = &task.small {
-            let lowered = self.lower(&schedule, small.subject.request())?;
+            let lowered = self.lower(&schedule, &small.subject)?;
             let [checking, timing] = both_builds(&lowered, self.bench.compile)?;
             let status = compare_builds(small, &checking, &timing, self.bench.machine)?;
             if status != Status::Measured {
                 return Err(Without::Because(format!("the default schedule gives {}", status.message())));
             }
         }
-        let lowered = self.lower(&schedule, task.subject.request())?;
+        let lowered = self.lower(&schedule, &task.subject)?;
         let [checking, timing] = both_builds(&lowered, self.bench.compile)?;
         let mut run = |program| -> Result<Vec<Buffer>, Without> {
             let outputs = self.bench.machine.run(&task.subject, program)?;
@@ -97,9 +95,8 @@ impl Session<'_, '_> {
         Ok(Check { subject: task.subject.clone(), expected })
     }
 
-    fn lower(&self, schedule: &Schedule, request: &Realisation) -> Result<Program, Without> {
-        let built = build(self.task.subject.pipeline(), schedule, request, self.bench.device);
-        built.map_err(|error| Without::Because(error.to_string()))
+    fn lower(&self, schedule: &Schedule, subject: &Subject) -> Result<Program, Without> {
+        subject.build(schedule, self.bench.device).map_err(|error| Without::Because(error.to_string()))
     }
 }
 
@@ -109,7 +106,7 @@ impl Session<'_, '_> {
 fn of_two_builds(task: &Task<'_>, checked: Vec<Buffer>, timed: Vec<Buffer>) -> Result<Expected, Without> {
     let expected = Expected::of_builds(task.subject.pipeline(), checked, timed.clone(), task.tolerance);
     if let Some(fault) = expected.closeness(&timed).iter().find_map(Closeness::sentence) {
-        return Err(Without::Because(format!("the default schedule, built for speed, gives {fault}")));
+        return Err(Without::Because(format!("the timing build of the default schedule gives {fault}")));
     }
     let share = |known: &Conditioning| known.ill_conditioned as f64 / known.samples.max(1) as f64;
     let small = task.small.as_ref().map(|small| small.expected.conditioning()).unwrap_or_default();
@@ -118,7 +115,7 @@ fn of_two_builds(task: &Task<'_>, checked: Vec<Buffer>, timed: Vec<Buffer>) -> R
         if share(known) > allowed {
             let Conditioning { output, ill_conditioned, samples, .. } = known;
             return Err(Without::Because(format!(
-                "the two builds of the default schedule differ by more than roundings explain in {ill_conditioned} of \
+                "the two builds of the default schedule differ by more than rounding explains in {ill_conditioned} of \
                  {samples} samples of `{output}`"
             )));
         }

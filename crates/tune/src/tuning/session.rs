@@ -8,9 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use warploom_cost::CostModel;
-use warploom_lang::{Regions, infer};
 use warploom_runtime::TimingOptions;
-use warploom_schedule::schedule::Schedule;
+use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_search::{self as search, Neighbourhood, Options};
 
 use super::full_check::FullCheck;
@@ -41,8 +40,9 @@ impl Proposal {
 pub(crate) struct Session<'a, 'b> {
     pub task: &'a Task<'a>,
     pub bench: &'a mut Bench<'b>,
-    pub problem: ProblemId,
-    pub regions: Regions,
+    pub problem: Problem,
+    /// The problem in the records.
+    pub id: ProblemId,
     pub progress: Progress,
     pub full: FullCheck,
     /// Whether candidates that spill registers are not run.
@@ -61,17 +61,16 @@ impl<'a, 'b> Session<'a, 'b> {
         observer: Observer<'a>,
     ) -> Result<Session<'a, 'b>, TuneError> {
         let subject = &task.subject;
-        let regions = infer(subject.pipeline(), subject.request())?;
-        let problem =
-            records.problem(subject.pipeline(), subject.request(), bench.device, &bench.versions)?;
-        let best = records.best(problem, 1)?;
+        let problem = subject.problem(bench.device)?;
+        let id = records.problem(subject.pipeline(), subject.request(), bench.device, &bench.versions)?;
+        let best = records.best(id, 1)?;
         let progress = Progress { best_us: best.first().and_then(Trial::time_us), ..Progress::default() };
         let (full, records) = (FullCheck::default(), Mutex::new(records));
         Ok(Session {
             task,
             bench,
             problem,
-            regions,
+            id,
             progress,
             full,
             skip_spilling: true,
@@ -108,8 +107,7 @@ impl<'a, 'b> Session<'a, 'b> {
     /// The schedules that a search finds, best predicted first.
     pub fn search(&self, model: &dyn CostModel, options: &Options) -> Vec<Proposal> {
         let options = self.within_time(options);
-        let pipeline = self.task.subject.pipeline();
-        let found = search::search(pipeline, &self.regions, self.bench.device, model, &options, &|_| {});
+        let found = search::search(&self.problem, model, &options, &|_| {});
         found.candidates.into_iter().map(|found| Proposal::found(found, Origin::Search)).collect()
     }
 
@@ -122,8 +120,7 @@ impl<'a, 'b> Session<'a, 'b> {
         });
         let (schedules, times): (Vec<Schedule>, Vec<f64>) = known.unzip();
         let options = self.within_time(options);
-        let found =
-            search::neighbourhoods(pipeline, &self.regions, self.bench.device, model, &options, &schedules);
+        let found = search::neighbourhoods(&self.problem, model, &options, &schedules);
         let mut promising: Vec<(f64, search::Candidate)> = Vec::new();
         for (near, time) in found.into_iter().zip(times) {
             let Some(Neighbourhood { cost, neighbours }) = near else { continue };
@@ -135,14 +132,14 @@ impl<'a, 'b> Session<'a, 'b> {
 
     /// The default schedule, as a proposal.
     pub fn default(&self) -> Proposal {
-        let schedule = Schedule::default_for(self.task.subject.pipeline(), &self.regions);
+        let schedule = Schedule::default_for(&self.problem);
         Proposal { schedule, origin: Origin::Default, predicted_us: None }
     }
 
     /// The recorded trial of a proposal, if any.
     pub fn find(&self, proposal: &Proposal) -> Result<Option<Trial>, RecordsError> {
         let text = proposal.schedule.to_text(self.task.subject.pipeline());
-        self.records().find(self.problem, &text)
+        self.records().find(self.id, &text)
     }
 
     /// Measures the proposals that have no trial yet, with a check at the full size if requested.
@@ -179,9 +176,7 @@ impl<'a, 'b> Session<'a, 'b> {
         checks: &[Arc<Check>],
         at_full_size: bool,
     ) -> Result<Vec<Proposal>, TuneError> {
-        let Session {
-            task, bench, problem, progress, records, observer, full, skip_spilling, timing, ..
-        } = self;
+        let Session { task, bench, id, progress, records, observer, full, skip_spilling, timing, .. } = self;
         let setup = Setup {
             versions: bench.versions.clone(),
             deadline: task.deadline,
@@ -192,7 +187,7 @@ impl<'a, 'b> Session<'a, 'b> {
         };
         let line = Line {
             task,
-            problem: *problem,
+            id: *id,
             checks,
             records,
             queue: Mutex::new(proposals.iter().cloned().collect()),
@@ -204,7 +199,7 @@ impl<'a, 'b> Session<'a, 'b> {
         let measured = measure(&setup, feeds, bench.machines(), &mut |measured: Measured| {
             let Measured { candidate, sample, spread, .. } = measured;
             let trial = Trial::new(sample, candidate.predicted_us, spread);
-            recorded = lock(records).record(*problem, &trial).map(|_| ());
+            recorded = lock(records).record(*id, &trial).map(|_| ());
             if recorded.is_err() {
                 return ControlFlow::Break(());
             }
@@ -247,7 +242,7 @@ impl<'a, 'b> Session<'a, 'b> {
 
     fn winner(&self) -> Result<Option<Winner>, TuneError> {
         let pipeline = self.task.subject.pipeline();
-        for trial in self.records().best(self.problem, usize::MAX)? {
+        for trial in self.records().best(self.id, usize::MAX)? {
             // A schedule written by an earlier version may no longer parse.
             if let Ok(schedule) = Schedule::parse(&trial.sample.schedule, pipeline) {
                 let checked_at_full_size = self.full.has_passed(&trial.sample.schedule);
@@ -272,7 +267,7 @@ impl Progress {
 /// The queue of proposals to claim.
 struct Line<'a, 'r> {
     task: &'a Task<'a>,
-    problem: ProblemId,
+    id: ProblemId,
     checks: &'a [Arc<Check>],
     records: &'a Mutex<&'r mut Records>,
     queue: Mutex<VecDeque<Proposal>>,
@@ -287,7 +282,7 @@ impl Line<'_, '_> {
             loop {
                 let proposal = lock(&self.queue).pop_front()?;
                 let text = proposal.schedule.to_text(self.task.subject.pipeline());
-                let claim = lock(self.records).claim(self.problem, &text);
+                let claim = lock(self.records).claim(self.id, &text);
                 match claim {
                     Ok(Claim::Granted) => return Some(self.candidate(proposal)),
                     Ok(Claim::Finished) => {}

@@ -125,7 +125,7 @@ impl OpenBench {
             Backing::Processes { .. } => None,
             Backing::Here { .. } => Some(
                 "measuring in this process: a kernel that fails ends the run; call worker_entry() first in main to \
-                 measure in processes that may fail",
+                 measure in separate processes",
             ),
         }
     }

@@ -136,13 +136,13 @@ impl Compilers {
         let mut process = match started {
             Ok(process) => process,
             Err(error) => {
-                let why = format!("no compiler's process can be started any more: {error}");
+                let why = format!("no compiler process can be started any more: {error}");
                 return (None, Err(Failure::Lost(why)));
             }
         };
         let failure = match process.ask(request, self.patience.compile) {
             Ok(Response::Compiled(compiled)) => return (Some(process), compiled),
-            Ok(_) => Failure::Crashed("the compiler's process answered something else".to_owned()),
+            Ok(_) => Failure::Crashed("the compiler process sent an unexpected answer".to_owned()),
             Err(broken @ Broken::Late(_)) => Failure::TimedOut(format!("compiling: {}", broken.sentence())),
             Err(broken) => Failure::Crashed(format!("compiling: {}", broken.sentence())),
         };

@@ -104,7 +104,7 @@ impl FromStr for Fake {
             None if text == NAME => return Ok(fake),
             Some((NAME, settings)) => settings,
             _ => {
-                return Err(format!("`{text}` is no made-up device; write {NAME}, or {NAME}:crash=5,hang=1"));
+                return Err(format!("`{text}` is not a fake device; write {NAME}, or {NAME}:crash=5,hang=1"));
             }
         };
         for setting in settings.split(',') {
@@ -120,7 +120,7 @@ impl FromStr for Fake {
                 ("noise", _) => fake.noise = number(100)?,
                 ("samples", _) => fake.samples = number(1000)?,
                 ("log", _) => fake.log = Some(PathBuf::from(value)),
-                _ => return Err(format!("a made-up device has no `{name}`")),
+                _ => return Err(format!("a fake device has no setting `{name}`")),
             }
         }
         Ok(fake)

@@ -98,7 +98,7 @@ impl ProcessMachine {
     fn restart(&self) -> Result<Running, Failure> {
         Process::start_again(&self.program, &self.assignment, self.patience.start)
             .map(Running::new)
-            .map_err(|error| Failure::Lost(format!("the GPU's process cannot be started again: {error}")))
+            .map_err(|error| Failure::Lost(format!("the GPU process cannot be started again: {error}")))
     }
 }
 
@@ -151,7 +151,7 @@ fn outside(failure: Failure) -> Failure {
 }
 
 fn odd() -> Failure {
-    Failure::Crashed("the GPU's process answered something else".to_owned())
+    Failure::Crashed("the GPU process sent an unexpected answer".to_owned())
 }
 
 impl Machine for ProcessMachine {

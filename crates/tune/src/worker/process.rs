@@ -38,7 +38,10 @@ pub enum WorkerError {
         error: std::io::Error,
     },
     /// The worker has a different version.
-    #[error("the worker {program} is of version {found}, and this program of {}; use the same", version())]
+    #[error(
+        "the worker {program} has version {found}, but this program has version {}; use the same version",
+        version()
+    )]
     Version {
         /// The worker executable.
         program: String,
@@ -49,13 +52,13 @@ pub enum WorkerError {
     #[error("{0}")]
     Unable(String),
     /// The same GPU was requested twice.
-    #[error("GPU {gpu} is named twice; name each once")]
+    #[error("GPU {gpu} is listed twice; list each GPU once")]
     Repeated {
         /// The device number.
         gpu: usize,
     },
     /// The worker exited, timed out, or did not send a valid greeting.
-    #[error("the worker {program} did not come up: {why}")]
+    #[error("the worker {program} did not start: {why}")]
     Silent {
         /// The worker executable.
         program: String,
@@ -130,7 +133,7 @@ impl Process {
         loop {
             match Process::start_once(program, assignment, patience) {
                 Err(error) if attempt < ATTEMPTS && may_pass(&error) => {
-                    tracing::debug!(%error, attempt, "a worker did not come up");
+                    tracing::debug!(%error, attempt, "a worker did not start");
                 }
                 started => return started,
             }
@@ -157,7 +160,7 @@ impl Process {
                 return Ok(process);
             }
             Ok(Response::Unable(why)) => return Err(WorkerError::Unable(why)),
-            Ok(_) => "it answered before it was asked".to_owned(),
+            Ok(_) => "it answered before a request".to_owned(),
             Err(broken) => broken.sentence(),
         };
         Err(WorkerError::Silent { program: name, why })
@@ -251,9 +254,9 @@ impl Drop for Process {
 impl Broken {
     pub fn sentence(&self) -> String {
         match self {
-            Broken::Late(patience) => format!("no answer in {} s", patience.as_secs_f64()),
+            Broken::Late(patience) => format!("no answer within {} s", patience.as_secs_f64()),
             Broken::Ended(how) => how.clone(),
-            Broken::Nonsense(what) => format!("the process answered nonsense: {what}"),
+            Broken::Nonsense(what) => format!("the process sent an invalid answer: {what}"),
         }
     }
 }

@@ -94,7 +94,7 @@ pub(super) fn read<T: DeserializeOwned>(from: &mut dyn Read) -> io::Result<Optio
     }
     let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     if head[..4] != MAGIC {
-        return Err(nonsense("it is no message"));
+        return Err(nonsense("it is not a message"));
     }
     let mut bytes = Vec::new();
     // Memory grows with the data received, not with the declared length.

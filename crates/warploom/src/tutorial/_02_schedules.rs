@@ -64,7 +64,7 @@
 //!
 //! ```
 //! use warploom::prelude::*;
-//! use warploom::schedule::schedule::{Schedule, check};
+//! use warploom::schedule::schedule::{Problem, Schedule};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let (x, y, c) = vars!(x, y, c);
 //! # let input = Input::f32("input", 3);
@@ -88,8 +88,8 @@
 //!           blur.sum0  registers
 //! ";
 //! let schedule = Schedule::parse(text, &pipeline)?;
-//! let regions = infer(&pipeline, &sizes)?;
-//! assert_eq!(check(&schedule, &pipeline, &regions, &device), Ok(()));
+//! let problem = Problem::new(&pipeline, &sizes, &device)?;
+//! assert!(problem.check(&schedule).is_ok());
 //! # Ok(())
 //! # }
 //! ```
@@ -106,7 +106,7 @@
 //!
 //! ```
 //! # use warploom::prelude::*;
-//! # use warploom::schedule::schedule::{Schedule, check};
+//! # use warploom::schedule::schedule::{Problem, Schedule};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let (x, y) = vars!(x, y);
 //! # let input = Input::f32("input", 2);
@@ -116,7 +116,7 @@
 //! # let pipeline = Pipeline::new("sharpen", [sharp])?;
 //! # let device = Device::preset("h200")?;
 //! # let sizes = size([1536, 1024]).realisation(&pipeline)?;
-//! # let regions = infer(&pipeline, &sizes)?;
+//! # let problem = Problem::new(&pipeline, &sizes, &device)?;
 //! let mistyped = Schedule::parse("sharpen inline grey", &pipeline).unwrap_err().to_string();
 //! assert!(mistyped.contains("grey") && mistyped.contains("gray"));
 //!
@@ -127,7 +127,7 @@
 //!        kernel gray   block x 64, y 4  threads x 64, y 4",
 //!     &pipeline,
 //! )?;
-//! let violations = check(&late, &pipeline, &regions, &device).unwrap_err();
+//! let violations = problem.check(&late).unwrap_err();
 //! assert!(violations[0].to_string().contains("`sharp` reads `gray`, which is computed later"));
 //! # Ok(())
 //! # }

@@ -30,13 +30,13 @@ struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     fn new(facts: &'a Facts<'a>, at: StageRef) -> Subject<'a> {
-        let stage = &facts.dag.stages()[facts.stage_id(at)];
-        let indices = &facts.pipeline.funcs()[at.func].stages[at.stage].indices;
+        let stage = &facts.problem.dag().stages()[facts.problem.stage_id(at)];
+        let indices = &facts.problem.pipeline().funcs()[at.func].stages[at.stage].indices;
         Subject { facts, stage, indices }
     }
 
     fn kind(&self) -> StageKind {
-        let node = &self.facts.dag.nodes()[self.stage.node];
+        let node = &self.facts.problem.dag().nodes()[self.stage.node];
         let has_reduction = self.stage.loops.iter().any(|of| matches!(of.kind, LoopKind::Reduction(_)));
         let tests = [
             (StageKind::Scan, self.accesses().any(|access| self.is_own_elsewhere(access))),
@@ -58,7 +58,7 @@ impl<'a> Subject<'a> {
     }
 
     fn indices_of(&self, access: &Access) -> &'a [ExprId] {
-        &self.facts.pipeline.exprs()[access.expr].args
+        &self.facts.problem.pipeline().exprs()[access.expr].args
     }
 
     /// Whether an access reads the stage's own Func at another point than the one that is written.
@@ -72,7 +72,7 @@ impl<'a> Subject<'a> {
     }
 
     fn is_data_dependent(&self, access: &Access) -> bool {
-        let exprs = self.facts.pipeline.exprs();
+        let exprs = self.facts.problem.pipeline().exprs();
         let nodes = exprs.reachable(self.indices_of(access).iter().copied());
         nodes.into_iter().any(|id| matches!(exprs[id].kind, NodeKind::Load(_) | NodeKind::Call(..)))
     }

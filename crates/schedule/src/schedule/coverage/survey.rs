@@ -4,19 +4,18 @@ use warploom_lang::{FuncId, InputId};
 
 use crate::access::Index;
 use crate::dag::{LoopKind, Source};
+use crate::ids::{KernelId, LoopId};
 use crate::schedule::coverage::{Coverage, Decision, StageKind};
-use crate::schedule::footprint::{Footprints, NestFootprint, ThreadLoop};
-use crate::schedule::outline::{NestInfo, Outline};
+use crate::schedule::footprint::{NestFootprint, ThreadLoop};
+use crate::schedule::plan::{NestPlan, Plan};
 use crate::schedule::random::facts::Facts;
-use crate::schedule::trace::loop_range;
 use crate::schedule::tree::{Item, Nest, Schedule, StageRef};
 
 /// A schedule that is looked through.
 pub(super) struct Survey<'a> {
     facts: &'a Facts<'a>,
     schedule: &'a Schedule,
-    outline: Outline<'a>,
-    footprints: Footprints,
+    plan: Plan<'a>,
 }
 
 /// A decision, whether it could be taken, and whether it was.
@@ -24,22 +23,20 @@ type Found = (Decision, bool, bool);
 
 impl<'a> Survey<'a> {
     pub fn new(facts: &'a Facts<'a>, schedule: &'a Schedule) -> Survey<'a> {
-        let outline = Outline::new(&schedule.root);
-        let footprints = facts.geometry.traced(&schedule.inlined, &outline);
-        Survey { facts, schedule, outline, footprints }
+        Survey { facts, schedule, plan: facts.problem.plan(schedule) }
     }
 
     pub fn count(&self, coverage: &mut Coverage) {
-        for func in self.facts.pipeline.funcs().keys() {
+        for func in self.facts.problem.pipeline().funcs().keys() {
             self.places(func, coverage);
         }
-        for input in self.facts.pipeline.inputs().keys() {
-            for kernel in 0..self.outline.kernels.len() {
+        for input in self.facts.problem.pipeline().inputs().keys() {
+            for kernel in self.plan.kernels.keys() {
                 self.copies(input, kernel, coverage);
             }
         }
-        for (info, nest) in self.outline.nests.iter().zip(&self.footprints.nests) {
-            let Some(nest) = nest else { continue };
+        for info in self.plan.nests.values() {
+            let Some(nest) = &info.footprint else { continue };
             let kind = StageKind::of(self.facts, info.nest.item);
             let mut record = |(decision, eligible, taken)| {
                 if eligible {
@@ -49,7 +46,7 @@ impl<'a> Survey<'a> {
             self.mapping(info, nest).into_iter().for_each(&mut record);
             if let Some(stage) = info.stage() {
                 self.reductions(info, nest, stage).into_iter().for_each(&mut record);
-                if self.outline.is_own(info) {
+                if self.plan.is_own(info) {
                     self.blocks(info, stage).into_iter().for_each(&mut record);
                 }
             }
@@ -58,40 +55,40 @@ impl<'a> Survey<'a> {
     }
 
     /// The nests that read something.
-    fn readers(&self, what: Source) -> Vec<&NestInfo<'_>> {
-        let reads = |info: &&NestInfo<'_>| self.facts.reads(self.schedule, info.nest, what);
-        self.outline.nests.iter().filter(reads).collect()
+    fn readers(&self, what: Source) -> Vec<&NestPlan<'_>> {
+        let reads = |info: &&NestPlan<'_>| self.facts.reads(self.schedule, info.nest, what);
+        self.plan.nests.values().filter(reads).collect()
     }
 
     /// The loops over the block that a nest stands in.
-    fn over_loops<'n>(&self, info: &'n NestInfo<'_>) -> &'n [usize] {
-        &info.loops[self.outline.kernels[info.kernel].loops.len()..]
+    fn over_loops<'n>(&self, info: &'n NestPlan<'_>) -> &'n [LoopId] {
+        &info.loops[self.plan.kernels[info.kernel].around.len()..]
     }
 
     /// Whether some nests stand together in a loop over the block.
-    fn share_over_loop(&self, nests: &[&NestInfo<'_>]) -> bool {
+    fn share_over_loop(&self, nests: &[&NestPlan<'_>]) -> bool {
         let first = nests.first().and_then(|info| self.over_loops(info).first());
         first.is_some() && nests.iter().all(|info| self.over_loops(info).first() == first)
     }
 
     /// Whether a nest stands in a loop over the block of another stage.
-    fn is_in_over_loop(&self, info: &NestInfo<'_>) -> bool {
-        let foreign = |number: &usize| Some(self.outline.loops[*number].tile.stage) != info.stage();
+    fn is_in_over_loop(&self, info: &NestPlan<'_>) -> bool {
+        let foreign = |number: &LoopId| Some(self.plan.loops[*number].tile.stage) != info.stage();
         self.over_loops(info).iter().any(foreign)
     }
 
     /// Where a Func is computed.
     fn places(&self, func: FuncId, coverage: &mut Coverage) {
         let readers = self.readers(Source::Func(func));
-        let inner = !self.facts.is_output(func);
-        let pure = self.facts.pipeline.funcs()[func].stages.len() == 1;
+        let inner = !self.facts.problem.is_output(func);
+        let pure = self.facts.problem.pipeline().funcs()[func].stages.len() == 1;
         let in_block = inner && in_one_kernel(&readers);
         let in_thread = inner && readers.len() == 1 && self.facts.fits_registers(func);
-        let in_registers = self.outline.nests.iter().any(|info| info.nest.registers.contains(&func));
-        for stage in self.facts.stages(func) {
+        let in_registers = self.plan.nests.values().any(|info| info.nest.registers.contains(&func));
+        for stage in self.facts.problem.defined_stages(func) {
             let kind = StageKind::of(self.facts, Item::Stage(stage));
-            let info = self.outline.nests.iter().find(|info| info.stage() == Some(stage));
-            let own = info.is_some_and(|info| self.outline.is_own(info));
+            let info = self.plan.nests.values().find(|info| info.stage() == Some(stage));
+            let own = info.is_some_and(|info| self.plan.is_own(info));
             let info = info.filter(|_| !own);
             let is = |how: fn(&Nest) -> bool| info.is_some_and(|info| how(info.nest));
             let (shared, flat) = (is(|nest| nest.storage.is_shared()), is(|nest| nest.mapping.is_flat()));
@@ -113,9 +110,9 @@ impl<'a> Survey<'a> {
     }
 
     /// Whether every reader has threads, none of which reads what another one would compute.
-    fn can_be_private(&self, func: FuncId, readers: &[&NestInfo<'_>]) -> bool {
+    fn can_be_private(&self, func: FuncId, readers: &[&NestPlan<'_>]) -> bool {
         readers.iter().all(|info| {
-            let nest = self.footprints.nest(&info.path).and_then(|nest| nest.threads.as_ref());
+            let nest = info.footprint.as_ref().and_then(|nest| nest.threads.as_ref());
             let (Some(threads), Some(stage)) = (nest, info.stage()) else { return false };
             let several = threads.iter().filter(|dim| dim.threads > 1);
             several.into_iter().all(|dim| self.reads_own_point(func, stage, dim.dim))
@@ -125,18 +122,18 @@ impl<'a> Survey<'a> {
     /// Whether a stage reads a Func at exactly its own point along a loop, in a dimension that all stages of the Func
     /// have a loop over.
     fn reads_own_point(&self, func: FuncId, reader: StageRef, along: LoopKind) -> bool {
-        let dag = &self.facts.dag;
-        let consumer = self.facts.stage_id(reader);
+        let dag = self.facts.problem.dag();
+        let consumer = self.facts.problem.stage_id(reader);
         let Some(edge) = dag.edge_between(dag.func_node(func), consumer) else { return false };
         let position = dag.stages()[consumer].loops.iter().position(|of| of.kind == along);
         let own = |index: &Index| {
             position.is_some() && index.unit_loop() == position && index.constant() == Some(0)
         };
         let looped = |d: usize| {
-            let has = |stage: &StageRef| self.facts.loops(Item::Stage(*stage)).contains(&LoopKind::Pure(d));
-            self.facts.stages(func).iter().all(has)
+            let has = |stage| self.facts.problem.loops(Item::Stage(stage)).contains(&LoopKind::Pure(d));
+            self.facts.problem.defined_stages(func).all(has)
         };
-        let dimensions = 0..self.facts.pipeline.funcs()[func].dims.len();
+        let dimensions = 0..self.facts.problem.pipeline().funcs()[func].dims.len();
         dimensions
             .into_iter()
             .any(|d| looped(d) && dag.edges()[edge].loads.iter().all(|load| own(&load.map.rows()[d])))
@@ -144,13 +141,13 @@ impl<'a> Survey<'a> {
     }
 
     /// Whether a kernel copies an input that it reads.
-    fn copies(&self, input: InputId, kernel: usize, coverage: &mut Coverage) {
+    fn copies(&self, input: InputId, kernel: KernelId, coverage: &mut Coverage) {
         let mut readers = self.readers(Source::Input(input));
         readers.retain(|info| info.kernel == kernel);
         if readers.is_empty() {
             return;
         }
-        let mut nests = self.outline.nests_of(kernel).iter();
+        let mut nests = self.plan.nests_of(kernel).iter();
         let copy = nests.find(|info| info.nest.item == Item::Input(input));
         let flat = copy.is_some_and(|info| info.nest.mapping.is_flat());
         let kind = StageKind::InputCopy;
@@ -163,13 +160,13 @@ impl<'a> Survey<'a> {
     }
 
     /// The tiles of a kernel's blocks.
-    fn blocks(&self, info: &NestInfo<'_>, stage: StageRef) -> [Found; 3] {
-        let kernel = self.outline.kernels[info.kernel].kernel;
-        let extent = |kind: LoopKind| loop_range(self.facts.regions, Item::Stage(stage), kind).extent;
-        let pure = self.facts.loops(Item::Stage(stage)).into_iter();
+    fn blocks(&self, info: &NestPlan<'_>, stage: StageRef) -> [Found; 3] {
+        let kernel = self.plan.kernels[info.kernel].kernel;
+        let extent = |kind: LoopKind| self.facts.problem.loop_range(Item::Stage(stage), kind).extent;
+        let pure = self.facts.problem.loops(Item::Stage(stage)).into_iter();
         let extents: Vec<i64> = pure.filter(|kind| is_pure(*kind)).map(extent).collect();
         let wide = extents.iter().filter(|extent| **extent > 1).count();
-        let counts = &self.footprints.kernels[info.kernel].blocks;
+        let counts = &self.plan.kernels[info.kernel].blocks;
         let several = counts.iter().filter(|count| **count > 1).count();
         let cut = kernel.block.iter().zip(counts).any(|(tile, count)| {
             let extent = extent(tile.dim);
@@ -183,8 +180,8 @@ impl<'a> Survey<'a> {
     }
 
     /// How threads share a nest.
-    fn mapping(&self, info: &NestInfo<'_>, nest: &NestFootprint) -> [Found; 7] {
-        let extents = self.facts.loops(info.nest.item).into_iter().filter_map(|kind| match kind {
+    fn mapping(&self, info: &NestPlan<'_>, nest: &NestFootprint) -> [Found; 7] {
+        let extents = self.facts.problem.loops(info.nest.item).into_iter().filter_map(|kind| match kind {
             LoopKind::Pure(d) => Some(nest.points.dims[d].extent()),
             LoopKind::Reduction(_) => None,
         });
@@ -209,12 +206,12 @@ impl<'a> Survey<'a> {
     }
 
     /// What is done with the reduction variables of a stage.
-    fn reductions(&self, info: &NestInfo<'_>, nest: &NestFootprint, stage: StageRef) -> [Found; 7] {
+    fn reductions(&self, info: &NestPlan<'_>, nest: &NestFootprint, stage: StageRef) -> [Found; 7] {
         let domain = self.facts.domain(stage);
         let reduces = domain.iter().any(|extent| *extent > 1);
-        let own = self.outline.is_own(info);
+        let own = self.plan.is_own(info);
         let (outside, inside) = info.loops.split_at(info.loops.len() - self.over_loops(info).len());
-        let of_own = |number: &usize| self.outline.loops[*number].tile.stage == stage;
+        let of_own = |number: &LoopId| self.plan.loops[*number].tile.stage == stage;
         let left: Vec<i64> = nest.domain.iter().map(|reach| reach.extent()).collect();
         let loops = nest.threads.as_deref().unwrap_or_default();
         let named = || loops.iter().filter(|dim| !is_pure(dim.dim) && dim.serial > 1);
@@ -223,8 +220,8 @@ impl<'a> Survey<'a> {
         // An inner variable may go outside one that the definition has inside it.
         let exchange =
             (1..domain.len()).any(|inner| free(inner) && domain[..inner].iter().any(|extent| *extent > 1));
-        let blocks = self.outline.kernels[info.kernel].kernel.block.iter();
-        let on_blocks = blocks.zip(&self.footprints.kernels[info.kernel].blocks);
+        let blocks = self.plan.kernels[info.kernel].kernel.block.iter();
+        let on_blocks = blocks.zip(&self.plan.kernels[info.kernel].blocks);
         let on_blocks = on_blocks.into_iter().any(|(tile, count)| !is_pure(tile.dim) && *count > 1);
         let on_threads = loops.iter().any(|dim| !is_pure(dim.dim) && dim.threads > 1 && dim.extent > 1);
         [
@@ -247,10 +244,10 @@ impl<'a> Survey<'a> {
     }
 
     /// Whether a reduction loop runs outside one that the definition has outside it.
-    fn is_reordered(&self, info: &NestInfo<'_>, nest: &NestFootprint, stage: StageRef) -> bool {
-        let own = info.loops.iter().filter(|number| self.outline.loops[**number].tile.stage == stage);
-        let own = own.filter(|number| self.footprints.loops[**number].count > 1);
-        let mut order: Vec<usize> = own.map(|number| self.outline.loops[*number].tile.var).collect();
+    fn is_reordered(&self, info: &NestPlan<'_>, nest: &NestFootprint, stage: StageRef) -> bool {
+        let own = info.loops.iter().filter(|number| self.plan.loops[**number].tile.stage == stage);
+        let own = own.filter(|number| self.plan.loops[**number].count > 1);
+        let mut order: Vec<usize> = own.map(|number| self.plan.loops[*number].tile.var).collect();
         let loops = nest.threads.as_deref().unwrap_or_default();
         let serial = |var: usize| {
             let dim = loops.iter().find(|dim| dim.dim == LoopKind::Reduction(var));
@@ -271,19 +268,25 @@ impl<'a> Survey<'a> {
 
     /// Whether one Func is in a block and one in a thread.
     fn levels(&self, coverage: &mut Coverage) {
-        let inner: Vec<FuncId> =
-            self.facts.pipeline.funcs().keys().filter(|func| !self.facts.is_output(*func)).collect();
+        let inner: Vec<FuncId> = self
+            .facts
+            .problem
+            .pipeline()
+            .funcs()
+            .keys()
+            .filter(|func| !self.facts.problem.is_output(*func))
+            .collect();
         if inner.len() < 2 || !inner.iter().any(|func| self.facts.fits_registers(*func)) {
             return;
         }
-        let nests = &self.outline.nests;
-        let block = nests.iter().any(|info| info.stage().is_some() && !self.outline.is_own(info));
-        let thread = nests.iter().any(|info| !info.nest.registers.is_empty());
+        let nests = &self.plan.nests;
+        let block = nests.values().any(|info| info.stage().is_some() && !self.plan.is_own(info));
+        let thread = nests.values().any(|info| !info.nest.registers.is_empty());
         coverage.levels.record(block && thread);
     }
 }
 
-fn in_one_kernel(nests: &[&NestInfo<'_>]) -> bool {
+fn in_one_kernel(nests: &[&NestPlan<'_>]) -> bool {
     let first = nests.first().map(|info| info.kernel);
     first.is_some() && nests.iter().all(|info| Some(info.kernel) == first)
 }

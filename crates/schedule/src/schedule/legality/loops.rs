@@ -3,25 +3,26 @@
 use smallvec::SmallVec;
 
 use crate::dag::LoopKind;
+use crate::ids::LoopId;
 use crate::schedule::dependence::Together;
 use crate::schedule::legality::Checker;
-use crate::schedule::outline::{LoopNumbers, NestInfo, Path};
-use crate::schedule::trace::domain;
+use crate::schedule::path::Path;
+use crate::schedule::plan::{LoopIds, NestPlan};
 use crate::schedule::tree::{Item, Mapping, Size, StageRef, ThreadTiles, Tile};
 use crate::schedule::violation::{Rule, Side};
 
 impl Checker<'_> {
     pub(super) fn loops(&mut self) {
-        for number in 0..self.outline.loops.len() {
-            self.serial_loop(number);
+        for id in self.plan.loops.keys() {
+            self.serial_loop(id);
         }
-        for kernel in &self.outline.kernels {
+        for kernel in self.plan.kernels.values() {
             let stage = kernel.kernel.stage;
             self.tiles(&kernel.path, Item::Stage(stage), &kernel.kernel.block);
-            let together = self.together(stage, &kernel.loops);
+            let together = self.together(stage, &kernel.around);
             self.shared_out(&kernel.path, stage, &kernel.kernel.block, &together, Side::Blocks);
         }
-        for nest in &self.outline.nests {
+        for nest in self.plan.nests.values() {
             self.nest_loops(nest);
         }
     }
@@ -31,12 +32,12 @@ impl Checker<'_> {
     }
 
     fn has_loop(&self, item: Item, kind: LoopKind) -> bool {
-        self.geometry.has_loop(item, kind)
+        self.problem.has_loop(item, kind)
     }
 
     /// A loop around kernels or over a block.
-    fn serial_loop(&mut self, number: usize) {
-        let info = &self.outline.loops[number];
+    fn serial_loop(&mut self, id: LoopId) {
+        let info = &self.plan.loops[id];
         let (tile, path) = (info.tile, &info.path);
         let item = Item::Stage(tile.stage);
         let names = self.names;
@@ -48,7 +49,7 @@ impl Checker<'_> {
             let rule = Rule::NoLoop { item: self.stage_name(tile.stage), variable: variable() };
             return self.report(path, rule);
         }
-        let mut inside = self.outline.nests.iter().filter(|nest| nest.loops.contains(&number));
+        let mut inside = self.plan.nests.values().filter(|nest| nest.loops.contains(&id));
         if !inside.any(|nest| nest.stage() == Some(tile.stage)) {
             let (stage, variable) = (self.stage_name(tile.stage), variable());
             self.report(path, Rule::IdleLoop { stage, variable });
@@ -73,7 +74,7 @@ impl Checker<'_> {
         }
     }
 
-    fn nest_loops(&mut self, nest: &NestInfo<'_>) {
+    fn nest_loops(&mut self, nest: &NestPlan<'_>) {
         let item = nest.nest.item;
         if let Mapping::Threads(tiles) = &nest.nest.mapping {
             self.tiles(&nest.path, item, &tiles.threads);
@@ -89,17 +90,17 @@ impl Checker<'_> {
     }
 
     /// A reduction variable is taken by one of the loops around the nest, or by the block.
-    fn divided_once(&mut self, nest: &NestInfo<'_>, stage: StageRef) {
+    fn divided_once(&mut self, nest: &NestPlan<'_>, stage: StageRef) {
         let mut taken: SmallVec<[usize; 4]> = SmallVec::new();
-        if self.outline.is_own(nest) {
-            let block = self.outline.kernels[nest.kernel].kernel.block.iter();
+        if self.plan.is_own(nest) {
+            let block = self.plan.kernels[nest.kernel].kernel.block.iter();
             taken.extend(block.filter_map(|tile| match tile.dim {
                 LoopKind::Reduction(var) => Some(var),
                 LoopKind::Pure(_) => None,
             }));
         }
-        for number in self.outline.own_loops(nest) {
-            let info = &self.outline.loops[number];
+        for number in self.plan.own_loops(nest) {
+            let info = &self.plan.loops[number];
             if taken.contains(&info.tile.var) {
                 let variable = self.variable(nest.nest.item, LoopKind::Reduction(info.tile.var));
                 let rule = Rule::SplitTwice { item: self.stage_name(stage), variable };
@@ -110,9 +111,9 @@ impl Checker<'_> {
     }
 
     /// Which values of a stage's reduction variables run together inside some loops.
-    fn together(&self, stage: StageRef, loops: &[usize]) -> SmallVec<[Together; 4]> {
+    fn together(&self, stage: StageRef, loops: &[LoopId]) -> SmallVec<[Together; 4]> {
         let of = |var: usize| {
-            let tile = loops.iter().map(|number| self.outline.loops[*number].tile);
+            let tile = loops.iter().map(|number| self.plan.loops[*number].tile);
             let tile = tile.into_iter().find(|tile| (tile.stage, tile.var) == (stage, var));
             match tile.map(|tile| tile.size) {
                 Some(Size::Of(0 | 1)) => Together::Fixed,
@@ -141,7 +142,7 @@ impl Checker<'_> {
             if alone || !self.has_loop(Item::Stage(stage), tile.dim) {
                 continue;
             }
-            if !self.geometry.is_parallel(stage, var, together) {
+            if !self.problem.is_parallel(stage, var, together) {
                 let variable = self.variable(Item::Stage(stage), tile.dim);
                 self.report(path, Rule::Dependent { stage: self.stage_name(stage), variable, side });
             }
@@ -149,7 +150,7 @@ impl Checker<'_> {
     }
 
     /// Reduction loops run in the order of their definition, or in one that gives the same.
-    fn reduction_order(&mut self, nest: &NestInfo<'_>, stage: StageRef) {
+    fn reduction_order(&mut self, nest: &NestPlan<'_>, stage: StageRef) {
         let variables = self.names.stage_decl(stage).domain.len();
         if variables < 2 {
             return;
@@ -162,7 +163,7 @@ impl Checker<'_> {
                 // The inner one may go outside if its values are independent under the loops outside it.
                 let fixed = |var: usize| if var > inner { Together::Fixed } else { Together::Any };
                 let together: SmallVec<[Together; 4]> = (0..variables).map(fixed).collect();
-                if !self.geometry.is_parallel(stage, inner, &together) {
+                if !self.problem.is_parallel(stage, inner, &together) {
                     let name = |var: usize| self.variable(nest.nest.item, LoopKind::Reduction(var));
                     let rule = Rule::Reordered {
                         stage: self.stage_name(stage),
@@ -177,19 +178,19 @@ impl Checker<'_> {
 
     /// The reduction variables of a stage as its loops run, the outermost first, and whether they run side by
     /// side there. Loops of one value are left out; a variable that is divided is there for each of its loops.
-    fn loop_order(&self, nest: &NestInfo<'_>, stage: StageRef) -> Vec<(usize, bool)> {
+    fn loop_order(&self, nest: &NestPlan<'_>, stage: StageRef) -> Vec<(usize, bool)> {
         let tiles = match &nest.nest.mapping {
             Mapping::Flat => &ThreadTiles::default(),
             Mapping::Threads(tiles) => tiles,
         };
-        let kernel = &self.outline.kernels[nest.kernel];
-        let block: &[Tile] = if self.outline.is_own(nest) { &kernel.kernel.block } else { &[] };
+        let kernel = &self.plan.kernels[nest.kernel];
+        let block: &[Tile] = if self.plan.is_own(nest) { &kernel.kernel.block } else { &[] };
         let mut left: Vec<i64> = (0..self.names.stage_decl(stage).domain.len())
-            .map(|var| domain(self.geometry.regions, stage, var).extent.max(1))
+            .map(|var| self.problem.domain(stage, var).extent.max(1))
             .collect();
         let mut order = Vec::new();
-        let (around, over): (LoopNumbers, LoopNumbers) =
-            self.outline.own_loops(nest).into_iter().partition(|number| kernel.loops.contains(number));
+        let (around, over): (LoopIds, LoopIds) =
+            self.plan.own_loops(nest).into_iter().partition(|number| kernel.around.contains(number));
         self.serial_order(&around, &mut left, &mut order);
         let on_blocks = block.iter().filter(|tile| tile.size != Size::All).filter_map(reduction);
         order.extend(on_blocks.map(|var| (var, true)));
@@ -213,9 +214,9 @@ impl Checker<'_> {
     }
 
     /// Adds loops around kernels or over a block, and takes from what is `left` of their variables.
-    fn serial_order(&self, loops: &[usize], left: &mut [i64], order: &mut Vec<(usize, bool)>) {
+    fn serial_order(&self, loops: &[LoopId], left: &mut [i64], order: &mut Vec<(usize, bool)>) {
         for number in loops {
-            let tile = self.outline.loops[*number].tile;
+            let tile = self.plan.loops[*number].tile;
             let Some(left) = left.get_mut(tile.var) else { continue };
             let size = tile.size.of(*left);
             if size < *left {

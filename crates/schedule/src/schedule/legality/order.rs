@@ -3,15 +3,16 @@
 use smallvec::SmallVec;
 use warploom_lang::FuncId;
 
+use crate::ids::{LoopId, NestId};
 use crate::schedule::legality::Checker;
-use crate::schedule::outline::NestInfo;
+use crate::schedule::plan::NestPlan;
 use crate::schedule::trace::{lives_before, read_of};
 use crate::schedule::tree::{Item, StageRef, Storage};
 use crate::schedule::violation::Rule;
 
 impl Checker<'_> {
     pub(super) fn order(&mut self) {
-        for (position, nest) in self.outline.nests.iter().enumerate() {
+        for (position, nest) in self.plan.nests.iter() {
             match nest.nest.item {
                 Item::Stage(stage) => {
                     for i in 0..self.reads[position].len() {
@@ -27,7 +28,7 @@ impl Checker<'_> {
         }
     }
 
-    fn reader(&mut self, position: usize, nest: &NestInfo<'_>, stage: StageRef, func: FuncId) {
+    fn reader(&mut self, position: NestId, nest: &NestPlan<'_>, stage: StageRef, func: FuncId) {
         let consumer = || self.stage_name(stage);
         if let Some((holder, i)) = self.registers_of(func).next() {
             // Registers of a copy are mistake enough.
@@ -44,8 +45,8 @@ impl Checker<'_> {
         // The last stage; where the others must be follows from it.
         let last = self.nests_of(func).filter_map(|(number, nest)| Some((number, nest, nest.stage()?)));
         let Some((other, producer, made)) = last.max_by_key(|(_, _, stage)| stage.stage) else { return };
-        if !self.outline.is_own(producer) && producer.kernel != nest.kernel {
-            let kernel = self.stage_name(self.outline.kernels[nest.kernel].kernel.stage);
+        if !self.plan.is_own(producer) && producer.kernel != nest.kernel {
+            let kernel = self.stage_name(self.plan.kernels[nest.kernel].kernel.stage);
             let (producer_name, consumer) = (self.stage_name(made), consumer());
             let rule = Rule::OutsideKernel { producer: producer_name, consumer, kernel };
             self.report(&producer.path, rule);
@@ -61,64 +62,64 @@ impl Checker<'_> {
     /// What is wrong with the loops that hold a producer, as seen from its consumer.
     fn loops_between(
         &self,
-        producer: &NestInfo<'_>,
+        producer: &NestPlan<'_>,
         made: StageRef,
-        consumer: &NestInfo<'_>,
+        consumer: &NestPlan<'_>,
         reader: StageRef,
     ) -> Option<Rule> {
-        let variable = |number: usize| {
-            let tile = self.outline.loops[number].tile;
+        let variable = |number: LoopId| {
+            let tile = self.plan.loops[number].tile;
             self.names.of_reduction(tile.stage, tile.var)
         };
         let names = || (self.stage_name(made), self.stage_name(reader));
         if consumer.loops.is_empty() && producer.loops.is_empty() {
             return None;
         }
-        let own = self.outline.own_loops(producer);
+        let own = self.plan.own_loops(producer);
         if let Some(&number) = own.iter().find(|number| consumer.loops.contains(number)) {
             let ((producer, consumer), variable) = (names(), variable(number));
             return Some(Rule::Incomplete { producer, consumer, variable });
         }
-        let foreign = self.outline.foreign_loops(producer);
+        let foreign = self.plan.foreign_loops(producer);
         let outside = foreign.iter().enumerate().find(|(i, number)| consumer.loops.get(*i) != Some(number));
         let (variable, (producer, consumer)) = (variable(*outside?.1), names());
         Some(Rule::NotEnclosing { producer, consumer, variable })
     }
 
-    fn staged_input(&mut self, position: usize, nest: &NestInfo<'_>) {
+    fn staged_input(&mut self, position: NestId, nest: &NestPlan<'_>) {
         let names = self.names;
         let item = || names.of_item(nest.nest.item);
         for (i, func) in nest.nest.registers.iter().enumerate() {
             let rule = Rule::RegistersOfInput { item: item(), func: self.func_name(*func) };
             self.report(&nest.path.child(i), rule);
         }
-        if lives_before(self.outline, position, read_of(nest.nest.item)) || self.is_staged_before(position) {
+        if lives_before(self.plan, position, read_of(nest.nest.item)) || self.is_staged_before(position) {
             return self.report(&nest.path, Rule::StagedTwice { item: item() });
         }
-        if self.footprints.nests[position].is_none() {
+        if self.plan.nests[position].footprint.is_none() {
             self.report(&nest.path, Rule::Unread { item: item() });
         }
     }
 
-    fn is_staged_before(&self, position: usize) -> bool {
-        let nest = &self.outline.nests[position];
-        let first = self.outline.kernels[nest.kernel].nests.start;
-        self.outline.nests[first..position].iter().any(|other| other.nest.item == nest.nest.item)
+    fn is_staged_before(&self, position: NestId) -> bool {
+        let nest = &self.plan.nests[position];
+        let first = self.plan.kernels[nest.kernel].nests.start;
+        self.plan.nests.slice(first..position).iter().any(|other| other.nest.item == nest.nest.item)
     }
 
     /// Funcs in registers: their shape, and that each comes before those that read it.
-    fn registers(&mut self, nest: &NestInfo<'_>) {
+    fn registers(&mut self, nest: &NestPlan<'_>) {
         for (i, &func) in nest.nest.registers.iter().enumerate() {
             let path = nest.path.child(i);
-            if let Some(stage) = self.geometry.func(func).moving_stage {
+            if let Some(stage) = self.problem.func(func).moving_stage {
                 let rule = Rule::RegistersShape { stage: self.stage_name(stage) };
                 self.report(&path, rule);
             }
             if i + 1 == nest.nest.registers.len() {
                 continue;
             }
-            let stages = self.geometry.stages_of(func);
-            let reads = self.geometry.reads_through(stages, |func| self.is_inlined(func)).outside;
+            let stages = self.problem.stages_of(func);
+            let reads = self.problem.reads_through(stages, |func| self.is_inlined(func)).outside;
             for &later in &nest.nest.registers[i + 1..] {
                 if reads.contains(&later) {
                     let (producer, consumer) = (self.func_name(later), self.func_name(func));
@@ -131,8 +132,8 @@ impl Checker<'_> {
     /// The stages of a Func follow each other and can share an array.
     fn stages(&mut self, func: FuncId) {
         let first_of = |stage: StageRef| self.nests_of(func).find(|(_, nest)| nest.stage() == Some(stage));
-        let placed: SmallVec<[(usize, &NestInfo<'_>); 4]> =
-            self.geometry.stages_of(func).filter_map(first_of).collect();
+        let placed: SmallVec<[(NestId, &NestPlan<'_>); 4]> =
+            self.problem.stages_of(func).filter_map(first_of).collect();
         for pair in placed.windows(2) {
             let [(before, earlier), (after, later)] = pair else { continue };
             let (Some(first), Some(second)) = (earlier.stage(), later.stage()) else { continue };
@@ -142,12 +143,12 @@ impl Checker<'_> {
                 self.report(&later.path, Rule::StageOrder { stage, earlier });
                 continue;
             }
-            let home = |nest: &NestInfo<'_>| match self.outline.is_own(nest) {
+            let home = |nest: &NestPlan<'_>| match self.plan.is_own(nest) {
                 true => (None, Storage::Global),
                 false => (Some(nest.kernel), nest.nest.storage),
             };
             let together = home(earlier) == home(later)
-                && self.outline.foreign_loops(earlier) == self.outline.foreign_loops(later);
+                && self.plan.foreign_loops(earlier) == self.plan.foreign_loops(later);
             if !together {
                 let (stage, earlier) = names();
                 self.report(&later.path, Rule::StagePlace { stage, earlier });

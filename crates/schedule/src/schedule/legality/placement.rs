@@ -5,7 +5,8 @@ use warploom_lang::FuncId;
 use crate::node_set::NodeSet;
 use crate::schedule::flow::Read;
 use crate::schedule::legality::Checker;
-use crate::schedule::outline::{NestInfo, Path};
+use crate::schedule::path::Path;
+use crate::schedule::plan::NestPlan;
 use crate::schedule::tree::{Item, StageRef, Storage};
 use crate::schedule::violation::Rule;
 
@@ -14,9 +15,9 @@ impl Checker<'_> {
     pub(super) fn needed_places(&mut self) {
         let outputs = self.names.pipeline().outputs();
         let mut needed = NodeSet::default();
-        outputs.iter().for_each(|func| self.geometry.func(*func).add_upstream(&mut needed));
+        outputs.iter().for_each(|func| self.problem.func(*func).add_upstream(&mut needed));
         for func in self.names.pipeline().funcs().keys() {
-            if !needed.contains(self.geometry.node(Read::Func(func))) {
+            if !needed.contains(self.problem.node(Read::Func(func))) {
                 continue;
             }
             if self.is_inlined(func) {
@@ -29,7 +30,7 @@ impl Checker<'_> {
 
     /// The Funcs that have a place here have the right one, and so have those without one.
     pub(super) fn present_places(&mut self) {
-        let wrong = self.inlined.iter().find(|func| !self.geometry.func(**func).can_be_inlined());
+        let wrong = self.plan.inlined.iter().find(|func| !self.problem.func(**func).can_be_inlined());
         if let Some(func) = wrong {
             self.inlined(*func);
         }
@@ -38,28 +39,28 @@ impl Checker<'_> {
                 self.inlined(func);
             } else {
                 // The other stages of what is in global memory may be in other kernels.
-                let in_block = self.nests_of(func).any(|(_, nest)| !self.outline.is_own(nest));
+                let in_block = self.nests_of(func).any(|(_, nest)| !self.plan.is_own(nest));
                 self.placed(func, in_block);
             }
         }
     }
 
     pub(super) fn storage_words(&mut self) {
-        for kernel in &self.outline.kernels {
-            let last = self.outline.nests[kernel.nests.clone()].last();
-            if !last.is_some_and(|nest| self.outline.is_own(nest)) {
+        for kernel in self.plan.kernels.values() {
+            let last = self.plan.nests.slice(kernel.nests.clone()).last();
+            if !last.is_some_and(|nest| self.plan.is_own(nest)) {
                 let stage = self.stage_name(kernel.kernel.stage);
                 self.report(&kernel.path, Rule::OwnStage { stage });
             }
         }
-        for nest in &self.outline.nests {
+        for nest in self.plan.nests.values() {
             self.nest_storage(nest);
         }
     }
 
     fn inlined(&mut self, func: FuncId) {
         let stages = self.names.func_decl(func).stages.len();
-        if self.geometry.func(func).is_output {
+        if self.problem.func(func).is_output {
             self.report(&Path::ROOT, Rule::InlinedOutput { func: self.func_name(func) });
         }
         if stages > 1 {
@@ -82,7 +83,7 @@ impl Checker<'_> {
             for (_, nest) in self.nests_of(func) {
                 self.report(&nest.path, Rule::Twice { name: self.func_name(func) });
             }
-            if self.geometry.func(func).is_output {
+            if self.problem.func(func).is_output {
                 self.report(&holder.path.child(i), Rule::OutputPlace { func: self.func_name(func) });
             }
             return;
@@ -109,8 +110,8 @@ impl Checker<'_> {
     /// Every stage of a Func that computes something is there.
     fn all_stages(&mut self, func: FuncId) {
         let first = self.nests_of(func).next();
-        for stage in self.geometry.stages_of(func) {
-            let own = self.outline.has_kernel(stage);
+        for stage in self.problem.stages_of(func) {
+            let own = self.plan.has_kernel(stage);
             let placed = || self.nests_of(func).any(|(_, nest)| nest.stage() == Some(stage));
             if !self.is_defined(stage) || own || placed() {
                 continue;
@@ -125,20 +126,20 @@ impl Checker<'_> {
     }
 
     fn output_storage(&mut self, func: FuncId) {
-        if !self.geometry.func(func).is_output {
+        if !self.problem.func(func).is_output {
             return;
         }
-        let elsewhere = self.nests_of(func).find(|(_, nest)| !self.outline.is_own(nest));
+        let elsewhere = self.nests_of(func).find(|(_, nest)| !self.plan.is_own(nest));
         if let Some((_, nest)) = elsewhere {
             self.report(&nest.path, Rule::OutputPlace { func: self.func_name(func) });
         }
     }
 
-    fn nest_storage(&mut self, nest: &NestInfo<'_>) {
+    fn nest_storage(&mut self, nest: &NestPlan<'_>) {
         let item = || self.names.of_item(nest.nest.item);
         match (nest.nest.item, nest.nest.storage) {
-            (Item::Stage(_), Storage::Global) if self.outline.is_own(nest) => {}
-            (Item::Stage(_), _) if self.outline.is_own(nest) => {
+            (Item::Stage(_), Storage::Global) if self.plan.is_own(nest) => {}
+            (Item::Stage(_), _) if self.plan.is_own(nest) => {
                 self.report(&nest.path, Rule::OwnStorage { stage: item() });
             }
             (_, Storage::Global) => self.report(&nest.path, Rule::NoStorage { item: item() }),

@@ -1,15 +1,17 @@
 //! Everything fits where it lives, and threads read only what they may.
 
-use warploom_lang::FuncId;
 use warploom_lang::brief::shown;
+use warploom_lang::{FuncId, ids_in};
 
 use crate::dag::LoopKind;
+use crate::ids::{KernelId, NestId};
 use crate::rational::Rational;
 use crate::schedule::footprint::{
     Footprint, MAX_REGISTER_BYTES, NestFootprint, RegisterFootprint, ThreadLoop,
 };
 use crate::schedule::legality::Checker;
-use crate::schedule::outline::{NestInfo, Path};
+use crate::schedule::path::Path;
+use crate::schedule::plan::NestPlan;
 use crate::schedule::reach::{Reach, Symbol};
 use crate::schedule::trace::{Tracer, read_of};
 use crate::schedule::tree::{Item, Mapping, StageRef, Storage};
@@ -24,32 +26,33 @@ pub const SMALL_EXTENT: i64 = 1024;
 
 impl Checker<'_> {
     pub(super) fn storage(&mut self) {
-        for number in 0..self.outline.kernels.len() {
-            self.kernel_limits(number);
-            self.allocations(number);
+        for id in self.plan.kernels.keys() {
+            self.kernel_limits(id);
+            self.allocations(id);
         }
-        for (position, nest) in self.outline.nests.iter().enumerate() {
+        for (position, nest) in self.plan.nests.iter() {
             if nest.nest.storage == Storage::Private {
                 self.private(position, nest);
             }
-            if let Some(footprint) = &self.footprints.nests[position] {
+            if let Some(footprint) = &nest.footprint {
                 self.nest_threads(nest, footprint);
                 self.register_sizes(nest, footprint);
             }
         }
     }
 
-    fn kernel_limits(&mut self, number: usize) {
-        let (info, kernel) = (&self.outline.kernels[number], &self.footprints.kernels[number]);
-        let stage = || self.stage_name(info.kernel.stage);
-        let device = || self.device.name.clone();
-        let limits = self.device.threads.grid_dims;
+    fn kernel_limits(&mut self, id: KernelId) {
+        let kernel = &self.plan.kernels[id];
+        let stage = || self.stage_name(kernel.kernel.stage);
+        let device = || self.problem.device().name.clone();
+        let limits = self.problem.device().threads.grid_dims;
         let mut rules: Vec<Rule> = Vec::new();
-        let ([blocks, ..], limit) = (kernel.grid(limits), u64::from(limits[0]));
+        let ([blocks, ..], limit) = (kernel.grid(self.problem.device()), u64::from(limits[0]));
         if blocks > limit {
             rules.push(Rule::Grid { stage: stage(), blocks, limit, device: device() });
         }
-        let (bytes, limit) = (kernel.shared_bytes(), u64::from(self.device.shared.per_block_opt_in));
+        let (bytes, limit) =
+            (kernel.shared_bytes(), u64::from(self.problem.device().shared.per_block_opt_in));
         if bytes > limit {
             let shared = kernel.allocations.iter().filter(|part| part.storage == Storage::Shared);
             let parts: Vec<String> = shared
@@ -62,7 +65,7 @@ impl Checker<'_> {
             rules.push(Rule::SharedBytes { stage, bytes, parts, limit, device });
         }
         for rule in rules {
-            self.report(&info.path, rule);
+            self.report(&kernel.path, rule);
         }
     }
 
@@ -74,18 +77,18 @@ impl Checker<'_> {
         }
     }
 
-    fn nest_threads(&mut self, nest: &NestInfo<'_>, footprint: &NestFootprint) {
-        let limit = u64::from(self.device.threads.per_block);
+    fn nest_threads(&mut self, nest: &NestPlan<'_>, footprint: &NestFootprint) {
+        let limit = u64::from(self.problem.device().threads.per_block);
         if let Some(threads) = footprint.thread_count().filter(|threads| *threads > limit) {
-            let (item, device) = (self.names.of_item(nest.nest.item), self.device.name.clone());
+            let (item, device) = (self.names.of_item(nest.nest.item), self.problem.device().name.clone());
             self.report(&nest.path, Rule::Threads { item, threads, limit, device });
         }
     }
 
     /// What lives in a block has constant extents, and a thread's own is not too large.
-    fn allocations(&mut self, number: usize) {
-        for allocation in &self.footprints.kernels[number].allocations {
-            let mut nests = self.outline.nests_of(number).iter();
+    fn allocations(&mut self, id: KernelId) {
+        for allocation in &self.plan.kernels[id].allocations {
+            let mut nests = self.plan.nests_of(id).iter();
             let first = nests.find(|nest| read_of(nest.nest.item) == read_of(allocation.item));
             let Some(path) = first.map(|nest| &nest.path) else { continue };
             self.bounded(path, allocation.item, &allocation.points);
@@ -96,7 +99,7 @@ impl Checker<'_> {
         }
     }
 
-    fn register_sizes(&mut self, nest: &NestInfo<'_>, footprint: &NestFootprint) {
+    fn register_sizes(&mut self, nest: &NestPlan<'_>, footprint: &NestFootprint) {
         for (i, &func) in nest.nest.registers.iter().enumerate() {
             let Some(RegisterFootprint { thread, .. }) = footprint.registers.get(&func) else { continue };
             let points = &thread.points;
@@ -122,21 +125,21 @@ impl Checker<'_> {
     }
 
     /// A private stage: every thread reads only what it wrote itself.
-    fn private(&mut self, position: usize, nest: &NestInfo<'_>) {
+    fn private(&mut self, position: NestId, nest: &NestPlan<'_>) {
         let Some(stage) = nest.stage() else { return };
         if nest.nest.mapping == Mapping::Flat {
             return self.report(&nest.path, Rule::PrivateFlat { stage: self.stage_name(stage) });
         }
-        let in_kernel = self.outline.kernels[nest.kernel].nests.clone();
-        let stages = in_kernel.filter_map(|number| Some((number, self.outline.nests[number].stage()?)));
+        let stages = ids_in(&self.plan.kernels[nest.kernel].nests);
+        let stages = stages.filter_map(|number| Some((number, self.plan.nests[number].stage()?)));
         let own = stages.clone().filter(|(_, own)| own.func == stage.func);
         if own.clone().any(|(_, own)| own.stage < stage.stage) {
             return;
         }
         // The first stage has all points, so everything else must share them as it does.
-        let broken = |(number, consumer): (usize, StageRef)| {
+        let broken = |(number, consumer): (NestId, StageRef)| {
             let (func, consumer) = (self.func_name(stage.func), self.stage_name(consumer));
-            (self.outline.nests[number].path.clone(), Rule::PrivateRead { func, consumer })
+            (self.plan.nests[number].path.clone(), Rule::PrivateRead { func, consumer })
         };
         let mut unlike = own.filter(|(number, _)| !self.shared_alike(position, *number, Index::Loop));
         let found: Vec<(Path, Rule)> = match unlike.next() {
@@ -144,7 +147,7 @@ impl Checker<'_> {
             None => {
                 let readers = stages.filter(|(number, _)| self.reads[*number].contains(&stage.func));
                 let owned =
-                    |(reader, at): &(usize, StageRef)| self.reads_own(stage.func, position, *reader, *at);
+                    |(reader, at): &(NestId, StageRef)| self.reads_own(stage.func, position, *reader, *at);
                 readers.filter(|reader| !owned(reader)).map(broken).collect()
             }
         };
@@ -154,9 +157,9 @@ impl Checker<'_> {
     }
 
     /// Whether each thread of a reader reads only what the same thread computes of a Func.
-    fn reads_own(&self, func: FuncId, producer: usize, reader: usize, stage: StageRef) -> bool {
-        let mut tracer = Tracer::new(self.geometry, self.inlined, self.outline);
-        let columns = tracer.point_reads(&self.outline.nests[reader], stage, func);
+    fn reads_own(&self, func: FuncId, producer: NestId, reader: NestId, stage: StageRef) -> bool {
+        let mut tracer = Tracer::new(self.problem, self.plan);
+        let columns = tracer.point_reads(&self.plan.nests[reader], stage, func);
         let index = |d: usize| match columns.get(d).map(Vec::as_slice) {
             Some([reach]) => Index::of(reach),
             _ => Index::Other,
@@ -170,9 +173,9 @@ impl Checker<'_> {
     /// That number is a sum over the loops that threads share, each of which adds the number of the point's tile times
     /// the threads of the loops before it. What lies in the first tile of its loop adds nothing, so that small boxes are
     /// shared alike whatever the indices look like.
-    fn shared_alike(&self, producer: usize, reader: usize, index: impl Fn(usize) -> Index) -> bool {
-        let nests = &self.footprints.nests;
-        let (Some(made), Some(read)) = (&nests[producer], &nests[reader]) else { return true };
+    fn shared_alike(&self, producer: NestId, reader: NestId, index: impl Fn(usize) -> Index) -> bool {
+        let [made, read] = [producer, reader].map(|id| self.plan.nests[id].footprint.as_ref());
+        let (Some(made), Some(read)) = (made, read) else { return true };
         let (Some(writers), Some(readers)) = (several(made), several(read)) else { return false };
         let mut left: Vec<(i64, &ThreadLoop)> =
             readers.into_iter().filter(|(_, dim)| dim.extent > dim.serial).collect();

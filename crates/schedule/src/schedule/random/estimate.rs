@@ -1,13 +1,13 @@
 //! How much a schedule computes, and how large its kernels are: estimates that keep random schedules in bounds.
 
-use warploom_lang::{FuncId, IdVec, Pipeline, Regions};
+use warploom_lang::{FuncId, IdVec};
 
-use crate::dag::{Dag, LoopKind, Source};
+use crate::dag::{LoopKind, Source};
 use crate::ids::StageId;
-use crate::schedule::footprint::{Footprints, NestFootprint};
-use crate::schedule::outline::{NestInfo, Outline};
+use crate::schedule::footprint::NestFootprint;
+use crate::schedule::plan::{LoopPlan, NestPlan, Plan};
+use crate::schedule::problem::Problem;
 use crate::schedule::reach::{Reach, Symbol, blocks};
-use crate::schedule::trace::{domain, loop_range};
 use crate::schedule::tree::{Item, Mapping, Schedule, StageRef};
 
 /// What a statement takes beside its expressions: loops, guards, the store.
@@ -19,75 +19,69 @@ const STATEMENT_NODES: u64 = 8;
 ///
 /// ```
 /// use warploom_lang::*;
-/// use warploom_schedule::schedule::{ScheduleBuilder, work};
+/// use warploom_schedule::schedule::{Problem, ScheduleBuilder, work};
+/// use warploom_target::Device;
 /// let x = vars!(x);
 /// let ramp = func("ramp", x, x * 3);
 /// let blur = func("blur", x, ramp.at(x) + ramp.at(x + 1));
 /// let pipeline = Pipeline::new("blur", [blur])?;
-/// let regions = infer(&pipeline, &Realisation::new(&pipeline).output("blur", Region::of_extents(&[64])))?;
+/// let request = Realisation::new(&pipeline).output("blur", Region::of_extents(&[64]));
+/// let problem = Problem::new(&pipeline, &request, &Device::preset("h200")?)?;
 /// let blocks = |tile| {
 ///     ScheduleBuilder::new(&pipeline).kernel("blur", tile, |block| block.flat("ramp").flat("blur"))
 /// };
-/// assert_eq!(work(&blocks("x 16").build()?, &pipeline, &regions), 64.0 + 4.0 * 17.0);
-/// assert_eq!(work(&blocks("x 4").build()?, &pipeline, &regions), 64.0 + 16.0 * 5.0);
+/// assert_eq!(work(&problem, &blocks("x 16").build()?), 64.0 + 4.0 * 17.0);
+/// assert_eq!(work(&problem, &blocks("x 4").build()?), 64.0 + 16.0 * 5.0);
 /// let inlined = ScheduleBuilder::new(&pipeline).inline(["ramp"]);
 /// let inlined = inlined.kernel("blur", "x 16", |block| block.flat("blur")).build()?;
-/// assert_eq!(work(&inlined, &pipeline, &regions), 64.0 + 2.0 * 64.0);
+/// assert_eq!(work(&problem, &inlined), 64.0 + 2.0 * 64.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-///
-/// # Panics
-/// If the schedule or the regions are of another pipeline.
-pub fn work(schedule: &Schedule, pipeline: &Pipeline, regions: &Regions) -> f64 {
-    let (dag, outline) = (Dag::new(pipeline), Outline::new(&schedule.root));
-    let footprints = Footprints::new(schedule, pipeline, regions);
-    Estimator::new(pipeline, regions, &dag).work(schedule, &outline, &footprints)
+pub fn work(problem: &Problem, schedule: &Schedule) -> f64 {
+    Estimator::new(problem).work(&problem.plan(schedule))
 }
 
 /// Nodes of the largest kernel, as the compiler behind sees it: inlined Funcs stand at each of their uses,
 /// unrolled loops are written out, and a kernel whose tiles do not divide its stage holds its body twice.
-///
-/// # Panics
-/// If the schedule or the regions are of another pipeline.
-pub fn size(schedule: &Schedule, pipeline: &Pipeline, regions: &Regions) -> u64 {
-    let (dag, outline) = (Dag::new(pipeline), Outline::new(&schedule.root));
-    let footprints = Footprints::new(schedule, pipeline, regions);
-    Estimator::new(pipeline, regions, &dag).size(schedule, &outline, &footprints)
+pub fn size(problem: &Problem, schedule: &Schedule) -> u64 {
+    Estimator::new(problem).size(&problem.plan(schedule))
 }
 
-/// Estimates of schedules of one pipeline.
+/// Estimates of schedules of one problem.
 pub(super) struct Estimator<'a> {
-    regions: &'a Regions,
-    dag: &'a Dag,
+    problem: &'a Problem,
     /// Nodes of each stage's own expressions.
     nodes: IdVec<StageId, u64>,
 }
 
 impl<'a> Estimator<'a> {
-    pub fn new(pipeline: &Pipeline, regions: &'a Regions, dag: &'a Dag) -> Estimator<'a> {
-        let nodes = dag.stages().values().map(|stage| {
+    pub fn new(problem: &'a Problem) -> Estimator<'a> {
+        let pipeline = problem.pipeline();
+        let nodes = problem.dag().stages().values().map(|stage| {
             let decl = &pipeline.funcs()[stage.func].stages[stage.number];
             pipeline.exprs().reachable(decl.roots()).len() as u64 + STATEMENT_NODES
         });
-        Estimator { regions, dag, nodes: nodes.collect() }
-    }
-
-    fn stage(&self, stage: StageRef) -> StageId {
-        self.dag.nodes()[self.dag.func_node(stage.func)].stages[stage.stage]
+        Estimator { problem, nodes: nodes.collect() }
     }
 
     fn stages_of(&self, func: FuncId) -> &[StageId] {
-        &self.dag.nodes()[self.dag.func_node(func)].stages
+        let dag = self.problem.dag();
+        &dag.nodes()[dag.func_node(func)].stages
     }
 
-    pub fn work(&self, schedule: &Schedule, outline: &Outline<'_>, footprints: &Footprints) -> f64 {
-        let mut evaluations: IdVec<StageId, f64> = self.dag.stages().values().map(|_| 0.0).collect();
+    fn stage_id(&self, stage: StageRef) -> StageId {
+        self.problem.stage_id(stage)
+    }
+
+    pub fn work(&self, plan: &Plan<'_>) -> f64 {
+        let dag = self.problem.dag();
+        let mut evaluations: IdVec<StageId, f64> = dag.stages().values().map(|_| 0.0).collect();
         let mut copies = 0.0;
-        for (info, nest) in outline.nests.iter().zip(&footprints.nests) {
-            let Some(nest) = nest else { continue };
-            let runs = self.runs(outline, footprints, info, nest);
+        for info in plan.nests.values() {
+            let Some(nest) = &info.footprint else { continue };
+            let runs = self.runs(plan, info, nest);
             match info.nest.item {
-                Item::Stage(stage) => evaluations[self.stage(stage)] += runs * self.visits(stage, nest),
+                Item::Stage(stage) => evaluations[self.stage_id(stage)] += runs * self.visits(stage, nest),
                 Item::Input(_) => copies += runs * nest.points.points() as f64,
             }
             for (func, register) in &nest.registers {
@@ -98,9 +92,9 @@ impl<'a> Estimator<'a> {
             }
         }
         // Consumers come first, so that those of an inlined Func are complete.
-        for func in schedule.inlined.iter().rev() {
-            let consumers = self.dag.nodes()[self.dag.func_node(*func)].consumers.iter();
-            let edges = consumers.map(|edge| &self.dag.edges()[*edge]);
+        for func in plan.inlined.iter().rev() {
+            let consumers = dag.nodes()[dag.func_node(*func)].consumers.iter();
+            let edges = consumers.map(|edge| &dag.edges()[*edge]);
             let times: f64 = edges.map(|edge| edge.calls as f64 * evaluations[edge.consumer]).sum();
             evaluations[self.stages_of(*func)[0]] = times;
         }
@@ -108,23 +102,16 @@ impl<'a> Estimator<'a> {
     }
 
     /// How often a nest runs, whole: in every block and iteration, those at the edge as far as they are full.
-    fn runs(
-        &self,
-        outline: &Outline<'_>,
-        footprints: &Footprints,
-        info: &NestInfo<'_>,
-        nest: &NestFootprint,
-    ) -> f64 {
-        let kernel = outline.kernels[info.kernel].kernel;
-        let counts = &footprints.kernels[info.kernel].blocks;
-        let tiles = kernel.block.iter().zip(counts).map(|(tile, count)| {
-            let extent = loop_range(self.regions, Item::Stage(kernel.stage), tile.dim).extent;
+    fn runs(&self, plan: &Plan<'_>, info: &NestPlan<'_>, nest: &NestFootprint) -> f64 {
+        let kernel = &plan.kernels[info.kernel];
+        let tiles = kernel.kernel.block.iter().zip(&kernel.blocks).map(|(tile, count)| {
+            let extent = self.problem.loop_range(Item::Stage(kernel.kernel.stage), tile.dim).extent;
             (Symbol::Block(tile.dim), extent, tile.size.of(extent), *count)
         });
-        let loops = info.loops.iter().map(|number| {
-            let tile = outline.loops[*number].tile;
-            let extent = domain(self.regions, tile.stage, tile.var).extent;
-            (Symbol::Loop(*number), extent, tile.size.of(extent), footprints.loops[*number].count)
+        let loops = info.loops.iter().map(|id| {
+            let LoopPlan { tile, count, .. } = &plan.loops[*id];
+            let extent = self.problem.domain(tile.stage, tile.var).extent;
+            (Symbol::Loop(*id), extent, tile.size.of(extent), *count)
         });
         let times = tiles.chain(loops).map(|(symbol, extent, size, count)| {
             // What moves with a loop is cut where the loop ends.
@@ -135,43 +122,36 @@ impl<'a> Estimator<'a> {
 
     /// Evaluations of a stage each time its nest runs.
     fn visits(&self, stage: StageRef, nest: &NestFootprint) -> f64 {
-        let loops = &self.dag.stages()[self.stage(stage)].loops;
-        let extents = loops.iter().map(|of| match of.kind {
-            LoopKind::Pure(d) => nest.points.dims[d].extent(),
-            LoopKind::Reduction(r) => nest.domain[r].extent(),
-        });
-        extents.map(|extent| extent as f64).product()
+        let loops = self.problem.loops(Item::Stage(stage));
+        loops.iter().map(|kind| nest.extent(*kind) as f64).product()
     }
 
     /// How many tiles of points the threads take each time a nest of a stage runs.
-    fn thread_tiles(&self, info: &NestInfo<'_>, nest: &NestFootprint) -> f64 {
-        let Some(stage) = info.stage() else { return 0.0 };
+    fn thread_tiles(&self, info: &NestPlan<'_>, nest: &NestFootprint) -> f64 {
         let named = |kind: LoopKind| nest.threads.iter().flatten().find(|dim| dim.dim == kind);
-        let tiles =
-            self.dag.stages()[self.stage(stage)].loops.iter().map(|of| match (of.kind, named(of.kind)) {
-                (LoopKind::Pure(_), Some(dim)) => blocks(dim.extent, dim.serial),
-                (LoopKind::Pure(d), None) => nest.points.dims[d].extent(),
-                // Each thread runs a reduction variable whole, unless threads share it.
-                (LoopKind::Reduction(_), Some(dim)) if dim.threads > 1 => blocks(dim.extent, dim.serial),
-                (LoopKind::Reduction(_), _) => 1,
-            });
+        let tiles = self.problem.loops(info.nest.item).into_iter().map(|kind| match (kind, named(kind)) {
+            (LoopKind::Pure(_), Some(dim)) => blocks(dim.extent, dim.serial),
+            (LoopKind::Pure(d), None) => nest.points.dims[d].extent(),
+            // Each thread runs a reduction variable whole, unless threads share it.
+            (LoopKind::Reduction(_), Some(dim)) if dim.threads > 1 => blocks(dim.extent, dim.serial),
+            (LoopKind::Reduction(_), _) => 1,
+        });
         tiles.map(|tiles| tiles as f64).product()
     }
 
     fn whole_domain(&self, id: StageId) -> f64 {
-        let stage = &self.dag.stages()[id];
-        let domain = &self.regions.funcs[stage.func].stages[stage.number].domain;
+        let stage = &self.problem.dag().stages()[id];
+        let domain = &self.problem.regions().funcs[stage.func].stages[stage.number].domain;
         domain.iter().map(|range| range.extent.max(1) as f64).product()
     }
 
-    pub fn size(&self, schedule: &Schedule, outline: &Outline<'_>, footprints: &Footprints) -> u64 {
-        let nodes = self.inlined_nodes(schedule);
-        let kernels = outline.kernels.iter().zip(&footprints.kernels).map(|(info, kernel)| {
-            let nests = outline.nests[info.nests.clone()].iter().zip(&footprints.nests[info.nests.clone()]);
-            let nests = nests.filter_map(|(info, nest)| Some(self.nest_nodes(info, nest.as_ref()?, &nodes)));
-            let body = nests.fold(0, u64::saturating_add);
-            let cut = info.kernel.block.iter().zip(&kernel.blocks).any(|(tile, count)| {
-                let extent = loop_range(self.regions, Item::Stage(info.kernel.stage), tile.dim).extent;
+    pub fn size(&self, plan: &Plan<'_>) -> u64 {
+        let nodes = self.inlined_nodes(plan);
+        let kernels = plan.kernels.values().map(|kernel| {
+            let nests = plan.nests.slice(kernel.nests.clone()).iter();
+            let body = nests.map(|nest| self.nest_nodes(nest, &nodes)).fold(0, u64::saturating_add);
+            let cut = kernel.kernel.block.iter().zip(&kernel.blocks).any(|(tile, count)| {
+                let extent = self.problem.loop_range(Item::Stage(kernel.kernel.stage), tile.dim).extent;
                 count * tile.size.of(extent) != extent
             });
             body.saturating_mul(if cut { 2 } else { 1 })
@@ -179,27 +159,29 @@ impl<'a> Estimator<'a> {
         kernels.max().unwrap_or(0)
     }
 
-    /// Nodes of a nest and of the Funcs in its registers, all points written out that are.
-    fn nest_nodes(&self, info: &NestInfo<'_>, nest: &NestFootprint, nodes: &IdVec<StageId, u64>) -> u64 {
+    /// Nodes of a nest and of the Funcs in its registers, with loops unrolled.
+    fn nest_nodes(&self, info: &NestPlan<'_>, nodes: &IdVec<StageId, u64>) -> u64 {
+        let Some(nest) = &info.footprint else { return 0 };
         let own = match info.nest.item {
-            Item::Stage(stage) => nodes[self.stage(stage)],
+            Item::Stage(stage) => nodes[self.stage_id(stage)],
             Item::Input(_) => STATEMENT_NODES,
         };
         let registers = nest.registers.iter().flat_map(|(func, register)| {
             let stages = self.stages_of(*func).iter().zip(&register.thread.stages);
             stages.map(|(id, points)| nodes[*id].saturating_mul(points.points()))
         });
-        registers.fold(own.saturating_mul(unrolled(info, nest)), u64::saturating_add)
+        registers.fold(own.saturating_mul(unrolled(info)), u64::saturating_add)
     }
 
     /// Nodes of each stage with inlined Funcs written out.
-    fn inlined_nodes(&self, schedule: &Schedule) -> IdVec<StageId, u64> {
+    fn inlined_nodes(&self, plan: &Plan<'_>) -> IdVec<StageId, u64> {
+        let dag = self.problem.dag();
         let mut nodes: IdVec<StageId, u64> = IdVec::new();
         // Producers come first.
-        for (id, stage) in self.dag.stages().iter() {
-            let edges = stage.producers.iter().map(|edge| &self.dag.edges()[*edge]);
-            let inlined = edges.filter_map(|edge| match self.dag.nodes()[edge.producer].source {
-                Source::Func(func) if schedule.inlined.contains(&func) => {
+        for (id, stage) in dag.stages().iter() {
+            let edges = stage.producers.iter().map(|edge| &dag.edges()[*edge]);
+            let inlined = edges.filter_map(|edge| match dag.nodes()[edge.producer].source {
+                Source::Func(func) if plan.inlined.contains(&func) => {
                     Some(nodes[self.stages_of(func)[0]].saturating_mul(edge.calls))
                 }
                 _ => None,
@@ -218,8 +200,9 @@ fn moves(nest: &NestFootprint, symbol: Symbol) -> bool {
 }
 
 /// How many points of a nest stand one after the other in its kernel's text.
-pub(super) fn unrolled(info: &NestInfo<'_>, nest: &NestFootprint) -> u64 {
-    match (&info.nest.mapping, &nest.threads) {
+pub(super) fn unrolled(info: &NestPlan<'_>) -> u64 {
+    let loops = info.footprint.as_ref().and_then(|nest| nest.threads.as_deref());
+    match (&info.nest.mapping, loops) {
         (Mapping::Threads(tiles), Some(loops)) if tiles.unroll => {
             loops.iter().fold(1, |product: u64, dim| product.saturating_mul(dim.serial as u64))
         }

@@ -3,14 +3,12 @@
 use warploom_lang::FuncId;
 
 use crate::dag::LoopKind;
-use crate::schedule::footprint::NestFootprint;
-use crate::schedule::outline::Outline;
+use crate::schedule::plan::NestPlan;
+use crate::schedule::random::Generator;
 use crate::schedule::random::draw::Draw;
 use crate::schedule::random::facts::Facts;
 use crate::schedule::random::tiles::{self, Span};
-use crate::schedule::random::{Generator, footprints};
 use crate::schedule::reach::blocks;
-use crate::schedule::trace::loop_range;
 use crate::schedule::tree::{Item, ReductionTile, RootItem, Size, StageRef, Tile};
 
 /// The most iterations of the loops around a kernel, or of those over a block.
@@ -22,7 +20,7 @@ const TRIES: usize = 3;
 impl Generator<'_> {
     /// Gives every stage of a Func at root a kernel.
     pub(super) fn tile_kernels(&mut self, func: FuncId) {
-        for stage in self.facts.stages(func) {
+        for stage in self.facts.problem.defined_stages(func) {
             for _ in 0..TRIES {
                 let kernel = self.kernel(stage);
                 let mut next = self.schedule.clone();
@@ -38,7 +36,7 @@ impl Generator<'_> {
     fn kernel(&mut self, stage: StageRef) -> RootItem {
         let outside = if self.draw.chance(0.45) { self.loops(stage, &[]) } else { Vec::new() };
         let inside = if self.draw.chance(0.45) { self.loops(stage, &outside) } else { Vec::new() };
-        let extent = |kind: LoopKind| loop_range(self.facts.regions, Item::Stage(stage), kind).extent.max(1);
+        let extent = |kind: LoopKind| self.facts.problem.loop_range(Item::Stage(stage), kind).extent.max(1);
         let spans = spans(self.facts, Item::Stage(stage), &outside, extent);
         let loops: Vec<ReductionTile> = outside.iter().chain(&inside).cloned().collect();
         let free = spans.into_iter().filter(|span| taken(&loops, span.dim).is_none());
@@ -108,17 +106,13 @@ impl Generator<'_> {
 
     /// Spreads a nest that is flat over threads of its own, if that is legal somehow.
     pub(super) fn spread(&mut self, kernel: StageRef, item: Item) {
-        let outline = Outline::new(&self.schedule.root);
-        let footprints = footprints(self.facts, &self.schedule, &outline);
-        let position = outline
-            .nests
-            .iter()
-            .position(|nest| nest.nest.item == item && outline.kernels[nest.kernel].kernel.stage == kernel);
-        let found = position.and_then(|i| Some((&outline.nests[i], footprints.nests[i].as_ref()?)));
+        let plan = self.facts.problem.plan(&self.schedule);
+        let own =
+            |nest: &&NestPlan<'_>| nest.nest.item == item && plan.kernels[nest.kernel].kernel.stage == kernel;
+        let found = plan.nests.values().find(own).and_then(|info| Some((info, info.footprint.as_ref()?)));
         let Some((info, nest)) = found else { return };
-        let loops: Vec<ReductionTile> =
-            info.loops.iter().map(|number| outline.loops[*number].tile.clone()).collect();
-        let spans = spans(self.facts, item, &loops, |kind| extent_at(nest, kind));
+        let loops: Vec<ReductionTile> = info.loops.iter().map(|id| plan.loops[*id].tile.clone()).collect();
+        let spans = spans(self.facts, item, &loops, |kind| nest.extent(kind));
         for _ in 0..TRIES {
             let tiles = tiles::threads_and_serial(&spans, self.thread_limit(), &mut self.draw);
             let mut next = self.schedule.clone();
@@ -132,7 +126,7 @@ impl Generator<'_> {
     }
 
     fn thread_limit(&self) -> i64 {
-        i64::from(self.device.threads.per_block)
+        i64::from(self.facts.problem.device().threads.per_block)
     }
 }
 
@@ -147,14 +141,6 @@ fn loop_size(extent: i64, draw: &mut Draw) -> i64 {
 /// How much of a variable lies inside the loop that takes it, if there is one.
 fn taken(loops: &[ReductionTile], kind: LoopKind) -> Option<Size> {
     loops.iter().find(|tile| LoopKind::Reduction(tile.var) == kind).map(|tile| tile.size)
-}
-
-/// How far a loop of a nest goes at its place.
-fn extent_at(nest: &NestFootprint, kind: LoopKind) -> i64 {
-    match kind {
-        LoopKind::Pure(d) => nest.points.dims[d].extent(),
-        LoopKind::Reduction(r) => nest.domain[r].extent(),
-    }
 }
 
 /// The loops of a stage or copy that stands inside some loops.
@@ -173,7 +159,7 @@ fn spans(
         };
         Span { dim, extent: extent(dim), shared, exchanged }
     };
-    facts.loops(item).into_iter().map(span).collect()
+    facts.problem.loops(item).into_iter().map(span).collect()
 }
 
 /// Whether the values of a reduction variable may run side by side inside some loops.

@@ -44,7 +44,7 @@ impl Generator<'_> {
 
     /// The places to try, in order; root is always among them.
     fn places(&mut self, func: FuncId) -> Vec<Place> {
-        if self.facts.is_output(func) {
+        if self.facts.problem.is_output(func) {
             return vec![Place::Root];
         }
         let readers = self.readers(Source::Func(func));
@@ -52,7 +52,7 @@ impl Generator<'_> {
         let one_nest = one_kernel && readers[0].1 == 1;
         let weight = |eligible: bool, weight: f64| if eligible { weight } else { 0.0 };
         let registers = one_nest && self.facts.fits_registers(func);
-        let pure = self.facts.pipeline.funcs()[func].stages.len() == 1;
+        let pure = self.facts.problem.pipeline().funcs()[func].stages.len() == 1;
         let wished = |wish: bool| if wish { WISHED } else { 1.0 };
         let (block, thread) = (wished(self.wishes.block), wished(self.wishes.thread));
         self.draw.by_weight(&[
@@ -114,14 +114,14 @@ impl Generator<'_> {
     fn shared(&mut self, func: FuncId) -> bool {
         let Some((kernel, sites)) = self.sites(Source::Func(func)).pop() else { return false };
         let mut items = Vec::new();
-        for stage in self.facts.stages(func) {
+        for stage in self.facts.problem.defined_stages(func) {
             let loops = if self.draw.chance(0.4) { self.loops(stage, &[]) } else { Vec::new() };
             items.push(Loops::holding(loops, Nest::shared(stage)));
         }
         let site = &sites[self.draw.position(sites.len())];
         let placed = self.put(Some(func), kernel, site, items);
         if placed {
-            for stage in self.facts.stages(func) {
+            for stage in self.facts.problem.defined_stages(func) {
                 if self.draw.chance(0.55) {
                     self.spread(kernel, Item::Stage(stage));
                 }
@@ -156,9 +156,9 @@ impl Generator<'_> {
         let along = self.read_along(func, consumer);
         let site = sites[self.draw.position(sites.len())].clone();
         let mut items = Vec::new();
-        for stage in self.facts.stages(func) {
+        for stage in self.facts.problem.defined_stages(func) {
             let loops = if self.draw.chance(0.4) { self.loops(stage, &[]) } else { Vec::new() };
-            let known = self.facts.loops(Item::Stage(stage));
+            let known = self.facts.problem.loops(Item::Stage(stage));
             let follow = |tile: &Tile| {
                 let (d, _) = along.iter().find(|(_, of)| *of == tile.dim)?;
                 let dim = Some(LoopKind::Pure(*d)).filter(|dim| known.contains(dim))?;
@@ -175,10 +175,10 @@ impl Generator<'_> {
 
     /// The loop of a reader at whose point each dimension of a Func is read; its own where that is not known.
     fn read_along(&self, func: FuncId, reader: StageRef) -> Vec<(usize, LoopKind)> {
-        let dag = &self.facts.dag;
-        let consumer = self.facts.stage_id(reader);
+        let dag = self.facts.problem.dag();
+        let consumer = self.facts.problem.stage_id(reader);
         let loops = &dag.stages()[consumer].loops;
-        let dimensions = self.facts.pipeline.funcs()[func].dims.len();
+        let dimensions = self.facts.problem.pipeline().funcs()[func].dims.len();
         match dag.edge_between(dag.func_node(func), consumer) {
             None => (0..dimensions).map(|d| (d, LoopKind::Pure(d))).collect(),
             Some(edge) => {

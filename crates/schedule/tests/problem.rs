@@ -5,29 +5,26 @@
 mod pipelines;
 
 use pipelines::{Case, case, cases};
+use warploom_lang::Id;
+use warploom_schedule::KernelId;
 use warploom_schedule::schedule::*;
-use warploom_target::Device;
 
 const SEEDS: u64 = 40;
 
-fn device() -> Device {
-    Device::preset("h200").unwrap()
-}
-
 #[test]
 fn kernels_of_legal_schedules_are_legal_by_themselves() {
-    for Case { pipeline, regions } in cases() {
-        let geometry = Geometry::new(&pipeline, &regions);
+    for Case { problem } in cases() {
         for seed in 0..SEEDS {
-            let schedule = Schedule::random(&pipeline, &regions, &device(), seed);
-            let whole = geometry.footprints(&schedule.inlined, &schedule.root);
+            let schedule = Schedule::random(&problem, seed);
+            let whole = problem.plan(&schedule);
             let mut threads = Vec::new();
             for item in &schedule.root {
-                let alone = geometry.examine(&schedule.inlined, [item], &device());
-                let alone = alone.unwrap_or_else(|rule| panic!("{rule}\n{}", schedule.to_text(&pipeline)));
-                threads.extend(alone.kernels.iter().map(|kernel| (kernel.blocks.clone(), kernel.threads)));
+                let alone = problem.examine(&schedule.inlined, [item]);
+                let alone =
+                    alone.unwrap_or_else(|rule| panic!("{rule}\n{}", schedule.to_text(problem.pipeline())));
+                threads.extend(alone.kernels.values().map(|kernel| (kernel.blocks.clone(), kernel.threads)));
             }
-            let expected = whole.kernels.iter().map(|kernel| (kernel.blocks.clone(), kernel.threads));
+            let expected = whole.kernels.values().map(|kernel| (kernel.blocks.clone(), kernel.threads));
             assert_eq!(threads, expected.collect::<Vec<_>>());
         }
     }
@@ -74,16 +71,14 @@ fn disturb(schedule: &mut Schedule, how: u64) {
 #[test]
 fn what_is_wrong_with_one_kernel_is_seen_in_it() {
     let mut broken = 0;
-    for Case { pipeline, regions } in cases() {
-        let geometry = Geometry::new(&pipeline, &regions);
+    for Case { problem } in cases() {
         for seed in 0..SEEDS {
-            let mut schedule = Schedule::random(&pipeline, &regions, &device(), seed);
+            let mut schedule = Schedule::random(&problem, seed);
             disturb(&mut schedule, seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33);
-            let found = check(&schedule, &pipeline, &regions, &device()).err().unwrap_or_default();
-            let mut alone =
-                schedule.root.iter().map(|item| geometry.examine(&schedule.inlined, [item], &device()));
+            let found = problem.check(&schedule).err().unwrap_or_default();
+            let mut alone = schedule.root.iter().map(|item| problem.examine(&schedule.inlined, [item]));
             let seen = alone.find_map(Result::err);
-            let text = schedule.to_text(&pipeline);
+            let text = schedule.to_text(problem.pipeline());
             if let Some(rule) = &seen {
                 assert!(!found.is_empty(), "only by itself: {rule}\n{text}");
                 broken += 1;
@@ -99,16 +94,16 @@ fn what_is_wrong_with_one_kernel_is_seen_in_it() {
 
 #[test]
 fn only_what_a_kernel_computes_is_inlined_in_it() {
-    for Case { pipeline, regions } in cases() {
-        let geometry = Geometry::new(&pipeline, &regions);
+    for Case { problem } in cases() {
         for seed in 0..SEEDS {
-            let schedule = Schedule::random(&pipeline, &regions, &device(), seed);
+            let schedule = Schedule::random(&problem, seed);
             for item in &schedule.root {
-                let inlined = geometry.inlined_in(&schedule.inlined, item);
+                let inlined = problem.inlined_in(&schedule.inlined, item);
                 assert!(inlined.iter().all(|func| schedule.inlined.contains(func)));
                 let alone = inlined.iter().copied().collect();
-                let all = geometry.footprints(&schedule.inlined, [item]);
-                assert_eq!(geometry.footprints(&alone, [item]), all);
+                let mut all = problem.plan_of(&schedule.inlined, [item]);
+                all.inlined = &alone;
+                assert_eq!(problem.plan_of(&alone, [item]), all);
                 assert_eq!(kernel_hash(item, &inlined), kernel_hash(item, &alone));
             }
         }
@@ -116,13 +111,13 @@ fn only_what_a_kernel_computes_is_inlined_in_it() {
 }
 
 #[test]
-fn geometries_are_shared_between_threads() {
+fn problems_are_shared_between_threads() {
     let case = case("stencils");
-    let geometry = Geometry::new(&case.pipeline, &case.regions);
     let threads = |count: u32| {
         let lines = format!("inline gray, rows, columns\n  kernel out  block x all  threads x {count}\n");
         let schedule = case.read(&lines);
-        geometry.examine(&schedule.inlined, &schedule.root, &device()).map(|found| found.kernels[0].threads)
+        let found = case.problem.examine(&schedule.inlined, &schedule.root);
+        found.map(|found| found.kernels[KernelId::new(0)].threads)
     };
     std::thread::scope(|scope| {
         let legal = scope.spawn(|| threads(64));

@@ -1,0 +1,385 @@
+//! The plan: a schedule resolved against a problem.
+//!
+//! All that a schedule means at the sizes of a [`Problem`](crate::schedule::Problem) is decided here once: legality checks it,
+//! lowering prints it, features count it, `explain` shows it.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use smallvec::SmallVec;
+use warploom_lang::{FuncId, IdVec};
+use warploom_target::Device;
+
+use crate::ids::{KernelId, LoopId, NestId};
+use crate::schedule::footprint::{Allocation, NestFootprint};
+use crate::schedule::path::Path;
+use crate::schedule::reach::Reach;
+use crate::schedule::tree::{
+    BlockItem, Item, Kernel, Loops, Nest, ReductionTile, RootItem, StageRef, Storage, Tile,
+};
+
+/// A few loops, the outermost first.
+pub type LoopIds = SmallVec<[LoopId; 4]>;
+
+/// A schedule resolved against a problem: every kernel, nest and loop with its sizes.
+///
+/// It may be the plan of some kernels alone. Funcs that have no place in them are read from global memory.
+///
+/// ```
+/// use warploom_lang::*;
+/// use warploom_schedule::schedule::{Problem, ScheduleBuilder};
+/// use warploom_target::Device;
+/// let (x, y) = vars!(x, y);
+/// let input = Input::f32("input", 2);
+/// let gray = func("gray", (x, y), input.at((x, y)) * 0.5);
+/// let blur = func("blur", (x, y), gray.at((x, y)) + gray.at((x + 2, y + 1)));
+/// let pipeline = Pipeline::new("blur", [blur])?;
+/// let request = Realisation::new(&pipeline)
+///     .input("input", Region::of_extents(&[200, 200]))
+///     .output("blur", Region::of_extents(&[190, 190]));
+/// let problem = Problem::new(&pipeline, &request, &Device::preset("h200")?)?;
+///
+/// let schedule = ScheduleBuilder::new(&pipeline)
+///     .kernel("blur", "x 64, y 16", |block| block.flat("gray").threads("blur", "x 64, y 4"))
+///     .build()?;
+/// let plan = problem.plan(&schedule);
+/// let kernel = plan.kernels.values().next().unwrap();
+/// assert_eq!(kernel.allocations[0].extents, [66, 17]);
+/// assert_eq!((&kernel.blocks[..], kernel.threads), (&[3, 12][..], 256));
+/// assert_eq!(kernel.shared_bytes(), 66 * 17 * 4 + 8);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan<'s> {
+    /// Funcs that are computed wherever they are used.
+    pub inlined: &'s BTreeSet<FuncId>,
+    /// Loops around kernels and over blocks.
+    pub loops: IdVec<LoopId, LoopPlan<'s>>,
+    /// Kernels in launch order.
+    pub kernels: IdVec<KernelId, KernelPlan<'s>>,
+    /// Stages and staged inputs, in the order they run.
+    pub nests: IdVec<NestId, NestPlan<'s>>,
+    /// The order in which kernels are launched, and the loops around them.
+    pub launches: Steps<KernelId>,
+    /// The reaches whose smallest value each [`Symbol::Lowest`](crate::schedule::Symbol::Lowest) is.
+    pub lowest: Vec<Vec<Reach>>,
+    /// The nests that compute each Func, in order.
+    computing: Vec<(FuncId, NestId)>,
+    /// The nests that have each Func in registers, and its position there, in order.
+    holding: Vec<(FuncId, NestId, usize)>,
+    /// The stages of the kernels, in order.
+    own: Vec<StageRef>,
+}
+
+/// A loop around kernels or over a block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoopPlan<'s> {
+    /// The node of the schedule's tree that it belongs to.
+    pub path: Path,
+    /// What it divides.
+    pub tile: &'s ReductionTile,
+    /// How often it runs. A loop that runs once is not emitted.
+    pub count: i64,
+}
+
+/// A kernel with its grid and what a block runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelPlan<'s> {
+    /// The node of the schedule's tree.
+    pub path: Path,
+    /// Its decisions.
+    pub kernel: &'s Kernel,
+    /// The loops around it, the outermost first.
+    pub around: LoopIds,
+    /// What a block runs, in order, and the loops over the block.
+    pub body: Steps<NestId>,
+    /// Its nests.
+    pub nests: Range<NestId>,
+    /// The loops over its block.
+    pub over: Range<LoopId>,
+    /// Blocks along each tile of the kernel, in their order.
+    pub blocks: Vec<i64>,
+    /// Threads of a block: as many as its largest nest needs.
+    pub threads: u64,
+    /// Everything that lives in a block.
+    pub allocations: Vec<Allocation>,
+}
+
+/// A stage or staged input in a kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NestPlan<'s> {
+    /// The node of the schedule's tree.
+    pub path: Path,
+    /// The kernel that it is part of.
+    pub kernel: KernelId,
+    /// The loops it stands in, around kernels and over the block, the outermost first.
+    pub loops: LoopIds,
+    /// Its decisions.
+    pub nest: &'s Nest,
+    /// Its sizes; `None` if nothing reads what it computes.
+    pub footprint: Option<NestFootprint>,
+}
+
+/// Things that run one after the other, some of them in loops: in the order of the text, each loop before its body.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Steps<T>(SmallVec<[Step<T>; 4]>);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step<T> {
+    Run(T),
+    /// A loop whose body is this many of the following steps.
+    Loop(LoopId, usize),
+}
+
+/// One of several things that run in turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stepped<'a, T> {
+    /// A kernel or nest.
+    Run(T),
+    /// A loop and what one iteration runs.
+    Loop(LoopId, Body<'a, T>),
+}
+
+/// What one iteration of a loop, or a whole block or program, runs in turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Body<'a, T>(&'a [Step<T>]);
+
+impl<T: Copy> Steps<T> {
+    /// All of it.
+    pub fn body(&self) -> Body<'_, T> {
+        Body(&self.0)
+    }
+}
+
+impl<'a, T: Copy> Iterator for Body<'a, T> {
+    type Item = Stepped<'a, T>;
+
+    fn next(&mut self) -> Option<Stepped<'a, T>> {
+        let (first, rest) = self.0.split_first()?;
+        let (stepped, rest) = match *first {
+            Step::Run(what) => (Stepped::Run(what), rest),
+            Step::Loop(id, length) => {
+                let (body, rest) = rest.split_at(length);
+                (Stepped::Loop(id, Body(body)), rest)
+            }
+        };
+        self.0 = rest;
+        Some(stepped)
+    }
+}
+
+impl NestPlan<'_> {
+    /// The stage, unless it is a copy of an input.
+    pub fn stage(&self) -> Option<StageRef> {
+        match self.nest.item {
+            Item::Stage(stage) => Some(stage),
+            Item::Input(_) => None,
+        }
+    }
+
+    pub(crate) fn computes(&self, func: FuncId) -> bool {
+        self.stage().is_some_and(|stage| stage.func == func)
+    }
+}
+
+impl KernelPlan<'_> {
+    /// Blocks along x, y and z on a device.
+    pub fn grid(&self, device: &Device) -> [u64; 3] {
+        grid(&self.blocks, device.threads.grid_dims)
+    }
+
+    /// The axis of the grid for each tile of more than one block, in their order; `None` if all
+    /// of them share x.
+    pub fn axes(&self, device: &Device) -> Option<SmallVec<[(Tile, i64); 3]>> {
+        has_axes(&self.blocks, device.threads.grid_dims).then(|| self.split().collect())
+    }
+
+    /// The tiles of more than one block, with their blocks.
+    pub fn split(&self) -> impl Iterator<Item = (Tile, i64)> {
+        let tiles = self.kernel.block.iter().copied().zip(self.blocks.iter().copied());
+        tiles.filter(|(_, blocks)| *blocks > 1)
+    }
+
+    /// Bytes of shared memory that a block takes.
+    pub fn shared_bytes(&self) -> u64 {
+        let shared = self.allocations.iter().filter(|allocation| allocation.storage == Storage::Shared);
+        shared.fold(0, |sum: u64, allocation| sum.saturating_add(allocation.bytes))
+    }
+}
+
+/// The grid of a kernel with some numbers of blocks along its tiles. Tiles of more than one block have an axis each; if they
+/// are too many or too long for that, all of them are on x.
+pub(crate) fn grid(blocks: &[i64], limits: [u32; 3]) -> [u64; 3] {
+    let mut grid = [1; 3];
+    let split = several(blocks).map(|blocks| blocks as u64);
+    match has_axes(blocks, limits) {
+        true => grid.iter_mut().zip(split).for_each(|(axis, blocks)| *axis = blocks),
+        false => grid[0] = split.fold(1, u64::saturating_mul),
+    }
+    grid
+}
+
+/// Whether each tile of more than one block has an axis of the grid for itself.
+fn has_axes(blocks: &[i64], limits: [u32; 3]) -> bool {
+    several(blocks).count() <= limits.len()
+        && several(blocks).zip(limits).all(|(blocks, limit)| blocks <= i64::from(limit))
+}
+
+fn several(blocks: &[i64]) -> impl Iterator<Item = i64> {
+    blocks.iter().copied().filter(|blocks| *blocks > 1)
+}
+
+impl<'s> Plan<'s> {
+    /// The structure of some kernels and loops around kernels, without any sizes.
+    pub(crate) fn outlined(
+        inlined: &'s BTreeSet<FuncId>,
+        root: impl IntoIterator<Item = &'s RootItem>,
+    ) -> Plan<'s> {
+        let mut plan = Plan {
+            inlined,
+            loops: IdVec::new(),
+            kernels: IdVec::new(),
+            nests: IdVec::new(),
+            launches: Steps(SmallVec::new()),
+            lowest: Vec::new(),
+            computing: Vec::new(),
+            holding: Vec::new(),
+            own: Vec::new(),
+        };
+        let mut launches = SmallVec::new();
+        for (i, item) in root.into_iter().enumerate() {
+            plan.add_root(Path::ROOT.child(i), &[], item, &mut launches);
+        }
+        plan.launches = Steps(launches);
+        plan.index();
+        plan
+    }
+
+    fn index(&mut self) {
+        for (id, info) in self.nests.iter() {
+            self.computing.extend(info.stage().map(|stage| (stage.func, id)));
+            let registers = info.nest.registers.iter().enumerate();
+            self.holding.extend(registers.map(|(position, func)| (*func, id, position)));
+        }
+        self.own.extend(self.kernels.values().map(|info| info.kernel.stage));
+        self.computing.sort_unstable();
+        self.holding.sort_unstable();
+        self.own.sort_unstable();
+    }
+
+    fn add_root(
+        &mut self,
+        path: Path,
+        outer: &[LoopId],
+        item: &'s RootItem,
+        steps: &mut SmallVec<[Step<KernelId>; 4]>,
+    ) {
+        match item {
+            RootItem::Around(around) => self.add_loops(&path, outer, around, steps, Plan::add_root),
+            RootItem::Kernel(kernel) => {
+                let (id, first, first_loop) =
+                    (self.kernels.next_id(), self.nests.next_id(), self.loops.next_id());
+                let mut body = SmallVec::new();
+                for (i, item) in kernel.body.iter().enumerate() {
+                    self.add_block(path.child(i), outer, item, &mut body);
+                }
+                steps.push(Step::Run(id));
+                self.kernels.push(KernelPlan {
+                    path,
+                    kernel,
+                    around: SmallVec::from_slice(outer),
+                    body: Steps(body),
+                    nests: first..self.nests.next_id(),
+                    over: first_loop..self.loops.next_id(),
+                    blocks: Vec::new(),
+                    threads: 0,
+                    allocations: Vec::new(),
+                });
+            }
+        }
+    }
+
+    fn add_block(
+        &mut self,
+        path: Path,
+        outer: &[LoopId],
+        item: &'s BlockItem,
+        steps: &mut SmallVec<[Step<NestId>; 4]>,
+    ) {
+        match item {
+            BlockItem::Over(over) => self.add_loops(&path, outer, over, steps, Plan::add_block),
+            BlockItem::Nest(nest) => {
+                let (kernel, loops) = (self.kernels.next_id(), SmallVec::from_slice(outer));
+                let id = self.nests.push(NestPlan { path, kernel, loops, nest, footprint: None });
+                steps.push(Step::Run(id));
+            }
+        }
+    }
+
+    /// Adds loops, each inside the one before it, and their body.
+    fn add_loops<T, I>(
+        &mut self,
+        path: &Path,
+        outer: &[LoopId],
+        Loops { loops: tiles, body }: &'s Loops<T>,
+        steps: &mut SmallVec<[Step<I>; 4]>,
+        add: impl Fn(&mut Plan<'s>, Path, &[LoopId], &'s T, &mut SmallVec<[Step<I>; 4]>),
+    ) {
+        let (mut inside, first) = (LoopIds::from_slice(outer), steps.len());
+        for tile in tiles {
+            let id = self.loops.push(LoopPlan { path: path.clone(), tile, count: 1 });
+            inside.push(id);
+            steps.push(Step::Loop(id, 0));
+        }
+        for (i, item) in body.iter().enumerate() {
+            add(self, path.child(i), &inside, item, steps);
+        }
+        let end = steps.len();
+        for (position, step) in steps.iter_mut().enumerate().skip(first).take(tiles.len()) {
+            if let Step::Loop(_, length) = step {
+                *length = end - position - 1;
+            }
+        }
+    }
+
+    /// The nests that compute stages of a Func.
+    pub(crate) fn computing(&self, func: FuncId) -> impl Iterator<Item = (NestId, &NestPlan<'s>)> {
+        let first = self.computing.partition_point(|(known, _)| *known < func);
+        let nests = self.computing[first..].iter().take_while(move |(known, _)| *known == func);
+        nests.map(|(_, id)| (*id, &self.nests[*id]))
+    }
+
+    /// The nests that a Func is in registers of, with its position there.
+    pub(crate) fn holding(&self, func: FuncId) -> impl Iterator<Item = (&NestPlan<'s>, usize)> {
+        let first = self.holding.partition_point(|(known, ..)| *known < func);
+        let nests = self.holding[first..].iter().take_while(move |(known, ..)| *known == func);
+        nests.map(|(_, id, position)| (&self.nests[*id], *position))
+    }
+
+    /// Whether a stage has a kernel of its own.
+    pub(crate) fn has_kernel(&self, stage: StageRef) -> bool {
+        self.own.binary_search(&stage).is_ok()
+    }
+
+    /// The nests of a kernel, in the order they run.
+    pub fn nests_of(&self, kernel: KernelId) -> &[NestPlan<'s>] {
+        self.nests.slice(self.kernels[kernel].nests.clone())
+    }
+
+    /// Whether a nest computes its kernel's own stage, which is in global memory.
+    pub fn is_own(&self, nest: &NestPlan<'_>) -> bool {
+        nest.stage() == Some(self.kernels[nest.kernel].kernel.stage)
+    }
+
+    /// Those of a nest's loops that run over variables of its own stage.
+    pub(crate) fn own_loops(&self, nest: &NestPlan<'_>) -> LoopIds {
+        let own = |id: &LoopId| Some(self.loops[*id].tile.stage) == nest.stage();
+        nest.loops.iter().copied().filter(own).collect()
+    }
+
+    /// Those of a nest's loops that run over variables of other stages.
+    pub(crate) fn foreign_loops(&self, nest: &NestPlan<'_>) -> LoopIds {
+        let foreign = |id: &LoopId| Some(self.loops[*id].tile.stage) != nest.stage();
+        nest.loops.iter().copied().filter(foreign).collect()
+    }
+}

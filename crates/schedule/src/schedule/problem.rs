@@ -1,0 +1,358 @@
+//! A pipeline at the sizes of a request on a device, with all that follows from these alone.
+
+use std::sync::{Arc, OnceLock};
+
+use ahash::RandomState;
+use dashmap::DashMap;
+use smallvec::SmallVec;
+use warploom_lang::ir::Stage;
+use warploom_lang::{
+    BoundsError, FuncId, Id, IdVec, Pipeline, Range, Realisation, Region, Regions, Type, infer,
+};
+use warploom_target::Device;
+
+use crate::dag::{Dag, LoopKind};
+use crate::ids::{NodeId, StageId};
+use crate::node_set::NodeSet;
+use crate::schedule::dependence::{Dependence, Together};
+use crate::schedule::flow::Read;
+use crate::schedule::program::Program;
+use crate::schedule::tree::{Item, StageRef};
+
+/// A few Funcs.
+pub(crate) type FuncList = SmallVec<[FuncId; 8]>;
+
+/// A reduction variable of a stage, and what runs together with it.
+type Question = (StageRef, usize, SmallVec<[Together; 4]>);
+
+/// What is scheduled: a pipeline, the sizes and Params of one request, and a device.
+///
+/// Regions are inferred once, here; schedules, searches, kernels and features all take them from
+/// the problem. A clone is another handle to the same problem.
+///
+/// Every schedule given to a problem must be one of its pipeline: schedules hold ids, not names.
+///
+/// ```
+/// use warploom_lang::*;
+/// use warploom_schedule::schedule::{Problem, ScheduleBuilder};
+/// use warploom_target::Device;
+/// let x = vars!(x);
+/// let ramp = func("ramp", x, x * 2);
+/// let blur = func("blur", x, ramp.at(x) + ramp.at(x + 2));
+/// let pipeline = Pipeline::new("blur", [blur])?;
+/// let request = Realisation::new(&pipeline).output("blur", Region::of_extents(&[64]));
+///
+/// let problem = Problem::new(&pipeline, &request, &Device::preset("h200")?)?;
+/// for (size, extent) in [(16, 18), (32, 34)] {
+///     let schedule = ScheduleBuilder::new(&pipeline)
+///         .kernel("blur", format!("x {size}").as_str(), |block| block.flat("ramp").flat("blur"))
+///         .build()?;
+///     let plan = problem.check(&schedule).map_err(|broken| broken[0].clone())?;
+///     assert_eq!(plan.kernels.values().next().unwrap().allocations[0].extents, [extent]);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Problem(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    pipeline: Pipeline,
+    request: Realisation,
+    device: Device,
+    regions: Regions,
+    /// Made when it is first asked for; kernels are built without it.
+    dag: OnceLock<Dag>,
+    funcs: IdVec<FuncId, FuncFacts>,
+    /// Answers to [`Problem::is_parallel`]. Few questions are asked, each of them often.
+    parallel: DashMap<Question, bool, RandomState>,
+}
+
+impl Problem {
+    /// Infers the regions of a pipeline.
+    ///
+    /// # Errors
+    /// If the sizes or Params do not fit the pipeline.
+    pub fn new(pipeline: &Pipeline, request: &Realisation, device: &Device) -> Result<Problem, BoundsError> {
+        let regions = tracing::debug_span!("regions").in_scope(|| infer(pipeline, request))?;
+        let mut funcs = IdVec::new();
+        // Producers come before their consumers.
+        for func in pipeline.funcs().keys() {
+            funcs.push(FuncFacts::new(pipeline, &regions, func, &funcs));
+        }
+        Ok(Problem(Arc::new(Parts {
+            pipeline: pipeline.clone(),
+            request: request.clone(),
+            device: device.clone(),
+            regions,
+            dag: OnceLock::new(),
+            funcs,
+            parallel: DashMap::default(),
+        })))
+    }
+
+    /// The pipeline, as it was given.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.0.pipeline
+    }
+
+    /// The sizes and Params, as they were given.
+    pub fn request(&self) -> &Realisation {
+        &self.0.request
+    }
+
+    /// The device whose limits schedules keep.
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// The box of every Func and input, inferred from the request.
+    pub fn regions(&self) -> &Regions {
+        &self.0.regions
+    }
+
+    /// The pipeline as a graph of nodes, stages and accesses.
+    pub fn dag(&self) -> &Dag {
+        self.0.dag.get_or_init(|| Dag::new(&self.0.pipeline))
+    }
+
+    /// The stage's number in the graph.
+    pub fn stage_id(&self, stage: StageRef) -> StageId {
+        let dag = self.dag();
+        dag.nodes()[dag.func_node(stage.func)].stages[stage.stage]
+    }
+
+    /// The stages of a Func that have values: all but an undefined start.
+    pub fn defined_stages(&self, func: FuncId) -> impl Iterator<Item = StageRef> + '_ {
+        let stages = self.pipeline().funcs()[func].stages.iter().enumerate();
+        let defined = stages.filter(|(_, decl)| !decl.values.is_empty());
+        defined.map(move |(stage, _)| StageRef { func, stage })
+    }
+
+    /// Whether the pipeline was asked for a Func.
+    pub fn is_output(&self, func: FuncId) -> bool {
+        self.func(func).is_output
+    }
+
+    /// Whether a stage computes nothing at these sizes.
+    pub fn is_idle(&self, stage: StageRef) -> bool {
+        self.regions().is_idle(self.pipeline(), stage.func, stage.stage)
+    }
+
+    /// The loops of a stage or of the copy of an input: pure dimensions, then reduction variables.
+    pub fn loops(&self, item: Item) -> SmallVec<[LoopKind; 8]> {
+        match item {
+            Item::Stage(stage) => SmallVec::from_slice(&self.stage(stage).loops),
+            Item::Input(input) => {
+                (0..self.pipeline().inputs()[input].dimensions).map(LoopKind::Pure).collect()
+            }
+        }
+    }
+
+    /// The values that a loop of a stage or copy runs through in the whole pipeline; a single one
+    /// if there is no such loop.
+    pub fn loop_range(&self, item: Item, kind: LoopKind) -> Range {
+        let regions = self.regions();
+        let range = match (item, kind) {
+            (Item::Stage(stage), LoopKind::Reduction(r)) => {
+                regions.funcs[stage.func].stages[stage.stage].domain.get(r)
+            }
+            (Item::Stage(stage), LoopKind::Pure(d)) => {
+                regions.funcs[stage.func].stages[stage.stage].needed.0.get(d)
+            }
+            (Item::Input(input), LoopKind::Pure(d)) => regions.inputs[input].0.get(d),
+            (Item::Input(_), LoopKind::Reduction(_)) => None,
+        };
+        range.copied().unwrap_or(Range::new(0, 1))
+    }
+
+    /// The values that a reduction variable runs through.
+    pub fn domain(&self, stage: StageRef, var: usize) -> Range {
+        self.loop_range(Item::Stage(stage), LoopKind::Reduction(var))
+    }
+
+    /// The types of an item's values.
+    pub(crate) fn types(&self, item: Item) -> &[Type] {
+        match item {
+            Item::Stage(stage) => &self.pipeline().funcs()[stage.func].types,
+            Item::Input(input) => std::slice::from_ref(&self.pipeline().inputs()[input].ty),
+        }
+    }
+
+    pub(crate) fn stage(&self, stage: StageRef) -> &StageFacts {
+        &self.0.funcs[stage.func].stages[stage.stage]
+    }
+
+    pub(crate) fn func(&self, func: FuncId) -> &FuncFacts {
+        &self.0.funcs[func]
+    }
+
+    pub(crate) fn stages_of(&self, func: FuncId) -> impl Iterator<Item = StageRef> + use<> {
+        (0..self.0.funcs[func].stages.len()).map(move |stage| StageRef { func, stage })
+    }
+
+    /// The Funcs that some stages read, those looked through that are `inside`.
+    pub(crate) fn reads_through(
+        &self,
+        stages: impl IntoIterator<Item = StageRef>,
+        inside: impl Fn(FuncId) -> bool,
+    ) -> Through {
+        let (mut through, mut seen) = (Through::default(), NodeSet::default());
+        let mut visit = |stage: &StageFacts, through: &mut Through| {
+            for &func in &stage.calls {
+                let node = self.node(Read::Func(func));
+                if !seen.contains(node) {
+                    seen.insert(node);
+                    let list = if inside(func) { &mut through.inside } else { &mut through.outside };
+                    list.push(func);
+                }
+            }
+        };
+        for stage in stages {
+            visit(self.stage(stage), &mut through);
+        }
+        let mut looked = 0;
+        while let Some(&func) = through.inside.get(looked) {
+            self.func(func).stages.iter().for_each(|stage| visit(stage, &mut through));
+            looked += 1;
+        }
+        through.inside.sort_unstable();
+        through.outside.sort_unstable();
+        through
+    }
+
+    /// Whether the values of a stage's reduction variable may run in any order, `together` with those of all
+    /// its variables.
+    pub(crate) fn is_parallel(&self, stage: StageRef, var: usize, together: &[Together]) -> bool {
+        let question: Question = (stage, var, SmallVec::from_slice(together));
+        let known = self.0.parallel.get(&question).map(|answer| *answer);
+        known.unwrap_or_else(|| {
+            let answer = Dependence::of(self.pipeline(), self.regions(), stage, |stage| {
+                stage.is_parallel(var, together)
+            });
+            self.0.parallel.insert(question, answer);
+            answer
+        })
+    }
+
+    /// Whether a stage or copy has a loop.
+    pub(crate) fn has_loop(&self, item: Item, kind: LoopKind) -> bool {
+        match (item, kind) {
+            (Item::Stage(stage), kind) => self.stage(stage).loops.contains(&kind),
+            (Item::Input(input), LoopKind::Pure(d)) => d < self.pipeline().inputs()[input].dimensions,
+            (Item::Input(_), LoopKind::Reduction(_)) => false,
+        }
+    }
+
+    /// The number of a Func or input in sets of nodes, which is that of the graph.
+    pub(crate) fn node(&self, read: Read) -> NodeId {
+        node(self.pipeline(), read)
+    }
+
+    /// All that there is of a Func, or all that is read of an input.
+    pub(crate) fn root(&self, read: Read) -> &Region {
+        match read {
+            Read::Func(func) => &self.regions().funcs[func].region,
+            Read::Input(input) => &self.regions().inputs[input],
+        }
+    }
+}
+
+fn node(pipeline: &Pipeline, read: Read) -> NodeId {
+    match read {
+        Read::Input(input) => NodeId::new(input.index()),
+        Read::Func(func) => NodeId::new(pipeline.inputs().len() + func.index()),
+    }
+}
+
+/// What some stages read.
+#[derive(Default)]
+pub(crate) struct Through {
+    /// What is read in the end, in order.
+    pub outside: FuncList,
+    /// What was looked through, in order.
+    pub inside: FuncList,
+}
+
+/// What schedules need to know of a Func.
+#[derive(Debug)]
+pub(crate) struct FuncFacts {
+    pub stages: Vec<StageFacts>,
+    /// The Func, and all that it reads, directly or not.
+    upstream: NodeSet,
+    pub is_output: bool,
+    /// The first stage that writes neither its own point nor a fixed one. Registers cannot hold a
+    /// Func that has one.
+    pub moving_stage: Option<StageRef>,
+}
+
+impl FuncFacts {
+    /// `producers` has at least the Funcs that this one reads.
+    fn new(
+        pipeline: &Pipeline,
+        regions: &Regions,
+        func: FuncId,
+        producers: &IdVec<FuncId, FuncFacts>,
+    ) -> FuncFacts {
+        let decl = &pipeline.funcs()[func];
+        let stages = 0..decl.stages.len();
+        let stages: Vec<StageFacts> =
+            stages.map(|stage| StageFacts::new(pipeline, regions, StageRef { func, stage })).collect();
+        let mut upstream = NodeSet::default();
+        upstream.insert(node(pipeline, Read::Func(func)));
+        for access in stages.iter().flat_map(|stage| &stage.program.reads) {
+            match access.read {
+                Read::Func(func) => upstream.extend(&producers[func].upstream),
+                input => upstream.insert(node(pipeline, input)),
+            }
+        }
+        let exprs = pipeline.exprs();
+        let stays = |stage: &Stage| {
+            (0..stage.indices.len()).all(|d| stage.is_pure(exprs, d) || stage.is_fixed(exprs, d))
+        };
+        let moving_stage = decl.stages.iter().position(|stage| !stays(stage));
+        FuncFacts {
+            stages,
+            upstream,
+            is_output: pipeline.outputs().contains(&func),
+            moving_stage: moving_stage.map(|stage| StageRef { func, stage }),
+        }
+    }
+
+    /// Whether the Func can be computed wherever it is used.
+    pub fn can_be_inlined(&self) -> bool {
+        !self.is_output && self.stages.len() == 1
+    }
+
+    /// Adds the Func, and all that it reads, directly or not.
+    pub fn add_upstream(&self, nodes: &mut NodeSet) {
+        nodes.extend(&self.upstream);
+    }
+
+    /// Whether the Func is one of some nodes, or reads one, directly or not.
+    pub fn leads_to(&self, nodes: &NodeSet) -> bool {
+        self.upstream.intersects(nodes)
+    }
+}
+
+/// What schedules need to know of a stage.
+#[derive(Debug)]
+pub(crate) struct StageFacts {
+    pub program: Program,
+    /// The other Funcs that it reads, in order.
+    pub calls: Vec<FuncId>,
+    /// Its loops: pure dimensions, then reduction variables.
+    pub loops: Vec<LoopKind>,
+}
+
+impl StageFacts {
+    fn new(pipeline: &Pipeline, regions: &Regions, stage: StageRef) -> StageFacts {
+        let decl = &pipeline.funcs()[stage.func].stages[stage.stage];
+        let program = Program::new(pipeline, regions, stage);
+        let mut calls: Vec<FuncId> = program.reads.iter().filter_map(|access| access.read.func()).collect();
+        calls.sort_unstable();
+        let pure = (0..decl.indices.len()).filter(|d| decl.is_pure(pipeline.exprs(), *d));
+        let reductions = (0..decl.domain.len()).map(LoopKind::Reduction);
+        StageFacts { program, calls, loops: pure.map(LoopKind::Pure).chain(reductions).collect() }
+    }
+}
