@@ -48,23 +48,10 @@ fn concerns_one_kernel(rule: &Rule) -> bool {
     )
 }
 
-fn nests_mut(item: &mut RootItem) -> Vec<&mut Nest> {
-    fn of_block(item: &mut BlockItem) -> Vec<&mut Nest> {
-        match item {
-            BlockItem::Nest(nest) => vec![nest],
-            BlockItem::Over(over) => over.body.iter_mut().flat_map(of_block).collect(),
-        }
-    }
-    match item {
-        RootItem::Kernel(kernel) => kernel.body.iter_mut().flat_map(of_block).collect(),
-        RootItem::Around(around) => around.body.iter_mut().flat_map(nests_mut).collect(),
-    }
-}
-
 /// Breaks something, or not.
 fn disturb(schedule: &mut Schedule, how: u64) {
     let number = how as usize % schedule.root.len();
-    let mut nests = nests_mut(&mut schedule.root[number]);
+    let mut nests: Vec<&mut Nest> = schedule.root[number].nests_mut().collect();
     let position = how as usize % nests.len();
     let nest = &mut nests[position];
     match how % 5 {
@@ -73,7 +60,7 @@ fn disturb(schedule: &mut Schedule, how: u64) {
         2 => nest.mapping = Mapping::Flat,
         3 => nest.registers.reverse(),
         _ => {
-            if let Mapping::Threads(tiles) = &mut nest.mapping {
+            if let Some(tiles) = nest.mapping.tiles_mut() {
                 tiles.threads.iter_mut().for_each(|tile| tile.size = Size::Of(77));
                 tiles.serial.reverse();
             }

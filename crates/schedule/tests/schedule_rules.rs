@@ -246,10 +246,10 @@ fn loops() {
     // Trees that no text gives.
     let mut schedule = product
         .read("inline gain\n  kernel prod.0 block x 4 flat\n  kernel prod.1 flat\n  kernel out flat\n");
-    let RootItem::Kernel(kernel) = &mut schedule.root[0] else { panic!("it is a kernel") };
+    let kernel = schedule.kernels_mut().next().unwrap();
     kernel.block[0].size = Size::Of(0);
     found.push(product.one(&schedule));
-    let RootItem::Kernel(kernel) = &mut schedule.root[0] else { panic!("it is a kernel") };
+    let kernel = schedule.kernels_mut().next().unwrap();
     kernel.block[0] = Tile { dim: LoopKind::Reduction(0), size: Size::Of(2) };
     found.push(product.one(&schedule));
     insta::assert_snapshot!(found.join("\n\n"));

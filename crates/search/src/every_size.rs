@@ -5,15 +5,25 @@
 
 use warploom_lang::Regions;
 use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{
-    BlockItem, Item, Loops, Mapping, Nest, ReductionTile, RootItem, Schedule, Size, StageRef, Tile,
-};
+use warploom_schedule::schedule::{Loops, Nest, NodeMut, ReductionTile, Schedule, Size, StageRef, Tile};
 
 /// The same schedule, in which variables of one value are named where others are that must run inside or outside of them.
 pub(crate) fn spelled_out(schedule: &Schedule, regions: &Regions) -> Schedule {
     let mut spelled = schedule.clone();
     let single = Single { regions };
-    spelled.root.iter_mut().for_each(|item| single.root_item(item, &[]));
+    let mut shared: Vec<(StageRef, LoopKind)> = Vec::new();
+    spelled.edit(|node, outer| {
+        match node {
+            NodeMut::Around(Loops { loops, .. }) | NodeMut::Over(Loops { loops, .. }) => {
+                single.loops(loops, outer);
+            }
+            NodeMut::Kernel(kernel) => {
+                shared = kernel.block.iter().map(|tile| (kernel.stage, tile.dim)).collect();
+            }
+            NodeMut::Nest(nest) => single.nest(nest, outer, &shared),
+        }
+        true
+    });
     spelled
 }
 
@@ -28,55 +38,30 @@ impl Single<'_> {
         (0..domain.len()).filter(|var| domain[*var].extent == 1).collect()
     }
 
-    fn root_item(&self, item: &mut RootItem, outer: &[ReductionTile]) {
-        match item {
-            RootItem::Kernel(kernel) => {
-                let shared: Vec<(StageRef, LoopKind)> =
-                    kernel.block.iter().map(|tile| (kernel.stage, tile.dim)).collect();
-                kernel.body.iter_mut().for_each(|item| self.block_item(item, outer, &shared));
-            }
-            RootItem::Around(around) => {
-                let inner = self.loops(around, outer);
-                around.body.iter_mut().for_each(|item| self.root_item(item, &inner));
-            }
-        }
-    }
-
-    fn block_item(&self, item: &mut BlockItem, outer: &[ReductionTile], shared: &[(StageRef, LoopKind)]) {
-        match item {
-            BlockItem::Nest(nest) => self.nest(nest, outer, shared),
-            BlockItem::Over(over) => {
-                let inner = self.loops(over, outer);
-                over.body.iter_mut().for_each(|item| self.block_item(item, &inner, shared));
-            }
-        }
-    }
-
-    /// Adds loops over slower variables outside of those over faster ones; gives all loops there then are.
-    fn loops<T>(&self, loops: &mut Loops<T>, outer: &[ReductionTile]) -> Vec<ReductionTile> {
-        let mut stages: Vec<StageRef> = loops.loops.iter().map(|tile| tile.stage).collect();
+    /// Adds loops over slower variables outside of those over faster ones.
+    fn loops(&self, loops: &mut Vec<ReductionTile>, outer: &[ReductionTile]) {
+        let mut stages: Vec<StageRef> = loops.iter().map(|tile| tile.stage).collect();
         stages.sort_unstable();
         stages.dedup();
         for stage in stages {
             for var in self.variables(stage) {
-                let is_taken = |tile: &ReductionTile| (tile.stage, tile.var) == (stage, var);
+                let is_taken = |tile: &ReductionTile| tile.variable() == (stage, var);
                 let faster = |tile: &ReductionTile| tile.stage == stage && tile.var < var;
-                let taken = outer.iter().chain(&loops.loops).any(is_taken);
-                if let Some(position) = loops.loops.iter().position(faster).filter(|_| !taken) {
-                    loops.loops.insert(position, ReductionTile { stage, var, size: Size::Of(1) });
+                let taken = outer.iter().chain(&*loops).any(is_taken);
+                if let Some(position) = loops.iter().position(faster).filter(|_| !taken) {
+                    loops.insert(position, ReductionTile { stage, var, size: Size::Of(1) });
                 }
             }
         }
-        outer.iter().chain(&loops.loops).cloned().collect()
     }
 
     /// Adds loops over faster variables inside of those over slower ones.
     fn nest(&self, nest: &mut Nest, outer: &[ReductionTile], shared: &[(StageRef, LoopKind)]) {
-        let (Item::Stage(stage), Mapping::Threads(tiles)) = (nest.item, &mut nest.mapping) else { return };
+        let (Some(stage), Some(tiles)) = (nest.item.stage(), nest.mapping.tiles_mut()) else { return };
         for var in self.variables(stage).into_iter().rev() {
             let dim = LoopKind::Reduction(var);
             let named = tiles.threads.iter().chain(&tiles.serial).any(|tile| tile.dim == dim);
-            let looped = outer.iter().any(|tile| (tile.stage, tile.var) == (stage, var));
+            let looped = outer.iter().any(|tile| tile.variable() == (stage, var));
             let slower = |tile: &Tile| matches!(tile.dim, LoopKind::Reduction(other) if other > var);
             if let Some(position) = tiles.serial.iter().rposition(slower)
                 && !(named || looped || shared.contains(&(stage, dim)))

@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 use warploom_lang::FuncId;
 use warploom_lang::brief::shown;
-use warploom_schedule::schedule::{Item, Problem, RootItem, Schedule, StageRef, Violation};
-
-use crate::edit::{kernel, nests};
+use warploom_schedule::schedule::{Problem, RootItem, Schedule, StageRef, Violation};
 
 /// The decisions of a schedule of some Funcs, which a search keeps as they are.
 ///
@@ -73,22 +71,19 @@ impl Fixed {
 }
 
 fn own(item: &RootItem) -> Option<StageRef> {
-    kernel(item).map(|kernel| kernel.stage)
+    item.kernels().next().map(|kernel| kernel.stage)
 }
 
 pub(crate) fn holds_several(item: &RootItem) -> bool {
-    matches!(item, RootItem::Around(around) if around.body.len() > 1 || around.body.iter().any(holds_several))
+    item.around().is_some_and(|around| around.body.len() > 1 || around.body.iter().any(holds_several))
 }
 
 /// The Funcs that an item of root computes.
 fn computed(item: &RootItem) -> Vec<FuncId> {
-    let Some(kernel) = kernel(item) else { return Vec::new() };
-    let mut funcs = vec![kernel.stage.func];
-    for nest in nests(&kernel.body) {
+    let mut funcs: Vec<FuncId> = own(item).iter().map(|stage| stage.func).collect();
+    for nest in item.nests() {
         funcs.extend(&nest.registers);
-        if let Item::Stage(stage) = nest.item {
-            funcs.push(stage.func);
-        }
+        funcs.extend(nest.item.stage().map(|stage| stage.func));
     }
     funcs
 }

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use ahash::AHashMap;
 use warploom_lang::FuncId;
-use warploom_schedule::schedule::{Item, Kernel, Mapping, Nest, Size, StageRef, Storage, ThreadTiles, Tile};
+use warploom_schedule::schedule::{Kernel, Nest, Size, StageRef, ThreadTiles, Tile};
 use warploom_schedule::{AccessMap, LoopKind, NodeId, StageId};
 
 use crate::bits::Bits;
-use crate::edit::{nests, nests_mut};
 use crate::space::Space;
 
 /// Ways from a reader to what it reads; with more, nothing is said.
@@ -28,7 +27,7 @@ pub(crate) fn at_itself(space: &Space<'_>, func: FuncId) -> Along {
 
 /// Where a nest reads a Func, through what is inlined there.
 pub(crate) fn along(space: &Space<'_>, reader: &Nest, func: FuncId, inlined: &Bits) -> Option<Along> {
-    let Item::Stage(stage) = reader.item else { return None };
+    let stage = reader.item.stage()?;
     let id = space.stage_id(stage);
     let maps = reading(space, id, space.dag.func_node(func), inlined)?;
     let loops = &space.dag.stages()[id].loops;
@@ -135,33 +134,29 @@ pub(crate) fn following(
 
 /// Lets the private nests of a kernel follow their readers again, after the tiles of those have changed.
 pub(crate) fn refollow(space: &Space<'_>, kernel: &mut Kernel, inlined: &Bits) {
-    let count = nests(&kernel.body).len();
-    for number in (0..count).rev() {
-        let Some(tiles) = followed(space, &nests(&kernel.body), number, inlined) else { continue };
-        nests_mut(&mut kernel.body)[number].mapping = Mapping::Threads(tiles);
+    for number in (0..kernel.nests().count()).rev() {
+        let tiles = followed(space, kernel, number, inlined);
+        if let (Some(tiles), Some(nest)) = (tiles, kernel.nests_mut().nth(number)) {
+            nest.mapping = tiles.into();
+        }
     }
 }
 
 /// The tiles of a private nest as its reader has them now.
-fn followed(space: &Space<'_>, nests: &[&Nest], number: usize, inlined: &Bits) -> Option<ThreadTiles> {
-    let nest = nests[number];
-    let (Item::Stage(stage), Storage::Private, Mapping::Threads(tiles)) =
-        (nest.item, nest.storage, &nest.mapping)
-    else {
-        return None;
-    };
-    let later = &nests[number + 1..];
-    let of_func = |other: &&&Nest| matches!(other.item, Item::Stage(of) if of.func == stage.func);
+fn followed(space: &Space<'_>, kernel: &Kernel, number: usize, inlined: &Bits) -> Option<ThreadTiles> {
+    let nest = kernel.nests().nth(number).filter(|nest| nest.storage.is_private())?;
+    let (stage, tiles) = (nest.item.stage()?, nest.mapping.tiles()?);
+    let later = || kernel.nests().skip(number + 1);
+    let of_func = |other: &&Nest| other.item.stage().is_some_and(|of| of.func == stage.func);
     let node = space.dag.func_node(stage.func);
-    let (reader, along) = match later.iter().find(of_func) {
-        Some(next) => (*next, at_itself(space, stage.func)),
+    let (reader, along) = match later().find(of_func) {
+        Some(next) => (next, at_itself(space, stage.func)),
         None => {
-            let reader = *later.iter().find(|other| space.reads(other, inlined).0.contains(node))?;
+            let reader = later().find(|other| space.reads(other, inlined).0.contains(node))?;
             (reader, along(space, reader, stage.func, inlined)?)
         }
     };
-    let Mapping::Threads(of_reader) = &reader.mapping else { return None };
     let reductions = tiles.serial.iter().filter(|tile| matches!(tile.dim, LoopKind::Reduction(_)));
     let inner: Vec<Tile> = reductions.copied().collect();
-    Some(following(space, stage, of_reader, &along, &inner))
+    Some(following(space, stage, reader.mapping.tiles()?, &along, &inner))
 }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use ahash::AHashSet;
-use warploom_schedule::schedule::{Mapping, RootItem, Size, ThreadTiles, Tile};
+use warploom_schedule::schedule::{RootItem, Size, ThreadTiles, Tile};
 
-use crate::edit::lone_kernel;
 use crate::hash::of_words;
 use crate::reductions::{Variant, at_root};
 use crate::space::{Space, Span, StageFacts};
@@ -197,8 +196,8 @@ impl<'a> Tiler<'a> {
     /// The kernel of a shape.
     pub fn item(&self, shape: &Shape) -> RootItem {
         let variant = &self.variants[shape.variant];
-        let mapping = Mapping::Threads(self.thread_tiles(shape));
-        lone_kernel(self.facts.at, variant.around.clone(), self.block(shape), variant.over.clone(), mapping)
+        let (around, over) = (variant.around.clone(), variant.over.clone());
+        RootItem::lone(self.facts.at, around, self.block(shape), over, self.thread_tiles(shape))
     }
 
     /// What a block of a shape takes.

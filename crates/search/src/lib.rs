@@ -21,7 +21,6 @@
 
 mod beam;
 mod bits;
-mod edit;
 mod evaluate;
 mod every_size;
 mod expand;

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use warploom_lang::FuncId;
 use warploom_schedule::NodeId;
-use warploom_schedule::schedule::{BlockItem, Item, Loops, Mapping, Nest, RootItem, StageRef, Storage};
+use warploom_schedule::schedule::{BlockItem, Item, Nest, NodeMut, StageRef};
 
 use crate::bits::Bits;
-use crate::edit::{kernel, nest, nests, nests_mut, with_kernel};
 use crate::evaluate::Evaluator;
 use crate::space::Space;
 use crate::state::{Child, Kern, Sketch, State};
@@ -58,7 +57,7 @@ pub(crate) fn lifted(
 fn leaving(space: &Space<'_>, home: &Kern, func: FuncId, inlined: &Bits) -> BTreeSet<FuncId> {
     let mut funcs = fused(home);
     if home.sketch.inlined.contains(space.dag.func_node(func)) {
-        let alone = nest(Item::Stage(StageRef { func, stage: 0 }), Storage::Global, Mapping::Flat);
+        let alone = Nest::global(StageRef { func, stage: 0 });
         let reads = space.reads(&alone, inlined).0;
         funcs.retain(|of| reads.contains(space.dag.func_node(*of)));
     } else {
@@ -70,11 +69,9 @@ fn leaving(space: &Space<'_>, home: &Kern, func: FuncId, inlined: &Bits) -> BTre
 /// The Funcs that are computed in a kernel beside its own.
 fn fused(kern: &Kern) -> BTreeSet<FuncId> {
     let mut funcs = BTreeSet::new();
-    for nest in kernel(&kern.sketch.item).iter().flat_map(|kernel| nests(&kernel.body)) {
+    for nest in kern.sketch.item.nests() {
         funcs.extend(&nest.registers);
-        if let Item::Stage(stage) = nest.item {
-            funcs.insert(stage.func);
-        }
+        funcs.extend(nest.item.stage().map(|stage| stage.func));
     }
     funcs.remove(&kern.sketch.own.func);
     funcs
@@ -89,22 +86,31 @@ fn without(
 ) -> Option<(Sketch, BTreeSet<FuncId>)> {
     let own = kern.sketch.own.func;
     let mut idle = BTreeSet::new();
-    let mut item = RootItem::clone(&kern.sketch.item);
+    let mut item = kern.sketch.item.clone();
     loop {
-        item = with_kernel(&item, |kernel| {
-            nests_mut(&mut kernel.body)
-                .into_iter()
-                .for_each(|nest| nest.registers.retain(|of| !gone.contains(of)));
-            let leaves = |nest: &Nest| match nest.item {
-                Item::Stage(stage) => gone.contains(&stage.func),
-                Item::Input(input) => idle.contains(&space.dag.input_node(input)),
-            };
-            kernel.body = kept(std::mem::take(&mut kernel.body), &gone, &leaves);
+        let remaining = item.with(|kernel| {
+            kernel.edit(|node, _| match node {
+                NodeMut::Nest(nest) => {
+                    nest.registers.retain(|of| !gone.contains(of));
+                    match nest.item {
+                        Item::Stage(stage) => !gone.contains(&stage.func),
+                        Item::Input(input) => !idle.contains(&space.dag.input_node(input)),
+                    }
+                }
+                NodeMut::Over(over) => {
+                    let stays = !over.loops.iter().any(|tile| gone.contains(&tile.stage.func));
+                    // Copies of inputs were made for the loops that hold them.
+                    over.body.retain(|item| stays || !is_copy(item));
+                    stays
+                }
+                NodeMut::Around(_) | NodeMut::Kernel(_) => true,
+            });
         });
-        let sketch = Sketch::new(space, item.clone(), inlined)?;
+        let sketch = Sketch::new(space, remaining, inlined)?;
+        item = sketch.item.clone();
         let unread = |node: &NodeId| !sketch.nest_reads.iter().any(|reads| reads.contains(*node));
         let (mut funcs, mut inputs) = (BTreeSet::new(), BTreeSet::new());
-        for nest in nests(&kernel(&item)?.body) {
+        for nest in sketch.item.nests() {
             funcs.extend(nest.registers.iter().filter(|func| !is_read(space, nest, **func, inlined)));
             match nest.item {
                 Item::Stage(stage) if stage.func != own => {
@@ -129,24 +135,6 @@ fn is_read(space: &Space<'_>, nest: &Nest, func: FuncId, inlined: &Bits) -> bool
     space.reads(&others, inlined).0.contains(space.dag.func_node(func))
 }
 
-/// The items of a body that stay. Of loops over the block of a Func that is gone, what they hold stays without them, but
-/// for copies of inputs, which were made for the loops.
-fn kept(body: Vec<BlockItem>, gone: &BTreeSet<FuncId>, leaves: &dyn Fn(&Nest) -> bool) -> Vec<BlockItem> {
-    let mut items = Vec::new();
-    for item in body {
-        match item {
-            BlockItem::Nest(nest) if leaves(&nest) => {}
-            BlockItem::Nest(nest) => items.push(BlockItem::Nest(nest)),
-            BlockItem::Over(Loops { loops, body }) => {
-                let mut body = kept(body, gone, leaves);
-                if loops.iter().any(|tile| gone.contains(&tile.stage.func)) {
-                    body.retain(|item| !matches!(item, BlockItem::Nest(Nest { item: Item::Input(_), .. })));
-                    items.extend(body);
-                } else if !body.is_empty() {
-                    items.push(BlockItem::Over(Loops { loops, body }));
-                }
-            }
-        }
-    }
-    items
+fn is_copy(item: &BlockItem) -> bool {
+    item.nest().is_some_and(|nest| nest.item.stage().is_none())
 }

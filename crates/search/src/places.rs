@@ -5,11 +5,10 @@ use std::sync::Arc;
 use warploom_lang::FuncId;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
-    BlockItem, Item, Kernel, Mapping, Nest, RootItem, Size, StageRef, Storage, ThreadTiles,
+    BlockItem, Kernel, Loops, Nest, RootItem, Site, Size, StageRef, ThreadTiles,
 };
 
 use crate::bits::Bits;
-use crate::edit::{Site, kernel, nest, nests, nests_mut, over_block, sites, with_kernel};
 use crate::evaluate::Evaluator;
 use crate::follow::{along, at_itself, following};
 use crate::menu::Choice;
@@ -96,7 +95,7 @@ impl<'a> Places<'a> {
     /// Computing it in the kernel that reads it, if that is only one.
     pub fn fused(&self, evaluator: &Evaluator<'_>, counts: &mut Statistics) -> Vec<Choice> {
         let Some(home) = self.home() else { return Vec::new() };
-        let sites = sites(home.kernel, &home.readers);
+        let sites = home.kernel.sites(&home.readers);
         let mut choices = Vec::new();
         let mut points = f64::INFINITY;
         for (number, site) in sites.iter().enumerate() {
@@ -131,15 +130,14 @@ impl<'a> Places<'a> {
             return None;
         }
         let item = &*kern.sketch.item;
-        let kernel = kernel(item)?;
-        let nests = nests(&kernel.body).into_iter();
-        let readers = nests.map(|nest| self.space.reads(nest, &self.inlined).0.contains(node)).collect();
-        Some(Home { item, kernel, readers })
+        let kernel = item.kernels().next()?;
+        let readers = kernel.nests().map(|nest| self.space.reads(nest, &self.inlined).0.contains(node));
+        Some(Home { item, kernel, readers: readers.collect() })
     }
 
     /// The home kernel with items put into it.
     fn put(home: &Home<'_>, site: &Site, items: Vec<BlockItem>) -> RootItem {
-        with_kernel(home.item, |kernel| site.insert(kernel, items))
+        home.item.with(|kernel| site.insert(kernel, items))
     }
 
     fn sketch(&self, item: RootItem) -> Option<Sketch> {
@@ -147,9 +145,7 @@ impl<'a> Places<'a> {
     }
 
     fn flat(&self, home: &Home<'_>, site: &Site) -> Option<Sketch> {
-        let stages = self.space.stages_of(self.func);
-        let items =
-            stages.map(|stage| BlockItem::Nest(nest(Item::Stage(stage), Storage::Shared, Mapping::Flat)));
+        let items = self.space.stages_of(self.func).map(|stage| Nest::shared(stage).into());
         self.sketch(Self::put(home, site, items.collect()))
     }
 
@@ -177,11 +173,9 @@ impl<'a> Places<'a> {
 
     /// The extents of each of the Func's stages at its place in a kernel.
     fn extents(&self, kern: &Kern) -> Placed {
-        let Some(kernel) = kernel(&kern.sketch.item) else { return Vec::new() };
-        let all = nests(&kernel.body).into_iter().zip(&kern.extents);
-        let own = all.filter_map(|(nest, extents)| match nest.item {
-            Item::Stage(stage) if stage.func == self.func => Some((stage, extents.clone())),
-            _ => None,
+        let own = kern.sketch.item.nests().zip(&kern.extents).filter_map(|(nest, extents)| {
+            let stage = nest.item.stage().filter(|stage| stage.func == self.func)?;
+            Some((stage, extents.clone()))
         });
         own.collect()
     }
@@ -189,19 +183,17 @@ impl<'a> Places<'a> {
     /// Shared nests whose threads have tiles, where `kern` is the kernel with flat ones.
     fn threaded(&self, home: &Home<'_>, site: &Site, kern: &Kern) -> Vec<RootItem> {
         let stages = self.extents(kern);
-        let shared = |(stage, tiles): (&(StageRef, Vec<i64>), ThreadTiles)| {
-            BlockItem::Nest(nest(Item::Stage(stage.0), Storage::Shared, Mapping::Threads(tiles)))
-        };
+        let shared =
+            |(stage, tiles): (&(StageRef, Vec<i64>), ThreadTiles)| Nest::shared(stage.0).mapped(tiles).into();
         let ways = shares(self.space, &stages).into_iter();
         ways.map(|tiles| Self::put(home, site, stages.iter().zip(tiles).map(shared).collect())).collect()
     }
 
     /// In memory of each thread's own, with the tiles of the nest that reads it.
     fn private(&self, home: &Home<'_>, sites: &[Site]) -> Vec<(u64, Sketch)> {
-        let all = nests(&home.kernel.body);
-        let mut readers = all.iter().zip(&home.readers).filter(|(_, reads)| **reads);
-        let Some((reader, _)) = readers.next() else { return Vec::new() };
-        let Mapping::Threads(tiles) = &reader.mapping else { return Vec::new() };
+        let mut nests = home.kernel.nests().zip(&home.readers);
+        let Some((reader, _)) = nests.find(|(_, reads)| **reads) else { return Vec::new() };
+        let Some(tiles) = reader.mapping.tiles() else { return Vec::new() };
         let Some(along) = along(self.space, reader, self.func, &self.inlined) else { return Vec::new() };
         let several = tiles.threads.iter().filter(|tile| tile.size != Size::Of(1));
         if !several.into_iter().all(|tile| along.contains(&Some(tile.dim))) {
@@ -247,8 +239,7 @@ impl<'a> Places<'a> {
             let plain = Variant::default();
             let variant = if varied == Some(stage) { variant } else { &plain };
             let own = following(self.space, stage, &tiles, &along, &variant.inner);
-            let mapping = Mapping::Threads(own.clone());
-            items.push(over_block(variant.over.clone(), nest(Item::Stage(stage), Storage::Private, mapping)));
+            items.push(Loops::holding(variant.over.clone(), Nest::private(stage).mapped(own.clone())));
             if self.space.stage(stage).pure.len() == along.len() {
                 along = at_itself(self.space, self.func);
                 tiles = own;
@@ -262,11 +253,11 @@ impl<'a> Places<'a> {
     fn registers(&self, home: &Home<'_>) -> Option<Sketch> {
         let mut readers = (0..home.readers.len()).filter(|number| home.readers[*number]);
         let (Some(reader), None) = (readers.next(), readers.next()) else { return None };
-        let item = with_kernel(home.item, |kernel| {
-            let mut nests: Vec<&mut Nest> = nests_mut(&mut kernel.body);
-            // What reads it there comes behind it.
-            nests[reader].registers.insert(0, self.func);
-        });
-        self.sketch(item)
+        self.sketch(home.item.with(|kernel| {
+            if let Some(nest) = kernel.nests_mut().nth(reader) {
+                // What reads it there comes behind it.
+                nest.registers.insert(0, self.func);
+            }
+        }))
     }
 }

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
-    BlockItem, Item, Kernel, Loops, Mapping, Nest, ReductionTile, RootItem, StageRef, Storage, Tile,
+    Item, Kernel, Mapping, NestPlan, NodeMut, ReductionTile, RootItem, StageRef, Tile,
 };
 
 use crate::bits::Bits;
-use crate::edit::{kernel, loops_of, nests, nests_mut, with_kernel};
 use crate::evaluate::Evaluator;
 use crate::follow::refollow;
 use crate::kernels::{Shape, Tiler};
@@ -113,7 +112,7 @@ impl<'a> Refiner<'a, '_> {
     fn own_shape(&self) -> Option<(Tiler<'a>, Shape)> {
         let (space, sketch) = (self.space(), &self.best.sketch);
         let tiler = Tiler::new(space, space.stage(sketch.own));
-        let shape = shape(&tiler, &sketch.item, kernel(&sketch.item)?)?;
+        let shape = shape(&tiler, &sketch.item)?;
         Some((tiler, shape))
     }
 
@@ -121,53 +120,54 @@ impl<'a> Refiner<'a, '_> {
     /// shared ones have as many threads as before for what there is to do now.
     fn reshaped(&self, tiler: &Tiler<'_>, shape: &Shape) -> Sketch {
         let sketch = &self.best.sketch;
-        let item = with_kernel(&sketch.item, |kernel| {
+        let mut item = sketch.item.with(|kernel| {
             kernel.block = tiler.block(shape);
-            if let Some(own) = nests_mut(&mut kernel.body).pop() {
-                own.mapping = Mapping::Threads(tiler.thread_tiles(shape));
+            if let Some(own) = kernel.nests_mut().last() {
+                own.mapping = tiler.thread_tiles(shape).into();
             }
             refollow(self.space(), kernel, self.inlined);
         });
-        sketch.with_tiles(self.refit(item))
+        self.refit(&mut item);
+        sketch.with_tiles(item)
     }
 
-    fn refit(&self, item: RootItem) -> RootItem {
-        let tiled = |nest: &&Nest| nest.storage == Storage::Shared && nest.mapping != Mapping::Flat;
-        if !kernel(&item).is_some_and(|kernel| nests(&kernel.body).iter().any(tiled)) {
-            return item;
+    fn refit(&self, item: &mut RootItem) {
+        if !item.nests().any(|nest| nest.storage.is_shared() && !nest.mapping.is_flat()) {
+            return;
         }
         let space = self.space();
         let inlined = funcs(space, &self.best.sketch.inlined);
-        let plan = space.problem.plan_of(&inlined, [&item]);
-        with_kernel(&item, |kernel| {
-            for (nest, own) in nests_mut(&mut kernel.body).into_iter().zip(plan.nests.values()) {
-                let (Item::Stage(stage), Storage::Shared, Mapping::Threads(tiles)) =
-                    (nest.item, nest.storage, &nest.mapping)
-                else {
-                    continue;
-                };
-                let extents = own.footprint.as_ref().map(|nest| nest.points.extents()).unwrap_or_default();
-                let fitting = refitted(space, stage, tiles, &extents);
-                nest.mapping = fitting.map_or(Mapping::Flat, Mapping::Threads);
+        let plan = space.problem.plan_of(&inlined, [&*item]);
+        let extents = |own: &NestPlan<'_>| own.footprint.as_ref().map(|nest| nest.points.extents());
+        let extents: Vec<Option<Vec<i64>>> = plan.nests.values().map(extents).collect();
+        for (nest, extents) in item.nests_mut().zip(extents) {
+            if let (true, Some(stage), Some(tiles)) =
+                (nest.storage.is_shared(), nest.item.stage(), nest.mapping.tiles())
+            {
+                nest.mapping = refitted(space, stage, tiles, &extents.unwrap_or_default()).into();
             }
-        })
+        }
     }
 
     /// The kernel with other ways in which threads share one nest in shared memory.
     fn mappings(&self, number: usize) -> Vec<Sketch> {
         let sketch = &self.best.sketch;
-        let Some(nest) = kernel(&sketch.item).and_then(|of| nests(&of.body).get(number).copied()) else {
+        let nest = sketch.item.nests().nth(number).filter(|nest| nest.storage.is_shared());
+        let Some((nest, stage)) = nest.and_then(|nest| Some((nest, nest.item.stage()?))) else {
             return Vec::new();
         };
-        let (Item::Stage(stage), Storage::Shared) = (nest.item, nest.storage) else { return Vec::new() };
         let placed = vec![(stage, self.best.extents[number].clone())];
-        let tiled = shares(self.space(), &placed).into_iter().flatten().map(Mapping::Threads);
-        let others = std::iter::once(Mapping::Flat).chain(tiled).filter(|mapping| *mapping != nest.mapping);
+        let tiled = shares(self.space(), &placed).into_iter().flatten().map(Some);
+        let all = std::iter::once(None).chain(tiled).map(Mapping::from);
+        let others = all.filter(|mapping| *mapping != nest.mapping);
         let with = |mapping| {
-            let change = |kernel: &mut Kernel| nests_mut(&mut kernel.body)[number].mapping = mapping;
-            sketch.with_tiles(with_kernel(&sketch.item, change))
+            sketch.item.with(|kernel| {
+                if let Some(nest) = kernel.nests_mut().nth(number) {
+                    nest.mapping = mapping;
+                }
+            })
         };
-        others.map(with).collect()
+        others.map(|mapping| sketch.with_tiles(with(mapping))).collect()
     }
 
     /// How the reduction loops of each private Func run, with copies of inputs in new loops over the block.
@@ -183,22 +183,22 @@ impl<'a> Refiner<'a, '_> {
     }
 
     fn is_in_loops(&self, number: usize) -> bool {
-        kernel(&self.best.sketch.item).is_some_and(|of| !loops_of(&of.body, number).is_empty())
+        self.best.sketch.item.kernels().any(|of| of.loops_over(number).next().is_some())
     }
 
     /// The kernel with other ways in which the reduction loops of one private Func run.
     fn reduced(&self, number: usize) -> Vec<Sketch> {
         let (space, item) = (self.space(), &self.best.sketch.item);
-        let Some(of) = kernel(item) else { return Vec::new() };
-        let Some(nest) = nests(&of.body).get(number).copied() else { return Vec::new() };
-        let (Item::Stage(stage), Storage::Private) = (nest.item, nest.storage) else { return Vec::new() };
+        let Some(of) = item.kernels().next() else { return Vec::new() };
+        let nest = of.nests().nth(number).filter(|nest| nest.storage.is_private());
+        let Some(stage) = nest.and_then(|nest| nest.item.stage()) else { return Vec::new() };
         let facts = space.stage(stage);
         if facts.reductions.is_empty() {
             return Vec::new();
         }
-        let over = loops_of(&of.body, number);
+        let over: Vec<&ReductionTile> = of.loops_over(number).collect();
         let variants = in_threads(facts).into_iter();
-        let items = variants.filter_map(|variant| varied(item, number, &over, &variant));
+        let items = variants.filter_map(|variant| varied(item, stage, &over, &variant));
         items.filter_map(|item| Sketch::new(space, item, self.inlined)).collect()
     }
 
@@ -224,96 +224,65 @@ impl<'a> Refiner<'a, '_> {
     /// The kernel without one of its copies of inputs.
     fn fewer_copies(&self) -> Vec<Sketch> {
         let (space, sketch) = (self.space(), &self.best.sketch);
-        let Some(of) = kernel(&sketch.item) else { return Vec::new() };
-        let copied = nests(&of.body).into_iter().filter(|nest| matches!(nest.item, Item::Input(_)));
-        let fewer =
-            copied.map(|copy| with_kernel(&sketch.item, |kernel| drop_item(&mut kernel.body, copy.item)));
+        let copied = sketch.item.nests().map(|nest| nest.item).filter(|item| item.stage().is_none());
+        let fewer = copied.map(|copy| {
+            let other = |node: NodeMut<'_>| !matches!(node, NodeMut::Nest(nest) if nest.item == copy);
+            sketch.item.with(|kernel| kernel.edit(|node, _| other(node)))
+        });
         fewer.filter_map(|item| Sketch::new(space, item, self.inlined)).collect()
     }
 }
 
-fn drop_item(body: &mut Vec<BlockItem>, item: Item) {
-    body.retain(|of| !matches!(of, BlockItem::Nest(nest) if nest.item == item));
-    for of in body {
-        if let BlockItem::Over(over) = of {
-            drop_item(&mut over.body, item);
-        }
-    }
-}
-
-/// A kernel where the reduction loops of a nest run in another way. Loops over the block that are there stay, with other
-/// sizes; where there are none, new ones hold the nest alone. `None` if the way has other loops.
-fn varied(item: &RootItem, number: usize, over: &[ReductionTile], variant: &Variant) -> Option<RootItem> {
-    let stage = match kernel(item).and_then(|of| nests(&of.body).get(number).map(|nest| nest.item)) {
-        Some(Item::Stage(stage)) => stage,
-        _ => return None,
-    };
-    let same = |a: &ReductionTile, b: &ReductionTile| (a.stage, a.var) == (b.stage, b.var);
-    let alike = over.len() == variant.over.len() && over.iter().zip(&variant.over).all(|(a, b)| same(a, b));
-    if !alike && !over.is_empty() {
+/// A kernel where the reduction loops of a private stage run in another way. Loops over the block that are there stay,
+/// with other sizes; where there are none, new ones hold the stage alone. `None` if the way has other loops.
+fn varied(item: &RootItem, stage: StageRef, over: &[&ReductionTile], variant: &Variant) -> Option<RootItem> {
+    let variables = variant.over.iter().map(ReductionTile::variable);
+    if !over.is_empty() && !over.iter().map(|tile| tile.variable()).eq(variables) {
         return None;
     }
-    let changed = with_kernel(item, |kernel| {
-        if let Mapping::Threads(tiles) = &mut nests_mut(&mut kernel.body)[number].mapping {
+    let changed = item.with(|kernel| {
+        let nest = kernel.nest_mut(stage.into());
+        if let Some(tiles) = nest.and_then(|nest| nest.mapping.tiles_mut()) {
             tiles.serial.retain(|tile| matches!(tile.dim, LoopKind::Pure(_)));
             tiles.serial.splice(0..0, variant.inner.iter().copied());
             tiles.unroll = !tiles.serial.is_empty();
         }
         if over.is_empty() && !variant.over.is_empty() {
-            wrap(&mut kernel.body, stage, &variant.over);
+            kernel.wrap(stage.into(), variant.over.clone());
         } else {
-            resize(&mut kernel.body, &variant.over);
+            resize(kernel, &variant.over);
         }
     });
     (changed != *item).then_some(changed)
 }
 
-/// Puts loops over the block around the nest of a stage.
-fn wrap(body: &mut [BlockItem], stage: StageRef, loops: &[ReductionTile]) {
-    for item in body {
-        if matches!(item, BlockItem::Nest(nest) if nest.item == Item::Stage(stage)) {
-            let inner =
-                std::mem::replace(item, BlockItem::Over(Loops { loops: loops.to_vec(), body: Vec::new() }));
-            if let BlockItem::Over(over) = item {
-                over.body.push(inner);
-            }
-            return;
-        }
-    }
-}
-
 /// Gives loops over the block other sizes.
-fn resize(body: &mut [BlockItem], loops: &[ReductionTile]) {
-    for item in body {
-        let BlockItem::Over(over) = item else { continue };
-        for tile in &mut over.loops {
-            if let Some(other) = loops.iter().find(|other| (other.stage, other.var) == (tile.stage, tile.var))
-            {
-                tile.size = other.size;
+fn resize(kernel: &mut Kernel, loops: &[ReductionTile]) {
+    kernel.edit(|node, _| {
+        if let NodeMut::Over(over) = node {
+            for tile in &mut over.loops {
+                let other = loops.iter().find(|other| other.variable() == tile.variable());
+                tile.size = other.map_or(tile.size, |other| other.size);
             }
         }
-        resize(&mut over.body, loops);
-    }
+        true
+    });
 }
 
 /// The shape of a kernel's own nest.
-fn shape(tiler: &Tiler<'_>, item: &RootItem, kernel: &Kernel) -> Option<Shape> {
-    let all = nests(&kernel.body);
-    let own = all.last()?;
-    let Mapping::Threads(tiles) = &own.mapping else { return None };
-    let around = match item {
-        RootItem::Around(around) => around.loops.as_slice(),
-        RootItem::Kernel(_) => &[],
-    };
-    let mut over = loops_of(&kernel.body, all.len() - 1);
-    over.retain(|tile| Item::Stage(tile.stage) == own.item);
+fn shape(tiler: &Tiler<'_>, item: &RootItem) -> Option<Shape> {
+    let kernel = item.kernels().next()?;
+    let (last, own) = kernel.nests().enumerate().last()?;
+    let tiles = own.mapping.tiles()?;
+    let around = item.around().map_or(&[][..], |around| &around.loops);
+    let own_over = || kernel.loops_over(last).filter(|tile| Item::Stage(tile.stage) == own.item);
     let is_reduction = |dim: LoopKind| matches!(dim, LoopKind::Reduction(_));
     let shared = |dim: LoopKind| kernel.block.iter().any(|tile| tile.dim == dim);
     let inner: Vec<Tile> =
         tiles.serial.iter().filter(|tile| is_reduction(tile.dim) && !shared(tile.dim)).copied().collect();
     let variant = tiler.variants.iter().position(|variant| {
         variant.around == around
-            && variant.over == over
+            && variant.over.iter().eq(own_over())
             && variant.inner == inner
             && variant.shared.iter().all(|span| shared(span.dim))
             && variant.shared.len() == kernel.block.iter().filter(|tile| is_reduction(tile.dim)).count()

@@ -5,12 +5,11 @@ use std::sync::OnceLock;
 
 use warploom_lang::{FuncId, IdVec, Range};
 use warploom_schedule::schedule::{
-    Item, Mapping, Nest, Problem, ReductionTile, RootItem, Schedule, Size, StageRef, Tile,
+    Item, Nest, Problem, ReductionTile, RootItem, Schedule, Size, StageRef, Tile,
 };
 use warploom_schedule::{Dag, LoopKind, NodeId, Source, StageId};
 
 use crate::bits::Bits;
-use crate::edit::lone_kernel;
 use crate::kernels::{Tiling, tilings};
 use crate::options::Options;
 
@@ -100,7 +99,7 @@ impl<'a> Space<'a> {
         let fixed = outer.rev().map(|var| ReductionTile { stage, var, size: Size::Of(1) });
         let parallel = |loops: Vec<ReductionTile>| {
             let block = vec![Tile { dim: LoopKind::Reduction(var), size: Size::Of(1) }];
-            let kernel = lone_kernel(stage, loops, block, Vec::new(), Mapping::Flat);
+            let kernel = RootItem::lone(stage, loops, block, Vec::new(), None);
             self.problem.examine(&BTreeSet::new(), [&kernel]).is_ok()
         };
         let always = parallel(Vec::new());

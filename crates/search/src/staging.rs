@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use warploom_lang::InputId;
 use warploom_schedule::Source;
-use warploom_schedule::schedule::{BlockItem, Item, Mapping, Storage};
+use warploom_schedule::schedule::{Item, Nest};
 
 use crate::bits::Bits;
-use crate::edit::{kernel, nest, nests, sites, with_kernel};
 use crate::evaluate::Evaluator;
 use crate::state::{Child, Kern, Sketch, State};
 use crate::statistics::Statistics;
@@ -55,14 +54,13 @@ fn copies(evaluator: &Evaluator<'_>, kern: &Kern, input: InputId, inlined: &Bits
     let space = evaluator.space;
     let node = space.dag.input_node(input);
     let item = &*kern.sketch.item;
-    let Some(kernel) = kernel(item) else { return Vec::new() };
-    if nests(&kernel.body).iter().any(|nest| nest.item == Item::Input(input)) {
+    let Some(kernel) = item.kernels().next() else { return Vec::new() };
+    if kernel.nests().any(|nest| nest.item == Item::Input(input)) {
         return Vec::new();
     }
     let readers: Vec<bool> = kern.sketch.nest_reads.iter().map(|reads| reads.contains(node)).collect();
-    let copy = || BlockItem::Nest(nest(Item::Input(input), Storage::Shared, Mapping::Flat));
-    let with_copy = sites(kernel, &readers).into_iter().filter_map(|site| {
-        let item = with_kernel(item, |kernel| site.insert(kernel, vec![copy()]));
+    let with_copy = kernel.sites(&readers).into_iter().filter_map(|site| {
+        let item = item.with(|kernel| site.insert(kernel, vec![Nest::shared(input).into()]));
         Sketch::new(space, item, inlined)
     });
     with_copy.collect()

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use warploom_lang::{FuncId, Id};
-use warploom_schedule::schedule::{FULL_DEPTH, Item, RootItem, Schedule, StageRef, item_hash};
+use warploom_schedule::schedule::{FULL_DEPTH, RootItem, Schedule, StageRef, item_hash};
 
 use crate::bits::Bits;
-use crate::edit::{kernel, nests};
 use crate::hash::{of_words, wide};
 use crate::space::Space;
 
@@ -33,16 +32,16 @@ impl Sketch {
     /// A kernel where all of `inlined` are inlined.
     pub fn new(space: &Space<'_>, item: impl Into<Arc<RootItem>>, inlined: &Bits) -> Option<Sketch> {
         let item = item.into();
-        let kernel = kernel(&item)?;
+        let kernel = item.kernels().next()?;
         let own = kernel.stage;
         let (mut reads, mut through, mut made) = (space.no_nodes(), space.no_nodes(), space.no_nodes());
         let mut nest_reads = Vec::new();
-        for nest in nests(&kernel.body) {
+        for nest in kernel.nests() {
             let (read, looked_through) = space.reads(nest, inlined);
             reads.extend(&read);
             through.extend(&looked_through);
             nest_reads.push(read);
-            if let Item::Stage(stage) = nest.item {
+            if let Some(stage) = nest.item.stage() {
                 made.insert(space.dag.func_node(stage.func));
             }
         }
@@ -92,8 +91,8 @@ impl Kern {
 
     /// Whether it computes its own stage and nothing else.
     pub fn is_lone(&self) -> bool {
-        let all = kernel(&self.sketch.item).map(|kernel| nests(&kernel.body));
-        all.is_some_and(|nests| matches!(nests.as_slice(), [own] if own.registers.is_empty()))
+        let mut nests = self.sketch.item.nests();
+        nests.next().is_some_and(|own| own.registers.is_empty()) && nests.next().is_none()
     }
 }
 

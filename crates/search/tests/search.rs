@@ -6,7 +6,7 @@ use std::time::Duration;
 use warploom_cost::Analytic;
 use warploom_lang::{Input, Pipeline, Realisation, Region, func, vars};
 use warploom_randpipe::random_pipeline;
-use warploom_schedule::schedule::{Problem, RootItem, Schedule};
+use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_search::{
     Event, Fixed, FixedError, Options, Outcome, Refusal, StopReason, neighbourhoods, search,
 };
@@ -217,10 +217,10 @@ unsharp          inline kernel, sharpen, ratio
     assert_eq!(fixed.funcs().len(), 6);
     let outcome = searched(&problem, &Options { fixed: Some(fixed), ..quick() });
     assert!(!outcome.fallback && outcome.candidates.len() > 1);
-    let RootItem::Kernel(wanted) = &part.root[0] else { panic!("one kernel") };
+    let wanted = part.kernels().next().unwrap();
     for candidate in &outcome.candidates {
         assert_eq!(problem.check(&candidate.schedule).err(), None);
-        let Some(RootItem::Kernel(kernel)) = candidate.schedule.root.last() else { panic!("one kernel") };
+        let kernel = candidate.schedule.kernels().last().unwrap();
         assert_eq!(kernel.block, wanted.block);
         assert!(wanted.body.iter().all(|item| kernel.body.contains(item)));
     }

@@ -6,8 +6,7 @@ use warploom_lang::ir::NodeKind;
 use warploom_lang::{FuncId, InputId, Pipeline, Regions};
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
-    BlockItem, Item, Kernel, Loops, Mapping, Nest, ReductionTile, RootItem, Schedule, StageRef, Storage,
-    ThreadTiles, Tile,
+    Item, Loops, Nest, NodeMut, ReductionTile, RootItem, Schedule, StageRef, ThreadTiles, Tile,
 };
 
 /// Maps the ids in a schedule to new ones; `None` for items that were removed.
@@ -45,78 +44,51 @@ impl Renaming for Without {
 /// The schedule with mapped ids, without removed items. A kernel is removed with its own stage. A
 /// loop is removed with its variable, and its body remains.
 pub(crate) fn renamed(schedule: &Schedule, renaming: &dyn Renaming) -> Schedule {
-    Schedule {
-        inlined: schedule.inlined.iter().filter_map(|func| renaming.func(*func)).collect(),
-        root: schedule.root.iter().flat_map(|item| root_item(item, renaming)).collect(),
-    }
-}
-
-fn root_item(item: &RootItem, renaming: &dyn Renaming) -> Vec<RootItem> {
-    match item {
-        RootItem::Kernel(old) => kernel(old, renaming).map(RootItem::Kernel).into_iter().collect(),
-        RootItem::Around(around) => {
-            let body = around.body.iter().flat_map(|item| root_item(item, renaming)).collect();
-            loops(&around.loops, body, RootItem::Around, renaming)
+    let inlined = schedule.inlined.iter().filter_map(|func| renaming.func(*func)).collect();
+    let mut renamed = Schedule { inlined, root: schedule.root.clone() };
+    renamed.edit(|node, _| match node {
+        NodeMut::Around(Loops { loops, .. }) | NodeMut::Over(Loops { loops, .. }) => {
+            loops.retain_mut(|tile| rename_loop(tile, renaming));
+            true
         }
-    }
+        NodeMut::Kernel(kernel) => {
+            rename_tiles(&mut kernel.block, kernel.stage, renaming);
+            set(&mut kernel.stage, |stage| renaming.stage(stage))
+        }
+        NodeMut::Nest(nest) => rename_nest(nest, renaming),
+    });
+    renamed
 }
 
-fn kernel(old: &Kernel, renaming: &dyn Renaming) -> Option<Kernel> {
-    Some(Kernel {
-        stage: renaming.stage(old.stage)?,
-        block: tiles(Item::Stage(old.stage), &old.block, renaming),
-        body: old.body.iter().flat_map(|item| block_item(item, renaming)).collect(),
+/// Replaces a value, if there is a new one, and returns whether there is.
+fn set<T: Copy>(value: &mut T, new: impl FnOnce(T) -> Option<T>) -> bool {
+    new(*value).map(|new| *value = new).is_some()
+}
+
+fn rename_loop(tile: &mut ReductionTile, renaming: &dyn Renaming) -> bool {
+    let var = |var: usize| match renaming.dim(tile.stage, LoopKind::Reduction(var))? {
+        LoopKind::Reduction(var) => Some(var),
+        LoopKind::Pure(_) => None,
+    };
+    set(&mut tile.var, var) && set(&mut tile.stage, |stage| renaming.stage(stage))
+}
+
+fn rename_nest(nest: &mut Nest, renaming: &dyn Renaming) -> bool {
+    if let (Some(stage), Some(ThreadTiles { threads, serial, .. })) =
+        (nest.item.stage(), nest.mapping.tiles_mut())
+    {
+        rename_tiles(threads, stage, renaming);
+        rename_tiles(serial, stage, renaming);
+    }
+    nest.registers.retain_mut(|func| set(func, |func| renaming.func(func)));
+    set(&mut nest.item, |item| match item {
+        Item::Stage(stage) => renaming.stage(stage).map(Item::Stage),
+        Item::Input(input) => renaming.input(input).map(Item::Input),
     })
 }
 
-fn block_item(item: &BlockItem, renaming: &dyn Renaming) -> Vec<BlockItem> {
-    match item {
-        BlockItem::Nest(old) => nest(old, renaming).map(BlockItem::Nest).into_iter().collect(),
-        BlockItem::Over(over) => {
-            let body = over.body.iter().flat_map(|item| block_item(item, renaming)).collect();
-            loops(&over.loops, body, BlockItem::Over, renaming)
-        }
-    }
-}
-
-fn loops<T>(old: &[ReductionTile], body: Vec<T>, wrap: fn(Loops<T>) -> T, renaming: &dyn Renaming) -> Vec<T> {
-    let kept = old.iter().filter_map(|tile| {
-        let stage = renaming.stage(tile.stage)?;
-        match renaming.dim(tile.stage, LoopKind::Reduction(tile.var))? {
-            LoopKind::Reduction(var) => Some(ReductionTile { stage, var, size: tile.size }),
-            LoopKind::Pure(_) => None,
-        }
-    });
-    let loops: Vec<ReductionTile> = kept.collect();
-    if loops.is_empty() || body.is_empty() { body } else { vec![wrap(Loops { loops, body })] }
-}
-
-fn nest(old: &Nest, renaming: &dyn Renaming) -> Option<Nest> {
-    let item = match old.item {
-        Item::Stage(stage) => Item::Stage(renaming.stage(stage)?),
-        Item::Input(input) => Item::Input(renaming.input(input)?),
-    };
-    let mapping = match &old.mapping {
-        Mapping::Flat => Mapping::Flat,
-        Mapping::Threads(threads) => Mapping::Threads(ThreadTiles {
-            threads: tiles(old.item, &threads.threads, renaming),
-            serial: tiles(old.item, &threads.serial, renaming),
-            unroll: threads.unroll,
-        }),
-    };
-    let registers = old.registers.iter().filter_map(|func| renaming.func(*func)).collect();
-    Some(Nest { item, mapping, storage: old.storage, registers })
-}
-
-fn tiles(item: Item, old: &[Tile], renaming: &dyn Renaming) -> Vec<Tile> {
-    let kept = old.iter().filter_map(|tile| {
-        let dim = match item {
-            Item::Stage(stage) => renaming.dim(stage, tile.dim)?,
-            Item::Input(_) => tile.dim,
-        };
-        Some(Tile { dim, size: tile.size })
-    });
-    kept.collect()
+fn rename_tiles(tiles: &mut Vec<Tile>, stage: StageRef, renaming: &dyn Renaming) {
+    tiles.retain_mut(|tile| set(&mut tile.dim, |dim| renaming.dim(stage, dim)));
 }
 
 /// Places every Func that has no place, in kernels of one block before the first kernel that needs
@@ -124,32 +96,21 @@ fn tiles(item: Item, old: &[Tile], renaming: &dyn Renaming) -> Vec<Tile> {
 pub(crate) fn complete(mut schedule: Schedule, pipeline: &Pipeline, regions: &Regions) -> Schedule {
     for func in pipeline.funcs().keys() {
         let defined = defined_stages(pipeline, func);
-        let placed = placed_stages(&schedule, func);
+        let placed: BTreeSet<StageRef> = schedule.nests().filter_map(|nest| nest.item.stage()).collect();
+        let in_registers = schedule.nests().any(|nest| nest.registers.contains(&func));
         let inlined = schedule.inlined.contains(&func) && !pipeline.outputs().contains(&func);
-        let whole =
-            inlined || in_registers(&schedule, func) || defined.iter().all(|stage| placed.contains(stage));
+        let whole = inlined || in_registers || defined.iter().all(|stage| placed.contains(stage));
         if whole || !regions.funcs[func].needed {
             continue;
         }
         schedule = renamed(&schedule, &Without::Func(func));
         let readers = readers(pipeline, func);
-        let reads = |item: &RootItem| stages_in(item).iter().any(|stage| readers.contains(&stage.func));
+        let reads = |item: &RootItem| item.nests().any(|nest| computes(nest, &readers));
         let position = schedule.root.iter().position(reads).unwrap_or(schedule.root.len());
-        let kernels = defined.into_iter().map(simple_kernel);
+        let kernels = defined.into_iter().map(RootItem::single);
         schedule.root.splice(position..position, kernels);
     }
     schedule
-}
-
-/// A kernel of one block whose threads share all points.
-fn simple_kernel(stage: StageRef) -> RootItem {
-    let nest = Nest {
-        item: Item::Stage(stage),
-        mapping: Mapping::Flat,
-        storage: Storage::Global,
-        registers: Vec::new(),
-    };
-    RootItem::Kernel(Kernel { stage, block: Vec::new(), body: vec![BlockItem::Nest(nest)] })
 }
 
 /// The stages of a Func that have a definition.
@@ -159,38 +120,10 @@ fn defined_stages(pipeline: &Pipeline, func: FuncId) -> Vec<StageRef> {
     defined.map(|(stage, _)| StageRef { func, stage }).collect()
 }
 
-fn placed_stages(schedule: &Schedule, func: FuncId) -> BTreeSet<StageRef> {
-    schedule.root.iter().flat_map(stages_in).filter(|stage| stage.func == func).collect()
-}
-
-fn in_registers(schedule: &Schedule, func: FuncId) -> bool {
-    schedule.root.iter().flat_map(nests_in).any(|nest| nest.registers.contains(&func))
-}
-
-/// The stages computed in a root item, including those in registers.
-fn stages_in(item: &RootItem) -> Vec<StageRef> {
-    let of = |nest: &Nest| match nest.item {
-        Item::Stage(stage) => Some(stage),
-        Item::Input(_) => None,
-    };
-    let nests = nests_in(item);
-    let registers = nests.iter().flat_map(|nest| &nest.registers);
-    let registers = registers.map(|func| StageRef { func: *func, stage: 0 });
-    nests.iter().filter_map(|nest| of(nest)).chain(registers).collect()
-}
-
-fn nests_in(item: &RootItem) -> Vec<&Nest> {
-    fn in_body(body: &[BlockItem]) -> Vec<&Nest> {
-        let nests = body.iter().flat_map(|item| match item {
-            BlockItem::Nest(nest) => vec![nest],
-            BlockItem::Over(over) => in_body(&over.body),
-        });
-        nests.collect()
-    }
-    match item {
-        RootItem::Kernel(kernel) => in_body(&kernel.body),
-        RootItem::Around(around) => around.body.iter().flat_map(nests_in).collect(),
-    }
+/// Whether a nest computes a Func, or has it in registers.
+fn computes(nest: &Nest, funcs: &BTreeSet<FuncId>) -> bool {
+    let stage = nest.item.stage().map(|stage| stage.func);
+    stage.iter().chain(&nest.registers).any(|func| funcs.contains(func))
 }
 
 /// The Funcs that depend on a Func, directly or indirectly.

@@ -3,7 +3,7 @@
 
 use warploom_lang::{FuncId, InputId, Pipeline, Regions};
 use warploom_schedule::schedule::{
-    BlockItem, Item, Kernel, Loops, Mapping, Nest, RootItem, Schedule, Size, StageRef, ThreadTiles, Tile,
+    Loops, Nest, NodeMut, ReductionTile, Schedule, Size, StageRef, ThreadTiles, Tile,
 };
 
 use crate::reduce::place::{Without, complete, renamed};
@@ -34,8 +34,7 @@ pub(crate) fn schedule_edits(pipeline: &Pipeline, schedule: &Schedule) -> Vec<Sc
     edits.extend(funcs().filter(inlinable).map(ScheduleEdit::Inline));
     edits.extend(funcs().map(ScheduleEdit::ToRoot));
     edits.extend(pipeline.inputs().keys().map(ScheduleEdit::Unstage));
-    let mut knobs = Knobs { turned: usize::MAX, seen: 0 };
-    knobs.root(&mut schedule.root.clone());
+    let knobs = Knobs::walk(&mut schedule.clone(), usize::MAX);
     edits.extend((0..knobs.seen).map(ScheduleEdit::Turn));
     edits
 }
@@ -56,7 +55,7 @@ impl ScheduleEdit {
             ScheduleEdit::Unstage(input) => renamed(schedule, &Without::Input(input)),
             ScheduleEdit::Turn(number) => {
                 let mut changed = schedule.clone();
-                Knobs { turned: number, seen: 0 }.root(&mut changed.root);
+                Knobs::walk(&mut changed, number);
                 changed
             }
         }
@@ -70,80 +69,68 @@ struct Knobs {
 }
 
 impl Knobs {
+    /// Walks over a schedule and applies the simplification with this index.
+    fn walk(schedule: &mut Schedule, turned: usize) -> Knobs {
+        let mut knobs = Knobs { turned, seen: 0 };
+        let mut own = None;
+        schedule.edit(|node, _| {
+            match node {
+                NodeMut::Around(Loops { loops, .. }) | NodeMut::Over(Loops { loops, .. }) => {
+                    return knobs.loops(loops);
+                }
+                NodeMut::Kernel(kernel) => {
+                    own = Some(kernel.stage);
+                    knobs.tiles(&mut kernel.block);
+                }
+                NodeMut::Nest(nest) => knobs.nest(own, nest),
+            }
+            true
+        });
+        knobs
+    }
+
     /// Counts a simplification, and returns whether to apply it.
     fn turn(&mut self) -> bool {
         self.seen += 1;
         self.seen - 1 == self.turned
     }
 
-    fn root(&mut self, items: &mut Vec<RootItem>) {
-        let mut position = 0;
-        while position < items.len() {
-            match &mut items[position] {
-                RootItem::Kernel(kernel) => self.kernel(kernel),
-                RootItem::Around(around) => {
-                    if let Some(body) = self.loops(around) {
-                        items.splice(position..=position, body);
-                        return;
-                    }
-                    self.root(&mut around.body);
-                }
-            }
-            position += 1;
-        }
-    }
-
-    fn kernel(&mut self, kernel: &mut Kernel) {
-        self.tiles(&mut kernel.block);
-        self.body(kernel.stage, &mut kernel.body);
-    }
-
-    fn body(&mut self, own: StageRef, items: &mut Vec<BlockItem>) {
-        let mut position = 0;
-        while position < items.len() {
-            match &mut items[position] {
-                BlockItem::Nest(nest) => self.nest(own, nest),
-                BlockItem::Over(over) => {
-                    if let Some(body) = self.loops(over) {
-                        items.splice(position..=position, body);
-                        return;
-                    }
-                    self.body(own, &mut over.body);
-                }
-            }
-            position += 1;
-        }
-    }
-
-    /// The body of the loops, if the loops are to be removed.
-    fn loops<T>(&mut self, loops: &mut Loops<T>) -> Option<Vec<T>> {
+    /// Whether the loops stay.
+    fn loops(&mut self, loops: &mut Vec<ReductionTile>) -> bool {
         if self.turn() {
-            return Some(std::mem::take(&mut loops.body));
+            return false;
         }
-        for position in 0..loops.loops.len() {
-            self.size(&mut loops.loops[position].size);
+        for tile in &mut *loops {
+            self.size(&mut tile.size);
         }
-        if loops.loops.len() > 1
-            && let Some(gone) = (0..loops.loops.len()).find(|_| self.turn())
+        if loops.len() > 1
+            && let Some(gone) = (0..loops.len()).find(|_| self.turn())
         {
-            loops.loops.remove(gone);
+            loops.remove(gone);
         }
-        None
+        true
     }
 
-    fn nest(&mut self, own: StageRef, nest: &mut Nest) {
-        if nest.item != Item::Stage(own) && nest.mapping != Mapping::Flat && self.turn() {
-            nest.mapping = Mapping::Flat;
+    fn nest(&mut self, own: Option<StageRef>, nest: &mut Nest) {
+        let is_own = nest.item.stage() == own;
+        if !is_own {
+            self.flatten(nest);
         }
-        if let Mapping::Threads(ThreadTiles { threads, serial, unroll }) = &mut nest.mapping {
+        if let Some(ThreadTiles { threads, serial, unroll }) = nest.mapping.tiles_mut() {
             if *unroll && self.turn() {
                 *unroll = false;
             }
             self.tiles(serial);
             self.tiles(threads);
         }
-        if nest.item == Item::Stage(own) && nest.mapping != Mapping::Flat && self.turn() {
-            nest.mapping = Mapping::Flat;
+        if is_own {
+            self.flatten(nest);
+        }
+    }
+
+    fn flatten(&mut self, nest: &mut Nest) {
+        if !nest.mapping.is_flat() && self.turn() {
+            nest.mapping = None.into();
         }
     }
 

@@ -4,7 +4,7 @@ use warploom_lang::ir::{FuncDecl, NodeKind};
 use warploom_lang::op::Op;
 use warploom_lang::{Pipeline, Realisation, Region, Value};
 use warploom_schedule::schedule::{
-    BlockItem, Item, Kernel, Loops, Mapping, Nest, ReductionTile, RootItem, Schedule, Size, Tile,
+    Loops, Nest, NodeMut, ReductionTile, Schedule, Size, StageRef, ThreadTiles, Tile,
 };
 
 use crate::case::Case;
@@ -56,42 +56,32 @@ fn value_size(value: Value) -> u64 {
 }
 
 fn schedule_size(schedule: &Schedule) -> u64 {
-    schedule.root.iter().map(root_size).sum::<u64>() + 10 * schedule.inlined.len() as u64
+    let mut size = 10 * schedule.inlined.len() as u64;
+    let mut own = None;
+    schedule.clone().edit(|node, _| {
+        size += match node {
+            NodeMut::Around(Loops { loops, .. }) | NodeMut::Over(Loops { loops, .. }) => loops_size(loops),
+            NodeMut::Kernel(kernel) => {
+                own = Some(kernel.stage);
+                40 + tiles_size(&kernel.block)
+            }
+            NodeMut::Nest(nest) => nest_size(nest, own),
+        };
+        true
+    });
+    size
 }
 
-fn root_size(item: &RootItem) -> u64 {
-    match item {
-        RootItem::Kernel(kernel) => {
-            40 + tiles_size(&kernel.block)
-                + kernel.body.iter().map(|item| block_size(item, kernel)).sum::<u64>()
-        }
-        RootItem::Around(around) => loops_size(around, root_size),
-    }
+fn loops_size(loops: &[ReductionTile]) -> u64 {
+    80 + loops.iter().map(|tile| 40 + bits(tile.size)).sum::<u64>()
 }
 
-fn block_size(item: &BlockItem, kernel: &Kernel) -> u64 {
-    match item {
-        BlockItem::Nest(nest) => {
-            let inside = if nest.item == Item::Stage(kernel.stage) { 0 } else { 120 };
-            inside + nest_size(nest)
-        }
-        BlockItem::Over(over) => loops_size(over, |item| block_size(item, kernel)),
-    }
-}
-
-fn loops_size<T>(loops: &Loops<T>, inner: impl Fn(&T) -> u64) -> u64 {
-    let own = loops.loops.iter().map(|ReductionTile { size, .. }| 40 + bits(*size));
-    80 + own.chain(loops.body.iter().map(inner)).sum::<u64>()
-}
-
-fn nest_size(nest: &Nest) -> u64 {
-    let mapping = match &nest.mapping {
-        Mapping::Flat => 0,
-        Mapping::Threads(tiles) => {
-            3 + tiles_size(&tiles.threads) + tiles_size(&tiles.serial) + 10 * u64::from(tiles.unroll)
-        }
-    };
-    mapping + 100 * nest.registers.len() as u64
+fn nest_size(nest: &Nest, own: Option<StageRef>) -> u64 {
+    let inside = if nest.item.stage() == own { 0 } else { 120 };
+    let mapping = nest.mapping.tiles().map_or(0, |ThreadTiles { threads, serial, unroll }| {
+        3 + tiles_size(threads) + tiles_size(serial) + 10 * u64::from(*unroll)
+    });
+    inside + mapping + 100 * nest.registers.len() as u64
 }
 
 fn tiles_size(tiles: &[Tile]) -> u64 {

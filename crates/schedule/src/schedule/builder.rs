@@ -6,8 +6,7 @@ use crate::schedule::error::{ScheduleError, ScheduleErrors, ScheduleFault};
 use crate::schedule::names::Names;
 use crate::schedule::parse::pairs;
 use crate::schedule::tree::{
-    BlockItem, Item, Kernel, Loops, Mapping, Nest, ReductionTile, RootItem, Schedule, Size, StageRef,
-    Storage, ThreadTiles, Tile,
+    BlockItem, Item, Kernel, Loops, Nest, ReductionTile, Schedule, Size, StageRef, Storage, ThreadTiles, Tile,
 };
 
 /// Variables and sizes: `"x 64, y 16"` as in the text form, or `[("x", 64), ("y", 16)]`.
@@ -117,7 +116,7 @@ impl<'p> ScheduleBuilder<'p> {
         }
         self.faults.extend(inner.faults);
         if let Some(stage) = own {
-            self.schedule.root.push(RootItem::Kernel(Kernel { stage, block: tiles, body: inner.body }));
+            self.schedule.root.push(Kernel { stage, block: tiles, body: inner.body }.into());
         }
         self
     }
@@ -128,7 +127,7 @@ impl<'p> ScheduleBuilder<'p> {
         let inner = body(ScheduleBuilder::new(self.names.pipeline()));
         self.faults.extend(inner.faults);
         self.schedule.inlined.extend(inner.schedule.inlined);
-        self.schedule.root.push(RootItem::Around(Loops { loops, body: inner.schedule.root }));
+        self.schedule.root.push(Loops { loops, body: inner.schedule.root }.into());
         self
     }
 
@@ -161,7 +160,7 @@ impl BlockBuilder<'_> {
     /// Adds a stage or staged input, spread by one flat loop. It is in shared memory, or in global memory if
     /// it is the kernel's own.
     pub fn flat(self, item: &str) -> Self {
-        self.nest(item, |_, _| Mapping::Flat)
+        self.nest(item, |_, _| None)
     }
 
     /// Adds a stage or staged input with thread loops of its own. It is in shared memory, or in global memory if
@@ -170,7 +169,7 @@ impl BlockBuilder<'_> {
         let (names, threads) = (self.names, threads.into());
         self.nest(item, |item, faults| {
             let threads = resolved(names, item, threads, faults);
-            Mapping::Threads(ThreadTiles { threads, ..ThreadTiles::default() })
+            Some(ThreadTiles { threads, ..ThreadTiles::default() })
         })
     }
 
@@ -179,9 +178,9 @@ impl BlockBuilder<'_> {
         let (names, serial) = (self.names, serial.into());
         let Some((nest, faults)) = self.last("serial") else { return self };
         let serial = resolved(names, nest.item, serial, faults);
-        match &mut nest.mapping {
-            Mapping::Threads(tiles) => tiles.serial = serial,
-            Mapping::Flat => faults.push(ScheduleFault::FlatWith { word: "serial".to_string() }),
+        match nest.mapping.tiles_mut() {
+            Some(tiles) => tiles.serial = serial,
+            None => faults.push(ScheduleFault::FlatWith { word: "serial".to_string() }),
         }
         self
     }
@@ -189,9 +188,9 @@ impl BlockBuilder<'_> {
     /// Writes the last stage's serial loops out.
     pub fn unroll(mut self) -> Self {
         let Some((nest, faults)) = self.last("unroll") else { return self };
-        match &mut nest.mapping {
-            Mapping::Threads(tiles) => tiles.unroll = true,
-            Mapping::Flat => faults.push(ScheduleFault::FlatWith { word: "unroll".to_string() }),
+        match nest.mapping.tiles_mut() {
+            Some(tiles) => tiles.unroll = true,
+            None => faults.push(ScheduleFault::FlatWith { word: "unroll".to_string() }),
         }
         self
     }
@@ -220,17 +219,21 @@ impl BlockBuilder<'_> {
         let loops = reductions(self.names, loops.into(), &mut self.faults);
         let inner = body(BlockBuilder { body: Vec::new(), faults: Vec::new(), ..self.clone() });
         self.faults.extend(inner.faults);
-        self.body.push(BlockItem::Over(Loops { loops, body: inner.body }));
+        self.body.push(Loops { loops, body: inner.body }.into());
         self
     }
 
-    fn nest(mut self, item: &str, mapping: impl FnOnce(Item, &mut Vec<ScheduleFault>) -> Mapping) -> Self {
+    fn nest(
+        mut self,
+        item: &str,
+        tiles: impl FnOnce(Item, &mut Vec<ScheduleFault>) -> Option<ThreadTiles>,
+    ) -> Self {
         match self.names.item(item) {
             Ok(item) => {
-                let own = self.own.map(Item::Stage) == Some(item);
-                let storage = if own { Storage::Global } else { Storage::Shared };
-                let mapping = mapping(item, &mut self.faults);
-                self.body.push(BlockItem::Nest(Nest { item, mapping, storage, registers: Vec::new() }));
+                let own = item.stage().filter(|stage| self.own == Some(*stage));
+                let nest = own.map_or_else(|| Nest::shared(item), Nest::global);
+                let tiles = tiles(item, &mut self.faults);
+                self.body.push(nest.mapped(tiles).into());
             }
             Err(fault) => self.faults.push(fault),
         }
@@ -239,8 +242,8 @@ impl BlockBuilder<'_> {
 
     /// The stage added last and where its mistakes go; it is a mistake if there is none.
     fn last(&mut self, word: &'static str) -> Option<(&mut Nest, &mut Vec<ScheduleFault>)> {
-        match self.body.last_mut() {
-            Some(BlockItem::Nest(nest)) => Some((nest, &mut self.faults)),
+        match self.body.last_mut().and_then(BlockItem::nest_mut) {
+            Some(nest) => Some((nest, &mut self.faults)),
             // A name that was not understood is mistake enough.
             _ if !self.faults.is_empty() => None,
             _ => {

@@ -11,9 +11,7 @@ use crate::ids::NodeId;
 use crate::schedule::plan::grid;
 use crate::schedule::problem::Problem;
 use crate::schedule::reach::blocks;
-use crate::schedule::tree::{
-    BlockItem, Item, Kernel, Mapping, Nest, RootItem, Schedule, Size, StageRef, Storage, ThreadTiles, Tile,
-};
+use crate::schedule::tree::{Item, RootItem, Schedule, Size, StageRef, ThreadTiles, Tile};
 
 /// A Func with at most this many operations may be computed several times.
 const CHEAP_OPERATIONS: u32 = 8;
@@ -92,9 +90,8 @@ impl Schedule {
         };
         let mut shared = tiles(&threads);
         shared.retain(|tile| tile.size != Size::Of(1));
-        let mapping = Mapping::Threads(ThreadTiles { threads: shared, ..ThreadTiles::default() });
-        let nest = Nest { item, mapping, storage: Storage::Global, registers: Vec::new() };
-        RootItem::Kernel(Kernel { stage, block: tiles(&block), body: vec![BlockItem::Nest(nest)] })
+        let mapping = ThreadTiles { threads: shared, ..ThreadTiles::default() };
+        RootItem::lone(stage, Vec::new(), tiles(&block), Vec::new(), mapping)
     }
 }
 

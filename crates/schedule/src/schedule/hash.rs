@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dag::LoopKind;
 use crate::schedule::tree::{
-    BlockItem, Item, Kernel, Loops, Mapping, Nest, ReductionTile, RootItem, Size, StageRef, Storage, Tile,
+    BlockItem, Item, Kernel, Loops, Mapping, Nest, ReductionTile, RootItem, Size, StageRef, Tile,
 };
 
 /// At this depth and above everything counts.
@@ -204,11 +204,7 @@ impl Words {
                 self.word(input.index());
             }
         }
-        self.word(match nest.storage {
-            Storage::Global => 0,
-            Storage::Shared => 1,
-            Storage::Private => 2,
-        });
+        self.word(nest.storage as usize);
         if self.depth >= 3 {
             self.mapping(&nest.mapping);
         }

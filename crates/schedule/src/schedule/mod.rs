@@ -77,5 +77,6 @@ pub use plan::{Body, KernelPlan, LoopIds, LoopPlan, NestPlan, Plan, Stepped, Ste
 pub use problem::Problem;
 pub use random::{MAX_SIZE, MAX_WORK, size, work};
 pub use reach::{Reach, Symbol};
+pub use tree::edit::{NodeMut, Site};
 pub use tree::*;
 pub use violation::{Rule, Side, Violation};

@@ -185,11 +185,11 @@ impl<'t> Parser<'_, 't> {
         let mut items = Vec::new();
         for entry in entries {
             match entry.words[0].text {
-                "kernel" => items.extend(self.kernel(entry).map(RootItem::Kernel)),
+                "kernel" => items.extend(self.kernel(entry).map(RootItem::from)),
                 "around" => {
                     let loops = self.reductions(&mut Cursor::new(entry, 1));
                     let body = self.root_items(&entry.children, false);
-                    items.push(RootItem::Around(Loops { loops, body }));
+                    items.push(Loops { loops, body }.into());
                 }
                 "inline" if top => {
                     self.inline(&mut Cursor::new(entry, 1));
@@ -228,9 +228,8 @@ impl<'t> Parser<'_, 't> {
             self.nested(entry, outer, remedy);
             Vec::new()
         };
-        let item = Item::Stage(stage?);
-        let nest = Nest { item, mapping, storage: Storage::Global, registers };
-        Some(Kernel { stage: stage?, block, body: vec![BlockItem::Nest(nest)] })
+        let nest = Nest { registers, ..Nest::global(stage?).mapped(mapping) };
+        Some(Kernel { stage: stage?, block, body: vec![nest.into()] })
     }
 
     fn body(&mut self, entries: &[Entry<'t>]) -> Vec<BlockItem> {
@@ -239,9 +238,9 @@ impl<'t> Parser<'_, 't> {
             if self.is_over(entry) {
                 let loops = self.reductions(&mut Cursor::new(entry, 1));
                 let body = self.body(&entry.children);
-                items.push(BlockItem::Over(Loops { loops, body }));
+                items.push(Loops { loops, body }.into());
             } else {
-                items.extend(self.nest(entry).map(BlockItem::Nest));
+                items.extend(self.nest(entry).map(BlockItem::from));
             }
         }
         items

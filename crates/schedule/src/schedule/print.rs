@@ -5,8 +5,7 @@ use warploom_lang::{FuncId, Pipeline};
 use crate::schedule::names::Names;
 use crate::schedule::path::Path;
 use crate::schedule::tree::{
-    BlockItem, Item, Kernel, Loops, Mapping, Nest, ReductionTile, RootItem, Schedule, Size, Storage,
-    ThreadTiles, Tile,
+    BlockItem, Item, Kernel, Loops, Nest, ReductionTile, RootItem, Schedule, Size, Storage, ThreadTiles, Tile,
 };
 
 /// Spaces for each level of nesting.
@@ -144,12 +143,10 @@ impl Printer<'_> {
 
     /// Threads, serial loops, unrolling.
     fn mapping(&self, nest: &Nest) -> Vec<String> {
-        let (threads, serial, unroll) = match &nest.mapping {
-            Mapping::Flat => ("flat".to_string(), String::new(), ""),
-            Mapping::Threads(tiles) if *tiles == ThreadTiles::default() => {
-                ("threads".to_string(), String::new(), "")
-            }
-            Mapping::Threads(tiles) => {
+        let (threads, serial, unroll) = match nest.mapping.tiles() {
+            None => ("flat".to_string(), String::new(), ""),
+            Some(tiles) if *tiles == ThreadTiles::default() => ("threads".to_string(), String::new(), ""),
+            Some(tiles) => {
                 let unroll = if tiles.unroll { "unroll" } else { "" };
                 let threads = self.tiles("threads", nest.item, &tiles.threads);
                 (threads, self.tiles("serial", nest.item, &tiles.serial), unroll)
@@ -170,14 +167,8 @@ impl Printer<'_> {
 
 /// The kernel's only nest, if its mapping can stand in the kernel's line.
 fn short_form(kernel: &Kernel) -> Option<&Nest> {
-    match kernel.body.as_slice() {
-        [BlockItem::Nest(nest)]
-            if nest.item == Item::Stage(kernel.stage) && nest.storage == Storage::Global =>
-        {
-            Some(nest)
-        }
-        _ => None,
-    }
+    let [only] = kernel.body.as_slice() else { return None };
+    only.nest().filter(|nest| nest.item == Item::Stage(kernel.stage) && nest.storage.is_global())
 }
 
 fn size(size: Size) -> String {

@@ -2,7 +2,6 @@
 //! rules allow.
 
 mod draw;
-mod edit;
 mod estimate;
 pub(in crate::schedule) mod facts;
 mod kernels;
@@ -18,7 +17,7 @@ use crate::schedule::problem::Problem;
 use crate::schedule::random::draw::Draw;
 use crate::schedule::random::estimate::Estimator;
 use crate::schedule::random::facts::Facts;
-use crate::schedule::tree::Schedule;
+use crate::schedule::tree::{RootItem, Schedule};
 
 pub use estimate::{size, work};
 
@@ -87,7 +86,7 @@ impl Schedule {
 fn one_kernel_a_stage(problem: &Problem, inlined: &BTreeSet<FuncId>) -> Schedule {
     let funcs = problem.pipeline().funcs().keys().filter(|func| !inlined.contains(func));
     let stages = funcs.flat_map(|func| problem.defined_stages(func));
-    Schedule { inlined: inlined.clone(), root: stages.map(edit::one_block).collect() }
+    Schedule { inlined: inlined.clone(), root: stages.map(RootItem::single).collect() }
 }
 
 /// What is bounded of a schedule.

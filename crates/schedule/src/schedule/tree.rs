@@ -6,6 +6,9 @@
 //! own stage (global memory), inside a block or an over-loop (shared or private memory), or inside a
 //! thread (registers). Inputs are read from global memory unless they are staged somewhere.
 
+pub(in crate::schedule) mod edit;
+mod visit;
+
 use std::collections::BTreeSet;
 
 use warploom_lang::{FuncId, InputId};
@@ -39,6 +42,28 @@ pub enum Item {
     Input(InputId),
 }
 
+impl Item {
+    /// The stage, unless it is a copy of an input.
+    pub fn stage(self) -> Option<StageRef> {
+        match self {
+            Item::Stage(stage) => Some(stage),
+            Item::Input(_) => None,
+        }
+    }
+}
+
+impl From<StageRef> for Item {
+    fn from(stage: StageRef) -> Item {
+        Item::Stage(stage)
+    }
+}
+
+impl From<InputId> for Item {
+    fn from(input: InputId) -> Item {
+        Item::Input(input)
+    }
+}
+
 /// Something that runs at root.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum RootItem {
@@ -46,6 +71,45 @@ pub enum RootItem {
     Kernel(Kernel),
     /// Loops around kernels.
     Around(Loops<RootItem>),
+}
+
+impl RootItem {
+    /// A kernel that computes one stage and nothing else, in loops around it and over its blocks.
+    pub fn lone(
+        stage: StageRef,
+        around: Vec<ReductionTile>,
+        block: Vec<Tile>,
+        over: Vec<ReductionTile>,
+        mapping: impl Into<Mapping>,
+    ) -> RootItem {
+        let body = vec![Loops::holding(over, Nest::global(stage).mapped(mapping))];
+        Loops::holding(around, Kernel { stage, block, body })
+    }
+
+    /// One block that computes all of a stage by a flat loop.
+    pub fn single(stage: StageRef) -> RootItem {
+        RootItem::lone(stage, Vec::new(), Vec::new(), Vec::new(), None)
+    }
+
+    /// The loops, unless it is a kernel.
+    pub fn around(&self) -> Option<&Loops<RootItem>> {
+        match self {
+            RootItem::Kernel(_) => None,
+            RootItem::Around(around) => Some(around),
+        }
+    }
+}
+
+impl From<Kernel> for RootItem {
+    fn from(kernel: Kernel) -> RootItem {
+        RootItem::Kernel(kernel)
+    }
+}
+
+impl From<Loops<RootItem>> for RootItem {
+    fn from(around: Loops<RootItem>) -> RootItem {
+        RootItem::Around(around)
+    }
 }
 
 /// Serial loops over reduction variables, the outermost first, and what runs in each iteration.
@@ -57,6 +121,16 @@ pub struct Loops<T> {
     pub body: Vec<T>,
 }
 
+impl<T: From<Loops<T>>> Loops<T> {
+    /// A kernel or nest inside loops, or bare if there are none.
+    pub fn holding(loops: Vec<ReductionTile>, inner: impl Into<T>) -> T {
+        match loops.is_empty() {
+            true => inner.into(),
+            false => Loops { loops, body: vec![inner.into()] }.into(),
+        }
+    }
+}
+
 /// A loop that moves through a reduction variable in steps of `size`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ReductionTile {
@@ -66,6 +140,13 @@ pub struct ReductionTile {
     pub var: usize,
     /// How many of its values one iteration takes.
     pub size: Size,
+}
+
+impl ReductionTile {
+    /// What it moves through, whatever its size.
+    pub fn variable(&self) -> (StageRef, usize) {
+        (self.stage, self.var)
+    }
 }
 
 /// How much of a dimension lies inside.
@@ -123,6 +204,44 @@ pub enum BlockItem {
     Over(Loops<BlockItem>),
 }
 
+impl BlockItem {
+    /// The nest, unless it is loops.
+    pub fn nest(&self) -> Option<&Nest> {
+        match self {
+            BlockItem::Nest(nest) => Some(nest),
+            BlockItem::Over(_) => None,
+        }
+    }
+
+    /// The nest to be changed, unless it is loops.
+    pub fn nest_mut(&mut self) -> Option<&mut Nest> {
+        match self {
+            BlockItem::Nest(nest) => Some(nest),
+            BlockItem::Over(_) => None,
+        }
+    }
+
+    /// The loops, unless it is a nest.
+    pub fn over(&self) -> Option<&Loops<BlockItem>> {
+        match self {
+            BlockItem::Nest(_) => None,
+            BlockItem::Over(over) => Some(over),
+        }
+    }
+}
+
+impl From<Nest> for BlockItem {
+    fn from(nest: Nest) -> BlockItem {
+        BlockItem::Nest(nest)
+    }
+}
+
+impl From<Loops<BlockItem>> for BlockItem {
+    fn from(over: Loops<BlockItem>) -> BlockItem {
+        BlockItem::Over(over)
+    }
+}
+
 /// A stage spread over the threads of a block.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Nest {
@@ -137,6 +256,33 @@ pub struct Nest {
     pub registers: Vec<FuncId>,
 }
 
+impl Nest {
+    /// The own stage of a kernel, spread by a flat loop.
+    pub fn global(stage: StageRef) -> Nest {
+        Nest::flat(stage, Storage::Global)
+    }
+
+    /// A stage or copy in shared memory, spread by a flat loop.
+    pub fn shared(item: impl Into<Item>) -> Nest {
+        Nest::flat(item, Storage::Shared)
+    }
+
+    /// A stage that each thread keeps for itself. It is flat, and legal only with thread tiles.
+    pub fn private(stage: StageRef) -> Nest {
+        Nest::flat(stage, Storage::Private)
+    }
+
+    fn flat(item: impl Into<Item>, storage: Storage) -> Nest {
+        Nest { item: item.into(), mapping: Mapping::Flat, storage, registers: Vec::new() }
+    }
+
+    /// The same nest, with its points shared in another way.
+    #[must_use]
+    pub fn mapped(self, mapping: impl Into<Mapping>) -> Nest {
+        Nest { mapping: mapping.into(), ..self }
+    }
+}
+
 /// How the threads of a block share the points of a stage.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Mapping {
@@ -145,6 +291,47 @@ pub enum Mapping {
     Flat,
     /// Each thread computes tiles of points.
     Threads(ThreadTiles),
+}
+
+impl Mapping {
+    /// The tiles of each thread, unless it is flat.
+    pub fn tiles(&self) -> Option<&ThreadTiles> {
+        match self {
+            Mapping::Flat => None,
+            Mapping::Threads(tiles) => Some(tiles),
+        }
+    }
+
+    /// The tiles of each thread to be changed, unless it is flat.
+    pub fn tiles_mut(&mut self) -> Option<&mut ThreadTiles> {
+        match self {
+            Mapping::Flat => None,
+            Mapping::Threads(tiles) => Some(tiles),
+        }
+    }
+
+    /// Whether it is one loop over all points.
+    pub fn is_flat(&self) -> bool {
+        self.tiles().is_none()
+    }
+
+    /// Whether serial loops are unrolled.
+    pub fn unrolls(&self) -> bool {
+        self.tiles().is_some_and(|tiles| tiles.unroll)
+    }
+}
+
+impl From<ThreadTiles> for Mapping {
+    fn from(tiles: ThreadTiles) -> Mapping {
+        Mapping::Threads(tiles)
+    }
+}
+
+/// Flat without tiles.
+impl From<Option<ThreadTiles>> for Mapping {
+    fn from(tiles: Option<ThreadTiles>) -> Mapping {
+        tiles.map_or(Mapping::Flat, Mapping::Threads)
+    }
 }
 
 /// Thread loops with serial loops inside.
@@ -177,4 +364,21 @@ pub enum Storage {
     Shared,
     /// Each thread's own, for as long as the block runs.
     Private,
+}
+
+impl Storage {
+    /// Whether it is global memory.
+    pub fn is_global(self) -> bool {
+        self == Storage::Global
+    }
+
+    /// Whether it is shared memory.
+    pub fn is_shared(self) -> bool {
+        self == Storage::Shared
+    }
+
+    /// Whether it is memory of each thread's own.
+    pub fn is_private(self) -> bool {
+        self == Storage::Private
+    }
 }

@@ -9,7 +9,7 @@ use crate::schedule::coverage::{Coverage, Decision, StageKind};
 use crate::schedule::footprint::{NestFootprint, ThreadLoop};
 use crate::schedule::plan::{NestPlan, Plan};
 use crate::schedule::random::facts::Facts;
-use crate::schedule::tree::{Item, Mapping, Schedule, StageRef, Storage};
+use crate::schedule::tree::{Item, Nest, Schedule, StageRef};
 
 /// A schedule that is looked through.
 pub(super) struct Survey<'a> {
@@ -89,21 +89,17 @@ impl<'a> Survey<'a> {
             let kind = StageKind::of(self.facts, Item::Stage(stage));
             let info = self.plan.nests.values().find(|info| info.stage() == Some(stage));
             let own = info.is_some_and(|info| self.plan.is_own(info));
-            let lives = |storage: Storage, flat: bool| {
-                let alike = |info: &NestPlan<'_>| (info.nest.mapping == Mapping::Flat) == flat;
-                info.is_some_and(|info| !own && info.nest.storage == storage && alike(info))
-            };
-            let over = info.is_some_and(|info| !own && self.is_in_over_loop(info));
+            let info = info.filter(|_| !own);
+            let is = |how: fn(&Nest) -> bool| info.is_some_and(|info| how(info.nest));
+            let (shared, flat) = (is(|nest| nest.storage.is_shared()), is(|nest| nest.mapping.is_flat()));
+            let private = is(|nest| nest.storage.is_private());
+            let over = info.is_some_and(|info| self.is_in_over_loop(info));
             let found = [
                 (Decision::Inlined, inner && pure, self.schedule.inlined.contains(&func)),
                 (Decision::Root, true, own),
-                (Decision::SharedFlat, in_block, lives(Storage::Shared, true)),
-                (Decision::SharedThreads, in_block, lives(Storage::Shared, false)),
-                (
-                    Decision::Private,
-                    in_block && self.can_be_private(func, &readers),
-                    lives(Storage::Private, false),
-                ),
+                (Decision::SharedFlat, in_block, shared && flat),
+                (Decision::SharedThreads, in_block, shared && !flat),
+                (Decision::Private, in_block && self.can_be_private(func, &readers), private && !flat),
                 (Decision::Registers, in_thread, in_registers),
                 (Decision::InOverLoop, in_block && self.share_over_loop(&readers), over),
             ];
@@ -153,7 +149,7 @@ impl<'a> Survey<'a> {
         }
         let mut nests = self.plan.nests_of(kernel).iter();
         let copy = nests.find(|info| info.nest.item == Item::Input(input));
-        let flat = copy.is_some_and(|info| info.nest.mapping == Mapping::Flat);
+        let flat = copy.is_some_and(|info| info.nest.mapping.is_flat());
         let kind = StageKind::InputCopy;
         coverage.record(Decision::StagedInput, kind, copy.is_some());
         coverage.record(Decision::SharedFlat, kind, flat);
@@ -205,7 +201,7 @@ impl<'a> Survey<'a> {
             (Decision::Rounds, extents.iter().any(|extent| *extent > 2), loops.iter().any(rounds)),
             (Decision::Idle, wide >= 1, loops.iter().any(idle)),
             (Decision::SerialTile, wide >= 1, points),
-            (Decision::Unrolled, wide >= 1 || reduces, serial && unrolls(info)),
+            (Decision::Unrolled, wide >= 1 || reduces, serial && info.nest.mapping.unrolls()),
         ]
     }
 
@@ -239,7 +235,7 @@ impl<'a> Survey<'a> {
             (
                 Decision::UnrolledReduction,
                 left.iter().any(|left| *left > 1),
-                unrolls(info) && named().next().is_some(),
+                info.nest.mapping.unrolls() && named().next().is_some(),
             ),
             (Decision::ReductionOnBlocks, own && shared, on_blocks),
             (Decision::ReductionOnThreads, shared, on_threads),
@@ -260,7 +256,7 @@ impl<'a> Survey<'a> {
         let parts = (0..nest.domain.len()).rev();
         let parts = parts.filter(|var| serial(*var).0 <= 1 && serial(*var).1 < nest.domain[*var].extent());
         order.extend(parts);
-        if let Mapping::Threads(tiles) = &info.nest.mapping {
+        if let Some(tiles) = info.nest.mapping.tiles() {
             let named = tiles.serial.iter().filter_map(|tile| match tile.dim {
                 LoopKind::Reduction(var) => Some(var),
                 LoopKind::Pure(_) => None,
@@ -297,8 +293,4 @@ fn in_one_kernel(nests: &[&NestPlan<'_>]) -> bool {
 
 fn is_pure(kind: LoopKind) -> bool {
     matches!(kind, LoopKind::Pure(_))
-}
-
-fn unrolls(info: &NestPlan<'_>) -> bool {
-    matches!(&info.nest.mapping, Mapping::Threads(tiles) if tiles.unroll)
 }

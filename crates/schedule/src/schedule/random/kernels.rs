@@ -6,11 +6,10 @@ use crate::dag::LoopKind;
 use crate::schedule::plan::NestPlan;
 use crate::schedule::random::Generator;
 use crate::schedule::random::draw::Draw;
-use crate::schedule::random::edit::{around, flat, nest_mut, over, replace_kernel};
 use crate::schedule::random::facts::Facts;
 use crate::schedule::random::tiles::{self, Span};
 use crate::schedule::reach::blocks;
-use crate::schedule::tree::{Item, Kernel, ReductionTile, RootItem, Size, StageRef, Storage, Tile};
+use crate::schedule::tree::{Item, ReductionTile, RootItem, Size, StageRef, Tile};
 
 /// The most iterations of the loops around a kernel, or of those over a block.
 const MAX_ITERATIONS: i64 = 128;
@@ -25,7 +24,7 @@ impl Generator<'_> {
             for _ in 0..TRIES {
                 let kernel = self.kernel(stage);
                 let mut next = self.schedule.clone();
-                replace_kernel(&mut next, stage, kernel);
+                next.replace_kernel(stage, kernel);
                 if self.keep(next) {
                     break;
                 }
@@ -42,16 +41,16 @@ impl Generator<'_> {
         let loops: Vec<ReductionTile> = outside.iter().chain(&inside).cloned().collect();
         let free = spans.into_iter().filter(|span| taken(&loops, span.dim).is_none());
         let block = tiles::block(&free.collect::<Vec<_>>(), &mut self.draw);
-        let mut nest = flat(Item::Stage(stage), Storage::Global);
+        let mut tiles = None;
         if self.draw.chance(0.8) {
             let left = |kind: LoopKind| {
                 let tile = block.iter().find(|tile| tile.dim == kind).map(|tile| tile.size);
                 tile.or_else(|| taken(&loops, kind)).unwrap_or(Size::All).of(extent(kind))
             };
             let spans = self::spans(self.facts, Item::Stage(stage), &loops, left);
-            nest.mapping = tiles::mapping(&spans, self.thread_limit(), &mut self.draw);
+            tiles = Some(tiles::threads_and_serial(&spans, self.thread_limit(), &mut self.draw));
         }
-        around(outside, Kernel { stage, block, body: vec![over(inside, nest)] })
+        RootItem::lone(stage, outside, block, inside, tiles)
     }
 
     /// Loops over some of a stage's reduction variables that no loop outside takes, the outermost first.
@@ -115,10 +114,10 @@ impl Generator<'_> {
         let loops: Vec<ReductionTile> = info.loops.iter().map(|id| plan.loops[*id].tile.clone()).collect();
         let spans = spans(self.facts, item, &loops, |kind| nest.extent(kind));
         for _ in 0..TRIES {
-            let mapping = tiles::mapping(&spans, self.thread_limit(), &mut self.draw);
+            let tiles = tiles::threads_and_serial(&spans, self.thread_limit(), &mut self.draw);
             let mut next = self.schedule.clone();
-            if let Some(nest) = nest_mut(&mut next, kernel, item) {
-                nest.mapping = mapping;
+            if let Some(nest) = next.kernel_mut(kernel).and_then(|kernel| kernel.nest_mut(item)) {
+                nest.mapping = tiles.into();
             }
             if self.keep(next) {
                 return;

@@ -4,8 +4,8 @@ use warploom_lang::{FuncId, InputId};
 
 use crate::dag::{LoopKind, Source};
 use crate::schedule::random::Generator;
-use crate::schedule::random::edit::{Site, flat, kernels, nest_mut, nests, over, remove_kernels, sites};
-use crate::schedule::tree::{BlockItem, Item, Kernel, Mapping, Nest, StageRef, Storage, ThreadTiles, Tile};
+use crate::schedule::tree::edit::Site;
+use crate::schedule::tree::{BlockItem, Item, Kernel, Loops, Nest, StageRef, ThreadTiles, Tile};
 
 /// How much heavier a place weighs that a schedule should have and has not yet.
 const WISHED: f64 = 10.0;
@@ -67,21 +67,25 @@ impl Generator<'_> {
     /// The kernels that read something, by their stages, and how many of their nests do.
     fn readers(&self, what: Source) -> Vec<(StageRef, usize)> {
         let reads = |nest: &&Nest| self.facts.reads(&self.schedule, nest, what);
-        let count = |kernel: &Kernel| nests(&kernel.body).into_iter().filter(reads).count();
-        let all = kernels(&self.schedule).into_iter().map(|kernel| (kernel.stage, count(kernel)));
+        let count = |kernel: &Kernel| kernel.nests().filter(reads).count();
+        let all = self.schedule.kernels().map(|kernel| (kernel.stage, count(kernel)));
         all.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// The places of all kernels that hold all their readers of something.
-    fn sites(&self, what: Source) -> Vec<Vec<Site>> {
-        let reads = |nest: &Nest| self.facts.reads(&self.schedule, nest, what);
-        let of = |kernel: &Kernel| sites(kernel, reads);
-        kernels(&self.schedule).into_iter().map(of).filter(|sites| !sites.is_empty()).collect()
+    /// The places of all kernels that hold all their readers of something, by the stages of the kernels.
+    fn sites(&self, what: Source) -> Vec<(StageRef, Vec<Site>)> {
+        let of = |kernel: &Kernel| {
+            let reads = kernel.nests().map(|nest| self.facts.reads(&self.schedule, nest, what));
+            let mut sites = kernel.sites(&reads.collect::<Vec<bool>>());
+            sites.retain(|site| !site.divides);
+            (kernel.stage, sites)
+        };
+        self.schedule.kernels().map(of).filter(|(_, sites)| !sites.is_empty()).collect()
     }
 
     fn inline(&mut self, func: FuncId) -> bool {
         let mut next = self.schedule.clone();
-        remove_kernels(&mut next, func);
+        next.remove_kernels(func);
         next.inlined.insert(func);
         self.keep(next)
     }
@@ -90,9 +94,9 @@ impl Generator<'_> {
         let Some((kernel, reader)) = self.first_reader(func) else { return false };
         let item = reader.item;
         let mut next = self.schedule.clone();
-        remove_kernels(&mut next, func);
+        next.remove_kernels(func);
         // Its readers are there already, so it comes before them.
-        if let Some(nest) = nest_mut(&mut next, kernel, item) {
+        if let Some(nest) = next.kernel_mut(kernel).and_then(|kernel| kernel.nest_mut(item)) {
             nest.registers.insert(0, func);
         }
         self.keep(next)
@@ -100,51 +104,55 @@ impl Generator<'_> {
 
     /// The first nest that reads a Func, and the stage of its kernel.
     fn first_reader(&self, func: FuncId) -> Option<(StageRef, &Nest)> {
-        kernels(&self.schedule).into_iter().find_map(|kernel| {
-            let mut nests = nests(&kernel.body).into_iter();
-            let first = nests.find(|nest| self.facts.reads(&self.schedule, nest, Source::Func(func)));
+        self.schedule.kernels().find_map(|kernel| {
+            let first =
+                kernel.nests().find(|nest| self.facts.reads(&self.schedule, nest, Source::Func(func)));
             Some((kernel.stage, first?))
         })
     }
 
     fn shared(&mut self, func: FuncId) -> bool {
-        let mut all = self.sites(Source::Func(func));
-        let Some(sites) = all.pop() else { return false };
+        let Some((kernel, sites)) = self.sites(Source::Func(func)).pop() else { return false };
         let mut items = Vec::new();
         for stage in self.facts.problem.defined_stages(func) {
             let loops = if self.draw.chance(0.4) { self.loops(stage, &[]) } else { Vec::new() };
-            items.push(over(loops, flat(Item::Stage(stage), Storage::Shared)));
+            items.push(Loops::holding(loops, Nest::shared(stage)));
         }
         let site = &sites[self.draw.position(sites.len())];
-        let placed = self.put(Some(func), site, items);
+        let placed = self.put(Some(func), kernel, site, items);
         if placed {
             for stage in self.facts.problem.defined_stages(func) {
                 if self.draw.chance(0.55) {
-                    self.spread(site.kernel, Item::Stage(stage));
+                    self.spread(kernel, Item::Stage(stage));
                 }
             }
         }
         placed
     }
 
-    /// Puts items at a place, in front of all that read them there.
-    fn put(&mut self, func: Option<FuncId>, site: &Site, items: Vec<BlockItem>) -> bool {
+    /// Puts items at a place of a kernel, in front of all that read them there.
+    fn put(&mut self, func: Option<FuncId>, kernel: StageRef, site: &Site, items: Vec<BlockItem>) -> bool {
         let mut next = self.schedule.clone();
         if let Some(func) = func {
-            remove_kernels(&mut next, func);
+            next.remove_kernels(func);
         }
         let directly = self.draw.chance(0.7);
-        let position = if directly { site.first() } else { self.draw.position(site.first() + 1) };
-        site.insert(&mut next, position, items);
+        let mut site = site.clone();
+        if !directly {
+            site.before = self.draw.position(site.before + 1);
+        }
+        if let Some(kernel) = next.kernel_mut(kernel) {
+            site.insert(kernel, items);
+        }
         self.keep(next)
     }
 
     /// Computes a Func with the threads that read it, in memory of their own.
     fn private(&mut self, func: FuncId) -> bool {
-        let mut all = self.sites(Source::Func(func));
-        let (Some(sites), Some((_, reader))) = (all.pop(), self.first_reader(func)) else { return false };
-        let Mapping::Threads(tiles) = reader.mapping.clone() else { return false };
-        let Item::Stage(consumer) = reader.item else { return false };
+        let Some((kernel, sites)) = self.sites(Source::Func(func)).pop() else { return false };
+        let Some((_, reader)) = self.first_reader(func) else { return false };
+        let Some(tiles) = reader.mapping.tiles().cloned() else { return false };
+        let Some(consumer) = reader.item.stage() else { return false };
         let along = self.read_along(func, consumer);
         let site = sites[self.draw.position(sites.len())].clone();
         let mut items = Vec::new();
@@ -159,11 +167,10 @@ impl Generator<'_> {
             let threads = tiles.threads.iter().filter_map(follow).collect();
             let mut serial = self.serial_reductions(stage, &loops);
             serial.extend(tiles.serial.iter().filter_map(follow));
-            let mapping = Mapping::Threads(ThreadTiles { threads, serial, unroll: self.draw.chance(0.5) });
-            let nest = Nest { mapping, ..flat(Item::Stage(stage), Storage::Private) };
-            items.push(over(loops, nest));
+            let own = ThreadTiles { threads, serial, unroll: self.draw.chance(0.5) };
+            items.push(Loops::holding(loops, Nest::private(stage).mapped(own)));
         }
-        self.put(Some(func), &site, items)
+        self.put(Some(func), kernel, &site, items)
     }
 
     /// The loop of a reader at whose point each dimension of a Func is read; its own where that is not known.
@@ -183,15 +190,14 @@ impl Generator<'_> {
 
     /// Decides for every kernel that reads an input whether and where its blocks copy what they read.
     pub(super) fn stage_input(&mut self, input: InputId) {
-        for sites in self.sites(Source::Input(input)) {
+        for (kernel, sites) in self.sites(Source::Input(input)) {
             if !self.draw.chance(0.35) {
                 continue;
             }
             let site = &sites[self.draw.position(sites.len())];
-            let item = Item::Input(input);
-            let copy = over(Vec::new(), flat(item, Storage::Shared));
-            if self.put(None, site, vec![copy]) && self.draw.chance(0.6) {
-                self.spread(site.kernel, item);
+            let copy = vec![Nest::shared(input).into()];
+            if self.put(None, kernel, site, copy) && self.draw.chance(0.6) {
+                self.spread(kernel, Item::Input(input));
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::dag::LoopKind;
 use crate::schedule::random::MAX_UNROLLED;
 use crate::schedule::random::draw::Draw;
-use crate::schedule::tree::{Mapping, Size, ThreadTiles, Tile};
+use crate::schedule::tree::{Size, ThreadTiles, Tile};
 
 /// More blocks than this show nothing new, unless there are many points.
 const MANY_BLOCKS: i64 = 4096;
@@ -90,13 +90,13 @@ fn block_size(extent: i64, draw: &mut Draw) -> i64 {
 }
 
 /// How threads share a stage whose loops at its place are `spans`, pure ones first, in at most `limit` threads.
-pub(super) fn mapping(spans: &[Span], limit: i64, draw: &mut Draw) -> Mapping {
+pub(super) fn threads_and_serial(spans: &[Span], limit: i64, draw: &mut Draw) -> ThreadTiles {
     let threads = threads(spans, limit, draw);
     let serial = serial(spans, &threads, draw);
     let extent = |tile: &Tile| spans.iter().find(|span| span.dim == tile.dim).map_or(1, |span| span.extent);
     let written = product(serial.iter().map(|tile| tile.size.of(extent(tile))));
     let unroll = written <= MAX_UNROLLED as i64 && draw.chance(if written > 1 { 0.6 } else { 0.05 });
-    Mapping::Threads(ThreadTiles { threads, serial, unroll })
+    ThreadTiles { threads, serial, unroll }
 }
 
 /// Threads along up to three loops.
