@@ -7,8 +7,8 @@ use serde::Serialize;
 use warploom_cost::{CostModel, Featurizer, KernelFeatures, RowSource, StageRow, Term};
 use warploom_lang::{FuncId, Id};
 use warploom_schedule::schedule::{
-    Allocation, Body, Item, KernelPlan, LoopPlan, Mapping, Nest, NestFootprint, NestPlan, Plan, Problem,
-    Schedule, Size, Stepped, Storage, Tile,
+    Allocation, Body, Item, KernelPlan, LoopPlan, Nest, NestFootprint, NestPlan, Plan, Problem, Schedule,
+    Size, Stepped, Tile,
 };
 use warploom_schedule::{Dag, KernelId, LoopKind, NestId};
 
@@ -263,9 +263,7 @@ impl Explainer<'_> {
 
     /// `threads x 64, y 4, each serial y 4, unrolled`
     fn mapping(&self, nest: &Nest, footprint: &NestFootprint) -> String {
-        let (Mapping::Threads(tiles), Some(loops)) = (&nest.mapping, &footprint.threads) else {
-            return "flat".to_owned();
-        };
+        let Some(loops) = &footprint.threads else { return "flat".to_owned() };
         let several = |of: fn(&warploom_schedule::schedule::ThreadLoop) -> i64| {
             let named = loops.iter().filter(|each| of(each) > 1);
             let named = named.map(|each| format!("{} {}", self.loop_name(nest.item, each.dim), of(each)));
@@ -277,7 +275,7 @@ impl Explainer<'_> {
         if !serial.is_empty() {
             text += &format!(", serial {serial}");
         }
-        if tiles.unroll {
+        if nest.mapping.unrolls() {
             text += ", unrolled";
         }
         text
@@ -297,11 +295,10 @@ fn times(terms: &[Term]) -> Vec<TimeOf> {
 
 /// Where a nest stores its points.
 fn memory(nest: &Nest, kernel: &KernelPlan<'_>) -> Memory {
-    let kind = match nest.storage {
-        Storage::Global => return Memory { kind: "global", extents: Vec::new(), bytes: 0 },
-        Storage::Shared => "shared",
-        Storage::Private => "private",
-    };
+    let kind = nest.storage.name();
+    if nest.storage.is_global() {
+        return Memory { kind, extents: Vec::new(), bytes: 0 };
+    }
     let found = kernel.allocations.iter().find(|allocation| is_of(allocation, nest.item));
     let (extents, bytes) = found.map(|found| (found.extents.clone(), found.bytes)).unwrap_or_default();
     Memory { kind, extents, bytes }

@@ -1,7 +1,7 @@
 //! What lives in a kernel's blocks and threads, and how accesses find it.
 
 use warploom_lang::{FuncId, InputId, Type};
-use warploom_schedule::schedule::{Allocation, Item, Nest, StageRef, StagedFootprint, Storage, strides};
+use warploom_schedule::schedule::{Allocation, Item, Nest, StageRef, StagedFootprint, strides};
 
 use crate::builder::Builder;
 use crate::ir::{Array, ArrayId, BufferId, NodeId, Space};
@@ -57,10 +57,7 @@ impl KernelLowering<'_> {
             return;
         };
         let points = self.placed(&allocation.points);
-        let space = match allocation.storage {
-            Storage::Private => Space::Thread,
-            Storage::Global | Storage::Shared => Space::Shared,
-        };
+        let space = if allocation.storage.is_private() { Space::Thread } else { Space::Shared };
         let Allocation { extents, strides, shares, elements, .. } = allocation;
         let layout = self.layout(&points.lower, extents, strides, shares);
         self.declare_whole(read, space, *elements, &layout);

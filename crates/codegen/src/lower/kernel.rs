@@ -6,9 +6,7 @@ use tracing::debug_span;
 use warploom_lang::affine::Interval;
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{FuncId, IdVec, Type};
-use warploom_schedule::schedule::{
-    Barriers, Body, Item, KernelPlan, LoopPlan, StageRef, Stepped, Storage, Symbol,
-};
+use warploom_schedule::schedule::{Barriers, Body, Item, KernelPlan, LoopPlan, StageRef, Stepped, Symbol};
 use warploom_schedule::{KernelId, LoopId, NestId};
 use warploom_target::Device;
 
@@ -162,7 +160,7 @@ impl<'a> KernelLowering<'a> {
         let plan = &context.plan.nests[id];
         // What nobody reads need not be computed.
         let Some(footprint) = &plan.footprint else { return Ok(Vec::new()) };
-        if plan.nest.storage != Storage::Global {
+        if !plan.nest.storage.is_global() {
             self.allocate(plan.nest);
         }
         match plan.stage() {

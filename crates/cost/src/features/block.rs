@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 use warploom_lang::{FuncId, IdVec, InputId, Range};
 use warploom_schedule::schedule::{
-    Allocation, Body, Item, KernelPlan, Mapping, Nest, NestFootprint, NestPlan, Plan, Problem,
-    RegisterFootprint, Size, StageRef, Stepped, Storage, Symbol, strides,
+    Allocation, Body, Item, KernelPlan, Nest, NestFootprint, NestPlan, Plan, Problem, RegisterFootprint,
+    Size, StageRef, Stepped, Symbol, strides,
 };
 use warploom_schedule::{KernelId, LoopId, NestId, NodeId, Source};
 
@@ -92,10 +92,7 @@ impl<'s> Items<'s> {
 fn cut_blocks(problem: &Problem, plan: &Plan<'_>, kernel: &KernelPlan<'_>) -> f64 {
     // The kernel's own stage is its last nest.
     let own = plan.nests.slice(kernel.nests.clone()).last();
-    let serial = match own.map(|own| &own.nest.mapping) {
-        Some(Mapping::Threads(tiles)) => tiles.serial.as_slice(),
-        _ => &[],
-    };
+    let serial = own.and_then(|own| own.nest.mapping.tiles()).map_or(&[][..], |tiles| &tiles.serial);
     let whole = kernel.kernel.block.iter().zip(&kernel.blocks).map(|(tile, blocks)| {
         let extent = problem.loop_range(Item::Stage(kernel.kernel.stage), tile.dim).extent;
         let several = serial.iter().any(|own| own.dim == tile.dim && own.size != Size::Of(1));
@@ -159,7 +156,7 @@ impl<'k, 's> Block<'k, 's> {
         self.body(self.plan.body.body());
         let device = self.items.problem.device();
         let (mut held, mut local) = (0.0, 0.0);
-        for allocation in self.plan.allocations.iter().filter(|own| own.storage == Storage::Private) {
+        for allocation in self.plan.allocations.iter().filter(|own| own.storage.is_private()) {
             let registers = allocation.bytes as f64 / 4.0;
             if self.indexed.contains(&self.node_of(allocation.item)) || registers > MAX_ARRAY_REGISTERS {
                 local += allocation.bytes as f64;
@@ -296,7 +293,7 @@ impl<'k, 's> Block<'k, 's> {
         self.transient = self.transient.max(registers + held);
         self.nodes += nodes;
         self.add_reads(&reads);
-        if work.nest.is_some_and(|nest| nest.storage == Storage::Global) {
+        if work.nest.is_some_and(|nest| nest.storage.is_global()) {
             let bytes = features.points_computed_minimum / self.shape.launches * self.point_bytes(work.node);
             self.written += bytes.min(features.bytes_at_root.max(0.0));
         }
@@ -363,7 +360,7 @@ impl<'k, 's> Block<'k, 's> {
         let lowest = &self.items.plan.lowest;
         let dims = &allocation.points.dims;
         let base = dims.iter().map(|reach| work.walk.around.lowest(reach, lowest)).collect();
-        let memory = if allocation.storage == Storage::Private { Memory::Thread } else { Memory::Shared };
+        let memory = if allocation.storage.is_private() { Memory::Thread } else { Memory::Shared };
         let (strides, extents) = (allocation.strides.clone(), SmallVec::from_slice(&allocation.extents));
         Place { memory, strides, base, extents }
     }

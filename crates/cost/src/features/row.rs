@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use warploom_lang::{FuncId, InputId};
 use warploom_schedule::NodeId;
-use warploom_schedule::schedule::{Mapping, Nest, RegisterFootprint, Storage};
+use warploom_schedule::schedule::{Nest, RegisterFootprint, Storage};
 use warploom_target::Device;
 
 use crate::features::block::Block;
@@ -262,7 +262,7 @@ impl Block<'_, '_> {
         let (walk, shape) = (work.walk, self.shape);
         let dag = self.items.problem.dag();
         let bytes = dag.nodes()[work.node].bytes_per_point as f64;
-        let is_root = work.nest.is_some_and(|nest| nest.storage == Storage::Global);
+        let is_root = work.nest.is_some_and(|nest| nest.storage.is_global());
         let per_block: f64 = walk.cases.iter().map(|case| case.active * walk.turns(case, all)).sum();
         let per_run = per_block / self.over;
         let root = self.root_points(work);
@@ -320,10 +320,10 @@ impl Block<'_, '_> {
     fn working_sets(&self, work: &Work<'_>, own: &Place, features: &mut StageFeatures) {
         let allocations = &self.plan.allocations;
         let threads = self.shape.threads as f64;
-        let bytes = |storage: Storage| -> f64 {
-            allocations.iter().filter(|own| own.storage == storage).map(|own| own.bytes as f64).sum()
+        let bytes = |is: fn(Storage) -> bool| -> f64 {
+            allocations.iter().filter(|own| is(own.storage)).map(|own| own.bytes as f64).sum()
         };
-        let (shared, private) = (bytes(Storage::Shared), bytes(Storage::Private));
+        let (shared, private) = (bytes(Storage::is_shared), bytes(Storage::is_private));
         let nodes = self.items.problem.dag();
         let held: f64 = work
             .registers
@@ -370,7 +370,7 @@ impl Block<'_, '_> {
 
     fn parallelism(&self, work: &Work<'_>, features: &mut StageFeatures) {
         let (walk, shape) = (work.walk, self.shape);
-        let is_root = work.nest.is_some_and(|nest| nest.storage == Storage::Global);
+        let is_root = work.nest.is_some_and(|nest| nest.storage.is_global());
         let device = self.items.problem.device();
         let (warp, most) = (f64::from(device.threads.warp), f64::from(device.threads.per_block));
         let used = walk.total.min(shape.threads) as f64;
@@ -469,7 +469,7 @@ fn shared_by_points(flat: &Flat, walk: &Walk) -> (SmallVec<[f64; 8]>, f64) {
 
 /// Operations that find out which point a thread is at.
 fn index_operations(work: &Work<'_>) -> f64 {
-    let is_flat = work.nest.is_some_and(|nest| nest.mapping == Mapping::Flat);
+    let is_flat = work.nest.is_some_and(|nest| nest.mapping.is_flat());
     let digits = work.walk.digits.len().saturating_sub(1) as f64;
     let guard = if is_flat || work.walk.guarded { GUARD_OPERATIONS } else { 0.0 };
     guard + if is_flat { digits * DIGIT_OPERATIONS } else { 0.0 }

@@ -14,9 +14,7 @@ use crate::ids::{KernelId, LoopId, NestId};
 use crate::schedule::footprint::{Allocation, NestFootprint};
 use crate::schedule::path::Path;
 use crate::schedule::reach::Reach;
-use crate::schedule::tree::{
-    BlockItem, Item, Kernel, Loops, Nest, ReductionTile, RootItem, StageRef, Storage, Tile,
-};
+use crate::schedule::tree::{BlockItem, Item, Kernel, Loops, Nest, ReductionTile, RootItem, StageRef, Tile};
 
 /// A few loops, the outermost first.
 pub type LoopIds = SmallVec<[LoopId; 4]>;
@@ -202,7 +200,7 @@ impl KernelPlan<'_> {
 
     /// Bytes of shared memory that a block takes.
     pub fn shared_bytes(&self) -> u64 {
-        let shared = self.allocations.iter().filter(|allocation| allocation.storage == Storage::Shared);
+        let shared = self.allocations.iter().filter(|allocation| allocation.storage.is_shared());
         shared.fold(0, |sum: u64, allocation| sum.saturating_add(allocation.bytes))
     }
 }

@@ -179,11 +179,7 @@ fn size(size: Size) -> String {
 }
 
 fn storage(storage: Storage) -> &'static str {
-    match storage {
-        Storage::Global => "",
-        Storage::Shared => "shared",
-        Storage::Private => "private",
-    }
+    if storage.is_global() { "" } else { storage.name() }
 }
 
 /// Puts rows into columns.

@@ -16,9 +16,7 @@ use crate::schedule::plan::{NestPlan, Plan};
 use crate::schedule::problem::Problem;
 use crate::schedule::program::{Columns, Evaluation};
 use crate::schedule::reach::{Reach, Symbol, Symbols, blocks};
-use crate::schedule::tree::{
-    Item, Mapping, Nest, RootItem, Schedule, Size, StageRef, Storage, ThreadTiles, Tile,
-};
+use crate::schedule::tree::{Item, Mapping, Nest, RootItem, Schedule, Size, StageRef, ThreadTiles, Tile};
 
 /// Follows what nests read from the last to the first.
 pub(crate) struct Tracer<'a> {
@@ -208,17 +206,13 @@ impl<'a> Tracer<'a> {
             }
         }
         let Scope { vars: dims, rvars: domain } = scope;
-        let threads = match &info.nest.mapping {
-            Mapping::Flat => None,
-            Mapping::Threads(tiles) => Some(thread_loops(tiles, &dims, &domain)),
-        };
+        let threads = info.nest.mapping.tiles().map(|tiles| thread_loops(tiles, &dims, &domain));
         let loops = self.problem.loops(info.nest.item);
         let axes = axes(&info.nest.mapping, &loops, threads.as_deref(), &dims, &domain);
         let accumulates = self.accumulates(info.nest, &domain, threads.as_deref().unwrap_or_default());
         let idle = info.stage().is_some_and(|stage| self.problem.is_idle(stage));
         let exchanges = !idle
-            && (info.nest.storage == Storage::Shared
-                || shares_reductions(threads.as_deref().unwrap_or_default()));
+            && (info.nest.storage.is_shared() || shares_reductions(threads.as_deref().unwrap_or_default()));
         Some(NestFootprint {
             points: Footprint { dims },
             domain,
@@ -239,10 +233,10 @@ impl<'a> Tracer<'a> {
         let own_points = stage.stage > 0 && pure == func.dims.len();
         let again = domain.iter().any(|reach| reach.extent() > 1);
         let points: i64 = loops.iter().filter(|dim| is_pure(dim.dim)).map(|dim| dim.serial).product();
-        let unrolled = matches!(&nest.mapping, Mapping::Threads(tiles) if tiles.unroll);
+        let unrolled = nest.mapping.unrolls();
         let bytes = points as u64 * func.bytes_per_point() as u64;
         let fits = (points == 1 || unrolled) && bytes <= MAX_REGISTER_BYTES;
-        own_points && again && fits && !shares_reductions(loops) && nest.storage != Storage::Private
+        own_points && again && fits && !shares_reductions(loops) && !nest.storage.is_private()
     }
 
     /// The part of a kernel's own stage that one block computes.
@@ -280,10 +274,8 @@ impl<'a> Tracer<'a> {
 
     /// Where the variables of a nest's stage are in one thread.
     fn thread_scope(&mut self, info: &NestPlan<'_>, scope: &Scope) -> Scope {
-        let tiles = match &info.nest.mapping {
-            Mapping::Flat => &ThreadTiles::default(),
-            Mapping::Threads(tiles) => tiles,
-        };
+        let one_point = ThreadTiles::default();
+        let tiles = info.nest.mapping.tiles().unwrap_or(&one_point);
         let loops = thread_loops(tiles, &scope.vars, &scope.rvars);
         let symbols = &mut self.symbols;
         let mut cut = |kind: LoopKind, reach: &Reach| {
@@ -441,7 +433,7 @@ impl<'a> Tracer<'a> {
             let dims = self.union(accesses, self.problem.root(read), &plan.foreign_loops(info));
             let points = Footprint { dims };
             let storage = info.nest.storage;
-            let private = nest.threads.as_deref().filter(|_| storage == Storage::Private);
+            let private = nest.threads.as_deref().filter(|_| storage.is_private());
             let shares: Vec<Option<(i64, i64)>> =
                 (0..points.dims.len()).map(|d| thread_share(private?, d)).collect();
             let extents = points.dims.iter().zip(&shares).map(|(reach, share)| match share {
@@ -522,10 +514,10 @@ fn axes(
     let reductions = loops.iter().copied().filter(|kind| !is_pure(*kind));
     let mut axes = Vec::with_capacity(8);
     let mut add = |kind: AxisKind, dim: LoopKind, count: i64, step: i64| {
-        let unrolled = kind == AxisKind::Serial && matches!(mapping, Mapping::Threads(tiles) if tiles.unroll);
+        let unrolled = kind == AxisKind::Serial && mapping.unrolls();
         axes.push(Axis { kind, dim, count, step, unrolled });
     };
-    let (Some(shared), Mapping::Threads(tiles)) = (shared, mapping) else {
+    let (Some(shared), Some(tiles)) = (shared, mapping.tiles()) else {
         pure.for_each(|dim| add(AxisKind::Lane, dim, extent(dim), 1));
         reductions.rev().for_each(|dim| add(AxisKind::Reduce, dim, extent(dim), 1));
         return axes;

@@ -367,6 +367,15 @@ pub enum Storage {
 }
 
 impl Storage {
+    /// `global`, `shared` or `private`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Storage::Global => "global",
+            Storage::Shared => "shared",
+            Storage::Private => "private",
+        }
+    }
+
     /// Whether it is global memory.
     pub fn is_global(self) -> bool {
         self == Storage::Global

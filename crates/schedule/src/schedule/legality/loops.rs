@@ -8,7 +8,7 @@ use crate::schedule::dependence::Together;
 use crate::schedule::legality::Checker;
 use crate::schedule::path::Path;
 use crate::schedule::plan::{LoopIds, NestPlan};
-use crate::schedule::tree::{Item, Mapping, Size, StageRef, ThreadTiles, Tile};
+use crate::schedule::tree::{Item, Size, StageRef, ThreadTiles, Tile};
 use crate::schedule::violation::{Rule, Side};
 
 impl Checker<'_> {
@@ -76,13 +76,13 @@ impl Checker<'_> {
 
     fn nest_loops(&mut self, nest: &NestPlan<'_>) {
         let item = nest.nest.item;
-        if let Mapping::Threads(tiles) = &nest.nest.mapping {
+        if let Some(tiles) = nest.nest.mapping.tiles() {
             self.tiles(&nest.path, item, &tiles.threads);
             self.tiles(&nest.path, item, &tiles.serial);
         }
         let Some(stage) = nest.stage() else { return };
         self.divided_once(nest, stage);
-        if let Mapping::Threads(tiles) = &nest.nest.mapping {
+        if let Some(tiles) = nest.nest.mapping.tiles() {
             let together = self.together(stage, &nest.loops);
             self.shared_out(&nest.path, stage, &tiles.threads, &together, Side::Threads);
         }
@@ -179,10 +179,8 @@ impl Checker<'_> {
     /// The reduction variables of a stage as its loops run, the outermost first, and whether they run side by
     /// side there. Loops of one value are left out; a variable that is divided is there for each of its loops.
     fn loop_order(&self, nest: &NestPlan<'_>, stage: StageRef) -> Vec<(usize, bool)> {
-        let tiles = match &nest.nest.mapping {
-            Mapping::Flat => &ThreadTiles::default(),
-            Mapping::Threads(tiles) => tiles,
-        };
+        let one_point = ThreadTiles::default();
+        let tiles = nest.nest.mapping.tiles().unwrap_or(&one_point);
         let kernel = &self.plan.kernels[nest.kernel];
         let block: &[Tile] = if self.plan.is_own(nest) { &kernel.kernel.block } else { &[] };
         let mut left: Vec<i64> = (0..self.names.stage_decl(stage).domain.len())

@@ -7,7 +7,7 @@ use crate::ids::{LoopId, NestId};
 use crate::schedule::legality::Checker;
 use crate::schedule::plan::NestPlan;
 use crate::schedule::trace::{lives_before, read_of};
-use crate::schedule::tree::{Item, StageRef, Storage};
+use crate::schedule::tree::{Item, StageRef};
 use crate::schedule::violation::Rule;
 
 impl Checker<'_> {
@@ -143,10 +143,8 @@ impl Checker<'_> {
                 self.report(&later.path, Rule::StageOrder { stage, earlier });
                 continue;
             }
-            let home = |nest: &NestPlan<'_>| match self.plan.is_own(nest) {
-                true => (None, Storage::Global),
-                false => (Some(nest.kernel), nest.nest.storage),
-            };
+            let home =
+                |nest: &NestPlan<'_>| (!self.plan.is_own(nest)).then_some((nest.kernel, nest.nest.storage));
             let together = home(earlier) == home(later)
                 && self.plan.foreign_loops(earlier) == self.plan.foreign_loops(later);
             if !together {

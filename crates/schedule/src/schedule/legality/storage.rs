@@ -14,7 +14,7 @@ use crate::schedule::path::Path;
 use crate::schedule::plan::NestPlan;
 use crate::schedule::reach::{Reach, Symbol};
 use crate::schedule::trace::{Tracer, read_of};
-use crate::schedule::tree::{Item, Mapping, StageRef, Storage};
+use crate::schedule::tree::{Item, StageRef};
 use crate::schedule::violation::Rule;
 
 /// The most bytes that a private Func may take in one thread. What is not in registers is set aside for every
@@ -31,7 +31,7 @@ impl Checker<'_> {
             self.allocations(id);
         }
         for (position, nest) in self.plan.nests.iter() {
-            if nest.nest.storage == Storage::Private {
+            if nest.nest.storage.is_private() {
                 self.private(position, nest);
             }
             if let Some(footprint) = &nest.footprint {
@@ -54,7 +54,7 @@ impl Checker<'_> {
         let (bytes, limit) =
             (kernel.shared_bytes(), u64::from(self.problem.device().shared.per_block_opt_in));
         if bytes > limit {
-            let shared = kernel.allocations.iter().filter(|part| part.storage == Storage::Shared);
+            let shared = kernel.allocations.iter().filter(|part| part.storage.is_shared());
             let parts: Vec<String> = shared
                 .map(|part| {
                     let extents: Vec<String> = part.extents.iter().map(i64::to_string).collect();
@@ -92,7 +92,7 @@ impl Checker<'_> {
             let first = nests.find(|nest| read_of(nest.nest.item) == read_of(allocation.item));
             let Some(path) = first.map(|nest| &nest.path) else { continue };
             self.bounded(path, allocation.item, &allocation.points);
-            if allocation.storage == Storage::Private && allocation.bytes > MAX_PRIVATE_BYTES {
+            if allocation.storage.is_private() && allocation.bytes > MAX_PRIVATE_BYTES {
                 let (func, bytes) = (self.item_name(allocation.item), allocation.bytes);
                 self.report(path, Rule::ThreadBytes { func, bytes, limit: MAX_PRIVATE_BYTES });
             }
@@ -127,7 +127,7 @@ impl Checker<'_> {
     /// A private stage: every thread reads only what it wrote itself.
     fn private(&mut self, position: NestId, nest: &NestPlan<'_>) {
         let Some(stage) = nest.stage() else { return };
-        if nest.nest.mapping == Mapping::Flat {
+        if nest.nest.mapping.is_flat() {
             return self.report(&nest.path, Rule::PrivateFlat { stage: self.stage_name(stage) });
         }
         let stages = ids_in(&self.plan.kernels[nest.kernel].nests);

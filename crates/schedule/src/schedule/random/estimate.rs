@@ -8,7 +8,7 @@ use crate::schedule::footprint::NestFootprint;
 use crate::schedule::plan::{LoopPlan, NestPlan, Plan};
 use crate::schedule::problem::Problem;
 use crate::schedule::reach::{Reach, Symbol, blocks};
-use crate::schedule::tree::{Item, Mapping, Schedule, StageRef};
+use crate::schedule::tree::{Item, Schedule, StageRef};
 
 /// What a statement takes beside its expressions: loops, guards, the store.
 const STATEMENT_NODES: u64 = 8;
@@ -201,11 +201,6 @@ fn moves(nest: &NestFootprint, symbol: Symbol) -> bool {
 
 /// How many points of a nest stand one after the other in its kernel's text.
 pub(super) fn unrolled(info: &NestPlan<'_>) -> u64 {
-    let loops = info.footprint.as_ref().and_then(|nest| nest.threads.as_deref());
-    match (&info.nest.mapping, loops) {
-        (Mapping::Threads(tiles), Some(loops)) if tiles.unroll => {
-            loops.iter().fold(1, |product: u64, dim| product.saturating_mul(dim.serial as u64))
-        }
-        _ => 1,
-    }
+    let axes = info.footprint.iter().flat_map(|nest| &nest.axes);
+    axes.filter(|axis| axis.unrolled).fold(1, |points: u64, axis| points.saturating_mul(axis.count as u64))
 }
