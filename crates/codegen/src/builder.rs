@@ -1,11 +1,12 @@
-//! Makes kernel expressions, simplified as they are made.
+//! Builds kernel expressions and simplifies them on the fly.
 //!
-//! Every node knows the range of its values and, for `i32`, its linear form over atoms. Sums are written in
-//! one normal form, so that equal indices are equal nodes; divisions, remainders, comparisons, `min` and `max`
-//! disappear where the ranges decide them. Floats are folded only where all operands are constants.
+//! Every node has a value range and, for `i32`, a linear form over atoms. Sums have one normal
+//! form, so equal indices are equal nodes. Divisions, remainders, comparisons, `min` and `max` fold
+//! away where the ranges decide them. Floating-point operations fold only if all operands are
+//! constants.
 //!
-//! Indices have 32 bits. A number that does not fit is remembered ([`Builder::misfit`]) for whoever makes the kernel to
-//! refuse it; it never wraps.
+//! Indices are 32 bits wide. The builder records the first number that does not fit
+//! ([`Builder::misfit`]), so that the caller can reject the kernel; indices never wrap.
 
 #![deny(clippy::cast_possible_truncation)]
 
@@ -17,12 +18,12 @@ use warploom_lang::{IdVec, Type, Value};
 
 use crate::ir::{ArrayId, KernelExprs, KernelNode, Leaf, NodeId, NodeKind, Strides, VarId};
 
-/// The expressions of a kernel while it is made.
+/// The expressions of a kernel under construction.
 #[derive(Clone, Default)]
 pub struct Builder {
-    /// The nodes made so far.
+    /// The nodes built so far, hash-consed.
     pub exprs: KernelExprs,
-    /// The names of the variables made so far.
+    /// The variables declared so far, by name.
     pub vars: IdVec<VarId, String>,
     bounds: AHashMap<NodeId, Interval>,
     linear_forms: AHashMap<NodeId, Linear<NodeId>>,
@@ -30,12 +31,12 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The first number asked for that does not fit in an index.
+    /// The first requested number that does not fit in a 32-bit index, if any.
     pub fn misfit(&self) -> Option<i64> {
         self.misfit
     }
 
-    /// A number as an index; one that does not fit is remembered.
+    /// Converts a number to an index. Records a number that does not fit and returns 0 for it.
     pub fn fitted(&mut self, value: i64) -> i32 {
         i32::try_from(value).unwrap_or_else(|_| {
             self.misfit.get_or_insert(value);
@@ -43,7 +44,7 @@ impl Builder {
         })
     }
 
-    /// How often something is done, by a loop with an index; a count that does not fit is remembered.
+    /// Converts a trip count to `u32`. Records a count that does not fit in a 32-bit index.
     pub fn count(&mut self, value: i64) -> u32 {
         self.fitted(value).unsigned_abs()
     }
@@ -53,7 +54,7 @@ impl Builder {
         self.exprs.intern(KernelNode { kind, ty, args })
     }
 
-    /// A constant.
+    /// A constant of any type.
     pub fn constant(&mut self, value: Value) -> NodeId {
         let id = self.raw(NodeKind::Op(Op::Const(value)), value.ty(), []);
         if let Some(int) = value.as_int() {
@@ -63,13 +64,13 @@ impl Builder {
         id
     }
 
-    /// An index constant.
+    /// An `i32` constant for index arithmetic.
     pub fn int(&mut self, value: i64) -> NodeId {
         let value = self.fitted(value);
         self.constant(Value::from(value))
     }
 
-    /// Something given, with its range.
+    /// A leaf with its value range. Folds to a constant if an `i32` range holds a single value.
     pub fn leaf(&mut self, leaf: Leaf, ty: Type, bounds: Option<Interval>) -> NodeId {
         if let Some(Interval { min, max }) = bounds
             && min == max
@@ -84,19 +85,19 @@ impl Builder {
         id
     }
 
-    /// From here on, takes a leaf to lie in a narrower range. What was made before stays right, but what is
-    /// made now holds only where the leaf does lie there.
+    /// Restricts a leaf to a narrower range from now on. Existing nodes stay valid; nodes built
+    /// from now on are valid only where the leaf lies in that range.
     pub fn narrow(&mut self, leaf: NodeId, bounds: Interval) {
         self.bounds.insert(leaf, bounds);
     }
 
-    /// A new variable of the kernel.
+    /// Declares a new variable of the kernel.
     pub fn var(&mut self, name: impl Into<String>) -> VarId {
         self.vars.push(name.into())
     }
 
-    /// The index of an element in 64 bits: terms times strides. Constant parts of terms are put together, so that
-    /// neighbouring elements have the same terms.
+    /// A 64-bit element index: the sum of terms times strides. The constant parts of the terms are
+    /// combined, so that the indices of neighbouring elements share their terms.
     pub fn wide_index(&mut self, terms: &[(NodeId, i64)]) -> NodeId {
         let (mut args, mut strides, mut constant) = (SmallVec::new(), SmallVec::new(), 0_i64);
         for &(term, stride) in terms {
@@ -118,22 +119,22 @@ impl Builder {
         self.exprs.intern_offset(args, Strides { strides, constant })
     }
 
-    /// An element of an array.
+    /// A load of the element at `index`.
     pub fn load(&mut self, array: ArrayId, ty: Type, index: NodeId) -> NodeId {
         self.raw(NodeKind::Load(array), ty, [index])
     }
 
-    /// The type of a node.
+    /// The type that a node evaluates to.
     pub fn ty(&self, id: NodeId) -> Type {
         self.exprs[id].ty
     }
 
-    /// What is known of an integer's value.
+    /// The known range of an integer; the whole range of its type if nothing is known.
     pub fn bounds(&self, id: NodeId) -> Interval {
         self.bounds.get(&id).copied().unwrap_or_else(|| Interval::of_type(self.ty(id)))
     }
 
-    /// The value, if it is known.
+    /// The value of a node that is a constant.
     pub fn known(&self, id: NodeId) -> Option<Value> {
         match self.exprs[id].kind {
             NodeKind::Op(Op::Const(value)) => Some(value),
@@ -145,12 +146,12 @@ impl Builder {
         self.known(id).and_then(Value::as_int)
     }
 
-    /// The linear form of an index.
+    /// The linear form of an index. A node without one is an atom.
     pub fn linear(&self, id: NodeId) -> Linear<NodeId> {
         self.linear_forms.get(&id).cloned().unwrap_or_else(|| Linear::atom(id))
     }
 
-    /// The range of a sum of atoms.
+    /// The value range of a linear form.
     fn linear_bounds(&self, linear: &Linear<NodeId>) -> Interval {
         linear.terms.iter().fold(Interval::new(linear.constant, linear.constant), |sum, (atom, factor)| {
             let Interval { min, max } = self.bounds(*atom);
@@ -159,14 +160,14 @@ impl Builder {
         })
     }
 
-    /// Whether a sum and all numbers in it are indices.
+    /// Whether a linear form, its coefficients and its constant all fit in 32-bit indices.
     fn is_index(&self, linear: &Linear<NodeId>) -> bool {
         let mut numbers = linear.terms.iter().map(|(_, factor)| *factor).chain([linear.constant]);
         let small = |number: i64| number.unsigned_abs() <= i32::MAX.unsigned_abs().into();
         Interval::of_type(Type::I32).covers(self.linear_bounds(linear)) && numbers.all(small)
     }
 
-    /// The range of `a - b`, equal terms cancelled.
+    /// The range of `a - b` after equal terms cancel.
     pub fn difference(&self, a: NodeId, b: NodeId) -> Interval {
         match self.linear(a).add_scaled(&self.linear(b), -1) {
             Some(linear) => self.linear_bounds(&linear),
@@ -174,34 +175,34 @@ impl Builder {
         }
     }
 
-    /// `a + b` of indices.
+    /// The index `a + b`.
     pub fn add(&mut self, a: NodeId, b: NodeId) -> NodeId {
         self.binary(BinaryOp::Add, a, b)
     }
 
-    /// `a - b` of indices.
+    /// The index `a - b`.
     pub fn sub(&mut self, a: NodeId, b: NodeId) -> NodeId {
         self.binary(BinaryOp::Sub, a, b)
     }
 
-    /// `a * factor` of an index.
+    /// The index `a * factor`.
     pub fn scale(&mut self, a: NodeId, factor: i64) -> NodeId {
         let factor = self.int(factor);
         self.binary(BinaryOp::Mul, a, factor)
     }
 
-    /// `a + constant` of an index.
+    /// The index `a + constant`.
     pub fn offset(&mut self, a: NodeId, constant: i64) -> NodeId {
         let constant = self.int(constant);
         self.add(a, constant)
     }
 
-    /// A binary operation.
+    /// A binary operation, simplified.
     pub fn binary(&mut self, op: BinaryOp, a: NodeId, b: NodeId) -> NodeId {
         self.op(Op::Binary(op), &[a, b])
     }
 
-    /// All of some conditions, each once.
+    /// The conjunction of conditions, without duplicates.
     pub fn all(&mut self, conditions: impl IntoIterator<Item = NodeId>) -> NodeId {
         let mut distinct: Vec<NodeId> = Vec::new();
         for condition in conditions {
@@ -213,7 +214,7 @@ impl Builder {
         distinct.into_iter().fold(truth, |all, condition| self.binary(BinaryOp::And, all, condition))
     }
 
-    /// Any operation of the language.
+    /// Any operation of the language, simplified and folded where possible.
     pub fn op(&mut self, op: Op, args: &[NodeId]) -> NodeId {
         let known: Option<SmallVec<[Value; 3]>> = args.iter().map(|arg| self.known(*arg)).collect();
         if let Some(values) = known {
@@ -243,7 +244,7 @@ impl Builder {
         id
     }
 
-    /// The linear form of a sum or multiple.
+    /// The linear form of a sum, multiple, quotient or remainder, if it has one.
     fn sum(&self, op: Op, args: &[NodeId]) -> Option<Linear<NodeId>> {
         let linear = |i: usize| self.linear(args[i]);
         match op {
@@ -264,7 +265,8 @@ impl Builder {
                 let (whole, rest) = self.divided(&linear(0), divisor);
                 let Interval { min, max } = self.linear_bounds(&rest);
                 let quotient = min.div_euclid(divisor);
-                // The rest lies in one multiple of the divisor: it adds a constant.
+                // The remainder stays within one multiple of the divisor, so it contributes a
+                // constant.
                 (max.div_euclid(divisor) == quotient && !linear(0).is_constant())
                     .then(|| Linear { constant: whole.constant + quotient, ..whole })
             }
@@ -278,7 +280,8 @@ impl Builder {
         }
     }
 
-    /// A quotient or remainder by a constant without the multiples of it: `(8 * a + b) / 4` is `2 * a + b / 4`.
+    /// Moves multiples of a constant divisor out of a quotient or remainder: `(8 * a + b) / 4` is
+    /// `2 * a + b / 4`.
     fn quotient_parts(&mut self, op: Op, args: &[NodeId]) -> Option<NodeId> {
         let Op::Binary(op @ (BinaryOp::Div | BinaryOp::Mod)) = op else { return None };
         if self.ty(args[0]) != Type::I32 {
@@ -299,7 +302,8 @@ impl Builder {
         Some(self.add(whole, rest))
     }
 
-    /// Splits `linear` into `divisor * whole + rest`, the rest's constant in `0..divisor`.
+    /// Splits `linear` into `divisor * whole + rest`, where the constant of the rest lies in
+    /// `0..divisor`.
     fn divided(&self, linear: &Linear<NodeId>, divisor: i64) -> (Linear<NodeId>, Linear<NodeId>) {
         let mut whole = Linear::constant(linear.constant.div_euclid(divisor));
         let mut rest = Linear::constant(linear.constant.rem_euclid(divisor));
@@ -347,7 +351,7 @@ impl Builder {
                 self.raw(NodeKind::Op(Op::Binary(op)), Type::I32, [sum, magnitude])
             }
         };
-        // An atom keeps what is known of it.
+        // A single atom keeps its own range.
         if linear.terms.len() > 1 || linear.constant != 0 || linear.terms[0].1 != 1 {
             self.bounds.insert(id, bounds);
             self.linear_forms.insert(id, linear.clone());
@@ -355,14 +359,14 @@ impl Builder {
         id
     }
 
-    /// Operations that the ranges decide.
+    /// Simplifies operations whose result the ranges decide.
     fn simplified(&mut self, op: Op, args: &[NodeId]) -> Option<NodeId> {
         match op {
             Op::Select => match self.known(args[0]) {
                 Some(condition) => Some(if condition.bits() != 0 { args[1] } else { args[2] }),
                 None => (args[1] == args[2]).then_some(args[1]),
             },
-            // Comparisons of indices have one form, so that equal ones are equal nodes.
+            // Comparisons of indices have one normal form, so that equal ones are equal nodes.
             Op::Binary(BinaryOp::Lt)
                 if self.ty(args[0]) == Type::I32 && self.bounds(args[1]).min > i32::MIN.into() =>
             {

@@ -39,7 +39,8 @@ pub use source::source;
 
 use crate::cuda::names::Names;
 
-/// What the files of a pipeline are called, and its C functions begin with: its name as an identifier that hides nothing.
+/// The base name of a pipeline's files and the prefix of its C functions: the pipeline's name as an
+/// identifier that hides nothing.
 pub fn file_stem(pipeline: &str) -> String {
     Names::of_files().take(pipeline)
 }

@@ -1,42 +1,51 @@
-//! The kernel IR: what lowering makes, and all that simulator, printer and runtime read.
+//! The kernel IR: the output of lowering, and the only input of the simulator, the printer and the
+//! runtime.
 //!
 //! # The model
 //!
-//! A [`Program`] is a list of launches over [buffers](BufferDecl) in global memory. A launch runs one
-//! [`Kernel`]: `grid` blocks of `threads` threads each. Every thread runs the kernel's body; threads of a
-//! block share its shared arrays and meet at barriers. The order of blocks is not defined.
+//! A [`Program`] is a list of launches over [buffers](BufferDecl) in global memory. A launch runs
+//! one [`Kernel`] with `grid` blocks of `threads` threads each. Every thread runs the kernel's
+//! body. The threads of a block share its shared arrays and synchronise at barriers. The order of
+//! blocks is undefined.
 //!
-//! - **Threads** have one index, [`Leaf::Thread`], from 0; 32 consecutive ones form a warp. Blocks have up
-//!   to three, [`Leaf::Block`]. There is at least one of each, and no more than an `i32` counts.
-//! - **Expressions** are pure trees over leaves, [operations of the language](warploom_lang::op::Op) and loads.
-//!   They are evaluated where the statement that holds them stands, in full: both sides of a `select` too.
-//!   Nodes are shared ([`KernelExprs`]), operands before users; sharing never changes what a statement means.
-//! - **Types** are those that the operations take and give; leaves and elements have the type of what they stand for.
-//! - **Indices** are `i32` element offsets into an array, inside it wherever the access is made. Index arithmetic does
-//!   not overflow.
-//! - **Offsets** ([`NodeKind::Offset`]) are the indices of arrays with more than [`NARROW_ELEMENTS`] elements: `i32`
-//!   terms times 64-bit strides, summed in 64 bits. Nothing else is ever computed in 64 bits.
-//! - **Lets** bind a value for the rest of the list of statements they stand in. A variable that has a value is not
-//!   bound again, and one that has none is not used.
-//! - **Loops** run their variable from 0 up to a constant count, at least once. `unrolled` is part of the meaning only
-//!   in so far as per-thread arrays indexed by unrolled variables can live in registers.
-//! - **Ifs** run their body in the threads where the condition holds, and their `otherwise` in the others. The
-//!   condition is evaluated once.
-//! - **Barriers** make all threads of a block wait for each other. They stand where all threads of the block
-//!   come by: under no `if` or loop that differs between threads.
-//! - **Memory.** A read sees the last write of the same thread, and those of other threads of the block that
-//!   a barrier separates. Two threads may touch one element without a barrier between only if both read, or
-//!   both are atomics. Blocks of one launch never exchange anything, except through atomics. So up to the next barrier
-//!   a shared array is accessed by atomics alone or by none, and so is a buffer in all of a kernel.
-//! - **Atomics** are for 32-bit elements of shared and global memory.
-//! - **Arrays** in global memory are as their buffers; inputs are not written. Shared and per-thread arrays hold nothing
-//!   when a block starts.
+//! - **Threads** have one index, [`Leaf::Thread`], from 0; 32 consecutive threads form a warp.
+//!   Blocks have up to three indices, [`Leaf::Block`]. There is at least one thread and one block,
+//!   and at most as many as an `i32` counts.
+//! - **Expressions** are pure trees over leaves, [operations of the
+//!   language](warploom_lang::op::Op) and loads. A statement evaluates its expressions at its own
+//!   position and in full, including both sides of a `select`. Nodes are shared ([`KernelExprs`]),
+//!   operands before users; sharing never changes the meaning of a statement.
+//! - **Types** are those that the operations take and give. Leaves and elements have the type of
+//!   what they stand for.
+//! - **Indices** are `i32` element offsets into an array and are in bounds wherever the access is
+//!   made. Index arithmetic does not overflow.
+//! - **Offsets** ([`NodeKind::Offset`]) are the indices of arrays with more than
+//!   [`NARROW_ELEMENTS`] elements: `i32` terms times 64-bit strides, summed in 64 bits. Nothing
+//!   else is computed in 64 bits.
+//! - **Lets** bind a value for the rest of their list of statements. A bound variable is not bound
+//!   again, and an unbound variable is not used.
+//! - **Loops** run their variable from 0 up to a constant count, at least once. `unrolled` affects
+//!   the meaning only in that per-thread arrays indexed by unrolled variables can live in
+//!   registers.
+//! - **Ifs** run their body in the threads where the condition holds, and their `otherwise` in the
+//!   others. The condition is evaluated once.
+//! - **Barriers** make all threads of a block wait for each other. All threads of the block must
+//!   reach them: no barrier is inside an `if` or loop that differs between threads.
+//! - **Memory.** A read sees the last write of the same thread, and the writes of other threads of
+//!   the block that a barrier separates from it. Without a barrier in between, two threads may
+//!   access the same element only if both read or both use atomics. Blocks of one launch
+//!   communicate only through atomics. So between two barriers, either all accesses of a shared
+//!   array are atomics or none are; for a buffer, the same holds for the whole kernel.
+//! - **Atomics** work on 32-bit elements of shared and global memory.
+//! - **Arrays** in global memory match their buffers, and inputs are not written. Shared and
+//!   per-thread arrays are uninitialised when a block starts.
 //!
 //! # Who checks it
 //!
-//! [`verify`](crate::verify) knows every rule and holds each program against it, as far as text and ranges decide. What
-//! depends on values that only a run has is left to the simulator: whether an index that may be inside is, whether an
-//! element was written before it is read, whether two threads meet at one element.
+//! [`verify`](crate::verify) checks every rule, as far as the text and the ranges decide it. The
+//! simulator checks what depends on run-time values: whether an index that may be in bounds is in
+//! bounds, whether an element was written before it is read, and whether two threads race on an
+//! element.
 
 use std::collections::HashMap;
 
@@ -46,47 +55,48 @@ use warploom_lang::op::Op;
 use warploom_lang::{IdVec, InputId, ParamId, Region, Type};
 
 warploom_lang::define_ids! {
-    /// A buffer of a program.
+    /// Identifies a buffer of a program.
     #[derive(Serialize, Deserialize)]
     BufferId;
-    /// A kernel of a program.
+    /// Identifies a kernel of a program.
     #[derive(Serialize, Deserialize)]
     KernelId;
-    /// An array that a kernel reads or writes.
+    /// Identifies an array that a kernel reads or writes.
     #[derive(Serialize, Deserialize)]
     ArrayId;
-    /// A variable of a kernel: bound by a loop or a let.
+    /// Identifies a variable of a kernel, bound by a loop or a let.
     #[derive(Serialize, Deserialize)]
     VarId;
-    /// A node of a kernel's expressions.
+    /// Identifies a node of a kernel's expressions.
     #[derive(Serialize, Deserialize)]
     NodeId;
-    /// The strides of an offset.
+    /// Identifies the strides of an offset in the kernel's table.
     #[derive(Serialize, Deserialize)]
     StridesId;
 }
 
-/// The most elements that an array with `i32` indices can have.
+/// The most elements of an array that `i32` indices can address.
 pub const NARROW_ELEMENTS: u32 = 1 << 31;
 
-/// A pipeline at fixed sizes under one schedule.
+/// The kernels and launches of a pipeline at fixed sizes under one schedule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Program {
     /// The pipeline's name.
     pub name: String,
-    /// Everything in global memory.
+    /// Every array in global memory: inputs, outputs and temporaries.
     pub buffers: IdVec<BufferId, BufferDecl>,
-    /// The scalars kernels may read, in the order of the one small buffer that holds them: 4 bytes each.
+    /// The scalars that kernels may read, in the order of the small buffer that holds them: 4 bytes
+    /// each.
     pub params: Vec<(ParamId, Type)>,
-    /// The kernels.
+    /// The kernels that launches refer to.
     pub kernels: IdVec<KernelId, Kernel>,
-    /// What runs, in order.
+    /// The launches in execution order.
     pub launches: Vec<Launch>,
 }
 
 impl Program {
-    /// How often each loop around the launches of a kernel runs at most, outermost first; of loops that stand around
-    /// some of its launches only, none.
+    /// The largest count of each loop around the launches of a kernel, outermost first. Loops that
+    /// enclose only some of its launches are left out.
     pub fn loops_around(&self, kernel: KernelId) -> Vec<u32> {
         fn visit(
             launches: &[Launch],
@@ -115,32 +125,32 @@ impl Program {
     }
 }
 
-/// One step of a program.
+/// One step of a program's execution.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Launch {
-    /// Runs a kernel.
+    /// Runs a kernel once.
     Kernel(KernelId),
-    /// Runs steps `count` times; kernels inside can read the iteration ([`Leaf::Iteration`]).
+    /// Runs steps `count` times. Kernels inside can read the iteration ([`Leaf::Iteration`]).
     Loop {
-        /// How often.
+        /// The number of iterations.
         count: u32,
-        /// What.
+        /// The steps of one iteration.
         body: Vec<Launch>,
     },
 }
 
-/// An array in global memory, dense.
+/// A dense array in global memory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BufferDecl {
-    /// Its name: the Func's or input's; values of a tuple are numbered (`pair.1`).
+    /// Its name: that of the Func or input. Values of a tuple are numbered (`pair.1`).
     pub name: String,
     /// Type of its elements.
     pub ty: Type,
-    /// The box it holds.
+    /// The box of coordinates that it holds.
     pub region: Region,
-    /// Elements between neighbours, one number a dimension.
+    /// The distance between neighbours in elements, one per dimension.
     pub strides: Vec<i64>,
-    /// Whose it is.
+    /// Whether it is an input, an output or a temporary.
     pub role: Role,
 }
 
@@ -151,70 +161,70 @@ impl BufferDecl {
     }
 }
 
-/// Whose a buffer is.
+/// How a buffer is used: input, output or temporary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Role {
-    /// Given by the user.
+    /// Supplied by the user; kernels only read it.
     Input(InputId),
-    /// Given back to the user: value `value` of output number `output`.
+    /// Returned to the user: value `value` of output number `output`.
     Output {
         /// Position among the pipeline's outputs.
         output: usize,
-        /// Which value of a tuple.
+        /// Index of the value in the output's tuple.
         value: usize,
     },
-    /// Between kernels.
+    /// Written and read by kernels only.
     Temporary,
 }
 
-/// One kernel.
+/// The code of one kernel and the size of its grid.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Kernel {
-    /// Its name.
+    /// Its name: that of its stage, or of the output that it copies.
     pub name: String,
     /// Blocks along x, y and z.
     pub grid: [u32; 3],
-    /// Threads in a block.
+    /// Threads per block.
     pub threads: u32,
-    /// What it reads and writes.
+    /// The arrays that it reads and writes.
     pub arrays: IdVec<ArrayId, Array>,
     /// The names of its variables.
     pub vars: IdVec<VarId, String>,
-    /// Its expressions.
+    /// The nodes that its statements use.
     pub exprs: KernelExprs,
-    /// What every thread runs.
+    /// The statements that every thread runs.
     pub body: Vec<Stmt>,
 }
 
 impl Kernel {
-    /// Bytes of shared memory one block takes.
+    /// Bytes of shared memory per block.
     pub fn shared_bytes(&self) -> usize {
         let shared = self.arrays.values().filter(|array| array.space == Space::Shared);
         shared.map(|array| (array.elements * array.ty.bytes()).next_multiple_of(16)).sum()
     }
 }
 
-/// An array of a kernel.
+/// An array of a kernel: a buffer, or memory of the block or thread.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Array {
-    /// Its name.
+    /// Its name, derived from that of the Func or input.
     pub name: String,
     /// Type of its elements.
     pub ty: Type,
-    /// Where it lives.
+    /// The memory that holds it.
     pub space: Space,
     /// Number of elements.
     pub elements: usize,
 }
 
-/// Where an array lives.
+/// The memory that holds an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Space {
     /// Global memory: one of the program's buffers.
     Global(BufferId),
-    /// One copy a block.
+    /// One copy per block.
     Shared,
-    /// One copy a thread: registers where all indices are constant after unrolling.
+    /// One copy per thread: in registers if all indices are constant after unrolling.
     Thread,
 }
 
@@ -227,37 +237,37 @@ pub enum Leaf {
     Block(u8),
     /// A variable, `i32` for loops.
     Var(VarId),
-    /// A scalar of the program, by its position.
+    /// A scalar of the program, by position.
     Param(u32),
-    /// The iteration of the enclosing [`Launch::Loop`], counted from the outermost; `i32`.
+    /// The iteration of the enclosing [`Launch::Loop`] at this level, 0 for the outermost; `i32`.
     Iteration(u8),
 }
 
-/// What a node is.
+/// What a node computes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum NodeKind {
-    /// Something given.
+    /// A value that needs no operands.
     Leaf(Leaf),
-    /// An operation.
+    /// An operation of the language.
     Op(Op),
     /// An element of an array; the argument is its index.
     Load(ArrayId),
-    /// The index of an element in 64 bits: the arguments, `i32` all of them, times strides. It stands only as the
-    /// index of a load, store or atomic.
+    /// The 64-bit index of an element: the sum of `i32` arguments times strides. It occurs only as
+    /// the index of a load, store or atomic.
     Offset(StridesId),
 }
 
-/// What an offset adds up, besides its terms.
+/// The constants of an offset.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Strides {
-    /// Elements between neighbours along each term.
+    /// The distance between neighbours along each term, in elements.
     pub strides: SmallVec<[i64; 3]>,
     /// The offset where all terms are 0.
     pub constant: i64,
 }
 
 impl Strides {
-    /// The offset at some values of its terms. That of terms which no access has may wrap.
+    /// The offset for given values of its terms. It may wrap for terms that no access has.
     pub fn offset(&self, terms: impl IntoIterator<Item = i32>) -> i64 {
         self.strides
             .iter()
@@ -266,18 +276,18 @@ impl Strides {
     }
 }
 
-/// A node of an expression.
+/// A node of an expression, with its type and operands.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct KernelNode {
-    /// What it is.
+    /// What it computes.
     pub kind: NodeKind,
-    /// Its type; `i32`, the type of its terms, for an offset.
+    /// Its type. For an offset: `i32`, the type of its terms.
     pub ty: Type,
-    /// Operands, which come before it.
+    /// Its operands, which precede it.
     pub args: SmallVec<[NodeId; 3]>,
 }
 
-/// The nodes of a kernel, each distinct one once.
+/// The hash-consed nodes of a kernel.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct KernelExprs {
     nodes: IdVec<NodeId, KernelNode>,
@@ -289,7 +299,7 @@ pub struct KernelExprs {
 }
 
 impl KernelExprs {
-    /// The node equal to `node`, added if there is none yet.
+    /// Returns the node equal to `node`, and adds it if it is new.
     pub fn intern(&mut self, node: KernelNode) -> NodeId {
         if let Some(&id) = self.known.get(&node) {
             return id;
@@ -299,7 +309,7 @@ impl KernelExprs {
         id
     }
 
-    /// The offset with these terms and strides, added if there is none yet.
+    /// Returns the offset with these terms and strides, and adds it if it is new.
     pub fn intern_offset(&mut self, terms: SmallVec<[NodeId; 3]>, strides: Strides) -> NodeId {
         let strides = match self.known_strides.get(&strides) {
             Some(&id) => id,
@@ -312,7 +322,7 @@ impl KernelExprs {
         self.intern(KernelNode { kind: NodeKind::Offset(strides), ty: Type::I32, args: terms })
     }
 
-    /// What the offsets add up.
+    /// The table of strides that offsets refer to.
     pub fn strides(&self) -> &IdVec<StridesId, Strides> {
         &self.strides
     }
@@ -327,7 +337,7 @@ impl KernelExprs {
         &self.nodes
     }
 
-    /// Every node that `roots` are made of, operands first, each once.
+    /// Every node that `roots` depend on, including themselves: operands first, each once.
     pub fn reachable(&self, roots: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
         let mut stack: Vec<NodeId> = roots.into_iter().collect();
         let mut seen = ahash::AHashSet::new();
@@ -350,49 +360,49 @@ impl std::ops::Index<NodeId> for KernelExprs {
     }
 }
 
-/// A statement.
+/// A statement of a kernel's body.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Stmt {
     /// Binds a variable for the rest of the list.
     Let(VarId, NodeId),
     /// Writes an element.
     Store {
-        /// Where.
+        /// The array to write.
         array: ArrayId,
-        /// Which element.
+        /// Index of the element.
         index: NodeId,
-        /// What.
+        /// The value to write.
         value: NodeId,
     },
-    /// Combines a value with an element in one indivisible step.
+    /// Combines a value with an element atomically.
     Atomic {
-        /// How.
+        /// How the two are combined.
         op: AtomicOp,
-        /// Where.
+        /// The array to update.
         array: ArrayId,
-        /// Which element.
+        /// Index of the element.
         index: NodeId,
-        /// With what.
+        /// The value to combine with the element.
         value: NodeId,
     },
     /// Runs `body` with `var` from 0 to `count - 1`.
     For {
-        /// The loop's variable.
+        /// The loop variable.
         var: VarId,
-        /// How often.
+        /// The number of iterations, at least 1.
         count: u32,
-        /// Whether the loop is written out.
+        /// Whether the loop is unrolled.
         unrolled: bool,
-        /// What.
+        /// The statements of one iteration.
         body: Vec<Stmt>,
     },
     /// Runs `body` where the condition holds, `otherwise` elsewhere.
     If {
-        /// A truth value.
+        /// A node of type `bool`.
         condition: NodeId,
-        /// What runs where it holds.
+        /// Runs where the condition holds.
         body: Vec<Stmt>,
-        /// What runs where it does not; empty if there is no `else`.
+        /// Runs where it does not hold; empty if there is no `else`.
         otherwise: Vec<Stmt>,
     },
     /// All threads of the block wait for each other.
@@ -405,7 +415,7 @@ impl Stmt {
         Stmt::If { condition, body, otherwise: Vec::new() }
     }
 
-    /// The lists of statements inside: one for a loop, two for an `if`. Those that are not there are empty.
+    /// The nested lists of statements: one for a loop, two for an `if`. Missing ones are empty.
     pub fn lists(&self) -> [&[Stmt]; 2] {
         match self {
             Stmt::For { body, .. } => [body, &[]],
@@ -414,7 +424,7 @@ impl Stmt {
         }
     }
 
-    /// The expressions that the statement itself evaluates, not those of statements inside.
+    /// The expressions that the statement itself evaluates, not those of nested statements.
     pub fn operands(&self) -> SmallVec<[NodeId; 2]> {
         match *self {
             Stmt::Let(_, value) => smallvec![value],
@@ -433,7 +443,7 @@ impl Stmt {
     }
 }
 
-/// Every statement of a list and of the lists inside, in the order of the text.
+/// Every statement of a list and its nested lists, in textual order.
 pub fn every_stmt(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
     let mut open = vec![body.iter()];
     std::iter::from_fn(move || {
@@ -449,13 +459,13 @@ pub fn every_stmt(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
     })
 }
 
-/// How an atomic combines.
+/// How an atomic combines a value with an element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum AtomicOp {
-    /// Adds.
+    /// Stores the sum.
     Add,
-    /// Keeps the smaller.
+    /// Stores the smaller one.
     Min,
-    /// Keeps the larger.
+    /// Stores the larger one.
     Max,
 }

@@ -1,9 +1,10 @@
-//! From schedules to kernels.
+//! Compiles schedules to kernels.
 //!
-//! [`build()`](build::build) is the one path from a pipeline, a schedule and sizes to kernels: it checks the schedule, lowers it and
-//! verifies the result. [`lower()`](lower::lower) turns a pipeline, a schedule and sizes into a [`Program`](ir::Program) of kernel IR, whose
-//! page says what it means. Everything downstream, the simulator, the CUDA printer and the runtime,
-//! reads only that. [`verify`](verify::verify) checks the rules of the IR.
+//! [`build()`](build::build) is the only path from a pipeline, a schedule and sizes to kernels: it
+//! checks the schedule, lowers it and verifies the result. [`lower()`](lower::lower) turns them
+//! into a [`Program`](ir::Program) of kernel IR; the page of that module defines what the IR means.
+//! Everything downstream (the simulator, the CUDA printer and the runtime) reads only the IR.
+//! [`verify`](verify::verify) checks its rules.
 
 pub mod build;
 pub mod builder;

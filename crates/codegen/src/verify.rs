@@ -1,4 +1,4 @@
-//! Holds programs against the rules of the [kernel IR](crate::ir).
+//! Checks programs against the rules of the [kernel IR](crate::ir).
 
 mod atomics;
 mod error;
@@ -47,17 +47,18 @@ fn launches(program: &Program, list: &[Launch]) -> Result<(), VerifyError> {
     })
 }
 
-/// Walks over the statements of a kernel.
+/// Walks the statements of a kernel.
 struct Verifier<'a> {
     tables: Tables<'a>,
     values: Values<'a>,
     atomics: Option<Atomics<'a>>,
-    /// The statement at hand.
+    /// The path to the current statement.
     path: Vec<Step>,
 }
 
 impl Verifier<'_> {
-    /// A list of statements; `uniform` if either all threads of the block come by or none.
+    /// Checks a list of statements. `uniform` means that either all threads of the block reach it
+    /// or none do.
     fn list(&mut self, body: &[Stmt], step: fn(usize) -> Step, uniform: bool) -> Result<(), Fault> {
         let mark = self.values.enter();
         for (position, stmt) in body.iter().enumerate() {
@@ -131,7 +132,7 @@ impl Verifier<'_> {
         }
         self.list(body, Step::Body, uniform)?;
         if self.atomics.is_some() && count > 1 {
-            // What ends an iteration meets what begins the next.
+            // Check the body twice: the end of an iteration is followed by the start of the next.
             self.list(body, Step::Body, uniform)?;
         }
         self.values.leave(mark);
@@ -146,13 +147,13 @@ impl Verifier<'_> {
         }
     }
 
-    /// The two lists of an `if` under a condition of which a fact is known.
+    /// Checks the two lists of an `if`, given the fact of its condition.
     fn branch(&mut self, condition: Fact, lists: [&[Stmt]; 2], uniform: bool) -> Result<(), Fault> {
         let Fact { varying, range, .. } = condition;
         let before = self.atomics.clone();
         let never = [range.max < 1, range.min > 0];
         for ((list, never), step) in lists.into_iter().zip(never).zip([Step::Body, Step::Otherwise]) {
-            // Where threads differ, the two lists run at the same time.
+            // If the condition differs between threads, the two lists run concurrently.
             let start = if varying { self.atomics.clone() } else { before.clone() };
             let other = std::mem::replace(&mut self.atomics, start);
             let mark = self.values.enter();

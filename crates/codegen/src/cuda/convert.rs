@@ -1,7 +1,7 @@
-//! Conversions as C++.
+//! Type conversions in C++.
 //!
-//! C++ leaves it undefined what a float outside the target's range becomes, so floats go through the
-//! hardware's conversions to 32 bits, which truncate, saturate and turn NaN into 0.
+//! In C++, converting a float outside the target's range is undefined. So floats go through the
+//! hardware conversions to 32 bits, which truncate, saturate and turn NaN into 0.
 
 use warploom_lang::Type;
 
@@ -10,7 +10,7 @@ use super::literal;
 use super::text::{Text, level};
 use warploom_lang::affine::Interval;
 
-/// Integers wrap, floats truncate and saturate.
+/// Converts a value: integers wrap, floats truncate and saturate.
 pub(super) fn cast(to: Type, a: &Operand<'_>) -> Text {
     match (a.ty, to) {
         (from, to) if from == to => a.text.clone(),
@@ -21,13 +21,13 @@ pub(super) fn cast(to: Type, a: &Operand<'_>) -> Text {
         (_, Type::F32) => Text::cast(Type::F32, a.text),
         (Type::I32, Type::U32) => a.text.as_unsigned(),
         (_, Type::U32) | (Type::U32 | Type::Bool, _) => Text::cast(to, a.text),
-        // Integers of 8 and 16 bits are `int` as soon as anything is computed with them.
+        // C++ promotes 8- and 16-bit integers to `int` in every computation.
         (_, to) if Interval::of_type(to).covers(a.range) => a.text.clone(),
         (_, to) => Text::cast(to, a.text),
     }
 }
 
-/// Clamped to the target's range.
+/// Converts a value after clamping it to the target's range.
 pub(super) fn saturating_cast(to: Type, a: &Operand<'_>) -> Text {
     if !to.is_int() || !a.ty.is_int() {
         return cast(to, a);
@@ -46,14 +46,14 @@ pub(super) fn saturating_cast(to: Type, a: &Operand<'_>) -> Text {
     cast(to, &Operand { text: &text, range, constant: None, ty: a.ty })
 }
 
-/// The same bits.
+/// Reinterprets the bits of a value as another type of the same width.
 pub(super) fn reinterpret(to: Type, a: &Operand<'_>) -> Text {
     match (a.ty, to) {
         (Type::F32, Type::U32) => Text::call("__float_as_uint", [a.text]),
         (Type::F32, Type::I32) => Text::call("__float_as_int", [a.text]),
         (Type::U32, Type::F32) => Text::call("__uint_as_float", [a.text]),
         (Type::I32, Type::F32) => Text::call("__int_as_float", [a.text]),
-        // Between integers of one width, bits are kept by wrapping.
+        // Between integers of equal width, a wrapping cast keeps the bits.
         _ => cast(to, a),
     }
 }

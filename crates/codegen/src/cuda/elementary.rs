@@ -1,4 +1,5 @@
-//! The elementary functions of [`warploom_lang::math`] as CUDA C++: the same operations in the same order.
+//! The elementary functions of [`warploom_lang::math`] in CUDA C++: the same operations in the same
+//! order.
 #![allow(
     clippy::excessive_precision,
     clippy::approx_constant,
@@ -9,12 +10,12 @@ use warploom_lang::math::{self, LN_2};
 
 use super::literal;
 
-/// A float constant.
 fn f(value: f32) -> String {
     literal::float(value).code
 }
 
-/// Two Horner chains in `s`, joined at the end: a polynomial in `x`, highest power first.
+/// A polynomial in `x`, highest power first, as two interleaved Horner chains in `s` that are
+/// joined at the end.
 fn polynomial(x: &str, coefficients: &[f32]) -> String {
     let chain = |start: usize| {
         let terms: Vec<String> = coefficients.iter().skip(start).step_by(2).map(|&c| f(c)).collect();
@@ -35,7 +36,7 @@ fn polynomial(x: &str, coefficients: &[f32]) -> String {
     )
 }
 
-/// `e^x`.
+/// Emits `wl_exp`.
 pub(super) fn exp() -> String {
     let series = polynomial("t", &math::EXP_SERIES);
     format!(
@@ -57,7 +58,7 @@ static __device__ __forceinline__ float wl_exp(float x) {{
     )
 }
 
-/// `e^x`, cheaper.
+/// Emits `wl_fast_exp`, the cheaper approximation.
 pub(super) fn fast_exp() -> String {
     let series = polynomial("t", &math::FAST_EXP_SERIES);
     format!(
@@ -75,7 +76,7 @@ static __device__ __forceinline__ float wl_fast_exp(float x) {{
     )
 }
 
-/// Natural logarithm.
+/// Emits `wl_log`, the natural logarithm.
 pub(super) fn log() -> String {
     let series = polynomial("t", &math::LOG_SERIES);
     format!(
@@ -100,7 +101,7 @@ static __device__ __forceinline__ float wl_log(float x) {{
     )
 }
 
-/// `x^y`.
+/// `wl_pow`: `x` to the power of `y`.
 pub(super) const POW: &str = "\
 static __device__ __forceinline__ float wl_pow(float x, float y) {
     if (y == 0.0f) return 1.0f;
@@ -112,7 +113,7 @@ static __device__ __forceinline__ float wl_pow(float x, float y) {
     return y - 2.0f * floorf(y / 2.0f) == 1.0f ? -magnitude : magnitude;
 }";
 
-/// Quarter turns and the remainder; the series of sine and cosine on it.
+/// Emits the range reduction to quarter turns, and the sine and cosine series on the remainder.
 pub(super) fn turns() -> String {
     format!(
         "\
@@ -139,7 +140,6 @@ static __device__ __forceinline__ int wl_turns(float x, float* sine, float* cosi
     )
 }
 
-/// Sine.
 pub(super) const SIN: &str = "\
 static __device__ __forceinline__ float wl_sin(float x) {
     float sine, cosine;
@@ -148,7 +148,6 @@ static __device__ __forceinline__ float wl_sin(float x) {
     return (quarter & 2) == 0 ? value : -value;
 }";
 
-/// Cosine.
 pub(super) const COS: &str = "\
 static __device__ __forceinline__ float wl_cos(float x) {
     float sine, cosine;
@@ -157,7 +156,6 @@ static __device__ __forceinline__ float wl_cos(float x) {
     return (((unsigned)quarter + 1u) & 2u) == 0u ? value : -value;
 }";
 
-/// Hyperbolic tangent.
 pub(super) fn tanh() -> String {
     format!(
         "\
@@ -182,8 +180,8 @@ static __device__ __forceinline__ float wl_tanh(float x) {{
 mod tests {
     use warploom_lang::math;
 
-    /// The text above must follow `warploom_lang::math`. This notices if that changes; whether the two agree
-    /// is what the tests on a GPU check.
+    /// The C++ text above must follow `warploom_lang::math`. This test fails if that module
+    /// changes; the tests on a GPU check that both agree.
     #[test]
     fn the_functions_it_copies_are_still_those() {
         let functions = [math::exp, math::fast_exp, math::log, math::sin, math::cos, math::tanh];

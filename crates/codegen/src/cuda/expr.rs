@@ -1,8 +1,8 @@
-//! Operations as C++.
+//! Operations in C++.
 //!
-//! Every expression has, as a C++ value, exactly the value that the language gives it. Its C++ type is that of
-//! [`c_type`](super::text::c_type) or, for integers of 8 and 16 bits, possibly `int`: C++ computes with those
-//! as `int` anyway, so a cast stands only where a result could leave its type.
+//! Every emitted expression has exactly the value that the language defines. Its C++ type is that
+//! of [`c_type`](super::text::c_type) or, for 8- and 16-bit integers, possibly `int`: C++ promotes
+//! those to `int` anyway, so the printer emits a cast only where a result can overflow its type.
 
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 use warploom_lang::{Type, Value};
@@ -14,26 +14,25 @@ use super::prelude::{Helper, Helpers};
 use super::text::{Text, level};
 use warploom_lang::affine::interval::{self, Interval};
 
-/// An operand of an operation.
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'a> {
-    /// What it looks like.
+    /// Its C++ expression.
     pub(super) text: &'a Text,
     /// Its type in the language.
     pub(super) ty: Type,
-    /// What it can be, if it is an integer.
+    /// Its value range, if it is an integer.
     pub(super) range: Interval,
-    /// What it is, if it is a constant.
+    /// Its value, if it is a constant.
     pub(super) constant: Option<Value>,
 }
 
 impl Operand<'_> {
-    /// The integer it is, if it is a constant one.
+    /// Its value, if it is an integer constant.
     fn int(&self) -> Option<i64> {
         self.constant.and_then(Value::as_int)
     }
 
-    /// Its text as `unsigned`.
+    /// The operand converted to `unsigned`.
     fn unsigned(&self) -> Text {
         match self.int() {
             Some(int) if int >= 0 => Text::atom(format!("{int}u")),
@@ -42,16 +41,16 @@ impl Operand<'_> {
     }
 }
 
-/// Turns operations into text, and remembers which helper functions that takes.
+/// Prints operations and records the helper functions that they need.
 pub(super) struct Printer<'a> {
-    /// What the text is for.
+    /// Selects exact or fast functions.
     pub(super) build: Build,
     /// The helper functions needed so far.
     pub(super) helpers: &'a mut Helpers,
 }
 
 impl Printer<'_> {
-    /// An operation with a result of type `ty`.
+    /// Prints an operation with a result of type `ty`.
     pub(super) fn op(&mut self, op: Op, ty: Type, operands: &[Operand<'_>]) -> Text {
         match (op, operands) {
             (Op::Const(value), _) => literal::literal(value),
@@ -82,7 +81,7 @@ impl Printer<'_> {
             UnaryOp::Floor => return Text::call("floorf", [a.text]),
             UnaryOp::Ceil => return Text::call("ceilf", [a.text]),
             UnaryOp::Round => return Text::call("rintf", [a.text]),
-            // Correctly rounded whatever the compiler is told about square roots.
+            // Correctly rounded, whatever the compiler options say about square roots.
             UnaryOp::Sqrt if checking => return Text::call("__fsqrt_rn", [a.text]),
             UnaryOp::Sqrt => return Text::call("sqrtf", [a.text]),
             UnaryOp::Exp => ("expf", Helper::Exp),
@@ -133,7 +132,7 @@ impl Printer<'_> {
 
     fn binary(&mut self, op: BinaryOp, ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
         match op {
-            // Negations in disguise.
+            // Negations in other forms.
             BinaryOp::Sub if ty == Type::I16 && a.int() == Some(0) => self.unary(UnaryOp::Neg, ty, b),
             BinaryOp::Mul if ty == Type::I16 && b.int() == Some(-1) => self.unary(UnaryOp::Neg, ty, a),
             BinaryOp::Mul if ty == Type::I16 && a.int() == Some(-1) => self.unary(UnaryOp::Neg, ty, b),
@@ -153,7 +152,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Euclidean division: the compiler's own where it comes to the same.
+    /// Euclidean division. Uses the C++ operator where the result is the same.
     fn divide(&mut self, ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
         if let (Some(exponent), true) = (b.int().and_then(power_of_two), ty.is_signed()) {
             return Text::infix(level::SHIFT, a.text, ">>", &literal::int(exponent));
@@ -163,12 +162,12 @@ impl Printer<'_> {
         }
         let helper = if ty == Type::U32 { Helper::DivUnsigned } else { Helper::DivInt };
         let quotient = self.helper(helper, [a, b]);
-        // Only the most negative number over -1 leaves its type; the helper wraps that for `int`.
+        // Only the most negative number divided by -1 overflows; for `int`, the helper wraps it.
         let leaves = a.range.min == Interval::of_type(ty).min && b.range.min < 0;
         if leaves && ty.bytes() < 4 { Text::cast(ty, &quotient) } else { quotient }
     }
 
-    /// Euclidean remainder: the compiler's own where it comes to the same.
+    /// Euclidean remainder. Uses the C++ operator where the result is the same.
     fn modulo(&mut self, ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
         if let (Some(divisor), true) = (b.int(), ty.is_signed())
             && power_of_two(divisor).is_some()
@@ -194,7 +193,7 @@ impl Printer<'_> {
     }
 }
 
-/// Whether the result of an operation can leave the type.
+/// Whether the result of an operation can overflow the type.
 fn wraps(op: Op, ty: Type, operands: &[&Operand<'_>]) -> bool {
     unlimited(op, operands).is_none_or(|range| !Interval::of_type(ty).covers(range))
 }
@@ -205,12 +204,14 @@ fn unlimited(op: Op, operands: &[&Operand<'_>]) -> Option<Interval> {
     interval::unlimited(op, &operands)
 }
 
-/// `text`, an `int`, brought back into a type of 8 or 16 bits where the result of `op` can leave it.
+/// Casts `text`, an `int`, back to an 8- or 16-bit type where the result of `op` can overflow that
+/// type.
 fn narrowed(op: Op, ty: Type, operands: &[&Operand<'_>], text: Text) -> Text {
     if wraps(op, ty, operands) { Text::cast(ty, &text) } else { text }
 }
 
-/// Sums, differences and products. What may wrap is computed in `unsigned`, where that is defined.
+/// Sums, differences and products. Those that may wrap are computed in `unsigned`, where C++
+/// defines wrapping.
 fn arithmetic(op: BinaryOp, ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
     let (level, symbol) = match op {
         BinaryOp::Add => (level::SUM, "+"),
@@ -225,7 +226,7 @@ fn arithmetic(op: BinaryOp, ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text 
         let unsigned = Text::infix(level, &a.unsigned(), symbol, &b.unsigned());
         return if ty == Type::I32 { Text::wrapped_int(unsigned) } else { Text::cast(ty, &unsigned) };
     }
-    // `x + -1` reads better as `x - 1`; the most negative has no positive counterpart.
+    // `x + -1` reads better as `x - 1`. The most negative number cannot be negated.
     let negative = |int: i64| int < 0 && int > i64::from(i32::MIN);
     let text = match (op, b.int()) {
         (BinaryOp::Add, Some(int)) if negative(int) => Text::infix(level, a.text, "-", &literal::int(-int)),
@@ -249,7 +250,7 @@ fn average(ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
 
 fn shift_left(ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
     let amount = amount(ty, b);
-    // Shifting a negative `int`, or out of one, is not defined.
+    // Shifting a negative `int`, or shifting bits out of an `int`, is undefined.
     let plain = a.range.is_non_negative() && !wraps(Op::Binary(BinaryOp::Shl), ty, &[a, b]);
     if plain || ty == Type::U32 {
         return Text::infix(level::SHIFT, a.text, "<<", &amount);
@@ -258,7 +259,7 @@ fn shift_left(ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
     if ty == Type::I32 { Text::wrapped_int(unsigned) } else { Text::cast(ty, &unsigned) }
 }
 
-/// The amount of a shift, modulo the width.
+/// The shift amount, modulo the bit width.
 fn amount(ty: Type, b: &Operand<'_>) -> Text {
     let bits = interval::bits(ty);
     match b.int() {
@@ -277,7 +278,7 @@ fn comparison(op: BinaryOp, a: &Operand<'_>, b: &Operand<'_>) -> Text {
     }
 }
 
-/// Operations on truth values. Both sides are pure, so evaluating one of them less changes nothing.
+/// Boolean operations. Both operands are pure, so short-circuit evaluation changes nothing.
 fn logic(op: BinaryOp, a: &Operand<'_>, b: &Operand<'_>) -> Text {
     match op {
         BinaryOp::And => Text::infix(level::AND, a.text, "&&", b.text),
@@ -286,7 +287,7 @@ fn logic(op: BinaryOp, a: &Operand<'_>, b: &Operand<'_>) -> Text {
     }
 }
 
-/// The exponent of a power of two.
+/// The exponent of a power of two; `None` for other numbers.
 fn power_of_two(int: i64) -> Option<i64> {
     (int > 0 && int & (int - 1) == 0).then(|| i64::from(int.trailing_zeros()))
 }

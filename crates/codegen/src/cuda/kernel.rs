@@ -1,4 +1,4 @@
-//! One kernel: signature, declarations, statements.
+//! Prints one kernel: signature, declarations, statements.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,20 +18,19 @@ use crate::ir::{
 };
 use warploom_lang::affine::interval::{self, Interval};
 
-/// An expression longer than this is given a name within a larger one.
+/// A subexpression longer than this becomes a local.
 const LONG: usize = 100;
 
-/// The longest line a list of parameters may make.
+/// The longest line that a parameter list may take.
 const WIDTH: usize = 120;
 
-/// A variable as it stands: its name and what it can be.
+/// A bound variable: its C++ name and value range.
 #[derive(Clone)]
 struct Variable {
     name: String,
     range: Interval,
 }
 
-/// Prints one kernel.
 pub(super) struct KernelPrinter<'a> {
     program: &'a Program,
     kernel: &'a Kernel,
@@ -40,21 +39,20 @@ pub(super) struct KernelPrinter<'a> {
     names: Names,
     arrays: IdVec<ArrayId, String>,
     variables: IdVec<VarId, Option<Variable>>,
-    /// What bindings replaced, innermost last.
+    /// The bindings that inner ones replaced, innermost last.
     replaced: Vec<(VarId, Option<Variable>)>,
     leaves: HashMap<Leaf, String>,
     lines: String,
     depth: usize,
 }
 
-/// A node of the statement at hand.
+/// A printed node of the current statement.
 struct Piece {
     text: Text,
     range: Interval,
 }
 
 impl<'a> KernelPrinter<'a> {
-    /// A printer for one kernel of a program.
     pub(super) fn new(
         program: &'a Program,
         kernel: &'a Kernel,
@@ -76,7 +74,7 @@ impl<'a> KernelPrinter<'a> {
         }
     }
 
-    /// The kernel as a function called `entry`.
+    /// Prints the kernel as a function called `entry`.
     pub(super) fn print(mut self, entry: &str) -> String {
         self.name_leaves();
         let kernel = self.kernel;
@@ -107,7 +105,7 @@ impl<'a> KernelPrinter<'a> {
         self.line(&format!("// {x} x {y} x {z} blocks of {} threads{shared}", self.kernel.threads));
     }
 
-    /// Our own names come first, so that they are the same in every kernel.
+    /// Reserves our own names first, so that they are the same in every kernel.
     fn name_leaves(&mut self) {
         for name in ["params", "shared_memory"] {
             self.names.take(name);
@@ -154,7 +152,7 @@ impl<'a> KernelPrinter<'a> {
         }
     }
 
-    /// Whether another array of the kernel is the same piece of memory.
+    /// Whether another array of the kernel aliases the same memory.
     fn shares_its_buffer(&self, array: &Array) -> bool {
         self.kernel.arrays.values().filter(|other| other.space == array.space).count() > 1
     }
@@ -208,12 +206,12 @@ impl<'a> KernelPrinter<'a> {
         self.program.params.get(position as usize).map_or(Type::U32, |&(_, ty)| ty)
     }
 
-    /// A list of statements; what it binds is forgotten at its end.
+    /// Prints a list of statements in its own scope.
     fn block(&mut self, body: &[Stmt]) {
         self.scope(|printer| body.iter().for_each(|stmt| printer.stmt(stmt)));
     }
 
-    /// Prints in a scope: what is bound in it is forgotten at its end.
+    /// Prints in a new scope, whose bindings end with it.
     fn scope(&mut self, print: impl FnOnce(&mut Self)) {
         self.names.enter();
         let outer = self.replaced.len();
@@ -224,7 +222,7 @@ impl<'a> KernelPrinter<'a> {
         self.names.leave();
     }
 
-    /// A list of statements, one step further in.
+    /// Prints a list of statements, indented one level.
     fn indented(&mut self, head: &str, body: &[Stmt]) {
         self.line(head);
         self.depth += 1;
@@ -280,7 +278,7 @@ impl<'a> KernelPrinter<'a> {
         self.line(&format!("{function}(&{}, {});", element.code, value.text.code));
     }
 
-    /// Gives a variable its name and range in the innermost scope.
+    /// Binds a variable to a name and range in the innermost scope.
     fn bind(&mut self, var: VarId, range: Interval) -> String {
         let name = self.names.take(&self.kernel.vars[var]);
         let before = self.variables[var].replace(Variable { name: name.clone(), range });
@@ -288,8 +286,8 @@ impl<'a> KernelPrinter<'a> {
         name
     }
 
-    /// The expressions of one statement. What they use more than once, and what would make a line too long,
-    /// becomes a local before the statement.
+    /// Prints the expressions of one statement. Subexpressions that are used more than once, or
+    /// that would make a line too long, become locals before the statement.
     fn expressions<const N: usize>(&mut self, roots: [NodeId; N]) -> [Piece; N] {
         let (nodes, uses) = self.reachable(&roots);
         let early = self.early(&nodes);
@@ -318,8 +316,9 @@ impl<'a> KernelPrinter<'a> {
         })
     }
 
-    /// Sides of a `select` that load something while the other side does not, as at the border of an image.
-    /// C++ evaluates only one side; loads that are done in any case are shared between neighbouring points.
+    /// The sides of a `select` that contain a load while the other side does not, as at the border
+    /// of an image. C++ evaluates only one side; hoisted loads are unconditional and shared between
+    /// neighbouring points.
     fn early(&self, nodes: &[NodeId]) -> HashSet<NodeId> {
         let exprs = &self.kernel.exprs;
         let mut loading: HashSet<NodeId> = HashSet::new();
@@ -338,7 +337,7 @@ impl<'a> KernelPrinter<'a> {
         early
     }
 
-    /// The nodes of some expressions, operands first, and how often each is used.
+    /// The nodes of some expressions, operands first, and the number of uses of each.
     fn reachable(&self, roots: &[NodeId]) -> (Vec<NodeId>, HashMap<NodeId, usize>) {
         let mut uses: HashMap<NodeId, usize> = HashMap::new();
         let mut open: Vec<NodeId> = roots.to_vec();
@@ -388,8 +387,8 @@ impl<'a> KernelPrinter<'a> {
         }
     }
 
-    /// A sum in 64 bits, large strides first. The first summand decides its type, so the others need no cast
-    /// unless they are products themselves.
+    /// A 64-bit sum, large strides first. The first summand makes the sum 64-bit, so the others
+    /// need no cast unless they are products themselves.
     fn offset<'t>(&self, strides: StridesId, terms: impl DoubleEndedIterator<Item = &'t Text>) -> Text {
         let strides = &self.kernel.exprs.strides()[strides];
         let mut sum: Option<Text> = None;
@@ -434,7 +433,7 @@ impl<'a> KernelPrinter<'a> {
     }
 }
 
-/// The type of a local that holds a node's value.
+/// The C++ type of a local that holds a node's value.
 fn local_type(node: &KernelNode) -> &'static str {
     match node.kind {
         NodeKind::Offset(_) => WIDE,

@@ -1,10 +1,10 @@
-//! Constants as C++ writes them, to the last bit.
+//! Constants as C++ literals, exact to the last bit.
 
 use warploom_lang::{Type, Value};
 
 use super::text::Text;
 
-/// A constant. Integers of 8 and 16 bits are written as `int`, which is what C++ computes with.
+/// A constant. 8- and 16-bit integers are printed as `int`, the type that C++ computes with.
 pub(super) fn literal(value: Value) -> Text {
     match value.ty() {
         Type::F32 => float(f32::from_bits(value.bits())),
@@ -17,18 +17,18 @@ pub(super) fn literal(value: Value) -> Text {
 /// An integer of type `int`.
 pub(super) fn int(value: i64) -> Text {
     if value == i64::from(i32::MIN) {
-        // 2147483648 alone is no int.
+        // 2147483648 does not fit in `int`, so its negation is not an `int` literal.
         return Text::atom("(-2147483647 - 1)");
     }
     if value < 0 { Text::negative(value.to_string()) } else { Text::atom(value.to_string()) }
 }
 
-/// An integer of 64 bits.
+/// A 64-bit integer.
 pub(super) fn wide(value: i64) -> Text {
     if value < 0 { Text::negative(format!("{value}LL")) } else { Text::atom(format!("{value}LL")) }
 }
 
-/// A float, in the fewest digits that every reading gives back exactly.
+/// A float in the fewest digits that always read back exactly.
 pub(super) fn float(value: f32) -> Text {
     if !value.is_finite() {
         return Text::atom(format!("__int_as_float(0x{:08x})", value.to_bits()));
@@ -39,7 +39,8 @@ pub(super) fn float(value: f32) -> Text {
 
 fn decimal(value: f32) -> String {
     let shortest = format!("{value:?}");
-    // A compiler may read a decimal as a double first; then it must still round to the same float.
+    // A compiler may parse a decimal as a double first; the double must still round to the same
+    // float.
     let same = shortest.parse::<f64>().is_ok_and(|double| (double as f32).to_bits() == value.to_bits());
     if same { format!("{shortest}f") } else { format!("{value:.8e}f") }
 }

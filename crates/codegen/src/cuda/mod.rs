@@ -1,22 +1,25 @@
-//! Kernel IR as CUDA C++.
+//! Prints kernel IR as CUDA C++.
 //!
-//! [`print()`] is a plain walk over the IR: one translation unit with all kernels of a program, named as the
-//! user named things, with the helper functions they need and no other declarations. It includes no headers,
-//! so that NVRTC compiles it as it stands. [`describe`] adds what a runtime needs to launch the kernels.
+//! [`print()`] walks the IR and emits one translation unit: all kernels of a program, named after
+//! the user's names, the helper functions that they call and no other declarations. It includes no
+//! headers, so NVRTC compiles it as it is. [`describe`] adds what a runtime needs to launch the
+//! kernels.
 //!
 //! # How things are printed
 //!
-//! - A kernel's parameters are its global arrays in their order (`const` if it never writes them), then
-//!   `params` if it reads any scalar, then `iteration0`, ... for the launch loops whose iteration it reads. The
-//!   iteration is passed by value: launches captured in a graph keep their arguments, and this one differs
-//!   between the launches of a loop but not between runs.
-//! - Indices are 32-bit `int`; those of arrays that `int` cannot count are sums of `long long`. Integer arithmetic is printed with plain operators wherever its range shows that
-//!   it cannot overflow, and through `unsigned` where it could; see the module `range`.
-//! - An expression that a statement uses more than once becomes a `const` local before it.
-//! - Shared arrays are static up to [`STATIC_SHARED_BYTES`]; beyond that they are carved from one dynamic
-//!   array, and the launch must ask for the bytes.
-//! - Names lose what identifiers cannot hold, and are numbered where they clash with each other, with C++ or
-//!   with CUDA. The same program always gives the same text.
+//! - A kernel's parameters are its global arrays in order (`const` if it never writes them), then
+//!   `params` if it reads any scalar, then `iteration0`, ... for the launch loops whose iteration
+//!   it reads. The iteration is passed by value: launches captured in a graph keep their arguments,
+//!   and this one differs between the launches of a loop but not between runs.
+//! - Indices are 32-bit `int`. Indices of arrays too large for `int` are sums of `long long`.
+//!   Integer arithmetic uses plain operators wherever its range shows that it cannot overflow, and
+//!   goes through `unsigned` where it could; see `warploom_lang::affine::interval`.
+//! - An expression that a statement uses more than once becomes a `const` local before the
+//!   statement.
+//! - Shared arrays are static up to [`STATIC_SHARED_BYTES`]. Beyond that they are carved from one
+//!   dynamic array, and the launch must request the bytes.
+//! - Characters that identifiers cannot hold are replaced. Names that clash with each other, with
+//!   C++ or with CUDA get a number. The same program always gives the same text.
 
 mod convert;
 mod elementary;
@@ -41,21 +44,22 @@ use names::{Names, in_comment};
 use prelude::Helpers;
 use usage::Usage;
 
-/// Most bytes of shared memory that a kernel can declare statically, on every device.
+/// The most bytes of shared memory that a kernel can declare statically, on any device.
 pub const STATIC_SHARED_BYTES: usize = 48 * 1024;
 
-/// What the code is for.
+/// Whether the code is compiled for bit-exact checks or for speed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Build {
-    /// To be compared with the reference bit for bit: the language's own elementary functions, no operation
-    /// fused with another.
+    /// For bit-exact comparison with the reference: uses the language's own elementary functions
+    /// and fuses no operations.
     Checking,
-    /// To be used: the hardware's functions, fused multiply-adds, quotients and roots without the last bits.
+    /// For production use and timing: uses the hardware's functions, fused multiply-adds, and
+    /// approximate division and square root.
     Timing,
 }
 
 impl Build {
-    /// What the compiler must be told, the architecture aside.
+    /// The compiler options, without the architecture.
     pub fn options(self) -> Vec<String> {
         let options: &[&str] = match self {
             Build::Checking => &["--fmad=false", "--prec-div=true", "--prec-sqrt=true", "--ftz=false"],
@@ -65,7 +69,7 @@ impl Build {
     }
 }
 
-/// A program as one translation unit of CUDA C++.
+/// Prints a program as one translation unit of CUDA C++.
 pub fn print(program: &Program, build: Build) -> String {
     let entries = entries(program);
     let mut text = format!("// {}\n", in_comment(&program.name));
@@ -74,7 +78,7 @@ pub fn print(program: &Program, build: Build) -> String {
     text
 }
 
-/// Some kernels of a program, after the functions that they need.
+/// Prints some kernels of a program, preceded by the helper functions that they call.
 fn kernels(
     program: &Program,
     which: impl Iterator<Item = KernelId>,
@@ -97,13 +101,13 @@ fn kernels(
     }
 }
 
-/// A program as a runtime takes it, with its text as [`print()`] gives it.
+/// Describes a program for a runtime, with its text as [`print()`] gives it.
 pub fn describe(program: &Program, build: Build) -> target::Program {
     with_code(program, target::Code::Source { text: print(program, build), options: build.options() })
 }
 
-/// The same with a translation unit for each kernel. Its text depends on that kernel alone, so that what was compiled for one
-/// schedule serves others that have the kernel too.
+/// Like `describe`, with one translation unit per kernel. The text of each depends on that kernel
+/// alone, so the compiled code can be reused for other schedules that contain the same kernel.
 pub fn describe_in_parts(program: &Program, build: Build) -> target::Program {
     let entries = entries(program);
     let part = |id| target::Code::Source {
@@ -149,7 +153,7 @@ fn with_code(program: &Program, code: target::Code) -> target::Program {
     }
 }
 
-/// The buffers a kernel takes, in the order of its parameters.
+/// The buffers that a kernel takes, in parameter order.
 fn arguments(kernel: &Kernel) -> Vec<usize> {
     let buffer = |space| match space {
         Space::Global(buffer) => Some(Id::index(buffer)),
@@ -167,13 +171,13 @@ fn step(launch: &Launch) -> target::Step {
     }
 }
 
-/// The names of the kernels' functions.
+/// The function names of the kernels.
 fn entries(program: &Program) -> IdVec<KernelId, String> {
     let mut names = Names::global();
     program.kernels.values().map(|kernel| names.take(&kernel.name)).collect()
 }
 
-/// The launches as one line.
+/// Summarises the launches in one line.
 fn launches(list: &[Launch], entries: &IdVec<KernelId, String>) -> String {
     let each = list.iter().map(|launch| match launch {
         Launch::Kernel(kernel) => entries[*kernel].clone(),

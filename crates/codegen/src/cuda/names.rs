@@ -1,22 +1,22 @@
-//! Names: what the user called things, made into identifiers that clash with nothing.
+//! Turns the user's names into identifiers that clash with nothing.
 
 use std::collections::HashSet;
 
 use warploom_lang::visible;
 
-/// The names in use, by scope: a name is free if no scope that is still open has it.
+/// The names in use, by scope. A name is free if no open scope has it.
 pub(crate) struct Names {
     scopes: Vec<Scope>,
-    /// What has been there before us.
+    /// Names that C, C++, CUDA or headers declare.
     reserved: HashSet<&'static str>,
-    /// How names begin that are not free.
+    /// Prefixes that no new name may have.
     prefixes: Vec<String>,
 }
 
 #[derive(Default)]
 struct Scope {
     names: HashSet<String>,
-    /// Numbers below this are taken by [`Names::take_numbered`].
+    /// The next number that [`Names::take_numbered`] tries.
     number: usize,
 }
 
@@ -26,38 +26,39 @@ impl Names {
         Names { scopes: vec![Scope::default()], reserved: words.collect(), prefixes: Vec::new() }
     }
 
-    /// The same without names that begin in certain ways.
+    /// Reserves every name that starts with one of `prefixes`.
     pub(crate) fn without(self, prefixes: impl IntoIterator<Item = String>) -> Names {
         Names { prefixes: prefixes.into_iter().collect(), ..self }
     }
 
-    /// Names within a function: they may hide functions that kernels never call.
+    /// Names inside a function. They may hide functions that kernels never call.
     pub(crate) fn local() -> Names {
         Names::new(&[KEYWORDS, CUDA, CALLED])
     }
 
-    /// Names of functions: CUDA's own must not be declared again.
+    /// Names of functions. They must not redeclare CUDA's own.
     pub(super) fn global() -> Names {
         Names::new(&[KEYWORDS, CUDA, CALLED, FUNCTIONS])
     }
 
-    /// Names of files and of what C functions begin with: no header that C includes must be hidden by one of ours.
+    /// Names of files, which are also the prefixes of C functions. They must not hide a header that
+    /// C code includes.
     pub(crate) fn of_files() -> Names {
         Names::new(&[KEYWORDS, CUDA, CALLED, HEADERS])
     }
 
-    /// Opens a scope.
     pub(super) fn enter(&mut self) {
         let number = self.scopes.last().map_or(0, |scope| scope.number);
         self.scopes.push(Scope { names: HashSet::new(), number });
     }
 
-    /// Closes the innermost scope; its names are free again.
+    /// Closes the innermost scope, which frees its names.
     pub(super) fn leave(&mut self) {
         self.scopes.pop();
     }
 
-    /// Takes a name in the innermost scope: the wanted one, or the first free of `name_2`, `name_3`, ...
+    /// Takes a name in the innermost scope: the wanted one, or the first free one of `name_2`,
+    /// `name_3`, ...
     pub(crate) fn take(&mut self, wanted: &str) -> String {
         let mut plain = identifier(wanted);
         if self.prefixes.iter().any(|prefix| plain.starts_with(prefix)) {
@@ -72,7 +73,7 @@ impl Names {
         name
     }
 
-    /// Takes the first free of `t0`, `t1`, ... in the innermost scope.
+    /// Takes the first free one of `t0`, `t1`, ... in the innermost scope.
     pub(super) fn take_numbered(&mut self) -> String {
         let start = self.scopes.last().map_or(0, |scope| scope.number);
         let mut candidates = (start..).map(|number| (number, format!("t{number}")));
@@ -88,7 +89,7 @@ impl Names {
     }
 }
 
-/// The name with every character that identifiers cannot have replaced.
+/// Replaces every character that identifiers cannot hold.
 fn identifier(name: &str) -> String {
     let mut plain: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect::<String>();
@@ -98,8 +99,9 @@ fn identifier(name: &str) -> String {
     plain
 }
 
-/// Whether others have all names that begin like this one: `__` and `_A` are the compiler's, `wl_` our helpers', and the rest
-/// CUDA's, `CUresult`, `CU_STREAM_DEFAULT`, `CUDA_SUCCESS`, `cuMemAlloc`, `cudaMalloc`.
+/// Whether the name has a reserved prefix: `__` and `_A` belong to the compiler, `wl_` to our
+/// helpers, and the rest to CUDA (`CUresult`, `CU_STREAM_DEFAULT`, `CUDA_SUCCESS`, `cuMemAlloc`,
+/// `cudaMalloc`).
 fn is_taken(name: &str) -> bool {
     let goes_on = |start: &str, with: fn(char) -> bool| {
         name.strip_prefix(start).is_some_and(|rest| rest.starts_with(with))
@@ -114,15 +116,16 @@ fn is_taken(name: &str) -> bool {
         || goes_on("cuda", upper)
 }
 
-/// A name that a comment can hold, of one line or of several.
+/// Makes a name safe inside line and block comments.
 pub(crate) fn in_comment(name: &str) -> String {
-    // A backslash, or three characters that stand for it, at the end of a line would make the next one part of the comment.
+    // A backslash or its trigraph at the end of a line would extend the comment to the next line.
     let plain = visible(name).replace('\\', " ").replace("??/", "?? /");
     plain.replace("*/", "* /").replace("/*", "/ *")
 }
 
-/// Words of C up to C23 and of C++, and types and macros that a compiler or the headers of exported C define. Those that
-/// begin with an underscore are [taken](is_taken) with all others that do.
+/// Keywords of C up to C23 and of C++, and types and macros that a compiler or the headers of
+/// exported C define. Names that begin with an underscore are missing: they are
+/// [reserved](is_taken) by their prefix.
 const KEYWORDS: &str = "
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t
     class compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield
@@ -167,7 +170,8 @@ const FUNCTIONS: &str = "
     double4_16a double4_32a textureReference surfaceReference clock_t ptrdiff_t nullptr_t max_align_t
     uint ushort ulong";
 
-/// Headers of C, of its libraries and of CUDA, and what functions of a library begin with that end as ours do.
+/// Headers of C, its libraries and CUDA, and prefixes of library functions that end like our
+/// functions.
 const HEADERS: &str = "
     assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg
     stdatomic stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar

@@ -1,7 +1,7 @@
-//! Helper functions that stand before the kernels, each only if something needs it.
+//! Helper functions that precede the kernels. Only those that are called are emitted.
 //!
-//! The elementary functions are those of [`warploom_lang::math`], operation by operation; compiled without
-//! fused multiply-adds they give the same bits.
+//! The elementary functions follow [`warploom_lang::math`] operation by operation. Compiled without
+//! fused multiply-adds, they give the same bits.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use super::elementary;
 use super::text::c_type;
 use crate::ir::AtomicOp;
 
-/// A function that kernels may call.
+/// A helper function that kernels may call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Helper {
     /// Euclidean quotient of `int`.
@@ -22,7 +22,6 @@ pub(super) enum Helper {
     ModInt,
     /// Remainder of `unsigned`, 0 for a zero divisor.
     ModUnsigned,
-    /// Remainder of floats.
     ModFloat,
     /// Absolute value of `int`, wrapping.
     Abs,
@@ -32,28 +31,22 @@ pub(super) enum Helper {
     AbsdInt,
     /// Absolute difference of `unsigned`.
     AbsdUnsigned,
-    /// Exponential.
     Exp,
-    /// Exponential, cheaper.
+    /// The cheaper approximation of the exponential.
     FastExp,
-    /// Natural logarithm.
     Log,
-    /// Power.
     Pow,
-    /// The two series behind sine and cosine.
+    /// Range reduction to quarter turns and the two series that sine and cosine share.
     Turns,
-    /// Sine.
     Sin,
-    /// Cosine.
     Cos,
-    /// Hyperbolic tangent.
     Tanh,
-    /// An atomic that the hardware does not have, as a loop of exchanges.
+    /// An atomic that the hardware lacks, as a compare-and-swap loop.
     Atomic(AtomicOp, Type),
 }
 
 impl Helper {
-    /// All that are no atomics, each after those it calls.
+    /// All helpers except atomics, each after those it calls.
     const ALL: [Helper; 17] = [
         Helper::DivInt,
         Helper::DivUnsigned,
@@ -74,7 +67,7 @@ impl Helper {
         Helper::Tanh,
     ];
 
-    /// What it is called; functions of one name differ in their types.
+    /// The name of the C++ function. Helpers with the same name are overloads.
     pub(super) fn name(self) -> &'static str {
         match self {
             Helper::DivInt | Helper::DivUnsigned => "wl_div",
@@ -96,7 +89,7 @@ impl Helper {
         }
     }
 
-    /// What it calls.
+    /// The helpers that this one calls.
     fn needs(self) -> &'static [Helper] {
         match self {
             Helper::Pow => &[Helper::Exp, Helper::Log],
@@ -137,7 +130,7 @@ pub(super) struct Helpers {
 }
 
 impl Helpers {
-    /// Adds a function and those it calls.
+    /// Adds a helper and those it calls.
     pub(super) fn insert(&mut self, helper: Helper) {
         if !self.used.contains(&helper) {
             self.used.push(helper);
@@ -145,7 +138,7 @@ impl Helpers {
         }
     }
 
-    /// The functions, in an order that does not depend on that of their use.
+    /// Prints the helpers in an order that does not depend on the order of their use.
     pub(super) fn text(&self) -> String {
         let ops = [AtomicOp::Add, AtomicOp::Min, AtomicOp::Max];
         let atomics = ops.into_iter().flat_map(|op| Type::ALL.map(|ty| Helper::Atomic(op, ty)));
@@ -212,7 +205,7 @@ static __device__ __forceinline__ unsigned wl_absd(unsigned a, unsigned b) {
     return a > b ? a - b : b - a;
 }";
 
-/// Whether the hardware has an atomic of its own, and what CUDA calls it.
+/// The CUDA name of an atomic that the hardware has.
 pub(super) fn hardware_atomic(op: AtomicOp, ty: Type) -> Option<&'static str> {
     match (op, ty) {
         (AtomicOp::Add, Type::I32 | Type::U32 | Type::F32) => Some("atomicAdd"),
@@ -222,7 +215,7 @@ pub(super) fn hardware_atomic(op: AtomicOp, ty: Type) -> Option<&'static str> {
     }
 }
 
-/// An atomic as a loop that exchanges the 32-bit word around the element.
+/// An atomic as a compare-and-swap loop on the 32-bit word that contains the element.
 fn atomic(op: AtomicOp, ty: Type) -> String {
     let name = Helper::Atomic(op, ty).name();
     let element = c_type(ty);
@@ -251,7 +244,7 @@ static __device__ __forceinline__ void {name}({element}* address, {element} valu
         AtomicOp::Min => "min(current, value)",
         AtomicOp::Max => "max(current, value)",
     };
-    // The bits of a signed number are extended by its own type.
+    // The cast to a signed element type extends the sign.
     let extended = if element == bits { format!("({bits})") } else { format!("({element})({bits})") };
     format!(
         "\

@@ -1,8 +1,8 @@
-//! Pieces of C++ that know how strongly their outermost operator binds.
+//! C++ expressions that know the precedence of their outermost operator.
 
 use warploom_lang::Type;
 
-/// How strongly an operator binds; a larger number binds more strongly.
+/// Operator precedence levels. A larger number binds more tightly.
 pub(super) mod level {
     pub(crate) const SELECT: u8 = 1;
     pub(crate) const OR: u8 = 2;
@@ -19,17 +19,16 @@ pub(super) mod level {
     pub(crate) const ATOM: u8 = 13;
 }
 
-/// What C++ calls an integer of 64 bits.
+/// The C++ type of 64-bit integers.
 pub(super) const WIDE: &str = "long long";
 
-/// An expression.
+/// A C++ expression and its precedence.
 #[derive(Clone, Debug)]
 pub(super) struct Text {
-    /// The C++.
     pub(super) code: String,
-    /// The level of its outermost operator.
+    /// The precedence level of the outermost operator.
     pub(super) level: u8,
-    /// An expression of type `unsigned` with the same bits, where this one is only a cast of it.
+    /// If this expression is only a cast from `unsigned`, the uncast expression.
     unsigned: Option<Box<Text>>,
 }
 
@@ -38,7 +37,7 @@ impl Text {
         Text { code, level, unsigned: None }
     }
 
-    /// Something that needs no parentheses anywhere.
+    /// An expression that never needs parentheses.
     pub(super) fn atom(code: impl Into<String>) -> Text {
         Text::new(code.into(), level::ATOM)
     }
@@ -48,26 +47,25 @@ impl Text {
         Text::new(code.into(), level::PREFIX)
     }
 
-    /// A call.
     pub(super) fn call<const N: usize>(function: &str, arguments: [&Text; N]) -> Text {
         Text::atom(format!("{function}({})", arguments.map(|argument| argument.code.as_str()).join(", ")))
     }
 
-    /// An element of an array.
     pub(super) fn element(array: &str, index: &Text) -> Text {
         Text::atom(format!("{array}[{}]", index.code))
     }
 
-    /// `left operator right`. Operators of one level group from the left.
+    /// `left operator right`. Operators of equal precedence associate to the left.
     pub(super) fn infix(level: u8, left: &Text, operator: &str, right: &Text) -> Text {
-        // Few readers know how shifts, bits and truth values bind among others.
+        // Few readers know the relative precedence of shifts, bitwise and logical operators, so
+        // parenthesise them.
         let clear = match level {
             level::BIT_OR | level::BIT_XOR | level::BIT_AND | level::SHIFT => level::PREFIX,
             level::OR => level::BIT_OR,
             _ => level,
         };
         let within = |text: &Text, same: bool| text.within(if same { level } else { clear.max(level + 1) });
-        // Truth values may be joined in any order.
+        // `&&` and `||` are associative, so a chain needs no parentheses.
         let joins = matches!(level, level::AND | level::OR) && right.level == level;
         let groups = left.level == level;
         Text::new(format!("{} {operator} {}", within(left, groups), within(right, joins)), level)
@@ -76,18 +74,18 @@ impl Text {
     /// `operator operand`.
     pub(super) fn prefix(operator: &str, operand: &Text) -> Text {
         let inner = operand.within(level::PREFIX);
-        // Two minus signs in a row are another operator.
+        // Two consecutive minus signs would form a decrement operator.
         let clash = operator == "-" && inner.starts_with('-');
         let inner = if clash { format!("({inner})") } else { inner };
         Text::new(format!("{operator}{inner}"), level::PREFIX)
     }
 
-    /// A conversion to a type.
+    /// A cast to `ty`.
     pub(super) fn cast(ty: Type, operand: &Text) -> Text {
         Text::new(format!("({}){}", c_type(ty), operand.within(level::PREFIX)), level::PREFIX)
     }
 
-    /// A conversion to 64 bits.
+    /// A cast to 64 bits.
     pub(super) fn wide(operand: &Text) -> Text {
         Text::new(format!("({WIDE}){}", operand.within(level::PREFIX)), level::PREFIX)
     }
@@ -98,7 +96,7 @@ impl Text {
         Text::new(format!("{condition} ? {a} : {}", b.within(level::SELECT)), level::SELECT)
     }
 
-    /// An `int` made from an expression of type `unsigned`.
+    /// Casts an `unsigned` expression to `int`.
     pub(super) fn wrapped_int(unsigned: Text) -> Text {
         Text { unsigned: Some(Box::new(unsigned.clone())), ..Text::cast(Type::I32, &unsigned) }
     }
@@ -111,13 +109,13 @@ impl Text {
         }
     }
 
-    /// The code, in parentheses if it binds less strongly than `level`.
+    /// The code, in parentheses if it binds less tightly than `level`.
     fn within(&self, level: u8) -> String {
         if self.level < level { format!("({})", self.code) } else { self.code.clone() }
     }
 }
 
-/// What C++ calls a type.
+/// The C++ name of a type.
 pub(super) fn c_type(ty: Type) -> &'static str {
     match ty {
         Type::Bool => "bool",

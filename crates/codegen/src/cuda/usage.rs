@@ -1,4 +1,4 @@
-//! What a kernel uses: leaves, and arrays it writes.
+//! Which leaves a kernel reads and which arrays it writes.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use crate::ir::{ArrayId, Kernel, KernelId, Leaf, NodeId, NodeKind, Program, ever
 
 /// What the body of a kernel uses.
 pub(super) struct Usage {
-    /// The leaves it reads, variables aside: thread, blocks, params, iterations, each once.
+    /// The leaves it reads, except variables: thread, blocks, params, iterations. Each occurs once.
     pub(super) leaves: Vec<Leaf>,
-    /// [`Program::loops_around`] it.
+    /// [`Program::loops_around`] the kernel.
     pub(super) iteration_counts: Vec<u32>,
     written: Vec<bool>,
 }
 
 impl Usage {
-    /// Of one kernel of a program.
+    /// Analyses one kernel of a program.
     pub(super) fn of(program: &Program, id: KernelId) -> Usage {
         let kernel = &program.kernels[id];
         let mut walk = Walk {
@@ -38,12 +38,12 @@ impl Usage {
         self.written[array.index()]
     }
 
-    /// Whether it reads any scalar of the program.
+    /// Whether the kernel reads any scalar of the program.
     pub(super) fn reads_params(&self) -> bool {
         self.leaves.iter().any(|leaf| matches!(leaf, Leaf::Param(_)))
     }
 
-    /// The loops whose iteration it reads, from the outermost.
+    /// The loops whose iteration the kernel reads, outermost first.
     pub(super) fn iterations(&self) -> Vec<u8> {
         let level = |leaf: &Leaf| match leaf {
             Leaf::Iteration(level) => Some(*level),
@@ -56,7 +56,7 @@ impl Usage {
 struct Walk<'a> {
     kernel: &'a Kernel,
     seen: Vec<bool>,
-    /// In a fixed order.
+    /// A map, so that the order is fixed.
     leaves: BTreeMap<(u8, u32), Leaf>,
     written: Vec<bool>,
 }

@@ -1,4 +1,4 @@
-//! Pieces of C.
+//! Fragments of C.
 
 use warploom_lang::{Type, Value};
 
@@ -16,7 +16,7 @@ pub(super) const fn type_name(ty: Type) -> &'static str {
     }
 }
 
-/// A constant, to the last bit, a NaN's payload aside.
+/// A C literal, exact to the last bit except for the payload of a NaN.
 pub(super) fn literal(value: Value) -> String {
     match value.get::<f32>() {
         Some(float) if float.is_nan() => "(0.0f / 0.0f)".to_string(),
@@ -26,7 +26,7 @@ pub(super) fn literal(value: Value) -> String {
         None => match (value.ty(), value.as_int().unwrap_or_default()) {
             (Type::Bool, truth) => (truth != 0).to_string(),
             (Type::U32, int) => format!("{int}u"),
-            // 2147483648 alone is no int.
+            // 2147483648 does not fit in `int`, so its negation is not an `int` literal.
             (_, int) if int == i64::from(i32::MIN) => "(-2147483647 - 1)".to_string(),
             (_, int) if int < 0 => format!("({int})"),
             (_, int) => int.to_string(),
@@ -34,7 +34,8 @@ pub(super) fn literal(value: Value) -> String {
     }
 }
 
-/// The conditions under which `name` lies in a range; none that hold for every value of its type.
+/// The conditions under which `name` lies in a range. Conditions that hold for every value of the
+/// type are left out.
 pub(super) fn in_range(name: &str, (low, high): (Value, Value)) -> Vec<String> {
     let limits = low.ty().int_range().map(|(least, most)| (least as f64, most as f64));
     let (least, most) = limits.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
@@ -43,12 +44,12 @@ pub(super) fn in_range(name: &str, (low, high): (Value, Value)) -> Vec<String> {
     above.into_iter().chain(below).collect()
 }
 
-/// The position of a kernel in the table of kernels.
+/// The enumerator for a kernel's position in the kernel table.
 pub(super) fn kernel(entry: &str) -> String {
     format!("kernel_{entry}")
 }
 
-/// The variable of a loop around launches, counted from the outermost.
+/// The variable of a launch loop. Level 0 is the outermost.
 pub(super) fn iteration(level: usize) -> String {
     format!("iteration{level}")
 }

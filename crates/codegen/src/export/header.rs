@@ -1,4 +1,4 @@
-//! The C header of a pipeline.
+//! The C header of an exported pipeline.
 
 use warploom_target::program::Role;
 
@@ -7,10 +7,10 @@ use super::manifest::{Buffer, Manifest, Param};
 use super::template::fill;
 use crate::cuda::names::{Names, in_comment};
 
-/// The header: sizes, types and functions, with all that their user must know.
+/// Prints the header: sizes, types and functions, documented for the user of the C interface.
 pub fn header(manifest: &Manifest) -> String {
     let mut macros = Macros { prefix: manifest.name.to_uppercase(), names: Names::local() };
-    // Its own sizes come first, so that no buffer takes their name.
+    // The header's own sizes come first, so that no buffer takes their name.
     macros.base("workspace");
     let example: Vec<String> =
         manifest.given().map(|buffer| format!(".{0} = {0}", buffer.identifier)).collect();
@@ -38,14 +38,14 @@ pub fn header(manifest: &Manifest) -> String {
     )
 }
 
-/// Names of macros, which differ by more than their case.
+/// Macro names. They stay distinct when case is ignored.
 struct Macros {
     prefix: String,
     names: Names,
 }
 
 impl Macros {
-    /// The part that the macros of one thing share.
+    /// The common prefix of the macros of one buffer or Param.
     fn base(&mut self, name: &str) -> String {
         format!("{}_{}", self.prefix, self.names.take(&name.to_uppercase()))
     }
@@ -55,7 +55,7 @@ fn kind(buffer: &Buffer) -> &'static str {
     if matches!(buffer.role, Role::Input(_)) { "input" } else { "output" }
 }
 
-/// The macros of a buffer's sizes.
+/// The macros for the sizes of a buffer.
 fn sizes(buffer: &Buffer, macros: &mut Macros) -> String {
     let base = macros.base(&buffer.identifier);
     let ty = c::type_name(buffer.ty);
@@ -71,7 +71,7 @@ fn sizes(buffer: &Buffer, macros: &mut Macros) -> String {
     text + "\n"
 }
 
-/// The macros of the Params' values.
+/// The macros for the values of the Params.
 fn values(params: &[Param], macros: &mut Macros) -> String {
     let each = params.iter().map(|param| {
         let until = match param.word {
@@ -88,7 +88,7 @@ fn values(params: &[Param], macros: &mut Macros) -> String {
     each.collect()
 }
 
-/// The declaration of the function that sets Params, where there is any to set.
+/// The declaration of the function that sets Params; empty if all Params are fixed.
 fn set_params(manifest: &Manifest) -> String {
     if manifest.words_offset.is_none() {
         return String::new();
@@ -109,7 +109,7 @@ fn set_params(manifest: &Manifest) -> String {
     )
 }
 
-/// The head of that function.
+/// The signature of that function.
 pub(super) fn set_params_head(manifest: &Manifest) -> String {
     let name = &manifest.name;
     let argument =

@@ -1,4 +1,4 @@
-//! What a program has to know to run a pipeline's kernels.
+//! The manifest: all that a program needs to run a pipeline's kernels.
 
 use serde::{Deserialize, Serialize};
 use warploom_lang::{Pipeline, Realisation, Type, Value};
@@ -11,134 +11,137 @@ use crate::ir::{BufferDecl, Program};
 
 use super::{c, file_stem};
 
-/// The form of a manifest and its version: another number, another form.
+/// The manifest format and its version. The number changes with the format.
 pub const SCHEMA: &str = "warploom.manifest/1";
 
-/// Where the parts of the workspace start: at multiples of this, as CUDA's own allocations do.
+/// Alignment of the parts of the workspace, the same as for CUDA's own allocations.
 const ALIGNMENT: u64 = 256;
 
-/// A pipeline at fixed sizes under one schedule, compiled for use.
+/// A pipeline at fixed sizes under one schedule, compiled for export.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The form of this description: [`SCHEMA`].
+    /// The format of this manifest: [`SCHEMA`].
     pub schema: String,
-    /// What made it, with its version.
+    /// The program that wrote the manifest, with its version.
     pub made_by: String,
-    /// What files and C functions are called after: the pipeline's name as an identifier.
+    /// The base name of the files and C functions: the pipeline's name as an identifier.
     pub name: String,
-    /// The pipeline's name.
+    /// The pipeline's name as the user wrote it.
     pub pipeline: String,
-    /// The pipeline's structural hash, which holds no sizes: 32 hexadecimal digits.
+    /// The pipeline's structural hash, 32 hexadecimal digits. It does not depend on sizes.
     pub hash: String,
-    /// The device that the kernels were made for.
+    /// The device that the kernels were generated for.
     pub device: String,
-    /// Its architecture: `sm_90`.
+    /// The architecture of the device, for example `sm_90`.
     pub arch: String,
-    /// What a compiler of the kernels must be told, the architecture aside.
+    /// The compiler options for the kernels, without the architecture.
     pub options: Vec<String>,
-    /// The compiled code that comes with this; `null` if there is only CUDA C++.
+    /// The compiled code shipped with this manifest; `null` if there is only CUDA C++.
     pub code: Option<Compiled>,
-    /// The pipeline's Params.
+    /// The pipeline's Params, in word order.
     pub params: Vec<Param>,
-    /// Everything in the device's memory.
+    /// Every array in device memory: inputs, outputs and temporaries.
     pub buffers: Vec<Buffer>,
-    /// Bytes of memory for temporaries and Params.
+    /// Bytes of the workspace, which holds temporaries and Params.
     pub workspace_bytes: u64,
-    /// Where in the workspace the words of Params lie; `null` if every Param is fixed.
+    /// Offset of the Param words in the workspace; `null` if every Param is fixed.
     pub words_offset: Option<u64>,
-    /// The kernels.
+    /// The kernels, which launches refer to by position.
     pub kernels: Vec<Kernel>,
-    /// What runs, in order: kernels by their position, and loops over them.
+    /// The launches in order: kernels by position, and loops over them.
     pub launches: Vec<Step>,
 }
 
-/// Compiled code.
+/// Which compiler made the compiled code, and for which architecture.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Compiled {
-    /// What it was compiled for: `sm_90` is machine code, `compute_90` virtual code.
+    /// The target: `sm_90` is machine code, `compute_90` is virtual code.
     pub arch: String,
     /// The compiler and its version.
     pub compiler: String,
 }
 
-/// A Param.
+/// A scalar parameter of the pipeline.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Param {
     /// Its name in the pipeline.
     pub name: String,
     /// Its name in C.
     pub identifier: String,
-    /// Its value when it was exported: for good if there is no `word`, otherwise to begin with.
+    /// Its value at export: final if there is no `word`, otherwise the initial value.
     #[serde(flatten)]
     pub value: Value,
-    /// Which of the 32-bit words that kernels read it is; `null` if its value is fixed in the kernels.
+    /// Its position among the 32-bit words that kernels read; `null` if its value is fixed in the
+    /// kernels.
     pub word: Option<u32>,
-    /// The smallest and largest value that kernels can be given.
+    /// The smallest and largest value that the kernels accept.
     pub range: Option<(Value, Value)>,
 }
 
-/// An array in the device's memory, dense.
+/// A dense array in device memory.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Buffer {
     /// Its name in the pipeline.
     pub name: String,
     /// Its name in C.
     pub identifier: String,
-    /// Whose it is.
+    /// Whether it is an input, an output or a temporary.
     pub role: Role,
     /// Type of its elements.
     #[serde(rename = "type")]
     pub ty: Type,
-    /// Its dimensions, the first index first.
+    /// Its dimensions, in index order.
     pub dimensions: Vec<Dimension>,
-    /// Bytes of the whole.
+    /// Total size in bytes.
     pub bytes: u64,
-    /// Where in the workspace it lies; `null` for inputs and outputs, which the user gives.
+    /// Its offset in the workspace; `null` for inputs and outputs, which the user supplies.
     pub offset: Option<u64>,
 }
 
-/// One dimension of a buffer.
+/// Range and stride of one dimension of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Dimension {
     /// The smallest index.
     pub min: i64,
-    /// How many there are.
+    /// The number of indices.
     pub extent: i64,
-    /// Elements between neighbours.
+    /// The distance between neighbours, in elements.
     pub stride: i64,
 }
 
-/// A kernel and how to launch it.
+/// A kernel and its launch configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Kernel {
     /// Its symbol in the code.
     pub entry: String,
     /// Blocks along x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a block, along x.
+    /// Threads per block, all along x.
     pub threads: u32,
     /// Bytes of shared memory that its code declares.
     pub static_shared_bytes: u32,
-    /// Bytes of shared memory that a launch must ask for.
+    /// Bytes of dynamic shared memory that a launch must request.
     pub dynamic_shared_bytes: u32,
-    /// Its arguments, in order.
+    /// What each launch passes, in parameter order.
     pub arguments: Vec<Argument>,
 }
 
-/// An argument of a kernel.
+/// What a launch passes for one parameter of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Argument {
-    /// A pointer to the buffer at that position.
+    /// A pointer to the buffer at this position.
     Buffer(usize),
-    /// A pointer to the words of Params.
+    /// A pointer to the Param words.
     Words,
-    /// The iteration of a loop around the launch, counted from the outermost: a 32-bit integer by value.
+    /// The iteration of the launch loop at this level, 0 for the outermost: a 32-bit integer by
+    /// value.
     Iteration(usize),
 }
 
 impl Manifest {
-    /// Describes the kernels of `program`, which was lowered from `pipeline` at `request` for `device`.
+    /// Describes the kernels of `program`, which was lowered from `pipeline` at `request` for
+    /// `device`.
     pub fn new(pipeline: &Pipeline, request: &Realisation, device: &Device, program: &Program) -> Manifest {
         let described = describe(program, Build::Timing);
         let mut names = names(&described);
@@ -168,12 +171,12 @@ impl Manifest {
         }
     }
 
-    /// The buffers that a user gives: inputs and outputs.
+    /// The buffers that the user supplies: inputs and outputs.
     pub fn given(&self) -> impl Iterator<Item = &Buffer> {
         self.buffers.iter().filter(|buffer| buffer.offset.is_none())
     }
 
-    /// The Params that can change between runs, and their words.
+    /// The Params that can change between runs, with their words.
     pub fn settable(&self) -> impl Iterator<Item = (&Param, u32)> {
         self.params.iter().filter_map(|param| Some((param, param.word?)))
     }
@@ -190,7 +193,7 @@ impl Buffer {
         let dimensions =
             dimensions.map(|(range, &stride)| Dimension { min: range.min, extent: range.extent, stride });
         let bytes = described.bytes() as u64;
-        // What the user gives has the first choice of names.
+        // Inputs and outputs choose their names first.
         let (identifier, offset) = match described.role {
             Role::Temporary => (names.take(&format!("scratch_{}", decl.name)), Some(workspace.place(bytes))),
             Role::Input(_) | Role::Output { .. } => (names.take(&decl.name), None),
@@ -229,7 +232,7 @@ fn params(pipeline: &Pipeline, request: &Realisation, names: &mut Names) -> Vec<
     let params = pipeline.params().iter().enumerate().map(|(position, (id, param))| Param {
         name: param.name.clone(),
         identifier: names.take(&param.name),
-        // Nothing is lowered without a value.
+        // Lowering requires a value for every Param.
         value: request.params[id].unwrap_or(Value::zero(param.ty)),
         word: (!specialised[id]).then_some(position as u32),
         range: param.range,
@@ -237,7 +240,8 @@ fn params(pipeline: &Pipeline, request: &Realisation, names: &mut Names) -> Vec<
     params.collect()
 }
 
-/// Names for buffers and Params that clash with nothing else in the C functions, nor with macros of the header.
+/// Names for buffers and Params that clash neither with other names in the C functions nor with
+/// macros of the header.
 fn names(program: &target::Program) -> Names {
     let stem = file_stem(&program.name);
     let mut names = Names::local().without([format!("{}_", stem.to_uppercase()), "WARPLOOM_".to_string()]);
@@ -254,7 +258,7 @@ fn names(program: &target::Program) -> Names {
     names
 }
 
-/// How many loops stand around each other.
+/// The nesting depth of the launch loops.
 fn depth(launches: &[Step]) -> usize {
     let each = launches.iter().map(|step| match step {
         Step::Launch(_) => 0,
@@ -263,14 +267,14 @@ fn depth(launches: &[Step]) -> usize {
     each.max().unwrap_or(0)
 }
 
-/// One piece of memory that is cut into parts.
+/// One allocation that is divided into parts.
 #[derive(Default)]
 struct Workspace {
     bytes: u64,
 }
 
 impl Workspace {
-    /// Adds a part and tells where it lies.
+    /// Appends a part and returns its offset.
     fn place(&mut self, bytes: u64) -> u64 {
         let offset = self.bytes.next_multiple_of(ALIGNMENT);
         self.bytes = offset + bytes;

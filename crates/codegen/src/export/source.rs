@@ -1,4 +1,4 @@
-//! The C source of a pipeline.
+//! The C source of an exported pipeline.
 
 use warploom_lang::Type;
 use warploom_target::program::{Code, Step};
@@ -9,14 +9,14 @@ use super::manifest::{Argument, Kernel, Manifest};
 use super::template::fill;
 use crate::cuda::names::in_comment;
 
-/// Bytes of code on a line.
+/// Bytes of embedded code per line.
 const BYTES_A_LINE: usize = 24;
 
-/// A float's pattern, as C sees it.
+/// A C function that returns the bit pattern of a float.
 const BITS_OF: &str = include_str!("bits_of.c");
 
-/// The source of what [`header`](super::header()) declares. It holds `code` if that is compiled; otherwise its
-/// user has to give a file.
+/// Prints the definitions of what [`header`](super::header()) declares. The source embeds `code` if
+/// it is compiled; otherwise the user has to supply a file.
 pub fn source(manifest: &Manifest, code: Option<&Code>) -> String {
     let name = &manifest.name;
     let code = code.map_or_else(Vec::new, loadable);
@@ -47,7 +47,8 @@ pub fn source(manifest: &Manifest, code: Option<&Code>) -> String {
     )
 }
 
-/// Code as the driver takes it: text ends in a NUL byte. Nothing for what must be compiled first, or is not in one piece.
+/// The code as the driver loads it: text ends with a NUL byte. Empty for code that must be compiled
+/// first or consists of several parts.
 fn loadable(code: &Code) -> Vec<u8> {
     match code {
         Code::Cubin(bytes) => bytes.clone(),
@@ -56,7 +57,7 @@ fn loadable(code: &Code) -> Vec<u8> {
     }
 }
 
-/// The code as an array.
+/// The code as a C array.
 fn array(manifest: &Manifest, code: &[u8]) -> String {
     if code.is_empty() {
         return String::new();
@@ -70,7 +71,7 @@ fn array(manifest: &Manifest, code: &[u8]) -> String {
     format!("/* The kernels, compiled for {arch}. */\nstatic const unsigned char code[] = {{\n{lines}}};\n\n")
 }
 
-/// Makes the workspace and sets the Params, as far as there are any.
+/// Allocates the workspace and sets the Params, if there are any.
 fn allocate(manifest: &Manifest) -> String {
     let name = &manifest.name;
     let mut steps = Vec::new();
@@ -81,25 +82,25 @@ fn allocate(manifest: &Manifest) -> String {
         manifest.settable().map(|(param, _)| format!(", {}", c::literal(param.value))).collect();
     if manifest.words_offset.is_some() {
         steps.push(format!("{name}_set_params(pipeline, NULL{values})"));
-        // Other streams need not wait for this one.
+        // Other streams do not wait for this one.
         steps.push("cuStreamSynchronize(NULL)".to_string());
     }
     each_after_success(steps.into_iter())
 }
 
-/// Calls one after the other, until one fails.
+/// Makes each call only if the previous one succeeded.
 fn each_after_success(calls: impl Iterator<Item = String>) -> String {
     let call = |call| format!("    if (result == CUDA_SUCCESS) {{\n        result = {call};\n    }}\n");
     calls.map(call).collect()
 }
 
-/// The function that sets Params, where there is any to set.
+/// The function that sets Params; empty if all Params are fixed.
 fn set_params(manifest: &Manifest) -> String {
     let Some(offset) = manifest.words_offset else { return String::new() };
     let has_floats = manifest.settable().any(|(param, _)| param.value.ty() == Type::F32);
     let ranges =
         manifest.settable().filter_map(|(param, _)| Some(c::in_range(&param.identifier, param.range?)));
-    // Written so that NaN lies outside.
+    // Phrased so that NaN counts as out of range.
     let outside = ranges.flatten().map(|condition| format!("\n        || !({condition})"));
     let calls = manifest.settable().map(|(param, word)| match param.value.ty() {
         Type::F32 => format!("set_word(pipeline, stream, {word}, bits_of({}))", param.identifier),
@@ -108,7 +109,7 @@ fn set_params(manifest: &Manifest) -> String {
     fill(
         include_str!("set_params.c"),
         &[
-            // A function that nothing calls would be warned of.
+            // Compilers warn about unused static functions.
             ("bits_of", if has_floats { BITS_OF.to_string() } else { String::new() }),
             ("name", manifest.name.clone()),
             ("offset", offset.to_string()),
@@ -119,7 +120,7 @@ fn set_params(manifest: &Manifest) -> String {
     )
 }
 
-/// Whether any buffer is one that kernels cannot use.
+/// The conditions under which a buffer cannot be used by the kernels.
 fn unusable(manifest: &Manifest) -> String {
     manifest
         .given()
@@ -127,7 +128,7 @@ fn unusable(manifest: &Manifest) -> String {
         .collect()
 }
 
-/// Every pointer that a kernel takes, as a variable.
+/// One variable for each pointer that a kernel takes.
 fn locals(manifest: &Manifest) -> String {
     let taken = |argument| manifest.kernels.iter().any(|kernel| kernel.arguments.contains(&argument));
     let mut text = String::new();
@@ -149,7 +150,7 @@ fn locals(manifest: &Manifest) -> String {
     }
 }
 
-/// Launches in order, inside `level` loops.
+/// The launches in order, inside `level` loops.
 fn launches(manifest: &Manifest, steps: &[Step], level: usize) -> String {
     let indent = "    ".repeat(level + 1);
     let mut text = String::new();

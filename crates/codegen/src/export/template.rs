@@ -1,7 +1,7 @@
-//! Text with holes.
+//! Text templates with `@hole@` placeholders.
 
-/// Puts text into the holes of a template, which are written `@hole@`. A hole that is alone on its line takes
-/// whole lines, or none.
+/// Fills the holes of a template, written `@hole@`. A hole that is alone on its line takes whole
+/// lines, or disappears with its line.
 pub(super) fn fill(template: &str, holes: &[(&str, String)]) -> String {
     let find = |name: &str| holes.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str());
     let mut filled = String::new();
@@ -11,7 +11,7 @@ pub(super) fn fill(template: &str, holes: &[(&str, String)]) -> String {
             filled.push_str(lines);
             continue;
         }
-        // Every other piece is a name between two signs.
+        // Every second piece is a name between two `@` signs.
         for (number, piece) in line.split('@').enumerate() {
             let text = if number % 2 == 1 { find(piece).unwrap_or(piece) } else { piece };
             filled.push_str(text);

@@ -1,5 +1,5 @@
-//! Accumulators: a stage that adds to its own points again and again does so in registers, and touches the
-//! memory that holds them once before and once after.
+//! Accumulators: a stage that repeatedly updates the same points keeps them in registers. It reads
+//! them from memory once before the updates and writes them back once after.
 
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{Item, StageRef};
@@ -12,7 +12,7 @@ use crate::lower::kernel::KernelLowering;
 use crate::lower::nest::{Placed, Position};
 use crate::lower::nesting::Nesting;
 
-/// The registers of a thread's tile, and the memory they stand for.
+/// The registers of a thread's tile, and the memory that they cache.
 pub(crate) struct Accumulator {
     stage: StageRef,
     memory: Vec<Stored>,
@@ -20,8 +20,8 @@ pub(crate) struct Accumulator {
 }
 
 impl KernelLowering<'_> {
-    /// Registers for the tile that starts at a position, if the stage of a nest accumulates there. From here on
-    /// they are what accesses of the Func find.
+    /// Allocates registers for the tile at a position, if the stage of the nest accumulates there.
+    /// From now on, accesses to the Func use the registers.
     pub fn accumulator(
         &mut self,
         placed: &Placed<'_>,
@@ -44,18 +44,18 @@ impl KernelLowering<'_> {
         Ok(Some(accumulator))
     }
 
-    /// Fills the registers from memory.
+    /// Loads the registers from memory.
     pub fn begin(&mut self, accumulator: &Accumulator, placed: &Placed<'_>, start: &Position) -> Vec<Stmt> {
         self.copy_tile(&accumulator.memory, &accumulator.registers, placed, start)
     }
 
-    /// Writes the registers back. From here on accesses of the Func find the memory again.
+    /// Writes the registers back to memory. From now on, accesses to the Func use memory again.
     pub fn finish(&mut self, accumulator: &Accumulator, placed: &Placed<'_>, start: &Position) -> Vec<Stmt> {
         self.redirect(accumulator.stage, &accumulator.memory);
         self.copy_tile(&accumulator.registers, &accumulator.memory, placed, start)
     }
 
-    /// Makes accesses of a Func find its values somewhere else.
+    /// Redirects accesses to a Func to other arrays.
     fn redirect(&mut self, stage: StageRef, to: &[Stored]) {
         for (value, stored) in to.iter().enumerate() {
             self.local.insert((Read::Func(stage.func), value), stored.clone());

@@ -1,4 +1,4 @@
-//! What lives in a kernel's blocks and threads, and how accesses find it.
+//! Allocates the arrays of blocks and threads, and finds them for accesses.
 
 use warploom_lang::{FuncId, InputId, Type};
 use warploom_schedule::schedule::{Allocation, Item, Nest, StageRef, StagedFootprint, strides};
@@ -10,14 +10,14 @@ use crate::lower::boxes::Box;
 use crate::lower::kernel::KernelLowering;
 use crate::lower::layout::{Axis, Layout};
 
-/// What is read: a Func or an input.
+/// The source of a read: a Func or an input.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Read {
     Func(FuncId),
     Input(InputId),
 }
 
-/// What reads of an item look like.
+/// The source from which readers of an item read.
 pub(crate) fn read_of(item: Item) -> Read {
     match item {
         Item::Stage(stage) => Read::Func(stage.func),
@@ -25,16 +25,16 @@ pub(crate) fn read_of(item: Item) -> Read {
     }
 }
 
-/// What an array of a kernel is for.
+/// The purpose of an array of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Kept {
-    /// All of something that lives in the block or thread.
+    /// All of a Func or input that lives in the block or thread.
     Whole(Read),
-    /// The points that a thread is at, of a stage.
+    /// A thread's current points of a stage.
     Tile(StageRef),
 }
 
-/// Where the values of something are kept, for accesses.
+/// The array that holds a value, and its layout.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub array: ArrayId,
@@ -42,14 +42,14 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// The index of a point's element.
+    /// The index of the element at a point.
     pub fn index(&self, builder: &mut Builder, at: &[NodeId]) -> NodeId {
         self.layout.index(builder, at)
     }
 }
 
 impl KernelLowering<'_> {
-    /// Makes the arrays of a nest that lives in the block.
+    /// Allocates the arrays of a nest that lives in the block.
     pub fn allocate(&mut self, nest: &Nest) {
         let read = read_of(nest.item);
         let mut allocations = self.plan.allocations.iter();
@@ -63,20 +63,20 @@ impl KernelLowering<'_> {
         self.declare_whole(read, space, *elements, &layout);
     }
 
-    /// Makes the arrays of a Func in registers.
+    /// Allocates the arrays of a Func in registers.
     pub fn allocate_registers(&mut self, func: FuncId, footprint: &StagedFootprint) {
         let own = self.placed(&footprint.points);
         let (elements, layout) = self.dense(&own);
         self.declare_whole(Read::Func(func), Space::Thread, elements, &layout);
     }
 
-    /// Registers for a tile of a stage's points.
+    /// Allocates registers for a tile of a stage's points.
     pub fn tile_registers(&mut self, stage: StageRef, tile: &Box) -> Vec<Stored> {
         let (elements, layout) = self.dense(tile);
         self.declare(Kept::Tile(stage), Space::Thread, elements, &layout)
     }
 
-    /// A dense array over a box: its elements, and how they lie.
+    /// The number of elements and the layout of a dense array over a box.
     fn dense(&self, own: &Box) -> (i64, Layout) {
         let strides = strides(&own.extent, 0..own.extent.len());
         let elements = own.extent.iter().fold(1, |elements: i64, extent| elements.saturating_mul(*extent));
@@ -99,7 +99,7 @@ impl KernelLowering<'_> {
         Layout::new((0..extents.len()).map(axis).collect(), self.context.narrow_elements)
     }
 
-    /// Makes the arrays of all of something, which accesses find from here on.
+    /// Allocates the arrays of a whole Func or input. Accesses use them from now on.
     fn declare_whole(&mut self, read: Read, space: Space, elements: i64, layout: &Layout) {
         for (value, stored) in
             self.declare(Kept::Whole(read), space, elements, layout).into_iter().enumerate()
@@ -108,7 +108,7 @@ impl KernelLowering<'_> {
         }
     }
 
-    /// Makes one array per value. The stages of a Func, and the versions of a block, share them.
+    /// Allocates one array per value. The stages of a Func and the versions of a block share them.
     fn declare(&mut self, key: Kept, space: Space, elements: i64, layout: &Layout) -> Vec<Stored> {
         let elements = self.builder.count(elements) as usize;
         let (name, types) = match key {
@@ -142,7 +142,7 @@ impl KernelLowering<'_> {
         }
     }
 
-    /// Where a value can be read in this kernel.
+    /// The array from which this kernel reads a value.
     pub fn stored(&mut self, read: Read, value: usize) -> Result<Stored, LowerError> {
         if let Some(stored) = self.local.get(&(read, value)) {
             return Ok(stored.clone());
@@ -155,7 +155,7 @@ impl KernelLowering<'_> {
         Ok(self.global(buffer.ok_or_else(unplaced)?))
     }
 
-    /// Where a buffer's values can be read in this kernel.
+    /// The kernel's array for a buffer.
     pub fn global(&mut self, buffer: BufferId) -> Stored {
         if let Some(stored) = self.globals.get(&buffer) {
             return stored.clone();

@@ -1,4 +1,4 @@
-//! Footprints as boxes: where they start, as expressions of the kernel.
+//! Turns footprints into boxes whose lower bounds are kernel expressions.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,28 @@ use warploom_schedule::{Rational, common_denominator};
 use crate::ir::NodeId;
 use crate::lower::kernel::KernelLowering;
 
-/// The values of [`Symbol::Lowest`] at one place, as far as they were asked for.
+/// The values of [`Symbol::Lowest`] at one place, filled on demand.
 type Lowest = BTreeMap<usize, NodeId>;
 
-/// A box that moves with the block, the iteration or the thread.
+/// A box whose position depends on the block, the iteration or the thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Box {
-    /// The first points.
+    /// The first point along each dimension.
     pub lower: Vec<NodeId>,
-    /// The most points there are anywhere.
+    /// The largest extent that occurs at any position.
     pub extent: Vec<i64>,
-    /// The last points, where there are fewer of them at some places than at others: a box of fractions is
-    /// rounded differently from place to place.
+    /// The last point along each dimension where the extent varies: the bounds of a box with
+    /// fractions round differently from position to position.
     pub upper: Vec<Option<NodeId>>,
 }
 
 impl KernelLowering<'_> {
-    /// A footprint as a box at the place that is being lowered.
+    /// A footprint as a box at the position that is being lowered.
     pub fn placed(&mut self, footprint: &Footprint) -> Box {
         self.placed_dims(&footprint.dims)
     }
 
-    /// Reaches as a box at the place that is being lowered.
+    /// Reaches as a box at the position that is being lowered.
     pub fn placed_dims(&mut self, dims: &[Reach]) -> Box {
         let _pass = tracing::debug_span!("boxes").entered();
         Box {
@@ -52,12 +52,14 @@ impl KernelLowering<'_> {
         }
     }
 
-    /// The largest value of a reach that has fractions: the sum of its terms, rounded down and clamped.
+    /// The largest value of a reach with fractions: the sum of its terms, rounded down and clamped.
+    /// `None` without fractions.
     fn highest(&mut self, reach: &Reach) -> Option<NodeId> {
         reach.has_fractions().then(|| self.end(reach, reach.high, |_| 0, &mut Lowest::new()))
     }
 
-    /// The sum of a reach's terms and an offset, rounded down after `rounding` is added to the numerator.
+    /// The sum of a reach's terms and an offset, rounded down after `rounding` is added to the
+    /// numerator.
     fn end(
         &mut self,
         reach: &Reach,
@@ -69,7 +71,7 @@ impl KernelLowering<'_> {
         let denominator = common_denominator(steps.chain([offset]));
         let scaled = |part: Rational| part.numerator() * (denominator / part.denominator());
         if denominator > 1 {
-            // The sum is that many times as large as the coordinate it is for.
+            // The sum is `denominator` times as large as the coordinate.
             for value in [reach.min, reach.max] {
                 self.builder.fitted(value.saturating_mul(denominator));
             }
@@ -86,7 +88,7 @@ impl KernelLowering<'_> {
         self.clamped(end, low, high)
     }
 
-    /// The value of a symbol at the place that is being lowered.
+    /// The value of a symbol at the position that is being lowered.
     fn symbol(&mut self, symbol: Symbol, known: &mut Lowest) -> NodeId {
         let Symbol::Lowest(number) = symbol else {
             // Loops that run once have no variable.
@@ -101,7 +103,7 @@ impl KernelLowering<'_> {
         for reach in reaches {
             let mut lowest = self.lowest(reach, known);
             if reaches.len() > 1 {
-                // Each has values of its own range only, and that decides how far apart they are.
+                // Clamp each one to its own range: the ranges determine how far apart they are.
                 lowest = self.clamped(lowest, reach.min, reach.max);
             }
             least = Some(least.map_or(lowest, |least| self.builder.binary(BinaryOp::Min, least, lowest)));
@@ -111,7 +113,7 @@ impl KernelLowering<'_> {
         least
     }
 
-    /// A value between two limits, where the smallest and largest numbers stand for none.
+    /// Clamps a value to two limits. A limit that does not fit in an `i32` is ignored.
     fn clamped(&mut self, mut value: NodeId, low: i64, high: i64) -> NodeId {
         for (op, limit) in [(BinaryOp::Max, low), (BinaryOp::Min, high)] {
             if let Ok(limit) = i32::try_from(limit) {

@@ -1,4 +1,4 @@
-//! Copies of outputs of which more is computed than was asked for.
+//! Copies the requested part of outputs that are computed on a larger region.
 
 use warploom_lang::affine::Interval;
 use warploom_lang::op::BinaryOp;
@@ -10,10 +10,10 @@ use crate::lower::kernel::{Shape, block_count, finished};
 use crate::lower::layout::Layout;
 use crate::lower::{Context, LowerError};
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: u32 = 256;
 
-/// An output buffer that is a part of another one.
+/// Copies part of one buffer to an output buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copy {
     pub from: BufferId,
@@ -21,7 +21,7 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// The kernel that fills the output, one point a thread.
+    /// The kernel that fills the output, one point per thread.
     pub fn kernel(self, context: &Context<'_>) -> Result<Kernel, LowerError> {
         let (from, to) = (&context.buffers[self.from], &context.buffers[self.to]);
         let mut builder = Builder::default();
@@ -45,19 +45,19 @@ impl Copy {
     }
 }
 
-/// How threads share the points of an output.
+/// The mapping from threads to points of an output.
 struct Points {
-    /// How many blocks there are.
+    /// Number of blocks.
     blocks: u64,
-    /// The thread's point.
+    /// The coordinates of the thread's point.
     at: Vec<NodeId>,
-    /// The index of its element.
+    /// The element index of the point in the output.
     index: NodeId,
-    /// Whether there is such a point.
+    /// Whether the thread has a point.
     inside: NodeId,
 }
 
-/// Threads are numbered through all blocks, and so are points.
+/// Maps the global thread index to a linear point index.
 fn each_point(builder: &mut Builder, to: &BufferDecl) -> Points {
     let total = to.elements() as u64;
     let blocks = total.div_ceil(THREADS.into());
@@ -69,7 +69,7 @@ fn each_point(builder: &mut Builder, to: &BufferDecl) -> Points {
     Points { blocks, at, index, inside }
 }
 
-/// The blocks are numbered, and several of them share a row: there are too many points to number them.
+/// Maps several blocks to each row. Used if the number of points does not fit in a 32-bit index.
 fn each_row(builder: &mut Builder, to: &BufferDecl, context: &Context<'_>) -> Points {
     let width = to.region[0].extent.unsigned_abs();
     let across = width.div_ceil(THREADS.into());
@@ -87,12 +87,12 @@ fn each_row(builder: &mut Builder, to: &BufferDecl, context: &Context<'_>) -> Po
     Points { blocks, at, index, inside }
 }
 
-/// The number of a block.
+/// The block's index.
 fn block(builder: &mut Builder, blocks: u64) -> NodeId {
     builder.leaf(Leaf::Block(0), Type::I32, Some(Interval::new(0, blocks as i64 - 1)))
 }
 
-/// The number of a thread among those of some blocks, in the block with a number.
+/// The index of a thread, counted through all blocks, in the given block.
 fn thread_of(builder: &mut Builder, block: NodeId) -> NodeId {
     let threads = i64::from(THREADS);
     let thread = builder.leaf(Leaf::Thread, Type::I32, Some(Interval::new(0, threads - 1)));
@@ -100,7 +100,7 @@ fn thread_of(builder: &mut Builder, block: NodeId) -> NodeId {
     builder.add(start, thread)
 }
 
-/// The point of a box, first dimension fastest, that has this number.
+/// The coordinates of the point with a linear index; the first dimension varies fastest.
 fn coordinates(builder: &mut Builder, index: NodeId, ranges: &[Range]) -> Vec<NodeId> {
     let mut below = 1_i64;
     let mut at = Vec::new();

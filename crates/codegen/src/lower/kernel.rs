@@ -1,4 +1,4 @@
-//! One kernel: its grid, and what a block runs.
+//! Lowers one kernel: its grid and the body of a block.
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
@@ -16,10 +16,10 @@ use crate::lower::arrays::{Kept, Read, Stored};
 use crate::lower::versions::Axis;
 use crate::lower::{Context, LowerError};
 
-/// An inlined value: the Func, which value, where.
+/// The key of an inlined value: Func, value number, coordinates.
 pub(crate) type InlinedAt = (FuncId, usize, SmallVec<[NodeId; 4]>);
 
-/// A kernel without what it does.
+/// A kernel without its body.
 pub(crate) struct Shape {
     pub name: String,
     pub grid: [u32; 3],
@@ -34,17 +34,18 @@ pub(crate) struct KernelLowering<'a> {
     pub plan: &'a KernelPlan<'a>,
     pub arrays: IdVec<ArrayId, Array>,
     pub inlined: AHashMap<InlinedAt, NodeId>,
-    /// Where buffers can be read.
+    /// The arrays of buffers.
     pub globals: AHashMap<BufferId, Stored>,
-    /// Where values that live in the block or thread can be read, at the place that is being lowered.
+    /// The arrays of values that live in the block or thread, at the position that is being
+    /// lowered.
     pub local: AHashMap<(Read, usize), Stored>,
-    /// The arrays of the block and the thread, by what they are for and which value they hold.
+    /// The arrays of the block and the thread, by purpose and value number.
     pub kept: AHashMap<(Kept, usize), ArrayId>,
-    /// What moves boxes, at the place that is being lowered.
+    /// The values of the symbols in footprints, at the position that is being lowered.
     pub symbols: AHashMap<Symbol, NodeId>,
     threads: u32,
     barriers: Barriers,
-    /// The axes of the grid along which there are several blocks.
+    /// The axes of the grid with more than one block.
     pub axes: Vec<Axis>,
 }
 
@@ -91,7 +92,7 @@ impl<'a> KernelLowering<'a> {
         stage_name(self.context, self.plan.kernel.stage)
     }
 
-    /// Threads of a block.
+    /// Threads per block.
     pub fn threads(&self) -> u32 {
         self.threads
     }
@@ -102,7 +103,7 @@ impl<'a> KernelLowering<'a> {
         self.builder.leaf(Leaf::Thread, Type::I32, Some(Interval::new(0, last)))
     }
 
-    /// The grid; makes the block's index along each tile known.
+    /// Returns the grid, and defines the block's index along each tile.
     fn grid(&mut self) -> Result<[u32; 3], LowerError> {
         let (plan, device) = (self.plan, self.context.problem.device());
         if let Some(axes) = plan.axes(device) {
@@ -137,7 +138,7 @@ impl<'a> KernelLowering<'a> {
         debug_span!("nests").in_scope(|| self.items(body))
     }
 
-    /// Items one after the other.
+    /// Lowers items in order.
     fn items(&mut self, body: Body<'_, NestId>) -> Result<Vec<Stmt>, LowerError> {
         let outside = self.local.clone();
         let mut stmts = Vec::new();
@@ -150,7 +151,7 @@ impl<'a> KernelLowering<'a> {
                 Stepped::Loop(id, body) => stmts.extend(self.over(id, body)?),
             }
         }
-        // Copies of inputs are read only where they stand.
+        // Copies of inputs are visible only in their own list.
         self.local.retain(|key, _| matches!(key, (Read::Func(_), _)) || outside.contains_key(key));
         Ok(stmts)
     }
@@ -158,7 +159,7 @@ impl<'a> KernelLowering<'a> {
     fn item(&mut self, id: NestId) -> Result<Vec<Stmt>, LowerError> {
         let context = self.context;
         let plan = &context.plan.nests[id];
-        // What nobody reads need not be computed.
+        // A nest without a footprint has no readers and is not computed.
         let Some(footprint) = &plan.footprint else { return Ok(Vec::new()) };
         if !plan.nest.storage.is_global() {
             self.allocate(plan.nest);
@@ -169,7 +170,7 @@ impl<'a> KernelLowering<'a> {
         }
     }
 
-    /// A loop over the block.
+    /// A loop over a part of the block's body.
     fn over(&mut self, id: LoopId, body: Body<'_, NestId>) -> Result<Vec<Stmt>, LowerError> {
         let &LoopPlan { tile, count, .. } = &self.context.plan.loops[id];
         if count <= 1 {
@@ -187,7 +188,6 @@ impl<'a> KernelLowering<'a> {
     }
 }
 
-/// A barrier, where one stands.
 fn barrier(stands: bool) -> Option<Stmt> {
     stands.then_some(Stmt::Barrier)
 }
@@ -197,7 +197,7 @@ fn stage_name(context: &Context<'_>, StageRef { func, stage }: StageRef) -> Stri
     warploom_lang::ir::stage_name(&context.pipeline().funcs()[func], stage)
 }
 
-/// A kernel of which all is made, unless it needs more than the device has or indices beyond 32 bits.
+/// Finishes a kernel. Fails if it exceeds a device limit or needs indices beyond 32 bits.
 pub(crate) fn finished(
     shape: Shape,
     body: Vec<Stmt>,
@@ -214,13 +214,13 @@ pub(crate) fn finished(
     Ok(kernel)
 }
 
-/// The blocks of a grid along its first axis, whose numbers are indices.
+/// The number of blocks along the first axis of the grid, where it must fit in an index.
 pub(crate) fn block_count(kernel: &str, blocks: u64, device: &Device) -> Result<u32, LowerError> {
     let limit = device.threads.grid_dims[0].min(i32::MAX.unsigned_abs());
     within(kernel, "blocks", blocks, limit.into())
 }
 
-/// A number that must not be larger than a limit of the device.
+/// Converts a number that must not exceed a limit.
 fn within<T: TryFrom<u64>>(
     kernel: &str,
     what: &'static str,

@@ -1,4 +1,4 @@
-//! How the elements of an array lie, and the index of one.
+//! Memory layout of arrays, and the index of an element.
 
 use warploom_lang::op::BinaryOp;
 
@@ -8,36 +8,38 @@ use crate::ir::{BufferDecl, NodeId};
 /// One dimension of an array.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
-    /// The first index.
+    /// The first coordinate.
     pub lower: NodeId,
-    /// How many elements there are along it.
+    /// The number of coordinates.
     pub extent: i64,
-    /// Elements between neighbours.
+    /// The distance between neighbours, in elements.
     pub stride: i64,
-    /// Threads along it and neighbouring points of each, where each thread holds only its own points.
+    /// The number of threads along this dimension and the number of consecutive points per thread,
+    /// if each thread stores only its own points.
     pub share: Option<(i64, i64)>,
 }
 
-/// How the elements of an array lie.
+/// How an array is indexed.
 #[derive(Clone, Debug)]
 pub(crate) enum Layout {
-    /// All offsets fit in 32 bits: they are sums of indices.
+    /// All offsets fit in 32 bits and are sums of 32-bit indices.
     Narrow(Vec<Axis>),
-    /// Some don't: parts whose own offsets do fit, times the parts' strides, are summed in 64 bits.
+    /// Some offsets need 64 bits. They are sums of part strides times part offsets, where each
+    /// part's own offset fits in 32 bits.
     Wide(Vec<Part>),
 }
 
-/// Some dimensions of an array, next to each other in memory.
+/// Some dimensions of an array that are adjacent in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
-    /// Elements of the array between neighbouring offsets of the part.
+    /// The distance in the array between consecutive offsets of the part, in elements.
     stride: i64,
-    /// Each with the number of its dimension; strides count in those of the part.
+    /// The axes with their dimension numbers. Their strides are relative to the stride of the part.
     axes: Vec<(usize, Axis)>,
 }
 
 impl Layout {
-    /// A dense array of some dimensions, narrow up to a number of elements.
+    /// The layout of a dense array: narrow up to `narrow_elements` elements, wide beyond.
     pub fn new(axes: Vec<Axis>, narrow_elements: i64) -> Layout {
         let elements = axes.iter().fold(1, |elements: i64, axis| elements.saturating_mul(axis.extent));
         if elements <= narrow_elements {
@@ -57,7 +59,7 @@ impl Layout {
         Layout::Wide(parts)
     }
 
-    /// That of a buffer.
+    /// The layout of a buffer.
     pub fn of_buffer(builder: &mut Builder, decl: &BufferDecl, narrow_elements: i64) -> Layout {
         let dims = decl.region.0.iter().zip(&decl.strides);
         let axis = |(range, stride): (&warploom_lang::Range, &i64)| {
@@ -67,7 +69,7 @@ impl Layout {
         Layout::new(dims.map(axis).collect(), narrow_elements)
     }
 
-    /// The index of a point's element.
+    /// The index of the element at a point.
     pub fn index(&self, builder: &mut Builder, at: &[NodeId]) -> NodeId {
         match self {
             Layout::Narrow(axes) => sum(builder, axes.iter().zip(at)),
@@ -83,7 +85,7 @@ impl Layout {
     }
 }
 
-/// The sum of indices along some dimensions, in 32 bits.
+/// The 32-bit sum of the indices along some dimensions.
 fn sum<'a>(builder: &mut Builder, axes: impl Iterator<Item = (&'a Axis, &'a NodeId)>) -> NodeId {
     let mut sum = builder.int(0);
     for (axis, index) in axes {
@@ -97,7 +99,8 @@ fn sum<'a>(builder: &mut Builder, axes: impl Iterator<Item = (&'a Axis, &'a Node
     sum
 }
 
-/// The number of a point among those of its thread: which round, and where in the thread's tile.
+/// The index of a point among its thread's points, from the round and the position in the thread's
+/// tile.
 fn own_part(builder: &mut Builder, along: NodeId, threads: i64, serial: i64) -> NodeId {
     let (round, tile) = (builder.int(threads * serial), builder.int(serial));
     let round = builder.binary(BinaryOp::Div, along, round);

@@ -1,22 +1,23 @@
-//! Lowering: one file a pass, in the order they run.
+//! Lowers schedules to kernel IR. Each pass has one file; the table lists them in the order they
+//! run.
 //!
 //! | pass | what it does |
 //! | --- | --- |
 //! | `place` | finds where every Func lives: inlined, in a buffer, in a block, in a thread |
-//! | `versions` | a version of a block without guards and clamps, away from the edges |
-//! | `kernel` | the grid of one kernel, its nests and loops in order |
-//! | `arrays` | what lives in a kernel's blocks and threads, and how accesses find it |
-//! | `layout` | how the elements of an array lie: indices of 32 bits, or of 64 where those cannot count them |
-//! | `boxes` | the boxes of footprints: lower bounds as expressions |
-//! | `nest` | the thread and serial loops of one stage, with guards where they are needed |
-//! | `nesting` | loops, lets and guards in the order they stand in each other |
-//! | `accumulate` | registers for points that a stage adds to again and again |
-//! | `stage` | one point of a stage: what is stored |
-//! | `value` | the expressions of a stage at one point, inlined Funcs written out |
-//! | `copy` | copies of outputs of which more is computed than was asked for |
+//! | `versions` | makes a version of the block without guards and clamps, for blocks away from the edges |
+//! | `kernel` | lowers one kernel: its grid, then its nests and loops in order |
+//! | `arrays` | allocates the arrays of blocks and threads, and finds them for accesses |
+//! | `layout` | computes element indices: 32 bits, or 64 bits for arrays that need them |
+//! | `boxes` | turns footprints into boxes: lower bounds as expressions |
+//! | `nest` | emits the thread and serial loops of one stage, with guards where needed |
+//! | `nesting` | nests loops, lets and guards around statements |
+//! | `accumulate` | keeps points that a stage updates repeatedly in registers |
+//! | `stage` | emits the stores of one point of a stage |
+//! | `value` | lowers the expressions of a stage at one point and inlines Funcs |
+//! | `copy` | copies the requested part of outputs that are computed on a larger region |
 //!
-//! Expressions are simplified as they are made ([`builder`](crate::builder)). Passes that take time are spans of `tracing`;
-//! `warploom -v` shows a table of them.
+//! The [`builder`](crate::builder) simplifies expressions as they are built. Passes that take time
+//! are `tracing` spans; `warploom -v` shows a table of them.
 
 #![deny(clippy::cast_possible_truncation)]
 
@@ -48,55 +49,55 @@ use crate::lower::place::Places;
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum LowerError {
-    /// A Func that is read where it has not been computed.
+    /// A kernel reads a Func where it has not been computed.
     #[error(
         "`{func}` is read in the kernel of `{kernel}`, which the schedule computes nowhere it can be read from; place it before its readers or inline it"
     )]
     Unplaced {
-        /// The Func.
+        /// Name of the Func that is read.
         func: String,
-        /// The kernel's stage.
+        /// Name of the stage that the kernel computes.
         kernel: String,
     },
-    /// A kernel that would be too long.
+    /// A kernel would have too many expressions.
     #[error(
         "the kernel of `{kernel}` would have more than {limit} different expressions; inline fewer Funcs into it"
     )]
     TooLong {
-        /// The kernel's stage.
+        /// Name of the stage that the kernel computes.
         kernel: String,
-        /// The most there may be.
+        /// The largest number of expressions allowed.
         limit: usize,
     },
-    /// A kernel that needs more than the device has.
+    /// A kernel exceeds a limit of the device.
     #[error("the kernel of `{kernel}` needs {needed} {what}, the device has {limit}; use smaller tiles")]
     Limit {
-        /// The kernel's stage.
+        /// Name of the stage that the kernel computes.
         kernel: String,
-        /// What is short.
+        /// The resource that is exceeded, in the plural, as the message shows it.
         what: &'static str,
-        /// What is needed.
+        /// The amount that the kernel needs.
         needed: u64,
-        /// What there is.
+        /// The amount that the device has.
         limit: u64,
     },
-    /// A kernel with a coordinate, a count or a flat index beyond 32 bits.
+    /// A kernel needs a coordinate, a count or a flat index beyond 32 bits.
     #[error(
         "the kernel of `{kernel}` would have to count up to {number}, and indices have 32 bits; use smaller sizes or tiles, or threads instead of a flat loop"
     )]
     Index {
-        /// The kernel's stage.
+        /// Name of the stage that the kernel computes.
         kernel: String,
-        /// The number.
+        /// The first number that does not fit.
         number: i64,
     },
 }
 
-/// How to lower.
+/// Options of lowering.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Arrays with more elements than this have indices of 64 bits. Never more than [`NARROW_ELEMENTS`]; with
-    /// less, tests see such indices on small arrays.
+    /// Arrays with more elements than this are indexed with 64 bits. At most [`NARROW_ELEMENTS`];
+    /// tests set it lower to get 64-bit indices on small arrays.
     pub narrow_elements: u32,
 }
 
@@ -106,12 +107,12 @@ impl Default for Options {
     }
 }
 
-/// Everything the passes read.
+/// The inputs and tables that all passes share.
 pub(crate) struct Context<'a> {
     pub problem: &'a Problem,
     pub plan: &'a Plan<'a>,
     pub inputs: IdVec<InputId, Region>,
-    /// Values of specialised Params; the others are read when the kernel runs.
+    /// Values of specialised Params. The other Params are read at run time.
     pub fixed: IdVec<ParamId, Option<Value>>,
     /// Position of each Param among the program's scalars.
     pub scalars: IdVec<ParamId, u32>,
@@ -119,9 +120,9 @@ pub(crate) struct Context<'a> {
     pub buffers: IdVec<BufferId, BufferDecl>,
     pub func_buffers: IdVec<FuncId, Vec<BufferId>>,
     pub input_buffers: IdVec<InputId, BufferId>,
-    /// What remains to be done when all kernels have run.
+    /// The copies to launch after all kernels.
     pub copies: Vec<Copy>,
-    /// The most elements of an array whose indices have 32 bits.
+    /// The most elements of an array with 32-bit indices.
     pub narrow_elements: i64,
 }
 
@@ -129,8 +130,9 @@ pub(crate) struct Context<'a> {
 ///
 /// # Errors
 ///
-/// If a kernel would be too long, or would need more than 32 bits for an index that cannot have them. A plan that
-/// was not [checked](Problem::check) may fail otherwise.
+/// If a kernel would have too many expressions, exceeds a device limit, or would need more than 32
+/// bits for an index that cannot have them. Lowering a plan that was not [checked](Problem::check)
+/// may fail in other ways.
 pub fn lower(problem: &Problem, plan: &Plan<'_>, options: Options) -> Result<Program, LowerError> {
     let _pass = debug_span!("lower").entered();
     let pipeline = problem.pipeline();
@@ -173,7 +175,7 @@ impl<'a> Context<'a> {
         self.problem.pipeline()
     }
 
-    /// Lowers kernels and launches them in their order.
+    /// Lowers kernels and launches them in order.
     fn launches(
         &self,
         body: Body<'_, schedule::KernelId>,
@@ -189,7 +191,8 @@ impl<'a> Context<'a> {
                 }
                 Stepped::Loop(id, body) => {
                     let body = self.launches(body, kernels)?;
-                    // The kernels inside have used the loop's last iteration as an index.
+                    // The kernels inside have already checked that the loop's last iteration fits
+                    // in an index.
                     match u32::try_from(self.plan.loops[id].count).unwrap_or(u32::MAX) {
                         1 => launches.extend(body),
                         _ if body.is_empty() => {}
@@ -223,7 +226,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Makes the buffer of a Func's value, and a second one for an output of which only a part was asked for.
+    /// Declares the buffer of a Func's value, and a second one for an output if only part of it was
+    /// requested.
     fn declare_func(&mut self, id: FuncId, value: usize, role: Role, asked: Option<&Region>) {
         let region = self.problem.regions().funcs[id].region.clone();
         let Some(part) = asked.filter(|asked| **asked != region) else {
@@ -253,7 +257,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The strides of a buffer whose dimensions grow in stride in some order.
+/// The strides of a dense buffer whose dimensions are laid out in `order`, innermost first.
 fn buffer_strides(region: &Region, order: impl IntoIterator<Item = usize>) -> Vec<i64> {
     let extents: Vec<i64> = region.0.iter().map(|range| range.extent).collect();
     strides(&extents, order).to_vec()

@@ -15,14 +15,14 @@ use crate::lower::kernel::KernelLowering;
 use crate::lower::nesting::Nesting;
 use crate::lower::stage::Subject;
 
-/// Where the loops of a nest are: for each loop the box it runs over, and how far it is.
+/// The position of a nest's loops: for each loop the box it runs over and the offset in it.
 #[derive(Clone)]
 pub(crate) struct Position {
     pub points: Box,
     pub domain: Box,
-    /// Along each dimension, from the start of the box.
+    /// The offset along each dimension, from the start of the box.
     pub along: Vec<NodeId>,
-    /// Along each reduction variable, from the start of what outer loops leave of it.
+    /// The offset along each reduction variable, from the start of the part that outer loops leave.
     reduced: Vec<NodeId>,
 }
 
@@ -34,7 +34,7 @@ impl Position {
         }
     }
 
-    /// The box that a loop runs in, its number there, and how far it is.
+    /// The box of a loop, the loop's dimension there, and its offset.
     fn place(&self, dim: LoopKind) -> (&Box, usize, NodeId) {
         match dim {
             LoopKind::Pure(d) => (&self.points, d, self.along[d]),
@@ -43,7 +43,7 @@ impl Position {
     }
 }
 
-/// A nest: the decisions of the schedule, what they come to, and what it computes.
+/// A nest: the schedule's decisions, the resulting footprint, and the item that it computes.
 pub(crate) struct Placed<'n> {
     pub nest: &'n Nest,
     pub footprint: &'n NestFootprint,
@@ -53,7 +53,7 @@ pub(crate) struct Placed<'n> {
 impl KernelLowering<'_> {
     /// The statements that compute one nest over its box.
     pub fn nest(&mut self, nest: &Nest, footprint: &NestFootprint) -> Result<Vec<Stmt>, LowerError> {
-        // Elsewhere the same point may be read from another place.
+        // In another nest, the same point may be read from other memory.
         self.inlined.clear();
         let placed = Placed { nest, footprint, subject: self.subject(nest.item) };
         let start = self.builder.int(0);
@@ -73,7 +73,7 @@ impl KernelLowering<'_> {
         Ok(outer.around(&mut self.builder, body))
     }
 
-    /// One loop over all points, which the threads take in turns.
+    /// One loop over all points, which the threads process in strides.
     fn flat(&mut self, outer: &mut Nesting, placed: &Placed<'_>, position: &mut Position) {
         let Placed { footprint, subject, .. } = placed;
         let lanes = || footprint.axes_of(AxisKind::Lane);
@@ -93,7 +93,7 @@ impl KernelLowering<'_> {
         for Axis { dim, count: extent, .. } in lanes() {
             let divisor = self.builder.int(below);
             let mut along = self.builder.binary(BinaryOp::Div, index, divisor);
-            // The index is inside the box here, so that nothing is left above the last dimension.
+            // The index is in bounds here, so the last dimension needs no remainder.
             if below.saturating_mul(extent) < total {
                 let extent = self.builder.int(extent);
                 along = self.builder.binary(BinaryOp::Mod, along, extent);
@@ -110,7 +110,7 @@ impl KernelLowering<'_> {
         }
     }
 
-    /// What one thread does at the tile that starts at a position.
+    /// The work of one thread on the tile at a position.
     fn tile(&mut self, placed: &Placed<'_>, start: &Position) -> Result<Vec<Stmt>, LowerError> {
         let mut body = self.registers(&placed.nest.registers, placed.footprint)?;
         let accumulator = self.accumulator(placed, start)?;
@@ -127,7 +127,7 @@ impl KernelLowering<'_> {
         Ok(body)
     }
 
-    /// The serial loops of a thread's tile, those of some kinds.
+    /// The serial loops of a thread's tile, restricted to some kinds.
     pub fn serial(
         &mut self,
         inner: &mut Nesting,
@@ -145,11 +145,11 @@ impl KernelLowering<'_> {
         }
     }
 
-    /// The tile of this thread: where it starts along each loop that threads share and along each dimension,
-    /// in rounds where the threads don't cover the box at once.
+    /// The start of this thread's tile along each loop that threads share and each dimension. The
+    /// threads make several rounds where they do not cover the box at once.
     fn rounds(&mut self, outer: &mut Nesting, placed: &Placed<'_>, used: u64, position: &mut Position) {
         let Placed { footprint, subject, .. } = placed;
-        // Threads beyond those of the stage do nothing.
+        // Threads beyond those of the stage are idle.
         let used = i64::try_from(used).unwrap_or(i64::MAX);
         let (thread, end) = (self.thread(), self.builder.int(used));
         outer.require(self.builder.binary(BinaryOp::Lt, thread, end));
@@ -165,7 +165,7 @@ impl KernelLowering<'_> {
         }
         for Axis { dim, count: rounds, step, .. } in footprint.axes_of(AxisKind::Round) {
             let (threads, serial) = footprint.share(dim);
-            // Where the last thread's tile ends, outside the box perhaps.
+            // The end of the last thread's tile, which may be out of bounds.
             self.builder.fitted(rounds.saturating_mul(step) - 1);
             let name = format!("{}_round", subject.name(dim));
             let round = outer.repeat(&mut self.builder, name, rounds, false);
@@ -176,13 +176,14 @@ impl KernelLowering<'_> {
             *offset = self.builder.scale(tile, serial);
             match serial {
                 1 => self.guard(outer, subject, position, dim),
-                // A thread whose tile is outside has nothing to do, and nothing of its own to read.
+                // A thread whose tile is out of bounds has no work and none of its own values to
+                // read.
                 _ => self.guard_box(outer, position, dim),
             }
         }
     }
 
-    /// The loops over what is left of reduction variables that threads don't share.
+    /// The loops over the remaining parts of reduction variables that threads do not share.
     fn reductions(&mut self, inner: &mut Nesting, placed: &Placed<'_>, position: &mut Position) {
         let Placed { footprint, subject, .. } = placed;
         for Axis { dim, count: parts, step: serial, .. } in footprint.axes_of(AxisKind::Reduce) {
@@ -195,8 +196,8 @@ impl KernelLowering<'_> {
         }
     }
 
-    /// A loop may be at a point only inside its box, so as not to reach into the next one's, and inside all
-    /// that is ever computed.
+    /// Keeps a loop inside its box, so that it does not overlap the next box, and inside the region
+    /// that is computed at all.
     fn guard(&mut self, nesting: &mut Nesting, subject: &Subject, position: &Position, kind: LoopKind) {
         self.guard_box(nesting, position, kind);
         let (own, d, offset) = position.place(kind);
@@ -213,14 +214,14 @@ impl KernelLowering<'_> {
         nesting.require(self.builder.binary(BinaryOp::Le, at, last));
     }
 
-    /// A loop may be only inside its box.
+    /// Keeps a loop inside its box.
     fn guard_box(&mut self, nesting: &mut Nesting, position: &Position, kind: LoopKind) {
         let (own, d, offset) = position.place(kind);
         let end = self.builder.int(own.extent[d]);
         nesting.require(self.builder.binary(BinaryOp::Lt, offset, end));
     }
 
-    /// Computes the point that the loops are at.
+    /// Computes the point at the loops' current position.
     fn point(
         &mut self,
         inner: Nesting,
@@ -236,7 +237,7 @@ impl KernelLowering<'_> {
         lower.iter().zip(along).map(|(lower, along)| self.builder.add(*lower, *along)).collect()
     }
 
-    /// The Funcs a thread computes for its own tile.
+    /// Computes the Funcs that a thread keeps in registers for its own tile.
     fn registers(&mut self, funcs: &[FuncId], footprint: &NestFootprint) -> Result<Vec<Stmt>, LowerError> {
         let mut body = Vec::new();
         for &func in funcs {
@@ -252,7 +253,7 @@ impl KernelLowering<'_> {
         Ok(body)
     }
 
-    /// A stage of a Func in registers, its reduction loops outside its points.
+    /// A stage of a Func in registers. Its reduction loops enclose the loops over points.
     fn register_stage(
         &mut self,
         stage: StageRef,
@@ -280,7 +281,7 @@ impl KernelLowering<'_> {
             let step = nesting.repeat(&mut self.builder, name, own.extent[d], true);
             vars[d] = self.builder.add(own.lower[d], step);
         }
-        // A thread's tile may reach beyond what the block has of other Funcs.
+        // A thread's tile may extend beyond the part of other Funcs that the block holds.
         let block = self.placed(&footprint.block.stages[stage.stage]);
         for d in looped {
             let range = problem.loop_range(subject.item, LoopKind::Pure(d));

@@ -1,4 +1,4 @@
-//! Loops, lets and guards in the order they stand in each other.
+//! Nests loops, lets and guards around statements.
 
 use warploom_lang::Type;
 use warploom_lang::affine::Interval;
@@ -6,16 +6,16 @@ use warploom_lang::affine::Interval;
 use crate::builder::Builder;
 use crate::ir::{Leaf, NodeId, Stmt, VarId};
 
-/// A statement that holds all that follows it.
+/// A statement that encloses everything after it.
 enum Frame {
     Let(VarId, NodeId),
     For { var: VarId, count: u32, unrolled: bool },
     If(NodeId),
 }
 
-/// Statements around others that are still to come, the outermost first.
+/// Statements that enclose others still to come, outermost first.
 ///
-/// Conditions are held back until the next loop or the end, so that one `if` takes several.
+/// Conditions are deferred until the next loop or the end, so that one `if` combines several.
 #[derive(Default)]
 pub(crate) struct Nesting {
     frames: Vec<Frame>,
@@ -23,7 +23,7 @@ pub(crate) struct Nesting {
 }
 
 impl Nesting {
-    /// A variable with a value; none for a constant.
+    /// Binds a variable to a value. A constant needs no variable.
     pub fn bind(&mut self, builder: &mut Builder, name: String, value: NodeId, bounds: Interval) -> NodeId {
         if builder.known(value).is_some() {
             return value;
@@ -33,7 +33,8 @@ impl Nesting {
         builder.leaf(Leaf::Var(var), Type::I32, Some(bounds))
     }
 
-    /// The variable of a loop; 0 and no loop if it runs once.
+    /// Opens a loop and returns its variable. A loop that runs once is not emitted; its variable is
+    /// 0.
     pub fn repeat(&mut self, builder: &mut Builder, name: String, count: i64, unrolled: bool) -> NodeId {
         if count == 1 {
             return builder.int(0);
@@ -45,12 +46,12 @@ impl Nesting {
         builder.leaf(Leaf::Var(var), Type::I32, Some(Interval::new(0, count - 1)))
     }
 
-    /// Goes on only where a condition holds.
+    /// Guards everything that follows with a condition.
     pub fn require(&mut self, condition: NodeId) {
         self.conditions.push(condition);
     }
 
-    /// What follows is evaluated only where all conditions so far hold.
+    /// Emits the deferred conditions: everything after this is evaluated only where they hold.
     pub fn enter(&mut self, builder: &mut Builder) {
         let all = builder.all(self.conditions.drain(..));
         if builder.known(all).is_none_or(|value| value.bits() == 0) {
@@ -58,7 +59,7 @@ impl Nesting {
         }
     }
 
-    /// All of it around `body`.
+    /// Wraps `body` in all statements opened so far.
     pub fn around(mut self, builder: &mut Builder, mut body: Vec<Stmt>) -> Vec<Stmt> {
         self.enter(builder);
         for frame in self.frames.into_iter().rev() {

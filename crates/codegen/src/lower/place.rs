@@ -3,14 +3,14 @@
 use warploom_lang::{FuncId, IdVec, Pipeline};
 use warploom_schedule::schedule::Plan;
 
-/// Where a Func is computed and kept.
+/// Where a Func is computed and stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// Nowhere: it is not in the schedule.
+    /// Not in the schedule.
     Nowhere,
-    /// Wherever it is used.
+    /// Recomputed at every use.
     Inlined,
-    /// In a buffer of its own.
+    /// In a buffer in global memory.
     Root,
     /// In shared or private memory of a kernel's blocks.
     Block,
@@ -18,7 +18,6 @@ pub(crate) enum Place {
     Thread,
 }
 
-/// The places of all Funcs.
 pub(crate) struct Places(IdVec<FuncId, Place>);
 
 impl Places {

@@ -1,4 +1,4 @@
-//! One point of a stage: what is stored there.
+//! The stores of one point of a stage.
 
 use warploom_lang::InputId;
 use warploom_schedule::LoopKind;
@@ -11,7 +11,7 @@ use crate::lower::kernel::KernelLowering;
 use crate::lower::nesting::Nesting;
 use crate::lower::value::Point;
 
-/// What a nest computes or copies, and how its loops are called.
+/// What a nest computes or copies, and the names of its loops.
 pub(crate) struct Subject {
     pub item: Item,
     /// Names of the dimensions.
@@ -21,7 +21,6 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// The name of a loop.
     pub fn name(&self, kind: LoopKind) -> &str {
         match kind {
             LoopKind::Pure(d) => &self.names[d],
@@ -46,7 +45,7 @@ impl KernelLowering<'_> {
         Subject { item, names, variables }
     }
 
-    /// Closes a nesting around the stores of one point.
+    /// Emits the stores of one point and wraps them in the nesting.
     pub fn stores(
         &mut self,
         mut nesting: Nesting,
@@ -81,7 +80,7 @@ impl KernelLowering<'_> {
         let decl = &pipeline.funcs()[stage.func].stages[stage.stage];
         let point = Point { vars, rvars };
         if let Some(predicate) = decl.predicate {
-            // What it reads is there only at points that are computed.
+            // The values that the predicate reads exist only at points that are computed.
             nesting.enter(&mut self.builder);
             let condition = self.value(predicate, point.clone())?;
             nesting.require(condition);
@@ -104,7 +103,8 @@ impl KernelLowering<'_> {
         Ok(stmts)
     }
 
-    /// A value whose loads are done before the statements that follow.
+    /// Binds a value that contains loads to a variable, so that the loads precede the statements
+    /// that follow.
     fn read_now(&mut self, stmts: &mut Vec<Stmt>, name: &str, value: NodeId) -> NodeId {
         let exprs = &self.builder.exprs;
         let mut nodes = exprs.reachable([value]).into_iter();

@@ -12,14 +12,14 @@ use crate::lower::arrays::Read;
 use crate::lower::kernel::{InlinedAt, KernelLowering};
 use crate::lower::place::Place;
 
-/// The most expressions of a kernel. Funcs that are inlined in each other at several points each can make
-/// exponentially many, which no compiler would ever finish.
+/// The most expressions per kernel. Funcs that are inlined into each other at several points each
+/// can make exponentially many, more than any compiler could handle.
 const MAX_NODES: usize = 250_000;
 
-/// The values of a stage's variables at the point in question.
+/// The values of a stage's variables at one point.
 #[derive(Clone)]
 pub(crate) struct Point {
-    /// One a dimension; unused for dimensions that are not pure.
+    /// One per dimension; unused for dimensions that are not pure.
     pub vars: Vec<NodeId>,
     pub rvars: Vec<NodeId>,
 }
@@ -28,23 +28,24 @@ pub(crate) struct Point {
 struct Frame {
     root: ExprId,
     point: Point,
-    /// The nodes, operands first, and how many of them are lowered.
+    /// The nodes, operands first.
     nodes: Vec<ExprId>,
     position: usize,
     known: AHashMap<ExprId, NodeId>,
-    /// The inlined value that it is.
+    /// The inlined value that this expression computes.
     value: Option<InlinedAt>,
 }
 
-/// What a node comes to.
+/// The result of lowering one node.
 enum Step {
     Lowered(NodeId),
-    /// An inlined value, which must be lowered first.
+    /// The node needs this inlined value, which must be lowered first.
     Into(InlinedAt),
 }
 
 impl KernelLowering<'_> {
-    /// An expression of a stage at `point`. How deep Funcs are inlined in each other is no matter of the stack.
+    /// Lowers an expression of a stage at `point`. Uses an explicit stack, so deep inlining cannot
+    /// overflow the call stack.
     pub fn value(&mut self, root: ExprId, point: Point) -> Result<NodeId, LowerError> {
         let mut frame = self.frame(root, point, None);
         let mut outer: Vec<Frame> = Vec::new();
@@ -73,7 +74,8 @@ impl KernelLowering<'_> {
         Frame { root, point, nodes, position: 0, known: AHashMap::new(), value }
     }
 
-    /// Goes on up to the end, or to an inlined value that must be lowered first.
+    /// Lowers nodes until the end of the expression, or until an inlined value must be lowered
+    /// first.
     fn advance(&mut self, frame: &mut Frame) -> Result<Option<InlinedAt>, LowerError> {
         if self.builder.exprs.nodes().len() > MAX_NODES {
             return Err(LowerError::TooLong { kernel: self.name(), limit: MAX_NODES });
@@ -88,7 +90,7 @@ impl KernelLowering<'_> {
         Ok(None)
     }
 
-    /// A node whose operands are lowered.
+    /// Lowers a node whose operands are lowered.
     fn step(&mut self, frame: &Frame, id: ExprId) -> Result<Step, LowerError> {
         let node = &self.context.pipeline().exprs()[id];
         let args: SmallVec<[NodeId; 4]> = node.args.iter().map(|arg| frame.known[arg]).collect();
@@ -109,7 +111,7 @@ impl KernelLowering<'_> {
             NodeKind::Load(input) => self.load(Read::Input(input), 0, node.ty, &args)?,
             NodeKind::Call(func, value) => match self.context.places.of(func) {
                 Place::Inlined => {
-                    // The same point is written out once.
+                    // Each point of an inlined Func is lowered once.
                     let at = (func, value as usize, args);
                     return Ok(match self.inlined.get(&at) {
                         Some(lowered) => Step::Lowered(*lowered),
@@ -123,7 +125,7 @@ impl KernelLowering<'_> {
         }))
     }
 
-    /// A value of a Func or input that is stored somewhere.
+    /// Loads a value of a Func or input that is stored in an array.
     fn load(&mut self, read: Read, value: usize, ty: Type, at: &[NodeId]) -> Result<NodeId, LowerError> {
         let stored = self.stored(read, value)?;
         let index = stored.index(&mut self.builder, at);

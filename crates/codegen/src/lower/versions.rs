@@ -1,4 +1,4 @@
-//! Versions of a block: one without guards and clamps for the blocks away from the edges of the image.
+//! Versions of a block: blocks away from the edges of the image get one without guards and clamps.
 
 use warploom_lang::Type;
 use warploom_lang::affine::Interval;
@@ -8,31 +8,32 @@ use crate::ir::{NodeId, NodeKind, Stmt, every_stmt};
 use crate::lower::LowerError;
 use crate::lower::kernel::KernelLowering;
 
-/// Blocks along one axis of the grid.
+/// The blocks along one axis of the grid.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
     /// The block's index.
     pub index: NodeId,
-    /// How many blocks there are.
+    /// The number of blocks.
     pub count: i64,
-    /// How many of them, from the first, are not cut by the end of the image.
+    /// The number of blocks, from the first, that the end of the image does not cut off.
     pub full: i64,
 }
 
 impl Axis {
-    /// The blocks at least `margin` away from both ends; all that are full if there are none.
+    /// The range of blocks at least `margin` away from both ends; all full blocks if that range is
+    /// empty.
     fn inside(&self, margin: i64) -> Interval {
         let last = self.full.min(self.count - margin) - 1;
         if margin <= last { Interval::new(margin, last) } else { Interval::new(0, self.full - 1) }
     }
 }
 
-/// The largest margin that is tried, in blocks: what stencils and their clamps reach.
+/// The largest margin to try, in blocks. It covers the reach of stencils and their clamps.
 const MAX_MARGIN: i64 = 2;
 
 impl KernelLowering<'_> {
-    /// What a block runs. Where it makes a difference, blocks away from the edges have a version of their own:
-    /// the ranges of their indices decide guards and clamps.
+    /// The body of a block. If it removes guards or clamps, blocks away from the edges get their
+    /// own version, in which the ranges of the block indices decide them.
     pub fn versions(&mut self) -> Result<Vec<Stmt>, LowerError> {
         let _pass = tracing::debug_span!("versions").entered();
         let axes = self.axes.clone();
@@ -61,12 +62,13 @@ impl KernelLowering<'_> {
             self.builder.narrow(axis.index, Interval::new(0, axis.count - 1));
         }
         let is_inside = self.is_inside(&inside);
-        // One decision: with two opposite ones the CUDA compiler carries what the first list left in a thread's arrays
-        // on to the second, and has been seen to mix them up.
+        // A single `if` with an `else`: with two `if`s on opposite conditions, the CUDA compiler
+        // carries the contents of a thread's arrays from the first to the second, and has been seen
+        // to mix them up.
         Ok(vec![Stmt::If { condition: is_inside, body: inner, otherwise: everywhere }])
     }
 
-    /// Whether a block's indices lie in some ranges.
+    /// The condition that a block's indices lie in some ranges.
     fn is_inside(&mut self, ranges: &[Interval]) -> NodeId {
         let mut conditions = Vec::new();
         for (axis, range) in self.axes.clone().iter().zip(ranges) {
@@ -77,7 +79,7 @@ impl KernelLowering<'_> {
         self.builder.all(conditions)
     }
 
-    /// Guards, and limits of indices, that are decided when the kernel runs.
+    /// The number of guards and index clamps that are evaluated at run time.
     fn decisions(&self, body: &[Stmt]) -> usize {
         let exprs = &self.builder.exprs;
         let guards = every_stmt(body).filter(|stmt| matches!(stmt, Stmt::If { .. })).count();

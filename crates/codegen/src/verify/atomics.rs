@@ -1,5 +1,5 @@
-//! Plain accesses and atomics of one array: a barrier separates them in shared memory, nothing does between the blocks of
-//! a launch.
+//! Checks that atomics and plain accesses of an array do not mix: in shared memory a barrier must
+//! separate them, and between the blocks of a launch nothing does.
 
 use warploom_lang::{Id, IdVec};
 
@@ -20,14 +20,14 @@ struct Accesses {
 }
 
 impl<'a> Atomics<'a> {
-    /// None for a kernel without atomics, of which there is nothing to know.
+    /// `None` for a kernel without atomics, which needs no check.
     pub fn of(kernel: &'a Kernel) -> Option<Atomics<'a>> {
         let mut stmts = every_stmt(&kernel.body);
         let since = kernel.arrays.values().map(|_| Accesses::default()).collect();
         stmts.any(|stmt| matches!(stmt, Stmt::Atomic { .. })).then_some(Atomics { kernel, since })
     }
 
-    /// The accesses of one statement, those of statements inside aside.
+    /// Records the accesses of one statement, not of the statements inside it.
     pub fn touch(&mut self, stmt: &Stmt) -> Result<(), Fault> {
         let exprs = &self.kernel.exprs;
         for id in exprs.reachable(stmt.operands()) {
@@ -54,7 +54,7 @@ impl<'a> Atomics<'a> {
         }
     }
 
-    /// A barrier separates what comes from what was, within the block.
+    /// A barrier separates earlier from later accesses within the block.
     pub fn barrier(&mut self) {
         for (id, array) in self.kernel.arrays.iter() {
             if array.space == Space::Shared {
@@ -63,7 +63,7 @@ impl<'a> Atomics<'a> {
         }
     }
 
-    /// Adds what may have been accessed instead.
+    /// Merges the accesses of an alternative path.
     pub fn join(&mut self, other: &Atomics<'_>) {
         for index in 0..self.since.len() {
             let (own, other) = (&mut self.since[Id::new(index)], other.since[Id::new(index)]);

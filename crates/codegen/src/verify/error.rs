@@ -1,4 +1,4 @@
-//! How a program can break the rules of the kernel IR.
+//! The ways a program can break the rules of the kernel IR.
 
 use std::fmt;
 
@@ -8,38 +8,39 @@ use warploom_lang::{Id, Type};
 
 use crate::ir::{ArrayId, BufferId, KernelId, Leaf, NodeId, Space, StridesId, VarId};
 
-/// A program that breaks the rules of the IR: always a mistake of the compiler.
+/// A program breaks the rules of the IR. This is always a bug in the compiler.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum VerifyError {
-    /// A launch of a kernel that the program does not have.
+    /// A launch refers to a kernel that the program does not have.
     #[error("the program launches {0}, which it does not have; this is a bug in Warploom")]
     Launch(Missing),
-    /// A kernel that is malformed before any statement is looked at.
+    /// A kernel is malformed independently of its statements.
     #[error("the kernel `{kernel}` is malformed: {fault}; this is a bug in Warploom")]
     Kernel {
-        /// Its name.
+        /// Name of the malformed kernel.
         kernel: String,
-        /// The rule it breaks.
+        /// The rule that it breaks.
         fault: Fault,
     },
-    /// A statement of a kernel.
+    /// A statement of a kernel is malformed.
     #[error("the kernel `{kernel}` is malformed at statement {at}: {fault}; this is a bug in Warploom")]
     Statement {
-        /// The kernel's name.
+        /// Name of the kernel that contains the statement.
         kernel: String,
-        /// Where the statement stands.
+        /// Path to the statement.
         at: StmtPath,
-        /// The rule it breaks.
+        /// The rule that it breaks.
         fault: Fault,
     },
 }
 
-/// Where a statement stands in a kernel's body: `2.else.0` is the first one of the `else` of the third.
+/// The path to a statement in a kernel's body: `2.else.0` is the first statement in the `else` of
+/// the third.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StmtPath(pub Vec<Step>);
 
-/// A position in a list of statements, by the list.
+/// An index into one of the lists of statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// In the body of a kernel, loop or `if`.
@@ -61,18 +62,18 @@ impl fmt::Display for StmtPath {
     }
 }
 
-/// Something that is named but does not exist.
+/// A reference to something that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// A kernel of the program.
     Kernel(KernelId),
     /// A buffer of the program.
     Buffer(BufferId),
-    /// A scalar of the program, by its position.
+    /// A scalar of the program, by position.
     Param(u32),
     /// A dimension of the grid.
     BlockDimension(u8),
-    /// A loop around all launches of the kernel, counted from the outermost.
+    /// A loop around all launches of the kernel; 0 is the outermost.
     Iteration(u8),
     /// An array of the kernel.
     Array(ArrayId),
@@ -80,7 +81,7 @@ pub enum Missing {
     Var(VarId),
     /// A node of the kernel.
     Node(NodeId),
-    /// The strides of an offset.
+    /// An entry in the kernel's table of offset strides.
     Strides(StridesId),
 }
 
@@ -101,176 +102,177 @@ impl fmt::Display for Missing {
     }
 }
 
-/// The rule of the [IR](crate::ir) that a kernel breaks. Arrays and variables go by their names.
+/// The rule of the [IR](crate::ir) that a kernel breaks. Arrays and variables are identified by
+/// name.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A name of something that does not exist.
+    /// Something that does not exist is referred to.
     #[error("there is no {0}")]
     Missing(Missing),
-    /// A grid or a block of no size, or with more blocks or threads than an index can count.
+    /// The grid or the block is empty, or has more blocks or threads than an index can count.
     #[error("{threads} threads in each of {grid:?} blocks cannot be launched")]
     Launch {
         /// Blocks along each dimension.
         grid: [u32; 3],
-        /// Threads of a block.
+        /// Threads per block.
         threads: u32,
     },
-    /// An array in global memory that is not as its buffer.
+    /// An array in global memory does not match its buffer.
     #[error("`{array}` differs from its buffer in type or number of elements")]
     Buffer {
-        /// The array.
+        /// Name of the array.
         array: String,
     },
-    /// A node that does not come after its operands.
+    /// A node precedes one of its operands.
     #[error("{node:?} comes before its operand {operand:?}")]
     Order {
-        /// The node.
+        /// The node that comes too early.
         node: NodeId,
-        /// Its operand.
+        /// The operand that comes after it.
         operand: NodeId,
     },
-    /// An operation that does not take such operands, or gives another type.
+    /// An operation does not accept such operands, or has another result type.
     #[error("{node:?} cannot be `{}` of {operands:?} giving {ty}", op.name())]
     Operation {
-        /// The node.
+        /// The node with the operation.
         node: NodeId,
-        /// What it does.
+        /// The operation that it claims to be.
         op: Op,
-        /// Types of the operands.
+        /// Types of its operands.
         operands: Vec<Type>,
-        /// The type that it says it has.
+        /// The type that the node declares.
         ty: Type,
     },
-    /// A load with no index, or several.
+    /// A load does not have exactly one index.
     #[error("{node:?} is a load with {indices} indices")]
     Indices {
-        /// The load.
+        /// The load node.
         node: NodeId,
-        /// How many there are.
+        /// The number of indices found.
         indices: usize,
     },
-    /// An offset whose terms are not `i32`, or not as many as its strides.
+    /// The terms of an offset are not `i32`, or their number differs from that of its strides.
     #[error("the offset {node:?} with {strides} strides has terms of types {terms:?}")]
     Terms {
-        /// The offset.
+        /// The offset node.
         node: NodeId,
-        /// How many strides it has.
+        /// The number of strides.
         strides: usize,
-        /// Types of its terms.
+        /// Types of the terms.
         terms: Vec<Type>,
     },
-    /// An offset that stands anywhere but as an index.
+    /// An offset is used as a value instead of an index.
     #[error("the offset {node:?} is used as a value")]
     OffsetValue {
-        /// The offset.
+        /// The offset node.
         node: NodeId,
     },
-    /// A leaf that says it has another type than what it stands for.
+    /// A leaf declares the wrong type.
     #[error("{leaf:?} is a {expected}, not a {found}")]
     LeafType {
-        /// The leaf.
+        /// The mistyped leaf.
         leaf: Leaf,
-        /// What it stands for.
+        /// The type of what the leaf stands for.
         expected: Type,
-        /// What its node says.
+        /// The type that the node declares.
         found: Type,
     },
-    /// A load or write of another type than the array's elements.
+    /// The type of a load or write differs from that of the array's elements.
     #[error("`{array}` holds {expected}, not {found}")]
     ElementType {
-        /// The array.
+        /// Name of the array.
         array: String,
-        /// The type of its elements.
+        /// The type of the array's elements.
         expected: Type,
         /// The type of the value.
         found: Type,
     },
-    /// An index that is no `i32`.
+    /// An index is not an `i32`.
     #[error("an index of `{array}` is a {found}")]
     IndexType {
-        /// The array.
+        /// Name of the indexed array.
         array: String,
         /// The type of the index.
         found: Type,
     },
-    /// An `i32` index of an array that needs offsets.
+    /// An array that needs 64-bit offsets has an `i32` index.
     #[error("an index of `{array}` cannot count its {elements} elements")]
     NarrowIndex {
-        /// The array.
+        /// Name of the indexed array.
         array: String,
-        /// How many elements it has.
+        /// The number of elements of the array.
         elements: usize,
     },
-    /// A condition that is no truth value.
+    /// A condition is not a `bool`.
     #[error("a condition is a {found}")]
     Condition {
-        /// Its type.
+        /// The type of the condition.
         found: Type,
     },
-    /// A loop that never runs, or more often than an index can count.
+    /// A loop count is 0 or too large for an index.
     #[error("the loop over `{var}` runs {count} times")]
     LoopCount {
-        /// Its variable.
+        /// Name of the loop variable.
         var: String,
-        /// How often it is said to run.
+        /// The declared count.
         count: u32,
     },
-    /// A variable where it has no value.
+    /// A variable is used where it has no value.
     #[error("`{var}` has no value here")]
     Unbound {
-        /// The variable.
+        /// Name of the unbound variable.
         var: String,
     },
-    /// A variable that has a value already.
+    /// A variable is bound again while it has a value.
     #[error("`{var}` is bound twice")]
     BoundTwice {
-        /// The variable.
+        /// Name of the variable.
         var: String,
     },
-    /// A barrier that not all threads of a block may come by.
+    /// Not all threads of a block may reach a barrier.
     #[error("a barrier stands where threads may differ")]
     DivergentBarrier,
-    /// An access all of whose possible indices lie outside the array.
+    /// All possible indices of an access are out of bounds.
     #[error("an index of `{array}` lies in {min}..={max}, and the array has {elements} elements")]
     OutOfBounds {
-        /// The array.
+        /// Name of the accessed array.
         array: String,
-        /// The smallest index.
+        /// The smallest possible index.
         min: i64,
-        /// The largest.
+        /// The largest possible index.
         max: i64,
-        /// How many elements the array has.
+        /// The number of elements of the array.
         elements: usize,
     },
-    /// A write to an input.
+    /// A kernel writes to an input.
     #[error("`{array}` is an input, which kernels only read")]
     WritesInput {
-        /// The array.
+        /// Name of the input array.
         array: String,
     },
-    /// A read of a block's or thread's array that nothing writes.
+    /// A shared or per-thread array is read but never written.
     #[error("`{array}` is read, and nothing writes it")]
     NeverWritten {
-        /// The array.
+        /// Name of the array.
         array: String,
     },
-    /// An atomic on elements that have none.
+    /// An atomic targets elements that do not support it.
     #[error(
         "`{array}` is updated by atomics, which are for 32-bit elements that threads share; it holds {ty} ({space:?})"
     )]
     Atomic {
-        /// The array.
+        /// Name of the target array.
         array: String,
         /// The type of its elements.
         ty: Type,
-        /// Where it lives.
+        /// The memory space of the array.
         space: Space,
     },
-    /// Atomics and other accesses of one array that no barrier separates.
+    /// No barrier separates atomics from plain accesses of the same array.
     #[error("`{array}` is accessed by atomics and without, and no barrier stands between")]
     AtomicAndPlain {
-        /// The array.
+        /// Name of the array.
         array: String,
     },
 }

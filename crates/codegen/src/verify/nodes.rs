@@ -1,4 +1,5 @@
-//! What can be said of a kernel's arrays and nodes wherever they stand: everything named exists, and types fit.
+//! Checks on a kernel's arrays and nodes that do not depend on where they are used: every reference
+//! exists, and types match.
 
 use smallvec::SmallVec;
 use warploom_lang::Type;
@@ -10,7 +11,7 @@ use crate::ir::{ArrayId, Kernel, KernelNode, Leaf, NARROW_ELEMENTS, NodeId, Node
 pub(super) struct Tables<'a> {
     pub program: &'a Program,
     pub kernel: &'a Kernel,
-    /// How often the loops around the kernel's launches run.
+    /// The counts of the loops around the kernel's launches.
     pub around: &'a [u32],
 }
 
@@ -24,7 +25,7 @@ impl Tables<'_> {
         self.kernel.exprs.nodes().iter().try_for_each(|(id, node)| self.node(id, node))
     }
 
-    /// An array in global memory is as its buffer.
+    /// Checks that an array in global memory matches its buffer.
     fn array(&self, id: ArrayId) -> Result<(), Fault> {
         let array = &self.kernel.arrays[id];
         let Space::Global(buffer) = array.space else { return Ok(()) };
@@ -35,7 +36,7 @@ impl Tables<'_> {
         }
     }
 
-    /// Operands come first and have the types that their operation takes.
+    /// Checks that operands come first and have types that the operation accepts.
     fn node(&self, id: NodeId, node: &KernelNode) -> Result<(), Fault> {
         if let Some(&operand) = node.args.iter().find(|arg| **arg >= id) {
             return Err(Fault::Order { node: id, operand });
@@ -65,7 +66,8 @@ impl Tables<'_> {
         }
     }
 
-    /// A leaf exists and has its type; that of a variable is known where it is bound.
+    /// Checks that a leaf exists and has the right type. The type of a variable is checked where it
+    /// is bound.
     fn leaf(&self, leaf: Leaf, found: Type) -> Result<(), Fault> {
         let missing = |what| Err(Fault::Missing(what));
         let expected = match leaf {
@@ -84,12 +86,12 @@ impl Tables<'_> {
         if expected == found { Ok(()) } else { Err(Fault::LeafType { leaf, expected, found }) }
     }
 
-    /// A node that exists.
+    /// A node, which must exist.
     pub fn get(&self, id: NodeId) -> Result<&KernelNode, Fault> {
         self.kernel.exprs.nodes().get(id).ok_or(Fault::Missing(Missing::Node(id)))
     }
 
-    /// A node that exists and is no offset: those are indices, and nothing else.
+    /// Checks that a node exists and is not an offset: an offset can only be an index.
     pub fn value(&self, id: NodeId) -> Result<(), Fault> {
         match self.get(id)?.kind {
             NodeKind::Offset(_) => Err(Fault::OffsetValue { node: id }),
@@ -97,7 +99,7 @@ impl Tables<'_> {
         }
     }
 
-    /// An element of an array, by its type and index.
+    /// Checks the type and the index of an access to an array.
     pub fn access(&self, array: ArrayId, found: Type, index: NodeId) -> Result<(), Fault> {
         let decl = self.kernel.arrays.get(array).ok_or(Fault::Missing(Missing::Array(array)))?;
         let (node, array) = (self.get(index)?, || decl.name.clone());

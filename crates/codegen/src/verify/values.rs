@@ -1,8 +1,8 @@
-//! What can be said of values where they stand: that they have one, whether it may differ between the threads of a
-//! block, and the range of integers.
+//! Checks on values where they are used: that they are bound, whether they may differ between the
+//! threads of a block, and the range of integers.
 //!
-//! A node is looked at once for the scope it needs: what is found holds as long as the innermost variable that it is made
-//! of keeps its value.
+//! The fact of a node is cached for the innermost scope that the node depends on. It holds as long
+//! as the innermost variable in the node keeps its value.
 
 use ahash::AHashSet;
 use smallvec::{SmallVec, smallvec};
@@ -12,34 +12,34 @@ use warploom_lang::{Id, IdVec, Type};
 use super::error::{Fault, Missing};
 use crate::ir::{ArrayId, Kernel, Leaf, NodeId, NodeKind, Space, Stmt, VarId, every_stmt};
 
-/// What is known of a node.
+/// What is known about a node's value.
 #[derive(Clone, Copy)]
 pub(super) struct Fact {
     /// Whether it can differ between the threads of a block.
     pub varying: bool,
     pub range: Interval,
-    /// The innermost scope that it needs.
+    /// The innermost scope that it depends on.
     scope: Scope,
 }
 
-/// A binding: how many stand around it, and its number among all that there ever were. Bindings end in the opposite order
-/// of their beginnings, so those around it last longer.
+/// A binding: its depth and its serial number among all bindings so far. Bindings end in the
+/// reverse order of their creation, so the enclosing ones last longer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Scope {
     depth: usize,
     number: usize,
 }
 
-/// The scope of what depends on no variable.
+/// The scope of values that depend on no variable.
 const EVERYWHERE: Scope = Scope { depth: 0, number: 0 };
 
-/// A variable with a value, or a list of statements that never runs.
+/// A bound variable, or a list of statements that never runs.
 struct Binding {
     var: Option<VarId>,
     scope: Scope,
 }
 
-/// The values of a kernel at the statement that is looked at.
+/// The values of a kernel at the current statement.
 pub(super) struct Values<'a> {
     kernel: &'a Kernel,
     around: &'a [u32],
@@ -49,7 +49,7 @@ pub(super) struct Values<'a> {
     vars: IdVec<VarId, Option<(Type, Fact)>>,
     bindings: Vec<Binding>,
     ever: usize,
-    /// The outermost of the lists around that never run.
+    /// The outermost enclosing list that never runs.
     dead: Option<Scope>,
 }
 
@@ -67,12 +67,12 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// A mark for [`Values::leave`].
+    /// Returns a mark for [`Values::leave`].
     pub fn enter(&self) -> usize {
         self.bindings.len()
     }
 
-    /// Forgets what was bound since a mark.
+    /// Drops all bindings since a mark.
     pub fn leave(&mut self, mark: usize) {
         for Binding { var, scope } in self.bindings.drain(mark..) {
             match var {
@@ -83,7 +83,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// From here on a variable has a value.
+    /// Binds a variable.
     pub fn bind(&mut self, var: VarId, ty: Type, varying: bool, range: Interval) -> Result<(), Fault> {
         let old = self.vars.get(var).ok_or(Fault::Missing(Missing::Var(var)))?;
         if old.is_some() {
@@ -94,7 +94,7 @@ impl<'a> Values<'a> {
         Ok(())
     }
 
-    /// From here on nothing ever runs: no access is made, in bounds or not.
+    /// Marks what follows as dead code: its accesses are not made, so they need not be in bounds.
     pub fn never_runs(&mut self) {
         let scope = self.push(None);
         self.dead.get_or_insert(scope);
@@ -114,7 +114,7 @@ impl<'a> Values<'a> {
         })
     }
 
-    /// A node's fact, after those of all that it is made of.
+    /// The fact of a node. Computes the facts of its operands first.
     pub fn fact(&mut self, root: NodeId) -> Result<Fact, Fault> {
         let kernel = self.kernel;
         let mut open: SmallVec<[NodeId; 16]> = smallvec![root];
@@ -182,15 +182,15 @@ impl<'a> Values<'a> {
         Ok(Fact { varying: leaf == Leaf::Thread, range, scope })
     }
 
-    /// The operands of a node that are known.
+    /// The known operands of a node.
     fn operands(&self, id: NodeId) -> SmallVec<[Operand; 3]> {
         let nodes = &self.kernel.exprs;
         let known = nodes[id].args.iter().filter_map(|arg| Some((nodes[*arg].ty, self.known(*arg)?.range)));
         known.collect()
     }
 
-    /// An access at an index whose fact is known: some index that it can have must lie in the array. One that overflows
-    /// counts as what it would be without an end of `i32`.
+    /// Checks an access whose index has a fact: at least one possible index must be in bounds. An
+    /// index that may overflow counts with the range that it would have without 32-bit limits.
     pub fn touch(&self, array: ArrayId, index: NodeId) -> Result<(), Fault> {
         let decl = &self.kernel.arrays[array];
         let elements = i64::try_from(decl.elements).unwrap_or(i64::MAX);
