@@ -1,17 +1,17 @@
 //! The features of kernels.
 //!
-//! | file | what it knows |
+//! | file | contents |
 //! | --- | --- |
 //! | `form` | linear forms of loop variables |
-//! | `value` | expressions as such forms, away from edges |
-//! | `flatten` | the accesses of a stage once inlined Funcs are written out |
-//! | `operations` | arithmetic by class |
-//! | `walk` | the loops of a nest, and where its variables are in them |
-//! | `warps` | what the threads of a warp access at once |
+//! | `value` | expressions as linear forms, away from the edges |
+//! | `flatten` | the accesses of a stage after inlining |
+//! | `operations` | arithmetic operations by class |
+//! | `walk` | the loops of a nest, and its variables as functions of them |
+//! | `warps` | simultaneous accesses of the threads of a warp |
 //! | `traffic` | requests, sectors and wavefronts of accesses |
-//! | `reads` | how much of what it reads a stage touches |
+//! | `reads` | footprints of a stage's reads |
 //! | `row` | the features of one stage |
-//! | `block` | the nests of one kernel in order, and what they share |
+//! | `block` | the nests of one kernel in order, and the state that they share |
 
 mod block;
 mod flatten;
@@ -43,8 +43,8 @@ type Inlined = SmallVec<[FuncId; 8]>;
 
 /// Computes the features of kernels of one problem.
 ///
-/// Features of a kernel depend on the kernel and on the Funcs inlined into it, so threads can share
-/// a featurizer.
+/// The features of a kernel depend only on the kernel and on the Funcs inlined into it. Threads can
+/// share a featurizer.
 ///
 /// ```
 /// use warploom_cost::Featurizer;
@@ -70,12 +70,12 @@ type Inlined = SmallVec<[FuncId; 8]>;
 /// ```
 pub struct Featurizer {
     problem: Problem,
-    /// Stages written out, by what is inlined into them.
+    /// Flattened stages, by stage and the Funcs inlined into it.
     flats: DashMap<(StageId, Inlined), Arc<Flat>, RandomState>,
 }
 
 impl Featurizer {
-    /// A featurizer with an empty cache of flattened stages.
+    /// Makes a featurizer with an empty cache of flattened stages.
     pub fn new(problem: &Problem) -> Featurizer {
         Featurizer { problem: problem.clone(), flats: DashMap::default() }
     }
@@ -90,14 +90,15 @@ impl Featurizer {
         Items::new(self, plan, None).kernels()
     }
 
-    /// The features of every kernel of a schedule, in order. Each kernel is resolved alone, as the search does.
+    /// The features of every kernel of a schedule, in order. Each kernel is resolved alone, as in
+    /// the search.
     pub fn of_schedule(&self, schedule: &Schedule) -> Vec<KernelFeatures> {
         let features = |item: &RootItem| self.features(&self.problem.plan_of(&schedule.inlined, [item]));
         schedule.root.iter().flat_map(features).collect()
     }
 
-    /// What one block of each kernel of a plan does with each array, all launches together divided by their number:
-    /// the block whose number along each tile is that of the middle of the full ones. It stands beside those tiles.
+    /// For each kernel of a plan, the accesses of one block to each array, averaged over the
+    /// launches. The block is the middle one along each tile; its indices come first in the result.
     pub fn middle_block(&self, plan: &Plan<'_>) -> Vec<(Vec<i64>, Vec<ArrayTraffic>)> {
         let middle = |kernel: &KernelPlan<'_>| -> Vec<i64> {
             kernel.blocks.iter().map(|blocks| (blocks - 1) / 2).collect()
@@ -108,7 +109,7 @@ impl Featurizer {
         middles.values().cloned().zip(items.arrays).collect()
     }
 
-    /// A stage with the Funcs that are inlined into it.
+    /// A stage flattened with the Funcs that are inlined into it.
     fn flat(&self, stage: StageId, inlined: &BTreeSet<FuncId>) -> Arc<Flat> {
         let key = (stage, self.inlined_into(stage, inlined));
         if let Some(flat) = self.flats.get(&key) {

@@ -18,7 +18,7 @@ pub enum RowSource {
     Staged(NodeId),
 }
 
-/// One stage of a kernel.
+/// The features of one stage of a kernel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StageRow {
     /// The stage or input that the row describes.
@@ -87,17 +87,18 @@ pub struct ArrayTraffic {
 
 /// A set of schedule decisions that the first weights do not know.
 ///
-/// Weights list those that kernels had in training. A kernel with any other has its analytic cost, so a decision needs no
-/// new weights.
+/// Weights list the decisions that kernels had in training. A kernel with any other decision gets
+/// its analytic cost, so a new decision needs no new weights.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct NewDecisions(u32);
 
 impl NewDecisions {
-    // One constant for each decision. Weights files contain the bits, so a bit never changes its meaning.
+    // One constant per decision. Weights files contain the bits, so a bit never changes its
+    // meaning.
     #[cfg(test)]
     pub(crate) const EXAMPLE: NewDecisions = NewDecisions(1 << 31);
 
-    /// Whether all of `others` are among them.
+    /// Whether the set contains all of `others`.
     pub fn contains(self, others: NewDecisions) -> bool {
         others.0 & !self.0 == 0
     }

@@ -1,20 +1,22 @@
 //! The learned model: a small network that corrects the parts of the [analytic model](Analytic).
 //!
-//! | step | gives |
+//! | step | result |
 //! | --- | --- |
-//! | every number of a row and of the kernel, less the mean and divided by the deviation that they had in training, brought between -[`LIMIT`] and [`LIMIT`] | inputs |
-//! | `row`: a layer over the inputs of each row, `max(x, 0)` | 32 numbers a row |
-//! | their mean over the rows, each weighted with the clocks that the analytic model predicts for it | 32 numbers |
+//! | every number of a row and of the kernel, minus its mean in training, divided by its standard deviation there, clamped to -[`LIMIT`]..[`LIMIT`] | inputs |
+//! | `row`: a layer over the inputs of each row, `max(x, 0)` | 32 numbers per row |
+//! | their mean over the rows, weighted by the clocks that the analytic model predicts for each row | 32 numbers |
 //! | `hidden`: a layer over those and the inputs of the kernel, `max(x, 0)` | 32 numbers |
-//! | `output`: a layer, [`BOUND`] times the hyperbolic tangent | a logarithm for each part |
+//! | `output`: a layer, [`BOUND`] times the hyperbolic tangent | one logarithm per part |
 //!
-//! Each part of the analytic prediction (launch, DRAM, L2, SMs, latency) is multiplied with its correction, at most
-//! e^[`BOUND`], at least its inverse; the corrected parts come together as in the analytic model. A network whose last
-//! layer is 0 is the analytic model. A kernel with a decision that the weights do not know has its analytic cost.
+//! Each part of the analytic prediction (launch, DRAM, L2, SMs, latency) is multiplied by its
+//! correction, which is at most e^[`BOUND`] and at least its inverse. The corrected parts are
+//! combined as in the analytic model. A network whose last layer is 0 equals the analytic model. A
+//! kernel with a decision that the weights do not know gets its analytic cost.
 //!
-//! A kernel is computed by itself and always in the same order of additions, all channels of a layer side by side, so
-//! that a prediction is the same bits in whatever batch. Nothing is allocated. Half of the features of a row are 0, so the
-//! first layer starts with what a row of zeros gives, and adds what differs.
+//! Each kernel is computed separately and with a fixed order of additions, vectorised over the
+//! channels of a layer, so a prediction has the same bits in any batch. Nothing is allocated. Half
+//! of the features of a row are 0, so the first layer starts with the result for a row of zeros and
+//! adds the differences.
 
 mod basis;
 mod elementary;
@@ -40,10 +42,11 @@ use weights::{HIDDEN, ROW_CHANNELS};
 /// The largest logarithm of a correction.
 pub(crate) const BOUND: f32 = 1.5;
 
-/// Inputs further than this many deviations from the mean count as this far: nothing is known about them.
+/// Inputs are clamped to this many standard deviations from the mean, because nothing is known
+/// beyond.
 pub(crate) const LIMIT: f32 = 4.0;
 
-/// Predicts with learned weights.
+/// A cost model with learned weights.
 ///
 /// ```
 /// use warploom_cost::{CostModel, Network, Weights};
@@ -63,7 +66,7 @@ pub struct Network {
     output: Layer<PARTS>,
 }
 
-/// Means of inputs, and what their differences from it are multiplied with.
+/// Means and scale factors of inputs.
 #[derive(Clone, Debug)]
 struct Scaling<const INPUTS: usize> {
     means: [f32; INPUTS],
@@ -74,13 +77,13 @@ struct Scaling<const INPUTS: usize> {
 #[derive(Clone, Debug)]
 struct RowLayer {
     scaling: Scaling<ROW_INPUTS>,
-    /// Zeros, scaled.
+    /// The scaled inputs of a row of zeros.
     zeros: [f32; ROW_INPUTS],
-    /// The weights; the bias is what a row of zeros gives.
+    /// The weights. The bias is the result for a row of zeros.
     layer: Layer<ROW_CHANNELS>,
 }
 
-/// A fully connected layer: for each input its weights for all channels.
+/// A fully connected layer. Stores the weights of all channels for each input.
 #[derive(Clone, Debug)]
 struct Layer<const CHANNELS: usize> {
     weights: Vec<[f32; CHANNELS]>,
@@ -88,10 +91,11 @@ struct Layer<const CHANNELS: usize> {
 }
 
 impl Network {
-    /// What training shares with it: the bound of a correction's logarithm, and the limit of inputs.
+    /// The constants that training shares: the bound on the logarithm of a correction, and the
+    /// limit of inputs.
     pub const CONSTANTS: (f32, f32) = (BOUND, LIMIT);
 
-    /// A network with these weights, which corrects the analytic model of a device.
+    /// Makes a network with these weights, which corrects the analytic model of a device.
     pub fn new(weights: &Weights, device: &Device) -> Network {
         let [row_means, row_factors, kernel_means, kernel_factors, layers @ ..] = weights.tensors();
         let [row, row_bias, hidden, hidden_bias, output, output_bias] = layers;
@@ -106,7 +110,8 @@ impl Network {
         }
     }
 
-    /// How long all launches of a kernel take, microseconds, from what the network is given for it and its rows.
+    /// Predicts the time of all launches of a kernel in microseconds, from the inputs of the kernel
+    /// and its rows.
     pub fn predict(&self, kernel: &KernelInputs, rows: impl IntoIterator<Item = RowInputs>) -> f64 {
         // A kernel that computes nothing is not launched.
         if kernel.launches > 0.0 {
@@ -142,7 +147,7 @@ impl Network {
         tanh(&self.output.apply(&hidden)).map(|channel| BOUND * channel)
     }
 
-    /// The logarithms of the parts of one launch of a kernel.
+    /// The logarithms of the parts of one launch of a kernel, after correction.
     fn logarithms(&self, kernel: &KernelInputs, rows: impl IntoIterator<Item = RowInputs>) -> [f32; PARTS] {
         let mut logarithms = ln(&kernel.parts.map(f64::from));
         for (logarithm, correction) in logarithms.iter_mut().zip(self.corrections(kernel, rows)) {
@@ -193,7 +198,7 @@ impl CostModel for Network {
 }
 
 impl<const INPUTS: usize> Scaling<INPUTS> {
-    /// From tensors of the right size.
+    /// Takes tensors of the right size.
     fn new(means: &[f32], factors: &[f32]) -> Scaling<INPUTS> {
         let mut scaling = Scaling { means: [0.0; INPUTS], factors: [0.0; INPUTS] };
         scaling.means.copy_from_slice(means);
@@ -223,7 +228,7 @@ impl RowLayer {
         for (difference, zero) in differences.iter_mut().zip(&self.zeros) {
             *difference -= zero;
         }
-        // Which inputs count, without a branch that nobody could predict.
+        // Collect the nonzero inputs without an unpredictable branch.
         let mut places = [0u16; ROW_INPUTS];
         let mut count = 0;
         for (place, number) in numbers.iter().enumerate() {
@@ -239,14 +244,15 @@ impl RowLayer {
 }
 
 impl<const CHANNELS: usize> Layer<CHANNELS> {
-    /// From tensors of the right size, the weights input by input.
+    /// Takes tensors of the right size, the weights input by input.
     fn new(weights: &[f32], bias: &[f32]) -> Layer<CHANNELS> {
         let mut layer = Layer { weights: weights.as_chunks().0.to_vec(), bias: [0.0; CHANNELS] };
         layer.bias.copy_from_slice(bias);
         layer
     }
 
-    /// Adds inputs times weights, all channels side by side: the sums stay in vector registers.
+    /// Adds inputs times weights for all channels at once, so that the sums stay in vector
+    /// registers.
     #[inline]
     fn apply(&self, inputs: &[f32]) -> [f32; CHANNELS] {
         let mut sums = self.bias;

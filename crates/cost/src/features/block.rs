@@ -1,4 +1,4 @@
-//! The nests of one kernel in order, and what they share.
+//! The nests of one kernel in order, and the state that they share.
 
 use smallvec::SmallVec;
 use warploom_lang::{FuncId, IdVec, InputId, Range};
@@ -17,13 +17,13 @@ use crate::features::walk::{Around, AxisKind, Linear, Walk};
 use crate::features::warps::Units;
 use crate::kernel::{ArrayTraffic, KernelFeatures, Memory, RowSource, StageRow};
 
-/// Registers of a thread that computes nothing: addresses of arrays, indices of block and thread.
+/// Registers of a thread that computes nothing: addresses of arrays, block and thread indices.
 const BASE_REGISTERS: f64 = 12.0;
 
-/// Registers that an array of a thread's own may fill; larger ones lie in memory.
+/// The largest per-thread array that can be in registers; larger ones are in memory.
 const MAX_ARRAY_REGISTERS: f64 = 128.0;
 
-/// Rows of most kernels, at most.
+/// An upper limit on the rows of most kernels.
 const USUAL_ROWS: usize = 8;
 
 /// The kernels of a plan, in order.
@@ -31,9 +31,10 @@ pub(crate) struct Items<'s> {
     pub featurizer: &'s Featurizer,
     pub problem: &'s Problem,
     pub plan: &'s Plan<'s>,
-    /// The one block of each kernel that counts, along each of its tiles; all of them if `None`.
+    /// The only block of each kernel to analyse, by its index along each tile; `None` for all
+    /// blocks.
     pub chosen: Option<&'s IdVec<KernelId, Vec<i64>>>,
-    /// What that block of each kernel does with each array.
+    /// The accesses of that block of each kernel to each array.
     pub arrays: Vec<Vec<ArrayTraffic>>,
     around: Around,
     launches: f64,
@@ -60,7 +61,7 @@ impl<'s> Items<'s> {
         self.plan.kernels.keys().map(|id| self.kernel(id)).collect()
     }
 
-    /// Enters a loop; gives how often it runs.
+    /// Enters a loop and returns its count.
     fn enter_loop(&mut self, id: LoopId, kind: AxisKind) -> f64 {
         let count = self.plan.loops[id].count;
         self.around.enter(Symbol::Loop(id), kind, 0, count);
@@ -88,7 +89,8 @@ impl<'s> Items<'s> {
     }
 }
 
-/// The share of a kernel's blocks that the edge of its stage cuts along a dimension whose points are unrolled.
+/// The fraction of a kernel's blocks that the edge of its stage cuts along a dimension whose points
+/// are unrolled.
 fn cut_blocks(problem: &Problem, plan: &Plan<'_>, kernel: &KernelPlan<'_>) -> f64 {
     // The kernel's own stage is its last nest.
     let own = plan.nests.slice(kernel.nests.clone()).last();
@@ -101,29 +103,29 @@ fn cut_blocks(problem: &Problem, plan: &Plan<'_>, kernel: &KernelPlan<'_>) -> f6
     1.0 - whole.product::<f64>()
 }
 
-/// One kernel.
+/// The state of one kernel while its nests are analysed.
 pub(crate) struct Block<'k, 's> {
     pub items: &'k mut Items<'s>,
     id: KernelId,
     pub plan: &'s KernelPlan<'s>,
     pub units: Units,
     pub shape: KernelShape,
-    /// Iterations of the loops over the block.
+    /// Iterations of the loops inside the block that enclose the nest.
     pub over: f64,
     /// Inputs whose copy can be read.
     staged: SmallVec<[InputId; 4]>,
     /// The number of the nest.
     number: usize,
     rows: Vec<StageRow>,
-    /// What the block does with each array, where one block is looked at.
+    /// The block's accesses to each array, if a single block is analysed.
     pub arrays: Vec<ArrayTraffic>,
-    /// What a launch reads of each node in global memory, and writes.
+    /// The bytes that a launch reads of each node in global memory, and writes.
     read: Vec<(NodeId, f64)>,
     written: f64,
     nodes: f64,
-    /// The most registers that a nest holds beyond what lives in the whole block.
+    /// The most registers that a nest needs beyond those that live throughout the block.
     transient: f64,
-    /// Nodes whose arrays in threads are indexed by loops.
+    /// Nodes whose per-thread arrays are indexed by loop variables.
     pub indexed: Vec<NodeId>,
 }
 
@@ -219,7 +221,7 @@ impl<'k, 's> Block<'k, 's> {
         self.number += 1;
     }
 
-    /// The copy of an input.
+    /// Analyses the copy of an input.
     fn copy(&mut self, input: InputId, walk: &Walk, nest: &Nest) {
         let node = self.items.problem.dag().input_node(input);
         let flat =
@@ -238,7 +240,7 @@ impl<'k, 's> Block<'k, 's> {
         self.staged.push(input);
     }
 
-    /// A stage, and before it what its nest holds in registers.
+    /// Analyses a stage, after the Funcs that its nest holds in registers.
     fn stage(&mut self, stage: StageRef, walk: &Walk, nest: &Nest, footprint: &NestFootprint) {
         let registers: SmallVec<[(FuncId, &RegisterFootprint); 4]> =
             nest.registers.iter().filter_map(|func| Some((*func, footprint.registers.get(func)?))).collect();
@@ -287,7 +289,7 @@ impl<'k, 's> Block<'k, 's> {
         self.compute(&work, held);
     }
 
-    /// Adds the rows of a stage and of all that is inlined into it.
+    /// Adds the rows of a stage and of the Funcs inlined into it.
     fn compute(&mut self, work: &Work<'_>, held: f64) {
         let Computed { features, reads, registers, nodes, shares } = self.row(work);
         self.transient = self.transient.max(registers + held);
@@ -326,13 +328,13 @@ impl<'k, 's> Block<'k, 's> {
         }
     }
 
-    /// What is allocated in the block for a node, and its number.
+    /// The block's allocation for a node, and its number.
     pub fn allocation(&self, node: NodeId) -> Option<(usize, &'s Allocation)> {
         let mut allocations = self.plan.allocations.iter().enumerate();
         allocations.find(|(_, allocation)| self.node_of(allocation.item) == node)
     }
 
-    /// Where a nest finds the array of a node. `copied` is an input whose copy is being made.
+    /// The array from which a nest reads a node: in registers, in the block or in global memory.
     pub fn place(&self, node: NodeId, work: &Work<'_>) -> Place {
         let lowest = &self.items.plan.lowest;
         let source = self.items.problem.dag().nodes()[node].source;
@@ -355,7 +357,7 @@ impl<'k, 's> Block<'k, 's> {
         }
     }
 
-    /// An array that lives in the block.
+    /// The place of an array that lives in the block.
     pub fn in_block(&self, allocation: &Allocation, work: &Work<'_>) -> Place {
         let lowest = &self.items.plan.lowest;
         let dims = &allocation.points.dims;
@@ -365,8 +367,8 @@ impl<'k, 's> Block<'k, 's> {
         Place { memory, strides, base, extents }
     }
 
-    /// Whether one chosen block does what any other one does: no guard and no clamp acts on the points of a stage or on
-    /// the arrays of the block.
+    /// Whether the chosen block is like any other: no guard and no clamp takes effect on the points
+    /// of a stage or on the arrays of the block.
     pub fn is_inside(&self, work: &Work<'_>) -> bool {
         let axes = &work.walk.around.axes;
         let allocated = self.plan.allocations.iter().all(|allocation| {
@@ -406,7 +408,7 @@ impl<'k, 's> Block<'k, 's> {
         }
     }
 
-    /// An array in global memory.
+    /// The place of an array in global memory.
     fn global(&self, node: NodeId) -> Place {
         let regions = self.items.problem.regions();
         let region = match self.items.problem.dag().nodes()[node].source {

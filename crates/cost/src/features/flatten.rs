@@ -1,4 +1,4 @@
-//! A stage as it is computed: every access that is left once the Funcs inlined into it are written out.
+//! Flattens a stage: collects the accesses that remain after Funcs are inlined into it.
 
 use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
@@ -11,45 +11,46 @@ use crate::features::form::{Form, tag_of};
 use crate::features::operations::Operations;
 use crate::features::value::Known;
 
-/// Evaluations of inlined Funcs that are followed at one point. Those beyond are counted, not looked into.
+/// The most evaluations of inlined Funcs that are followed at one point. The others are counted but
+/// not analysed.
 const MAX_EVALUATIONS: usize = 4096;
 
-/// Accesses of one group whose places are kept. Those beyond are taken to be like these.
+/// The most accesses per group whose constants are kept. The others are assumed to be similar.
 const MAX_ORIGINS: usize = 256;
 
-/// How an index of a group's accesses moves: a [`Form`] without its constant.
+/// How an index of a group's accesses depends on the variables: a [`Form`] without its constant.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Motion {
     pub coefs: SmallVec<[i64; 6]>,
     pub den: i64,
     pub unknown: u64,
-    /// Whether that is all there is to say.
+    /// Whether the linear form describes the index completely.
     pub exact: bool,
 }
 
-/// Accesses to one array that move alike.
+/// Accesses to one array that differ only by constants.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     pub node: NodeId,
     pub value: usize,
-    /// Bytes of an element.
+    /// Bytes per element.
     pub bytes: usize,
-    /// Whether it is the stage's own Func.
+    /// Whether the array belongs to the stage's own Func.
     pub own: bool,
     pub rows: SmallVec<[Motion; 4]>,
     /// The constants of each access.
     pub origins: Vec<SmallVec<[i64; 4]>>,
-    /// How many accesses there are.
+    /// The number of accesses.
     pub count: f64,
 }
 
 impl Group {
-    /// Whether places follow from the forms alone.
+    /// Whether the accessed elements follow from the forms alone.
     pub fn is_exact(&self) -> bool {
         self.rows.iter().all(|row| row.exact) && self.count == self.origins.len() as f64
     }
 
-    /// How far apart the first and last access are along an index.
+    /// The distance between the first and the last access along an index.
     pub fn spread(&self, row: usize) -> i64 {
         let constants = || self.origins.iter().map(|origin| origin[row]);
         let spread = constants().max().unwrap_or(0) - constants().min().unwrap_or(0);
@@ -60,15 +61,15 @@ impl Group {
 /// A stage with some Funcs inlined into it, at one point.
 #[derive(Clone, Debug)]
 pub(crate) struct Flat {
-    /// What it reads.
+    /// The groups of elements that it reads.
     pub loads: Vec<Group>,
-    /// Where it writes, one group a value.
+    /// The groups of elements that it writes, one group per value.
     pub stores: Vec<Group>,
-    /// What its own expressions take.
+    /// The work of its own expressions.
     pub work: OwnWork,
     /// The inlined Funcs, in the order of their stages.
     pub inlined: Vec<InlinedWork>,
-    /// Whether it runs at every point, and all it does was followed.
+    /// Whether the stage runs at every point and its accesses were followed completely.
     pub exact: bool,
 }
 
@@ -87,7 +88,8 @@ impl Flat {
     }
 }
 
-/// What expressions take at one point. Addresses are left out, whose price depends on how accesses are merged.
+/// The work of expressions at one point. Address computations are left out: their cost depends on
+/// how accesses are merged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OwnWork {
     pub operations: Operations,
@@ -113,47 +115,48 @@ impl OwnWork {
 #[derive(Clone, Debug)]
 pub(crate) struct InlinedWork {
     pub stage: StageId,
-    /// Where it is evaluated, as if it were read there.
+    /// The points at which it is evaluated, as if they were reads.
     pub places: Vec<Group>,
-    /// What all evaluations together take.
+    /// The total work of all evaluations.
     pub work: OwnWork,
 }
 
 impl InlinedWork {
-    /// How often it is evaluated.
+    /// The number of evaluations.
     pub fn times(&self) -> f64 {
         self.places.iter().map(|place| place.count).sum()
     }
 }
 
-/// Writes a stage out.
+/// Flattens a stage.
 pub(crate) struct Flattening<'a> {
     pub pipeline: &'a Pipeline,
     pub regions: &'a Regions,
     pub dag: &'a Dag,
-    /// In order.
+    /// Sorted.
     pub inlined: &'a [FuncId],
     pub stage: StageId,
 }
 
-/// An inlined value: the Func, which value, where.
+/// An inlined value: the Func, the value number and the coordinates.
 type Instance = (FuncId, u32, SmallVec<[Form; 4]>);
 
-/// Where a Func or input is accessed.
+/// An access to a Func or input: node, value number and coordinates.
 type Place = (NodeId, usize, SmallVec<[Form; 4]>);
 
 #[derive(Default)]
 struct Walked {
-    /// Of the statement that is being walked.
+    /// State of the current statement.
     accesses: AHashSet<Place>,
     instances: AHashMap<Instance, Known>,
     evaluated: AHashSet<(FuncId, SmallVec<[Form; 4]>)>,
-    /// Of the whole stage.
+    /// State of the whole stage.
     loads: Groups,
     evaluations: AHashMap<FuncId, Groups>,
     work: AHashMap<FuncId, OwnWork>,
     followed: usize,
-    /// Whether what is accessed follows from choices that were taken to fall alike everywhere.
+    /// Whether the accesses depend on choices that were assumed to have the same outcome
+    /// everywhere.
     supposed: bool,
 }
 
@@ -188,7 +191,7 @@ impl Flattening<'_> {
         Flat { loads: walked.loads.list, stores, work, inlined, exact }
     }
 
-    /// The stage's variables.
+    /// The values of the stage's variables.
     fn point(&self) -> Vec<Known> {
         let stage = &self.dag.stages()[self.stage];
         let regions = &self.regions.funcs[stage.func].stages[stage.number];
@@ -202,7 +205,7 @@ impl Flattening<'_> {
         self.pipeline.funcs()[stage.func].dims.len()
     }
 
-    /// The forms of some indices, whose accesses are not looked at.
+    /// The forms of some indices. Loads inside them are opaque.
     fn forms(&self, indices: &[ExprId], point: &[Known]) -> SmallVec<[Form; 4]> {
         let mut known: AHashMap<ExprId, Known> = AHashMap::new();
         for id in self.pipeline.exprs().reachable(indices.iter().copied()) {
@@ -212,7 +215,7 @@ impl Flattening<'_> {
         indices.iter().map(|index| known[index].form.clone()).collect()
     }
 
-    /// A node whose operands are known; what accesses give is not looked into.
+    /// The value of a node whose operands are known. Loads are opaque.
     fn opaque_value(&self, id: ExprId, known: &AHashMap<ExprId, Known>, point: &[Known]) -> Known {
         let node = &self.pipeline.exprs()[id];
         let args: SmallVec<[&Known; 3]> = node.args.iter().map(|arg| &known[arg]).collect();
@@ -224,8 +227,8 @@ impl Flattening<'_> {
         }
     }
 
-    /// The nodes of some expressions that are evaluated, operands first, and the arms of choices that are made before
-    /// anything runs.
+    /// The nodes of some expressions that are evaluated, operands first, and the arms of the
+    /// `select`s whose condition is a constant.
     fn live(&self, roots: &[ExprId], point: &[Known]) -> (Vec<ExprId>, AHashMap<ExprId, ExprId>) {
         let exprs = self.pipeline.exprs();
         let mut nodes = exprs.reachable(roots.iter().copied());
@@ -256,8 +259,8 @@ impl Flattening<'_> {
         (nodes, arms)
     }
 
-    /// Walks the expressions of one statement, and those of the Funcs that are inlined there. How deep these are
-    /// inlined in each other is no matter of the stack.
+    /// Walks the expressions of one statement and those of the Funcs inlined there. Uses an
+    /// explicit stack, so deep inlining cannot overflow the call stack.
     fn walk(&self, roots: &[ExprId], point: &[Known], walked: &mut Walked) {
         let own = self.dag.stages()[self.stage].func;
         let mut frames = vec![self.frame(own, roots, point.to_vec(), None)];
@@ -278,7 +281,7 @@ impl Flattening<'_> {
         }
     }
 
-    /// The start of a walk over some expressions of a Func, with its variables at `point`.
+    /// Starts a walk over some expressions of a Func, with its variables at `point`.
     fn frame(
         &self,
         func: FuncId,
@@ -291,7 +294,7 @@ impl Flattening<'_> {
         Frame { func, point, nodes, arms, known, position: 0, answer: None, instance }
     }
 
-    /// Goes on up to the end, or to an inlined Func that must be walked first.
+    /// Walks until the end, or until an inlined Func must be walked first.
     fn advance(&self, frame: &mut Frame, walked: &mut Walked) -> Option<Box<Frame>> {
         let exprs = self.pipeline.exprs();
         while let Some(&id) = frame.nodes.get(frame.position) {
@@ -303,7 +306,8 @@ impl Flattening<'_> {
                     Step::Into(inner) => return Some(inner),
                 },
             };
-            // What no variable moves is lifted out of all loops; sums of variables are addresses.
+            // Values that no variable changes are hoisted out of all loops; sums of variables are
+            // addresses.
             let is_lifted = value.form.moved_by() == 0;
             if !frame.arms.contains_key(&id) && !is_lifted && (node.ty.is_float() || !value.form.is_affine())
             {
@@ -336,7 +340,7 @@ impl Flattening<'_> {
         })
     }
 
-    /// The value of an inlined Func; the same point is evaluated once in a statement.
+    /// The value of an inlined Func. A statement evaluates each point once.
     fn inlined(&self, func: FuncId, value: u32, at: &[&Known], vars: usize, walked: &mut Walked) -> Step {
         let forms: SmallVec<[Form; 4]> = at.iter().map(|arg| arg.form.clone()).collect();
         let instance = (func, value, forms.clone());
@@ -351,7 +355,7 @@ impl Flattening<'_> {
         }
         match self.pipeline.funcs()[func].stages[0].values.get(value as usize) {
             Some(root) if walked.followed < MAX_EVALUATIONS => {
-                // Reduction variables don't occur in a pure definition, so its point is that of the indices.
+                // A pure definition has no reduction variables, so the indices are its whole point.
                 let mut point: Vec<Known> = at.iter().map(|arg| (*arg).clone()).collect();
                 if point.is_empty() {
                     point.push(Known::constant(vars, 0));
@@ -370,39 +374,39 @@ impl Flattening<'_> {
 /// Expressions of a Func that are being walked.
 struct Frame {
     func: FuncId,
-    /// Its variables.
+    /// The values of its variables.
     point: Vec<Known>,
-    /// The nodes, operands first, and how many of them are known.
+    /// The nodes, operands first.
     nodes: Vec<ExprId>,
     position: usize,
     arms: AHashMap<ExprId, ExprId>,
     known: AHashMap<ExprId, Known>,
     /// The value of the next node, which is that of an inlined Func.
     answer: Option<Known>,
-    /// What is being evaluated for the walk outside, and by which expression.
+    /// The inlined value that the outer walk waits for, and the expression that computes it.
     instance: Option<(Instance, ExprId)>,
 }
 
-/// What a node comes to.
+/// The result of one node.
 enum Step {
     Known(Known),
     /// The value of an inlined Func, whose expressions must be walked first.
     Into(Box<Frame>),
 }
 
-/// The number of variables that forms are made of.
+/// The number of variables in the forms.
 fn point_size(point: &[Known]) -> usize {
     point.first().map_or(0, |known| known.form.coefs.len())
 }
 
-/// What an access gives, moved by all that moves its indices.
+/// A loaded value. It depends on every variable that its indices depend on.
 fn loaded(vars: usize, at: &[&Known], tag: u64) -> Known {
     let moved_by = at.iter().fold(0, |mask, arg| mask | arg.form.moved_by());
     Known::loaded(vars, moved_by, tag)
 }
 
 impl Walked {
-    /// Notes an access, once in a statement, and gives its value.
+    /// Records an access, once per statement, and returns its value.
     fn access(
         &mut self,
         flattening: &Flattening<'_>,
@@ -424,7 +428,7 @@ impl Walked {
     }
 }
 
-/// Accesses, those that move alike together.
+/// Accesses, grouped by how they depend on the variables.
 #[derive(Default)]
 struct Groups {
     list: Vec<Group>,
@@ -447,7 +451,7 @@ impl Groups {
     }
 }
 
-/// One access.
+/// A group of one access.
 fn group(node: NodeId, value: usize, bytes: usize, own: bool, at: &[Form]) -> Group {
     let motion = |form: &Form| Motion {
         coefs: form.coefs.clone(),
@@ -466,8 +470,8 @@ fn group(node: NodeId, value: usize, bytes: usize, own: bool, at: &[Form]) -> Gr
     }
 }
 
-/// The expressions of each statement: what is evaluated together, with every part once. A stage of several values
-/// reads all of them before it writes any.
+/// The expressions of each statement. A statement evaluates common subexpressions once. A stage
+/// with several values reads all of them before it writes any.
 fn statements(decl: &warploom_lang::ir::Stage) -> Vec<Vec<ExprId>> {
     let predicate = decl.predicate.iter().map(|predicate| vec![*predicate]);
     if decl.values.len() == 1 {

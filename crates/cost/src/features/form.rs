@@ -1,4 +1,4 @@
-//! Indices as linear forms of a stage's loop variables, as they are away from the edges.
+//! Indices as linear forms of a stage's loop variables, valid away from the edges.
 
 use std::hash::Hash;
 use warploom_lang::affine::{gcd, lcm};
@@ -8,21 +8,21 @@ use smallvec::SmallVec;
 
 /// An integer expression: `floor((coefs · variables + constant) / den)`.
 ///
-/// Variables are the dimensions of the stage's Func, then its reduction variables.
+/// The variables are the dimensions of the stage's Func, then its reduction variables.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Form {
-    /// One for each variable; 0 for those in `unknown`.
+    /// One per variable; 0 for those in `unknown`.
     pub coefs: SmallVec<[i64; 6]>,
     pub constant: i64,
-    /// Never less than 1.
+    /// At least 1.
     pub den: i64,
-    /// Variables, one bit each, that move it in some other way.
+    /// A bit mask of variables that affect the value in a non-linear way.
     pub unknown: u64,
-    /// 0 if the form says all there is to say. Otherwise it tells expressions apart that the form cannot.
+    /// 0 if the form is exact. Otherwise a hash that distinguishes expressions with the same form.
     pub tag: u64,
 }
 
-/// Constants beyond this are not followed, so that arithmetic on them never overflows.
+/// Forms with larger constants become opaque, so that arithmetic never overflows.
 const MAX: i64 = 1 << 40;
 
 /// A hash that is the same in every run.
@@ -31,31 +31,28 @@ pub(crate) fn tag_of(value: impl Hash) -> u64 {
 }
 
 impl Form {
-    /// A number.
     pub fn constant(vars: usize, value: i64) -> Form {
         Form { coefs: SmallVec::from_elem(0, vars), constant: value, den: 1, unknown: 0, tag: 0 }
     }
 
-    /// A variable.
     pub fn variable(vars: usize, number: usize) -> Form {
         let mut form = Form::constant(vars, 0);
         form.coefs[number] = 1;
         form
     }
 
-    /// Something that some variables move in an unknown way; `tag` is its name.
+    /// A value that depends on some variables in an unknown way; `tag` identifies it.
     pub fn opaque(vars: usize, moved_by: u64, tag: u64) -> Form {
         Form { unknown: moved_by, tag, ..Form::constant(vars, 0) }
     }
 
-    /// The variables that have a part in it.
+    /// The variables that the value depends on.
     pub fn moved_by(&self) -> u64 {
         let moving = self.coefs.iter().enumerate().filter(|(_, coef)| **coef != 0);
         moving.fold(self.unknown, |mask, (number, _)| mask | 1 << number)
     }
 
-    /// The number, if it is one.
-    /// Whether it is a sum of variables, rounded at most.
+    /// Whether it is a sum of variables, possibly rounded.
     pub fn is_affine(&self) -> bool {
         self.tag == 0 && self.unknown == 0
     }
@@ -72,7 +69,7 @@ impl Form {
         let mut coefs = SmallVec::with_capacity(self.coefs.len());
         for (number, (x, y)) in self.coefs.iter().zip(&other.coefs).enumerate() {
             let sum = x * a + y * b;
-            // What cancels but for the rounding is a remainder.
+            // Terms that cancel except for rounding leave a remainder.
             if sum == 0 && *x != 0 && !exact {
                 unknown |= 1 << number;
             }
@@ -88,7 +85,7 @@ impl Form {
             return Form::constant(self.coefs.len(), 0);
         }
         let exact = self.tag == 0 && (self.den == 1 || factor.abs() == 1);
-        // The opposite of a quotient that is rounded down is one that is rounded up.
+        // The negation of a quotient that is rounded down is rounded up.
         let rounding = if factor == -1 { self.den - 1 } else { 0 };
         Form {
             coefs: self.coefs.iter().map(|coef| coef.saturating_mul(factor)).collect(),
@@ -106,7 +103,7 @@ impl Form {
         Form { den: self.den.saturating_mul(divisor), tag, ..self.clone() }.settled()
     }
 
-    /// In lowest terms; opaque where numbers become too large.
+    /// Reduces to lowest terms; becomes opaque if numbers are too large.
     fn settled(mut self) -> Form {
         self.mask_unknown();
         let common = self.coefs.iter().fold(self.den, |common, coef| gcd(common, *coef));

@@ -1,15 +1,15 @@
-//! Operations by what computes them.
+//! Counts operations by class.
 
 use warploom_lang::Type;
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 
 use crate::schema::StageFeatures;
 
-/// Numbers of operations, in the order in which [`StageFeatures`] has them.
+/// Operation counts, in the order of the fields of [`StageFeatures`].
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Operations([f64; 12]);
 
-/// The classes, in their order.
+/// The operation classes, in the same order.
 #[derive(Clone, Copy)]
 enum Class {
     F32Add,
@@ -27,15 +27,15 @@ enum Class {
 }
 
 impl Operations {
-    /// Counts one operation; `operand` is the type of its last operand, `by_power` says that it divides by a constant
-    /// power of two.
+    /// Counts one operation. `operand` is the type of its last operand; `by_power` says that it
+    /// divides by a constant power of two.
     pub fn count(&mut self, op: Op, operand: Type, result: Type, by_power: bool) {
         if let Some(class) = class(op, operand, result, by_power) {
             self.0[class as usize] += 1.0;
         }
     }
 
-    /// Writes all counts times `times`.
+    /// Writes all counts, multiplied by `times`.
     pub fn write(&self, times: f64, features: &mut StageFeatures) {
         let slots = [
             &mut features.f32_add,

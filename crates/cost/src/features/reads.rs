@@ -1,4 +1,4 @@
-//! How much of what it reads a stage touches: in a thread, in a run of its nest, in a block, in a launch.
+//! The footprint of a stage's reads in a thread, in a run of its nest, in a block and in a launch.
 
 use smallvec::SmallVec;
 use warploom_schedule::NodeId;
@@ -8,23 +8,23 @@ use crate::features::traffic::{Moves, Place};
 use crate::features::walk::AxisKind;
 use crate::kernel::Memory;
 
-/// Within what reads are counted.
+/// The scope over which a footprint is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scope {
     /// A thread's tile.
     Thread,
-    /// A run of the nest.
+    /// One run of the nest.
     Run,
-    /// A block.
+    /// One block.
     Task,
-    /// A launch of the kernel.
+    /// One launch of the kernel.
     Launch,
 }
 
 const SCOPES: usize = Scope::Launch as usize + 1;
 
 impl Scope {
-    /// The smallest scope in which all of an axis runs; all larger ones hold that.
+    /// The smallest scope that contains all iterations of an axis. Larger scopes contain them too.
     fn around(kind: AxisKind) -> Option<Scope> {
         match kind {
             AxisKind::Launch => None,
@@ -36,28 +36,28 @@ impl Scope {
     }
 }
 
-/// Extents of a box within each scope, dimension by dimension.
+/// Extents of a box in each scope, by dimension.
 type Boxes = SmallVec<[[f64; SCOPES]; 4]>;
 
-/// What is read of one Func or input.
+/// The reads of one Func or input.
 #[derive(Clone, Debug)]
 pub(crate) struct Read {
     pub node: NodeId,
     pub memory: Memory,
-    /// The values that are read, one bit each.
+    /// The tuple values that are read, as a bit mask.
     values: u64,
-    /// Bytes of one point, all values that are read together.
+    /// Bytes per point, summed over the values that are read.
     bytes: f64,
     /// Extents of the array.
     array: SmallVec<[i64; 4]>,
-    /// The dimension that is dense in memory.
+    /// The dimension that is contiguous in memory.
     dense: usize,
-    /// The box that is touched within each scope.
+    /// The footprint in each scope.
     boxes: Boxes,
 }
 
 impl Read {
-    /// Bytes that are touched within a scope.
+    /// Bytes touched in a scope.
     pub fn bytes_in(&self, scope: Scope) -> f64 {
         self.boxes.iter().map(|along| along[scope as usize]).product::<f64>() * self.bytes
     }
@@ -74,7 +74,7 @@ impl Read {
     }
 }
 
-/// What is read of everything, each Func or input once.
+/// The reads of a stage, each Func or input once.
 #[derive(Default, Debug)]
 pub(crate) struct Reads(pub Vec<Read>);
 
@@ -106,13 +106,13 @@ impl Reads {
         }
     }
 
-    /// The sum of something over what is read from one kind of memory.
+    /// The sum of `part` over the reads from one kind of memory.
     pub fn sum(&self, memory: Memory, part: impl Fn(&Read) -> f64) -> f64 {
         self.0.iter().filter(|read| read.memory == memory).map(part).sum()
     }
 }
 
-/// How many values an index takes within each scope, of an array of that extent.
+/// The number of values that an index takes in each scope, for an array of that extent.
 fn touched(group: &Group, moves: &Moves<'_>, row: usize, array: i64) -> [f64; SCOPES] {
     if group.rows[row].unknown != 0 {
         return [array as f64; SCOPES];

@@ -14,28 +14,30 @@ use crate::features::walk::{AxisKind, Walk};
 use crate::kernel::{ArrayTraffic, KernelFeatures, Memory, RowSource, Traffic};
 use crate::schema::StageFeatures;
 
-/// Loaded values that are held at once, at most: beyond, the compiler uses up the first.
+/// The most loaded values that are live at once. Beyond that, the compiler consumes the first ones
+/// early.
 const MAX_LOADS_HELD: f64 = 12.0;
 
-/// Values of points written out that wait to be stored, at most.
+/// The most values of unrolled points that wait to be stored.
 const MAX_RESULTS_IN_FLIGHT: f64 = 16.0;
 
-/// Values of inlined Funcs that are held at once, at most: the rest is computed again.
+/// The most values of inlined Funcs that are live at once. The others are recomputed.
 const MAX_REUSED: f64 = 24.0;
 
-/// Values that can be held for the next points, of one group of accesses: of more, some are loaded again.
+/// The most values per group of accesses that are kept for the next points. With more, some are
+/// loaded again.
 const MAX_WINDOW: f64 = 48.0;
 
-/// Addresses that are held at once, at most.
+/// The most addresses that are live at once.
 const MAX_ADDRESSES: f64 = 6.0;
 
-/// Operations for each digit that a flat loop takes out of its number: a quotient and a remainder by a constant.
+/// Operations per digit of a flat loop's index: a quotient and a remainder by a constant.
 const DIGIT_OPERATIONS: f64 = 6.0;
 
-/// Operations of a guard.
+/// Operations per guard.
 const GUARD_OPERATIONS: f64 = 2.0;
 
-/// What all stages of a kernel share.
+/// Properties that all stages of a kernel share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KernelShape {
     pub blocks: f64,
@@ -43,7 +45,7 @@ pub(crate) struct KernelShape {
     pub threads: i64,
 }
 
-/// A stage at its place.
+/// A stage at its position in the kernel.
 pub(crate) struct Work<'w> {
     pub source: RowSource,
     pub node: NodeId,
@@ -51,27 +53,28 @@ pub(crate) struct Work<'w> {
     pub flat: &'w Flat,
     /// Its nest; `None` for a Func in registers.
     pub nest: Option<&'w Nest>,
-    /// Whether it adds to its points in registers.
+    /// Whether it accumulates its points in registers.
     pub accumulates: bool,
     /// Funcs in registers that can be read.
     pub registers: &'w [(FuncId, &'w RegisterFootprint)],
-    /// The input that is being copied.
+    /// The input that is being copied, if the row is a copy.
     pub input: Option<InputId>,
 }
 
-/// What a stage comes to.
+/// The features of a stage and its register demand.
 pub(crate) struct Computed {
     pub features: StageFeatures,
     pub reads: Reads,
-    /// Registers that it holds while it runs.
+    /// Registers that are live while it runs.
     pub registers: f64,
-    /// Nodes of its text.
+    /// Expression nodes of its code.
     pub nodes: f64,
-    /// Of each inlined Func, what is left once points that are written out share what they have in common.
+    /// For each inlined Func, the fraction of its work that remains after unrolled points share
+    /// common values.
     pub shares: SmallVec<[f64; 8]>,
 }
 
-/// Accesses of a stage, summed up by memory.
+/// Accesses of a stage, totalled by memory.
 #[derive(Default)]
 struct Totals {
     global: Traffic,
@@ -79,25 +82,25 @@ struct Totals {
     merged_global: Traffic,
     merged_shared: Traffic,
     local: f64,
-    /// Loads of one tile of points that is written out, equal ones once.
+    /// Distinct loads of one tile of unrolled points.
     in_flight: f64,
 }
 
-/// Which axes inside a thread run.
+/// Selects the axes inside a thread that run.
 type Keep = fn(AxisKind) -> bool;
 
-/// Everything runs.
+/// Selects every axis.
 fn all(_: AxisKind) -> bool {
     true
 }
 
-/// Only points run, each once.
+/// Selects the axes over points, not over reductions.
 fn points(kind: AxisKind) -> bool {
     !kind.reduces()
 }
 
 impl Block<'_, '_> {
-    /// The features of a stage.
+    /// Computes the features of a stage.
     pub fn row(&mut self, work: &Work<'_>) -> Computed {
         let mut features = StageFeatures::default();
         let mut reads = Reads::default();
@@ -130,7 +133,7 @@ impl Block<'_, '_> {
         Computed { features, reads, registers, nodes, shares }
     }
 
-    /// Where the stage's results go.
+    /// The array that receives the stage's results.
     fn own_place(&self, work: &Work<'_>) -> Place {
         match (work.input, self.allocation(work.node)) {
             (Some(_), Some((_, allocation))) => self.in_block(allocation, work),
@@ -193,7 +196,8 @@ impl Block<'_, '_> {
         totals
     }
 
-    /// What accesses do; where one block is looked at, they are added to those of their array.
+    /// The traffic of accesses. If a single block is analysed, it is also added to that of the
+    /// array.
     fn count(
         &mut self,
         work: &Work<'_>,
@@ -218,7 +222,8 @@ impl Block<'_, '_> {
         traffic
     }
 
-    /// Where one block is looked at, adds accesses to points that are summed up in the thread before they go to memory.
+    /// If a single block is analysed, adds accesses to the registers in which a thread accumulates
+    /// before it writes to memory.
     fn count_tile(
         &mut self,
         work: &Work<'_>,
@@ -257,7 +262,7 @@ impl Block<'_, '_> {
         }
     }
 
-    /// How often, and how much at a time.
+    /// Fills in the counts of realisations and points, the loop extents and the bytes.
     fn volume(&self, work: &Work<'_>, own: &Place, features: &mut StageFeatures) {
         let (walk, shape) = (work.walk, self.shape);
         let dag = self.items.problem.dag();
@@ -270,7 +275,7 @@ impl Block<'_, '_> {
         features.num_productions = shape.launches * shape.blocks * self.over;
         features.points_computed_per_production = per_run;
         let total = per_run * features.num_productions;
-        // A kernel's own stage computes every point once, however its blocks are cut.
+        // A kernel's own stage computes every point once, even if the edge cuts off blocks.
         features.points_computed_total = if is_root { root.min(total) } else { total };
         features.points_computed_per_realization = features.points_computed_total / features.num_realizations;
         features.points_computed_minimum = root;
@@ -312,7 +317,7 @@ impl Block<'_, '_> {
         self.working_sets(work, own, features);
     }
 
-    /// Turns of a flat loop.
+    /// Iterations of a flat loop.
     fn flat_rounds(&self, walk: &Walk) -> f64 {
         ((walk.total + walk.threads - 1) / walk.threads) as f64
     }
@@ -392,7 +397,8 @@ impl Block<'_, '_> {
             features.num_active_warps_per_block * warp * (1.0 - features.warp_lane_utilization) / most;
     }
 
-    /// The features of a Func that is inlined into `consumer`, whose points leave this share of its work.
+    /// The features of a Func inlined into `consumer`, where `share` of its work remains after
+    /// points share values.
     pub fn inlined(&self, inlined: &InlinedWork, share: f64, consumer: &StageFeatures) -> StageFeatures {
         let (stage, work, times) = (inlined.stage, &inlined.work, inlined.times());
         let problem = self.items.problem;
@@ -433,7 +439,7 @@ enum Access {
     Store,
 }
 
-/// Whether an array of a thread's own is accessed at places that loops move, so that it cannot be registers.
+/// Whether a per-thread array is indexed by loop variables, so that it cannot be in registers.
 fn is_indexed(moves: &Moves<'_>, place: &Place) -> bool {
     let walk = moves.walk;
     let own = walk.around.axes.iter().enumerate();
@@ -451,8 +457,9 @@ fn is_indexed(moves: &Moves<'_>, place: &Place) -> bool {
     })
 }
 
-/// What is left of the work of each inlined Func once points that are written out share what they have in common, and how
-/// many values they hold for that: half of those that are shared at a time.
+/// For each inlined Func, the fraction of its work that remains after unrolled points share common
+/// values. Also returns the number of live values that this needs: half of the shared ones at a
+/// time.
 fn shared_by_points(flat: &Flat, walk: &Walk) -> (SmallVec<[f64; 8]>, f64) {
     let mut held = 0.0;
     let share = |inlined: &InlinedWork| {
@@ -467,7 +474,7 @@ fn shared_by_points(flat: &Flat, walk: &Walk) -> (SmallVec<[f64; 8]>, f64) {
     (flat.inlined.iter().map(share).collect(), held)
 }
 
-/// Operations that find out which point a thread is at.
+/// Operations that compute which point a thread is at.
 fn index_operations(work: &Work<'_>) -> f64 {
     let is_flat = work.nest.is_some_and(|nest| nest.mapping.is_flat());
     let digits = work.walk.digits.len().saturating_sub(1) as f64;
@@ -475,12 +482,12 @@ fn index_operations(work: &Work<'_>) -> f64 {
     guard + if is_flat { digits * DIGIT_OPERATIONS } else { 0.0 }
 }
 
-/// What is left of a group's accesses once equal ones of points that are written out are merged, and fixed ones lifted
-/// out of the loops around them.
+/// What remains of a group's accesses after equal ones of unrolled points are merged and
+/// loop-invariant ones are hoisted.
 struct Merged {
-    /// Distinct accesses of the points that are written out.
+    /// Distinct accesses of the unrolled points.
     unique: f64,
-    /// What is left, as a share.
+    /// The remaining fraction of the accesses.
     share: f64,
 }
 
@@ -494,7 +501,7 @@ fn merged(moves: &Moves<'_>, keep: fn(AxisKind) -> bool) -> Merged {
         (0..moves.group.rows.len()).map(|row| moves.extent(row, AxisKind::is_unrolled)).product();
     // Loads behind different guards are not merged.
     let unique = if moves.is_scattered() || walk.guarded { issued } else { distinct.min(issued) };
-    // What neighbouring points share has to be held from one to the next.
+    // Values that neighbouring points share stay live from one point to the next.
     let is_point = |kind: AxisKind| kind.is_unrolled() && !kind.reduces();
     let window: f64 = (0..moves.group.rows.len()).map(|row| moves.extent(row, is_point)).product();
     let unique = unique + (issued - unique) * (1.0 - MAX_WINDOW / window).max(0.0);
@@ -512,8 +519,8 @@ fn merged(moves: &Moves<'_>, keep: fn(AxisKind) -> bool) -> Merged {
 }
 
 impl Totals {
-    /// Adds accesses, and what is left of them once equal ones are merged, fixed ones lifted out of loops and
-    /// neighbouring ones joined to wide ones.
+    /// Adds accesses, and what remains of them after equal ones are merged, loop-invariant ones
+    /// hoisted and neighbouring ones combined into vector loads.
     fn add(&mut self, moves: &Moves<'_>, place: &Place, traffic: Traffic, keep: fn(AxisKind) -> bool) {
         let Merged { unique, share } = merged(moves, keep);
         let share = share / moves.vector_width(place) as f64;
@@ -591,7 +598,7 @@ fn write_reads(reads: &Reads, flat: &Flat, features: &mut StageFeatures) {
     features.unique_lines_read_per_task = lines(Memory::Global, Scope::Task);
 }
 
-/// Gives every row what the kernel as a whole decides: occupancy, waves, launches.
+/// Fills in the features that the whole kernel determines: occupancy, waves, launches.
 pub(crate) fn share(kernel: &mut KernelFeatures, device: &Device) {
     let occupancy = device.occupancy(kernel.threads, kernel.registers, kernel.shared_bytes);
     let shared = f64::from(kernel.shared_bytes);

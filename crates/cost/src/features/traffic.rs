@@ -1,4 +1,4 @@
-//! What the memory system does for the accesses of a nest.
+//! Memory traffic of the accesses of a nest.
 
 use std::cell::RefCell;
 
@@ -10,20 +10,21 @@ use crate::features::walk::{Axis, AxisKind, Case, Linear, Walk};
 use crate::features::warps::{Lanes, MAX_PHASES, Transactions, Units, WARP, quotient};
 use crate::kernel::{Memory, Traffic};
 
-/// Requests of one group that are looked at one by one where indices are rounded. Beyond, some stand for all.
+/// The most requests per group that are simulated if indices are rounded. Beyond that, a sample
+/// stands for all.
 const MAX_REQUESTS: usize = 16;
 
-/// Words in the fullest of 32 banks, on average, if 32 threads choose at random.
+/// Expected number of words in the fullest of 32 banks if 32 threads access random words.
 const RANDOM_WAVEFRONTS: f64 = 3.5;
 
 /// Bytes of the widest load of a thread.
 const WIDEST_LOAD: i64 = 16;
 
-/// Where an array lies.
+/// The memory and layout of an array.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub memory: Memory,
-    /// Elements between neighbours, one a dimension.
+    /// The distance between neighbours in elements, one per dimension.
     pub strides: SmallVec<[i64; 4]>,
     /// The first index of each dimension.
     pub base: SmallVec<[Linear; 4]>,
@@ -37,11 +38,11 @@ impl Place {
     }
 }
 
-/// How often each phase occurs.
+/// How often each phase (the alignment of an access relative to a sector or word) occurs.
 #[derive(Clone, Copy)]
 struct Phases {
     counts: [f64; MAX_PHASES],
-    /// What all counts are still to be multiplied by.
+    /// A factor that still applies to all counts.
     scale: f64,
     number: i64,
 }
@@ -55,7 +56,7 @@ impl Phases {
         (value - quotient(value, self.number) * self.number) as usize
     }
 
-    /// Every phase moved by `count` multiples of `step`, each of them `weight` times.
+    /// Shifts every phase by 0 to `count - 1` multiples of `step`, each with weight `weight`.
     fn walk(&mut self, step: i64, count: i64, weight: f64) {
         let step = self.of(step) as i64;
         if step == 0 || count == 1 {
@@ -65,7 +66,7 @@ impl Phases {
         let before = self.counts;
         self.counts = [0.0; MAX_PHASES];
         self.scale *= weight;
-        // After as many steps as there are phases everything repeats.
+        // The pattern repeats after as many steps as there are phases.
         let (whole, rest) = (count / self.number, count % self.number);
         for (phase, own) in before[..self.number as usize].iter().enumerate().filter(|(_, own)| **own > 0.0) {
             for k in 0..self.number.min(count) {
@@ -75,20 +76,20 @@ impl Phases {
         }
     }
 
-    /// Every phase moved by `step`.
+    /// Shifts every phase by `step`.
     fn shift(&mut self, step: i64) {
         let by = self.of(step);
         self.counts[..self.number as usize].rotate_right(by);
     }
 
-    /// The same number at every phase.
+    /// Distributes the counts evenly over all phases.
     fn spread(&mut self) {
         let counts = &mut self.counts[..self.number as usize];
         let total: f64 = counts.iter().sum();
         counts.fill(total / self.number as f64);
     }
 
-    /// The sum over all phases of what each takes.
+    /// The weighted sum over all phases.
     fn sum(&self, mut of: impl FnMut(i64) -> f64) -> f64 {
         let counts = self.counts[..self.number as usize].iter().enumerate();
         let taken = counts.filter(|(_, own)| **own > 0.0).map(|(phase, own)| own * of(phase as i64));
@@ -96,26 +97,26 @@ impl Phases {
     }
 }
 
-/// How threads access an array, and what memory counts.
+/// The access pattern of the threads, and the unit of memory that is counted.
 type Way = (Lanes, Transactions);
 
 thread_local! {
-    /// What is known of each way of access: most kernels access most arrays in few ways.
+    /// The cached cost of each access pattern. Most kernels access most arrays in a few patterns.
     static TABLES: RefCell<AHashMap<Way, Table>> = RefCell::default();
 }
 
-/// Tables that are kept, at most.
+/// The cache is cleared when it reaches this size.
 const MAX_TABLES: usize = 4096;
 
-/// What the threads of a block take at each phase of the first one's element.
+/// The cost of an access by a block's threads, for each phase of the first thread's element.
 struct Table {
-    /// Negative where it is not known yet.
+    /// Negative where it is not computed yet.
     costs: [f64; MAX_PHASES],
-    /// Whether every warp was looked at.
+    /// Whether every warp was analysed, not only a sample.
     all: bool,
 }
 
-/// Calls `look` with the table of a way of access.
+/// Calls `look` with the table of an access pattern.
 fn with_table<R>(way: Way, look: impl FnOnce(&Way, &mut Table) -> R) -> R {
     TABLES.with_borrow_mut(|tables| {
         if tables.len() >= MAX_TABLES {
@@ -150,17 +151,17 @@ impl Table {
     }
 }
 
-/// How the indices of a group move with the axes of a walk.
+/// How the indices of a group change with the axes of a walk.
 pub(crate) struct Moves<'a> {
     pub walk: &'a Walk,
     pub group: &'a Group,
-    /// For each index and axis how far one step goes, times the index's denominator.
+    /// For each index and axis the change per step, times the index's denominator.
     steps: SmallVec<[i64; 64]>,
-    /// How far apart the first and last access are along each index.
+    /// The distance between the first and the last access along each index.
     spreads: SmallVec<[i64; 4]>,
-    /// Whether a variable is itself rounded, so that the steps are only nearly right.
+    /// Whether a variable is itself rounded, so that the steps are approximate.
     rounded: bool,
-    /// Axes that move an index in an unknown way.
+    /// A bit mask of axes that change an index in an unknown way.
     unknown: u64,
 }
 
@@ -188,34 +189,34 @@ impl<'a> Moves<'a> {
         Moves { walk, group, steps, spreads, rounded, unknown }
     }
 
-    /// How far a step of an axis moves an index, times the index's denominator.
+    /// The change of an index per step of an axis, times the index's denominator.
     pub fn step(&self, row: usize, axis: usize) -> i64 {
         self.steps[row * self.walk.around.axes.len() + axis]
     }
 
-    /// Whether an axis moves any index.
+    /// Whether an axis changes any index.
     pub fn moves(&self, axis: usize) -> bool {
         self.unknown >> axis & 1 == 1 || (0..self.group.rows.len()).any(|row| self.step(row, axis) != 0)
     }
 
-    /// Whether an axis moves some index in an unknown way.
+    /// Whether an axis changes some index in an unknown way.
     pub fn is_unknown(&self, axis: usize) -> bool {
         self.unknown >> axis & 1 == 1
     }
 
-    /// Whether some index moves with the thread in an unknown way.
+    /// Whether some index depends on the thread in an unknown way.
     pub fn is_scattered(&self) -> bool {
         let mut lanes = self.walk.digits.iter();
         lanes.any(|(axis, _)| self.unknown >> axis & 1 == 1)
     }
 
-    /// Whether places follow exactly.
+    /// Whether the accessed elements are known exactly.
     pub fn is_exact(&self) -> bool {
         let whole = self.group.rows.iter().all(|row| row.den == 1);
         self.group.is_exact() && whole && !self.rounded && self.unknown == 0
     }
 
-    /// Whether no index leaves the array, so that nothing had to be clamped.
+    /// Whether all indices are in bounds, so that nothing is clamped.
     pub fn stays_inside(&self, place: &Place) -> bool {
         let axes = &self.walk.around.axes;
         let vars: SmallVec<[(i64, i64); 6]> = self.walk.vars.iter().map(|var| var.range(axes)).collect();
@@ -231,20 +232,21 @@ impl<'a> Moves<'a> {
         })
     }
 
-    /// How many values an index takes while some axes run, all accesses of the group together.
+    /// The number of values that an index takes over the selected axes, for all accesses of the
+    /// group together.
     pub fn extent(&self, row: usize, keep: impl Fn(AxisKind) -> bool) -> f64 {
         let axes = self.walk.around.axes.iter().enumerate().filter(|(_, axis)| keep(axis.kind));
         let moved: i64 = axes.map(|(number, axis)| self.step(row, number).abs() * (axis.count - 1)).sum();
         self.extent_of(row, moved)
     }
 
-    /// How many values an index takes whose first access goes over `moved` steps.
+    /// The number of values that an index takes if its first access moves by `moved` steps.
     pub fn extent_of(&self, row: usize, moved: i64) -> f64 {
         (moved / self.group.rows[row].den + self.spreads[row] + 1) as f64
     }
 
-    /// What the accesses do, in one full block; of the axes inside a thread only those that pass `keep` run. Gives also
-    /// whether every warp was looked at.
+    /// The traffic of one full block. Of the axes inside a thread, only those that pass `keep` run.
+    /// Also returns whether every warp was analysed.
     pub fn traffic(
         &self,
         place: &Place,
@@ -276,9 +278,9 @@ impl<'a> Moves<'a> {
         (traffic, all)
     }
 
-    /// Sectors or wavefronts at most, where data decides what a thread accesses: as if every one went somewhere else. What
-    /// images hold is smooth, so the truth is between this and what there would be if all threads went to one place;
-    /// the geometric mean is taken.
+    /// An upper bound on sectors or wavefronts for data-dependent accesses: every thread accesses a
+    /// different place. Image data is smooth, so the actual number lies between this and the number
+    /// if all threads accessed one place; the caller takes the geometric mean.
     fn scattered(&self, place: &Place, units: Units, traffic: Traffic) -> f64 {
         let bytes = place.elements() * self.group.bytes as f64;
         match place.memory {
@@ -293,8 +295,8 @@ impl<'a> Moves<'a> {
         }
     }
 
-    /// Elements of shared memory that one wide load takes, where neighbouring points are written out and everything else
-    /// keeps the alignment.
+    /// The number of shared-memory elements per vector load, if neighbouring points are unrolled
+    /// and everything else keeps the alignment.
     pub fn vector_width(&self, place: &Place) -> i64 {
         if place.memory != Memory::Shared || self.group.count != 1.0 || self.is_scattered() {
             return 1;
@@ -341,8 +343,8 @@ impl<'a> Moves<'a> {
         Some(elements)
     }
 
-    /// Sectors or wavefronts where elements are sums over axes: those of each warp at each phase, times how often that
-    /// phase occurs. Gives also whether every warp was looked at.
+    /// Sectors or wavefronts if elements are sums over axes: the cost of each warp at each phase,
+    /// times how often that phase occurs. Also returns whether every warp was analysed.
     fn linear(
         &self,
         elements: &Elements,
@@ -395,7 +397,7 @@ impl<'a> Moves<'a> {
         phases
     }
 
-    /// Sectors or wavefronts where indices are rounded: requests one by one, or some of them for all.
+    /// Sectors or wavefronts if indices are rounded. Simulates the requests, or a sample of them.
     fn rounded(&self, place: &Place, units: Units, keep: impl Fn(AxisKind) -> bool, requests: f64) -> f64 {
         let (walk, group) = (self.walk, self.group);
         let transactions = Transactions::new(place.memory, group.bytes, units);
@@ -433,18 +435,18 @@ impl<'a> Moves<'a> {
     }
 }
 
-/// `coef · floor((start + steps · digits) / den)`, a part of the index of a row.
+/// `coef · floor((start + steps · digits) / den)`, a term of the index of a row.
 struct Term<'m> {
     row: usize,
     coef: i64,
     var: &'m Linear,
-    /// The variable's sum in the thread whose digits are 0.
+    /// The variable's sum in the thread whose digits are all 0.
     start: i64,
     den: i64,
     steps: SmallVec<[i64; 4]>,
 }
 
-/// The threads of a warp that access elements whose indices are rounded.
+/// The threads of a warp that access elements with rounded indices.
 struct RoundedWarp<'m> {
     moves: &'m Moves<'m>,
     place: &'m Place,
@@ -473,7 +475,8 @@ impl<'m> RoundedWarp<'m> {
         RoundedWarp { moves, place, origin: &[], base, terms, digits, threads: 0 }
     }
 
-    /// Makes it the warp of a number with the uniform axes at a place, where digits stand at 0.
+    /// Moves to the warp with number `warp`, with the uniform axes at `at` and all lane axes there
+    /// at 0.
     fn stand(&mut self, origin: &'m [i64], warp: i64, at: &[i64]) {
         let walk = self.moves.walk;
         self.origin = origin;
@@ -500,7 +503,7 @@ impl<'m> RoundedWarp<'m> {
         rows.map(|(((row, index), base), stride)| (quotient(*index, row.den) - base) * stride).sum()
     }
 
-    /// How far the next thread can be, along the first digit.
+    /// The largest possible distance to the next thread's element along the first digit.
     fn longest_step(&self) -> i64 {
         let mut rows: SmallVec<[i64; 4]> = SmallVec::from_elem(0, self.moves.group.rows.len());
         for term in &self.terms {
@@ -511,7 +514,8 @@ impl<'m> RoundedWarp<'m> {
         rows.map(|((step, row), stride)| (step + row.den - 1) / row.den * stride).sum()
     }
 
-    /// Calls `visit` with the digits where each run of threads along the first digit starts, and how long it is.
+    /// Calls `visit` with the first digits and the length of each run of threads along the first
+    /// digit.
     fn for_each_run(&self, mut visit: impl FnMut(&mut [i64], i64)) {
         let radices = &self.moves.walk.digits;
         let (mut digits, mut left) = (self.digits.clone(), self.threads);
@@ -532,7 +536,7 @@ impl<'m> RoundedWarp<'m> {
         }
     }
 
-    /// Sectors or wavefronts.
+    /// Sectors or wavefronts of the warp.
     fn cost(&self, transactions: Transactions) -> f64 {
         let one_way =
             self.terms.iter().filter(|term| term.steps.first().is_some_and(|step| *step != 0)).count() < 2;

@@ -1,4 +1,4 @@
-//! Expressions evaluated to linear forms: what holds away from the edges of images.
+//! Evaluates expressions to linear forms that hold away from the edges of images.
 
 use smallvec::SmallVec;
 use warploom_lang::bounds::Span;
@@ -8,16 +8,18 @@ use warploom_lang::{Range, Regions};
 
 use crate::features::form::{Form, tag_of};
 
-/// Where choices are looked at: inside the box of a stage's variables, away from its ends.
+/// The number of points at which choices are evaluated. They lie inside the box of a stage's
+/// variables, away from its ends.
 const PROBES: usize = 4;
 
-/// What an expression is at the point that a stage's variables stand for.
+/// What is known about an expression as a function of a stage's variables.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub form: Form,
-    /// Its value at some points, unless it depends on what images hold.
+    /// Its value at the probe points, unless it depends on image data.
     probes: Option<[i64; PROBES]>,
-    /// Whether a choice in it, other than a clamp, was taken to fall everywhere as it does at those points.
+    /// Whether a choice in it, other than a clamp, is assumed to have the same outcome everywhere
+    /// as at the probe points.
     pub supposed: bool,
 }
 
@@ -26,7 +28,7 @@ impl Known {
         Known { form: Form::constant(vars, value), probes: Some([value; PROBES]), supposed: false }
     }
 
-    /// The variable of a loop over a range; a number if there is only one value.
+    /// The variable of a loop over a range; a constant if the range has one value.
     pub fn variable(vars: usize, number: usize, range: Range) -> Known {
         if range.extent == 1 {
             return Known::constant(vars, range.min);
@@ -36,12 +38,12 @@ impl Known {
         Known { form: Form::variable(vars, number), probes: Some(probes), supposed: false }
     }
 
-    /// Something that depends on what images hold.
+    /// A value that depends on image data.
     pub fn loaded(vars: usize, moved_by: u64, tag: u64) -> Known {
         Known { form: Form::opaque(vars, moved_by, tag), probes: None, supposed: false }
     }
 
-    /// The value of a node that is no access, at operands that are known.
+    /// The value of a node that is not an access, given its operands.
     pub fn of_node(node: &Node, args: &[&Known], vars: usize, regions: &Regions) -> Known {
         let number = |value: Option<i64>| match value {
             Some(value) => Known::constant(vars, value),
@@ -78,7 +80,7 @@ impl Known {
     }
 }
 
-/// Whether an operation chooses, and is no clamp that acts at the edges alone.
+/// Whether an operation is a choice other than a clamp that takes effect only at the edges.
 fn is_choice(op: Op, args: &[&Known], form: &Form) -> bool {
     match op {
         Op::Select | Op::Binary(BinaryOp::Mod) => true,
@@ -90,7 +92,7 @@ fn is_choice(op: Op, args: &[&Known], form: &Form) -> bool {
     }
 }
 
-/// The values of an operation on integers, if all operands have some.
+/// The values of an integer operation at the probe points, if all operands have values there.
 fn probes_of(op: Op, node: &Node, args: &[&Known]) -> Option<[i64; PROBES]> {
     let lists: Option<SmallVec<[&[i64; PROBES]; 3]>> = args.iter().map(|arg| arg.probes.as_ref()).collect();
     let lists = lists.filter(|_| !node.ty.is_float())?;
@@ -134,8 +136,8 @@ fn evaluated(op: Op, args: &[i64]) -> Option<i64> {
     })
 }
 
-/// The form of an integer operation, if it has one. Where a choice falls alike at all probes, it is taken to fall so
-/// everywhere: that leaves clamps and the like for the edges.
+/// The form of an integer operation, if it has one. A choice with the same outcome at all probe
+/// points is assumed to have it everywhere, so that clamps matter only at the edges.
 fn form_of(op: Op, args: &[&Known]) -> Option<Form> {
     let choice = |first: fn(i64, i64) -> bool, a: &Known, b: &Known| {
         let (x, y) = (a.probes?, b.probes?);
@@ -183,7 +185,7 @@ fn form_of(op: Op, args: &[&Known]) -> Option<Form> {
     }
 }
 
-/// A remainder of something that stays within one period.
+/// The remainder of a value that stays within one period.
 fn remainder(a: &Known, divisor: i64) -> Option<Form> {
     if let Some(value) = a.form.as_constant() {
         return Some(Form::constant(a.form.coefs.len(), value.rem_euclid(divisor)));

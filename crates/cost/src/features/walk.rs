@@ -1,4 +1,5 @@
-//! How a nest walks through the points of its stage: its loops as axes, its variables as sums over them.
+//! How a nest visits the points of its stage: its loops as axes, its variables as sums over the
+//! axes.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +9,18 @@ use warploom_schedule::{LoopKind, common_denominator};
 
 use crate::features::warps::{Digit, Lanes, quotient};
 
-/// What an axis is.
+/// The kind of loop that an axis is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AxisKind {
-    /// Iterations of a loop around the kernel: counts are averages over it.
+    /// Iterations of a loop around the kernel. Counts are averages over them.
     Launch,
-    /// Blocks of the grid: counts are averages over it.
+    /// Blocks of the grid. Counts are averages over them.
     Block,
-    /// A loop over the block.
+    /// A loop inside the block, around nests.
     Over,
-    /// A digit of the thread's number.
+    /// A digit of the thread's index.
     Lane,
-    /// The threads go on with the next points.
+    /// Rounds in which the threads move on to the next points.
     Round,
     /// A reduction variable inside a thread.
     Reduce,
@@ -33,18 +34,18 @@ impl AxisKind {
         matches!(self, AxisKind::Launch | AxisKind::Block)
     }
 
-    /// Whether it runs through values of a reduction variable in one thread.
+    /// Whether it iterates over a reduction variable inside one thread.
     pub fn reduces(self) -> bool {
         matches!(self, AxisKind::Reduce | AxisKind::Serial { reduction: true, .. })
     }
 
-    /// Whether it is written out.
+    /// Whether it is unrolled.
     pub fn is_unrolled(self) -> bool {
         matches!(self, AxisKind::Serial { unrolled: true, .. })
     }
 }
 
-/// A loop, or a digit of the thread's number.
+/// A loop, or a digit of the thread's index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Axis {
     pub kind: AxisKind,
@@ -57,7 +58,7 @@ pub(crate) struct Axis {
 pub(crate) struct Linear {
     pub constant: i64,
     pub den: i64,
-    /// The number of an axis, and how far one step of it moves the sum.
+    /// The number of each axis, and the change of the sum per step.
     pub steps: SmallVec<[(u8, i64); 6]>,
 }
 
@@ -66,14 +67,14 @@ impl Linear {
         Linear { constant, den: 1, steps: SmallVec::new() }
     }
 
-    /// Adds a whole number of steps along an axis.
+    /// Adds a term for an axis, with a whole number of steps.
     fn move_by(&mut self, axis: Option<u8>, step: i64) {
         if let Some(axis) = axis {
             self.steps.push((axis, step * self.den));
         }
     }
 
-    /// The smallest and largest value while the axes run.
+    /// The smallest and largest value over all axes.
     pub fn range(&self, axes: &[Axis]) -> (i64, i64) {
         let (mut low, mut high) = (self.constant, self.constant);
         for (axis, step) in &self.steps {
@@ -90,38 +91,38 @@ impl Linear {
         quotient(self.numerator(place), self.den)
     }
 
-    /// The sum before it is divided.
+    /// The sum before the division.
     pub fn numerator(&self, place: &[i64]) -> i64 {
         let steps = self.steps.iter().map(|(axis, step)| step * place[usize::from(*axis)]);
         self.constant + steps.sum::<i64>()
     }
 }
 
-/// Numbers of axes, and how far one step of each goes.
+/// Axis numbers, each with the change per step.
 type Steps = SmallVec<[(u8, i64); 2]>;
 
-/// The loops around a place: blocks, loops around the kernel and over the block.
+/// The loops around a nest: blocks, loops around the kernel and loops inside the block.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Around {
     pub axes: SmallVec<[Axis; 16]>,
-    /// What moves boxes, as sums over axes.
+    /// The symbols in footprints, as sums over axes.
     symbols: SmallVec<[(Symbol, Steps); 8]>,
 }
 
 impl Around {
-    /// Enters a loop; one that runs once is none.
+    /// Enters a loop. A loop that runs once gets no axis.
     pub fn enter(&mut self, symbol: Symbol, kind: AxisKind, start: i64, count: i64) {
         if let Some(axis) = self.add(kind, start, count) {
             self.symbols.push((symbol, smallvec![(axis, 1)]));
         }
     }
 
-    /// How deep it is, for [`leave`](Around::leave).
+    /// The current depth, for [`leave`](Around::leave).
     pub fn depth(&self) -> (usize, usize) {
         (self.axes.len(), self.symbols.len())
     }
 
-    /// Leaves all loops that were entered since.
+    /// Leaves all loops entered since that depth.
     pub fn leave(&mut self, (axes, symbols): (usize, usize)) {
         self.axes.truncate(axes);
         self.symbols.truncate(symbols);
@@ -138,12 +139,13 @@ impl Around {
         self.symbols.iter().find(|(known, _)| *known == symbol).map_or(&[], |(_, steps)| steps)
     }
 
-    /// The first value of a reach, as it is away from clamps. `lowest` is what [`Symbol::Lowest`] numbers.
+    /// The first value of a reach away from clamps. `lowest` is the table that [`Symbol::Lowest`]
+    /// indexes.
     pub fn lowest(&self, reach: &Reach, lowest: &[Vec<Reach>]) -> Linear {
         self.first(reach, lowest, &mut BTreeMap::new())
     }
 
-    /// The same, where the first values of some [`Symbol::Lowest`] are known.
+    /// Like `lowest`, with a cache of the first values of [`Symbol::Lowest`].
     fn first(
         &self,
         reach: &Reach,
@@ -161,7 +163,7 @@ impl Around {
             let step = scaled(*step);
             if let Symbol::Lowest(number) = symbol {
                 if !known.contains_key(number) {
-                    // Away from clamps all of them move alike, and one is always the first.
+                    // Away from clamps all of them move alike, so the same one is always the first.
                     let parts = lowest[*number].iter().map(|reach| self.first(reach, lowest, known));
                     let first = parts.min_by_key(|part| part.constant.div_euclid(part.den));
                     known.insert(*number, first);
@@ -178,37 +180,38 @@ impl Around {
     }
 }
 
-/// Threads that are active together, and where the other axes are meanwhile.
+/// A set of threads that are active together, and the ranges of the other axes meanwhile.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
-    /// Axes that differ from the whole: number, first value, number of values.
+    /// Axes with a restricted range: number, first value, number of values.
     pub limits: SmallVec<[(u8, i64, i64); 6]>,
-    /// Active threads of all turns.
+    /// Active threads, summed over all rounds.
     pub active: f64,
-    /// Warps with at least one of them.
+    /// Warps with at least one active thread.
     pub warps: f64,
 }
 
-/// How a nest walks.
+/// The axes, variables and active threads of a nest.
 #[derive(Clone, Debug)]
 pub(crate) struct Walk {
     pub around: Around,
     /// The variables of the stage: dimensions, then reduction variables.
     pub vars: SmallVec<[Linear; 6]>,
-    /// How many values each variable takes in one run of the nest.
+    /// The number of values of each variable in one run of the nest.
     pub extents: SmallVec<[i64; 6]>,
-    /// The digits of the thread's number (of the point's number in a flat loop), the fastest first: axis and radix.
+    /// The digits of the thread's index (of the point's index in a flat loop), the fastest first:
+    /// axis and radix.
     pub digits: SmallVec<[(u8, i64); 4]>,
-    /// Numbers that digits are made of.
+    /// The number of digit combinations.
     pub total: i64,
-    /// Threads of a block.
+    /// Threads per block.
     pub threads: i64,
     pub cases: SmallVec<[Case; 4]>,
     /// Axes before this one are outside the nest.
     pub own_axes: usize,
-    /// Whether the cases are all there is to say of which threads are active.
+    /// Whether the cases describe the active threads exactly.
     pub exact: bool,
-    /// Whether a guard stands around every point that is written out, because tiles do not divide the box.
+    /// Whether every unrolled point has a guard, because the tiles do not divide the box.
     pub guarded: bool,
 }
 
@@ -220,7 +223,7 @@ struct Part {
     serial: (i64, i64),
 }
 
-/// The parts of a dimension of `extent` points: whole rounds, and what is left.
+/// The parts of a dimension of `extent` points: the whole rounds and the remainder.
 fn parts(extent: i64, threads: i64, serial: i64) -> SmallVec<[Part; 3]> {
     let full = extent / (threads * serial);
     let rest = extent - full * threads * serial;
@@ -246,7 +249,7 @@ struct Shared {
 }
 
 impl Walk {
-    /// The walk of a nest at its place.
+    /// The walk of a nest inside `around`.
     pub fn new(mut around: Around, footprint: &NestFootprint, threads: i64, lowest: &[Vec<Reach>]) -> Walk {
         let own_axes = around.axes.len();
         let reaches = || footprint.points.dims.iter().chain(&footprint.domain);
@@ -271,7 +274,7 @@ impl Walk {
         walk
     }
 
-    /// Enters the axes of a nest; gives those of each variable.
+    /// Enters the axes of a nest and returns those of each variable.
     fn enter(&mut self, footprint: &NestFootprint) -> SmallVec<[Shared; 6]> {
         let dims = footprint.points.dims.len();
         let flat = footprint.threads.is_none();
@@ -325,7 +328,7 @@ impl Walk {
         if flat { SmallVec::new() } else { shared }
     }
 
-    /// The cases: what the parts of all dimensions can be together.
+    /// Makes the cases: all combinations of the parts of the dimensions.
     fn divide(&mut self, shared: &[Shared]) {
         self.cases.push(Case { limits: SmallVec::new(), active: 0.0, warps: 0.0 });
         for own in shared {
@@ -375,7 +378,7 @@ impl Walk {
         self.cases = cases;
     }
 
-    /// The threads of a case, where each step of an axis moves the element by `step`.
+    /// The threads of a case, where one step of an axis moves the element by `step`.
     pub fn lanes(&self, case: &Case, step: impl Fn(usize) -> i64) -> Lanes {
         let digit = |&(axis, radix): &(u8, i64)| {
             let limit = case.limits.iter().find(|(limited, ..)| *limited == axis);
@@ -384,10 +387,11 @@ impl Walk {
         Lanes::new(self.digits.iter().map(digit), self.threads)
     }
 
-    /// The walk of a Func in registers: the threads and rounds of the nest, and the points that each thread needs.
+    /// The walk of a Func in registers: the threads and rounds of the nest, and the points that
+    /// each thread needs.
     pub fn of_registers(&self, points: &Footprint, domain: &[(i64, i64)], lowest: &[Vec<Reach>]) -> Walk {
         let mut walk = Walk { guarded: false, ..self.clone() };
-        // What the nest itself does at each point of its tile is not done here: the axes stand still.
+        // The inner axes of the nest do not run here.
         let inner = |axis: &Axis| matches!(axis.kind, AxisKind::Serial { .. } | AxisKind::Reduce);
         for case in &mut walk.cases {
             case.limits.retain(|(axis, ..)| !inner(&self.around.axes[usize::from(*axis)]));
@@ -413,7 +417,7 @@ impl Walk {
         walk
     }
 
-    /// Of cases that differ in nothing but how many threads are active, keeps the one with most.
+    /// Of the cases that differ only in the number of active threads, keeps the one with the most.
     fn merge_cases(&mut self) {
         let lanes = |limits: &[(u8, i64, i64)], axes: &[Axis]| -> SmallVec<[(u8, i64, i64); 6]> {
             let is_lane = |axis: u8| axes[usize::from(axis)].kind == AxisKind::Lane;
@@ -434,7 +438,7 @@ impl Walk {
         self.cases = kept;
     }
 
-    /// The cases, of those that differ only along axes that don't pass `keep` one.
+    /// The cases. Of those that differ only along axes that fail `keep`, returns the first.
     pub fn cases_of(&self, keep: impl Fn(AxisKind) -> bool + Copy) -> impl Iterator<Item = &Case> {
         let kept = move |case: &Case| -> SmallVec<[(u8, i64, i64); 6]> {
             let passes = |axis: u8| keep(self.around.axes[usize::from(axis)].kind);
@@ -453,7 +457,8 @@ impl Walk {
             .map(|(_, case)| case)
     }
 
-    /// How often the uniform axes of a case that pass `keep` run together; averages over what is outside the block.
+    /// The number of iterations of the uniform axes of a case that pass `keep`. Axes outside the
+    /// block do not count.
     pub fn turns(&self, case: &Case, keep: impl Fn(AxisKind) -> bool) -> f64 {
         let mut turns = 1.0;
         for (number, axis) in self.around.axes.iter().enumerate() {
@@ -465,7 +470,7 @@ impl Walk {
         turns
     }
 
-    /// Where an axis starts in a case, and how many values it takes.
+    /// The first value and the number of values of an axis in a case.
     pub fn span(&self, case: &Case, axis: usize) -> (i64, i64) {
         let own = self.around.axes[axis];
         let limit = case.limits.iter().find(|(limited, ..)| usize::from(*limited) == axis);

@@ -1,23 +1,23 @@
-//! What the threads of a warp access at once: runs of elements, and what the memory system does for them.
+//! Simultaneous accesses of the threads of a warp: runs of elements, and their memory transactions.
 
 use smallvec::SmallVec;
 use warploom_target::Device;
 
 use crate::kernel::Memory;
 
-/// Threads of a warp.
+/// Threads per warp.
 pub(crate) const WARP: i64 = 32;
 
-/// Elements of the smallest type in a sector: what phases are counted in.
+/// The most phases: elements of the smallest type per sector.
 pub(crate) const MAX_PHASES: usize = 32;
 
-/// Banks of shared memory at most.
+/// The most banks of shared memory.
 const MAX_BANKS: usize = 64;
 
-/// Warps of a block that are looked at one by one where each is different. Beyond, some stand for all.
+/// The most warps per block that are analysed if all differ. Beyond that, a sample stands for all.
 const MAX_WARPS: i64 = 96;
 
-/// `count` elements, `step` apart from `first` on.
+/// `count` elements from `first` on, at distance `step`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Run {
     pub first: i64,
@@ -31,7 +31,8 @@ impl Run {
     }
 }
 
-/// A digit of a thread's number: only threads where it is below `limit` are active, and each adds `step` to the element.
+/// A digit of a thread's index. Only threads with a digit below `limit` are active. Each unit adds
+/// `step` to the element.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Digit {
     pub radix: i64,
@@ -39,30 +40,31 @@ pub(crate) struct Digit {
     pub step: i64,
 }
 
-/// Warps that access elements alike.
+/// Warps with the same access pattern, shifted.
 #[derive(Debug)]
 pub(crate) struct Alike<'r> {
-    /// What the first of them accesses.
+    /// The accesses of the first warp.
     pub runs: &'r [Run],
-    /// The others: so many of them, each so far from the one before, along each of some directions.
+    /// The other warps: distance and number of warps along each direction.
     pub repeats: &'r [(i64, i64)],
-    /// How many real warps each stands for.
+    /// The number of real warps that each one stands for.
     pub weight: f64,
 }
 
-/// The threads of a block and the elements they access.
+/// The threads of a block and the elements that they access.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Lanes {
     /// The fastest first.
     digits: SmallVec<[Digit; 4]>,
-    /// Numbers that digits are made of; threads go on with the next ones when there are more.
+    /// The number of digit combinations. If it exceeds the number of threads, the threads make
+    /// several rounds.
     total: i64,
-    /// Threads of a block.
+    /// Threads per block.
     threads: i64,
 }
 
 impl Lanes {
-    /// Digits whose steps go on where those of the one before end are one digit.
+    /// Merges consecutive digits if the second continues the steps of the first.
     pub fn new(digits: impl Iterator<Item = Digit>, threads: i64) -> Lanes {
         let mut merged: SmallVec<[Digit; 4]> = SmallVec::new();
         for digit in digits {
@@ -81,7 +83,7 @@ impl Lanes {
         Lanes { digits: merged, total, threads }
     }
 
-    /// Calls `visit` with every warp that has active threads; gives whether all were looked at.
+    /// Calls `visit` with every warp that has active threads. Returns whether all were analysed.
     pub fn for_each_warp(&self, mut visit: impl FnMut(Alike<'_>)) -> bool {
         let first = self.digits[0];
         let unbroken = self.threads % WARP == 0 || self.total <= self.threads;
@@ -112,7 +114,7 @@ impl Lanes {
         self.one_by_one(self.total, &[], visit)
     }
 
-    /// Looks at the warps of the first `end` threads, or at some of them for all.
+    /// Visits the warps of the first `end` threads, or a sample of them.
     fn one_by_one(&self, end: i64, repeats: &[(i64, i64)], mut visit: impl FnMut(Alike<'_>)) -> bool {
         let in_round = self.threads.min(end);
         let warps_of = |threads: i64| (threads + WARP - 1) / WARP;
@@ -133,7 +135,7 @@ impl Lanes {
         looked_at == warps
     }
 
-    /// The elements of the active ones among some threads.
+    /// The elements of the active threads in a range of threads.
     fn runs(&self, thread: i64, mut number: i64, runs: &mut SmallVec<[Run; 16]>) {
         runs.clear();
         let first = self.digits[0];
@@ -151,7 +153,7 @@ impl Lanes {
         }
     }
 
-    /// Where a row of the first digit starts, if its threads are active.
+    /// The offset of a row of the first digit, if its threads are active.
     fn row(&self, mut row: i64) -> Option<i64> {
         let mut offset = 0;
         for digit in &self.digits[1..] {
@@ -184,7 +186,7 @@ impl Units {
     }
 }
 
-/// Sectors or words from `least` to `most`, so many of them.
+/// A number of sectors or words (`units`) between `least` and `most`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stretch {
     least: i64,
@@ -198,11 +200,12 @@ impl Stretch {
     }
 }
 
-/// Counts the sectors of global memory, or the wavefronts of shared memory, that accesses to one array take.
+/// Counts the sectors of global memory, or the wavefronts of shared memory, that accesses to one
+/// array need.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Transactions {
     is_shared: bool,
-    /// Elements after which counts repeat.
+    /// The number of elements after which counts repeat.
     pub phases: i64,
     bytes: i64,
     unit: i64,
@@ -222,19 +225,20 @@ impl Transactions {
         quotient(element * self.bytes, self.unit)
     }
 
-    /// Elements from the first to the last of a run, if no step on the way leaves a unit out, or none touches one twice.
+    /// The units between the first and the last element of a run. A dense run skips no unit;
+    /// otherwise no unit is touched twice.
     pub fn stretch(self, first: i64, last: i64, count: i64, is_dense: bool) -> Stretch {
         let (a, b) = (self.unit_of(first), self.unit_of(last));
         let units = if is_dense { (b - a).abs() + 1 } else { count };
         Stretch { least: a.min(b), most: a.max(b), units }
     }
 
-    /// Whether steps of so many elements, or fewer, leave no unit out.
+    /// Whether steps of at most `step` elements skip no unit.
     pub fn is_dense(self, step: i64) -> bool {
         step.abs() * self.bytes <= self.unit
     }
 
-    /// What some runs take, all of them `phase` elements further.
+    /// The cost of some runs, shifted by `phase` elements.
     pub fn of_runs(self, runs: &[Run], phase: i64) -> f64 {
         let mut stretches: SmallVec<[Stretch; 16]> = SmallVec::new();
         for run in runs {
@@ -248,7 +252,7 @@ impl Transactions {
         })
     }
 
-    /// What some stretches take, if that can be told without looking at each element.
+    /// The cost of some stretches, if it can be told without visiting each element.
     pub fn of_stretches(self, stretches: &mut SmallVec<[Stretch; 16]>) -> Option<f64> {
         stretches.dedup_by(|next, last| next == last && next.is_filled());
         let least = stretches.iter().map(|own| own.least).min().unwrap_or(0);
@@ -265,7 +269,7 @@ impl Transactions {
         Some((stretches.iter().map(|own| own.units).sum::<i64>() - met as i64) as f64)
     }
 
-    /// What any elements take.
+    /// The cost of arbitrary elements.
     pub fn of_elements(self, elements: impl Iterator<Item = i64>) -> f64 {
         let mut units: SmallVec<[i64; WARP as usize]> =
             elements.map(|element| self.unit_of(element)).collect();
@@ -284,7 +288,8 @@ impl Transactions {
     }
 }
 
-/// The quotient by a positive number, rounded down; quick where that is a power of two, as it nearly always is.
+/// The quotient by a positive number, rounded down. Fast for powers of two, which are by far the
+/// most common.
 pub(crate) fn quotient(value: i64, by: i64) -> i64 {
     if by & (by - 1) == 0 { value >> by.trailing_zeros() } else { value.div_euclid(by) }
 }

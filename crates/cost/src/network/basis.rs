@@ -1,7 +1,9 @@
-//! What weights depend on: the features that the network reads, and the analytic model that it corrects.
+//! What weights depend on: the features that the network reads, and the analytic model that it
+//! corrects.
 //!
-//! A weights file contains a hash of each. Features and constants that are not listed here are not hashed, so they can be
-//! added without new weights. They must not change the cost of a kernel that has no [new decision](crate::NewDecisions).
+//! A weights file contains a hash of each. Features and constants that are not listed here are not
+//! hashed, so they can be added without new weights. They must not change the cost of a kernel that
+//! has no [new decision](crate::NewDecisions).
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -10,7 +12,7 @@ use super::{BOUND, LIMIT};
 use crate::analytic::Constants;
 use crate::schema::{FEATURES, Feature, StageFeatures};
 
-/// Changes whenever a feature that the network reads changes its meaning without changing its name.
+/// Incremented whenever a feature that the network reads changes its meaning but not its name.
 pub const SCHEMA_VERSION: u32 = 1;
 
 macro_rules! columns {
@@ -70,7 +72,8 @@ constants! {
     overlapped_iterations loads_in_flight overlap l2_share
 }
 
-/// A hash of the features that the network reads: names, units and version. Weights have the same one.
+/// A hash of the features that the network reads: names, units and version. Weights must have the
+/// same hash.
 pub fn schema_hash() -> u64 {
     hash_of_columns(FEATURES)
 }
@@ -85,8 +88,8 @@ fn hash_of_columns(features: &[Feature]) -> u64 {
     xxh3_64(text.as_bytes())
 }
 
-/// A hash of what the network corrects and how: what it is given of a kernel, its own constants, and those of the analytic
-/// model.
+/// A hash of what the network corrects and how: its kernel inputs, its own constants, and those of
+/// the analytic model.
 pub(super) fn analytic_hash() -> u64 {
     hash_of_model(&Constants::default())
 }

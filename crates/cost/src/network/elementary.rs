@@ -1,25 +1,29 @@
-//! Logarithms and exponentials that the compiler can vectorise, the same on every machine.
+//! Logarithms and exponentials that the compiler can vectorise and that give the same bits on every
+//! machine.
 
 use std::f32::consts::{LN_2, LOG2_E};
 
-/// Larger numbers count as this one.
+/// Larger numbers are replaced by this one.
 const LARGEST: f32 = 1e30;
 
-/// Smaller numbers, and those that are none, count as this one where they need a logarithm.
+/// Smaller numbers and NaN are replaced by this one before a logarithm.
 const SMALLEST: f32 = 1e-9;
 
-/// The bits of the square root of a half: mantissas are brought between it and twice it.
+/// The bits of the square root of one half. Mantissas are normalised to lie between it and twice
+/// it.
 const SQRT_HALF: u32 = 0x3f35_04f3;
 
-/// Added to a small number and taken away again, it rounds to an integer, which is then in the sum's lowest bits.
+/// Adding this to a small number rounds it to an integer, which is then in the lowest bits of the
+/// sum. Subtracting it again gives the rounded number.
 const ROUNDING: f32 = 12_582_912.0;
 
-/// The first bits of `ln 2`, so that small integers times it are exact, and the rest.
+/// The leading bits of `ln 2`, so that products with small integers are exact, and the rest.
 const LN_2_PARTS: (f32, f32) = (0.693_359_4, -2.121_944_4e-4);
 
-/// `ln(1 + x)` of each; negative numbers and those that are none count as 0.
+/// `ln(1 + x)` of each number. Negative numbers and NaN count as 0.
 ///
-/// The error is below 2e-7 of the result, or 2e-7 where that is smaller than 1, because `1 + x` is rounded.
+/// The relative error is below 2e-7; the absolute error is below 2e-7 where the result is less than
+/// 1, because `1 + x` is rounded.
 pub(super) fn ln_1p<const COUNT: usize>(values: &[f64; COUNT]) -> [f32; COUNT] {
     let mut logarithms = narrow(values);
     for number in &mut logarithms {
@@ -29,7 +33,7 @@ pub(super) fn ln_1p<const COUNT: usize>(values: &[f64; COUNT]) -> [f32; COUNT] {
     logarithms
 }
 
-/// `ln x` of each; numbers below 1e-9 and those that are none count as 1e-9.
+/// `ln x` of each number. Numbers below 1e-9 and NaN count as 1e-9.
 pub(super) fn ln<const COUNT: usize>(values: &[f64; COUNT]) -> [f32; COUNT] {
     let mut logarithms = narrow(values);
     for number in &mut logarithms {
@@ -39,19 +43,19 @@ pub(super) fn ln<const COUNT: usize>(values: &[f64; COUNT]) -> [f32; COUNT] {
     logarithms
 }
 
-/// `e^x` of each, which must be between -80 and 80 to count as more than that.
+/// `e^x` of each number, clamped to -80..80.
 ///
-/// The error is below 3e-7 of the result.
+/// The relative error is below 3e-7.
 pub(super) fn exp<const COUNT: usize>(values: &[f32; COUNT]) -> [f32; COUNT] {
     values.map(exponential)
 }
 
-/// The hyperbolic tangent of each.
+/// The hyperbolic tangent of each number.
 pub(super) fn tanh<const COUNT: usize>(values: &[f32; COUNT]) -> [f32; COUNT] {
     exp(&values.map(|value| 2.0 * value)).map(|power| 1.0 - 2.0 / (power + 1.0))
 }
 
-/// A loop of its own, because vectors of both widths in one loop are twice as slow.
+/// A separate loop, because mixing both vector widths in one loop is twice as slow.
 fn narrow<const COUNT: usize>(values: &[f64; COUNT]) -> [f32; COUNT] {
     let mut numbers = [0.0; COUNT];
     for (number, value) in numbers.iter_mut().zip(values) {
@@ -60,7 +64,8 @@ fn narrow<const COUNT: usize>(values: &[f64; COUNT]) -> [f32; COUNT] {
     numbers
 }
 
-/// With `x = k ln 2 + r` it is `2^k e^r`. As `|r| < 0.35`, what is left out after `r^6` is below 2e-7 of the sum.
+/// With `x = k ln 2 + r` the result is `2^k e^r`. As `|r| < 0.35`, the terms omitted after `r^6`
+/// are below 2e-7 of the sum.
 #[inline(always)]
 fn exponential(x: f32) -> f32 {
     let x = x.clamp(-80.0, 80.0);
@@ -74,8 +79,8 @@ fn exponential(x: f32) -> f32 {
 
 /// The logarithm of a positive number.
 ///
-/// With `x = m 2^e` and `s = (m - 1) / (m + 1)` it is `e ln 2 + 2 (s + s^3/3 + s^5/5 + ...)`. As `|s| < 0.172`, what is
-/// left out after `s^9` is below 3e-9 of the sum.
+/// With `x = m 2^e` and `s = (m - 1) / (m + 1)` it is `e ln 2 + 2 (s + s^3/3 + s^5/5 + ...)`. As
+/// `|s| < 0.172`, the terms omitted after `s^9` are below 3e-9 of the sum.
 #[inline(always)]
 fn logarithm(x: f32) -> f32 {
     let above = x.to_bits().wrapping_sub(SQRT_HALF);

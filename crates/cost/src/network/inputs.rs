@@ -1,4 +1,4 @@
-//! What the network is given.
+//! The inputs of the network.
 
 use warploom_target::Device;
 
@@ -7,22 +7,23 @@ use super::elementary::{exp, ln, ln_1p};
 use crate::analytic::{Analytic, Profile};
 use crate::kernel::{KernelFeatures, NewDecisions, StageRow};
 
-/// Numbers of a row.
+/// Inputs per row.
 pub(super) const ROW_INPUTS: usize = COLUMNS.len();
 
-/// Numbers of a kernel.
+/// Inputs per kernel.
 pub(super) const KERNEL_INPUTS: usize = KERNEL_NAMES.len();
 
 /// Parts of a kernel's time: launch, DRAM, L2, SMs, latency.
 pub(super) const PARTS: usize = 5;
 
-/// The place of the SMs among them.
+/// The index of the SM part.
 pub(super) const SMS: usize = 3;
 
-/// No part takes less, microseconds: so that each has a logarithm.
+/// The lower limit of every part in microseconds, so that each has a logarithm.
 const LEAST_PART: f64 = 1e-4;
 
-/// What the numbers of a kernel are, in their order: `ln` is the logarithm, `ln1p` that of one more.
+/// Names of the kernel inputs, in order. `ln` is the logarithm of a number, `ln1p` that of one plus
+/// the number.
 pub(super) const KERNEL_NAMES: [&str; 32] = [
     "ln threads",
     "ln blocks",
@@ -58,32 +59,34 @@ pub(super) const KERNEL_NAMES: [&str; 32] = [
     "nests apart over together, ln",
 ];
 
-/// What the network is given for a kernel besides its rows.
+/// The inputs of the network for a kernel, without its rows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct KernelInputs {
-    /// Launch, DRAM, L2, SMs and latency of one launch, as the [analytic model](Analytic) predicts them, microseconds.
+    /// Launch, DRAM, L2, SMs and latency of one launch in microseconds, as the [analytic
+    /// model](Analytic) predicts them.
     pub parts: [f32; PARTS],
-    /// How often it is launched.
+    /// The number of launches.
     pub launches: f32,
-    /// Numbers that say what kind of kernel it is.
+    /// Numbers that characterise the kernel, before scaling.
     pub numbers: [f32; KERNEL_INPUTS],
-    /// Decisions that the weights must know, or nothing is corrected.
+    /// Decisions that the weights must know. If they do not know all of them, nothing is corrected.
     pub decisions: NewDecisions,
-    /// Blocks that run on an SM at once.
+    /// Resident blocks per SM.
     pub(super) resident: f64,
 }
 
-/// What the network is given for a row of a kernel.
+/// The inputs of the network for a row of a kernel.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RowInputs {
     /// `ln(1 + x)` of the features that the network reads.
     pub numbers: [f32; ROW_INPUTS],
-    /// How much it counts among the rows of its kernel: clocks that the analytic model predicts for it.
+    /// The weight of the row among the rows of its kernel: the clocks that the analytic model
+    /// predicts for it.
     pub weight: f32,
 }
 
 impl KernelInputs {
-    /// Those of a kernel.
+    /// Computes the inputs of a kernel.
     pub fn new(analytic: &Analytic, kernel: &KernelFeatures) -> KernelInputs {
         let profile = analytic.profile(kernel);
         let parts = profile.parts;
@@ -98,10 +101,10 @@ impl KernelInputs {
         }
     }
 
-    /// Those of a row of the kernel.
+    /// Computes the inputs of a row of the kernel.
     pub fn row(&self, analytic: &Analytic, kernel: &KernelFeatures, row: &StageRow) -> RowInputs {
         let clocks = analytic.row_clocks(kernel, &row.features, self.resident);
-        // A row that does nothing still says what the kernel is, if all do nothing.
+        // The minimum keeps the weighted mean defined if all rows do nothing.
         RowInputs { numbers: ln_1p(&columns(&row.features)), weight: finite(clocks.max(1e-6)) }
     }
 }
@@ -194,7 +197,8 @@ fn numbers(
     ]
 }
 
-/// From logarithms of times: the share that each has in how long they take together, and the logarithm of that.
+/// From logarithms of times: the share of each in their combined time, and the logarithm of that
+/// time.
 pub(super) fn shares<const COUNT: usize>(times: &[f32; COUNT], overlap: f32) -> ([f32; COUNT], f32) {
     let largest = times.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let powers = exp(&times.map(|time| overlap * (time - largest)));
@@ -203,13 +207,13 @@ pub(super) fn shares<const COUNT: usize>(times: &[f32; COUNT], overlap: f32) -> 
     (powers.map(|power| power / sum), largest + of_sum / overlap)
 }
 
-/// Warps that run on an SM at once, as a share of the most there can be.
+/// Resident warps per SM, as a fraction of the device's limit.
 fn resident_warps(device: &Device, threads: u32, resident: f64) -> f64 {
     let warps = f64::from(threads.div_ceil(device.threads.warp.max(1)));
     resident * warps / f64::from(device.threads.warps_per_sm.max(1))
 }
 
-/// A number that can be multiplied with weights.
+/// Makes a number finite, so that it can be multiplied by weights.
 fn finite(value: f64) -> f32 {
     if value.is_nan() { 0.0 } else { value.clamp(-1e30, 1e30) as f32 }
 }

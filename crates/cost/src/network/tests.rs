@@ -1,4 +1,4 @@
-//! The fast path against a slow one in `f64` that shares none of its code.
+//! Compares the fast path with a slow one in `f64` that shares none of its code.
 
 use warploom_lang::*;
 use warploom_schedule::{NodeId, StageId};
@@ -9,7 +9,7 @@ use crate::analytic::Constants;
 use crate::kernel::{RowSource, StageRow};
 use crate::schema::StageFeatures;
 
-/// Numbers that follow from a seed.
+/// A seeded random number generator.
 struct Random(u64);
 
 impl Random {
@@ -18,7 +18,7 @@ impl Random {
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Of a size drawn from ten orders of magnitude; sometimes 0.
+    /// A number from ten orders of magnitude; sometimes 0.
     fn count(&mut self) -> f64 {
         let size = self.next() * 10.0;
         if self.next() < 0.2 { 0.0 } else { 10f64.powf(size).round() }
@@ -34,7 +34,7 @@ fn dag() -> Dag {
     Dag::new(&Pipeline::new("shapes", [out]).expect("it is right"))
 }
 
-/// The macro that defines the features gives no way to set one by number, and needs none elsewhere.
+/// Lists the fields, because the macro that defines the features cannot set one by number.
 fn features(random: &mut Random) -> StageFeatures {
     let mut count = || random.count();
     let mut features = StageFeatures {
@@ -106,7 +106,7 @@ fn kernel(random: &mut Random) -> KernelFeatures {
     }
 }
 
-/// A layer of weights in `f64`, from the definition.
+/// A layer of weights in `f64`, computed from the definition.
 fn layer(weights: &Weights, tensor: &str, inputs: &[f64]) -> Vec<f64> {
     let of = |name: &str| {
         let place = Weights::TENSORS.iter().position(|(known, ..)| *known == name).expect("it is a tensor");
@@ -121,7 +121,7 @@ fn layer(weights: &Weights, tensor: &str, inputs: &[f64]) -> Vec<f64> {
     (0..bias.len()).map(channel).collect()
 }
 
-/// What a kernel costs, from the definition.
+/// The cost of a kernel, computed from the definition.
 fn reference(weights: &Weights, analytic: &Analytic, kernel: &KernelFeatures) -> f64 {
     let inputs = KernelInputs::new(analytic, kernel);
     let [row_means, row_factors, kernel_means, kernel_factors, ..] = weights.tensors();
@@ -194,14 +194,15 @@ fn without_a_last_layer_it_is_the_analytic_model() {
     }
 }
 
-/// The file that ships with the library.
+/// The weights file that ships with the library.
 const SHIPPED: &[u8] = include_bytes!("../../../../models/h200.bin");
 
 #[test]
 fn shipped_weights_load_and_predict_what_they_always_did() {
     let (dag, weights) = (dag(), Weights::from_bytes(SHIPPED).expect("they are for these features"));
     assert_eq!(weights.to_bytes(), SHIPPED);
-    // If kernels without new decisions get other costs, the weights no longer fit what they correct.
+    // If the costs of kernels without new decisions change, the weights no longer match the model
+    // that they correct.
     for (weights, expected) in [(weights, 0x0f56_4982_2be6_4790), (Weights::random(1), 0x00c4_a889_0048_5587)]
     {
         let network = Network::new(&weights, &h200());
@@ -221,7 +222,7 @@ fn a_kernel_with_an_unknown_decision_has_its_analytic_cost() {
         let learned = cost(&network, &dag, &[&usual])[0];
         let plain = analytic.cost(&usual);
         assert_ne!(learned, plain);
-        // Whatever is in the same batch.
+        // The other kernels of a batch do not matter.
         assert_eq!(cost(&network, &dag, &[&new, &usual, &new]), [plain, learned, plain]);
         assert_eq!(cost(&knowing, &dag, &[&new, &usual]), [learned, learned]);
         assert_eq!(network.explain(&dag, &new), analytic.explain(&dag, &new));

@@ -1,8 +1,9 @@
-//! Weights: ten tensors and what they were trained for, as a small file.
+//! The weights: ten tensors and the data that they were trained for, in a small file.
 //!
-//! A file is the magic, the version (`u32`, little endian), a checksum of the rest (xxh3, `u64`, little endian) and
-//! the rest (bincode): hashes of what the inputs of the network mean, names and tensors, and the new decisions that the
-//! weights know, which are left out if there are none.
+//! A file consists of the magic, the version (`u32`, little endian), a checksum of the rest (xxh3,
+//! `u64`, little endian) and the rest (bincode): hashes of the meaning of the network's inputs,
+//! names, tensors, and the new decisions that the weights know, which are left out if there are
+//! none.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -17,19 +18,20 @@ use crate::kernel::NewDecisions;
 
 const MAGIC: &[u8; 16] = b"warploom weights";
 const VERSION: u32 = 2;
-/// Where the checksummed part begins.
+/// The start of the checksummed part.
 const START: usize = MAGIC.len() + 4 + 8;
-/// No training gets here, and no sum of such weights overflows.
+/// The largest weight allowed. Training does not reach it, and sums of such weights do not
+/// overflow.
 const LARGEST: f32 = 1e6;
 
-/// Numbers that a row becomes.
+/// Channels per row.
 pub(super) const ROW_CHANNELS: usize = 32;
-/// Numbers that a kernel becomes.
+/// Channels of the hidden layer.
 pub(super) const HIDDEN: usize = 32;
-/// Tensors of a network.
+/// Tensors per network.
 const COUNT: usize = 10;
 
-/// The weights of a [`Network`](super::Network) that reads the features that this version of the crate reads.
+/// The weights of a [`Network`](super::Network) for the features of this version of the crate.
 ///
 /// ```
 /// use warploom_cost::Weights;
@@ -44,12 +46,12 @@ pub struct Weights {
     fingerprint: String,
     scores: String,
     tensors: [Vec<f32>; COUNT],
-    /// Stored behind the rest: the oldest files do not have it.
+    /// Stored after the other fields: the oldest files do not have it.
     #[serde(skip)]
     known: NewDecisions,
 }
 
-/// What is kept in a file.
+/// The contents of a file.
 #[derive(Serialize, Deserialize)]
 struct Contents {
     schema: u64,
@@ -60,21 +62,21 @@ struct Contents {
 /// Why weights cannot be used.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum WeightsError {
-    /// Another kind of file.
+    /// The file is not a weights file.
     #[error("this is not a weights file")]
     NotWeights,
-    /// Another version of the format.
+    /// The file has another version of the format.
     #[error("the weights file has version {found}, but this program reads version {expected}: {REMEDY}")]
     Version {
-        /// The version that can be read.
+        /// The version that this program reads.
         expected: u32,
-        /// That of the file.
+        /// The version of the file.
         found: u32,
     },
-    /// A file that was cut off or changed.
+    /// The file was truncated or changed.
     #[error("the weights file is damaged: fetch or train it again, or use the analytic model")]
     Damaged,
-    /// Weights for other schedule features.
+    /// The weights are for other schedule features.
     #[error(
         "the weights are for the schedule features {found:016x}, but this program has {expected:016x}: {REMEDY}"
     )]
@@ -84,42 +86,42 @@ pub enum WeightsError {
         /// The hash that the weights were trained with.
         found: u64,
     },
-    /// Weights that correct another analytic model.
+    /// The weights correct another analytic model.
     #[error(
         "the weights correct the analytic model {found:016x}, but this program has {expected:016x}: {REMEDY}"
     )]
     Analytic {
         /// The hash of this program's model.
         expected: u64,
-        /// The hash of the one that the weights were trained with.
+        /// The hash of the model that the weights were trained with.
         found: u64,
     },
-    /// A tensor of another size.
+    /// A tensor has the wrong size.
     #[error("the tensor `{tensor}` has {found} weights, but must have {expected}: {REMEDY}")]
     Size {
-        /// Its name.
+        /// Name of the tensor, as in `Weights::TENSORS`.
         tensor: &'static str,
-        /// How many weights it must have.
+        /// The number of weights it must have.
         expected: usize,
-        /// How many it has.
+        /// The number of weights it has.
         found: usize,
     },
-    /// A weight that no training gives.
+    /// A weight is not a number or is far too large.
     #[error("weight {index} of the tensor `{tensor}` is {value}: training failed, train again")]
     Value {
-        /// The tensor's name.
+        /// Name of the tensor, as in `Weights::TENSORS`.
         tensor: &'static str,
-        /// The place in it.
+        /// The index of the weight in the tensor.
         index: usize,
-        /// The weight.
+        /// The invalid value.
         value: f32,
     },
-    /// Weights for another device.
+    /// The weights are for another device.
     #[error("the weights are for {found}, but the device is {expected}: {REMEDY}")]
     Device {
-        /// The device's name and fingerprint.
+        /// Name and fingerprint of the device in use.
         expected: String,
-        /// Those of the device the weights were trained on.
+        /// Name and fingerprint of the device that the weights were trained on.
         found: String,
     },
 }
@@ -128,11 +130,11 @@ pub enum WeightsError {
 const REMEDY: &str = "retrain, or use the analytic model";
 
 impl Weights {
-    /// The tensors in order: name, inputs, channels. A tensor holds the weights of its first input for all channels,
-    /// then those of the second, and so on; a bias has one input.
+    /// The tensors in order: name, inputs, channels. A tensor holds the weights of its first input
+    /// for all channels, then those of the second, and so on. A bias has one input.
     ///
-    /// The inputs of `row` are the numbers of a [row](crate::RowInputs), those of `hidden` the channels of `row` and then
-    /// the numbers of the [kernel](crate::KernelInputs).
+    /// The inputs of `row` are the numbers of a [row](crate::RowInputs). The inputs of `hidden` are
+    /// the channels of `row`, then the numbers of the [kernel](crate::KernelInputs).
     pub const TENSORS: [(&'static str, usize, usize); COUNT] = [
         ("row.means", 1, ROW_INPUTS),
         ("row.factors", 1, ROW_INPUTS),
@@ -146,18 +148,19 @@ impl Weights {
         ("output.bias", 1, PARTS),
     ];
 
-    /// Weights of no device yet.
+    /// Makes weights that are not tied to a device yet.
     ///
     /// # Errors
-    /// If a tensor has not the size that [`Weights::TENSORS`] says, or holds what is no number or far too large.
+    /// If a tensor does not have the size in [`Weights::TENSORS`], or contains NaN or far too large
+    /// weights.
     pub fn new(name: impl Into<String>, tensors: [Vec<f32>; COUNT]) -> Result<Weights, WeightsError> {
         let weights = Weights { name: name.into(), tensors, ..Weights::nowhere() };
         weights.check()?;
         Ok(weights)
     }
 
-    /// Weights drawn evenly, for tests: each layer in such a range that what it gives is about as large as its inputs;
-    /// means are 0 and factors 0.1. The same for the same seed everywhere.
+    /// Uniformly random weights for tests. The outputs of each layer have about the magnitude of
+    /// its inputs; means are 0 and factors 0.1. The same seed gives the same weights everywhere.
     pub fn random(seed: u64) -> Weights {
         let mut random = Random(seed);
         let tensors = Weights::TENSORS.map(|(name, inputs, channels)| match name {
@@ -168,7 +171,8 @@ impl Weights {
         Weights { name: format!("random {seed}"), tensors, ..Weights::nowhere() }
     }
 
-    /// Where training starts: random layers, but for the last, which is 0, so that nothing is corrected yet.
+    /// The weights at the start of training: random layers, except for the last, which is 0, so
+    /// that nothing is corrected yet.
     pub fn initial(seed: u64, scaling: [Vec<f32>; 4]) -> Result<Weights, WeightsError> {
         let mut weights = Weights::random(seed);
         for (tensor, given) in weights.tensors.iter_mut().zip(scaling) {
@@ -196,7 +200,8 @@ impl Weights {
         }
     }
 
-    /// The same, trained on measurements of `device`, with the scores it reached there (text for people).
+    /// Sets the device whose measurements the weights were trained on, and the scores reached there
+    /// (free text).
     pub fn trained_on(self, device: &Device, scores: impl Into<String>) -> Weights {
         Weights {
             device: device.name.clone(),
@@ -206,7 +211,7 @@ impl Weights {
         }
     }
 
-    /// The same, trained on kernels with these decisions.
+    /// Sets the new decisions of the kernels in the training data.
     pub fn knowing(self, known: NewDecisions) -> Weights {
         Weights { known, ..self }
     }
@@ -216,12 +221,12 @@ impl Weights {
         self.known
     }
 
-    /// Their name, for reports.
+    /// The name of the weights, for reports.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The scores they reached in training.
+    /// The scores reached in training, as free text.
     pub fn scores(&self) -> &str {
         &self.scores
     }
@@ -234,7 +239,8 @@ impl Weights {
     /// Reads a file's bytes.
     ///
     /// # Errors
-    /// If they are no weights, damaged, or for features that this version of the crate does not have.
+    /// If they are not weights, are damaged, or are for features that this version of the crate
+    /// does not have.
     pub fn from_bytes(bytes: &[u8]) -> Result<Weights, WeightsError> {
         if !bytes.starts_with(MAGIC) {
             return Err(WeightsError::NotWeights);
@@ -253,7 +259,7 @@ impl Weights {
         Ok(contents.fitting()?.knowing(known))
     }
 
-    /// The bytes of a file.
+    /// Writes the bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let contents = Contents { schema: schema_hash(), analytic: analytic_hash(), weights: self.clone() };
         let mut contents = encode(&contents);
@@ -267,10 +273,10 @@ impl Weights {
         bytes
     }
 
-    /// Whether they were trained on such a device.
+    /// Checks that the weights were trained on this device.
     ///
     /// # Errors
-    /// Says for which device they are.
+    /// If they were trained on another device; the error names it.
     pub fn check_device(&self, device: &Device) -> Result<(), WeightsError> {
         let fingerprint = device.fingerprint();
         if self.fingerprint == fingerprint {
@@ -299,7 +305,7 @@ impl Weights {
 }
 
 impl Contents {
-    /// The weights, if they are for the features of this crate.
+    /// The weights, if they match the features and the analytic model of this crate.
     fn fitting(self) -> Result<Weights, WeightsError> {
         let (expected, found) = (schema_hash(), self.schema);
         if found != expected {
@@ -319,7 +325,7 @@ fn encode(value: &impl Serialize) -> Vec<u8> {
     encoded.expect("numbers and text can be encoded, and memory does not fail")
 }
 
-/// A value, and the bytes behind it.
+/// Decodes a value and returns the remaining bytes.
 fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), WeightsError> {
     let config = bincode::config::standard().with_limit::<{ WEIGHTS.most as usize }>();
     let decoded = bincode::serde::decode_from_slice(bytes, config);
@@ -327,11 +333,11 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), WeightsError>
     Ok((value, &bytes[length..]))
 }
 
-/// The generator splitmix64.
+/// The splitmix64 generator.
 struct Random(u64);
 
 impl Random {
-    /// From -1 to 1.
+    /// A number from -1 to 1.
     fn next(&mut self) -> f32 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -339,7 +345,7 @@ impl Random {
         ((mixed ^ (mixed >> 31)) >> 40) as f32 / (1 << 23) as f32 - 1.0
     }
 
-    /// Weights such that sums over `inputs` of about 1 are about 1.
+    /// Weights such that a sum over `inputs` inputs of about 1 is about 1.
     fn layer(&mut self, inputs: usize, channels: usize) -> Vec<f32> {
         let range = (3.0 / inputs as f32).sqrt();
         (0..inputs * channels).map(|_| self.next() * range).collect()
