@@ -1,8 +1,9 @@
-//! A pipeline's kernels as files, for programs that know nothing of Warploom.
+//! Exports a pipeline's kernels as files, for programs that do not use Warploom.
 //!
-//! A [`Manifest`] says all that such a program has to know: kernels and their arguments, launches in order,
-//! buffers, Params. It is saved as JSON. [`header`] and [`source`] turn it into C99 that does the launching
-//! through CUDA's driver, and read nothing else, so that the three always agree.
+//! A [`Manifest`] contains everything that such a program needs to know: kernels and their arguments,
+//! launches in order, buffers, Params. It is saved as JSON. [`header`] and [`source`] generate C99 from
+//! it that launches the kernels through the CUDA driver. They read nothing else, so the three always
+//! agree.
 //!
 //! ```
 //! use warploom_codegen::build::build;

@@ -1,4 +1,4 @@
-//! Beam search: at every decision, only the most promising states go on.
+//! Beam search: only the most promising states survive each decision.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -10,20 +10,20 @@ use crate::search::Search;
 use crate::state::{Child, State};
 use crate::statistics::{Event, PassStatistics, Statistics};
 
-/// The last passes start from what the others found, so many of them.
+/// The number of final passes that start from the states found so far.
 const REVISING: usize = 2;
 
-/// States from which they start.
+/// The number of states from which those passes start.
 const STARTS: usize = 8;
 
-/// What is added to the penalty of a structure that no good schedule of the last pass had.
+/// The extra penalty of a structure that no good schedule of the last pass had.
 const STRANGER: u32 = 10;
 
-/// Finished states of a pass whose kernels are refined.
+/// The number of finished states per pass whose kernels are refined.
 const REFINED: usize = 3;
 
-/// All passes from a start. Returns the state that the pass over root and inline ends with, if it is no worse, and the
-/// decisions that are worth to be made from there.
+/// Runs all passes from a start. Returns the best state of the pass that only decides between root
+/// and inline, unless the start is cheaper, and the decisions that remain after freezing.
 pub(crate) fn beam(search: &Search<'_>, start: &Arc<State>) -> (Arc<State>, Vec<Decision>) {
     let options = search.options();
     let passes = options.passes.max(1);
@@ -49,26 +49,26 @@ pub(crate) fn beam(search: &Search<'_>, start: &Arc<State>) -> (Arc<State>, Vec<
     (start, decisions)
 }
 
-/// The hashes of a state and of those it came from.
+/// The hashes of a state and its ancestors.
 #[derive(Debug)]
 struct Trail {
     hash: u64,
     before: Option<Arc<Trail>>,
 }
 
-/// A state in the queue, not put together yet.
+/// A state in the queue, not materialised yet.
 #[derive(Clone, Debug)]
 struct Entry {
     child: Child,
-    /// What it came from.
+    /// The hashes of its ancestors.
     before: Option<Arc<Trail>>,
-    /// Its cost, or more where many like it are in the beam already.
+    /// Its cost, times a penalty if the beam already has many similar states.
     rank: f64,
     penalised: bool,
 }
 
 impl Ord for Entry {
-    /// The cheapest is the greatest; equal ones in a fixed order.
+    /// The cheapest is the greatest. Ties are broken in a fixed order.
     fn cmp(&self, other: &Entry) -> Ordering {
         let identities = || other.child.identity().cmp(&self.child.identity());
         other.rank.total_cmp(&self.rank).then_with(identities)
@@ -99,16 +99,18 @@ struct Chosen {
 /// One pass over all decisions.
 struct Pass<'a> {
     decisions: &'a [Decision],
-    /// The number of the pass, by which its buckets are the deeper; `None` for the one that only knows root and inline.
+    /// The number of the pass, which sets the depth of its buckets; `None` for the pass that only
+    /// decides between root and inline.
     number: Option<usize>,
     seed: u64,
-    /// Whether it starts from what earlier passes found, and has no need of their blessings.
+    /// Whether it starts from the states that earlier passes found and so ignores the blessed
+    /// structures.
     revises: bool,
 }
 
 impl Pass<'_> {
-    /// The finished states, the cheapest first. `blessed` holds the structures that this pass prefers, and gets those that
-    /// the next one is to prefer.
+    /// Returns the finished states, cheapest first. `blessed` holds the structures that this pass
+    /// prefers; the structures that the next pass should prefer are added to it.
     fn run(
         &self,
         search: &Search<'_>,
@@ -131,7 +133,7 @@ impl Pass<'_> {
         found
     }
 
-    /// The states that are left after the last decision, the cheapest first.
+    /// The states that remain after the last decision, cheapest first.
     fn beam(&self, search: &Search<'_>, starts: &[Arc<State>], blessed: &BTreeSet<u64>) -> Vec<Chosen> {
         let manner = Manner { seed: self.seed, depth: self.depth(), coarse: self.number.is_none() };
         let mut expander = search.expander(manner);
@@ -160,12 +162,13 @@ impl Pass<'_> {
         beam
     }
 
-    /// Its position among the passes, and the depth of its buckets.
+    /// The number of the pass, which is also the depth of its buckets.
     fn depth(&self) -> usize {
         self.number.map_or(0, |number| number + 1)
     }
 
-    /// The states that go on. Each further one of a structure weighs more, so that the beam stays varied.
+    /// Selects the states that survive. Every further state with the same structure gets a larger
+    /// penalty, so that the beam stays diverse.
     fn select(&self, queue: BinaryHeap<Entry>, most: usize, blessed: &BTreeSet<u64>) -> Vec<Chosen> {
         let mut queue = queue;
         let mut selected = Vec::with_capacity(most);
@@ -197,7 +200,7 @@ impl Pass<'_> {
         Chosen { state: entry.child.state(), trail }
     }
 
-    /// Notes the structures on the way to the best states.
+    /// Records the structures on the path to the best states.
     fn bless(&self, finished: &[Chosen], factor: f64, blessed: &mut BTreeSet<u64>) {
         let Some(best) = finished.first().map(|of| of.state.cost()) else { return };
         for of in finished.iter().filter(|of| of.state.cost() <= factor * best) {
@@ -209,7 +212,7 @@ impl Pass<'_> {
         }
     }
 
-    /// The states of the last beam, the best of them refined.
+    /// The states of the last beam, and refined versions of the best ones.
     fn finished(&self, search: &Search<'_>, beam: &[Chosen]) -> Vec<Arc<State>> {
         let mut states: Vec<Arc<State>> = beam.iter().map(|of| of.state.clone()).collect();
         if self.number.is_some() {

@@ -1,4 +1,4 @@
-//! Sets of nodes as plain words, which are cheap to copy and to hash.
+//! Sets of nodes as bit vectors, which are cheap to copy and hash.
 
 use smallvec::SmallVec;
 use warploom_lang::Id;
@@ -6,12 +6,13 @@ use warploom_schedule::NodeId;
 
 const WORD: usize = u64::BITS as usize;
 
-/// A set of the nodes of one graph. Sets of one graph have the same number of words, so that equal sets are equal.
+/// A set of nodes of one graph. All sets of a graph have the same number of words, so equal sets
+/// compare equal.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Bits(SmallVec<[u64; 2]>);
 
 impl Bits {
-    /// The empty set of a graph of so many nodes.
+    /// The empty set for a graph with `nodes` nodes.
     pub fn none(nodes: usize) -> Bits {
         Bits(SmallVec::from_elem(0, nodes.div_ceil(WORD)))
     }
@@ -34,7 +35,7 @@ impl Bits {
         }
     }
 
-    /// Takes all of another set away.
+    /// Removes all members of another set.
     pub fn subtract(&mut self, other: &Bits) {
         for (word, less) in self.0.iter_mut().zip(&other.0) {
             *word &= !less;
@@ -52,7 +53,7 @@ impl Bits {
         })
     }
 
-    /// The words, for hashes.
+    /// The words, for hashing.
     pub fn words(&self) -> &[u64] {
         &self.0
     }

@@ -1,4 +1,5 @@
-//! The one judge of kernels: rules of schedules, then what is not worth its cost, then the cost.
+//! Evaluates kernels: checks the rules of schedules, then the limits of the search, then predicts
+//! the cost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,10 +15,11 @@ use crate::space::Space;
 use crate::state::{Kern, Sketch, State, funcs};
 use crate::statistics::{Refusal, Statistics, StopReason};
 
-/// How long after the end of a search its first schedule may be evaluated, so that the answer has a cost.
+/// How long after the deadline the first schedule may still be evaluated, so that the result has a
+/// cost.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Judges kernels and remembers what it found.
+/// Evaluates kernels and memoises the results.
 pub(crate) struct Evaluator<'a> {
     pub space: &'a Space<'a>,
     featurizer: Featurizer,
@@ -27,9 +29,9 @@ pub(crate) struct Evaluator<'a> {
     cut_short: AtomicBool,
 }
 
-/// A kernel that is legal and worth its cost, which the model is still to give.
+/// A kernel that is legal and within the limits. The model has not predicted its cost yet.
 struct Candidate {
-    /// Its position among those that were asked for.
+    /// Its position in the request.
     position: usize,
     key: u128,
     sketch: Sketch,
@@ -71,7 +73,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The verdicts on some kernels, in their order. When the time is up, only those that are known are given.
+    /// The verdicts on some kernels, in order. After the deadline, kernels that are not memoised
+    /// are refused.
     pub fn judge(&self, sketches: Vec<Sketch>, counts: &mut Statistics) -> Vec<Verdict> {
         let mut verdicts: Vec<Verdict> = vec![Err(Refusal::Illegal); sketches.len()];
         let mut candidates = Vec::new();
@@ -103,7 +106,7 @@ impl<'a> Evaluator<'a> {
         verdicts
     }
 
-    /// Asks the model about all candidates at once.
+    /// Predicts the cost of all candidates in one batch.
     fn costs(&self, candidates: Vec<Candidate>, counts: &mut Statistics) -> Vec<(Candidate, f64)> {
         let started = Instant::now();
         let features: Vec<&KernelFeatures> = candidates.iter().flat_map(|of| &of.features).collect();
@@ -118,8 +121,8 @@ impl<'a> Evaluator<'a> {
         candidates.into_iter().map(sum).collect()
     }
 
-    /// Evaluates a kernel that must be legal but need not be worth its cost. `None` if it is not legal, or the time
-    /// was up a while ago.
+    /// Evaluates a kernel that must be legal but may exceed the limits of the search. `None` if it
+    /// is illegal, or if the grace period after the deadline is over.
     pub fn appraise(&self, sketch: Sketch, counts: &mut Statistics) -> Option<Arc<Kern>> {
         if self.is_over() && self.deadline.is_some_and(|deadline| deadline.elapsed() > GRACE) {
             return None;
@@ -164,7 +167,7 @@ impl<'a> Evaluator<'a> {
         (self.featurizer.features(plan), plan.nests.values().map(extents).collect())
     }
 
-    /// The plan of a kernel that breaks no rule by itself.
+    /// The plan of a kernel, if the kernel alone is legal.
     fn examine<'s>(&self, inlined: &'s BTreeSet<FuncId>, sketch: &'s Sketch) -> Result<Plan<'s>, Refusal> {
         self.space.problem.examine(inlined, [&*sketch.item]).map_err(|_| Refusal::Illegal)
     }
@@ -202,18 +205,19 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Whether a stage is computed much more often than at root.
+    /// Whether a stage is recomputed much more often than at root.
     fn is_repeated(&self, row: &StageRow) -> bool {
         let (RowSource::Stage(stage) | RowSource::Inlined(stage)) = row.source else { return false };
         let node = &self.space.dag.nodes()[self.space.dag.stages()[stage].node];
-        // Where there is next to nothing to compute, it does not matter how often.
+        // Recomputing a trivial stage costs next to nothing.
         let exempt = node.is_wrapper || node.is_boundary_condition || node.is_pointwise;
         let features = &row.features;
         let times = features.points_computed_total + features.inlined_calls;
         !exempt && times > self.space.options.limits.recompute * features.points_computed_minimum
     }
 
-    /// What each Func of a state costs, as far as there is time: the kernels it is in, divided by the parts of their explanations.
+    /// The cost of each Func of a state, as far as time permits. The cost of a kernel is split in
+    /// proportion to the terms that explain it.
     pub fn func_costs(&self, state: &State) -> BTreeMap<FuncId, f64> {
         let dag = self.space.dag;
         let mut costs = BTreeMap::new();

@@ -1,13 +1,15 @@
-//! From a schedule that is legal at the sizes of a search to one that is legal at all sizes.
+//! Makes a schedule that is legal at the sizes of the search legal at all sizes.
 //!
-//! A reduction variable of one value has no loop, so that no decision names it. Where it has several values it runs outside
-//! of those that a thread's loops name, and inside of those over the block: that may not be the order of the definition.
+//! A reduction variable with a single value has no loop, so no decision names it. At sizes where it
+//! has several values, its loop runs outside the loops that a thread's tiles name and inside the
+//! loops over the block. That may not be the order of the definition.
 
 use warploom_lang::Regions;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{Loops, Nest, NodeMut, ReductionTile, Schedule, Size, StageRef, Tile};
 
-/// The same schedule, in which variables of one value are named where others are that must run inside or outside of them.
+/// The same schedule, which also names single-valued variables wherever they must run outside or
+/// inside variables that are named.
 pub(crate) fn spelled_out(schedule: &Schedule, regions: &Regions) -> Schedule {
     let mut spelled = schedule.clone();
     let single = Single { regions };
@@ -32,13 +34,13 @@ struct Single<'a> {
 }
 
 impl Single<'_> {
-    /// The variables of a stage that have one value, the fastest first.
+    /// The single-valued reduction variables of a stage, the fastest first.
     fn variables(&self, stage: StageRef) -> Vec<usize> {
         let domain = &self.regions.funcs[stage.func].stages[stage.stage].domain;
         (0..domain.len()).filter(|var| domain[*var].extent == 1).collect()
     }
 
-    /// Adds loops over slower variables outside of those over faster ones.
+    /// Adds loops over slower variables outside those over faster ones.
     fn loops(&self, loops: &mut Vec<ReductionTile>, outer: &[ReductionTile]) {
         let mut stages: Vec<StageRef> = loops.iter().map(|tile| tile.stage).collect();
         stages.sort_unstable();
@@ -55,7 +57,7 @@ impl Single<'_> {
         }
     }
 
-    /// Adds loops over faster variables inside of those over slower ones.
+    /// Adds loops over faster variables inside those over slower ones.
     fn nest(&self, nest: &mut Nest, outer: &[ReductionTile], shared: &[(StageRef, LoopKind)]) {
         let (Some(stage), Some(tiles)) = (nest.item.stage(), nest.mapping.tiles_mut()) else { return };
         for var in self.variables(stage).into_iter().rev() {

@@ -1,4 +1,4 @@
-//! What becomes of a state by one decision.
+//! Expands a state by one decision.
 
 use std::sync::Arc;
 
@@ -16,31 +16,31 @@ use crate::staging::staged;
 use crate::state::{Child, Kern, Sketch, State, stage_word};
 use crate::statistics::Statistics;
 
-/// Something to decide.
+/// A decision of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decision {
     /// Where a Func is computed.
     Place(FuncId),
-    /// The tiles of a stage, where it is a kernel of its own.
+    /// The tiles of a stage that has its own kernel.
     Tile(StageRef),
-    /// Which inputs are staged, in every kernel.
+    /// The inputs to stage in shared memory, in every kernel.
     Inputs,
 }
 
 /// Which of the many options of a decision are evaluated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Manner {
-    /// Decides the order in which options of one bucket are tried.
+    /// Seeds the order in which the options of a bucket are tried.
     pub seed: u64,
-    /// The depth down to which the trees of options must be alike to fall into one bucket, of which only some are
-    /// evaluated: the deeper, the more options.
+    /// Options whose trees are equal down to this depth are in the same bucket, and only some
+    /// options of each bucket are evaluated. A larger depth evaluates more options.
     pub depth: usize,
-    /// Whether Funcs are only inlined or at root.
+    /// Whether Funcs can only be inlined or at root.
     pub coarse: bool,
 }
 
-/// Lists and evaluates the options of decisions in one [`Manner`]. It keeps the tiles of kernels for the states that
-/// come later, so that a walk over many states should use one.
+/// Lists and evaluates the options of decisions in one [`Manner`]. It caches the tiles of kernels,
+/// so a walk over many states should reuse one expander.
 pub struct Expander<'a> {
     search: &'a Search<'a>,
     manner: Manner,
@@ -52,12 +52,13 @@ impl<'a> Expander<'a> {
         Expander { search, manner, menus: Menus::default() }
     }
 
-    /// The states that a decision leads to from one. There is at least one, which may be that state itself.
+    /// The states to which a decision leads from one state. There is at least one, which may be
+    /// that state itself.
     pub fn expand(&mut self, state: &Arc<State>, decision: Decision) -> Vec<Child> {
         self.expand_all(std::slice::from_ref(state), decision).pop().unwrap_or_default()
     }
 
-    /// The states that a decision leads to from each of some, by all threads of the search.
+    /// Expands several states in parallel: the states to which a decision leads from each.
     pub fn expand_all(&mut self, states: &[Arc<State>], decision: Decision) -> Vec<Vec<Child>> {
         self.menus.prepare(self.search, states, decision, self.manner);
         let expand = |state| self.search.counted(|counts| self.children(state, decision, counts));
@@ -85,7 +86,8 @@ fn place(
     manner: Manner,
     counts: &mut Statistics,
 ) -> Vec<Child> {
-    // What stands in the way is moved first; where that cannot be, things stay as they are.
+    // First lift whatever prevents moving the Func. If that is impossible, the state does not
+    // change.
     let Some(base) = lifted(evaluator, state, func, counts) else { return vec![Child::same(state)] };
     let places = Places::new(evaluator.space, &base, func);
     let mut children = Vec::new();
@@ -96,7 +98,7 @@ fn place(
             return children;
         }
     }
-    // Like inlining, the kernels of its own are one option that nothing else stands for.
+    // Like inlining, a kernel of its own is a distinct option that is never sampled away.
     counts.enumerated += 1;
     children.extend(accepted(evaluator, &base, &places.root(), counts));
     if !manner.coarse {
@@ -106,7 +108,8 @@ fn place(
             children.push(Child::new(&base, smallvec![kern], Some(func), Some(places.inlined.clone())));
         }
     }
-    // A Func that was moved may as well not have been; and where every option is refused, things stay as they are.
+    // If the Func was lifted, keeping the old state is an option too. It is the only one if every
+    // option is refused.
     if children.is_empty() || !Arc::ptr_eq(&base, state) {
         children.push(Child::same(state));
     }
@@ -115,7 +118,7 @@ fn place(
 
 fn tile(state: &Arc<State>, stage: StageRef, menus: &Menus) -> Vec<Child> {
     let mut children = vec![Child::same(state)];
-    // A kernel that holds more than its stage was tiled before something was put into it.
+    // A kernel with more than its own stage was tiled before the rest was added.
     if let Some(kern) = state.kernel_of(stage).filter(|kern| kern.is_lone()) {
         let changed = |option: &&Arc<Kern>| option.totals.identity != kern.totals.identity;
         let options = menus.of(&kern.sketch).iter().filter(changed);
@@ -124,7 +127,7 @@ fn tile(state: &Arc<State>, stage: StageRef, menus: &Menus) -> Vec<Child> {
     children
 }
 
-/// The state after a change, if every kernel that it touches is accepted.
+/// The state after a change, if every affected kernel is accepted.
 fn accepted(
     evaluator: &Evaluator<'_>,
     base: &Arc<State>,
@@ -155,7 +158,8 @@ fn accepted(
     Some(Child::new(base, kernels, gone, Some(change.inlined.clone())))
 }
 
-/// Whether something that a kernel reads, or has inlined, becomes inlined or stops being so.
+/// Whether the change inlines something that a kernel reads, or stops inlining something that it
+/// has inlined.
 fn touches(kern: &Kern, state: &State, change: &Change) -> bool {
     let mut more = change.inlined.clone();
     more.subtract(&state.inlined);

@@ -7,35 +7,36 @@ use warploom_lang::FuncId;
 use warploom_lang::brief::shown;
 use warploom_schedule::schedule::{Problem, RootItem, Schedule, StageRef, Violation};
 
-/// The decisions of a schedule of some Funcs, which a search keeps as they are.
+/// A partial schedule whose decisions a search keeps.
 ///
-/// Funcs that the schedule does not name are searched; they may be computed in its kernels too.
+/// The search decides on the Funcs that the schedule does not name; it may compute them in the
+/// kernels of the schedule too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fixed {
-    /// A complete schedule that holds the decisions.
+    /// A complete schedule that contains the decisions.
     baseline: Schedule,
-    /// The Funcs whose place is decided.
+    /// The Funcs whose placement is fixed.
     funcs: BTreeSet<FuncId>,
-    /// The stages whose kernels are decided.
+    /// The stages whose kernels are fixed.
     kernels: BTreeSet<StageRef>,
 }
 
-/// Decisions that cannot all be kept.
+/// Why a search cannot keep all decisions.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum FixedError {
-    /// Together with the default schedule of the other Funcs, they break a rule.
+    /// Together with the default schedule of the other Funcs, the decisions break a rule.
     #[error("the fixed part of the schedule cannot be completed: {}", shown(.0, "; "))]
     Conflict(Vec<Violation>),
-    /// Loops around several kernels.
+    /// The schedule has loops around several kernels.
     #[error("loops around several kernels cannot be fixed; give each kernel its own")]
     SharedLoops,
 }
 
 impl Fixed {
-    /// The decisions of a schedule that may name only some of a pipeline's Funcs.
+    /// Takes a schedule that may name only some of a pipeline's Funcs.
     ///
     /// # Errors
-    /// If they contradict each other, or the device cannot run them.
+    /// If the decisions contradict each other, or the device cannot run them.
     pub fn new(problem: &Problem, schedule: Schedule) -> Result<Fixed, FixedError> {
         if schedule.root.iter().any(holds_several) {
             return Err(FixedError::SharedLoops);
@@ -54,17 +55,17 @@ impl Fixed {
         Ok(Fixed { baseline, funcs: named, kernels })
     }
 
-    /// A complete schedule that holds the decisions.
+    /// A complete schedule that contains the decisions.
     pub fn baseline(&self) -> &Schedule {
         &self.baseline
     }
 
-    /// The Funcs whose place is decided.
+    /// The Funcs whose placement is fixed.
     pub fn funcs(&self) -> &BTreeSet<FuncId> {
         &self.funcs
     }
 
-    /// Whether the kernel of a stage is decided.
+    /// Whether the kernel of a stage is fixed.
     pub(crate) fn keeps(&self, stage: StageRef) -> bool {
         self.kernels.contains(&stage)
     }

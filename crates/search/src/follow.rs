@@ -1,4 +1,5 @@
-//! Private Funcs: tiles that follow those of the nest that reads them, so that every thread reads what it wrote.
+//! Private Funcs: their tiles follow those of the nest that reads them, so that every thread reads
+//! what it wrote.
 
 use std::collections::BTreeSet;
 
@@ -10,22 +11,22 @@ use warploom_schedule::{AccessMap, LoopKind, NodeId, StageId};
 use crate::bits::Bits;
 use crate::space::Space;
 
-/// Ways from a reader to what it reads; with more, nothing is said.
+/// The most access paths from a reader to a Func. With more, the analysis gives up.
 const MAX_PATHS: usize = 64;
 
-/// Points of a thread that are written out, reduction variables included.
+/// The most unrolled points per thread, including reduction variables.
 const MAX_UNROLLED: i64 = 1024;
 
-/// The loop of a reader at whose value each dimension of a Func is read, where that is one and the same.
+/// For each dimension of a Func, the reader's loop that indexes it, if all reads agree on one.
 pub(crate) type Along = Vec<Option<LoopKind>>;
 
-/// Every dimension at its own variable, as the stages of one Func read each other.
+/// Each dimension is indexed by its own variable, as between the stages of one Func.
 pub(crate) fn at_itself(space: &Space<'_>, func: FuncId) -> Along {
     let dims = space.problem.pipeline().funcs()[func].dims.len();
     (0..dims).map(|d| Some(LoopKind::Pure(d))).collect()
 }
 
-/// Where a nest reads a Func, through what is inlined there.
+/// How a nest indexes a Func, possibly through inlined Funcs.
 pub(crate) fn along(space: &Space<'_>, reader: &Nest, func: FuncId, inlined: &Bits) -> Option<Along> {
     let stage = reader.item.stage()?;
     let id = space.stage_id(stage);
@@ -41,9 +42,11 @@ pub(crate) fn along(space: &Space<'_>, reader: &Nest, func: FuncId, inlined: &Bi
     Some((0..dims).map(same).collect())
 }
 
-/// The maps by which a stage reads a node, through what is inlined there. `None` if they are too many or unknown.
+/// The maps by which a stage reads a node, possibly through inlined Funcs. `None` if there are too
+/// many or some are unknown.
 ///
-/// Each inlined Func is looked at once, however often it is read: those it reads itself come before it.
+/// Each inlined Func is visited once, however often it is read. The Funcs that it reads come before
+/// it.
 fn reading(space: &Space<'_>, stage: StageId, target: NodeId, inlined: &Bits) -> Option<Vec<AccessMap>> {
     let dag = space.dag;
     let mut known: AHashMap<NodeId, Vec<AccessMap>> = AHashMap::new();
@@ -69,7 +72,7 @@ fn through(space: &Space<'_>, stage: StageId, inlined: &Bits) -> BTreeSet<NodeId
     found
 }
 
-/// The maps by which a stage reads a node, where those of the inlined Funcs that it reads are known.
+/// The maps by which a stage reads a node, given those of the inlined Funcs that it reads.
 fn composed(
     space: &Space<'_>,
     stage: StageId,
@@ -101,8 +104,8 @@ fn composed(
     Some(maps)
 }
 
-/// The tiles of a stage that is read along the loops of a nest with `tiles`. What the reader does not move along lies in
-/// each thread whole.
+/// The tiles of a stage that is read along the loops of a nest with `tiles`. Each thread holds the
+/// full extent of dimensions that the reader does not iterate over.
 pub(crate) fn following(
     space: &Space<'_>,
     stage: StageRef,
@@ -132,7 +135,7 @@ pub(crate) fn following(
     ThreadTiles { threads, unroll: !serial.is_empty() && written <= MAX_UNROLLED, serial }
 }
 
-/// Lets the private nests of a kernel follow their readers again, after the tiles of those have changed.
+/// Updates the tiles of a kernel's private nests after the tiles of their readers have changed.
 pub(crate) fn refollow(space: &Space<'_>, kernel: &mut Kernel, inlined: &Bits) {
     for number in (0..kernel.nests().count()).rev() {
         let tiles = followed(space, kernel, number, inlined);
@@ -142,7 +145,7 @@ pub(crate) fn refollow(space: &Space<'_>, kernel: &mut Kernel, inlined: &Bits) {
     }
 }
 
-/// The tiles of a private nest as its reader has them now.
+/// The tiles that a private nest needs to follow its reader.
 fn followed(space: &Space<'_>, kernel: &Kernel, number: usize, inlined: &Bits) -> Option<ThreadTiles> {
     let nest = kernel.nests().nth(number).filter(|nest| nest.storage.is_private())?;
     let (stage, tiles) = (nest.item.stage()?, nest.mapping.tiles()?);

@@ -1,4 +1,4 @@
-//! Funcs that are not worth a search of their own.
+//! Freezes Funcs that are not worth a decision.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,9 +10,10 @@ use crate::state::State;
 use crate::statistics::Statistics;
 
 impl Search<'_> {
-    /// The Funcs whose place in a state is not worth a decision: together they have at most
-    /// [`Limits::frozen_share`](crate::Limits::frozen_share) of its cost, and the places of others do not depend on them.
-    /// None without [`Options::freezing`](crate::Options::freezing), or when the time is up.
+    /// The Funcs whose placement in a state is not worth a decision: their total cost is at most
+    /// [`Limits::frozen_share`](crate::Limits::frozen_share) of the state's cost, and the placement
+    /// of an unfrozen Func does not depend on them. Empty without
+    /// [`Options::freezing`](crate::Options::freezing), or after the deadline.
     pub fn frozen(&self, state: &State) -> BTreeSet<FuncId> {
         let space = self.evaluator.space;
         if !space.options.freezing || self.is_over() {
@@ -29,14 +30,15 @@ impl Search<'_> {
     }
 }
 
-/// The Funcs that read a Func, and whether they are inlined in a state.
+/// The readers of a Func, and whether each is inlined in a state.
 fn readers(dag: &Dag, state: &State, func: FuncId) -> Vec<(FuncId, bool)> {
     let readers = dag.nodes()[dag.func_node(func)].consumers.iter();
     let readers = readers.map(|edge| &dag.stages()[dag.edges()[*edge].consumer]);
     readers.map(|reader| (reader.func, state.inlined.contains(reader.node))).collect()
 }
 
-/// The Funcs that a state has inlined in a Func although they are more than a pointwise step; each has such ones inside.
+/// The Funcs that a state inlines into a Func although they are not pointwise, a wrapper or a
+/// boundary condition. The search for such Funcs continues inside each of them.
 fn repeated_inside(dag: &Dag, state: &State, func: FuncId) -> Vec<(FuncId, bool)> {
     let stages = dag.nodes()[dag.func_node(func)].stages.iter();
     let read = stages.flat_map(|stage| &dag.stages()[*stage].producers);
@@ -47,16 +49,17 @@ fn repeated_inside(dag: &Dag, state: &State, func: FuncId) -> Vec<(FuncId, bool)
     stages.map(|stage| (dag.stages()[*stage].func, true)).collect()
 }
 
-/// The Funcs next to a Func, and whether the way goes on there.
+/// The neighbours of a Func, and whether the path continues at each.
 type Way<'a> = dyn Fn(FuncId) -> Vec<(FuncId, bool)> + 'a;
 
-/// The Funcs whose place is kept: the cheapest ones, as long as all of them together have at most `share` of the whole
-/// cost, and all but as many as the logarithm of their number.
+/// The Funcs to freeze: the cheapest ones, as long as their total cost is at most `share` of the
+/// whole cost, and never the most expensive ones, as many as the logarithm of the number of Funcs.
 ///
-/// A free Func can only be computed in a kernel that reads it, and what is inlined in between decides which kernels these
-/// are; and what is inlined in the Func itself decides how large its code is. Each of `ways` gives the Funcs next to a Func
-/// on such ways, and whether the way goes on there. Those on the ways from free Funcs are free too: the ways of the most
-/// expensive first, for each kind of ways up to as many as the logarithm again.
+/// An unfrozen Func can only be computed in a kernel that reads it, and the Funcs inlined in
+/// between decide which kernels these are. The Funcs inlined into it decide its code size. Each of
+/// `ways` gives the neighbours of a Func on such paths, and whether the path continues there. Funcs
+/// on the paths from unfrozen Funcs are unfrozen too, starting with the most expensive Funcs. The
+/// limit per kind of path is again that logarithm.
 fn frozen(
     funcs: &[FuncId],
     costs: &BTreeMap<FuncId, f64>,
@@ -67,7 +70,7 @@ fn frozen(
     let total: f64 = funcs.iter().map(cost).sum();
     let free = funcs.len().max(1).next_power_of_two().ilog2() as usize;
     let mut order = funcs.to_vec();
-    // Equal ones stay in their order.
+    // The sort is stable.
     order.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
     let mut left = share * total;
     let affordable = order.iter().rev().take_while(|func| {
@@ -109,10 +112,10 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(frozen(0.02), [0, 2, 4]);
-        // The next would cost 6 of 80.6.
+        // The next one would add 6 of 80.6.
         assert_eq!(frozen(0.08), [0, 2, 4]);
         assert_eq!(frozen(0.09), [0, 2, 4, 7]);
-        // The three most expensive are free whatever they cost.
+        // The three most expensive ones stay unfrozen whatever they cost.
         assert_eq!(frozen(1.0), [0, 2, 4, 6, 7]);
         assert!(frozen(0.0).is_empty());
     }
@@ -121,7 +124,8 @@ mod tests {
     fn what_is_inlined_on_the_way_to_a_kernel_is_free() {
         let funcs: Vec<FuncId> = (0..16).map(FuncId::new).collect();
         let costs: BTreeMap<FuncId, f64> = [(funcs[0], 100.0)].into();
-        // A chain: each is read by the next one, and those from the second to a last one are inlined.
+        // A chain: each Func is read by the next one. Those from the second up to `last` are
+        // inlined.
         let frozen = |last: usize| {
             let next = |func: FuncId| {
                 let next = func.index() + 1;
@@ -129,9 +133,9 @@ mod tests {
             };
             frozen(&funcs, &costs, 0.02, [&next, &|_| Vec::new()]).into_iter().collect::<Vec<_>>()
         };
-        // Four are free by rank, and four more on the way.
+        // Four are unfrozen by rank, and four more on the path.
         assert_eq!(frozen(16), funcs[8..]);
-        // The way ends with a kernel.
+        // The path ends at a kernel.
         assert_eq!(frozen(3), funcs[5..]);
     }
 
@@ -147,7 +151,7 @@ mod tests {
         let frozen = |ways: [&Way<'_>; 2]| {
             frozen(&funcs, &costs, 0.02, ways).into_iter().map(Id::index).collect::<Vec<_>>()
         };
-        // Free by rank are the expensive one and the first three; two ways begin at 8 and 2.
+        // By rank, the expensive one and the first three are unfrozen. Two paths start at 8 and 2.
         assert_eq!(frozen([&up, &|_| Vec::new()]), [5, 6, 7, 11, 12, 13, 14, 15]);
         assert_eq!(frozen([&up, &down]), [11, 12, 13, 14, 15]);
     }

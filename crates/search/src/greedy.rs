@@ -1,4 +1,4 @@
-//! Greedy searches with random choices: the other samples of a batch.
+//! Greedy searches with random choices: the samples of a batch other than the beam search.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use crate::search::Search;
 use crate::state::State;
 use crate::statistics::Event;
 
-/// Groups of samples that look at the same tiles, each of which chooses for itself.
+/// Groups of samples. The samples of a group share the evaluated tiles but choose independently.
 const GROUPS: usize = 8;
 
 /// Temperatures of the coldest and the hottest sample.
 const TEMPERATURES: (f64, f64) = (0.02, 0.6);
 
-/// The depth at which options fall into buckets.
+/// The depth at which options are grouped into buckets.
 const DEPTH: usize = 1;
 
-/// The samples beside the beam search.
+/// Runs the samples other than the beam search.
 pub(crate) fn greedy(search: &Search<'_>, start: &Arc<State>, decisions: &[Decision]) {
     let options = search.options();
     let seed = |word: u64, number: usize| of_words(&[options.seed, word, number as u64]);
@@ -38,8 +38,9 @@ pub(crate) fn greedy(search: &Search<'_>, start: &Arc<State>, decisions: &[Decis
     search.keep(search.refined(&states.concat()));
 }
 
-/// One state from the start to the end. At every decision the cheapest option is the likeliest; how much less likely
-/// others are depends on how much more they cost, and on the sample's temperature.
+/// Makes all decisions for one sample. The cheapest option of a decision is the most likely. The
+/// probability of the others falls with their extra cost, at a rate set by the sample's
+/// temperature.
 fn sample(
     search: &Search<'_>,
     expander: &mut Expander<'_>,
@@ -49,7 +50,7 @@ fn sample(
 ) -> Arc<State> {
     let (coldest, hottest): (f64, f64) = TEMPERATURES;
     let temperature = coldest * (hottest / coldest).powf(unit(&[seed]));
-    // What one decision can change of the whole is the less, the more there are.
+    // The more decisions there are, the less each of them changes the total.
     let scale = temperature / decisions.len() as f64;
     let mut state = start.clone();
     for (step, decision) in decisions.iter().enumerate() {
@@ -64,7 +65,7 @@ fn sample(
     state
 }
 
-/// The position of one of some costs, by a number from 0 to 1.
+/// Picks the index of a cost, given a random number from 0 to 1.
 fn choice(costs: &[f64], temperature: f64, at: f64) -> usize {
     let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
     let weight = |cost: &f64| (-(cost / least - 1.0) / temperature).exp();
@@ -76,7 +77,7 @@ fn choice(costs: &[f64], temperature: f64, at: f64) -> usize {
             return position;
         }
     }
-    // Rounding may leave a little beyond the last one.
+    // Rounding may leave a remainder beyond the last one.
     costs.len().saturating_sub(1)
 }
 

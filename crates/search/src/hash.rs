@@ -1,8 +1,8 @@
-//! Hashes of words, the same on every machine. Trees have theirs from the crate of schedules.
+//! Hashes of words, the same on every machine. The schedule crate hashes trees.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-/// Words that a short list has at most.
+/// The most words of a short list.
 const SHORT: usize = 16;
 
 /// The hash of some words.
@@ -10,13 +10,13 @@ pub(crate) fn of_words(words: &[u64]) -> u64 {
     with_bytes(words, xxh3_64)
 }
 
-/// A hash of some words that is wide enough to stand for them.
+/// A hash of some words that is wide enough to identify them.
 pub(crate) fn wide(words: &[u64]) -> u128 {
     with_bytes(words, xxh3_128)
 }
 
 fn with_bytes<T>(words: &[u64], hash: impl Fn(&[u8]) -> T) -> T {
-    // Most lists are short, and need no memory of their own.
+    // Most lists are short and need no allocation.
     let mut short = [0u8; 8 * SHORT];
     if words.len() > SHORT {
         return hash(&words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>());
@@ -27,7 +27,7 @@ fn with_bytes<T>(words: &[u64], hash: impl Fn(&[u8]) -> T) -> T {
     hash(&short[..8 * words.len()])
 }
 
-/// A number from 0 to 1 that hangs off some words.
+/// A pseudo-random number from 0 to 1, derived from some words.
 pub(crate) fn unit(words: &[u64]) -> f64 {
     (of_words(words) >> 11) as f64 / (1u64 << 53) as f64
 }

@@ -1,4 +1,4 @@
-//! Tilings of stages that are kernels of their own.
+//! Tilings of stages that have their own kernel.
 
 use std::sync::Arc;
 
@@ -10,49 +10,49 @@ use crate::reductions::{Variant, at_root};
 use crate::space::{Space, Span, StageFacts};
 use crate::tiles::{Bounds, idle_lanes, product, serial_sizes, thread_sizes, thread_tilings};
 
-/// More tilings than this are drawn, not enumerated.
+/// The most tilings that are enumerated. If there are more, they are sampled.
 const MAX_TILINGS: usize = 6000;
 
-/// Points that are written out, reduction variables included.
+/// The most unrolled points, including reduction variables.
 const MAX_UNROLLED: i64 = 1024;
 
-/// Vector dimensions are at least this long.
+/// The smallest extent of a vector dimension.
 const MIN_VECTOR: i64 = 16;
 
 /// A stage as a kernel of its own.
 #[derive(Debug)]
 pub(crate) struct Tiling {
     pub item: Arc<RootItem>,
-    /// Whether it is a last resort: it leaves SMs or lanes idle.
+    /// Whether it is a last resort because it leaves SMs or lanes idle.
     pub secondary: bool,
 }
 
-/// What a tiling consists of.
+/// The parameters of a tiling.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Shape {
-    /// The number of the way in which reduction loops run.
+    /// The index of the reduction variant.
     pub variant: usize,
-    /// The dimension along which neighbouring threads lie.
+    /// The dimension of neighbouring threads.
     pub vector: usize,
-    /// Points of a thread along each dimension.
+    /// Points per thread along each dimension.
     pub serial: Vec<i64>,
     /// Threads along each dimension.
     pub threads: Vec<i64>,
 }
 
-/// Everything from which a stage's tilings are made.
+/// Enumerates the tilings of a stage.
 pub(crate) struct Tiler<'a> {
     space: &'a Space<'a>,
     facts: &'a StageFacts,
     pub variants: Vec<Variant>,
 }
 
-/// All tilings of a stage, or as many of them as are worth to be listed.
+/// The tilings of a stage: all of them, or a sample if there are too many.
 pub(crate) fn tilings(space: &Space<'_>, facts: &StageFacts) -> Vec<Tiling> {
     let tiler = Tiler::new(space, facts);
     let mut shapes: Vec<(Shape, f64)> =
         tiler.shapes().into_iter().map(|shape| (shape.clone(), tiler.blocks(&shape))).collect();
-    // Enough blocks for every SM, or at least as many as there can be.
+    // Require enough blocks for every SM, or as many as any tiling has.
     let mut least = space.options.limits.blocks_per_sm * f64::from(space.problem.device().sms);
     while least > 1.0 && !shapes.iter().any(|(_, blocks)| *blocks >= least) {
         least /= 2.0;
@@ -70,7 +70,7 @@ impl<'a> Tiler<'a> {
         Tiler { space, facts, variants: at_root(space, facts) }
     }
 
-    /// The loops that blocks and threads share.
+    /// The loops that are split among blocks and threads.
     fn dims(&self, variant: usize) -> Vec<Span> {
         self.facts.pure.iter().chain(&self.variants[variant].shared).copied().collect()
     }
@@ -96,8 +96,8 @@ impl<'a> Tiler<'a> {
         shapes
     }
 
-    /// The dimensions along which neighbouring threads may lie: the first one that is long enough in memory, and those
-    /// along which neighbours of something that is read are neighbours.
+    /// The candidates for the dimension of neighbouring threads: the first one in memory order that
+    /// is long enough, and those along which loads are contiguous.
     fn vectors(&self, dims: &[Span]) -> Vec<usize> {
         let first = dims.iter().position(|span| span.extent >= MIN_VECTOR).unwrap_or(0);
         let mut vectors = vec![first];
@@ -145,7 +145,7 @@ impl<'a> Tiler<'a> {
             }
             return;
         }
-        // Too many to list: as many as are wanted, drawn evenly.
+        // Too many to list: draw the wanted number uniformly.
         let mut seen = AHashSet::new();
         for draw in 0..most as u64 {
             let pick = |word: u64, len: usize| {
@@ -170,7 +170,7 @@ impl<'a> Tiler<'a> {
             && points * self.variants[variant].unrolled(self.facts) <= MAX_UNROLLED
     }
 
-    /// Whether a block can have the threads.
+    /// Whether the number of threads is allowed.
     fn fits(&self, shape: &Shape) -> bool {
         let bounds = self.bounds();
         shape.threads.iter().filter(|threads| **threads > 1).count() <= bounds.dims
@@ -200,7 +200,7 @@ impl<'a> Tiler<'a> {
         RootItem::lone(self.facts.at, around, self.block(shape), over, self.thread_tiles(shape))
     }
 
-    /// What a block of a shape takes.
+    /// The block tiles of a shape.
     pub fn block(&self, shape: &Shape) -> Vec<Tile> {
         let dims = self.dims(shape.variant);
         let order = std::iter::once(shape.vector).chain((0..dims.len()).filter(|d| *d != shape.vector));
@@ -212,7 +212,7 @@ impl<'a> Tiler<'a> {
         order.map(tile).collect()
     }
 
-    /// How threads share a block of a shape.
+    /// The thread tiles of a shape.
     pub fn thread_tiles(&self, shape: &Shape) -> ThreadTiles {
         let dims = self.dims(shape.variant);
         let order = std::iter::once(shape.vector).chain((0..dims.len()).filter(|d| *d != shape.vector));
@@ -227,7 +227,7 @@ impl<'a> Tiler<'a> {
         ThreadTiles { threads, unroll: !serial.is_empty(), serial }
     }
 
-    /// Shapes that differ in one dimension, or in the way reduction loops run inside threads.
+    /// Shapes that differ in one dimension, or in how reduction loops run inside threads.
     pub fn neighbours(&self, shape: &Shape) -> Vec<Shape> {
         let mut found = Vec::new();
         let dims = self.dims(shape.variant);
@@ -251,7 +251,7 @@ impl<'a> Tiler<'a> {
         found
     }
 
-    /// The shape that a kernel's own nest has, if it is one of those that are enumerated.
+    /// The shape of a kernel's own nest, if the enumeration contains it.
     pub fn shape(&self, block: &[Tile], tiles: &ThreadTiles, variant: usize) -> Option<Shape> {
         let dims = self.dims(variant);
         let of = |list: &[Tile], span: &Span, missing: i64| {
@@ -269,7 +269,7 @@ impl<'a> Tiler<'a> {
     }
 }
 
-/// So much of a loop, or all of it.
+/// A tile of the given size, or of the whole extent.
 fn sized(span: Span, size: i64, whole: bool) -> Tile {
     let size = if whole { None } else { u32::try_from(size).ok() };
     Tile { dim: span.dim, size: size.map_or(Size::All, Size::Of) }

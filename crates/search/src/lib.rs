@@ -1,23 +1,24 @@
 //! The search for fast schedules.
 //!
-//! Every state of the search is a complete schedule, its kernels shared with the states it came from. The search starts
-//! from the [default schedule](Schedule::default_for) and revises it Func by Func, consumers first: where a Func is
-//! computed, then how its kernel is tiled; what is not decided yet stands where it was. So the cost of a state is the
-//! predicted time of a schedule that could run, and there is an answer at any moment.
+//! Every state of the search is a complete schedule that shares kernels with the states it came
+//! from. The search starts from the [default schedule](Schedule::default_for) and revises it Func
+//! by Func, consumers first: it decides where a Func is computed, then how its kernel is tiled.
+//! Funcs without a decision keep their previous place. So the cost of a state is always the
+//! predicted time of a runnable schedule, and there is a result at any moment.
 //!
-//! | what | where |
+//! | task | modules |
 //! | --- | --- |
-//! | options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles` |
-//! | which of them are looked at | `expand`, `lift`, `menu` |
-//! | what they are worth | `evaluate`, `memo` |
-//! | the seam: all of the above for a strategy | `search` ([`Search`]) |
-//! | which states go on | `beam` and `greedy`, the strategy of [`search`](fn@search); `freeze`, `refine` |
-//! | what lies near a schedule | `neighbours` |
+//! | list the options of a decision | `places`, `kernels`, `reductions`, `shares`, `staging`, `tiles` |
+//! | select the options to evaluate | `expand`, `lift`, `menu` |
+//! | evaluate options | `evaluate`, `memo` |
+//! | offer all of the above to a strategy | `search` ([`Search`]) |
+//! | select the states to continue with | `beam` and `greedy`, the strategy of [`search`](fn@search); `freeze`, `refine` |
+//! | list the neighbours of a schedule | `neighbours` |
 //!
 //! [`explore`] takes any other strategy.
 //!
-//! The result depends on the pipeline, the sizes, the device, the model, the [`Options`] and their seed, and not on the
-//! number of threads.
+//! The result depends on the pipeline, the sizes, the device, the model, the [`Options`] and their
+//! seed, but not on the number of threads.
 
 mod beam;
 mod bits;
@@ -66,42 +67,43 @@ pub use search::Search;
 pub use state::{Child, State};
 pub use statistics::{Event, PassStatistics, Refusal, Statistics, StopReason};
 
-/// A schedule that was found.
+/// A schedule that a search found, with its predicted time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Candidate {
-    /// The schedule.
+    /// A complete, legal schedule.
     pub schedule: Schedule,
-    /// Its predicted time, microseconds.
+    /// Its predicted time in microseconds.
     pub cost: f64,
 }
 
-/// The schedules near one.
+/// A schedule's predicted time and its neighbours.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Neighbourhood {
-    /// The predicted time of that one, microseconds.
+    /// The predicted time of the schedule itself, in microseconds.
     pub cost: f64,
-    /// Those near it, the best first. Every one is legal.
+    /// The neighbours, best first. All are legal.
     pub neighbours: Vec<Candidate>,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
-    /// The schedule with the least predicted time.
+    /// The schedule with the lowest predicted time.
     pub best: Schedule,
-    /// All distinct schedules that were found, the best first. Every one is legal.
+    /// All distinct schedules that were found, best first. All are legal.
     pub candidates: Vec<Candidate>,
-    /// What was done.
+    /// Counters and timings of the search.
     pub statistics: Statistics,
     /// Why the search ended.
     pub stop: StopReason,
-    /// Whether nothing was found but the default schedule, which may be more than the device can run.
+    /// Whether no legal schedule was found. `best` is then the default schedule, which may exceed
+    /// what the device can run.
     pub fallback: bool,
 }
 
 /// Searches for a fast schedule of a problem.
 ///
-/// The observer hears of every step; it is called from several threads.
+/// The observer receives an event for every step. It is called from several threads.
 ///
 /// ```
 /// use warploom_cost::Analytic;
@@ -136,11 +138,11 @@ pub fn search(
     })
 }
 
-/// Searches with a strategy of one's own: a function that gets the search and the state of the default schedule, and
-/// [keeps](Search::keep) what it finds. The rest is as in [`search`](fn@search), whose beam and greedy samples use nothing
-/// but this: the observer, the options, and what comes out.
+/// Searches with a custom strategy: a function that gets the search and the state of the default
+/// schedule, and [keeps](Search::keep) the states that it finds. The observer, the options and the
+/// result are as in [`search`](fn@search), whose beam search and greedy samples use the same interface.
 ///
-/// The result is the same for any number of threads if the states that the strategy keeps are.
+/// The result does not depend on the number of threads if the states that the strategy keeps do not.
 ///
 /// ```
 /// use std::collections::BTreeSet;
@@ -209,8 +211,8 @@ pub fn explore(
     outcome
 }
 
-/// What lies near some schedules: what one decision, or one step of one kernel, makes of each. There is nothing near a schedule
-/// that no search would make.
+/// The neighbours of some schedules: the results of changing one decision, or one property of one
+/// kernel. A schedule that no search could make has no neighbours.
 pub fn neighbourhoods(
     problem: &Problem,
     model: &dyn CostModel,
@@ -222,7 +224,7 @@ pub fn neighbourhoods(
     })
 }
 
-/// Searches on as many threads as the options say.
+/// Runs a search on as many threads as the options say.
 fn with_search<T: Send>(
     problem: &Problem,
     model: &dyn CostModel,
@@ -233,7 +235,7 @@ fn with_search<T: Send>(
     let started = Instant::now();
     let space = Space::new(problem, options);
     let search = Search::new(Evaluator::new(&space, model, started), observer);
-    // Without threads of its own, the search runs on those that there are.
+    // If no thread pool can be made, the search runs on the existing threads.
     match ThreadPoolBuilder::new().num_threads(options.threads).build() {
         Ok(pool) => pool.install(|| work(&search)),
         Err(_) => work(&search),

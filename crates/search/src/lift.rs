@@ -1,4 +1,4 @@
-//! Funcs taken out of the kernels they are computed in, so that they can be put elsewhere.
+//! Lifts Funcs out of the kernels that they are fused into, so that they can be placed elsewhere.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,8 +14,9 @@ use crate::space::Space;
 use crate::state::{Child, Kern, Sketch, State};
 use crate::statistics::Statistics;
 
-/// The state with a Func inlined or in kernels that compute nothing else. What is computed in its kernels, or is there for
-/// it alone in the kernel it is in, becomes kernels of its own too. `None` if that is refused.
+/// The state in which a Func is inlined or in kernels that compute nothing else. Funcs fused into
+/// its kernels get their own kernels too, as do Funcs that are in its current kernel only for it.
+/// `None` if this is refused.
 pub(crate) fn lifted(
     evaluator: &Evaluator<'_>,
     state: &Arc<State>,
@@ -52,8 +53,8 @@ pub(crate) fn lifted(
     Some(Child::new(state, kernels?, None, None).state())
 }
 
-/// What must leave a kernel before a Func can be anywhere: the Func itself; or, where it is inlined, what it reads there,
-/// which other kernels could not read.
+/// The Funcs that must leave a kernel before `func` can be placed anywhere: the Func itself or, if
+/// it is inlined, the Funcs that it reads there, because other kernels could not read those.
 fn leaving(space: &Space<'_>, home: &Kern, func: FuncId, inlined: &Bits) -> BTreeSet<FuncId> {
     let mut funcs = fused(home);
     if home.sketch.inlined.contains(space.dag.func_node(func)) {
@@ -66,7 +67,7 @@ fn leaving(space: &Space<'_>, home: &Kern, func: FuncId, inlined: &Bits) -> BTre
     funcs
 }
 
-/// The Funcs that are computed in a kernel beside its own.
+/// The Funcs that a kernel computes besides its own.
 fn fused(kern: &Kern) -> BTreeSet<FuncId> {
     let mut funcs = BTreeSet::new();
     for nest in kern.sketch.item.nests() {
@@ -77,7 +78,8 @@ fn fused(kern: &Kern) -> BTreeSet<FuncId> {
     funcs
 }
 
-/// A kernel without some Funcs and without what is there only for them, and all that is gone.
+/// A kernel without some Funcs and without whatever only they need. Also returns all Funcs that
+/// were removed.
 fn without(
     space: &Space<'_>,
     kern: &Kern,
@@ -99,7 +101,7 @@ fn without(
                 }
                 NodeMut::Over(over) => {
                     let stays = !over.loops.iter().any(|tile| gone.contains(&tile.stage.func));
-                    // Copies of inputs were made for the loops that hold them.
+                    // Copies of inputs belong to the loops that contain them.
                     over.body.retain(|item| stays || !is_copy(item));
                     stays
                 }
@@ -128,7 +130,7 @@ fn without(
     }
 }
 
-/// Whether a nest would read a Func that is in its registers.
+/// Whether a nest reads a Func that is in its registers.
 fn is_read(space: &Space<'_>, nest: &Nest, func: FuncId, inlined: &Bits) -> bool {
     let mut others = nest.clone();
     others.registers.retain(|of| *of != func);

@@ -1,4 +1,4 @@
-//! Kernels that were evaluated before, by all threads and samples of a search together.
+//! The kernels evaluated so far, shared by all threads and samples of a search.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
@@ -9,23 +9,24 @@ use dashmap::DashMap;
 use crate::state::Kern;
 use crate::statistics::Refusal;
 
-/// Shards of the memo. Their number is fixed, so that what is forgotten does not depend on the machine.
+/// Shards of the memo. The number is fixed, so that evictions do not depend on the machine.
 const SHARDS: usize = 64;
 
-/// What is known of a kernel. It depends on the key alone, so that it does not matter who found it out, or whether it was
-/// forgotten in between.
+/// The result of evaluating a kernel. It depends on the key alone, so it does not matter which
+/// thread computed it or whether it was evicted in between.
 pub(crate) type Verdict = Result<Arc<Kern>, Refusal>;
 
-/// Verdicts by key, bounded in bytes: a shard that is full starts anew.
+/// Verdicts by key, bounded in bytes. A full shard is cleared.
 pub(crate) struct Memo {
     verdicts: DashMap<u128, Verdict, BuildHasherDefault<KeyHasher>>,
-    /// The bytes of each shard. Threads that fill a shard at the same moment may exceed its limit by a verdict each.
+    /// The bytes of each shard. Threads that fill a shard at the same time may exceed its limit by
+    /// one verdict each.
     bytes: Vec<AtomicUsize>,
     most: usize,
 }
 
 impl Memo {
-    /// A memo of so many bytes, roughly.
+    /// A memo of roughly `bytes` bytes.
     pub fn new(bytes: usize) -> Memo {
         let verdicts = DashMap::with_hasher_and_shard_amount(Default::default(), SHARDS);
         Memo { verdicts, bytes: (0..SHARDS).map(|_| AtomicUsize::new(0)).collect(), most: bytes / SHARDS }
@@ -49,7 +50,7 @@ impl Memo {
     }
 }
 
-/// Takes keys as they are: they are hashes already.
+/// Uses keys directly: they are hashes already.
 #[derive(Default)]
 struct KeyHasher(u64);
 
@@ -67,7 +68,8 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// What a verdict takes, roughly: a refusal is a few words, a kernel grows with its nests.
+/// The approximate size of a verdict: a few words for a refusal; the size of a kernel grows with
+/// its nests.
 fn bytes(verdict: &Verdict) -> usize {
     match verdict {
         Ok(kern) => 768 + 512 * kern.sketch.nest_reads.len(),

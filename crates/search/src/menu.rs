@@ -1,4 +1,4 @@
-//! Which of many options for one kernel are looked at, and which of those are kept.
+//! Selects which of many options for one kernel are evaluated, and which of those are kept.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use crate::search::Search;
 use crate::state::{Kern, Sketch, State, stage_word};
 use crate::statistics::Statistics;
 
-/// Options of one state that are kept at least.
+/// The fewest options per state that are kept, if there are as many.
 const MIN_KEPT: usize = 16;
 
-/// A kernel that may take the place of another.
+/// A kernel that may replace another.
 #[derive(Debug)]
 pub(crate) struct Choice {
     pub sketch: Sketch,
-    /// Choices of different groups never stand for each other.
+    /// Choices of different groups are sampled separately.
     pub group: u64,
     /// Whether it is a last resort.
     pub secondary: bool,
 }
 
-/// The cheapest of some choices, in the order of their costs: of each bucket as many as twice the logarithm of its size
-/// are looked at, or all without sampling.
+/// The cheapest choices, in order of cost. In each bucket, twice the logarithm of its size are
+/// evaluated, or all without sampling.
 pub(crate) fn best_of(
     evaluator: &Evaluator<'_>,
     choices: Vec<Choice>,
@@ -62,13 +62,13 @@ fn from_buckets(
     };
     let mut keys: Vec<(u64, u64, u64, usize)> = choices.iter().enumerate().map(key).collect();
     keys.sort_unstable();
-    // Each bucket with how many of it are still wanted.
+    // Each bucket with its remaining quota.
     let buckets = keys.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
     let mut buckets: Vec<_> = buckets
         .map(|bucket| (bucket, if options.sampling { quota(bucket.len()) } else { bucket.len() }))
         .collect();
     let mut found: Vec<Arc<Kern>> = Vec::new();
-    // Those that are refused take nothing from the others: as many more are tried.
+    // Refused options do not use up the quota: others are tried instead.
     while !buckets.is_empty() && !evaluator.is_over() {
         let mut asked = Vec::new();
         for (number, (bucket, wanted)) in buckets.iter_mut().enumerate() {
@@ -95,24 +95,24 @@ fn from_buckets(
     found
 }
 
-/// How many options of a bucket are looked at: twice the logarithm. Once leaves some results a tenth behind those of a
-/// search that looks at all.
+/// The number of options per bucket to evaluate: twice the logarithm. With one times the logarithm,
+/// some results are a tenth slower than those of an exhaustive search.
 fn quota(options: usize) -> usize {
     2 * options.checked_ilog2().unwrap_or(0).max(1) as usize
 }
 
-/// The tiles of kernels of one stage each. They depend on what is inlined there, but not on the rest of a state, so that
-/// many states share them.
+/// The tiles of single-stage kernels. They depend on the Funcs inlined there but not on the rest of
+/// a state, so many states share them.
 #[derive(Debug, Default)]
 pub(crate) struct Menus(BTreeMap<(StageRef, Vec<u64>), Vec<Arc<Kern>>>);
 
 impl Menus {
-    /// The tiles of a kernel, the cheapest first.
+    /// The tiled kernels for a sketch, cheapest first.
     pub fn of(&self, sketch: &Sketch) -> &[Arc<Kern>] {
         self.0.get(&key(sketch)).map_or(&[], Vec::as_slice)
     }
 
-    /// Sees to it that there are menus for a decision on any of some states.
+    /// Computes the menus that a decision on these states needs.
     pub fn prepare(
         &mut self,
         search: &Search<'_>,

@@ -1,8 +1,8 @@
-//! Schedules near one that is known to be fast.
+//! The neighbours of a schedule that is known to be fast.
 //!
-//! A model that is somewhat wrong everywhere is less wrong about the difference between two schedules that are almost the
-//! same. So whoever can measure does well to look around the best of what was measured: at what one decision of the search
-//! makes of it, and at single steps of its kernels.
+//! A model that is inaccurate everywhere is more accurate about the difference between two almost
+//! equal schedules. So it pays to measure around the best measured schedule: the results of
+//! changing one decision of the search, and single steps of its kernels.
 
 use std::sync::Arc;
 
@@ -15,13 +15,14 @@ use crate::fixed::holds_several;
 use crate::search::{Found, Search};
 use crate::state::{Child, State};
 
-/// The depth at which the options of a decision fall into buckets: tiles of different sizes differ.
+/// The depth at which the options of a decision are grouped into buckets. At this depth, tiles of
+/// different sizes differ.
 const DEPTH: usize = 3;
 
-/// States that one decision contributes, at most.
+/// The most states per decision.
 const PER_DECISION: usize = 8;
 
-/// What is near a schedule, if it is one that a search could make.
+/// The neighbours of a schedule, if a search could make it.
 pub(crate) fn neighbourhood(search: &Search<'_>, schedule: &Schedule) -> Option<Neighbourhood> {
     if schedule.root.iter().any(holds_several) {
         return None;
@@ -34,7 +35,7 @@ pub(crate) fn neighbourhood(search: &Search<'_>, schedule: &Schedule) -> Option<
     Some(Neighbourhood { cost: state.cost(), neighbours: search.candidates(found, &[]) })
 }
 
-/// What becomes of the state if one thing is decided anew, with the kernels as they then want to be.
+/// The states in which one decision is made again, with refined kernels.
 fn decided(search: &Search<'_>, state: &Arc<State>) -> Vec<Arc<State>> {
     let manner = Manner { seed: search.options().seed, depth: DEPTH, coarse: false };
     let decide = |decision: &Decision| {

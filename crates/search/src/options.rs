@@ -1,4 +1,4 @@
-//! What a search is asked to do, and every threshold it uses.
+//! The options of a search and all its thresholds.
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use crate::fixed::Fixed;
 /// How to search.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {
-    /// Decides all random choices.
+    /// Seeds all random choices.
     pub seed: u64,
-    /// States that a beam search expands at each decision.
+    /// The number of states that the beam search expands at each decision.
     pub beam: usize,
-    /// Passes of the beam search, the first of which only decides between root and inline.
+    /// Passes of the beam search. The first one only decides between root and inline.
     pub passes: usize,
-    /// Searches in all: one beam search, the rest greedy with random choices.
+    /// The number of searches: one beam search, and greedy searches with random choices.
     pub samples: usize,
-    /// Whether options are sampled by the structure of their trees; otherwise all are evaluated.
+    /// Whether options are sampled by the structure of their trees. Otherwise all are evaluated.
     pub sampling: bool,
-    /// Whether Funcs that cost next to nothing keep the place that the first pass gives them.
+    /// Whether Funcs that cost next to nothing keep the placement that the first pass gives them.
     pub freezing: bool,
-    /// Bytes, roughly, in which evaluated kernels are remembered; 0 remembers none.
+    /// Approximate bytes of the memo of evaluated kernels; 0 disables it.
     pub memo: usize,
-    /// Worker threads; 0 takes as many as there are cores. The result is the same for any number.
+    /// Worker threads; 0 uses all cores. The result does not depend on it.
     pub threads: usize,
-    /// When to stop with what is there. A search that it cuts short is not reproducible.
+    /// When to stop with the best result so far. A search that is cut short is not reproducible.
     pub time_limit: Option<Duration>,
-    /// Decisions that are made already; what they leave open is searched.
+    /// Decisions that are already made. The search decides the rest.
     pub fixed: Option<Fixed>,
-    /// Thresholds.
+    /// Thresholds for the options that are considered.
     pub limits: Limits,
 }
 
@@ -49,38 +49,41 @@ impl Default for Options {
     }
 }
 
-/// Where the search draws its lines. Limits of the device come on top.
+/// Thresholds of the search. The limits of the device apply in addition.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Limits {
-    /// How many times as often a Func may be computed as at root.
+    /// The largest ratio of evaluations of a Func to evaluations at root.
     pub recompute: f64,
-    /// Nodes of a kernel's text, unrolled loops and inlined Funcs written out. A kernel of one stage may have more.
+    /// The most expression nodes of a kernel, after unrolling and inlining. A kernel of one stage
+    /// may have more.
     pub nodes: f64,
-    /// Bytes of a thread's Funcs in registers, together.
+    /// The most bytes per thread of Funcs in registers.
     pub register_array_bytes: u64,
-    /// Bytes of a thread's own memory that cannot be registers.
+    /// The most bytes per thread of private memory that cannot be in registers.
     pub local_bytes: f64,
-    /// Points of a thread that are written out one after the other.
+    /// The most unrolled points per thread.
     pub serial_points: i64,
-    /// Serial points of a nest in a block along one dimension.
+    /// The most serial points along one dimension for a nest in a block.
     pub block_serial: i64,
-    /// Dimensions up to this extent may lie in a thread whole.
+    /// A thread may hold the full extent of dimensions up to this extent.
     pub small_extent: i64,
-    /// Most threads along the vector dimension.
+    /// The most threads along the vector dimension.
     pub vector_threads: i64,
-    /// Most threads along any other.
+    /// The most threads along any other dimension.
     pub other_threads: i64,
-    /// Launches of one kernel.
+    /// The most launches of one kernel.
     pub launches: i64,
-    /// Blocks that a kernel should have for each SM; kernels with fewer are considered only if none has as many.
+    /// The desired number of blocks per SM. Kernels with fewer are considered only if none has that
+    /// many.
     pub blocks_per_sm: f64,
-    /// Waves of blocks rounded up, as a multiple of the waves: above this, a tiling is a last resort.
+    /// The largest ratio of waves rounded up to waves. Above it, a tiling is a last resort.
     pub idle_cores: f64,
-    /// Idle lanes of active warps as a share of a block's most threads: above this, a tiling is a last resort.
+    /// The largest fraction of idle lanes in the warps of a block. Above it, a tiling is a last
+    /// resort.
     pub idle_lanes: f64,
-    /// The share of the predicted time that all frozen Funcs together have, at most.
+    /// The largest share of the predicted time that all frozen Funcs have together.
     pub frozen_share: f64,
-    /// Finished states within this factor of the best bless the structures that led to them.
+    /// Finished states within this factor of the best one bless the structures that led to them.
     pub blessed: f64,
 }
 

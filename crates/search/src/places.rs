@@ -18,18 +18,18 @@ use crate::space::Space;
 use crate::state::{Kern, Sketch, State};
 use crate::statistics::{Refusal, Statistics};
 
-/// Groups of choices for each site: flat, with thread tiles, private.
+/// Groups of choices per site: flat, with thread tiles, private.
 const GROUPS: u64 = 3;
 
-/// A Func that is inlined or at root.
+/// A change that inlines a Func or computes it at root.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub func: FuncId,
-    /// Whether its kernels go.
+    /// Whether its kernels are removed.
     pub goes: bool,
-    /// Kernels that are new.
+    /// The new kernels.
     pub kernels: Vec<RootItem>,
-    /// What is inlined afterwards.
+    /// The Funcs that are inlined after the change.
     pub inlined: Bits,
 }
 
@@ -38,11 +38,11 @@ pub(crate) struct Places<'a> {
     space: &'a Space<'a>,
     state: &'a State,
     func: FuncId,
-    /// What is inlined beside the Func.
+    /// The inlined Funcs, without this one.
     pub inlined: Bits,
 }
 
-/// The kernel that holds all readers of a Func.
+/// The kernel that contains all readers of a Func.
 struct Home<'a> {
     item: &'a RootItem,
     kernel: &'a Kernel,
@@ -57,7 +57,7 @@ impl<'a> Places<'a> {
         Places { space, state, func, inlined }
     }
 
-    /// Computing it wherever it is used, if it can be.
+    /// Recomputes it at every use, if it can be inlined.
     pub fn inline(&self) -> Option<Change> {
         let node = self.space.dag.func_node(self.func);
         if self.space.is_output(self.func) || self.space.dag.nodes()[node].has_updates() {
@@ -68,8 +68,8 @@ impl<'a> Places<'a> {
         Some(Change { func: self.func, goes: true, kernels: Vec::new(), inlined })
     }
 
-    /// Whether nothing but inlining is worth a thought: the Func only moves indices, or stands between Funcs that are
-    /// computed point by point.
+    /// Whether inlining is the only option worth trying: the Func only moves indices, or is
+    /// pointwise between pointwise Funcs.
     pub fn must_inline(&self) -> bool {
         let dag = self.space.dag;
         let node = &dag.nodes()[dag.func_node(self.func)];
@@ -85,14 +85,14 @@ impl<'a> Places<'a> {
             && (consumer.is_pointwise || consumer.is_boundary_condition)
     }
 
-    /// A kernel for each of its stages: those it has, or new ones.
+    /// One kernel per stage: the existing ones, or new ones.
     pub fn root(&self) -> Change {
         let missing = self.space.stages_of(self.func).filter(|stage| self.state.kernel_of(*stage).is_none());
         let kernels = missing.map(|stage| self.space.default_kernel(stage)).collect();
         Change { func: self.func, goes: false, kernels, inlined: self.inlined.clone() }
     }
 
-    /// Computing it in the kernel that reads it, if that is only one.
+    /// Computes it in the kernel that reads it, if there is only one.
     pub fn fused(&self, evaluator: &Evaluator<'_>, counts: &mut Statistics) -> Vec<Choice> {
         let Some(home) = self.home() else { return Vec::new() };
         let sites = home.kernel.sites(&home.readers);
@@ -135,7 +135,7 @@ impl<'a> Places<'a> {
         Some(Home { item, kernel, readers: readers.collect() })
     }
 
-    /// The home kernel with items put into it.
+    /// The home kernel with items inserted at a site.
     fn put(home: &Home<'_>, site: &Site, items: Vec<BlockItem>) -> RootItem {
         home.item.with(|kernel| site.insert(kernel, items))
     }
@@ -149,7 +149,7 @@ impl<'a> Places<'a> {
         self.sketch(Self::put(home, site, items.collect()))
     }
 
-    /// The home kernel after a change, if that is accepted.
+    /// The home kernel after a change, if it is accepted.
     fn judged(
         &self,
         sketch: &Sketch,
@@ -165,13 +165,13 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The points of the Func at its place in a kernel, all stages together.
+    /// The number of points of the Func inside a kernel, summed over its stages.
     fn points(&self, kern: &Kern) -> f64 {
         let extents = self.extents(kern).into_iter();
         extents.map(|(_, extents)| extents.iter().map(|extent| *extent as f64).product::<f64>()).sum()
     }
 
-    /// The extents of each of the Func's stages at its place in a kernel.
+    /// The extents of each of the Func's stages inside a kernel.
     fn extents(&self, kern: &Kern) -> Placed {
         let own = kern.sketch.item.nests().zip(&kern.extents).filter_map(|(nest, extents)| {
             let stage = nest.item.stage().filter(|stage| stage.func == self.func)?;
@@ -180,7 +180,7 @@ impl<'a> Places<'a> {
         own.collect()
     }
 
-    /// Shared nests whose threads have tiles, where `kern` is the kernel with flat ones.
+    /// Shared nests with thread tiles. `kern` is the kernel with flat nests.
     fn threaded(&self, home: &Home<'_>, site: &Site, kern: &Kern) -> Vec<RootItem> {
         let stages = self.extents(kern);
         let shared =
@@ -189,7 +189,7 @@ impl<'a> Places<'a> {
         ways.map(|tiles| Self::put(home, site, stages.iter().zip(tiles).map(shared).collect())).collect()
     }
 
-    /// In memory of each thread's own, with the tiles of the nest that reads it.
+    /// In private memory of each thread, with the tiles of the nest that reads it.
     fn private(&self, home: &Home<'_>, sites: &[Site]) -> Vec<(u64, Sketch)> {
         let mut nests = home.kernel.nests().zip(&home.readers);
         let Some((reader, _)) = nests.find(|(_, reads)| **reads) else { return Vec::new() };
@@ -203,7 +203,8 @@ impl<'a> Places<'a> {
         for (number, site) in sites.iter().enumerate() {
             for variant in self.variants() {
                 let items = self.private_items(tiles, &along, &variant);
-                // Loops over the block are there for what is put into them later, which cannot be seen yet.
+                // Loops over the block pay off only once something is placed inside them, so their
+                // variants form their own groups.
                 let loops = variant.over.len() as u64;
                 let group = GROUPS * (number as u64 + sites.len() as u64 * loops) + 2;
                 found.extend(self.sketch(Self::put(home, site, items)).map(|sketch| (group, sketch)));
@@ -212,7 +213,7 @@ impl<'a> Places<'a> {
         found
     }
 
-    /// The ways to run the reduction loops of the Func's last update that has any.
+    /// The variants of the reduction loops of the Func's last stage that has any.
     fn variants(&self) -> Vec<Variant> {
         match self.reducing() {
             Some(stage) => in_threads(self.space.stage(stage)),
@@ -232,7 +233,7 @@ impl<'a> Places<'a> {
     ) -> Vec<BlockItem> {
         let stages: Vec<StageRef> = self.space.stages_of(self.func).collect();
         let varied = self.reducing();
-        // From the last stage back, each with the tiles of the next one.
+        // From the last stage to the first, each with the tiles of the next one.
         let mut items: Vec<BlockItem> = Vec::new();
         let (mut tiles, mut along) = (tiles.clone(), along.to_vec());
         for stage in stages.into_iter().rev() {
@@ -255,7 +256,7 @@ impl<'a> Places<'a> {
         let (Some(reader), None) = (readers.next(), readers.next()) else { return None };
         self.sketch(home.item.with(|kernel| {
             if let Some(nest) = kernel.nests_mut().nth(reader) {
-                // What reads it there comes behind it.
+                // Funcs that read it there come after it.
                 nest.registers.insert(0, self.func);
             }
         }))

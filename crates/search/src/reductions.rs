@@ -5,30 +5,30 @@ use warploom_schedule::schedule::{ReductionTile, Size, Tile};
 
 use crate::space::{Space, Span, StageFacts};
 
-/// Parts of a reduction variable that are written out.
+/// Chunk sizes of a reduction variable that are unrolled.
 const CHUNKS: [i64; 4] = [4, 8, 16, 32];
 
-/// Parts of a reduction variable that an iteration over the block takes.
+/// Chunk sizes of a reduction variable per iteration over the block.
 const STEPS: [i64; 3] = [8, 16, 32];
 
-/// Reduction variables together up to this extent are written out whole.
+/// Reduction variables with at most this total extent are fully unrolled.
 const WHOLE: i64 = 32;
 
 /// One way to run the reduction loops of a stage.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Variant {
-    /// Loops around the kernel, the outermost first.
+    /// Loops around the kernel, outermost first.
     pub around: Vec<ReductionTile>,
-    /// Loops over the block, the outermost first.
+    /// Loops over the block, outermost first.
     pub over: Vec<ReductionTile>,
-    /// Variables that blocks and threads share.
+    /// Variables that are split among blocks and threads.
     pub shared: Vec<Span>,
-    /// Parts among a thread's serial loops, the outermost first.
+    /// Chunks in a thread's serial loops, outermost first.
     pub inner: Vec<Tile>,
 }
 
 impl Variant {
-    /// Values of reduction variables that are written out.
+    /// The number of unrolled values of reduction variables.
     pub fn unrolled(&self, facts: &StageFacts) -> i64 {
         let size = |tile: &Tile| {
             let extent =
@@ -38,14 +38,15 @@ impl Variant {
         self.inner.iter().map(size).product()
     }
 
-    /// What the loops over the block leave of a variable.
+    /// The extent of a variable that the loops over the block leave to each iteration.
     fn left(&self, dim: LoopKind, extent: i64) -> i64 {
         let taken = self.over.iter().find(|tile| LoopKind::Reduction(tile.var) == dim);
         taken.map_or(extent, |tile| tile.size.of(extent))
     }
 }
 
-/// The ways in which all reduction loops run in each thread, with loops over the block or without.
+/// The variants in which all reduction loops run in each thread, with or without loops over the
+/// block.
 pub(crate) fn in_threads(facts: &StageFacts) -> Vec<Variant> {
     let mut variants = vec![Variant::default()];
     let several: Vec<Span> = facts.reductions.iter().copied().filter(|span| span.extent > 1).collect();
@@ -59,7 +60,8 @@ pub(crate) fn in_threads(facts: &StageFacts) -> Vec<Variant> {
     variants
 }
 
-/// The fastest variables, written out whole: one, two, ... as many as are not too long, the outermost first.
+/// Lists of the fastest variables to unroll fully: one, two, ... as long as their extent is small
+/// enough, outermost first.
 fn whole(several: &[Span]) -> Vec<Vec<Tile>> {
     let mut lists = Vec::new();
     for count in 1..=several.len() {
@@ -84,7 +86,8 @@ fn over_block(facts: &StageFacts, several: &[Span]) -> Vec<Variant> {
                 variants.push(Variant { over: singles.clone(), inner, ..Variant::default() });
             }
         }
-        // Only the last loop takes several values at once, or those inside would run in parts.
+        // Only the last loop takes several values at once. Otherwise the loops inside would run in
+        // parts.
         let [.., next] = left else { continue };
         if left.len() > 1 && fixed + 1 < several.len() {
             continue;
@@ -101,8 +104,8 @@ fn over_block(facts: &StageFacts, several: &[Span]) -> Vec<Variant> {
     variants
 }
 
-/// All ways in which a stage that is a kernel of its own can run its reduction loops: in threads, or with blocks and
-/// threads sharing those whose values are independent.
+/// All variants for a stage that has its own kernel: the reduction loops run in threads, or
+/// variables with independent values are split among blocks and threads.
 pub(crate) fn at_root(space: &Space<'_>, facts: &StageFacts) -> Vec<Variant> {
     let mut variants = in_threads(facts);
     let free = |span: &&Span| matches!(span.dim, LoopKind::Reduction(var) if facts.freedom[var].always);

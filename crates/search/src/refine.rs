@@ -1,5 +1,5 @@
-//! Kernels once more: when all that is in them is known, everything about them but what they hold is improved step by
-//! step. Costs of kernels add up, so that each is improved by itself.
+//! Refines complete kernels: keeps the Funcs that a kernel computes, and improves everything else
+//! step by step. The costs of kernels add up, so each kernel is refined separately.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use crate::staging::best_copies;
 use crate::state::{Kern, Sketch, funcs};
 use crate::statistics::Statistics;
 
-/// Rounds over everything that can be changed of one kernel, at most.
+/// The most rounds over all changes of one kernel.
 const MAX_ROUNDS: usize = 6;
 
-/// Steps of a kernel's own tiles in one round, at most.
+/// The most steps of a kernel's own tiles per round.
 const MAX_STEPS: usize = 4;
 
-/// The kernel as good as single steps can make it.
+/// Improves the kernel until no single step helps.
 pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut Statistics) -> Arc<Kern> {
     let inlined = &kern.sketch.inlined;
     let mut refiner = Refiner { evaluator, inlined, best: kern.clone(), counts };
@@ -48,7 +48,7 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
     refiner.best
 }
 
-/// The kernels that are one step away from one, as far as they are legal and worth their cost.
+/// The kernels one step away that are legal and within the limits.
 pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut Statistics) -> Vec<Arc<Kern>> {
     if evaluator.space.is_fixed(kern.sketch.own) {
         return Vec::new();
@@ -67,7 +67,7 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
     evaluator.judge(sketches, counts).into_iter().flatten().collect()
 }
 
-/// A kernel on its way.
+/// A kernel that is being refined.
 struct Refiner<'a, 'c> {
     evaluator: &'a Evaluator<'a>,
     inlined: &'a Bits,
@@ -80,7 +80,7 @@ impl<'a> Refiner<'a, '_> {
         self.evaluator.space
     }
 
-    /// Takes the cheapest of some kernels if it is cheaper, and says which that is.
+    /// Takes the cheapest of some kernels if it is cheaper than the best, and returns its position.
     fn take(&mut self, sketches: Vec<Sketch>) -> Option<usize> {
         self.counts.enumerated += sketches.len() as u64;
         let mut taken = None;
@@ -97,7 +97,7 @@ impl<'a> Refiner<'a, '_> {
         taken
     }
 
-    /// The tiles of the kernel's own stage, one dimension at a time.
+    /// Improves the tiles of the kernel's own stage, one dimension at a time.
     fn own_tiles(&mut self) {
         let Some((tiler, mut shape)) = self.own_shape() else { return };
         for _ in 0..MAX_STEPS {
@@ -108,7 +108,7 @@ impl<'a> Refiner<'a, '_> {
         }
     }
 
-    /// The shape of the kernel's own nest, if it is one of those that the search makes.
+    /// The shape of the kernel's own nest, if the search could have made it.
     fn own_shape(&self) -> Option<(Tiler<'a>, Shape)> {
         let (space, sketch) = (self.space(), &self.best.sketch);
         let tiler = Tiler::new(space, space.stage(sketch.own));
@@ -116,8 +116,8 @@ impl<'a> Refiner<'a, '_> {
         Some((tiler, shape))
     }
 
-    /// The kernel with its own nest in another shape, and the other nests as that wants them: private ones follow it,
-    /// shared ones have as many threads as before for what there is to do now.
+    /// The kernel with another shape of its own nest. Private nests follow the new shape; shared
+    /// nests keep their number of threads and adapt to the new extents.
     fn reshaped(&self, tiler: &Tiler<'_>, shape: &Shape) -> Sketch {
         let sketch = &self.best.sketch;
         let mut item = sketch.item.with(|kernel| {
@@ -149,7 +149,7 @@ impl<'a> Refiner<'a, '_> {
         }
     }
 
-    /// The kernel with other ways in which threads share one nest in shared memory.
+    /// The kernel with other thread mappings of one nest in shared memory.
     fn mappings(&self, number: usize) -> Vec<Sketch> {
         let sketch = &self.best.sketch;
         let nest = sketch.item.nests().nth(number).filter(|nest| nest.storage.is_shared());
@@ -170,7 +170,8 @@ impl<'a> Refiner<'a, '_> {
         others.map(|mapping| sketch.with_tiles(with(mapping))).collect()
     }
 
-    /// How the reduction loops of each private Func run, with copies of inputs in new loops over the block.
+    /// Improves the reduction loops of each private Func, with copies of inputs in new loops over
+    /// the block.
     fn reductions(&mut self) {
         for number in 0..self.best.extents.len() {
             let sketches = self.reduced(number);
@@ -186,7 +187,7 @@ impl<'a> Refiner<'a, '_> {
         self.best.sketch.item.kernels().any(|of| of.loops_over(number).next().is_some())
     }
 
-    /// The kernel with other ways in which the reduction loops of one private Func run.
+    /// The kernel with other variants of the reduction loops of one private Func.
     fn reduced(&self, number: usize) -> Vec<Sketch> {
         let (space, item) = (self.space(), &self.best.sketch.item);
         let Some(of) = item.kernels().next() else { return Vec::new() };
@@ -202,7 +203,8 @@ impl<'a> Refiner<'a, '_> {
         items.filter_map(|item| Sketch::new(space, item, self.inlined)).collect()
     }
 
-    /// Takes the cheapest of some kernels, each with the copies of inputs that are best for it, if it is cheaper.
+    /// Takes the cheapest of some kernels, each with the best copies of inputs for it, if it is
+    /// cheaper than the best.
     fn take_with_copies(&mut self, sketches: Vec<Sketch>) {
         self.counts.enumerated += sketches.len() as u64;
         for verdict in self.evaluator.judge(sketches, self.counts) {
@@ -214,7 +216,7 @@ impl<'a> Refiner<'a, '_> {
         }
     }
 
-    /// Copies of inputs: fewer, or others.
+    /// Improves the copies of inputs: fewer, or others.
     fn copies(&mut self) {
         let fewer = self.fewer_copies();
         self.take(fewer);
@@ -233,8 +235,9 @@ impl<'a> Refiner<'a, '_> {
     }
 }
 
-/// A kernel where the reduction loops of a private stage run in another way. Loops over the block that are there stay,
-/// with other sizes; where there are none, new ones hold the stage alone. `None` if the way has other loops.
+/// A kernel with another reduction variant of a private stage. Existing loops over the block stay,
+/// with other sizes; otherwise new loops enclose only the stage. `None` if the variant has other
+/// loops.
 fn varied(item: &RootItem, stage: StageRef, over: &[&ReductionTile], variant: &Variant) -> Option<RootItem> {
     let variables = variant.over.iter().map(ReductionTile::variable);
     if !over.is_empty() && !over.iter().map(|tile| tile.variable()).eq(variables) {
@@ -256,7 +259,7 @@ fn varied(item: &RootItem, stage: StageRef, over: &[&ReductionTile], variant: &V
     (changed != *item).then_some(changed)
 }
 
-/// Gives loops over the block other sizes.
+/// Changes the sizes of loops over the block.
 fn resize(kernel: &mut Kernel, loops: &[ReductionTile]) {
     kernel.edit(|node, _| {
         if let NodeMut::Over(over) = node {

@@ -1,5 +1,5 @@
-//! The seam between a strategy and what it searches: the options of a state, what they cost, what was found, and when
-//! to stop.
+//! The interface between a strategy and the search space: the options of a state, their costs, the
+//! states found so far, and the deadline.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,22 +22,23 @@ use crate::state::{Child, Kern, Sketch, State};
 use crate::statistics::{Event, Refusal, Statistics};
 use crate::{Candidate, Outcome};
 
-/// A search in progress, as a strategy sees it; [`explore`](crate::explore) makes one.
+/// A search in progress, as a strategy sees it. [`explore`](crate::explore) creates one.
 ///
-/// A strategy goes from state to state: by options, which an [`Expander`] lists for a [`Decision`] and [`Search::steps`]
-/// for every kernel, or by [`Search::evaluate`], with schedules of its own. All of them hold kernels against the rules
-/// and the [`Limits`](crate::Limits), and evaluate each kernel once. Every method may be called from any thread of the
-/// search; none depends on how many there are.
+/// A strategy moves from state to state: by options, which an [`Expander`] lists for a [`Decision`]
+/// and [`Search::steps`] for every kernel, or by [`Search::evaluate`], with schedules of its own.
+/// All of these check kernels against the rules and the [`Limits`](crate::Limits), and evaluate
+/// each kernel once. Every method may be called from any thread of the search; the results do not
+/// depend on the number of threads.
 pub struct Search<'a> {
     pub(crate) evaluator: Evaluator<'a>,
     observer: &'a (dyn Fn(Event) + Sync),
     found: Mutex<Found>,
-    /// What has become of kernels that were refined.
+    /// The refined version of each kernel that was refined.
     refined: DashMap<u128, Arc<Kern>, RandomState>,
     statistics: Mutex<Statistics>,
 }
 
-/// States by what they are, so that each counts once.
+/// States by identity, so that each counts once.
 pub(crate) type Found = BTreeMap<u128, Arc<State>>;
 
 impl<'a> Search<'a> {
@@ -46,28 +47,29 @@ impl<'a> Search<'a> {
         Search { evaluator, observer, found, refined, statistics }
     }
 
-    /// How to search. A strategy takes its seed from there, and need not heed the rest: limits, memo, threads and time
-    /// are seen to.
+    /// The options of the search. A strategy should use the seed. The search itself enforces the
+    /// rest: limits, memo, threads and time.
     pub fn options(&self) -> &'a Options {
         self.evaluator.space.options
     }
 
-    /// Whether the time is up. From then on options are refused as [`Refusal::OutOfTime`] unless they are known.
+    /// Whether the time is up. From then on, options that are not memoised are refused as
+    /// [`Refusal::OutOfTime`].
     pub fn is_over(&self) -> bool {
         self.evaluator.is_over()
     }
 
-    /// Tells the observer.
+    /// Sends an event to the observer.
     pub fn say(&self, event: Event) {
         (self.observer)(event);
     }
 
-    /// What was done so far.
+    /// The statistics so far.
     pub fn statistics(&self) -> Statistics {
         lock(&self.statistics).clone()
     }
 
-    /// Adds to what was done. Options, evaluations and refinements count themselves.
+    /// Adds to the statistics. Options, evaluations and refinements are counted automatically.
     pub fn count(&self, more: &Statistics) {
         lock(&self.statistics).add(more);
     }
@@ -79,8 +81,8 @@ impl<'a> Search<'a> {
         result
     }
 
-    /// The decisions on all Funcs but some, consumers first, and then on inputs. Those that
-    /// [`Options::fixed`] makes are not among them.
+    /// The decisions on all Funcs except `kept`, consumers first, and then on inputs. Decisions
+    /// that [`Options::fixed`] makes are left out.
     pub fn decisions(&self, kept: &BTreeSet<FuncId>) -> Vec<Decision> {
         let space = self.evaluator.space;
         let mut decisions = Vec::new();
@@ -96,20 +98,21 @@ impl<'a> Search<'a> {
         decisions
     }
 
-    /// The options of decisions, chosen in one manner.
+    /// An expander that selects options in one manner.
     pub fn expander(&self, manner: Manner) -> Expander<'_> {
         Expander::new(self, manner)
     }
 
-    /// The state with one of its kernels one step away: one size, mapping, loop order or copy of an input differs.
+    /// The states that differ from `state` by one step of one kernel: one size, mapping, loop order
+    /// or copy of an input.
     pub fn steps(&self, state: &Arc<State>) -> Vec<Child> {
         let step = |kern| self.counted(|counts| steps(&self.evaluator, kern, counts));
         let kernels: Vec<Vec<Arc<Kern>>> = state.kernels.par_iter().map(step).collect();
         kernels.into_iter().flatten().map(|kern| Child::new(state, smallvec![kern], None, None)).collect()
     }
 
-    /// States with each of their kernels improved by single steps until none helps, as far as there is time. Kernels that
-    /// they have in common are so once.
+    /// The states with each kernel improved by single steps until none helps, as far as time
+    /// permits. Kernels that several states share are refined once.
     pub fn refined(&self, states: &[Arc<State>]) -> Vec<Arc<State>> {
         let kernels = states.iter().flat_map(|state| &state.kernels);
         let new: BTreeMap<u128, &Arc<Kern>> = kernels
@@ -130,12 +133,12 @@ impl<'a> Search<'a> {
         states.iter().map(state).collect()
     }
 
-    /// A schedule of the strategy's own as a state. Kernels that were evaluated before, in whatever schedule, are not
-    /// evaluated again.
+    /// Evaluates a schedule of the strategy's own. Kernels that were evaluated before, in any
+    /// schedule, are not evaluated again.
     ///
     /// # Errors
-    /// Why it is refused: it is illegal, has loops around several kernels, which no state has, or one of its kernels is
-    /// beyond a limit.
+    /// Why it is refused: it is illegal, it has loops around several kernels, which no state has,
+    /// or one of its kernels exceeds a limit.
     pub fn evaluate(&self, schedule: &Schedule) -> Result<Arc<State>, Refusal> {
         let space = self.evaluator.space;
         let evaluate = |counts: &mut Statistics| {
@@ -149,26 +152,26 @@ impl<'a> Search<'a> {
         self.counted(|counts| evaluate(counts).inspect_err(|reason| counts.refuse(*reason)))
     }
 
-    /// The schedule that a state is.
+    /// Converts a state to a schedule.
     pub fn schedule(&self, state: &State) -> Schedule {
         state.schedule(self.evaluator.space)
     }
 
-    /// Puts states among what the search has found.
+    /// Adds states to the results of the search.
     pub fn keep(&self, states: impl IntoIterator<Item = Arc<State>>) {
         lock(&self.found).extend(states.into_iter().map(|state| (state.identity(), state)));
     }
 
-    /// The cheapest states found so far, the start among them, at most so many.
+    /// The cheapest states found so far, including the start, at most `most`.
     pub fn cheapest(&self, most: usize) -> Vec<Arc<State>> {
         let mut states: Vec<Arc<State>> = lock(&self.found).values().cloned().collect();
-        // Equal ones stay in their order.
+        // The sort is stable.
         states.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
         states.truncate(most);
         states
     }
 
-    /// Runs a strategy; the default schedule is always among what is found.
+    /// Runs a strategy. The results always include the default schedule.
     pub(crate) fn outcome(&self, strategy: impl FnOnce(&Search<'_>, &Arc<State>)) -> Outcome {
         let space = self.evaluator.space;
         let default = match &space.options.fixed {
@@ -194,7 +197,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A schedule as a state, whatever its limits. `None` if the device cannot run it, or the time was up a while ago.
+    /// Evaluates a schedule without the limits of the search. `None` if the device cannot run it,
+    /// or if the grace period after the deadline is over.
     pub(crate) fn appraise(&self, schedule: &Schedule) -> Option<Arc<State>> {
         let (sketches, inlined) = self.sketches(schedule)?;
         let appraise = |sketch| self.counted(|counts| self.evaluator.appraise(sketch, counts));
@@ -202,7 +206,7 @@ impl<'a> Search<'a> {
         Some(Arc::new(State::new(kernels?, inlined)))
     }
 
-    /// The kernels of a schedule, and what it inlines.
+    /// The kernels of a schedule, and the Funcs that it inlines.
     fn sketches(&self, schedule: &Schedule) -> Option<(Vec<Sketch>, Bits)> {
         let space = self.evaluator.space;
         let mut inlined = space.no_nodes();
@@ -211,8 +215,8 @@ impl<'a> Search<'a> {
         Some((sketches.collect::<Option<_>>()?, inlined))
     }
 
-    /// What was found, the cheapest first. What breaks a rule only as a whole is left out; and when the time is up,
-    /// all but the cheapest and some that are `kept`.
+    /// The results, cheapest first. Schedules that break a rule only as a whole are left out. After
+    /// the deadline, all but the cheapest and those in `kept` are left out.
     pub(crate) fn candidates(&self, found: Found, kept: &[u128]) -> Vec<Candidate> {
         let space = self.evaluator.space;
         let mut states: Vec<(u128, Arc<State>)> = found.into_iter().collect();
@@ -237,7 +241,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Locks what a thread that panics leaves whole: it is only ever added to.
+/// Locks a mutex even if a thread panicked: the data is only ever added to, so it stays consistent.
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,19 +6,19 @@ use warploom_schedule::schedule::{Size, StageRef, ThreadTiles, Tile};
 use crate::space::{Space, StageFacts};
 use crate::tiles::{Bounds, thread_tilings};
 
-/// Vector dimensions are at least this long.
+/// The smallest extent of a vector dimension.
 const MIN_VECTOR: i64 = 16;
 
-/// A part of a reduction variable that is written out.
+/// The chunk size of a reduction variable that is unrolled.
 const CHUNK: u32 = 8;
 
-/// Threads along the vector dimension, and along any other.
+/// The most threads along the vector dimension, and along any other.
 const MOST_THREADS: (i64, i64) = (64, 16);
 
-/// The stages of a Func with the extents of their points at their place in a kernel.
+/// The stages of a Func, with the extents of their points inside a kernel.
 pub(crate) type Placed = Vec<(StageRef, Vec<i64>)>;
 
-/// The ways in which threads may share the stages of a Func: tiles for each of them.
+/// The ways in which threads may share the stages of a Func: tiles for each stage.
 pub(crate) fn shares(space: &Space<'_>, stages: &Placed) -> Vec<Vec<ThreadTiles>> {
     let Some((first, extents)) = stages.first() else { return Vec::new() };
     let dims: Vec<LoopKind> = space.stage(*first).pure.iter().map(|span| span.dim).collect();
@@ -44,8 +44,8 @@ pub(crate) fn shares(space: &Space<'_>, stages: &Placed) -> Vec<Vec<ThreadTiles>
     found
 }
 
-/// The tiles of a nest where its points have other extents than they were made for, with as many threads as before.
-/// `None` if too much is left for each.
+/// Adapts the tiles of a nest to new extents, with the same number of threads. `None` if each
+/// thread would get too many points.
 pub(crate) fn refitted(
     space: &Space<'_>,
     stage: StageRef,
@@ -62,7 +62,8 @@ pub(crate) fn refitted(
     share(space, facts, &threads, extents, inner.copied().collect())
 }
 
-/// The tiles of a stage that so many threads share, the vector dimension first, unless too much is left for each.
+/// The tiles of a stage for the given threads, the vector dimension first. `None` if each thread
+/// would get too many points.
 fn share(
     space: &Space<'_>,
     facts: &StageFacts,
@@ -97,7 +98,7 @@ fn along(kind: LoopKind, extents: &[i64]) -> i64 {
     }
 }
 
-/// A part of the fastest reduction variable.
+/// A chunk of the fastest reduction variable.
 fn chunk(facts: &StageFacts) -> Vec<Tile> {
     let fastest = facts.reductions.iter().find(|span| span.extent > 1);
     fastest.map(|span| Tile { dim: span.dim, size: Size::Of(CHUNK) }).into_iter().collect()

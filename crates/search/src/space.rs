@@ -1,4 +1,4 @@
-//! What does not change while a pipeline is searched.
+//! What stays constant during a search.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -13,23 +13,23 @@ use crate::bits::Bits;
 use crate::kernels::{Tiling, tilings};
 use crate::options::Options;
 
-/// A loop of a stage and its length.
+/// A loop of a stage and its extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Span {
     pub dim: LoopKind,
     pub extent: i64,
 }
 
-/// When the values of a reduction variable may run side by side.
+/// When the values of a reduction variable may run in parallel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Freedom {
-    /// Whatever the other variables do.
+    /// Regardless of the other variables.
     pub always: bool,
-    /// As long as those outside it are fixed by loops around the kernel.
+    /// If loops around the kernel fix the variables outside it.
     pub under_outer: bool,
 }
 
-/// What is known of a stage at the sizes of the search.
+/// Facts about a stage at the sizes of the search.
 #[derive(Debug)]
 pub(crate) struct StageFacts {
     pub at: StageRef,
@@ -40,12 +40,12 @@ pub(crate) struct StageFacts {
     /// Its reduction variables, the fastest first.
     pub reductions: Vec<Span>,
     pub freedom: Vec<Freedom>,
-    /// The nodes that it reads itself.
+    /// The nodes that it reads directly.
     pub reads: Bits,
     tilings: OnceLock<Vec<Tiling>>,
 }
 
-/// A problem, and how it is searched.
+/// A problem and the options of its search.
 pub(crate) struct Space<'a> {
     pub problem: &'a Problem,
     pub dag: &'a Dag,
@@ -90,7 +90,7 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Asks the rules of schedules how free a variable is.
+    /// Determines from the rules of schedules whether a variable may run in parallel.
     fn freedom(&self, stage: StageRef, var: usize, reductions: &[Span]) -> Freedom {
         if reductions[var].extent <= 1 {
             return Freedom::default();
@@ -124,18 +124,19 @@ impl<'a> Space<'a> {
         stages.iter().map(|id| &self.stages[*id]).filter(|stage| stage.defined).map(|stage| stage.at)
     }
 
-    /// The ways to tile a stage that is a kernel of its own.
+    /// The tilings of a stage that has its own kernel.
     pub fn tilings(&self, stage: StageRef) -> &[Tiling] {
         let facts = self.stage(stage);
         facts.tilings.get_or_init(|| tilings(self, facts))
     }
 
-    /// The kernel that a stage has before it is decided on.
+    /// The kernel of a stage before any decision on it.
     pub fn default_kernel(&self, stage: StageRef) -> RootItem {
         Schedule::default_kernel(self.problem, stage)
     }
 
-    /// What a nest reads from elsewhere, through `inlined` Funcs and those in its registers; and the inlined ones.
+    /// The nodes that a nest reads from elsewhere, possibly through `inlined` Funcs and those in
+    /// its registers. Also returns the inlined Funcs on the way.
     pub fn reads(&self, nest: &Nest, inlined: &Bits) -> (Bits, Bits) {
         let (mut reads, mut through) = (self.no_nodes(), self.no_nodes());
         let Item::Stage(stage) = nest.item else {
@@ -169,12 +170,13 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Whether the search must leave the kernel of a stage as it is, but for what else is put into it.
+    /// Whether the search must not change the kernel of a stage, except for adding other Funcs to
+    /// it.
     pub fn is_fixed(&self, stage: StageRef) -> bool {
         self.options.fixed.as_ref().is_some_and(|fixed| fixed.keeps(stage))
     }
 
-    /// Whether the pipeline was asked for a Func.
+    /// Whether a Func is an output of the pipeline.
     pub fn is_output(&self, func: FuncId) -> bool {
         self.problem.is_output(func)
     }

@@ -1,4 +1,5 @@
-//! Copies of inputs in shared memory: each kernel takes what is cheapest for itself, for costs of kernels add up.
+//! Copies of inputs in shared memory. The costs of kernels add up, so each kernel chooses
+//! separately.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::evaluate::Evaluator;
 use crate::state::{Child, Kern, Sketch, State};
 use crate::statistics::Statistics;
 
-/// The state with the best copies in every kernel, as far as there is time.
+/// The state with the best copies in every kernel, as far as time permits.
 pub(crate) fn staged(evaluator: &Evaluator<'_>, state: &Arc<State>, counts: &mut Statistics) -> Child {
     let in_time = state.kernels.iter().take_while(|_| !evaluator.is_over());
     let kernels = in_time.map(|kern| best_copies(evaluator, kern, &state.inlined, counts));
@@ -19,7 +20,7 @@ pub(crate) fn staged(evaluator: &Evaluator<'_>, state: &Arc<State>, counts: &mut
     Child::new(state, changed.map(|(new, _)| new).collect(), None, None)
 }
 
-/// A kernel with copies of the inputs for which that is worth it.
+/// The kernel with a copy of each input for which a copy reduces the cost.
 pub(crate) fn best_copies(
     evaluator: &Evaluator<'_>,
     kern: &Arc<Kern>,
@@ -49,7 +50,7 @@ pub(crate) fn best_copies(
     best
 }
 
-/// A kernel with a copy of an input, at each place that holds all its readers.
+/// The kernel with a copy of an input, at each site that encloses all its readers.
 fn copies(evaluator: &Evaluator<'_>, kern: &Kern, input: InputId, inlined: &Bits) -> Vec<Sketch> {
     let space = evaluator.space;
     let node = space.dag.input_node(input);

@@ -1,4 +1,4 @@
-//! States: complete schedules that share the kernels they have in common.
+//! States: complete schedules that share common kernels.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use crate::bits::Bits;
 use crate::hash::{of_words, wide};
 use crate::space::Space;
 
-/// Depths at which the hashes of kernels differ.
+/// The number of depths at which the hashes of kernels differ.
 const DEPTHS: usize = FULL_DEPTH as usize;
 
-/// A kernel with what is inlined into it, not evaluated yet.
+/// A kernel and the Funcs inlined into it, not evaluated yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Sketch {
     pub item: Arc<RootItem>,
     /// The stage whose kernel it is.
     pub own: StageRef,
-    /// What each nest reads from elsewhere, in the order they run.
+    /// The nodes that each nest reads from elsewhere, in execution order.
     pub nest_reads: Vec<Bits>,
-    /// What the kernel reads of other kernels and of inputs.
+    /// The nodes of other kernels and inputs that the kernel reads.
     pub reads: Bits,
     /// The Funcs that are inlined into it.
     pub inlined: Bits,
 }
 
 impl Sketch {
-    /// A kernel where all of `inlined` are inlined.
+    /// A kernel in which all of `inlined` are inlined.
     pub fn new(space: &Space<'_>, item: impl Into<Arc<RootItem>>, inlined: &Bits) -> Option<Sketch> {
         let item = item.into();
         let kernel = item.kernels().next()?;
@@ -49,17 +49,18 @@ impl Sketch {
         Some(Sketch { item, own, nest_reads, reads, inlined: through })
     }
 
-    /// The kernel with other tiles: the same nests, which read the same.
+    /// The kernel with other tiles: the same nests with the same reads.
     pub fn with_tiles(&self, item: impl Into<Arc<RootItem>>) -> Sketch {
         Sketch { item: item.into(), ..self.clone() }
     }
 
-    /// What its evaluation depends on, wide enough to stand for it.
+    /// A hash of everything that its evaluation depends on, wide enough to identify it.
     pub fn key(&self) -> u128 {
         wide(&self.words(FULL_DEPTH))
     }
 
-    /// What counts at a depth. What is inlined counts at every depth: it is no matter of sizes.
+    /// The words to hash at a depth. The inlined Funcs count at every depth, because they are not
+    /// sizes.
     fn words(&self, depth: i32) -> SmallVec<[u64; 8]> {
         let mut words = SmallVec::from_slice(self.inlined.words());
         words.push(item_hash(&self.item, depth));
@@ -71,9 +72,9 @@ impl Sketch {
 #[derive(Debug)]
 pub(crate) struct Kern {
     pub sketch: Sketch,
-    /// The extents of the points of each nest at its place, in the order they run.
+    /// The extents of the points of each nest, in execution order.
     pub extents: Vec<Vec<i64>>,
-    /// What it adds to the state it is in.
+    /// Its contribution to the totals of a state.
     pub totals: Totals,
 }
 
@@ -84,30 +85,31 @@ impl Kern {
         Kern { sketch, extents, totals }
     }
 
-    /// The predicted time, microseconds.
+    /// The predicted time in microseconds.
     pub fn cost(&self) -> f64 {
         self.totals.cost
     }
 
-    /// Whether it computes its own stage and nothing else.
+    /// Whether it computes only its own stage.
     pub fn is_lone(&self) -> bool {
         let mut nests = self.sketch.item.nests();
         nests.next().is_some_and(|own| own.registers.is_empty()) && nests.next().is_none()
     }
 }
 
-/// Sums over kernels. They are the same in whatever order the kernels come and go, but for the rounding of the cost.
+/// Sums over kernels. They do not depend on the order in which kernels are added and removed,
+/// except for the rounding of the cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
-    /// The predicted time, microseconds.
+    /// The predicted time in microseconds.
     pub cost: f64,
-    /// A hash of everything.
+    /// A hash of all decisions.
     pub identity: u128,
     depths: [u64; DEPTHS],
 }
 
 impl Totals {
-    /// The hash of what counts at a depth.
+    /// The hash of the decisions down to a depth.
     pub fn hash(&self, depth: usize) -> u64 {
         self.depths.get(depth).copied().unwrap_or(self.identity as u64)
     }
@@ -129,10 +131,10 @@ impl Totals {
     }
 }
 
-/// A complete schedule whose kernels are evaluated. States share the kernels that they have in common.
+/// A complete schedule with evaluated kernels. States share the kernels that they have in common.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// Its kernels, by their own stages, which is an order they can run in.
+    /// Its kernels, sorted by their own stages, which is a valid execution order.
     pub(crate) kernels: Vec<Arc<Kern>>,
     pub(crate) inlined: Bits,
     totals: Totals,
@@ -146,12 +148,12 @@ impl State {
         State { kernels, inlined, totals }
     }
 
-    /// The predicted time, microseconds.
+    /// The predicted time in microseconds.
     pub fn cost(&self) -> f64 {
         self.totals.cost
     }
 
-    /// A hash of everything: what differs in any decision has another.
+    /// A hash of all decisions: states that differ in any decision have different hashes.
     pub fn identity(&self) -> u128 {
         self.totals.identity
     }
@@ -169,28 +171,28 @@ impl State {
         &self.kernels[first..end]
     }
 
-    /// The schedule that it is.
+    /// Converts the state to a schedule.
     pub(crate) fn schedule(&self, space: &Space<'_>) -> Schedule {
         let root = self.kernels.iter().map(|kern| RootItem::clone(&kern.sketch.item)).collect();
         Schedule { inlined: funcs(space, &self.inlined), root }
     }
 }
 
-/// What a decision makes of a state: few of its kernels differ, and most children are never looked at again, so that
-/// those that are wanted are put together later.
+/// The result of a decision on a state. Few of its kernels differ, and most children are never used
+/// again, so the state is materialised only on demand.
 #[derive(Clone, Debug)]
 pub struct Child {
     base: Arc<State>,
-    /// Kernels that are new, or take the place of those of the same stages.
+    /// Kernels that are new, or replace those of the same stages.
     kernels: SmallVec<[Arc<Kern>; 1]>,
-    /// The Func whose kernels go, if they are not among the new ones.
+    /// The Func whose old kernels are removed, unless they are among the new ones.
     gone: Option<FuncId>,
     inlined: Option<Bits>,
     totals: Totals,
 }
 
 impl Child {
-    /// The state as it is.
+    /// The unchanged state.
     pub(crate) fn same(base: &Arc<State>) -> Child {
         let totals = base.totals;
         Child { base: base.clone(), kernels: SmallVec::new(), gone: None, inlined: None, totals }
@@ -215,22 +217,23 @@ impl Child {
         Child { base: base.clone(), kernels, gone, inlined, totals }
     }
 
-    /// The predicted time, microseconds.
+    /// The predicted time in microseconds.
     pub fn cost(&self) -> f64 {
         self.totals.cost
     }
 
-    /// That of the state; see [`State::identity`].
+    /// The identity of the state; see [`State::identity`].
     pub fn identity(&self) -> u128 {
         self.totals.identity
     }
 
-    /// A hash of the kernels' trees down to a depth: states whose kernels are alike so far have the same.
+    /// A hash of the kernels' trees down to a depth. States whose kernels are equal down to that
+    /// depth have the same hash.
     pub fn structure(&self, depth: usize) -> u64 {
         self.totals.hash(depth)
     }
 
-    /// The state, put together.
+    /// Materialises the state.
     pub fn state(&self) -> Arc<State> {
         if self.kernels.is_empty() && self.gone.is_none() && self.inlined.is_none() {
             return self.base.clone();
@@ -248,7 +251,7 @@ pub(crate) fn funcs(space: &Space<'_>, set: &Bits) -> BTreeSet<FuncId> {
     set.iter().filter_map(|node| space.func_of(node)).collect()
 }
 
-/// A number for a stage, for hashes.
+/// A number for a stage, for hashing.
 pub(crate) fn stage_word(stage: StageRef) -> u64 {
     (stage.func.index() as u64) << 32 | stage.stage as u64
 }

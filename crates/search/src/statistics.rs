@@ -1,25 +1,27 @@
-//! What a search did, and what it says while it runs.
+//! Statistics of a search, and the events that it reports.
 
 use std::time::Duration;
 
 /// Why an option was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Refusal {
-    /// A rule of schedules forbids it.
+    /// It breaks a rule of schedules.
     Illegal,
     /// It needs more registers than a thread may have.
     Registers,
-    /// It needs larger arrays in registers than [`Limits::register_array_bytes`](crate::Limits::register_array_bytes).
+    /// It needs larger arrays in registers than
+    /// [`Limits::register_array_bytes`](crate::Limits::register_array_bytes).
     RegisterArrays,
-    /// It needs more of a thread's own memory than [`Limits::local_bytes`](crate::Limits::local_bytes).
+    /// It needs more private memory per thread than
+    /// [`Limits::local_bytes`](crate::Limits::local_bytes).
     LocalBytes,
-    /// It computes a Func too often.
+    /// It recomputes a Func too often.
     Recompute,
-    /// Its kernel is too long.
+    /// Its kernel has too many expression nodes.
     CodeSize,
-    /// It computes no less at its place than further outside.
+    /// Its footprint is no smaller than at a site further outside.
     NoSmaller,
-    /// The time was up before it was looked at.
+    /// The time was up before it was evaluated.
     OutOfTime,
 }
 
@@ -51,47 +53,47 @@ impl Refusal {
     }
 }
 
-/// What a search did.
+/// Counters and timings of a search.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Statistics {
-    /// States that were expanded.
+    /// The number of expanded states.
     pub decisions: u64,
-    /// Options there were.
+    /// The number of options listed.
     pub enumerated: u64,
-    /// Options that were never looked at because others stood for them.
+    /// Options that were not evaluated because sampling chose others of their bucket.
     pub sampled_away: u64,
-    /// Options that were refused, by reason; see [`Refusal::ALL`].
+    /// Refused options by reason; see [`Refusal::ALL`].
     pub refused: [u64; Refusal::ALL.len()],
-    /// States that came out of options.
+    /// States that resulted from options.
     pub states: u64,
     /// Kernels whose features and cost were computed.
     pub kernels: u64,
-    /// Kernels whose features and cost were known.
+    /// Kernels whose features and cost were in the memo.
     pub memo_hits: u64,
-    /// Schedules that were found to break a rule only as a whole, and dropped.
+    /// Schedules that were dropped because they break a rule as a whole.
     pub dropped: u64,
-    /// Funcs whose place was frozen.
+    /// Funcs whose placement was frozen.
     pub frozen: u64,
-    /// Time in rules and footprints, all threads together.
+    /// Time spent on rules and footprints, summed over all threads.
     pub examining: Duration,
-    /// Time in features, all threads together.
+    /// Time spent on features, summed over all threads.
     pub featuring: Duration,
-    /// Time in the cost model, all threads together.
+    /// Time spent in the cost model, summed over all threads.
     pub costing: Duration,
-    /// Time of the search from start to end.
+    /// Wall-clock time of the search.
     pub elapsed: Duration,
-    /// What each pass of the beam search found.
+    /// The results of each pass of the beam search.
     pub passes: Vec<PassStatistics>,
 }
 
-/// What one pass of the beam search did.
+/// The results of one pass of the beam search.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PassStatistics {
-    /// The cost of the best schedule, microseconds.
+    /// The predicted time of the best schedule, in microseconds.
     pub best: f64,
-    /// States that were expanded.
+    /// The number of expanded states.
     pub decisions: u64,
-    /// States that came out of options.
+    /// States that resulted from options.
     pub states: u64,
 }
 
@@ -101,12 +103,12 @@ impl Statistics {
         self.refused[reason as usize] += 1;
     }
 
-    /// How many options were refused for a reason.
+    /// The number of options refused for a reason.
     pub fn refused_for(&self, reason: Refusal) -> u64 {
         self.refused[reason as usize]
     }
 
-    /// Adds what another part of the search did.
+    /// Adds the statistics of another part of the search.
     pub(crate) fn add(&mut self, other: &Statistics) {
         self.decisions += other.decisions;
         self.enumerated += other.enumerated;
@@ -129,43 +131,43 @@ impl Statistics {
 /// Why a search ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StopReason {
-    /// There was nothing left to do.
+    /// The search ran to completion.
     Finished,
-    /// The time limit. The result is not reproducible.
+    /// The time limit was reached. The result is not reproducible.
     TimeLimit,
 }
 
-/// What a search says while it runs.
+/// A progress report of a running search.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
     /// A pass of the beam search begins.
     PassStarted {
-        /// Its number; the pass that only decides between root and inline comes first.
+        /// The number of the pass. Pass 0 only decides between root and inline.
         pass: usize,
-        /// Passes there are.
+        /// The number of passes.
         of: usize,
     },
     /// The beam search has made a decision.
     Decided {
         /// The number of the decision in its pass, from 1.
         decision: usize,
-        /// Decisions of the pass.
+        /// The number of decisions in the pass.
         of: usize,
-        /// The predicted time of the best state, microseconds.
+        /// The predicted time of the best state, in microseconds.
         best: f64,
     },
-    /// A pass of the beam search is over.
+    /// A pass of the beam search has finished.
     PassFinished {
-        /// Its number.
+        /// The number of the pass, from 0.
         pass: usize,
-        /// The predicted time of its best schedule, microseconds.
+        /// The predicted time of its best schedule, in microseconds.
         best: f64,
     },
-    /// One of the batch's searches is over; several run at once.
+    /// One of the searches of the batch has finished. Several run at once.
     SampleFinished {
-        /// Its number; 0 is the beam search.
+        /// The number of the search; 0 is the beam search.
         sample: usize,
-        /// The predicted time of its best schedule, microseconds.
+        /// The predicted time of its best schedule, in microseconds.
         best: f64,
     },
 }

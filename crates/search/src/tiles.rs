@@ -1,26 +1,27 @@
-//! The sizes of tiles that are worth a try.
+//! The tile sizes that are worth trying.
 
 /// Bounds on the sizes that are enumerated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bounds {
-    /// Most threads along the vector dimension.
+    /// The most threads along the vector dimension.
     pub vector: i64,
-    /// Most threads along any other.
+    /// The most threads along any other dimension.
     pub other: i64,
-    /// Most threads of a block.
+    /// The most threads per block.
     pub block: i64,
-    /// Most dimensions with several threads.
+    /// The most dimensions with several threads.
     pub dims: usize,
 }
 
-/// The least threads along the vector dimension, where there are other dimensions.
+/// The fewest threads along the vector dimension, if there are other dimensions.
 const MIN_VECTOR: i64 = 16;
 
-/// Extents below this may be taken whole by threads.
+/// For smaller extents, there may be one thread for each point.
 const WHOLE_THREADS: i64 = 64;
 
-/// How many neighbouring points a thread may compute along a dimension. Powers of two, and sizes of 3, 5 and 7 where
-/// they divide an extent without waste or leave whole warps along the vector dimension.
+/// The numbers of consecutive points that a thread may compute along a dimension: powers of two,
+/// and sizes of 3, 5 and 7 where they divide an extent without waste or leave whole warps along the
+/// vector dimension.
 pub(crate) fn serial_sizes(extent: i64, is_vector: bool, warp: i64) -> Vec<i64> {
     if [3, 5, 7].contains(&extent) {
         return vec![1, extent];
@@ -32,7 +33,8 @@ pub(crate) fn serial_sizes(extent: i64, is_vector: bool, warp: i64) -> Vec<i64> 
     sizes
 }
 
-/// How many threads may share a dimension. Those along the vector dimension fill warps unless it is the `only` one.
+/// The numbers of threads that may share a dimension. Those along the vector dimension fill warps
+/// unless it is the `only` one.
 pub(crate) fn thread_sizes(extent: i64, is_vector: bool, only: bool, bounds: Bounds) -> Vec<i64> {
     let mut sizes = Vec::new();
     let (first, most) = match is_vector {
@@ -41,7 +43,7 @@ pub(crate) fn thread_sizes(extent: i64, is_vector: bool, only: bool, bounds: Bou
     };
     let mut size = first;
     while size <= most.min(extent) {
-        // Beyond this, too many of the last threads have nothing to do.
+        // Beyond this, too many of the last threads are idle.
         let padded = (extent + size - 1) / size * size;
         if !is_vector && size > 1 && padded * 7 > extent * 8 {
             break;
@@ -55,9 +57,11 @@ pub(crate) fn thread_sizes(extent: i64, is_vector: bool, only: bool, bounds: Bou
     sizes
 }
 
-/// All threads that may share a box whose dimensions come with the sizes to try, in the order of the dimensions.
+/// All thread tilings of a box, given the sizes to try for each dimension, in the order of the
+/// dimensions.
 ///
-/// `block` are the threads that the block has along each axis already, the vector dimension first.
+/// `block` is the number of threads that the block already has along each axis, the vector
+/// dimension first.
 pub(crate) fn thread_tilings(
     extents: &[i64],
     vector: usize,
@@ -75,7 +79,7 @@ pub(crate) fn thread_tilings(
     tilings
 }
 
-/// Every choice of one element from each list, the first list fastest.
+/// The Cartesian product of the lists, the first list fastest.
 pub(crate) fn product(lists: &[Vec<i64>]) -> Vec<Vec<i64>> {
     let mut all = vec![Vec::new()];
     for list in lists.iter().rev() {
@@ -88,7 +92,7 @@ pub(crate) fn product(lists: &[Vec<i64>]) -> Vec<Vec<i64>> {
     all
 }
 
-/// Whether a block can have these threads beside those it has.
+/// Whether a block can have these threads, given those it already has along each axis.
 fn fits(threads: &[i64], vector: usize, block: &[i64], bounds: Bounds) -> bool {
     let first = threads.get(vector).copied().into_iter();
     let others = threads.iter().enumerate().filter(|(d, _)| *d != vector).map(|(_, threads)| *threads);
@@ -100,7 +104,7 @@ fn fits(threads: &[i64], vector: usize, block: &[i64], bounds: Bounds) -> bool {
         && joined.iter().fold(1i64, |product, threads| product.saturating_mul(*threads)) <= bounds.block
 }
 
-/// Idle lanes of the warps that so many threads are in.
+/// Idle lanes in the warps of `threads` threads.
 pub(crate) fn idle_lanes(threads: i64, warp: i64) -> i64 {
     (threads + warp - 1) / warp * warp - threads
 }
