@@ -15,7 +15,7 @@ use crate::features::row::{Computed, KernelShape, Work};
 use crate::features::traffic::Place;
 use crate::features::walk::{Around, AxisKind, Linear, Walk};
 use crate::features::warps::Units;
-use crate::kernel::{ArrayTraffic, KernelFeatures, Memory, RowSource, StageRow};
+use crate::kernel::{ArrayTraffic, KernelFeatures, Memory, NewDecisions, RowSource, StageRow};
 
 /// Registers of a thread that computes nothing: addresses of arrays, indices of block and thread.
 const BASE_REGISTERS: f64 = 12.0;
@@ -179,7 +179,7 @@ impl<'k, 's> Block<'k, 's> {
             read_bytes: self.read.iter().map(|(_, bytes)| bytes).sum(),
             written_bytes: self.written,
             nodes: self.nodes,
-            decisions: Default::default(),
+            decisions: NewDecisions::of_kernel(self.plan.kernel),
             rows: self.rows,
         };
         self.items.arrays.push(self.arrays);
