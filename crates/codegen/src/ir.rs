@@ -39,6 +39,7 @@
 //! element was written before it is read, whether two threads meet at one element.
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
@@ -176,6 +177,9 @@ pub struct Kernel {
     pub grid: [u32; 3],
     /// Threads in a block.
     pub threads: u32,
+    /// Blocks that an SM must be able to hold at once, if the schedule says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resident: Option<NonZeroU32>,
     /// What it reads and writes.
     pub arrays: IdVec<ArrayId, Array>,
     /// The names of its variables.

@@ -1,6 +1,7 @@
 //! Kernels once more: when all that is in them is known, everything about them but what they hold is improved step by
 //! step. Costs of kernels add up, so that each is improved by itself.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use warploom_schedule::LoopKind;
@@ -25,6 +26,9 @@ const MAX_ROUNDS: usize = 6;
 /// Steps of a kernel's own tiles in one round, at most.
 const MAX_STEPS: usize = 4;
 
+/// The most blocks per SM that are asked for.
+const MAX_RESIDENT: u32 = 8;
+
 /// The kernel as good as single steps can make it.
 pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut Statistics) -> Arc<Kern> {
     let inlined = &kern.sketch.inlined;
@@ -41,6 +45,8 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
         }
         refiner.reductions();
         refiner.copies();
+        let resident = refiner.resident();
+        refiner.take_known(resident);
         if refiner.best.cost() >= before || refiner.best.is_lone() {
             break;
         }
@@ -56,6 +62,7 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
     let inlined = &kern.sketch.inlined;
     let refiner = Refiner { evaluator, inlined, best: kern.clone(), counts };
     let mut sketches = refiner.fewer_copies();
+    sketches.extend(refiner.resident());
     if let Some((tiler, shape)) = refiner.own_shape() {
         sketches.extend(tiler.neighbours(&shape).iter().map(|shape| refiner.reshaped(&tiler, shape)));
     }
@@ -95,6 +102,12 @@ impl<'a> Refiner<'a, '_> {
             }
         }
         taken
+    }
+
+    /// Takes the cheapest of those kernels whose cost the model can compare.
+    fn take_known(&mut self, mut sketches: Vec<Sketch>) {
+        sketches.retain(|sketch| self.evaluator.knows(&sketch.item));
+        self.take(sketches);
     }
 
     /// The tiles of the kernel's own stage, one dimension at a time.
@@ -212,6 +225,15 @@ impl<'a> Refiner<'a, '_> {
                 self.best = kern;
             }
         }
+    }
+
+    /// The kernel with other numbers of blocks that an SM must hold.
+    fn resident(&self) -> Vec<Sketch> {
+        let sketch = &self.best.sketch;
+        let own = sketch.item.kernels().next().and_then(|kernel| kernel.numbers.blocks);
+        let all = [None].into_iter().chain((2..=MAX_RESIDENT).map(NonZeroU32::new));
+        let with = |blocks| sketch.with_tiles(sketch.item.with(|kernel| kernel.numbers.blocks = blocks));
+        all.filter(|blocks| *blocks != own).map(with).collect()
     }
 
     /// Copies of inputs: fewer, or others.

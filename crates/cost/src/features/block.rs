@@ -165,7 +165,7 @@ impl<'k, 's> Block<'k, 's> {
             }
         }
         let registers = BASE_REGISTERS + held + self.transient;
-        let limit = f64::from(device.registers.per_thread);
+        let limit = f64::from(self.register_limit());
         local += (registers - limit).max(0.0) * 4.0;
         let mut features = KernelFeatures {
             launches: self.shape.launches,
@@ -185,6 +185,17 @@ impl<'k, 's> Block<'k, 's> {
         self.items.arrays.push(self.arrays);
         crate::features::row::share(&mut features, device);
         features
+    }
+
+    /// The most registers of a thread: what the device has, or what the blocks that the schedule asks for leave.
+    fn register_limit(&self) -> u32 {
+        let device = self.items.problem.device();
+        let most = device.registers.per_thread;
+        let Some(blocks) = self.plan.kernel.numbers.blocks else { return most };
+        let fits = |registers: &u32| {
+            device.occupancy(self.shape.threads as u32, *registers, 0).blocks_per_sm >= blocks.get()
+        };
+        (1..=most).rev().find(fits).unwrap_or(most)
     }
 
     fn body(&mut self, body: Body<'_, NestId>) {

@@ -357,6 +357,20 @@ pub enum Rule {
         /// The device.
         device: String,
     },
+    /// More blocks at once than an SM can hold.
+    #[error(
+        "the kernel of `{stage}` asks for {blocks} blocks per SM, and an SM of {device} holds {limit} of them; ask for fewer, or make the block smaller"
+    )]
+    Resident {
+        /// The kernel's stage.
+        stage: String,
+        /// Blocks per SM that the schedule asks for.
+        blocks: u32,
+        /// Blocks that an SM holds, by their threads and shared memory.
+        limit: u32,
+        /// The device.
+        device: String,
+    },
 }
 
 /// A broken [`Rule`] and the line of the schedule's text where it is broken.

@@ -1,5 +1,7 @@
 //! Everything fits where it lives, and threads read only what they may.
 
+use std::num::NonZeroU32;
+
 use warploom_lang::brief::shown;
 use warploom_lang::{FuncId, ids_in};
 
@@ -23,6 +25,9 @@ pub const MAX_PRIVATE_BYTES: u64 = 8 * 1024;
 
 /// An extent without a constant width may still be allocated up to this, as for a table that is looked up.
 pub const SMALL_EXTENT: i64 = 1024;
+
+/// The kernel compiler needs at least this many registers per thread.
+const LEAST_REGISTERS: u32 = 16;
 
 impl Checker<'_> {
     pub(super) fn storage(&mut self) {
@@ -63,6 +68,15 @@ impl Checker<'_> {
                 .collect();
             let (stage, parts, device) = (stage(), shown(&parts, ", "), device());
             rules.push(Rule::SharedBytes { stage, bytes, parts, limit, device });
+        }
+        if let Some(blocks) = kernel.kernel.numbers.blocks.map(NonZeroU32::get) {
+            let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+            let threads = small(kernel.threads);
+            let limit = self.problem.device().occupancy(threads, LEAST_REGISTERS, small(bytes)).blocks_per_sm;
+            // A block that is too large for the device has been reported.
+            if (1..blocks).contains(&limit) {
+                rules.push(Rule::Resident { stage: stage(), blocks, limit, device: device() });
+            }
         }
         for rule in rules {
             self.report(&kernel.path, rule);

@@ -41,7 +41,11 @@ macro_rules! numbers {
 
 numbers! {
     /// Numbers that a kernel's line may give.
-    KernelNumbers {}
+    KernelNumbers {
+        /// Blocks that an SM must be able to hold at once. The kernel compiler gives each thread no more registers than
+        /// that allows.
+        blocks,
+    }
 }
 
 numbers! {
