@@ -29,6 +29,9 @@ const MAX_STEPS: usize = 4;
 /// The most blocks per SM that are asked for.
 const MAX_RESIDENT: u32 = 8;
 
+/// Elements that rows in shared memory are moved apart.
+const PADS: [i64; 4] = [1, 2, 4, 8];
+
 /// The kernel as good as single steps can make it.
 pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut Statistics) -> Arc<Kern> {
     let inlined = &kern.sketch.inlined;
@@ -47,6 +50,10 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
         refiner.copies();
         let resident = refiner.resident();
         refiner.take_known(resident);
+        for number in 0..refiner.best.extents.len() {
+            let pitches = refiner.pitches(number);
+            refiner.take_known(pitches);
+        }
         if refiner.best.cost() >= before || refiner.best.is_lone() {
             break;
         }
@@ -69,6 +76,7 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
     for number in 0..kern.extents.len() {
         sketches.extend(refiner.mappings(number));
         sketches.extend(refiner.reduced(number));
+        sketches.extend(refiner.pitches(number));
     }
     counts.enumerated += sketches.len() as u64;
     evaluator.judge(sketches, counts).into_iter().flatten().collect()
@@ -234,6 +242,24 @@ impl<'a> Refiner<'a, '_> {
         let all = [None].into_iter().chain((2..=MAX_RESIDENT).map(NonZeroU32::new));
         let with = |blocks| sketch.with_tiles(sketch.item.with(|kernel| kernel.numbers.blocks = blocks));
         all.filter(|blocks| *blocks != own).map(with).collect()
+    }
+
+    /// The kernel with the rows of one array in shared memory further apart, or as they are.
+    fn pitches(&self, number: usize) -> Vec<Sketch> {
+        let sketch = &self.best.sketch;
+        let nest = sketch.item.nests().nth(number).filter(|nest| nest.storage.is_shared());
+        let (Some(nest), [row, _, ..]) = (nest, self.best.extents[number].as_slice()) else {
+            return Vec::new();
+        };
+        let own = nest.numbers.pitch;
+        let padded = PADS.into_iter().map(|pad| u32::try_from(row + pad));
+        let all = [None].into_iter().chain(padded.map(|pitch| pitch.ok().and_then(NonZeroU32::new)));
+        let with = |pitch| {
+            sketch.item.with(|kernel| {
+                kernel.nests_mut().nth(number).into_iter().for_each(|nest| nest.numbers.pitch = pitch);
+            })
+        };
+        all.filter(|pitch| *pitch != own).map(|pitch| sketch.with_tiles(with(pitch))).collect()
     }
 
     /// Copies of inputs: fewer, or others.

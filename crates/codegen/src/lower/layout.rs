@@ -39,7 +39,8 @@ pub(crate) struct Part {
 impl Layout {
     /// A dense array of some dimensions, narrow up to a number of elements.
     pub fn new(axes: Vec<Axis>, narrow_elements: i64) -> Layout {
-        let elements = axes.iter().fold(1, |elements: i64, axis| elements.saturating_mul(axis.extent));
+        let ends = axes.iter().map(|axis| axis.stride.saturating_mul(axis.extent));
+        let elements = ends.max().unwrap_or(1);
         if elements <= narrow_elements {
             return Layout::Narrow(axes);
         }

@@ -39,6 +39,9 @@ impl Checker<'_> {
             if nest.nest.storage.is_private() {
                 self.private(position, nest);
             }
+            if let Some(pitch) = nest.nest.numbers.pitch {
+                self.pitch(nest, pitch);
+            }
             if let Some(footprint) = &nest.footprint {
                 self.nest_threads(nest, footprint);
                 self.register_sizes(nest, footprint);
@@ -80,6 +83,28 @@ impl Checker<'_> {
         }
         for rule in rules {
             self.report(&kernel.path, rule);
+        }
+    }
+
+    /// The rows of an array are as far apart as the first of its stages says.
+    fn pitch(&mut self, nest: &NestPlan<'_>, pitch: NonZeroU32) {
+        let same = |other: &&NestPlan<'_>| read_of(other.nest.item) == read_of(nest.nest.item);
+        let first = self.plan.nests_of(nest.kernel).iter().find(same);
+        let allocations = &self.plan.kernels[nest.kernel].allocations;
+        let array = allocations.iter().find(|array| read_of(array.item) == read_of(nest.nest.item));
+        let item = || self.names.of_item(nest.nest.item);
+        match array {
+            _ if first.is_some_and(|first| first.path != nest.path) || !nest.nest.storage.is_shared() => {
+                self.report(&nest.path, Rule::PitchPlace { item: item() });
+            }
+            Some(array) if array.extents.len() < 2 => {
+                self.report(&nest.path, Rule::PitchPlace { item: item() });
+            }
+            Some(array) if array.extents[0] > i64::from(pitch.get()) => {
+                let row = array.extents[0];
+                self.report(&nest.path, Rule::Pitch { item: item(), pitch: pitch.get(), row });
+            }
+            _ => {}
         }
     }
 

@@ -22,6 +22,9 @@ const TRIES: usize = 3;
 /// How often a number is given.
 const NUMBER: f64 = 0.25;
 
+/// The most elements that rows are moved apart.
+const MAX_PAD: i64 = 5;
+
 /// The most blocks per SM that are asked for.
 const MAX_BLOCKS: i64 = 8;
 
@@ -141,6 +144,25 @@ impl Generator<'_> {
                 let blocks = NonZeroU32::new(self.draw.between(1, MAX_BLOCKS) as u32);
                 let mut next = self.schedule.clone();
                 next.kernel_mut(stage).into_iter().for_each(|kernel| kernel.numbers.blocks = blocks);
+                self.keep(next);
+            }
+            self.pitches(stage);
+        }
+    }
+
+    /// Moves the rows of some arrays of a kernel apart.
+    fn pitches(&mut self, stage: StageRef) {
+        let plan = self.facts.problem.plan(&self.schedule);
+        let Some(kernel) = plan.kernels.values().find(|kernel| kernel.kernel.stage == stage) else { return };
+        let shared = kernel.allocations.iter().filter(|array| array.storage.is_shared());
+        let rows: Vec<(Item, i64)> =
+            shared.map(|array| (array.item, array.extents.first().copied().unwrap_or(1))).collect();
+        for (item, row) in rows {
+            if self.draw.chance(NUMBER) {
+                let pitch = u32::try_from(row + self.draw.between(0, MAX_PAD)).ok().and_then(NonZeroU32::new);
+                let mut next = self.schedule.clone();
+                let nest = next.kernel_mut(stage).and_then(|kernel| kernel.nest_mut(item));
+                nest.into_iter().for_each(|nest| nest.numbers.pitch = pitch);
                 self.keep(next);
             }
         }

@@ -50,5 +50,9 @@ numbers! {
 
 numbers! {
     /// Numbers that the line of a stage or copy may give.
-    NestNumbers {}
+    NestNumbers {
+        /// Elements between the rows of an array in shared memory, at least as many as a row has. Rows that start in
+        /// different banks can be read by columns without conflicts.
+        pitch,
+    }
 }
