@@ -48,6 +48,7 @@
 //! element.
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
@@ -186,6 +187,9 @@ pub struct Kernel {
     pub grid: [u32; 3],
     /// Threads per block.
     pub threads: u32,
+    /// The number of blocks that must fit on an SM at once; `None` if the schedule does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resident: Option<NonZeroU32>,
     /// The arrays that it reads and writes.
     pub arrays: IdVec<ArrayId, Array>,
     /// The names of its variables.

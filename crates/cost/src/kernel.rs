@@ -3,6 +3,7 @@
 use std::ops::{AddAssign, BitOr};
 
 use serde::{Deserialize, Serialize};
+use warploom_schedule::schedule::Kernel;
 use warploom_schedule::{NodeId, StageId};
 
 use crate::schema::StageFeatures;
@@ -93,8 +94,18 @@ pub struct ArrayTraffic {
 pub struct NewDecisions(u32);
 
 impl NewDecisions {
-    // One constant per decision. Weights files contain the bits, so a bit never changes its
-    // meaning.
+    /// The decisions that a kernel and its nests make as numbers. Weights files contain the bits, so a
+    /// bit never changes its meaning: the lower half is for kernels, the upper half for nests, each in
+    /// the order of their words.
+    pub fn of_kernel(kernel: &Kernel) -> NewDecisions {
+        let bits = |all: &mut dyn Iterator<Item = bool>| -> u32 {
+            all.enumerate().map(|(position, given)| u32::from(given) << position).sum()
+        };
+        let own = bits(&mut kernel.numbers.all().map(|number| number.is_some()));
+        let nests = kernel.nests().map(|nest| bits(&mut nest.numbers.all().map(|number| number.is_some())));
+        NewDecisions(own | nests.fold(0, |known, nest| known | nest) << 16)
+    }
+
     #[cfg(test)]
     pub(crate) const EXAMPLE: NewDecisions = NewDecisions(1 << 31);
 

@@ -4,7 +4,7 @@ use warploom_schedule::Dag;
 use warploom_target::Device;
 
 use crate::analytic::Analytic;
-use crate::kernel::KernelFeatures;
+use crate::kernel::{KernelFeatures, NewDecisions};
 use crate::network::{Network, Weights, WeightsError};
 
 /// Predicts the run times of kernels.
@@ -18,6 +18,12 @@ pub trait CostModel: Sync {
 
     /// Splits a kernel's cost into named parts, for reports.
     fn explain(&self, dag: &Dag, kernel: &KernelFeatures) -> Terms;
+
+    /// Whether the costs of kernels with these decisions can be compared with those of others.
+    fn knows(&self, decisions: NewDecisions) -> bool {
+        let _ = decisions;
+        true
+    }
 
     /// The name for reports: `analytic`, or the name of the weights.
     fn name(&self) -> &str;

@@ -170,6 +170,10 @@ impl CostModel for Network {
         costs.extend(kernels.iter().map(|kernel| self.cost(kernel)));
     }
 
+    fn knows(&self, decisions: NewDecisions) -> bool {
+        self.known.contains(decisions)
+    }
+
     fn explain(&self, dag: &Dag, kernel: &KernelFeatures) -> Terms {
         if !self.known.contains(kernel.decisions) {
             return self.analytic.explain(dag, kernel);

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::num::NonZeroU32;
+
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -56,9 +58,31 @@ fn nest(pipeline: &Pipeline, item: Item) -> BoxedStrategy<Nest> {
         .prop_map(|(threads, serial, unroll)| Mapping::Threads(ThreadTiles { threads, serial, unroll }));
     let mapping = prop_oneof![Just(Mapping::Flat), threads];
     let storage = select(vec![Storage::Global, Storage::Shared, Storage::Private]);
-    (mapping, storage, vec(select(funcs), 0..3))
-        .prop_map(move |(mapping, storage, registers)| Nest { item, mapping, storage, registers })
+    let numbers =
+        numbers(NestNumbers::WORDS, |numbers: &mut NestNumbers, word| numbers.of_word(word).unwrap());
+    (mapping, storage, numbers, vec(select(funcs), 0..3))
+        .prop_map(move |(mapping, storage, numbers, registers)| Nest {
+            item,
+            mapping,
+            storage,
+            numbers,
+            registers,
+        })
         .boxed()
+}
+
+/// A number for some of the words.
+fn numbers<N: Default + std::fmt::Debug>(
+    words: &'static [&'static str],
+    of_word: fn(&mut N, &str) -> &mut Option<NonZeroU32>,
+) -> impl Strategy<Value = N> {
+    vec(proptest::option::of(1_u32..100), words.len()).prop_map(move |given| {
+        let mut numbers = N::default();
+        for (word, given) in words.iter().zip(given) {
+            *of_word(&mut numbers, word) = given.and_then(NonZeroU32::new);
+        }
+        numbers
+    })
 }
 
 fn loops(pipeline: &Pipeline) -> BoxedStrategy<Vec<ReductionTile>> {
@@ -88,8 +112,11 @@ fn kernel() -> impl Strategy<Value = Kernel> {
     select(stages(&pipeline)).prop_flat_map(move |stage| {
         let only = nest(&pipeline, Item::Stage(stage)).prop_map(|nest| vec![BlockItem::Nest(nest)]);
         let body = prop_oneof![only, vec(body.clone(), 0..4)];
-        (tiles(&pipeline, Item::Stage(stage)), body).prop_map(move |(block, body)| Kernel {
+        let numbers =
+            numbers(KernelNumbers::WORDS, |numbers: &mut KernelNumbers, word| numbers.of_word(word).unwrap());
+        (tiles(&pipeline, Item::Stage(stage)), numbers, body).prop_map(move |(block, numbers, body)| Kernel {
             stage,
+            numbers,
             block,
             body,
         })

@@ -26,7 +26,7 @@ fn over(vars: &[usize], body: Vec<BlockItem>) -> BlockItem {
 }
 
 fn kernel(body: Vec<BlockItem>) -> Kernel {
-    Kernel { stage: stage(9), block: Vec::new(), body }
+    Kernel { stage: stage(9), block: Vec::new(), numbers: KernelNumbers::default(), body }
 }
 
 /// Kernels 1, 9 and 3; loops around the last two.

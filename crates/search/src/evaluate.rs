@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use warploom_cost::{CostModel, Featurizer, KernelFeatures, RowSource, StageRow};
+use warploom_cost::{CostModel, Featurizer, KernelFeatures, NewDecisions, RowSource, StageRow};
 use warploom_lang::FuncId;
-use warploom_schedule::schedule::{NestPlan, Plan, RegisterFootprint};
+use warploom_schedule::schedule::{NestPlan, Plan, RegisterFootprint, RootItem};
 
 use crate::memo::{Memo, Verdict};
 use crate::space::Space;
@@ -63,6 +63,11 @@ impl<'a> Evaluator<'a> {
             self.cut_short.store(true, Ordering::Relaxed);
         }
         over
+    }
+
+    /// Whether the model knows all decisions of a kernel, so that its cost is comparable to others.
+    pub fn knows(&self, item: &RootItem) -> bool {
+        item.kernels().all(|kernel| self.model.knows(NewDecisions::of_kernel(kernel)))
     }
 
     /// Why the search ends.

@@ -1,6 +1,7 @@
 //! Refines complete kernels: keeps the Funcs that a kernel computes, and improves everything else
 //! step by step. The costs of kernels add up, so each kernel is refined separately.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use warploom_schedule::LoopKind;
@@ -25,6 +26,12 @@ const MAX_ROUNDS: usize = 6;
 /// The most steps of a kernel's own tiles per round.
 const MAX_STEPS: usize = 4;
 
+/// The most blocks per SM that are tried.
+const MAX_RESIDENT: u32 = 8;
+
+/// Padding per row in shared memory, in elements.
+const PADS: [i64; 4] = [1, 2, 4, 8];
+
 /// Improves the kernel until no single step helps.
 pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut Statistics) -> Arc<Kern> {
     let inlined = &kern.sketch.inlined;
@@ -41,6 +48,12 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
         }
         refiner.reductions();
         refiner.copies();
+        let resident = refiner.resident();
+        refiner.take_known(resident);
+        for number in 0..refiner.best.extents.len() {
+            let pitches = refiner.pitches(number);
+            refiner.take_known(pitches);
+        }
         if refiner.best.cost() >= before || refiner.best.is_lone() {
             break;
         }
@@ -56,12 +69,14 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
     let inlined = &kern.sketch.inlined;
     let refiner = Refiner { evaluator, inlined, best: kern.clone(), counts };
     let mut sketches = refiner.fewer_copies();
+    sketches.extend(refiner.resident());
     if let Some((tiler, shape)) = refiner.own_shape() {
         sketches.extend(tiler.neighbours(&shape).iter().map(|shape| refiner.reshaped(&tiler, shape)));
     }
     for number in 0..kern.extents.len() {
         sketches.extend(refiner.mappings(number));
         sketches.extend(refiner.reduced(number));
+        sketches.extend(refiner.pitches(number));
     }
     counts.enumerated += sketches.len() as u64;
     evaluator.judge(sketches, counts).into_iter().flatten().collect()
@@ -95,6 +110,12 @@ impl<'a> Refiner<'a, '_> {
             }
         }
         taken
+    }
+
+    /// Takes the cheapest of the kernels whose decisions the model knows.
+    fn take_known(&mut self, mut sketches: Vec<Sketch>) {
+        sketches.retain(|sketch| self.evaluator.knows(&sketch.item));
+        self.take(sketches);
     }
 
     /// Improves the tiles of the kernel's own stage, one dimension at a time.
@@ -214,6 +235,33 @@ impl<'a> Refiner<'a, '_> {
                 self.best = kern;
             }
         }
+    }
+
+    /// The kernel with other numbers of blocks that must fit on an SM.
+    fn resident(&self) -> Vec<Sketch> {
+        let sketch = &self.best.sketch;
+        let own = sketch.item.kernels().next().and_then(|kernel| kernel.numbers.blocks);
+        let all = [None].into_iter().chain((2..=MAX_RESIDENT).map(NonZeroU32::new));
+        let with = |blocks| sketch.with_tiles(sketch.item.with(|kernel| kernel.numbers.blocks = blocks));
+        all.filter(|blocks| *blocks != own).map(with).collect()
+    }
+
+    /// The kernel with other row pitches of one array in shared memory, or the default.
+    fn pitches(&self, number: usize) -> Vec<Sketch> {
+        let sketch = &self.best.sketch;
+        let nest = sketch.item.nests().nth(number).filter(|nest| nest.storage.is_shared());
+        let (Some(nest), [row, _, ..]) = (nest, self.best.extents[number].as_slice()) else {
+            return Vec::new();
+        };
+        let own = nest.numbers.pitch;
+        let padded = PADS.into_iter().map(|pad| u32::try_from(row + pad));
+        let all = [None].into_iter().chain(padded.map(|pitch| pitch.ok().and_then(NonZeroU32::new)));
+        let with = |pitch| {
+            sketch.item.with(|kernel| {
+                kernel.nests_mut().nth(number).into_iter().for_each(|nest| nest.numbers.pitch = pitch);
+            })
+        };
+        all.filter(|pitch| *pitch != own).map(|pitch| sketch.with_tiles(with(pitch))).collect()
     }
 
     /// Improves the copies of inputs: fewer, or others.

@@ -40,6 +40,9 @@ pub struct KernelExplanation {
     /// The tile of the stage that one block computes: `x 64, y 16`. Dimensions that are not listed
     /// are not tiled.
     pub block: String,
+    /// Numbers that the schedule gives for the kernel, by their words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub numbers: Vec<(&'static str, u32)>,
     /// Threads per block.
     pub threads: u64,
     /// Shared memory per block, in bytes.
@@ -152,6 +155,7 @@ impl Explainer<'_> {
             launches: features.launches,
             grid: plan.grid(device),
             block: self.tiles(Item::Stage(kernel.stage), &kernel.block),
+            numbers: kernel.numbers.given().map(|(word, number)| (word, number.get())).collect(),
             threads: plan.threads,
             shared_bytes,
             registers,
@@ -263,6 +267,14 @@ impl Explainer<'_> {
 
     /// `threads x 64, y 4, each serial y 4, unrolled`
     fn mapping(&self, nest: &Nest, footprint: &NestFootprint) -> String {
+        let mut text = self.threads(nest, footprint);
+        for (word, number) in nest.numbers.given() {
+            text += &format!(", {word} {number}");
+        }
+        text
+    }
+
+    fn threads(&self, nest: &Nest, footprint: &NestFootprint) -> String {
         let Some(loops) = &footprint.threads else { return "flat".to_owned() };
         let several = |of: fn(&warploom_schedule::schedule::ThreadLoop) -> i64| {
             let named = loops.iter().filter(|each| of(each) > 1);

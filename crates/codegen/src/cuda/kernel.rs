@@ -139,7 +139,9 @@ impl<'a> KernelPrinter<'a> {
             let name = &self.leaves[&Leaf::Iteration(level)];
             parameters.push(format!("int {name}"));
         }
-        let start = format!("extern \"C\" __global__ void __launch_bounds__({})", self.kernel.threads);
+        let resident = self.kernel.resident.map(|blocks| format!(", {blocks}")).unwrap_or_default();
+        let threads = self.kernel.threads;
+        let start = format!("extern \"C\" __global__ void __launch_bounds__({threads}{resident})");
         let one_line = format!("{start} {entry}({}) {{", parameters.join(", "));
         if one_line.len() <= WIDTH {
             self.line(&one_line);

@@ -84,7 +84,8 @@ impl<'a> KernelLowering<'a> {
         let grid = self.grid()?;
         let body = self.versions()?;
         let shape = Shape { name: self.name(), grid, threads: self.threads, arrays: self.arrays };
-        finished(shape, body, self.builder, self.context.problem.device())
+        let kernel = finished(shape, body, self.builder, self.context.problem.device())?;
+        Ok(Kernel { resident: self.plan.kernel.numbers.blocks, ..kernel })
     }
 
     /// The kernel's name: that of its stage.
@@ -208,7 +209,8 @@ pub(crate) fn finished(
     if let Some(number) = builder.misfit() {
         return Err(LowerError::Index { kernel: name, number });
     }
-    let kernel = Kernel { name, grid, threads, arrays, vars: builder.vars, exprs: builder.exprs, body };
+    let (vars, exprs) = (builder.vars, builder.exprs);
+    let kernel = Kernel { name, grid, threads, resident: None, arrays, vars, exprs, body };
     let limit = device.shared.per_block_opt_in.into();
     within::<u32>(&kernel.name, "bytes of shared memory", kernel.shared_bytes() as u64, limit)?;
     Ok(kernel)

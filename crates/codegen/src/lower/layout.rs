@@ -41,7 +41,8 @@ pub(crate) struct Part {
 impl Layout {
     /// The layout of a dense array: narrow up to `narrow_elements` elements, wide beyond.
     pub fn new(axes: Vec<Axis>, narrow_elements: i64) -> Layout {
-        let elements = axes.iter().fold(1, |elements: i64, axis| elements.saturating_mul(axis.extent));
+        let ends = axes.iter().map(|axis| axis.stride.saturating_mul(axis.extent));
+        let elements = ends.max().unwrap_or(1);
         if elements <= narrow_elements {
             return Layout::Narrow(axes);
         }

@@ -15,7 +15,7 @@ use crate::features::row::{Computed, KernelShape, Work};
 use crate::features::traffic::Place;
 use crate::features::walk::{Around, AxisKind, Linear, Walk};
 use crate::features::warps::Units;
-use crate::kernel::{ArrayTraffic, KernelFeatures, Memory, RowSource, StageRow};
+use crate::kernel::{ArrayTraffic, KernelFeatures, Memory, NewDecisions, RowSource, StageRow};
 
 /// Registers of a thread that computes nothing: addresses of arrays, block and thread indices.
 const BASE_REGISTERS: f64 = 12.0;
@@ -167,7 +167,7 @@ impl<'k, 's> Block<'k, 's> {
             }
         }
         let registers = BASE_REGISTERS + held + self.transient;
-        let limit = f64::from(device.registers.per_thread);
+        let limit = f64::from(self.register_limit());
         local += (registers - limit).max(0.0) * 4.0;
         let mut features = KernelFeatures {
             launches: self.shape.launches,
@@ -181,12 +181,24 @@ impl<'k, 's> Block<'k, 's> {
             read_bytes: self.read.iter().map(|(_, bytes)| bytes).sum(),
             written_bytes: self.written,
             nodes: self.nodes,
-            decisions: Default::default(),
+            decisions: NewDecisions::of_kernel(self.plan.kernel),
             rows: self.rows,
         };
         self.items.arrays.push(self.arrays);
         crate::features::row::share(&mut features, device);
         features
+    }
+
+    /// The most registers per thread: the device's limit, or less if the schedule requires several
+    /// blocks per SM.
+    fn register_limit(&self) -> u32 {
+        let device = self.items.problem.device();
+        let most = device.registers.per_thread;
+        let Some(blocks) = self.plan.kernel.numbers.blocks else { return most };
+        let fits = |registers: &u32| {
+            device.occupancy(self.shape.threads as u32, *registers, 0).blocks_per_sm >= blocks.get()
+        };
+        (1..=most).rev().find(fits).unwrap_or(most)
     }
 
     fn body(&mut self, body: Body<'_, NestId>) {

@@ -3,7 +3,8 @@
 
 use warploom_lang::{FuncId, InputId, Pipeline, Regions};
 use warploom_schedule::schedule::{
-    Loops, Nest, NodeMut, ReductionTile, Schedule, Size, StageRef, ThreadTiles, Tile,
+    KernelNumbers, Loops, Nest, NestNumbers, NodeMut, ReductionTile, Schedule, Size, StageRef, ThreadTiles,
+    Tile,
 };
 
 use crate::reduce::place::{Without, complete, renamed};
@@ -81,6 +82,9 @@ impl Knobs {
                 NodeMut::Kernel(kernel) => {
                     own = Some(kernel.stage);
                     knobs.tiles(&mut kernel.block);
+                    if kernel.numbers != KernelNumbers::default() && knobs.turn() {
+                        kernel.numbers = KernelNumbers::default();
+                    }
                 }
                 NodeMut::Nest(nest) => knobs.nest(own, nest),
             }
@@ -113,6 +117,9 @@ impl Knobs {
 
     fn nest(&mut self, own: Option<StageRef>, nest: &mut Nest) {
         let is_own = nest.item.stage() == own;
+        if nest.numbers != NestNumbers::default() && self.turn() {
+            nest.numbers = NestNumbers::default();
+        }
         if !is_own {
             self.flatten(nest);
         }

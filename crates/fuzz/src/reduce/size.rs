@@ -63,7 +63,7 @@ fn schedule_size(schedule: &Schedule) -> u64 {
             NodeMut::Around(Loops { loops, .. }) | NodeMut::Over(Loops { loops, .. }) => loops_size(loops),
             NodeMut::Kernel(kernel) => {
                 own = Some(kernel.stage);
-                40 + tiles_size(&kernel.block)
+                40 + tiles_size(&kernel.block) + 20 * kernel.numbers.given().count() as u64
             }
             NodeMut::Nest(nest) => nest_size(nest, own),
         };
@@ -81,7 +81,7 @@ fn nest_size(nest: &Nest, own: Option<StageRef>) -> u64 {
     let mapping = nest.mapping.tiles().map_or(0, |ThreadTiles { threads, serial, unroll }| {
         3 + tiles_size(threads) + tiles_size(serial) + 10 * u64::from(*unroll)
     });
-    inside + mapping + 100 * nest.registers.len() as u64
+    inside + mapping + (100 * nest.registers.len() + 20 * nest.numbers.given().count()) as u64
 }
 
 fn tiles_size(tiles: &[Tile]) -> u64 {

@@ -6,7 +6,8 @@ use crate::schedule::error::{ScheduleError, ScheduleErrors, ScheduleFault};
 use crate::schedule::names::Names;
 use crate::schedule::parse::pairs;
 use crate::schedule::tree::{
-    BlockItem, Item, Kernel, Loops, Nest, ReductionTile, Schedule, Size, StageRef, Storage, ThreadTiles, Tile,
+    BlockItem, Item, Kernel, KernelNumbers, Loops, Nest, ReductionTile, Schedule, Size, StageRef, Storage,
+    ThreadTiles, Tile,
 };
 
 /// Variables and sizes: `"x 64, y 16"` as in the text form, or `[("x", 64), ("y", 16)]`.
@@ -116,7 +117,9 @@ impl<'p> ScheduleBuilder<'p> {
         }
         self.faults.extend(inner.faults);
         if let Some(stage) = own {
-            self.schedule.root.push(Kernel { stage, block: tiles, body: inner.body }.into());
+            self.schedule.root.push(
+                Kernel { stage, block: tiles, numbers: KernelNumbers::default(), body: inner.body }.into(),
+            );
         }
         self
     }

@@ -8,7 +8,7 @@ use std::fmt;
 use crate::schedule::coverage::survey::Survey;
 use crate::schedule::problem::Problem;
 use crate::schedule::random::facts::Facts;
-use crate::schedule::tree::Schedule;
+use crate::schedule::tree::{KernelNumbers, NestNumbers, Schedule};
 
 macro_rules! named {
     ($(#[$about:meta])* $type:ident, $count:ident: $($(#[$doc:meta])* $variant:ident $name:literal;)*) => {
@@ -178,13 +178,22 @@ impl Share {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Coverage {
     shares: [[Share; KINDS]; DECISIONS],
+    /// One for each number of a kernel, then one for each number of a nest.
+    numbers: [Share; NUMBERS],
     schedules: u64,
     levels: Share,
 }
 
+const NUMBERS: usize = KernelNumbers::WORDS.len() + NestNumbers::WORDS.len();
+
 impl Default for Coverage {
     fn default() -> Coverage {
-        Coverage { shares: [[Share::default(); KINDS]; DECISIONS], schedules: 0, levels: Share::default() }
+        Coverage {
+            shares: [[Share::default(); KINDS]; DECISIONS],
+            numbers: [Share::default(); NUMBERS],
+            schedules: 0,
+            levels: Share::default(),
+        }
     }
 }
 
@@ -200,6 +209,9 @@ impl Coverage {
     pub fn merge(&mut self, other: &Coverage) {
         for (own, other) in self.shares.iter_mut().flatten().zip(other.shares.iter().flatten()) {
             own.merge(*other);
+        }
+        for (own, other) in self.numbers.iter_mut().zip(other.numbers) {
+            own.merge(other);
         }
         self.schedules += other.schedules;
         self.levels.merge(other.levels);
@@ -219,6 +231,12 @@ impl Coverage {
     /// that have two Funcs beside their outputs, one of which registers can hold.
     pub fn levels(&self) -> Share {
         self.levels
+    }
+
+    /// How many kernels and nests in shared memory give each of their numbers.
+    pub fn numbers(&self) -> impl Iterator<Item = (&'static str, Share)> {
+        let words = KernelNumbers::WORDS.iter().chain(NestNumbers::WORDS);
+        words.copied().zip(self.numbers)
     }
 
     /// What was taken by less than a part of the stages that could, of which there are enough to tell.
@@ -252,6 +270,9 @@ impl fmt::Display for Coverage {
                 write!(f, "{:>COLUMN$}", shown(self.share(decision, kind)))?;
             }
             writeln!(f)?;
+        }
+        for (word, share) in self.numbers() {
+            writeln!(f, "{word:head$}{:>COLUMN$}", shown(share))?;
         }
         writeln!(
             f,

@@ -11,6 +11,8 @@
 //! | 5 | and the sizes of loops in a thread, and which are unrolled |
 //! | 6 and above | and what is inlined |
 
+use std::num::NonZeroU32;
+
 use warploom_lang::{FuncId, Id};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -166,12 +168,22 @@ impl Words {
         }
     }
 
+    /// Numbers that are given, from a depth on; no kind of an item is written like this.
+    fn numbers(&mut self, all: impl Iterator<Item = Option<NonZeroU32>>, from: i32) {
+        let given = all.enumerate().filter_map(|(position, number)| Some((position, number?)));
+        for (position, number) in given.take(if self.depth >= from { usize::MAX } else { 0 }) {
+            self.word(u32::MAX as usize - 1 - position);
+            self.word(number.get() as usize);
+        }
+    }
+
     fn kernel(&mut self, kernel: &Kernel) {
         self.stage(kernel.stage);
         if self.depth >= 1 {
             self.tiles(&kernel.block, 2, |size| size != Size::All);
         }
         if self.depth >= 2 {
+            self.numbers(kernel.numbers.all(), 2);
             self.body(&kernel.body);
         }
     }
@@ -205,6 +217,7 @@ impl Words {
             }
         }
         self.word(nest.storage as usize);
+        self.numbers(nest.numbers.all(), 5);
         if self.depth >= 3 {
             self.mapping(&nest.mapping);
         }

@@ -1,5 +1,7 @@
 //! From the text form to the tree.
 
+use std::num::NonZeroU32;
+
 use warploom_lang::brief::MAX_SHOWN;
 use warploom_lang::{FuncId, Pipeline};
 
@@ -7,8 +9,8 @@ use crate::schedule::error::{ScheduleError, ScheduleErrors, ScheduleFault};
 use crate::schedule::lines::{Entry, Source, Word};
 use crate::schedule::names::{Names, hint};
 use crate::schedule::tree::{
-    BlockItem, Item, Kernel, Loops, Mapping, Nest, ReductionTile, RootItem, Schedule, Size, Storage,
-    ThreadTiles, Tile,
+    BlockItem, Item, Kernel, KernelNumbers, Loops, Mapping, Nest, NestNumbers, ReductionTile, RootItem,
+    Schedule, Size, Storage, ThreadTiles, Tile,
 };
 
 impl Schedule {
@@ -53,10 +55,17 @@ struct Clauses<'t> {
     flat: bool,
     tiles: Option<ThreadTiles>,
     storage: Option<Storage>,
+    kernel: KernelNumbers,
+    nest: NestNumbers,
     seen: Vec<&'t str>,
 }
 
 impl Clauses<'_> {
+    /// The number that a word of a kernel's or nest's line is for.
+    fn number(&mut self, word: &str, kernel: bool) -> Option<&mut Option<NonZeroU32>> {
+        if kernel { self.kernel.of_word(word) } else { self.nest.of_word(word) }
+    }
+
     fn mapping(self) -> Option<Mapping> {
         if self.flat { Some(Mapping::Flat) } else { self.tiles.map(Mapping::Threads) }
     }
@@ -215,10 +224,10 @@ impl<'t> Parser<'_, 't> {
         let stage = self.names.stage(word.text);
         let stage = self.noted(word, stage);
         let mut clauses = self.clauses(&mut cursor, stage.map(Item::Stage), true);
-        let block = std::mem::take(&mut clauses.block);
+        let (block, numbers) = (std::mem::take(&mut clauses.block), clauses.kernel);
         let Some(mapping) = clauses.mapping() else {
             let body = self.body(&entry.children);
-            return Some(Kernel { stage: stage?, block, body });
+            return Some(Kernel { stage: stage?, block, numbers, body });
         };
         let registers = if entry.children.iter().all(is_registers) {
             self.registers(&entry.children)
@@ -229,7 +238,7 @@ impl<'t> Parser<'_, 't> {
             Vec::new()
         };
         let nest = Nest { registers, ..Nest::global(stage?).mapped(mapping) };
-        Some(Kernel { stage: stage?, block, body: vec![nest.into()] })
+        Some(Kernel { stage: stage?, block, numbers, body: vec![nest.into()] })
     }
 
     fn body(&mut self, entries: &[Entry<'t>]) -> Vec<BlockItem> {
@@ -267,14 +276,14 @@ impl<'t> Parser<'_, 't> {
         let item = self.names.item(word.text);
         let item = self.noted(word, item);
         let clauses = self.clauses(&mut cursor, item, false);
-        let storage = clauses.storage.unwrap_or(Storage::Global);
+        let (storage, numbers) = (clauses.storage.unwrap_or(Storage::Global), clauses.nest);
         let understood = !clauses.seen.contains(&MISTAKEN);
         let mapping = clauses.mapping();
         if mapping.is_none() && understood {
             self.source.fault(word, ScheduleFault::NoMapping { item: word.quoted() });
         }
         let registers = self.registers(&entry.children);
-        Some(Nest { item: item?, mapping: mapping?, storage, registers })
+        Some(Nest { item: item?, mapping: mapping?, storage, numbers, registers })
     }
 
     fn registers(&mut self, entries: &[Entry<'t>]) -> Vec<FuncId> {
@@ -324,7 +333,8 @@ impl<'t> Parser<'_, 't> {
         let mut clauses = Clauses::default();
         while let Some(word) = cursor.next() {
             let allowed = if kernel { &CLAUSES[..5] } else { &CLAUSES[1..] };
-            if !allowed.contains(&word.text) {
+            let numbers = if kernel { KernelNumbers::WORDS } else { NestNumbers::WORDS };
+            if !allowed.contains(&word.text) && !numbers.contains(&word.text) {
                 let expected = match (kernel, word.text) {
                     (true, "shared" | "private") => {
                         "nothing about storage: the stage of a kernel is in global memory"
@@ -339,7 +349,7 @@ impl<'t> Parser<'_, 't> {
                 };
                 self.unexpected(word, expected, allowed);
                 // What follows belongs to that word, up to the next one that is known.
-                while cursor.peek(0).is_some_and(|next| !CLAUSES.contains(&next.text)) {
+                while cursor.peek(0).is_some_and(|next| !is_clause(next.text)) {
                     cursor.next();
                 }
                 clauses.seen.push(MISTAKEN);
@@ -348,7 +358,11 @@ impl<'t> Parser<'_, 't> {
             if clauses.seen.contains(&word.text) {
                 self.repeated(word);
             }
-            self.clause(cursor, word, item, &mut clauses);
+            if let Some(number) = clauses.number(word.text, kernel) {
+                *number = self.number(cursor);
+            } else {
+                self.clause(cursor, word, item, &mut clauses);
+            }
             clauses.seen.push(word.text);
         }
         clauses
@@ -397,9 +411,7 @@ impl<'t> Parser<'_, 't> {
     fn tiles_follow(&self, cursor: &Cursor<'_, 't>) -> bool {
         match (cursor.peek(0), cursor.peek(1)) {
             (None, _) => false,
-            (Some(word), next) if CLAUSES.contains(&word.text) => {
-                next.is_some_and(|next| size(next.text).is_some())
-            }
+            (Some(word), next) if is_clause(word.text) => next.is_some_and(|next| size(next.text).is_some()),
             _ => true,
         }
     }
@@ -436,13 +448,25 @@ impl<'t> Parser<'_, 't> {
         }
     }
 
+    /// A number that is not `all`.
+    fn number(&mut self, cursor: &mut Cursor<'_, 't>) -> Option<NonZeroU32> {
+        match self.size(cursor)? {
+            Size::Of(number) => NonZeroU32::new(number),
+            Size::All => {
+                let word = cursor.last();
+                self.unexpected(word, "a number", &[]);
+                None
+            }
+        }
+    }
+
     fn size(&mut self, cursor: &mut Cursor<'_, 't>) -> Option<Size> {
         match cursor.peek(0) {
             None => {
                 self.missing(cursor, A_SIZE);
                 None
             }
-            Some(word) if word.text == "," || CLAUSES.contains(&word.text) => {
+            Some(word) if word.text == "," || is_clause(word.text) => {
                 self.missing(cursor, A_SIZE);
                 None
             }
@@ -453,6 +477,11 @@ impl<'t> Parser<'_, 't> {
             }
         }
     }
+}
+
+/// Whether a word starts a clause.
+fn is_clause(word: &str) -> bool {
+    [&CLAUSES[..], KernelNumbers::WORDS, NestNumbers::WORDS].iter().any(|words| words.contains(&word))
 }
 
 fn is_registers(entry: &Entry<'_>) -> bool {

@@ -1,17 +1,22 @@
 //! The text form of a schedule, in columns.
 
+use std::num::NonZeroU32;
+
 use warploom_lang::{FuncId, Pipeline};
 
 use crate::schedule::names::Names;
 use crate::schedule::path::Path;
 use crate::schedule::tree::{
-    BlockItem, Item, Kernel, Loops, Nest, ReductionTile, RootItem, Schedule, Size, Storage, ThreadTiles, Tile,
+    BlockItem, Item, Kernel, KernelNumbers, Loops, Nest, NestNumbers, ReductionTile, RootItem, Schedule,
+    Size, Storage, ThreadTiles, Tile,
 };
 
 /// Spaces for each level of nesting.
 const INDENT: usize = 2;
 /// Spaces between columns.
 const GAP: usize = 2;
+/// Columns of a mapping: threads, serial, unroll.
+const MAPPING_CELLS: usize = 3;
 /// Names of inlined Funcs go on in the next line from here.
 const WIDTH: usize = 100;
 
@@ -109,6 +114,11 @@ impl Printer<'_> {
         if let Some(nest) = short {
             cells.extend(self.mapping(nest));
         }
+        if kernel.numbers != KernelNumbers::default() {
+            // Behind all that other kernels say of threads.
+            cells.resize(1 + MAPPING_CELLS, String::new());
+            cells.push(numbers(kernel.numbers.given()));
+        }
         self.push(path.clone(), path.depth(), Kind::Kernel, head, cells);
         match short {
             Some(nest) => self.registers(&path.child(0), path.depth() + 1, nest),
@@ -127,6 +137,7 @@ impl Printer<'_> {
                 BlockItem::Nest(nest) => {
                     let mut cells = self.mapping(nest);
                     cells.push(storage(nest.storage).to_string());
+                    cells.push(numbers(nest.numbers.given()));
                     self.push(path.clone(), path.depth(), Kind::Nest, self.names.of_item(nest.item), cells);
                     self.registers(&path, path.depth() + 1, nest);
                 }
@@ -168,7 +179,8 @@ impl Printer<'_> {
 /// The kernel's only nest, if its mapping can stand in the kernel's line.
 fn short_form(kernel: &Kernel) -> Option<&Nest> {
     let [only] = kernel.body.as_slice() else { return None };
-    only.nest().filter(|nest| nest.item == Item::Stage(kernel.stage) && nest.storage.is_global())
+    let own = |nest: &&Nest| nest.item == Item::Stage(kernel.stage) && nest.storage.is_global();
+    only.nest().filter(own).filter(|nest| nest.numbers == NestNumbers::default())
 }
 
 fn size(size: Size) -> String {
@@ -176,6 +188,11 @@ fn size(size: Size) -> String {
         Size::Of(size) => size.to_string(),
         Size::All => "all".to_string(),
     }
+}
+
+/// `word 2, other 3`, or nothing.
+fn numbers(given: impl Iterator<Item = (&'static str, NonZeroU32)>) -> String {
+    given.map(|(word, number)| format!("{word} {number}")).collect::<Vec<_>>().join("  ")
 }
 
 fn storage(storage: Storage) -> &'static str {

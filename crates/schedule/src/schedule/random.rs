@@ -134,6 +134,7 @@ impl Generator<'_> {
         for input in self.facts.problem.pipeline().inputs().keys() {
             self.stage_input(input);
         }
+        self.numbers();
     }
 
     /// Goes on with another schedule, if that is legal and within bounds.

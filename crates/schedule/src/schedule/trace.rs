@@ -441,8 +441,12 @@ impl<'a> Tracer<'a> {
                 None => reach.extent(),
             });
             let extents: Vec<i64> = extents.collect();
-            let strides = strides(&extents, 0..extents.len());
-            let elements = extents.iter().fold(1, |elements: i64, extent| elements.saturating_mul(*extent));
+            let mut rows = extents.clone();
+            if let (Some(row), Some(pitch)) = (rows.first_mut(), info.nest.numbers.pitch) {
+                *row = i64::from(pitch.get()).max(*row);
+            }
+            let strides = strides(&rows, 0..rows.len());
+            let elements = rows.iter().fold(1, |elements: i64, extent| elements.saturating_mul(*extent));
             let bytes = array_bytes(self.problem.types(info.nest.item), elements);
             let item = info.nest.item;
             allocations.push(Allocation { item, storage, points, extents, shares, strides, elements, bytes });

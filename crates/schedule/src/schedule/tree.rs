@@ -7,6 +7,7 @@
 //! thread (registers). Inputs are read from global memory unless they are staged somewhere.
 
 pub(in crate::schedule) mod edit;
+mod numbers;
 mod visit;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,8 @@ use std::collections::BTreeSet;
 use warploom_lang::{FuncId, InputId};
 
 use crate::dag::LoopKind;
+
+pub use numbers::{KernelNumbers, NestNumbers};
 
 /// A schedule of one pipeline, at any size.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -83,7 +86,7 @@ impl RootItem {
         mapping: impl Into<Mapping>,
     ) -> RootItem {
         let body = vec![Loops::holding(over, Nest::global(stage).mapped(mapping))];
-        Loops::holding(around, Kernel { stage, block, body })
+        Loops::holding(around, Kernel { stage, block, numbers: KernelNumbers::default(), body })
     }
 
     /// One block that computes all of a stage by a flat loop.
@@ -191,6 +194,8 @@ pub struct Kernel {
     pub stage: StageRef,
     /// The part of the stage that one block computes. Dimensions that are not named lie inside whole.
     pub block: Vec<Tile>,
+    /// Decisions that are numbers.
+    pub numbers: KernelNumbers,
     /// What a block runs, in order.
     pub body: Vec<BlockItem>,
 }
@@ -251,6 +256,8 @@ pub struct Nest {
     pub mapping: Mapping,
     /// Where the result lives.
     pub storage: Storage,
+    /// Decisions that are numbers.
+    pub numbers: NestNumbers,
     /// Funcs computed in each thread just before this stage, for the points the thread computes, producers
     /// first. A Func with updates runs all its stages here, its reduction loops outside its points.
     pub registers: Vec<FuncId>,
@@ -273,7 +280,8 @@ impl Nest {
     }
 
     fn flat(item: impl Into<Item>, storage: Storage) -> Nest {
-        Nest { item: item.into(), mapping: Mapping::Flat, storage, registers: Vec::new() }
+        let (item, mapping, numbers) = (item.into(), Mapping::Flat, NestNumbers::default());
+        Nest { item, mapping, storage, numbers, registers: Vec::new() }
     }
 
     /// The same nest, with its points shared in another way.

@@ -357,6 +357,40 @@ pub enum Rule {
         /// The device.
         device: String,
     },
+    /// A pitch where there are no rows in shared memory.
+    #[error(
+        "`pitch` belongs to the first stage of an array with rows in shared memory, which `{item}` is not; remove it"
+    )]
+    PitchPlace {
+        /// The stage or staged input.
+        item: String,
+    },
+    /// Rows that overlap.
+    #[error(
+        "the rows of `{item}` have {row} elements in a block, more than the pitch of {pitch}; make it larger"
+    )]
+    Pitch {
+        /// The stage or staged input.
+        item: String,
+        /// Elements between rows.
+        pitch: u32,
+        /// Elements of a row.
+        row: i64,
+    },
+    /// More blocks at once than an SM can hold.
+    #[error(
+        "the kernel of `{stage}` asks for {blocks} blocks per SM, and an SM of {device} holds {limit} of them; ask for fewer, or make the block smaller"
+    )]
+    Resident {
+        /// The kernel's stage.
+        stage: String,
+        /// Blocks per SM that the schedule asks for.
+        blocks: u32,
+        /// Blocks that an SM holds, by their threads and shared memory.
+        limit: u32,
+        /// The device.
+        device: String,
+    },
 }
 
 /// A broken [`Rule`] and the line of the schedule's text where it is broken.

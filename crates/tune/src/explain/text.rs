@@ -45,8 +45,11 @@ impl fmt::Display for KernelExplanation {
             },
             self.predicted_us
         )?;
-        if !self.block.is_empty() {
-            writeln!(f, "  block {}", self.block)?;
+        let block = Some(&self.block).filter(|block| !block.is_empty()).map(|block| format!("block {block}"));
+        let numbers = self.numbers.iter().map(|(word, number)| format!("{word} {number}"));
+        let said: Vec<String> = block.into_iter().chain(numbers).collect();
+        if !said.is_empty() {
+            writeln!(f, "  {}", said.join("   "))?;
         }
         let rows: Vec<[String; 5]> = self.lines.iter().map(cells).collect();
         let widths: Vec<usize> = (0..5)

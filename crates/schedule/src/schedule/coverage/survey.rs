@@ -9,7 +9,7 @@ use crate::schedule::coverage::{Coverage, Decision, StageKind};
 use crate::schedule::footprint::{NestFootprint, ThreadLoop};
 use crate::schedule::plan::{NestPlan, Plan};
 use crate::schedule::random::facts::Facts;
-use crate::schedule::tree::{Item, Nest, Schedule, StageRef};
+use crate::schedule::tree::{Item, KernelNumbers, Nest, Schedule, StageRef};
 
 /// A schedule that is looked through.
 pub(super) struct Survey<'a> {
@@ -50,6 +50,14 @@ impl<'a> Survey<'a> {
                     self.blocks(info, stage).into_iter().for_each(&mut record);
                 }
             }
+        }
+        for kernel in self.plan.kernels.values() {
+            let given = kernel.kernel.numbers.all();
+            coverage.numbers.iter_mut().zip(given).for_each(|(share, given)| share.record(given.is_some()));
+        }
+        for nest in self.plan.nests.values().filter(|info| info.nest.storage.is_shared()) {
+            let shares = coverage.numbers.iter_mut().skip(KernelNumbers::WORDS.len());
+            shares.zip(nest.nest.numbers.all()).for_each(|(share, given)| share.record(given.is_some()));
         }
         self.levels(coverage);
     }

@@ -1,5 +1,7 @@
 //! Everything fits where it lives, and threads read only what they may.
 
+use std::num::NonZeroU32;
+
 use warploom_lang::brief::shown;
 use warploom_lang::{FuncId, ids_in};
 
@@ -24,6 +26,9 @@ pub const MAX_PRIVATE_BYTES: u64 = 8 * 1024;
 /// An extent without a constant width may still be allocated up to this, as for a table that is looked up.
 pub const SMALL_EXTENT: i64 = 1024;
 
+/// The kernel compiler needs at least this many registers per thread.
+const LEAST_REGISTERS: u32 = 16;
+
 impl Checker<'_> {
     pub(super) fn storage(&mut self) {
         for id in self.plan.kernels.keys() {
@@ -33,6 +38,9 @@ impl Checker<'_> {
         for (position, nest) in self.plan.nests.iter() {
             if nest.nest.storage.is_private() {
                 self.private(position, nest);
+            }
+            if let Some(pitch) = nest.nest.numbers.pitch {
+                self.pitch(nest, pitch);
             }
             if let Some(footprint) = &nest.footprint {
                 self.nest_threads(nest, footprint);
@@ -64,8 +72,39 @@ impl Checker<'_> {
             let (stage, parts, device) = (stage(), shown(&parts, ", "), device());
             rules.push(Rule::SharedBytes { stage, bytes, parts, limit, device });
         }
+        if let Some(blocks) = kernel.kernel.numbers.blocks.map(NonZeroU32::get) {
+            let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+            let threads = small(kernel.threads);
+            let limit = self.problem.device().occupancy(threads, LEAST_REGISTERS, small(bytes)).blocks_per_sm;
+            // A block that is too large for the device has been reported.
+            if (1..blocks).contains(&limit) {
+                rules.push(Rule::Resident { stage: stage(), blocks, limit, device: device() });
+            }
+        }
         for rule in rules {
             self.report(&kernel.path, rule);
+        }
+    }
+
+    /// The rows of an array are as far apart as the first of its stages says.
+    fn pitch(&mut self, nest: &NestPlan<'_>, pitch: NonZeroU32) {
+        let same = |other: &&NestPlan<'_>| read_of(other.nest.item) == read_of(nest.nest.item);
+        let first = self.plan.nests_of(nest.kernel).iter().find(same);
+        let allocations = &self.plan.kernels[nest.kernel].allocations;
+        let array = allocations.iter().find(|array| read_of(array.item) == read_of(nest.nest.item));
+        let item = || self.names.of_item(nest.nest.item);
+        match array {
+            _ if first.is_some_and(|first| first.path != nest.path) || !nest.nest.storage.is_shared() => {
+                self.report(&nest.path, Rule::PitchPlace { item: item() });
+            }
+            Some(array) if array.extents.len() < 2 => {
+                self.report(&nest.path, Rule::PitchPlace { item: item() });
+            }
+            Some(array) if array.extents[0] > i64::from(pitch.get()) => {
+                let row = array.extents[0];
+                self.report(&nest.path, Rule::Pitch { item: item(), pitch: pitch.get(), row });
+            }
+            _ => {}
         }
     }
 

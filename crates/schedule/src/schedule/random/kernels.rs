@@ -1,5 +1,7 @@
 //! Random kernels, and random mappings of the nests in them.
 
+use std::num::NonZeroU32;
+
 use warploom_lang::FuncId;
 
 use crate::dag::LoopKind;
@@ -16,6 +18,15 @@ const MAX_ITERATIONS: i64 = 128;
 
 /// How often other kernels or mappings are drawn for those that are refused.
 const TRIES: usize = 3;
+
+/// How often a number is given.
+const NUMBER: f64 = 0.25;
+
+/// The most elements that rows are moved apart.
+const MAX_PAD: i64 = 5;
+
+/// The most blocks per SM that are asked for.
+const MAX_BLOCKS: i64 = 8;
 
 impl Generator<'_> {
     /// Gives every stage of a Func at root a kernel.
@@ -121,6 +132,38 @@ impl Generator<'_> {
             }
             if self.keep(next) {
                 return;
+            }
+        }
+    }
+
+    /// Gives some kernels numbers, after everything else is decided.
+    pub(super) fn numbers(&mut self) {
+        let kernels: Vec<StageRef> = self.schedule.kernels().map(|kernel| kernel.stage).collect();
+        for stage in kernels {
+            if self.draw.chance(NUMBER) {
+                let blocks = NonZeroU32::new(self.draw.between(1, MAX_BLOCKS) as u32);
+                let mut next = self.schedule.clone();
+                next.kernel_mut(stage).into_iter().for_each(|kernel| kernel.numbers.blocks = blocks);
+                self.keep(next);
+            }
+            self.pitches(stage);
+        }
+    }
+
+    /// Moves the rows of some arrays of a kernel apart.
+    fn pitches(&mut self, stage: StageRef) {
+        let plan = self.facts.problem.plan(&self.schedule);
+        let Some(kernel) = plan.kernels.values().find(|kernel| kernel.kernel.stage == stage) else { return };
+        let shared = kernel.allocations.iter().filter(|array| array.storage.is_shared());
+        let rows: Vec<(Item, i64)> =
+            shared.map(|array| (array.item, array.extents.first().copied().unwrap_or(1))).collect();
+        for (item, row) in rows {
+            if self.draw.chance(NUMBER) {
+                let pitch = u32::try_from(row + self.draw.between(0, MAX_PAD)).ok().and_then(NonZeroU32::new);
+                let mut next = self.schedule.clone();
+                let nest = next.kernel_mut(stage).and_then(|kernel| kernel.nest_mut(item));
+                nest.into_iter().for_each(|nest| nest.numbers.pitch = pitch);
+                self.keep(next);
             }
         }
     }
