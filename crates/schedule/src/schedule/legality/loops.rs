@@ -160,8 +160,8 @@ impl Checker<'_> {
             // A variable that runs in parallel is independent of anything that runs inside it.
             let inner = order[i + 1..].iter().map(|(inner, _)| *inner).filter(|_| !side_by_side);
             for inner in inner.filter(|inner| outer < *inner) {
-                // The inner variable may move outward if its values are independent for fixed values of
-                // the variables outside it.
+                // The exchange is legal if the values of `inner` are independent for fixed values of
+                // the variables that the definition has outside it.
                 let fixed = |var: usize| if var > inner { Together::Fixed } else { Together::Any };
                 let together: SmallVec<[Together; 4]> = (0..variables).map(fixed).collect();
                 if !self.problem.is_parallel(stage, inner, &together) {
