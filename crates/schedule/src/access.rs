@@ -7,65 +7,65 @@ use warploom_lang::{ExprId, FuncId, InputId, Range};
 
 use crate::rational::Rational;
 
-/// How far an index moves when a loop variable moves by one; `None` is unknown.
+/// How far an index moves when a loop variable moves by one; `None` if unknown.
 ///
-/// Unknown absorbs in sums; in products, zero times unknown is zero.
+/// A sum with an unknown term is unknown. In a product, zero times unknown is zero.
 pub type Slope = Option<Rational>;
 
 /// How one index of an access moves with the loops of its stage.
 ///
 /// Moving one loop variable by `n` times [`period`](Index::period) moves the index by exactly `n · period ·
-/// slope`, wherever it starts; in between, a division rounds. So `x / 2` has slope 1/2 and period 2, and
-/// `x / 2 * 2` has slope 1 and period 2, which tells it from `x`. A slope of 0 means that the loop does not
-/// move the index at all: sums that cancel but for the rounding, as in `x - x / 2 * 2`, are unknown like
-/// the remainder that they are.
+/// slope`, from any start; in between, divisions round. For example, `x / 2` has slope 1/2 and period 2, and
+/// `x / 2 * 2` has slope 1 and period 2, while `x` has slope 1 and period 1. A slope of 0 means that the loop
+/// does not move the index at all. A sum that cancels except for rounding, such as `x - x / 2 * 2`, is a
+/// remainder, and its slope is unknown.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Index {
-    /// One for each loop.
+    /// One slope per loop.
     pub slopes: SmallVec<[Slope; 4]>,
-    /// After how many steps of a loop rounding has no part; 1 for affine indices.
+    /// The number of steps of a loop over which rounding has no effect; 1 for affine indices.
     pub period: i64,
-    /// The index where every loop variable is 0, if no size, Param or loaded value has a part in it. It is
-    /// one number for one access, and covers all of them for accesses that were [`merged`].
+    /// The index where every loop variable is 0, or `None` if it depends on a size, Param or loaded
+    /// value. A single number for one access; a range that covers all accesses if they were [`merged`].
     pub origin: Option<Range>,
-    /// Whether known slopes hold only between bounds: a `clamp`, `min`, `max`, a condition or a conversion
-    /// that may wrap acts on what they describe.
+    /// Whether the known slopes hold only between bounds, because a `clamp`, `min`, `max`, condition or
+    /// possibly wrapping conversion is applied to the value that they describe.
     pub clamped: bool,
 }
 
-/// Origins beyond this are dropped, so that arithmetic on them never overflows.
+/// Origins beyond this are dropped, so that arithmetic on origins never overflows.
 const MAX_ORIGIN: i64 = 1 << 40;
 
 impl Index {
-    /// An index of which nothing is known.
+    /// An index with unknown slopes and an unknown origin.
     pub fn unknown(loops: usize) -> Index {
         Index { slopes: SmallVec::from_elem(None, loops), period: 1, origin: None, clamped: false }
     }
 
-    /// The variable of one loop.
+    /// The index that is the variable of one loop.
     pub fn variable(loops: usize, position: usize) -> Index {
         let slope = |loop_| Some(if loop_ == position { Rational::ONE } else { Rational::ZERO });
         let origin = Some(Range::inclusive(0, 0));
         Index { slopes: (0..loops).map(slope).collect(), period: 1, origin, clamped: false }
     }
 
-    /// Whether it is `Σ integer · loop + fixed`, with nothing rounded or clamped.
+    /// Whether the index is `Σ integer · loop + fixed`, without rounding or clamping.
     pub fn is_affine(&self) -> bool {
         self.period == 1 && !self.clamped && self.slopes.iter().all(Option::is_some)
     }
 
-    /// The constant of an affine index that holds no sizes and Params.
+    /// The constant term of an affine index, if it does not depend on sizes or Params.
     pub fn constant(&self) -> Option<i64> {
         let origin = self.origin.filter(|origin| origin.extent == 1)?;
         self.is_affine().then_some(origin.min)
     }
 
-    /// Whether no loop moves it. A clamped index may still step.
+    /// Whether all slopes are 0. A clamped index may still step.
     pub fn is_fixed(&self) -> bool {
         self.slopes.iter().all(|slope| is_zero(*slope))
     }
 
-    /// The loop that alone moves it, by one for one.
+    /// The loop that moves the index with slope 1, if no other loop moves it.
     pub fn unit_loop(&self) -> Option<usize> {
         let mut moving = self.slopes.iter().enumerate().filter(|(_, slope)| !is_zero(**slope));
         match (moving.next(), moving.next()) {
@@ -74,24 +74,25 @@ impl Index {
         }
     }
 
-    /// Whether it moves as another one does; the origins may differ.
+    /// Whether the index moves like another one; the origins may differ.
     pub fn moves_like(&self, other: &Index) -> bool {
         self.slopes == other.slopes && self.period == other.period && self.clamped == other.clamped
     }
 
-    /// With columns multiplied, as where a loop takes steps of `factors`.
+    /// The index with its columns multiplied by `factors`, as if each loop took steps of that size.
     fn scaled(&self, factors: &[i64]) -> Index {
         let scale = |(slope, factor): (&Slope, &i64)| product(*slope, Some(Rational::integer(*factor)));
         let slopes: SmallVec<[Slope; 4]> = self.slopes.iter().zip(factors).map(scale).collect();
         let known =
             self.slopes.iter().zip(factors).filter(|(slope, _)| matches!(slope, Some(s) if !s.is_zero()));
         let common = known.fold(0, |common, (_, factor)| gcd(common, factor.saturating_abs()));
-        // Where no loop is left that moves the index, nothing is rounded either.
+        // If no loop moves the index any more, nothing is rounded either.
         let period = if common == 0 { 1 } else { self.period / gcd(self.period, common) };
         Index { slopes, period, ..self.clone() }
     }
 
-    /// This index of a Func's producer, where the Func itself is read at `inner`.
+    /// The composed index: `self` is an index with which a Func reads its producer, and the Func itself
+    /// is read at `inner`.
     fn through(&self, inner: &AccessMap) -> Index {
         let loops = inner.loops;
         let used = || self.slopes.iter().zip(&inner.rows).filter(|(slope, _)| !is_zero(**slope));
@@ -126,7 +127,7 @@ impl Index {
             if (start.min, start.last()) == (0, 0) {
                 continue;
             }
-            // Away from 0, a known slope holds only in whole periods.
+            // Away from 0, a known slope holds only for whole periods.
             let whole = self.period == 1 || (start.extent == 1 && start.min % self.period == 0);
             let slope = slope.filter(|_| whole && !self.clamped)?;
             let at = |end: i64| slope.mul(Rational::integer(end))?.as_integer();
@@ -137,34 +138,33 @@ impl Index {
     }
 }
 
-/// The integers from `first` to `last`, unless they are absurdly large.
+/// The integers from `first` to `last`, or `None` if they exceed `MAX_ORIGIN`.
 fn range(first: i64, last: i64) -> Option<Range> {
     (-MAX_ORIGIN <= first && last <= MAX_ORIGIN).then(|| Range::inclusive(first, last))
 }
 
-/// Whether a slope is known to be 0.
 pub(crate) fn is_zero(slope: Slope) -> bool {
     slope.is_some_and(Rational::is_zero)
 }
 
-/// The product of two slopes.
+/// The product of two slopes; a known zero times unknown is zero.
 pub(crate) fn product(a: Slope, b: Slope) -> Slope {
     if is_zero(a) || is_zero(b) { Some(Rational::ZERO) } else { a?.mul(b?) }
 }
 
-/// The sum of slopes of terms that are rounded in steps of `period`.
+/// The sum of the slopes of terms that are rounded in steps of `period`.
 pub(crate) fn sum(terms: impl IntoIterator<Item = Slope>, period: i64) -> Slope {
     let (mut total, mut moves) = (Some(Rational::ZERO), false);
     for term in terms {
         moves |= !is_zero(term);
         total = total.and_then(|total| total.add(term?));
     }
-    // What cancels but for rounding is a remainder.
+    // A sum that cancels except for rounding is a remainder.
     total.filter(|total| !(total.is_zero() && moves && period > 1))
 }
 
-/// The period of a value whose own is `step`, moving by `slopes`, after a division that rounds in steps of
-/// `divisor`; `None` if it does not fit.
+/// The period after a division that rounds in steps of `divisor`, for a value with period `step` that
+/// moves by `slopes`; `None` if it does not fit.
 pub(crate) fn rounded_period<'a>(
     step: i64,
     slopes: impl IntoIterator<Item = &'a Rational>,
@@ -178,43 +178,43 @@ pub(crate) fn rounded_period<'a>(
     step.checked_mul(divisor / common)
 }
 
-/// The period, or 1 where no known slope needs one.
+/// The period, or 1 if all known slopes are 0.
 pub(crate) fn settled(period: i64, slopes: &[Slope]) -> i64 {
     if slopes.iter().flatten().any(|slope| !slope.is_zero()) { period } else { 1 }
 }
 
-/// Why two maps do not fit together.
+/// Why maps cannot be built or combined.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum MapError {
-    /// An index has slopes for another number of loops.
+    /// An index has the wrong number of slopes.
     #[error("an index has {got} slopes, but there are {loops} loops; give one slope for each loop")]
     Loops {
-        /// Slopes given.
+        /// The number of slopes of the index.
         got: usize,
-        /// Loops there are.
+        /// The number of loops of the map.
         loops: usize,
     },
-    /// A factor for each loop was needed.
+    /// `AccessMap::scale` got the wrong number of factors.
     #[error("{got} factors were given for {loops} loops; give one for each loop")]
     Factors {
-        /// Factors given.
+        /// The number of factors given.
         got: usize,
-        /// Loops there are.
+        /// The number of loops of the map.
         loops: usize,
     },
-    /// The loops of one map are not the dimensions of the other.
+    /// The loops of the producer's map do not match the dimensions of the consumer's map.
     #[error("a map over {loops} loops cannot be read at {dimensions} indices; look through a pure Func only")]
     Compose {
-        /// Loops of the producer's map.
+        /// The number of loops of the producer's map.
         loops: usize,
-        /// Dimensions of the consumer's map.
+        /// The number of dimensions of the consumer's map.
         dimensions: usize,
     },
 }
 
-/// The indices of an access over the loops of its stage: a row for each dimension of what is accessed, a
-/// column for each loop.
+/// The indices of an access as a matrix over the loops of its stage: one row per dimension of the
+/// accessed node, one column per loop.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AccessMap {
     loops: usize,
@@ -222,7 +222,7 @@ pub struct AccessMap {
 }
 
 impl AccessMap {
-    /// The map with these rows.
+    /// The map with these rows. Fails unless each row has one slope per loop.
     pub fn new(loops: usize, rows: Vec<Index>) -> Result<AccessMap, MapError> {
         match rows.iter().find(|row| row.slopes.len() != loops) {
             Some(row) => Err(MapError::Loops { got: row.slopes.len(), loops }),
@@ -230,28 +230,28 @@ impl AccessMap {
         }
     }
 
-    /// The map whose rows the caller made for these loops.
+    /// The map with these rows, which must have one slope per loop.
     pub(crate) fn of_rows(loops: usize, rows: Vec<Index>) -> AccessMap {
         debug_assert!(rows.iter().all(|row| row.slopes.len() == loops));
         AccessMap { loops, rows }
     }
 
-    /// Every loop at its own position.
+    /// The map with one index per loop, each the variable of that loop.
     pub fn identity(loops: usize) -> AccessMap {
         AccessMap { loops, rows: (0..loops).map(|position| Index::variable(loops, position)).collect() }
     }
 
-    /// Number of loops.
+    /// The number of loops, that is, of columns.
     pub fn loops(&self) -> usize {
         self.loops
     }
 
-    /// The indices, first dimension first.
+    /// The indices, in dimension order.
     pub fn rows(&self) -> &[Index] {
         &self.rows
     }
 
-    /// How far index `row` moves with loop `column`; outside the map, nothing moves.
+    /// How far index `row` moves with loop `column`; 0 outside the map.
     pub fn slope(&self, row: usize, column: usize) -> Slope {
         let slopes = self.rows.get(row).map(|index| &index.slopes);
         slopes.and_then(|slopes| slopes.get(column)).copied().unwrap_or(Some(Rational::ZERO))
@@ -262,14 +262,14 @@ impl AccessMap {
         self.rows.iter().any(|row| row.clamped)
     }
 
-    /// Whether every index moves as in another map; the origins may differ.
+    /// Whether every index moves like the same index of another map; the origins may differ.
     pub fn moves_like(&self, other: &AccessMap) -> bool {
         self.loops == other.loops
             && self.rows.len() == other.rows.len()
             && self.rows.iter().zip(&other.rows).all(|(a, b)| a.moves_like(b))
     }
 
-    /// The map where a step of each loop is `factors` steps of before, as for the loops over tiles.
+    /// The map where each step of a loop is `factors` of the original steps, as for loops over tiles.
     pub fn scale(&self, factors: &[i64]) -> Result<AccessMap, MapError> {
         if factors.len() != self.loops {
             return Err(MapError::Factors { got: factors.len(), loops: self.loops });
@@ -277,8 +277,9 @@ impl AccessMap {
         Ok(AccessMap { loops: self.loops, rows: self.rows.iter().map(|row| row.scaled(factors)).collect() })
     }
 
-    /// This map of what a pure Func reads, over the loops of a consumer that reads the Func at `inner`:
-    /// what the consumer reads once the Func is inlined.
+    /// Composes two maps for inlining: `self` is what a pure Func reads, and `inner` is where a
+    /// consumer reads the Func. The result is what the consumer reads once the Func is inlined, over
+    /// the consumer's loops.
     pub fn compose(&self, inner: &AccessMap) -> Result<AccessMap, MapError> {
         if self.loops != inner.rows.len() {
             return Err(MapError::Compose { loops: self.loops, dimensions: inner.rows.len() });
@@ -286,10 +287,10 @@ impl AccessMap {
         Ok(AccessMap { loops: inner.loops, rows: self.rows.iter().map(|row| row.through(inner)).collect() })
     }
 
-    /// What kind of access this is.
+    /// The class of the access.
     ///
-    /// The classes exclude each other, and constants do not matter, so that every tap of a stencil is in
-    /// the class of its centre. Nor do clamps: they are about the edge.
+    /// The classes are mutually exclusive. Constants do not matter, so every tap of a stencil has the class of
+    /// its centre. Clamps do not matter either, because they only act near the border.
     pub fn class(&self) -> AccessClass {
         let mut used = SmallVec::<[usize; 8]>::new();
         for row in &self.rows {
@@ -309,23 +310,23 @@ impl AccessMap {
     }
 }
 
-/// Kinds of access, by their slopes alone. See [`AccessMap::class`].
+/// The class of an access, determined by its slopes alone. See [`AccessMap::class`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum AccessClass {
     /// Index `i` is loop `i`, and there are no other loops: `f(x, y)` over x, y.
     Pointwise,
-    /// Every index is a loop of its own and every loop is used, but in another order: `f(y, x)`.
+    /// Each index is a different loop and every loop is used, but in another order: `f(y, x)`.
     Transpose,
-    /// Every index is a loop of its own, but some loop moves none: `f(x)` over x, y.
+    /// Each index is a different loop, but some loop moves no index: `f(x)` over x, y.
     Broadcast,
-    /// No loop moves some index; every other index is a loop of its own: `f(x, 3)`.
+    /// Some index is moved by no loop, and each other index is a different loop: `f(x, 3)`.
     Slice,
-    /// All else: strides (`f(2 * x)`), diagonals (`f(x, x)`), sums (`f(x + r)`), unknown indices.
+    /// Anything else: strides (`f(2 * x)`), diagonals (`f(x, x)`), sums (`f(x + r)`), unknown indices.
     Other,
 }
 
 impl AccessClass {
-    /// All classes, in order.
+    /// All classes, in declaration order.
     pub const ALL: [AccessClass; 5] = [
         AccessClass::Pointwise,
         AccessClass::Transpose,
@@ -335,48 +336,48 @@ impl AccessClass {
     ];
 }
 
-/// What an access reads.
+/// The input or Func that an access reads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Target {
-    /// An input.
+    /// An input of the pipeline.
     Input(InputId),
-    /// Another Func.
+    /// A Func other than the one that the stage defines.
     Func(FuncId),
-    /// The Func that the stage belongs to, as earlier stages and steps left it.
+    /// The Func that the stage defines, with the values written by earlier stages and iterations.
     Itself,
 }
 
-/// One access in a stage.
+/// One read in a stage.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Access {
-    /// The node of the expression.
+    /// The load or call in the stage's expressions.
     pub expr: ExprId,
-    /// What is read.
+    /// The input or Func that is read.
     pub target: Target,
-    /// Which value of a Func of several values; 0 for inputs.
+    /// The number of the value that is read, for a Func with several values; 0 for inputs.
     pub value: usize,
-    /// Where.
+    /// How the indices move with the loops of the stage.
     pub map: AccessMap,
 }
 
-/// Accesses that move alike.
+/// A group of accesses that move alike.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Load {
-    /// How they move; the origins cover those of all of them.
+    /// How the accesses move; its origins cover the origins of all of them.
     pub map: AccessMap,
-    /// How many they are.
+    /// The number of accesses in the group.
     pub count: u64,
 }
 
 impl Load {
-    /// What a consumer reads through an inlined Func: `self` is what the Func reads, `inner` where the
-    /// consumer reads the Func.
+    /// The load of a consumer through an inlined Func: `self` is what the Func reads, `inner` is where
+    /// the consumer reads the Func.
     pub fn compose(&self, inner: &Load) -> Result<Load, MapError> {
         Ok(Load { map: self.map.compose(&inner.map)?, count: self.count.saturating_mul(inner.count) })
     }
 }
 
-/// Joins maps that move alike, in order of their first appearance.
+/// Groups maps that move alike, in order of first appearance.
 pub fn merged<'a>(maps: impl IntoIterator<Item = &'a AccessMap>) -> Vec<Load> {
     let mut loads: Vec<Load> = Vec::new();
     for map in maps {

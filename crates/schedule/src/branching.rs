@@ -1,16 +1,16 @@
-//! How many values the evaluation of a definition must hold at once.
+//! An estimate of the number of values that are live while a definition is evaluated.
 
 use ahash::AHashMap;
 use warploom_lang::ir::{Exprs, Node, NodeKind, Stage};
 use warploom_lang::op::Op;
 use warploom_lang::{ExprId, FuncId};
 
-/// The Strahler number of a stage's definition: roughly, the registers that evaluating it needs.
+/// The Strahler number of a stage's definition: roughly the number of registers its evaluation needs.
 ///
-/// A leaf needs 1; of two operands, the one that needs more goes first, and only equal ones need one more.
-/// An expression used several times is evaluated first, on its own, and counts as a leaf where it is used.
-/// `inlined` gives the number of a Func whose definition stands in place of its calls; any other call needs
-/// what its indices do.
+/// A leaf needs 1. Of two operands, the one that needs more is evaluated first; one more register is needed
+/// only if both need the same number. An expression that is used several times is evaluated first, on its
+/// own, and counts as a leaf at each use. `inlined` returns the number of a Func that is inlined into its
+/// calls; any other call needs what its indices need.
 pub fn branching(exprs: &Exprs, stage: &Stage, inlined: impl Fn(FuncId) -> Option<u32>) -> u32 {
     let nodes = exprs.reachable(stage.roots());
     let mut uses: AHashMap<ExprId, u32> = AHashMap::new();
@@ -34,7 +34,7 @@ pub fn branching(exprs: &Exprs, stage: &Stage, inlined: impl Fn(FuncId) -> Optio
     shared.into_iter().rev().fold(body, join)
 }
 
-/// Two parts of which one is evaluated while the result of the other is held.
+/// The registers for two parts, where the result of one is held while the other is evaluated.
 fn join(a: u32, b: u32) -> u32 {
     if a == b { a.saturating_add(1) } else { a.max(b) }
 }

@@ -1,4 +1,4 @@
-//! From a pipeline to its [`Dag`].
+//! Builds the [`Dag`] of a pipeline.
 
 use warploom_lang::ir::{self, NodeKind, stage_name};
 use warploom_lang::{FuncId, Id, IdVec, InputId, Pipeline};
@@ -68,7 +68,7 @@ fn func_node(pipeline: &Pipeline, id: FuncId) -> Node {
     }
 }
 
-/// Adds a stage whose producers, and whose Func's earlier stages, are there already.
+/// Adds a stage. Its producers and the earlier stages of its Func must already be in the graph.
 fn add_stage(dag: &mut Dag, pipeline: &Pipeline, node: NodeId, func: FuncId, number: usize) {
     let (decl, exprs) = (&pipeline.funcs()[func], pipeline.exprs());
     let definition = &decl.stages[number];
@@ -98,7 +98,7 @@ fn add_stage(dag: &mut Dag, pipeline: &Pipeline, node: NodeId, func: FuncId, num
     let consumer = StageId::new(dag.stages.len());
     for edge in edges(dag, &stage, consumer) {
         stage.dependencies.insert(edge.producer);
-        // The last stage of a producer depends on all that its earlier ones do.
+        // The last stage of a producer depends on everything that the earlier stages depend on.
         if let Some(&last) = dag.nodes[edge.producer].stages.last() {
             stage.dependencies.extend(&dag.stages[last].dependencies);
         }
@@ -111,7 +111,7 @@ fn add_stage(dag: &mut Dag, pipeline: &Pipeline, node: NodeId, func: FuncId, num
     dag.stages.push(stage);
 }
 
-/// Reduction variables, then pure dimensions, each with the fastest first.
+/// Reduction variables, then pure dimensions, each group fastest first.
 fn loops(pipeline: &Pipeline, func: &ir::FuncDecl, stage: &ir::Stage) -> Vec<Loop> {
     let reductions = stage.domain.iter().enumerate();
     let reductions = reductions.map(|(r, var)| Loop { name: var.name.clone(), kind: LoopKind::Reduction(r) });
@@ -141,7 +141,7 @@ fn accesses(
     found
 }
 
-/// One edge for every node that the stage reads, producers in order.
+/// One edge per node that the stage reads, in producer order.
 fn edges(dag: &Dag, stage: &Stage, consumer: StageId) -> Vec<Edge> {
     let producer = |access: &Access| match access.target {
         Target::Input(input) => Some(dag.input_node(input)),

@@ -1,4 +1,4 @@
-//! Nodes, stages and edges.
+//! The dependence graph of a pipeline: nodes, stages and edges.
 
 use warploom_lang::{FuncId, Id, IdVec, InputId, Pipeline, Type};
 
@@ -7,7 +7,7 @@ use crate::features::Features;
 use crate::ids::{EdgeId, NodeId, StageId};
 use crate::node_set::NodeSet;
 
-/// A pipeline as the scheduler sees it. It holds no sizes.
+/// The scheduler's view of a pipeline. It holds no sizes.
 #[derive(Clone, Debug)]
 pub struct Dag {
     pub(crate) name: String,
@@ -17,193 +17,194 @@ pub struct Dag {
     pub(crate) edges: IdVec<EdgeId, Edge>,
 }
 
-/// What a [`Node`] stands for.
+/// The pipeline item that a [`Node`] represents.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Source {
-    /// An input.
+    /// An input of the pipeline, by its id.
     Input(InputId),
-    /// A Func.
+    /// A Func of the pipeline, by its id.
     Func(FuncId),
 }
 
-/// An input or a Func. Inputs have no stages and are never scheduled, but can be staged.
+/// An input or a Func. Inputs have no stages and are never scheduled, but they can be staged.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What it stands for.
+    /// The input or Func that the node represents.
     pub source: Source,
-    /// Its name, unique in the pipeline.
+    /// The name of the input or Func, unique in the pipeline.
     pub name: String,
-    /// The names of its dimensions: `d0`, `d1`, ... for an input.
+    /// The names of the dimensions. The dimensions of an input are called `d0`, `d1`, ...
     pub dims: Vec<String>,
-    /// The dimensions from the fastest to the slowest in memory.
+    /// The dimensions, from the fastest to the slowest in memory.
     pub storage_order: Vec<usize>,
-    /// The types of its values.
+    /// The type of each value; a Func can have several.
     pub types: Vec<Type>,
-    /// Bytes all values of one point take.
+    /// The bytes of one point, over all values.
     pub bytes_per_point: usize,
-    /// Whether the pipeline was asked for it.
+    /// Whether the node is an output of the pipeline.
     pub is_output: bool,
-    /// Whether its only definition is one access at its own variables: a copy under another name.
+    /// Whether the only definition is a single access at the Func's own variables: a copy under another
+    /// name.
     pub is_wrapper: bool,
-    /// Whether it has no updates and reads everything at exactly its own variables. An input reads
-    /// nothing, and so is pointwise.
+    /// Whether the node has no updates and reads everything at exactly its own variables. An input
+    /// reads nothing, so it is pointwise.
     pub is_pointwise: bool,
-    /// Whether it does nothing but move the indices of one access inside, each by itself: its only
-    /// definition is that access, or selects between it and values that read nothing.
+    /// Whether the Func only moves the indices of a single access in-bounds, each index on its own. Its
+    /// only definition is that access, or selects between the access and values that read nothing.
     pub is_boundary_condition: bool,
-    /// Its stages in order; none for an input.
+    /// The stages in order; empty for an input.
     pub stages: Vec<StageId>,
-    /// The edges to the stages that read it.
+    /// The edges to the stages that read the node.
     pub consumers: Vec<EdgeId>,
 }
 
 impl Node {
-    /// Whether it is an input.
+    /// Whether the node is an input of the pipeline.
     pub fn is_input(&self) -> bool {
         matches!(self.source, Source::Input(_))
     }
 
-    /// Whether it has updates.
+    /// Whether the Func has update definitions. False for an input.
     pub fn has_updates(&self) -> bool {
         self.stages.len() > 1
     }
 }
 
-/// What a loop runs over.
+/// What a loop iterates over.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum LoopKind {
-    /// This dimension of the Func.
+    /// The dimension of the Func with this number.
     Pure(usize),
-    /// The variable of this number of the reduction domain.
+    /// The variable of the reduction domain with this number.
     Reduction(usize),
 }
 
-/// A loop of a stage.
+/// A loop of a stage, over one variable.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Loop {
-    /// The name of its variable, unique in the stage.
+    /// The name of the loop variable, unique in the stage.
     pub name: String,
-    /// What it runs over.
+    /// Whether the loop runs over a dimension or a reduction variable, and which one.
     pub kind: LoopKind,
 }
 
 /// One definition of a Func.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// The node it belongs to.
+    /// The node of the stage's Func.
     pub node: NodeId,
-    /// The Func it belongs to.
+    /// The Func that the stage defines.
     pub func: FuncId,
-    /// 0 for the pure definition, then the updates.
+    /// 0 for the pure definition, then 1, 2, ... for the updates.
     pub number: usize,
-    /// The name schedules use: `blur`, or `blur.1` where there are updates.
+    /// The name that schedules use: `blur`, or `blur.1` if the Func has updates.
     pub name: String,
-    /// The loops, innermost first: the reduction variables, the first (fastest) one innermost, then the
-    /// pure dimensions, the fastest in memory innermost. A dimension that the stage writes at anything but
-    /// its own variable has no loop.
+    /// The loops, innermost first: the reduction variables, starting with the first (fastest), then the
+    /// pure dimensions, starting with the fastest in memory. A dimension that the stage does not write
+    /// at its own variable has no loop.
     pub loops: Vec<Loop>,
-    /// Everything it reads, each distinct access once.
+    /// All reads, each distinct access once.
     pub accesses: Vec<Access>,
-    /// Where it writes.
+    /// The map of the indices that the stage writes.
     pub store: AccessMap,
-    /// How many values it writes at a point; 0 for an undefined start.
+    /// The number of values that the stage writes per point; 0 for an undefined initial value.
     pub values: usize,
-    /// Whether it runs only where a condition holds.
+    /// Whether the stage runs only where a condition holds.
     pub has_predicate: bool,
-    /// What it does at a point.
+    /// The operations and accesses of the stage at one point.
     pub features: Features,
     /// The Strahler number of the definition. See [`branching`](crate::branching).
     pub branching: u32,
-    /// The edges from the nodes it reads, producers in order.
+    /// The edges from the nodes that the stage reads, in producer order.
     pub producers: Vec<EdgeId>,
-    /// Every node it depends on, directly or not. See [`Stage::is_downstream_of`].
+    /// All nodes that the stage depends on, directly or indirectly. See [`Stage::is_downstream_of`].
     pub dependencies: NodeSet,
 }
 
 impl Stage {
-    /// Whether `node` must be there before this stage can be complete. An update is downstream of its own
-    /// Func, whose earlier stages come first.
+    /// Whether the stage needs `node`, directly or indirectly. An update is downstream of its own Func,
+    /// because the earlier stages of the Func come first.
     pub fn is_downstream_of(&self, node: NodeId) -> bool {
         self.dependencies.contains(node)
     }
 
-    /// Whether it is an update.
+    /// Whether the stage is an update definition.
     pub fn is_update(&self) -> bool {
         self.number > 0
     }
 
-    /// The names of its loops, innermost first.
     pub(crate) fn loop_names(&self) -> Vec<&str> {
         self.loops.iter().map(|l| l.name.as_str()).collect()
     }
 }
 
-/// That a stage reads a node. There is one edge for a node and a stage, and none from a Func to itself.
+/// A dependence: the consumer stage reads the producer node. There is at most one edge per pair of node
+/// and stage, and no edge from a Func to itself.
 #[derive(Clone, Debug)]
 pub struct Edge {
-    /// What is read.
+    /// The node that is read.
     pub producer: NodeId,
-    /// What reads it.
+    /// The stage that reads it.
     pub consumer: StageId,
-    /// Where, accesses that move alike together.
+    /// The accesses, grouped by how they move.
     pub loads: Vec<Load>,
-    /// How many distinct accesses there are: common subexpressions count once, the values of a Func of
-    /// several values each for itself.
+    /// The number of distinct accesses. Common subexpressions count once; each value of a Func with
+    /// several values counts separately.
     pub calls: u64,
 }
 
 impl Dag {
-    /// The graph of a pipeline.
+    /// Builds the graph of a pipeline.
     pub fn new(pipeline: &Pipeline) -> Dag {
         crate::build::build(pipeline)
     }
 
-    /// The pipeline's name.
+    /// The name of the pipeline.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Inputs, then Funcs, producers before their consumers.
+    /// All nodes: inputs, then Funcs, with producers before their consumers.
     pub fn nodes(&self) -> &IdVec<NodeId, Node> {
         &self.nodes
     }
 
-    /// All stages, in the order of the nodes.
+    /// All stages, in node order.
     pub fn stages(&self) -> &IdVec<StageId, Stage> {
         &self.stages
     }
 
-    /// All edges, in the order of the consumers.
+    /// All edges, in consumer order.
     pub fn edges(&self) -> &IdVec<EdgeId, Edge> {
         &self.edges
     }
 
-    /// The nodes with consumers before their producers, the order of decisions.
+    /// The nodes with consumers before their producers, which is the order of scheduling decisions.
     pub fn consumers_first(&self) -> impl ExactSizeIterator<Item = NodeId> + use<> {
         self.nodes.keys().rev()
     }
 
-    /// The node of a Func.
+    /// The node that represents a Func.
     pub fn func_node(&self, func: FuncId) -> NodeId {
         NodeId::new(self.inputs + func.index())
     }
 
-    /// The node of an input.
+    /// The node that represents an input.
     pub fn input_node(&self, input: InputId) -> NodeId {
         NodeId::new(input.index())
     }
 
-    /// The node of this name.
+    /// The node with this name, if there is one.
     pub fn node_named(&self, name: &str) -> Option<NodeId> {
         self.nodes.iter().find(|(_, node)| node.name == name).map(|(id, _)| id)
     }
 
-    /// The outputs, in the order of the nodes.
+    /// The outputs of the pipeline, in node order.
     pub fn outputs(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.nodes.iter().filter(|(_, node)| node.is_output).map(|(id, _)| id)
     }
 
-    /// The edge from a node to a stage.
+    /// The edge from a node to a stage, if the stage reads the node.
     pub fn edge_between(&self, producer: NodeId, consumer: StageId) -> Option<EdgeId> {
         let mut edges = self.stages[consumer].producers.iter().copied();
         edges.find(|edge| self.edges[*edge].producer == producer)

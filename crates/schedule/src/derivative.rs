@@ -1,21 +1,21 @@
-//! From index expressions to [access maps](AccessMap).
+//! Derives [access maps](AccessMap) from index expressions.
 //!
 //! | expression | slope |
 //! | --- | --- |
-//! | a loop's variable | 1 for that loop, 0 for the others |
+//! | a loop variable | 1 for that loop, 0 for the others |
 //! | constants, Params, sizes | 0 |
-//! | `a + b`, `a - b`, `-a` | sums |
+//! | `a + b`, `a - b`, `-a` | sum, difference, negation |
 //! | `a * k`, `k * a`, `a << k` for a constant `k` | multiplied |
 //! | `a / k`, `a >> k` for a constant `k` | divided |
-//! | `min`, `max` (`clamp`) with something that no loop moves | that of the moving side, clamped |
-//! | `min`, `max` of two moving sides | where both sides agree, clamped |
-//! | `select` | where both sides agree and the condition is known, clamped if it steps |
+//! | `min`, `max` (`clamp`) with a value that no loop moves | slope of the moving side, clamped |
+//! | `min`, `max` of two moving sides | known where both sides agree, clamped |
+//! | `select` | known where both sides agree and the condition is known; clamped if the condition steps |
 //! | `a < b`, `a <= b` | 0 where both are known, clamped: the value steps once |
-//! | conversion between integers | kept; clamped if it may saturate or wrap |
-//! | all else: `%`, products, floats, loads | 0 where no operand moves, otherwise unknown |
+//! | conversion between integers | unchanged; clamped if it may saturate or wrap |
+//! | anything else: `%`, products, floats, loads | 0 where no operand moves, otherwise unknown |
 //!
-//! What a stage reads of its own Func may change from step to step, so an index computed from it is unknown
-//! for every loop.
+//! Values that a stage reads from its own Func can change between iterations, so an index computed from them
+//! is unknown for every loop.
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
@@ -36,17 +36,16 @@ pub struct Derivatives<'a> {
     known: AHashMap<ExprId, Form>,
 }
 
-/// How a value moves.
 #[derive(Clone, Debug)]
 struct Form {
     motion: Motion,
-    /// No loop has a part in it.
+    /// No loop affects the value.
     still: bool,
-    /// The value where every loop variable is 0, if no size, Param or load has a part in it.
+    /// The value where every loop variable is 0, or `None` if it depends on a size, Param or load.
     origin: Option<Value>,
 }
 
-/// The part of an [`Index`] that follows from those of the operands.
+/// The part of an [`Index`] that is computed from the operands.
 #[derive(Clone, Debug)]
 struct Motion {
     slopes: SmallVec<[Slope; 4]>,
@@ -55,7 +54,7 @@ struct Motion {
 }
 
 impl<'a> Derivatives<'a> {
-    /// Of a stage of `func`.
+    /// Computes the forms of all expressions of a stage of `func`.
     pub fn new(exprs: &'a Exprs, func: FuncId, stage: &Stage, loops: &'a [Loop]) -> Derivatives<'a> {
         let mut derivatives = Derivatives { exprs, func, loops, known: AHashMap::new() };
         for id in exprs.reachable(stage.roots()) {
@@ -65,7 +64,7 @@ impl<'a> Derivatives<'a> {
         derivatives
     }
 
-    /// How an expression of the stage moves; unknown for one that is not of the stage.
+    /// How an expression of the stage moves; unknown if it does not belong to the stage.
     pub fn index(&self, id: ExprId) -> Index {
         let Some(Form { motion, origin, .. }) = self.known.get(&id) else {
             return Index::unknown(self.loops.len());
@@ -75,7 +74,7 @@ impl<'a> Derivatives<'a> {
         Index { slopes, period, origin, clamped }
     }
 
-    /// The map of an access at these indices.
+    /// The map of an access with these indices.
     pub fn map(&self, indices: &[ExprId]) -> AccessMap {
         AccessMap::of_rows(self.loops.len(), indices.iter().map(|id| self.index(*id)).collect())
     }
@@ -120,7 +119,7 @@ impl<'a> Derivatives<'a> {
         }
     }
 
-    /// A function of which only is known what it depends on.
+    /// The motion of a function about which we know only its operands.
     fn opaque(&self, args: &[&Form]) -> Motion {
         let slope = |column: usize| {
             let still = args.iter().all(|arg| is_zero(arg.motion.slopes[column]));
@@ -152,7 +151,7 @@ impl<'a> Derivatives<'a> {
     }
 }
 
-/// Whether every value of one type is one of another.
+/// Whether type `to` can represent every value of type `from`.
 fn fits(from: Type, to: Type) -> bool {
     match (from.int_range(), to.int_range()) {
         (Some((min, max)), Some((low, high))) => low <= min && max <= high,
@@ -160,7 +159,7 @@ fn fits(from: Type, to: Type) -> bool {
     }
 }
 
-/// Operations on integers that keep track of how operands move; `None` for all others.
+/// The motion of an integer operation, or `None` if the operation does not preserve slopes.
 fn binary(op: BinaryOp, ty: Type, a: &Form, b: &Form) -> Option<Motion> {
     let shift = |amount: i64| 1i64 << amount.rem_euclid(8 * ty.bytes() as i64);
     match op {
@@ -195,13 +194,13 @@ fn binary(op: BinaryOp, ty: Type, a: &Form, b: &Form) -> Option<Motion> {
 }
 
 impl Form {
-    /// The number, if it is one whatever the loops and sizes are.
+    /// The value, if it is the same for all loop variables and sizes.
     fn constant(&self) -> Option<i64> {
         self.origin.filter(|_| self.still).and_then(Value::as_int)
     }
 }
 
-/// All operations give `None` where a number does not fit.
+/// All operations return `None` if a number does not fit.
 impl Motion {
     fn new(slopes: SmallVec<[Slope; 4]>, period: i64, clamped: bool) -> Motion {
         Motion { period: settled(period, &slopes), slopes, clamped }
@@ -215,7 +214,7 @@ impl Motion {
         Motion { slopes: SmallVec::from_elem(None, loops), ..Motion::fixed(0) }
     }
 
-    /// Held between bounds, which matters where a slope is known.
+    /// Limited by bounds. This only matters if some known slope is nonzero.
     fn held(self) -> Motion {
         let moves = self.slopes.iter().flatten().any(|slope| !slope.is_zero());
         Motion { clamped: self.clamped || moves, ..self }
@@ -235,7 +234,7 @@ impl Motion {
         Some(Motion { slopes: slopes.collect(), ..self.clone() })
     }
 
-    /// The Euclidean quotient, which is 0 for a zero divisor.
+    /// The Euclidean quotient, which is 0 if the divisor is zero.
     fn divided(&self, divisor: i64) -> Option<Motion> {
         if divisor <= 0 {
             return if divisor == 0 {
@@ -250,7 +249,7 @@ impl Motion {
         Some(Motion::new(slopes.collect(), period, self.clamped))
     }
 
-    /// One of two values, which move alike in some loops.
+    /// The motion of either of two values: the slopes on which both agree.
     fn agreed(&self, other: &Motion) -> Option<Motion> {
         let slopes = self.slopes.iter().zip(&other.slopes).map(|(a, b)| if a == b { *a } else { None });
         let period = lcm(self.period, other.period)?;

@@ -1,8 +1,8 @@
-//! What a stage does at one point, counted.
+//! Counts of what a stage does at one point.
 //!
-//! A table of [rows](Row) (kinds of operation and of access) by [columns](Column) (types). Expressions are
-//! held with every distinct part once, so these are counts after the elimination of common subexpressions;
-//! the arithmetic of indices and conditions is included.
+//! The counts form a table of [rows](Row) (kinds of operations and accesses) by [columns](Column) (types).
+//! Expressions store each distinct subexpression once, so the counts are after common-subexpression
+//! elimination. They include the arithmetic of indices and conditions.
 
 use std::fmt;
 use std::ops::Index;
@@ -13,32 +13,32 @@ use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 
 use crate::access::{Access, AccessClass, AccessMap, Target};
 
-/// A column of the table: what type an operation works on.
+/// A column of the table: the type that an operation works on.
 ///
-/// Comparisons and logic count for the type of their operands, conversions for the type of their result,
-/// accesses for the type of the value read or written.
+/// Comparisons and logic count under the type of their operands, conversions under the type of their result,
+/// and accesses under the type of the value that is read or written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Column {
-    /// `f32`
+    /// The type `f32`.
     F32,
-    /// `bool`
+    /// The type `bool`.
     Bool,
-    /// Integers of 8 bits.
+    /// `u8` and `i8`.
     Int8,
-    /// Integers of 16 bits.
+    /// `u16` and `i16`.
     Int16,
-    /// Integers of 32 bits.
+    /// `u32` and `i32`.
     Int32,
 }
 
-/// Number of columns.
+/// The number of columns of the table.
 pub const COLUMNS: usize = Column::ALL.len();
 
 impl Column {
-    /// All columns, in order.
+    /// All columns, in table order.
     pub const ALL: [Column; 5] = [Column::F32, Column::Bool, Column::Int8, Column::Int16, Column::Int32];
 
-    /// The column of a type.
+    /// The column that counts a type.
     pub const fn of(ty: Type) -> Column {
         match ty {
             Type::F32 => Column::F32,
@@ -49,7 +49,7 @@ impl Column {
         }
     }
 
-    /// The name in tables.
+    /// The column heading in printed tables.
     pub const fn name(self) -> &'static str {
         match self {
             Column::F32 => "f32",
@@ -70,48 +70,48 @@ macro_rules! rows {
         }
 
         impl Row {
-            /// All rows, in order.
+            /// All rows, in table order.
             pub const ALL: [Row; ROWS] = [$(Row::$row),*];
         }
 
-        /// Number of rows.
+        /// The number of rows of the table.
         pub const ROWS: usize = [$($name),*].len();
 
-        /// The names of all rows, in order.
+        /// The names of all rows, in table order.
         pub const NAMES: [&str; ROWS] = [$($name),*];
     };
 }
 
 rows! {
-    /// Constants.
+    /// Constants of any type.
     Const "const";
-    /// Variables of loops.
+    /// Loop variables.
     Variable "variable";
     /// Scalar Params.
     Param "param";
-    /// Sizes of inputs.
+    /// Minima and extents of inputs.
     Size "size";
-    /// Conversions, saturating ones too.
+    /// Conversions, including saturating ones.
     Cast "cast";
-    /// Bits read as another type.
+    /// Reinterpretations of bits as another type.
     Reinterpret "reinterpret";
     /// Sums and averages.
     Add "add";
     /// Differences and negations.
     Sub "sub";
-    /// Products.
+    /// Multiplications.
     Mul "mul";
-    /// Quotients of integers.
+    /// Integer divisions.
     IntDiv "int_div";
-    /// Remainders of integers.
+    /// Integer remainders.
     IntMod "int_mod";
-    /// Quotients of floats.
+    /// Floating-point divisions.
     FloatDiv "float_div";
-    /// Remainders of floats.
+    /// Floating-point remainders.
     FloatMod "float_mod";
-    /// Minima.
+    /// Minima of two values.
     Min "min";
-    /// Maxima.
+    /// Maxima of two values.
     Max "max";
     /// Absolute values and differences.
     Abs "abs";
@@ -121,89 +121,89 @@ rows! {
     Sqrt "sqrt";
     /// floor, ceil, round.
     Rounding "rounding";
-    /// `==`
+    /// `==` comparisons.
     Eq "eq";
-    /// `!=`
+    /// `!=` comparisons.
     Ne "ne";
-    /// `<` and `>`
+    /// `<` and `>` comparisons.
     Lt "lt";
-    /// `<=` and `>=`
+    /// `<=` and `>=` comparisons.
     Le "le";
-    /// And, logical or of bits.
+    /// And, logical or bitwise.
     And "and";
-    /// Or, logical or of bits.
+    /// Or, logical or bitwise.
     Or "or";
-    /// Exclusive or, logical or of bits.
+    /// Exclusive or, logical or bitwise.
     Xor "xor";
-    /// Complements, logical or of bits.
+    /// Complements, logical or bitwise.
     Not "not";
-    /// Shifts, either way.
+    /// Shifts to the left and to the right.
     Shift "shift";
-    /// Selects.
+    /// Selects between two values by a condition.
     Select "select";
-    /// Reads of inputs.
+    /// Reads of inputs, of any class.
     LoadInput "load_input";
-    /// Reads of other Funcs.
+    /// Reads of other Funcs, of any class.
     LoadFunc "load_func";
-    /// Reads of the Func itself.
+    /// Reads of the stage's own Func, of any class.
     LoadSelf "load_self";
-    /// Reads of other Funcs, pointwise.
+    /// Pointwise reads of other Funcs.
     FuncPointwise "func.pointwise";
-    /// Reads of other Funcs, transposed.
+    /// Transposed reads of other Funcs.
     FuncTranspose "func.transpose";
-    /// Reads of other Funcs, broadcast.
+    /// Broadcast reads of other Funcs.
     FuncBroadcast "func.broadcast";
-    /// Reads of other Funcs, slices.
+    /// Slice reads of other Funcs.
     FuncSlice "func.slice";
-    /// Reads of other Funcs, all else.
+    /// Reads of other Funcs of class `Other`.
     FuncOther "func.other";
-    /// Reads of the Func itself, pointwise.
+    /// Pointwise reads of the stage's own Func.
     SelfPointwise "self.pointwise";
-    /// Reads of the Func itself, transposed.
+    /// Transposed reads of the stage's own Func.
     SelfTranspose "self.transpose";
-    /// Reads of the Func itself, broadcast.
+    /// Broadcast reads of the stage's own Func.
     SelfBroadcast "self.broadcast";
-    /// Reads of the Func itself, slices.
+    /// Slice reads of the stage's own Func.
     SelfSlice "self.slice";
-    /// Reads of the Func itself, all else.
+    /// Reads of the stage's own Func of class `Other`.
     SelfOther "self.other";
-    /// Reads of inputs, pointwise.
+    /// Pointwise reads of inputs.
     InputPointwise "input.pointwise";
-    /// Reads of inputs, transposed.
+    /// Transposed reads of inputs.
     InputTranspose "input.transpose";
-    /// Reads of inputs, broadcast.
+    /// Broadcast reads of inputs.
     InputBroadcast "input.broadcast";
-    /// Reads of inputs, slices.
+    /// Slice reads of inputs.
     InputSlice "input.slice";
-    /// Reads of inputs, all else.
+    /// Reads of inputs of class `Other`.
     InputOther "input.other";
-    /// Values written, pointwise.
+    /// Pointwise writes, one per value.
     StorePointwise "store.pointwise";
-    /// Values written, transposed.
+    /// Transposed writes, one per value.
     StoreTranspose "store.transpose";
-    /// Values written, broadcast: many steps write one place, as in a sum.
+    /// Broadcast writes, one per value: many iterations write the same point, as in a sum.
     StoreBroadcast "store.broadcast";
-    /// Values written, slices.
+    /// Slice writes, one per value.
     StoreSlice "store.slice";
-    /// Values written, all else.
+    /// Writes of class `Other`, one per value.
     StoreOther "store.other";
 }
 
-/// Who is read or written, for the rows of accesses.
+/// What is read or written, for the rows that count accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum AccessKind {
-    /// Another Func is read.
+    /// A read of another Func.
     LoadFunc,
-    /// The Func itself is read.
+    /// A read of the stage's own Func.
     LoadSelf,
-    /// An input is read.
+    /// A read of an input.
     LoadInput,
-    /// The Func is written.
+    /// A write to the stage's own Func.
     Store,
 }
 
 impl AccessKind {
-    /// The kind of a read.
+    /// The kind of a read of `target`.
     pub const fn of(target: Target) -> AccessKind {
         match target {
             Target::Func(_) => AccessKind::LoadFunc,
@@ -214,19 +214,19 @@ impl AccessKind {
 }
 
 impl Row {
-    /// The name in tables.
+    /// The row heading in printed tables.
     pub const fn name(self) -> &'static str {
         NAMES[self as usize]
     }
 
-    /// The row of accesses of a kind and class.
+    /// The row that counts accesses of this kind and class.
     pub const fn of_access(kind: AccessKind, class: AccessClass) -> Row {
         let first = Row::FuncPointwise as usize;
         Row::ALL[first + kind as usize * AccessClass::ALL.len() + class as usize]
     }
 }
 
-/// The row and column of a node.
+/// The row and column that count an expression node.
 fn place(exprs: &Exprs, node: &Node) -> (Row, Column) {
     let operand = node.args.first().map_or(node.ty, |arg| exprs[*arg].ty);
     match node.kind {
@@ -281,17 +281,17 @@ fn binary(op: BinaryOp, operand: Type) -> Row {
     }
 }
 
-/// The table of one stage.
+/// The table of one stage; `Index` takes a row and a column.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Features([[u32; COLUMNS]; ROWS]);
 
 impl Features {
-    /// Counts a stage that makes these accesses.
+    /// Counts the operations of a stage, and these accesses.
     pub(crate) fn of_stage(exprs: &Exprs, stage: &Stage, accesses: &[Access], store: &AccessMap) -> Features {
         let mut table = Features([[0; COLUMNS]; ROWS]);
         for id in exprs.reachable(stage.roots()) {
             let (row, column) = place(exprs, &exprs[id]);
-            // Who is called is told by the accesses below.
+            // Calls are counted below, from the accesses, which know the callee.
             if row != Row::LoadFunc {
                 table.add(row, column);
             }
@@ -316,12 +316,12 @@ impl Features {
         self.0[row as usize][column as usize] += 1;
     }
 
-    /// All counts: rows as [`NAMES`] has them, columns as [`Column::ALL`].
+    /// All counts, with rows in the order of [`NAMES`] and columns in the order of [`Column::ALL`].
     pub fn counts(&self) -> &[[u32; COLUMNS]; ROWS] {
         &self.0
     }
 
-    /// The count of a row over all types.
+    /// The count of a row, summed over all types.
     pub fn total(&self, row: Row) -> u32 {
         self.0[row as usize].iter().sum()
     }
@@ -335,7 +335,7 @@ impl Index<(Row, Column)> for Features {
     }
 }
 
-/// A table of the rows and columns that are not zero throughout.
+/// Prints a table of the rows and columns that have a nonzero count.
 impl fmt::Display for Features {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let used = |column: &Column| Row::ALL.iter().any(|row| self[(*row, *column)] > 0);

@@ -1,4 +1,4 @@
-//! A [`Dag`] for Graphviz.
+//! Graphviz output of a [`Dag`].
 
 use std::fmt::Write;
 
@@ -9,10 +9,11 @@ use crate::ids::NodeId;
 use crate::text::{heading, types};
 
 impl Dag {
-    /// The graph in the language of Graphviz' `dot`.
+    /// The graph in the `dot` language of Graphviz.
     ///
-    /// Inputs are boxes, outputs have a double border, boundary conditions a dashed one; the edges of
-    /// updates carry the number of the stage, and all edges the number of accesses where it is not 1.
+    /// Inputs are boxes, outputs have a double border, and boundary conditions have a dashed border. An edge
+    /// to an update is labelled with the number of the stage. Edges with several accesses are labelled with
+    /// their number.
     pub fn to_dot(&self) -> String {
         let mut text = format!("digraph {} {{\n", quoted(self.name()));
         text.push_str("  node [fontname=\"Helvetica\"];\n  edge [fontname=\"Helvetica\", fontsize=10];\n");
@@ -62,7 +63,7 @@ fn attributes(node: &Node) -> String {
     attributes
 }
 
-/// A string of the language: names from files may hold anything.
+/// A quoted `dot` string. Names that come from files can contain any character.
 fn quoted(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{escaped}\"")

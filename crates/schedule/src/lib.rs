@@ -1,15 +1,15 @@
-//! The pipeline as the scheduler sees it.
+//! The scheduler's view of a pipeline.
 //!
-//! A [`Dag`] is made once from a [`Pipeline`](warploom_lang::Pipeline), before any size is known:
+//! A [`Dag`] is built once from a [`Pipeline`](warploom_lang::Pipeline), before any size is known:
 //!
-//! - a [`Node`] is an input or a Func,
-//! - a [`Stage`] is one definition of a Func, with its [loops](Loop),
-//! - an [`Edge`] leads from a node to a stage that reads it,
-//! - an [`AccessMap`] says how the indices of an access move with the loops of the stage: one exact
-//!   [`Rational`] for each index and loop, or unknown,
-//! - [`Features`] count what a stage does at one point.
+//! - A [`Node`] is an input or a Func.
+//! - A [`Stage`] is one definition of a Func, with its [loops](Loop).
+//! - An [`Edge`] connects a node to a stage that reads it.
+//! - An [`AccessMap`] describes how the indices of an access move with the loops of the stage: one exact
+//!   [`Rational`] per index and loop, or unknown.
+//! - [`Features`] count the operations and accesses of a stage at one point.
 //!
-//! The decisions themselves are in [`schedule`].
+//! Schedules are in [`schedule`].
 //!
 //! ```
 //! use warploom_lang::*;

@@ -5,14 +5,14 @@ use warploom_lang::Id;
 
 use crate::ids::NodeId;
 
-/// A set of nodes, one bit each.
+/// A set of nodes, stored as one bit per node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct NodeSet(SmallVec<[u64; 2]>);
 
 const BITS: usize = u64::BITS as usize;
 
 impl NodeSet {
-    /// Adds a node.
+    /// Adds a node; does nothing if it is already in the set.
     pub fn insert(&mut self, node: NodeId) {
         let word = node.index() / BITS;
         if word >= self.0.len() {
@@ -21,12 +21,12 @@ impl NodeSet {
         self.0[word] |= 1 << (node.index() % BITS);
     }
 
-    /// Whether a node is in the set.
+    /// Whether the set contains a node.
     pub fn contains(&self, node: NodeId) -> bool {
         self.0.get(node.index() / BITS).is_some_and(|word| word >> (node.index() % BITS) & 1 == 1)
     }
 
-    /// Adds all of another set.
+    /// Adds all nodes of another set.
     pub fn extend(&mut self, other: &NodeSet) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);
@@ -36,22 +36,22 @@ impl NodeSet {
         }
     }
 
-    /// Whether some node is in both sets.
+    /// Whether the two sets have a node in common.
     pub fn intersects(&self, other: &NodeSet) -> bool {
         self.0.iter().zip(&other.0).any(|(word, other)| word & other != 0)
     }
 
-    /// The nodes in order.
+    /// The nodes in increasing order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {
         (0..self.0.len() * BITS).map(NodeId::new).filter(|node| self.contains(*node))
     }
 
-    /// Number of nodes.
+    /// The number of nodes in the set.
     pub fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether there are none.
+    /// Whether the set has no nodes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,4 +1,4 @@
-//! Exact fractions.
+//! Exact rational numbers.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,7 +7,7 @@ use warploom_lang::affine::lcm;
 
 /// A fraction in lowest terms with a positive denominator.
 ///
-/// Arithmetic gives `None` where the result does not fit; whoever computes with it takes that for unknown.
+/// Arithmetic returns `None` if the result does not fit; callers treat that as unknown.
 ///
 /// ```
 /// use warploom_schedule::Rational;
@@ -23,22 +23,24 @@ pub struct Rational {
 }
 
 impl Rational {
-    /// 0
+    /// The number 0.
     pub const ZERO: Rational = Rational::integer(0);
-    /// 1
+    /// The number 1.
     pub const ONE: Rational = Rational::integer(1);
 
-    /// `numerator / denominator`; `None` for a zero denominator.
+    /// `numerator / denominator`; `None` if the denominator is zero or the reduced fraction does not
+    /// fit.
     pub fn new(numerator: i64, denominator: i64) -> Option<Rational> {
         Rational::reduced(i128::from(numerator), i128::from(denominator))
     }
 
-    /// A whole number.
+    /// The fraction `value / 1`.
     pub const fn integer(value: i64) -> Rational {
         Rational { numerator: value, denominator: 1 }
     }
 
-    /// Two 64-bit factors and a sum fit into 128 bits, so only the reduced result can be too large.
+    /// Reduces a fraction. Products and sums of 64-bit numbers fit into 128 bits here, so only the
+    /// reduced result can be too large.
     fn reduced(numerator: i128, denominator: i128) -> Option<Rational> {
         if denominator == 0 {
             return None;
@@ -50,27 +52,27 @@ impl Rational {
         })
     }
 
-    /// The number above the line.
+    /// The numerator of the reduced fraction; it carries the sign.
     pub const fn numerator(self) -> i64 {
         self.numerator
     }
 
-    /// The number below the line, never less than 1.
+    /// The denominator of the reduced fraction, at least 1.
     pub const fn denominator(self) -> i64 {
         self.denominator
     }
 
-    /// Whether this is 0.
+    /// Whether the number is 0.
     pub const fn is_zero(self) -> bool {
         self.numerator == 0
     }
 
-    /// The value, if it is whole.
+    /// The value, if it is an integer.
     pub const fn as_integer(self) -> Option<i64> {
         if self.denominator == 1 { Some(self.numerator) } else { None }
     }
 
-    /// `self + other`
+    /// `self + other`, if it fits.
     #[expect(clippy::should_implement_trait, reason = "the result may not fit")]
     pub fn add(self, other: Rational) -> Option<Rational> {
         if let Some((a, b)) = self.both_whole(other) {
@@ -80,7 +82,7 @@ impl Rational {
         Rational::reduced(a * d + c * b, b * d)
     }
 
-    /// `self - other`
+    /// `self - other`, if it fits.
     #[expect(clippy::should_implement_trait, reason = "the result may not fit")]
     pub fn sub(self, other: Rational) -> Option<Rational> {
         if let Some((a, b)) = self.both_whole(other) {
@@ -90,7 +92,7 @@ impl Rational {
         Rational::reduced(a * d - c * b, b * d)
     }
 
-    /// `self * other`
+    /// `self * other`, if it fits.
     #[expect(clippy::should_implement_trait, reason = "the result may not fit")]
     pub fn mul(self, other: Rational) -> Option<Rational> {
         if let Some((a, b)) = self.both_whole(other) {
@@ -100,14 +102,14 @@ impl Rational {
         Rational::reduced(a * c, b * d)
     }
 
-    /// `self / other`; `None` for a zero divisor.
+    /// `self / other`; `None` if the divisor is zero or the result does not fit.
     #[expect(clippy::should_implement_trait, reason = "the result may not fit")]
     pub fn div(self, other: Rational) -> Option<Rational> {
         let ((a, b), (c, d)) = (self.wide(), other.wide());
         Rational::reduced(a * d, b * c)
     }
 
-    /// The values, if both are whole: most are, and 128 bits are slow.
+    /// Both values, if both are integers. This is the common case, and 128-bit arithmetic is slow.
     const fn both_whole(self, other: Rational) -> Option<(i64, i64)> {
         if self.denominator == 1 && other.denominator == 1 {
             Some((self.numerator, other.numerator))
@@ -152,7 +154,7 @@ impl fmt::Display for Rational {
     }
 }
 
-/// The smallest factor that makes all of some fractions whole; the largest number if it does not fit.
+/// The least common denominator of some fractions; `i64::MAX` if it does not fit.
 pub fn common_denominator(parts: impl IntoIterator<Item = Rational>) -> i64 {
     let mut parts = parts.into_iter();
     parts.try_fold(1, |all, part| lcm(all, part.denominator)).unwrap_or(i64::MAX)

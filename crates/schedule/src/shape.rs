@@ -1,4 +1,4 @@
-//! What a definition is, by its structure: a copy, pointwise, a boundary condition.
+//! Classifies definitions by structure: copies, pointwise definitions and boundary conditions.
 
 use ahash::AHashMap;
 use warploom_lang::ExprId;
@@ -9,28 +9,28 @@ fn is_access(node: &Node) -> bool {
     matches!(node.kind, NodeKind::Load(_) | NodeKind::Call(..))
 }
 
-/// Whether an access reads at exactly the variables of a Func of `dimensions` dimensions.
+/// Whether an access reads at exactly the variables of a Func with `dimensions` dimensions.
 fn at_own_point(exprs: &Exprs, access: &Node, dimensions: usize) -> bool {
     access.args.len() == dimensions
         && access.args.iter().enumerate().all(|(d, arg)| exprs[*arg].kind == NodeKind::Var(d as u32))
 }
 
-/// Whether the only definition is one access at the own variables.
+/// Whether the only definition is a single access at the Func's own variables.
 pub(crate) fn is_wrapper(exprs: &Exprs, func: &FuncDecl) -> bool {
     let [stage] = &func.stages[..] else { return false };
     let [value] = stage.values[..] else { return false };
     is_access(&exprs[value]) && at_own_point(exprs, &exprs[value], func.dims.len())
 }
 
-/// Whether there are no updates and every access is at the own variables.
+/// Whether there are no updates and every access is at the Func's own variables.
 pub(crate) fn is_pointwise(exprs: &Exprs, func: &FuncDecl) -> bool {
     let [stage] = &func.stages[..] else { return false };
     let nodes = exprs.reachable(stage.roots()).into_iter().map(|id| &exprs[id]);
     nodes.filter(|node| is_access(node)).all(|access| at_own_point(exprs, access, func.dims.len()))
 }
 
-/// Whether the only definition is one access whose indices are moved inside, each by itself, or selects
-/// between that access and values that read nothing.
+/// Whether the only definition is a single access whose indices are moved in-bounds, each on its own,
+/// or selects between that access and values that read nothing.
 pub(crate) fn is_boundary_condition(exprs: &Exprs, func: &FuncDecl) -> bool {
     let [stage] = &func.stages[..] else { return false };
     let [value] = stage.values[..] else { return false };
@@ -49,7 +49,7 @@ fn selected_access(exprs: &Exprs, root: ExprId) -> Option<ExprId> {
     if accesses.next().is_some() {
         return None;
     }
-    // For each node, whether it reads at all, and whether it gives the access or reads nothing.
+    // For each node: whether it reads anything, and whether its value is the access or reads nothing.
     let mut seen: AHashMap<ExprId, (bool, bool)> = AHashMap::new();
     for id in nodes {
         let node = &exprs[id];
@@ -61,7 +61,7 @@ fn selected_access(exprs: &Exprs, root: ExprId) -> Option<ExprId> {
     seen.get(&root).is_some_and(|(_, gives)| *gives).then_some(access)
 }
 
-/// Whether an expression uses the variable of one dimension, and no other.
+/// Whether an expression uses the variable of this dimension and no other variable.
 fn uses_only(exprs: &Exprs, index: ExprId, dimension: usize) -> bool {
     let own = NodeKind::Var(dimension as u32);
     let nodes = exprs.reachable([index]);
@@ -72,7 +72,7 @@ fn uses_only(exprs: &Exprs, index: ExprId, dimension: usize) -> bool {
     variables.next() == Some(own) && variables.next().is_none()
 }
 
-/// Whether a remainder, minimum or maximum holds an index inside.
+/// Whether a remainder, minimum or maximum keeps an index in-bounds.
 fn bends(exprs: &Exprs, index: ExprId) -> bool {
     let inward = |id: &ExprId| {
         matches!(exprs[*id].kind, NodeKind::Op(Op::Binary(BinaryOp::Min | BinaryOp::Max | BinaryOp::Mod)))

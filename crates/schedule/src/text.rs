@@ -1,4 +1,4 @@
-//! The readable form of a [`Dag`].
+//! The human-readable listing of a [`Dag`].
 
 use std::fmt::Write;
 use warploom_lang::affine::lcm;
@@ -10,21 +10,21 @@ use crate::dag::{Dag, Edge, Loop, Node, Stage};
 use crate::ids::NodeId;
 use crate::rational::Rational;
 
-/// Lines that would be longer are broken between accesses.
+/// Lines longer than this are broken between accesses.
 const WIDTH: usize = 100;
-/// Headings are aligned up to this width.
+/// Headings up to this width are aligned.
 const ALIGNED: usize = 40;
 
 impl Dag {
-    /// A listing: every node with its types and what it is, then what each stage reads and where, as in
+    /// Lists every node with its types and properties, then the reads of each stage, as in
     ///
     /// ```text
     /// blur_x(x, y)  f32
     ///     <- gray[x-1..x+1, y] (3)
     /// ```
     ///
-    /// Accesses that move alike stand together, with their number; `x-1..x+1` covers their constants.
-    /// A last line explains the signs in use.
+    /// Accesses that move alike are grouped, with their count; `x-1..x+1` covers their constants. A
+    /// legend at the end explains the signs in use.
     pub fn to_text(&self) -> String {
         let funcs = self.nodes().len() - self.inputs;
         let mut text = format!(
@@ -71,7 +71,7 @@ impl Dag {
         write_loads(text, indent, &self.nodes()[edge.producer].name, stage, &edge.loads);
     }
 
-    /// What the signs in the listing mean, as far as it uses them.
+    /// The legend of the signs that the listing uses.
     fn legend(&self) -> String {
         let mut used = Signs::default();
         for stage in self.stages().values() {
@@ -92,7 +92,7 @@ impl Dag {
         if lines.is_empty() { lines } else { format!("\n{lines}") }
     }
 
-    /// The table of features of every stage.
+    /// The feature tables of all stages.
     pub fn features_text(&self) -> String {
         let mut text = String::new();
         for stage in self.stages().values() {
@@ -115,13 +115,13 @@ pub(crate) fn heading(node: &Node) -> String {
     format!("{}({})", node.name, node.dims.join(", "))
 }
 
-/// `f32`, or `(i32, f32)` for several values.
+/// `f32`, or `(i32, f32)` if there are several values.
 pub(crate) fn types(node: &Node) -> String {
     let names: Vec<&str> = node.types.iter().map(|ty| ty.name()).collect();
     if let [name] = names[..] { name.to_string() } else { format!("({})", names.join(", ")) }
 }
 
-/// What a node is, in words.
+/// The properties of a node, in words.
 fn kinds(node: &Node) -> String {
     let mut kinds: Vec<String> = Vec::new();
     let mut is = |holds: bool, kind: &str| kinds.extend(holds.then(|| kind.to_string()));
@@ -179,7 +179,7 @@ fn write_loads(text: &mut String, indent: &str, name: &str, stage: &Stage, loads
     }
 }
 
-/// `[x-1, ~y, ?(r)]`, and nothing for what has no dimensions.
+/// `[x-1, ~y, ?(r)]`, or an empty string without dimensions.
 fn map_text(map: &AccessMap, loops: &[Loop]) -> String {
     if map.rows().is_empty() {
         return String::new();
@@ -188,7 +188,7 @@ fn map_text(map: &AccessMap, loops: &[Loop]) -> String {
     format!("[{}]", rows.join(", "))
 }
 
-/// Which signs an index needs.
+/// The signs that an index needs.
 #[derive(Clone, Copy, Default)]
 struct Signs {
     clamped: bool,
@@ -205,7 +205,7 @@ impl Signs {
         Signs {
             clamped: index.clamped,
             unknown,
-            // Of a clamped or unknown index, what is fixed says little.
+            // The fixed part of a clamped or unknown index carries little information.
             fixed: index.origin.is_none() && !unknown && (!index.clamped || index.is_fixed()),
             rounded: period != Some(index.period),
         }
@@ -221,11 +221,11 @@ impl Signs {
     }
 }
 
-/// One index; [`Dag::legend`] explains the signs.
+/// The text of one index; [`Dag::legend`] explains the signs.
 fn index_text(index: &Index, loops: &[Loop]) -> String {
     let signs = Signs::of(index);
     let mut columns: Vec<usize> = (0..index.slopes.len().min(loops.len())).collect();
-    // Pure variables first, as one would write it.
+    // Pure variables come first, as in ordinary notation.
     columns.sort_by_key(|column| loops[*column].kind);
     let mut moving = String::new();
     let mut unknown: Vec<&str> = Vec::new();
@@ -260,7 +260,7 @@ fn index_text(index: &Index, loops: &[Loop]) -> String {
     }
 }
 
-/// Adds `2x`, `-x/2`, ... to a sum.
+/// Appends `2x`, `-x/2`, ... to a sum.
 fn push_term(sum: &mut String, slope: Rational, name: &str) {
     let sign = match (slope < Rational::ZERO, sum.is_empty()) {
         (true, _) => "-",

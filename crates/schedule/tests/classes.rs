@@ -1,4 +1,4 @@
-//! Classes of accesses, the table of features, branching.
+//! Access classes, the feature table, branching.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -79,7 +79,7 @@ fn operations_count_where_they_work() {
     input.pointwise      1      -      1      -      -
     store.pointwise      1      -      -      -      -
     ");
-    // Once, though written twice.
+    // Counted once, though written twice.
     assert_eq!(features[(Row::LoadInput, Column::Int8)], 1);
     assert_eq!(features[(Row::Cast, Column::Int16)], 1);
     assert_eq!(features[(Row::Lt, Column::F32)], 1);
@@ -131,12 +131,12 @@ fn branching_is_the_strahler_number() {
     assert_eq!(of(a.clone()), 1);
     assert_eq!(of(-&a), 1);
     assert_eq!(of(&a + &b), 2);
-    // A chain needs no more than its first step, a balanced tree one more a level.
+    // A chain needs no more than its first step; a balanced tree needs one more per level.
     assert_eq!(of(&a + &b + &c + &d), 2);
     assert_eq!(of((&a + &b) * (&c + &d)), 3);
     assert_eq!(of(select(a.lt(&b), &c, &d)), 2);
     assert_eq!(of(select(a.lt(&b), &c + &d, &d)), 3);
-    // The indices of the left-hand side count too.
+    // The indices of the left-hand side also count.
     assert_eq!(branchings(func("f", (x, y), 1.0)), [2]);
 }
 

@@ -1,4 +1,4 @@
-//! Nodes, stages and edges of pipelines of every kind, and how they are shown.
+//! Nodes, stages and edges of all kinds of pipelines, and their printed forms.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -167,7 +167,7 @@ fn boundary_conditions_are_known_by_their_structure() {
     }
 }
 
-/// Everything that is legal can be seen, printed and drawn.
+/// Every legal pipeline can be analysed, printed and drawn.
 #[test]
 fn pipelines_of_every_kind() {
     let (x, y) = vars!(x, y);

@@ -1,4 +1,4 @@
-//! Slopes of indices: the rules one by one, composition, and a check against the evaluated index.
+//! Slopes of indices: each rule, composition, and a check against the evaluated index.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ fn int(value: i64) -> Slope {
     Some(Rational::integer(value))
 }
 
-/// The index of dimension 0 of the access of `table` in a stage over x and y.
+/// The index in dimension 0 of the access to `table` in a stage over x and y.
 fn index(at: impl Fn(Expr, Expr) -> Expr) -> Index {
     let (x, y) = vars!(x, y);
     let table = Input::f32("table", 1);
@@ -54,7 +54,7 @@ fn divisions_divide() {
     assert_eq!(slopes(|x, y| (x / 2 + 3 * y) / 3), [ratio(1, 6), int(1)]);
     let tap = index(|x, _| x / 2 + 1);
     assert_eq!((tap.period, tap.origin, tap.constant()), (2, Some(Range::new(1, 1)), None));
-    // What divides without a rest is affine.
+    // A division without remainder is affine.
     let even = index(|x, _| (4 * x + 7) / 2);
     assert_eq!((even.slopes[0], even.period, even.constant()), (int(2), 1, Some(3)));
     // The same slope as x, but not x.
@@ -141,7 +141,7 @@ fn what_a_stage_reads_of_itself_may_change_with_every_step() {
     assert_eq!(update.accesses[0].map.rows()[0].constant(), Some(0));
 }
 
-/// The map of the only access of dimension-wise indices over x, y.
+/// The map of the only access, with these indices over x, y.
 fn map(at: impl Fn(Var, Var) -> Vec<Expr>) -> AccessMap {
     let (x, y) = vars!(x, y);
     let indices = at(x, y);
@@ -284,10 +284,10 @@ proptest! {
         for (d, slope) in index.slopes.iter().enumerate() {
             let Some(slope) = slope else { continue };
             let mut point = [x0, y0];
-            // A slope of 0 is no movement at all, not only after a period.
+            // A slope of 0 means no movement at all, not only over whole periods.
             let steps = if slope.is_zero() { n } else { n * index.period };
             point[d] += steps;
-            // Beyond this, the index itself could wrap.
+            // With larger steps, the index itself could wrap.
             prop_assume!(steps.abs() < 1_000_000);
             let moved = slope.mul(Rational::integer(steps)).unwrap().as_integer();
             prop_assert_eq!(moved, Some(evaluate(exprs, id, point) - here), "{:?} {:?}", form, index);

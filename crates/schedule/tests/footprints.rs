@@ -1,4 +1,4 @@
-//! Footprints against every point that is really touched, block by block and thread by thread.
+//! Compares footprints with every point that is really touched, per block and per thread.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -71,7 +71,7 @@ impl Index {
     }
 }
 
-/// `out` sums over r what it reads of g at two indices and of f at one; g reads f at two.
+/// `out` sums, over r, reads of g at two indices and of f at one; g reads f at two indices.
 fn pipeline(outer: &[Index; 3], inner: &[Index; 2]) -> Pipeline {
     let f = func("f", X, X * 3);
     let zero = Expr::from(0);
@@ -88,7 +88,7 @@ fn problem(pipeline: &Pipeline, output: Region) -> Option<Problem> {
     Problem::new(pipeline, &request, &Device::preset("h200").unwrap()).ok()
 }
 
-// ---- What is touched.
+// ---- The points that are touched.
 
 fn evaluate(pipeline: &Pipeline, id: ExprId, x: i64, r: i64) -> Value {
     let node = &pipeline.exprs()[id];
@@ -103,7 +103,7 @@ fn evaluate(pipeline: &Pipeline, id: ExprId, x: i64, r: i64) -> Value {
     }
 }
 
-/// The points of `callee` that a stage reads at one point of its own.
+/// The points of `callee` that a stage reads at one of its own points.
 fn accesses(pipeline: &Pipeline, caller: (&str, usize), callee: &str, x: i64, r: i64) -> Vec<i64> {
     let stage = &pipeline.funcs()[pipeline.func_named(caller.0).unwrap()].stages[caller.1];
     let callee = pipeline.func_named(callee).unwrap();
@@ -113,12 +113,12 @@ fn accesses(pipeline: &Pipeline, caller: (&str, usize), callee: &str, x: i64, r:
     calls.map(|node| evaluate(pipeline, node.args[0], x, r).as_int().unwrap()).collect()
 }
 
-/// First and last of some points.
+/// The first and last of some points.
 fn hull(points: &[i64]) -> Option<(i64, i64)> {
     Some((*points.iter().min()?, *points.iter().max()?))
 }
 
-/// The first and last point that a footprint has at one block and one iteration.
+/// The first and last point of a footprint at one block and one iteration.
 fn placed(plan: &Plan<'_>, reach: &Reach, place: (i64, i64)) -> (i64, i64) {
     let mut sum = Rational::ZERO;
     for (symbol, step) in &reach.terms {
@@ -146,8 +146,8 @@ fn placed(plan: &Plan<'_>, reach: &Reach, place: (i64, i64)) -> (i64, i64) {
     (low, high.min(reach.max))
 }
 
-/// The box that a block computes for a footprint: all of its extent from its first point, as far as the Func goes. The footprint must
-/// hold some points, and be no larger than its extent.
+/// Checks that a footprint includes some points and is no larger than its extent. A block computes the
+/// full extent from the first point on, up to the end of the Func.
 fn holds(
     plan: &Plan<'_>,
     reach: &Reach,
@@ -166,7 +166,7 @@ fn holds(
         "{first}..={last} at {place:?} is not in {low}..={high} of {reach:?}"
     );
     prop_assert!(high - low < reach.extent(), "{low}..={high} at {place:?} is wider than {reach:?}");
-    // One of fractions ends where its last point is rounded to.
+    // A box with fractions ends at its rounded last point.
     let end = if reach.has_fractions() { high } else { (low + reach.extent() - 1).min(reach.max) };
     prop_assert!(last <= end, "{first}..={last} at {place:?} is not in {low}..={end} of {reach:?}");
     Ok((low, end))
@@ -260,8 +260,8 @@ proptest! {
     }
 }
 
-/// A Func that is read directly and through another Func at a clamped index: blocks at the edge compute the other one beyond what
-/// the clamp leaves of it.
+/// A Func is read directly, and through another Func at a clamped index. Blocks at the border compute
+/// points of the other Func beyond those that the clamp leaves.
 #[test]
 fn clamped_readers_compute_whole_boxes() {
     let x = || Box::new(Index::X);
@@ -300,9 +300,9 @@ fn clamped_readers_compute_whole_boxes() {
     }
 }
 
-// ---- Extents that are exact.
+// ---- Exact extents.
 
-/// The extents that a Func `f` of `read` gets in blocks of 16.
+/// The extent that a Func `f` in `read` gets in blocks of 16, and whether it is bounded.
 fn extent(read: impl Fn(&Func) -> Expr) -> (i64, bool) {
     let f = func("f", X, X * 3);
     let out = func("out", X, read(&f));
@@ -326,19 +326,19 @@ fn extents_are_exact() {
     assert_eq!(extent(|f| taps(f, [2 * x - 1, 2 * x, 2 * x + 2])), (34, true));
     assert_eq!(extent(|f| taps(f, [x / 2, x / 2 + 1, (x + 1) / 2])), (9, true));
     assert_eq!(extent(|f| taps(f, [x / 3, x / 3, x / 3])), (6, true));
-    // Clamped and not, on either side.
+    // Clamped and unclamped, on either side.
     assert_eq!(extent(|f| taps(f, [clamp(x - 2, 0, 999), clamp(x + 2, 0, 999), x.expr()])), (20, true));
     assert_eq!(extent(|f| taps(f, [max(x - 2, 0), x.expr(), x + 2])), (20, true));
     assert_eq!(
         extent(|f| taps(f, [5 - 2 * max(x - 2, 0), 6 - 2 * max(x, 0), 0 - 2 * max(x, 0)])),
         (40, true)
     );
-    // The same wherever the block is.
+    // The same for every block.
     assert_eq!(extent(|f| taps(f, [x % 4, x % 4 + 1, 7.into()])), (8, true));
-    // Through floats, nothing says where in the whole a block's part starts.
+    // Through floats, the start of a block's part is unknown.
     let float = || (x.f32() / 4.0).i32();
     assert_eq!(extent(|f| taps(f, [float(), float() + 1, float()])), (251, false));
-    // Readers that part: f(0) and f(999) from the last block.
+    // Diverging readers: f(0) and f(999) from the last block.
     assert_eq!(extent(|f| taps(f, [x.expr(), 2 * x, x.expr()])), (1999, false));
     assert_eq!(extent(|f| taps(f, [x.expr(), 999 - x, x.expr()])), (1000, false));
 }

@@ -1,4 +1,4 @@
-//! One kernel by itself: legal wherever the schedule is, broken where it is, and the same size.
+//! Checks that single kernels agree with the whole schedule: legal or not, and of the same size.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -30,7 +30,7 @@ fn kernels_of_legal_schedules_are_legal_by_themselves() {
     }
 }
 
-/// Whether a rule is about one kernel, and not about where other kernels compute what it reads.
+/// Whether a rule is about one kernel, rather than about where other kernels compute what it reads.
 fn concerns_one_kernel(rule: &Rule) -> bool {
     !matches!(
         rule,
@@ -48,7 +48,7 @@ fn concerns_one_kernel(rule: &Rule) -> bool {
     )
 }
 
-/// Breaks something, or not.
+/// Breaks the schedule, or leaves it intact.
 fn disturb(schedule: &mut Schedule, how: u64) {
     let number = how as usize % schedule.root.len();
     let mut nests: Vec<&mut Nest> = schedule.root[number].nests_mut().collect();

@@ -1,4 +1,4 @@
-//! Random schedules: legal, bounded, repeatable, and different enough.
+//! Random schedules: legal, bounded, reproducible and diverse.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,7 +9,7 @@ use warploom_schedule::schedule::*;
 
 const SEEDS: u64 = 200;
 
-/// The most points of a stage that are written out one after the other.
+/// The maximum number of points of a stage in unrolled loops.
 fn unrolled(schedule: &Schedule, problem: &Problem) -> i64 {
     let plan = problem.plan(schedule);
     let points = plan.nests.values().filter_map(|nest| match &nest.nest.mapping {
@@ -55,10 +55,10 @@ fn a_seed_gives_one_schedule() {
     }
 }
 
-/// A stage must take a decision in so many of the schedules in which it could.
+/// A decision must be taken in at least this fraction of the eligible cases.
 const TAKEN: f64 = 0.05;
 
-/// So many stages are enough to tell.
+/// The number of eligible stages that is enough to judge.
 const ENOUGH: u64 = 200;
 
 #[test]
@@ -73,7 +73,7 @@ fn every_decision_is_taken_for_every_kind_of_stage() {
     coverage.merge(&rest);
     assert_eq!(coverage.schedules(), SEEDS * cases().len() as u64);
     assert!(coverage.rare(TAKEN, ENOUGH).is_empty(), "{:#?}\n{coverage}", coverage.rare(TAKEN, ENOUGH));
-    // Every row and column has something in it.
+    // Every row and column has an entry.
     for decision in Decision::ALL {
         let taken: u64 = StageKind::ALL.iter().map(|kind| coverage.share(decision, *kind).taken).sum();
         assert!(taken > 0, "nothing is {}\n{coverage}", decision.name());
@@ -158,20 +158,20 @@ fn work_counts_every_evaluation() {
     let rest = "  kernel second.1 flat\n  kernel out flat\n";
     let once = points + (points + first) + (points + second) + points;
     assert_eq!(work(&format!("{root}{rest}")), once);
-    // Loops around a kernel and over a block change nothing, even where they do not divide.
+    // Loops around a kernel and over a block do not change the work, even if they do not divide evenly.
     let parts = "  around second.1.h 1\n    kernel second.1 block x 5\n      over second.1.k 5\n        second.1 flat\n  kernel out flat\n";
     assert_eq!(work(&format!("{root}{parts}")), once);
-    // Inlined: once for each use.
+    // Inlined: once per use.
     let inlined = root.replacen("\n  kernel gain flat", "inline gain", 1);
     assert_eq!(work(&format!("{inlined}{rest}")), once - points + first);
     // In registers: every thread sums its whole row, for its own points.
     let registers = "\n  kernel gain flat\n  kernel first.0 flat\n  kernel first.1 flat\n  kernel out block x 8, y 6 threads x 4, y 6 serial x 2\n    second registers\n";
     assert_eq!(work(registers), once);
-    // In blocks: the rows of `first` once for each of 3 blocks along y and 2 along x.
+    // In blocks: the rows of `first` once per block, with 3 blocks along y and 2 along x.
     let shared = "\n  kernel gain flat\n  kernel second.0 flat\n  kernel second.1 block x 12, y 8\n    first.0 flat shared\n    first.1 flat shared\n    second.1 flat\n  kernel out flat\n";
     let box_points = 12.0 * 24.0;
     assert_eq!(work(shared), once - (points + first) + 6.0 * box_points * (1.0 + 24.0));
-    // A copy of an input counts as well.
+    // A staged input also counts.
     let staged = rest.replace(
         "kernel second.1 flat",
         "kernel second.1 block y 4\n    B.stage flat shared\n    second.1 flat",

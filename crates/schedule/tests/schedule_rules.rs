@@ -1,4 +1,5 @@
-//! The rules of schedules: each is broken by a schedule that breaks no other, and said at its place.
+//! The rules of schedules: each is broken by a schedule that breaks no other, and reported at its
+//! place.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -27,7 +28,7 @@ impl Case {
         Case { problem: problem.unwrap_or_else(|error| panic!("{error}")) }
     }
 
-    /// The schedule whose lines below the pipeline's name these are.
+    /// Parses the lines below the pipeline's name.
     fn read(&self, lines: &str) -> Schedule {
         let text = format!("p {lines}");
         Schedule::parse(&text, self.problem.pipeline()).unwrap_or_else(|errors| panic!("{errors}"))
@@ -44,7 +45,7 @@ impl Case {
         }
     }
 
-    /// The one violation, as text.
+    /// The only violation, as text.
     fn one(&self, schedule: &Schedule) -> String {
         match self.check(schedule) {
             Ok(()) => panic!("this is legal:\n{}", schedule.to_text(self.problem.pipeline())),
@@ -61,7 +62,7 @@ impl Case {
     }
 }
 
-/// A chain of stencils, of which the first is read twice.
+/// A chain of stencils, where the first is read twice.
 fn stencils() -> Case {
     let (x, y) = vars!(x, y);
     let input = Input::f32("input", 2);
@@ -73,7 +74,7 @@ fn stencils() -> Case {
     Case::new([out], &[("input", &[400, 300]), ("out", &[400, 300])])
 }
 
-/// A product of matrices, scaled.
+/// A scaled matrix product.
 fn product() -> Case {
     let (x, y) = vars!(x, y);
     let (a, b) = (Input::f32("A", 2), Input::f32("B", 2));
@@ -85,7 +86,7 @@ fn product() -> Case {
     Case::new([out], &[("A", &[64, 64]), ("B", &[64, 64]), ("out", &[64, 64])])
 }
 
-/// Sums down the columns, and then along the rows of what they gave, from below.
+/// Running sums down the columns, with an undefined initial value.
 fn scans() -> Case {
     let (x, y) = vars!(x, y);
     let input = Input::f32("input", 2);
@@ -97,7 +98,7 @@ fn scans() -> Case {
     Case::new([out], &[("input", &[64, 64]), ("out", &[64, 64])])
 }
 
-/// Maxima over twice as many rows in each step, as far as they are needed.
+/// Maxima over twice as many rows per step, as far as needed.
 fn doubling() -> Case {
     let (x, y, t) = vars!(x, y, t);
     let input = Input::f32("input", 2);
@@ -121,7 +122,7 @@ fn legal_schedules_are_accepted() {
     stencils.accepts("inline input.repeat_edge\n  kernel gray flat\n  kernel bx block x 8 flat\n  kernel out block x 32, y 8\n    by flat shared\n    out flat\n");
     stencils.accepts("inline input.repeat_edge, gray, by\n  kernel out block x 32, y 8\n    input.stage flat shared\n    bx threads x 34, y 2 serial y 5 shared\n    out threads x 32, y 2 serial y 4 unroll\n");
     stencils.accepts("inline input.repeat_edge, gray, by\n  kernel out block x 32, y 8\n    out threads x 32, y 2 serial y 4 unroll\n      bx registers\n");
-    // A private Func that is read at its own point only.
+    // A private Func that is only read at its own point.
     stencils.accepts("inline input.repeat_edge, gray, bx\n  kernel out block x 32, y 8\n    by threads x 32, y 4 serial y 2 private\n    out threads x 32, y 4 serial y 2 unroll\n");
 
     let product = product();
@@ -228,7 +229,7 @@ fn loops() {
         "\n  kernel scan.1 flat\n  kernel scan.2 block x 8 threads x 8, ry 8\n  kernel out flat\n",
     ]));
 
-    // The digits of a number: their order matters.
+    // The digits of a number, where order matters.
     let x = vars!(x);
     let input = Input::f32("input", 2);
     let r = rdom!(r: (0, 8), s: (0, 8));
@@ -243,7 +244,7 @@ fn loops() {
         "\n  kernel number.0 flat\n  around number.1.r 1, number.1.s 1\n    kernel number.1 flat\n",
     ]));
 
-    // Trees that no text gives.
+    // Trees that no text describes.
     let mut schedule = product
         .read("inline gain\n  kernel prod.0 block x 4 flat\n  kernel prod.1 flat\n  kernel out flat\n");
     let kernel = schedule.kernels_mut().next().unwrap();
@@ -257,7 +258,7 @@ fn loops() {
 
 #[test]
 fn reduction_loops_whose_order_does_not_matter_are_exchanged() {
-    // Every pair (r, s) writes an element of its own.
+    // Every pair (r, s) writes its own element.
     let (x, y) = vars!(x, y);
     let r = rdom!(r: (0, 8), s: (0, 8));
     let f = func("f", (x, y), 0).over(&r, |f| f.set((r.x, r.y), f.at((r.x, r.y)) * 2 + 1));
@@ -268,7 +269,8 @@ fn reduction_loops_whose_order_does_not_matter_are_exchanged() {
 
 #[test]
 fn faster_variables_stay_inside_those_that_run_side_by_side() {
-    // With r fixed no two values of s meet, but (r 1, s 0) and (r 0, s 1) write one element in this order.
+    // For a fixed r, no two values of s conflict, but (r 1, s 0) and (r 0, s 1) write the same element
+    // in this order.
     let (x, y) = vars!(x, y);
     let r = rdom!(r: (0, 4), s: (0, 4));
     let [a, b] = r.vars();
@@ -299,7 +301,7 @@ fn storage() {
         "inline gain\n  kernel out block x 8, y 8\n    prod.0 threads x 8 private\n    prod.1 threads x 8, y 8 private\n    out threads x 8, y 8\n",
     ]));
 
-    // A table that is looked up anywhere, and one that is small.
+    // A large lookup table that is read anywhere, and a small one.
     let x = vars!(x);
     let input = Input::f32("input", 1);
     let table = func("table", x, x.f32() * 2.0);
@@ -316,14 +318,15 @@ fn storage() {
     insta::assert_snapshot!(found.join("\n\n"));
 }
 
-/// What is legal where several threads share a dimension is legal where it has one point, or all in one thread.
+/// A schedule that is legal if several threads share a dimension stays legal if the dimension has one
+/// point, or is all in one thread.
 #[test]
 fn private_accumulators_at_any_size() {
     let (x, y) = vars!(x, y);
     let (a, b) = (Input::f32("a", 2), Input::f32("b", 2));
     let r = rdom!(r: (0, 24));
     let sum = func("sum", (x, y), 0.0).over(&r, |f| f.add((x, y), a.at((r.x, y)) * b.at((x, r.x))));
-    // `near` asks for one more column of the sum than `out`.
+    // `near` needs one more column of the sum than `out`.
     let near = func("near", (x, y), sum.at((x, y)) * 2.0);
     let out = func("out", (x, y), near.at((x, y)) + near.at((x + 1, y)) + sum.at((x, y)));
     for [width, height] in [[133, 65], [133, 1], [1, 133], [1, 1], [2, 3], [3, 4], [4, 5], [17, 5]] {
@@ -338,7 +341,7 @@ fn private_accumulators_at_any_size() {
             "\n  kernel out block x 31, y 8\n    sum.0 {rows} private\n    sum.1 {rows} private\n    near {rows} shared\n    out {rows}\n"
         ));
     }
-    // A reader that has the points of one thread in two is refused at small sizes too.
+    // A reader that splits one thread's points over two threads is rejected at small sizes too.
     let small = Case::new([out], &[("a", &[24, 5]), ("b", &[10, 24]), ("out", &[9, 5])]);
     let refused = small.check(&small.read(
         "\n  kernel out block x 32, y 8\n    sum.0 threads x 8 serial x 4, y all private\n    sum.1 threads x 8 serial x 4, y all private\n    near flat shared\n    out threads x 8 serial x 2, y all\n",
@@ -348,7 +351,7 @@ fn private_accumulators_at_any_size() {
     );
 }
 
-/// A scatter writes to points of all threads, however few threads it has itself.
+/// A scatter writes to points of all threads, even if it has few threads itself.
 #[test]
 fn private_scatters() {
     let x = vars!(x);
@@ -364,7 +367,7 @@ fn private_scatters() {
     );
 }
 
-/// Grids that are too long for an axis of their own are counted along x.
+/// Grids that are too long for their own axis are counted along x.
 #[test]
 fn long_grids() {
     let (x, y) = vars!(x, y);

@@ -1,4 +1,4 @@
-//! The text form of schedules: it reads back, and every mistake in it is answered at its place.
+//! The text form of schedules: it round-trips, and every fault is reported at its place.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ use warploom_lang::*;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::*;
 
-/// A pipeline with names that are easy to mistake: of keywords, with dots and digits, with several stages.
+/// A pipeline with confusing names: keywords, dots and digits, several stages.
 fn pipeline() -> Pipeline {
     let (x, y, serial) = vars!(x, y, serial);
     let (a, over) = (Input::f32("A", 2), Input::f32("over.in", 2));
@@ -31,13 +31,13 @@ fn stages(pipeline: &Pipeline) -> Vec<StageRef> {
     funcs.flat_map(|(func, decl)| (0..decl.stages.len()).map(move |stage| StageRef { func, stage })).collect()
 }
 
-// ---- Random trees read back.
+// ---- Random trees round-trip.
 
 fn size() -> impl Strategy<Value = Size> {
     prop_oneof![Just(Size::All), (1u32..300).prop_map(Size::Of), Just(Size::Of(u32::MAX))]
 }
 
-/// Tiles of the loops of a stage or staged input.
+/// Tiles over the loops of a stage or staged input.
 fn tiles(pipeline: &Pipeline, item: Item) -> BoxedStrategy<Vec<Tile>> {
     let kinds: Vec<LoopKind> = match item {
         Item::Input(input) => (0..pipeline.inputs()[input].dimensions).map(LoopKind::Pure).collect(),
@@ -71,7 +71,7 @@ fn nest(pipeline: &Pipeline, item: Item) -> BoxedStrategy<Nest> {
         .boxed()
 }
 
-/// A number for some of the words.
+/// Numbers for some of the keywords.
 fn numbers<N: Default + std::fmt::Debug>(
     words: &'static [&'static str],
     of_word: fn(&mut N, &str) -> &mut Option<NonZeroU32>,
@@ -144,7 +144,7 @@ proptest! {
         prop_assert_eq!(read.to_text(&pipeline), text);
     }
 
-    /// Whatever the text, the answer is a schedule or errors, each with a place.
+    /// Any text results in a schedule or in errors, each with a position.
     #[test]
     fn any_text_is_answered(words in vec(select(WORDS.to_vec()), 0..40)) {
         let text = words.join(" ").replace(" \n ", "\n");
@@ -232,16 +232,16 @@ fn a_kernel_of_one_stage_has_two_forms() {
         short.to_text(&pipeline),
         "names\n  kernel output  block x 8  threads x 8\n    kernel       registers\n"
     );
-    // `threads` without sizes: one thread.
+    // `threads` without sizes means one thread.
     let one = read("names\n  kernel output  threads\n");
     assert_eq!(one.to_text(&pipeline), "names\n  kernel output  threads\n");
     let serial = read("names\n  kernel over  threads serial serial 4\n");
     assert_eq!(serial.to_text(&pipeline), "names\n  kernel over  serial serial 4\n");
 }
 
-// ---- Mistakes.
+// ---- Faults.
 
-/// The answers to some texts, each below the text that has it.
+/// Each text, followed by its errors.
 fn answers(texts: &[&str]) -> String {
     let pipeline = pipeline();
     let answer = |text: &&str| match Schedule::parse(text, &pipeline) {

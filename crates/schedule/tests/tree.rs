@@ -1,4 +1,4 @@
-//! Walks over trees, and edits of them.
+//! Traversals and edits of trees.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -45,7 +45,7 @@ fn places_are_before_readers_and_between_loops() {
         site.insert(&mut kernel, vec![flat(5)]);
         kernel.body
     };
-    // Read by the last nest only.
+    // Only the last nest reads it.
     let sites = kernel.sites(&[false, false, true]);
     assert_eq!(
         sites.iter().map(put).collect::<Vec<_>>(),
@@ -56,7 +56,7 @@ fn places_are_before_readers_and_between_loops() {
         ]
     );
     assert_eq!(sites.iter().map(|site| site.divides).collect::<Vec<_>>(), [false, true, false]);
-    // Readers inside and outside the loops have only the block in common.
+    // Readers inside and outside the loops only share the block.
     let common = kernel.sites(&[true, false, true]);
     let bodies: Vec<_> = common.iter().map(put).collect();
     assert_eq!(bodies, [vec![flat(5), flat(0), over(&[1, 0], inner)]]);
@@ -72,7 +72,7 @@ fn what_is_put_somewhere_can_be_removed_again() {
         let mut after = before.clone();
         site.insert(&mut after, vec![Loops::holding(tiles(5, &[0]), Nest::shared(stage(5)))]);
         assert_eq!(after.nests().count(), 4);
-        // Without the nest its loops hold nothing.
+        // Without the nest, its loops have an empty body.
         after.edit(|node, _| !matches!(node, NodeMut::Nest(nest) if nest.item == stage(5).into()));
         assert_eq!(after, before);
     }
@@ -115,7 +115,7 @@ fn nodes_are_edited_in_order_with_the_loops_that_remain_outside() {
         "kernel 3 in [2, 0]",
     ];
     assert_eq!(seen, expected);
-    // The outer loops gave way to what they held; the loops around kernel 3 are gone with it.
+    // The outer loops were replaced by their body; the loops around kernel 3 were removed with it.
     let body = vec![flat(0), flat(4), over(&[5], vec![flat(9)])];
     let around = Loops { loops: tiles(9, &[2]), body: vec![kernel(body).into()] };
     assert_eq!(schedule.root, [RootItem::single(stage(1)), around.into()]);

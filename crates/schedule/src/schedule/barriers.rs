@@ -1,5 +1,5 @@
-//! Where the threads of a block have to wait for each other: before a nest that touches memory which another
-//! thread wrote, or writes memory which another thread touched, since the last barrier.
+//! Places the barriers of a block. A nest needs a barrier before it if, since the last barrier, another thread
+//! wrote memory that the nest accesses, or accessed memory that the nest writes.
 
 use warploom_lang::Id;
 
@@ -7,28 +7,28 @@ use crate::ids::{KernelId, LoopId, NestId};
 use crate::node_set::NodeSet;
 use crate::schedule::plan::{Body, Plan, Stepped};
 
-/// The barriers of a block.
+/// The barriers in one block of a kernel.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Barriers {
     first_nest: usize,
     nests: Vec<bool>,
     first_loop: usize,
     loops: Vec<LoopBarriers>,
-    /// How many of them a block passes.
+    /// How many barriers a block executes, counting loop iterations.
     pub passed: f64,
 }
 
 /// The barriers of a loop over the block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LoopBarriers {
-    /// Before its first iteration.
+    /// Whether there is a barrier before the first iteration.
     pub before: bool,
-    /// At the end of each iteration.
+    /// Whether there is a barrier at the end of each iteration.
     pub at_end: bool,
 }
 
 impl Plan<'_> {
-    /// The barriers of a kernel.
+    /// Computes the barriers of a kernel.
     pub fn barriers(&self, kernel: KernelId) -> Barriers {
         let kernel = &self.kernels[kernel];
         let (nests, loops) = (kernel.nests.start.index(), kernel.over.start.index());
@@ -47,18 +47,18 @@ impl Plan<'_> {
 }
 
 impl Barriers {
-    /// Whether one stands before a nest of the kernel.
+    /// Whether there is a barrier before a nest of the kernel.
     pub fn before(&self, nest: NestId) -> bool {
         self.nests[nest.index() - self.first_nest]
     }
 
-    /// Those of a loop over the kernel's block.
+    /// The barriers of a loop over the kernel's block.
     pub fn of_loop(&self, id: LoopId) -> LoopBarriers {
         self.loops[id.index() - self.first_loop]
     }
 }
 
-/// What threads touch of the memory through which they exchange values.
+/// The memory accessed by threads, out of the memory through which they exchange values.
 #[derive(Clone, Default)]
 struct Touched {
     read: NodeSet,
@@ -81,9 +81,9 @@ impl Touched {
 /// A part of a block.
 #[derive(Default)]
 struct Part {
-    /// The barriers that a block passes in it.
+    /// How many barriers a block executes in this part.
     passed: f64,
-    /// What it touches before the first of them.
+    /// The memory accessed before the first of these barriers.
     first: Touched,
 }
 
@@ -93,7 +93,7 @@ struct Walk<'a, 's> {
 }
 
 impl Walk<'_, '_> {
-    /// Items one after the other; `since` is what was touched since the last barrier.
+    /// Runs items in order; `since` is the memory accessed since the last barrier.
     fn between(&mut self, items: Body<'_, NestId>, since: &mut Touched) -> Part {
         let mut all = Part::default();
         for item in items {
@@ -127,7 +127,6 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A loop over the block.
     fn over(&mut self, id: LoopId, body: Body<'_, NestId>, since: &mut Touched) -> Part {
         let count = self.plan.loops[id].count;
         if count <= 1 {
@@ -135,7 +134,7 @@ impl Walk<'_, '_> {
         }
         let mut last = Touched::default();
         let Part { mut passed, first } = self.between(body, &mut last);
-        // The next iteration begins with what the first one began with.
+        // The next iteration starts with the same accesses as the first one.
         let at_end = last.conflicts(&first);
         if at_end {
             passed += 1.0;
@@ -160,7 +159,8 @@ mod tests {
     use crate::schedule::problem::Problem;
     use crate::schedule::tree::Schedule;
 
-    /// The barriers of the last kernel of a schedule for the sum of 64 neighbours, each through `tile`.
+    /// The barriers of the last kernel of a schedule for the sum of 64 neighbours, each read through
+    /// `tile`.
     fn barriers(body: &str) -> Barriers {
         let x = vars!(x);
         let r = rdom!(r: (0, 64));

@@ -1,4 +1,4 @@
-//! Schedules written in Rust.
+//! Builds schedules in Rust.
 
 use warploom_lang::Pipeline;
 
@@ -10,7 +10,7 @@ use crate::schedule::tree::{
     ThreadTiles, Tile,
 };
 
-/// Variables and sizes: `"x 64, y 16"` as in the text form, or `[("x", 64), ("y", 16)]`.
+/// Variables with sizes: `"x 64, y 16"` as in the text form, or `[("x", 64), ("y", 16)]`.
 #[derive(Clone, Debug)]
 pub struct Tiles(Result<Vec<(String, Size)>, ScheduleFault>);
 
@@ -76,7 +76,7 @@ impl<S: Into<Size> + Copy, const N: usize> From<&[(&str, S); N]> for Tiles {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Mistakes are kept until [`ScheduleBuilder::build`], which reports all of them.
+/// Faults are collected until [`ScheduleBuilder::build`], which reports all of them.
 #[derive(Clone)]
 #[must_use = "nothing is built before `build`"]
 pub struct ScheduleBuilder<'p> {
@@ -86,12 +86,12 @@ pub struct ScheduleBuilder<'p> {
 }
 
 impl<'p> ScheduleBuilder<'p> {
-    /// A schedule that decides nothing yet.
+    /// An empty schedule for this pipeline.
     pub fn new(pipeline: &'p Pipeline) -> ScheduleBuilder<'p> {
         ScheduleBuilder { names: Names::new(pipeline), schedule: Schedule::default(), faults: Vec::new() }
     }
 
-    /// Inlines Funcs into all that read them.
+    /// Inlines Funcs into all their readers.
     pub fn inline<S: AsRef<str>>(mut self, funcs: impl IntoIterator<Item = S>) -> Self {
         for func in funcs {
             match self.names.func(func.as_ref()) {
@@ -124,7 +124,7 @@ impl<'p> ScheduleBuilder<'p> {
         self
     }
 
-    /// Adds serial loops around kernels: `"prod.1.r 16"`.
+    /// Adds serial loops around kernels, such as `"prod.1.r 16"`.
     pub fn around(mut self, loops: impl Into<Tiles>, body: impl FnOnce(Self) -> Self) -> Self {
         let loops = reductions(self.names, loops.into(), &mut self.faults);
         let inner = body(ScheduleBuilder::new(self.names.pipeline()));
@@ -134,10 +134,10 @@ impl<'p> ScheduleBuilder<'p> {
         self
     }
 
-    /// The schedule.
+    /// Returns the schedule.
     ///
     /// # Errors
-    /// Every name and size that was not understood. What the tree means is not checked here: see
+    /// All names and sizes that could not be resolved. The rules are not checked here; see
     /// [`Problem::check`](crate::schedule::Problem::check).
     pub fn build(self) -> Result<Schedule, ScheduleErrors> {
         if self.faults.is_empty() {
@@ -148,26 +148,25 @@ impl<'p> ScheduleBuilder<'p> {
     }
 }
 
-/// Builds what one block runs.
+/// Builds the body of a block.
 #[derive(Clone)]
 #[must_use = "the block is what the closure gives back"]
 pub struct BlockBuilder<'p> {
     names: Names<'p>,
-    /// The kernel's own stage.
     own: Option<StageRef>,
     body: Vec<BlockItem>,
     faults: Vec<ScheduleFault>,
 }
 
 impl BlockBuilder<'_> {
-    /// Adds a stage or staged input, spread by one flat loop. It is in shared memory, or in global memory if
-    /// it is the kernel's own.
+    /// Adds a stage or staged input whose points are spread over all threads by one flat loop. It is
+    /// stored in shared memory, or in global memory if it is the kernel's own stage.
     pub fn flat(self, item: &str) -> Self {
         self.nest(item, |_, _| None)
     }
 
-    /// Adds a stage or staged input with thread loops of its own. It is in shared memory, or in global memory if
-    /// it is the kernel's own.
+    /// Adds a stage or staged input with its own thread loops. It is stored in shared memory, or in
+    /// global memory if it is the kernel's own stage.
     pub fn threads(self, item: &str, threads: impl Into<Tiles>) -> Self {
         let (names, threads) = (self.names, threads.into());
         self.nest(item, |item, faults| {
@@ -176,7 +175,7 @@ impl BlockBuilder<'_> {
         })
     }
 
-    /// Gives the last stage serial loops inside each thread, the outermost first.
+    /// Gives the last stage serial loops inside each thread, outermost first.
     pub fn serial(mut self, serial: impl Into<Tiles>) -> Self {
         let (names, serial) = (self.names, serial.into());
         let Some((nest, faults)) = self.last("serial") else { return self };
@@ -188,7 +187,7 @@ impl BlockBuilder<'_> {
         self
     }
 
-    /// Writes the last stage's serial loops out.
+    /// Unrolls the serial loops of the last stage.
     pub fn unroll(mut self) -> Self {
         let Some((nest, faults)) = self.last("unroll") else { return self };
         match nest.mapping.tiles_mut() {
@@ -198,7 +197,7 @@ impl BlockBuilder<'_> {
         self
     }
 
-    /// Keeps the last stage in memory of each thread's own.
+    /// Stores the last stage in private memory of each thread.
     pub fn private(mut self) -> Self {
         if let Some((nest, _)) = self.last("private") {
             nest.storage = Storage::Private;
@@ -206,7 +205,7 @@ impl BlockBuilder<'_> {
         self
     }
 
-    /// Computes a Func in registers, just before the last stage.
+    /// Computes a Func in registers, right before the last stage.
     pub fn registers(mut self, func: &str) -> Self {
         let func = self.names.func(func);
         let Some((nest, faults)) = self.last("registers") else { return self };
@@ -217,7 +216,7 @@ impl BlockBuilder<'_> {
         self
     }
 
-    /// Adds serial loops over the block: `"prod.1.r 16"`.
+    /// Adds serial loops over the block, such as `"prod.1.r 16"`.
     pub fn over(mut self, loops: impl Into<Tiles>, body: impl FnOnce(Self) -> Self) -> Self {
         let loops = reductions(self.names, loops.into(), &mut self.faults);
         let inner = body(BlockBuilder { body: Vec::new(), faults: Vec::new(), ..self.clone() });
@@ -243,11 +242,11 @@ impl BlockBuilder<'_> {
         self
     }
 
-    /// The stage added last and where its mistakes go; it is a mistake if there is none.
+    /// The stage added last and the list of faults. It is a fault if there is no stage yet.
     fn last(&mut self, word: &'static str) -> Option<(&mut Nest, &mut Vec<ScheduleFault>)> {
         match self.body.last_mut().and_then(BlockItem::nest_mut) {
             Some(nest) => Some((nest, &mut self.faults)),
-            // A name that was not understood is mistake enough.
+            // An unresolved name was already reported.
             _ if !self.faults.is_empty() => None,
             _ => {
                 self.faults.push(ScheduleFault::NoStage { word });

@@ -1,4 +1,4 @@
-//! Which decisions a set of schedules takes, and for which kinds of stages.
+//! Counts which decisions a set of schedules takes, and for which kinds of stages.
 
 mod kind;
 mod survey;
@@ -21,10 +21,10 @@ macro_rules! named {
         const $count: usize = [$($name),*].len();
 
         impl $type {
-            /// All of them, in order.
+            /// All variants, in order.
             pub const ALL: [$type; $count] = [$($type::$variant),*];
 
-            /// The name in tables.
+            /// The name in printed tables.
             pub const fn name(self) -> &'static str {
                 const NAMES: [&str; $count] = [$($name),*];
                 NAMES[self as usize]
@@ -36,46 +36,46 @@ macro_rules! named {
 named! {
     /// A decision of a schedule about a stage or staged input.
     ///
-    /// A stage is *eligible* for a decision if its readers, as the schedule has them, and its own loops allow it:
+    /// A stage is *eligible* for a decision if its readers, as scheduled, and its own loops allow it:
     ///
-    /// | decision | eligible are stages |
+    /// | decision | eligible stages |
     /// | --- | --- |
-    /// | inlined | of Funcs without updates that are no outputs |
-    /// | root | all |
-    /// | shared, in an over-loop | of Funcs that are no outputs and are read in one kernel, inside an over-loop; and inputs there |
-    /// | private | of the same, if all readers have threads and read it at exactly their points along these |
-    /// | registers | of Funcs that are read by one nest and write their own points or fixed ones |
-    /// | loops around and over | with a reduction variable, at root and in blocks |
-    /// | staged input | copies of inputs, one for each kernel that reads the input |
-    /// | block tiles | of kernels, with loops along which there is something to divide |
-    /// | threads, rounds, serial tiles, unrolling | in nests, with such loops at their place |
-    /// | reductions on blocks and threads, in another order | with variables whose dependences allow it under some loops |
+    /// | inlined | stages of Funcs without updates that are not outputs |
+    /// | root | all stages |
+    /// | shared, in an over-loop | stages of Funcs that are not outputs and are read in one kernel (for an over-loop, all inside one); also inputs |
+    /// | private | the same, if all readers have threads and read it at exactly their own points along these |
+    /// | registers | stages of Funcs that are read by one nest and write their own points or fixed ones |
+    /// | loops around and over | stages with a reduction variable, at root and in blocks |
+    /// | staged input | copies of inputs, one per kernel that reads the input |
+    /// | block tiles | stages of kernels that have loops to divide |
+    /// | threads, rounds, serial tiles, unrolling | stages in nests that have such loops at their place |
+    /// | reductions on blocks and threads, in another order | stages with variables whose dependences allow it inside some loops |
     Decision, DECISIONS:
-    /// Computed wherever it is used.
+    /// Inlined into every use.
     Inlined "inlined";
     /// A kernel's own stage.
     Root "root";
-    /// In shared memory, by a flat loop.
+    /// In shared memory, computed by a flat loop.
     SharedFlat "shared flat";
-    /// In shared memory, by threads of its own.
+    /// In shared memory, computed by its own thread loops.
     SharedThreads "shared threads";
-    /// In a block, in memory of each thread's own.
+    /// In a block, in private memory of each thread.
     Private "private";
     /// In registers of its only reader.
     Registers "registers";
-    /// Inside a loop over the block of another stage.
+    /// Inside a loop over the block that belongs to another stage.
     InOverLoop "in over-loop";
     /// Loops around its kernel.
     Around "around loop";
-    /// Loops over the block of its own variables.
+    /// Loops over the block, over its own variables.
     Over "over loop";
     /// A copy of an input in shared memory.
     StagedInput "staged input";
-    /// Blocks that do not divide a dimension.
+    /// A block size that does not divide a dimension evenly.
     BlockCut "block tile cut";
-    /// Blocks along several dimensions.
+    /// Block tiles along several dimensions.
     BlockSeveral "block tile 2+ dims";
-    /// One block that holds all.
+    /// A single block that computes everything.
     BlockWhole "block tile whole";
     /// Threads along one loop.
     ThreadsOne "threads 1 dim";
@@ -83,66 +83,66 @@ named! {
     ThreadsTwo "threads 2 dims";
     /// Threads along three loops.
     ThreadsThree "threads 3 dims";
-    /// Fewer threads than points, so that all go on with the next ones.
+    /// Fewer threads than points, so that all threads continue with the next points.
     Rounds "rounds";
     /// More threads than points.
     Idle "idle threads";
-    /// Several points of a dimension in each thread.
+    /// Several points per thread along a dimension.
     SerialTile "serial tile";
-    /// Serial loops that are written out.
+    /// Unrolled serial loops.
     Unrolled "unrolled";
-    /// A reduction variable in parts.
+    /// A reduction variable that is divided into parts.
     SplitReduction "split reduction";
-    /// A reduction variable that is written out.
+    /// A reduction variable that is unrolled.
     UnrolledReduction "unrolled reduction";
-    /// A reduction variable that blocks share.
+    /// A reduction variable shared by blocks.
     ReductionOnBlocks "reduction on blocks";
-    /// A reduction variable that threads share.
+    /// A reduction variable shared by threads.
     ReductionOnThreads "reduction on threads";
-    /// Reduction loops in another order than they are defined in.
+    /// Reduction loops that are not in definition order.
     Reordered "reordered reduction";
 }
 
 named! {
-    /// What kind of stage a decision is about. A stage is of the first kind that fits, in this order.
+    /// The kind of stage that a decision is about. A stage has the first kind that fits, in this order.
     StageKind, KINDS:
-    /// A staged input.
+    /// A copy of an input.
     InputCopy "input copy";
-    /// An update that reads its Func at other points than the one it writes.
+    /// An update that reads its Func at points other than the one it writes.
     Scan "scan";
-    /// An update that writes other points than its own: where data or reduction variables say.
+    /// An update that writes points other than its own, given by data or reduction variables.
     Scatter "scatter";
-    /// Of several values.
+    /// A stage with several values.
     Tuple "tuple";
-    /// Over a reduction domain, into its own point.
+    /// A stage over a reduction domain that writes its own point.
     Reduction "reduction";
-    /// Moves indices inside an image and does nothing else.
+    /// A boundary condition: it only moves indices in-bounds.
     Boundary "boundary";
-    /// Reads at indices that are themselves read.
+    /// A stage that reads at indices which are themselves read.
     Gather "gather";
-    /// Reads with dimensions exchanged.
+    /// A stage that reads with dimensions exchanged.
     Transposing "transposing";
-    /// Reads in steps of more than one.
+    /// A stage that reads with a stride greater than one.
     Downsampling "downsampling";
-    /// Reads in steps of less than one.
+    /// A stage that reads with a stride less than one.
     Upsampling "upsampling";
-    /// Reads something at several points.
+    /// A stage that reads something at several points.
     Stencil "stencil";
-    /// All else.
+    /// Any other stage.
     Pointwise "pointwise";
 }
 
-/// How many could and how many did.
+/// The number of eligible stages, and how many of them took a decision.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Share {
-    /// How many could.
+    /// How many could take the decision.
     pub eligible: u64,
-    /// How many of these did.
+    /// How many of these took it.
     pub taken: u64,
 }
 
 impl Share {
-    /// The part that did, from 0 to 1; 0 where none could.
+    /// The fraction that took the decision, from 0 to 1; 0 if none was eligible.
     pub fn part(self) -> f64 {
         self.taken as f64 / self.eligible.max(1) as f64
     }
@@ -158,7 +158,7 @@ impl Share {
     }
 }
 
-/// How often schedules took each [`Decision`] for each [`StageKind`], out of how often they could.
+/// How often schedules took each [`Decision`] per [`StageKind`], out of how often they could.
 ///
 /// ```
 /// use warploom_lang::*;
@@ -178,7 +178,7 @@ impl Share {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Coverage {
     shares: [[Share; KINDS]; DECISIONS],
-    /// One for each number of a kernel, then one for each number of a nest.
+    /// One per number of a kernel, then one per number of a nest.
     numbers: [Share; NUMBERS],
     schedules: u64,
     levels: Share,
@@ -205,7 +205,7 @@ impl Coverage {
         self.schedules += 1;
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds the counts of another coverage.
     pub fn merge(&mut self, other: &Coverage) {
         for (own, other) in self.shares.iter_mut().flatten().zip(other.shares.iter().flatten()) {
             own.merge(*other);
@@ -217,7 +217,7 @@ impl Coverage {
         self.levels.merge(other.levels);
     }
 
-    /// How many schedules were counted.
+    /// The number of schedules counted.
     pub fn schedules(&self) -> u64 {
         self.schedules
     }
@@ -227,19 +227,20 @@ impl Coverage {
         self.shares[decision as usize][kind as usize]
     }
 
-    /// How many schedules compute one Func in a block and another one in a thread. Those of pipelines could
-    /// that have two Funcs beside their outputs, one of which registers can hold.
+    /// How many schedules compute one Func in a block and another one in a thread. Eligible are
+    /// pipelines with at least two Funcs that are not outputs, one of which can be held in registers.
     pub fn levels(&self) -> Share {
         self.levels
     }
 
-    /// How many kernels and nests in shared memory give each of their numbers.
+    /// For each number: how many kernels, or nests in shared memory, set it.
     pub fn numbers(&self) -> impl Iterator<Item = (&'static str, Share)> {
         let words = KernelNumbers::WORDS.iter().chain(NestNumbers::WORDS);
         words.copied().zip(self.numbers)
     }
 
-    /// What was taken by less than a part of the stages that could, of which there are enough to tell.
+    /// The decisions taken by less than `part` of the eligible stages, if at least `enough` stages were
+    /// eligible.
     pub fn rare(&self, part: f64, enough: u64) -> Vec<(Decision, StageKind, Share)> {
         let all = Decision::ALL.into_iter().flat_map(|decision| {
             StageKind::ALL.into_iter().map(move |kind| (decision, kind, self.share(decision, kind)))
@@ -252,10 +253,11 @@ impl Coverage {
     }
 }
 
-/// Width of a column of the table.
+/// The width of a table column.
 const COLUMN: usize = 13;
 
-/// A line for each decision, a column for each kind of stage: the part that took it, of how many.
+/// Prints one line per decision and one column per kind of stage: the fraction that took the decision,
+/// and of how many.
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let head = Decision::ALL.into_iter().map(|decision| decision.name().len()).max().unwrap_or(0);

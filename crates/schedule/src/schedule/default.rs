@@ -1,4 +1,4 @@
-//! The schedule that is used where nobody wrote one: legal for every pipeline, and sensible.
+//! The default schedule: legal for any pipeline, and reasonable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,33 +13,33 @@ use crate::schedule::problem::Problem;
 use crate::schedule::reach::blocks;
 use crate::schedule::tree::{Item, RootItem, Schedule, Size, StageRef, ThreadTiles, Tile};
 
-/// A Func with at most this many operations may be computed several times.
+/// A Func with at most this many operations may be recomputed.
 const CHEAP_OPERATIONS: u32 = 8;
 
-/// How many times as often a cheap Func may be computed as at root.
+/// The maximum recomputation factor of a cheap Func, relative to computing it at root.
 const CHEAP_REPEATS: f64 = 4.0;
 
-/// The most nodes of a stage's expressions, with all inlined Funcs written out.
+/// The maximum number of expression nodes of a stage, after inlining.
 const MAX_NODES: u64 = 2000;
 
-/// Threads along the fastest dimension: a warp at first, and more where there is nothing else to share.
+/// Threads along the fastest dimension: one warp at first, and more if no other dimension can use them.
 const WARP: i64 = 32;
 
-/// The most threads along the fastest dimension.
+/// The maximum number of threads along the fastest dimension.
 const MAX_ROW: i64 = 128;
 
-/// The most threads of a block.
+/// The maximum number of threads per block.
 const MAX_THREADS: i64 = 256;
 
-/// Blocks are smaller where there would be fewer of them than this.
+/// Blocks are made smaller if there would be fewer of them than this.
 const MIN_BLOCKS: i64 = 256;
 
 impl Schedule {
     /// The default schedule of a pipeline at the sizes of a realisation.
     ///
-    /// Funcs that cost little where they are used are inlined: boundary conditions, Funcs that are read no more
-    /// often than they have points, and cheap ones that are read a few times as often. Each stage of the others is a
-    /// kernel of its own, whose blocks are one tile of threads; reduction variables run inside each thread.
+    /// Funcs that are cheap to recompute are inlined: boundary conditions, Funcs that are read at most as often as they
+    /// have points, and cheap Funcs that are read a few times as often. Each stage of any other Func is its own kernel,
+    /// whose blocks are one tile of threads; reduction variables run inside each thread.
     ///
     /// ```
     /// use warploom_lang::*;
@@ -71,8 +71,8 @@ impl Schedule {
         Schedule { inlined, root }
     }
 
-    /// The kernel that [`Schedule::default_for`] has for a stage that it does not inline: it
-    /// computes that stage and nothing else.
+    /// The kernel that [`Schedule::default_for`] uses for a stage that it does not inline. It computes
+    /// that stage and nothing else.
     pub fn default_kernel(problem: &Problem, stage: StageRef) -> RootItem {
         let item = Item::Stage(stage);
         let loops = problem.loops(item);
@@ -95,11 +95,11 @@ impl Schedule {
     }
 }
 
-/// The Funcs that are best computed where they are used.
+/// The Funcs that the default schedule inlines.
 fn inlined(problem: &Problem) -> BTreeSet<FuncId> {
     let dag = problem.dag();
     let mut inlined = BTreeSet::new();
-    // How often each Func is computed if it is inlined; its consumers are decided before it.
+    // How often each Func is evaluated if it is inlined. Consumers are decided before producers.
     let mut evaluations: IdVec<FuncId, f64> = problem.pipeline().funcs().values().map(|_| 0.0).collect();
     for func in problem.pipeline().funcs().keys().rev() {
         let node = dag.func_node(func);
@@ -112,7 +112,7 @@ fn inlined(problem: &Problem) -> BTreeSet<FuncId> {
     inlined
 }
 
-/// How often the stages that read a Func do so.
+/// How often a Func is read by its consumers.
 fn reads(
     problem: &Problem,
     node: NodeId,
@@ -133,7 +133,7 @@ fn reads(
     times.sum()
 }
 
-/// The points of a stage's Func after that stage, at least 1.
+/// The number of points of a stage's Func after that stage, at least 1.
 fn points(problem: &Problem, stage: StageRef) -> f64 {
     let needed = &problem.regions().funcs[stage.func].stages[stage.stage].needed;
     needed.0.iter().map(|range| range.extent.max(1) as f64).product()
@@ -145,7 +145,7 @@ fn visits(problem: &Problem, stage: &Stage) -> f64 {
     stage.loops.iter().map(|of| problem.loop_range(item, of.kind).extent.max(1) as f64).product()
 }
 
-/// Whether a Func that is computed `repeats` times as often when inlined is better inlined.
+/// Whether to inline a Func that is then computed `repeats` times as often.
 fn is_inlined(dag: &Dag, node: &Node, repeats: f64) -> bool {
     let stage = &dag.stages()[node.stages[0]];
     if node.is_output || node.has_updates() || stage.values == 0 {
@@ -162,15 +162,16 @@ fn is_inlined(dag: &Dag, node: &Node, repeats: f64) -> bool {
         || (cheap && repeats <= CHEAP_REPEATS)
 }
 
-/// Whether a row counts operations that take time.
+/// Whether a row counts operations that cost time.
 fn is_operation(row: Row) -> bool {
     let free = [Row::Const, Row::Variable, Row::Param, Row::Size, Row::Reinterpret];
     (row as usize) < (Row::LoadInput as usize) && !free.contains(&row)
 }
 
-/// Takes Funcs out of `inlined` until no stage grows too large: the largest part of each that does.
+/// Removes Funcs from `inlined` until no stage is too large. Each oversized stage drops its largest
+/// inlined Funcs.
 fn within_budget(pipeline: &Pipeline, mut inlined: BTreeSet<FuncId>) -> BTreeSet<FuncId> {
-    // Nodes of each Func's first stage, inlined Funcs written out; producers come first.
+    // Nodes of each Func's first stage after inlining; producers come first.
     let mut nodes: IdVec<FuncId, u64> = IdVec::new();
     for (func, decl) in pipeline.funcs().iter() {
         let mut sizes = Vec::new();
@@ -182,7 +183,7 @@ fn within_budget(pipeline: &Pipeline, mut inlined: BTreeSet<FuncId>) -> BTreeSet
     inlined
 }
 
-/// The nodes of a stage once the largest Funcs that it reads are no longer inlined, as far as needed.
+/// The nodes of a stage, after removing its largest inlined Funcs until it is small enough.
 fn trimmed(
     pipeline: &Pipeline,
     stage: StageRef,
@@ -211,7 +212,7 @@ fn trimmed(
     u64::try_from(total).unwrap_or(u64::MAX)
 }
 
-/// Threads along each loop, the fastest first: no more than there are points, in powers of two.
+/// Threads along each loop, fastest first: powers of two, no more than needed for the points.
 fn thread_counts(extents: &[i64]) -> Vec<i64> {
     let limit = thread_limit(extents);
     let wanted = |extent: i64| (extent as u64).next_power_of_two() as i64;
@@ -228,7 +229,7 @@ fn thread_counts(extents: &[i64]) -> Vec<i64> {
     threads
 }
 
-/// Threads of a block: fewer where the points would make too few blocks to fill a device.
+/// Threads per block: fewer if there would be too few blocks to fill a device.
 fn thread_limit(extents: &[i64]) -> i64 {
     let points = extents.iter().fold(1i64, |points, extent| points.saturating_mul(*extent));
     let mut limit = MAX_THREADS;
@@ -238,7 +239,8 @@ fn thread_limit(extents: &[i64]) -> i64 {
     limit
 }
 
-/// The part of each loop that a block takes: its threads, or more of them where the grid would be too large.
+/// The extent of each loop that a block covers: its thread count, doubled as long as the grid is too
+/// large.
 fn block_sizes(extents: &[i64], threads: &[i64], limits: [u32; 3]) -> Vec<i64> {
     let mut sizes = threads.to_vec();
     while let Some(d) = oversized(extents, &sizes, limits) {
@@ -247,7 +249,7 @@ fn block_sizes(extents: &[i64], threads: &[i64], limits: [u32; 3]) -> Vec<i64> {
     sizes
 }
 
-/// The loop with the most blocks, if the grid is beyond the limits.
+/// The loop with the most blocks, if the grid exceeds the limits.
 fn oversized(extents: &[i64], sizes: &[i64], limits: [u32; 3]) -> Option<usize> {
     let counts: Vec<i64> = extents.iter().zip(sizes).map(|(extent, size)| blocks(*extent, *size)).collect();
     let beyond = grid(&counts, limits)[0] > u64::from(limits[0]);

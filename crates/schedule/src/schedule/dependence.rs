@@ -1,9 +1,9 @@
-//! Whether the values of a reduction variable may run in any order.
+//! Decides whether the values of a reduction variable may run in any order.
 //!
-//! A variable is *parallel* if no two of its values touch one element of the Func with a write among them,
-//! whatever the variables that are not held fixed do. Two accesses cannot meet if in some dimension their
-//! difference is never 0: because its interval leaves 0 out, or because a common divisor of its coefficients does
-//! not divide its constant. What is unknown of an index can be anything in its range.
+//! A variable is *parallel* if no two of its values access the same element of the Func with at least one
+//! write, for any values of the variables that are not fixed. Two accesses are disjoint if in some dimension
+//! their difference is never 0: its interval excludes 0, or a common divisor of its coefficients does not
+//! divide its constant. An unknown part of an index can be anything in its range.
 
 use ahash::AHashSet;
 use warploom_lang::affine::{Linear, gcd};
@@ -14,14 +14,14 @@ use warploom_lang::{ExprId, Pipeline, Range, Regions};
 use crate::schedule::flow::Spans;
 use crate::schedule::tree::StageRef;
 
-/// How far apart the values of a reduction variable can be that run together.
+/// Which values of a reduction variable run together.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Together {
-    /// Only one value: a loop outside takes one after the other.
+    /// A single value: an outer loop runs the values one after the other.
     Fixed,
-    /// At most so many, next to each other.
+    /// At most this many adjacent values.
     Within(i64),
-    /// All of them.
+    /// All values.
     Any,
 }
 
@@ -31,12 +31,12 @@ pub(crate) struct Dependence<'a> {
     stage: StageRef,
     domain: Vec<Range>,
     analysis: Analysis<'a, Spans<'a>>,
-    /// The write, then the reads.
+    /// The write first, then the reads.
     accesses: Vec<&'a [ExprId]>,
 }
 
 impl<'a> Dependence<'a> {
-    /// Prepares a stage and asks about it.
+    /// Analyses a stage and calls `ask` with the result.
     pub fn of<T>(
         pipeline: &'a Pipeline,
         regions: &'a Regions,
@@ -62,12 +62,13 @@ impl<'a> Dependence<'a> {
         ask(&Dependence { pipeline, stage, domain: at.domain.clone(), analysis, accesses })
     }
 
-    /// Whether the values of variable `var` may run in any order, `together` with those of all variables.
+    /// Whether the values of variable `var` may run in any order, given which values of all variables
+    /// run `together`.
     pub fn is_parallel(&self, var: usize, together: &[Together]) -> bool {
         let reach = self.domain[var].extent - 1;
         let write = self.accesses[0];
-        // One of the two accesses is the write; the other one is at a later value of the variable, or at an
-        // earlier one.
+        // One of the two accesses is the write. The other one is at a later or an earlier value of the
+        // variable.
         reach < 1
             || self.accesses.iter().all(|other| {
                 [(1, reach), (-reach, -1)]
@@ -76,7 +77,8 @@ impl<'a> Dependence<'a> {
             })
     }
 
-    /// Whether two accesses never touch one element, the second at a value of `var` that is `distance` further.
+    /// Whether two accesses never touch the same element, if the second is `distance` further along
+    /// `var`.
     fn never_meet(
         &self,
         first: &[ExprId],
@@ -92,7 +94,7 @@ impl<'a> Dependence<'a> {
         })
     }
 
-    /// The index of the second access less that of the first.
+    /// The index of the second access minus the index of the first.
     fn difference(
         &self,
         first: ExprId,
@@ -109,7 +111,8 @@ impl<'a> Dependence<'a> {
         for atom in atoms {
             let (a, b) = (factor(first, atom), factor(second, atom));
             let span = self.analysis.int(atom);
-            // b * (value + step) - a * value, where the step is how far the second access is further.
+            // b * (value + step) - a * value, where `step` is the distance from the first access to the
+            // second.
             let step = match self.pipeline.exprs()[atom].kind {
                 NodeKind::RVar(r) if r as usize == var => Some(distance),
                 NodeKind::RVar(r) => self.step(r as usize, together),
@@ -130,7 +133,7 @@ impl<'a> Dependence<'a> {
         Some(difference)
     }
 
-    /// How far two values of another variable can be apart; `None` if they have nothing to do with each other.
+    /// The distance between two values of another variable; `None` if they are unrelated.
     fn step(&self, var: usize, together: &[Together]) -> Option<(i64, i64)> {
         match together[var] {
             Together::Fixed => Some((0, 0)),
@@ -139,14 +142,14 @@ impl<'a> Dependence<'a> {
         }
     }
 
-    /// Whether a value is the same in both accesses: it holds nothing that differs between them.
+    /// Whether a value is the same in both accesses because nothing it depends on differs between them.
     ///
-    /// Pure variables are the same, since two points that differ in one are different elements.
+    /// Pure variables are the same, because points that differ in one are different elements.
     fn is_same(&self, atom: ExprId, var: usize, together: &[Together]) -> bool {
         let exprs = self.pipeline.exprs();
         exprs.reachable([atom]).into_iter().all(|id| match exprs[id].kind {
             NodeKind::RVar(r) => r as usize != var && together[r as usize] == Together::Fixed,
-            // What the stage itself writes may have changed.
+            // Values that the stage itself writes may have changed.
             NodeKind::Call(func, _) => func != self.stage.func,
             _ => true,
         })
@@ -157,7 +160,7 @@ fn factor(linear: &Linear, atom: ExprId) -> i64 {
     linear.terms.iter().find(|(known, _)| *known == atom).map_or(0, |(_, factor)| *factor)
 }
 
-/// `constant + Σ factor · value`, each value in a range of its own.
+/// `constant + Σ factor · value`, where each value has its own range.
 #[derive(Default)]
 struct Difference {
     constant: i64,
@@ -197,7 +200,7 @@ mod tests {
     use super::*;
     use Together::*;
 
-    /// Whether variable `var` of the only update of a Func over `(r, s)` in 0..8 x 0..8 is parallel.
+    /// Whether variable `var` is parallel in the only update of a Func over `(r, s)` in 0..8 x 0..8.
     fn parallel(
         write: impl Fn(RVar, RVar) -> Expr,
         read: impl Fn(RVar, RVar) -> Expr,
@@ -279,7 +282,8 @@ mod tests {
         }
     }
 
-    /// Whether two iterations that differ in `var`, and are `together`, touch one element with a write.
+    /// Whether two iterations that differ in `var` and run `together` touch the same element with a
+    /// write.
     fn conflict(pipeline: &Pipeline, stage: StageRef, var: usize, together: [Together; 2]) -> bool {
         let exprs = pipeline.exprs();
         let decl = &pipeline.funcs()[stage.func].stages[stage.stage];

@@ -1,132 +1,132 @@
-//! What can be wrong with the text of a schedule, said in one sentence each, with the line it stands in.
+//! Faults in the text of a schedule. Each is reported in one sentence, with the line it is in.
 
 use std::fmt;
 
 use thiserror::Error;
 use warploom_lang::brief::{MAX_QUOTED, shown};
 
-/// A mistake in the text of a schedule.
+/// A fault in the text of a schedule.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ScheduleFault {
-    /// No text at all.
+    /// The text has no content.
     #[error("the schedule is empty; start with the name of the pipeline, `{pipeline}`")]
     Empty {
-        /// The pipeline.
+        /// The name of the expected pipeline.
         pipeline: String,
     },
-    /// A schedule of another pipeline.
+    /// The schedule belongs to another pipeline.
     #[error(
         "this is a schedule of `{found}`, but the pipeline is `{pipeline}`; load the schedule of that one, or change the first word"
     )]
     WrongPipeline {
-        /// The name in the text.
+        /// The pipeline name in the text.
         found: String,
-        /// The pipeline.
+        /// The name of the expected pipeline.
         pipeline: String,
     },
-    /// A tab in front of a line.
+    /// A line starts with a tab.
     #[error("a tab stands in front of this line; indent with two spaces for each level")]
     Tab,
-    /// A line that belongs to none of those above it.
+    /// The indentation of a line matches no level above it.
     #[error("this line is indented by {found}, which is no level of the lines above; use {expected}")]
     Indentation {
-        /// Spaces there are.
+        /// The number of leading spaces.
         found: usize,
-        /// Spaces that would do.
+        /// The numbers of spaces that would match.
         expected: String,
     },
-    /// A line below too many others.
+    /// A line is nested too deeply.
     #[error("this line stands more than {limit} levels deep; write loops that follow each other in one line")]
     TooDeep {
-        /// The limit.
+        /// The maximum number of levels.
         limit: usize,
     },
-    /// A name that the pipeline does not have.
+    /// The pipeline has no item with this name.
     #[error("`{name}` is no {kind} of `{pipeline}`{}", or(.hint, "; use a name that `warploom graph` shows"))]
     Unknown {
-        /// The name.
+        /// The unknown name, as written.
         name: String,
-        /// What was wanted.
+        /// The kind of item expected here.
         kind: &'static str,
-        /// The pipeline.
+        /// The name of the pipeline.
         pipeline: String,
-        /// What may have been meant.
+        /// A suggestion; may be empty.
         hint: String,
     },
-    /// A Func where one of its stages is needed.
+    /// A Func is named where one of its stages is needed.
     #[error("`{func}` has {stages} stages; name one of them, {}", numbered(.func, *.stages))]
     StageNumber {
-        /// The Func.
+        /// The name of the Func.
         func: String,
-        /// How many stages it has.
+        /// The number of stages of the Func.
         stages: usize,
     },
-    /// A stage that the Func does not have.
+    /// The Func has no stage with this number.
     #[error("there is no stage `{stage}`: `{func}` has {}", stages_of(.func, *.stages))]
     NoSuchStage {
-        /// What was written.
+        /// The stage, as written.
         stage: String,
-        /// The Func.
+        /// The name of the Func.
         func: String,
-        /// How many stages it has.
+        /// The number of stages of the Func.
         stages: usize,
     },
-    /// A stage where a whole Func is needed.
+    /// A stage is named where a whole Func is needed.
     #[error("`{stage}` is one stage, but all stages of a Func go together here; write `{func}`")]
     WholeFunc {
-        /// The stage.
+        /// The name of the stage.
         stage: String,
-        /// Its Func.
+        /// The Func of the stage.
         func: String,
     },
-    /// A name that stands for two things.
+    /// A name matches two items of the pipeline.
     #[error("`{name}` stands for two things of the pipeline; rename one of its Funcs")]
     Ambiguous {
-        /// The name.
+        /// The ambiguous name.
         name: String,
     },
-    /// An input that is not staged.
+    /// An input is named without `.stage`.
     #[error("`{input}` is an input, which is computed nowhere; write `{input}.stage` for a copy of it")]
     InputName {
-        /// The input.
+        /// The name of the input.
         input: String,
     },
-    /// A variable that is no reduction variable of the stage.
+    /// The stage has no reduction variable with this name.
     #[error("`{variable}` is no reduction variable of `{stage}`, which has {}{hint}", list(.known))]
     NoReduction {
-        /// The stage.
+        /// The name of the stage.
         stage: String,
-        /// What was written.
+        /// The variable, as written.
         variable: String,
-        /// The reduction variables it has.
+        /// The reduction variables of the stage.
         known: Vec<String>,
-        /// What may have been meant.
+        /// A suggestion; may be empty.
         hint: String,
     },
-    /// A variable that has no loop in the stage.
+    /// The stage has no loop over this variable.
     #[error("`{item}` has no loop over `{variable}`; it has loops over {}{hint}", list(.known))]
     NoLoop {
         /// The stage or staged input.
         item: String,
-        /// What was written.
+        /// The variable, as written.
         variable: String,
-        /// The variables it has loops over.
+        /// The variables of its loops.
         known: Vec<String>,
-        /// What may have been meant.
+        /// A suggestion; may be empty.
         hint: String,
     },
-    /// A word that cannot stand where it does.
+    /// A word is not allowed at this position.
     #[error("`{found}` cannot stand here; write {expected}{hint}")]
     Unexpected {
-        /// The word.
+        /// The word, as written.
         found: String,
-        /// What can.
+        /// What is allowed at this position.
         expected: &'static str,
-        /// What may have been meant.
+        /// A suggestion; may be empty.
         hint: String,
     },
-    /// A line that ends too early.
+    /// A line ends too early.
     #[error("something is missing after `{after}`; write {expected}")]
     Missing {
         /// The last word before the gap.
@@ -134,27 +134,27 @@ pub enum ScheduleFault {
         /// What should follow.
         expected: &'static str,
     },
-    /// A size that is none.
+    /// A size is not valid.
     #[error("`{found}` is no size; write a number from 1 to {}, or `all`", u32::MAX)]
     Size {
-        /// What was written.
+        /// The text found in place of a size.
         found: String,
     },
-    /// Something said twice.
+    /// Something is specified twice.
     #[error("`{word}` was there before; write it once")]
     Repeated {
-        /// The word.
+        /// The repeated word.
         word: String,
     },
-    /// A flat loop with loops of its own.
+    /// `flat` is combined with explicit loops.
     #[error(
         "`flat` spreads all points over all threads, so `{word}` has no meaning beside it; remove one of them"
     )]
     FlatWith {
-        /// The other word.
+        /// The word that conflicts with `flat`.
         word: String,
     },
-    /// A stage that no threads compute.
+    /// A stage has neither `flat` nor `threads`.
     #[error(
         "nothing says how threads share `{item}`; write `flat`, or `threads` with a size for each variable"
     )]
@@ -162,26 +162,26 @@ pub enum ScheduleFault {
         /// The stage or staged input.
         item: String,
     },
-    /// A line below one that holds nothing.
+    /// A line is below one that cannot have children.
     #[error("nothing can stand below {outer}; {remedy}")]
     Nested {
-        /// What the line above is.
+        /// What kind of line the parent is.
         outer: &'static str,
-        /// Where the line may stand.
+        /// Where the line is allowed.
         remedy: &'static str,
     },
-    /// A Func in registers that stands below no stage.
+    /// A Func in registers is not below a stage.
     #[error(
         "`{func}` in registers belongs to the stage that reads it; write it below that stage, further indented"
     )]
     RegistersPlace {
-        /// The Func.
+        /// The name of the Func.
         func: String,
     },
-    /// A change of a stage before there is one; only from a builder.
+    /// A builder method modifies a stage before there is one.
     #[error("`{word}` comes before any stage; name one first, with `flat` or `threads`")]
     NoStage {
-        /// What was called.
+        /// The method that was called.
         word: &'static str,
     },
 }
@@ -211,26 +211,26 @@ fn list(names: &[String]) -> String {
     }
 }
 
-/// Where in a text something stands.
+/// A position in a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Spot {
-    /// The line, from 1.
+    /// The line number, 1-based.
     pub line: usize,
-    /// The character in the line, from 1.
+    /// The character column in the line, 1-based.
     pub column: usize,
-    /// How many characters it takes.
+    /// The number of characters to underline.
     pub length: usize,
-    /// The line; of a long one, the part around the place.
+    /// The line, or the part around the position if the line is long.
     pub text: String,
-    /// How many characters of `text` are in front of the place.
+    /// The number of characters of `text` before the position.
     pub margin: usize,
 }
 
-/// Characters in front of a place that are shown of a long line.
+/// How many characters before the position are shown of a long line.
 const BEFORE: usize = MAX_QUOTED / 3;
 
 impl Spot {
-    /// A place from a byte of a line on.
+    /// A position that starts at byte `start` of a line.
     pub(crate) fn new(line: usize, text: &str, start: usize, column: usize, length: usize) -> Spot {
         if text.len() <= MAX_QUOTED {
             return Spot { line, column, length, text: text.replace('\t', " "), margin: column - 1 };
@@ -259,13 +259,13 @@ impl fmt::Display for Spot {
     }
 }
 
-/// A [`ScheduleFault`] and where it stands.
+/// A [`ScheduleFault`] and its position.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{fault}{}", below(.spot))]
 pub struct ScheduleError {
-    /// What is wrong.
+    /// What is wrong, with a suggested fix.
     pub fault: ScheduleFault,
-    /// Where; `None` for schedules that were not read from a text.
+    /// Where it is; `None` if the schedule was not read from a text.
     pub spot: Option<Spot>,
 }
 
@@ -273,10 +273,10 @@ pub(crate) fn below(spot: &Option<Spot>) -> String {
     spot.as_ref().map(|spot| format!("\n{spot}")).unwrap_or_default()
 }
 
-/// Everything that is wrong with a schedule's text, in the order of its lines; never empty.
+/// All faults in a schedule's text, in line order; never empty.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScheduleErrors {
-    /// The mistakes.
+    /// One entry per fault.
     pub errors: Vec<ScheduleError>,
 }
 

@@ -1,18 +1,18 @@
-//! Where the variables of a stage are, and what it can read.
+//! The positions of a stage's variables, and what the stage can read.
 
 use warploom_lang::bounds::{Environment, IntSpan, Span};
 use warploom_lang::{Facts, FuncId, InputId, ParamId, Type};
 
 use crate::schedule::reach::Reach;
 
-/// Where the variables of a stage are.
+/// The reach of each variable of a stage.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     pub vars: Vec<Reach>,
     pub rvars: Vec<Reach>,
 }
 
-/// What is read.
+/// A Func or input that is read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) enum Read {
     Func(FuncId),

@@ -1,4 +1,5 @@
-//! How large everything is at its place: constant extents, whatever block, iteration or thread it is.
+//! The sizes of everything at its place: constant extents that hold for any block, iteration and
+//! thread.
 
 use std::collections::BTreeMap;
 
@@ -11,32 +12,32 @@ use crate::node_set::NodeSet;
 use crate::schedule::reach::Reach;
 use crate::schedule::tree::{Item, Storage};
 
-/// Threads of a block in which every stage is spread by a flat loop.
+/// Threads per block, if all stages of the block have flat loops.
 pub const FLAT_THREADS: u64 = 256;
 
-/// Arrays in shared memory start at multiples of this many bytes.
+/// The alignment of arrays in shared memory, in bytes.
 pub const SHARED_ALIGNMENT: u64 = 16;
 
-/// The most bytes that a Func may take in registers of one thread: all registers there are, for one Func.
+/// The maximum bytes of a Func in registers of one thread; as much as all registers of a thread.
 pub const MAX_REGISTER_BYTES: u64 = 1024;
 
-/// The box of a Func or input at its place, dimension by dimension.
+/// The box of a Func or input at its place, per dimension.
 ///
-/// The [`Reach`] of a dimension has the constant extent, and where the box starts as a sum over blocks and
+/// The [`Reach`] of a dimension gives the constant extent, and the start of the box as a sum over blocks and
 /// loops.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Footprint {
-    /// The dimensions, first one first.
+    /// One reach per dimension, in order.
     pub dims: Vec<Reach>,
 }
 
 impl Footprint {
-    /// The extents, first dimension first.
+    /// The extents, in dimension order.
     pub fn extents(&self) -> Vec<i64> {
         self.dims.iter().map(Reach::extent).collect()
     }
 
-    /// Number of points.
+    /// The number of points in the box.
     pub fn points(&self) -> u64 {
         points(self.dims.iter().map(Reach::extent))
     }
@@ -46,90 +47,91 @@ fn points(extents: impl Iterator<Item = i64>) -> u64 {
     extents.fold(1, |points: u64, extent| points.saturating_mul(extent as u64))
 }
 
-/// Threads and points of each thread along one loop of a nest.
+/// How threads share one loop of a nest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThreadLoop {
-    /// The loop.
+    /// The loop of the stage.
     pub dim: LoopKind,
-    /// Threads along it.
+    /// The number of threads along the loop.
     pub threads: i64,
-    /// Neighbouring points of each thread.
+    /// The number of adjacent points per thread.
     pub serial: i64,
-    /// Points there are at the nest's place.
+    /// The number of points at the nest's place.
     pub extent: i64,
 }
 
-/// What runs along an axis of a nest.
+/// What an axis of a nest iterates over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AxisKind {
-    /// A digit of the thread's number; in a flat loop, of the point's number.
+    /// A digit of the thread number or, in a flat loop, of the point number.
     Lane,
-    /// Rounds of all threads, where they do not cover the box at once.
+    /// Rounds of all threads, if they do not cover the box at once.
     Round,
-    /// A reduction variable in each thread, in parts where its tile is named.
+    /// A reduction variable in each thread, in parts if its tile is listed.
     Reduce,
     /// The points of a thread's tile.
     Serial,
 }
 
-/// A loop of a nest, or a digit of the thread's number.
+/// A loop of a nest, or a digit of the thread number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Axis {
-    /// Who takes its steps.
+    /// What the axis iterates over.
     pub kind: AxisKind,
-    /// The loop of the stage that it runs along.
+    /// The loop of the stage that the axis runs along.
     pub dim: LoopKind,
-    /// Number of steps, at least 1.
+    /// The number of steps, at least 1.
     pub count: i64,
-    /// How many points one step moves along the loop.
+    /// The number of points per step along the loop.
     pub step: i64,
-    /// Whether each step has code of its own.
+    /// Whether the axis is unrolled.
     pub unrolled: bool,
 }
 
-/// A nest at its place.
+/// The sizes of a nest at its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NestFootprint {
-    /// The points that it computes or copies.
+    /// The points that the nest computes or copies.
     pub points: Footprint,
-    /// What outer loops leave of the stage's reduction variables.
+    /// The rest of the stage's reduction variables inside the outer loops.
     pub domain: Vec<Reach>,
-    /// Its loops as threads share them; `None` for a flat loop.
+    /// How threads share the loops; `None` for a flat loop.
     pub threads: Option<Vec<ThreadLoop>>,
-    /// What it runs through: the digits of the thread's number, the fastest first, then its loops, the outermost
-    /// first.
+    /// The digits of the thread number, fastest first, then the loops, outermost first.
     pub axes: Vec<Axis>,
-    /// Its Funcs in registers.
+    /// The Funcs that the nest holds in registers.
     pub registers: BTreeMap<FuncId, RegisterFootprint>,
-    /// Whether each thread keeps its points in registers while it adds to them, and touches memory once before and
-    /// once after.
+    /// Whether each thread accumulates its points in registers, with one memory access before and one
+    /// after.
     pub accumulates: bool,
-    /// The Funcs and staged inputs of the block that it reads.
+    /// The Funcs and staged inputs of the block that the nest reads.
     pub reads: NodeSet,
-    /// What it writes, if threads exchange values through it: other threads read it, or add to the same points.
+    /// The node that the nest writes, if threads exchange values through it: other threads read it, or
+    /// add to the same points.
     pub exchanged: Option<NodeId>,
 }
 
-/// A Func in registers of a nest.
+/// The boxes of a Func in registers of a nest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RegisterFootprint {
     /// What one thread needs for its points.
     pub thread: StagedFootprint,
-    /// What all threads of a block need. A thread's points may reach further, where they don't divide the block.
+    /// What all threads of a block need. A thread's points may extend further if they do not divide the
+    /// block.
     pub block: StagedFootprint,
 }
 
-/// A Func all of whose stages stand at one place.
+/// The boxes of a Func whose stages are all at one place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StagedFootprint {
-    /// All that is touched.
+    /// All points that the stages touch.
     pub points: Footprint,
     /// The points that each stage computes.
     pub stages: Vec<Footprint>,
 }
 
 impl NestFootprint {
-    /// Points of a loop at this place.
+    /// The number of points of a loop at this place.
     pub fn extent(&self, dim: LoopKind) -> i64 {
         match dim {
             LoopKind::Pure(d) => self.points.dims[d].extent(),
@@ -137,47 +139,49 @@ impl NestFootprint {
         }
     }
 
-    /// Threads along a loop, and neighbouring points of each.
+    /// The number of threads along a loop, and the adjacent points of each.
     pub fn share(&self, dim: LoopKind) -> (i64, i64) {
         let known = self.threads.iter().flatten().find(|known| known.dim == dim);
         known.map_or((1, 1), |known| (known.threads, known.serial))
     }
 
-    /// The axes of one kind, in their order.
+    /// The axes of one kind, in order.
     pub fn axes_of(&self, kind: AxisKind) -> impl Iterator<Item = Axis> {
         self.axes.iter().copied().filter(move |axis| axis.kind == kind)
     }
 
-    /// Number of threads that it needs; `None` for a flat loop, which takes any number.
+    /// The number of threads that the nest needs; `None` for a flat loop, which works with any number.
     pub fn thread_count(&self) -> Option<u64> {
         let threads = self.threads.as_ref()?;
         Some(points(threads.iter().map(|dim| dim.threads)))
     }
 }
 
-/// What is allocated for a Func or staged input in a kernel.
+/// The array of a Func or staged input in a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Allocation {
-    /// A stage of the Func, or the input.
+    /// A stage of the Func, or the staged input.
     pub item: Item,
-    /// In shared memory, or in each thread's own.
+    /// Shared memory, or private memory of each thread.
     pub storage: Storage,
-    /// All points that its stages touch in a block.
+    /// All points that the stages touch in a block.
     pub points: Footprint,
     /// The extents of the array: those of the points, or of one thread's share of them.
     pub extents: Vec<i64>,
-    /// How threads share the points of a private array: the number of threads and the points of each, for every
-    /// dimension that several threads share. All stages of the Func, and its readers, find their points by it.
+    /// How threads share the points of a private array: the number of threads and the points of each,
+    /// per dimension that several threads share. All stages of the Func and its readers locate their
+    /// points by it.
     pub shares: Vec<Option<(i64, i64)>>,
-    /// Elements between neighbours along each dimension.
+    /// The distance in elements between neighbours along each dimension.
     pub strides: SmallVec<[i64; 4]>,
-    /// Elements of the array of one value.
+    /// The number of elements of the array of one value.
     pub elements: i64,
-    /// Bytes of all values together.
+    /// The total bytes of all values.
     pub bytes: u64,
 }
 
-/// Elements between neighbours of a dense array along each dimension, whose dimensions grow in stride in some order.
+/// The strides of a dense array in elements, per dimension. `order` lists the dimensions by increasing
+/// stride.
 pub fn strides(extents: &[i64], order: impl IntoIterator<Item = usize>) -> SmallVec<[i64; 4]> {
     let mut strides: SmallVec<[i64; 4]> = SmallVec::from_elem(0, extents.len());
     let mut stride = 1_i64;
@@ -188,7 +192,7 @@ pub fn strides(extents: &[i64], order: impl IntoIterator<Item = usize>) -> Small
     strides
 }
 
-/// Bytes of arrays with some number of elements, one per type, each with padding to be aligned.
+/// The bytes of arrays with `elements` elements, one per type, including padding for alignment.
 pub(crate) fn array_bytes(types: &[Type], elements: i64) -> u64 {
     let bytes = types.iter().map(|ty| {
         let bytes = (elements as u64).saturating_mul(ty.bytes() as u64);

@@ -1,15 +1,15 @@
-//! Hashes of schedules by how much of them counts, the same on every machine.
+//! Hashes of schedules at different levels of detail, the same on every machine.
 //!
 //! | depth | what counts |
 //! | --- | --- |
 //! | below 0 | nothing |
 //! | 0 | which stages are kernels, and the loops around them |
-//! | 1 | and which of their dimensions several blocks share |
-//! | 2 | and the sizes of blocks and of loops around kernels, and what stands in a block |
-//! | 3 | and which dimensions several threads share, or run in a thread |
-//! | 4 | and the numbers of threads, the sizes of loops over a block, and what is in registers |
-//! | 5 | and the sizes of loops in a thread, and which are unrolled |
-//! | 6 and above | and what is inlined |
+//! | 1 | also which of their dimensions are split over several blocks |
+//! | 2 | also the sizes of blocks and of loops around kernels, and what is in a block |
+//! | 3 | also which dimensions are split over several threads, or run in a thread |
+//! | 4 | also the numbers of threads, the sizes of loops over a block, and what is in registers |
+//! | 5 | also the sizes of loops in a thread, and which are unrolled |
+//! | 6 and above | also what is inlined |
 
 use std::num::NonZeroU32;
 
@@ -21,11 +21,11 @@ use crate::schedule::tree::{
     BlockItem, Item, Kernel, Loops, Mapping, Nest, ReductionTile, RootItem, Size, StageRef, Tile,
 };
 
-/// At this depth and above everything counts.
+/// From this depth on, everything counts.
 pub const FULL_DEPTH: i32 = 6;
 
-/// The hash of kernels in the order they run, and of what is inlined, by what counts at a depth: the
-/// [`combined_hash`] of each one's [`item_hash`] and of what is inlined.
+/// The hash of kernels in execution order and of the inlined Funcs, at a depth: the [`combined_hash`] of the
+/// [`item_hash`] of each kernel and of the inlined Funcs.
 ///
 /// ```
 /// use warploom_lang::*;
@@ -48,7 +48,7 @@ pub fn structural_hash<'a>(
     combined_hash(root.into_iter().map(|item| item_hash(item, depth)), inlined, depth)
 }
 
-/// The [`structural_hash`] of kernels whose own hashes at the same depth are known.
+/// The [`structural_hash`] of kernels whose [`item_hash`] at the same depth is known.
 pub fn combined_hash<'a>(
     items: impl IntoIterator<Item = u64>,
     inlined: impl IntoIterator<Item = &'a FuncId>,
@@ -65,7 +65,7 @@ pub fn combined_hash<'a>(
     words.hash()
 }
 
-/// The hash of a kernel, or of loops around kernels, by what counts at a depth.
+/// The hash of a kernel, or of loops around kernels, at a depth.
 pub fn item_hash(item: &RootItem, depth: i32) -> u64 {
     let mut words = Words::new(depth);
     if depth >= 0 {
@@ -74,19 +74,21 @@ pub fn item_hash(item: &RootItem, depth: i32) -> u64 {
     words.hash()
 }
 
-/// The hash of all of a kernel and of the inlined Funcs that it computes, in order: a key for what depends on
-/// nothing else. [`Problem::inlined_in`](crate::schedule::Problem::inlined_in) says which these are.
+/// The hash of a whole kernel and of the inlined Funcs that it computes, in order: a key for anything
+/// that depends only on these. [`Problem::inlined_in`](crate::schedule::Problem::inlined_in) returns
+/// those Funcs.
 pub fn kernel_hash<'a>(item: &RootItem, inlined: impl IntoIterator<Item = &'a FuncId>) -> u64 {
     combined_hash([item_hash(item, FULL_DEPTH)], inlined, FULL_DEPTH)
 }
 
-/// What counts of a tree, written down in an order of its own, so that different trees give different words.
+/// A unique serialisation of the parts of a tree that count, so that different trees give different
+/// bytes.
 struct Words {
     depth: i32,
     bytes: Vec<u8>,
 }
 
-/// Room for the words of most kernels.
+/// Enough capacity for most kernels.
 const USUAL_BYTES: usize = 512;
 
 impl Words {
@@ -106,7 +108,7 @@ impl Words {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Ends a list; no number or kind of anything is written like this.
+    /// Ends a list, with a value that no number or kind uses.
     fn end(&mut self) {
         self.word(u32::MAX as usize);
     }
@@ -130,7 +132,8 @@ impl Words {
         });
     }
 
-    /// Tiles with their sizes from a depth on, and below that only those for which `counts` holds.
+    /// Writes tiles with their sizes from a depth on; below that, only the tiles for which `counts`
+    /// holds.
     fn tiles(&mut self, tiles: &[Tile], exact_from: i32, counts: impl Fn(Size) -> bool) {
         let exact = self.depth >= exact_from;
         for tile in tiles.iter().filter(|tile| exact || counts(tile.size)) {
@@ -168,7 +171,7 @@ impl Words {
         }
     }
 
-    /// Numbers that are given, from a depth on; no kind of an item is written like this.
+    /// Writes the numbers that are set, from a depth on, with a marker that no item kind uses.
     fn numbers(&mut self, all: impl Iterator<Item = Option<NonZeroU32>>, from: i32) {
         let given = all.enumerate().filter_map(|(position, number)| Some((position, number?)));
         for (position, number) in given.take(if self.depth >= from { usize::MAX } else { 0 }) {
@@ -275,7 +278,7 @@ p inline ramp
         structural_hash(&schedule.root, &schedule.inlined, depth)
     }
 
-    /// A change counts from a depth on, and never before.
+    /// Checks that a change counts from a depth on, and never before.
     #[track_caller]
     fn counts_from(from: &str, to: &str, depth: i32) {
         assert!(BASE.contains(from), "{from}");

@@ -1,4 +1,4 @@
-//! Which trees are schedules: every rule, each broken one reported at its place.
+//! Checks the rules of schedules, and reports each violation at its place in the tree.
 
 mod loops;
 mod order;
@@ -21,20 +21,20 @@ use crate::schedule::violation::{Rule, Violation, located};
 pub use storage::{MAX_PRIVATE_BYTES, SMALL_EXTENT};
 
 impl Problem {
-    /// The plan of a schedule, if it is legal.
+    /// Returns the plan of a schedule, if it is legal.
     ///
     /// | what | rules |
     /// | --- | --- |
-    /// | places | every Func is inlined or all its stages are placed once; outputs are in global memory; a kernel ends with its own stage |
-    /// | order | a Func is computed before its readers, in a kernel before theirs or in the same block, inside no loop that they are outside of |
-    /// | loops | tiles are loops of their stage, divided once; blocks and threads share a reduction variable only if its values are independent; reduction loops keep their order unless it does not matter |
-    /// | storage | a private Func is read only by the thread that computed it; what lives in a block or thread has a constant extent and fits |
+    /// | places | every Func is inlined, or each of its stages is placed exactly once; outputs are in global memory; a kernel ends with its own stage |
+    /// | order | a Func is computed before its readers, in an earlier kernel or in the same block, and inside no loop that does not also contain the readers |
+    /// | loops | tiles are loops of their stage, each divided once; blocks and threads share a reduction variable only if its values are independent; reduction loops keep their order unless it does not matter |
+    /// | storage | a private Func is read only by the thread that computed it; arrays in a block or thread have a constant extent and fit |
     /// | limits | threads, grid and shared memory of the device |
     ///
-    /// Sizes matter only for the last two.
+    /// Only the last two depend on sizes.
     ///
     /// # Errors
-    /// Every violation, in the order of the schedule's text.
+    /// All violations, in the order of the schedule's text.
     pub fn check<'s>(&self, schedule: &'s Schedule) -> Result<Plan<'s>, Vec<Violation>> {
         let plan = self.plan(schedule);
         self.check_plan(schedule, &plan)?;
@@ -52,12 +52,12 @@ impl Problem {
         }
     }
 
-    /// The plan of some kernels and loops around kernels, if they are legal in themselves: all of
-    /// [`check`](Problem::check) but whether every Func has its place, and whether what other kernels compute is there
-    /// in time.
+    /// Returns the plan of some kernels and loops around kernels, if they are legal on their own. Checks the same rules as
+    /// [`check`](Problem::check), except that every Func has a place and that the results of other kernels are available in
+    /// time.
     ///
     /// # Errors
-    /// One of the rules that they break.
+    /// One of the broken rules.
     pub fn examine<'s>(
         &self,
         inlined: &'s BTreeSet<FuncId>,
@@ -74,15 +74,15 @@ impl Problem {
     }
 }
 
-/// What the rules read, and what they found.
+/// The input of the rules, and the violations found.
 struct Checker<'a> {
     problem: &'a Problem,
     names: Names<'a>,
     plan: &'a Plan<'a>,
-    /// What each nest reads: its stage and all that is inlined or in registers there.
+    /// The Funcs that each nest reads, through its stage and everything inlined or in registers there.
     reads: IdVec<NestId, FuncList>,
     found: Vec<(Path, Rule)>,
-    /// The same, to tell what was found before.
+    /// The same as a set, to skip duplicates.
     known: AHashSet<(Path, Rule)>,
 }
 
@@ -98,7 +98,8 @@ impl<'a> Checker<'a> {
         Checker { problem, names, plan, reads, found: Vec::new(), known: AHashSet::new() }
     }
 
-    /// The rules that hold for a schedule as for each of its kernels, until what was found is `enough`.
+    /// Checks the rules that apply to whole schedules and to single kernels, until the violations are
+    /// `enough`.
     fn rules(&mut self, enough: impl Fn(&[(Path, Rule)]) -> bool) {
         for rules in [Checker::storage_words, Checker::order, Checker::loops, Checker::storage] {
             if enough(&self.found) {
@@ -127,12 +128,12 @@ impl<'a> Checker<'a> {
         self.plan.inlined.contains(&func)
     }
 
-    /// The nests that compute stages of a Func, with their numbers.
+    /// The nests that compute stages of a Func, with their ids.
     fn nests_of(&self, func: FuncId) -> impl Iterator<Item = (NestId, &'a NestPlan<'a>)> + use<'a> {
         self.plan.computing(func)
     }
 
-    /// The nests that a Func is in registers of, with its position there.
+    /// The nests that hold a Func in registers, with its position there.
     fn registers_of(&self, func: FuncId) -> impl Iterator<Item = (&'a NestPlan<'a>, usize)> + use<'a> {
         self.plan.holding(func)
     }

@@ -1,41 +1,40 @@
-//! The lines of a schedule's text as a tree of words, by indentation.
+//! Parses the text of a schedule into a tree of lines by indentation.
 
 use warploom_lang::brief::quoted;
 
 use crate::schedule::error::{ScheduleError, ScheduleFault, Spot};
 
-/// A word or comma.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Word<'t> {
     pub text: &'t str,
-    /// The line, from 0.
+    /// 0-based.
     line: usize,
-    /// The byte in the line, from 0.
+    /// The byte offset in the line, 0-based.
     start: usize,
-    /// The character in the line, from 1.
+    /// The character column in the line, 1-based.
     column: usize,
 }
 
 impl Word<'_> {
-    /// The word for a message.
+    /// The word, quoted for a message.
     pub fn quoted(&self) -> String {
         quoted(self.text).into_owned()
     }
 }
 
-/// How deep lines may stand below each other, so that no walk over a tree exhausts the stack.
+/// The maximum nesting depth, so that recursion over a tree never exhausts the stack.
 const MAX_LEVELS: usize = 100;
 
-/// A line with all that stands below it.
+/// A line with its children.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry<'t> {
     indent: usize,
-    /// At least one.
+    /// Never empty.
     pub words: Vec<Word<'t>>,
     pub children: Vec<Entry<'t>>,
 }
 
-/// A text and what was found to be wrong with it.
+/// A text and the errors found in it.
 pub(crate) struct Source<'t> {
     lines: Vec<&'t str>,
     pub errors: Vec<ScheduleError>,
@@ -46,14 +45,15 @@ impl<'t> Source<'t> {
         Source { lines: text.lines().map(str::trim_end).collect(), errors: Vec::new() }
     }
 
-    /// Notes a mistake at a word.
+    /// Records a fault at a word.
     pub fn fault(&mut self, word: Word<'_>, fault: ScheduleFault) {
         let length = word.text.chars().count();
         let spot = Spot::new(word.line + 1, self.lines[word.line], word.start, word.column, length);
         self.errors.push(ScheduleError { fault, spot: Some(spot) });
     }
 
-    /// The first line, with the others below it, each below the last one that is indented less.
+    /// The first line as the root. Each other line is a child of the last line before it that is
+    /// indented less.
     pub fn tree(&mut self) -> Option<Entry<'t>> {
         let mut lines = self.entries().into_iter().peekable();
         let mut header = lines.next()?;
@@ -90,7 +90,7 @@ impl<'t> Source<'t> {
         children
     }
 
-    /// Leaves out all that stands below the deepest line there may be.
+    /// Skips all lines below the deepest allowed level.
     fn too_deep(
         &mut self,
         lines: &mut std::iter::Peekable<std::vec::IntoIter<Entry<'t>>>,
@@ -103,7 +103,7 @@ impl<'t> Source<'t> {
         Vec::new()
     }
 
-    /// The lines that hold anything, those after a comma joined to it.
+    /// The nonempty lines; a line after a trailing comma is joined to the previous one.
     fn entries(&mut self) -> Vec<Entry<'t>> {
         let mut entries: Vec<Entry<'t>> = Vec::new();
         for number in 0..self.lines.len() {
@@ -127,7 +127,7 @@ impl<'t> Source<'t> {
     }
 }
 
-/// The words of a line, commas for themselves, without the comment.
+/// The words of a line without its comment; commas are separate words.
 fn words(line: &str, number: usize) -> Vec<Word<'_>> {
     let code = line.split('#').next().unwrap_or_default();
     let mut words = Vec::new();

@@ -1,14 +1,14 @@
-//! Schedules: the tree of decisions, its text form, its rules.
+//! Schedules: the tree, its text form and its rules.
 //!
-//! A [`Schedule`] says for every stage of a pipeline where it is computed and how blocks and threads share it. It holds no
-//! sizes of images, and names nothing but the stages and inputs of its pipeline. [`Schedule::parse`] and
-//! [`Schedule::to_text`] are its text form, and [`ScheduleBuilder`] writes one in Rust. A [`Problem`] is what is
-//! scheduled: a pipeline at some sizes on a device. [`Problem::check`] resolves a schedule against it: the result is a
-//! [`Plan`], or every rule that the schedule breaks.
+//! A [`Schedule`] says where each stage of a pipeline is computed and how it is divided among blocks and threads. It holds
+//! no image sizes, and it only names stages and inputs of its pipeline. [`Schedule::parse`] and [`Schedule::to_text`]
+//! convert from and to the text form, and [`ScheduleBuilder`] builds a schedule in Rust. A [`Problem`] is what is
+//! scheduled: a pipeline at given sizes on a device. [`Problem::check`] resolves a schedule against a problem. It returns
+//! a [`Plan`], or all rules that the schedule breaks.
 //!
 //! # The text form
 //!
-//! One line a node of the tree, indented below what it stands in:
+//! One line per node of the tree, indented below its parent:
 //!
 //! ```text
 //! cuda_mat_mul
@@ -21,22 +21,22 @@
 //!     out        threads x 16, y 16  serial x 4, y 4         unroll
 //! ```
 //!
-//! | line | says |
+//! | line | meaning |
 //! | --- | --- |
-//! | `NAME inline F, G` | the pipeline; Funcs that are computed wherever they are used. `inline` may have lines of its own |
-//! | `kernel STAGE block x 64, y 16` | a kernel, each block of which computes 64 x 16 points of a stage; the rest of the stage's loops lies inside whole |
-//! | `around STAGE.r 1` | serial loops over reduction variables, one launch an iteration, the outermost first |
+//! | `NAME inline F, G` | the pipeline, and the Funcs that are inlined into every use. `inline` may have its own lines |
+//! | `kernel STAGE block x 64, y 16` | a kernel; each block computes 64 x 16 points of the stage. The other loops of the stage run entirely inside the block |
+//! | `around STAGE.r 1` | serial loops over reduction variables, outermost first, with one launch per iteration |
 //! | `over STAGE.r 16, STAGE.s 1` | the same inside a block |
-//! | `STAGE flat shared` | a stage, its points spread over all threads; it lives in shared memory |
-//! | `STAGE threads x 16 serial r all, x 4 unroll private` | a stage with 16 threads along x, each of which computes 4 points in loops that are written out; it lives in memory of each thread's own |
+//! | `STAGE flat shared` | a stage whose points are spread over all threads, stored in shared memory |
+//! | `STAGE threads x 16 serial r all, x 4 unroll private` | a stage with 16 threads along x; each thread computes 4 points in unrolled loops. Stored in private memory of each thread |
 //! | `INPUT.stage flat shared` | a copy of the part of an input that is read below |
-//! | `FUNC registers` | below a stage: a Func that each thread computes just before, for its own points |
+//! | `FUNC registers` | below a stage: a Func that each thread computes right before the stage, for its own points |
 //!
-//! - A stage is named by its Func, with a number behind it if the Func has several: `prod.1`.
-//! - A size is a number or `all`. It says how much lies inside; how often follows from the sizes of the images.
-//! - A kernel's own stage has no storage: it is in global memory. It is the last one of its kernel; where it is the only
-//!   one, the kernel's line says how threads share it.
-//! - `#` starts a comment. A line that ends in a comma goes on in the next one, if that is further indented.
+//! - A stage is named after its Func, followed by a number if the Func has several stages: `prod.1`.
+//! - A size is a number or `all`. It is the inner extent; the outer iteration count follows from the image sizes.
+//! - A kernel's own stage has no storage keyword, because it is stored in global memory. It is the last stage of its
+//!   kernel. If it is the only stage, the kernel's line says how threads share it.
+//! - `#` starts a comment. A line that ends in a comma continues on the next line, if that is indented further.
 
 mod barriers;
 mod builder;

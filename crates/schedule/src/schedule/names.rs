@@ -1,4 +1,4 @@
-//! Names in schedules: what they stand for, and what was meant by those that stand for nothing.
+//! Resolves names in schedules, and suggests corrections for unknown ones.
 
 use warploom_lang::brief::{MAX_QUOTED, quoted};
 use warploom_lang::ir::{FuncDecl, Stage, stage_name};
@@ -8,17 +8,17 @@ use crate::dag::LoopKind;
 use crate::schedule::error::ScheduleFault;
 use crate::schedule::tree::{Item, StageRef};
 
-/// What a staged input is called: the input's name with this behind it.
+/// The suffix that turns an input's name into the name of its staged copy.
 const STAGED: &str = ".stage";
 
-/// The most dots in the name of a reduction variable that a schedule can name.
+/// The maximum number of dots in the name of a reduction variable that a schedule can name.
 const MAX_DOTS: usize = 16;
 
-/// The names of one pipeline.
+/// The names of one pipeline, for lookup and printing.
 #[derive(Clone, Copy)]
 pub(crate) struct Names<'a> {
     pipeline: &'a Pipeline,
-    /// Whether something is said of what may have been meant.
+    /// Whether faults include a suggestion.
     hints: bool,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Names<'a> {
         Names { pipeline, hints: true }
     }
 
-    /// The same names, for one who has had enough hints: each takes a look at every name.
+    /// The same names without suggestions, because each suggestion compares against every name.
     pub fn without_hints(self) -> Names<'a> {
         Names { hints: false, ..self }
     }
@@ -54,7 +54,7 @@ impl<'a> Names<'a> {
         &self.pipeline.inputs()[input].name
     }
 
-    /// `blur`, or `blur.1` where there are several stages.
+    /// `blur`, or `blur.1` if there are several stages.
     pub fn of_stage(self, stage: StageRef) -> String {
         stage_name(self.func_decl(stage.func), stage.stage)
     }
@@ -67,7 +67,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// `x`, or a number for a dimension or variable that there is not.
+    /// `x`, or a number if there is no such dimension or variable.
     pub fn of_loop(self, item: Item, kind: LoopKind) -> String {
         let name = match (item, kind) {
             (Item::Input(_), LoopKind::Pure(d)) => Some(format!("d{d}")),
@@ -100,7 +100,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Every stage's name.
+    /// All stages with their names.
     fn stages(self) -> impl Iterator<Item = (StageRef, String)> {
         self.pipeline.funcs().iter().flat_map(move |(func, decl)| {
             let stages = (0..decl.stages.len()).map(move |stage| StageRef { func, stage });
@@ -108,7 +108,7 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// The Func of this name.
+    /// The Func with this name.
     pub fn func(self, text: &str) -> Result<FuncId, ScheduleFault> {
         if let Some(func) = self.pipeline.func_named(text) {
             return Ok(func);
@@ -123,7 +123,7 @@ impl<'a> Names<'a> {
             .unknown(text, "Func", || self.pipeline.funcs().values().map(|func| func.name.clone()).collect()))
     }
 
-    /// The stage of this name.
+    /// The stage with this name.
     pub fn stage(self, text: &str) -> Result<StageRef, ScheduleFault> {
         match one_of(text, &self.stages_named(text))? {
             Some(stage) => Ok(stage),
@@ -131,7 +131,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The stage or staged input of this name.
+    /// The stage or staged input with this name.
     pub fn item(self, text: &str) -> Result<Item, ScheduleFault> {
         let mut named: Vec<Item> = self.stages_named(text).into_iter().map(Item::Stage).collect();
         let staged = text.strip_suffix(STAGED).and_then(|input| self.pipeline.input_named(input));
@@ -154,7 +154,7 @@ impl<'a> Names<'a> {
         stages.chain(inputs.map(move |input| (input, self.of_item(input))))
     }
 
-    /// The stages of this name: of a Func that has only one, and of one that has several.
+    /// The stages with this name: a bare Func name with a single stage, or a numbered stage.
     fn stages_named(self, text: &str) -> Vec<StageRef> {
         let whole = self.pipeline.func_named(text).map(|func| StageRef { func, stage: 0 });
         let numbered = text.rsplit_once('.').and_then(|(name, number)| {
@@ -166,7 +166,7 @@ impl<'a> Names<'a> {
         known.filter(|stage| self.of_stage(*stage) == text).collect()
     }
 
-    /// Why a text is no stage.
+    /// The reason why a text does not name a stage.
     fn no_stage(self, text: &str, kind: &'static str, known: impl FnOnce() -> Vec<String>) -> ScheduleFault {
         let stages = |func: FuncId| self.func_decl(func).stages.len();
         if let Some(func) = self.pipeline.func_named(text) {
@@ -185,7 +185,7 @@ impl<'a> Names<'a> {
         self.unknown(text, kind, known)
     }
 
-    /// The reduction variable that `stage.variable` names.
+    /// The reduction variable named by `stage.variable`.
     pub fn reduction(self, text: &str) -> Result<(StageRef, usize), ScheduleFault> {
         let heads =
             text.match_indices('.').rev().take(MAX_DOTS).map(|(at, _)| (&text[..at], &text[at + 1..]));
@@ -200,7 +200,8 @@ impl<'a> Names<'a> {
         if let Some(found) = one_of(text, &variables)? {
             return Ok(found);
         }
-        // The longest name that the text starts with is what its writer had in mind.
+        // Report the fault for the longest prefix that names a stage, since that is most likely the
+        // intended one.
         if let Some((stage, variable)) = stages.first().copied() {
             return Err(self.no_reduction(stage, variable));
         }
@@ -225,7 +226,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The loop of a stage or staged input that a variable names.
+    /// The loop of a stage or staged input with this variable name.
     pub fn tile(self, item: Item, variable: &str) -> Result<LoopKind, ScheduleFault> {
         let loops = self.loops(item);
         if let Some(kind) = loops.iter().find(|kind| self.of_loop(item, **kind) == variable) {
@@ -251,7 +252,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The one thing of a name, if there is any; two are a fault.
+/// The only match, if there is one; several matches are a fault.
 fn one_of<T: Copy>(text: &str, named: &[T]) -> Result<Option<T>, ScheduleFault> {
     match named {
         [] => Ok(None),
@@ -260,7 +261,7 @@ fn one_of<T: Copy>(text: &str, named: &[T]) -> Result<Option<T>, ScheduleFault> 
     }
 }
 
-/// `; did you mean ...?` if a known name is near.
+/// `; did you mean ...?` if a known name is similar.
 pub(crate) fn hint(name: &str, known: &[&str]) -> String {
     match nearest(name, known) {
         Some(near) => format!("; did you mean `{near}`?"),
@@ -268,10 +269,10 @@ pub(crate) fn hint(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// The known name that a slip of the hand makes into `name`.
+/// The known name that is within a typo of `name`.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let length = name.chars().count();
-    // Nobody writes so long a name by a slip of the hand, and comparing takes the product of both lengths.
+    // A name this long is not a typo, and the comparison costs the product of both lengths.
     if length > MAX_QUOTED {
         return None;
     }

@@ -1,4 +1,4 @@
-//! From the text form to the tree.
+//! Parses the text form into a tree.
 
 use std::num::NonZeroU32;
 
@@ -14,13 +14,13 @@ use crate::schedule::tree::{
 };
 
 impl Schedule {
-    /// Reads the text form, as [`Schedule::to_text`] writes it.
+    /// Parses the text form that [`Schedule::to_text`] writes.
     ///
-    /// Columns are free; `#` starts a comment; a line that ends in a comma goes on in the next one, if that
-    /// is further indented. What the tree means is not checked here: see [`Problem::check`](crate::schedule::Problem::check).
+    /// Column alignment is free; `#` starts a comment; a line that ends in a comma continues on the next line, if that
+    /// is indented further. The rules are not checked here; see [`Problem::check`](crate::schedule::Problem::check).
     ///
     /// # Errors
-    /// Everything that is wrong with the text, each with its line.
+    /// All faults in the text, each with its line.
     pub fn parse(text: &str, pipeline: &Pipeline) -> Result<Schedule, ScheduleErrors> {
         let names = Names::new(pipeline);
         let mut source = Source::new(text);
@@ -38,17 +38,17 @@ impl Schedule {
     }
 }
 
-/// The words that say how a stage is spread and where it lives.
+/// The keywords that say how a stage is distributed and where it is stored.
 const CLAUSES: [&str; 7] = ["block", "flat", "threads", "serial", "unroll", "shared", "private"];
 
-/// Stands for a word that should not be there.
+/// Replaces a word that should not be there.
 const MISTAKEN: &str = "?";
 
 const A_TILE: &str = "a variable and a size, for example `x 16`";
 const A_SIZE: &str = "a size: a number or `all`";
 const A_REDUCTION: &str = "a stage's reduction variable and a size, for example `prod.1.r 16`";
 
-/// What can stand in the line of a kernel or nest after its name.
+/// The clauses after the name in the line of a kernel or nest.
 #[derive(Default)]
 struct Clauses<'t> {
     block: Vec<Tile>,
@@ -61,7 +61,7 @@ struct Clauses<'t> {
 }
 
 impl Clauses<'_> {
-    /// The number that a word of a kernel's or nest's line is for.
+    /// The number that a keyword in the line of a kernel or nest sets.
     fn number(&mut self, word: &str, kernel: bool) -> Option<&mut Option<NonZeroU32>> {
         if kernel { self.kernel.of_word(word) } else { self.nest.of_word(word) }
     }
@@ -71,7 +71,7 @@ impl Clauses<'_> {
     }
 }
 
-/// The words of a line from some point on.
+/// A position in the words of a line.
 struct Cursor<'e, 't> {
     words: &'e [Word<'t>],
     at: usize,
@@ -98,7 +98,7 @@ impl<'e, 't> Cursor<'e, 't> {
         fits
     }
 
-    /// The word before, which is there whenever the line's first one has been taken.
+    /// The previous word. It exists once the first word of the line has been consumed.
     fn last(&self) -> Word<'t> {
         self.words[self.at.saturating_sub(1).min(self.words.len() - 1)]
     }
@@ -111,7 +111,7 @@ struct Parser<'p, 't> {
 }
 
 impl<'t> Parser<'_, 't> {
-    /// The value, or `None` with the fault noted.
+    /// The value, or `None` after recording the fault.
     fn noted<T>(&mut self, word: Word<'t>, result: Result<T, ScheduleFault>) -> Option<T> {
         if self.source.errors.len() == MAX_SHOWN {
             self.names = self.names.without_hints();
@@ -140,14 +140,14 @@ impl<'t> Parser<'_, 't> {
         }
     }
 
-    /// The rest of a line, where nothing more can stand.
+    /// Checks that the line ends here.
     fn end(&mut self, cursor: &mut Cursor<'_, 't>, expected: &'static str) {
         if let Some(word) = cursor.next() {
             self.unexpected(word, expected, &[]);
         }
     }
 
-    /// Whether the names below can be those of the pipeline.
+    /// Parses the header. Returns whether the names below can belong to the pipeline.
     fn header(&mut self, entry: &Entry<'t>) -> bool {
         let name: Vec<&str> = self.names.pipeline().name().split_whitespace().collect();
         let found = entry.words.iter().take(name.len()).map(|word| word.text);
@@ -169,7 +169,7 @@ impl<'t> Parser<'_, 't> {
         true
     }
 
-    /// The names after `inline`.
+    /// Parses the names after `inline`.
     fn inline(&mut self, cursor: &mut Cursor<'_, 't>) {
         loop {
             match cursor.next() {
@@ -255,7 +255,7 @@ impl<'t> Parser<'_, 't> {
         items
     }
 
-    /// Whether a line is serial loops, and not a stage that happens to be called `over`.
+    /// Whether a line is serial loops, rather than a stage named `over`.
     fn is_over(&self, entry: &Entry<'t>) -> bool {
         let first = entry.words[0].text;
         let is_loop = entry.words.get(1).is_some_and(|word| word.text.contains('.'));
@@ -304,7 +304,7 @@ impl<'t> Parser<'_, 't> {
         funcs
     }
 
-    /// `stage.variable size, ...` up to the end of the line.
+    /// Parses `stage.variable size, ...` up to the end of the line.
     fn reductions(&mut self, cursor: &mut Cursor<'_, 't>) -> Vec<ReductionTile> {
         let mut loops = Vec::new();
         loop {
@@ -348,7 +348,8 @@ impl<'t> Parser<'_, 't> {
                     }
                 };
                 self.unexpected(word, expected, allowed);
-                // What follows belongs to that word, up to the next one that is known.
+                // Skip everything up to the next known keyword, since it belongs to the unexpected
+                // word.
                 while cursor.peek(0).is_some_and(|next| !is_clause(next.text)) {
                     cursor.next();
                 }
@@ -407,7 +408,7 @@ impl<'t> Parser<'_, 't> {
         }
     }
 
-    /// Whether `threads` is followed by sizes. A variable may have the name of a clause.
+    /// Whether sizes follow `threads`. A variable may have the name of a clause.
     fn tiles_follow(&self, cursor: &Cursor<'_, 't>) -> bool {
         match (cursor.peek(0), cursor.peek(1)) {
             (None, _) => false,
@@ -416,7 +417,7 @@ impl<'t> Parser<'_, 't> {
         }
     }
 
-    /// `variable size, ...`
+    /// Parses `variable size, ...`.
     fn tiles(&mut self, cursor: &mut Cursor<'_, 't>, item: Option<Item>) -> Vec<Tile> {
         let mut tiles = Vec::new();
         loop {
@@ -448,7 +449,7 @@ impl<'t> Parser<'_, 't> {
         }
     }
 
-    /// A number that is not `all`.
+    /// Parses a number, where `all` is not allowed.
     fn number(&mut self, cursor: &mut Cursor<'_, 't>) -> Option<NonZeroU32> {
         match self.size(cursor)? {
             Size::Of(number) => NonZeroU32::new(number),
@@ -488,7 +489,7 @@ fn is_registers(entry: &Entry<'_>) -> bool {
     entry.words.get(1).is_some_and(|word| word.text == "registers")
 }
 
-/// The size that a word is.
+/// Parses a size.
 pub(crate) fn size(text: &str) -> Option<Size> {
     match text {
         "all" => Some(Size::All),
@@ -499,7 +500,7 @@ pub(crate) fn size(text: &str) -> Option<Size> {
     }
 }
 
-/// What [`ScheduleBuilder`](crate::schedule::ScheduleBuilder) reads of the text form: a list of names and sizes.
+/// Parses a list of names and sizes for [`ScheduleBuilder`](crate::schedule::ScheduleBuilder).
 pub(crate) fn pairs(text: &str) -> Result<Vec<(String, Size)>, ScheduleFault> {
     let mut pairs = Vec::new();
     for part in text.split(',') {

@@ -1,38 +1,38 @@
-//! Places in the tree of a schedule.
+//! Positions in a schedule's tree.
 
 use std::fmt;
 
 use smallvec::SmallVec;
 
-/// Where a node stands in a schedule's tree: the number of the child at each level, from the root.
+/// The position of a node in a schedule's tree: the child number at each level, starting at the root.
 ///
-/// Below root are kernels and loops around them, below these the items of their bodies, below a nest its
-/// Funcs in registers.
+/// The children of the root are kernels and loops around kernels. Their children are the items of their
+/// bodies, and the children of a nest are its Funcs in registers.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct Path(SmallVec<[u32; 4]>);
 
 impl Path {
-    /// The schedule itself.
+    /// The root: the schedule itself.
     pub const ROOT: Path = Path(SmallVec::new_const());
 
-    /// The child of this number.
+    /// The path of the child with this number.
     #[must_use]
     pub fn child(&self, number: usize) -> Path {
         Path(self.0.iter().copied().chain([number as u32]).collect())
     }
 
-    /// The node that this one is a child of; root is its own.
+    /// The path of the parent; the root is its own parent.
     #[must_use]
     pub fn parent(&self) -> Path {
         Path(SmallVec::from_slice(&self.0[..self.0.len().saturating_sub(1)]))
     }
 
-    /// How many levels below root.
+    /// The number of levels below the root.
     pub fn depth(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether `other` is this node or stands below it.
+    /// Whether `other` is this node or one of its descendants.
     pub fn encloses(&self, other: &Path) -> bool {
         other.0.starts_with(&self.0)
     }

@@ -1,7 +1,7 @@
 //! The plan: a schedule resolved against a problem.
 //!
-//! All that a schedule means at the sizes of a [`Problem`](crate::schedule::Problem) is decided here once: legality checks it,
-//! lowering prints it, features count it, `explain` shows it.
+//! A plan holds everything that a schedule implies at the sizes of a [`Problem`](crate::schedule::Problem), computed once.
+//! Legality checks it, lowering prints it, features count it, and `explain` shows it.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -16,12 +16,13 @@ use crate::schedule::path::Path;
 use crate::schedule::reach::Reach;
 use crate::schedule::tree::{BlockItem, Item, Kernel, Loops, Nest, ReductionTile, RootItem, StageRef, Tile};
 
-/// A few loops, the outermost first.
+/// A short list of loops, outermost first.
 pub type LoopIds = SmallVec<[LoopId; 4]>;
 
 /// A schedule resolved against a problem: every kernel, nest and loop with its sizes.
 ///
-/// It may be the plan of some kernels alone. Funcs that have no place in them are read from global memory.
+/// A plan can also cover only some kernels. Funcs that these kernels do not compute are read from
+/// global memory.
 ///
 /// ```
 /// use warploom_lang::*;
@@ -49,101 +50,102 @@ pub type LoopIds = SmallVec<[LoopId; 4]>;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan<'s> {
-    /// Funcs that are computed wherever they are used.
+    /// Funcs that are inlined into every use.
     pub inlined: &'s BTreeSet<FuncId>,
-    /// Loops around kernels and over blocks.
+    /// All loops around kernels and over blocks.
     pub loops: IdVec<LoopId, LoopPlan<'s>>,
-    /// Kernels in launch order.
+    /// All kernels, in launch order.
     pub kernels: IdVec<KernelId, KernelPlan<'s>>,
-    /// Stages and staged inputs, in the order they run.
+    /// Stages and staged inputs, in execution order.
     pub nests: IdVec<NestId, NestPlan<'s>>,
-    /// The order in which kernels are launched, and the loops around them.
+    /// The launch order of the kernels, and the loops around them.
     pub launches: Steps<KernelId>,
-    /// The reaches whose smallest value each [`Symbol::Lowest`](crate::schedule::Symbol::Lowest) is.
+    /// The reaches whose smallest value each [`Symbol::Lowest`](crate::schedule::Symbol::Lowest) stands
+    /// for.
     pub lowest: Vec<Vec<Reach>>,
     /// The nests that compute each Func, in order.
     computing: Vec<(FuncId, NestId)>,
-    /// The nests that have each Func in registers, and its position there, in order.
+    /// The nests that hold each Func in registers, with its position there, in order.
     holding: Vec<(FuncId, NestId, usize)>,
-    /// The stages of the kernels, in order.
+    /// The own stages of the kernels, in order.
     own: Vec<StageRef>,
 }
 
 /// A loop around kernels or over a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoopPlan<'s> {
-    /// The node of the schedule's tree that it belongs to.
+    /// The node of the schedule's tree that contains the loop.
     pub path: Path,
-    /// What it divides.
+    /// The reduction variable that the loop divides, and the size per iteration.
     pub tile: &'s ReductionTile,
-    /// How often it runs. A loop that runs once is not emitted.
+    /// The number of iterations. A loop with one iteration is not emitted.
     pub count: i64,
 }
 
-/// A kernel with its grid and what a block runs.
+/// A kernel with its grid and the body of its blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KernelPlan<'s> {
-    /// The node of the schedule's tree.
+    /// The position of the kernel in the schedule's tree.
     pub path: Path,
-    /// Its decisions.
+    /// The kernel as written in the schedule.
     pub kernel: &'s Kernel,
-    /// The loops around it, the outermost first.
+    /// The loops around the kernel, outermost first.
     pub around: LoopIds,
-    /// What a block runs, in order, and the loops over the block.
+    /// The nests that a block runs, in order, and the loops over the block.
     pub body: Steps<NestId>,
-    /// Its nests.
+    /// The ids of the kernel's nests.
     pub nests: Range<NestId>,
-    /// The loops over its block.
+    /// The ids of the loops over the block.
     pub over: Range<LoopId>,
-    /// Blocks along each tile of the kernel, in their order.
+    /// The number of blocks along each tile of the kernel, in tile order.
     pub blocks: Vec<i64>,
-    /// Threads of a block: as many as its largest nest needs.
+    /// Threads per block: as many as the largest nest needs.
     pub threads: u64,
-    /// Everything that lives in a block.
+    /// All arrays that live in a block or thread.
     pub allocations: Vec<Allocation>,
 }
 
 /// A stage or staged input in a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NestPlan<'s> {
-    /// The node of the schedule's tree.
+    /// The position of the nest in the schedule's tree.
     pub path: Path,
-    /// The kernel that it is part of.
+    /// The kernel that contains the nest.
     pub kernel: KernelId,
-    /// The loops it stands in, around kernels and over the block, the outermost first.
+    /// The enclosing loops, around kernels and over the block, outermost first.
     pub loops: LoopIds,
-    /// Its decisions.
+    /// The nest as written in the schedule.
     pub nest: &'s Nest,
-    /// Its sizes; `None` if nothing reads what it computes.
+    /// The sizes of the nest; `None` if nothing reads what it computes.
     pub footprint: Option<NestFootprint>,
 }
 
-/// Things that run one after the other, some of them in loops: in the order of the text, each loop before its body.
+/// A sequence of steps, some of them in loops. Stored in text order, each loop before its body.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Steps<T>(SmallVec<[Step<T>; 4]>);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step<T> {
     Run(T),
-    /// A loop whose body is this many of the following steps.
+    /// A loop whose body is the given number of following steps.
     Loop(LoopId, usize),
 }
 
-/// One of several things that run in turn.
+/// One step of a sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stepped<'a, T> {
-    /// A kernel or nest.
+    /// Runs a kernel or nest.
     Run(T),
-    /// A loop and what one iteration runs.
+    /// Runs a loop, with the body of one iteration.
     Loop(LoopId, Body<'a, T>),
 }
 
-/// What one iteration of a loop, or a whole block or program, runs in turn.
+/// The steps of one loop iteration, or of a whole block or program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Body<'a, T>(&'a [Step<T>]);
 
 impl<T: Copy> Steps<T> {
-    /// All of it.
+    /// The whole sequence.
     pub fn body(&self) -> Body<'_, T> {
         Body(&self.0)
     }
@@ -167,7 +169,7 @@ impl<'a, T: Copy> Iterator for Body<'a, T> {
 }
 
 impl NestPlan<'_> {
-    /// The stage, unless it is a copy of an input.
+    /// The stage, or `None` for a staged input.
     pub fn stage(&self) -> Option<StageRef> {
         match self.nest.item {
             Item::Stage(stage) => Some(stage),
@@ -181,32 +183,31 @@ impl NestPlan<'_> {
 }
 
 impl KernelPlan<'_> {
-    /// Blocks along x, y and z on a device.
+    /// The grid on a device: blocks along x, y and z.
     pub fn grid(&self, device: &Device) -> [u64; 3] {
         grid(&self.blocks, device.threads.grid_dims)
     }
 
-    /// The axis of the grid for each tile of more than one block, in their order; `None` if all
-    /// of them share x.
+    /// The tiles with more than one block, in order, one per grid axis; `None` if all of them share x.
     pub fn axes(&self, device: &Device) -> Option<SmallVec<[(Tile, i64); 3]>> {
         has_axes(&self.blocks, device.threads.grid_dims).then(|| self.split().collect())
     }
 
-    /// The tiles of more than one block, with their blocks.
+    /// The tiles with more than one block, and their block counts.
     pub fn split(&self) -> impl Iterator<Item = (Tile, i64)> {
         let tiles = self.kernel.block.iter().copied().zip(self.blocks.iter().copied());
         tiles.filter(|(_, blocks)| *blocks > 1)
     }
 
-    /// Bytes of shared memory that a block takes.
+    /// Bytes of shared memory per block.
     pub fn shared_bytes(&self) -> u64 {
         let shared = self.allocations.iter().filter(|allocation| allocation.storage.is_shared());
         shared.fold(0, |sum: u64, allocation| sum.saturating_add(allocation.bytes))
     }
 }
 
-/// The grid of a kernel with some numbers of blocks along its tiles. Tiles of more than one block have an axis each; if they
-/// are too many or too long for that, all of them are on x.
+/// The grid of a kernel with these block counts along its tiles. Each tile with more than one block has
+/// its own axis. If there are too many such tiles or one is too long for its axis, all of them share x.
 pub(crate) fn grid(blocks: &[i64], limits: [u32; 3]) -> [u64; 3] {
     let mut grid = [1; 3];
     let split = several(blocks).map(|blocks| blocks as u64);
@@ -217,7 +218,7 @@ pub(crate) fn grid(blocks: &[i64], limits: [u32; 3]) -> [u64; 3] {
     grid
 }
 
-/// Whether each tile of more than one block has an axis of the grid for itself.
+/// Whether each tile with more than one block has its own grid axis.
 fn has_axes(blocks: &[i64], limits: [u32; 3]) -> bool {
     several(blocks).count() <= limits.len()
         && several(blocks).zip(limits).all(|(blocks, limit)| blocks <= i64::from(limit))
@@ -228,7 +229,7 @@ fn several(blocks: &[i64]) -> impl Iterator<Item = i64> {
 }
 
 impl<'s> Plan<'s> {
-    /// The structure of some kernels and loops around kernels, without any sizes.
+    /// The structure of some kernels and loops around kernels, without sizes.
     pub(crate) fn outlined(
         inlined: &'s BTreeSet<FuncId>,
         root: impl IntoIterator<Item = &'s RootItem>,
@@ -314,7 +315,7 @@ impl<'s> Plan<'s> {
         }
     }
 
-    /// Adds loops, each inside the one before it, and their body.
+    /// Adds nested loops and their body.
     fn add_loops<T, I>(
         &mut self,
         path: &Path,
@@ -347,19 +348,19 @@ impl<'s> Plan<'s> {
         nests.map(|(_, id)| (*id, &self.nests[*id]))
     }
 
-    /// The nests that a Func is in registers of, with its position there.
+    /// The nests that hold a Func in registers, with its position there.
     pub(crate) fn holding(&self, func: FuncId) -> impl Iterator<Item = (&NestPlan<'s>, usize)> {
         let first = self.holding.partition_point(|(known, ..)| *known < func);
         let nests = self.holding[first..].iter().take_while(move |(known, ..)| *known == func);
         nests.map(|(_, id, position)| (&self.nests[*id], *position))
     }
 
-    /// Whether a stage has a kernel of its own.
+    /// Whether a stage has its own kernel.
     pub(crate) fn has_kernel(&self, stage: StageRef) -> bool {
         self.own.binary_search(&stage).is_ok()
     }
 
-    /// The nests of a kernel, in the order they run.
+    /// The nests of a kernel, in execution order.
     pub fn nests_of(&self, kernel: KernelId) -> &[NestPlan<'s>] {
         self.nests.slice(self.kernels[kernel].nests.clone())
     }
@@ -369,13 +370,13 @@ impl<'s> Plan<'s> {
         nest.stage() == Some(self.kernels[nest.kernel].kernel.stage)
     }
 
-    /// Those of a nest's loops that run over variables of its own stage.
+    /// The loops of a nest that run over variables of its own stage.
     pub(crate) fn own_loops(&self, nest: &NestPlan<'_>) -> LoopIds {
         let own = |id: &LoopId| Some(self.loops[*id].tile.stage) == nest.stage();
         nest.loops.iter().copied().filter(own).collect()
     }
 
-    /// Those of a nest's loops that run over variables of other stages.
+    /// The loops of a nest that run over variables of other stages.
     pub(crate) fn foreign_loops(&self, nest: &NestPlan<'_>) -> LoopIds {
         let foreign = |id: &LoopId| Some(self.loops[*id].tile.stage) != nest.stage();
         nest.loops.iter().copied().filter(foreign).collect()

@@ -1,4 +1,4 @@
-//! The text form of a schedule, in columns.
+//! Prints the text form of a schedule, in columns.
 
 use std::num::NonZeroU32;
 
@@ -11,22 +11,22 @@ use crate::schedule::tree::{
     Size, Storage, ThreadTiles, Tile,
 };
 
-/// Spaces for each level of nesting.
+/// Spaces per nesting level.
 const INDENT: usize = 2;
 /// Spaces between columns.
 const GAP: usize = 2;
-/// Columns of a mapping: threads, serial, unroll.
+/// The columns of a mapping: threads, serial, unroll.
 const MAPPING_CELLS: usize = 3;
-/// Names of inlined Funcs go on in the next line from here.
+/// The width at which the list of inlined Funcs is wrapped.
 const WIDTH: usize = 100;
 
 impl Schedule {
-    /// The text form: one line a node of the tree, two spaces a level, parts of lines in columns.
+    /// The text form: one line per node of the tree, two spaces of indentation per level, parts aligned in columns.
     ///
     /// [`Schedule::parse`] reads it back to an equal schedule, and equal schedules have equal texts.
     ///
     /// # Panics
-    /// If the schedule is of another pipeline and names Funcs or inputs that this one has not.
+    /// If the schedule belongs to another pipeline, and names Funcs or inputs that this one does not have.
     pub fn to_text(&self, pipeline: &Pipeline) -> String {
         let mut text = String::new();
         for (_, line) in lines(self, pipeline) {
@@ -37,7 +37,7 @@ impl Schedule {
     }
 }
 
-/// The columns that a line takes part in.
+/// The columns of a line.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     /// The pipeline's name and inlined Funcs.
@@ -46,9 +46,8 @@ enum Kind {
     Kernel,
     /// A stage: threads, serial, unroll, storage.
     Nest,
-    /// A Func in registers.
     Registers,
-    /// Serial loops, which have no columns.
+    /// Serial loops, which are not in columns.
     Loops,
 }
 
@@ -66,7 +65,7 @@ impl Row {
     }
 }
 
-/// The lines of the text and the node that each shows.
+/// The lines of the text, and the node that each shows.
 pub(crate) fn lines(schedule: &Schedule, pipeline: &Pipeline) -> Vec<(Path, String)> {
     let mut printer = Printer { names: Names::new(pipeline), rows: Vec::new() };
     printer.push(Path::ROOT, 0, Kind::Header, pipeline.name().to_string(), Vec::new());
@@ -115,7 +114,7 @@ impl Printer<'_> {
             cells.extend(self.mapping(nest));
         }
         if kernel.numbers != KernelNumbers::default() {
-            // Behind all that other kernels say of threads.
+            // After the mapping columns of all kernels.
             cells.resize(1 + MAPPING_CELLS, String::new());
             cells.push(numbers(kernel.numbers.given()));
         }
@@ -152,7 +151,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Threads, serial loops, unrolling.
+    /// The cells for threads, serial loops and unrolling.
     fn mapping(&self, nest: &Nest) -> Vec<String> {
         let (threads, serial, unroll) = match nest.mapping.tiles() {
             None => ("flat".to_string(), String::new(), ""),
@@ -166,7 +165,7 @@ impl Printer<'_> {
         vec![threads, serial, unroll.to_string()]
     }
 
-    /// `block x 64, y 16`, or nothing.
+    /// `block x 64, y 16`, or an empty string without tiles.
     fn tiles(&self, word: &str, item: Item, tiles: &[Tile]) -> String {
         if tiles.is_empty() {
             return String::new();
@@ -176,7 +175,7 @@ impl Printer<'_> {
     }
 }
 
-/// The kernel's only nest, if its mapping can stand in the kernel's line.
+/// The kernel's only nest, if its mapping can be part of the kernel's line.
 fn short_form(kernel: &Kernel) -> Option<&Nest> {
     let [only] = kernel.body.as_slice() else { return None };
     let own = |nest: &&Nest| nest.item == Item::Stage(kernel.stage) && nest.storage.is_global();
@@ -190,7 +189,7 @@ fn size(size: Size) -> String {
     }
 }
 
-/// `word 2, other 3`, or nothing.
+/// `word 2, other 3`, or an empty string.
 fn numbers(given: impl Iterator<Item = (&'static str, NonZeroU32)>) -> String {
     given.map(|(word, number)| format!("{word} {number}")).collect::<Vec<_>>().join("  ")
 }
@@ -199,7 +198,7 @@ fn storage(storage: Storage) -> &'static str {
     if storage.is_global() { "" } else { storage.name() }
 }
 
-/// Puts rows into columns.
+/// Arranges rows in columns.
 fn layout(rows: &[Row], inlined: Vec<&str>) -> Vec<(Path, String)> {
     let in_columns = |row: &&Row| match row.kind {
         Kind::Loops => false,
@@ -234,7 +233,7 @@ fn layout(rows: &[Row], inlined: Vec<&str>) -> Vec<(Path, String)> {
     lines
 }
 
-/// How wide each column of one kind of rows is.
+/// The width of each column for one kind of rows.
 fn columns(rows: &[Row], kind: Kind) -> Vec<usize> {
     let rows = || rows.iter().filter(|row| row.kind == kind);
     let count = rows().map(|row| row.cells.len()).max().unwrap_or(0);
@@ -242,7 +241,7 @@ fn columns(rows: &[Row], kind: Kind) -> Vec<usize> {
     (0..count).map(|column| width(column).unwrap_or(0)).collect()
 }
 
-/// The pipeline's name and the inlined Funcs, on as many lines as these need.
+/// The pipeline's name and the inlined Funcs, wrapped over as many lines as needed.
 fn header(name: &str, start: usize, inlined: &[&str]) -> Vec<String> {
     if inlined.is_empty() {
         return vec![name.to_string()];

@@ -1,4 +1,4 @@
-//! A pipeline at the sizes of a request on a device, with all that follows from these alone.
+//! A pipeline at the sizes of a request on a device, and everything that follows from these alone.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,18 +19,17 @@ use crate::schedule::flow::Read;
 use crate::schedule::program::Program;
 use crate::schedule::tree::{Item, StageRef};
 
-/// A few Funcs.
 pub(crate) type FuncList = SmallVec<[FuncId; 8]>;
 
-/// A reduction variable of a stage, and what runs together with it.
+/// A reduction variable of a stage, and the values that run together with it.
 type Question = (StageRef, usize, SmallVec<[Together; 4]>);
 
 /// What is scheduled: a pipeline, the sizes and Params of one request, and a device.
 ///
-/// Regions are inferred once, here; schedules, searches, kernels and features all take them from
-/// the problem. A clone is another handle to the same problem.
+/// Region inference runs once, here. Schedules, searches, kernels and features all use the result. A clone is
+/// another handle to the same problem.
 ///
-/// Every schedule given to a problem must be one of its pipeline: schedules hold ids, not names.
+/// A schedule that is passed to a problem must belong to its pipeline, because schedules hold ids, not names.
 ///
 /// ```
 /// use warploom_lang::*;
@@ -61,10 +60,10 @@ struct Parts {
     request: Realisation,
     device: Device,
     regions: Regions,
-    /// Made when it is first asked for; kernels are built without it.
+    /// Built on first use; building kernels does not need it.
     dag: OnceLock<Dag>,
     funcs: IdVec<FuncId, FuncFacts>,
-    /// Answers to [`Problem::is_parallel`]. Few questions are asked, each of them often.
+    /// Cache of [`Problem::is_parallel`]. There are few distinct queries, each repeated often.
     parallel: DashMap<Question, bool, RandomState>,
 }
 
@@ -91,45 +90,45 @@ impl Problem {
         })))
     }
 
-    /// The pipeline, as it was given.
+    /// The pipeline that was passed to `Problem::new`.
     pub fn pipeline(&self) -> &Pipeline {
         &self.0.pipeline
     }
 
-    /// The sizes and Params, as they were given.
+    /// The sizes and Params that were passed to `Problem::new`.
     pub fn request(&self) -> &Realisation {
         &self.0.request
     }
 
-    /// The device whose limits schedules keep.
+    /// The device whose limits schedules must respect.
     pub fn device(&self) -> &Device {
         &self.0.device
     }
 
-    /// The box of every Func and input, inferred from the request.
+    /// The region of every Func and input, inferred from the request.
     pub fn regions(&self) -> &Regions {
         &self.0.regions
     }
 
-    /// The pipeline as a graph of nodes, stages and accesses.
+    /// The pipeline as a graph of nodes, stages and accesses, built on first use.
     pub fn dag(&self) -> &Dag {
         self.0.dag.get_or_init(|| Dag::new(&self.0.pipeline))
     }
 
-    /// The stage's number in the graph.
+    /// The id of a stage in the graph.
     pub fn stage_id(&self, stage: StageRef) -> StageId {
         let dag = self.dag();
         dag.nodes()[dag.func_node(stage.func)].stages[stage.stage]
     }
 
-    /// The stages of a Func that have values: all but an undefined start.
+    /// The stages of a Func that define values: all except an undefined initial stage.
     pub fn defined_stages(&self, func: FuncId) -> impl Iterator<Item = StageRef> + '_ {
         let stages = self.pipeline().funcs()[func].stages.iter().enumerate();
         let defined = stages.filter(|(_, decl)| !decl.values.is_empty());
         defined.map(move |(stage, _)| StageRef { func, stage })
     }
 
-    /// Whether the pipeline was asked for a Func.
+    /// Whether a Func is an output of the pipeline.
     pub fn is_output(&self, func: FuncId) -> bool {
         self.func(func).is_output
     }
@@ -139,7 +138,7 @@ impl Problem {
         self.regions().is_idle(self.pipeline(), stage.func, stage.stage)
     }
 
-    /// The loops of a stage or of the copy of an input: pure dimensions, then reduction variables.
+    /// The loops of a stage or staged input: pure dimensions, then reduction variables.
     pub fn loops(&self, item: Item) -> SmallVec<[LoopKind; 8]> {
         match item {
             Item::Stage(stage) => SmallVec::from_slice(&self.stage(stage).loops),
@@ -149,8 +148,8 @@ impl Problem {
         }
     }
 
-    /// The values that a loop of a stage or copy runs through in the whole pipeline; a single one
-    /// if there is no such loop.
+    /// The values of a loop of a stage or staged input over the whole pipeline; a single value if there
+    /// is no such loop.
     pub fn loop_range(&self, item: Item, kind: LoopKind) -> Range {
         let regions = self.regions();
         let range = match (item, kind) {
@@ -166,12 +165,12 @@ impl Problem {
         range.copied().unwrap_or(Range::new(0, 1))
     }
 
-    /// The values that a reduction variable runs through.
+    /// The values of a reduction variable.
     pub fn domain(&self, stage: StageRef, var: usize) -> Range {
         self.loop_range(Item::Stage(stage), LoopKind::Reduction(var))
     }
 
-    /// The types of an item's values.
+    /// The types of the values of a stage or staged input.
     pub(crate) fn types(&self, item: Item) -> &[Type] {
         match item {
             Item::Stage(stage) => &self.pipeline().funcs()[stage.func].types,
@@ -191,7 +190,7 @@ impl Problem {
         (0..self.0.funcs[func].stages.len()).map(move |stage| StageRef { func, stage })
     }
 
-    /// The Funcs that some stages read, those looked through that are `inside`.
+    /// The Funcs that some stages read, directly or through Funcs that are `inside`.
     pub(crate) fn reads_through(
         &self,
         stages: impl IntoIterator<Item = StageRef>,
@@ -221,8 +220,8 @@ impl Problem {
         through
     }
 
-    /// Whether the values of a stage's reduction variable may run in any order, `together` with those of all
-    /// its variables.
+    /// Whether the values of a stage's reduction variable may run in any order, given which values of
+    /// all its variables run `together`.
     pub(crate) fn is_parallel(&self, stage: StageRef, var: usize, together: &[Together]) -> bool {
         let question: Question = (stage, var, SmallVec::from_slice(together));
         let known = self.0.parallel.get(&question).map(|answer| *answer);
@@ -235,7 +234,7 @@ impl Problem {
         })
     }
 
-    /// Whether a stage or copy has a loop.
+    /// Whether a stage or staged input has this loop.
     pub(crate) fn has_loop(&self, item: Item, kind: LoopKind) -> bool {
         match (item, kind) {
             (Item::Stage(stage), kind) => self.stage(stage).loops.contains(&kind),
@@ -244,12 +243,12 @@ impl Problem {
         }
     }
 
-    /// The number of a Func or input in sets of nodes, which is that of the graph.
+    /// The number of a Func or input in node sets, which is its id in the graph.
     pub(crate) fn node(&self, read: Read) -> NodeId {
         node(self.pipeline(), read)
     }
 
-    /// All that there is of a Func, or all that is read of an input.
+    /// The whole region of a Func, or everything that is read of an input.
     pub(crate) fn root(&self, read: Read) -> &Region {
         match read {
             Read::Func(func) => &self.regions().funcs[func].region,
@@ -265,29 +264,29 @@ fn node(pipeline: &Pipeline, read: Read) -> NodeId {
     }
 }
 
-/// What some stages read.
+/// The Funcs that some stages read.
 #[derive(Default)]
 pub(crate) struct Through {
-    /// What is read in the end, in order.
+    /// Funcs that are read and not looked through, in order.
     pub outside: FuncList,
-    /// What was looked through, in order.
+    /// Funcs that were looked through, in order.
     pub inside: FuncList,
 }
 
-/// What schedules need to know of a Func.
+/// What schedules need to know about a Func.
 #[derive(Debug)]
 pub(crate) struct FuncFacts {
     pub stages: Vec<StageFacts>,
-    /// The Func, and all that it reads, directly or not.
+    /// The Func and everything it reads, directly or indirectly.
     upstream: NodeSet,
     pub is_output: bool,
-    /// The first stage that writes neither its own point nor a fixed one. Registers cannot hold a
-    /// Func that has one.
+    /// The first stage that writes neither its own point nor a fixed one. A Func with such a stage
+    /// cannot be held in registers.
     pub moving_stage: Option<StageRef>,
 }
 
 impl FuncFacts {
-    /// `producers` has at least the Funcs that this one reads.
+    /// `producers` contains at least the Funcs that this one reads.
     fn new(
         pipeline: &Pipeline,
         regions: &Regions,
@@ -319,29 +318,29 @@ impl FuncFacts {
         }
     }
 
-    /// Whether the Func can be computed wherever it is used.
+    /// Whether the Func can be inlined.
     pub fn can_be_inlined(&self) -> bool {
         !self.is_output && self.stages.len() == 1
     }
 
-    /// Adds the Func, and all that it reads, directly or not.
+    /// Adds the Func and everything it reads, directly or indirectly.
     pub fn add_upstream(&self, nodes: &mut NodeSet) {
         nodes.extend(&self.upstream);
     }
 
-    /// Whether the Func is one of some nodes, or reads one, directly or not.
+    /// Whether the Func is in `nodes`, or reads one of them, directly or indirectly.
     pub fn leads_to(&self, nodes: &NodeSet) -> bool {
         self.upstream.intersects(nodes)
     }
 }
 
-/// What schedules need to know of a stage.
+/// What schedules need to know about a stage.
 #[derive(Debug)]
 pub(crate) struct StageFacts {
     pub program: Program,
-    /// The other Funcs that it reads, in order.
+    /// The other Funcs that the stage reads, in order.
     pub calls: Vec<FuncId>,
-    /// Its loops: pure dimensions, then reduction variables.
+    /// Pure dimensions, then reduction variables.
     pub loops: Vec<LoopKind>,
 }
 

@@ -1,7 +1,7 @@
-//! The index expressions of a stage as small programs over what its variables reach.
+//! The index expressions of a stage as small programs over the reaches of its variables.
 //!
-//! What an index is made of does not depend on the schedule, so that it is found once. Where the variables are
-//! then decides what is read, without another look at the expressions.
+//! The structure of an index does not depend on the schedule, so it is analysed once. The reads of a stage then
+//! follow from the reaches of its variables, without looking at the expressions again.
 
 use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
@@ -14,17 +14,18 @@ use crate::schedule::flow::{Read, Scope, Spans};
 use crate::schedule::reach::{Reach, Symbols};
 use crate::schedule::tree::StageRef;
 
-/// What a stage touches.
+/// The accesses of a stage.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     forms: Vec<Bounded>,
-    /// What it reads of other Funcs and of inputs.
+    /// Reads of other Funcs and of inputs.
     pub reads: Vec<Access>,
-    /// What it writes and reads of its own Func, but nothing along the dimensions in which that is its own point.
+    /// Reads and writes of the stage's own Func, without the dimensions in which they are at its own
+    /// point.
     pub own: Access,
 }
 
-/// All that is touched of one thing.
+/// All accesses to one Func or input.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     pub read: Read,
@@ -32,7 +33,7 @@ pub(crate) struct Access {
     columns: Vec<Vec<Row>>,
 }
 
-/// Indices that differ by a constant: `Σ factor · form`, and anything from `low` to `high` added.
+/// Indices that differ by a constant: `Σ factor · form`, plus any value from `low` to `high`.
 #[derive(Clone, Debug)]
 struct Row {
     terms: SmallVec<[(usize, i64); 3]>,
@@ -40,7 +41,7 @@ struct Row {
     high: i64,
 }
 
-/// A form and the range that it never leaves.
+/// A form with the range that it never leaves.
 #[derive(Clone, Debug)]
 struct Bounded {
     form: Form,
@@ -48,28 +49,28 @@ struct Bounded {
     max: i64,
 }
 
-/// A part of an index. Its operands are forms before it.
+/// A part of an index. Operands come before the forms that use them.
 #[derive(Clone, Debug)]
 enum Form {
     Var(usize),
     RVar(usize),
-    /// Each value of a range, which follows from constants.
+    /// Every value of a range that follows from constants.
     Range,
-    /// Anything in a range.
+    /// Any value in a range.
     Unknown,
     Sum(Row),
     FloorDiv(usize, i64),
     Clamp(usize, i64, i64),
     Either(usize, usize),
-    /// What has no such form: only the range of the expression counts.
+    /// An expression without such a form: only its range counts.
     Opaque(ExprId),
 }
 
-/// What is touched of something along each of its dimensions.
+/// The reaches of accesses, per dimension.
 pub(crate) type Columns = Vec<Vec<Reach>>;
 
 impl Program {
-    /// The program of a stage at the sizes of a realisation.
+    /// Compiles a stage at the sizes of a realisation.
     pub fn new(pipeline: &Pipeline, regions: &Regions, stage: StageRef) -> Program {
         let exprs = pipeline.exprs();
         let decl = &pipeline.funcs()[stage.func].stages[stage.stage];
@@ -101,7 +102,7 @@ impl Program {
     }
 }
 
-/// Every place where the variables of a stage can be.
+/// The spans of a stage's variables over the whole pipeline.
 fn whole(regions: &Regions, stage: StageRef) -> Spans<'_> {
     let func = &regions.funcs[stage.func];
     let at = &func.stages[stage.stage];
@@ -122,7 +123,7 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// Adds the indices of one access along some dimensions.
+    /// Adds the indices of one access along the selected dimensions.
     fn access(&mut self, access: &mut Access, ids: &[ExprId], along: impl Fn(usize) -> bool) {
         access.columns.resize(ids.len().max(access.columns.len()), Vec::new());
         for (d, id) in ids.iter().enumerate().filter(|(d, _)| along(*d)) {
@@ -134,7 +135,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// An expression as a sum, of itself alone if it is none.
+    /// An expression as a sum. An expression that is not a sum becomes the only term.
     fn row(&mut self, id: ExprId) -> Row {
         let linear = self.analysis.linear(id).clone();
         let terms = linear.terms.iter().map(|(atom, factor)| match *atom == id {
@@ -164,7 +165,7 @@ impl Compiler<'_> {
         self.forms.len() - 1
     }
 
-    /// A node that is no sum.
+    /// The form of a node that is not a sum.
     fn atom(&mut self, id: ExprId) -> usize {
         if let Some(known) = self.known.get(&id) {
             return *known;
@@ -223,8 +224,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Whether the range of an expression depends on where variables are. Values that are read have a range of
-    /// their own, wherever that is.
+    /// Whether the range of an expression depends on the position of the variables. Values that are
+    /// read have a fixed range, independent of the position of the read.
     fn varies(&self, id: ExprId) -> bool {
         let exprs = self.pipeline.exprs();
         let (mut open, mut seen) = (vec![id], AHashSet::new());
@@ -239,20 +240,20 @@ impl Compiler<'_> {
     }
 }
 
-/// Whether an expression takes each value of its range by rights, so that the range is no lack of knowledge: a
-/// remainder or a mask.
+/// Whether an expression really takes every value of its range, so that the range is not just missing
+/// knowledge. This holds for remainders and masks.
 fn is_range(pipeline: &Pipeline, id: ExprId, span: IntSpan) -> bool {
     let masks = matches!(pipeline.exprs()[id].kind, NodeKind::Op(Op::Binary(BinaryOp::Mod | BinaryOp::And)));
     masks && span.width == span.max - span.min
 }
 
-/// A program whose variables are somewhere.
+/// A program with concrete reaches of its variables.
 pub(crate) struct Evaluation<'a> {
     pipeline: &'a Pipeline,
     regions: &'a Regions,
     program: &'a Program,
     scope: &'a Scope,
-    /// What each form reaches, as far as that was asked for; empty as long as no form was.
+    /// The reach of each form, filled on demand; empty until the first query.
     known: Vec<Option<Reach>>,
 }
 
@@ -266,7 +267,7 @@ impl<'a> Evaluation<'a> {
         Evaluation { pipeline, regions, program, scope, known: Vec::new() }
     }
 
-    /// Adds what an access touches.
+    /// Adds the reaches of an access.
     pub fn add(&mut self, access: &Access, symbols: &mut Symbols, columns: &mut Columns) {
         columns.resize(access.columns.len().max(columns.len()), Vec::new());
         for (rows, column) in access.columns.iter().zip(columns) {
@@ -280,7 +281,8 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// Finds the reaches of a row: one that holds all its indices, or the first and the last one.
+    /// Finds the reaches of a row: one that includes all its indices, or those of the first and last
+    /// index.
     fn row(&mut self, row: &Row, symbols: &mut Symbols, found: &mut impl FnMut(Reach)) {
         let unknown = |evaluation: &Self| {
             let (min, max) = evaluation.range_of(row);
@@ -293,7 +295,7 @@ impl<'a> Evaluation<'a> {
         } else if sum.clamp.is_none() {
             found(settle(sum.spread(row.low, row.high)));
         } else {
-            // A clamp moves along with the constant, so that the two ends have different ones.
+            // A clamp is shifted along with the constant, so the two ends have different clamps.
             found(settle(sum.clone().shift(row.low)));
             found(settle(sum.shift(row.high)));
         }

@@ -1,5 +1,5 @@
-//! Random schedules: legal for every pipeline, of bounded work and size, and as different from each other as the
-//! rules allow.
+//! Random schedules: legal for any pipeline, with bounded work and size, and as diverse as the rules
+//! allow.
 
 mod draw;
 mod estimate;
@@ -21,25 +21,25 @@ use crate::schedule::tree::{RootItem, Schedule};
 
 pub use estimate::{size, work};
 
-/// How many times the [`work`] of the default schedule a random one may do.
+/// The maximum [`work`] of a random schedule, as a multiple of that of the default schedule.
 pub const MAX_WORK: f64 = 8.0;
 
-/// The largest [`size`] of a random schedule's kernels, unless one stage alone is larger.
+/// The maximum [`size`] of a random schedule's kernels, unless a single stage is larger.
 pub const MAX_SIZE: u64 = 20_000;
 
-/// The most points of a stage that are written out one after the other.
+/// The maximum number of points of a stage in unrolled loops.
 const MAX_UNROLLED: u64 = 64;
 
-/// How often a schedule is to have a Func in a block, and one in a thread.
+/// The probability that a schedule should have a Func in a block, and likewise one in a thread.
 const WISH: f64 = 0.95;
 
 impl Schedule {
-    /// A schedule that a seed decides: legal, with at most [`MAX_WORK`] times the work of
+    /// A schedule determined by a seed: legal, with at most [`MAX_WORK`] times the work of
     /// [`Schedule::default_for`], and with kernels of at most [`MAX_SIZE`] nodes.
     ///
-    /// It starts with a kernel for each stage and decides Func by Func, consumers first. Each decision is
-    /// an edit of the tree that is kept if the tree stays legal and within its bounds, so that whatever is drawn
-    /// ends in a schedule. The same seed gives the same schedule on every machine.
+    /// Generation starts with one kernel per stage and decides one Func at a time, consumers first. Each decision
+    /// is an edit of the tree, which is kept only if the tree stays legal and within its bounds, so any sequence
+    /// of draws ends in a schedule. The same seed gives the same schedule on every machine.
     ///
     /// ```
     /// use warploom_lang::*;
@@ -66,13 +66,13 @@ impl Schedule {
         let default = Schedule::default_for(problem);
         let most = MAX_WORK * measure(&default).work;
         let mut start = one_kernel_a_stage(problem, &BTreeSet::new());
-        // Where little is read of something large, the default knows what must not be computed whole.
+        // If only a small part of something large is read, start with the inlining of the default schedule.
         if measure(&start).work > most {
             start = one_kernel_a_stage(problem, &default.inlined);
         }
         let size = MAX_SIZE.max(measure(&start).size);
         let bounds = Measures { work: most, size, unrolled: MAX_UNROLLED };
-        // The same seed should not give all pipelines the same tiles.
+        // Mix in the pipeline, so that the same seed does not give all pipelines the same tiles.
         let mut draw = Draw::new(seed ^ problem.pipeline().structural_hash() as u64);
         let wishes = Wishes { block: draw.chance(WISH), thread: draw.chance(WISH) };
         let mut generator =
@@ -82,18 +82,18 @@ impl Schedule {
     }
 }
 
-/// Every stage that is not inlined in a kernel of one block.
+/// A schedule with one kernel of one block per stage that is not inlined.
 fn one_kernel_a_stage(problem: &Problem, inlined: &BTreeSet<FuncId>) -> Schedule {
     let funcs = problem.pipeline().funcs().keys().filter(|func| !inlined.contains(func));
     let stages = funcs.flat_map(|func| problem.defined_stages(func));
     Schedule { inlined: inlined.clone(), root: stages.map(RootItem::single).collect() }
 }
 
-/// What is bounded of a schedule.
+/// The bounded quantities of a schedule.
 struct Measures {
     work: f64,
     size: u64,
-    /// Points of one nest that are written out one after the other.
+    /// Points of one nest in unrolled loops.
     unrolled: u64,
 }
 
@@ -107,13 +107,13 @@ impl Measures {
     }
 }
 
-/// Levels at which the schedule should compute something and does not yet.
+/// Levels at which the schedule should compute something but does not yet.
 struct Wishes {
     block: bool,
     thread: bool,
 }
 
-/// A legal schedule on its way to another one.
+/// The state of the generation: a legal schedule and what the edits need.
 struct Generator<'a> {
     facts: &'a Facts<'a>,
     estimator: &'a Estimator<'a>,
@@ -137,7 +137,7 @@ impl Generator<'_> {
         self.numbers();
     }
 
-    /// Goes on with another schedule, if that is legal and within bounds.
+    /// Replaces the schedule with `next`, if that is legal and within bounds.
     fn keep(&mut self, next: Schedule) -> bool {
         let (problem, bounds) = (self.facts.problem, &self.bounds);
         let plan = problem.plan(&next);

@@ -1,4 +1,4 @@
-//! Where an index can be, as seen from one iteration of the loops around it.
+//! The possible values of an index, relative to one iteration of the loops around it.
 
 use std::collections::BTreeSet;
 
@@ -10,67 +10,68 @@ use crate::dag::LoopKind;
 use crate::ids::LoopId;
 use crate::rational::Rational;
 
-/// Something that is fixed at a place and moves from one iteration to the next.
+/// A quantity that is constant at one position in the schedule and changes from iteration to iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Symbol {
-    /// The number of the block along a loop of the kernel's stage.
+    /// The block number along a loop of the kernel's own stage.
     Block(LoopKind),
-    /// The iteration of a loop around kernels or over a block.
+    /// The iteration number of a loop around kernels or over a block.
     Loop(LoopId),
-    /// The number of a thread's tile along a loop of the stage it computes.
+    /// The number of a thread's tile along a loop of the stage that the thread computes.
     Thread(LoopKind),
-    /// The smallest value that some reaches can have, where that is no sum of the others. Each is one of its
-    /// own; [`Plan::lowest`](crate::schedule::Plan) has the reaches.
+    /// The smallest value of some reaches, if it is not a sum of the other symbols. Each number is a
+    /// separate symbol; [`Plan::lowest`](crate::schedule::Plan) holds its reaches.
     Lowest(usize),
 }
 
-/// Where an index can be at one iteration of the loops around it: between `A + low` and `A + high`, where
-/// `A` is the sum of `terms`, both clamped to `clamp`; and never outside `min..=max`.
+/// The possible values of an index at one iteration of the loops around it: from `A + low` to `A + high`,
+/// where `A` is the sum of `terms`. Both ends are clamped to `clamp`, and never outside `min..=max`.
 ///
-/// Only whole numbers are meant: the smallest is `ceil(A + low)`.
+/// Only integers count: the smallest value is `ceil(A + low)`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reach {
-    /// Symbols and how far one step of each moves the index; each symbol once, in order, none by 0.
+    /// Symbols, and how far one step of each moves the index. Sorted and unique, without zero steps.
     pub terms: SmallVec<[(Symbol, Rational); 3]>,
-    /// The smallest offset.
+    /// The offset of the smallest value.
     pub low: Rational,
-    /// The largest offset.
+    /// The offset of the largest value.
     pub high: Rational,
-    /// Limits of a clamp, if there is one: `i64::MIN` or `i64::MAX` where it has none.
+    /// The limits of a clamp, if there is one; `i64::MIN` or `i64::MAX` for a side without a limit.
     pub clamp: Option<(i64, i64)>,
-    /// Whether the clamp only moves the values, as it moves the box of a stage: all of the extent from the smallest value on is meant,
-    /// as far as `max`.
+    /// Whether the clamp only moves the values, like the box of a stage, instead of cutting them off:
+    /// the reach has its full extent from the smallest value on, up to `max`.
     pub moved: bool,
-    /// The smallest value at any iteration.
+    /// The smallest value over all iterations.
     pub min: i64,
-    /// The largest value at any iteration.
+    /// The largest value over all iterations.
     pub max: i64,
-    /// Whether it follows from loops and constants: not if nothing is known of the index, or if its accesses
-    /// move with the block in different ways, so that it may be anywhere in `min..=max`.
+    /// Whether the reach follows from loops and constants. False if nothing is known about the index,
+    /// or if its accesses move with the block in different ways, so that it may be anywhere in
+    /// `min..=max`.
     pub bounded: bool,
 }
 
-/// How many values each symbol takes, and what each [`Symbol::Lowest`] stands for.
+/// The range of each symbol, and the reaches of each [`Symbol::Lowest`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Symbols {
     ranges: Vec<(Symbol, i64, i64)>,
-    /// The reaches whose smallest value each `Lowest` is.
+    /// The reaches whose smallest value each `Lowest` stands for.
     pub lowest: Vec<Vec<Reach>>,
 }
 
 impl Symbols {
-    /// Makes a symbol known that counts from 0 up to `count - 1`.
+    /// Registers a symbol that counts from 0 to `count - 1`.
     pub fn add(&mut self, symbol: Symbol, count: i64) {
         self.add_range(symbol, 0, (count - 1).max(0));
     }
 
-    /// Makes a symbol known that goes from `first` to `last`.
+    /// Registers a symbol with values from `first` to `last`.
     pub fn add_range(&mut self, symbol: Symbol, first: i64, last: i64) {
         self.ranges.retain(|(known, ..)| *known != symbol);
         self.ranges.push((symbol, first, last));
     }
 
-    /// A symbol for the smallest value of some reaches.
+    /// Creates a symbol for the smallest value of some reaches.
     fn lowest_of(&mut self, reaches: Vec<Reach>) -> Symbol {
         let symbol = Symbol::Lowest(self.lowest.len());
         let least = |end: fn(&Reach) -> i64| reaches.iter().map(end).min().unwrap_or(0);
@@ -84,13 +85,13 @@ impl Symbols {
         known.map_or((0, 0), |(_, first, last)| (*first, *last))
     }
 
-    /// How many values a symbol takes.
+    /// The number of values of a symbol.
     pub fn count(&self, symbol: Symbol) -> i64 {
         let (first, last) = self.range(symbol);
         last - first + 1
     }
 
-    /// Whether a symbol is fixed at a place inside these loops.
+    /// Whether a symbol is constant inside these loops.
     fn is_fixed(&self, symbol: Symbol, loops: &[LoopId]) -> bool {
         match symbol {
             Symbol::Block(_) => true,
@@ -100,7 +101,8 @@ impl Symbols {
         }
     }
 
-    /// Whether all that decides on [`Symbol::Lowest`] of this number is fixed at a place inside these loops.
+    /// Whether everything that the [`Symbol::Lowest`] with this number depends on is constant inside
+    /// these loops.
     fn is_lowest_fixed(&self, number: usize, loops: &[LoopId]) -> bool {
         let (mut open, mut seen) = (vec![number], BTreeSet::new());
         while let Some(number) = open.pop() {
@@ -125,12 +127,12 @@ impl Reach {
         Reach { terms: SmallVec::new(), low, high, clamp: None, moved: false, min, max, bounded: true }
     }
 
-    /// Anything from `min` to `max`.
+    /// Any value from `min` to `max`.
     pub(crate) fn unknown(min: i64, max: i64) -> Reach {
         Reach { bounded: false, ..Reach::fixed(min, max) }
     }
 
-    /// One of the tiles of `size` values that `extent` values from `min` are cut into.
+    /// One tile, if `extent` values starting at `min` are split into tiles of `size` values.
     pub(crate) fn tile(symbol: Symbol, min: i64, extent: i64, size: i64) -> Reach {
         if size >= extent {
             return Reach::fixed(min, min + extent - 1);
@@ -147,12 +149,12 @@ impl Reach {
         }
     }
 
-    /// One point, which a symbol stands for.
+    /// A single value, given by a symbol.
     pub(crate) fn point(symbol: Symbol, min: i64, max: i64) -> Reach {
         Reach { min, max, ..Reach::from_symbol(symbol, 0) }
     }
 
-    /// One of the tiles of `size` values that this reach is cut into.
+    /// One tile, if this reach is split into tiles of `size` values.
     pub(crate) fn cut(&self, symbol: Symbol, size: i64, symbols: &mut Symbols) -> Reach {
         if size >= self.extent() {
             return self.clone();
@@ -169,7 +171,7 @@ impl Reach {
         }
     }
 
-    /// The same values without a clamp, so that sums can be made of it.
+    /// The same values without a clamp, so that the reach can be used in sums.
     #[must_use]
     pub(crate) fn plain(&self, symbols: &mut Symbols) -> Reach {
         match self.clamp {
@@ -178,14 +180,14 @@ impl Reach {
         }
     }
 
-    /// The same values, counted from the smallest.
+    /// The same values, expressed relative to the smallest one.
     fn counted_from_lowest(&self, symbols: &mut Symbols) -> Reach {
         let width = self.width();
         let lowest = symbols.lowest_of(vec![self.clone()]);
         Reach { min: self.min, max: self.max, bounded: self.bounded, ..Reach::from_symbol(lowest, width) }
     }
 
-    /// `width + 1` values from a symbol on.
+    /// The `width + 1` values that start at a symbol.
     fn from_symbol(symbol: Symbol, width: i64) -> Reach {
         Reach {
             terms: SmallVec::from_iter([(symbol, Rational::ONE)]),
@@ -199,36 +201,37 @@ impl Reach {
         }
     }
 
-    /// What a stage iterates over that computes this box: one of fractions from its first to its last value, any other in its whole
-    /// extent.
+    /// The iteration range of a stage that computes this box. A box with fractions ends at its last
+    /// value; any other box is iterated in its full extent.
     #[must_use]
     pub(crate) fn iterated(&self) -> Reach {
         Reach { moved: self.clamp.is_some() && !self.has_fractions(), ..self.clone() }.settled()
     }
 
-    /// Whether it moves by fractions, so that its ends are rounded, differently from place to place.
+    /// Whether the reach moves by fractions, so that the rounding of its ends varies from position to
+    /// position.
     pub fn has_fractions(&self) -> bool {
         let mut parts = self.terms.iter().map(|(_, step)| *step).chain([self.low, self.high]);
         !self.terms.is_empty() && parts.any(|part| part.as_integer().is_none())
     }
 
-    /// How far apart two values can be at one iteration.
+    /// The maximum distance between two values at one iteration.
     pub fn width(&self) -> i64 {
         let offsets = self.high.sub(self.low).map_or(i64::MAX, floor);
         offsets.min(self.max - self.min).max(0)
     }
 
-    /// How many values there can be at one iteration: what must be allocated.
+    /// The maximum number of values at one iteration, which must be allocated.
     pub fn extent(&self) -> i64 {
         self.width() + 1
     }
 
-    /// The value, if there is only one.
+    /// The value, if there is only one over all iterations.
     pub fn singleton(&self) -> Option<i64> {
         (self.min == self.max).then_some(self.min)
     }
 
-    /// Whether at every iteration both start at the same value.
+    /// Whether both reaches start at the same value at every iteration.
     pub fn starts_like(&self, other: &Reach) -> bool {
         match (self.terms.is_empty(), other.terms.is_empty()) {
             (true, true) => self.min == other.min,
@@ -236,7 +239,7 @@ impl Reach {
         }
     }
 
-    /// The span that `lang::bounds` computes with.
+    /// The equivalent span for `lang::bounds`.
     pub(crate) fn span(&self) -> IntSpan {
         let width = self.width();
         if self.terms.is_empty() || width >= self.max - self.min {
@@ -257,7 +260,7 @@ impl Reach {
         }
     }
 
-    /// With all values known to be inside `min..=max`.
+    /// The reach, given that all values are in `min..=max`.
     #[must_use]
     pub(crate) fn within(mut self, min: i64, max: i64) -> Reach {
         self.min = self.min.max(min);
@@ -265,17 +268,17 @@ impl Reach {
         self.settled()
     }
 
-    /// The same values, without terms if these have no say.
+    /// The same values, without terms if these make no difference.
     #[must_use]
     pub(crate) fn settled(self) -> Reach {
-        // What does not move, or can be as far apart as the ends, starts at the smallest value.
+        // A reach without terms, or one that is as wide as its range, starts at the smallest value.
         if self.terms.is_empty() || self.width() == self.max - self.min {
             return Reach { bounded: self.bounded, ..Reach::fixed(self.min, self.max) };
         }
         self
     }
 
-    /// The sum with another reach, `None` if it has no such form.
+    /// The sum with another reach; `None` if the result cannot be expressed as a reach.
     pub(crate) fn add(&self, other: &Reach) -> Option<Reach> {
         match (self.singleton(), other.singleton()) {
             (_, Some(value)) => return self.clone().shift(value),
@@ -304,13 +307,13 @@ impl Reach {
         })
     }
 
-    /// The sum with a constant, `None` if it does not fit.
+    /// The sum with a constant; `None` if it does not fit.
     pub(crate) fn shift(self, by: i64) -> Option<Reach> {
         let clamp = limits(self.clamp, |limit| limit.checked_add(by))?;
         Reach { clamp, ..self }.spread(by, by)
     }
 
-    /// The sum of what is not clamped with anything from `from` to `to`, `None` if it does not fit.
+    /// The sum of an unclamped reach with any value from `from` to `to`; `None` if it does not fit.
     pub(crate) fn spread(self, from: i64, to: i64) -> Option<Reach> {
         if (from, to) == (0, 0) {
             return Some(self);
@@ -319,12 +322,12 @@ impl Reach {
         Some(Reach { low, high, min: self.min.checked_add(from)?, max: self.max.checked_add(to)?, ..self })
     }
 
-    /// The product with a constant, `None` if it does not fit.
+    /// The product with a constant; `None` if it does not fit.
     pub(crate) fn scale(self, factor: i64, symbols: &mut Symbols) -> Option<Reach> {
         if factor == 1 {
             return Some(self);
         }
-        // The largest value becomes the smallest, and is where the smallest was moved to.
+        // Negation swaps the ends, but a moved reach is positioned by its smallest value.
         if factor < 0 && self.moved {
             return self.plain(symbols).scale(factor, symbols);
         }
@@ -348,7 +351,7 @@ impl Reach {
     /// The quotient by a positive constant, rounded down.
     pub(crate) fn floor_div(&self, divisor: i64, symbols: &mut Symbols) -> Option<Reach> {
         let quotient = self.quotient(divisor)?;
-        // What a limit moved is rounded there in another way.
+        // At a limit, the values of a moved reach are rounded differently.
         let (first, last) = self.clamp.unwrap_or((i64::MIN, i64::MAX));
         let wider = |start: i64| {
             let end = start.saturating_add(self.width());
@@ -368,7 +371,7 @@ impl Reach {
         let terms: SmallVec<[(Symbol, Rational); 3]> = terms?;
         let whole = terms.iter().all(|(_, step)| step.as_integer().is_some());
         let (low, high) = match (self.low.as_integer(), self.high.as_integer()) {
-            // Every place is a multiple of the divisor away, so that rounding falls alike.
+            // All steps are multiples of the divisor, so rounding is the same at every position.
             (Some(low), Some(high)) if whole => {
                 (Rational::integer(low.div_euclid(divisor)), Rational::integer(high.div_euclid(divisor)))
             }
@@ -387,7 +390,7 @@ impl Reach {
         })
     }
 
-    /// Clamped to `low..=high`.
+    /// The reach clamped to `low..=high`.
     #[must_use]
     pub(crate) fn clamped(&self, low: i64, high: i64) -> Reach {
         if low <= self.min && self.max <= high {
@@ -395,7 +398,7 @@ impl Reach {
         }
         let (min, max) = (self.min.clamp(low, high), self.max.clamp(low, high));
         if self.terms.is_empty() {
-            // What could be anywhere is bounded by the clamp, but not narrower for it.
+            // The clamp limits an unbounded reach, but does not make it bounded.
             return Reach { bounded: self.bounded, ..Reach::fixed(min, max) };
         }
         let (old_low, old_high) = self.clamp.unwrap_or((i64::MIN, i64::MAX));
@@ -403,13 +406,14 @@ impl Reach {
         Reach { clamp, min, max, ..self.clone() }
     }
 
-    /// As seen from a place inside fewer loops: whatever moves inside takes all its values.
+    /// The reach as seen from inside these loops only: every symbol that varies there takes all its
+    /// values.
     #[must_use]
     pub(crate) fn seen_from(&self, loops: &[LoopId], symbols: &Symbols) -> Reach {
         self.without(|symbol| !symbols.is_fixed(symbol, loops), symbols)
     }
 
-    /// With some symbols taking all their values.
+    /// The reach with the selected symbols taking all their values.
     fn without(&self, gone: impl Fn(Symbol) -> bool, symbols: &Symbols) -> Reach {
         let mut reach = self.clone();
         for (symbol, step) in &self.terms {
@@ -429,7 +433,7 @@ impl Reach {
         reach.at_rest()
     }
 
-    /// Where it ever was, if nothing moves it any more.
+    /// The range of all values, if no terms are left.
     #[must_use]
     fn at_rest(self) -> Reach {
         if !self.terms.is_empty() {
@@ -439,7 +443,7 @@ impl Reach {
         Reach { bounded: self.bounded, ..Reach::fixed(low.min(self.max), high.max(self.min)) }
     }
 
-    /// Makes it hold another one that moves alike.
+    /// Extends the reach to include another one with the same terms.
     fn extend(&mut self, other: &Reach) {
         self.low = self.low.min(other.low);
         self.high = self.high.max(other.high);
@@ -449,16 +453,17 @@ impl Reach {
         self.bounded &= other.bounded;
     }
 
-    /// The smallest reach that holds all of some, which are seen from the same place.
+    /// The smallest reach that includes all the given ones, which are seen from the same position.
     pub(crate) fn hull(reaches: &[Reach], symbols: &mut Symbols) -> Option<Reach> {
-        // A box of fractions ends at its last value, which is not where the extent of what was moved ends.
+        // A reach with fractions ends at its last value, while a moved reach ends after its full
+        // extent.
         if reaches.iter().any(|reach| reach.moved) && reaches.iter().any(Reach::has_fractions) {
             let plain = |reach: &Reach| if reach.moved { reach.plain(symbols) } else { reach.clone() };
             let reaches: Vec<Reach> = reaches.iter().map(plain).collect();
             return Reach::hull(&reaches, symbols);
         }
         let (first, others) = reaches.split_first()?;
-        // Most move alike, and then nothing else has a say.
+        // Usually all move alike, and then only the ends differ.
         if others.iter().all(|other| other.terms == first.terms && other.clamp == first.clamp) {
             let mut hull = first.clone().at_rest();
             match hull.terms.is_empty() {
@@ -467,7 +472,7 @@ impl Reach {
             }
             return Some(hull);
         }
-        // Symbols that move some of them differently can be anywhere in the hull.
+        // Symbols that move some of them differently take all their values.
         let step = |reach: &Reach, symbol: Symbol| {
             reach.terms.iter().find(|(known, _)| *known == symbol).map(|(_, step)| *step)
         };
@@ -502,10 +507,10 @@ impl Reach {
     }
 }
 
-/// How far apart values of reaches with the same terms can be, each clamped to its own range.
+/// The maximum distance between values of reaches with the same terms, each clamped to its own range.
 ///
-/// All ends are clamped shifts of the sum of the terms, so that the largest distance is at one of the places
-/// where a clamp begins or ends to act.
+/// All ends are clamped shifts of the sum of the terms, so the maximum is at a point where a clamp starts or
+/// stops to act.
 fn distance(parts: &[Reach], symbols: &Symbols) -> i64 {
     let whole = i64::MAX;
     let Some((first, last)) = sum_range(&parts[0], symbols) else { return whole };
@@ -547,7 +552,7 @@ fn sum_range(reach: &Reach, symbols: &Symbols) -> Option<(Rational, Rational)> {
     Some((first, last))
 }
 
-/// The limits of a clamp after a change of the values, `None` if one does not fit.
+/// The limits of a clamp after a change of the values; `None` if one does not fit.
 fn limits(clamp: Option<(i64, i64)>, change: impl Fn(i64) -> Option<i64>) -> Option<Option<(i64, i64)>> {
     let changed = |limit: i64| if matches!(limit, i64::MIN | i64::MAX) { Some(limit) } else { change(limit) };
     match clamp {
@@ -556,7 +561,7 @@ fn limits(clamp: Option<(i64, i64)>, change: impl Fn(i64) -> Option<i64>) -> Opt
     }
 }
 
-/// No limit on the other side; a limit is what it is.
+/// Maps a missing limit on one side to a missing limit on the other; keeps real limits.
 fn opposite(limit: i64) -> i64 {
     match limit {
         i64::MIN => i64::MAX,
@@ -565,7 +570,7 @@ fn opposite(limit: i64) -> i64 {
     }
 }
 
-/// How many tiles of `size` cover `extent`.
+/// The number of tiles of `size` that cover `extent`.
 pub(crate) fn blocks(extent: i64, size: i64) -> i64 {
     extent.max(1).div_euclid(size) + i64::from(extent.max(1) % size != 0)
 }

@@ -1,4 +1,4 @@
-//! Follows what the nests of a kernel read, from the last one to the first.
+//! Computes what the nests of a kernel read, from the last nest to the first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,14 +18,14 @@ use crate::schedule::program::{Columns, Evaluation};
 use crate::schedule::reach::{Reach, Symbol, Symbols, blocks};
 use crate::schedule::tree::{Item, Mapping, Nest, RootItem, Schedule, Size, StageRef, ThreadTiles, Tile};
 
-/// Follows what nests read from the last to the first.
+/// Propagates required regions from the last nest to the first.
 pub(crate) struct Tracer<'a> {
     problem: &'a Problem,
     plan: &'a Plan<'a>,
     symbols: Symbols,
 }
 
-/// What is read of some Funcs and inputs.
+/// The regions of Funcs and inputs that are read.
 #[derive(Default)]
 struct Required(Vec<(Read, Columns)>);
 
@@ -43,36 +43,36 @@ impl Required {
         &mut self.0[position].1
     }
 
-    /// Takes the last of the Funcs.
+    /// Removes and returns the last Func.
     fn take_last(&mut self) -> Option<(Read, Columns)> {
         let last = self.0.iter().enumerate().max_by_key(|(_, (read, _))| *read)?.0;
         Some(self.0.swap_remove(last))
     }
 }
 
-/// Where a nest's reads go: what is inlined or in registers there is followed further.
+/// Collects the reads of a nest. Reads of inlined Funcs and of Funcs in registers are followed further.
 struct Reader<'t> {
     nest: &'t Nest,
     stage: StageRef,
-    /// The nodes that count: what leads to none of them is not followed.
+    /// The nodes that count. Reads that lead to none of them are not followed.
     wanted: &'t NodeSet,
     outside: &'t mut Required,
     pending: Required,
-    /// What is read outside, of all that counts.
+    /// The nodes that count and are read outside the nest.
     found: NodeSet,
 }
 
-/// What a nest reads.
+/// The reads of a nest.
 #[derive(Default)]
 struct Reads {
-    /// The boxes of its Funcs in registers.
+    /// The boxes of the nest's Funcs in registers.
     registers: BTreeMap<FuncId, StagedFootprint>,
-    /// What it reads outside itself, of all that counts.
+    /// The nodes that count and are read outside the nest.
     outside: NodeSet,
 }
 
 impl Reader<'_> {
-    /// Where the reads of something are collected, if they count.
+    /// Where to collect the reads of a Func or input, if they count.
     fn columns(&mut self, tracer: &Tracer<'_>, read: Read) -> Option<&mut Columns> {
         let inside =
             |func: FuncId| tracer.plan.inlined.contains(&func) || self.nest.registers.contains(&func);
@@ -93,12 +93,13 @@ impl Reader<'_> {
 }
 
 impl Problem {
-    /// The plan of a schedule, which need not be legal.
+    /// Computes the plan of a schedule, which does not have to be legal.
     pub fn plan<'s>(&self, schedule: &'s Schedule) -> Plan<'s> {
         self.plan_of(&schedule.inlined, &schedule.root)
     }
 
-    /// The plan of some kernels and loops around kernels, in the order they run, which need not be legal.
+    /// Computes the plan of some kernels and loops around kernels, in execution order. They do not have
+    /// to be legal.
     pub fn plan_of<'s>(
         &self,
         inlined: &'s BTreeSet<FuncId>,
@@ -120,8 +121,8 @@ impl Problem {
         plan
     }
 
-    /// The inlined Funcs that a kernel, or the kernels inside some loops, really compute, in order: with the
-    /// kernel itself, all that its plan depends on.
+    /// The inlined Funcs that are actually computed by a kernel, or by the kernels inside some loops,
+    /// in order. The plan of the kernel depends only on these and on the kernel itself.
     pub fn inlined_in(&self, inlined: &BTreeSet<FuncId>, item: &RootItem) -> Vec<FuncId> {
         let plan = Plan::outlined(inlined, [item]);
         let own = plan.nests.values().filter_map(NestPlan::stage);
@@ -131,18 +132,18 @@ impl Problem {
     }
 }
 
-/// What the walk finds.
+/// The results of the traversal.
 struct Sizes {
     /// Blocks, threads and allocations of each kernel.
     kernels: Vec<(Vec<i64>, u64, Vec<Allocation>)>,
     nests: Vec<Option<NestFootprint>>,
-    /// How often each loop runs.
+    /// The iteration count of each loop.
     counts: Vec<i64>,
     lowest: Vec<Vec<Reach>>,
 }
 
 impl<'a> Tracer<'a> {
-    /// Sizes of the plan need not be known.
+    /// The sizes of the plan do not have to be known yet.
     pub fn new(problem: &'a Problem, plan: &'a Plan<'a>) -> Tracer<'a> {
         let mut symbols = Symbols::default();
         for (id, info) in plan.loops.iter() {
@@ -181,7 +182,7 @@ impl<'a> Tracer<'a> {
         (counts, threads.unwrap_or(FLAT_THREADS), self.allocations(id, nests, &required))
     }
 
-    /// One nest whose readers in the kernel are all done; adds what it reads itself.
+    /// Processes a nest whose readers in the kernel are all done, and adds its own reads.
     fn nest(&mut self, id: NestId, required: &mut Required) -> Option<NestFootprint> {
         let plan = self.plan;
         let info = &plan.nests[id];
@@ -225,7 +226,8 @@ impl<'a> Tracer<'a> {
         })
     }
 
-    /// Whether a nest comes back to its own points, and a thread's share of them fits in registers.
+    /// Whether a nest updates its own points repeatedly, and a thread's share of them fits in
+    /// registers.
     fn accumulates(&self, nest: &Nest, domain: &[Reach], loops: &[ThreadLoop]) -> bool {
         let Item::Stage(stage) = nest.item else { return false };
         let func = &self.problem.pipeline().funcs()[stage.func];
@@ -251,7 +253,7 @@ impl<'a> Tracer<'a> {
         needed.0.iter().enumerate().map(reach).collect()
     }
 
-    /// What the loops around a nest leave of its stage's reduction variables.
+    /// The rest of the stage's reduction variables inside the loops around a nest.
     fn domain(&self, info: &NestPlan<'_>, stage: StageRef) -> Vec<Reach> {
         let kernel = self.plan.kernels[info.kernel].kernel;
         let own = self.plan.is_own(info);
@@ -272,7 +274,7 @@ impl<'a> Tracer<'a> {
         ranges.iter().enumerate().map(reach).collect()
     }
 
-    /// Where the variables of a nest's stage are in one thread.
+    /// The reaches of a nest's variables in one thread.
     fn thread_scope(&mut self, info: &NestPlan<'_>, scope: &Scope) -> Scope {
         let one_point = ThreadTiles::default();
         let tiles = info.nest.mapping.tiles().unwrap_or(&one_point);
@@ -286,7 +288,7 @@ impl<'a> Tracer<'a> {
         let vars = vars.map(|(d, reach)| cut(LoopKind::Pure(d), reach)).collect();
         let rvars = scope.rvars.iter().enumerate().map(|(r, reach)| {
             let kind = LoopKind::Reduction(r);
-            // Only variables that threads share are cut: all others run whole in each thread.
+            // Only variables that threads share are split; all others run in full in each thread.
             match loops.iter().any(|dim| dim.dim == kind && dim.threads > 1) {
                 true => cut(kind, reach),
                 false => reach.clone(),
@@ -295,7 +297,7 @@ impl<'a> Tracer<'a> {
         Scope { vars, rvars: rvars.collect() }
     }
 
-    /// What counts of all that a nest reads: what lives in its kernel, and its Funcs in registers.
+    /// The reads of a nest that count: nodes that live in its kernel, and its Funcs in registers.
     fn wanted(&self, id: NestId) -> NodeSet {
         let info = &self.plan.nests[id];
         let mut wanted = self.nodes(&info.nest.registers);
@@ -314,8 +316,8 @@ impl<'a> Tracer<'a> {
         nodes
     }
 
-    /// Adds what a nest touches `outside` itself, its stage and all that is inlined or in registers there, as
-    /// far as it is `wanted`.
+    /// Adds the reads of a nest to `outside`, by its stage and by everything inlined or in registers
+    /// there, as far as they are `wanted`.
     fn reads(
         &mut self,
         info: &NestPlan<'_>,
@@ -335,7 +337,7 @@ impl<'a> Tracer<'a> {
         if wanted.contains(self.problem.node(own)) {
             self.touch_own(stage, scope, reader.outside.columns(own));
         }
-        // Producers come before their consumers, so the last one has all its readers behind it.
+        // Producers come before their consumers, so all readers of the last one are done.
         while let Some((Read::Func(func), mut columns)) = reader.pending.take_last() {
             let root = self.problem.root(Read::Func(func));
             let (regions, stages) =
@@ -360,7 +362,7 @@ impl<'a> Tracer<'a> {
         Reads { registers, outside: reader.found }
     }
 
-    /// Sorts what a stage reads.
+    /// Passes the reads of a stage to `reader`.
     fn touch(&mut self, stage: StageRef, scope: &Scope, reader: &mut Reader<'_>) {
         let program = &self.problem.stage(stage).program;
         let mut evaluation = Evaluation::new(self.problem.pipeline(), self.problem.regions(), program, scope);
@@ -371,7 +373,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Adds what a stage touches of its own Func.
+    /// Adds the accesses of a stage to its own Func.
     fn touch_own(&mut self, stage: StageRef, scope: &Scope, columns: &mut Columns) {
         let program = &self.problem.stage(stage).program;
         Evaluation::new(self.problem.pipeline(), self.problem.regions(), program, scope).add(
@@ -381,8 +383,8 @@ impl<'a> Tracer<'a> {
         );
     }
 
-    /// What a nest reads of a Func, in its stage and all that is inlined or in registers there, if the stage is
-    /// at a point that [`Symbol::Thread`] stands for.
+    /// The reads of a Func by a nest, through its stage and everything inlined or in registers there,
+    /// if the stage is at the point given by [`Symbol::Thread`].
     pub fn point_reads(&mut self, info: &NestPlan<'_>, stage: StageRef, func: FuncId) -> Columns {
         let needed = &self.problem.regions().funcs[stage.func].stages[stage.stage].needed;
         let mut vars = Vec::new();
@@ -397,7 +399,7 @@ impl<'a> Tracer<'a> {
         std::mem::take(outside.columns(Read::Func(func)))
     }
 
-    /// The smallest box that holds some accesses, seen from a place inside `loops`.
+    /// The smallest box that includes some accesses, seen from inside `loops`.
     fn union(&mut self, columns: &Columns, root: &Region, loops: &[LoopId]) -> Vec<Reach> {
         let symbols = &self.symbols;
         let seen = |column: &Vec<Reach>| column.iter().map(|reach| reach.seen_from(loops, symbols)).collect();
@@ -405,7 +407,7 @@ impl<'a> Tracer<'a> {
         self.hull(&seen, root)
     }
 
-    /// The smallest box that holds some accesses of one place.
+    /// The smallest box that includes some accesses at one position.
     fn hull(&mut self, columns: &Columns, root: &Region) -> Vec<Reach> {
         let along = |(column, range): (&Vec<Reach>, &Range)| {
             let whole = Reach::fixed(range.min, range.last());
@@ -468,18 +470,19 @@ fn register_footprints(
     funcs.iter().filter_map(footprint).collect()
 }
 
-/// Whether several threads have values of one reduction variable, so that a point is not always the same thread's.
+/// Whether several threads share a reduction variable, so that a point can belong to several threads.
 fn shares_reductions(loops: &[ThreadLoop]) -> bool {
     loops.iter().any(|dim| dim.threads > 1 && !is_pure(dim.dim))
 }
 
-/// The threads that share a dimension, and the points of each; `None` if one thread has them all.
+/// The number of threads that share a dimension, and the points of each; `None` if one thread has all
+/// points.
 fn thread_share(loops: &[ThreadLoop], dimension: usize) -> Option<(i64, i64)> {
     let dim = loops.iter().find(|dim| dim.dim == LoopKind::Pure(dimension) && dim.threads > 1)?;
     Some((dim.threads, dim.serial))
 }
 
-/// What reads of an item look like.
+/// The node that reads of an item refer to.
 pub(crate) fn read_of(item: Item) -> Read {
     match item {
         Item::Stage(stage) => Read::Func(stage.func),
@@ -487,7 +490,8 @@ pub(crate) fn read_of(item: Item) -> Read {
     }
 }
 
-/// Whether what a nest reads lives in its kernel, and for an input whether the copy is there by then.
+/// Whether the source of a read is inside the nest's kernel and, for an input, is copied before the
+/// nest.
 pub(crate) fn lives_before(plan: &Plan<'_>, id: NestId, read: Read) -> bool {
     let nest = &plan.nests[id];
     ids_in(&plan.kernels[nest.kernel].nests).any(|other| {
@@ -501,8 +505,8 @@ pub(crate) fn lives_before(plan: &Plan<'_>, id: NestId, read: Read) -> bool {
     })
 }
 
-/// The axes of a nest whose stage or copy has some `loops`, which `shared` says how threads share; `None` for a flat
-/// loop.
+/// The axes of a nest whose stage or copy has these `loops`. `shared` says how threads share them;
+/// `None` for a flat loop.
 fn axes(
     mapping: &Mapping,
     loops: &[LoopKind],
@@ -534,7 +538,8 @@ fn axes(
     for ThreadLoop { dim, threads, serial, .. } in by_threads() {
         add(AxisKind::Lane, *dim, *threads, *serial);
     }
-    // Rounds of reduction variables that threads share, then of dimensions; other reduction variables inside.
+    // Rounds of shared reduction variables first, then of dimensions; the other reduction variables are
+    // inside.
     let shared_reductions = by_threads().map(|known| known.dim).filter(|kind| !is_pure(*kind));
     for dim in shared_reductions.chain(pure.rev()) {
         let (threads, serial) = share(dim);
@@ -554,7 +559,7 @@ fn is_pure(kind: LoopKind) -> bool {
     matches!(kind, LoopKind::Pure(_))
 }
 
-/// Each loop that threads share or that runs in a thread, those of several threads first, in their order.
+/// Each loop that threads share or that runs in a thread. The listed thread loops come first, in order.
 fn thread_loops(tiles: &ThreadTiles, dims: &[Reach], domain: &[Reach]) -> Vec<ThreadLoop> {
     let extent = |kind: LoopKind| match kind {
         LoopKind::Pure(d) => dims.get(d).map_or(1, Reach::extent),

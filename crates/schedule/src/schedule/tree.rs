@@ -1,9 +1,9 @@
-//! The tree of decisions that a schedule is.
+//! The tree that represents a schedule.
 //!
-//! Root holds kernels in launch order. A kernel is, from the outside in: serial loops *around* it (one launch
-//! an iteration), block loops, serial loops *over* the block, thread loops, serial loops inside a thread. A
-//! Func is inlined into all its consumers, or each of its stages stands at one place of the tree: as a kernel's
-//! own stage (global memory), inside a block or an over-loop (shared or private memory), or inside a
+//! The root holds kernels in launch order. A kernel has, from outside to inside: serial loops *around* it (one
+//! launch per iteration), block loops, serial loops *over* the block, thread loops, and serial loops inside a
+//! thread. A Func is either inlined into all its consumers, or each of its stages has one place in the tree: as
+//! a kernel's own stage (global memory), inside a block or an over-loop (shared or private memory), or inside a
 //! thread (registers). Inputs are read from global memory unless they are staged somewhere.
 
 pub(in crate::schedule) mod edit;
@@ -18,35 +18,35 @@ use crate::dag::LoopKind;
 
 pub use numbers::{KernelNumbers, NestNumbers};
 
-/// A schedule of one pipeline, at any size.
+/// A schedule of one pipeline, valid for any size.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Schedule {
-    /// Funcs that are computed wherever they are used.
+    /// Funcs that are inlined into every use.
     pub inlined: BTreeSet<FuncId>,
-    /// Kernels, and loops around kernels, in the order they run.
+    /// Kernels, and loops around kernels, in execution order.
     pub root: Vec<RootItem>,
 }
 
-/// One definition of a Func.
+/// A reference to one definition of a Func.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct StageRef {
-    /// The Func.
+    /// The Func that the stage defines.
     pub func: FuncId,
-    /// The number of the definition: 0 is the pure one.
+    /// The number of the definition; 0 is the pure one.
     pub stage: usize,
 }
 
-/// What can be computed at a place of the tree.
+/// What a nest computes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Item {
-    /// A stage of a Func.
+    /// One stage of a Func.
     Stage(StageRef),
-    /// A copy of the part of an input that is read below.
+    /// A copy of the part of an input that is read below: a staged input.
     Input(InputId),
 }
 
 impl Item {
-    /// The stage, unless it is a copy of an input.
+    /// The stage, or `None` for a staged input.
     pub fn stage(self) -> Option<StageRef> {
         match self {
             Item::Stage(stage) => Some(stage),
@@ -67,17 +67,17 @@ impl From<InputId> for Item {
     }
 }
 
-/// Something that runs at root.
+/// An item at the root of a schedule.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum RootItem {
-    /// A kernel.
+    /// A kernel that is launched once per iteration of the loops around it.
     Kernel(Kernel),
     /// Loops around kernels.
     Around(Loops<RootItem>),
 }
 
 impl RootItem {
-    /// A kernel that computes one stage and nothing else, in loops around it and over its blocks.
+    /// A kernel that computes only one stage, with loops around it and over its blocks.
     pub fn lone(
         stage: StageRef,
         around: Vec<ReductionTile>,
@@ -89,12 +89,12 @@ impl RootItem {
         Loops::holding(around, Kernel { stage, block, numbers: KernelNumbers::default(), body })
     }
 
-    /// One block that computes all of a stage by a flat loop.
+    /// A kernel with one block that computes all of a stage by a flat loop.
     pub fn single(stage: StageRef) -> RootItem {
         RootItem::lone(stage, Vec::new(), Vec::new(), Vec::new(), None)
     }
 
-    /// The loops, unless it is a kernel.
+    /// The loops, or `None` for a kernel.
     pub fn around(&self) -> Option<&Loops<RootItem>> {
         match self {
             RootItem::Kernel(_) => None,
@@ -115,17 +115,17 @@ impl From<Loops<RootItem>> for RootItem {
     }
 }
 
-/// Serial loops over reduction variables, the outermost first, and what runs in each iteration.
+/// Serial loops over reduction variables, outermost first, and the body of each iteration.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Loops<T> {
-    /// The loops, at least one.
+    /// The loops, outermost first; never empty.
     pub loops: Vec<ReductionTile>,
-    /// What they hold.
+    /// What each iteration runs, in order.
     pub body: Vec<T>,
 }
 
 impl<T: From<Loops<T>>> Loops<T> {
-    /// A kernel or nest inside loops, or bare if there are none.
+    /// A kernel or nest inside loops; without loops, the kernel or nest itself.
     pub fn holding(loops: Vec<ReductionTile>, inner: impl Into<T>) -> T {
         match loops.is_empty() {
             true => inner.into(),
@@ -134,35 +134,35 @@ impl<T: From<Loops<T>>> Loops<T> {
     }
 }
 
-/// A loop that moves through a reduction variable in steps of `size`.
+/// A serial loop over a reduction variable in steps of `size`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ReductionTile {
-    /// The stage whose variable it is.
+    /// The stage that has the variable.
     pub stage: StageRef,
-    /// The number of the variable in the stage's domain.
+    /// The number of the variable in the stage's reduction domain.
     pub var: usize,
-    /// How many of its values one iteration takes.
+    /// The number of values per iteration.
     pub size: Size,
 }
 
 impl ReductionTile {
-    /// What it moves through, whatever its size.
+    /// The variable that the loop runs over, without the size.
     pub fn variable(&self) -> (StageRef, usize) {
         (self.stage, self.var)
     }
 }
 
-/// How much of a dimension lies inside.
+/// How much of a dimension is inside a tile.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Size {
     /// This many values, at least 1.
     Of(u32),
-    /// All of them.
+    /// The whole dimension.
     All,
 }
 
 impl Size {
-    /// How many values that is of a dimension of `extent`, at least 1.
+    /// The number of values for a dimension of `extent`, at least 1.
     pub fn of(self, extent: i64) -> i64 {
         match self {
             Size::Of(size) => i64::from(size).min(extent).max(1),
@@ -177,40 +177,41 @@ impl From<u32> for Size {
     }
 }
 
-/// A loop and how much of it lies inside.
+/// A loop, and how much of it is inside a tile.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Tile {
-    /// The loop of the stage.
+    /// The loop of the stage that is tiled.
     pub dim: LoopKind,
-    /// How much of it lies inside.
+    /// The extent of the tile along the loop.
     pub size: Size,
 }
 
-/// One kernel.
+/// A kernel of a schedule.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Kernel {
-    /// The stage whose points the blocks cover. It is the last of the kernel's body, where its own reduction
-    /// variables may run over the block.
+    /// The stage whose points the blocks cover. It is the last one in the kernel's body, where its own
+    /// reduction variables may run over the block.
     pub stage: StageRef,
-    /// The part of the stage that one block computes. Dimensions that are not named lie inside whole.
+    /// The part of the stage that one block computes. Dimensions that are not listed are entirely
+    /// inside.
     pub block: Vec<Tile>,
-    /// Decisions that are numbers.
+    /// Decisions that are a single number, such as `blocks`.
     pub numbers: KernelNumbers,
     /// What a block runs, in order.
     pub body: Vec<BlockItem>,
 }
 
-/// Something that runs in a block.
+/// An item in the body of a block.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum BlockItem {
-    /// A stage or a staged input.
+    /// A stage or staged input.
     Nest(Nest),
     /// Serial loops over the block.
     Over(Loops<BlockItem>),
 }
 
 impl BlockItem {
-    /// The nest, unless it is loops.
+    /// The nest, or `None` for loops.
     pub fn nest(&self) -> Option<&Nest> {
         match self {
             BlockItem::Nest(nest) => Some(nest),
@@ -218,7 +219,7 @@ impl BlockItem {
         }
     }
 
-    /// The nest to be changed, unless it is loops.
+    /// The nest for modification, or `None` for loops.
     pub fn nest_mut(&mut self) -> Option<&mut Nest> {
         match self {
             BlockItem::Nest(nest) => Some(nest),
@@ -226,7 +227,7 @@ impl BlockItem {
         }
     }
 
-    /// The loops, unless it is a nest.
+    /// The loops, or `None` for a nest.
     pub fn over(&self) -> Option<&Loops<BlockItem>> {
         match self {
             BlockItem::Nest(_) => None,
@@ -247,34 +248,35 @@ impl From<Loops<BlockItem>> for BlockItem {
     }
 }
 
-/// A stage spread over the threads of a block.
+/// A stage or staged input, distributed over the threads of a block.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Nest {
-    /// What is computed.
+    /// The stage or input copy that the nest computes.
     pub item: Item,
-    /// How threads share the work.
+    /// How threads share the points.
     pub mapping: Mapping,
-    /// Where the result lives.
+    /// Where the result is stored.
     pub storage: Storage,
-    /// Decisions that are numbers.
+    /// Decisions that are a single number, such as `pitch`.
     pub numbers: NestNumbers,
-    /// Funcs computed in each thread just before this stage, for the points the thread computes, producers
-    /// first. A Func with updates runs all its stages here, its reduction loops outside its points.
+    /// Funcs that each thread computes right before this stage, for its own points, producers first. A
+    /// Func with updates runs all its stages here, with its reduction loops outside its points.
     pub registers: Vec<FuncId>,
 }
 
 impl Nest {
-    /// The own stage of a kernel, spread by a flat loop.
+    /// A kernel's own stage with a flat loop.
     pub fn global(stage: StageRef) -> Nest {
         Nest::flat(stage, Storage::Global)
     }
 
-    /// A stage or copy in shared memory, spread by a flat loop.
+    /// A stage or staged input in shared memory with a flat loop.
     pub fn shared(item: impl Into<Item>) -> Nest {
         Nest::flat(item, Storage::Shared)
     }
 
-    /// A stage that each thread keeps for itself. It is flat, and legal only with thread tiles.
+    /// A stage in private memory of each thread. The mapping is flat, so the nest is legal only after
+    /// it gets thread tiles.
     pub fn private(stage: StageRef) -> Nest {
         Nest::flat(stage, Storage::Private)
     }
@@ -284,7 +286,7 @@ impl Nest {
         Nest { item, mapping, storage, numbers, registers: Vec::new() }
     }
 
-    /// The same nest, with its points shared in another way.
+    /// The same nest with another mapping.
     #[must_use]
     pub fn mapped(self, mapping: impl Into<Mapping>) -> Nest {
         Nest { mapping: mapping.into(), ..self }
@@ -294,15 +296,15 @@ impl Nest {
 /// How the threads of a block share the points of a stage.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Mapping {
-    /// One loop over all points: thread t takes points t, t + threads, ... What outer loops leave of the
-    /// reduction variables runs whole at each point.
+    /// One loop over all points: thread t computes points t, t + threads, ... The rest of the reduction
+    /// variables, which no outer loop takes, runs in full at each point.
     Flat,
     /// Each thread computes tiles of points.
     Threads(ThreadTiles),
 }
 
 impl Mapping {
-    /// The tiles of each thread, unless it is flat.
+    /// The tiles of each thread, or `None` if the mapping is flat.
     pub fn tiles(&self) -> Option<&ThreadTiles> {
         match self {
             Mapping::Flat => None,
@@ -310,7 +312,7 @@ impl Mapping {
         }
     }
 
-    /// The tiles of each thread to be changed, unless it is flat.
+    /// The tiles of each thread for modification, or `None` if the mapping is flat.
     pub fn tiles_mut(&mut self) -> Option<&mut ThreadTiles> {
         match self {
             Mapping::Flat => None,
@@ -318,12 +320,12 @@ impl Mapping {
         }
     }
 
-    /// Whether it is one loop over all points.
+    /// Whether the mapping is one loop over all points.
     pub fn is_flat(&self) -> bool {
         self.tiles().is_none()
     }
 
-    /// Whether serial loops are unrolled.
+    /// Whether the serial loops are unrolled.
     pub fn unrolls(&self) -> bool {
         self.tiles().is_some_and(|tiles| tiles.unroll)
     }
@@ -335,7 +337,7 @@ impl From<ThreadTiles> for Mapping {
     }
 }
 
-/// Flat without tiles.
+/// `None` means flat.
 impl From<Option<ThreadTiles>> for Mapping {
     fn from(tiles: Option<ThreadTiles>) -> Mapping {
         tiles.map_or(Mapping::Flat, Mapping::Threads)
@@ -344,33 +346,32 @@ impl From<Option<ThreadTiles>> for Mapping {
 
 /// Thread loops with serial loops inside.
 ///
-/// Along a dimension, thread `i` of `threads` computes `serial` neighbouring points from `i * serial`; if
-/// `threads * serial` points are fewer than there are, all threads go on with the next ones. What outer loops
-/// leave of a reduction variable runs in each thread: a part of `serial` values where it is named, and the
-/// loop over such parts outside.
+/// Along a dimension, thread `i` of `threads` computes `serial` adjacent points, starting at `i * serial`. If
+/// `threads * serial` is less than the number of points, all threads continue with the next points. The rest of
+/// a reduction variable, which no outer loop takes, runs in each thread. If `serial` names the variable, it runs
+/// in parts of `serial` values, with the loop over the parts outside.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct ThreadTiles {
-    /// Threads along each dimension, the fastest first; 1 for dimensions that are not named, one for each
-    /// point for [`Size::All`].
+    /// Threads along each dimension, fastest first. Dimensions that are not listed have 1 thread;
+    /// [`Size::All`] means one thread per point.
     pub threads: Vec<Tile>,
-    /// Points of each thread, the outermost loop first; 1 for dimensions that are not named, the thread's even
-    /// share for [`Size::All`]. Reduction
-    /// variables that are not named run outermost, in the order of their definition, whole or as far as no
-    /// outer loop takes them.
+    /// Points per thread, outermost loop first. Dimensions that are not listed have 1 point;
+    /// [`Size::All`] means an even share per thread. Reduction variables that are not listed run
+    /// outermost, in definition order, in full or as far as no outer loop takes them.
     pub serial: Vec<Tile>,
-    /// Whether the serial loops over pure dimensions, and the named reduction variables of known size, are
-    /// written out.
+    /// Whether the serial loops over pure dimensions, and over listed reduction variables of known
+    /// size, are unrolled.
     pub unroll: bool,
 }
 
-/// Where the result of a stage lives.
+/// The memory that holds the result of a stage.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Storage {
-    /// Global memory: the stage of a kernel.
+    /// Global memory, for a kernel's own stage.
     Global,
     /// Shared memory of the block.
     Shared,
-    /// Each thread's own, for as long as the block runs.
+    /// Private memory of each thread, as long as the block runs.
     Private,
 }
 
@@ -384,17 +385,17 @@ impl Storage {
         }
     }
 
-    /// Whether it is global memory.
+    /// Whether the result is in global memory.
     pub fn is_global(self) -> bool {
         self == Storage::Global
     }
 
-    /// Whether it is shared memory.
+    /// Whether the result is in shared memory.
     pub fn is_shared(self) -> bool {
         self == Storage::Shared
     }
 
-    /// Whether it is memory of each thread's own.
+    /// Whether the result is in private memory of each thread.
     pub fn is_private(self) -> bool {
         self == Storage::Private
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with a schedule's tree, said in one sentence each, at its place in the nest.
+//! Violations of the rules of schedules. Each is reported in one sentence, at its place in the tree.
 
 use ahash::AHashMap;
 use thiserror::Error;
@@ -9,12 +9,12 @@ use crate::schedule::path::Path;
 use crate::schedule::print::lines;
 use crate::schedule::tree::Schedule;
 
-/// What runs side by side.
+/// What runs in parallel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Side {
-    /// The blocks of a kernel.
+    /// The blocks of a kernel run in parallel.
     Blocks,
-    /// The threads of a block.
+    /// The threads of a block run in parallel.
     Threads,
 }
 
@@ -31,333 +31,333 @@ impl std::fmt::Display for Side {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Error)]
 #[non_exhaustive]
 pub enum Rule {
-    /// A Func that is computed nowhere.
+    /// A needed Func is not computed anywhere.
     #[error("`{func}` is needed but computed nowhere; inline it, or give it a place before its readers")]
     Missing {
-        /// The Func.
+        /// The name of the Func.
         func: String,
     },
-    /// A Func of which only some stages are computed.
+    /// Only some stages of a Func are computed.
     #[error("`{stage}` is computed nowhere, but other stages of its Func are; give it a place among them")]
     MissingStage {
-        /// The stage.
+        /// The missing stage.
         stage: String,
     },
-    /// Something that is computed at two places.
+    /// A stage or Func is computed at two places.
     #[error("`{name}` is computed at another place already; keep one of them")]
     Twice {
-        /// The stage or Func.
+        /// The name of the stage or Func.
         name: String,
     },
-    /// A Func that is inlined and has a place.
+    /// A Func is both inlined and placed.
     #[error("`{func}` is inlined, so it cannot have a place; remove one of them")]
     InlinedAndPlaced {
-        /// The Func.
+        /// The name of the Func.
         func: String,
     },
-    /// An output that is inlined.
+    /// An output is inlined.
     #[error("`{func}` is an output, so it cannot be inlined; compute it in a kernel of its own")]
     InlinedOutput {
-        /// The Func.
+        /// The name of the output.
         func: String,
     },
-    /// An inlined Func that has updates.
+    /// An inlined Func has updates.
     #[error(
         "`{func}` has {stages} stages, and only pure Funcs can be inlined; put it in registers or elsewhere"
     )]
     InlinedUpdates {
-        /// The Func.
+        /// The name of the Func.
         func: String,
-        /// How many stages it has.
+        /// The number of stages of the Func.
         stages: usize,
     },
-    /// An output that does not end up in global memory.
+    /// An output is not stored in global memory.
     #[error("`{func}` is an output, so all its stages must be kernels' own stages, in global memory")]
     OutputPlace {
-        /// The Func.
+        /// The name of the output.
         func: String,
     },
-    /// A stage without a definition.
+    /// A stage without a definition is placed.
     #[error("`{stage}` is undefined, so there is nothing to compute; leave it out")]
     Undefined {
-        /// The stage.
+        /// The name of the stage.
         stage: String,
     },
-    /// A kernel that does not end with its own stage.
+    /// A kernel does not end with its own stage.
     #[error("the kernel of `{stage}` must end with `{stage}`; make it the last line of the kernel")]
     OwnStage {
-        /// The kernel's stage.
+        /// The kernel's own stage.
         stage: String,
     },
-    /// A kernel's own stage with a storage word.
+    /// A kernel's own stage has a storage keyword.
     #[error("`{stage}` is the kernel's own stage, which is in global memory; remove the storage")]
     OwnStorage {
-        /// The stage.
+        /// The kernel's own stage.
         stage: String,
     },
-    /// A stage inside a block without a storage word.
+    /// A stage inside a block has no storage keyword.
     #[error("nothing says where `{item}` lives in the block; write `shared` or `private`")]
     NoStorage {
         /// The stage or staged input.
         item: String,
     },
-    /// A staged input that is not in shared memory.
+    /// A staged input is not in shared memory.
     #[error("`{item}` is a copy of an input, which all threads read; write `shared`")]
     PrivateInput {
-        /// The staged input.
+        /// The name of the staged input.
         item: String,
     },
-    /// An input that is staged twice in a kernel.
+    /// An input is staged twice in a kernel.
     #[error("`{item}` is in this kernel already; keep one copy")]
     StagedTwice {
-        /// The staged input.
+        /// The name of the staged input.
         item: String,
     },
-    /// A staged input that nothing reads.
+    /// A staged input is never read.
     #[error("nothing below reads `{item}`; move it before its readers, or remove it")]
     Unread {
-        /// The staged input.
+        /// The name of the staged input.
         item: String,
     },
-    /// A producer that comes after its consumer.
+    /// A producer comes after its consumer.
     #[error("`{consumer}` reads `{producer}`, which is computed later; move `{producer}` before it")]
     Order {
-        /// What is read.
+        /// The Func or stage that is read.
         producer: String,
-        /// What reads it.
+        /// The stage that reads it.
         consumer: String,
     },
-    /// A Func of one kernel that another kernel reads.
+    /// A Func inside one kernel is read by another kernel.
     #[error(
         "`{producer}` lives in a block, but `{consumer}` reads it in the kernel of `{kernel}`; give `{producer}` a kernel of its own, or inline it"
     )]
     OutsideKernel {
-        /// What is read.
+        /// The Func or stage that is read.
         producer: String,
-        /// What reads it.
+        /// The stage that reads it.
         consumer: String,
-        /// The stage of the kernel that reads it.
+        /// The own stage of the reading kernel.
         kernel: String,
     },
-    /// A Func inside a loop that its consumer is outside of.
+    /// A Func is inside a loop that does not contain its consumer.
     #[error(
         "`{producer}` is computed inside the loop over `{variable}`, but `{consumer}` reads it outside; move `{producer}` out of the loop"
     )]
     NotEnclosing {
-        /// What is read.
+        /// The Func or stage that is read.
         producer: String,
-        /// What reads it.
+        /// The stage that reads it.
         consumer: String,
-        /// The loop's variable.
+        /// The variable of the loop.
         variable: String,
     },
-    /// A consumer inside a reduction loop of its producer.
+    /// A consumer is inside a reduction loop of its producer.
     #[error(
         "`{consumer}` reads `{producer}` inside the loop over `{variable}`, before that is complete; move `{consumer}` behind the loop"
     )]
     Incomplete {
-        /// What is read.
+        /// The Func or stage that is read.
         producer: String,
-        /// What reads it.
+        /// The stage that reads it.
         consumer: String,
-        /// The loop's variable.
+        /// The variable of the loop.
         variable: String,
     },
-    /// Stages of a Func in the wrong order.
+    /// The stages of a Func are in the wrong order.
     #[error("`{stage}` must run after `{earlier}`; exchange them")]
     StageOrder {
-        /// The stage.
+        /// The stage that must come later.
         stage: String,
-        /// The one that comes before it.
+        /// The stage that must come first.
         earlier: String,
     },
-    /// Stages of a Func that cannot share one array.
+    /// Two stages of a Func cannot share one array.
     #[error(
         "`{stage}` and `{earlier}` write one array, so both must be kernels' own stages, or in one kernel with the same storage, inside the same loops except their own"
     )]
     StagePlace {
-        /// The stage.
+        /// The later stage.
         stage: String,
-        /// The one that comes before it.
+        /// The earlier stage.
         earlier: String,
     },
-    /// A Func in registers that something else reads.
+    /// A Func in registers has another reader.
     #[error(
         "`{func}` is in registers of `{stage}`, but `{consumer}` reads it too; compute it in the block, or inline it"
     )]
     RegistersElsewhere {
-        /// The Func.
+        /// The name of the Func.
         func: String,
-        /// The stage it stands under.
+        /// The stage that holds it in registers.
         stage: String,
-        /// What else reads it.
+        /// The other reader.
         consumer: String,
     },
-    /// Funcs in registers in the wrong order.
+    /// Funcs in registers are in the wrong order.
     #[error("`{consumer}` reads `{producer}`, which comes later in the registers; exchange them")]
     RegistersOrder {
-        /// What is read.
+        /// The Func that is read.
         producer: String,
-        /// What reads it.
+        /// The Func that reads it.
         consumer: String,
     },
-    /// A Func in registers that writes neither at its own point nor at a fixed one.
+    /// A Func in registers writes neither its own point nor a fixed one.
     #[error(
         "`{stage}` writes where data or reduction variables say, which registers cannot follow; compute it in the block or at root"
     )]
     RegistersShape {
-        /// The stage.
+        /// The stage with these writes.
         stage: String,
     },
-    /// Funcs in registers under a copy.
+    /// A Func is in registers of a staged input.
     #[error("`{item}` is a copy of an input and reads no Func; put `{func}` under the stage that reads it")]
     RegistersOfInput {
-        /// The staged input.
+        /// The name of the staged input.
         item: String,
-        /// The Func.
+        /// The name of the Func.
         func: String,
     },
-    /// A size of nothing.
+    /// A size is zero.
     #[error("`{variable}` has the size 0; write a positive number or `all`")]
     ZeroSize {
-        /// The variable.
+        /// The variable with the size.
         variable: String,
     },
-    /// A tile of something that is no loop.
+    /// A tile names a variable that has no loop.
     #[error("`{item}` has no loop over `{variable}`; use one of its own variables")]
     NoLoop {
         /// The stage or staged input.
         item: String,
-        /// The variable.
+        /// The variable, as written.
         variable: String,
     },
-    /// A variable that two loops divide.
+    /// Two loops divide the same variable.
     #[error("`{variable}` of `{item}` is divided twice; keep one of them")]
     SplitTwice {
         /// The stage or staged input.
         item: String,
-        /// The variable.
+        /// The divided variable.
         variable: String,
     },
-    /// A loop over a variable of a stage that is not inside.
+    /// A stage is outside a loop over its own variable.
     #[error(
         "`{stage}` is not inside the loop over its variable `{variable}`; move it inside, or remove the loop"
     )]
     IdleLoop {
-        /// The stage.
+        /// The name of the stage.
         stage: String,
-        /// The variable.
+        /// The variable of the loop.
         variable: String,
     },
-    /// A reduction variable whose values depend on each other.
+    /// Blocks or threads share a reduction variable with dependent values.
     #[error(
         "the values of `{variable}` of `{stage}` depend on each other, so {side} cannot share them; run them one after the other"
     )]
     Dependent {
-        /// The stage.
+        /// The name of the stage.
         stage: String,
-        /// The variable.
+        /// The reduction variable.
         variable: String,
-        /// What would share them.
+        /// Whether blocks or threads share the variable.
         side: Side,
     },
-    /// Reduction loops in another order than they are defined in.
+    /// Reduction loops are not in definition order, and the order matters.
     #[error(
         "`{outer}` of `{stage}` runs outside `{inner}`, but the definition has it inside and the order matters; exchange them"
     )]
     Reordered {
-        /// The stage.
+        /// The name of the stage.
         stage: String,
         /// The variable that is too far outside.
         outer: String,
         /// The variable that should be outside it.
         inner: String,
     },
-    /// A private Func that is spread by a flat loop.
+    /// A private Func has a flat loop.
     #[error("`{stage}` is private, but a flat loop does not say which thread has which point; use `threads`")]
     PrivateFlat {
-        /// The stage.
+        /// The name of the stage.
         stage: String,
     },
-    /// A private Func of which a thread reads what another wrote.
+    /// A thread reads values of a private Func that another thread wrote.
     #[error(
         "`{func}` is private, but threads of `{consumer}` read values of `{func}` that other threads computed; give both the same thread tiles and read it only at the same point, or write `shared`"
     )]
     PrivateRead {
-        /// The Func.
+        /// The name of the Func.
         func: String,
-        /// What reads it.
+        /// The stage that reads it.
         consumer: String,
     },
-    /// A Func in a block or thread that may be anywhere.
+    /// A Func in a block or thread has an extent that is not bounded by the tile.
     #[error(
         "`{func}` needs {extent} points along `{variable}` here, because its readers' indices have no constant width; clamp the index, inline `{func}`, or compute it at root"
     )]
     Unbounded {
-        /// The Func or input.
+        /// The Func or staged input.
         func: String,
-        /// The dimension.
+        /// The unbounded dimension.
         variable: String,
-        /// How many points.
+        /// The number of points along it.
         extent: i64,
     },
-    /// Too much in a thread.
+    /// A Func needs too many bytes per thread.
     #[error(
         "`{func}` takes {bytes} bytes in each thread, more than the {limit} allowed; make the serial tile smaller"
     )]
     ThreadBytes {
-        /// The Func.
+        /// The name of the Func.
         func: String,
-        /// Bytes it takes.
+        /// Bytes needed per thread.
         bytes: u64,
-        /// Bytes allowed.
+        /// Bytes allowed per thread.
         limit: u64,
     },
-    /// Too much in a block.
+    /// A kernel needs too much shared memory.
     #[error(
         "the kernel of `{stage}` takes {bytes} bytes of shared memory ({parts}), more than the {limit} of {device}; make the block smaller"
     )]
     SharedBytes {
-        /// The kernel's stage.
+        /// The kernel's own stage.
         stage: String,
-        /// Bytes it takes.
+        /// Bytes of shared memory needed.
         bytes: u64,
-        /// What takes them.
+        /// The arrays, with their extents.
         parts: String,
-        /// Bytes there are.
+        /// Bytes of shared memory per block on the device.
         limit: u64,
-        /// The device.
+        /// The name of the device.
         device: String,
     },
-    /// Too many threads.
+    /// A nest needs too many threads.
     #[error(
         "`{item}` takes {threads} threads, more than the {limit} of a block on {device}; use fewer and a serial tile"
     )]
     Threads {
         /// The stage or staged input.
         item: String,
-        /// Threads it takes.
+        /// Threads needed per block.
         threads: u64,
-        /// Threads there are.
+        /// Threads per block on the device.
         limit: u64,
-        /// The device.
+        /// The name of the device.
         device: String,
     },
-    /// Too many blocks.
+    /// A kernel needs too many blocks.
     #[error(
         "the kernel of `{stage}` takes {blocks} blocks, more than the {limit} of {device}; make the block larger"
     )]
     Grid {
-        /// The kernel's stage.
+        /// The kernel's own stage.
         stage: String,
-        /// Blocks it takes.
+        /// Blocks needed along x.
         blocks: u64,
-        /// Blocks there are.
+        /// Blocks allowed along x on the device.
         limit: u64,
-        /// The device.
+        /// The name of the device.
         device: String,
     },
-    /// A pitch where there are no rows in shared memory.
+    /// A pitch is set for something that has no rows in shared memory.
     #[error(
         "`pitch` belongs to the first stage of an array with rows in shared memory, which `{item}` is not; remove it"
     )]
@@ -365,57 +365,57 @@ pub enum Rule {
         /// The stage or staged input.
         item: String,
     },
-    /// Rows that overlap.
+    /// A pitch is smaller than a row, so rows would overlap.
     #[error(
         "the rows of `{item}` have {row} elements in a block, more than the pitch of {pitch}; make it larger"
     )]
     Pitch {
         /// The stage or staged input.
         item: String,
-        /// Elements between rows.
+        /// The distance between rows, in elements.
         pitch: u32,
-        /// Elements of a row.
+        /// The length of a row, in elements.
         row: i64,
     },
-    /// More blocks at once than an SM can hold.
+    /// A kernel asks for more blocks per SM than an SM can hold.
     #[error(
         "the kernel of `{stage}` asks for {blocks} blocks per SM, and an SM of {device} holds {limit} of them; ask for fewer, or make the block smaller"
     )]
     Resident {
-        /// The kernel's stage.
+        /// The kernel's own stage.
         stage: String,
-        /// Blocks per SM that the schedule asks for.
+        /// The number of blocks per SM in the schedule.
         blocks: u32,
-        /// Blocks that an SM holds, by their threads and shared memory.
+        /// The number of blocks that an SM can hold, given their threads and shared memory.
         limit: u32,
-        /// The device.
+        /// The name of the device.
         device: String,
     },
 }
 
-/// A broken [`Rule`] and the line of the schedule's text where it is broken.
+/// A broken [`Rule`], and the line of the schedule's text where it is broken.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{rule}\n{spot}")]
 pub struct Violation {
-    /// What is wrong.
+    /// What is wrong, with a suggested fix.
     pub rule: Rule,
-    /// The node of the tree.
+    /// The position of the node in the tree.
     pub path: Path,
-    /// Its line in the text that [`Schedule::to_text`] gives.
+    /// The line of the node in the text that [`Schedule::to_text`] returns.
     pub spot: Spot,
 }
 
-/// Rules and nodes as violations, in the order of the text.
+/// Turns rules and nodes into violations, in text order.
 pub(crate) fn located(schedule: &Schedule, pipeline: &Pipeline, found: Vec<(Path, Rule)>) -> Vec<Violation> {
     let lines = lines(schedule, pipeline);
-    // The first of the lines that show a node: names of inlined Funcs may go on.
+    // The first line of each node; the list of inlined Funcs may take several lines.
     let mut shown: AHashMap<&Path, usize> = AHashMap::with_capacity(lines.len());
     for (number, (path, _)) in lines.iter().enumerate() {
         shown.entry(path).or_insert(number);
     }
     let mut violations: Vec<Violation> = Vec::new();
     for (path, rule) in found {
-        // What has no line of its own stands in that of the nearest node around it.
+        // A node without its own line is reported at its nearest ancestor with one.
         let around = std::iter::successors(Some(path.clone()), |path| Some(path.parent()));
         let nearest = around.take(path.depth() + 1).find_map(|path| shown.get(&path));
         let number = nearest.copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Small pipelines of every kind of stage.
+//! Small pipelines with every kind of stage.
 
 use warploom_lang::*;
 use warploom_schedule::schedule::{Problem, Schedule};
@@ -24,7 +24,7 @@ impl Case {
         Case { problem: problem.unwrap_or_else(|error| panic!("{error}")) }
     }
 
-    /// The schedule whose lines below the pipeline's name these are.
+    /// Parses the lines below the pipeline's name.
     pub fn read(&self, lines: &str) -> Schedule {
         let pipeline = self.problem.pipeline();
         let text = format!("{} {lines}", pipeline.name());
@@ -32,12 +32,10 @@ impl Case {
     }
 }
 
-/// The pipeline of this name.
 pub fn case(name: &str) -> Case {
     cases().into_iter().find(|case| case.problem.pipeline().name() == name).unwrap()
 }
 
-/// All pipelines.
 pub fn cases() -> Vec<Case> {
     vec![
         stencils(),
@@ -86,7 +84,7 @@ fn diamond() -> Case {
     Case::new("diamond", [out], &[("input", &[52, 40]), ("out", &[48, 36])])
 }
 
-/// Down and up again.
+/// A pyramid: downsampling, then upsampling.
 fn pyramid() -> Case {
     let (x, y) = vars!(x, y);
     let edge = Input::u16("input", 2).mirror_image();
@@ -103,7 +101,7 @@ fn pyramid() -> Case {
     Case::new("pyramid", [out], &[("input", &[64, 48]), ("out", &[64, 48])])
 }
 
-/// Equalises by a histogram and its running sum.
+/// Equalisation by a histogram and its running sum.
 fn histogram() -> Case {
     let (x, y, i) = vars!(x, y, i);
     let input = Input::u8("input", 2);
@@ -115,7 +113,7 @@ fn histogram() -> Case {
     Case::new("histogram", [out], &[("input", &[60, 40]), ("out", &[60, 40])])
 }
 
-/// Sums down the columns, from an undefined start, and along the rows of them.
+/// Sums down the columns, with an undefined initial value, then along the rows of the result.
 fn scans() -> Case {
     let (x, y) = vars!(x, y);
     let input = Input::f32("input", 2);
@@ -145,7 +143,7 @@ fn product() -> Case {
     Case::new("product", [out], &[("A", &[24, 24]), ("B", &[24, 24]), ("out", &[24, 24])])
 }
 
-/// Maxima over twice as many rows in each step.
+/// Maxima over twice as many rows per step.
 fn doubling() -> Case {
     let (x, y, t) = vars!(x, y, t);
     let edge = Input::f32("input", 2).repeat_edge();
@@ -159,7 +157,7 @@ fn doubling() -> Case {
     Case::new("doubling", [out], &[("input", &[40, 32]), ("out", &[40, 32])])
 }
 
-/// The nearest of some shifts, by the sum of differences in a window.
+/// The best of several shifts, by the sum of differences in a window.
 fn nearest() -> Case {
     let (x, y, d) = vars!(x, y, d);
     let (left, right) = (Input::u8("left", 2), Input::u8("right", 2));
@@ -184,7 +182,7 @@ fn outputs() -> Case {
     Case::new("outputs", [first, second], &[("input", &[41, 31]), ("first", &[40, 30]), ("second", &[30])])
 }
 
-/// Values looked up where others say.
+/// Values looked up at indices given by other values.
 fn lookup() -> Case {
     let (x, y) = vars!(x, y);
     let (input, flow) = (Input::f32("input", 2), Input::u8("flow", 2));
@@ -208,7 +206,7 @@ fn colours() -> Case {
     Case::new("colours", [out], &[("input", &[32, 24, 3]), ("out", &[32, 24, 3])])
 }
 
-/// Sums over a window in three reduction variables, into places that they name.
+/// Sums over a window in three reduction variables, written to positions that the variables give.
 fn table() -> Case {
     let (x, y, z) = vars!(x, y, z);
     let input = Input::f32("input", 2);
@@ -221,7 +219,7 @@ fn table() -> Case {
     Case::new("table", [out], &[("input", &[44, 36]), ("out", &[36, 36])])
 }
 
-/// Transposed there and back.
+/// Transposed twice, there and back.
 fn flips() -> Case {
     let (x, y) = vars!(x, y);
     let input = Input::f32("input", 2);
@@ -232,7 +230,7 @@ fn flips() -> Case {
     Case::new("flips", [out], &[("input", &[40, 33]), ("out", &[40, 32])])
 }
 
-/// A few values of a table that is far too large to compute whole.
+/// A few values of a table that is far too large to compute in full.
 fn sparse() -> Case {
     let (x, y) = vars!(x, y);
     let input = Input::u16("input", 1);

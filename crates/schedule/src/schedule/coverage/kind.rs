@@ -1,4 +1,4 @@
-//! What kind of stage a stage is.
+//! Classifies stages.
 
 use warploom_lang::ExprId;
 use warploom_lang::ir::NodeKind;
@@ -20,11 +20,11 @@ impl StageKind {
     }
 }
 
-/// A stage and what is needed to judge it.
+/// A stage with what is needed to classify it.
 struct Subject<'a> {
     facts: &'a Facts<'a>,
     stage: &'a Stage,
-    /// Where it writes.
+    /// The indices that the stage writes.
     indices: &'a [ExprId],
 }
 
@@ -61,7 +61,7 @@ impl<'a> Subject<'a> {
         &self.facts.problem.pipeline().exprs()[access.expr].args
     }
 
-    /// Whether an access reads the stage's own Func at another point than the one that is written.
+    /// Whether an access reads the stage's own Func at a point other than the one written.
     fn is_own_elsewhere(&self, access: &Access) -> bool {
         access.target == Target::Itself && self.indices_of(access) != self.indices
     }

@@ -1,4 +1,4 @@
-//! The decisions of one schedule.
+//! Finds the decisions of one schedule.
 
 use warploom_lang::{FuncId, InputId};
 
@@ -11,14 +11,14 @@ use crate::schedule::plan::{NestPlan, Plan};
 use crate::schedule::random::facts::Facts;
 use crate::schedule::tree::{Item, KernelNumbers, Nest, Schedule, StageRef};
 
-/// A schedule that is looked through.
+/// A schedule whose decisions are counted.
 pub(super) struct Survey<'a> {
     facts: &'a Facts<'a>,
     schedule: &'a Schedule,
     plan: Plan<'a>,
 }
 
-/// A decision, whether it could be taken, and whether it was.
+/// A decision, whether it was possible, and whether it was taken.
 type Found = (Decision, bool, bool);
 
 impl<'a> Survey<'a> {
@@ -62,30 +62,30 @@ impl<'a> Survey<'a> {
         self.levels(coverage);
     }
 
-    /// The nests that read something.
+    /// The nests that read a Func or input.
     fn readers(&self, what: Source) -> Vec<&NestPlan<'_>> {
         let reads = |info: &&NestPlan<'_>| self.facts.reads(self.schedule, info.nest, what);
         self.plan.nests.values().filter(reads).collect()
     }
 
-    /// The loops over the block that a nest stands in.
+    /// The loops over the block around a nest.
     fn over_loops<'n>(&self, info: &'n NestPlan<'_>) -> &'n [LoopId] {
         &info.loops[self.plan.kernels[info.kernel].around.len()..]
     }
 
-    /// Whether some nests stand together in a loop over the block.
+    /// Whether some nests are in a common loop over the block.
     fn share_over_loop(&self, nests: &[&NestPlan<'_>]) -> bool {
         let first = nests.first().and_then(|info| self.over_loops(info).first());
         first.is_some() && nests.iter().all(|info| self.over_loops(info).first() == first)
     }
 
-    /// Whether a nest stands in a loop over the block of another stage.
+    /// Whether a nest is in a loop over the block that belongs to another stage.
     fn is_in_over_loop(&self, info: &NestPlan<'_>) -> bool {
         let foreign = |number: &LoopId| Some(self.plan.loops[*number].tile.stage) != info.stage();
         self.over_loops(info).iter().any(foreign)
     }
 
-    /// Where a Func is computed.
+    /// Counts where a Func is computed.
     fn places(&self, func: FuncId, coverage: &mut Coverage) {
         let readers = self.readers(Source::Func(func));
         let inner = !self.facts.problem.is_output(func);
@@ -117,7 +117,7 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// Whether every reader has threads, none of which reads what another one would compute.
+    /// Whether every reader has threads, and no thread reads what another one would compute.
     fn can_be_private(&self, func: FuncId, readers: &[&NestPlan<'_>]) -> bool {
         readers.iter().all(|info| {
             let nest = info.footprint.as_ref().and_then(|nest| nest.threads.as_ref());
@@ -127,8 +127,8 @@ impl<'a> Survey<'a> {
         })
     }
 
-    /// Whether a stage reads a Func at exactly its own point along a loop, in a dimension that all stages of the Func
-    /// have a loop over.
+    /// Whether a stage reads a Func at exactly its own point along a loop, in a dimension over which
+    /// all stages of the Func have a loop.
     fn reads_own_point(&self, func: FuncId, reader: StageRef, along: LoopKind) -> bool {
         let dag = self.facts.problem.dag();
         let consumer = self.facts.problem.stage_id(reader);
@@ -148,7 +148,7 @@ impl<'a> Survey<'a> {
             && matches!(along, LoopKind::Pure(_))
     }
 
-    /// Whether a kernel copies an input that it reads.
+    /// Counts whether a kernel copies an input that it reads.
     fn copies(&self, input: InputId, kernel: KernelId, coverage: &mut Coverage) {
         let mut readers = self.readers(Source::Input(input));
         readers.retain(|info| info.kernel == kernel);
@@ -167,7 +167,7 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// The tiles of a kernel's blocks.
+    /// The decisions about the block tiles of a kernel.
     fn blocks(&self, info: &NestPlan<'_>, stage: StageRef) -> [Found; 3] {
         let kernel = self.plan.kernels[info.kernel].kernel;
         let extent = |kind: LoopKind| self.facts.problem.loop_range(Item::Stage(stage), kind).extent;
@@ -187,7 +187,7 @@ impl<'a> Survey<'a> {
         ]
     }
 
-    /// How threads share a nest.
+    /// The decisions about how threads share a nest.
     fn mapping(&self, info: &NestPlan<'_>, nest: &NestFootprint) -> [Found; 7] {
         let extents = self.facts.problem.loops(info.nest.item).into_iter().filter_map(|kind| match kind {
             LoopKind::Pure(d) => Some(nest.points.dims[d].extent()),
@@ -213,7 +213,7 @@ impl<'a> Survey<'a> {
         ]
     }
 
-    /// What is done with the reduction variables of a stage.
+    /// The decisions about the reduction variables of a stage.
     fn reductions(&self, info: &NestPlan<'_>, nest: &NestFootprint, stage: StageRef) -> [Found; 7] {
         let domain = self.facts.domain(stage);
         let reduces = domain.iter().any(|extent| *extent > 1);
@@ -225,7 +225,7 @@ impl<'a> Survey<'a> {
         let named = || loops.iter().filter(|dim| !is_pure(dim.dim) && dim.serial > 1);
         let free = |var: usize| domain[var] > 1 && self.facts.freedom(stage, var).under_outer;
         let shared = (0..domain.len()).any(free);
-        // An inner variable may go outside one that the definition has inside it.
+        // A free variable may run inside one that the definition has inside it.
         let exchange =
             (1..domain.len()).any(|inner| free(inner) && domain[..inner].iter().any(|extent| *extent > 1));
         let blocks = self.plan.kernels[info.kernel].kernel.block.iter();
@@ -274,7 +274,7 @@ impl<'a> Survey<'a> {
         order.windows(2).any(|pair| pair[0] < pair[1])
     }
 
-    /// Whether one Func is in a block and one in a thread.
+    /// Counts whether one Func is in a block and another one in a thread.
     fn levels(&self, coverage: &mut Coverage) {
         let inner: Vec<FuncId> = self
             .facts

@@ -1,4 +1,4 @@
-//! Tiles are loops of their stages, and no order that matters is lost.
+//! Loop rules: tiles are loops of their stages, and reductions keep any order that matters.
 
 use smallvec::SmallVec;
 
@@ -35,7 +35,7 @@ impl Checker<'_> {
         self.problem.has_loop(item, kind)
     }
 
-    /// A loop around kernels or over a block.
+    /// Checks a loop around kernels or over a block.
     fn serial_loop(&mut self, id: LoopId) {
         let info = &self.plan.loops[id];
         let (tile, path) = (info.tile, &info.path);
@@ -56,7 +56,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The tiles of one list: loops of the stage, each once.
+    /// Checks the tiles of one list: each is a loop of the stage and appears once.
     fn tiles(&mut self, path: &Path, item: Item, tiles: &[Tile]) {
         let names = self.names;
         for (i, tile) in tiles.iter().enumerate() {
@@ -89,7 +89,7 @@ impl Checker<'_> {
         self.reduction_order(nest, stage);
     }
 
-    /// A reduction variable is taken by one of the loops around the nest, or by the block.
+    /// Checks that a reduction variable is divided by at most one loop around the nest or by the block.
     fn divided_once(&mut self, nest: &NestPlan<'_>, stage: StageRef) {
         let mut taken: SmallVec<[usize; 4]> = SmallVec::new();
         if self.plan.is_own(nest) {
@@ -124,7 +124,7 @@ impl Checker<'_> {
         (0..self.names.stage_decl(stage).domain.len()).map(of).collect()
     }
 
-    /// Reduction variables that run side by side have independent values.
+    /// Checks that reduction variables that run in parallel have independent values.
     fn shared_out(
         &mut self,
         path: &Path,
@@ -149,7 +149,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reduction loops run in the order of their definition, or in one that gives the same.
+    /// Checks that reduction loops run in the order of their definition, or in an equivalent order.
     fn reduction_order(&mut self, nest: &NestPlan<'_>, stage: StageRef) {
         let variables = self.names.stage_decl(stage).domain.len();
         if variables < 2 {
@@ -157,10 +157,11 @@ impl Checker<'_> {
         }
         let order = self.loop_order(nest, stage);
         for (i, &(outer, side_by_side)) in order.iter().enumerate() {
-            // What runs side by side is independent whatever runs inside.
+            // A variable that runs in parallel is independent of anything that runs inside it.
             let inner = order[i + 1..].iter().map(|(inner, _)| *inner).filter(|_| !side_by_side);
             for inner in inner.filter(|inner| outer < *inner) {
-                // The inner one may go outside if its values are independent under the loops outside it.
+                // The exchange is legal if the values of `inner` are independent for fixed values of
+                // the variables that the definition has outside it.
                 let fixed = |var: usize| if var > inner { Together::Fixed } else { Together::Any };
                 let together: SmallVec<[Together; 4]> = (0..variables).map(fixed).collect();
                 if !self.problem.is_parallel(stage, inner, &together) {
@@ -176,8 +177,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The reduction variables of a stage as its loops run, the outermost first, and whether they run side by
-    /// side there. Loops of one value are left out; a variable that is divided is there for each of its loops.
+    /// The reduction variables of a stage in loop order, outermost first, and whether each runs in
+    /// parallel there. Loops with a single value are omitted; a divided variable appears once per loop.
     fn loop_order(&self, nest: &NestPlan<'_>, stage: StageRef) -> Vec<(usize, bool)> {
         let one_point = ThreadTiles::default();
         let tiles = nest.nest.mapping.tiles().unwrap_or(&one_point);
@@ -205,13 +206,14 @@ impl Checker<'_> {
         let several = |var: &usize, tile: &Tile| left.get(*var).is_some_and(|left| tile.size.of(*left) > 1);
         let named = tiles.serial.iter().filter_map(|tile| reduction(tile).filter(|var| several(var, tile)));
         inside.extend(named);
-        // What runs side by side is independent, so that it does not matter when the rest of it runs.
+        // A variable that runs in parallel is independent, so it does not matter when the rest of it
+        // runs.
         inside.retain(|var| !order.contains(&(*var, true)));
         order.extend(inside.into_iter().map(|var| (var, false)));
         order
     }
 
-    /// Adds loops around kernels or over a block, and takes from what is `left` of their variables.
+    /// Appends loops around kernels or over a block, and updates the extent `left` of their variables.
     fn serial_order(&self, loops: &[LoopId], left: &mut [i64], order: &mut Vec<(usize, bool)>) {
         for number in loops {
             let tile = self.plan.loops[*number].tile;
@@ -225,7 +227,6 @@ impl Checker<'_> {
     }
 }
 
-/// The reduction variable of a tile.
 fn reduction(tile: &Tile) -> Option<usize> {
     match tile.dim {
         LoopKind::Reduction(var) => Some(var),

@@ -1,4 +1,4 @@
-//! Producers before consumers, at places that hold them all.
+//! Order rules: producers run before their consumers, inside loops that contain both.
 
 use smallvec::SmallVec;
 use warploom_lang::FuncId;
@@ -31,7 +31,7 @@ impl Checker<'_> {
     fn reader(&mut self, position: NestId, nest: &NestPlan<'_>, stage: StageRef, func: FuncId) {
         let consumer = || self.stage_name(stage);
         if let Some((holder, i)) = self.registers_of(func).next() {
-            // Registers of a copy are mistake enough.
+            // Registers below a staged input are reported elsewhere.
             if holder.stage().is_some() {
                 let rule = Rule::RegistersElsewhere {
                     func: self.func_name(func),
@@ -42,7 +42,7 @@ impl Checker<'_> {
             }
             return;
         }
-        // The last stage; where the others must be follows from it.
+        // Only the last stage matters: it determines where the others must be.
         let last = self.nests_of(func).filter_map(|(number, nest)| Some((number, nest, nest.stage()?)));
         let Some((other, producer, made)) = last.max_by_key(|(_, _, stage)| stage.stage) else { return };
         if !self.plan.is_own(producer) && producer.kernel != nest.kernel {
@@ -59,7 +59,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What is wrong with the loops that hold a producer, as seen from its consumer.
+    /// The rule broken by the loops around a producer, as seen from its consumer.
     fn loops_between(
         &self,
         producer: &NestPlan<'_>,
@@ -107,7 +107,7 @@ impl Checker<'_> {
         self.plan.nests.slice(first..position).iter().any(|other| other.nest.item == nest.nest.item)
     }
 
-    /// Funcs in registers: their shape, and that each comes before those that read it.
+    /// Checks Funcs in registers: their shape, and that each comes before its readers.
     fn registers(&mut self, nest: &NestPlan<'_>) {
         for (i, &func) in nest.nest.registers.iter().enumerate() {
             let path = nest.path.child(i);
@@ -129,7 +129,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The stages of a Func follow each other and can share an array.
+    /// Checks that the stages of a Func follow each other and can share an array.
     fn stages(&mut self, func: FuncId) {
         let first_of = |stage: StageRef| self.nests_of(func).find(|(_, nest)| nest.stage() == Some(stage));
         let placed: SmallVec<[(NestId, &NestPlan<'_>); 4]> =

@@ -1,4 +1,4 @@
-//! Every Func has a place, and the right one.
+//! Placement rules: every Func has a place, and that place is allowed.
 
 use warploom_lang::FuncId;
 
@@ -11,7 +11,7 @@ use crate::schedule::tree::{Item, StageRef, Storage};
 use crate::schedule::violation::Rule;
 
 impl Checker<'_> {
-    /// The outputs and all that they read have a place.
+    /// Checks that the outputs and everything they read have a place.
     pub(super) fn needed_places(&mut self) {
         let outputs = self.names.pipeline().outputs();
         let mut needed = NodeSet::default();
@@ -28,7 +28,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The Funcs that have a place here have the right one, and so have those without one.
+    /// Checks the places of the Funcs that occur here, and that all inlined Funcs can be inlined.
     pub(super) fn present_places(&mut self) {
         let wrong = self.plan.inlined.iter().find(|func| !self.problem.func(**func).can_be_inlined());
         if let Some(func) = wrong {
@@ -38,7 +38,7 @@ impl Checker<'_> {
             if self.is_inlined(func) {
                 self.inlined(func);
             } else {
-                // The other stages of what is in global memory may be in other kernels.
+                // The other stages of a Func in global memory may be in other kernels.
                 let in_block = self.nests_of(func).any(|(_, nest)| !self.plan.is_own(nest));
                 self.placed(func, in_block);
             }
@@ -73,7 +73,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A Func that is not inlined stands at one place, with all its stages if these are to be `complete`.
+    /// Checks that a Func that is not inlined has one place. If `complete`, all its stages must be
+    /// there.
     fn placed(&mut self, func: FuncId, complete: bool) {
         let mut registers = self.registers_of(func);
         if let Some((holder, i)) = registers.next() {
@@ -107,7 +108,7 @@ impl Checker<'_> {
         !self.names.stage_decl(stage).values.is_empty()
     }
 
-    /// Every stage of a Func that computes something is there.
+    /// Checks that every stage of a Func that computes something is present.
     fn all_stages(&mut self, func: FuncId) {
         let first = self.nests_of(func).next();
         for stage in self.problem.stages_of(func) {

@@ -1,4 +1,4 @@
-//! Everything fits where it lives, and threads read only what they may.
+//! Storage rules: everything fits into its memory, and threads read only what they may.
 
 use std::num::NonZeroU32;
 
@@ -19,14 +19,14 @@ use crate::schedule::trace::{Tracer, read_of};
 use crate::schedule::tree::{Item, StageRef};
 use crate::schedule::violation::Rule;
 
-/// The most bytes that a private Func may take in one thread. What is not in registers is set aside for every
-/// thread that a device can hold at once, some 270 thousand on a large one.
+/// The maximum bytes of a private Func per thread. Private memory outside registers is reserved for
+/// every thread that a device can hold at once, some 270 thousand on a large one.
 pub const MAX_PRIVATE_BYTES: u64 = 8 * 1024;
 
-/// An extent without a constant width may still be allocated up to this, as for a table that is looked up.
+/// An extent without a constant width may still be allocated up to this size, as for a lookup table.
 pub const SMALL_EXTENT: i64 = 1024;
 
-/// The kernel compiler needs at least this many registers per thread.
+/// The minimum number of registers per thread that the kernel compiler needs.
 const LEAST_REGISTERS: u32 = 16;
 
 impl Checker<'_> {
@@ -76,7 +76,7 @@ impl Checker<'_> {
             let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
             let threads = small(kernel.threads);
             let limit = self.problem.device().occupancy(threads, LEAST_REGISTERS, small(bytes)).blocks_per_sm;
-            // A block that is too large for the device has been reported.
+            // A block that is too large for the device was already reported.
             if (1..blocks).contains(&limit) {
                 rules.push(Rule::Resident { stage: stage(), blocks, limit, device: device() });
             }
@@ -86,7 +86,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The rows of an array are as far apart as the first of its stages says.
+    /// Checks a pitch: only the first stage of an array in shared memory may set it, and it must fit
+    /// the rows.
     fn pitch(&mut self, nest: &NestPlan<'_>, pitch: NonZeroU32) {
         let same = |other: &&NestPlan<'_>| read_of(other.nest.item) == read_of(nest.nest.item);
         let first = self.plan.nests_of(nest.kernel).iter().find(same);
@@ -108,7 +109,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A Func by its own name, whatever stage, or a staged input.
+    /// The name of a Func, for any of its stages, or of a staged input.
     fn item_name(&self, item: Item) -> String {
         match item {
             Item::Stage(stage) => self.func_name(stage.func),
@@ -124,7 +125,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What lives in a block has constant extents, and a thread's own is not too large.
+    /// Checks that arrays in a block have constant extents, and that private arrays are not too large.
     fn allocations(&mut self, id: KernelId) {
         for allocation in &self.plan.kernels[id].allocations {
             let mut nests = self.plan.nests_of(id).iter();
@@ -163,7 +164,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A private stage: every thread reads only what it wrote itself.
+    /// Checks a private stage: every thread reads only what it wrote itself.
     fn private(&mut self, position: NestId, nest: &NestPlan<'_>) {
         let Some(stage) = nest.stage() else { return };
         if nest.nest.mapping.is_flat() {
@@ -175,7 +176,7 @@ impl Checker<'_> {
         if own.clone().any(|(_, own)| own.stage < stage.stage) {
             return;
         }
-        // The first stage has all points, so everything else must share them as it does.
+        // The first stage has all points, so all others must share them in the same way.
         let broken = |(number, consumer): (NestId, StageRef)| {
             let (func, consumer) = (self.func_name(stage.func), self.stage_name(consumer));
             (self.plan.nests[number].path.clone(), Rule::PrivateRead { func, consumer })
@@ -206,12 +207,12 @@ impl Checker<'_> {
         self.shared_alike(producer, reader, index)
     }
 
-    /// Whether threads share a producer and its reader alike, where dimension `d` of the producer is read at
-    /// `index(d)`: of each point that is read, both have it in the thread of the same number.
+    /// Whether threads share a producer and its reader in the same way, if dimension `d` of the producer is read at
+    /// `index(d)`: each point that is read belongs to the same thread number in both.
     ///
-    /// That number is a sum over the loops that threads share, each of which adds the number of the point's tile times
-    /// the threads of the loops before it. What lies in the first tile of its loop adds nothing, so that small boxes are
-    /// shared alike whatever the indices look like.
+    /// The thread number is a sum over the loops that threads share. Each loop contributes the tile number of the point,
+    /// times the threads of the loops before it. The first tile of a loop contributes nothing, so small boxes are shared
+    /// in the same way for any indices.
     fn shared_alike(&self, producer: NestId, reader: NestId, index: impl Fn(usize) -> Index) -> bool {
         let [made, read] = [producer, reader].map(|id| self.plan.nests[id].footprint.as_ref());
         let (Some(made), Some(read)) = (made, read) else { return true };
@@ -241,8 +242,8 @@ impl Checker<'_> {
     }
 }
 
-/// The loops of a nest that several threads share, each with the number of threads that are between two of its tiles; `None`
-/// if it is flat.
+/// The loops of a nest that several threads share, each with the number of threads between two of its
+/// tiles; `None` if the nest is flat.
 fn several(nest: &NestFootprint) -> Option<Vec<(i64, &ThreadLoop)>> {
     let mut below = 1;
     let shared = nest.threads.as_ref()?.iter().filter(|dim| dim.threads > 1).map(|dim| {
@@ -253,11 +254,12 @@ fn several(nest: &NestFootprint) -> Option<Vec<(i64, &ThreadLoop)>> {
     Some(shared.collect())
 }
 
-/// Whether all that a reader touches along a dimension lies in the first tile of the loop that wrote it.
+/// Whether everything that a reader touches along a dimension is in the first tile of the loop that
+/// wrote it.
 fn in_first_tile(writer: &ThreadLoop, made: &Reach, index: Index, read: &NestFootprint) -> bool {
     match index {
         Index::Loop(e) => {
-            // A scatter has no loop over the dimension it scatters along.
+            // A scatter has no loop over the dimension along which it scatters.
             let looped = read.threads.iter().flatten().any(|own| own.dim == LoopKind::Pure(e));
             let points = &read.points.dims[e];
             looped && points.extent() <= writer.serial && made.starts_like(points)
@@ -267,14 +269,14 @@ fn in_first_tile(writer: &ThreadLoop, made: &Reach, index: Index, read: &NestFoo
     }
 }
 
-/// What an index is along one dimension of a Func that is read.
+/// The form of an index along one dimension of a Func that is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Index {
-    /// The point of a dimension of the reader.
+    /// The point of this dimension of the reader.
     Loop(usize),
-    /// Always this.
+    /// Always this value.
     At(i64),
-    /// Something else.
+    /// Any other index.
     Other,
 }
 

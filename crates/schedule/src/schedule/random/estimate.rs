@@ -1,4 +1,5 @@
-//! How much a schedule computes, and how large its kernels are: estimates that keep random schedules in bounds.
+//! Estimates of the work of a schedule and of the size of its kernels, which keep random schedules
+//! within bounds.
 
 use warploom_lang::{FuncId, IdVec};
 
@@ -10,12 +11,12 @@ use crate::schedule::problem::Problem;
 use crate::schedule::reach::{Reach, Symbol, blocks};
 use crate::schedule::tree::{Item, Schedule, StageRef};
 
-/// What a statement takes beside its expressions: loops, guards, the store.
+/// The nodes of a statement besides its expressions: loops, guards, the store.
 const STATEMENT_NODES: u64 = 8;
 
-/// How often definitions are evaluated when a schedule runs, all stages and copies of inputs together.
+/// The number of evaluations of definitions when a schedule runs, over all stages and staged inputs.
 ///
-/// What halos compute again counts as often as it is computed, an inlined Func as often as it is used.
+/// Points that halos recompute count each time they are computed, and an inlined Func counts once per use.
 ///
 /// ```
 /// use warploom_lang::*;
@@ -41,13 +42,14 @@ pub fn work(problem: &Problem, schedule: &Schedule) -> f64 {
     Estimator::new(problem).work(&problem.plan(schedule))
 }
 
-/// Nodes of the largest kernel, as the compiler behind sees it: inlined Funcs stand at each of their uses,
-/// unrolled loops are written out, and a kernel whose tiles do not divide its stage holds its body twice.
+/// The number of nodes of the largest kernel, as the downstream compiler sees it: inlined Funcs are
+/// copied into each use, loops are unrolled, and a kernel whose tiles do not divide its stage has its
+/// body twice.
 pub fn size(problem: &Problem, schedule: &Schedule) -> u64 {
     Estimator::new(problem).size(&problem.plan(schedule))
 }
 
-/// Estimates of schedules of one problem.
+/// Estimates for schedules of one problem.
 pub(super) struct Estimator<'a> {
     problem: &'a Problem,
     /// Nodes of each stage's own expressions.
@@ -91,7 +93,7 @@ impl<'a> Estimator<'a> {
                 }
             }
         }
-        // Consumers come first, so that those of an inlined Func are complete.
+        // Consumers come first, so the counts of an inlined Func's consumers are complete.
         for func in plan.inlined.iter().rev() {
             let consumers = dag.nodes()[dag.func_node(*func)].consumers.iter();
             let edges = consumers.map(|edge| &dag.edges()[*edge]);
@@ -101,7 +103,8 @@ impl<'a> Estimator<'a> {
         copies + evaluations.values().sum::<f64>()
     }
 
-    /// How often a nest runs, whole: in every block and iteration, those at the edge as far as they are full.
+    /// How often a nest runs, over all blocks and iterations. Partial tiles at the border count as
+    /// fractions.
     fn runs(&self, plan: &Plan<'_>, info: &NestPlan<'_>, nest: &NestFootprint) -> f64 {
         let kernel = &plan.kernels[info.kernel];
         let tiles = kernel.kernel.block.iter().zip(&kernel.blocks).map(|(tile, count)| {
@@ -114,25 +117,25 @@ impl<'a> Estimator<'a> {
             (Symbol::Loop(*id), extent, tile.size.of(extent), *count)
         });
         let times = tiles.chain(loops).map(|(symbol, extent, size, count)| {
-            // What moves with a loop is cut where the loop ends.
+            // The part of a nest that moves with a loop is cut off where the loop ends.
             if moves(nest, symbol) { extent as f64 / size as f64 } else { count as f64 }
         });
         times.product()
     }
 
-    /// Evaluations of a stage each time its nest runs.
+    /// Evaluations of a stage per run of its nest.
     fn visits(&self, stage: StageRef, nest: &NestFootprint) -> f64 {
         let loops = self.problem.loops(Item::Stage(stage));
         loops.iter().map(|kind| nest.extent(*kind) as f64).product()
     }
 
-    /// How many tiles of points the threads take each time a nest of a stage runs.
+    /// The number of tiles of points that threads compute per run of a nest.
     fn thread_tiles(&self, info: &NestPlan<'_>, nest: &NestFootprint) -> f64 {
         let named = |kind: LoopKind| nest.threads.iter().flatten().find(|dim| dim.dim == kind);
         let tiles = self.problem.loops(info.nest.item).into_iter().map(|kind| match (kind, named(kind)) {
             (LoopKind::Pure(_), Some(dim)) => blocks(dim.extent, dim.serial),
             (LoopKind::Pure(d), None) => nest.points.dims[d].extent(),
-            // Each thread runs a reduction variable whole, unless threads share it.
+            // Each thread runs a whole reduction variable, unless threads share it.
             (LoopKind::Reduction(_), Some(dim)) if dim.threads > 1 => blocks(dim.extent, dim.serial),
             (LoopKind::Reduction(_), _) => 1,
         });
@@ -159,7 +162,7 @@ impl<'a> Estimator<'a> {
         kernels.max().unwrap_or(0)
     }
 
-    /// Nodes of a nest and of the Funcs in its registers, with loops unrolled.
+    /// Nodes of a nest and of the Funcs in its registers, with unrolled loops expanded.
     fn nest_nodes(&self, info: &NestPlan<'_>, nodes: &IdVec<StageId, u64>) -> u64 {
         let Some(nest) = &info.footprint else { return 0 };
         let own = match info.nest.item {
@@ -173,7 +176,7 @@ impl<'a> Estimator<'a> {
         registers.fold(own.saturating_mul(unrolled(info)), u64::saturating_add)
     }
 
-    /// Nodes of each stage with inlined Funcs written out.
+    /// Nodes of each stage after inlining.
     fn inlined_nodes(&self, plan: &Plan<'_>) -> IdVec<StageId, u64> {
         let dag = self.problem.dag();
         let mut nodes: IdVec<StageId, u64> = IdVec::new();
@@ -193,13 +196,13 @@ impl<'a> Estimator<'a> {
     }
 }
 
-/// Whether what a nest computes moves with a block or loop.
+/// Whether the points of a nest move with a block or loop.
 fn moves(nest: &NestFootprint, symbol: Symbol) -> bool {
     let has = |reach: &Reach| reach.terms.iter().any(|(known, _)| *known == symbol);
     nest.points.dims.iter().chain(&nest.domain).any(has)
 }
 
-/// How many points of a nest stand one after the other in its kernel's text.
+/// The number of unrolled copies of a nest's body in its kernel.
 pub(super) fn unrolled(info: &NestPlan<'_>) -> u64 {
     let axes = info.footprint.iter().flat_map(|nest| &nest.axes);
     axes.filter(|axis| axis.unrolled).fold(1, |points: u64, axis| points.saturating_mul(axis.count as u64))

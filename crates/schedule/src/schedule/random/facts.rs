@@ -1,4 +1,4 @@
-//! What does not change from one random schedule of a pipeline to the next.
+//! Facts that are the same for all random schedules of a pipeline.
 
 use warploom_lang::{FuncId, IdVec};
 
@@ -8,16 +8,16 @@ use crate::schedule::dependence::Together;
 use crate::schedule::problem::Problem;
 use crate::schedule::tree::{Item, Nest, Schedule, StageRef};
 
-/// When the values of a reduction variable may run side by side.
+/// When the values of a reduction variable may run in parallel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::schedule) struct Freedom {
-    /// Whatever the other variables do.
+    /// For any values of the other variables.
     pub always: bool,
-    /// As long as those outside it, the later ones, are fixed by loops outside.
+    /// If loops outside fix the outer variables, which are the later ones.
     pub under_outer: bool,
 }
 
-/// A problem, and how free its reduction variables are.
+/// A problem, and the freedom of its reduction variables.
 pub(in crate::schedule) struct Facts<'a> {
     pub problem: &'a Problem,
     freedom: IdVec<StageId, Vec<Freedom>>,
@@ -32,23 +32,23 @@ impl<'a> Facts<'a> {
         Facts { problem, freedom: freedom.collect() }
     }
 
-    /// Whether every stage of a Func writes its own point or a fixed one, so that registers can hold it.
+    /// Whether every stage of a Func writes its own point or a fixed one, so that registers can hold
+    /// the Func.
     pub fn fits_registers(&self, func: FuncId) -> bool {
         self.problem.func(func).moving_stage.is_none()
     }
 
-    /// The values of each reduction variable of a stage.
+    /// The extent of each reduction variable of a stage.
     pub fn domain(&self, stage: StageRef) -> Vec<i64> {
         let domain = &self.problem.regions().funcs[stage.func].stages[stage.stage].domain;
         domain.iter().map(|range| range.extent.max(1)).collect()
     }
 
-    /// How free a reduction variable of a stage is.
     pub fn freedom(&self, stage: StageRef, var: usize) -> Freedom {
         self.freedom[self.problem.stage_id(stage)][var]
     }
 
-    /// Whether a nest reads something, in its stage or in what is inlined or in registers there.
+    /// Whether a nest reads `what`, in its stage or in Funcs that are inlined or in registers there.
     pub fn reads(&self, schedule: &Schedule, nest: &Nest, what: Source) -> bool {
         let Item::Stage(stage) = nest.item else { return false };
         let dag = self.problem.dag();

@@ -1,4 +1,4 @@
-//! Random kernels, and random mappings of the nests in them.
+//! Random kernels, and random mappings of their nests.
 
 use std::num::NonZeroU32;
 
@@ -13,19 +13,19 @@ use crate::schedule::random::tiles::{self, Span};
 use crate::schedule::reach::blocks;
 use crate::schedule::tree::{Item, ReductionTile, RootItem, Size, StageRef, Tile};
 
-/// The most iterations of the loops around a kernel, or of those over a block.
+/// The maximum number of iterations of the loops around a kernel, and of those over a block.
 const MAX_ITERATIONS: i64 = 128;
 
-/// How often other kernels or mappings are drawn for those that are refused.
+/// How often to redraw a kernel or mapping that was rejected.
 const TRIES: usize = 3;
 
-/// How often a number is given.
+/// The probability that a number is set.
 const NUMBER: f64 = 0.25;
 
-/// The most elements that rows are moved apart.
+/// The maximum padding of a row, in elements.
 const MAX_PAD: i64 = 5;
 
-/// The most blocks per SM that are asked for.
+/// The maximum number of blocks per SM that is drawn.
 const MAX_BLOCKS: i64 = 8;
 
 impl Generator<'_> {
@@ -64,7 +64,7 @@ impl Generator<'_> {
         RootItem::lone(stage, outside, block, inside, tiles)
     }
 
-    /// Loops over some of a stage's reduction variables that no loop outside takes, the outermost first.
+    /// Loops over some of a stage's reduction variables that no outer loop takes, outermost first.
     pub(super) fn loops(&mut self, stage: StageRef, outside: &[ReductionTile]) -> Vec<ReductionTile> {
         let extents = self.facts.domain(stage);
         let left = |var: &usize| extents[*var] > 1 && taken(outside, LoopKind::Reduction(*var)).is_none();
@@ -75,14 +75,14 @@ impl Generator<'_> {
         let mut sizes: Vec<i64> = vec![1; variables.len()];
         let waiting = variables.iter().position(|var| self.waits(stage, *var)).unwrap_or(0);
         if waiting > 0 && self.draw.chance(0.7) {
-            // Variables that are fixed outside let others run side by side.
+            // Variables that are fixed outside allow others to run in parallel.
             sizes.truncate(waiting);
         } else {
             let free = |var: &usize| *var > 0 && self.facts.freedom(stage, *var).under_outer;
             if variables.iter().any(free) && self.draw.chance(0.3) {
                 self.draw.shuffle(&mut variables);
             }
-            // Only the innermost takes several values at once, or the others would run in parts.
+            // Only the innermost takes several values at once; otherwise the others would run in parts.
             sizes.truncate(1 + self.draw.position(variables.len()));
             let innermost = sizes.len() - 1;
             sizes[innermost] = loop_size(extents[variables[innermost]], &mut self.draw);
@@ -99,13 +99,13 @@ impl Generator<'_> {
         variables.iter().zip(sizes).map(tile).collect()
     }
 
-    /// Whether the values of a variable may run side by side only where others are fixed.
+    /// Whether the values of a variable may run in parallel only if other variables are fixed.
     fn waits(&self, stage: StageRef, var: usize) -> bool {
         let freedom = self.facts.freedom(stage, var);
         freedom.under_outer && !freedom.always
     }
 
-    /// The reduction variables of a stage that run among its serial loops, the outermost first.
+    /// The reduction variables of a stage among its serial loops, outermost first.
     pub(super) fn serial_reductions(&mut self, stage: StageRef, loops: &[ReductionTile]) -> Vec<Tile> {
         let domain = self.facts.domain(stage);
         let extent = |kind: LoopKind| match kind {
@@ -115,7 +115,7 @@ impl Generator<'_> {
         tiles::reductions(&spans(self.facts, Item::Stage(stage), loops, extent), &mut self.draw)
     }
 
-    /// Spreads a nest that is flat over threads of its own, if that is legal somehow.
+    /// Gives a flat nest its own thread loops, if a legal draw is found.
     pub(super) fn spread(&mut self, kernel: StageRef, item: Item) {
         let plan = self.facts.problem.plan(&self.schedule);
         let own =
@@ -136,7 +136,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Gives some kernels numbers, after everything else is decided.
+    /// Sets numbers of some kernels, after everything else is decided.
     pub(super) fn numbers(&mut self) {
         let kernels: Vec<StageRef> = self.schedule.kernels().map(|kernel| kernel.stage).collect();
         for stage in kernels {
@@ -150,7 +150,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Moves the rows of some arrays of a kernel apart.
+    /// Pads the rows of some arrays of a kernel.
     fn pitches(&mut self, stage: StageRef) {
         let plan = self.facts.problem.plan(&self.schedule);
         let Some(kernel) = plan.kernels.values().find(|kernel| kernel.kernel.stage == stage) else { return };
@@ -181,12 +181,12 @@ fn loop_size(extent: i64, draw: &mut Draw) -> i64 {
     }
 }
 
-/// How much of a variable lies inside the loop that takes it, if there is one.
+/// The tile size of the loop that takes a variable, if there is one.
 fn taken(loops: &[ReductionTile], kind: LoopKind) -> Option<Size> {
     loops.iter().find(|tile| LoopKind::Reduction(tile.var) == kind).map(|tile| tile.size)
 }
 
-/// The loops of a stage or copy that stands inside some loops.
+/// The loops of a stage or staged input inside some outer loops.
 fn spans(
     facts: &Facts<'_>,
     item: Item,
@@ -205,7 +205,7 @@ fn spans(
     facts.problem.loops(item).into_iter().map(span).collect()
 }
 
-/// Whether the values of a reduction variable may run side by side inside some loops.
+/// Whether the values of a reduction variable may run in parallel inside some loops.
 fn is_free(facts: &Facts<'_>, stage: StageRef, var: usize, loops: &[ReductionTile]) -> bool {
     let freedom = facts.freedom(stage, var);
     let domain = facts.domain(stage);

@@ -1,4 +1,4 @@
-//! Random places: where a Func is computed, and where inputs are staged.
+//! Random places: where Funcs are computed, and where inputs are staged.
 
 use warploom_lang::{FuncId, InputId};
 
@@ -7,7 +7,7 @@ use crate::schedule::random::Generator;
 use crate::schedule::tree::edit::Site;
 use crate::schedule::tree::{BlockItem, Item, Kernel, Loops, Nest, StageRef, ThreadTiles, Tile};
 
-/// How much heavier a place weighs that a schedule should have and has not yet.
+/// The weight factor of a place that a schedule should have but does not have yet.
 const WISHED: f64 = 10.0;
 
 /// Where a Func can be computed.
@@ -21,7 +21,7 @@ enum Place {
 }
 
 impl Generator<'_> {
-    /// Decides where a Func is computed, all whose readers are decided, and how.
+    /// Decides where and how a Func is computed. All its readers are already decided.
     pub(super) fn place(&mut self, func: FuncId) {
         for place in self.places(func) {
             let placed = match place {
@@ -72,7 +72,7 @@ impl Generator<'_> {
         all.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// The places of all kernels that hold all their readers of something, by the stages of the kernels.
+    /// The places that contain all readers of something in a kernel, for each kernel, by its stage.
     fn sites(&self, what: Source) -> Vec<(StageRef, Vec<Site>)> {
         let of = |kernel: &Kernel| {
             let reads = kernel.nests().map(|nest| self.facts.reads(&self.schedule, nest, what));
@@ -95,7 +95,7 @@ impl Generator<'_> {
         let item = reader.item;
         let mut next = self.schedule.clone();
         next.remove_kernels(func);
-        // Its readers are there already, so it comes before them.
+        // Its readers are already there, so it comes before them.
         if let Some(nest) = next.kernel_mut(kernel).and_then(|kernel| kernel.nest_mut(item)) {
             nest.registers.insert(0, func);
         }
@@ -130,7 +130,7 @@ impl Generator<'_> {
         placed
     }
 
-    /// Puts items at a place of a kernel, in front of all that read them there.
+    /// Inserts items at a place of a kernel, before all their readers there.
     fn put(&mut self, func: Option<FuncId>, kernel: StageRef, site: &Site, items: Vec<BlockItem>) -> bool {
         let mut next = self.schedule.clone();
         if let Some(func) = func {
@@ -147,7 +147,7 @@ impl Generator<'_> {
         self.keep(next)
     }
 
-    /// Computes a Func with the threads that read it, in memory of their own.
+    /// Computes a Func in private memory, with the threads that read it.
     fn private(&mut self, func: FuncId) -> bool {
         let Some((kernel, sites)) = self.sites(Source::Func(func)).pop() else { return false };
         let Some((_, reader)) = self.first_reader(func) else { return false };
@@ -173,7 +173,8 @@ impl Generator<'_> {
         self.put(Some(func), kernel, &site, items)
     }
 
-    /// The loop of a reader at whose point each dimension of a Func is read; its own where that is not known.
+    /// The dimensions of a Func that are read at the point of a reader's loop, with that loop. If the
+    /// reader does not read the Func directly, each dimension is paired with its own number.
     fn read_along(&self, func: FuncId, reader: StageRef) -> Vec<(usize, LoopKind)> {
         let dag = self.facts.problem.dag();
         let consumer = self.facts.problem.stage_id(reader);
@@ -188,7 +189,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Decides for every kernel that reads an input whether and where its blocks copy what they read.
+    /// Decides for every kernel that reads an input whether and where its blocks stage it.
     pub(super) fn stage_input(&mut self, input: InputId) {
         for (kernel, sites) in self.sites(Source::Input(input)) {
             if !self.draw.chance(0.35) {

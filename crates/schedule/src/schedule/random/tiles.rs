@@ -1,14 +1,14 @@
-//! Random tiles: how much of a stage a block takes, and how threads share it.
+//! Random tiles: the part of a stage that a block computes, and how threads share it.
 
 use crate::dag::LoopKind;
 use crate::schedule::random::MAX_UNROLLED;
 use crate::schedule::random::draw::Draw;
 use crate::schedule::tree::{Size, ThreadTiles, Tile};
 
-/// More blocks than this show nothing new, unless there are many points.
+/// The number of blocks above which more blocks test nothing new, unless there are many points.
 const MANY_BLOCKS: i64 = 4096;
 
-/// Points of a block, at least, where there are more than [`MANY_BLOCKS`].
+/// The minimum number of points per block if there are more than [`MANY_BLOCKS`] blocks.
 const SMALL_BLOCK: i64 = 16;
 
 /// A loop of a stage at its place.
@@ -16,9 +16,10 @@ const SMALL_BLOCK: i64 = 16;
 pub(super) struct Span {
     pub dim: LoopKind,
     pub extent: i64,
-    /// Whether blocks and threads may share it: not if the values of a reduction variable depend on each other.
+    /// Whether blocks and threads may share the loop. False if the values of a reduction variable
+    /// depend on each other.
     pub shared: bool,
-    /// Whether it is a reduction variable that may run inside those that are defined inside it.
+    /// Whether this is a reduction variable that may run inside those that are defined inside it.
     pub exchanged: bool,
 }
 
@@ -27,7 +28,7 @@ impl Span {
         matches!(self.dim, LoopKind::Pure(_))
     }
 
-    /// A tile of so many values; `all` now and then where that is the same.
+    /// A tile of `size` values, sometimes written as `all` if that is the same.
     fn tile(self, size: i64, draw: &mut Draw) -> Tile {
         let whole = size == self.extent && draw.chance(0.5);
         let size = if whole { Size::All } else { u32::try_from(size).map_or(Size::All, Size::Of) };
@@ -35,7 +36,7 @@ impl Span {
     }
 }
 
-/// Kinds of sizes along a dimension.
+/// Kinds of tile sizes.
 #[derive(Clone, Copy)]
 enum Kind {
     PowerOfTwo,
@@ -48,7 +49,7 @@ enum Kind {
 /// The part of a stage that a block computes.
 pub(super) fn block(spans: &[Span], draw: &mut Draw) -> Vec<Tile> {
     let mut chosen: Vec<Span> = spans.iter().copied().filter(|span| span.shared).collect();
-    // A reduction variable lies inside a block almost as often as not, and now and then everything does.
+    // Keep a reduction variable inside the block fairly often, and sometimes keep everything inside.
     chosen.retain(|span| draw.chance(if span.is_pure() { 0.85 } else { 0.6 }));
     if draw.chance(0.15) {
         chosen.clear();
@@ -89,7 +90,7 @@ fn block_size(extent: i64, draw: &mut Draw) -> i64 {
     }
 }
 
-/// How threads share a stage whose loops at its place are `spans`, pure ones first, in at most `limit` threads.
+/// How at most `limit` threads share a stage whose loops at its place are `spans`, pure loops first.
 pub(super) fn threads_and_serial(spans: &[Span], limit: i64, draw: &mut Draw) -> ThreadTiles {
     let threads = threads(spans, limit, draw);
     let serial = serial(spans, &threads, draw);
@@ -106,7 +107,7 @@ fn threads(spans: &[Span], limit: i64, draw: &mut Draw) -> Vec<Tile> {
     if draw.chance(0.4) {
         draw.shuffle(&mut chosen);
     }
-    // Loops with something to share first, most of the time.
+    // Mostly prefer loops with more than one value.
     if draw.chance(0.9) {
         chosen.sort_by_key(|span| span.extent <= 1);
     }
@@ -115,7 +116,7 @@ fn threads(spans: &[Span], limit: i64, draw: &mut Draw) -> Vec<Tile> {
     let mut left = limit.min(1 << draw.between(2, 10));
     let mut tiles = Vec::new();
     for (position, span) in chosen.iter().enumerate() {
-        // Something is left for the loops behind.
+        // Leave some threads for the remaining loops.
         let most = (left >> (chosen.len() - position - 1)).max(1);
         let size = thread_count(span.extent, most, draw).clamp(1, most);
         left /= size;
@@ -134,7 +135,7 @@ fn thread_count(extent: i64, most: i64, draw: &mut Draw) -> i64 {
     ];
     match draw.pick(&kinds) {
         Some(Kind::PowerOfTwo) => draw.power_of_two((extent as u64).next_power_of_two() as i64).max(2),
-        // Fewer than there are points, so that all threads go on with the next ones.
+        // Fewer threads than points, so that all threads continue with the next points.
         Some(Kind::Odd) => draw.between(2, (extent - 1).min(most)),
         Some(Kind::One) => 1,
         Some(Kind::Beyond) => extent + draw.between(1, 8),
@@ -142,7 +143,7 @@ fn thread_count(extent: i64, most: i64, draw: &mut Draw) -> i64 {
     }
 }
 
-/// Points of each thread, the outermost loop first.
+/// The points of each thread, outermost loop first.
 fn serial(spans: &[Span], threads: &[Tile], draw: &mut Draw) -> Vec<Tile> {
     let shared = |span: &Span| threads.iter().any(|tile| tile.dim == span.dim);
     let mut pure = Vec::new();
@@ -154,13 +155,13 @@ fn serial(spans: &[Span], threads: &[Tile], draw: &mut Draw) -> Vec<Tile> {
     }
     let mut tiles = reductions(spans, draw);
     match draw.chance(0.5) {
-        // Reduction loops outside the points.
+        // Reduction loops run outside the points.
         true => tiles.extend(pure),
         false => {
             let mut all: Vec<Option<Tile>> = tiles.iter().map(|_| None).collect();
             all.extend(pure.into_iter().map(Some));
             draw.shuffle(&mut all);
-            // Reduction loops keep their order among each other.
+            // Reduction loops keep their relative order.
             let mut reductions = tiles.into_iter();
             tiles = all.into_iter().filter_map(|tile| tile.or_else(|| reductions.next())).collect();
         }
@@ -178,7 +179,7 @@ fn serial_size(extent: i64, draw: &mut Draw) -> i64 {
     }
 }
 
-/// Reduction variables that run among the serial loops, the outermost first.
+/// Reduction variables among the serial loops, outermost first.
 pub(super) fn reductions(spans: &[Span], draw: &mut Draw) -> Vec<Tile> {
     let variables: Vec<Span> = spans.iter().copied().filter(|span| !span.is_pure()).collect();
     if variables.is_empty() || draw.chance(0.25) {
@@ -191,12 +192,12 @@ pub(super) fn reductions(spans: &[Span], draw: &mut Draw) -> Vec<Tile> {
         let to = draw.position(from);
         named[to..=from].rotate_right(1);
     } else {
-        // The fastest ones: those that are not named run outside.
+        // Keep the fastest variables; those that are not named run outside.
         named.truncate(1 + draw.position(named.len()));
     }
     named.reverse();
     let tile = |(position, span): (usize, &Span)| {
-        // Inside a variable that is cut into parts, the others run whole to keep their order.
+        // Inside a divided variable, the others run in full, which keeps their order.
         let size = if position == 0 { serial_size(span.extent, draw) } else { span.extent };
         span.tile(size, draw)
     };

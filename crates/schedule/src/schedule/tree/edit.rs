@@ -1,4 +1,4 @@
-//! Edits of a tree: places where something can be put, kernels found and replaced, and changes of everything in it.
+//! Edits of a tree: finding places, finding and replacing kernels, and changing every node.
 
 use std::mem::take;
 
@@ -10,17 +10,17 @@ use crate::schedule::tree::{
 };
 
 impl Schedule {
-    /// The kernel of a stage.
+    /// The kernel of a stage, for modification.
     pub fn kernel_mut(&mut self, stage: StageRef) -> Option<&mut Kernel> {
         self.kernels_mut().find(|kernel| kernel.stage == stage)
     }
 
-    /// Removes the kernels of a Func, together with the loops around them.
+    /// Removes the kernels of a Func, with the loops around them.
     pub fn remove_kernels(&mut self, func: FuncId) {
         self.root.retain(|item| !item.kernels().any(|kernel| kernel.stage.func == func));
     }
 
-    /// Replaces the kernel of a stage, together with the loops around it.
+    /// Replaces the kernel of a stage, with the loops around it.
     pub fn replace_kernel(&mut self, stage: StageRef, with: RootItem) {
         let of_stage = |item: &&mut RootItem| item.kernels().any(|kernel| kernel.stage == stage);
         if let Some(item) = self.root.iter_mut().find(of_stage) {
@@ -28,18 +28,18 @@ impl Schedule {
         }
     }
 
-    /// Changes everything in the tree, in the order of the text: `edit` gets each node before what it holds, and the
-    /// loops that it stands in, the outermost first.
+    /// Edits every node of the tree in text order. `edit` gets each node before its children, with the loops around the
+    /// node, outermost first.
     ///
-    /// It says whether the node stays. Kernels and nests are removed otherwise; loops are replaced by what they hold.
-    /// Loops that hold nothing in the end are removed too.
+    /// It returns whether to keep the node. Otherwise, kernels and nests are removed, and loops are replaced by their body.
+    /// Loops with an empty body are removed at the end.
     pub fn edit(&mut self, mut edit: impl FnMut(NodeMut<'_>, &[ReductionTile]) -> bool) {
         Editor { outer: Vec::new(), edit: &mut edit }.root(&mut self.root);
     }
 }
 
 impl RootItem {
-    /// The item with a change of its first kernel.
+    /// The item with its first kernel changed.
     #[must_use]
     pub fn with(&self, change: impl FnOnce(&mut Kernel)) -> RootItem {
         let mut item = self.clone();
@@ -51,12 +51,12 @@ impl RootItem {
 }
 
 impl Kernel {
-    /// The nest of a stage or copy.
+    /// The nest of a stage or staged input, for modification.
     pub fn nest_mut(&mut self, item: Item) -> Option<&mut Nest> {
         self.nests_mut().find(|nest| nest.item == item)
     }
 
-    /// Puts loops over the block around the nest of a stage or copy that stands in none.
+    /// Puts loops over the block around the nest of a stage or staged input that is in no loop yet.
     pub fn wrap(&mut self, item: Item, loops: Vec<ReductionTile>) {
         let is_nest = |inner: &&mut BlockItem| inner.nest().is_some_and(|nest| nest.item == item);
         if let Some(inner) = self.body.iter_mut().find(is_nest) {
@@ -64,16 +64,16 @@ impl Kernel {
         }
     }
 
-    /// Changes everything in the block, like [`Schedule::edit`]; the loops around the kernel are not known here.
+    /// Edits every node of the block, like [`Schedule::edit`], but without the loops around the kernel.
     pub fn edit(&mut self, mut edit: impl FnMut(NodeMut<'_>, &[ReductionTile]) -> bool) {
         Editor { outer: Vec::new(), edit: &mut edit }.body(&mut self.body);
     }
 
-    /// The places in a block that hold all of some nests, the outermost first. `holds` says for each nest whether it
-    /// is one of them.
+    /// The places in a block whose scope contains all the given nests, outermost first. `holds` says for each nest
+    /// whether it must be inside.
     ///
     /// # Panics
-    /// If `holds` is shorter than there are nests.
+    /// If `holds` has fewer elements than there are nests.
     pub fn sites(&self, holds: &[bool]) -> Vec<Site> {
         let mut found = Vec::new();
         let (mut steps, mut body, mut holds) = (SmallVec::new(), &self.body, holds);
@@ -101,16 +101,18 @@ impl Kernel {
 /// A place in a kernel's block, inside some of its loops; see [`Kernel::sites`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Site {
-    /// The loops on the way in: their position in the body, and how many of them are outside the place.
+    /// The loops on the way in: the position in the body, and how many of the loops are outside the
+    /// place.
     steps: SmallVec<[(usize, usize); 2]>,
-    /// In front of which item of the body things are put: the first one that holds a nest in question.
+    /// Items are inserted before this position of the body, which is the first item that contains one
+    /// of the nests.
     pub before: usize,
-    /// Whether the place is between loops that stand together, which are divided there.
+    /// Whether the place is between loops of one list, which is then split.
     pub divides: bool,
 }
 
 impl Site {
-    /// Puts items at the place in the kernel that it is a place of.
+    /// Inserts items at this place of the kernel.
     pub fn insert(&self, kernel: &mut Kernel, items: Vec<BlockItem>) {
         let mut body = &mut kernel.body;
         for (position, outside) in &self.steps {
@@ -125,21 +127,21 @@ impl Site {
     }
 }
 
-/// A node of the tree that is edited.
+/// A node of the tree that is being edited.
 #[derive(Debug)]
 pub enum NodeMut<'a> {
     /// Loops around kernels.
     Around(&'a mut Loops<RootItem>),
-    /// A kernel, before its body.
+    /// A kernel, before its body is edited.
     Kernel(&'a mut Kernel),
     /// Loops over the block.
     Over(&'a mut Loops<BlockItem>),
-    /// A stage or copy.
+    /// A stage or staged input.
     Nest(&'a mut Nest),
 }
 
 struct Editor<'e> {
-    /// The loops that the next node stands in.
+    /// The loops around the next node.
     outer: Vec<ReductionTile>,
     edit: &'e mut dyn FnMut(NodeMut<'_>, &[ReductionTile]) -> bool,
 }
@@ -175,7 +177,7 @@ impl Editor<'_> {
         });
     }
 
-    /// Edits what loops hold; gives that if it takes the place of the loops.
+    /// Edits the body of loops. Returns the body if it replaces the loops.
     fn inside<T>(
         &mut self,
         loops: &mut Loops<T>,
@@ -193,7 +195,7 @@ impl Editor<'_> {
     }
 }
 
-/// Visits each item of a list and puts others in its place, if there are any.
+/// Visits each item of a list and replaces it by other items, if there are any.
 fn each<T>(items: &mut Vec<T>, mut others: impl FnMut(&mut T) -> Option<Vec<T>>) {
     let mut position = 0;
     while let Some(item) = items.get_mut(position) {

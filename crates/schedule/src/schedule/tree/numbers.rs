@@ -1,7 +1,7 @@
 //! Decisions that are one number each.
 //!
-//! A field of these structs is all that the text form, hashes, `explain`, coverage and the reducer need to know of such a
-//! decision: its name is its word.
+//! Each such decision is one field of a struct, and the name of the field is its keyword. The text form, hashes, `explain`,
+//! coverage and the reducer are all driven by these fields.
 
 use std::num::NonZeroU32;
 
@@ -14,21 +14,21 @@ macro_rules! numbers {
         }
 
         impl $type {
-            /// The words of the text form, in the order of the fields.
+            /// The keywords of the text form, in field order.
             pub const WORDS: &'static [&'static str] = &[$(stringify!($field)),*];
 
-            /// The numbers of all words, in the order of the fields.
+            /// The numbers of all keywords, in field order.
             pub fn all(&self) -> impl Iterator<Item = Option<NonZeroU32>> + use<> {
                 let all: [Option<NonZeroU32>; $type::WORDS.len()] = [$(self.$field),*];
                 all.into_iter()
             }
 
-            /// The words that have a number, with these numbers.
+            /// The keywords whose number is set, with the number.
             pub fn given(&self) -> impl Iterator<Item = (&'static str, NonZeroU32)> + use<> {
                 $type::WORDS.iter().copied().zip(self.all()).filter_map(|(word, number)| Some((word, number?)))
             }
 
-            /// The number of a word, if there is such a word.
+            /// The number that a keyword sets; `None` if there is no such keyword.
             pub fn of_word(&mut self, word: &str) -> Option<&mut Option<NonZeroU32>> {
                 match word {
                     $(stringify!($field) => Some(&mut self.$field),)*
@@ -40,19 +40,19 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// Numbers that a kernel's line may give.
+    /// The numbers that the line of a kernel can set; `None` if not set.
     KernelNumbers {
-        /// Blocks that an SM must be able to hold at once. The kernel compiler gives each thread no more registers than
-        /// that allows.
+        /// The number of blocks that an SM must be able to hold at once. The kernel compiler limits the
+        /// registers per thread accordingly.
         blocks,
     }
 }
 
 numbers! {
-    /// Numbers that the line of a stage or copy may give.
+    /// The numbers that the line of a stage or staged input can set; `None` if not set.
     NestNumbers {
-        /// Elements between the rows of an array in shared memory, at least as many as a row has. Rows that start in
-        /// different banks can be read by columns without conflicts.
+        /// The distance between the rows of an array in shared memory, in elements; at least the length
+        /// of a row. Rows that start in different banks can be read by column without bank conflicts.
         pitch,
     }
 }

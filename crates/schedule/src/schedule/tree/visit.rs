@@ -1,4 +1,4 @@
-//! Walks over a tree: its kernels and nests in the order they run.
+//! Traversals of a tree: kernels and nests in execution order.
 
 use std::slice::{Iter, IterMut, from_mut, from_ref};
 
@@ -7,56 +7,56 @@ use smallvec::{SmallVec, smallvec};
 use crate::schedule::tree::{BlockItem, Kernel, Nest, ReductionTile, RootItem, Schedule};
 
 impl Schedule {
-    /// All kernels, in the order they run.
+    /// All kernels, in execution order.
     pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
         Leaves::new(self.root.iter(), kernel)
     }
 
-    /// All kernels, in the order they run, to be changed.
+    /// All kernels in execution order, for modification.
     pub fn kernels_mut(&mut self) -> impl Iterator<Item = &mut Kernel> {
         Leaves::new(self.root.iter_mut(), kernel_mut)
     }
 
-    /// The nests of all kernels, in the order they run.
+    /// The nests of all kernels, in execution order.
     pub fn nests(&self) -> impl Iterator<Item = &Nest> {
         self.root.iter().flat_map(RootItem::nests)
     }
 }
 
 impl RootItem {
-    /// The kernel itself, or those inside the loops, in the order they run.
+    /// The kernel itself, or the kernels inside the loops, in execution order.
     pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
         Leaves::new(from_ref(self).iter(), kernel)
     }
 
-    /// The kernel itself, or those inside the loops, to be changed.
+    /// The kernel itself, or the kernels inside the loops, for modification.
     pub fn kernels_mut(&mut self) -> impl Iterator<Item = &mut Kernel> {
         Leaves::new(from_mut(self).iter_mut(), kernel_mut)
     }
 
-    /// The nests of its kernels, in the order they run.
+    /// The nests of the item's kernels, in execution order.
     pub fn nests(&self) -> impl Iterator<Item = &Nest> {
         self.kernels().flat_map(Kernel::nests)
     }
 
-    /// The nests of its kernels, in the order they run, to be changed.
+    /// The nests of the item's kernels in execution order, for modification.
     pub fn nests_mut(&mut self) -> impl Iterator<Item = &mut Nest> {
         self.kernels_mut().flat_map(Kernel::nests_mut)
     }
 }
 
 impl Kernel {
-    /// What a block computes, in the order it runs.
+    /// The nests of a block, in execution order.
     pub fn nests(&self) -> impl Iterator<Item = &Nest> {
         Leaves::new(self.body.iter(), nest)
     }
 
-    /// What a block computes, in the order it runs, to be changed.
+    /// The nests of a block in execution order, for modification.
     pub fn nests_mut(&mut self) -> impl Iterator<Item = &mut Nest> {
         Leaves::new(self.body.iter_mut(), nest_mut)
     }
 
-    /// The loops over the block that the nest of a number stands in, the outermost first.
+    /// The loops over the block around the nest with this number, outermost first.
     pub fn loops_over(&self, number: usize) -> impl Iterator<Item = &ReductionTile> {
         let mut nests = Leaves::new(self.body.iter(), nest);
         nests.nth(number);
@@ -65,20 +65,21 @@ impl Kernel {
 }
 
 impl BlockItem {
-    /// The nest itself, or those inside the loops, in the order they run.
+    /// The nest itself, or the nests inside the loops, in execution order.
     pub fn nests(&self) -> impl Iterator<Item = &Nest> {
         Leaves::new(from_ref(self).iter(), nest)
     }
 }
 
-/// The kernels or nests of a list of items, and of the loops in it.
+/// Iterates over the kernels or nests of a list of items, including those inside loops.
 struct Leaves<'a, I: Iterator, L> {
     open: Open<'a, I, L>,
-    /// The lists on the way to the last leaf, the outermost first: the loops that hold each, and what is left of it.
+    /// The lists on the way to the last leaf, outermost first: the loops around each, and the rest of
+    /// the list.
     bodies: SmallVec<[(&'a [ReductionTile], I); 3]>,
 }
 
-/// Says what an item is.
+/// Classifies an item as a leaf or a list.
 type Open<'a, I, L> = fn(<I as Iterator>::Item) -> Opened<'a, I, L>;
 
 enum Opened<'a, I, L> {
