@@ -74,7 +74,7 @@ fn nest(pipeline: &Pipeline, item: Item) -> BoxedStrategy<Nest> {
 /// Numbers for some of the keywords.
 fn numbers<N: Default + std::fmt::Debug>(
     words: &'static [&'static str],
-    of_word: fn(&mut N, &str) -> &mut Option<NonZeroU32>,
+    of_word: for<'a> fn(&'a mut N, &str) -> &'a mut Option<NonZeroU32>,
 ) -> impl Strategy<Value = N> {
     vec(proptest::option::of(1_u32..100), words.len()).prop_map(move |given| {
         let mut numbers = N::default();
