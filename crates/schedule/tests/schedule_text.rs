@@ -1,6 +1,10 @@
-//! The text form of schedules: it round-trips, and every fault is reported at its place.
+//! The text form of schedules: it round-trips, and faults in it are reported, however many and long
+//! they are. The messages themselves are in the filetests of `codegen`, in `text`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "pipelines/names.rs"]
+mod names;
 
 use std::num::NonZeroU32;
 
@@ -11,19 +15,8 @@ use warploom_lang::*;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::*;
 
-/// A pipeline with confusing names: keywords, dots and digits, several stages.
 fn pipeline() -> Pipeline {
-    let (x, y, serial) = vars!(x, y, serial);
-    let (a, over) = (Input::f32("A", 2), Input::f32("over.in", 2));
-    let kernel = func("kernel", (x, y), a.at((x, y)) + over.at((y, x)));
-    let over = func("over", (x, serial), kernel.at((x, serial)) * 2.0);
-    let r = rdom!(r: (0, 16), all: (0, 4));
-    let prod = func("prod", (x, y), 0.0)
-        .over(&r, |f| f.add((x, y), over.at((x, r.x)) * over.at((r.y, y))))
-        .over(&r, |f| f.set((x, r.x), f.at((x, r.x)) + 1.0));
-    let wide = func("gPyramid1.dy", (x, y), sum(&r, prod.at((x + r.x, y + r.y))));
-    let out = func("output", (x, y), wide.at((x, y)) + prod.at((y, x)));
-    Pipeline::new("names", [out]).unwrap()
+    Pipeline::new("names", names::outputs()).unwrap()
 }
 
 fn stages(pipeline: &Pipeline) -> Vec<StageRef> {
@@ -74,7 +67,7 @@ fn nest(pipeline: &Pipeline, item: Item) -> BoxedStrategy<Nest> {
 /// Numbers for some of the keywords.
 fn numbers<N: Default + std::fmt::Debug>(
     words: &'static [&'static str],
-    of_word: fn(&mut N, &str) -> &mut Option<NonZeroU32>,
+    of_word: for<'a> fn(&'a mut N, &str) -> &'a mut Option<NonZeroU32>,
 ) -> impl Strategy<Value = N> {
     vec(proptest::option::of(1_u32..100), words.len()).prop_map(move |given| {
         let mut numbers = N::default();
@@ -237,120 +230,6 @@ fn a_kernel_of_one_stage_has_two_forms() {
     assert_eq!(one.to_text(&pipeline), "names\n  kernel output  threads\n");
     let serial = read("names\n  kernel over  threads serial serial 4\n");
     assert_eq!(serial.to_text(&pipeline), "names\n  kernel over  serial serial 4\n");
-}
-
-// ---- Faults.
-
-/// Each text, followed by its errors.
-fn answers(texts: &[&str]) -> String {
-    let pipeline = pipeline();
-    let answer = |text: &&str| match Schedule::parse(text, &pipeline) {
-        Ok(schedule) => panic!("this reads as\n{}", schedule.to_text(&pipeline)),
-        Err(errors) => errors.to_string(),
-    };
-    texts.iter().map(answer).collect::<Vec<_>>().join("\n\n")
-}
-
-#[test]
-fn mistakes_in_the_first_line() {
-    insta::assert_snapshot!(answers(&[
-        "",
-        "# nothing\n\n",
-        "harris\n  kernel Ixx block x 4\n",
-        "nmaes inline kernle\n",
-        "names inlined kernel\n",
-        "names inline\n",
-        "names inline kernel, kernel\n",
-        "names inline kernel over\n",
-        "names inline kernel,, over\n",
-        "names inline prod.1\n",
-    ]));
-}
-
-#[test]
-fn mistakes_in_names() {
-    insta::assert_snapshot!(answers(&[
-        "names\n  kernel outptu flat\n",
-        "names\n  kernel prod flat\n",
-        "names\n  kernel prod.3 flat\n",
-        "names\n  kernel output.0 flat\n",
-        "names\n  kernel A.stage flat\n",
-        "names\n  kernel output\n    A flat shared\n",
-        "names\n  kernel output\n    B.stage flat shared\n",
-        "names\n  kernel output\n    gPyramid1.dx flat shared\n",
-        "names\n  kernel output block z 4\n    output flat\n",
-        "names\n  kernel prod.2 block y 4\n    prod.2 flat\n",
-        "names\n  kernel output\n    over prod.1.x 4\n      prod.1 flat shared\n",
-        "names\n  kernel output\n    over prod.r 4\n      prod.1 flat shared\n",
-        "names\n  kernel output\n    over output.r 4\n      prod.1 flat shared\n",
-        "names\n  kernel output\n    over prd.1.r 4\n      prod.1 flat shared\n",
-        "names\n  kernel output\n    output flat\n      prod.0 registers\n",
-        "names\n  kernel output\n    output flat\n      outptu registers\n",
-    ]));
-}
-
-#[test]
-fn mistakes_in_lines() {
-    insta::assert_snapshot!(answers(&[
-        "names\n  kernel\n",
-        "names\n  kernle output flat\n",
-        "names\n  around prod.1.r 4\n    inline kernel\n",
-        "names\n  around prod.1.r 4 prod.1.all 4\n",
-        "names\n  around\n",
-        "names\n  kernel output block\n",
-        "names\n  kernel output block x\n",
-        "names\n  kernel output block x 4,\n",
-        "names\n  kernel output block x 4 y 4 flat\n",
-        "names\n  kernel output block x, y 4 flat\n",
-        "names\n  kernel output block x threads y 4\n",
-        "names\n  kernel output block x 0, y -1 flat\n",
-        "names\n  kernel output block x 99999999999 flat\n",
-        "names\n  kernel output blok x 4 flat\n",
-        "names\n  kernel output flat shared\n",
-        "names\n  kernel output\n    output block x 4\n",
-        "names\n  kernel output\n    kernel shared\n",
-        "names\n  kernel output\n    kernel\n",
-        "names\n  kernel output\n    kernel flat shared private\n",
-        "names\n  kernel output\n    kernel flat flat shared\n",
-        "names\n  kernel output\n    kernel flat threads x 4\n    over unroll flat\n",
-        "names\n  kernel output\n    kernel thread x 4 shared\n",
-    ]));
-}
-
-#[test]
-fn mistakes_in_nesting() {
-    insta::assert_snapshot!(answers(&[
-        "names\nkernel output flat\n",
-        "names\n\tkernel output flat\n",
-        "names\n    kernel output flat\n  kernel kernel flat\n",
-        "names\n  kernel output\n      kernel flat shared\n    output flat\n",
-        "names\n  inline kernel\n    kernel output flat\n",
-        "names\n  kernel output flat\n    kernel flat shared\n",
-        "names\n  kernel output\n    kernel registers\n    output flat\n",
-        "names\n  kernel output\n    output flat\n      kernel flat shared\n",
-        "names\n  kernel output\n    output flat\n      kernel registers shared\n",
-        "names\n  kernel output\n    output flat\n      kernel registers\n        over registers\n",
-        "names\n  kernel output\n    around prod.1.r 4\n",
-    ]));
-}
-
-#[test]
-fn all_mistakes_are_reported_in_order() {
-    let text = "names inline kernle\n  kernel outptu block x 4\n    over.in.stage flt shared\n    over prod.1.q 4\n      output flat\n";
-    let errors = Schedule::parse(text, &pipeline()).unwrap_err();
-    let lines: Vec<usize> = errors.errors.iter().map(|error| error.spot.as_ref().unwrap().line).collect();
-    assert_eq!(lines, [1, 2, 3, 4], "{errors}");
-}
-
-#[test]
-fn names_that_stand_for_two_things() {
-    let x = vars!(x);
-    let r = rdom!(r: (0, 4));
-    let prod = func("prod", x, 0).over(&r, |f| f.add(x, r.x));
-    let other = func("prod.1", x, prod.at(x) * 2);
-    let pipeline = Pipeline::new("p", [other]).unwrap();
-    let errors = Schedule::parse("p\n  kernel prod.0 flat\n  kernel prod.1 flat\n", &pipeline).unwrap_err();
-    insta::assert_snapshot!(errors);
 }
 
 // ---- The builder.

@@ -4,7 +4,8 @@
 
 use warploom_lang::{FuncId, Id};
 use warploom_schedule::schedule::{
-    BlockItem, Kernel, Loops, Nest, NodeMut, ReductionTile, RootItem, Schedule, Site, Size, StageRef,
+    BlockItem, Kernel, KernelNumbers, Loops, Nest, NodeMut, ReductionTile, RootItem, Schedule, Site, Size,
+    StageRef,
 };
 
 fn stage(func: usize) -> StageRef {

@@ -223,13 +223,6 @@ fn large_copies() {
 }
 
 #[test]
-fn wide_text_is_readable() {
-    let problem = problem(&blur(), &[60_000, 60_000]);
-    let schedule = &schedules(&problem)[1];
-    insta::assert_snapshot!("large", print(&lowered(&problem, schedule), Build::Timing));
-}
-
-#[test]
 fn large_programs_compile() {
     if !testing::has_nvrtc("large_programs_compile") {
         return;

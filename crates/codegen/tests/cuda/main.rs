@@ -6,7 +6,7 @@ mod addresses;
 mod gpu;
 mod large;
 mod nvrtc;
+mod printer;
 mod programs;
 mod raw;
-mod snapshots;
 mod verify;

@@ -59,6 +59,7 @@ impl RawProgram {
             name: name.to_string(),
             grid,
             threads,
+            resident: None,
             arrays: IdVec::new(),
             vars: IdVec::new(),
             exprs: KernelExprs::default(),

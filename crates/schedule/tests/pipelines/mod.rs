@@ -1,8 +1,9 @@
 //! Small pipelines with every kind of stage.
 
+mod at_size;
+
 use warploom_lang::*;
 use warploom_schedule::schedule::{Problem, Schedule};
-use warploom_target::Device;
 
 /// A pipeline at a size on a device.
 pub struct Case {
@@ -11,17 +12,7 @@ pub struct Case {
 
 impl Case {
     fn new(name: &str, outputs: impl IntoIterator<Item = Func>, sizes: &[(&str, &[i64])]) -> Case {
-        let pipeline = Pipeline::new(name, outputs).unwrap_or_else(|error| panic!("{error}"));
-        let mut request = Realisation::new(&pipeline);
-        for (name, extents) in sizes {
-            let region = Region::of_extents(extents);
-            request = match pipeline.input_named(name) {
-                Some(_) => request.input(name, region),
-                None => request.output(name, region),
-            };
-        }
-        let problem = Problem::new(&pipeline, &request, &Device::preset("h200").unwrap());
-        Case { problem: problem.unwrap_or_else(|error| panic!("{error}")) }
+        Case { problem: at_size::problem(name, outputs, sizes) }
     }
 
     /// Parses the lines below the pipeline's name.

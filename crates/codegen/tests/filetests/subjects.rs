@@ -1,0 +1,234 @@
+//! The pipelines and programs that cases name. Pipelines are at one size each, on one device.
+
+use warploom_codegen::ir::{AtomicOp, Program};
+use warploom_lang::*;
+use warploom_schedule::schedule::Problem;
+
+use crate::{at_size, names, programs};
+
+/// What a case is about.
+pub enum Subject {
+    /// A pipeline at a size, which the case has a schedule for.
+    Problem(Problem),
+    /// Kernels written node by node, which need no schedule.
+    Program(Program),
+}
+
+/// The pipeline or program of this name.
+pub fn find(name: &str) -> Option<Subject> {
+    if let Some(program) = name.strip_prefix("program ") {
+        return hand_made(program).map(Subject::Program);
+    }
+    let (outputs, sizes): (Vec<Func>, Sizes) = match name {
+        "stencils" => stencils(),
+        "product" => product(),
+        "scans" => scans(),
+        "doubling" => doubling(),
+        "pair" => pair(),
+        "digits" => digits(),
+        "own_elements" => own_elements(),
+        "diagonals" => diagonals(),
+        "table256" => lookup(256),
+        "table5000" => lookup(5000),
+        "skewed" => skewed(),
+        "scatter" => scatter(),
+        "neighbours" => neighbours(),
+        "far" => far(),
+        "line" => line(),
+        "points" => (vec![sum_of_coordinates()], vec![("out", vec![100_000, 100_000])]),
+        "columns" => (vec![sum_of_coordinates()], vec![("out", vec![3, 200_000])]),
+        "cubes" => cubes(),
+        "blur" => blur(),
+        "names" => {
+            (names::outputs(), vec![("A", vec![99, 99]), ("over.in", vec![99, 99]), ("output", vec![8, 8])])
+        }
+        "ambiguous" => ambiguous(),
+        _ => return None,
+    };
+    Some(Subject::Problem(at_size::problem(name, outputs, &sizes)))
+}
+
+/// The extents of inputs and outputs, by name.
+type Sizes = Vec<(&'static str, Vec<i64>)>;
+
+fn hand_made(name: &str) -> Option<Program> {
+    let ops = [
+        (AtomicOp::Add, Type::I32),
+        (AtomicOp::Max, Type::F32),
+        (AtomicOp::Add, Type::U8),
+        (AtomicOp::Min, Type::I16),
+    ];
+    let operations = |ty: &str| Type::ALL.into_iter().find(|known| known.name() == ty);
+    Some(match name {
+        "copy" => programs::copy(1000),
+        "blur" => programs::blur(),
+        "product" => programs::product(),
+        "rounds" => programs::rounds(),
+        "atomics" => programs::atomics(&ops),
+        "indices" => programs::indices(),
+        "long" => programs::long(20),
+        name => programs::operations(operations(name.strip_prefix("operations ")?)?, 64),
+    })
+}
+
+/// A chain of stencils, where the first is read twice.
+fn stencils() -> (Vec<Func>, Sizes) {
+    let (x, y) = vars!(x, y);
+    let edge = Input::f32("input", 2).repeat_edge();
+    let gray = func("gray", (x, y), edge.at((x, y)) * 0.5);
+    let bx = func("bx", (x, y), gray.at((x - 1, y)) + gray.at((x + 1, y)));
+    let by = func("by", (x, y), bx.at((x, y - 1)) + bx.at((x, y + 1)));
+    let out = func("out", (x, y), by.at((x, y)) + gray.at((x, y)));
+    (vec![out], vec![("input", vec![400, 300]), ("out", vec![400, 300])])
+}
+
+/// A scaled matrix product.
+fn product() -> (Vec<Func>, Sizes) {
+    let (x, y) = vars!(x, y);
+    let (a, b) = (Input::f32("A", 2), Input::f32("B", 2));
+    let gain = func("gain", (x, y), (x + y).f32());
+    let r = rdom!(r: (0, 64));
+    let prod = func("prod", (x, y), 0.0)
+        .over(&r, |f| f.add((x, y), gain.at((x, y)) * a.at((x, r.x)) * b.at((r.x, y))));
+    let out = func("out", (x, y), prod.at((x, y)) + gain.at((x, y)));
+    (vec![out], vec![("A", vec![64, 64]), ("B", vec![64, 64]), ("out", vec![64, 64])])
+}
+
+/// Running sums down the columns, with an undefined initial value.
+fn scans() -> (Vec<Func>, Sizes) {
+    let (x, y) = vars!(x, y);
+    let input = Input::f32("input", 2);
+    let r = rdom!(ry: (1, 63));
+    let scan = func("scan", (x, y), undef(Type::F32))
+        .update(|f| f.set((x, 0), input.at((x, 0))))
+        .over(&r, |f| f.set((x, r.x), f.at((x, r.x - 1)) + input.at((x, r.x))));
+    let out = func("out", (x, y), scan.at((x, y)) * 2.0);
+    (vec![out], vec![("input", vec![64, 64]), ("out", vec![64, 64])])
+}
+
+/// Maxima over twice as many rows per step, as far as needed.
+fn doubling() -> (Vec<Func>, Sizes) {
+    let (x, y, t) = vars!(x, y, t);
+    let edge = Input::f32("input", 2).repeat_edge();
+    let r = rdom!(ry: (0, 64), rt: (1, 3));
+    let log = func("log", (x, y, t), edge.at((x, y))).over(&r, |f| {
+        let lower = f.at((x, r.x + clamp(1 << (r.y - 1), 0, 4), r.y - 1));
+        f.set((x, r.x, r.y), max(f.at((x, r.x, r.y - 1)), lower))
+    });
+    let out = func("out", (x, y), log.at((x, y, 3)));
+    (vec![out], vec![("input", vec![64, 64]), ("out", vec![64, 64])])
+}
+
+/// Two outputs, one of which reads the other.
+fn pair() -> (Vec<Func>, Sizes) {
+    let (x, y) = vars!(x, y);
+    let first = func("first", (x, y), x + y);
+    let second = func("second", (x, y), first.at((x, y)) * 2);
+    (vec![first, second], vec![("first", vec![64, 64]), ("second", vec![64, 64])])
+}
+
+/// The digits of a number, where order matters.
+fn digits() -> (Vec<Func>, Sizes) {
+    let x = vars!(x);
+    let input = Input::f32("input", 2);
+    let r = rdom!(r: (0, 8), s: (0, 8));
+    let number = func("number", x, 0.0).over(&r, |f| f.set(x, f.at(x) * 10.0 + input.at((r.x, r.y))));
+    (vec![number], vec![("input", vec![8, 8]), ("number", vec![4])])
+}
+
+/// Every pair (r, s) writes its own element.
+fn own_elements() -> (Vec<Func>, Sizes) {
+    let (x, y) = vars!(x, y);
+    let r = rdom!(r: (0, 8), s: (0, 8));
+    let f = func("f", (x, y), 0).over(&r, |f| f.set((r.x, r.y), f.at((r.x, r.y)) * 2 + 1));
+    (vec![f], vec![("f", vec![8, 8])])
+}
+
+/// For a fixed r, no two values of s conflict, but (r 1, s 0) and (r 0, s 1) write the same element in
+/// this order.
+fn diagonals() -> (Vec<Func>, Sizes) {
+    let (x, y) = vars!(x, y);
+    let r = rdom!(r: (0, 4), s: (0, 4));
+    let [a, b] = r.vars();
+    let f = func("f", (x, y), 0).over(&r, |f| f.set((x, a + b), f.at((x, a + b)) * 2 + a));
+    (vec![f], vec![("f", vec![8, 8])])
+}
+
+fn table() -> Func {
+    let x = vars!(x);
+    func("table", x, x.f32() * 2.0)
+}
+
+/// A lookup table that is read anywhere.
+fn lookup(levels: i32) -> (Vec<Func>, Sizes) {
+    let x = vars!(x);
+    let input = Input::f32("input", 1);
+    let out = func("out", x, table().at(clamp(input.at(x).i32(), 0, levels - 1)));
+    (vec![out], vec![("input", vec![5000]), ("out", vec![5000])])
+}
+
+/// A table with two readers that move differently.
+fn skewed() -> (Vec<Func>, Sizes) {
+    let (x, table) = (vars!(x), table());
+    (vec![func("out", x, table.at(x) + table.at(2 * x))], vec![("out", vec![5000])])
+}
+
+/// A table that is read at two points far from each other, by millions.
+fn far() -> (Vec<Func>, Sizes) {
+    let (x, table) = (vars!(x), table());
+    (vec![func("out", x, table.at(x) + table.at(x + 300))], vec![("out", vec![1 << 22])])
+}
+
+/// A table that is read point by point, by millions.
+fn line() -> (Vec<Func>, Sizes) {
+    let x = vars!(x);
+    (vec![func("out", x, table().at(x))], vec![("out", vec![1 << 22])])
+}
+
+/// A histogram: any thread may add to any point.
+fn scatter() -> (Vec<Func>, Sizes) {
+    let x = vars!(x);
+    let a = Input::f32("a", 1);
+    let r = rdom!(r: (0, 5));
+    let count = func("count", x, 0).over(&r, |f| f.add(clamp(a.at(r.x).cast(Type::I32), 0, 9), 1));
+    (vec![func("out", x, count.at(x))], vec![("a", vec![5]), ("out", vec![10])])
+}
+
+/// The sum of 64 neighbours, each through `tile`.
+fn neighbours() -> (Vec<Func>, Sizes) {
+    let x = vars!(x);
+    let r = rdom!(r: (0, 64));
+    let tile = func("tile", x, Input::f32("input", 1).at(x) * 2.0);
+    let sum = func("sum", x, 0.0).over(&r, |it| it.add(x, tile.at(x + r.x)));
+    (vec![sum], vec![("input", vec![1000]), ("sum", vec![900])])
+}
+
+fn sum_of_coordinates() -> Func {
+    let (x, y) = vars!(x, y);
+    func("out", (x, y), x + y)
+}
+
+/// More dimensions than a grid has.
+fn cubes() -> (Vec<Func>, Sizes) {
+    let (x, y, z, w) = vars!(x, y, z, w);
+    (vec![func("out", (x, y, z, w), x + y + z + w)], vec![("out", vec![64, 32, 16, 8])])
+}
+
+/// A blur in two passes of an image with more elements than 32 bits can count.
+fn blur() -> (Vec<Func>, Sizes) {
+    let (x, y) = vars!(x, y);
+    let edge = Input::u8("input", 2).repeat_edge();
+    let row =
+        func("row", (x, y), edge.at((x - 1, y)).u16() + edge.at((x, y)).u16() + edge.at((x + 1, y)).u16());
+    let sum = row.at((x, y - 1)) + row.at((x, y)) + row.at((x, y + 1));
+    let blur = func("blur", (x, y), (sum / 9).u8());
+    (vec![blur], vec![("input", vec![60_000, 60_000]), ("blur", vec![60_000, 60_000])])
+}
+
+/// A Func with the name of another one's stage.
+fn ambiguous() -> (Vec<Func>, Sizes) {
+    let x = vars!(x);
+    let r = rdom!(r: (0, 4));
+    let prod = func("prod", x, 0).over(&r, |f| f.add(x, r.x));
+    (vec![func("prod.1", x, prod.at(x) * 2)], vec![("prod.1", vec![64])])
+}
