@@ -21,7 +21,7 @@ pub enum BuildError {
     #[error(transparent)]
     Bounds(#[from] BoundsError),
     /// The schedule is not legal. Lists every violation.
-    #[error("the schedule cannot be used: {}", shown(.0, "\n"))]
+    #[error("the schedule is illegal: {}", shown(.0, "\n"))]
     Illegal(Vec<Violation>),
     /// Lowering failed: a kernel would be too large, exceed a device limit or need wider indices.
     #[error(transparent)]

@@ -188,7 +188,7 @@ pub(crate) fn settled(period: i64, slopes: &[Slope]) -> i64 {
 #[non_exhaustive]
 pub enum MapError {
     /// An index has the wrong number of slopes.
-    #[error("an index has {got} slopes, but there are {loops} loops; give one slope for each loop")]
+    #[error("an index has {got} slopes, but there are {loops} loops; give one slope per loop")]
     Loops {
         /// The number of slopes of the index.
         got: usize,
@@ -204,7 +204,9 @@ pub enum MapError {
         loops: usize,
     },
     /// The loops of the producer's map do not match the dimensions of the consumer's map.
-    #[error("a map over {loops} loops cannot be read at {dimensions} indices; look through a pure Func only")]
+    #[error(
+        "a map over {loops} loops cannot be read at {dimensions} indices; compose it only with a pure Func"
+    )]
     Compose {
         /// The number of loops of the producer's map.
         loops: usize,

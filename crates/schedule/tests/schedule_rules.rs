@@ -82,7 +82,7 @@ fn trees_that_no_text_describes() {
         violations.iter().map(|violation| violation.rule.to_string()).collect::<Vec<_>>()
     };
     let nothing = broken(Tile { dim: LoopKind::Pure(0), size: Size::Of(0) });
-    assert_eq!(nothing, ["`x` has the size 0; write a positive number or `all`"]);
+    assert_eq!(nothing, ["`x` has size 0; write a positive number or `all`"]);
     let unknown = broken(Tile { dim: LoopKind::Reduction(0), size: Size::Of(2) });
     assert_eq!(unknown, ["`out` has no loop over `<variable 0>`; use one of its own variables"]);
 }

@@ -28,7 +28,7 @@ pub enum FixedError {
     #[error("the fixed part of the schedule cannot be completed: {}", shown(.0, "; "))]
     Conflict(Vec<Violation>),
     /// The schedule has loops around several kernels.
-    #[error("loops around several kernels cannot be fixed; give each kernel its own")]
+    #[error("a loop around several kernels cannot be fixed; give each kernel its own loop")]
     SharedLoops,
 }
 

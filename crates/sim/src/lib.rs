@@ -37,6 +37,7 @@
 //!     name: "race".into(),
 //!     grid: [1, 1, 1],
 //!     threads: 64,
+//!     resident: None,
 //!     arrays,
 //!     vars: IdVec::new(),
 //!     exprs,

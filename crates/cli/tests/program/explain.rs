@@ -134,7 +134,7 @@ fn what_cannot_be_explained_is_said() {
     fs::write(place.path("illegal.schedule"), illegal).unwrap();
     let ran = place.run("explain copy --schedule illegal.schedule");
     assert_eq!((ran.code, ran.out.as_str()), (3, ""));
-    assert!(ran.err.contains("the schedule cannot be used: "), "{}", ran.err);
+    assert!(ran.err.contains("the schedule is illegal: "), "{}", ran.err);
     assert!(ran.err.contains("4096 threads"), "{}", ran.err);
     assert_eq!(place.run("explain copy").code, 2);
     assert_eq!(place.run("explain copy --schedule nothing.schedule").code, 2);

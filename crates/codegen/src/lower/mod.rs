@@ -51,7 +51,7 @@ use crate::lower::place::Places;
 pub enum LowerError {
     /// A kernel reads a Func where it has not been computed.
     #[error(
-        "`{func}` is read in the kernel of `{kernel}`, which the schedule computes nowhere it can be read from; place it before its readers or inline it"
+        "`{func}` is read in the kernel of `{kernel}`, but the schedule computes it where it cannot be read; place it before its readers or inline it"
     )]
     Unplaced {
         /// Name of the Func that is read.
@@ -83,7 +83,7 @@ pub enum LowerError {
     },
     /// A kernel needs a coordinate, a count or a flat index beyond 32 bits.
     #[error(
-        "the kernel of `{kernel}` would have to count up to {number}, and indices have 32 bits; use smaller sizes or tiles, or threads instead of a flat loop"
+        "the kernel of `{kernel}` would need an index of {number}, but indices have 32 bits; use smaller sizes or tiles, or threads instead of a flat loop"
     )]
     Index {
         /// Name of the stage that the kernel computes.

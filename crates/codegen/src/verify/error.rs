@@ -197,7 +197,7 @@ pub enum Fault {
         found: Type,
     },
     /// An array that needs 64-bit offsets has an `i32` index.
-    #[error("an index of `{array}` cannot count its {elements} elements")]
+    #[error("an index of `{array}` is too narrow for its {elements} elements")]
     NarrowIndex {
         /// Name of the indexed array.
         array: String,
@@ -231,7 +231,7 @@ pub enum Fault {
         var: String,
     },
     /// Not all threads of a block may reach a barrier.
-    #[error("a barrier stands where threads may differ")]
+    #[error("a barrier is in divergent control flow")]
     DivergentBarrier,
     /// All possible indices of an access are out of bounds.
     #[error("an index of `{array}` lies in {min}..={max}, and the array has {elements} elements")]

@@ -456,7 +456,7 @@ fn messages_name_the_place() {
     });
     assert_eq!(
         found(&wrong).to_string(),
-        "the kernel `k` is malformed at statement 0.else.0: a barrier stands where threads may differ; this is a bug \
+        "the kernel `k` is malformed at statement 0.else.0: a barrier is in divergent control flow; this is a bug \
          in Warploom"
     );
 }

@@ -278,7 +278,7 @@ impl fmt::Display for Coverage {
         }
         writeln!(
             f,
-            "{} schedules, a Func in a block and one in a thread: {}",
+            "{} schedules; with one Func in a block and one in a thread: {}",
             self.schedules,
             shown(self.levels)
         )

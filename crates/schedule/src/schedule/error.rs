@@ -17,7 +17,7 @@ pub enum ScheduleFault {
     },
     /// The schedule belongs to another pipeline.
     #[error(
-        "this is a schedule of `{found}`, but the pipeline is `{pipeline}`; load the schedule of that one, or change the first word"
+        "this is a schedule of `{found}`, but the pipeline is `{pipeline}`; load that pipeline's schedule, or change the first word"
     )]
     WrongPipeline {
         /// The pipeline name in the text.
@@ -26,10 +26,10 @@ pub enum ScheduleFault {
         pipeline: String,
     },
     /// A line starts with a tab.
-    #[error("a tab stands in front of this line; indent with two spaces for each level")]
+    #[error("this line starts with a tab; indent with two spaces per level")]
     Tab,
     /// The indentation of a line matches no level above it.
-    #[error("this line is indented by {found}, which is no level of the lines above; use {expected}")]
+    #[error("this line is indented by {found}, which matches no level above; use {expected}")]
     Indentation {
         /// The number of leading spaces.
         found: usize,
@@ -37,13 +37,13 @@ pub enum ScheduleFault {
         expected: String,
     },
     /// A line is nested too deeply.
-    #[error("this line stands more than {limit} levels deep; write loops that follow each other in one line")]
+    #[error("this line stands more than {limit} levels deep; write consecutive loops on one line")]
     TooDeep {
         /// The maximum number of levels.
         limit: usize,
     },
     /// The pipeline has no item with this name.
-    #[error("`{name}` is no {kind} of `{pipeline}`{}", or(.hint, "; use a name that `warploom graph` shows"))]
+    #[error("`{name}` is not a {kind} of `{pipeline}`{}", or(.hint, "; use a name that `warploom graph` shows"))]
     Unknown {
         /// The unknown name, as written.
         name: String,
@@ -73,7 +73,7 @@ pub enum ScheduleFault {
         stages: usize,
     },
     /// A stage is named where a whole Func is needed.
-    #[error("`{stage}` is one stage, but all stages of a Func go together here; write `{func}`")]
+    #[error("`{stage}` is one stage, but all stages of a Func must be given together here; write `{func}`")]
     WholeFunc {
         /// The name of the stage.
         stage: String,
@@ -81,19 +81,19 @@ pub enum ScheduleFault {
         func: String,
     },
     /// A name matches two items of the pipeline.
-    #[error("`{name}` stands for two things of the pipeline; rename one of its Funcs")]
+    #[error("`{name}` is ambiguous in the pipeline; rename one of its Funcs")]
     Ambiguous {
         /// The ambiguous name.
         name: String,
     },
     /// An input is named without `.stage`.
-    #[error("`{input}` is an input, which is computed nowhere; write `{input}.stage` for a copy of it")]
+    #[error("`{input}` is an input, which is not computed; write `{input}.stage` for a copy of it")]
     InputName {
         /// The name of the input.
         input: String,
     },
     /// The stage has no reduction variable with this name.
-    #[error("`{variable}` is no reduction variable of `{stage}`, which has {}{hint}", list(.known))]
+    #[error("`{variable}` is not a reduction variable of `{stage}`, which has {}{hint}", list(.known))]
     NoReduction {
         /// The name of the stage.
         stage: String,
@@ -117,7 +117,7 @@ pub enum ScheduleFault {
         hint: String,
     },
     /// A word is not allowed at this position.
-    #[error("`{found}` cannot stand here; write {expected}{hint}")]
+    #[error("`{found}` is not allowed here; write {expected}{hint}")]
     Unexpected {
         /// The word, as written.
         found: String,
@@ -135,13 +135,13 @@ pub enum ScheduleFault {
         expected: &'static str,
     },
     /// A size is not valid.
-    #[error("`{found}` is no size; write a number from 1 to {}, or `all`", u32::MAX)]
+    #[error("`{found}` is not a size; write a number from 1 to {}, or `all`", u32::MAX)]
     Size {
         /// The text found in place of a size.
         found: String,
     },
     /// Something is specified twice.
-    #[error("`{word}` was there before; write it once")]
+    #[error("`{word}` is repeated; write it once")]
     Repeated {
         /// The repeated word.
         word: String,
@@ -156,7 +156,7 @@ pub enum ScheduleFault {
     },
     /// A stage has neither `flat` nor `threads`.
     #[error(
-        "nothing says how threads share `{item}`; write `flat`, or `threads` with a size for each variable"
+        "the thread mapping of `{item}` is missing; write `flat`, or `threads` with one size per variable"
     )]
     NoMapping {
         /// The stage or staged input.
@@ -171,9 +171,7 @@ pub enum ScheduleFault {
         remedy: &'static str,
     },
     /// A Func in registers is not below a stage.
-    #[error(
-        "`{func}` in registers belongs to the stage that reads it; write it below that stage, further indented"
-    )]
+    #[error("`{func}` in registers belongs to the stage that reads it; write it below that stage, indented")]
     RegistersPlace {
         /// The name of the Func.
         func: String,

@@ -233,7 +233,7 @@ impl<'t> Parser<'_, 't> {
             self.registers(&entry.children)
         } else {
             let outer = "a kernel whose own line says how threads share its stage";
-            let remedy = "move that to a line for the stage, the last one below the kernel";
+            let remedy = "move it to the line of the stage, the last one below the kernel";
             self.nested(entry, outer, remedy);
             Vec::new()
         };
@@ -292,7 +292,7 @@ impl<'t> Parser<'_, 't> {
             let word = entry.words[0];
             if !is_registers(entry) {
                 let outer = "a stage, except Funcs in registers";
-                let remedy = "write `registers` behind the name, or indent the line as far as the stage";
+                let remedy = "write `registers` after the name, or indent the line like the stage";
                 self.source.fault(word, ScheduleFault::Nested { outer, remedy });
                 continue;
             }
@@ -398,7 +398,7 @@ impl<'t> Parser<'_, 't> {
                 }
                 let mut tiles = clauses.tiles.take().unwrap_or_default();
                 match word.text {
-                    "threads" if !self.tiles_follow(cursor) => {}
+                    "threads" if !self.tiles_follow(cursor, item) => {}
                     "threads" => tiles.threads = self.tiles(cursor, item),
                     "serial" => tiles.serial = self.tiles(cursor, item),
                     _ => tiles.unroll = true,
@@ -409,9 +409,13 @@ impl<'t> Parser<'_, 't> {
     }
 
     /// Whether sizes follow `threads`. A variable may have the name of a clause.
-    fn tiles_follow(&self, cursor: &Cursor<'_, 't>) -> bool {
+    fn tiles_follow(&self, cursor: &Cursor<'_, 't>, item: Option<Item>) -> bool {
+        let is_number = |word: &str| [KernelNumbers::WORDS, NestNumbers::WORDS].concat().contains(&word);
         match (cursor.peek(0), cursor.peek(1)) {
             (None, _) => false,
+            (Some(word), _) if is_number(word.text) => {
+                item.is_some_and(|item| self.names.tile(item, word.text).is_ok())
+            }
             (Some(word), next) if is_clause(word.text) => next.is_some_and(|next| size(next.text).is_some()),
             _ => true,
         }

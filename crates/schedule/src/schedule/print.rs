@@ -7,16 +7,14 @@ use warploom_lang::{FuncId, Pipeline};
 use crate::schedule::names::Names;
 use crate::schedule::path::Path;
 use crate::schedule::tree::{
-    BlockItem, Item, Kernel, KernelNumbers, Loops, Nest, NestNumbers, ReductionTile, RootItem, Schedule,
-    Size, Storage, ThreadTiles, Tile,
+    BlockItem, Item, Kernel, Loops, Nest, NestNumbers, ReductionTile, RootItem, Schedule, Size, Storage,
+    ThreadTiles, Tile,
 };
 
 /// Spaces per nesting level.
 const INDENT: usize = 2;
 /// Spaces between columns.
 const GAP: usize = 2;
-/// The columns of a mapping: threads, serial, unroll.
-const MAPPING_CELLS: usize = 3;
 /// The width at which the list of inlined Funcs is wrapped.
 const WIDTH: usize = 100;
 
@@ -42,9 +40,9 @@ impl Schedule {
 enum Kind {
     /// The pipeline's name and inlined Funcs.
     Header,
-    /// A kernel: block, threads, serial, unroll.
+    /// A kernel: block, numbers, threads, serial, unroll.
     Kernel,
-    /// A stage: threads, serial, unroll, storage.
+    /// A stage: threads, serial, unroll, storage, numbers.
     Nest,
     Registers,
     /// Serial loops, which are not in columns.
@@ -108,15 +106,12 @@ impl Printer<'_> {
 
     fn kernel(&mut self, path: &Path, kernel: &Kernel) {
         let head = format!("kernel {}", self.names.of_stage(kernel.stage));
-        let mut cells = vec![self.tiles("block", Item::Stage(kernel.stage), &kernel.block)];
+        // A number behind a bare `threads` could be read as a tile.
+        let block = self.tiles("block", Item::Stage(kernel.stage), &kernel.block);
+        let mut cells = vec![block, numbers(kernel.numbers.given())];
         let short = short_form(kernel);
         if let Some(nest) = short {
             cells.extend(self.mapping(nest));
-        }
-        if kernel.numbers != KernelNumbers::default() {
-            // After the mapping columns of all kernels.
-            cells.resize(1 + MAPPING_CELLS, String::new());
-            cells.push(numbers(kernel.numbers.given()));
         }
         self.push(path.clone(), path.depth(), Kind::Kernel, head, cells);
         match short {

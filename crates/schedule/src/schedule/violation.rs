@@ -32,38 +32,38 @@ impl std::fmt::Display for Side {
 #[non_exhaustive]
 pub enum Rule {
     /// A needed Func is not computed anywhere.
-    #[error("`{func}` is needed but computed nowhere; inline it, or give it a place before its readers")]
+    #[error("`{func}` is required but never computed; inline it, or place it before its readers")]
     Missing {
         /// The name of the Func.
         func: String,
     },
     /// Only some stages of a Func are computed.
-    #[error("`{stage}` is computed nowhere, but other stages of its Func are; give it a place among them")]
+    #[error("`{stage}` is never computed, but other stages of its Func are; place it with them")]
     MissingStage {
         /// The missing stage.
         stage: String,
     },
     /// A stage or Func is computed at two places.
-    #[error("`{name}` is computed at another place already; keep one of them")]
+    #[error("`{name}` is already computed elsewhere; keep one")]
     Twice {
         /// The name of the stage or Func.
         name: String,
     },
     /// A Func is both inlined and placed.
-    #[error("`{func}` is inlined, so it cannot have a place; remove one of them")]
+    #[error("`{func}` is inlined, so it cannot also be placed; remove one")]
     InlinedAndPlaced {
         /// The name of the Func.
         func: String,
     },
     /// An output is inlined.
-    #[error("`{func}` is an output, so it cannot be inlined; compute it in a kernel of its own")]
+    #[error("`{func}` is an output, so it cannot be inlined; compute it in its own kernel")]
     InlinedOutput {
         /// The name of the output.
         func: String,
     },
     /// An inlined Func has updates.
     #[error(
-        "`{func}` has {stages} stages, and only pure Funcs can be inlined; put it in registers or elsewhere"
+        "`{func}` has {stages} stages, but only pure Funcs can be inlined; place it in registers, a block or a kernel"
     )]
     InlinedUpdates {
         /// The name of the Func.
@@ -78,7 +78,7 @@ pub enum Rule {
         func: String,
     },
     /// A stage without a definition is placed.
-    #[error("`{stage}` is undefined, so there is nothing to compute; leave it out")]
+    #[error("`{stage}` has no definition, so there is nothing to compute; remove it")]
     Undefined {
         /// The name of the stage.
         stage: String,
@@ -96,7 +96,7 @@ pub enum Rule {
         stage: String,
     },
     /// A stage inside a block has no storage keyword.
-    #[error("nothing says where `{item}` lives in the block; write `shared` or `private`")]
+    #[error("the storage of `{item}` in the block is missing; write `shared` or `private`")]
     NoStorage {
         /// The stage or staged input.
         item: String,
@@ -108,7 +108,7 @@ pub enum Rule {
         item: String,
     },
     /// An input is staged twice in a kernel.
-    #[error("`{item}` is in this kernel already; keep one copy")]
+    #[error("`{item}` is already in this kernel; keep one copy")]
     StagedTwice {
         /// The name of the staged input.
         item: String,
@@ -153,7 +153,7 @@ pub enum Rule {
     },
     /// A consumer is inside a reduction loop of its producer.
     #[error(
-        "`{consumer}` reads `{producer}` inside the loop over `{variable}`, before that is complete; move `{consumer}` behind the loop"
+        "`{consumer}` reads `{producer}` inside the loop over `{variable}`, before it is complete; move `{consumer}` behind the loop"
     )]
     Incomplete {
         /// The Func or stage that is read.
@@ -218,7 +218,7 @@ pub enum Rule {
         func: String,
     },
     /// A size is zero.
-    #[error("`{variable}` has the size 0; write a positive number or `all`")]
+    #[error("`{variable}` has size 0; write a positive number or `all`")]
     ZeroSize {
         /// The variable with the size.
         variable: String,
@@ -232,7 +232,7 @@ pub enum Rule {
         variable: String,
     },
     /// Two loops divide the same variable.
-    #[error("`{variable}` of `{item}` is divided twice; keep one of them")]
+    #[error("`{variable}` of `{item}` is tiled twice; keep one")]
     SplitTwice {
         /// The stage or staged input.
         item: String,
@@ -251,7 +251,7 @@ pub enum Rule {
     },
     /// Blocks or threads share a reduction variable with dependent values.
     #[error(
-        "the values of `{variable}` of `{stage}` depend on each other, so {side} cannot share them; run them one after the other"
+        "the values of `{variable}` of `{stage}` depend on each other, so {side} cannot compute them in parallel; run them serially"
     )]
     Dependent {
         /// The name of the stage.
@@ -274,7 +274,9 @@ pub enum Rule {
         inner: String,
     },
     /// A private Func has a flat loop.
-    #[error("`{stage}` is private, but a flat loop does not say which thread has which point; use `threads`")]
+    #[error(
+        "`{stage}` is private, but a flat loop does not fix which thread computes which point; use `threads`"
+    )]
     PrivateFlat {
         /// The name of the stage.
         stage: String,
@@ -291,7 +293,7 @@ pub enum Rule {
     },
     /// A Func in a block or thread has an extent that is not bounded by the tile.
     #[error(
-        "`{func}` needs {extent} points along `{variable}` here, because its readers' indices have no constant width; clamp the index, inline `{func}`, or compute it at root"
+        "`{func}` needs {extent} points along `{variable}` here, because the range of its readers' indices is not constant; clamp the index, inline `{func}`, or compute it at root"
     )]
     Unbounded {
         /// The Func or staged input.

@@ -76,6 +76,7 @@ impl Maker {
             name: name.to_string(),
             grid,
             threads,
+            resident: None,
             arrays: IdVec::new(),
             vars: IdVec::new(),
             exprs: KernelExprs::default(),
