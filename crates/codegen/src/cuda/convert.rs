@@ -5,8 +5,8 @@
 
 use warploom_lang::Type;
 
-use super::expr::Operand;
 use super::literal;
+use super::operand::Operand;
 use super::text::{Text, level};
 use warploom_lang::affine::Interval;
 

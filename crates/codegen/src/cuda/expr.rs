@@ -4,42 +4,16 @@
 //! of [`c_type`](super::text::c_type) or, for 8- and 16-bit integers, possibly `int`: C++ promotes
 //! those to `int` anyway, so the printer emits a cast only where a result can overflow its type.
 
+use warploom_lang::Type;
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
-use warploom_lang::{Type, Value};
 
 use super::Build;
 use super::convert;
 use super::literal;
+use super::operand::Operand;
 use super::prelude::{Helper, Helpers};
 use super::text::{Text, level};
 use warploom_lang::affine::interval::{self, Interval};
-
-#[derive(Clone, Copy)]
-pub(super) struct Operand<'a> {
-    /// Its C++ expression.
-    pub(super) text: &'a Text,
-    /// Its type in the language.
-    pub(super) ty: Type,
-    /// Its value range, if it is an integer.
-    pub(super) range: Interval,
-    /// Its value, if it is a constant.
-    pub(super) constant: Option<Value>,
-}
-
-impl Operand<'_> {
-    /// Its value, if it is an integer constant.
-    fn int(&self) -> Option<i64> {
-        self.constant.and_then(Value::as_int)
-    }
-
-    /// The operand converted to `unsigned`.
-    fn unsigned(&self) -> Text {
-        match self.int() {
-            Some(int) if int >= 0 => Text::atom(format!("{int}u")),
-            _ => self.text.as_unsigned(),
-        }
-    }
-}
 
 /// Prints operations and records the helper functions that they need.
 pub(super) struct Printer<'a> {

@@ -6,9 +6,10 @@ use warploom_lang::op::Op;
 use warploom_lang::{Id, IdVec, Type};
 
 use super::STATIC_SHARED_BYTES;
-use super::expr::{Operand, Printer};
+use super::expr::Printer;
 use super::literal;
 use super::names::Names;
+use super::operand::Operand;
 use super::prelude::{Helper, hardware_atomic};
 use super::text::{Text, WIDE, c_type, level};
 use super::usage::Usage;

@@ -27,6 +27,7 @@ mod expr;
 mod kernel;
 mod literal;
 pub(crate) mod names;
+mod operand;
 mod prelude;
 mod text;
 mod usage;

@@ -5,12 +5,11 @@ use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{Item, StageRef};
 
 use crate::ir::Stmt;
-use crate::lower::LowerError;
-use crate::lower::arrays::{Read, Stored};
 use crate::lower::boxes::Box;
-use crate::lower::kernel::KernelLowering;
+use crate::lower::error::LowerError;
 use crate::lower::nest::{Placed, Position};
 use crate::lower::nesting::Nesting;
+use crate::lower::state::{KernelLowering, Read, Stored};
 
 /// The registers of a thread's tile, and the memory that they cache.
 pub(crate) struct Accumulator {

@@ -1,52 +1,13 @@
 //! Allocates the arrays of blocks and threads, and finds them for accesses.
 
-use warploom_lang::{FuncId, InputId, Type};
-use warploom_schedule::schedule::{Allocation, Item, Nest, StageRef, StagedFootprint, strides};
+use warploom_lang::{FuncId, Type};
+use warploom_schedule::schedule::{Allocation, Nest, StageRef, StagedFootprint, strides};
 
-use crate::builder::Builder;
-use crate::ir::{Array, ArrayId, BufferId, NodeId, Space};
-use crate::lower::LowerError;
+use crate::ir::{Array, BufferId, NodeId, Space};
 use crate::lower::boxes::Box;
-use crate::lower::kernel::KernelLowering;
+use crate::lower::error::LowerError;
 use crate::lower::layout::{Axis, Layout};
-
-/// The source of a read: a Func or an input.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Read {
-    Func(FuncId),
-    Input(InputId),
-}
-
-/// The source from which readers of an item read.
-pub(crate) fn read_of(item: Item) -> Read {
-    match item {
-        Item::Stage(stage) => Read::Func(stage.func),
-        Item::Input(input) => Read::Input(input),
-    }
-}
-
-/// The purpose of an array of a kernel.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Kept {
-    /// All of a Func or input that lives in the block or thread.
-    Whole(Read),
-    /// A thread's current points of a stage.
-    Tile(StageRef),
-}
-
-/// The array that holds a value, and its layout.
-#[derive(Clone, Debug)]
-pub(crate) struct Stored {
-    pub array: ArrayId,
-    layout: Layout,
-}
-
-impl Stored {
-    /// The index of the element at a point.
-    pub fn index(&self, builder: &mut Builder, at: &[NodeId]) -> NodeId {
-        self.layout.index(builder, at)
-    }
-}
+use crate::lower::state::{Kept, KernelLowering, Read, Stored, read_of};
 
 impl KernelLowering<'_> {
     /// Allocates the arrays of a nest that lives in the block.

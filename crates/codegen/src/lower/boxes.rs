@@ -7,7 +7,7 @@ use warploom_schedule::schedule::{Footprint, Reach, Symbol};
 use warploom_schedule::{Rational, common_denominator};
 
 use crate::ir::NodeId;
-use crate::lower::kernel::KernelLowering;
+use crate::lower::state::KernelLowering;
 
 /// The values of [`Symbol::Lowest`] at one place, filled on demand.
 type Lowest = BTreeMap<usize, NodeId>;

@@ -6,21 +6,15 @@ use warploom_lang::{IdVec, Range, Type};
 
 use crate::builder::Builder;
 use crate::ir::{Array, ArrayId, BufferDecl, BufferId, Kernel, Leaf, NodeId, Space, Stmt};
+use crate::lower::context::{Context, OutputCopy};
+use crate::lower::error::LowerError;
 use crate::lower::kernel::{Shape, block_count, finished};
 use crate::lower::layout::Layout;
-use crate::lower::{Context, LowerError};
 
 /// Threads per block.
 const THREADS: u32 = 256;
 
-/// Copies part of one buffer to an output buffer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Copy {
-    pub from: BufferId,
-    pub to: BufferId,
-}
-
-impl Copy {
+impl OutputCopy {
     /// The kernel that fills the output, one point per thread.
     pub fn kernel(self, context: &Context<'_>) -> Result<Kernel, LowerError> {
         let (from, to) = (&context.buffers[self.from], &context.buffers[self.to]);

@@ -1,23 +1,17 @@
 //! Lowers one kernel: its grid and the body of a block.
 
-use ahash::AHashMap;
-use smallvec::SmallVec;
 use tracing::debug_span;
 use warploom_lang::affine::Interval;
 use warploom_lang::op::BinaryOp;
-use warploom_lang::{FuncId, IdVec, Type};
-use warploom_schedule::schedule::{Barriers, Body, Item, KernelPlan, LoopPlan, StageRef, Stepped, Symbol};
-use warploom_schedule::{KernelId, LoopId, NestId};
+use warploom_lang::{IdVec, Type};
+use warploom_schedule::schedule::{Body, Item, LoopPlan, Stepped, Symbol};
+use warploom_schedule::{LoopId, NestId};
 use warploom_target::Device;
 
 use crate::builder::Builder;
-use crate::ir::{Array, ArrayId, BufferId, Kernel, Leaf, NodeId, Stmt};
-use crate::lower::arrays::{Kept, Read, Stored};
-use crate::lower::versions::Axis;
-use crate::lower::{Context, LowerError};
-
-/// The key of an inlined value: Func, value number, coordinates.
-pub(crate) type InlinedAt = (FuncId, usize, SmallVec<[NodeId; 4]>);
+use crate::ir::{Array, ArrayId, Kernel, Leaf, NodeId, Stmt};
+use crate::lower::error::LowerError;
+use crate::lower::state::{GridAxis, KernelLowering, Read, within};
 
 /// A kernel without its body.
 pub(crate) struct Shape {
@@ -27,81 +21,13 @@ pub(crate) struct Shape {
     pub arrays: IdVec<ArrayId, Array>,
 }
 
-#[derive(Clone)]
-pub(crate) struct KernelLowering<'a> {
-    pub context: &'a Context<'a>,
-    pub builder: Builder,
-    pub plan: &'a KernelPlan<'a>,
-    pub arrays: IdVec<ArrayId, Array>,
-    pub inlined: AHashMap<InlinedAt, NodeId>,
-    /// The arrays of buffers.
-    pub globals: AHashMap<BufferId, Stored>,
-    /// The arrays of values that live in the block or thread, at the position that is being
-    /// lowered.
-    pub local: AHashMap<(Read, usize), Stored>,
-    /// The arrays of the block and the thread, by purpose and value number.
-    pub kept: AHashMap<(Kept, usize), ArrayId>,
-    /// The values of the symbols in footprints, at the position that is being lowered.
-    pub symbols: AHashMap<Symbol, NodeId>,
-    threads: u32,
-    barriers: Barriers,
-    /// The axes of the grid with more than one block.
-    pub axes: Vec<Axis>,
-}
-
-impl<'a> KernelLowering<'a> {
-    pub fn new(context: &'a Context<'a>, id: KernelId) -> Result<KernelLowering<'a>, LowerError> {
-        let plan = &context.plan.kernels[id];
-        let name = stage_name(context, plan.kernel.stage);
-        let mut builder = Builder::default();
-        let mut symbols = AHashMap::new();
-        // Loops that run once are not emitted.
-        let around = plan.around.iter().map(|id| (*id, context.plan.loops[*id].count));
-        for (level, (id, count)) in around.filter(|(_, count)| *count > 1).enumerate() {
-            let level = within(&name, "loops around it", level as u64, u8::MAX.into())?;
-            let range = Interval::new(0, builder.fitted(count - 1).into());
-            let iteration = builder.leaf(Leaf::Iteration(level), Type::I32, Some(range));
-            symbols.insert(Symbol::Loop(id), iteration);
-        }
-        let limit = context.problem.device().threads.per_block.into();
-        Ok(KernelLowering {
-            context,
-            builder,
-            plan,
-            arrays: IdVec::new(),
-            inlined: AHashMap::new(),
-            globals: AHashMap::new(),
-            local: AHashMap::new(),
-            kept: AHashMap::new(),
-            symbols,
-            threads: within(&name, "threads in a block", plan.threads, limit)?,
-            barriers: debug_span!("barriers").in_scope(|| context.plan.barriers(id)),
-            axes: Vec::new(),
-        })
-    }
-
+impl KernelLowering<'_> {
     pub fn lower(mut self) -> Result<Kernel, LowerError> {
         let grid = self.grid()?;
         let body = self.versions()?;
-        let shape = Shape { name: self.name(), grid, threads: self.threads, arrays: self.arrays };
+        let shape = Shape { name: self.name(), grid, threads: self.threads(), arrays: self.arrays };
         let kernel = finished(shape, body, self.builder, self.context.problem.device())?;
         Ok(Kernel { resident: self.plan.kernel.numbers.blocks, ..kernel })
-    }
-
-    /// The kernel's name: that of its stage.
-    pub fn name(&self) -> String {
-        stage_name(self.context, self.plan.kernel.stage)
-    }
-
-    /// Threads per block.
-    pub fn threads(&self) -> u32 {
-        self.threads
-    }
-
-    /// The thread's index in its block.
-    pub fn thread(&mut self) -> NodeId {
-        let last = i64::from(self.threads()) - 1;
-        self.builder.leaf(Leaf::Thread, Type::I32, Some(Interval::new(0, last)))
     }
 
     /// Returns the grid, and defines the block's index along each tile.
@@ -114,7 +40,7 @@ impl<'a> KernelLowering<'a> {
                 let index = self.block_leaf(axis, count);
                 self.symbols.insert(Symbol::Block(tile.dim), index);
                 let extent = self.context.problem.loop_range(Item::Stage(plan.kernel.stage), tile.dim).extent;
-                self.axes.push(Axis { index, count, full: extent / tile.size.of(extent) });
+                self.axes.push(GridAxis { index, count, full: extent / tile.size.of(extent) });
             }
             return Ok(grid);
         }
@@ -193,11 +119,6 @@ fn barrier(stands: bool) -> Option<Stmt> {
     stands.then_some(Stmt::Barrier)
 }
 
-/// The name of the stage that a kernel computes.
-fn stage_name(context: &Context<'_>, StageRef { func, stage }: StageRef) -> String {
-    warploom_lang::ir::stage_name(&context.pipeline().funcs()[func], stage)
-}
-
 /// Finishes a kernel. Fails if it exceeds a device limit or needs indices beyond 32 bits.
 pub(crate) fn finished(
     shape: Shape,
@@ -220,15 +141,4 @@ pub(crate) fn finished(
 pub(crate) fn block_count(kernel: &str, blocks: u64, device: &Device) -> Result<u32, LowerError> {
     let limit = device.threads.grid_dims[0].min(i32::MAX.unsigned_abs());
     within(kernel, "blocks", blocks, limit.into())
-}
-
-/// Converts a number that must not exceed a limit.
-fn within<T: TryFrom<u64>>(
-    kernel: &str,
-    what: &'static str,
-    needed: u64,
-    limit: u64,
-) -> Result<T, LowerError> {
-    let allowed = Some(needed).filter(|needed| *needed <= limit).and_then(|needed| T::try_from(needed).ok());
-    allowed.ok_or_else(|| LowerError::Limit { kernel: kernel.to_string(), what, needed, limit })
 }

@@ -9,11 +9,11 @@ use warploom_schedule::schedule::{
 };
 
 use crate::ir::{NodeId, Stmt};
-use crate::lower::LowerError;
 use crate::lower::boxes::Box;
-use crate::lower::kernel::KernelLowering;
+use crate::lower::error::LowerError;
 use crate::lower::nesting::Nesting;
 use crate::lower::stage::Subject;
+use crate::lower::state::KernelLowering;
 
 /// The position of a nest's loops: for each loop the box it runs over and the offset in it.
 #[derive(Clone)]

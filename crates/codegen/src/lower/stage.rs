@@ -5,10 +5,9 @@ use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{Item, StageRef};
 
 use crate::ir::{Leaf, NodeId, NodeKind, Stmt};
-use crate::lower::LowerError;
-use crate::lower::arrays::Read;
-use crate::lower::kernel::KernelLowering;
+use crate::lower::error::LowerError;
 use crate::lower::nesting::Nesting;
+use crate::lower::state::{KernelLowering, Read};
 use crate::lower::value::Point;
 
 /// What a nest computes or copies, and the names of its loops.

@@ -7,10 +7,9 @@ use warploom_lang::op::Op;
 use warploom_lang::{ExprId, Type};
 
 use crate::ir::{Leaf, NodeId};
-use crate::lower::LowerError;
-use crate::lower::arrays::Read;
-use crate::lower::kernel::{InlinedAt, KernelLowering};
+use crate::lower::error::LowerError;
 use crate::lower::place::Place;
+use crate::lower::state::{InlinedAt, KernelLowering, Read};
 
 /// The most expressions per kernel. Funcs that are inlined into each other at several points each
 /// can make exponentially many, more than any compiler could handle.

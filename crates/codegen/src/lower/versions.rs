@@ -5,21 +5,10 @@ use warploom_lang::affine::Interval;
 use warploom_lang::op::{BinaryOp, Op};
 
 use crate::ir::{NodeId, NodeKind, Stmt, every_stmt};
-use crate::lower::LowerError;
-use crate::lower::kernel::KernelLowering;
+use crate::lower::error::LowerError;
+use crate::lower::state::{GridAxis, KernelLowering};
 
-/// The blocks along one axis of the grid.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Axis {
-    /// The block's index.
-    pub index: NodeId,
-    /// The number of blocks.
-    pub count: i64,
-    /// The number of blocks, from the first, that the end of the image does not cut off.
-    pub full: i64,
-}
-
-impl Axis {
+impl GridAxis {
     /// The range of blocks at least `margin` away from both ends; all full blocks if that range is
     /// empty.
     fn inside(&self, margin: i64) -> Interval {

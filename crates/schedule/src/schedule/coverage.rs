@@ -5,10 +5,7 @@ mod survey;
 
 use std::fmt;
 
-use crate::schedule::coverage::survey::Survey;
-use crate::schedule::problem::Problem;
-use crate::schedule::random::facts::Facts;
-use crate::schedule::tree::{KernelNumbers, NestNumbers, Schedule};
+use crate::schedule::tree::{KernelNumbers, NestNumbers};
 
 macro_rules! named {
     ($(#[$about:meta])* $type:ident, $count:ident: $($(#[$doc:meta])* $variant:ident $name:literal;)*) => {
@@ -198,13 +195,6 @@ impl Default for Coverage {
 }
 
 impl Coverage {
-    /// Counts the decisions of a legal schedule.
-    pub fn add(&mut self, problem: &Problem, schedule: &Schedule) {
-        let facts = Facts::new(problem);
-        Survey::new(&facts, schedule).count(self);
-        self.schedules += 1;
-    }
-
     /// Adds the counts of another coverage.
     pub fn merge(&mut self, other: &Coverage) {
         for (own, other) in self.shares.iter_mut().flatten().zip(other.shares.iter().flatten()) {

@@ -8,11 +8,21 @@ use crate::ids::{KernelId, LoopId};
 use crate::schedule::coverage::{Coverage, Decision, StageKind};
 use crate::schedule::footprint::{NestFootprint, ThreadLoop};
 use crate::schedule::plan::{NestPlan, Plan};
+use crate::schedule::problem::Problem;
 use crate::schedule::random::facts::Facts;
 use crate::schedule::tree::{Item, KernelNumbers, Nest, Schedule, StageRef};
 
+impl Coverage {
+    /// Counts the decisions of a legal schedule.
+    pub fn add(&mut self, problem: &Problem, schedule: &Schedule) {
+        let facts = Facts::new(problem);
+        Survey::new(&facts, schedule).count(self);
+        self.schedules += 1;
+    }
+}
+
 /// A schedule whose decisions are counted.
-pub(super) struct Survey<'a> {
+struct Survey<'a> {
     facts: &'a Facts<'a>,
     schedule: &'a Schedule,
     plan: Plan<'a>,

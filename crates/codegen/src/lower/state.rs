@@ -1,0 +1,162 @@
+//! What lowering knows of one kernel so far.
+//!
+//! | field | who changes it |
+//! | --- | --- |
+//! | `builder` | every pass: it makes and simplifies all expressions |
+//! | `symbols` | `kernel` (blocks, loops over them) and `nest` (threads): what moves boxes |
+//! | `arrays`, `globals`, `kept` | `arrays`: what has been declared |
+//! | `local` | `arrays` and `accumulate`: where values are found at the current position |
+//! | `inlined` | `value`, within one nest |
+//! | `axes` | `kernel`; read by `versions` |
+
+use ahash::AHashMap;
+use smallvec::SmallVec;
+use tracing::debug_span;
+use warploom_lang::affine::Interval;
+use warploom_lang::{FuncId, IdVec, InputId, Type};
+use warploom_schedule::KernelId;
+use warploom_schedule::schedule::{Barriers, Item, KernelPlan, StageRef, Symbol};
+
+use crate::builder::Builder;
+use crate::ir::{Array, ArrayId, BufferId, Leaf, NodeId};
+use crate::lower::context::Context;
+use crate::lower::error::LowerError;
+use crate::lower::layout::Layout;
+
+/// The key of an inlined value: Func, value number, coordinates.
+pub(crate) type InlinedAt = (FuncId, usize, SmallVec<[NodeId; 4]>);
+
+/// The source of a read: a Func or an input.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Read {
+    Func(FuncId),
+    Input(InputId),
+}
+
+/// The source from which readers of an item read.
+pub(crate) fn read_of(item: Item) -> Read {
+    match item {
+        Item::Stage(stage) => Read::Func(stage.func),
+        Item::Input(input) => Read::Input(input),
+    }
+}
+
+/// The purpose of an array of a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Kept {
+    /// All of a Func or input that lives in the block or thread.
+    Whole(Read),
+    /// A thread's current points of a stage.
+    Tile(StageRef),
+}
+
+/// The array that holds a value, and its layout.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    pub array: ArrayId,
+    pub layout: Layout,
+}
+
+impl Stored {
+    /// The index of the element at a point.
+    pub fn index(&self, builder: &mut Builder, at: &[NodeId]) -> NodeId {
+        self.layout.index(builder, at)
+    }
+}
+
+/// The blocks along one axis of the grid.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GridAxis {
+    /// The block's index.
+    pub index: NodeId,
+    /// The number of blocks.
+    pub count: i64,
+    /// The number of blocks, from the first, that the end of the image does not cut off.
+    pub full: i64,
+}
+
+#[derive(Clone)]
+pub(crate) struct KernelLowering<'a> {
+    pub context: &'a Context<'a>,
+    pub builder: Builder,
+    pub plan: &'a KernelPlan<'a>,
+    pub arrays: IdVec<ArrayId, Array>,
+    pub inlined: AHashMap<InlinedAt, NodeId>,
+    /// The arrays of buffers.
+    pub globals: AHashMap<BufferId, Stored>,
+    /// The arrays of values that live in the block or thread, at the position that is being
+    /// lowered.
+    pub local: AHashMap<(Read, usize), Stored>,
+    /// The arrays of the block and the thread, by purpose and value number.
+    pub kept: AHashMap<(Kept, usize), ArrayId>,
+    /// The values of the symbols in footprints, at the position that is being lowered.
+    pub symbols: AHashMap<Symbol, NodeId>,
+    threads: u32,
+    pub barriers: Barriers,
+    /// The axes of the grid with more than one block.
+    pub axes: Vec<GridAxis>,
+}
+
+impl<'a> KernelLowering<'a> {
+    pub fn new(context: &'a Context<'a>, id: KernelId) -> Result<KernelLowering<'a>, LowerError> {
+        let plan = &context.plan.kernels[id];
+        let name = stage_name(context, plan.kernel.stage);
+        let mut builder = Builder::default();
+        let mut symbols = AHashMap::new();
+        // Loops that run once are not emitted.
+        let around = plan.around.iter().map(|id| (*id, context.plan.loops[*id].count));
+        for (level, (id, count)) in around.filter(|(_, count)| *count > 1).enumerate() {
+            let level = within(&name, "loops around it", level as u64, u8::MAX.into())?;
+            let range = Interval::new(0, builder.fitted(count - 1).into());
+            let iteration = builder.leaf(Leaf::Iteration(level), Type::I32, Some(range));
+            symbols.insert(Symbol::Loop(id), iteration);
+        }
+        let limit = context.problem.device().threads.per_block.into();
+        Ok(KernelLowering {
+            context,
+            builder,
+            plan,
+            arrays: IdVec::new(),
+            inlined: AHashMap::new(),
+            globals: AHashMap::new(),
+            local: AHashMap::new(),
+            kept: AHashMap::new(),
+            symbols,
+            threads: within(&name, "threads in a block", plan.threads, limit)?,
+            barriers: debug_span!("barriers").in_scope(|| context.plan.barriers(id)),
+            axes: Vec::new(),
+        })
+    }
+
+    /// The kernel's name: that of its stage.
+    pub fn name(&self) -> String {
+        stage_name(self.context, self.plan.kernel.stage)
+    }
+
+    /// Threads per block.
+    pub fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    /// The thread's index in its block.
+    pub fn thread(&mut self) -> NodeId {
+        let last = i64::from(self.threads()) - 1;
+        self.builder.leaf(Leaf::Thread, Type::I32, Some(Interval::new(0, last)))
+    }
+}
+
+/// The name of the stage that a kernel computes.
+fn stage_name(context: &Context<'_>, StageRef { func, stage }: StageRef) -> String {
+    warploom_lang::ir::stage_name(&context.pipeline().funcs()[func], stage)
+}
+
+/// Converts a number that must not exceed a limit.
+pub(crate) fn within<T: TryFrom<u64>>(
+    kernel: &str,
+    what: &'static str,
+    needed: u64,
+    limit: u64,
+) -> Result<T, LowerError> {
+    let allowed = Some(needed).filter(|needed| *needed <= limit).and_then(|needed| T::try_from(needed).ok());
+    allowed.ok_or_else(|| LowerError::Limit { kernel: kernel.to_string(), what, needed, limit })
+}
