@@ -7,7 +7,7 @@ use serde::Serialize;
 use warploom::app::App;
 use warploom::codegen::build::BuildError;
 use warploom::cost::CostModel;
-use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::schedule::schedule::{Change, Problem, Schedule};
 use warploom::target::Device;
 use warploom::tune::explain::Explanation;
 
@@ -27,6 +27,7 @@ use crate::voice;
   warploom explain harris --schedule out/harris.schedule --size 640x480 --device a100
   warploom explain harris --schedule search
   warploom explain blur --schedule default --json
+  warploom explain harris --schedule apps/schedules --decisions
 
 Each line is a stage: how threads share it, where its points are stored, how many points are computed per required point,
 and how many microseconds each resource of the SMs is busy. The parts of a time overlap, so they do not add up. If the GPU is
@@ -37,8 +38,18 @@ pub(crate) struct Arguments {
     which: Which,
     #[command(flatten)]
     kernels: Kernels,
+    /// List the decisions that lead from the default schedule to this one, instead of the kernels
+    #[arg(long)]
+    decisions: bool,
     #[command(flatten)]
     format: Format,
+}
+
+#[derive(Serialize)]
+struct Decisions {
+    app: String,
+    sizes: String,
+    decisions: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -56,6 +67,15 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let problem = problem(&asked.pipeline, &asked.request, &device)?;
     voice::warnings(&asked.pipeline, problem.regions());
     let schedule = arguments.kernels.schedule(&problem)?;
+    if arguments.decisions {
+        let changes = Change::between(&Schedule::default_for(&problem), &schedule);
+        let decisions: Vec<String> = changes.iter().map(|change| change.to_text(&asked.pipeline)).collect();
+        if arguments.format.json {
+            let report = Decisions { app: asked.name, sizes: asked.sizes, decisions };
+            return report::json(out, "warploom.decisions/1", &report);
+        }
+        return report::text(out, &decisions.iter().map(|text| format!("{text}\n")).collect::<String>());
+    }
     let model = arguments.kernels.model.load(&device)?;
     let explanation = explanation(&problem, &schedule, &*model)?;
     if arguments.format.json {

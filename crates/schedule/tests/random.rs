@@ -42,6 +42,31 @@ fn random_schedules_are_legal_and_bounded() {
 }
 
 #[test]
+fn changes_lead_from_one_schedule_to_another() {
+    for Case { problem } in cases() {
+        let (pipeline, default) = (problem.pipeline(), Schedule::default_for(&problem));
+        for seed in 0..50 {
+            let from = if seed % 2 == 0 { default.clone() } else { Schedule::random(&problem, seed + 1) };
+            let to = Schedule::random(&problem, seed);
+            let mut replayed = from.clone();
+            for change in Change::between(&from, &to) {
+                let parsed = Change::parse(&change.to_text(pipeline), pipeline);
+                assert_eq!(parsed.as_ref(), Ok(&change));
+                change.apply(&mut replayed);
+            }
+            assert_eq!(replayed, to, "seed {seed}");
+        }
+    }
+    let pipeline = cases()[0].problem.pipeline().clone();
+    for (text, part) in
+        [("swap a b", "is not a change"), ("inline nothing", "`nothing`"), ("put x", "is not a change")]
+    {
+        let error = Change::parse(text, &pipeline).unwrap_err().to_string();
+        assert!(error.contains(part), "{text}: {error}");
+    }
+}
+
+#[test]
 fn a_seed_gives_one_schedule() {
     for Case { problem } in cases() {
         let text = |seed: u64| Schedule::random(&problem, seed).to_text(problem.pipeline());

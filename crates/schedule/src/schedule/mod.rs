@@ -42,6 +42,7 @@
 
 mod barriers;
 mod builder;
+mod change;
 mod coverage;
 mod default;
 mod dependence;
@@ -66,6 +67,7 @@ mod violation;
 
 pub use barriers::{Barriers, LoopBarriers};
 pub use builder::{BlockBuilder, ScheduleBuilder, Tiles};
+pub use change::{Change, ChangeError};
 pub use coverage::{Coverage, Decision, Share, StageKind};
 pub use error::{ScheduleError, ScheduleErrors, ScheduleFault, Spot};
 pub use footprint::{
