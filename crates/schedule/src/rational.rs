@@ -157,7 +157,10 @@ impl fmt::Display for Rational {
 /// The least common denominator of some fractions; `i64::MAX` if it does not fit.
 pub fn common_denominator(parts: impl IntoIterator<Item = Rational>) -> i64 {
     let mut parts = parts.into_iter();
-    parts.try_fold(1, |all, part| lcm(all, part.denominator)).unwrap_or(i64::MAX)
+    // Most are whole numbers.
+    let all =
+        |all, part: Rational| if part.denominator == 1 { Some(all) } else { lcm(all, part.denominator) };
+    parts.try_fold(1, all).unwrap_or(i64::MAX)
 }
 
 fn gcd_wide(a: i128, b: i128) -> i128 {

@@ -26,8 +26,9 @@ impl KernelLowering<'_> {
         let grid = self.grid()?;
         let body = self.versions()?;
         let shape = Shape { name: self.name(), grid, threads: self.threads(), arrays: self.arrays };
-        let kernel = finished(shape, body, self.builder, self.context.problem.device())?;
-        Ok(Kernel { resident: self.plan.kernel.numbers.blocks, ..kernel })
+        let device = self.context.problem.device();
+        let kernel = finished(shape, body, self.builder, device)?;
+        Ok(Kernel { resident: self.plan.resident(device), ..kernel })
     }
 
     /// Returns the grid, and defines the block's index along each tile.

@@ -194,7 +194,7 @@ impl<'k, 's> Block<'k, 's> {
     fn register_limit(&self) -> u32 {
         let device = self.items.problem.device();
         let most = device.registers.per_thread;
-        let Some(blocks) = self.plan.kernel.numbers.blocks else { return most };
+        let Some(blocks) = self.plan.resident(device) else { return most };
         let fits = |registers: &u32| {
             device.occupancy(self.shape.threads as u32, *registers, 0).blocks_per_sm >= blocks.get()
         };

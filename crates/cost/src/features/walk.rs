@@ -295,10 +295,10 @@ impl Walk {
         let reductions = (0..footprint.domain.len()).map(LoopKind::Reduction);
         let mut shared: SmallVec<[Shared; 6]> = pure.chain(reductions).map(one).collect();
         for axis in &footprint.axes {
-            let own = &mut shared[number(axis.dim)];
-            own.extent = footprint.extent(axis.dim);
-            self.extents[number(axis.dim)] = own.extent;
-            let reduction = matches!(axis.dim, LoopKind::Reduction(_));
+            let variable = number(axis.dim);
+            let own = &mut shared[variable];
+            (own.extent, self.extents[variable]) = (axis.extent, axis.extent);
+            let reduction = variable >= dims;
             let kind = match axis.kind {
                 schedule::AxisKind::Lane => AxisKind::Lane,
                 schedule::AxisKind::Round => AxisKind::Round,
@@ -306,18 +306,21 @@ impl Walk {
                 schedule::AxisKind::Serial => AxisKind::Serial { reduction, unrolled: axis.unrolled },
             };
             let entered = self.around.add(kind, 0, axis.count);
-            self.vars[number(axis.dim)].move_by(entered, axis.step);
+            self.vars[variable].move_by(entered, axis.step);
             match axis.kind {
                 schedule::AxisKind::Lane => {
                     own.lane = entered;
                     self.digits.extend(entered.map(|entered| (entered, axis.count)));
                     self.total *= axis.count;
+                    if !flat {
+                        (own.threads, own.points) = (axis.count, axis.step);
+                    }
                 }
-                schedule::AxisKind::Round | schedule::AxisKind::Reduce => own.round = entered,
+                schedule::AxisKind::Round | schedule::AxisKind::Reduce => {
+                    own.round = entered;
+                    own.points = axis.step / own.threads;
+                }
                 schedule::AxisKind::Serial => own.serial = entered,
-            }
-            if !flat {
-                (own.threads, own.points) = footprint.share(axis.dim);
             }
         }
         for own in &shared {

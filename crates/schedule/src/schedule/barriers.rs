@@ -5,7 +5,7 @@ use warploom_lang::Id;
 
 use crate::ids::{KernelId, LoopId, NestId};
 use crate::node_set::NodeSet;
-use crate::schedule::plan::{Body, Plan, Stepped};
+use crate::schedule::plan::{Body, NestPlan, Plan, Stepped};
 
 /// The barriers in one block of a kernel.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -39,6 +39,11 @@ impl Plan<'_> {
             loops: vec![LoopBarriers::default(); kernel.over.end.index() - loops],
             passed: 0.0,
         };
+        let exchanges =
+            |nest: &NestPlan<'_>| nest.footprint.as_ref().is_some_and(|nest| nest.exchanged.is_some());
+        if !self.nests.slice(kernel.nests.clone()).iter().any(exchanges) {
+            return barriers;
+        }
         let mut walk = Walk { plan: self, barriers: &mut barriers };
         let part = walk.between(kernel.body.body(), &mut Touched::default());
         barriers.passed = part.passed;

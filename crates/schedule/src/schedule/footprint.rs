@@ -84,6 +84,8 @@ pub struct Axis {
     pub count: i64,
     /// The number of points per step along the loop.
     pub step: i64,
+    /// Number of points along the loop at the nest's place.
+    pub extent: i64,
     /// Whether the axis is unrolled.
     pub unrolled: bool,
 }

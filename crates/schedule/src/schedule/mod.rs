@@ -25,12 +25,12 @@
 //! | --- | --- |
 //! | `NAME inline F, G` | the pipeline, and the Funcs that are inlined into every use. `inline` may have its own lines |
 //! | `kernel STAGE block x 64, y 16` | a kernel; each block computes 64 x 16 points of the stage. The other loops of the stage run entirely inside the block |
-//! | `kernel STAGE block x 64 blocks 2` | the same; an SM must be able to hold two blocks at once, so the kernel compiler limits the registers of each thread |
+//! | `kernel STAGE block x 64 blocks 2` | the same; an SM must be able to hold two blocks at once, if their threads and shared memory fit, so the kernel compiler limits the registers of each thread |
 //! | `around STAGE.r 1` | serial loops over reduction variables, outermost first, with one launch per iteration |
 //! | `over STAGE.r 16, STAGE.s 1` | the same inside a block |
 //! | `STAGE flat shared` | a stage whose points are spread over all threads, stored in shared memory |
 //! | `STAGE threads x 16 serial r all, x 4 unroll private` | a stage with 16 threads along x; each thread computes 4 points in unrolled loops. Stored in private memory of each thread |
-//! | `STAGE flat shared pitch 65` | a stage whose array in shared memory has 65 elements from one row to the next |
+//! | `STAGE flat shared pitch 65` | a stage whose array in shared memory has 65 elements from one row to the next, or dense rows if they are longer |
 //! | `INPUT.stage flat shared` | a copy of the part of an input that is read below |
 //! | `FUNC registers` | below a stage: a Func that each thread computes right before the stage, for its own points |
 //!

@@ -4,6 +4,7 @@
 //! Legality checks it, lowering prints it, features count it, and `explain` shows it.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 use smallvec::SmallVec;
@@ -15,6 +16,9 @@ use crate::schedule::footprint::{Allocation, NestFootprint};
 use crate::schedule::path::Path;
 use crate::schedule::reach::Reach;
 use crate::schedule::tree::{BlockItem, Item, Kernel, Loops, Nest, ReductionTile, RootItem, StageRef, Tile};
+
+/// The kernel compiler needs at least this many registers per thread.
+const LEAST_REGISTERS: u32 = 16;
 
 /// A short list of loops, outermost first.
 pub type LoopIds = SmallVec<[LoopId; 4]>;
@@ -197,6 +201,16 @@ impl KernelPlan<'_> {
     pub fn split(&self) -> impl Iterator<Item = (Tile, i64)> {
         let tiles = self.kernel.block.iter().copied().zip(self.blocks.iter().copied());
         tiles.filter(|(_, blocks)| *blocks > 1)
+    }
+
+    /// The number of blocks that an SM must be able to hold at once, if the schedule sets it: no more than fit by
+    /// their threads and shared memory.
+    pub fn resident(&self, device: &Device) -> Option<NonZeroU32> {
+        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let blocks = self.kernel.numbers.blocks?;
+        let fit =
+            device.occupancy(small(self.threads), LEAST_REGISTERS, small(self.shared_bytes())).blocks_per_sm;
+        NonZeroU32::new(blocks.get().min(fit))
     }
 
     /// Bytes of shared memory per block.

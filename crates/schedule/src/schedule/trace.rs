@@ -514,43 +514,47 @@ fn axes(
     dims: &[Reach],
     domain: &[Reach],
 ) -> Vec<Axis> {
-    let extent = |kind: LoopKind| match kind {
-        LoopKind::Pure(d) => dims[d].extent(),
-        LoopKind::Reduction(r) => domain[r].extent(),
+    let of = |dim: LoopKind| shared.and_then(|shared| shared.iter().find(|known| known.dim == dim).copied());
+    let extent = |dim: LoopKind| match (of(dim), dim) {
+        (Some(known), _) => known.extent,
+        (None, LoopKind::Pure(d)) => dims[d].extent(),
+        (None, LoopKind::Reduction(r)) => domain[r].extent(),
     };
     let pure = loops.iter().copied().filter(|kind| is_pure(*kind));
     let reductions = loops.iter().copied().filter(|kind| !is_pure(*kind));
     let mut axes = Vec::with_capacity(8);
-    let mut add = |kind: AxisKind, dim: LoopKind, count: i64, step: i64| {
-        let unrolled = kind == AxisKind::Serial && mapping.unrolls();
-        axes.push(Axis { kind, dim, count, step, unrolled });
+    let unrolls = mapping.unrolls();
+    let mut add = |kind: AxisKind, dim: LoopKind, extent: i64, count: i64, step: i64| {
+        let unrolled = unrolls && kind == AxisKind::Serial;
+        axes.push(Axis { kind, dim, extent, count, step, unrolled });
     };
     let (Some(shared), Some(tiles)) = (shared, mapping.tiles()) else {
-        pure.for_each(|dim| add(AxisKind::Lane, dim, extent(dim), 1));
-        reductions.rev().for_each(|dim| add(AxisKind::Reduce, dim, extent(dim), 1));
+        let mut whole = |kind: AxisKind, dim: LoopKind| {
+            let extent = extent(dim);
+            add(kind, dim, extent, extent, 1);
+        };
+        pure.for_each(|dim| whole(AxisKind::Lane, dim));
+        reductions.rev().for_each(|dim| whole(AxisKind::Reduce, dim));
         return axes;
     };
-    let share = |dim: LoopKind| {
-        let known = shared.iter().find(|known| known.dim == dim);
-        known.map_or((1, 1), |known| (known.threads, known.serial))
-    };
+    let share = |dim: LoopKind| of(dim).map_or((1, 1), |known| (known.threads, known.serial));
     let by_threads = || shared.iter().filter(|known| known.threads > 1);
-    for ThreadLoop { dim, threads, serial, .. } in by_threads() {
-        add(AxisKind::Lane, *dim, *threads, *serial);
+    for ThreadLoop { dim, threads, serial, extent } in by_threads() {
+        add(AxisKind::Lane, *dim, *extent, *threads, *serial);
     }
     // Rounds of shared reduction variables first, then of dimensions; the other reduction variables are
     // inside.
     let shared_reductions = by_threads().map(|known| known.dim).filter(|kind| !is_pure(*kind));
     for dim in shared_reductions.chain(pure.rev()) {
-        let (threads, serial) = share(dim);
-        add(AxisKind::Round, dim, blocks(extent(dim), threads * serial), threads * serial);
+        let ((threads, serial), extent) = (share(dim), extent(dim));
+        add(AxisKind::Round, dim, extent, blocks(extent, threads * serial), threads * serial);
     }
     for dim in reductions.rev().filter(|dim| share(*dim).0 == 1) {
-        let (_, serial) = share(dim);
-        add(AxisKind::Reduce, dim, blocks(extent(dim), serial), serial);
+        let ((_, serial), extent) = (share(dim), extent(dim));
+        add(AxisKind::Reduce, dim, extent, blocks(extent, serial), serial);
     }
     for tile in &tiles.serial {
-        add(AxisKind::Serial, tile.dim, share(tile.dim).1, 1);
+        add(AxisKind::Serial, tile.dim, extent(tile.dim), share(tile.dim).1, 1);
     }
     axes
 }

@@ -367,28 +367,14 @@ pub enum Rule {
         /// The stage or staged input.
         item: String,
     },
-    /// A pitch is smaller than a row, so rows would overlap.
-    #[error(
-        "the rows of `{item}` have {row} elements in a block, more than the pitch of {pitch}; make it larger"
-    )]
-    Pitch {
-        /// The stage or staged input.
-        item: String,
-        /// The distance between rows, in elements.
-        pitch: u32,
-        /// The length of a row, in elements.
-        row: i64,
-    },
     /// A kernel asks for more blocks per SM than an SM can hold.
-    #[error(
-        "the kernel of `{stage}` asks for {blocks} blocks per SM, and an SM of {device} holds {limit} of them; ask for fewer, or make the block smaller"
-    )]
+    #[error("the kernel of `{stage}` asks for {blocks} blocks per SM; the limit is {limit} on {device}")]
     Resident {
         /// The kernel's own stage.
         stage: String,
         /// The number of blocks per SM in the schedule.
         blocks: u32,
-        /// The number of blocks that an SM can hold, given their threads and shared memory.
+        /// The number of blocks that an SM can hold.
         limit: u32,
         /// The name of the device.
         device: String,

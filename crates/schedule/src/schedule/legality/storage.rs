@@ -26,9 +26,6 @@ pub const MAX_PRIVATE_BYTES: u64 = 8 * 1024;
 /// An extent without a constant width may still be allocated up to this size, as for a lookup table.
 pub const SMALL_EXTENT: i64 = 1024;
 
-/// The minimum number of registers per thread that the kernel compiler needs.
-const LEAST_REGISTERS: u32 = 16;
-
 impl Checker<'_> {
     pub(super) fn storage(&mut self) {
         for id in self.plan.kernels.keys() {
@@ -39,8 +36,8 @@ impl Checker<'_> {
             if nest.nest.storage.is_private() {
                 self.private(position, nest);
             }
-            if let Some(pitch) = nest.nest.numbers.pitch {
-                self.pitch(nest, pitch);
+            if nest.nest.numbers.pitch.is_some() {
+                self.pitch(nest);
             }
             if let Some(footprint) = &nest.footprint {
                 self.nest_threads(nest, footprint);
@@ -72,14 +69,11 @@ impl Checker<'_> {
             let (stage, parts, device) = (stage(), shown(&parts, ", "), device());
             rules.push(Rule::SharedBytes { stage, bytes, parts, limit, device });
         }
-        if let Some(blocks) = kernel.kernel.numbers.blocks.map(NonZeroU32::get) {
-            let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-            let threads = small(kernel.threads);
-            let limit = self.problem.device().occupancy(threads, LEAST_REGISTERS, small(bytes)).blocks_per_sm;
-            // A block that is too large for the device was already reported.
-            if (1..blocks).contains(&limit) {
-                rules.push(Rule::Resident { stage: stage(), blocks, limit, device: device() });
-            }
+        let limit = self.problem.device().threads.blocks_per_sm;
+        if let Some(blocks) =
+            kernel.kernel.numbers.blocks.map(NonZeroU32::get).filter(|blocks| *blocks > limit)
+        {
+            rules.push(Rule::Resident { stage: stage(), blocks, limit, device: device() });
         }
         for rule in rules {
             self.report(&kernel.path, rule);
@@ -87,25 +81,16 @@ impl Checker<'_> {
     }
 
     /// Checks a pitch: only the first stage of an array in shared memory may set it, and it must fit
-    /// the rows.
-    fn pitch(&mut self, nest: &NestPlan<'_>, pitch: NonZeroU32) {
-        let same = |other: &&NestPlan<'_>| read_of(other.nest.item) == read_of(nest.nest.item);
-        let first = self.plan.nests_of(nest.kernel).iter().find(same);
-        let allocations = &self.plan.kernels[nest.kernel].allocations;
-        let array = allocations.iter().find(|array| read_of(array.item) == read_of(nest.nest.item));
-        let item = || self.names.of_item(nest.nest.item);
-        match array {
-            _ if first.is_some_and(|first| first.path != nest.path) || !nest.nest.storage.is_shared() => {
-                self.report(&nest.path, Rule::PitchPlace { item: item() });
-            }
-            Some(array) if array.extents.len() < 2 => {
-                self.report(&nest.path, Rule::PitchPlace { item: item() });
-            }
-            Some(array) if array.extents[0] > i64::from(pitch.get()) => {
-                let row = array.extents[0];
-                self.report(&nest.path, Rule::Pitch { item: item(), pitch: pitch.get(), row });
-            }
-            _ => {}
+    /// A pitch belongs to the first stage of an array with rows in shared memory.
+    fn pitch(&mut self, nest: &NestPlan<'_>) {
+        let same = |item: Item| read_of(item) == read_of(nest.nest.item);
+        let first = self.plan.nests_of(nest.kernel).iter().find(|other| same(other.nest.item));
+        let array = self.plan.kernels[nest.kernel].allocations.iter().find(|array| same(array.item));
+        let is_first = first.is_some_and(|first| first.path == nest.path);
+        let has_rows = array.is_none_or(|array| array.storage.is_shared() && array.extents.len() > 1);
+        if !is_first || !has_rows {
+            let item = self.names.of_item(nest.nest.item);
+            self.report(&nest.path, Rule::PitchPlace { item });
         }
     }
 

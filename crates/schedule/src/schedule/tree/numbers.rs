@@ -42,8 +42,8 @@ macro_rules! numbers {
 numbers! {
     /// The numbers that the line of a kernel can set; `None` if not set.
     KernelNumbers {
-        /// The number of blocks that an SM must be able to hold at once. The kernel compiler limits the
-        /// registers per thread accordingly.
+        /// The number of blocks that an SM must be able to hold at once, as far as their threads and shared
+        /// memory allow. The kernel compiler limits the registers per thread accordingly.
         blocks,
     }
 }
@@ -51,8 +51,8 @@ numbers! {
 numbers! {
     /// The numbers that the line of a stage or staged input can set; `None` if not set.
     NestNumbers {
-        /// The distance between the rows of an array in shared memory, in elements; at least the length
-        /// of a row. Rows that start in different banks can be read by column without bank conflicts.
+        /// The distance between the rows of an array in shared memory, in elements. Rows that are longer
+        /// are not padded. Rows that start in different banks can be read by column without bank conflicts.
         pitch,
     }
 }
