@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     /// The output folder; created if missing. Without it, the schedule is printed
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// What to write to the folder, or to print, instead of the default; separated by commas
+    /// What to write or print instead of the default, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KINDS")]
     emit: Vec<Emit>,
     #[command(flatten)]

@@ -68,7 +68,10 @@ fn an_idle_gpu_is_explained() {
         let ran = place.run(&format!("{command} total.json {sizes}"));
         assert_eq!(ran.code, 0, "{}", ran.err);
         let note = ran.out.lines().find(|line| line.starts_with("note: ")).unwrap_or_default();
-        assert!(note.contains("`total.1` takes") && note.contains("with 3 threads of the 270336"), "{note}");
+        assert!(
+            note.contains("`total.1` takes") && note.contains("uses only 3 threads of the 270336"),
+            "{note}"
+        );
         let report = place.json(&format!("{command} total.json {sizes} --json"));
         assert_eq!(
             (&report["idle"]["threads"], &report["idle"]["reason"]["kind"]),

@@ -279,7 +279,7 @@ fn indices_that_cannot_be_are_refused() {
     assert_eq!(flat, LowerError::Index { kernel: "blur".into(), number: 2_147_488_511 });
     assert_eq!(
         flat.to_string(),
-        "the kernel of `blur` would have to count up to 2147488511, and indices have 32 bits; use smaller \
+        "the kernel of `blur` would need an index of 2147488511, but indices have 32 bits; use smaller \
          sizes or tiles, or threads instead of a flat loop"
     );
     let points = format!("{inlined}  kernel blur  block x 1, y 1  threads\n");
