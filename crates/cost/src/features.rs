@@ -10,12 +10,14 @@
 //! | `warps` | simultaneous accesses of the threads of a warp |
 //! | `traffic` | requests, sectors and wavefronts of accesses |
 //! | `reads` | footprints of a stage's reads |
+//! | `merged` | which accesses the points of a thread share |
 //! | `row` | the features of one stage |
 //! | `block` | the nests of one kernel in order, and the state that they share |
 
 mod block;
 mod flatten;
 mod form;
+mod merged;
 mod operations;
 mod reads;
 mod row;
