@@ -48,7 +48,7 @@ pub(crate) struct Target {
 /// Which kernels to make.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Kernels {
-    /// The schedule: a file, a folder that contains APP.schedule, `default`, `random:SEED` or `search[:SEED]`
+    /// The schedule: a file, a folder with APP.schedule, `default`, `random:SEED` or `search[:SEED]`
     ///
     /// `default` is the default schedule, with one kernel per nontrivial stage;
     /// `random:SEED` is a random legal schedule drawn with this seed;

@@ -34,7 +34,7 @@ use report::{Report, kernels};
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("schedule", |arg: Arg| arg.help(
-        "Use this schedule instead of searching: a file, a folder that contains APP.schedule, `default`, `random:SEED` or `search:SEED`"
+        "Use this schedule instead of searching: a file, a folder with APP.schedule, `default`, `random:SEED` or `search:SEED`"
     ).long_help(None)),
     after_long_help = "Examples:
   warploom compile harris                                      search and print the schedule
