@@ -98,6 +98,9 @@ fn every_decision_is_taken_for_every_kind_of_stage() {
     coverage.merge(&rest);
     assert_eq!(coverage.schedules(), SEEDS * cases().len() as u64);
     assert!(coverage.rare(TAKEN, ENOUGH).is_empty(), "{:#?}\n{coverage}", coverage.rare(TAKEN, ENOUGH));
+    for (word, share) in coverage.numbers() {
+        assert!(share.eligible >= ENOUGH && share.part() >= TAKEN, "{word}: {share:?}");
+    }
     // Every row and column has an entry.
     for decision in Decision::ALL {
         let taken: u64 = StageKind::ALL.iter().map(|kind| coverage.share(decision, *kind).taken).sum();
