@@ -1,9 +1,10 @@
 //! The features of one kernel.
 
+use std::num::NonZeroU32;
 use std::ops::{AddAssign, BitOr};
 
 use serde::{Deserialize, Serialize};
-use warploom_schedule::schedule::Kernel;
+use warploom_schedule::schedule::{Kernel, Nest};
 use warploom_schedule::{NodeId, StageId};
 
 use crate::schema::StageFeatures;
@@ -97,13 +98,9 @@ impl NewDecisions {
     /// The decisions that a kernel and its nests make as numbers. Weights files contain the bits, so a
     /// bit never changes its meaning: the lower half is for kernels, the upper half for nests, each in
     /// the order of their words.
-    pub fn of_kernel(kernel: &Kernel) -> NewDecisions {
-        let bits = |all: &mut dyn Iterator<Item = bool>| -> u32 {
-            all.enumerate().map(|(position, given)| u32::from(given) << position).sum()
-        };
-        let own = bits(&mut kernel.numbers.all().map(|number| number.is_some()));
-        let nests = kernel.nests().map(|nest| bits(&mut nest.numbers.all().map(|number| number.is_some())));
-        NewDecisions(own | nests.fold(0, |known, nest| known | nest) << 16)
+    pub fn of_kernel<'k>(kernel: &Kernel, nests: impl Iterator<Item = &'k Nest>) -> NewDecisions {
+        let nests = nests.fold(0, |known, nest| known | bits(nest.numbers.all()));
+        NewDecisions(bits(kernel.numbers.all()) | nests << 16)
     }
 
     #[cfg(test)]
@@ -113,6 +110,11 @@ impl NewDecisions {
     pub fn contains(self, others: NewDecisions) -> bool {
         others.0 & !self.0 == 0
     }
+}
+
+/// One bit for each number that is set.
+fn bits(numbers: impl Iterator<Item = Option<NonZeroU32>>) -> u32 {
+    numbers.enumerate().map(|(position, number)| u32::from(number.is_some()) << position).sum()
 }
 
 impl BitOr for NewDecisions {

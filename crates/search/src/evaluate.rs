@@ -67,7 +67,7 @@ impl<'a> Evaluator<'a> {
 
     /// Whether the model knows all decisions of a kernel, so that its cost is comparable to others.
     pub fn knows(&self, item: &RootItem) -> bool {
-        item.kernels().all(|kernel| self.model.knows(NewDecisions::of_kernel(kernel)))
+        item.kernels().all(|kernel| self.model.knows(NewDecisions::of_kernel(kernel, kernel.nests())))
     }
 
     /// Why the search ends.

@@ -169,6 +169,7 @@ impl<'k, 's> Block<'k, 's> {
         let registers = BASE_REGISTERS + held + self.transient;
         let limit = f64::from(self.register_limit());
         local += (registers - limit).max(0.0) * 4.0;
+        let nests = self.items.plan.nests_of(self.id).iter().map(|nest| nest.nest);
         let mut features = KernelFeatures {
             launches: self.shape.launches,
             blocks: self.shape.blocks,
@@ -181,7 +182,7 @@ impl<'k, 's> Block<'k, 's> {
             read_bytes: self.read.iter().map(|(_, bytes)| bytes).sum(),
             written_bytes: self.written,
             nodes: self.nodes,
-            decisions: NewDecisions::of_kernel(self.plan.kernel),
+            decisions: NewDecisions::of_kernel(self.plan.kernel, nests),
             rows: self.rows,
         };
         self.items.arrays.push(self.arrays);

@@ -119,11 +119,16 @@ struct Table {
 /// Calls `look` with the table of an access pattern.
 fn with_table<R>(way: Way, look: impl FnOnce(&Way, &mut Table) -> R) -> R {
     TABLES.with_borrow_mut(|tables| {
+        if let Some(table) = tables.get_mut(&way) {
+            return look(&way, table);
+        }
         if tables.len() >= MAX_TABLES {
             tables.clear();
         }
-        let table = tables.entry(way.clone()).or_insert(Table { costs: [-1.0; MAX_PHASES], all: true });
-        look(&way, table)
+        let mut table = Table { costs: [-1.0; MAX_PHASES], all: true };
+        let result = look(&way, &mut table);
+        tables.insert(way, table);
+        result
     })
 }
 
@@ -156,7 +161,7 @@ pub(crate) struct Moves<'a> {
     pub walk: &'a Walk,
     pub group: &'a Group,
     /// For each index and axis the change per step, times the index's denominator.
-    steps: SmallVec<[i64; 64]>,
+    steps: SmallVec<[i64; 32]>,
     /// The distance between the first and the last access along each index.
     spreads: SmallVec<[i64; 4]>,
     /// Whether a variable is itself rounded, so that the steps are approximate.
@@ -168,7 +173,7 @@ pub(crate) struct Moves<'a> {
 impl<'a> Moves<'a> {
     pub fn new(walk: &'a Walk, group: &'a Group) -> Moves<'a> {
         let axes = walk.around.axes.len();
-        let mut steps: SmallVec<[i64; 64]> = SmallVec::from_elem(0, axes * group.rows.len());
+        let mut steps: SmallVec<[i64; 32]> = SmallVec::from_elem(0, axes * group.rows.len());
         let (mut rounded, mut unknown) = (false, 0);
         for (row, steps) in group.rows.iter().zip(steps.chunks_mut(axes.max(1))) {
             for (number, var) in walk.vars.iter().enumerate() {
@@ -241,6 +246,7 @@ impl<'a> Moves<'a> {
     }
 
     /// The number of values that an index takes if its first access moves by `moved` steps.
+    #[inline]
     pub fn extent_of(&self, row: usize, moved: i64) -> f64 {
         (moved / self.group.rows[row].den + self.spreads[row] + 1) as f64
     }

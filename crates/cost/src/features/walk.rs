@@ -184,7 +184,7 @@ impl Around {
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     /// Axes with a restricted range: number, first value, number of values.
-    pub limits: SmallVec<[(u8, i64, i64); 6]>,
+    pub limits: SmallVec<[(u8, i64, i64); 3]>,
     /// Active threads, summed over all rounds.
     pub active: f64,
     /// Warps with at least one active thread.
@@ -359,26 +359,27 @@ impl Walk {
 
     /// Counts the active threads and warps of each case.
     fn count_active(&mut self) {
-        let mut cases = std::mem::take(&mut self.cases);
-        for case in &mut cases {
-            if case.limits.is_empty() {
-                let rounds = self.total / self.threads;
-                let warps = |threads: i64| (threads + 31) / 32;
-                case.active = self.total as f64;
-                case.warps = (rounds * warps(self.threads) + warps(self.total % self.threads)) as f64;
-                continue;
-            }
-            let lanes = self.lanes(case, |_| 0);
-            let (mut active, mut warps) = (0.0, 0.0);
-            lanes.for_each_warp(|alike| {
-                let alike_warps =
-                    alike.weight * alike.repeats.iter().map(|(_, count)| *count as f64).product::<f64>();
-                active += alike_warps * alike.runs.iter().map(|run| run.count as f64).sum::<f64>();
-                warps += alike_warps;
-            });
-            (case.active, case.warps) = (active, warps);
+        for number in 0..self.cases.len() {
+            let (active, warps) = self.active(&self.cases[number]);
+            (self.cases[number].active, self.cases[number].warps) = (active, warps);
         }
-        self.cases = cases;
+    }
+
+    fn active(&self, case: &Case) -> (f64, f64) {
+        if case.limits.is_empty() {
+            let rounds = self.total / self.threads;
+            let warps = |threads: i64| (threads + 31) / 32;
+            let warps = rounds * warps(self.threads) + warps(self.total % self.threads);
+            return (self.total as f64, warps as f64);
+        }
+        let (mut active, mut warps) = (0.0, 0.0);
+        self.lanes(case, |_| 0).for_each_warp(|alike| {
+            let alike_warps =
+                alike.weight * alike.repeats.iter().map(|(_, count)| *count as f64).product::<f64>();
+            active += alike_warps * alike.runs.iter().map(|run| run.count as f64).sum::<f64>();
+            warps += alike_warps;
+        });
+        (active, warps)
     }
 
     /// The threads of a case, where one step of an axis moves the element by `step`.

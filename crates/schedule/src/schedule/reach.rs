@@ -28,7 +28,7 @@ pub enum Symbol {
 /// where `A` is the sum of `terms`. Both ends are clamped to `clamp`, and never outside `min..=max`.
 ///
 /// Only integers count: the smallest value is `ceil(A + low)`.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub struct Reach {
     /// Symbols, and how far one step of each moves the index. Sorted and unique, without zero steps.
     pub terms: SmallVec<[(Symbol, Rational); 3]>,
@@ -49,6 +49,13 @@ pub struct Reach {
     /// or if its accesses move with the block in different ways, so that it may be anywhere in
     /// `min..=max`.
     pub bounded: bool,
+}
+
+/// The derived clone would copy the terms one at a time, and every plan clones many reaches.
+impl Clone for Reach {
+    fn clone(&self) -> Reach {
+        Reach { terms: SmallVec::from_slice(&self.terms), ..*self }
+    }
 }
 
 /// The range of each symbol, and the reaches of each [`Symbol::Lowest`].
@@ -430,15 +437,11 @@ impl Reach {
             }
             reach.bounded &= matches!(symbol, Symbol::Loop(_));
         }
-        reach.at_rest()
+        if reach.terms.is_empty() { reach.at_rest() } else { reach }
     }
 
-    /// The range of all values, if no terms are left.
-    #[must_use]
-    fn at_rest(self) -> Reach {
-        if !self.terms.is_empty() {
-            return self;
-        }
+    /// The range of all values of a reach without terms.
+    fn at_rest(&self) -> Reach {
         let (low, high) = (ceil(self.low).max(self.min), floor(self.high).min(self.max));
         Reach { bounded: self.bounded, ..Reach::fixed(low.min(self.max), high.max(self.min)) }
     }
@@ -465,10 +468,10 @@ impl Reach {
         let (first, others) = reaches.split_first()?;
         // Usually all move alike, and then only the ends differ.
         if others.iter().all(|other| other.terms == first.terms && other.clamp == first.clamp) {
-            let mut hull = first.clone().at_rest();
-            match hull.terms.is_empty() {
-                true => others.iter().for_each(|other| hull.extend(&other.clone().at_rest())),
-                false => others.iter().for_each(|other| hull.extend(other)),
+            let at_rest = first.terms.is_empty();
+            let mut hull = if at_rest { first.at_rest() } else { first.clone() };
+            for other in others {
+                if at_rest { hull.extend(&other.at_rest()) } else { hull.extend(other) }
             }
             return Some(hull);
         }
