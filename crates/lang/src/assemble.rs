@@ -188,7 +188,8 @@ impl Assembler {
                 predicate = Some(self.expr(condition, &mut scope)?);
             }
         }
-        Ok(Stage { indices, values, domain, predicate, place: Some(stage.place) })
+        let (reassociate, place) = (stage.reassociate, Some(stage.place));
+        Ok(Stage { indices, values, domain, predicate, reassociate, place })
     }
 
     /// Translates a bound of a reduction domain. Variables are not allowed there.

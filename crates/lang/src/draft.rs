@@ -1,53 +1,58 @@
-//! A pipeline with mutable tables: the form in which it is reduced.
+//! A pipeline with mutable tables, for passes that turn one pipeline into another.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
-use serde::Serialize;
-use serde_json::Value as Json;
-use warploom_lang::ir::{Exprs, FuncDecl, InputDecl, Node, NodeKind, ParamDecl, Stage};
-use warploom_lang::op::Op;
-use warploom_lang::{ExprId, FuncId, Id, IdVec, InputId, ParamId, Pipeline, Value};
-use warploom_schedule::schedule::StageRef;
+use crate::error::PipelineError;
+use crate::ids::{ExprId, FuncId, Id, IdVec, InputId, ParamId};
+use crate::ir::{Exprs, FuncDecl, InputDecl, Node, NodeKind, ParamDecl, Stage, StageRef};
+use crate::op::Op;
+use crate::pipeline::Pipeline;
+use crate::types::Value;
+use crate::validate::validate;
 
-/// The mutable tables of a pipeline; [`Draft::finish`] keeps what is still needed.
+/// The mutable tables of a pipeline. Funcs may be added at the end, whoever reads them;
+/// [`Draft::finish`] puts producers first and keeps what is still needed.
 #[derive(Clone)]
-pub(crate) struct Draft {
+pub struct Draft {
+    /// The pipeline's name.
+    pub name: String,
+    /// The inputs, which may outnumber those that are still read.
     pub inputs: IdVec<InputId, InputDecl>,
+    /// The Params, which may outnumber those that are still used.
     pub params: IdVec<ParamId, ParamDecl>,
+    /// The Funcs, in any order.
     pub funcs: IdVec<FuncId, FuncDecl>,
+    /// The output Funcs.
     pub outputs: Vec<FuncId>,
+    /// The nodes of all expressions, which may outnumber those that are still used.
     pub exprs: Exprs,
 }
 
-/// The tables in the serialised form of pipelines.
-#[derive(Serialize)]
-struct Tables {
-    inputs: Vec<InputDecl>,
-    params: Vec<ParamDecl>,
-    funcs: Vec<FuncDecl>,
-    outputs: Vec<FuncId>,
-    exprs: Vec<Node>,
-}
-
 impl Draft {
+    /// The tables of a pipeline.
     pub fn of(pipeline: &Pipeline) -> Draft {
         Draft {
-            inputs: pipeline.inputs().clone(),
-            params: pipeline.params().clone(),
-            funcs: pipeline.funcs().clone(),
-            outputs: pipeline.outputs().to_vec(),
-            exprs: pipeline.exprs().clone(),
+            name: pipeline.name.clone(),
+            inputs: pipeline.inputs.clone(),
+            params: pipeline.params.clone(),
+            funcs: pipeline.funcs.clone(),
+            outputs: pipeline.outputs.clone(),
+            exprs: pipeline.exprs.clone(),
         }
     }
 
+    /// One definition of a Func.
     pub fn stage(&self, stage: StageRef) -> &Stage {
         &self.funcs[stage.func].stages[stage.stage]
     }
 
+    /// One definition of a Func, for modification.
     pub fn stage_mut(&mut self, stage: StageRef) -> &mut Stage {
         &mut self.funcs[stage.func].stages[stage.stage]
     }
 
+    /// All definitions of all Funcs.
     pub fn stages(&self) -> Vec<StageRef> {
         let of = |(func, decl): (FuncId, &FuncDecl)| {
             (0..decl.stages.len()).map(move |stage| StageRef { func, stage })
@@ -55,6 +60,7 @@ impl Draft {
         self.funcs.iter().flat_map(of).collect()
     }
 
+    /// A constant as an expression.
     pub fn constant(&mut self, value: Value) -> ExprId {
         let kind = NodeKind::Op(Op::Const(value));
         self.exprs.intern(Node { kind, ty: value.ty(), args: Default::default() })
@@ -62,44 +68,53 @@ impl Draft {
 
     /// Rebuilds the expressions of a stage, operands first. `change` receives the id of each old
     /// node and its copy with rebuilt operands, and returns the replacement.
-    pub fn rewrite(&mut self, stage: StageRef, change: &mut dyn FnMut(&mut Exprs, ExprId, Node) -> ExprId) {
-        let roots = all_roots(self.stage(stage));
-        let old = self.exprs.clone();
-        let made = rebuild(&old, &mut self.exprs, roots, change);
+    pub fn rebuild(&mut self, stage: StageRef, change: &mut dyn FnMut(&mut Exprs, ExprId, Node) -> ExprId) {
+        let roots = self.stage(stage).all_roots().collect();
+        let made = self.rebuilt(roots, change);
         replace_roots(self.stage_mut(stage), &made);
     }
 
     /// Rebuilds the expressions of all stages.
-    pub fn rewrite_all(&mut self, change: &mut dyn FnMut(&mut Exprs, ExprId, Node) -> ExprId) {
+    pub fn rebuild_all(&mut self, change: &mut dyn FnMut(&mut Exprs, ExprId, Node) -> ExprId) {
         for stage in self.stages() {
-            self.rewrite(stage, change);
+            self.rebuild(stage, change);
         }
+    }
+
+    /// Rebuilds some expressions as [`Draft::rebuild`] does, and returns what each node became.
+    pub fn rebuilt(
+        &mut self,
+        roots: Vec<ExprId>,
+        change: &mut dyn FnMut(&mut Exprs, ExprId, Node) -> ExprId,
+    ) -> BTreeMap<ExprId, ExprId> {
+        let old = self.exprs.clone();
+        copied(&old, &mut self.exprs, roots, change)
     }
 
     /// Inlines the only definition of a Func: its value at a point.
     pub fn unfolded(&self, exprs: &mut Exprs, func: FuncId, value: usize, at: &[ExprId]) -> ExprId {
         let root = self.funcs[func].stages[0].values[value];
-        let made = rebuild(&self.exprs, exprs, vec![root], &mut |exprs, _, node| match node.kind {
+        let made = copied(&self.exprs, exprs, vec![root], &mut |exprs, _, node| match node.kind {
             NodeKind::Var(d) => at[d as usize],
             _ => exprs.intern(node),
         });
         made[&root]
     }
 
-    /// The pipeline with everything that the outputs need; `None` if it is invalid.
-    pub fn finish(self, like: &Pipeline) -> Option<Pipeline> {
-        let funcs = Numbering::keeping(self.needed_funcs());
+    /// The pipeline with everything that the outputs need, if it is valid.
+    pub fn finish(self) -> Result<Pipeline, PipelineError> {
+        let funcs = Numbering::of_list(self.needed_funcs());
         let stages = || funcs.kept.iter().flat_map(|func| &self.funcs[*func].stages);
-        let roots: Vec<ExprId> = stages().flat_map(all_roots).collect();
+        let roots: Vec<ExprId> = stages().flat_map(Stage::all_roots).collect();
         let kinds = self.exprs.reachable(roots).into_iter().map(|id| self.exprs[id].kind);
         let kinds: Vec<NodeKind> = kinds.collect();
-        let inputs = Numbering::keeping(kinds.iter().filter_map(|kind| match kind {
+        let inputs = Numbering::of_set(kinds.iter().filter_map(|kind| match kind {
             NodeKind::Load(input) | NodeKind::InputMin(input, _) | NodeKind::InputExtent(input, _) => {
                 Some(*input)
             }
             _ => None,
         }));
-        let params = Numbering::keeping(kinds.iter().filter_map(|kind| match kind {
+        let params = Numbering::of_set(kinds.iter().filter_map(|kind| match kind {
             NodeKind::Param(param) => Some(*param),
             _ => None,
         }));
@@ -115,71 +130,86 @@ impl Draft {
         let renewed = |func: &FuncId| {
             let mut decl = self.funcs[*func].clone();
             for stage in &mut decl.stages {
-                let made = rebuild(&self.exprs, &mut exprs, all_roots(stage), &mut |exprs, _, node| {
+                let roots = stage.all_roots().collect();
+                let made = copied(&self.exprs, &mut exprs, roots, &mut |exprs, _, node| {
                     exprs.intern(Node { kind: renumbered(node.kind), ..node })
                 });
                 replace_roots(stage, &made);
             }
             decl
         };
-        let tables = Tables {
+        let pipeline = Pipeline {
+            name: self.name.clone(),
             funcs: funcs.kept.iter().map(renewed).collect(),
             inputs: inputs.kept.iter().map(|input| self.inputs[*input].clone()).collect(),
             params: params.kept.iter().map(|param| self.params[*param].clone()).collect(),
             outputs: self.outputs.iter().map(|output| funcs.of(*output)).collect(),
-            exprs: exprs.nodes().values().cloned().collect(),
+            exprs,
+            by_name: OnceLock::new(),
         };
-        read(like, &tables)
+        validate(&pipeline)?;
+        Ok(pipeline)
     }
 
-    /// The Funcs that the outputs depend on.
-    fn needed_funcs(&self) -> BTreeSet<FuncId> {
-        let mut needed = BTreeSet::new();
-        let mut open = self.outputs.clone();
-        while let Some(func) = open.pop() {
-            if needed.insert(func) {
-                let roots = self.funcs[func].stages.iter().flat_map(all_roots);
-                open.extend(self.exprs.reachable(roots).into_iter().filter_map(
-                    |id| match self.exprs[id].kind {
-                        NodeKind::Call(called, _) => Some(called),
-                        _ => None,
-                    },
-                ));
+    /// The Funcs that the outputs depend on, producers first, otherwise in the order of the table.
+    fn needed_funcs(&self) -> Vec<FuncId> {
+        let needed: BTreeSet<FuncId> = self.producers_first(self.outputs.clone()).into_iter().collect();
+        self.producers_first(needed.into_iter().collect())
+    }
+
+    /// Some Funcs and everything that they depend on, producers first.
+    fn producers_first(&self, funcs: Vec<FuncId>) -> Vec<FuncId> {
+        enum Step {
+            Enter(FuncId),
+            Leave(FuncId),
+        }
+        let (mut order, mut entered) = (Vec::new(), BTreeSet::new());
+        let mut steps: Vec<Step> = funcs.into_iter().rev().map(Step::Enter).collect();
+        while let Some(step) = steps.pop() {
+            match step {
+                Step::Enter(func) if entered.insert(func) => {
+                    steps.push(Step::Leave(func));
+                    steps.extend(self.callees(func).into_iter().rev().map(Step::Enter));
+                }
+                Step::Enter(_) => {}
+                Step::Leave(func) => order.push(func),
             }
         }
-        needed
+        order
     }
-}
 
-/// Parses tables like a file of the original pipeline, which also validates them.
-fn read(like: &Pipeline, tables: &Tables) -> Option<Pipeline> {
-    let mut file: Json = like.to_json().parse().ok()?;
-    let Json::Object(tables) = serde_json::to_value(tables).ok()? else { return None };
-    file.as_object_mut()?.extend(tables);
-    Pipeline::from_json(&file.to_string()).ok()
+    /// The Funcs that a Func calls, itself excluded.
+    pub fn callees(&self, func: FuncId) -> BTreeSet<FuncId> {
+        let nodes = self.exprs.reachable(self.funcs[func].stages.iter().flat_map(Stage::all_roots));
+        let called = nodes.into_iter().filter_map(|id| match self.exprs[id].kind {
+            NodeKind::Call(called, _) if called != func => Some(called),
+            _ => None,
+        });
+        called.collect()
+    }
 }
 
 /// Renumbers the entries of a table that are kept.
 struct Numbering<K> {
     kept: Vec<K>,
+    numbers: BTreeMap<K, usize>,
 }
 
 impl<K: Id + Ord> Numbering<K> {
-    fn keeping(kept: impl IntoIterator<Item = K>) -> Numbering<K> {
+    fn of_list(kept: Vec<K>) -> Numbering<K> {
+        let numbers = kept.iter().enumerate().map(|(number, id)| (*id, number)).collect();
+        Numbering { kept, numbers }
+    }
+
+    fn of_set(kept: impl IntoIterator<Item = K>) -> Numbering<K> {
         let kept: BTreeSet<K> = kept.into_iter().collect();
-        Numbering { kept: kept.into_iter().collect() }
+        Numbering::of_list(kept.into_iter().collect())
     }
 
     /// The new id of a kept entry.
     fn of(&self, old: K) -> K {
-        K::new(self.kept.binary_search(&old).unwrap_or_default())
+        K::new(self.numbers.get(&old).copied().unwrap_or_default())
     }
-}
-
-/// All root expressions of a stage, including the bounds of its domain.
-fn all_roots(stage: &Stage) -> Vec<ExprId> {
-    let bounds = stage.domain.iter().flat_map(|var| [var.min, var.extent]);
-    stage.roots().chain(bounds).collect()
 }
 
 fn replace_roots(stage: &mut Stage, made: &BTreeMap<ExprId, ExprId>) {
@@ -188,8 +218,8 @@ fn replace_roots(stage: &mut Stage, made: &BTreeMap<ExprId, ExprId>) {
     roots.chain(bounds).for_each(|root| *root = made[root]);
 }
 
-/// Copies expressions from one table to another; see [`Draft::rewrite`].
-fn rebuild(
+/// Copies expressions from one table to another; see [`Draft::rebuild`].
+fn copied(
     from: &Exprs,
     to: &mut Exprs,
     roots: Vec<ExprId>,

@@ -253,6 +253,11 @@ pub enum Fault {
         /// The number of dimensions.
         dimensions: usize,
     },
+    /// `reassociate` on an expression that is not an inline reduction.
+    #[error(
+        "reassociate() is called on an expression that is not a reduction; call it on sum(..) or product(..) itself, or on a Func after its update"
+    )]
+    NotAReduction,
     /// A malformed pipeline file.
     #[error("the pipeline file is not well formed: {what}; write it with Pipeline::to_json")]
     Malformed {

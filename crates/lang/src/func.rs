@@ -51,6 +51,7 @@ pub(crate) struct Definition {
     /// Empty for an undefined start.
     pub values: Vec<Expr>,
     pub domain: Option<RDom>,
+    pub reassociate: bool,
     pub place: &'static Location<'static>,
 }
 
@@ -106,7 +107,7 @@ impl Func {
             Start::Undefined(types) => (types, Vec::new()),
         };
         let indices = args.iter().map(|&arg| Expr::from(arg)).collect();
-        let stages = vec![Definition { indices, values, domain: None, place }];
+        let stages = vec![Definition { indices, values, domain: None, reassociate: false, place }];
         Func(Arc::new(FuncData { name, args, types, stages, is_boundary: false }))
     }
 
@@ -140,6 +141,33 @@ impl Func {
         self.with_stage(Some(domain.clone()), update, Location::caller())
     }
 
+    /// Allows a schedule to compute the last update in another order, as if numbers were real: sums
+    /// and products of floats are then split over threads, and linear recurrences over chunks.
+    ///
+    /// The result still has the same bits on every run under one schedule, but not under every
+    /// schedule. Integers, `min` and `max` give the same bits in any order and need no mark.
+    ///
+    /// ```
+    /// use warploom_lang::*;
+    /// let image = Input::f32("image", 2);
+    /// let r = rdom([(0, image.extent(0)), (0, image.extent(1))]);
+    /// let total = func("total", (), 0.0).over(&r, |f| f.add((), image.at((r.x, r.y)))).reassociate();
+    /// assert!(Pipeline::new("total", [total]).is_ok());
+    /// ```
+    #[must_use]
+    pub fn reassociate(self) -> Func {
+        let mut data = Arc::unwrap_or_clone(self.0);
+        if let Some(last) = data.stages.last_mut() {
+            last.reassociate = true;
+        }
+        Func(Arc::new(data))
+    }
+
+    /// Whether it is the helper of an inline reduction such as `sum`.
+    pub(crate) fn is_inline_reduction(&self) -> bool {
+        matches!(self.0.name, FuncName::Inside(_)) && self.0.stages.len() == 2
+    }
+
     fn with_stage(
         self,
         domain: Option<RDom>,
@@ -155,7 +183,7 @@ impl Func {
             }
         }
         let mut data = Arc::unwrap_or_clone(self.0);
-        data.stages.push(Definition { indices, values, domain, place });
+        data.stages.push(Definition { indices, values, domain, reassociate: false, place });
         data.is_boundary = false;
         Func(Arc::new(data))
     }

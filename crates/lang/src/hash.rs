@@ -55,8 +55,7 @@ fn hash_func(pipeline: &Pipeline, id: FuncId, func: &FuncDecl, earlier: &IdVec<F
 
 fn hash_stage(pipeline: &Pipeline, id: FuncId, stage: &Stage, earlier: &IdVec<FuncId, u128>) -> u128 {
     let exprs = &pipeline.exprs;
-    let bounds = || stage.domain.iter().flat_map(|var| [var.min, var.extent]);
-    let nodes = exprs.reachable(stage.roots().chain(bounds()));
+    let nodes = exprs.reachable(stage.all_roots());
     let mut hashes: ahash::AHashMap<ExprId, u128> = ahash::AHashMap::new();
     for node in nodes {
         let mut digest = Digest::default();
@@ -69,8 +68,11 @@ fn hash_stage(pipeline: &Pipeline, id: FuncId, stage: &Stage, earlier: &IdVec<Fu
     let mut digest = Digest::default();
     digest.number(stage.values.len() as u128).number(stage.domain.len() as u128);
     digest.number(stage.predicate.is_some().into());
-    for root in stage.roots().chain(bounds()) {
+    for root in stage.all_roots() {
         digest.number(hashes[&root]);
+    }
+    if stage.reassociate {
+        digest.text("reassociate");
     }
     digest.finish()
 }

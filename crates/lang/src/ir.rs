@@ -171,9 +171,22 @@ pub struct Stage {
     /// The points of the domain at which it runs; `None` means all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicate: Option<ExprId>,
+    /// Whether the author allows the update to be computed in another order, as if numbers were real:
+    /// see [`Func::reassociate`](crate::Func::reassociate).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reassociate: bool,
     /// The source location; `None` for pipelines read from files.
     #[serde(skip)]
     pub place: Option<&'static Location<'static>>,
+}
+
+/// A reference to one definition of a Func.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct StageRef {
+    /// The Func that the stage defines.
+    pub func: FuncId,
+    /// The number of the definition; 0 is the pure one.
+    pub stage: usize,
 }
 
 /// One variable of a stage's reduction domain.
@@ -188,9 +201,23 @@ pub struct ReductionVar {
 }
 
 impl Stage {
+    /// A pure definition.
+    pub(crate) fn pure(
+        indices: Vec<ExprId>,
+        values: Vec<ExprId>,
+        place: Option<&'static Location<'static>>,
+    ) -> Stage {
+        Stage { indices, values, domain: Vec::new(), predicate: None, reassociate: false, place }
+    }
+
     /// The expressions evaluated at every point: indices, values and predicate, not the domain's bounds.
     pub fn roots(&self) -> impl Iterator<Item = ExprId> + '_ {
         self.indices.iter().chain(&self.values).chain(&self.predicate).copied()
+    }
+
+    /// The expressions evaluated at every point, and the domain's bounds.
+    pub fn all_roots(&self) -> impl Iterator<Item = ExprId> + '_ {
+        self.roots().chain(self.domain.iter().flat_map(|var| [var.min, var.extent]))
     }
 
     /// Whether `dimension` is pure in this stage: its variable appears at its own position on the

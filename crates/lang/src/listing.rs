@@ -113,6 +113,9 @@ impl<'a> StageText<'a> {
         if let Some(predicate) = self.stage.predicate {
             write!(f, " where {}", self.expr(predicate, 0))?;
         }
+        if self.stage.reassociate {
+            write!(f, "  in any order")?;
+        }
         writeln!(f)
     }
 

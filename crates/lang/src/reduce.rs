@@ -3,7 +3,8 @@
 
 use std::panic::Location;
 
-use crate::expr::{Expr, Operand, TermKind, Var};
+use crate::error::{Diagnostic, Fault};
+use crate::expr::{Expr, Operand, Term, TermKind, Var};
 use crate::func::{Func, FuncName, Itself, Start, Update};
 use crate::functions::select;
 use crate::rdom::RDom;
@@ -68,6 +69,31 @@ pub fn argmin(domain: &RDom, term: impl Into<Expr>) -> Extreme {
 #[track_caller]
 pub fn argmax(domain: &RDom, term: impl Into<Expr>) -> Extreme {
     extreme("argmax", domain, term.into(), smallest, |new, old| new.gt(old))
+}
+
+impl Expr {
+    /// Allows a schedule to compute this [`sum`] or [`product`] in another order; see
+    /// [`Func::reassociate`].
+    ///
+    /// ```
+    /// use warploom_lang::*;
+    /// let image = Input::f32("image", 2);
+    /// let r = rdom([(0, image.extent(0)), (0, image.extent(1))]);
+    /// let mean = func("mean", (), sum(&r, image.at((r.x, r.y))).reassociate() / 1e6);
+    /// assert!(Pipeline::new("mean", [mean]).is_ok());
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn reassociate(&self) -> Expr {
+        match self.term() {
+            Ok(Term { kind: TermKind::Call(func, value), ty, args, .. }) if func.is_inline_reduction() => {
+                let kind = TermKind::Call(func.clone().reassociate(), *value);
+                Expr::node(kind, *ty, args.iter().cloned())
+            }
+            Ok(_) => Expr::faulty(Diagnostic::at(Fault::NotAReduction, Location::caller())),
+            Err(_) => self.clone(),
+        }
+    }
 }
 
 fn zero(ty: Type) -> Value {

@@ -51,8 +51,7 @@ fn check_tables(pipeline: &Pipeline) -> Result<(), Fault> {
             return Err(malformed(format!("`{}` has no definition", func.name)));
         }
         for stage in &func.stages {
-            let bounds = stage.domain.iter().flat_map(|var| [var.min, var.extent]);
-            if let Some(id) = stage.roots().chain(bounds).find(|id| !within(*id, pipeline.exprs.len())) {
+            if let Some(id) = stage.all_roots().find(|id| !within(*id, pipeline.exprs.len())) {
                 return Err(malformed(format!("`{}` uses {id:?}, which does not exist", func.name)));
             }
         }

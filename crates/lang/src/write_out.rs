@@ -163,7 +163,7 @@ impl<'a> Copier<'a> {
         });
         let domain = domain.collect();
         let predicate = stage.predicate.map(|predicate| copies(&[predicate])[0]);
-        Stage { indices, values, domain, predicate, place: stage.place }
+        Stage { indices, values, domain, predicate, ..stage.clone() }
     }
 
     /// Copies expressions. Replaces variables by other expressions, and inlines boundary conditions

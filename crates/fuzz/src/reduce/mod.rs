@@ -8,13 +8,11 @@
 //! | `pipelines` | edits of pipelines, down to single nodes |
 //! | `boxes` | edits of boxes and Params |
 //! | `schedules` | edits of schedules |
-//! | `draft` | a pipeline with mutable tables |
 //! | `adapt`, `place` | adapting schedule and boxes to a changed pipeline |
 //! | `size` | a measure of the size of a case |
 
 mod adapt;
 mod boxes;
-mod draft;
 mod pipelines;
 mod place;
 mod schedules;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use warploom_lang::draft::Draft;
 use warploom_lang::ir::{InputDecl, Node, NodeKind};
 use warploom_lang::op::Op;
 use warploom_lang::{ExprId, FuncId, Id, InputId, ParamId, Pipeline, Regions, Type, Value};
@@ -9,7 +10,6 @@ use warploom_schedule::schedule::StageRef;
 
 use crate::case::Case;
 use crate::reduce::adapt::{Carried, Lost, carry};
-use crate::reduce::draft::Draft;
 
 /// An edit of a pipeline.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -121,7 +121,7 @@ impl PipelineEdit {
             PipelineEdit::OnlyOutput(func) => draft.outputs = vec![func],
             PipelineEdit::DropOutput(func) => draft.outputs.retain(|output| *output != func),
             PipelineEdit::ToInput(func) => carried.boxes = to_inputs(&mut draft, func, regions),
-            PipelineEdit::ToZero(func) => draft.rewrite_all(&mut |exprs, _, node| match node.kind {
+            PipelineEdit::ToZero(func) => draft.rebuild_all(&mut |exprs, _, node| match node.kind {
                 NodeKind::Call(called, _) if called == func => exprs.intern(zero(node.ty)),
                 _ => exprs.intern(node),
             }),
@@ -148,20 +148,20 @@ impl PipelineEdit {
             PipelineEdit::DropValue(func, value) => drop_value(&mut draft, func, value),
             PipelineEdit::FixParam(param) => {
                 let value = case.request.params[param]?;
-                draft.rewrite_all(&mut |exprs, _, node| match node.kind {
+                draft.rebuild_all(&mut |exprs, _, node| match node.kind {
                     NodeKind::Param(found) if found == param => exprs.intern(constant(value)),
                     _ => exprs.intern(node),
                 });
             }
             PipelineEdit::NaturalOrder(input) => draft.inputs[input].storage_order.sort_unstable(),
-            PipelineEdit::ToOperand(stage, id, arg) => draft.rewrite(stage, &mut |exprs, old, node| {
+            PipelineEdit::ToOperand(stage, id, arg) => draft.rebuild(stage, &mut |exprs, old, node| {
                 if old == id { node.args[arg] } else { exprs.intern(node) }
             }),
-            PipelineEdit::ToConstant(stage, id, value) => draft.rewrite(stage, &mut |exprs, old, node| {
+            PipelineEdit::ToConstant(stage, id, value) => draft.rebuild(stage, &mut |exprs, old, node| {
                 exprs.intern(if old == id { constant(value) } else { node })
             }),
         }
-        carry(case, regions, draft.finish(&case.pipeline)?, &carried)
+        carry(case, regions, draft.finish().ok()?, &carried)
     }
 }
 
@@ -188,7 +188,7 @@ fn to_inputs(draft: &mut Draft, func: FuncId, regions: &Regions) -> BTreeMap<Str
         let dimensions = decl.dims.len();
         draft.inputs.push(InputDecl { name, ty: *ty, dimensions, storage_order: (0..dimensions).collect() });
     }
-    draft.rewrite_all(&mut |exprs, _, node| match node.kind {
+    draft.rebuild_all(&mut |exprs, _, node| match node.kind {
         NodeKind::Call(called, value) if called == func => {
             let kind = NodeKind::Load(InputId::new(first + value as usize));
             exprs.intern(Node { kind, ..node })
@@ -205,7 +205,7 @@ fn unfold(draft: &mut Draft, func: FuncId) -> Option<()> {
         return None;
     }
     let whole = draft.clone();
-    draft.rewrite_all(&mut |exprs, _, node| match node.kind {
+    draft.rebuild_all(&mut |exprs, _, node| match node.kind {
         NodeKind::Call(called, value) if called == func => {
             whole.unfolded(exprs, func, value as usize, &node.args)
         }
@@ -216,7 +216,7 @@ fn unfold(draft: &mut Draft, func: FuncId) -> Option<()> {
 
 fn drop_var(draft: &mut Draft, stage: StageRef, var: usize) {
     let first = draft.stage(stage).domain[var].min;
-    draft.rewrite(stage, &mut |exprs, _, node| match node.kind {
+    draft.rebuild(stage, &mut |exprs, _, node| match node.kind {
         NodeKind::RVar(found) if found as usize == var => first,
         NodeKind::RVar(found) if found as usize > var => {
             exprs.intern(Node { kind: NodeKind::RVar(found - 1), ..node })
@@ -228,7 +228,7 @@ fn drop_var(draft: &mut Draft, stage: StageRef, var: usize) {
 
 /// Removes a value from a tuple; its readers read 0 instead.
 fn drop_value(draft: &mut Draft, func: FuncId, value: usize) {
-    draft.rewrite_all(&mut |exprs, _, node| match node.kind {
+    draft.rebuild_all(&mut |exprs, _, node| match node.kind {
         NodeKind::Call(called, found) if called == func && found as usize == value => {
             exprs.intern(zero(node.ty))
         }

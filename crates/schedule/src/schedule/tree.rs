@@ -17,6 +17,7 @@ use warploom_lang::{FuncId, InputId};
 use crate::dag::LoopKind;
 
 pub use numbers::{KernelNumbers, NestNumbers};
+pub use warploom_lang::StageRef;
 
 /// A schedule of one pipeline, valid for any size.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -25,15 +26,6 @@ pub struct Schedule {
     pub inlined: BTreeSet<FuncId>,
     /// Kernels, and loops around kernels, in execution order.
     pub root: Vec<RootItem>,
-}
-
-/// A reference to one definition of a Func.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct StageRef {
-    /// The Func that the stage defines.
-    pub func: FuncId,
-    /// The number of the definition; 0 is the pure one.
-    pub stage: usize,
 }
 
 /// What a nest computes.

@@ -1,0 +1,11 @@
+//! Rewritten pipelines compute what the original ones do: the same bits where the result does not depend on
+//! the order, otherwise within the rounding error of a sum.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "rewrites/check.rs"]
+mod check;
+#[path = "rewrites/factor.rs"]
+mod factor;
+#[path = "rewrites/split.rs"]
+mod split;

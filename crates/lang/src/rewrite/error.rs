@@ -1,0 +1,92 @@
+//! Why a rewrite cannot be applied.
+
+use thiserror::Error;
+
+use crate::brief::{quoted, shown};
+use crate::error::PipelineError;
+use crate::rewrite::{Rewrite, StageName};
+use crate::types::Type;
+use crate::visible::visible;
+
+/// A rewrite that cannot be applied, with its number in the list.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[error("`{rewrite}` cannot be applied: {error}")]
+pub struct RewriteLineError {
+    /// The number of the rewrite, from 0.
+    pub number: usize,
+    /// The rewrite itself.
+    pub rewrite: Rewrite,
+    /// What is wrong with it.
+    pub error: RewriteError,
+}
+
+/// Why a rewrite cannot be applied, or cannot be read.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum RewriteError {
+    /// A text that is not a rewrite.
+    #[error("`{}` is not a rewrite; write {form}", visible(&quoted(.text)))]
+    Text {
+        /// The text.
+        text: String,
+        /// The expected form.
+        form: &'static str,
+    },
+    /// A name that no Func has.
+    #[error("there is no Func `{}`", visible(&quoted(.name)))]
+    NoFunc {
+        /// The name.
+        name: String,
+    },
+    /// A stage that is not an update of the Func.
+    #[error("`{func}` has no update {stage}; its updates are numbered from 1 to {}", stages - 1)]
+    NoUpdate {
+        /// The name of the Func.
+        func: String,
+        /// The number of the missing update.
+        stage: usize,
+        /// The number of stages of the Func.
+        stages: usize,
+    },
+    /// A variable that the stage does not have.
+    #[error("`{stage}` has no reduction variable `{}`; it has {}", visible(&quoted(.var)), shown(.vars, ", "))]
+    NoVar {
+        /// The stage.
+        stage: StageName,
+        /// The name of the missing variable.
+        var: String,
+        /// The variables that the stage has.
+        vars: Vec<String>,
+    },
+    /// An update that is not of the form `f(..) = f(..) op term`.
+    #[error("`{stage}` is not a reduction: it must be {form}")]
+    NotAReduction {
+        /// The stage.
+        stage: StageName,
+        /// The form that the rewrite needs.
+        form: &'static str,
+    },
+    /// A reduction whose result depends on the order.
+    #[error(
+        "the result of `{stage}` depends on the order, because it computes `{op}` of {ty}; mark the update with .reassociate() if any order will do"
+    )]
+    OrderMatters {
+        /// The stage.
+        stage: StageName,
+        /// The operator, as listings print it.
+        op: &'static str,
+        /// The type of the values.
+        ty: Type,
+    },
+    /// A Func that has no value at points that the rewritten pipeline reads.
+    #[error(
+        "`{func}` starts undefined, and the rewritten pipeline would read points without a value; give it an initial value"
+    )]
+    Undefined {
+        /// The name of the Func.
+        func: String,
+    },
+    /// A result that breaks a rule of pipelines, for example because a name is taken.
+    #[error(transparent)]
+    Invalid(#[from] PipelineError),
+}

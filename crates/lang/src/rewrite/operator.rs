@@ -1,0 +1,112 @@
+//! Recognises reductions: updates of the form `f(..) = f(..) op term`.
+
+use crate::draft::Draft;
+use crate::ids::{ExprId, FuncId};
+use crate::ir::{NodeKind, StageRef};
+use crate::op::{BinaryOp, Op};
+use crate::rewrite::{RewriteError, StageName};
+use crate::types::{Type, Value};
+
+/// An update of the form `f(..) = f(..) op term`, value by value.
+pub(super) struct Reduction {
+    /// The operator of each value.
+    pub ops: Vec<BinaryOp>,
+    /// What is combined with each value.
+    pub terms: Vec<ExprId>,
+}
+
+impl Reduction {
+    /// The reduction that an update is, if its result is the same in any order or the author allows
+    /// another one.
+    pub fn in_any_order(draft: &Draft, at: StageRef) -> Result<Reduction, RewriteError> {
+        let name = || StageName { func: draft.funcs[at.func].name.clone(), stage: at.stage };
+        let form = "f(..) = f(..) op term, with one of + * & | ^ min max for op, and f nowhere else";
+        let reduction =
+            Reduction::of(draft, at).ok_or_else(|| RewriteError::NotAReduction { stage: name(), form })?;
+        let types = &draft.funcs[at.func].types;
+        let inexact = reduction.ops.iter().zip(types).find(|(op, ty)| !is_exact(**op, **ty));
+        match inexact {
+            Some((op, ty)) if !draft.stage(at).reassociate => {
+                Err(RewriteError::OrderMatters { stage: name(), op: op.name(), ty: *ty })
+            }
+            _ => Ok(reduction),
+        }
+    }
+
+    /// The values `func(indices) op term`.
+    pub fn combined(
+        &self,
+        draft: &mut Draft,
+        func: FuncId,
+        indices: &[ExprId],
+        terms: &[ExprId],
+    ) -> Vec<ExprId> {
+        let combine = |(value, (op, term)): (usize, (&BinaryOp, &ExprId))| {
+            let old = draft.call(func, value, indices);
+            draft.binary(*op, old, *term)
+        };
+        self.ops.iter().zip(terms).enumerate().map(combine).collect()
+    }
+
+    /// The reduction that an update is, in whatever order.
+    pub fn of(draft: &Draft, at: StageRef) -> Option<Reduction> {
+        let stage = draft.stage(at);
+        let (mut ops, mut terms) = (Vec::new(), Vec::new());
+        for (number, value) in stage.values.iter().enumerate() {
+            let node = &draft.exprs[*value];
+            let NodeKind::Op(Op::Binary(op)) = node.kind else { return None };
+            let is_old = |id: ExprId| {
+                let old = &draft.exprs[id];
+                old.kind == NodeKind::Call(at.func, number as u32) && old.args[..] == stage.indices[..]
+            };
+            let (old, term) = (node.args[0], node.args[1]);
+            let term = match (is_old(old), is_old(term)) {
+                (true, _) => term,
+                (false, true) => old,
+                (false, false) => return None,
+            };
+            if !is_associative(op, node.ty) {
+                return None;
+            }
+            ops.push(op);
+            terms.push(term);
+        }
+        let others = terms.iter().chain(&stage.indices).chain(&stage.predicate).copied();
+        let reads_itself = draft
+            .exprs
+            .reachable(others)
+            .into_iter()
+            .any(|id| matches!(draft.exprs[id].kind, NodeKind::Call(func, _) if func == at.func));
+        (!terms.is_empty() && !reads_itself).then_some(Reduction { ops, terms })
+    }
+}
+
+/// Whether an operator is associative and commutative for real numbers.
+fn is_associative(op: BinaryOp, ty: Type) -> bool {
+    match op {
+        BinaryOp::Add | BinaryOp::Mul => ty != Type::Bool,
+        BinaryOp::Min | BinaryOp::Max => true,
+        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => !ty.is_float(),
+        _ => false,
+    }
+}
+
+/// Whether an associative operator gives the same bits in any order.
+pub(super) fn is_exact(op: BinaryOp, ty: Type) -> bool {
+    !ty.is_float() || matches!(op, BinaryOp::Min | BinaryOp::Max)
+}
+
+/// The value that an associative operator leaves unchanged.
+pub(super) fn identity(op: BinaryOp, ty: Type) -> Value {
+    let int = |value: i64| Value::from_int(ty, value).unwrap_or(Value::zero(ty));
+    match (op, ty.int_range()) {
+        (BinaryOp::Mul, _) => int(1),
+        (BinaryOp::Min, Some((_, largest))) => int(largest),
+        (BinaryOp::Max, Some((smallest, _))) => int(smallest),
+        (BinaryOp::Min, None) => Value::from(f32::INFINITY),
+        (BinaryOp::Max, None) => Value::from(f32::NEG_INFINITY),
+        (BinaryOp::And, _) if ty.is_signed() => int(-1),
+        (BinaryOp::And, Some((_, largest))) => int(largest),
+        _ => Value::zero(ty),
+    }
+}
