@@ -8,6 +8,7 @@ use crate::ids::{ExprId, FuncId, Id, IdVec, InputId, ParamId};
 use crate::ir::{Exprs, FuncDecl, InputDecl, Node, NodeKind, ParamDecl, Stage, StageRef};
 use crate::op::Op;
 use crate::pipeline::Pipeline;
+use crate::rewrite::Rewrite;
 use crate::types::Value;
 use crate::validate::validate;
 
@@ -27,6 +28,8 @@ pub struct Draft {
     pub outputs: Vec<FuncId>,
     /// The nodes of all expressions, which may outnumber those that are still used.
     pub exprs: Exprs,
+    /// The rewrites so far.
+    pub(crate) rewrites: Vec<Rewrite>,
 }
 
 impl Draft {
@@ -39,6 +42,7 @@ impl Draft {
             funcs: pipeline.funcs.clone(),
             outputs: pipeline.outputs.clone(),
             exprs: pipeline.exprs.clone(),
+            rewrites: pipeline.rewrites.clone(),
         }
     }
 
@@ -145,6 +149,7 @@ impl Draft {
             params: params.kept.iter().map(|param| self.params[*param].clone()).collect(),
             outputs: self.outputs.iter().map(|output| funcs.of(*output)).collect(),
             exprs,
+            rewrites: self.rewrites,
             by_name: OnceLock::new(),
         };
         validate(&pipeline)?;

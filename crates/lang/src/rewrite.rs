@@ -37,6 +37,7 @@ mod operator;
 mod split;
 mod text;
 
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 
 use crate::draft::Draft;
@@ -94,16 +95,15 @@ pub struct VarName {
     pub var: String,
 }
 
-/// Applies rewrites in order. An error says which one failed, counted from 0.
+/// Applies rewrites in order; see [`Pipeline::rewritten`].
 ///
 /// ```
 /// use warploom_lang::*;
-/// use warploom_lang::rewrite::rewritten;
 /// let image = Input::new("image", Type::U32, 1);
 /// let r = rdom([(0, 100)]);
 /// let total = func("total", (), 0u32).over(&r, |f| f.add((), image.at(r.x)));
 /// let pipeline = Pipeline::new("total", [total])?;
-/// let faster = rewritten(&pipeline, &["factor total.1.rx outer 16".parse()?])?;
+/// let faster = pipeline.rewritten(&["factor total.1.rx outer 16".parse()?])?;
 /// assert_eq!(faster.to_string(), "\
 /// pipeline total
 ///   input  image(d0): u32
@@ -114,11 +114,20 @@ pub struct VarName {
 /// ");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn rewritten(pipeline: &Pipeline, rewrites: &[Rewrite]) -> Result<Pipeline, RewriteLineError> {
-    let mut result = pipeline.clone();
-    for (number, rewrite) in rewrites.iter().enumerate() {
+pub(crate) fn rewritten<'p>(
+    pipeline: &'p Pipeline,
+    rewrites: &[Rewrite],
+) -> Result<Cow<'p, Pipeline>, RewriteLineError> {
+    let done = pipeline.rewrites.len();
+    let same = pipeline.rewrites.iter().zip(rewrites).take_while(|(done, asked)| done == asked).count();
+    if let (true, Some(first)) = (same < done, pipeline.rewrites.get(same)) {
+        let (rewrite, error) = (first.clone(), RewriteError::AlreadyRewritten);
+        return Err(RewriteLineError { number: same, rewrite, error });
+    }
+    let mut result = Cow::Borrowed(pipeline);
+    for (number, rewrite) in rewrites.iter().enumerate().skip(done) {
         let failed = |error| RewriteLineError { number, rewrite: rewrite.clone(), error };
-        result = rewrite.apply(&result).map_err(failed)?;
+        result = Cow::Owned(rewrite.apply(&result).map_err(failed)?);
     }
     Ok(result)
 }
@@ -137,6 +146,7 @@ impl Rewrite {
                 factor::factor(&mut draft, stage, var, *side, *by)?;
             }
         }
+        draft.rewrites.push(self.clone());
         Ok(draft.finish()?)
     }
 }

@@ -2,7 +2,7 @@
 
 use warploom_interp::Evaluation;
 use warploom_interp::buffer::Buffer;
-use warploom_lang::rewrite::{Rewrite, rewritten};
+use warploom_lang::rewrite::Rewrite;
 use warploom_lang::*;
 
 /// Numbers that repeat after a long time, from -8 to 8 with fractions for floats, over the whole range for
@@ -46,13 +46,13 @@ pub fn rewrite(pipeline: &Pipeline, lines: &[&str]) -> Pipeline {
             rewrite
         })
         .collect();
-    rewritten(pipeline, &rewrites).unwrap_or_else(|error| panic!("{error}"))
+    pipeline.rewritten(&rewrites).unwrap_or_else(|error| panic!("{error}")).into_owned()
 }
 
 /// The reason why a rewrite is refused.
 pub fn refusal(pipeline: &Pipeline, line: &str) -> String {
     let rewrite: Rewrite = line.parse().unwrap_or_else(|error| panic!("{line}: {error}"));
-    rewritten(pipeline, &[rewrite]).map(|pipeline| pipeline.to_string()).unwrap_err().to_string()
+    pipeline.rewritten(&[rewrite]).map(|pipeline| pipeline.to_string()).unwrap_err().to_string()
 }
 
 /// The outputs of a pipeline, each over a box that starts at 0.

@@ -9,7 +9,7 @@ use crate::types::Type;
 use crate::visible::visible;
 
 /// A rewrite that cannot be applied, with its number in the list.
-#[derive(Clone, PartialEq, Debug, Error)]
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("`{rewrite}` cannot be applied: {error}")]
 pub struct RewriteLineError {
     /// The number of the rewrite, from 0.
@@ -21,7 +21,7 @@ pub struct RewriteLineError {
 }
 
 /// Why a rewrite cannot be applied, or cannot be read.
-#[derive(Clone, PartialEq, Debug, Error)]
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum RewriteError {
     /// A text that is not a rewrite.
@@ -86,6 +86,9 @@ pub enum RewriteError {
         /// The name of the Func.
         func: String,
     },
+    /// A pipeline that other rewrites have made.
+    #[error("the pipeline is already rewritten in another way; start from the original one")]
+    AlreadyRewritten,
     /// A result that breaks a rule of pipelines, for example because a name is taken.
     #[error(transparent)]
     Invalid(#[from] PipelineError),
