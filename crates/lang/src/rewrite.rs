@@ -34,6 +34,7 @@ mod error;
 mod factor;
 mod index;
 mod operator;
+mod proposals;
 mod split;
 mod text;
 

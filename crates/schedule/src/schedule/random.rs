@@ -6,6 +6,7 @@ mod estimate;
 pub(in crate::schedule) mod facts;
 mod kernels;
 mod place;
+mod rewrites;
 mod tiles;
 
 use std::collections::BTreeSet;
