@@ -5,6 +5,10 @@
 
 #[path = "rewrites/check.rs"]
 mod check;
+#[path = "rewrites/chunk.rs"]
+mod chunk;
+#[path = "rewrites/cut.rs"]
+mod cut;
 #[path = "rewrites/factor.rs"]
 mod factor;
 #[path = "rewrites/split.rs"]

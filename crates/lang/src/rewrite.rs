@@ -30,11 +30,14 @@
 //! If groups do not divide the domain, the last one is cut by a predicate. Bounds inference ignores
 //! predicates, so indices stop at the last value of the domain as well.
 
+mod chunk;
+mod cut;
 mod error;
 mod factor;
 mod index;
 mod operator;
 mod proposals;
+mod recurrence;
 mod split;
 mod text;
 
@@ -65,6 +68,20 @@ pub enum Rewrite {
         /// Which values form one partial result.
         side: Side,
         /// The number of partial results for [`Side::Inner`], and of values in each for [`Side::Outer`].
+        by: NonZeroU32,
+    },
+    /// Moves the first stages of a Func to a Func of their own.
+    Cut {
+        /// The name of the Func.
+        func: String,
+        /// The number of stages that move.
+        at: usize,
+    },
+    /// Computes a scan in chunks that do not depend on each other.
+    Chunk {
+        /// The variable along which the scan runs.
+        var: VarName,
+        /// The number of values in each chunk.
         by: NonZeroU32,
     },
 }
@@ -146,6 +163,8 @@ impl Rewrite {
                 let (stage, var) = var.find(pipeline)?;
                 factor::factor(&mut draft, stage, var, *side, *by)?;
             }
+            Rewrite::Cut { func, at } => cut::cut(&mut draft, find_func(pipeline, func)?, *at)?,
+            Rewrite::Chunk { var, by } => chunk::chunk(&mut draft, var.find(pipeline)?.0, *by)?,
         }
         draft.rewrites.push(self.clone());
         Ok(draft.finish()?)

@@ -55,11 +55,17 @@ pub fn refusal(pipeline: &Pipeline, line: &str) -> String {
     pipeline.rewritten(&[rewrite]).map(|pipeline| pipeline.to_string()).unwrap_err().to_string()
 }
 
-/// The outputs of a pipeline, each over a box that starts at 0.
+/// The outputs of a pipeline, each over a box that starts at 0. Params are near the lower end of their
+/// ranges.
 pub fn run(pipeline: &Pipeline, inputs: &[(&str, &Buffer)], extents: &[i64]) -> Vec<Buffer> {
     let mut evaluation = Evaluation::new(pipeline);
     for (name, buffer) in inputs {
         evaluation = evaluation.input(name, buffer);
+    }
+    for param in pipeline.params().values() {
+        let (low, high) = param.range.unwrap();
+        let value = low.as_f64() * 0.75 + high.as_f64() * 0.25;
+        evaluation = evaluation.param(&param.name, Value::from_number(param.ty, value).unwrap());
     }
     for output in pipeline.outputs() {
         evaluation = evaluation.output(&pipeline.funcs()[*output].name, Region::of_extents(extents));

@@ -89,6 +89,38 @@ pub enum RewriteError {
     /// A pipeline that other rewrites have made.
     #[error("the pipeline is already rewritten in another way; start from the original one")]
     AlreadyRewritten,
+    /// A place between stages that the Func does not have.
+    #[error("`{func}` cannot be cut at {at}; choose a number from 1 to {stages}, its number of stages")]
+    NoCut {
+        /// The name of the Func.
+        func: String,
+        /// The number of stages that should move.
+        at: usize,
+        /// The number of stages of the Func.
+        stages: usize,
+    },
+    /// A scan that other updates of its Func follow.
+    #[error("`{stage}` is not the last update of its Func; cut it first: `cut {} at {}`", stage.func, stage.stage + 1)]
+    NotLast {
+        /// The stage.
+        stage: StageName,
+    },
+    /// An update that is not a scan along one dimension.
+    #[error("`{stage}` is not a scan that can be computed in chunks: {form}")]
+    NotAScan {
+        /// The stage.
+        stage: StageName,
+        /// What the rewrite needs.
+        form: &'static str,
+    },
+    /// A recurrence whose errors may grow from value to value.
+    #[error(
+        "the recurrence `{stage}` multiplies the value before by a number whose magnitude may exceed 1, so errors may grow; use a constant from -1 to 1, or declare such a range for its Params"
+    )]
+    MayGrow {
+        /// The stage.
+        stage: StageName,
+    },
     /// A result that breaks a rule of pipelines, for example because a name is taken.
     #[error(transparent)]
     Invalid(#[from] PipelineError),

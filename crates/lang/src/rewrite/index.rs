@@ -43,6 +43,12 @@ impl Draft {
         self.node(NodeKind::Op(op), ty, &[a, b])
     }
 
+    /// `condition ? a : b`; both sides must be in bounds.
+    pub(super) fn select(&mut self, condition: ExprId, a: ExprId, b: ExprId) -> ExprId {
+        let ty = self.exprs[a].ty;
+        self.node(NodeKind::Op(Op::Select), ty, &[condition, a, b])
+    }
+
     /// The conjunction of two conditions, either of which may be missing.
     pub(super) fn both(&mut self, a: Option<ExprId>, b: Option<ExprId>) -> Option<ExprId> {
         match (a, b) {

@@ -82,7 +82,7 @@ impl Reduction {
 }
 
 /// Whether an operator is associative and commutative for real numbers.
-fn is_associative(op: BinaryOp, ty: Type) -> bool {
+pub(super) fn is_associative(op: BinaryOp, ty: Type) -> bool {
     match op {
         BinaryOp::Add | BinaryOp::Mul => ty != Type::Bool,
         BinaryOp::Min | BinaryOp::Max => true,

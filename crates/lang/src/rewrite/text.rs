@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::rewrite::{Rewrite, RewriteError, Side, StageName, VarName};
 
 /// The words that rewrites start with.
-pub(super) const WORDS: &[&str] = &["split", "factor"];
+pub(super) const WORDS: &[&str] = &["split", "factor", "cut", "chunk"];
 
 impl Rewrite {
     /// Whether a line that starts with this word is a rewrite.
@@ -42,6 +42,8 @@ impl fmt::Display for Rewrite {
         match self {
             Rewrite::Split { var, by } => write!(f, "split {var} by {by}"),
             Rewrite::Factor { var, side, by } => write!(f, "factor {var} {side} {by}"),
+            Rewrite::Cut { func, at } => write!(f, "cut {func} at {at}"),
+            Rewrite::Chunk { var, by } => write!(f, "chunk {var} {by}"),
         }
     }
 }
@@ -54,7 +56,9 @@ impl FromStr for Rewrite {
         let (rewrite, form) = match words.as_slice() {
             ["split", rest @ ..] => (split(rest), "split FUNC.STAGE.VAR by NUMBER"),
             ["factor", rest @ ..] => (factor(rest), "factor FUNC.STAGE.VAR inner|outer NUMBER"),
-            _ => (None, "one that starts with split or factor"),
+            ["cut", rest @ ..] => (cut(rest), "cut FUNC at NUMBER"),
+            ["chunk", rest @ ..] => (chunk(rest), "chunk FUNC.STAGE.VAR NUMBER"),
+            _ => (None, "one that starts with split, factor, cut or chunk"),
         };
         rewrite.ok_or_else(|| RewriteError::Text { text: text.to_string(), form })
     }
@@ -74,6 +78,16 @@ fn factor(words: &[&str]) -> Option<Rewrite> {
     };
     let by: NonZeroU32 = by.parse().ok()?;
     Some(Rewrite::Factor { var: var_name(var)?, side, by })
+}
+
+fn cut(words: &[&str]) -> Option<Rewrite> {
+    let [func, "at", at] = words else { return None };
+    Some(Rewrite::Cut { func: func.to_string(), at: at.parse().ok()? })
+}
+
+fn chunk(words: &[&str]) -> Option<Rewrite> {
+    let [var, by] = words else { return None };
+    Some(Rewrite::Chunk { var: var_name(var)?, by: by.parse().ok()? })
 }
 
 /// `blur.1`. Names of Funcs contain dots, so the stage is the last part.
