@@ -103,8 +103,8 @@ pub(super) fn identity(op: BinaryOp, ty: Type) -> Value {
         (BinaryOp::Mul, _) => int(1),
         (BinaryOp::Min, Some((_, largest))) => int(largest),
         (BinaryOp::Max, Some((smallest, _))) => int(smallest),
-        (BinaryOp::Min, None) => Value::from(f32::INFINITY),
-        (BinaryOp::Max, None) => Value::from(f32::NEG_INFINITY),
+        // `min` and `max` give the other operand for NaN; an infinity would win over a result of NaN.
+        (BinaryOp::Min | BinaryOp::Max, None) => Value::from(f32::NAN),
         (BinaryOp::And, _) if ty.is_signed() => int(-1),
         (BinaryOp::And, Some((_, largest))) => int(largest),
         _ => Value::zero(ty),
