@@ -30,12 +30,18 @@
 //! If groups do not divide the domain, the last one is cut by a predicate. Bounds inference ignores
 //! predicates, so indices stop at the last value of the domain as well.
 
+mod clone;
 mod error;
 mod factor;
+mod gather;
 mod index;
+mod join;
 mod operator;
+mod permute;
 mod split;
 mod text;
+mod tree;
+mod unroll;
 
 use std::num::NonZeroU32;
 
@@ -64,6 +70,42 @@ pub enum Rewrite {
         side: Side,
         /// The number of partial results for [`Side::Inner`], and of values in each for [`Side::Outer`].
         by: NonZeroU32,
+    },
+    /// Combines values pairwise, in as many pure Funcs as there are rounds.
+    Tree {
+        /// The reduction.
+        stage: StageName,
+    },
+    /// Gives one reader of a Func a copy of it.
+    Clone {
+        /// The Func that is copied.
+        func: String,
+        /// The Func that reads the copy.
+        reader: String,
+    },
+    /// Computes two reductions in one pass.
+    Join {
+        /// The Func whose values come first.
+        one: String,
+        /// The other Func.
+        other: String,
+    },
+    /// Lets each point look for the values that it takes.
+    Gather {
+        /// The update that scatters.
+        stage: StageName,
+    },
+    /// Changes the order of a domain.
+    Permute {
+        /// The reduction.
+        stage: StageName,
+        /// All variables of its domain, the fastest first.
+        vars: Vec<String>,
+    },
+    /// Makes a Func of each slice that an update writes.
+    Unroll {
+        /// The variable that counts the slices.
+        var: VarName,
     },
 }
 
@@ -136,12 +178,29 @@ impl Rewrite {
                 let (stage, var) = var.find(pipeline)?;
                 factor::factor(&mut draft, stage, var, *side, *by)?;
             }
+            Rewrite::Tree { stage } => tree::tree(&mut draft, stage.find(pipeline)?)?,
+            Rewrite::Clone { func, reader } => {
+                clone::clone(&mut draft, find_func(pipeline, func)?, find_func(pipeline, reader)?)?;
+            }
+            Rewrite::Join { one, other } => {
+                join::join(&mut draft, find_func(pipeline, one)?, find_func(pipeline, other)?)?;
+            }
+            Rewrite::Gather { stage } => gather::gather(&mut draft, stage.find(pipeline)?)?,
+            Rewrite::Permute { stage, vars } => permute::permute(&mut draft, stage.find(pipeline)?, vars)?,
+            Rewrite::Unroll { var } => {
+                let (stage, var) = var.find(pipeline)?;
+                unroll::unroll(&mut draft, stage, var)?;
+            }
         }
         Ok(draft.finish()?)
     }
 }
 
 impl StageName {
+    fn of(draft: &Draft, stage: StageRef) -> StageName {
+        StageName { func: draft.funcs[stage.func].name.clone(), stage: stage.stage }
+    }
+
     /// The stage with this name.
     fn find(&self, pipeline: &Pipeline) -> Result<StageRef, RewriteError> {
         let func = find_func(pipeline, &self.func)?;

@@ -19,7 +19,7 @@ impl Reduction {
     /// The reduction that an update is, if its result is the same in any order or the author allows
     /// another one.
     pub fn in_any_order(draft: &Draft, at: StageRef) -> Result<Reduction, RewriteError> {
-        let name = || StageName { func: draft.funcs[at.func].name.clone(), stage: at.stage };
+        let name = || StageName::of(draft, at);
         let form = "f(..) = f(..) op term, with one of + * & | ^ min max for op, and f nowhere else";
         let reduction =
             Reduction::of(draft, at).ok_or_else(|| RewriteError::NotAReduction { stage: name(), form })?;
