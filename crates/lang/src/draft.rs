@@ -78,6 +78,18 @@ impl Draft {
         replace_roots(self.stage_mut(stage), &made);
     }
 
+    /// A copy of a stage with rebuilt expressions; see [`Draft::rebuild`].
+    pub fn rebuilt_stage(
+        &mut self,
+        stage: &Stage,
+        change: &mut dyn FnMut(&mut Exprs, ExprId, Node) -> ExprId,
+    ) -> Stage {
+        let made = self.rebuilt(stage.all_roots().collect(), change);
+        let mut stage = stage.clone();
+        replace_roots(&mut stage, &made);
+        stage
+    }
+
     /// Rebuilds the expressions of all stages.
     pub fn rebuild_all(&mut self, change: &mut dyn FnMut(&mut Exprs, ExprId, Node) -> ExprId) {
         for stage in self.stages() {
@@ -163,7 +175,7 @@ impl Draft {
     }
 
     /// Some Funcs and everything that they depend on, producers first.
-    fn producers_first(&self, funcs: Vec<FuncId>) -> Vec<FuncId> {
+    pub(crate) fn producers_first(&self, funcs: Vec<FuncId>) -> Vec<FuncId> {
         enum Step {
             Enter(FuncId),
             Leave(FuncId),

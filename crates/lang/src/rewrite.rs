@@ -10,7 +10,7 @@
 //! | `split f.1.r by 8` | `r` as two variables: `ri` counts 8 values, `ro` the groups of 8 |
 //! | `permute f.1 ry, rx` | the variables in another order, the first fastest |
 //! | `factor f.1.r inner 32` | `f.part`, with one partial result for every 32nd value of `r`, and `f` reduces the 32 partial results |
-//! | `factor f.1.r outer 32` | `f.part`, with one partial result for each group of 32 values |
+//! | `factor f.1.r outer 32` | `f.part`, with one partial result for each group of 32 values; the next one of `f` is `f.part2` |
 //! | `tree f.1` | a reduction over a constant number of values as a tree of pure Funcs |
 //! | `cut f at 2` | `f.cut` with the stages before update 2; `f` starts from it |
 //! | `chunk f.2.r 32` | a scan whose chunks of 32 values run in parallel: their ends, a scan of the ends, and the chunks again from their starts |
@@ -31,15 +31,21 @@
 //! predicates, so indices stop at the last value of the domain as well.
 
 mod chunk;
+mod clone;
 mod cut;
 mod error;
 mod factor;
+mod gather;
 mod index;
+mod join;
 mod operator;
+mod permute;
 mod proposals;
 mod recurrence;
 mod split;
 mod text;
+mod tree;
+mod unroll;
 
 use std::borrow::Cow;
 use std::num::NonZeroU32;
@@ -83,6 +89,42 @@ pub enum Rewrite {
         var: VarName,
         /// The number of values in each chunk.
         by: NonZeroU32,
+    },
+    /// Combines values pairwise, in as many pure Funcs as there are rounds.
+    Tree {
+        /// The reduction.
+        stage: StageName,
+    },
+    /// Gives one reader of a Func a copy of it.
+    Clone {
+        /// The Func that is copied.
+        func: String,
+        /// The Func that reads the copy.
+        reader: String,
+    },
+    /// Computes two reductions in one pass.
+    Join {
+        /// The Func whose values come first.
+        one: String,
+        /// The other Func.
+        other: String,
+    },
+    /// Lets each point look for the values that it takes.
+    Gather {
+        /// The update that scatters.
+        stage: StageName,
+    },
+    /// Changes the order of a domain.
+    Permute {
+        /// The reduction.
+        stage: StageName,
+        /// All variables of its domain, the fastest first.
+        vars: Vec<String>,
+    },
+    /// Makes a Func of each slice that an update writes.
+    Unroll {
+        /// The variable that counts the slices.
+        var: VarName,
     },
 }
 
@@ -165,6 +207,19 @@ impl Rewrite {
             }
             Rewrite::Cut { func, at } => cut::cut(&mut draft, find_func(pipeline, func)?, *at)?,
             Rewrite::Chunk { var, by } => chunk::chunk(&mut draft, var.find(pipeline)?.0, *by)?,
+            Rewrite::Tree { stage } => tree::tree(&mut draft, stage.find(pipeline)?)?,
+            Rewrite::Clone { func, reader } => {
+                clone::clone(&mut draft, find_func(pipeline, func)?, find_func(pipeline, reader)?)?;
+            }
+            Rewrite::Join { one, other } => {
+                join::join(&mut draft, find_func(pipeline, one)?, find_func(pipeline, other)?)?;
+            }
+            Rewrite::Gather { stage } => gather::gather(&mut draft, stage.find(pipeline)?)?,
+            Rewrite::Permute { stage, vars } => permute::permute(&mut draft, stage.find(pipeline)?, vars)?,
+            Rewrite::Unroll { var } => {
+                let (stage, var) = var.find(pipeline)?;
+                unroll::unroll(&mut draft, stage, var)?;
+            }
         }
         draft.rewrites.push(self.clone());
         Ok(draft.finish()?)
@@ -172,6 +227,10 @@ impl Rewrite {
 }
 
 impl StageName {
+    fn of(draft: &Draft, stage: StageRef) -> StageName {
+        StageName { func: draft.funcs[stage.func].name.clone(), stage: stage.stage }
+    }
+
     /// The stage with this name.
     fn find(&self, pipeline: &Pipeline) -> Result<StageRef, RewriteError> {
         let func = find_func(pipeline, &self.func)?;

@@ -49,7 +49,8 @@ pub(crate) fn promising(problem: &Problem, model: &dyn CostModel, most: usize) -
     let mut found: Vec<(f64, Problem)> = Vec::new();
     for recipe in &RECIPES {
         let Some(rewritten) = recipe.rewritten(problem) else { continue };
-        let known = |(_, other): &(f64, Problem)| other.pipeline().rewrites() == rewritten.pipeline().rewrites();
+        let known =
+            |(_, other): &(f64, Problem)| other.pipeline().rewrites() == rewritten.pipeline().rewrites();
         if !found.iter().any(known) {
             found.push((default_cost(&rewritten, model), rewritten));
         }
@@ -78,7 +79,8 @@ struct Thin {
 
 fn thin_updates(problem: &Problem) -> Vec<Thin> {
     let funcs = problem.pipeline().funcs().iter();
-    let stages = funcs.flat_map(|(func, decl)| (1..decl.stages.len()).map(move |stage| StageRef { func, stage }));
+    let stages =
+        funcs.flat_map(|(func, decl)| (1..decl.stages.len()).map(move |stage| StageRef { func, stage }));
     stages.filter_map(|stage| Thin::of(problem, stage)).collect()
 }
 
@@ -152,9 +154,12 @@ impl Recipe {
             // Earlier rewrites of the Func have taken its first stages.
             let Some(now) = list.func(&decl.name) else { continue };
             let gone = decl.stages.len().saturating_sub(now.stages.len());
-            let Some(number) = thin.stage.stage.checked_sub(gone).filter(|number| *number > 0) else { continue };
+            let Some(number) = thin.stage.stage.checked_sub(gone).filter(|number| *number > 0) else {
+                continue;
+            };
             let stage = StageName { func: decl.name.clone(), stage: number };
-            let _ = self.reduce(&mut list, &thin, &stage, problem.device().sms) || self.scan(&mut list, &stage);
+            let _ =
+                self.reduce(&mut list, &thin, &stage, problem.device().sms) || self.scan(&mut list, &stage);
         }
         let rewrites = list.pipeline.rewrites().to_vec();
         (rewrites != problem.pipeline().rewrites()).then(|| problem.rewritten(&rewrites).ok())?
@@ -163,7 +168,8 @@ impl Recipe {
     /// Rewrites a reduction or histogram. Returns whether it is one.
     fn reduce(&self, list: &mut List, thin: &Thin, stage: &StageName, sms: u32) -> bool {
         let Some(vars) = list.update(stage).map(|stage| names(stage)) else { return false };
-        let (Some(fastest), Some(slowest), Some(extent)) = (vars.first(), vars.last(), thin.domain.last()) else {
+        let (Some(fastest), Some(slowest), Some(extent)) = (vars.first(), vars.last(), thin.domain.last())
+        else {
             return false;
         };
         if thin.points >= MANY_POINTS {
@@ -180,7 +186,9 @@ impl Recipe {
         } else if thin.points < LANES {
             self.share(list, &inner, fastest);
         }
-        if thin.points < LANES && let Some(vars) = list.update(stage).map(names) {
+        if thin.points < LANES
+            && let Some(vars) = list.update(stage).map(names)
+        {
             self.share(list, stage, &vars[0]);
         }
         true

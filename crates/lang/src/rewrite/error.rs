@@ -78,6 +78,66 @@ pub enum RewriteError {
         /// The type of the values.
         ty: Type,
     },
+    /// A reduction that is no tree, because the number of values is unknown or too small.
+    #[error(
+        "`{stage}` cannot be a tree: it must have one reduction variable with a constant number of values, at least 2; factor it first"
+    )]
+    NoTree {
+        /// The stage.
+        stage: StageName,
+    },
+    /// An update that must write at the points of pure variables, and does not.
+    #[error("`{stage}` writes at indices that it computes; apply `gather {stage}` first")]
+    Scatters {
+        /// The stage.
+        stage: StageName,
+    },
+    /// A copy for a Func that has no use for it.
+    #[error("`{reader}` does not read `{func}`; name a Func that does")]
+    DoesNotRead {
+        /// The Func that was to read the copy.
+        reader: String,
+        /// The Func that was to be copied.
+        func: String,
+    },
+    /// Two Funcs that cannot be one.
+    #[error("`{one}` and `{other}` cannot be joined, because {why}")]
+    NotJoinable {
+        /// The first Func.
+        one: String,
+        /// The second Func.
+        other: String,
+        /// What keeps them apart, as a clause.
+        why: &'static str,
+    },
+    /// An update that already writes each point by itself.
+    #[error("`{stage}` does not scatter: all its indices are pure variables or constants")]
+    NoScatter {
+        /// The stage.
+        stage: StageName,
+    },
+    /// An update whose points depend on each other.
+    #[error("`{stage}` reads its Func at other points than it writes, so they cannot be computed one by one")]
+    ReadsElsewhere {
+        /// The stage.
+        stage: StageName,
+    },
+    /// A list that is no permutation of the variables of a domain.
+    #[error("name each reduction variable of `{stage}` once: {}", shown(.vars, ", "))]
+    NotAPermutation {
+        /// The stage.
+        stage: StageName,
+        /// The variables of its domain.
+        vars: Vec<String>,
+    },
+    /// An update that is not a list of slices.
+    #[error("`{stage}` cannot be unrolled into Funcs: {why}")]
+    NotUnrollable {
+        /// The stage.
+        stage: StageName,
+        /// The rule that it breaks.
+        why: &'static str,
+    },
     /// A Func that has no value at points that the rewritten pipeline reads.
     #[error(
         "`{func}` starts undefined, and the rewritten pipeline would read points without a value; give it an initial value"

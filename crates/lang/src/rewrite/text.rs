@@ -7,7 +7,8 @@ use std::str::FromStr;
 use crate::rewrite::{Rewrite, RewriteError, Side, StageName, VarName};
 
 /// The words that rewrites start with.
-pub(super) const WORDS: &[&str] = &["split", "factor", "cut", "chunk"];
+const WORDS: [&str; 10] =
+    ["split", "factor", "cut", "chunk", "tree", "clone", "join", "gather", "permute", "unroll"];
 
 impl Rewrite {
     /// Whether a line that starts with this word is a rewrite.
@@ -44,6 +45,12 @@ impl fmt::Display for Rewrite {
             Rewrite::Factor { var, side, by } => write!(f, "factor {var} {side} {by}"),
             Rewrite::Cut { func, at } => write!(f, "cut {func} at {at}"),
             Rewrite::Chunk { var, by } => write!(f, "chunk {var} {by}"),
+            Rewrite::Tree { stage } => write!(f, "tree {stage}"),
+            Rewrite::Clone { func, reader } => write!(f, "clone {func} for {reader}"),
+            Rewrite::Join { one, other } => write!(f, "join {one}, {other}"),
+            Rewrite::Gather { stage } => write!(f, "gather {stage}"),
+            Rewrite::Permute { stage, vars } => write!(f, "permute {stage} {}", vars.join(", ")),
+            Rewrite::Unroll { var } => write!(f, "unroll {var}"),
         }
     }
 }
@@ -58,7 +65,16 @@ impl FromStr for Rewrite {
             ["factor", rest @ ..] => (factor(rest), "factor FUNC.STAGE.VAR inner|outer NUMBER"),
             ["cut", rest @ ..] => (cut(rest), "cut FUNC at NUMBER"),
             ["chunk", rest @ ..] => (chunk(rest), "chunk FUNC.STAGE.VAR NUMBER"),
-            _ => (None, "one that starts with split, factor, cut or chunk"),
+            ["tree", rest @ ..] => (tree(rest), "tree FUNC.STAGE"),
+            ["clone", rest @ ..] => (clone(rest), "clone FUNC for FUNC"),
+            ["join", rest @ ..] => (join(rest), "join FUNC, FUNC"),
+            ["gather", rest @ ..] => (gather(rest), "gather FUNC.STAGE"),
+            ["permute", rest @ ..] => (permute(rest), "permute FUNC.STAGE VAR, VAR"),
+            ["unroll", rest @ ..] => (unroll(rest), "unroll FUNC.STAGE.VAR"),
+            _ => (
+                None,
+                "one that starts with split, factor, cut, chunk, tree, clone, join, gather, permute or unroll",
+            ),
         };
         rewrite.ok_or_else(|| RewriteError::Text { text: text.to_string(), form })
     }
@@ -88,6 +104,45 @@ fn cut(words: &[&str]) -> Option<Rewrite> {
 fn chunk(words: &[&str]) -> Option<Rewrite> {
     let [var, by] = words else { return None };
     Some(Rewrite::Chunk { var: var_name(var)?, by: by.parse().ok()? })
+}
+
+fn tree(words: &[&str]) -> Option<Rewrite> {
+    let [stage] = words else { return None };
+    Some(Rewrite::Tree { stage: stage_name(stage)? })
+}
+
+fn clone(words: &[&str]) -> Option<Rewrite> {
+    let [func, "for", reader] = words else { return None };
+    Some(Rewrite::Clone { func: func.to_string(), reader: reader.to_string() })
+}
+
+fn join(words: &[&str]) -> Option<Rewrite> {
+    let [one, other] = <[String; 2]>::try_from(names(words)?).ok()?;
+    Some(Rewrite::Join { one, other })
+}
+
+fn gather(words: &[&str]) -> Option<Rewrite> {
+    let [stage] = words else { return None };
+    Some(Rewrite::Gather { stage: stage_name(stage)? })
+}
+
+fn permute(words: &[&str]) -> Option<Rewrite> {
+    let [stage, vars @ ..] = words else { return None };
+    Some(Rewrite::Permute { stage: stage_name(stage)?, vars: names(vars)? })
+}
+
+fn unroll(words: &[&str]) -> Option<Rewrite> {
+    let [var] = words else { return None };
+    Some(Rewrite::Unroll { var: var_name(var)? })
+}
+
+/// `rx, ry`, a name in each word.
+fn names(words: &[&str]) -> Option<Vec<String>> {
+    let text = words.join(" ");
+    let name = |name: &str| {
+        Some(name.trim()).filter(|name| !name.is_empty() && !name.contains(' ')).map(str::to_string)
+    };
+    text.split(',').map(name).collect()
 }
 
 /// `blur.1`. Names of Funcs contain dots, so the stage is the last part.

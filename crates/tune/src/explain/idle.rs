@@ -148,7 +148,8 @@ fn order_matters(pipeline: &Pipeline, func: FuncId, number: usize) -> bool {
     let Some(var) = decl.stages[number].domain.first() else { return false };
     let (var, by) = (VarName { stage, var: var.name.clone() }, NonZeroU32::MIN);
     let divided = [Rewrite::Factor { var: var.clone(), side: Side::Outer, by }, Rewrite::Chunk { var, by }];
-    let refused = |rewrite: &Rewrite| matches!(rewrite.apply(pipeline), Err(RewriteError::OrderMatters { .. }));
+    let refused =
+        |rewrite: &Rewrite| matches!(rewrite.apply(pipeline), Err(RewriteError::OrderMatters { .. }));
     divided.iter().any(refused)
 }
 
