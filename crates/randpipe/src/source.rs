@@ -38,7 +38,7 @@ impl Grower {
     /// Extents of an image: large, or small along some dimensions. Where images are small, some have
     /// long rows.
     pub fn extents(&mut self, rank: usize) -> Vec<i64> {
-        if (1..=2).contains(&rank) && self.limits.extents.1 <= LONG.0 && self.dice.chance(0.2) {
+        if (1..=2).contains(&rank) && self.limits.extents.1 <= LONG.0 && self.dice.chance(0.35) {
             return self.long_extents(rank);
         }
         let mut extents: Vec<i64> = (0..rank.min(2)).map(|_| self.extent()).collect();

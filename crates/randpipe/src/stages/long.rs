@@ -26,10 +26,11 @@ struct Strip {
 }
 
 impl Strip {
-    /// The strip along `reduced` dimensions of an image.
-    fn new(f: &Image, reduced: &[usize], ranges: Vec<(Expr, Expr)>, count: i64) -> Strip {
+    /// The strip along `reduced` dimensions of an image, with a variable of `lengths` for each.
+    fn new(f: &Image, reduced: &[usize], lengths: Vec<Extent>) -> Strip {
         let kept: Vec<usize> = (0..f.rank()).filter(|d| !reduced.contains(d)).collect();
-        let domain = domain(ranges);
+        let count = points(&lengths);
+        let domain = domain(lengths.into_iter().map(|length| (int(0), length.expr)).collect());
         let mut at = vec![int(0); f.rank()];
         for (d, x) in kept.iter().zip(here(kept.len())) {
             at[*d] = x;
@@ -58,9 +59,12 @@ impl Grower {
     /// All points along one or two dimensions, or the points of one dimension several times.
     fn strip(&mut self, f: &Image) -> Option<Strip> {
         let order = self.dice.order(f.rank());
-        let first = *order.first()?;
-        if self.dice.chance(0.3) {
-            return Some(self.circle(f, first));
+        if order.is_empty() {
+            return None;
+        }
+        if self.dice.chance(0.5) {
+            let both = f.rank() > 1 && self.dice.chance(0.5);
+            return Some(self.circle(f, if both { &order[..2] } else { &order[..1] }));
         }
         let is_short = |reduced: &[usize]| {
             reduced.iter().map(|d| f.extents[*d].points).product::<i64>() <= self.limits.serial
@@ -70,14 +74,20 @@ impl Grower {
         Some(whole(f, reduced))
     }
 
-    /// The points along a dimension, from the first again after the last.
-    fn circle(&mut self, f: &Image, d: usize) -> Strip {
-        let length = &f.extents[d];
+    /// The points along one or two dimensions; along the first, from the start again after the last.
+    fn circle(&mut self, f: &Image, reduced: &[usize]) -> Strip {
+        let length = &f.extents[reduced[0]];
         let rest = f.points() / length.points.max(1);
         let count = self.dice.between(LONGEST / 4..=LONGEST).min(self.affordable(2 * rest));
-        let mut strip = Strip::new(f, &[d], vec![(int(0), self.steps(count))], count);
+        let turns = length.multiplied((count / length.points.max(1)).max(1));
+        let extent = match self.dice.chance(0.5) {
+            true => turns,
+            false => Extent { points: count, expr: self.steps(count) },
+        };
+        let others = reduced[1..].iter().map(|d| f.extents[*d].clone());
+        let mut strip = Strip::new(f, reduced, [extent].into_iter().chain(others).collect());
         let index = scaled(strip.domain.x.expr(), self.dice.pick(&[1, 1, 3]));
-        strip.at[d] = index % &length.expr;
+        strip.at[reduced[0]] = index % &length.expr;
         strip
     }
 
@@ -119,7 +129,10 @@ impl Grower {
 
     /// The reduction of `term` over a strip with a random operator.
     fn strip_fold(&mut self, part: &str, f: &Image, strip: &Strip, form: Form, term: Term) -> Image {
-        let term = if term.ty == Type::Bool && self.dice.chance(0.7) { term } else { self.addend(term) };
+        let term = match self.dice.chance(0.5) {
+            true => term.to(self.dice.pick(&Type::ALL)).calm(),
+            false => self.addend(term),
+        };
         let fold = Fold::any(&mut self.dice, term.ty);
         let term = fold.conditioned(&mut self.dice, term, strip.count, &strip.place);
         let reduction = Reduction { form, fold, domain: &strip.domain, term, is_varied: true };
@@ -183,7 +196,5 @@ fn steep(term: Term) -> Term {
 
 /// All points along some dimensions.
 fn whole(f: &Image, reduced: &[usize]) -> Strip {
-    let lost: Vec<Extent> = reduced.iter().map(|d| f.extents[*d].clone()).collect();
-    let ranges = lost.iter().map(|extent| (int(0), extent.expr.clone())).collect();
-    Strip::new(f, reduced, ranges, points(&lost))
+    Strip::new(f, reduced, reduced.iter().map(|d| f.extents[*d].clone()).collect())
 }
