@@ -181,12 +181,12 @@ pub(crate) fn rewritten<'p>(
     let done = pipeline.rewrites.len();
     let same = pipeline.rewrites.iter().zip(rewrites).take_while(|(done, asked)| done == asked).count();
     if let (true, Some(first)) = (same < done, pipeline.rewrites.get(same)) {
-        let (rewrite, error) = (first.clone(), RewriteError::AlreadyRewritten);
+        let (rewrite, error) = (first.clone(), Box::new(RewriteError::AlreadyRewritten));
         return Err(RewriteLineError { number: same, rewrite, error });
     }
     let mut result = Cow::Borrowed(pipeline);
     for (number, rewrite) in rewrites.iter().enumerate().skip(done) {
-        let failed = |error| RewriteLineError { number, rewrite: rewrite.clone(), error };
+        let failed = |error| RewriteLineError { number, rewrite: rewrite.clone(), error: Box::new(error) };
         result = Cow::Owned(rewrite.apply(&result).map_err(failed)?);
     }
     Ok(result)

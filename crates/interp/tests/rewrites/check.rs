@@ -38,21 +38,20 @@ fn points(region: &Region) -> Vec<Vec<i64>> {
 
 /// The pipeline after some rewrites, given as text.
 pub fn rewrite(pipeline: &Pipeline, lines: &[&str]) -> Pipeline {
-    let rewrites: Vec<Rewrite> = lines
-        .iter()
-        .map(|line| {
-            let rewrite: Rewrite = line.parse().unwrap_or_else(|error| panic!("{line}: {error}"));
-            assert_eq!(rewrite.to_string(), *line, "the text form of a rewrite is read back");
-            rewrite
-        })
-        .collect();
+    let mut rewrites = pipeline.rewrites().to_vec();
+    for line in lines {
+        let rewrite: Rewrite = line.parse().unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert_eq!(rewrite.to_string(), *line, "the text form of a rewrite is read back");
+        rewrites.push(rewrite);
+    }
     pipeline.rewritten(&rewrites).unwrap_or_else(|error| panic!("{error}")).into_owned()
 }
 
 /// The reason why a rewrite is refused.
 pub fn refusal(pipeline: &Pipeline, line: &str) -> String {
-    let rewrite: Rewrite = line.parse().unwrap_or_else(|error| panic!("{line}: {error}"));
-    pipeline.rewritten(&[rewrite]).map(|pipeline| pipeline.to_string()).unwrap_err().to_string()
+    let mut rewrites = pipeline.rewrites().to_vec();
+    rewrites.push(line.parse().unwrap_or_else(|error| panic!("{line}: {error}")));
+    pipeline.rewritten(&rewrites).map(|pipeline| pipeline.to_string()).unwrap_err().to_string()
 }
 
 /// The outputs of a pipeline, each over a box that starts at 0. Params are near the lower end of their

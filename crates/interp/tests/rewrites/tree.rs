@@ -34,8 +34,7 @@ pipeline sums
   total.tree1(rx, x) = input(2 + rx, x) + select(rx + 3 < 5, input(2 + min(rx + 3, 4), x), 0)
   total.tree2(rx, x) = total.tree1(rx, x) + select(rx + 2 < 3, total.tree1(min(rx + 2, 2), x), 0)
   total.tree3(rx, x) = total.tree2(rx, x) + total.tree2(rx + 1, x)
-  total(x) = 0
-  total(x) = total(x) + total.tree3(0, x)
+  total(x) = 0 + total.tree3(0, x)
 "
     );
 }

@@ -17,7 +17,7 @@ pub struct RewriteLineError {
     /// The rewrite itself.
     pub rewrite: Rewrite,
     /// What is wrong with it.
-    pub error: RewriteError,
+    pub error: Box<RewriteError>,
 }
 
 /// Why a rewrite cannot be applied, or cannot be read.

@@ -66,7 +66,7 @@ impl Source<'_> {
         }
         let failed = |failed: RewriteLineError| {
             let line = header.children[..count].get(failed.number).unwrap_or(header);
-            self.fault(line.words[0], failed.error.into());
+            self.fault(line.words[0], ScheduleFault::Rewrite(*failed.error));
         };
         pipeline.rewritten(&rewrites).map_err(failed).ok()
     }
