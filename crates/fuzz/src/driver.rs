@@ -265,11 +265,8 @@ impl Run<'_> {
                     let case = case(schedule);
                     let outcome = (self.check)(&case);
                     // Coverage is defined only for legal schedules.
-                    if let (Ok(problem), false) = (
-                        problem.rewritten(&case.schedule.rewrites),
-                        matches!(outcome, Err(Failure::Illegal(_))),
-                    ) {
-                        summary.coverage.add(&problem, &case.schedule);
+                    if !matches!(outcome, Err(Failure::Illegal(_))) {
+                        summary.coverage.add(problem, &case.schedule);
                     }
                     summary.count(seed, number, Some(case), outcome);
                 }

@@ -226,6 +226,22 @@ impl Rewrite {
     }
 }
 
+impl Rewrite {
+    /// The name of the Func that it changes.
+    pub fn func(&self) -> &str {
+        match self {
+            Rewrite::Split { var, .. }
+            | Rewrite::Factor { var, .. }
+            | Rewrite::Chunk { var, .. }
+            | Rewrite::Unroll { var } => &var.stage.func,
+            Rewrite::Tree { stage } | Rewrite::Gather { stage } | Rewrite::Permute { stage, .. } => {
+                &stage.func
+            }
+            Rewrite::Cut { func, .. } | Rewrite::Clone { func, .. } | Rewrite::Join { one: func, .. } => func,
+        }
+    }
+}
+
 impl StageName {
     fn of(draft: &Draft, stage: StageRef) -> StageName {
         StageName { func: draft.funcs[stage.func].name.clone(), stage: stage.stage }
@@ -244,7 +260,10 @@ impl StageName {
 
 impl VarName {
     /// The stage of the variable, and its number there.
-    fn find(&self, pipeline: &Pipeline) -> Result<(StageRef, usize), RewriteError> {
+    ///
+    /// # Errors
+    /// If the pipeline has no such variable.
+    pub fn find(&self, pipeline: &Pipeline) -> Result<(StageRef, usize), RewriteError> {
         let stage = self.stage.find(pipeline)?;
         let domain = &pipeline.funcs()[stage.func].stages[stage.stage].domain;
         let var = domain.iter().position(|var| var.name == self.var);

@@ -6,14 +6,15 @@ use std::str::FromStr;
 
 use crate::rewrite::{Rewrite, RewriteError, Side, StageName, VarName};
 
-/// The words that rewrites start with.
-const WORDS: [&str; 10] =
-    ["split", "factor", "cut", "chunk", "tree", "clone", "join", "gather", "permute", "unroll"];
-
 impl Rewrite {
-    /// Whether a line that starts with this word is a rewrite.
-    pub fn starts_with(word: &str) -> bool {
-        WORDS.contains(&word)
+    /// The words that rewrites start with.
+    pub const WORDS: [&'static str; 10] =
+        ["split", "factor", "cut", "chunk", "tree", "clone", "join", "gather", "permute", "unroll"];
+
+    /// The word that it starts with.
+    pub fn word(&self) -> &'static str {
+        let text = self.to_string();
+        Rewrite::WORDS.into_iter().find(|word| text.split(' ').next() == Some(word)).unwrap_or_default()
     }
 }
 

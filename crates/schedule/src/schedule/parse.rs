@@ -29,7 +29,7 @@ impl Schedule {
             let fault = ScheduleFault::Empty { pipeline: pipeline.name().to_string() };
             return Err(ScheduleErrors { errors: vec![ScheduleError { fault, spot: None }] });
         };
-        let is_rewrite = |entry: &&Entry<'_>| Rewrite::starts_with(entry.words[0].text);
+        let is_rewrite = |entry: &&Entry<'_>| Rewrite::WORDS.contains(&entry.words[0].text);
         let head = header.children.iter().take_while(is_rewrite).count();
         let rewritten = source.rewritten(&header, head, pipeline);
         let names = Names::new(rewritten.as_ref().map_or(pipeline, |pipeline| pipeline));
@@ -238,7 +238,7 @@ impl<'t> Parser<'_, 't> {
                     self.inline(&mut Cursor::new(entry, 1));
                     self.nested(entry, "a list of inlined Funcs", "indent it as far as `inline`");
                 }
-                word if top && Rewrite::starts_with(word) => {
+                word if top && Rewrite::WORDS.contains(&word) => {
                     self.source.fault(entry.words[0], ScheduleFault::LateRewrite);
                 }
                 _ if top => {
