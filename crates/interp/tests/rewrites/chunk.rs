@@ -98,6 +98,21 @@ fn minima_and_maxima_of_floats_are_exact() {
 }
 
 #[test]
+fn extremes_of_nan_are_nan() {
+    let (x, input) = (vars!(x), Input::f32("input", 1));
+    let r = rdom([(0, 14)]);
+    let low = func("low", x, f32::NAN).over(&r, |f| f.set(r.x, min(f.at(r.x - 1), input.at(r.x))));
+    let all = func("all", x, low.at(x)).over(&r, |f| f.set(x, max(f.at(x), input.at(min(r.x, x)))));
+    let pipeline = Pipeline::new("nan", [all]).unwrap();
+    let mut input = noise(Type::F32, &[14]);
+    for at in 0..9 {
+        input.set(&[at], Value::from(f32::NAN)).unwrap();
+    }
+    let lines = ["chunk low.1.rx 4", "factor all.1.rx outer 4"];
+    same(&pipeline, &lines, &[("input", &input)], &[14]);
+}
+
+#[test]
 fn summed_area_tables() {
     let (x, y) = vars!(x, y);
     let input = Input::new("input", Type::U32, 2);

@@ -98,8 +98,8 @@ pub(super) fn identity(op: BinaryOp, ty: Type) -> Value {
         (BinaryOp::Mul, _) => int(1),
         (BinaryOp::Min, Some((_, largest))) => int(largest),
         (BinaryOp::Max, Some((smallest, _))) => int(smallest),
-        (BinaryOp::Min, None) => Value::from(f32::INFINITY),
-        (BinaryOp::Max, None) => Value::from(f32::NEG_INFINITY),
+        // An infinity would replace the minimum of values that are all NaN.
+        (BinaryOp::Min | BinaryOp::Max, None) => Value::from(f32::NAN),
         (BinaryOp::And, _) if ty.is_signed() => int(-1),
         (BinaryOp::And, Some((_, largest))) => int(largest),
         _ => Value::zero(ty),
