@@ -173,7 +173,8 @@ fn linear_recurrences_in_any_arrangement() {
     let a = &Param::f32("a").range(-1.0, 1.0);
     let b = &Param::f32("b").range(0.0, 0.5);
     let input = noise(Type::F32, &[14, 3]);
-    let steps: [fn(Expr, Expr, &Param, &Param) -> Expr; 7] = [
+    type Step = fn(Expr, Expr, &Param, &Param) -> Expr;
+    let steps: [Step; 7] = [
         |before, here, _, _| before + here,
         |before, here, _, _| here - before * 0.5,
         |before, here, _, _| -(before - here),
@@ -249,7 +250,8 @@ fn other_updates_are_refused() {
     let input = &Input::new("input", Type::I32, 2);
     let (r, both) = (&rdom([(1, 9)]), &rdom([(1, 9), (0, 3)]));
     let some = &r.clone().filter(r.x.ne(3));
-    let refused = |domain: &RDom, update: &dyn Fn(&Itself) -> Update, line: &str| {
+    type Definition<'a> = dyn Fn(&Itself) -> Update + 'a;
+    let refused = |domain: &RDom, update: &Definition<'_>, line: &str| {
         let f = func("f", (x, y), input.at((x, y))).over(domain, update);
         refusal(&Pipeline::new("other", [f]).unwrap(), line)
     };
@@ -259,7 +261,7 @@ fn other_updates_are_refused() {
     let index = "it must write at r + t or t - r along one dimension, for its variable r and a `t` of constants and sizes, and at all points of the other dimensions";
     let reads = "it may read its own Func only at the index that it writes and at the one before";
     let step = "it must be f(r) = f(r - 1) op term, with one of + * & | ^ min max for op, or f(r) = a * f(r - 1) + term, with an `a` of constants and Params";
-    let cases: [(&RDom, &dyn Fn(&Itself) -> Update, &str); 12] = [
+    let cases: [(&RDom, &Definition<'_>, &str); 12] = [
         (both, &|f| f.set((both.x, y), f.at((both.x - 1, y)) + both.y), domain),
         (some, &|f| f.set((some.x, y), f.at((some.x - 1, y)) + 1), domain),
         (r, &|f| f.add((x, y), r.x), index),
