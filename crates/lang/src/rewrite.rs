@@ -23,7 +23,9 @@
 //!
 //! A rewrite that keeps the order of all operations is always legal. One that changes it is legal if the
 //! result is the same in any order: sums and products of integers (which wrap), `&`, `|`, `^`, `min` and
-//! `max`; or if the author marked the update with [`Func::reassociate`](crate::Func::reassociate).
+//! `max`; or if the author marked the update with [`Func::reassociate`](crate::Func::reassociate). A
+//! recurrence `f(r) = a * f(r - 1) + term` of floats also needs an `a` that is known to be at most 1 in
+//! magnitude.
 //!
 //! # Tails
 //!

@@ -8,6 +8,10 @@
 //! | `f.scan` | for each chunk, its values, computed from its carry in the original order |
 //!
 //! `f` itself becomes pure: it reads `f.scan` where the scan writes, elsewhere `f.start`.
+//!
+//! Both sides of that choice are evaluated, so `f.scan` has a first value even at sizes at which the scan
+//! has none. It then reads its term at the value before the first, usually the index that the scan starts
+//! from; bounds inference refuses such a size if that is out of bounds.
 
 use std::num::NonZeroU32;
 
@@ -45,10 +49,6 @@ pub(super) fn chunk(draft: &mut Draft, at: StageRef, by: NonZeroU32) -> Result<(
 fn start(draft: &mut Draft, at: StageRef, dimension: usize, before: ExprId) -> Result<FuncId, RewriteError> {
     let FuncDecl { name, dims, types, stages } = &draft.funcs[at.func];
     let (exprs, place) = (&draft.exprs, stages[0].place);
-    let reads_itself = |values: &[ExprId]| {
-        let mut nodes = exprs.reachable(values.iter().copied()).into_iter();
-        nodes.any(|id| matches!(exprs[id].kind, NodeKind::Call(func, _) if func == at.func))
-    };
     let is_value_before = |stage: &Stage| {
         (0..dims.len()).all(|d| match d == dimension {
             true => linear(exprs, stage.indices[d]) == linear(exprs, before),
@@ -61,7 +61,7 @@ fn start(draft: &mut Draft, at: StageRef, dimension: usize, before: ExprId) -> R
                 && only.domain.is_empty()
                 && only.predicate.is_none()
                 && is_value_before(only)
-                && !reads_itself(&only.values) =>
+                && !draft.reads(at.func, only.values.iter().copied()) =>
         {
             let (name, dims, types) = (format!("{name}.start"), dims.clone(), types.clone());
             let values = only.values.clone();
@@ -85,8 +85,8 @@ struct Chunking {
 }
 
 impl Chunking {
-    /// Adds the Func of the ends. The carry of the last chunk leads nowhere, so only the ends of chunks
-    /// that another one follows are needed, and these are complete.
+    /// Adds the Func of the ends. They need no predicate: only the last chunk may be cut, and nothing
+    /// follows it that would read its end.
     fn add_ends(&self, draft: &mut Draft) -> FuncId {
         let (i, c) = (draft.rvar(0), draft.var(self.scan.dimension));
         let types = draft.funcs[self.func].types.clone();
@@ -98,8 +98,7 @@ impl Chunking {
         let indices = self.point(draft, 1, &[c]);
         let start = Stage::pure(indices.clone(), values, self.stage.place);
         let ends = self.add_func(draft, "ends", &["o"], start);
-        let from = self.first_of(draft, c);
-        let r = draft.binary(BinaryOp::Add, i, from);
+        let r = self.variable_at(draft, i, c);
         let values = self.moved(draft, 1, r, ends, &indices);
         let count = draft.int(self.by.get() as i32);
         let domain = vec![self.variable(draft, "i", 0, count)];
@@ -146,22 +145,12 @@ impl Chunking {
         let chunks = self.add_func(draft, "scan", &["i", "o"], start);
         let (i, zero, one) = (draft.rvar(0), draft.int(0), draft.int(1));
 
-        let known = draft.exprs.constant(self.extent).and_then(Value::as_int);
-        let (first, domain) = match known {
-            Some(extent) if extent > 0 => (zero, Vec::new()),
-            // Without values, nothing is read, not even the first.
-            _ => {
-                let count = draft.binary(BinaryOp::Min, self.extent, one);
-                (i, vec![self.variable(draft, "i", 0, count)])
-            }
-        };
-        let (r, before) = (self.first_of(draft, c), self.point(draft, 2, &[c]));
+        let (r, before) = (self.variable_at(draft, zero, c), self.point(draft, 2, &[c]));
         let values = self.moved(draft, 2, r, carry, &before);
-        let indices = self.point(draft, 2, &[first, c]);
-        self.add_update(draft, chunks, indices, values, domain);
+        let indices = self.point(draft, 2, &[zero, c]);
+        self.add_update(draft, chunks, indices, values, Vec::new());
 
-        let position = Position::new(draft, i, c, self.by, self.extent);
-        let r = draft.binary(BinaryOp::Add, self.min, position.index);
+        let r = self.variable_at(draft, i, c);
         let last = draft.binary(BinaryOp::Sub, i, one);
         let before = self.point(draft, 2, &[last, c]);
         let values = self.moved(draft, 2, r, chunks, &before);
@@ -218,11 +207,10 @@ impl Chunking {
         ReductionVar { name, min: draft.int(min), extent }
     }
 
-    /// The first value of the scan's variable in chunk `c`.
-    fn first_of(&self, draft: &mut Draft, c: ExprId) -> ExprId {
-        let by = draft.int(self.by.get() as i32);
-        let position = draft.binary(BinaryOp::Mul, c, by);
-        draft.binary(BinaryOp::Add, self.min, position)
+    /// The value of the scan's variable at position `i` of chunk `c`, or the last one.
+    fn variable_at(&self, draft: &mut Draft, i: ExprId, c: ExprId) -> ExprId {
+        let position = Position::new(draft, i, c, self.by, self.extent);
+        draft.binary(BinaryOp::Add, self.min, position.index)
     }
 
     /// Indices that differ from the variables of a Func only where the scan runs. In that Func, `width`

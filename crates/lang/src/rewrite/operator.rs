@@ -72,12 +72,7 @@ impl Reduction {
             terms.push(term);
         }
         let others = terms.iter().chain(&stage.indices).chain(&stage.predicate).copied();
-        let reads_itself = draft
-            .exprs
-            .reachable(others)
-            .into_iter()
-            .any(|id| matches!(draft.exprs[id].kind, NodeKind::Call(func, _) if func == at.func));
-        (!terms.is_empty() && !reads_itself).then_some(Reduction { ops, terms })
+        (!terms.is_empty() && !draft.reads(at.func, others)).then_some(Reduction { ops, terms })
     }
 }
 
