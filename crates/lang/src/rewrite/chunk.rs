@@ -65,8 +65,7 @@ fn start(draft: &mut Draft, at: StageRef, dimension: usize, before: ExprId) -> R
         {
             let (name, dims, types) = (format!("{name}.start"), dims.clone(), types.clone());
             let values = only.values.clone();
-            let indices = (0..dims.len()).map(|d| draft.var(d)).collect();
-            let stages = vec![Stage::pure(indices, values, place)];
+            let stages = vec![draft.pure_stage(dims.len(), values, place)];
             Ok(draft.funcs.push(FuncDecl { name, dims, types, stages }))
         }
         _ => first_stages(draft, at.func, at.stage, "start"),
@@ -111,13 +110,13 @@ impl Chunking {
         let (c, one) = (draft.var(self.scan.dimension), draft.int(1));
         let indices = self.point(draft, 1, &[c]);
         let first = self.point(draft, 1, &[before]);
-        let values = self.calls(draft, self.start, &first);
+        let values = draft.calls(self.start, &first);
         let start = Stage::pure(indices, values, self.stage.place);
         let carry = self.add_func(draft, "carry", &["o"], start);
         let c = draft.rvar(0);
         let last = draft.binary(BinaryOp::Sub, c, one);
         let (indices, last) = (self.point(draft, 1, &[c]), self.point(draft, 1, &[last]));
-        let (carries, ends) = (self.calls(draft, carry, &last), self.calls(draft, ends, &last));
+        let (carries, ends) = (draft.calls(carry, &last), draft.calls(ends, &last));
         let combined = |(step, (carry, end)): (&Step, (ExprId, ExprId))| match step {
             Step::Fold(op) => draft.binary(*op, carry, end),
             Step::Linear(a) => {
@@ -178,7 +177,7 @@ impl Chunking {
         let i = draft.binary(BinaryOp::Mod, position, by);
         let c = draft.binary(BinaryOp::Div, position, by);
         let (indices, place) = (self.point(draft, 1, &[x]), self.point(draft, 1, &[i, c]));
-        let (scanned, started) = (self.calls(draft, chunks, &place), self.calls(draft, self.start, &indices));
+        let (scanned, started) = (draft.calls(chunks, &place), draft.calls(self.start, &indices));
         let chosen = scanned.into_iter().zip(started).map(|(a, b)| draft.select(inside, a, b)).collect();
         draft.funcs[self.func].stages = vec![Stage::pure(indices, chosen, self.stage.place)];
     }
@@ -221,11 +220,6 @@ impl Chunking {
         indices.extend(at);
         indices.extend((dimension + 1..count).map(|d| draft.var(d + width - 1)));
         indices
-    }
-
-    /// All values of a Func at a point.
-    fn calls(&self, draft: &mut Draft, func: FuncId, at: &[ExprId]) -> Vec<ExprId> {
-        (0..self.scan.steps.len()).map(|value| draft.call(func, value, at)).collect()
     }
 
     /// The values that the scan computes for `r`, from those of `before` at `at`, in a Func in which

@@ -2,18 +2,18 @@
 
 use crate::draft::Draft;
 use crate::ids::FuncId;
-use crate::ir::{FuncDecl, NodeKind, Stage, StageRef};
+use crate::ir::{FuncDecl, NodeKind, Stage};
 use crate::rewrite::RewriteError;
 
 pub(super) fn cut(draft: &mut Draft, func: FuncId, at: usize) -> Result<(), RewriteError> {
-    let FuncDecl { name, dims, types, stages } = &draft.funcs[func];
-    let (dimensions, values, place) = (dims.len(), types.len(), stages[0].place);
+    let FuncDecl { name, dims, stages, .. } = &draft.funcs[func];
+    let (dimensions, place) = (dims.len(), stages[0].place);
     if at == 0 || at > stages.len() {
         return Err(RewriteError::NoCut { func: name.clone(), at, stages: stages.len() });
     }
     let copy = first_stages(draft, func, at, "cut")?;
     let indices: Vec<_> = (0..dimensions).map(|d| draft.var(d)).collect();
-    let values = (0..values).map(|value| draft.call(copy, value, &indices)).collect();
+    let values = draft.calls(copy, &indices);
     let start = Stage::pure(indices, values, place);
     draft.funcs[func].stages.splice(..at, [start]);
     Ok(())
@@ -32,16 +32,7 @@ pub(super) fn first_stages(
         return Err(RewriteError::Undefined { func: name });
     }
     let copy = draft.funcs.push(FuncDecl { name: format!("{name}.{suffix}"), dims, types, stages });
-    for stage in 0..count {
-        draft.rebuild(StageRef { func: copy, stage }, &mut |exprs, _, mut node| {
-            if let NodeKind::Call(called, _) = &mut node.kind
-                && *called == func
-            {
-                *called = copy;
-            }
-            exprs.intern(node)
-        });
-    }
+    draft.redirect(copy, func, copy, 0);
     Ok(copy)
 }
 

@@ -41,7 +41,7 @@ impl Scan {
     /// The scan that an update is, if its chunks may be computed on their own.
     pub fn of(draft: &mut Draft, at: StageRef) -> Result<Scan, RewriteError> {
         let stage = draft.stage(at).clone();
-        let name = StageName { func: draft.funcs[at.func].name.clone(), stage: at.stage };
+        let name = StageName::of(draft, at);
         let not = |form: &'static str| RewriteError::NotAScan { stage: name.clone(), form };
         if at.stage + 1 != draft.funcs[at.func].stages.len() {
             return Err(RewriteError::NotLast { stage: name });

@@ -6,6 +6,7 @@ use crate::draft::Draft;
 use crate::ids::{ExprId, FuncId};
 use crate::ir::{Exprs, FuncDecl, Node, NodeKind, ReductionVar, Stage, StageRef};
 use crate::op::{BinaryOp, Op};
+use crate::rewrite::cut::first_stages;
 use crate::rewrite::{RewriteError, StageName};
 use crate::types::Value;
 
@@ -13,9 +14,6 @@ use crate::types::Value;
 const MAX_VALUES: i32 = 64;
 
 pub(super) fn unroll(draft: &mut Draft, at: StageRef, var: usize) -> Result<(), RewriteError> {
-    if draft.funcs[at.func].stages[0].values.is_empty() {
-        return Err(RewriteError::Undefined { func: draft.funcs[at.func].name.clone() });
-    }
     let refused = |why| RewriteError::NotUnrollable { stage: StageName::of(draft, at), why };
     let stage = draft.stage(at).clone();
     if var + 1 != stage.domain.len() {
@@ -26,7 +24,7 @@ pub(super) fn unroll(draft: &mut Draft, at: StageRef, var: usize) -> Result<(), 
     let mut written = (0..stage.indices.len()).filter(|d| moves_with(&draft.exprs, &stage, *d, var));
     let dimension =
         written.next().ok_or_else(|| refused("it must write at an index like r + 1 along one dimension"))?;
-    let start = add_start(draft, at);
+    let start = first_stages(draft, at.func, at.stage, "start")?;
     let mut slices = Slices { at, stage, var, dimension, start, funcs: BTreeMap::new() };
     for value in range {
         slices.add(draft, value)?;
@@ -47,16 +45,6 @@ fn moves_with(exprs: &Exprs, stage: &Stage, dimension: usize, var: usize) -> boo
     let kinds = || exprs.reachable([stage.indices[dimension]]).into_iter().map(|id| exprs[id].kind);
     let own = NodeKind::RVar(var as u32);
     kinds().any(|kind| kind == own) && kinds().all(|kind| kind == own || matches!(kind, NodeKind::Op(_)))
-}
-
-/// Adds the Func with the stages before the update.
-fn add_start(draft: &mut Draft, at: StageRef) -> FuncId {
-    let mut decl = draft.funcs[at.func].clone();
-    decl.name.push_str(".start");
-    decl.stages.truncate(at.stage);
-    let start = draft.funcs.push(decl);
-    draft.redirect(start, at.func, start, 0);
-    start
 }
 
 /// The Funcs that an update becomes, by what they hold along a dimension of the original Func.
