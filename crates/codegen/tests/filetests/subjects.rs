@@ -24,6 +24,7 @@ pub fn find(name: &str) -> Option<Subject> {
         "product" => product(),
         "scans" => scans(),
         "doubling" => doubling(),
+        "total" => total(),
         "pair" => pair(),
         "digits" => digits(),
         "own_elements" => own_elements(),
@@ -117,6 +118,17 @@ fn doubling() -> (Vec<Func>, Sizes) {
     });
     let out = func("out", (x, y), log.at((x, y, 3)));
     (vec![out], vec![("input", vec![64, 64]), ("out", vec![64, 64])])
+}
+
+/// Sums over a whole image: of integers, of floats in any order, and of floats in their order.
+fn total() -> (Vec<Func>, Sizes) {
+    let (image, weights) = (Input::new("image", Type::U32, 2), Input::f32("weights", 2));
+    let r = rdom([(0, 100), (0, 60)]);
+    let sum = func("sum", (), 0u32).over(&r, |f| f.add((), image.at((r.x, r.y))));
+    let free = func("free", (), 0.0).over(&r, |f| f.add((), weights.at((r.x, r.y)))).reassociate();
+    let strict = func("strict", (), 0.0).over(&r, |f| f.add((), weights.at((r.x, r.y))));
+    let out = func("out", (), sum.at(()).f32() + free.at(()) + strict.at(()));
+    (vec![out], vec![("image", vec![100, 60]), ("weights", vec![100, 60]), ("out", vec![])])
 }
 
 /// Two outputs, one of which reads the other.
