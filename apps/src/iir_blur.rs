@@ -1,5 +1,6 @@
 //! A recursive blur: an exponential average down and up every column, then along every row in both
-//! directions.
+//! directions. The averages may be computed in any order, so that a schedule can divide columns and rows
+//! into chunks.
 
 use warploom::app::*;
 use warploom::prelude::*;
@@ -23,7 +24,7 @@ pub const APP: App = App {
 fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let (x, y, c) = vars!(x, y, c);
     let input = Input::f32("input", 3);
-    let alpha = Param::f32("alpha");
+    let alpha = Param::f32("alpha").range(0.0, 1.0f32);
 
     let blur = blur_columns("blur", |y| input.at((x, y, c)), &input.extent(1), &alpha);
     let transpose = func("transpose", (x, y, c), blur.at((y, x, c)));
@@ -43,7 +44,9 @@ fn blur_columns(name: &str, row: impl Fn(Expr) -> Expr, height: &Expr, alpha: &P
     func(name, (x, y, c), undef(Type::F32))
         .update(|f| f.set((x, 0, c), row(0.into())))
         .over(&r, |f| f.set((x, down, c), mix(f.at((x, down - 1, c)), row(down.into()))))
+        .reassociate()
         .over(&r, |f| f.set((x, &up, c), mix(f.at((x, &up + 1, c)), f.at((x, &up, c)))))
+        .reassociate()
 }
 
 fn shapes(settings: &Settings) -> Shapes {

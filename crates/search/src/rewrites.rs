@@ -126,6 +126,21 @@ impl List {
         self.pipeline.func_named(name).map(|id| &self.pipeline.funcs()[id])
     }
 
+    /// Gives every new reduction storage of its own inside the kernel that writes its result, so that its start needs no
+    /// kernel. Inlining the copy that this adds undoes it.
+    fn cut_reductions(&mut self, original: &Pipeline) {
+        let reduces = |func: &FuncDecl| {
+            let stays = |d: usize| func.stages[1].is_pure(self.pipeline.exprs(), d);
+            func.stages.len() == 2 && !func.stages[1].domain.is_empty() && (0..func.dims.len()).all(stays)
+        };
+        let is_new = |func: &FuncDecl| original.func_named(&func.name).is_none();
+        let funcs = self.pipeline.funcs().values().filter(|func| reduces(func) && is_new(func));
+        let names: Vec<String> = funcs.map(|func| func.name.clone()).collect();
+        for func in names {
+            self.push(Rewrite::Cut { func, at: 2 });
+        }
+    }
+
     fn update(&self, stage: &StageName) -> Option<&Stage> {
         self.func(&stage.func)?.stages.get(stage.stage)
     }
@@ -161,6 +176,7 @@ impl Recipe {
             let _ =
                 self.reduce(&mut list, &thin, &stage, problem.device().sms) || self.scan(&mut list, &stage);
         }
+        list.cut_reductions(problem.pipeline());
         let rewrites = list.pipeline.rewrites().to_vec();
         (rewrites != problem.pipeline().rewrites()).then(|| problem.rewritten(&rewrites).ok())?
     }
