@@ -190,7 +190,8 @@ fn rows(app: &App, gpu: Option<&Gpu>, kernels: &Kernels) -> Result<Vec<Row>, Err
     let settings = small_settings(app).unwrap_or_else(|| Settings::defaults(app));
     let sizes = show::at_sizes(app, &settings);
     let failed = |error| Error::Evaluation { app: app.name, sizes: sizes.clone(), error: Box::new(error) };
-    let workload = workload(app, &settings)?;
+    let mut workload = workload(app, &settings)?;
+    let program = gpu.map(|gpu| kernels.build(&mut workload, gpu.device())).transpose()?;
     let reference = workload.reference().map_err(failed)?;
     let run = |seed| workload.evaluation().perturbed(seed).run();
     let runs = (0..PERTURBED_RUNS).map(run).collect::<Result<Vec<_>, _>>().map_err(failed)?;
@@ -199,12 +200,9 @@ fn rows(app: &App, gpu: Option<&Gpu>, kernels: &Kernels) -> Result<Vec<Row>, Err
         let Ok(expected) = Expected::new(&workload.pipeline, reference.clone(), runs, stated);
         expected
     });
-    let outputs = match gpu {
+    let outputs = match gpu.zip(program) {
         None => run(PERTURBED_RUNS).map_err(failed)?,
-        Some(gpu) => {
-            let program = kernels.build(&workload, gpu.device())?;
-            exact(app, Builds::run(gpu, &workload, &program, &both.stated)?)?
-        }
+        Some((gpu, program)) => exact(app, Builds::run(gpu, &workload, &program, &both.stated)?)?,
     };
     let full = gpu.map(|gpu| full(app, gpu, kernels)).transpose()?;
     let mut full = full.into_iter().flatten();
@@ -215,7 +213,8 @@ fn rows(app: &App, gpu: Option<&Gpu>, kernels: &Kernels) -> Result<Vec<Row>, Err
 /// Compares kernels at the default sizes with the two builds of the default schedule.
 fn full(app: &App, gpu: &Gpu, kernels: &Kernels) -> Result<Vec<Margin>, Error> {
     let settings = Settings::defaults(app);
-    let workload = workload(app, &settings)?;
+    let mut workload = workload(app, &settings)?;
+    let kernels = kernels.build(&mut workload, gpu.device())?;
     let problem = problem(&workload.pipeline, &workload.realisation(), gpu.device())?;
     let program = build_program(&problem, &Schedule::default_for(&problem))?;
     let checked = run_build(gpu, &workload, &program, Build::Checking)?;
@@ -223,8 +222,7 @@ fn full(app: &App, gpu: &Gpu, kernels: &Kernels) -> Result<Vec<Margin>, Error> {
     let both = Both::new(show::at_sizes(app, &settings), app, |stated| {
         Expected::of_builds(&workload.pipeline, checked.clone(), timed.clone(), stated)
     });
-    let program = kernels.build(&workload, gpu.device())?;
-    Ok(both.margins(&exact(app, Builds::run(gpu, &workload, &program, &both.stated)?)?))
+    Ok(both.margins(&exact(app, Builds::run(gpu, &workload, &kernels, &both.stated)?)?))
 }
 
 /// The outputs of the timing build; an error if the checking build is not exact.

@@ -182,10 +182,14 @@ impl Kernels {
         device::find(&self.device)
     }
 
-    /// Builds the kernels of a workload for a device.
-    pub(crate) fn build(&self, workload: &Workload, device: &Device) -> Result<Program, Error> {
+    /// Builds the kernels of a workload for a device. The workload's pipeline becomes the rewritten one, whose outputs
+    /// the kernels compute.
+    pub(crate) fn build(&self, workload: &mut Workload, device: &Device) -> Result<Program, Error> {
         let problem = problem(&workload.pipeline, &workload.realisation(), device)?;
-        build_program(&problem, &self.schedule(&problem)?)
+        let schedule = self.schedule(&problem)?;
+        let program = build_program(&problem, &schedule)?;
+        workload.pipeline = rewritten(&problem, &schedule)?.pipeline().clone();
+        Ok(program)
     }
 }
 
@@ -197,6 +201,12 @@ pub(crate) fn build_program(problem: &Problem, schedule: &Schedule) -> Result<Pr
 /// A pipeline at some sizes on a device.
 pub(crate) fn problem(pipeline: &Pipeline, request: &Realisation, device: &Device) -> Result<Problem, Error> {
     Problem::new(pipeline, request, device).map_err(|error| unbuilt(pipeline, error.into()))
+}
+
+/// The problem of the pipeline that a schedule describes.
+pub(crate) fn rewritten(problem: &Problem, schedule: &Schedule) -> Result<Problem, Error> {
+    let rewritten = problem.rewritten(&schedule.rewrites);
+    rewritten.map_err(|error| unbuilt(problem.pipeline(), error.into()))
 }
 
 /// The error of an app whose kernels cannot be built.
@@ -232,15 +242,15 @@ impl Target {
         let start = Instant::now();
         let (outputs, fault) = match self.on {
             Backend::Reference => (evaluate(job)?, None),
-            Backend::Sim => (self.simulate(&job.workload())?, None),
-            Backend::Cuda => self.on_gpu(&job.workload(), job.check)?,
+            Backend::Sim => (self.simulate(job.workload())?, None),
+            Backend::Cuda => self.on_gpu(job.workload(), job.check)?,
         };
         Ok(Done { outputs, seconds: start.elapsed().as_secs_f64(), fault })
     }
 
-    fn simulate(&self, workload: &Workload) -> Result<Vec<Buffer>, RunError> {
+    fn simulate(&self, mut workload: Workload) -> Result<Vec<Buffer>, RunError> {
         let device = self.kernels.device()?;
-        let program = self.kernels.build(workload, &device)?;
+        let program = self.kernels.build(&mut workload, &device)?;
         let _progress = Progress::new(format!("simulating {}", workload.pipeline.name()), Unit::Time);
         let outcome = workload.simulate(&program, &device, 0);
         Ok(outcome.map_err(|error| Error::Simulation(Box::new(error)))?.outputs)
@@ -248,16 +258,20 @@ impl Target {
 
     /// Runs the timing build on the GPU and returns its outputs. If asked to, also checks them
     /// against the reference evaluator, and the checking build bit for bit.
-    fn on_gpu(&self, workload: &Workload, check: Check) -> Result<(Vec<Buffer>, Option<String>), RunError> {
+    fn on_gpu(
+        &self,
+        mut workload: Workload,
+        check: Check,
+    ) -> Result<(Vec<Buffer>, Option<String>), RunError> {
         let gpu = open_gpu()?;
-        let program = self.kernels.build(workload, gpu.device())?;
+        let program = self.kernels.build(&mut workload, gpu.device())?;
         let _progress = Progress::new(format!("running {}", workload.pipeline.name()), Unit::Time);
         let Check::By(tolerance) = check else {
-            return Ok((run_build(&gpu, workload, &program, Build::Timing)?, None));
+            return Ok((run_build(&gpu, &workload, &program, Build::Timing)?, None));
         };
         let expected = workload.expected(tolerance, PERTURBED_RUNS);
         let expected = expected.map_err(|error| RunError::Evaluation(Box::new(error)))?;
-        let builds = Builds::run(&gpu, workload, &program, &expected)?;
+        let builds = Builds::run(&gpu, &workload, &program, &expected)?;
         let fault = builds.fault();
         Ok((builds.outputs, fault))
     }

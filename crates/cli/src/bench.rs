@@ -69,9 +69,9 @@ struct Kernel {
 }
 
 pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
-    let chosen = arguments.choice.make(apps)?;
+    let mut chosen = arguments.choice.make(apps)?;
     let gpu = open_gpu()?;
-    let program = arguments.kernels.build(&chosen.workload, gpu.device())?;
+    let program = arguments.kernels.build(&mut chosen.workload, gpu.device())?;
     let exact = if arguments.check {
         let expected = chosen.workload.expected(chosen.app.tolerance, PERTURBED_RUNS);
         let expected = expected.map_err(|error| Error::Evaluation {

@@ -16,11 +16,11 @@ use warploom::codegen::ir::Program;
 use warploom::cost::CostModel;
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
-use warploom::tune::explain::Explanation;
 
-use crate::backend::{Kernels, build_program, problem};
+use crate::backend::{Kernels, build_program, problem, rewritten};
 use crate::emit::{Emit, Scheduled};
 use crate::error::Error;
+use crate::explain::explanation;
 use crate::pipeline::{self, Which};
 use crate::report::{Format, json, text};
 use crate::search;
@@ -82,7 +82,8 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let problem = problem(pipeline, &asked.request, &device)?;
     let (schedule, program, search) = arguments.schedule(&problem, &*model)?;
     voice::warnings(pipeline, problem.regions());
-    let explanation = Explanation::new(&problem, &schedule, &*model);
+    let problem = rewritten(&problem, &schedule)?;
+    let explanation = explanation(&problem, &schedule, &*model)?;
     let of =
         Scheduled { problem: &problem, schedule: &schedule, program: &program, explanation: &explanation };
 
@@ -137,7 +138,8 @@ pub(crate) fn export(
     let pipeline = &asked.pipeline;
     let problem = problem(pipeline, &asked.request, device)?;
     let program = build_program(&problem, schedule)?;
-    let explanation = Explanation::new(&problem, schedule, model);
+    let problem = rewritten(&problem, schedule)?;
+    let explanation = explanation(&problem, schedule, model)?;
     let of = Scheduled { problem: &problem, schedule, program: &program, explanation: &explanation };
     let mut manifest = Manifest::new(pipeline, &asked.request, device, &program);
     let code = Code::new(&describe(&program, Build::Timing), &mut manifest, device)?;

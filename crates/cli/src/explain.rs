@@ -11,7 +11,7 @@ use warploom::schedule::schedule::{Change, Problem, Schedule};
 use warploom::target::Device;
 use warploom::tune::explain::Explanation;
 
-use crate::backend::{Kernels, problem, unbuilt};
+use crate::backend::{Kernels, problem, rewritten, unbuilt};
 use crate::error::Error;
 use crate::pipeline::Which;
 use crate::report::{self, Format};
@@ -67,9 +67,12 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let problem = problem(&asked.pipeline, &asked.request, &device)?;
     voice::warnings(&asked.pipeline, problem.regions());
     let schedule = arguments.kernels.schedule(&problem)?;
+    let problem = rewritten(&problem, &schedule)?;
     if arguments.decisions {
         let changes = Change::between(&Schedule::default_for(&problem), &schedule);
-        let decisions: Vec<String> = changes.iter().map(|change| change.to_text(&asked.pipeline)).collect();
+        let rewrites = schedule.rewrites.iter().map(ToString::to_string);
+        let changes = changes.iter().map(|change| change.to_text(problem.pipeline()));
+        let decisions: Vec<String> = rewrites.chain(changes).collect();
         if arguments.format.json {
             let report = Decisions { app: asked.name, sizes: asked.sizes, decisions };
             return report::json(out, "warploom.decisions/1", &report);
@@ -91,9 +94,11 @@ pub(crate) fn explanation(
     schedule: &Schedule,
     model: &dyn CostModel,
 ) -> Result<Explanation, Error> {
+    let problem = rewritten(problem, schedule)?;
     let checked = problem.check(schedule);
     checked.map_err(|violations| unbuilt(problem.pipeline(), BuildError::Illegal(violations)))?;
-    Ok(Explanation::new(problem, schedule, model))
+    let explanation = Explanation::new(&problem, schedule, model);
+    explanation.map_err(|error| unbuilt(problem.pipeline(), error.into()))
 }
 
 /// An explanation as text. `sizes` starts with ` at`, as in ` at W=640, H=480`.

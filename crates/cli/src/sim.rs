@@ -48,9 +48,9 @@ pub(crate) fn sim(
     arguments: &Arguments,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let chosen = arguments.choice.make(apps)?;
+    let mut chosen = arguments.choice.make(apps)?;
     let device = arguments.kernels.device()?;
-    let program = arguments.kernels.build(&chosen.workload, &device)?;
+    let program = arguments.kernels.build(&mut chosen.workload, &device)?;
     let start = Instant::now();
     let outcome = chosen.workload.simulate(&program, &device, 0);
     let outcome = outcome.map_err(|error| Error::Simulation(Box::new(error)))?;

@@ -4,7 +4,7 @@ use thiserror::Error;
 use tracing::debug_span;
 use warploom_lang::BoundsError;
 use warploom_lang::brief::shown;
-use warploom_schedule::schedule::{Problem, Schedule, Violation};
+use warploom_schedule::schedule::{Problem, RewrittenError, Schedule, Violation};
 
 use crate::ir::Program;
 use crate::lower::{LowerError, Options, lower};
@@ -20,6 +20,9 @@ pub enum BuildError {
     /// The sizes or Params do not fit the pipeline, so there is no [`Problem`] to build.
     #[error(transparent)]
     Bounds(#[from] BoundsError),
+    /// The schedule rewrites the pipeline in a way that is not possible, or not at these sizes.
+    #[error(transparent)]
+    Rewritten(#[from] RewrittenError),
     /// The schedule is not legal. Lists every violation.
     #[error("the schedule is illegal: {}", shown(.0, "\n"))]
     Illegal(Vec<Violation>),
@@ -31,7 +34,7 @@ pub enum BuildError {
     Verify(#[from] VerifyError),
 }
 
-/// Checks a schedule of a problem, lowers it to kernels and verifies the result.
+/// Rewrites a problem as a schedule says, checks the schedule, lowers it to kernels and verifies the result.
 ///
 /// # Errors
 ///
@@ -46,8 +49,9 @@ pub fn build(problem: &Problem, schedule: &Schedule) -> Result<Program, BuildErr
 ///
 /// As for [`build`].
 pub fn build_with(problem: &Problem, schedule: &Schedule, options: Options) -> Result<Program, BuildError> {
+    let problem = problem.rewritten(&schedule.rewrites)?;
     let plan = debug_span!("legality").in_scope(|| problem.check(schedule));
-    let program = lower(problem, &plan.map_err(BuildError::Illegal)?, options)?;
+    let program = lower(&problem, &plan.map_err(BuildError::Illegal)?, options)?;
     verify(&program)?;
     Ok(program)
 }

@@ -2,6 +2,7 @@
 
 use warploom_interp::buffer::{Buffer, BufferError};
 use warploom_interp::{EvalError, Evaluation};
+use warploom_lang::rewrite::RewriteLineError;
 use warploom_lang::{Pipeline, Realisation};
 use warploom_schedule::schedule::Schedule;
 
@@ -31,6 +32,15 @@ impl Case {
     pub fn inputs(&self) -> Result<Vec<Buffer>, BufferError> {
         let given = self.pipeline.inputs().values().zip(self.request.inputs.values());
         given.map(|(decl, region)| samples(self.seed, decl, region.as_ref())).collect()
+    }
+
+    /// The case with the pipeline that its schedule describes.
+    ///
+    /// # Errors
+    /// If a rewrite cannot be applied.
+    pub fn rewritten(&self) -> Result<Case, RewriteLineError> {
+        let pipeline = self.pipeline.rewritten(&self.schedule.rewrites)?.into_owned();
+        Ok(Case { pipeline, ..self.clone() })
     }
 
     /// The outputs computed by the reference evaluator; a tuple yields one buffer per value.

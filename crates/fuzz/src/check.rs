@@ -65,6 +65,10 @@ pub enum Failure {
     /// An output differs from the reference.
     #[error("{0}")]
     Wrong(Difference),
+    /// The rewritten pipeline computes something else. The difference has the value of the original one as the actual
+    /// one.
+    #[error("the rewritten pipeline differs: {0}")]
+    Rewritten(Difference),
     /// An output of kernels built for speed deviates too much from the reference, although kernels
     /// built for checking match it.
     #[error("the timing build differs too much: {0}")]
@@ -93,6 +97,8 @@ pub enum Kind {
     Fault,
     /// [`Failure::Wrong`].
     Wrong,
+    /// [`Failure::Rewritten`].
+    Rewritten,
     /// [`Failure::Numeric`].
     Numeric,
     /// [`Failure::Reference`].
@@ -112,6 +118,7 @@ impl Kind {
             Kind::Malformed => "malformed",
             Kind::Fault => "fault",
             Kind::Wrong => "wrong",
+            Kind::Rewritten => "rewritten",
             Kind::Numeric => "numeric",
             Kind::Reference => "reference",
             Kind::Device => "device",
@@ -145,6 +152,7 @@ impl Failure {
             Failure::Malformed(_) => Kind::Malformed,
             Failure::Fault(_) => Kind::Fault,
             Failure::Wrong(_) => Kind::Wrong,
+            Failure::Rewritten(_) => Kind::Rewritten,
             Failure::Numeric(_) => Kind::Numeric,
             Failure::Reference(_) => Kind::Reference,
             Failure::Device(_) => Kind::Device,
@@ -254,11 +262,33 @@ impl Case {
         &self,
         work: impl FnOnce(&Run<'_>) -> Result<Verdict, Failure>,
     ) -> Result<Verdict, Failure> {
-        let checked = catch(|| match self.prepared()? {
-            Ok(run) => work(&run),
-            Err(reason) => Ok(Verdict::Skipped(reason)),
+        let checked = catch(|| {
+            let case = match self.rewritten() {
+                Ok(case) => case,
+                Err(error) => return Ok(Verdict::Skipped(error.to_string())),
+            };
+            match case.prepared()? {
+                Ok(run) => {
+                    self.check_rewrites(&run)?;
+                    work(&run)
+                }
+                Err(reason) => Ok(Verdict::Skipped(reason)),
+            }
         });
         checked.unwrap_or_else(|message| Err(Failure::Panic(message)))
+    }
+
+    /// Checks that the rewritten pipeline computes the same bits as the original one, unless an update may be computed in
+    /// another order.
+    fn check_rewrites(&self, run: &Run<'_>) -> Result<(), Failure> {
+        let mut stages = self.pipeline.funcs().values().flat_map(|func| &func.stages);
+        if self.schedule.rewrites.is_empty() || stages.any(|stage| stage.reassociate) {
+            return Ok(());
+        }
+        match self.reference(&run.inputs).map(|outputs| run.compare(&outputs)) {
+            Ok(Err(Failure::Wrong(difference))) => Err(Failure::Rewritten(difference)),
+            _ => Ok(()),
+        }
     }
 
     /// The inputs and reference outputs, or why there are none.

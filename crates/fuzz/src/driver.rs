@@ -25,10 +25,17 @@ pub type Checker<'a> = dyn Fn(&Case) -> Result<Verdict, Failure> + Sync + 'a;
 /// ones. Seeds of schedules are derived from the given one, that of the pipeline.
 pub type Scheduler<'a> = dyn Fn(&Problem, u64) -> Vec<Schedule> + Sync + 'a;
 
-/// Produces `count` random schedules per pipeline.
+/// Produces `count` random schedules per pipeline, half of them with rewrites.
 pub fn random_schedules(count: u64) -> impl Fn(&Problem, u64) -> Vec<Schedule> + Sync {
     move |problem, seed| {
-        let random = |number| Schedule::random(problem, schedule_seed(seed, number));
+        let random = |number| {
+            let seed = schedule_seed(seed, number);
+            // Every other schedule rewrites the pipeline first.
+            match number % 2 {
+                0 => Schedule::random(problem, seed),
+                _ => Schedule::random(&problem.randomly_rewritten(seed), seed),
+            }
+        };
         (0..count).map(random).collect()
     }
 }

@@ -5,7 +5,23 @@
 
 #[path = "rewrites/check.rs"]
 mod check;
+#[path = "rewrites/chunk.rs"]
+mod chunk;
+#[path = "rewrites/clone.rs"]
+mod clone;
+#[path = "rewrites/cut.rs"]
+mod cut;
 #[path = "rewrites/factor.rs"]
 mod factor;
+#[path = "rewrites/gather.rs"]
+mod gather;
+#[path = "rewrites/join.rs"]
+mod join;
+#[path = "rewrites/permute.rs"]
+mod permute;
 #[path = "rewrites/split.rs"]
 mod split;
+#[path = "rewrites/tree.rs"]
+mod tree;
+#[path = "rewrites/unroll.rs"]
+mod unroll;

@@ -36,7 +36,8 @@ pub(crate) fn assemble(
     let boundaries = order.iter().filter(|func| func.data().is_boundary);
     let boundaries = boundaries.map(|func| assembler.func_ids[&func.address()]).collect();
     let Assembler { inputs, params, funcs, exprs, .. } = assembler;
-    Ok((Pipeline { name, inputs, params, funcs, outputs, exprs, by_name: OnceLock::new() }, boundaries))
+    let (rewrites, by_name) = (Vec::new(), OnceLock::new());
+    Ok((Pipeline { name, inputs, params, funcs, outputs, exprs, rewrites, by_name }, boundaries))
 }
 
 /// The Funcs that a Func's expressions call, in order of appearance.

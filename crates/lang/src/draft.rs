@@ -8,6 +8,7 @@ use crate::ids::{ExprId, FuncId, Id, IdVec, InputId, ParamId};
 use crate::ir::{Exprs, FuncDecl, InputDecl, Node, NodeKind, ParamDecl, Stage, StageRef};
 use crate::op::Op;
 use crate::pipeline::Pipeline;
+use crate::rewrite::Rewrite;
 use crate::types::Value;
 use crate::validate::validate;
 
@@ -27,6 +28,8 @@ pub struct Draft {
     pub outputs: Vec<FuncId>,
     /// The nodes of all expressions, which may outnumber those that are still used.
     pub exprs: Exprs,
+    /// The rewrites so far.
+    pub(crate) rewrites: Vec<Rewrite>,
 }
 
 impl Draft {
@@ -39,6 +42,7 @@ impl Draft {
             funcs: pipeline.funcs.clone(),
             outputs: pipeline.outputs.clone(),
             exprs: pipeline.exprs.clone(),
+            rewrites: pipeline.rewrites.clone(),
         }
     }
 
@@ -72,6 +76,18 @@ impl Draft {
         let roots = self.stage(stage).all_roots().collect();
         let made = self.rebuilt(roots, change);
         replace_roots(self.stage_mut(stage), &made);
+    }
+
+    /// A copy of a stage with rebuilt expressions; see [`Draft::rebuild`].
+    pub fn rebuilt_stage(
+        &mut self,
+        stage: &Stage,
+        change: &mut dyn FnMut(&mut Exprs, ExprId, Node) -> ExprId,
+    ) -> Stage {
+        let made = self.rebuilt(stage.all_roots().collect(), change);
+        let mut stage = stage.clone();
+        replace_roots(&mut stage, &made);
+        stage
     }
 
     /// Rebuilds the expressions of all stages.
@@ -145,6 +161,7 @@ impl Draft {
             params: params.kept.iter().map(|param| self.params[*param].clone()).collect(),
             outputs: self.outputs.iter().map(|output| funcs.of(*output)).collect(),
             exprs,
+            rewrites: self.rewrites,
             by_name: OnceLock::new(),
         };
         validate(&pipeline)?;
@@ -158,7 +175,7 @@ impl Draft {
     }
 
     /// Some Funcs and everything that they depend on, producers first.
-    fn producers_first(&self, funcs: Vec<FuncId>) -> Vec<FuncId> {
+    pub(crate) fn producers_first(&self, funcs: Vec<FuncId>) -> Vec<FuncId> {
         enum Step {
             Enter(FuncId),
             Leave(FuncId),

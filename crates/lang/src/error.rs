@@ -10,7 +10,7 @@ use crate::types::Type;
 use crate::visible::visible;
 
 /// A mistake in the definition of a pipeline. The user can always fix it.
-#[derive(Clone, PartialEq, Debug, Error)]
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum Fault {
     /// An access with the wrong number of indices.
@@ -288,7 +288,7 @@ fn over(variables: &[String]) -> String {
 }
 
 /// A [`Fault`] with the source location where it was made.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
     /// The mistake itself.
     pub fault: Fault,
@@ -313,7 +313,7 @@ impl fmt::Display for Diagnostic {
 }
 
 /// All mistakes of a pipeline, in the order of its definitions; never empty.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PipelineError {
     /// One entry per mistake; at least one.
     pub diagnostics: Vec<Diagnostic>,

@@ -1,5 +1,6 @@
 //! Pipelines: the unit that is compiled and run.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use ahash::AHashMap;
@@ -10,6 +11,7 @@ use crate::func::Func;
 use crate::hash::structural_hash;
 use crate::ids::{FuncId, IdVec, InputId, ParamId};
 use crate::ir::{Exprs, FuncDecl, InputDecl, Node, ParamDecl};
+use crate::rewrite::{Rewrite, RewriteLineError};
 use crate::specialise::specialised_params;
 use crate::validate::validate;
 use crate::write_out::write_out;
@@ -37,6 +39,8 @@ pub struct Pipeline {
     pub(crate) funcs: IdVec<FuncId, FuncDecl>,
     pub(crate) outputs: Vec<FuncId>,
     pub(crate) exprs: Exprs,
+    /// The rewrites that made this pipeline out of the original one.
+    pub(crate) rewrites: Vec<Rewrite>,
     /// The Funcs by name; filled on the first lookup.
     pub(crate) by_name: OnceLock<AHashMap<String, FuncId>>,
 }
@@ -88,6 +92,21 @@ impl Pipeline {
     /// The shared nodes of all expressions.
     pub fn exprs(&self) -> &Exprs {
         &self.exprs
+    }
+
+    /// The rewrites that made this pipeline out of the original one, in order. A pipeline that is read
+    /// from a file is an original one.
+    pub fn rewrites(&self) -> &[Rewrite] {
+        &self.rewrites
+    }
+
+    /// The pipeline after some rewrites of the original one. A pipeline that starts with the same
+    /// rewrites is continued.
+    ///
+    /// # Errors
+    /// The first rewrite that cannot be applied.
+    pub fn rewritten(&self, rewrites: &[Rewrite]) -> Result<Cow<'_, Pipeline>, RewriteLineError> {
+        crate::rewrite::rewritten(self, rewrites)
     }
 
     /// The input with this name.
@@ -150,6 +169,7 @@ impl Pipeline {
                 return Err(Fault::Malformed { what: format!("expression {position} is a duplicate") });
             }
         }
-        Ok(Pipeline { name, inputs, params, funcs, outputs, exprs, by_name: OnceLock::new() })
+        let (rewrites, by_name) = (Vec::new(), OnceLock::new());
+        Ok(Pipeline { name, inputs, params, funcs, outputs, exprs, rewrites, by_name })
     }
 }

@@ -10,7 +10,7 @@
 //! | `split f.1.r by 8` | `r` as two variables: `ri` counts 8 values, `ro` the groups of 8 |
 //! | `permute f.1 ry, rx` | the variables in another order, the first fastest |
 //! | `factor f.1.r inner 32` | `f.part`, with one partial result for every 32nd value of `r`, and `f` reduces the 32 partial results |
-//! | `factor f.1.r outer 32` | `f.part`, with one partial result for each group of 32 values |
+//! | `factor f.1.r outer 32` | `f.part`, with one partial result for each group of 32 values; the next one of `f` is `f.part2` |
 //! | `tree f.1` | a reduction over a constant number of values as a tree of pure Funcs |
 //! | `cut f at 2` | `f.cut` with the stages before update 2; `f` starts from it |
 //! | `chunk f.2.r 32` | a scan whose chunks of 32 values run in parallel: their ends, a scan of the ends, and the chunks again from their starts |
@@ -30,13 +30,24 @@
 //! If groups do not divide the domain, the last one is cut by a predicate. Bounds inference ignores
 //! predicates, so indices stop at the last value of the domain as well.
 
+mod chunk;
+mod clone;
+mod cut;
 mod error;
 mod factor;
+mod gather;
 mod index;
+mod join;
 mod operator;
+mod permute;
+mod proposals;
+mod recurrence;
 mod split;
 mod text;
+mod tree;
+mod unroll;
 
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 
 use crate::draft::Draft;
@@ -65,6 +76,56 @@ pub enum Rewrite {
         side: Side,
         /// The number of partial results for [`Side::Inner`], and of values in each for [`Side::Outer`].
         by: NonZeroU32,
+    },
+    /// Moves the first stages of a Func to a Func of their own.
+    Cut {
+        /// The name of the Func.
+        func: String,
+        /// The number of stages that move.
+        at: usize,
+    },
+    /// Computes a scan in chunks that do not depend on each other.
+    Chunk {
+        /// The variable along which the scan runs.
+        var: VarName,
+        /// The number of values in each chunk.
+        by: NonZeroU32,
+    },
+    /// Combines values pairwise, in as many pure Funcs as there are rounds.
+    Tree {
+        /// The reduction.
+        stage: StageName,
+    },
+    /// Gives one reader of a Func a copy of it.
+    Clone {
+        /// The Func that is copied.
+        func: String,
+        /// The Func that reads the copy.
+        reader: String,
+    },
+    /// Computes two reductions in one pass.
+    Join {
+        /// The Func whose values come first.
+        one: String,
+        /// The other Func.
+        other: String,
+    },
+    /// Lets each point look for the values that it takes.
+    Gather {
+        /// The update that scatters.
+        stage: StageName,
+    },
+    /// Changes the order of a domain.
+    Permute {
+        /// The reduction.
+        stage: StageName,
+        /// All variables of its domain, the fastest first.
+        vars: Vec<String>,
+    },
+    /// Makes a Func of each slice that an update writes.
+    Unroll {
+        /// The variable that counts the slices.
+        var: VarName,
     },
 }
 
@@ -95,16 +156,15 @@ pub struct VarName {
     pub var: String,
 }
 
-/// Applies rewrites in order. An error says which one failed, counted from 0.
+/// Applies rewrites in order; see [`Pipeline::rewritten`].
 ///
 /// ```
 /// use warploom_lang::*;
-/// use warploom_lang::rewrite::rewritten;
 /// let image = Input::new("image", Type::U32, 1);
 /// let r = rdom([(0, 100)]);
 /// let total = func("total", (), 0u32).over(&r, |f| f.add((), image.at(r.x)));
 /// let pipeline = Pipeline::new("total", [total])?;
-/// let faster = rewritten(&pipeline, &["factor total.1.rx outer 16".parse()?])?;
+/// let faster = pipeline.rewritten(&["factor total.1.rx outer 16".parse()?])?;
 /// assert_eq!(faster.to_string(), "\
 /// pipeline total
 ///   input  image(d0): u32
@@ -115,11 +175,20 @@ pub struct VarName {
 /// ");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn rewritten(pipeline: &Pipeline, rewrites: &[Rewrite]) -> Result<Pipeline, RewriteLineError> {
-    let mut result = pipeline.clone();
-    for (number, rewrite) in rewrites.iter().enumerate() {
-        let failed = |error| RewriteLineError { number, rewrite: rewrite.clone(), error };
-        result = rewrite.apply(&result).map_err(failed)?;
+pub(crate) fn rewritten<'p>(
+    pipeline: &'p Pipeline,
+    rewrites: &[Rewrite],
+) -> Result<Cow<'p, Pipeline>, RewriteLineError> {
+    let done = pipeline.rewrites.len();
+    let same = pipeline.rewrites.iter().zip(rewrites).take_while(|(done, asked)| done == asked).count();
+    if let (true, Some(first)) = (same < done, pipeline.rewrites.get(same)) {
+        let (rewrite, error) = (first.clone(), Box::new(RewriteError::AlreadyRewritten));
+        return Err(RewriteLineError { number: same, rewrite, error });
+    }
+    let mut result = Cow::Borrowed(pipeline);
+    for (number, rewrite) in rewrites.iter().enumerate().skip(done) {
+        let failed = |error| RewriteLineError { number, rewrite: rewrite.clone(), error: Box::new(error) };
+        result = Cow::Owned(rewrite.apply(&result).map_err(failed)?);
     }
     Ok(result)
 }
@@ -137,12 +206,48 @@ impl Rewrite {
                 let (stage, var) = var.find(pipeline)?;
                 factor::factor(&mut draft, stage, var, *side, *by)?;
             }
+            Rewrite::Cut { func, at } => cut::cut(&mut draft, find_func(pipeline, func)?, *at)?,
+            Rewrite::Chunk { var, by } => chunk::chunk(&mut draft, var.find(pipeline)?.0, *by)?,
+            Rewrite::Tree { stage } => tree::tree(&mut draft, stage.find(pipeline)?)?,
+            Rewrite::Clone { func, reader } => {
+                clone::clone(&mut draft, find_func(pipeline, func)?, find_func(pipeline, reader)?)?;
+            }
+            Rewrite::Join { one, other } => {
+                join::join(&mut draft, find_func(pipeline, one)?, find_func(pipeline, other)?)?;
+            }
+            Rewrite::Gather { stage } => gather::gather(&mut draft, stage.find(pipeline)?)?,
+            Rewrite::Permute { stage, vars } => permute::permute(&mut draft, stage.find(pipeline)?, vars)?,
+            Rewrite::Unroll { var } => {
+                let (stage, var) = var.find(pipeline)?;
+                unroll::unroll(&mut draft, stage, var)?;
+            }
         }
+        draft.rewrites.push(self.clone());
         Ok(draft.finish()?)
     }
 }
 
+impl Rewrite {
+    /// The name of the Func that it changes.
+    pub fn func(&self) -> &str {
+        match self {
+            Rewrite::Split { var, .. }
+            | Rewrite::Factor { var, .. }
+            | Rewrite::Chunk { var, .. }
+            | Rewrite::Unroll { var } => &var.stage.func,
+            Rewrite::Tree { stage } | Rewrite::Gather { stage } | Rewrite::Permute { stage, .. } => {
+                &stage.func
+            }
+            Rewrite::Cut { func, .. } | Rewrite::Clone { func, .. } | Rewrite::Join { one: func, .. } => func,
+        }
+    }
+}
+
 impl StageName {
+    fn of(draft: &Draft, stage: StageRef) -> StageName {
+        StageName { func: draft.funcs[stage.func].name.clone(), stage: stage.stage }
+    }
+
     /// The stage with this name.
     fn find(&self, pipeline: &Pipeline) -> Result<StageRef, RewriteError> {
         let func = find_func(pipeline, &self.func)?;
@@ -156,7 +261,10 @@ impl StageName {
 
 impl VarName {
     /// The stage of the variable, and its number there.
-    fn find(&self, pipeline: &Pipeline) -> Result<(StageRef, usize), RewriteError> {
+    ///
+    /// # Errors
+    /// If the pipeline has no such variable.
+    pub fn find(&self, pipeline: &Pipeline) -> Result<(StageRef, usize), RewriteError> {
         let stage = self.stage.find(pipeline)?;
         let domain = &pipeline.funcs()[stage.func].stages[stage.stage].domain;
         let var = domain.iter().position(|var| var.name == self.var);

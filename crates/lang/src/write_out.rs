@@ -144,6 +144,7 @@ impl<'a> Copier<'a> {
             funcs,
             outputs,
             exprs: self.exprs,
+            rewrites: from.rewrites.clone(),
             by_name: OnceLock::new(),
         }
     }

@@ -61,7 +61,7 @@ kinds! {
     MixUpdate "mix_update" 1;
     /// Channel mixing: every channel from all channels, as an inline sum.
     MixInline "mix_inline" 1;
-    /// A scan along one dimension, possibly forward and then backward.
+    /// A scan along one dimension: forward, backward, or both.
     Scan "scan" 1;
     /// A transposition of two dimensions.
     Transpose "transpose" 1;
@@ -82,7 +82,8 @@ kinds! {
     /// A reduction over part of a domain: a triangle, a disc, a pattern, or the points with large
     /// values.
     Filtered "filtered" 1;
-    /// A recursive filter with an undefined start; only its first row is initialised.
+    /// A recursive filter in one or both directions. Its start is undefined; only its first row is
+    /// initialised.
     Recursive "recursive" 1;
     /// An integral image, and box means computed from it.
     Integral "integral" 1;
@@ -107,6 +108,15 @@ kinds! {
     Window "window" 1;
     /// One number from a whole image or per row, and the image relative to it.
     Total "total" 1;
+    /// A reduction of long rows or whole images with any operator, alone or with the image relative
+    /// to its result.
+    Long "long" 1;
+    /// Several reductions over one domain.
+    Siblings "siblings" 1;
+    /// A softmax along one dimension.
+    Softmax "softmax" 1;
+    /// A histogram of a whole image: counts or sums of values, possibly of some points only.
+    Histogram "histogram" 1;
     /// One dimension more or less: a slice, a diagonal, shifted copies.
     Reshape "reshape" 1;
     /// An image read at data-dependent positions.

@@ -17,6 +17,9 @@
 //!
 //! Float inputs are meant to be between 0 and 1; integers may have any value.
 //!
+//! About half of the sums, products and linear recurrences of floats are marked with
+//! [`Func::reassociate`](warploom_lang::Func::reassociate), so that rewrites may change their order.
+//!
 //! # Requests
 //!
 //! Extents are odd, prime, multiples of 32, or one off a multiple; boxes do not always start at 0.
@@ -55,7 +58,8 @@ pub struct RandomPipeline {
     pub kinds: Vec<(FuncId, StageKind)>,
 }
 
-/// The pipeline of a seed. It is the same on every machine for the same options.
+/// The pipeline of a seed. It is the same on every machine for the same options. Another
+/// version of this crate may give another one: a case to keep is written as a file.
 ///
 /// ```
 /// use warploom_lang::infer;

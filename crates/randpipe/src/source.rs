@@ -8,6 +8,9 @@ use crate::grow::{Grower, SizedInput};
 use crate::image::{Body, Extent, Image, VARS, here, scaled};
 use crate::term::{Term, type_reach};
 
+/// The lengths of long rows.
+const LONG: (i64, i64) = (64, 300);
+
 /// The approximate largest magnitude of an input's values.
 fn input_reach(ty: Type) -> f32 {
     if ty.is_float() { 1.0 } else { type_reach(ty) }
@@ -32,8 +35,12 @@ impl Grower {
         self.input(ty, extents)
     }
 
-    /// Extents of an image: large, or small along some dimensions.
+    /// Extents of an image: large, or small along some dimensions. Where images are small, some have
+    /// long rows.
     pub fn extents(&mut self, rank: usize) -> Vec<i64> {
+        if (1..=2).contains(&rank) && self.limits.extents.1 <= LONG.0 && self.dice.chance(0.35) {
+            return self.long_extents(rank);
+        }
         let mut extents: Vec<i64> = (0..rank.min(2)).map(|_| self.extent()).collect();
         for _ in 2..rank {
             extents.push(self.dice.pick(&[3, 1, 2, 4, 5, 7]));
@@ -41,6 +48,16 @@ impl Grower {
         while extents.iter().product::<i64>() > self.limits.image {
             extents[0] = (extents[0] / 2).max(1);
             extents.rotate_left(1);
+        }
+        extents
+    }
+
+    /// Extents of a few long rows or columns.
+    fn long_extents(&mut self, rank: usize) -> Vec<i64> {
+        let mut extents = vec![self.dice.between(LONG.0..=LONG.1)];
+        if rank == 2 {
+            let rows = self.dice.between(1..=3);
+            extents.insert(self.dice.below(2), rows);
         }
         extents
     }

@@ -203,6 +203,95 @@ fn pipelines_differ_in_every_way() {
     assert!((100..=200).contains(&several), "{several} of 1000 pipelines have several outputs");
 }
 
+/// What an update is for the rewrites of a pipeline.
+fn update_features(pipeline: &Pipeline, at: StageRef, loops: &StageRegions) -> Vec<String> {
+    let (exprs, func) = (pipeline.exprs(), &pipeline.funcs()[at.func]);
+    let (stage, ty) = (&func.stages[at.stage], func.types[0]);
+    let mut found = Vec::new();
+    let reachable = |roots: &[ExprId]| exprs.reachable(roots.iter().copied());
+    let is_own = |id: &ExprId| matches!(exprs[*id].kind, ir::NodeKind::Call(callee, _) if callee == at.func);
+    let is_elsewhere = |id: &ExprId| is_own(id) && exprs[*id].args[..] != stage.indices[..];
+    let is_data = |id: ExprId| matches!(exprs[id].kind, ir::NodeKind::Call(..) | ir::NodeKind::Load(_));
+    let order = format!("{}marked", if stage.reassociate { "" } else { "un" });
+    let longest = loops.domain.iter().map(|range| range.extent).max().unwrap_or(0);
+    let op = match &exprs[stage.values[0]].kind {
+        ir::NodeKind::Op(op::Op::Binary(op)) => op.name(),
+        _ => "other",
+    };
+    let sized = stage.domain.iter().any(|var| {
+        reachable(&[var.extent]).into_iter().any(|id| matches!(exprs[id].kind, ir::NodeKind::InputExtent(..)))
+    });
+    if reachable(&stage.values).iter().any(is_elsewhere) {
+        let start = if func.stages[0].values.is_empty() { "undefined" } else { "defined" };
+        let backward = stage
+            .indices
+            .iter()
+            .any(|index| matches!(exprs[*index].kind, ir::NodeKind::Op(op::Op::Binary(op::BinaryOp::Sub))));
+        found.push(format!("{order} scan of {ty}"));
+        found.push(format!("scan, long: {}", longest >= 64));
+        found.push(format!("scan from {start} start, backward: {backward}"));
+    } else if reachable(&stage.indices).into_iter().any(is_data) {
+        found.push(format!("{order} scatter of {ty}"));
+        found.push(format!("scatter with {op}, filtered: {}", stage.predicate.is_some()));
+    } else if exprs[stage.values[0]].args.iter().any(is_own) {
+        found.push(format!("{order} {op} of {ty}"));
+        found.push(format!("{op} over {} variables, long: {}", stage.domain.len().min(3), longest >= 64));
+        found.push(format!("long: {}, sized by an input: {sized}", longest >= 64));
+    }
+    found
+}
+
+#[test]
+fn pipelines_have_what_rewrites_work_on() {
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    for (_, random) in pipelines(2000, &Options::default()) {
+        let regions = infer(&random.pipeline, &random.request).unwrap();
+        for (id, func) in random.pipeline.funcs().iter() {
+            for stage in 1..func.stages.len() {
+                let at = StageRef { func: id, stage };
+                let loops = &regions.funcs[id].stages[stage];
+                for feature in update_features(&random.pipeline, at, loops) {
+                    *counts.entry(feature).or_default() += 1;
+                }
+            }
+        }
+    }
+    println!("{counts:#?}");
+    let count = |feature: &str| counts.get(feature).copied().unwrap_or(0);
+    let ints = Type::ALL.into_iter().filter(|ty| !matches!(ty, Type::Bool | Type::F32));
+    let exact = ints.flat_map(|ty| ["+", "*", "min", "max", "&", "|", "^"].map(|op| (op, ty)));
+    let bools = ["&", "|", "^"].map(|op| (op, Type::Bool));
+    let floats = ["min", "max"].map(|op| (op, Type::F32));
+    for (op, ty) in exact.chain(bools).chain(floats) {
+        assert!(count(&format!("unmarked {op} of {ty}")) > 0, "no {op} of {ty}");
+    }
+    for what in ["+ of f32", "* of f32", "scan of f32", "scatter of f32"] {
+        let [marked, unmarked] = ["marked", "unmarked"].map(|order| count(&format!("{order} {what}")));
+        assert!(marked.min(unmarked) >= 20, "{what}: {marked} marked, {unmarked} not");
+        // Some scans are no recurrences of the first order and never marked.
+        let share = f64::from(marked) / f64::from(marked + unmarked);
+        assert!(what.starts_with("scan") || (0.4..0.6).contains(&share), "{what}: {share} marked");
+    }
+    let variables = (1..=2).flat_map(|rank| {
+        ["+", "*", "min", "max", "&", "|", "^"].map(|op| format!("{op} over {rank} variables, long: true"))
+    });
+    let others = [
+        "long: true, sized by an input: true",
+        "long: true, sized by an input: false",
+        "scan, long: true",
+        "unmarked scatter of u32",
+        "unmarked scatter of i32",
+        "scatter with +, filtered: true",
+        "scan from undefined start, backward: true",
+        "scan from undefined start, backward: false",
+        "scan from defined start, backward: true",
+        "scan from defined start, backward: false",
+    ];
+    for feature in variables.chain(others.map(String::from)) {
+        assert!(count(&feature) >= 8, "`{feature}` occurs {} times in 2000 pipelines", count(&feature));
+    }
+}
+
 /// Input data as the crate's documentation specifies: floats from 0 to 1, integers of any value.
 fn sample(decl: &ir::InputDecl, region: &Region, random: &mut Xoshiro256PlusPlus) -> Buffer {
     let mut value = || match decl.ty {

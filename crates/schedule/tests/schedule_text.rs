@@ -126,7 +126,11 @@ fn schedule() -> impl Strategy<Value = Schedule> {
         (around.clone(), vec(inner, 0..3)).prop_map(|(loops, body)| RootItem::Around(Loops { loops, body }))
     });
     let funcs: Vec<FuncId> = pipeline.funcs().keys().collect();
-    (btree_set(select(funcs), 0..4), vec(item, 0..4)).prop_map(|(inlined, root)| Schedule { inlined, root })
+    (btree_set(select(funcs), 0..4), vec(item, 0..4)).prop_map(|(inlined, root)| Schedule {
+        inlined,
+        root,
+        ..Schedule::default()
+    })
 }
 
 proptest! {

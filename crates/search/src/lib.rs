@@ -14,6 +14,7 @@
 //! | offer all of the above to a strategy | `search` ([`Search`]) |
 //! | select the states to continue with | `beam` and `greedy`, the strategy of [`search`](fn@search); `freeze`, `refine` |
 //! | list the neighbours of a schedule | `neighbours` |
+//! | rewrite the pipeline | `rewrites` |
 //!
 //! [`explore`] takes any other strategy.
 //!
@@ -39,6 +40,7 @@ mod options;
 mod places;
 mod reductions;
 mod refine;
+mod rewrites;
 mod search;
 mod shares;
 mod space;
@@ -58,6 +60,7 @@ use crate::beam::beam;
 use crate::evaluate::Evaluator;
 use crate::greedy::greedy;
 use crate::neighbours::neighbourhood;
+use crate::rewrites::promising;
 use crate::space::Space;
 
 pub use expand::{Decision, Expander, Manner};
@@ -132,10 +135,39 @@ pub fn search(
     options: &Options,
     observer: &(dyn Fn(Event) + Sync),
 ) -> Outcome {
-    explore(problem, model, options, observer, |search, start| {
-        let (start, decisions) = beam(search, start);
-        greedy(search, &start, &decisions);
-    })
+    let started = Instant::now();
+    let one = |problem: &Problem| {
+        let left = options.time_limit.map(|limit| limit.saturating_sub(started.elapsed()));
+        let options = Options { time_limit: left, ..options.clone() };
+        explore(problem, model, &options, observer, |search, start| {
+            let (start, decisions) = beam(search, start);
+            greedy(search, &start, &decisions);
+        })
+    };
+    let mut outcome = one(problem);
+    let most = if options.fixed.is_none() { options.rewrites } else { 0 };
+    for rewritten in promising(problem, model, most) {
+        if outcome.stop == StopReason::TimeLimit {
+            break;
+        }
+        outcome.merge(one(&rewritten));
+    }
+    outcome
+}
+
+impl Outcome {
+    /// Adds what a search of a rewritten pipeline found.
+    fn merge(&mut self, other: Outcome) {
+        self.candidates.extend(other.candidates);
+        self.candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        self.statistics.add(&other.statistics);
+        self.statistics.elapsed += other.statistics.elapsed;
+        self.stop = other.stop;
+        self.fallback &= other.fallback;
+        if let Some(best) = self.candidates.first() {
+            self.best = best.schedule.clone();
+        }
+    }
 }
 
 /// Searches with a custom strategy: a function that gets the search and the state of the default

@@ -25,7 +25,10 @@ pub struct Options {
     pub threads: usize,
     /// When to stop with the best result so far. A search that is cut short is not reproducible.
     pub time_limit: Option<Duration>,
-    /// Decisions that are already made. The search decides the rest.
+    /// How many rewritten forms of the pipeline are searched besides the original one, if it has updates with too little
+    /// parallelism.
+    pub rewrites: usize,
+    /// Decisions that are already made. The search decides the rest. The pipeline is then not rewritten.
     pub fixed: Option<Fixed>,
     /// Thresholds for the options that are considered.
     pub limits: Limits,
@@ -43,6 +46,7 @@ impl Default for Options {
             memo: 512 << 20,
             threads: 0,
             time_limit: None,
+            rewrites: 2,
             fixed: None,
             limits: Limits::default(),
         }

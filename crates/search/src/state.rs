@@ -174,7 +174,8 @@ impl State {
     /// Converts the state to a schedule.
     pub(crate) fn schedule(&self, space: &Space<'_>) -> Schedule {
         let root = self.kernels.iter().map(|kern| RootItem::clone(&kern.sketch.item)).collect();
-        Schedule { inlined: funcs(space, &self.inlined), root }
+        let rewrites = space.problem.pipeline().rewrites().to_vec();
+        Schedule { rewrites, inlined: funcs(space, &self.inlined), root }
     }
 }
 

@@ -7,8 +7,8 @@ use serde::Serialize;
 use warploom_cost::{CostModel, Featurizer, KernelFeatures, RowSource, StageRow, Term};
 use warploom_lang::{FuncId, Id};
 use warploom_schedule::schedule::{
-    Allocation, Body, Item, KernelPlan, LoopPlan, Nest, NestFootprint, NestPlan, Plan, Problem, Schedule,
-    Size, Stepped, Tile,
+    Allocation, Body, Item, KernelPlan, LoopPlan, Nest, NestFootprint, NestPlan, Plan, Problem,
+    RewrittenError, Schedule, Size, Stepped, Tile,
 };
 use warploom_schedule::{Dag, KernelId, LoopKind, NestId};
 
@@ -104,7 +104,15 @@ pub struct TimeOf {
 
 impl Explanation {
     /// Describes a legal schedule of a problem.
-    pub fn new(problem: &Problem, schedule: &Schedule, model: &dyn CostModel) -> Explanation {
+    ///
+    /// # Errors
+    /// If the problem cannot be rewritten as the schedule says.
+    pub fn new(
+        problem: &Problem,
+        schedule: &Schedule,
+        model: &dyn CostModel,
+    ) -> Result<Explanation, RewrittenError> {
+        let problem = &problem.rewritten(&schedule.rewrites)?;
         let explainer = Explainer {
             problem,
             dag: problem.dag(),
@@ -116,7 +124,7 @@ impl Explanation {
             explainer.plan.kernels.keys().map(|id| explainer.kernel(id)).collect();
         let predicted_us = kernels.iter().map(|kernel| kernel.predicted_us).sum();
         let idle = Idle::among(&kernels, predicted_us, problem.device());
-        Explanation { model: model.name().to_owned(), predicted_us, idle, kernels }
+        Ok(Explanation { model: model.name().to_owned(), predicted_us, idle, kernels })
     }
 }
 

@@ -13,6 +13,7 @@
 //! separate processes that may crash or be killed ([`worker`](crate::worker)).
 
 mod at_once;
+mod check;
 mod failure;
 mod gpu;
 mod judge;
@@ -32,7 +33,6 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use warploom_interp::expected::Expected;
 use warploom_runtime::TimingOptions;
 use warploom_runtime::nvrtc::{self, Arch, Resources};
 use warploom_schedule::schedule::Schedule;
@@ -46,6 +46,7 @@ use prepare::{Prepared, prepare};
 pub(crate) use judge::compare_builds;
 pub(crate) use parts::by_parts;
 
+pub use check::Check;
 pub use failure::Failure;
 pub use gpu::GpuMachine;
 pub use prepare::versions;
@@ -71,14 +72,6 @@ pub struct Candidate {
     /// Outputs are compared at the size of each of these checks; a check is skipped if the schedule
     /// is not legal at its size.
     pub checks: Vec<Arc<Check>>,
-}
-
-/// A size at which the expected outputs are known.
-pub struct Check {
-    /// The same pipeline as the candidate's, usually at smaller sizes.
-    pub subject: Arc<Subject>,
-    /// The expected outputs, with the tolerance for kernels built for speed.
-    pub expected: Expected,
 }
 
 /// The source of a worker's candidates; each worker iterates its own feed in its own thread.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use warploom_codegen::build::{BuildError, build};
 use warploom_codegen::ir::Program;
 use warploom_cost::{CostModel, Featurizer};
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_schedule::schedule::{Problem, RewrittenError, Schedule};
 use warploom_search::{Candidate, Event, Options, Outcome, search};
 
 /// The result of a search, with the kernels of the best schedule that can be built.
@@ -100,16 +100,24 @@ pub fn one_shot_without_spills(
     // The search found no legal schedule and returned its starting point.
     let schedule = outcome.best.clone();
     let program = build(problem, &schedule)?;
-    let predicted_us = predicted_us(&Featurizer::new(problem), &schedule, model);
+    let predicted_us = predicted_us(problem, &schedule, model)?;
     Ok(OneShot { outcome, schedule, predicted_us, program, refused: Vec::new(), spilling: 0 })
 }
 
 /// Predicted time of a schedule's kernels, in microseconds.
-pub fn predicted_us(featurizer: &Featurizer, schedule: &Schedule, model: &dyn CostModel) -> f64 {
-    let features = featurizer.of_schedule(schedule);
+///
+/// # Errors
+/// If the problem cannot be rewritten as the schedule says.
+pub fn predicted_us(
+    problem: &Problem,
+    schedule: &Schedule,
+    model: &dyn CostModel,
+) -> Result<f64, RewrittenError> {
+    let problem = problem.rewritten(&schedule.rewrites)?;
+    let features = Featurizer::new(&problem).of_schedule(schedule);
     let mut costs = Vec::new();
-    model.costs(featurizer.problem().dag(), &features.iter().collect::<Vec<_>>(), &mut costs);
-    costs.iter().sum()
+    model.costs(problem.dag(), &features.iter().collect::<Vec<_>>(), &mut costs);
+    Ok(costs.iter().sum())
 }
 
 #[cfg(test)]
@@ -140,11 +148,12 @@ mod tests {
         let shot = one_shot(&problem, &model, &options, &|_| {}).expect("it is legal");
         assert!(shot.refused.is_empty() && !shot.program.kernels.is_empty());
         assert_eq!(shot.schedule, shot.outcome.candidates[0].schedule);
-        let featurizer = Featurizer::new(&problem);
-        let anew = predicted_us(&featurizer, &shot.schedule, &model);
+        let predict =
+            |schedule: &Schedule| predicted_us(&problem, schedule, &model).expect("it is not rewritten");
+        let anew = predict(&shot.schedule);
         assert!((anew - shot.predicted_us).abs() < 1e-9 * anew, "{anew} {}", shot.predicted_us);
         let default = Schedule::default_for(&problem);
-        assert!(shot.predicted_us <= predicted_us(&featurizer, &default, &model));
+        assert!(shot.predicted_us <= predict(&default));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use warploom_cost::{CostModel, Featurizer, Weights};
+use warploom_cost::{CostModel, Weights};
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_target::Device;
 
@@ -28,11 +28,10 @@ pub trait Retrain {
 /// The regret of a model on some trials: the time of the trial that the model predicts to be the
 /// fastest, divided by the shortest time. `None` if fewer than two trials were timed.
 pub fn regret(model: &dyn CostModel, problem: &Problem, trials: &[Trial]) -> Option<f64> {
-    let (pipeline, featurizer) = (problem.pipeline(), Featurizer::new(problem));
-    let predicted = |schedule: &Schedule| predicted_us(&featurizer, schedule, model);
     let timed = trials.iter().filter_map(|trial| {
         let time = trial.time_us()?;
-        Some((predicted(&Schedule::parse(&trial.sample.schedule, pipeline).ok()?), time))
+        let schedule = Schedule::parse(&trial.sample.schedule, problem.pipeline()).ok()?;
+        Some((predicted_us(problem, &schedule, model).ok()?, time))
     });
     let timed: Vec<(f64, f64)> = timed.collect();
     let picked = timed.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;

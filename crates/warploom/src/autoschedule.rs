@@ -72,7 +72,7 @@ impl Autoschedule for Pipeline {
         let model = model_for(device).model;
         let problem = Problem::new(self, &request, device).map_err(BuildError::from)?;
         let shot = one_shot(&problem, &*model, options, &|_| {})?;
-        let explanation = Explanation::new(&problem, &shot.schedule, &*model);
+        let explanation = Explanation::new(&problem, &shot.schedule, &*model).map_err(BuildError::from)?;
         let schedule_text = shot.schedule.to_text(self);
         Ok(Autoscheduled { problem, shot, explanation, schedule_text })
     }

@@ -1,7 +1,5 @@
 //! Correctness checks of kernels at sizes small enough for the reference evaluator.
 
-use std::sync::Arc;
-
 use warploom_codegen::build::build;
 use warploom_fuzz::Case;
 use warploom_lang::ir::FuncDecl;
@@ -9,8 +7,8 @@ use warploom_lang::{BoundsError, Pipeline, Range, Realisation, Region, infer};
 use warploom_randpipe::visited_points;
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_target::Device;
-use warploom_tune::measure::{Check, Subject};
-use warploom_tune::workload::{PERTURBED_RUNS, Workload};
+use warploom_tune::measure::Check;
+use warploom_tune::workload::Workload;
 
 use crate::app::{App, Settings};
 
@@ -40,7 +38,7 @@ pub fn of_pipeline(pipeline: &Pipeline, request: &Realisation, device: &Device) 
     let outputs = case.request.outputs.iter().flatten().cloned().collect();
     let Case { pipeline, schedule, .. } = case;
     let workload = Workload { pipeline, inputs, params, outputs };
-    is_defined(&workload, &problem, &schedule).then(|| of_workload(&workload, None))?
+    is_defined(&workload, &problem, &schedule).then(|| Check::of_workload(workload, None))?
 }
 
 /// Whether every point that is requested or read is defined. A scan over an undefined initial value
@@ -59,7 +57,7 @@ fn is_defined(workload: &Workload, problem: &Problem, schedule: &Schedule) -> bo
 pub fn of_app(app: &App, pipeline: &Pipeline) -> Option<Check> {
     let workload = app.workload(&small_settings(app)?, SEED)?;
     let same = workload.pipeline.structural_hash() == pipeline.structural_hash();
-    same.then(|| of_workload(&workload, app.tolerance))?
+    same.then(|| Check::of_workload(workload, app.tolerance))?
 }
 
 /// The app's default settings with its sizes scaled down until the reference evaluator is fast
@@ -76,14 +74,6 @@ pub fn small_settings(app: &App) -> Option<Settings> {
         let regions = infer(&workload.pipeline, &workload.realisation()).ok()?;
         (visited_points(&workload.pipeline, &regions) <= MAX_WORK).then_some(settings)
     })
-}
-
-/// The expected outputs of a workload. Kernels built for speed may differ by the stated tolerance,
-/// a fraction of an output's largest sample, or by one derived from the pipeline if none is stated.
-pub fn of_workload(workload: &Workload, stated: Option<f64>) -> Option<Check> {
-    let expected = workload.expected(stated, PERTURBED_RUNS).ok()?;
-    let subject = Arc::new(Subject::of(workload).ok()?);
-    Some(Check { subject, expected })
 }
 
 /// Cuts outputs and inputs to at most `side` points per dimension, then grows the inputs as needed.

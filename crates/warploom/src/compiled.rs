@@ -418,8 +418,11 @@ impl Compiled {
         let built = build(&problem, &self.schedule);
         let own = request.inputs == self.request.inputs && request.outputs == self.request.outputs;
         match built {
-            Err(BuildError::Illegal(violations)) if !own => {
-                let reason = violations.first().map(|violation| violation.rule.to_string());
+            Err(error @ (BuildError::Illegal(_) | BuildError::Rewritten(_))) if !own => {
+                let reason = match &error {
+                    BuildError::Illegal(violations) => violations.first().map(|first| first.rule.to_string()),
+                    error => Some(error.to_string()),
+                };
                 tracing::warn!(
                     "the schedule of `{}` cannot be used at this size, so the default schedule is used: {}",
                     self.pipeline.name(),

@@ -48,6 +48,7 @@ fn of_schedule(problem: &Problem, input: &str, kind: Kind) -> Result<String, Ans
         (Err(errors), _) => return Err(AnswerError::Unreadable { expected, errors: errors.to_string() }),
         (Ok(schedule), _) => schedule,
     };
+    let problem = &problem.rewritten(&schedule.rewrites).map_err(BuildError::from)?;
     let plan = match (problem.check(&schedule), kind) {
         (Err(violations), Kind::Violations) => return Ok(listed(&violations)),
         (Err(violations), _) => {

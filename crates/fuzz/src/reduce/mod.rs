@@ -55,6 +55,12 @@ pub struct Reduced {
 pub fn reduce(case: Case, failure: Failure, check: &Checker<'_>, time: Duration) -> Reduced {
     let symptom = failure.symptom();
     let deadline = Instant::now() + time;
+    let (case, failure) = match original(&case).map(|original| (check(&original), original)) {
+        None => (case, failure),
+        Some((Err(same), original)) if same.symptom() == symptom => (original, same),
+        // The failure depends on the rewrites, whose names do not survive edits of the pipeline.
+        Some(_) => return Reduced { case, failure, tried: 1, out_of_time: false },
+    };
     let plain_passes = plain(&case).is_some_and(|plain| check(&plain).is_ok());
     let reduced = Reduced { case, failure, tried: 0, out_of_time: false };
     let mut reducer = Reducer { reduced, symptom, check, deadline, plain_passes };
@@ -159,6 +165,14 @@ impl Reducer<'_> {
             && case.pipeline.funcs().values().any(undefined)
             && plain(case).is_none_or(|plain| (self.check)(&plain).is_err())
     }
+}
+
+/// For a case with rewrites, the same case with the rewritten pipeline as an original one.
+fn original(case: &Case) -> Option<Case> {
+    let mut case = case.rewritten().ok().filter(|case| !case.schedule.rewrites.is_empty())?;
+    case.pipeline = Pipeline::from_json(&case.pipeline.to_json()).ok()?;
+    case.schedule.rewrites.clear();
+    Some(case)
 }
 
 /// The case with every Func in its own kernel.

@@ -45,7 +45,7 @@ impl Renaming for Without {
 /// loop is removed with its variable, and its body remains.
 pub(crate) fn renamed(schedule: &Schedule, renaming: &dyn Renaming) -> Schedule {
     let inlined = schedule.inlined.iter().filter_map(|func| renaming.func(*func)).collect();
-    let mut renamed = Schedule { inlined, root: schedule.root.clone() };
+    let mut renamed = Schedule { inlined, ..schedule.clone() };
     renamed.edit(|node, _| match node {
         NodeMut::Around(Loops { loops, .. }) | NodeMut::Over(Loops { loops, .. }) => {
             loops.retain_mut(|tile| rename_loop(tile, renaming));

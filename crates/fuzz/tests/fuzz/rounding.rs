@@ -3,7 +3,7 @@
 use warploom_fuzz::{Case, Failure, Options, Run, Summary, Verdict, fuzz};
 use warploom_interp::buffer::Buffer;
 use warploom_interp::compare::{Tolerance, compare};
-use warploom_lang::rounding;
+use warploom_lang::*;
 use warploom_schedule::schedule::{Problem, Schedule};
 
 use crate::support::device;
@@ -66,14 +66,29 @@ fn other_roundings_are_no_failures() {
     assert_eq!(failures.len(), 0, "{failures:#?}");
 }
 
-/// On a GPU, both schedules of `binary_15` were called numeric: where 0.660 is read, they read 0.806. It takes the remainder of
-/// 1e9, which cancels: a unit in the last place of the quotient moves it by 64, and it becomes an index.
+/// What the judge says of the run that fuses products.
+fn fused(run: &Run<'_>) -> Result<Verdict, Failure> {
+    run.judge(&rounded_otherwise(run, FUSED)?)
+}
+
+#[test]
+fn fused_products_are_no_failures() {
+    let failures = failures(&tried(31337, 40, fused));
+    assert_eq!(failures.len(), 0, "{failures:#?}");
+}
+
+/// The remainder of 1e9 cancels: a unit in the last place of the quotient moves it by 64, and it becomes an index. On a GPU,
+/// such a pipeline was called numeric.
 #[test]
 fn pipelines_that_make_much_of_little_are_named() {
-    let summary = tried(31337, 40, |run| run.judge(&rounded_otherwise(run, FUSED)?));
-    let failures = failures(&summary);
-    assert_eq!(failures.len(), 0, "{failures:#?}");
-    let named: Vec<&str> =
-        summary.ill_conditioned.iter().filter_map(|(_, why)| why.split(':').next()).collect();
-    assert_eq!(named, ["`binary_15`", "`binary_11`"]);
+    let x = vars!(x);
+    let input = Input::f32("input", 1);
+    let rest = func("rest", x, (input.at(x) * 1e9) % (input.at(x) + 0.5));
+    let read = func("read", x, input.at(clamp((rest.at(x) * 32.0).i32(), 0, 31)));
+    let pipeline = Pipeline::new("remainder", [read]).unwrap();
+    let all = Region::of_extents(&[32]);
+    let request = Realisation::new(&pipeline).input("input", all.clone()).output("read", all);
+    let schedule = Schedule::default_for(&Problem::new(&pipeline, &request, &device()).unwrap());
+    let verdict = Case { pipeline, request, schedule, seed: 5 }.check_with(fused).unwrap();
+    assert!(matches!(&verdict, Verdict::IllConditioned(why) if why.starts_with("`read`:")), "{verdict:?}");
 }

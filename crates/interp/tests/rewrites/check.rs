@@ -2,7 +2,7 @@
 
 use warploom_interp::Evaluation;
 use warploom_interp::buffer::Buffer;
-use warploom_lang::rewrite::{Rewrite, rewritten};
+use warploom_lang::rewrite::Rewrite;
 use warploom_lang::*;
 
 /// Numbers that repeat after a long time, from -8 to 8 with fractions for floats, over the whole range for
@@ -38,28 +38,33 @@ fn points(region: &Region) -> Vec<Vec<i64>> {
 
 /// The pipeline after some rewrites, given as text.
 pub fn rewrite(pipeline: &Pipeline, lines: &[&str]) -> Pipeline {
-    let rewrites: Vec<Rewrite> = lines
-        .iter()
-        .map(|line| {
-            let rewrite: Rewrite = line.parse().unwrap_or_else(|error| panic!("{line}: {error}"));
-            assert_eq!(rewrite.to_string(), *line, "the text form of a rewrite is read back");
-            rewrite
-        })
-        .collect();
-    rewritten(pipeline, &rewrites).unwrap_or_else(|error| panic!("{error}"))
+    let mut rewrites = pipeline.rewrites().to_vec();
+    for line in lines {
+        let rewrite: Rewrite = line.parse().unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert_eq!(rewrite.to_string(), *line, "the text form of a rewrite is read back");
+        rewrites.push(rewrite);
+    }
+    pipeline.rewritten(&rewrites).unwrap_or_else(|error| panic!("{error}")).into_owned()
 }
 
 /// The reason why a rewrite is refused.
 pub fn refusal(pipeline: &Pipeline, line: &str) -> String {
-    let rewrite: Rewrite = line.parse().unwrap_or_else(|error| panic!("{line}: {error}"));
-    rewritten(pipeline, &[rewrite]).map(|pipeline| pipeline.to_string()).unwrap_err().to_string()
+    let mut rewrites = pipeline.rewrites().to_vec();
+    rewrites.push(line.parse().unwrap_or_else(|error| panic!("{line}: {error}")));
+    pipeline.rewritten(&rewrites).map(|pipeline| pipeline.to_string()).unwrap_err().to_string()
 }
 
-/// The outputs of a pipeline, each over a box that starts at 0.
+/// The outputs of a pipeline, each over a box that starts at 0. Params are near the lower end of their
+/// ranges.
 pub fn run(pipeline: &Pipeline, inputs: &[(&str, &Buffer)], extents: &[i64]) -> Vec<Buffer> {
     let mut evaluation = Evaluation::new(pipeline);
     for (name, buffer) in inputs {
         evaluation = evaluation.input(name, buffer);
+    }
+    for param in pipeline.params().values() {
+        let (low, high) = param.range.unwrap();
+        let value = low.as_f64() * 0.75 + high.as_f64() * 0.25;
+        evaluation = evaluation.param(&param.name, Value::from_number(param.ty, value).unwrap());
     }
     for output in pipeline.outputs() {
         evaluation = evaluation.output(&pipeline.funcs()[*output].name, Region::of_extents(extents));

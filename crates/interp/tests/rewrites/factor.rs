@@ -121,3 +121,19 @@ fn what_is_not_a_reduction_is_refused() {
         "`factor scan.1.rx outer 2` cannot be applied: `scan.1` is not a reduction: it must be f(..) = f(..) op term, with one of + * & | ^ min max for op, and f nowhere else"
     );
 }
+
+#[test]
+fn extremes_of_nothing_and_of_nan() {
+    let (x, input) = (vars!(x), Input::f32("input", 2));
+    let r = rdom([(0, input.extent(0))]);
+    let term = select(input.at((r.x, x)).lt(0.0), f32::NAN, input.at((r.x, x)));
+    let r = r.clone().filter(input.at((r.x, x)).lt(1.0));
+    let low = func("low", x, f32::NAN).over(&r, |f| f.min(x, &term));
+    let high = func("high", x, f32::NAN).over(&r, |f| f.max(x, &term));
+    let pipeline = Pipeline::new("extremes", [func("out", x, (low.at(x), high.at(x)))]).unwrap();
+    for width in [1, 3] {
+        let input = noise(Type::F32, &[width, 20]);
+        let lines = ["factor low.1.rx inner 2", "factor high.1.rx outer 2"];
+        same(&pipeline, &lines, &[("input", &input)], &[20]);
+    }
+}

@@ -417,11 +417,7 @@ fn complete(pipeline: &Pipeline, request: &Realisation) -> Result<(Given, Vec<Re
             return Err(BoundsError::ParamRange { name, value, low, high });
         }
         values.push(value);
-        params.push(match param.range {
-            _ if specialised[id] => Span::constant(value),
-            Some((low, high)) => Span::constant(low).union(&Span::constant(high)),
-            None => Span::of_type(param.ty),
-        });
+        params.push(if specialised[id] { Span::constant(value) } else { Span::declared(param) });
     }
     let outputs: Result<Vec<Region>, BoundsError> = pipeline
         .outputs

@@ -2,6 +2,7 @@
 //! position.
 
 use crate::affine::{Congruence, gcd};
+use crate::ir::ParamDecl;
 use crate::types::{Type, Value};
 
 /// An integer over a box of loop variables.
@@ -230,6 +231,14 @@ impl Span {
         match ty {
             Type::F32 => Span::Float(FloatSpan::ANY),
             ty => Span::Int(IntSpan::of_type(ty)),
+        }
+    }
+
+    /// The declared range of a Param; everything that its type can hold if none is declared.
+    pub(crate) fn declared(param: &ParamDecl) -> Span {
+        match param.range {
+            Some((low, high)) => Span::constant(low).union(&Span::constant(high)),
+            None => Span::of_type(param.ty),
         }
     }
 

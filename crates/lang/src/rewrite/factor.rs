@@ -54,9 +54,9 @@ impl Factoring {
         dims.insert(self.dimension(draft), format!("{var}{suffix}"));
         let ops = self.reduction.ops.iter().zip(&types);
         let values = ops.map(|(op, ty)| draft.constant(identity(*op, *ty))).collect();
-        let indices = (0..dims.len()).map(|d| draft.var(d)).collect();
-        let stages = vec![Stage::pure(indices, values, draft.stage(self.at).place)];
-        draft.funcs.push(FuncDecl { name: format!("{name}.part"), dims, types, stages })
+        let stages = vec![draft.pure_stage(dims.len(), values, draft.stage(self.at).place)];
+        let name = draft.free_name(format!("{name}.part"));
+        draft.funcs.push(FuncDecl { name, dims, types, stages })
     }
 
     /// Adds the update of the partial results, and returns their number.
@@ -98,8 +98,7 @@ impl Factoring {
         let indices: Vec<ExprId> = stage.indices.iter().enumerate().map(index).collect();
         let mut part_indices = indices.clone();
         part_indices.insert(dimension, draft.rvar(0));
-        let parts: Vec<ExprId> =
-            (0..self.reduction.ops.len()).map(|value| draft.call(part, value, &part_indices)).collect();
+        let parts = draft.calls(part, &part_indices);
         let values = self.reduction.combined(draft, self.at.func, &indices, &parts);
         let name = draft.funcs[part].dims[dimension].clone();
         let domain = vec![ReductionVar { name, min: draft.int(0), extent: count }];
@@ -108,7 +107,7 @@ impl Factoring {
 }
 
 /// Makes room for a new dimension: variables from `dimension` on move up by one.
-fn make_room(draft: &mut Draft, roots: &[ExprId], dimension: usize) -> Vec<ExprId> {
+pub(super) fn make_room(draft: &mut Draft, roots: &[ExprId], dimension: usize) -> Vec<ExprId> {
     let made = draft.rebuilt(roots.to_vec(), &mut |exprs, _, mut node| {
         if let NodeKind::Var(d) = &mut node.kind {
             *d += u32::from(*d as usize >= dimension);

@@ -1,12 +1,13 @@
 //! Builds the expressions that rewrites add, folded where operands are constants.
 
 use std::num::NonZeroU32;
+use std::panic::Location;
 
 use smallvec::SmallVec;
 
 use crate::draft::Draft;
 use crate::ids::{ExprId, FuncId};
-use crate::ir::{Node, NodeKind};
+use crate::ir::{Node, NodeKind, Stage, StageRef};
 use crate::op::{BinaryOp, Op};
 use crate::types::{Type, Value};
 
@@ -32,6 +33,43 @@ impl Draft {
         self.node(NodeKind::Call(func, value as u32), ty, at)
     }
 
+    /// A read of all values of a Func.
+    pub(super) fn calls(&mut self, func: FuncId, at: &[ExprId]) -> Vec<ExprId> {
+        (0..self.funcs[func].types.len()).map(|value| self.call(func, value, at)).collect()
+    }
+
+    /// A name that no Func has yet: the wish, or the wish with a number from 2 on.
+    pub(super) fn free_name(&self, wish: String) -> String {
+        let taken = |name: &String| self.funcs.values().any(|func| func.name == *name);
+        let numbered = (2..).map(|number| format!("{wish}{number}"));
+        std::iter::once(wish.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or(wish)
+    }
+
+    /// A pure definition over all dimensions.
+    pub(super) fn pure_stage(
+        &mut self,
+        dimensions: usize,
+        values: Vec<ExprId>,
+        place: Option<&'static Location<'static>>,
+    ) -> Stage {
+        let indices = (0..dimensions).map(|d| self.var(d)).collect();
+        Stage::pure(indices, values, place)
+    }
+
+    /// Lets a Func read `to` wherever it reads `from`; value 0 of `from` is value `first` of `to`.
+    pub(super) fn redirect(&mut self, reader: FuncId, from: FuncId, to: FuncId, first: usize) {
+        for stage in 0..self.funcs[reader].stages.len() {
+            self.rebuild(StageRef { func: reader, stage }, &mut |exprs, _, mut node| {
+                if let NodeKind::Call(func, value) = &mut node.kind
+                    && *func == from
+                {
+                    (*func, *value) = (to, *value + first as u32);
+                }
+                exprs.intern(node)
+            });
+        }
+    }
+
     /// The result of an operator on operands of one type.
     pub(super) fn binary(&mut self, op: BinaryOp, a: ExprId, b: ExprId) -> ExprId {
         if let Some(folded) = self.folded(op, a, b) {
@@ -41,6 +79,12 @@ impl Draft {
         let ty = self.exprs[a].ty;
         let ty = op.result_type(&[ty, self.exprs[b].ty]).unwrap_or(ty);
         self.node(NodeKind::Op(op), ty, &[a, b])
+    }
+
+    /// `condition ? a : b`; both sides must be in bounds.
+    pub(super) fn select(&mut self, condition: ExprId, a: ExprId, b: ExprId) -> ExprId {
+        let ty = self.exprs[a].ty;
+        self.node(NodeKind::Op(Op::Select), ty, &[condition, a, b])
     }
 
     /// The conjunction of two conditions, either of which may be missing.

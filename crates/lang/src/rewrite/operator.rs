@@ -19,7 +19,7 @@ impl Reduction {
     /// The reduction that an update is, if its result is the same in any order or the author allows
     /// another one.
     pub(super) fn in_any_order(draft: &Draft, at: StageRef) -> Result<Reduction, RewriteError> {
-        let name = || StageName { func: draft.funcs[at.func].name.clone(), stage: at.stage };
+        let name = || StageName::of(draft, at);
         let form = "f(..) = f(..) op term, with one of + * & | ^ min max for op, and f nowhere else";
         let reduction = Reduction::of(&draft.exprs, at.func, draft.stage(at))
             .ok_or_else(|| RewriteError::NotAReduction { stage: name(), form })?;
@@ -80,7 +80,7 @@ impl Reduction {
 }
 
 /// Whether an operator is associative and commutative for real numbers.
-fn is_associative(op: BinaryOp, ty: Type) -> bool {
+pub(super) fn is_associative(op: BinaryOp, ty: Type) -> bool {
     match op {
         BinaryOp::Add | BinaryOp::Mul => ty != Type::Bool,
         BinaryOp::Min | BinaryOp::Max => true,
@@ -101,8 +101,8 @@ pub(super) fn identity(op: BinaryOp, ty: Type) -> Value {
         (BinaryOp::Mul, _) => int(1),
         (BinaryOp::Min, Some((_, largest))) => int(largest),
         (BinaryOp::Max, Some((smallest, _))) => int(smallest),
-        (BinaryOp::Min, None) => Value::from(f32::INFINITY),
-        (BinaryOp::Max, None) => Value::from(f32::NEG_INFINITY),
+        // `min` and `max` give the other operand for NaN; an infinity would win over a result of NaN.
+        (BinaryOp::Min | BinaryOp::Max, None) => Value::from(f32::NAN),
         (BinaryOp::And, _) if ty.is_signed() => int(-1),
         (BinaryOp::And, Some((_, largest))) => int(largest),
         _ => Value::zero(ty),

@@ -6,13 +6,15 @@ use std::str::FromStr;
 
 use crate::rewrite::{Rewrite, RewriteError, Side, StageName, VarName};
 
-/// The words that rewrites start with.
-pub(super) const WORDS: &[&str] = &["split", "factor"];
-
 impl Rewrite {
-    /// Whether a line that starts with this word is a rewrite.
-    pub fn starts_with(word: &str) -> bool {
-        WORDS.contains(&word)
+    /// The words that rewrites start with.
+    pub const WORDS: [&'static str; 10] =
+        ["split", "factor", "cut", "chunk", "tree", "clone", "join", "gather", "permute", "unroll"];
+
+    /// The word that it starts with.
+    pub fn word(&self) -> &'static str {
+        let text = self.to_string();
+        Rewrite::WORDS.into_iter().find(|word| text.split(' ').next() == Some(word)).unwrap_or_default()
     }
 }
 
@@ -42,6 +44,14 @@ impl fmt::Display for Rewrite {
         match self {
             Rewrite::Split { var, by } => write!(f, "split {var} by {by}"),
             Rewrite::Factor { var, side, by } => write!(f, "factor {var} {side} {by}"),
+            Rewrite::Cut { func, at } => write!(f, "cut {func} at {at}"),
+            Rewrite::Chunk { var, by } => write!(f, "chunk {var} {by}"),
+            Rewrite::Tree { stage } => write!(f, "tree {stage}"),
+            Rewrite::Clone { func, reader } => write!(f, "clone {func} for {reader}"),
+            Rewrite::Join { one, other } => write!(f, "join {one}, {other}"),
+            Rewrite::Gather { stage } => write!(f, "gather {stage}"),
+            Rewrite::Permute { stage, vars } => write!(f, "permute {stage} {}", vars.join(", ")),
+            Rewrite::Unroll { var } => write!(f, "unroll {var}"),
         }
     }
 }
@@ -54,7 +64,18 @@ impl FromStr for Rewrite {
         let (rewrite, form) = match words.as_slice() {
             ["split", rest @ ..] => (split(rest), "split FUNC.STAGE.VAR by NUMBER"),
             ["factor", rest @ ..] => (factor(rest), "factor FUNC.STAGE.VAR inner|outer NUMBER"),
-            _ => (None, "one that starts with split or factor"),
+            ["cut", rest @ ..] => (cut(rest), "cut FUNC at NUMBER"),
+            ["chunk", rest @ ..] => (chunk(rest), "chunk FUNC.STAGE.VAR NUMBER"),
+            ["tree", rest @ ..] => (tree(rest), "tree FUNC.STAGE"),
+            ["clone", rest @ ..] => (clone(rest), "clone FUNC for FUNC"),
+            ["join", rest @ ..] => (join(rest), "join FUNC, FUNC"),
+            ["gather", rest @ ..] => (gather(rest), "gather FUNC.STAGE"),
+            ["permute", rest @ ..] => (permute(rest), "permute FUNC.STAGE VAR, VAR"),
+            ["unroll", rest @ ..] => (unroll(rest), "unroll FUNC.STAGE.VAR"),
+            _ => (
+                None,
+                "one that starts with split, factor, cut, chunk, tree, clone, join, gather, permute or unroll",
+            ),
         };
         rewrite.ok_or_else(|| RewriteError::Text { text: text.to_string(), form })
     }
@@ -74,6 +95,55 @@ fn factor(words: &[&str]) -> Option<Rewrite> {
     };
     let by: NonZeroU32 = by.parse().ok()?;
     Some(Rewrite::Factor { var: var_name(var)?, side, by })
+}
+
+fn cut(words: &[&str]) -> Option<Rewrite> {
+    let [func, "at", at] = words else { return None };
+    Some(Rewrite::Cut { func: func.to_string(), at: at.parse().ok()? })
+}
+
+fn chunk(words: &[&str]) -> Option<Rewrite> {
+    let [var, by] = words else { return None };
+    Some(Rewrite::Chunk { var: var_name(var)?, by: by.parse().ok()? })
+}
+
+fn tree(words: &[&str]) -> Option<Rewrite> {
+    let [stage] = words else { return None };
+    Some(Rewrite::Tree { stage: stage_name(stage)? })
+}
+
+fn clone(words: &[&str]) -> Option<Rewrite> {
+    let [func, "for", reader] = words else { return None };
+    Some(Rewrite::Clone { func: func.to_string(), reader: reader.to_string() })
+}
+
+fn join(words: &[&str]) -> Option<Rewrite> {
+    let [one, other] = <[String; 2]>::try_from(names(words)?).ok()?;
+    Some(Rewrite::Join { one, other })
+}
+
+fn gather(words: &[&str]) -> Option<Rewrite> {
+    let [stage] = words else { return None };
+    Some(Rewrite::Gather { stage: stage_name(stage)? })
+}
+
+fn permute(words: &[&str]) -> Option<Rewrite> {
+    let [stage, vars @ ..] = words else { return None };
+    Some(Rewrite::Permute { stage: stage_name(stage)?, vars: names(vars)? })
+}
+
+fn unroll(words: &[&str]) -> Option<Rewrite> {
+    let [var] = words else { return None };
+    Some(Rewrite::Unroll { var: var_name(var)? })
+}
+
+/// `rx, ry`, a name in each word.
+fn names(words: &[&str]) -> Option<Vec<String>> {
+    let text = words.join(" ");
+    let name = |name: &str| {
+        Some(name.trim()).filter(|name| !name.is_empty() && !name.contains(' ')).map(str::to_string)
+    };
+    text.split(',').map(name).collect()
 }
 
 /// `blur.1`. Names of Funcs contain dots, so the stage is the last part.

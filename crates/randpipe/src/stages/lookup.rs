@@ -1,6 +1,6 @@
 //! Stages with data-dependent indices: histograms, tables, slices, gathers, scatters.
 
-use warploom_lang::{Expr, Func, Operand, Type, Value, clamp};
+use warploom_lang::{Expr, Func, Operand, RDom, Type, Value, clamp};
 
 use crate::grow::Grower;
 use crate::image::{Extent, Image, VARS, here, int, points, shifted, with};
@@ -35,7 +35,52 @@ impl Grower {
         let one = Term::constant(ty, 1.0).expr;
         let point = with(here(3), 2, bin);
         let func = self.start("", 3, Value::zero(ty)).over(&r, |own| own.add(point, one));
+        let func = self.marked(func, ty.is_float());
         Some(self.image(func, extents, vec![(size * size) as f32]))
+    }
+
+    /// A histogram of a whole image or of each channel: the table itself, or the entry of every
+    /// point.
+    pub fn histogram(&mut self, f: &Image) -> Option<Image> {
+        if f.rank() == 0 || f.points() > self.limits.serial {
+            return None;
+        }
+        let kept = usize::from(f.rank() > 2 && self.dice.chance(0.4));
+        let (lost, channels) = f.extents.split_at(f.rank() - kept);
+        let r = all_points(lost);
+        let bins = self.dice.pick(&[7, 16, 33, 64]);
+        let (binning, value) = (self.binning(), self.dice.below(f.reach.len()));
+        let entry = |at: Vec<Expr>, channel: Vec<Expr>| {
+            [vec![f.read(value, at).bin(binning, bins)], channel].concat()
+        };
+        let channel = here(1 + kept).split_off(1);
+        let at = (0..lost.len()).map(|d| r.var(d).expr()).chain(channel.clone()).collect::<Vec<_>>();
+        let ty = self.dice.pick(&[Type::U32, Type::I32, Type::F32]);
+        let own = f.read(value, at.clone()).number();
+        let part = if self.dice.chance(0.4) { self.part_of(r.clone(), &own) } else { r };
+        let weight = if self.dice.chance(0.5) { Term::constant(ty, 1.0) } else { own.to(ty).calm() };
+        let func = self.start("table", 1 + kept, Value::zero(ty));
+        let func = func.over(&part, |table| table.add(entry(at, channel), weight.expr));
+        let func = self.marked(func, ty.is_float());
+        let extents = [&[Extent::fixed(bins)], channels].concat();
+        let reach = (weight.reach * points(lost) as f32).min(type_reach(ty));
+        let table = self.image(func, extents, vec![reach]);
+        if self.dice.chance(0.3) {
+            return Some(table);
+        }
+        let all = here(f.rank());
+        let looked_up = table.read(0, entry(all.clone(), all[lost.len()..].to_vec()));
+        let value = self.settled(looked_up);
+        Some(self.define(f.extents.clone(), value))
+    }
+
+    /// Some points of a domain: those with large values, or a pattern.
+    fn part_of(&mut self, r: RDom, value: &Term) -> RDom {
+        let condition = match self.dice.chance(0.5) {
+            true => value.expr.gt(Term::constant(value.ty, value.reach * 0.25).expr),
+            false => (r.var(0) % 3).ne(self.dice.between(0..=2) as i32),
+        };
+        r.filter(condition)
     }
 
     /// A histogram of the whole image, its cumulative sum, and the rank of every value.
@@ -43,7 +88,7 @@ impl Grower {
         let bins = self.dice.pick(&[16, 64, 256]);
         let (binning, value) = (self.binning(), self.dice.below(f.reach.len()));
         let bin = |at: Vec<Expr>| f.read(value, at).bin(binning, bins);
-        let histogram = self.histogram(f, bins, &bin)?;
+        let histogram = self.counts(f, bins, &bin)?;
         let r = domain(vec![(int(1), int(bins - 1))]);
         let first = histogram.at(VARS[0]);
         let ranks =
@@ -54,12 +99,10 @@ impl Grower {
     }
 
     /// The histogram of an image: counted point by point, or per row and then added up.
-    fn histogram(&mut self, f: &Image, bins: i64, bin: &impl Fn(Vec<Expr>) -> Expr) -> Option<Func> {
+    fn counts(&mut self, f: &Image, bins: i64, bin: &impl Fn(Vec<Expr>) -> Expr) -> Option<Func> {
         let (first, others) = f.extents.split_first()?;
-        let all =
-            |extents: &[Extent]| domain(extents.iter().map(|extent| (int(0), extent.expr.clone())).collect());
         if f.points() <= self.limits.serial && (others.is_empty() || self.dice.chance(0.6)) {
-            let r = all(&f.extents);
+            let r = all_points(&f.extents);
             let at = (0..f.rank()).map(|d| r.var(d).expr()).collect();
             return Some(self.start("histogram", 1, 0).over(&r, |own| own.add(bin(at), 1)));
         }
@@ -70,7 +113,7 @@ impl Grower {
         let r = domain(vec![(int(0), first.expr.clone())]);
         let row = bin(with(here(f.rank()), 0, r.x));
         let rows = self.start("rows", f.rank(), 0).over(&r, |own| own.add(with(here(f.rank()), 0, row), 1));
-        let r = all(others);
+        let r = all_points(others);
         let mut at = vec![VARS[0].expr()];
         at.extend((0..others.len()).map(|d| r.var(d).expr()));
         Some(self.start("histogram", 1, 0).over(&r, |own| own.add(VARS[0], rows.at(at))))
@@ -152,6 +195,7 @@ impl Grower {
             true => own.add(at, &value.expr),
             false => own.max(at, &value.expr),
         });
+        func = self.marked(func, add && value.ty.is_float());
         if self.dice.chance(0.4) {
             // Every other point again, from its neighbour.
             let r = domain(vec![(int(0), (&length.expr + 1) / 2)]);
@@ -160,4 +204,9 @@ impl Grower {
         }
         Some(self.image(func, f.extents.clone(), vec![reach.min(type_reach(value.ty))]))
     }
+}
+
+/// The domain of all points of an image with these extents.
+fn all_points(extents: &[Extent]) -> RDom {
+    domain(extents.iter().map(|extent| (int(0), extent.expr.clone())).collect())
 }

@@ -1,5 +1,7 @@
 //! The stages, one file per family.
 
+mod fold;
+mod long;
 mod lookup;
 mod pointwise;
 mod reduce;
@@ -37,6 +39,9 @@ impl Grower {
             StageKind::MixInline => self.mix_sum(f, Form::Inline),
             StageKind::MatMul => self.mat_mul(f, g),
             StageKind::Total => self.total(f),
+            StageKind::Long => self.long_reduction(f),
+            StageKind::Siblings => self.siblings(f),
+            StageKind::Softmax => self.softmax(f),
             StageKind::Scan => self.scan(f),
             StageKind::Recursive => self.recursive(f),
             StageKind::Integral => self.integral(f),
@@ -49,6 +54,7 @@ impl Grower {
             StageKind::Mosaic => self.mosaic(f),
             StageKind::Reshape => self.reshape(f),
             StageKind::TileHistogram => self.tile_histogram(f),
+            StageKind::Histogram => self.histogram(f),
             StageKind::Equalize => self.equalize(f),
             StageKind::Curve => Some(self.curve(f)),
             StageKind::Slice => self.slice(f, g),

@@ -1,9 +1,10 @@
 //! Sums over domains, and the stages that are mostly sums.
 
-use warploom_lang::{Expr, Operand, RDom, RRange, Type, Value, abs, sum};
+use warploom_lang::{Expr, Operand, RDom, RRange, Type, Value, abs};
 
 use crate::grow::Grower;
 use crate::image::{Extent, Image, here, int, points, scaled, variables, with};
+use crate::stages::fold::{Fold, Reduction};
 use crate::term::Term;
 
 /// The names of reduction variables.
@@ -51,23 +52,8 @@ impl Grower {
         term: Term,
     ) -> Image {
         let term = self.addend(term);
-        let term = match term.ty {
-            Type::F32 => Term::new(term.expr * (1.0 / count as f32), Type::F32, term.reach),
-            ty => Term::new(term.expr, ty, term.reach * count as f32),
-        };
-        let args = variables(extents.len());
-        match form {
-            Form::Inline => {
-                let total = Term::new(sum(domain, term.expr), term.ty, term.reach);
-                let value = self.settled(total);
-                self.define(extents, value)
-            }
-            Form::Update => {
-                let start = self.start("", extents.len(), Value::zero(term.ty));
-                let func = start.over(domain, |f| f.add(args, term.expr));
-                self.image(func, extents, vec![term.reach])
-            }
-        }
+        let term = Fold::Add.conditioned(&mut self.dice, term, count, &domain.var(0).expr());
+        self.folded("", extents, Reduction { form, fold: Fold::Add, domain, term, is_varied: true })
     }
 
     /// A value times a coefficient for `at`, which is computed or comes from an input.

@@ -1,33 +1,64 @@
 //! Stages with a loop-carried dependence: scans, recursive filters, integral images, log-steps.
 
-use warploom_lang::{Expr, Func, Itself, Operand, Type, average, clamp, max, min, undef};
+use warploom_lang::{Expr, Func, Operand, Param, Type, Value, average, clamp, undef};
 
 use crate::grow::Grower;
 use crate::image::{Extent, Image, VARS, here, int, shifted, with};
+use crate::stages::fold::Fold;
 use crate::stages::reduce::domain;
-use crate::term::Term;
+use crate::term::{Term, type_reach};
 
 /// How a running value is combined with the next value.
 #[derive(Clone)]
 enum Running {
-    Max,
-    Min,
-    Add,
-    Xor,
+    Fold(Fold),
     Average,
-    /// A blend: this fraction of the next value, the rest of the running one.
-    Blend(Expr),
+    /// A linear recurrence: the running value times one factor plus the next one times another.
+    Linear(Expr, Expr),
 }
 
 impl Running {
     fn step(&self, before: Expr, next: Expr) -> Expr {
         match self {
-            Running::Max => max(before, next),
-            Running::Min => min(before, next),
-            Running::Add => before + next,
-            Running::Xor => before ^ next,
+            // Even factors would soon make 0.
+            Running::Fold(Fold::Mul) => before * (next | 1),
+            Running::Fold(fold) => fold.step(before, next),
             Running::Average => average(before, next),
-            Running::Blend(part) => before * (1.0 - part) + next * part,
+            Running::Linear(old, new) => before * old + next * new,
+        }
+    }
+
+    /// Whether real numbers would give the same result in any order, but values of the type do not.
+    fn is_ordered(&self, ty: Type) -> bool {
+        match self {
+            Running::Fold(fold) => fold.is_ordered(ty),
+            Running::Average => false,
+            Running::Linear(..) => true,
+        }
+    }
+}
+
+/// The direction of a scan along a dimension.
+#[derive(Clone, Copy)]
+enum Sweep {
+    Forward,
+    Backward,
+}
+
+impl Sweep {
+    /// The index at a step, of a dimension of extent `length`.
+    fn at(self, step: Expr, length: &Expr) -> Expr {
+        match self {
+            Sweep::Forward => step,
+            Sweep::Backward => length - 1 - step,
+        }
+    }
+
+    /// The index some steps earlier.
+    fn before(self, index: &Expr, steps: i32) -> Expr {
+        match self {
+            Sweep::Forward => index - steps,
+            Sweep::Backward => index + steps,
         }
     }
 }
@@ -35,43 +66,75 @@ impl Running {
 impl Grower {
     /// A random way to scan values of a type, and the magnitude of the running value after `steps`.
     fn running(&mut self, term: &Term, steps: i64) -> (Running, f32) {
-        let sum = term.reach * steps as f32;
-        match (term.ty, self.dice.below(5)) {
-            (Type::Bool, _) => (Running::Xor, 1.0),
-            (_, 0) => (Running::Max, term.reach),
-            (_, 1) => (Running::Min, term.reach),
-            (Type::F32, 2) => (Running::Add, sum),
-            (Type::F32, _) => {
-                let part = Term::constant(Type::F32, self.dice.between(2..=14) as f32 / 16.0);
-                (Running::Blend(part.expr), term.reach)
-            }
-            (_, 2) => (Running::Average, term.reach),
-            (_, 3) => (Running::Xor, term.reach),
-            _ => (Running::Add, sum),
+        if term.ty.is_float() && self.dice.chance(0.5) {
+            return self.linear(term.reach);
         }
+        if term.ty.is_int() && self.dice.chance(0.1) {
+            return (Running::Average, term.reach);
+        }
+        let fold = match Fold::any(&mut self.dice, term.ty) {
+            Fold::Mul if term.ty.is_float() => Fold::Add,
+            fold => fold,
+        };
+        let reach = match fold {
+            Fold::Add => term.reach * steps as f32,
+            Fold::Mul => type_reach(term.ty),
+            _ => term.reach,
+        };
+        (Running::Fold(fold), reach)
     }
 
-    /// A scan along one dimension, possibly forward and then backward.
+    /// A linear recurrence that forgets, and the magnitude of its value.
+    fn linear(&mut self, reach: f32) -> (Running, f32) {
+        let sixteenths = self.dice.between(2..=14) as f32 / 16.0;
+        if self.dice.chance(0.5) {
+            let sign = self.dice.pick(&[1.0, 1.0, -1.0]);
+            let taken = self.dice.factor();
+            let limit = reach * taken.abs() / (1.0 - sixteenths);
+            return (Running::Linear((sign * sixteenths).into(), taken.into()), limit);
+        }
+        // An average with weights that add up to 1.
+        if !self.dice.chance(0.3) {
+            return (Running::Linear((1.0 - sixteenths).into(), sixteenths.into()), reach);
+        }
+        let param = Param::f32(format!("a{}", self.params.len())).range(0.0f32, 1.0);
+        self.params.push((param.clone(), Value::from(sixteenths)));
+        let part = Expr::from(&param);
+        (Running::Linear(1.0 - &part, part), reach)
+    }
+
+    /// One sweep, or one and the opposite one.
+    fn sweeps(&mut self) -> Vec<Sweep> {
+        use Sweep::*;
+        self.dice.pick(&[vec![Forward], vec![Backward], vec![Forward, Backward], vec![Backward, Forward]])
+    }
+
+    /// A scan along one dimension: forward, backward, or both.
     pub fn scan(&mut self, f: &Image) -> Option<Image> {
         let d = self.dimension(f)?;
-        let rank = f.rank();
-        let start = self.read(f, here(rank));
+        let along = |x: Expr| with(here(f.rank()), d, x);
+        let value = self.dice.below(f.reach.len());
+        let start = f.read(value, here(f.rank()));
         let length = &f.extents[d];
         let (running, reach) = self.running(&start, length.points);
+        let is_ordered = running.is_ordered(start.ty);
         let r = domain(vec![(int(1), &length.expr - 1)]);
         let r = match self.dice.chance(0.2) {
             true => r.clone().filter((r.x % 3).ne(0)),
             false => r,
         };
-        let along = |x: Expr| with(here(rank), d, x);
-        let step = |scan: &Itself, before: Expr, at: Expr| {
-            let value = running.step(scan.at(along(before)), scan.at(along(at.clone())));
-            scan.set(along(at), value)
-        };
-        let mut func = self.start("", rank, start.expr).over(&r, |scan| step(scan, r.x - 1, r.x.expr()));
-        if self.dice.chance(0.6) {
-            let back = &length.expr - 1 - r.x;
-            func = func.over(&r, |scan| step(scan, &back + 1, back));
+        // The first sweep may read the image instead of its copy.
+        let mut is_direct = self.dice.chance(0.5);
+        let mut func = self.start("", f.rank(), start.expr);
+        for sweep in self.sweeps() {
+            let at = sweep.at(r.x.expr(), &length.expr);
+            func = func.over(&r, |scan| {
+                let here = along(at.clone());
+                let next = if is_direct { f.read(value, here.clone()).expr } else { scan.at(here.clone()) };
+                scan.set(here, running.step(scan.at(along(sweep.before(&at, 1))), next))
+            });
+            func = self.marked(func, is_ordered);
+            is_direct = false;
         }
         Some(self.image(func, f.extents.clone(), vec![reach]))
     }
@@ -79,33 +142,35 @@ impl Grower {
     /// A recursive filter that starts from its first points only.
     pub fn recursive(&mut self, f: &Image) -> Option<Image> {
         let d = self.dimension(f)?;
-        let rank = f.rank();
-        let along = |x: Expr| with(here(rank), d, x);
+        let along = |x: Expr| with(here(f.rank()), d, x);
         let value = self.dice.below(f.reach.len());
-        let source = |x: Expr| f.read(value, along(x)).expr;
         let (ty, length) = (f.types()[value], &f.extents[d]);
+        let source = |x: Expr| f.read(value, along(x)).expr;
         let like = Term::new(source(int(0)), ty, f.reach[value]);
         let (running, reach) = self.running(&like, length.points);
         // A second-order filter looks back two points, so it needs two initial points.
-        let order = if ty.is_float() && length.points > 2 { self.dice.between(1..=2) } else { 1 };
-        let mut own = self.start("", rank, undef(ty));
+        let order = match ty.is_float() && length.points > 2 && self.dice.chance(0.4) {
+            true => 2,
+            false => 1,
+        };
+        let sweeps = self.sweeps();
+        let mut own = self.start("", f.rank(), undef(ty));
         for first in 0..order {
-            own = own.update(|own| own.set(along(int(first)), source(int(first))));
+            let first = sweeps[0].at(int(first), &length.expr);
+            own = own.update(|own| own.set(along(first.clone()), source(first)));
         }
         let r = domain(vec![(int(order), &length.expr - order as i32)]);
-        own = own.over(&r, |own| {
-            let mut next = running.step(own.at(along(r.x - 1)), source(r.x.expr()));
-            if order == 2 {
-                next = next * 0.75 - own.at(along(r.x - 2)) * 0.25;
-            }
-            own.set(along(r.x.expr()), next)
-        });
-        if self.dice.chance(0.5) {
-            let back = &length.expr - 1 - r.x;
+        for (number, sweep) in sweeps.into_iter().enumerate() {
+            let at = sweep.at(r.x.expr(), &length.expr);
             own = own.over(&r, |own| {
-                let next = running.step(own.at(along(&back + 1)), own.at(along(back.clone())));
-                own.set(along(back), next)
+                let next = if number == 0 { source(at.clone()) } else { own.at(along(at.clone())) };
+                let mut next = running.step(own.at(along(sweep.before(&at, 1))), next);
+                if number == 0 && order == 2 {
+                    next = next * 0.75 - own.at(along(sweep.before(&at, 2))) * 0.25;
+                }
+                own.set(along(at), next)
             });
+            own = self.marked(own, running.is_ordered(ty));
         }
         let image = self.image(own, f.extents.clone(), vec![reach]);
         Some(Image { total: false, ..image })
@@ -123,7 +188,8 @@ impl Grower {
         };
         let start = self.start("area", f.rank(), expr);
         let short = f.points() <= self.limits.serial;
-        let func = if short && self.dice.chance(0.5) { by_corners(start, f) } else { by_rows(start, f) };
+        let func =
+            if short && self.dice.chance(0.5) { by_corners(start, f) } else { self.by_rows(start, f, ty) };
         let reach = reach * (f.extents[0].points * f.extents[1].points) as f32;
         let area = self.image(func, f.extents.clone(), vec![reach]);
         if self.dice.chance(0.3) {
@@ -141,6 +207,17 @@ impl Grower {
         let part = (4 * across * down) as f32 / (f.extents[0].points * f.extents[1].points) as f32;
         let value = self.settled(Term::new(inside, ty, reach * part.min(1.0)));
         Some(self.define(f.extents.clone(), value))
+    }
+
+    /// Cumulative sums along rows, then along columns.
+    fn by_rows(&mut self, mut own: Func, f: &Image, ty: Type) -> Func {
+        for d in 0..2 {
+            let r = domain(vec![(int(1), &f.extents[d].expr - 1)]);
+            let at = |x: Expr| with(here(f.rank()), d, x);
+            own = own.over(&r, |own| own.add(at(r.x.expr()), own.at(at(r.x - 1))));
+            own = self.marked(own, ty.is_float());
+        }
+        own
     }
 
     /// The maximum over 2^t neighbours from the maxima over 2^(t-1), for every t.
@@ -177,16 +254,6 @@ impl Grower {
         let value = Term::new(running.step(left.expr, right.expr), right.ty, reach);
         Some(self.define(f.extents.clone(), value))
     }
-}
-
-/// Cumulative sums along rows, then along columns.
-fn by_rows(start: Func, f: &Image) -> Func {
-    let (width, height) = (&f.extents[0].expr, &f.extents[1].expr);
-    let at = |d: usize, x: Expr| with(here(f.rank()), d, x);
-    let (rx, ry) = (domain(vec![(int(1), width - 1)]), domain(vec![(int(1), height - 1)]));
-    start
-        .over(&rx, |own| own.add(at(0, rx.x.expr()), own.at(at(0, rx.x - 1))))
-        .over(&ry, |own| own.add(at(1, ry.x.expr()), own.at(at(1, ry.x - 1))))
 }
 
 /// Every point from its three neighbours above and to the left.

@@ -98,6 +98,7 @@ impl Grower {
             let [sum, squares] = [0, 1].map(|value| t.get(value, args.clone()));
             t.set(args.clone(), (sum + &value * part, squares + &value * &value * part))
         });
+        func = self.marked(func, true);
         if self.dice.chance(0.5) {
             func = func.update(|t| {
                 let [sum, squares] = [0, 1].map(|value| t.get(value, args.clone()));

@@ -88,7 +88,8 @@ pub struct ScheduleBuilder<'p> {
 impl<'p> ScheduleBuilder<'p> {
     /// An empty schedule for this pipeline.
     pub fn new(pipeline: &'p Pipeline) -> ScheduleBuilder<'p> {
-        ScheduleBuilder { names: Names::new(pipeline), schedule: Schedule::default(), faults: Vec::new() }
+        let schedule = Schedule { rewrites: pipeline.rewrites().to_vec(), ..Schedule::default() };
+        ScheduleBuilder { names: Names::new(pipeline), schedule, faults: Vec::new() }
     }
 
     /// Inlines Funcs into all their readers.

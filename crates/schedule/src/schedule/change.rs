@@ -112,8 +112,11 @@ impl Change {
             Change::Place(func) => format!("place {}", names.of_func(*func)),
             Change::Remove(stage) => format!("remove {}", names.of_stage(*stage)),
             Change::Put(position, item) => {
-                let alone = Schedule { root: vec![item.clone()], ..Schedule::default() }.to_text(pipeline);
-                let lines: Vec<&str> = alone.lines().skip(1).collect();
+                let rewrites = pipeline.rewrites().to_vec();
+                let head = 1 + rewrites.len();
+                let alone = Schedule { rewrites, root: vec![item.clone()], ..Schedule::default() };
+                let alone = alone.to_text(pipeline);
+                let lines: Vec<&str> = alone.lines().skip(head).collect();
                 format!("put {position}\n{}", lines.join("\n"))
             }
         }
@@ -128,7 +131,9 @@ impl Change {
         let wrong = || ChangeError::Word(first.to_string());
         // The text form of schedules reads names and kernels, and says what is wrong with them.
         let schedule = |lines: String| {
-            let text = format!("{}{lines}\n", pipeline.name());
+            let (first, below) = lines.split_once('\n').unwrap_or((&lines, ""));
+            let rewrites: String = pipeline.rewrites().iter().map(|line| format!("  {line}\n")).collect();
+            let text = format!("{}{first}\n{rewrites}{below}\n", pipeline.name());
             Schedule::parse(&text, pipeline).map_err(ChangeError::Rest)
         };
         let inlined = |func: &str| -> Result<Option<FuncId>, ChangeError> {

@@ -1,9 +1,12 @@
 //! Counts which decisions a set of schedules takes, and for which kinds of stages.
 
 mod kind;
+mod rewrites;
 mod survey;
 
 use std::fmt;
+
+use warploom_lang::rewrite::Rewrite;
 
 use crate::schedule::tree::{KernelNumbers, NestNumbers};
 
@@ -182,6 +185,8 @@ pub struct Coverage {
     shares: [[Share; KINDS]; DECISIONS],
     /// One per number of a kernel, then one per number of a nest.
     numbers: [Share; NUMBERS],
+    /// How many rewrites of each kind count.
+    rewrites: [u64; Rewrite::WORDS.len()],
     schedules: u64,
     levels: Share,
 }
@@ -193,6 +198,7 @@ impl Default for Coverage {
         Coverage {
             shares: [[Share::default(); KINDS]; DECISIONS],
             numbers: [Share::default(); NUMBERS],
+            rewrites: [0; Rewrite::WORDS.len()],
             schedules: 0,
             levels: Share::default(),
         }
@@ -207,6 +213,9 @@ impl Coverage {
         }
         for (own, other) in self.numbers.iter_mut().zip(other.numbers) {
             own.merge(other);
+        }
+        for (own, other) in self.rewrites.iter_mut().zip(other.rewrites) {
+            *own += other;
         }
         self.schedules += other.schedules;
         self.levels.merge(other.levels);
@@ -232,6 +241,12 @@ impl Coverage {
     pub fn numbers(&self) -> impl Iterator<Item = (&'static str, Share)> {
         let words = KernelNumbers::WORDS.iter().chain(NestNumbers::WORDS);
         words.copied().zip(self.numbers)
+    }
+
+    /// How many rewrites of each kind were put to the test: with several groups and a cut one, if they divide values,
+    /// and in a kernel with several blocks.
+    pub fn rewrites(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Rewrite::WORDS.into_iter().zip(self.rewrites)
     }
 
     /// The decisions taken by less than `part` of the eligible stages, if at least `enough` stages were
@@ -270,6 +285,9 @@ impl fmt::Display for Coverage {
         }
         for (word, share) in self.numbers() {
             writeln!(f, "{word:head$}{:>COLUMN$}", shown(share))?;
+        }
+        for (word, count) in self.rewrites() {
+            writeln!(f, "{word:head$}{count:>COLUMN$}")?;
         }
         writeln!(
             f,

@@ -68,7 +68,7 @@ impl Schedule {
         let funcs = pipeline.funcs().keys().filter(|func| !inlined.contains(func));
         let stages = funcs.flat_map(|func| problem.defined_stages(func));
         let root = stages.map(|stage| Schedule::default_kernel(problem, stage)).collect();
-        Schedule { inlined, root }
+        Schedule { rewrites: pipeline.rewrites().to_vec(), inlined, root }
     }
 
     /// The kernel that [`Schedule::default_for`] uses for a stage that it does not inline. It computes

@@ -4,6 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 use warploom_lang::brief::{MAX_QUOTED, shown};
+use warploom_lang::rewrite::RewriteError;
 
 /// A fault in the text of a schedule.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -176,6 +177,12 @@ pub enum ScheduleFault {
         /// The name of the Func.
         func: String,
     },
+    /// A rewrite that cannot be read or applied.
+    #[error(transparent)]
+    Rewrite(#[from] RewriteError),
+    /// A rewrite below a kernel.
+    #[error("a rewrite comes before all kernels, because they describe the rewritten pipeline; move it up")]
+    LateRewrite,
     /// A builder method modifies a stage before there is one.
     #[error("`{word}` comes before any stage; name one first, with `flat` or `threads`")]
     NoStage {

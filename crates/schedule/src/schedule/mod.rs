@@ -79,7 +79,7 @@ pub use hash::{FULL_DEPTH, combined_hash, item_hash, kernel_hash, structural_has
 pub use legality::{MAX_PRIVATE_BYTES, SMALL_EXTENT};
 pub use path::Path;
 pub use plan::{Body, KernelPlan, LoopIds, LoopPlan, NestPlan, Plan, Stepped, Steps};
-pub use problem::{AtomicUpdate, Problem};
+pub use problem::{AtomicUpdate, Problem, RewrittenError};
 pub use random::{MAX_SIZE, MAX_WORK, size, work};
 pub use reach::{Reach, Symbol};
 pub use tree::edit::{NodeMut, Site};

@@ -1,8 +1,10 @@
 //! Parses the text form into a tree.
 
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 
 use warploom_lang::brief::MAX_SHOWN;
+use warploom_lang::rewrite::{Rewrite, RewriteLineError};
 use warploom_lang::{FuncId, Pipeline};
 
 use crate::schedule::error::{ScheduleError, ScheduleErrors, ScheduleFault};
@@ -22,19 +24,51 @@ impl Schedule {
     /// # Errors
     /// All faults in the text, each with its line.
     pub fn parse(text: &str, pipeline: &Pipeline) -> Result<Schedule, ScheduleErrors> {
-        let names = Names::new(pipeline);
         let mut source = Source::new(text);
         let Some(header) = source.tree() else {
             let fault = ScheduleFault::Empty { pipeline: pipeline.name().to_string() };
             return Err(ScheduleErrors { errors: vec![ScheduleError { fault, spot: None }] });
         };
-        let mut parser = Parser { names, source, schedule: Schedule::default() };
-        if parser.header(&header) {
-            parser.schedule.root = parser.root_items(&header.children, true);
+        let is_rewrite = |entry: &&Entry<'_>| Rewrite::WORDS.contains(&entry.words[0].text);
+        let head = header.children.iter().take_while(is_rewrite).count();
+        let rewritten = source.rewritten(&header, head, pipeline);
+        let names = Names::new(rewritten.as_ref().map_or(pipeline, |pipeline| pipeline));
+        let rewrites = names.pipeline().rewrites().to_vec();
+        let mut parser = Parser { names, source, schedule: Schedule { rewrites, ..Schedule::default() } };
+        // Without the rewritten pipeline, the names below mean nothing.
+        if rewritten.is_some() && parser.header(&header) {
+            parser.schedule.root = parser.root_items(&header.children[head..], true);
         }
         let mut errors = parser.source.errors;
         errors.sort_by_key(|error| error.spot.as_ref().map(|spot| (spot.line, spot.column)));
         if errors.is_empty() { Ok(parser.schedule) } else { Err(ScheduleErrors { errors }) }
+    }
+}
+
+impl Source<'_> {
+    /// The pipeline after the rewrites in the first `count` lines below the header; `None` after recording a fault.
+    fn rewritten<'p>(
+        &mut self,
+        header: &Entry<'_>,
+        count: usize,
+        pipeline: &'p Pipeline,
+    ) -> Option<Cow<'p, Pipeline>> {
+        let mut rewrites: Vec<Rewrite> = Vec::new();
+        for line in &header.children[..count] {
+            let words: Vec<&str> = line.words.iter().map(|word| word.text).collect();
+            match words.join(" ").replace(" ,", ",").parse() {
+                Ok(rewrite) => rewrites.push(rewrite),
+                Err(fault) => self.fault(line.words[0], ScheduleFault::Rewrite(fault)),
+            }
+        }
+        if rewrites.len() < count {
+            return None;
+        }
+        let failed = |failed: RewriteLineError| {
+            let line = header.children[..count].get(failed.number).unwrap_or(header);
+            self.fault(line.words[0], ScheduleFault::Rewrite(*failed.error));
+        };
+        pipeline.rewritten(&rewrites).map_err(failed).ok()
     }
 }
 
@@ -203,6 +237,9 @@ impl<'t> Parser<'_, 't> {
                 "inline" if top => {
                     self.inline(&mut Cursor::new(entry, 1));
                     self.nested(entry, "a list of inlined Funcs", "indent it as far as `inline`");
+                }
+                word if top && Rewrite::WORDS.contains(&word) => {
+                    self.source.fault(entry.words[0], ScheduleFault::LateRewrite);
                 }
                 _ if top => {
                     let expected = "`kernel`, `around` or `inline`";

@@ -21,11 +21,15 @@ impl Schedule {
     ///
     /// [`Schedule::parse`] reads it back to an equal schedule, and equal schedules have equal texts.
     ///
+    /// `pipeline` is the original one, or the rewritten one.
+    ///
     /// # Panics
-    /// If the schedule belongs to another pipeline, and names Funcs or inputs that this one does not have.
+    /// If the schedule belongs to another pipeline: if its rewrites cannot be applied to this one, or it names Funcs or
+    /// inputs that this one does not have.
     pub fn to_text(&self, pipeline: &Pipeline) -> String {
         let mut text = String::new();
-        for (_, line) in lines(self, pipeline) {
+        let pipeline = pipeline.rewritten(&self.rewrites).unwrap_or_else(|error| panic!("{error}"));
+        for (_, line) in lines(self, &pipeline) {
             text.push_str(&line);
             text.push('\n');
         }
@@ -43,8 +47,8 @@ enum Kind {
     /// A stage: threads, serial, unroll, storage, numbers.
     Nest,
     Registers,
-    /// Serial loops, which are not in columns.
-    Loops,
+    /// Rewrites and serial loops, which are not in columns.
+    Line,
 }
 
 struct Row {
@@ -61,10 +65,13 @@ impl Row {
     }
 }
 
-/// The lines of the text, and the node that each shows.
+/// The lines of the text of a schedule of a rewritten pipeline, and the node that each shows.
 pub(crate) fn lines(schedule: &Schedule, pipeline: &Pipeline) -> Vec<(Path, String)> {
     let mut printer = Printer { names: Names::new(pipeline), rows: Vec::new() };
     printer.push(Path::ROOT, 0, Kind::Header, pipeline.name().to_string(), Vec::new());
+    for rewrite in &schedule.rewrites {
+        printer.push(Path::ROOT, 1, Kind::Line, rewrite.to_string(), Vec::new());
+    }
     for (i, item) in schedule.root.iter().enumerate() {
         printer.root_item(&Path::ROOT.child(i), item);
     }
@@ -99,7 +106,7 @@ impl Printer<'_> {
             format!("{} {}", self.names.of_reduction(tile.stage, tile.var), size(tile.size))
         };
         let list: Vec<String> = loops.loops.iter().map(text).collect();
-        self.push(path.clone(), path.depth(), Kind::Loops, format!("{word} {}", list.join(", ")), Vec::new());
+        self.push(path.clone(), path.depth(), Kind::Line, format!("{word} {}", list.join(", ")), Vec::new());
     }
 
     fn kernel(&mut self, path: &Path, kernel: &Kernel) {
@@ -194,7 +201,7 @@ fn storage(storage: Storage) -> &'static str {
 /// Arranges rows in columns.
 fn layout(rows: &[Row], inlined: Vec<&str>) -> Vec<(Path, String)> {
     let in_columns = |row: &&Row| match row.kind {
-        Kind::Loops => false,
+        Kind::Line => false,
         Kind::Header => !inlined.is_empty(),
         _ => true,
     };
@@ -211,7 +218,7 @@ fn layout(rows: &[Row], inlined: Vec<&str>) -> Vec<(Path, String)> {
             Kind::Kernel => &kernels,
             Kind::Nest => &nests,
             Kind::Registers => &[0],
-            Kind::Loops => &[],
+            Kind::Line => &[],
         };
         let mut line = format!("{:indent$}{}", "", row.head, indent = INDENT * row.depth);
         let mut column = start;

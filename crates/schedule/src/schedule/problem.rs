@@ -5,9 +5,10 @@ use std::sync::{Arc, OnceLock};
 use ahash::RandomState;
 use dashmap::DashMap;
 use smallvec::SmallVec;
+use thiserror::Error;
 use warploom_lang::ir::Stage;
 use warploom_lang::op::BinaryOp;
-use warploom_lang::rewrite::Reduction;
+use warploom_lang::rewrite::{Reduction, Rewrite, RewriteLineError};
 use warploom_lang::{
     BoundsError, ExprId, FuncId, Id, IdVec, Pipeline, Range, Realisation, Region, Regions, Type, infer,
 };
@@ -31,7 +32,8 @@ type Question = (StageRef, usize, SmallVec<[Together; 4]>);
 /// Region inference runs once, here. Schedules, searches, kernels and features all use the result. A clone is
 /// another handle to the same problem.
 ///
-/// A schedule that is passed to a problem must belong to its pipeline, because schedules hold ids, not names.
+/// A schedule that is passed to a problem must belong to its pipeline, because schedules hold ids, not names. A schedule with
+/// rewrites belongs to the [rewritten](Problem::rewritten) problem.
 ///
 /// ```
 /// use warploom_lang::*;
@@ -67,6 +69,19 @@ struct Parts {
     funcs: IdVec<FuncId, FuncFacts>,
     /// Cache of [`Problem::is_parallel`]. There are few distinct queries, each repeated often.
     parallel: DashMap<Question, bool, RandomState>,
+    /// Cache of [`Problem::rewritten`].
+    rewritten: DashMap<Vec<Rewrite>, Problem, RandomState>,
+}
+
+/// Why there is no rewritten problem.
+#[derive(Clone, PartialEq, Debug, Error)]
+pub enum RewrittenError {
+    /// A rewrite cannot be applied to the pipeline.
+    #[error(transparent)]
+    Rewrite(#[from] RewriteLineError),
+    /// The rewritten pipeline cannot have these sizes.
+    #[error("the rewritten pipeline does not work at these sizes: {0}")]
+    Bounds(#[from] BoundsError),
 }
 
 impl Problem {
@@ -89,7 +104,24 @@ impl Problem {
             dag: OnceLock::new(),
             funcs,
             parallel: DashMap::default(),
+            rewritten: DashMap::default(),
         })))
+    }
+
+    /// The problem of the pipeline after some rewrites: what a schedule with these rewrites is a schedule of.
+    ///
+    /// # Errors
+    /// If a rewrite cannot be applied, or its result does not work at these sizes.
+    pub fn rewritten(&self, rewrites: &[Rewrite]) -> Result<Problem, RewrittenError> {
+        if rewrites == self.pipeline().rewrites() {
+            return Ok(self.clone());
+        }
+        if let Some(known) = self.0.rewritten.get(rewrites) {
+            return Ok(known.clone());
+        }
+        let problem = Problem::new(&*self.pipeline().rewritten(rewrites)?, self.request(), self.device())?;
+        self.0.rewritten.insert(rewrites.to_vec(), problem.clone());
+        Ok(problem)
     }
 
     /// The pipeline that was passed to `Problem::new`.

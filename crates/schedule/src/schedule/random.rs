@@ -7,6 +7,7 @@ mod estimate;
 pub(in crate::schedule) mod facts;
 mod kernels;
 mod place;
+mod rewrites;
 mod tiles;
 
 use std::collections::BTreeSet;
@@ -85,9 +86,11 @@ impl Schedule {
 
 /// A schedule with one kernel of one block per stage that is not inlined.
 fn one_kernel_a_stage(problem: &Problem, inlined: &BTreeSet<FuncId>) -> Schedule {
-    let funcs = problem.pipeline().funcs().keys().filter(|func| !inlined.contains(func));
+    let pipeline = problem.pipeline();
+    let funcs = pipeline.funcs().keys().filter(|func| !inlined.contains(func));
     let stages = funcs.flat_map(|func| problem.defined_stages(func));
-    Schedule { inlined: inlined.clone(), root: stages.map(RootItem::single).collect() }
+    let (rewrites, root) = (pipeline.rewrites().to_vec(), stages.map(RootItem::single).collect());
+    Schedule { rewrites, inlined: inlined.clone(), root }
 }
 
 /// The bounded quantities of a schedule.

@@ -12,6 +12,7 @@ mod visit;
 
 use std::collections::BTreeSet;
 
+use warploom_lang::rewrite::Rewrite;
 use warploom_lang::{FuncId, InputId};
 
 use crate::dag::LoopKind;
@@ -19,9 +20,11 @@ use crate::dag::LoopKind;
 pub use numbers::{KernelNumbers, NestNumbers, Setting};
 pub use warploom_lang::StageRef;
 
-/// A schedule of one pipeline, valid for any size.
+/// A schedule of one pipeline, valid for any size. Ids are those of the rewritten pipeline.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Schedule {
+    /// The changes that turn the original pipeline into the one that the rest describes.
+    pub rewrites: Vec<Rewrite>,
     /// Funcs that are inlined into every use.
     pub inlined: BTreeSet<FuncId>,
     /// Kernels, and loops around kernels, in execution order.

@@ -1,10 +1,12 @@
 //! Finds kernels that leave most of the device idle, and why.
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 use serde::Serialize;
 use warploom_cost::RowSource;
 use warploom_lang::ir::{NodeKind, Stage};
+use warploom_lang::rewrite::{Rewrite, RewriteError, Side, StageName, VarName};
 use warploom_lang::{ExprId, FuncId, Pipeline};
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::NestFootprint;
@@ -48,6 +50,8 @@ pub struct Serial {
     pub kind: SerialKind,
     /// Number of serial steps per thread.
     pub steps: u64,
+    /// Whether a schedule could divide the steps if the update were marked with `reassociate`.
+    pub marked_would_divide: bool,
 }
 
 /// Why steps are serial.
@@ -80,23 +84,28 @@ impl Idle {
 
 impl fmt::Display for Idle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Idle { kernel, threads, capacity, reason: Serial { stage, kind, steps }, .. } = self;
+        let Idle { kernel, threads, capacity, reason, .. } = self;
+        let Serial { stage, kind, steps, marked_would_divide } = reason;
         let (percent, plural) = (100.0 * self.share, if *threads == 1 { "" } else { "s" });
         write!(
             f,
             "`{kernel}` takes {percent:.0} % of the time but uses only {threads} thread{plural} of the {capacity} that fit: "
         )?;
         match kind {
-            SerialKind::Reduction => write!(
-                f,
-                "`{stage}` reduces {steps} values serially; let one Func reduce pieces of the domain, with a dimension \
-                 for the pieces, and another Func reduce the pieces (the order of a reduction is part of the \
-                 algorithm, so no schedule can change it)"
+            SerialKind::Reduction => write!(f, "`{stage}` reduces {steps} values serially; ")?,
+            SerialKind::Scan => write!(f, "`{stage}` is a serial scan of {steps} steps; ")?,
+        }
+        match (marked_would_divide, kind) {
+            (true, _) => f.write_str(
+                "mark the update with .reassociate() to make it parallel (the order of float operations is part of the \
+                 algorithm, so no schedule changes it without the mark)",
             ),
-            SerialKind::Scan => write!(
-                f,
-                "`{stage}` is a serial scan of {steps} steps; scan more lines at once, or scan pieces of lines in a \
-                 Func with a dimension for the pieces"
+            (false, SerialKind::Reduction) => f.write_str(
+                "let one Func reduce pieces of the domain, with a dimension for the pieces, and another Func reduce the \
+                 pieces",
+            ),
+            (false, SerialKind::Scan) => f.write_str(
+                "scan more lines at once, or scan pieces of lines in a Func with a dimension for the pieces",
             ),
         }
     }
@@ -126,9 +135,22 @@ impl Explainer<'_> {
             stage: stage.name.clone(),
             kind: kind_of(self.problem.pipeline(), stage.func, decl),
             steps: points / shared_reductions(nest, open),
+            marked_would_divide: order_matters(self.problem.pipeline(), stage.func, stage.number),
         };
         (threads, (!domain.is_empty()).then_some(serial))
     }
+}
+
+/// Whether an update could be divided, were it not for the order of its operations.
+fn order_matters(pipeline: &Pipeline, func: FuncId, number: usize) -> bool {
+    let decl = &pipeline.funcs()[func];
+    let stage = StageName { func: decl.name.clone(), stage: number };
+    let Some(var) = decl.stages[number].domain.first() else { return false };
+    let (var, by) = (VarName { stage, var: var.name.clone() }, NonZeroU32::MIN);
+    let divided = [Rewrite::Factor { var: var.clone(), side: Side::Outer, by }, Rewrite::Chunk { var, by }];
+    let refused =
+        |rewrite: &Rewrite| matches!(rewrite.apply(pipeline), Err(RewriteError::OrderMatters { .. }));
+    divided.iter().any(refused)
 }
 
 /// Number of threads per block that have points of a nest to compute.

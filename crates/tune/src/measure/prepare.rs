@@ -106,12 +106,12 @@ impl Prepared {
     /// Both builds of the schedule at the size of a check; `None` if the schedule is not legal at
     /// that size.
     fn prepare_check(&self, setup: &Setup<'_>, check: &Arc<Check>) -> Result<Option<PreparedCheck>, Failure> {
-        let subject = &check.subject;
         let schedule = &self.candidate.schedule;
-        let Ok(lowered) = subject.build(schedule, setup.device) else {
+        let Ok(lowered) = check.subject.build(schedule, setup.device) else {
             return Ok(None);
         };
+        let check = check.rewritten(&schedule.rewrites).map_err(Failure::Refused)?;
         let [checking, timing] = both_builds(&lowered, setup.compile)?;
-        Ok(Some(PreparedCheck { check: check.clone(), checking, timing }))
+        Ok(Some(PreparedCheck { check, checking, timing }))
     }
 }

@@ -1,14 +1,13 @@
 //! The final rounds: the best candidates are checked and timed against each other.
 
-use std::sync::Arc;
-
+use warploom_lang::rewrite::Rewrite;
 use warploom_runtime::TimingOptions;
 use warploom_schedule::schedule::Schedule;
 use warploom_target::Program;
 
 use super::session::Session;
 use super::{Event, TuneError};
-use crate::measure::{Check, Failure, MeasureError, at_once, both_builds, compare_builds};
+use crate::measure::{Failure, MeasureError, at_once, both_builds, compare_builds};
 use crate::records::Trial;
 use crate::sample::Status;
 
@@ -18,6 +17,7 @@ const ROUNDS: usize = 5;
 /// A compiled finalist.
 struct Finalist {
     trial: Trial,
+    rewrites: Vec<Rewrite>,
     checking: Program,
     timing: Program,
     shortest: Vec<f64>,
@@ -27,7 +27,6 @@ impl Session<'_, '_> {
     /// Checks the `count` best trials at the full size. If `rounds` is set, also times them in
     /// interleaved rounds. The results go to the records.
     pub fn finals(&mut self, count: usize, rounds: bool) -> Result<(), TuneError> {
-        let check = self.full_check()?;
         // A finalist that fails is replaced by the next best trial.
         loop {
             let best = self.records().best(self.id, count)?;
@@ -35,7 +34,7 @@ impl Session<'_, '_> {
             let before = entered.len();
             let mut finalists = Vec::new();
             for finalist in entered {
-                if self.is_right(&finalist, check.as_ref())? {
+                if self.is_right(&finalist)? {
                     finalists.push(finalist);
                 }
             }
@@ -60,17 +59,20 @@ impl Session<'_, '_> {
             let schedule = Schedule::parse(&trial.sample.schedule, subject.pipeline()).ok()?;
             let lowered = subject.build(&schedule, device).ok()?;
             let [checking, timing] = both_builds(&lowered, compile).ok()?;
-            Some(Finalist { trial, checking, timing, shortest: Vec::new() })
+            Some(Finalist { trial, rewrites: schedule.rewrites, checking, timing, shortest: Vec::new() })
         };
         let entered = at_once(trials, enter).map_err(|failure| MeasureError::Lost(failure.to_string()))?;
         Ok(entered.into_iter().flatten().collect())
     }
 
     /// Whether a finalist's outputs are correct at the full size. If not, the failure is recorded.
-    fn is_right(&mut self, finalist: &Finalist, check: Option<&Arc<Check>>) -> Result<bool, TuneError> {
+    fn is_right(&mut self, finalist: &Finalist) -> Result<bool, TuneError> {
         let schedule = &finalist.trial.sample.schedule;
-        let Some(check) = check.filter(|_| !self.full.has_passed(schedule)) else { return Ok(true) };
-        let compared = compare_builds(check, &finalist.checking, &finalist.timing, self.bench.machine);
+        if self.full.has_passed(schedule) {
+            return Ok(true);
+        }
+        let Some(check) = self.full_check(&finalist.rewrites)? else { return Ok(true) };
+        let compared = compare_builds(&check, &finalist.checking, &finalist.timing, self.bench.machine);
         let status = compared.or_else(failed)?;
         if status == Status::Measured {
             self.full.pass(schedule);

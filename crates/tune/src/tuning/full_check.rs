@@ -1,12 +1,13 @@
 //! The check at the full size. The expected outputs are those of the default schedule, which is
 //! itself checked against the reference at the small size.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use warploom_codegen::ir::{Program, Role};
 use warploom_interp::buffer::Buffer;
 use warploom_interp::expected::{Closeness, Conditioning, Expected};
+use warploom_lang::rewrite::Rewrite;
 use warploom_schedule::schedule::Schedule;
 
 use super::session::Session;
@@ -23,7 +24,8 @@ const WILD: f64 = 0.01;
 /// The check at the full size, once it was requested, and the schedules that passed it.
 #[derive(Default)]
 pub(crate) struct FullCheck {
-    made: Option<Option<Arc<Check>>>,
+    /// By the rewrites of the schedules that are checked.
+    made: HashMap<Vec<Rewrite>, Option<Arc<Check>>>,
     passed: HashSet<String>,
 }
 
@@ -55,13 +57,13 @@ impl From<Failure> for Without {
 }
 
 impl Session<'_, '_> {
-    /// The check at the full size. `None`, after a note to the user, if the default schedule cannot
-    /// serve as a reference.
-    pub fn full_check(&mut self) -> Result<Option<Arc<Check>>, TuneError> {
-        if let Some(made) = &self.full.made {
+    /// The check at the full size of schedules with some rewrites. `None`, after a note to the user, if the default
+    /// schedule of the rewritten pipeline cannot serve as a reference.
+    pub fn full_check(&mut self, rewrites: &[Rewrite]) -> Result<Option<Arc<Check>>, TuneError> {
+        if let Some(made) = self.full.made.get(rewrites) {
             return Ok(made.clone());
         }
-        let made = match self.make() {
+        let made = match self.make(rewrites) {
             Ok(check) => Some(Arc::new(check)),
             Err(Without::Lost(why)) => return Err(MeasureError::Lost(why).into()),
             Err(Without::Because(why)) => {
@@ -69,14 +71,17 @@ impl Session<'_, '_> {
                 None
             }
         };
-        self.full.made = Some(made.clone());
+        self.full.made.insert(rewrites.to_vec(), made.clone());
         Ok(made)
     }
 
-    fn make(&mut self) -> Result<Check, Without> {
+    fn make(&mut self, rewrites: &[Rewrite]) -> Result<Check, Without> {
         let task = self.task;
-        let schedule = self.default().schedule;
+        let problem = self.problem.rewritten(rewrites);
+        let problem = problem.map_err(|error| Without::Because(error.to_string()))?;
+        let schedule = Schedule::default_for(&problem);
         if let Some(small) = &task.small {
+            let small = &small.rewritten(rewrites).map_err(Without::Because)?;
             let lowered = self.lower(&schedule, &small.subject)?;
             let [checking, timing] = both_builds(&lowered, self.bench.compile)?;
             let status = compare_builds(small, &checking, &timing, self.bench.machine)?;
@@ -92,7 +97,7 @@ impl Session<'_, '_> {
         };
         let (checked, timed) = (run(&checking)?, run(&timing)?);
         let expected = of_two_builds(task, checked, timed)?;
-        Ok(Check { subject: task.subject.clone(), expected })
+        Ok(Check::new(task.subject.clone(), expected))
     }
 
     fn lower(&self, schedule: &Schedule, subject: &Subject) -> Result<Program, Without> {

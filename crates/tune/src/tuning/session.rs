@@ -1,6 +1,6 @@
 //! A tuning run over one problem.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use warploom_cost::CostModel;
+use warploom_lang::rewrite::Rewrite;
 use warploom_runtime::TimingOptions;
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_search::{self as search, Neighbourhood, Options};
@@ -115,16 +116,24 @@ impl<'a, 'b> Session<'a, 'b> {
     /// time of the base schedule by the predicted ratio of neighbour to base.
     pub fn near(&self, model: &dyn CostModel, options: &Options, fastest: &[Trial]) -> Vec<Proposal> {
         let pipeline = self.task.subject.pipeline();
-        let known = fastest.iter().filter_map(|trial| {
-            Some((Schedule::parse(&trial.sample.schedule, pipeline).ok()?, trial.time_us()?))
-        });
-        let (schedules, times): (Vec<Schedule>, Vec<f64>) = known.unzip();
         let options = self.within_time(options);
-        let found = search::neighbourhoods(&self.problem, model, &options, &schedules);
+        let mut known: BTreeMap<Vec<Rewrite>, (Vec<Schedule>, Vec<f64>)> = BTreeMap::new();
+        for trial in fastest {
+            let schedule = Schedule::parse(&trial.sample.schedule, pipeline).ok();
+            if let (Some(schedule), Some(time)) = (schedule, trial.time_us()) {
+                let (schedules, times) = known.entry(schedule.rewrites.clone()).or_default();
+                schedules.push(schedule);
+                times.push(time);
+            }
+        }
         let mut promising: Vec<(f64, search::Candidate)> = Vec::new();
-        for (near, time) in found.into_iter().zip(times) {
-            let Some(Neighbourhood { cost, neighbours }) = near else { continue };
-            promising.extend(neighbours.into_iter().map(|found| (time * found.cost / cost, found)));
+        for (rewrites, (schedules, times)) in known {
+            let Ok(problem) = self.problem.rewritten(&rewrites) else { continue };
+            let found = search::neighbourhoods(&problem, model, &options, &schedules);
+            for (near, time) in found.into_iter().zip(times) {
+                let Some(Neighbourhood { cost, neighbours }) = near else { continue };
+                promising.extend(neighbours.into_iter().map(|found| (time * found.cost / cost, found)));
+            }
         }
         promising.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         promising.into_iter().map(|(_, found)| Proposal::found(found, Origin::Near)).collect()
@@ -145,12 +154,15 @@ impl<'a, 'b> Session<'a, 'b> {
     /// Measures the proposals that have no trial yet, with a check at the full size if requested.
     /// Waits for those that another process is measuring.
     pub fn measure(&mut self, proposals: Vec<Proposal>, at_full_size: bool) -> Result<(), TuneError> {
-        let full = if at_full_size { self.full_check()? } else { None };
-        let at_full_size = full.is_some();
-        let checks: Vec<Arc<Check>> = self.task.small.iter().cloned().chain(full).collect();
         let mut left = self.distinct(proposals);
+        let mut full = HashMap::new();
+        for proposal in left.iter().filter(|_| at_full_size) {
+            if let Some(check) = self.full_check(&proposal.schedule.rewrites)? {
+                full.insert(proposal.schedule.rewrites.clone(), check);
+            }
+        }
         while !left.is_empty() && self.ended().is_none() {
-            let measured = self.measure_once(&left, &checks, at_full_size);
+            let measured = self.measure_once(&left, &full);
             self.records().release_claims()?;
             left = measured?;
             if !left.is_empty() {
@@ -173,8 +185,7 @@ impl<'a, 'b> Session<'a, 'b> {
     fn measure_once(
         &mut self,
         proposals: &[Proposal],
-        checks: &[Arc<Check>],
-        at_full_size: bool,
+        full_size: &FullSize,
     ) -> Result<Vec<Proposal>, TuneError> {
         let Session { task, bench, id, progress, records, observer, full, skip_spilling, timing, .. } = self;
         let setup = Setup {
@@ -188,7 +199,7 @@ impl<'a, 'b> Session<'a, 'b> {
         let line = Line {
             task,
             id: *id,
-            checks,
+            full_size,
             records,
             queue: Mutex::new(proposals.iter().cloned().collect()),
             taken: Mutex::default(),
@@ -203,7 +214,8 @@ impl<'a, 'b> Session<'a, 'b> {
             if recorded.is_err() {
                 return ControlFlow::Break(());
             }
-            if at_full_size && trial.time_us().is_some() {
+            let checked = full_size.contains_key(&candidate.schedule.rewrites);
+            if checked && trial.time_us().is_some() {
                 full.pass(&trial.sample.schedule);
             }
             progress.add(&trial);
@@ -264,11 +276,14 @@ impl Progress {
     }
 }
 
+/// The checks at the full size, by the rewrites of the schedules that they are for.
+type FullSize = HashMap<Vec<Rewrite>, Arc<Check>>;
+
 /// The queue of proposals to claim.
 struct Line<'a, 'r> {
     task: &'a Task<'a>,
     id: ProblemId,
-    checks: &'a [Arc<Check>],
+    full_size: &'a FullSize,
     records: &'a Mutex<&'r mut Records>,
     queue: Mutex<VecDeque<Proposal>>,
     /// Proposals that other processes are measuring.
@@ -299,7 +314,9 @@ impl Line<'_, '_> {
 
     fn candidate(&self, proposal: Proposal) -> Candidate {
         let Proposal { schedule, origin, predicted_us } = proposal;
-        let (subject, checks) = (self.task.subject.clone(), self.checks.to_vec());
+        let full = self.full_size.get(&schedule.rewrites);
+        let checks = self.task.small.iter().chain(full).cloned().collect();
+        let subject = self.task.subject.clone();
         Candidate { subject, schedule, origin, predicted_us, checks }
     }
 }

@@ -15,10 +15,13 @@ use crate::schedule::random::facts::Facts;
 use crate::schedule::tree::{Item, KernelNumbers, Nest, NestNumbers, Schedule, StageRef};
 
 impl Coverage {
-    /// Counts the decisions of a legal schedule.
+    /// Counts the decisions of a legal schedule of a problem or of its rewritten form.
     pub fn add(&mut self, problem: &Problem, schedule: &Schedule) {
-        let facts = Facts::new(problem);
-        Survey::new(&facts, schedule).count(self);
+        let Ok(rewritten) = problem.rewritten(&schedule.rewrites) else { return };
+        let facts = Facts::new(&rewritten);
+        let survey = Survey::new(&facts, schedule);
+        survey.count(self);
+        self.add_rewrites(problem, schedule, &survey.plan);
         self.schedules += 1;
     }
 }

@@ -6,10 +6,10 @@ use crate::schedule::random::tiles::{self, Span};
 use crate::schedule::tree::{Item, Nest, StageRef};
 
 /// The probability that an update is atomic if it can be.
-const ATOMIC: f64 = 0.4;
+const ATOMIC: f64 = 0.5;
 
 /// The probability that blocks share its reduction variables, if it is the kernel's own stage.
-const ON_BLOCKS: f64 = 0.6;
+const ON_BLOCKS: f64 = 0.9;
 
 impl Generator<'_> {
     /// Makes some updates atomic, after they have their place.

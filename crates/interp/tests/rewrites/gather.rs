@@ -1,0 +1,76 @@
+//! `gather`: scatters that keep their order.
+
+use warploom_lang::*;
+
+use crate::check::{noise, refusal, rewrite, same};
+
+#[test]
+fn histograms_of_floats_keep_their_order() {
+    let (x, b, c) = vars!(x, b, c);
+    let (bins, weights) = (Input::u8("bins", 2), Input::f32("weights", 2));
+    let r = rdom([(0, bins.extent(0)), (0, bins.extent(1))]);
+    let r = r.clone().filter(r.x.ne(2));
+    let (bin, weight) = ((bins.at((r.x, r.y)) & 7).i32(), weights.at((r.x, r.y)));
+    let grid = func("grid", (x, b, c), (0.5, 0u32)).over(&r, |f| {
+        let at = (Expr::from(x), bin.clone(), Expr::from(1));
+        f.set(at.clone(), (f.get(0, at.clone()) * 0.9 + &weight * x.f32(), f.get(1, at) + bin.u32()))
+    });
+    let pipeline = Pipeline::new("grid", [grid]).unwrap();
+    for (width, height) in [(1, 1), (2, 3), (9, 7)] {
+        let (bins, weights) = (noise(Type::U8, &[width, height]), noise(Type::F32, &[width, height]));
+        let inputs = [("bins", &bins), ("weights", &weights)];
+        for lines in [&["gather grid.1"][..], &["split grid.1.ry by 4", "gather grid.1"]] {
+            same(&pipeline, lines, &inputs, &[3, 8, 2]);
+        }
+    }
+}
+
+#[test]
+fn gathered_sums_are_reductions() {
+    let (x, y) = vars!(x, y);
+    let input = Input::u8("input", 1);
+    for width in [0, 1, 7, 8, 9] {
+        let r = rdom([(0, width)]);
+        let pairs = func("pairs", (x, y), 3u32).over(&r, |f| f.add((input.at(r.x).i32() & 3, r.x % 3), 1u32));
+        let pipeline = Pipeline::new("pairs", [pairs]).unwrap();
+        let input = noise(Type::U8, &[i64::from(width.max(1))]);
+        for lines in
+            [&["gather pairs.1"][..], &["gather pairs.1", "factor pairs.1.rx inner 4", "tree pairs.1"]]
+        {
+            same(&pipeline, lines, &[("input", &input)], &[4, 3]);
+        }
+    }
+}
+
+#[test]
+fn the_predicate_selects_the_point() {
+    let (x, input) = (vars!(x), Input::u8("input", 1));
+    let r = rdom([(0, 9)]);
+    let hist = func("hist", x, 0u32).over(&r, |f| f.add(input.at(r.x).i32(), 1u32));
+    let pipeline = Pipeline::new("histogram", [hist]).unwrap();
+    assert_eq!(
+        rewrite(&pipeline, &["gather hist.1"]).to_string(),
+        "\
+pipeline histogram
+  input  input(d0): u8
+  hist(x) = 0
+  hist(x) = hist(x) + 1  over rx in (0, 9) where i32(input(rx)) == x
+"
+    );
+    assert_eq!(
+        refusal(&rewrite(&pipeline, &["gather hist.1"]), "gather hist.1"),
+        "`gather hist.1` cannot be applied: `hist.1` does not scatter: all its indices are pure variables or constants"
+    );
+}
+
+#[test]
+fn scans_are_refused() {
+    let (x, input) = (vars!(x), Input::f32("input", 1));
+    let r = rdom([(1, 9)]);
+    let scan = func("scan", x, input.at(x)).over(&r, |f| f.set(r.x, f.at(r.x - 1) + f.at(r.x)));
+    let pipeline = Pipeline::new("scan", [scan]).unwrap();
+    assert_eq!(
+        refusal(&pipeline, "gather scan.1"),
+        "`gather scan.1` cannot be applied: `scan.1` reads its Func at other points than it writes, so they cannot be computed one by one"
+    );
+}

@@ -1,0 +1,221 @@
+//! Rewrites of updates that have too little parallelism or too long a chain of steps.
+//!
+//! A recipe proposes rewrites for every such update of the pipeline. Recipes are ranked by the cost of the default
+//! schedule of what they make; the search then runs on the best as it does on the original pipeline.
+
+use std::num::NonZeroU32;
+
+use warploom_cost::{CostModel, Featurizer};
+use warploom_lang::ir::{FuncDecl, Stage};
+use warploom_lang::rewrite::{Rewrite, Side, StageName, VarName};
+use warploom_lang::{FuncId, Pipeline, StageRef};
+use warploom_schedule::LoopKind;
+use warploom_schedule::schedule::{Problem, Schedule};
+
+/// Fewer steps in one thread are no reason to rewrite.
+const LONG_CHAIN: i64 = 64;
+
+/// An update with points for this share of the threads that the device can hold is parallel enough.
+const BUSY: f64 = 0.25;
+
+/// With more points than this, blocks need not share one.
+const MANY_POINTS: i64 = 512;
+
+/// With more points than this, neighbouring threads have points of their own and need not share one.
+const LANES: i64 = 64;
+
+/// What to ask for.
+struct Recipe {
+    /// Threads that share a reduction, if its points are few.
+    lanes: u32,
+    /// Blocks per SM that share a reduction, if its points are few.
+    blocks: u32,
+    /// Values that a chunk of a scan has.
+    chunk: u32,
+}
+
+const RECIPES: [Recipe; 4] = [
+    Recipe { lanes: 256, blocks: 2, chunk: 32 },
+    Recipe { lanes: 128, blocks: 4, chunk: 16 },
+    Recipe { lanes: 64, blocks: 2, chunk: 64 },
+    Recipe { lanes: 32, blocks: 8, chunk: 32 },
+];
+
+/// The rewritten problems that are worth a search, the most promising first, at most `most`.
+pub(crate) fn promising(problem: &Problem, model: &dyn CostModel, most: usize) -> Vec<Problem> {
+    if most == 0 || thin_updates(problem).is_empty() {
+        return Vec::new();
+    }
+    let mut found: Vec<(f64, Problem)> = Vec::new();
+    for recipe in &RECIPES {
+        let Some(rewritten) = recipe.rewritten(problem) else { continue };
+        let known =
+            |(_, other): &(f64, Problem)| other.pipeline().rewrites() == rewritten.pipeline().rewrites();
+        if !found.iter().any(known) {
+            found.push((default_cost(&rewritten, model), rewritten));
+        }
+    }
+    found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    found.into_iter().take(most).map(|(_, problem)| problem).collect()
+}
+
+fn default_cost(problem: &Problem, model: &dyn CostModel) -> f64 {
+    let features = Featurizer::new(problem).of_schedule(&Schedule::default_for(problem));
+    let mut costs = Vec::new();
+    model.costs(problem.dag(), &features.iter().collect::<Vec<_>>(), &mut costs);
+    costs.iter().sum()
+}
+
+/// An update with too little parallelism or too long a chain.
+struct Thin {
+    stage: StageRef,
+    /// Points that are computed independently of each other.
+    points: i64,
+    /// The extents of the reduction variables.
+    domain: Vec<i64>,
+    /// Whether it writes at indices that it computes.
+    scatters: bool,
+}
+
+fn thin_updates(problem: &Problem) -> Vec<Thin> {
+    let funcs = problem.pipeline().funcs().iter();
+    let stages =
+        funcs.flat_map(|(func, decl)| (1..decl.stages.len()).map(move |stage| StageRef { func, stage }));
+    stages.filter_map(|stage| Thin::of(problem, stage)).collect()
+}
+
+impl Thin {
+    fn of(problem: &Problem, stage: StageRef) -> Option<Thin> {
+        let device = problem.device();
+        let capacity = f64::from(device.sms) * f64::from(device.threads.per_sm);
+        let extent = |kind: &LoopKind| problem.loop_range(stage.into(), *kind).extent.max(0);
+        let loops = problem.loops(stage.into());
+        let pure = loops.iter().filter(|kind| matches!(kind, LoopKind::Pure(_)));
+        let points = pure.map(extent).fold(1, i64::saturating_mul);
+        let domain: Vec<i64> =
+            loops.iter().filter(|kind| matches!(kind, LoopKind::Reduction(_))).map(extent).collect();
+        let steps = domain.iter().copied().fold(1, i64::saturating_mul);
+        let decl = &problem.pipeline().funcs()[stage.func];
+        let exprs = problem.pipeline().exprs();
+        let update = &decl.stages[stage.stage];
+        let stays = |d: usize| update.is_pure(exprs, d) || update.is_fixed(exprs, d);
+        let scatters = !(0..decl.dims.len()).all(stays);
+        let is_thin = (points as f64) < BUSY * capacity && steps >= LONG_CHAIN && !domain.is_empty();
+        is_thin.then_some(Thin { stage, points, domain, scatters })
+    }
+}
+
+/// Rewrites that are applied one after the other.
+struct List {
+    pipeline: Pipeline,
+}
+
+impl List {
+    /// Applies a rewrite, if it can be applied.
+    fn push(&mut self, rewrite: Rewrite) -> bool {
+        match rewrite.apply(&self.pipeline) {
+            Ok(pipeline) => {
+                self.pipeline = pipeline;
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn func(&self, name: &str) -> Option<&FuncDecl> {
+        self.pipeline.func_named(name).map(|id| &self.pipeline.funcs()[id])
+    }
+
+    fn update(&self, stage: &StageName) -> Option<&Stage> {
+        self.func(&stage.func)?.stages.get(stage.stage)
+    }
+
+    /// Divides the values of a variable; the name of the Func of partial results.
+    fn factor(&mut self, stage: &StageName, var: &str, side: Side, by: i64) -> Option<String> {
+        let by = u32::try_from(by).ok().and_then(NonZeroU32::new)?;
+        let before = self.pipeline.funcs().len();
+        let var = VarName { stage: stage.clone(), var: var.to_string() };
+        if !self.push(Rewrite::Factor { var, side, by }) || self.pipeline.funcs().len() != before + 1 {
+            return None;
+        }
+        let part = format!("{}.part", stage.func);
+        let newest = |id: &FuncId| self.pipeline.funcs()[*id].name.starts_with(&part);
+        let newest = self.pipeline.funcs().keys().filter(newest).last()?;
+        Some(self.pipeline.funcs()[newest].name.clone())
+    }
+}
+
+impl Recipe {
+    /// The problem after the rewrites of all thin updates; `None` if none can be applied.
+    fn rewritten(&self, problem: &Problem) -> Option<Problem> {
+        let mut list = List { pipeline: problem.pipeline().clone() };
+        for thin in thin_updates(problem) {
+            let decl = &problem.pipeline().funcs()[thin.stage.func];
+            // Earlier rewrites of the Func have taken its first stages.
+            let Some(now) = list.func(&decl.name) else { continue };
+            let gone = decl.stages.len().saturating_sub(now.stages.len());
+            let Some(number) = thin.stage.stage.checked_sub(gone).filter(|number| *number > 0) else {
+                continue;
+            };
+            let stage = StageName { func: decl.name.clone(), stage: number };
+            let _ =
+                self.reduce(&mut list, &thin, &stage, problem.device().sms) || self.scan(&mut list, &stage);
+        }
+        let rewrites = list.pipeline.rewrites().to_vec();
+        (rewrites != problem.pipeline().rewrites()).then(|| problem.rewritten(&rewrites).ok())?
+    }
+
+    /// Rewrites a reduction or histogram. Returns whether it is one.
+    fn reduce(&self, list: &mut List, thin: &Thin, stage: &StageName, sms: u32) -> bool {
+        let Some(vars) = list.update(stage).map(|stage| names(stage)) else { return false };
+        let (Some(fastest), Some(slowest), Some(extent)) = (vars.first(), vars.last(), thin.domain.last())
+        else {
+            return false;
+        };
+        if thin.points >= MANY_POINTS {
+            // The blocks have points of their own; the lanes of a block share one.
+            return !thin.scatters && self.share(list, stage, fastest);
+        }
+        let blocks = i64::from(sms * self.blocks) / thin.points.clamp(1, i64::from(sms));
+        let by = (extent / blocks.max(1)).max(1);
+        let Some(part) = list.factor(stage, slowest, Side::Outer, by) else { return false };
+        let inner = StageName { func: part.clone(), stage: 1 };
+        if thin.scatters {
+            // The partial results get storage of their own inside the kernel that writes them.
+            list.push(Rewrite::Cut { func: part, at: 2 });
+        } else if thin.points < LANES {
+            self.share(list, &inner, fastest);
+        }
+        if thin.points < LANES
+            && let Some(vars) = list.update(stage).map(names)
+        {
+            self.share(list, stage, &vars[0]);
+        }
+        true
+    }
+
+    /// Lets the lanes of a block share a reduction, and adds up their results in a tree.
+    fn share(&self, list: &mut List, stage: &StageName, var: &str) -> bool {
+        let shared = list.factor(stage, var, Side::Inner, i64::from(self.lanes)).is_some();
+        shared && list.push(Rewrite::Tree { stage: stage.clone() })
+    }
+
+    /// Divides a scan into chunks. A Func with stages after the scan is cut behind it.
+    fn scan(&self, list: &mut List, stage: &StageName) -> bool {
+        let Some(by) = NonZeroU32::new(self.chunk) else { return false };
+        let Some(var) = list.update(stage).and_then(|stage| stage.domain.first()) else { return false };
+        let mut var = VarName { stage: stage.clone(), var: var.name.clone() };
+        let (func, end) = (&stage.func, stage.stage + 1);
+        if list.func(func).is_some_and(|decl| decl.stages.len() > end) {
+            if !list.push(Rewrite::Cut { func: func.clone(), at: end }) {
+                return false;
+            }
+            var.stage.func = format!("{func}.cut");
+        }
+        list.push(Rewrite::Chunk { var, by })
+    }
+}
+
+fn names(stage: &Stage) -> Vec<String> {
+    stage.domain.iter().map(|var| var.name.clone()).collect()
+}
