@@ -36,7 +36,7 @@
 //!   access the same element only if both read or both use atomics. Blocks of one launch
 //!   communicate only through atomics. So between two barriers, either all accesses of a shared
 //!   array are atomics or none are; for a buffer, the same holds for the whole kernel.
-//! - **Atomics** work on 32-bit elements of shared and global memory.
+//! - **Atomics** work on 32-bit elements of shared and global memory; those of bits on integers.
 //! - **Arrays** in global memory match their buffers, and inputs are not written. Shared and
 //!   per-thread arrays are uninitialised when a block starts.
 //!
@@ -52,7 +52,7 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
-use warploom_lang::op::Op;
+use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{IdVec, InputId, ParamId, Region, Type};
 
 warploom_lang::define_ids! {
@@ -472,4 +472,34 @@ pub enum AtomicOp {
     Min,
     /// Stores the larger one.
     Max,
+    /// Stores the bits that both have.
+    And,
+    /// Stores the bits that one or both have.
+    Or,
+    /// Stores the bits that one has and the other has not.
+    Xor,
+}
+
+impl AtomicOp {
+    /// All of them, in order.
+    pub const ALL: [AtomicOp; 6] =
+        [AtomicOp::Add, AtomicOp::Min, AtomicOp::Max, AtomicOp::And, AtomicOp::Or, AtomicOp::Xor];
+
+    /// The operation of the language that it computes.
+    pub fn operation(self) -> BinaryOp {
+        match self {
+            AtomicOp::Add => BinaryOp::Add,
+            AtomicOp::Min => BinaryOp::Min,
+            AtomicOp::Max => BinaryOp::Max,
+            AtomicOp::And => BinaryOp::And,
+            AtomicOp::Or => BinaryOp::Or,
+            AtomicOp::Xor => BinaryOp::Xor,
+        }
+    }
+
+    /// Whether it is defined for elements of a type.
+    pub fn works_on(self, ty: Type) -> bool {
+        let arithmetic = matches!(self, AtomicOp::Add | AtomicOp::Min | AtomicOp::Max);
+        ty.bytes() == 4 && (arithmetic || !ty.is_float())
+    }
 }

@@ -9,7 +9,7 @@ use tracing::debug_span;
 use warploom_lang::Type;
 use warploom_lang::affine::Interval;
 
-use crate::ir::{Array, ArrayId, Launch, NodeId, Program, Role, Space, Stmt, VarId};
+use crate::ir::{Array, ArrayId, AtomicOp, Launch, NodeId, Program, Role, Space, Stmt, VarId};
 use atomics::Atomics;
 pub use error::{Fault, Missing, Step, StmtPath, VerifyError};
 use nodes::Tables;
@@ -77,9 +77,9 @@ impl Verifier<'_> {
                 self.values.bind(*var, self.tables.kernel.exprs[*value].ty, varying, range)?;
             }
             Stmt::Store { array, index, value } => self.write(*array, *index, *value)?,
-            Stmt::Atomic { array, index, value, .. } => {
+            Stmt::Atomic { op, array, index, value } => {
                 self.write(*array, *index, *value)?;
-                self.atomic(*array)?;
+                self.atomic(*op, *array)?;
             }
             Stmt::For { var, count, body, .. } => return self.repeat(*var, *count, body, uniform),
             Stmt::If { condition, body, otherwise } => {
@@ -116,9 +116,9 @@ impl Verifier<'_> {
         }
     }
 
-    fn atomic(&self, array: ArrayId) -> Result<(), Fault> {
+    fn atomic(&self, op: AtomicOp, array: ArrayId) -> Result<(), Fault> {
         let Array { ref name, ty, space, .. } = self.tables.kernel.arrays[array];
-        match space != Space::Thread && ty.bytes() == 4 {
+        match space != Space::Thread && op.works_on(ty) {
             true => Ok(()),
             false => Err(Fault::Atomic { array: name.clone(), ty, space }),
         }

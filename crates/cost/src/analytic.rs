@@ -6,7 +6,7 @@
 //! | part | time for |
 //! | --- | --- |
 //! | DRAM | the distinct bytes of a launch that are not in the L2 cache |
-//! | L2 | the bytes that blocks read beyond their L1 cache, and all bytes that they write |
+//! | L2 | the bytes that blocks read beyond their L1 cache, all bytes that they write, and atomics |
 //! | SMs | arithmetic by pipe, issue slots, L1 and shared memory, on the SM with the most blocks; the nests of a block run one after another and overlap with those of other resident blocks |
 //! | latency | one block alone, times the number of waves |
 //!
@@ -190,6 +190,9 @@ impl Analytic {
         let cache = ((f64::from(memory.l1_shared_bytes) - shared) / resident).max(0.0);
         let sector = f64::from(memory.sector_bytes);
         let bytes: f64 = kernel.rows.iter().map(|row| l2_bytes(&row.features, cache, sector)).sum();
+        let slices = memory.l2_gbps / (sector * self.device.clock_ghz);
+        let atomics = kernel.rows.iter().map(|row| l2_atomics(&row.features, slices));
+        let bytes = bytes + atomics.sum::<f64>() * sector;
         bytes * kernel.blocks / (memory.l2_gbps * 1000.0)
     }
 
@@ -224,7 +227,8 @@ impl Analytic {
             + row.merged_shared_load_requests_per_block
             + row.global_store_requests_per_block
             + row.shared_store_requests_per_block
-            + row.local_requests_per_block;
+            + row.local_requests_per_block
+            + row.atomic_requests_per_block;
         let warp = f64::from(self.device.threads.warp);
         let points = points_per_block(row, runs) / utilization / row.unrolled_loop_extent.max(1.0);
         let accesses = requests * warp * (1.0 + self.constants.access_overhead);
@@ -241,9 +245,12 @@ impl Analytic {
                 + slots(row.int_mul) / rates.int_mul
                 + slots(compare) / rates.compare,
             special: slots(special) / rates.special + slots(row.convert) / rates.convert,
+            // An atomic on shared memory is a load and a store.
             memory: (global / sectors_per_clock).max(global_requests)
                 + wavefronts
-                + row.local_requests_per_block * 4.0,
+                + row.local_requests_per_block * 4.0
+                + row.shared_atomics_per_block * 2.0
+                + row.global_atomics_per_block / sectors_per_clock,
         }
     }
 
@@ -311,6 +318,12 @@ fn l2_bytes(row: &StageFeatures, cache: f64, sector: f64) -> f64 {
     let hit = (cache * iterations / distinct.max(1.0)).min(1.0);
     let stored = row.num_global_mem_stores_per_block * sector;
     distinct + (issued - distinct) * (1.0 - hit) + stored
+}
+
+/// Sectors that a slice of the L2 cache could move in the time that the atomics of one block take there.
+/// A slice makes one update per clock, and different elements are spread over `slices`.
+fn l2_atomics(row: &StageFeatures, slices: f64) -> f64 {
+    row.global_atomics_per_block * (slices / row.global_atomic_targets.max(1.0)).max(1.0)
 }
 
 /// The time of each part of the device for one launch of a kernel, in microseconds.

@@ -11,9 +11,11 @@
 //! | `traffic` | requests, sectors and wavefronts of accesses |
 //! | `reads` | footprints of a stage's reads |
 //! | `merged` | which accesses the points of a thread share |
+//! | `atomics` | atomics, and how many meet at one element |
 //! | `row` | the features of one stage |
 //! | `block` | the nests of one kernel in order, and the state that they share |
 
+mod atomics;
 mod block;
 mod flatten;
 mod form;

@@ -82,6 +82,8 @@ pub struct ArrayTraffic {
     pub loads: Traffic,
     /// Stores to the array.
     pub stores: Traffic,
+    /// Atomics on the array.
+    pub atomics: Traffic,
     /// Whether all its accesses are linear in the loop variables. The numbers are then exact for a
     /// block away from the edges; otherwise they are estimates.
     pub exact: bool,

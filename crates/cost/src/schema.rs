@@ -197,6 +197,16 @@ features! {
     /// Warp-wide loads and stores of per-thread arrays that cannot be in registers.
     local_requests_per_block "requests";
 
+    // ---- Atomics of a full block.
+    /// Warp-wide atomics on shared or global memory.
+    atomic_requests_per_block "requests";
+    /// Wavefronts of atomics on shared memory. Threads of a warp that update one element take turns.
+    shared_atomics_per_block "wavefronts";
+    /// Elements of global memory that atomics update, counted each time.
+    global_atomics_per_block "updates";
+    /// Elements of the array in global memory that atomics update.
+    global_atomic_targets "elements";
+
     // ---- Occupancy.
     /// Shared memory of a block as a fraction of the maximum per block.
     shared_mem_occupancy "ratio";

@@ -162,8 +162,12 @@ fn compare_kernel(
         let found = seen.arrays.iter().find(|other| other.name == name && other.memory == memory);
         let Some(found) = found else { panic!("{label}, {}: there is no array {name}", seen.kernel) };
         let what = format!("{label}, kernel {}, {name} in {memory}", seen.kernel);
-        let both = [("loads", array.loads, found.loads), ("stores", array.stores, found.stores)];
-        for (kind, predicted, seen) in both {
+        let kinds = [
+            ("loads", array.loads, found.loads),
+            ("stores", array.stores, found.stores),
+            ("atomics", array.atomics, found.atomics),
+        ];
+        for (kind, predicted, seen) in kinds {
             let seen = Traffic {
                 elements: seen.elements as f64 / launches,
                 bytes: seen.bytes as f64 / launches,
@@ -211,8 +215,8 @@ fn compare_points(
         let name = array_name(problem, array, false);
         let found = seen.arrays.iter().find(|other| other.name == name);
         let (Some(found), false, false) = (found, is_summed, per_block.is_empty()) else { continue };
-        let (points, stored) =
-            (per_block.iter().sum::<f64>(), found.stores.elements as f64 / seen.launches as f64);
+        let stored = (found.stores.elements + found.atomics.elements) as f64 / seen.launches as f64;
+        let points = per_block.iter().sum::<f64>();
         score.claimed += 1;
         if (points - stored).abs() > 1e-9 * stored {
             score.wrong.push(format!("{label}, {name}: {points} points predicted, {stored} stored"));

@@ -101,6 +101,12 @@ impl Exprs {
         order
     }
 
+    /// Whether some expressions read a Func.
+    pub fn reads(&self, func: FuncId, roots: impl IntoIterator<Item = ExprId>) -> bool {
+        let mut nodes = self.reachable(roots).into_iter().map(|id| self.nodes[id].kind);
+        nodes.any(|kind| matches!(kind, NodeKind::Call(read, _) if read == func))
+    }
+
     /// The value of a constant node; `None` for other nodes.
     pub fn constant(&self, id: ExprId) -> Option<Value> {
         match self.nodes[id].kind {

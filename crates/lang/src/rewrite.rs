@@ -57,6 +57,7 @@ use crate::ir::StageRef;
 use crate::pipeline::Pipeline;
 
 pub use error::{RewriteError, RewriteLineError};
+pub use operator::Reduction;
 
 /// A change of a pipeline. [`Display`](std::fmt::Display) and [`FromStr`](std::str::FromStr) are its text
 /// form, one line of a schedule.

@@ -21,6 +21,13 @@ impl NodeSet {
         self.0[word] |= 1 << (node.index() % BITS);
     }
 
+    /// Removes a node; does nothing if it is not in the set.
+    pub fn remove(&mut self, node: NodeId) {
+        if let Some(word) = self.0.get_mut(node.index() / BITS) {
+            *word &= !(1 << (node.index() % BITS));
+        }
+    }
+
     /// Whether the set contains a node.
     pub fn contains(&self, node: NodeId) -> bool {
         self.0.get(node.index() / BITS).is_some_and(|word| word >> (node.index() % BITS) & 1 == 1)
@@ -71,6 +78,9 @@ mod tests {
         assert_eq!(low.iter().map(Id::index).collect::<Vec<_>>(), [3, 64]);
         assert_eq!(low.len(), 2);
         assert!(low.intersects(&high) && !NodeSet::default().intersects(&high));
+        low.remove(NodeId::new(64));
+        low.remove(NodeId::new(128));
+        assert_eq!(low.iter().map(Id::index).collect::<Vec<_>>(), [3]);
         assert!(NodeSet::default().is_empty());
     }
 }

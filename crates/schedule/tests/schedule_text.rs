@@ -67,12 +67,15 @@ fn nest(pipeline: &Pipeline, item: Item) -> BoxedStrategy<Nest> {
 /// Numbers for some of the keywords.
 fn numbers<N: Default + std::fmt::Debug>(
     words: &'static [&'static str],
-    of_word: for<'a> fn(&'a mut N, &str) -> &'a mut Option<NonZeroU32>,
+    of_word: for<'a> fn(&'a mut N, &str) -> Setting<'a>,
 ) -> impl Strategy<Value = N> {
     vec(proptest::option::of(1_u32..100), words.len()).prop_map(move |given| {
         let mut numbers = N::default();
         for (word, given) in words.iter().zip(given) {
-            *of_word(&mut numbers, word) = given.and_then(NonZeroU32::new);
+            match of_word(&mut numbers, word) {
+                Setting::Number(number) => *number = given.and_then(NonZeroU32::new),
+                Setting::Flag(flag) => *flag = given.is_some(),
+            }
         }
         numbers
     })
@@ -123,7 +126,11 @@ fn schedule() -> impl Strategy<Value = Schedule> {
         (around.clone(), vec(inner, 0..3)).prop_map(|(loops, body)| RootItem::Around(Loops { loops, body }))
     });
     let funcs: Vec<FuncId> = pipeline.funcs().keys().collect();
-    (btree_set(select(funcs), 0..4), vec(item, 0..4)).prop_map(|(inlined, root)| Schedule { inlined, root })
+    (btree_set(select(funcs), 0..4), vec(item, 0..4)).prop_map(|(inlined, root)| Schedule {
+        inlined,
+        root,
+        ..Schedule::default()
+    })
 }
 
 proptest! {

@@ -13,7 +13,7 @@ use crate::evaluate::Evaluator;
 use crate::follow::{along, at_itself, following};
 use crate::menu::Choice;
 use crate::reductions::{Variant, in_threads};
-use crate::shares::{Placed, shares};
+use crate::shares::{Placed, atomic_shares, shares};
 use crate::space::Space;
 use crate::state::{Kern, Sketch, State};
 use crate::statistics::{Refusal, Statistics};
@@ -109,7 +109,8 @@ impl<'a> Places<'a> {
             }
             points = here;
             let threaded = self.threaded(&home, site, &kern).into_iter();
-            choices.extend(threaded.map(|item| (group + 1, kern.sketch.with_tiles(item))));
+            let atomic = self.atomic(&home, site, &kern).into_iter().filter(|item| evaluator.knows(item));
+            choices.extend(threaded.chain(atomic).map(|item| (group + 1, kern.sketch.with_tiles(item))));
             choices.push((group, flat));
         }
         choices.extend(self.private(&home, &sites));
@@ -187,6 +188,15 @@ impl<'a> Places<'a> {
             |(stage, tiles): (&(StageRef, Vec<i64>), ThreadTiles)| Nest::shared(stage.0).mapped(tiles).into();
         let ways = shares(self.space, &stages).into_iter();
         ways.map(|tiles| Self::put(home, site, stages.iter().zip(tiles).map(shared).collect())).collect()
+    }
+
+    /// Shared nests whose last stage is an atomic update, after flat ones.
+    fn atomic(&self, home: &Home<'_>, site: &Site, kern: &Kern) -> Vec<RootItem> {
+        let mut stages = self.extents(kern);
+        let Some((last, extents)) = stages.pop() else { return Vec::new() };
+        let flat = || stages.iter().map(|(stage, _)| Nest::shared(*stage).into());
+        let ways = atomic_shares(self.space, last, &extents).into_iter();
+        ways.map(|nest| Self::put(home, site, flat().chain([nest.into()]).collect())).collect()
     }
 
     /// In private memory of each thread, with the tiles of the nest that reads it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
-    Item, Kernel, Mapping, NestPlan, NodeMut, ReductionTile, RootItem, StageRef, Tile,
+    Item, Kernel, Mapping, Nest, NestPlan, NodeMut, ReductionTile, RootItem, StageRef, Tile,
 };
 
 use crate::bits::Bits;
@@ -14,7 +14,7 @@ use crate::evaluate::Evaluator;
 use crate::follow::refollow;
 use crate::kernels::{Shape, Tiler};
 use crate::reductions::{Variant, in_threads};
-use crate::shares::{refitted, shares};
+use crate::shares::{atomic_shares, refitted, shares};
 use crate::space::Space;
 use crate::staging::best_copies;
 use crate::state::{Kern, Sketch, funcs};
@@ -45,6 +45,8 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
         for number in 0..refiner.best.extents.len() {
             let mappings = refiner.mappings(number);
             refiner.take(mappings);
+            let atomics = refiner.atomics(number);
+            refiner.take_known(atomics);
         }
         refiner.reductions();
         refiner.copies();
@@ -75,6 +77,7 @@ pub(crate) fn steps(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut St
     }
     for number in 0..kern.extents.len() {
         sketches.extend(refiner.mappings(number));
+        sketches.extend(refiner.atomics(number));
         sketches.extend(refiner.reduced(number));
         sketches.extend(refiner.pitches(number));
     }
@@ -185,10 +188,31 @@ impl<'a> Refiner<'a, '_> {
             sketch.item.with(|kernel| {
                 if let Some(nest) = kernel.nests_mut().nth(number) {
                     nest.mapping = mapping;
+                    nest.numbers.atomic = false;
                 }
             })
         };
         others.map(|mapping| sketch.with_tiles(with(mapping))).collect()
+    }
+
+    /// The kernel with one nest in shared memory whose threads share a reduction variable by atomics.
+    fn atomics(&self, number: usize) -> Vec<Sketch> {
+        let sketch = &self.best.sketch;
+        let nest = sketch.item.nests().nth(number).filter(|nest| nest.storage.is_shared());
+        let Some((nest, stage)) = nest.and_then(|nest| Some((nest, nest.item.stage()?))) else {
+            return Vec::new();
+        };
+        let all = atomic_shares(self.space(), stage, &self.best.extents[number]).into_iter();
+        let others = all
+            .filter(|other| (&other.mapping, other.numbers.atomic) != (&nest.mapping, nest.numbers.atomic));
+        let with = |other: Nest| {
+            sketch.item.with(|kernel| {
+                if let Some(nest) = kernel.nests_mut().nth(number) {
+                    (nest.mapping, nest.numbers.atomic) = (other.mapping, true);
+                }
+            })
+        };
+        others.map(|other| sketch.with_tiles(with(other))).collect()
     }
 
     /// Improves the reduction loops of each private Func, with copies of inputs in new loops over

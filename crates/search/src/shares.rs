@@ -1,7 +1,7 @@
 //! How threads share nests in shared memory.
 
 use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Size, StageRef, ThreadTiles, Tile};
+use warploom_schedule::schedule::{Nest, Size, StageRef, ThreadTiles, Tile};
 
 use crate::space::{Space, StageFacts};
 use crate::tiles::{Bounds, thread_tilings};
@@ -14,6 +14,9 @@ const CHUNK: u32 = 8;
 
 /// The most threads along the vector dimension, and along any other.
 const MOST_THREADS: (i64, i64) = (64, 16);
+
+/// Threads along the reduction variable of an atomic update.
+const ATOMIC_THREADS: [i64; 4] = [32, 64, 128, 256];
 
 /// The stages of a Func, with the extents of their points inside a kernel.
 pub(crate) type Placed = Vec<(StageRef, Vec<i64>)>;
@@ -44,6 +47,30 @@ pub(crate) fn shares(space: &Space<'_>, stages: &Placed) -> Vec<Vec<ThreadTiles>
     found
 }
 
+/// The nests in shared memory of an update whose fastest reduction variable threads share by atomics,
+/// with the rest of the threads along its last dimension. None if it cannot be atomic.
+pub(crate) fn atomic_shares(space: &Space<'_>, stage: StageRef, extents: &[i64]) -> Vec<Nest> {
+    let facts = space.stage(stage);
+    let fastest = facts.reductions.iter().find(|span| span.extent > 1);
+    let (Some(fastest), Some(_)) = (fastest, space.problem.atomic_update(stage)) else { return Vec::new() };
+    let last = facts.pure.last().map(|span| (span.dim, along(span.dim, extents)));
+    let most = i64::from(space.problem.device().threads.per_block);
+    let mut nests = Vec::new();
+    for along_reduction in ATOMIC_THREADS.into_iter().filter(|threads| *threads <= fastest.extent) {
+        let mut others = 1;
+        while others * along_reduction <= most && last.map_or(others == 1, |(_, extent)| others <= extent) {
+            let mut threads = vec![Tile { dim: fastest.dim, size: size(along_reduction) }];
+            let last = last.filter(|_| others > 1);
+            threads.extend(last.map(|(dim, _)| Tile { dim, size: size(others) }));
+            let mut nest = Nest::shared(stage).mapped(ThreadTiles { threads, ..ThreadTiles::default() });
+            nest.numbers.atomic = true;
+            nests.push(nest);
+            others *= 2;
+        }
+    }
+    nests
+}
+
 /// Adapts the tiles of a nest to new extents, with the same number of threads. `None` if each
 /// thread would get too many points.
 pub(crate) fn refitted(
@@ -54,12 +81,16 @@ pub(crate) fn refitted(
 ) -> Option<ThreadTiles> {
     let facts = space.stage(stage);
     let extent_of = |kind: LoopKind| along(kind, extents);
+    let (reductions, points): (Vec<Tile>, Vec<Tile>) =
+        tiles.threads.iter().partition(|tile| matches!(tile.dim, LoopKind::Reduction(_)));
     let mut threads: Vec<(LoopKind, i64)> =
-        tiles.threads.iter().map(|tile| (tile.dim, tile.size.of(extent_of(tile.dim)))).collect();
+        points.iter().map(|tile| (tile.dim, tile.size.of(extent_of(tile.dim)))).collect();
     let others = facts.pure.iter().filter(|span| tiles.threads.iter().all(|tile| tile.dim != span.dim));
     threads.extend(others.map(|span| (span.dim, 1)));
     let inner = tiles.serial.iter().filter(|tile| matches!(tile.dim, LoopKind::Reduction(_)));
-    share(space, facts, &threads, extents, inner.copied().collect())
+    let mut tiles = share(space, facts, &threads, extents, inner.copied().collect())?;
+    tiles.threads.splice(0..0, reductions);
+    Some(tiles)
 }
 
 /// The tiles of a stage for the given threads, the vector dimension first. `None` if each thread

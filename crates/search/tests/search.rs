@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use warploom_cost::Analytic;
-use warploom_lang::{Input, Pipeline, Realisation, Region, func, vars};
+use warploom_lang::{Input, Pipeline, Realisation, Region, func, rdom, vars};
 use warploom_randpipe::random_pipeline;
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_search::{
@@ -54,6 +54,24 @@ fn apps_are_searched_soundly() {
         assert_sound(&problem, &outcome);
         assert_ne!(outcome.best, Schedule::default_for(&problem), "{name}");
     }
+}
+
+/// The histograms of 64 bands of an image have work for few threads, unless these share the pixels.
+#[test]
+fn histograms_are_counted_by_atomics() {
+    let (b, band) = vars!(b, band);
+    let (image, r) = (Input::u8("image", 2), rdom!(rx: (0, 2048), ry: (0, 16)));
+    let part =
+        func("part", (b, band), 0).over(&r, |f| f.add((image.at((r.x, 16 * band + r.y)).i32(), band), 1));
+    let share = func("share", (b, band), part.at((b, band)).f32() / 32768.0);
+    let pipeline = Pipeline::new("bands", [share]).expect("the pipeline is right");
+    let request = Realisation::new(&pipeline)
+        .input("image", Region::of_extents(&[2048, 1024]))
+        .output("share", Region::of_extents(&[256, 64]));
+    let problem = Problem::new(&pipeline, &request, &h200()).expect("the sizes are right");
+    let outcome = searched(&problem, &quick());
+    assert_sound(&problem, &outcome);
+    assert!(outcome.best.nests().any(|nest| nest.numbers.atomic), "{}", outcome.best.to_text(&pipeline));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The memory of a device: values as 32-bit patterns, with a record of the last accesses.
 
 use warploom_codegen::ir::AtomicOp;
-use warploom_lang::op::{BinaryOp, Op};
+use warploom_lang::op::Op;
 use warploom_lang::{Type, Value};
 
 use crate::error::AccessKind;
@@ -179,11 +179,7 @@ impl Common {
         value: impl Fn(u16) -> u32,
     ) -> Result<(), Denied> {
         let (op, ty) = combine;
-        let op = Op::Binary(match op {
-            AtomicOp::Add => BinaryOp::Add,
-            AtomicOp::Min => BinaryOp::Min,
-            AtomicOp::Max => BinaryOp::Max,
-        });
+        let op = Op::Binary(op.operation());
         for (element, thread) in warp.lanes() {
             let atomic = self.cells[element as usize].atomic(era, me.by(thread));
             atomic.map_err(|refusal| Denied { thread, element, why: refusal.into() })?;

@@ -276,8 +276,8 @@ impl Explainer<'_> {
     /// `threads x 64, y 4, each serial y 4, unrolled`
     fn mapping(&self, nest: &Nest, footprint: &NestFootprint) -> String {
         let mut text = self.threads(nest, footprint);
-        for (word, number) in nest.numbers.given() {
-            text += &format!(", {word} {number}");
+        for said in nest.numbers.texts() {
+            text += &format!(", {said}");
         }
         text
     }

@@ -86,6 +86,9 @@ impl Helper {
             Helper::Atomic(AtomicOp::Add, _) => "wl_atomic_add",
             Helper::Atomic(AtomicOp::Min, _) => "wl_atomic_min",
             Helper::Atomic(AtomicOp::Max, _) => "wl_atomic_max",
+            Helper::Atomic(AtomicOp::And, _) => "wl_atomic_and",
+            Helper::Atomic(AtomicOp::Or, _) => "wl_atomic_or",
+            Helper::Atomic(AtomicOp::Xor, _) => "wl_atomic_xor",
         }
     }
 
@@ -140,8 +143,7 @@ impl Helpers {
 
     /// Prints the helpers in an order that does not depend on the order of their use.
     pub(super) fn text(&self) -> String {
-        let ops = [AtomicOp::Add, AtomicOp::Min, AtomicOp::Max];
-        let atomics = ops.into_iter().flat_map(|op| Type::ALL.map(|ty| Helper::Atomic(op, ty)));
+        let atomics = AtomicOp::ALL.into_iter().flat_map(|op| Type::ALL.map(|ty| Helper::Atomic(op, ty)));
         let all = Helper::ALL.into_iter().chain(atomics);
         all.filter(|helper| self.used.contains(helper)).fold(String::new(), |mut text, helper| {
             let _ = writeln!(text, "{}\n", helper.text().trim_end());
@@ -208,10 +210,14 @@ static __device__ __forceinline__ unsigned wl_absd(unsigned a, unsigned b) {
 /// The CUDA name of an atomic that the hardware has.
 pub(super) fn hardware_atomic(op: AtomicOp, ty: Type) -> Option<&'static str> {
     match (op, ty) {
-        (AtomicOp::Add, Type::I32 | Type::U32 | Type::F32) => Some("atomicAdd"),
-        (AtomicOp::Min, Type::I32 | Type::U32) => Some("atomicMin"),
-        (AtomicOp::Max, Type::I32 | Type::U32) => Some("atomicMax"),
-        _ => None,
+        (AtomicOp::Add, Type::F32) => Some("atomicAdd"),
+        (_, ty) if !matches!(ty, Type::I32 | Type::U32) => None,
+        (AtomicOp::Add, _) => Some("atomicAdd"),
+        (AtomicOp::Min, _) => Some("atomicMin"),
+        (AtomicOp::Max, _) => Some("atomicMax"),
+        (AtomicOp::And, _) => Some("atomicAnd"),
+        (AtomicOp::Or, _) => Some("atomicOr"),
+        (AtomicOp::Xor, _) => Some("atomicXor"),
     }
 }
 
@@ -220,11 +226,7 @@ fn atomic(op: AtomicOp, ty: Type) -> String {
     let name = Helper::Atomic(op, ty).name();
     let element = c_type(ty);
     if ty.bytes() == 4 {
-        let next = match op {
-            AtomicOp::Add => "__uint_as_float(seen) + value",
-            AtomicOp::Min => "fminf(__uint_as_float(seen), value)",
-            AtomicOp::Max => "fmaxf(__uint_as_float(seen), value)",
-        };
+        let next = combined(op, "__uint_as_float(seen)", "f");
         return format!(
             "\
 static __device__ __forceinline__ void {name}({element}* address, {element} value) {{
@@ -239,11 +241,7 @@ static __device__ __forceinline__ void {name}({element}* address, {element} valu
     }
     let bits = if ty == Type::Bool { c_type(Type::U8) } else { c_type(ty.unsigned()) };
     let mask = if ty.bytes() == 1 { "0xffu" } else { "0xffffu" };
-    let next = match op {
-        AtomicOp::Add => "(current + value)",
-        AtomicOp::Min => "min(current, value)",
-        AtomicOp::Max => "max(current, value)",
-    };
+    let next = combined(op, "current", "");
     // The cast to a signed element type extends the sign.
     let extended = if element == bits { format!("({bits})") } else { format!("({element})({bits})") };
     format!(
@@ -261,4 +259,18 @@ static __device__ __forceinline__ void {name}({element}* address, int value) {{
     }} while (old != seen);
 }}"
     )
+}
+
+/// The new value of an element. Functions of floats have names that begin and end with `f`.
+fn combined(op: AtomicOp, current: &str, f: &str) -> String {
+    let function = |name: &str| format!("{f}{name}{f}({current}, value)");
+    let operator = |sign: &str| format!("({current} {sign} value)");
+    match op {
+        AtomicOp::Add => operator("+"),
+        AtomicOp::Min => function("min"),
+        AtomicOp::Max => function("max"),
+        AtomicOp::And => operator("&"),
+        AtomicOp::Or => operator("|"),
+        AtomicOp::Xor => operator("^"),
+    }
 }

@@ -55,7 +55,9 @@ impl KernelLowering<'_> {
     pub fn nest(&mut self, nest: &Nest, footprint: &NestFootprint) -> Result<Vec<Stmt>, LowerError> {
         // In another nest, the same point may be read from other memory.
         self.inlined.clear();
-        let placed = Placed { nest, footprint, subject: self.subject(nest.item) };
+        let mut subject = self.subject(nest.item);
+        subject.atomic = nest.numbers.atomic;
+        let placed = Placed { nest, footprint, subject };
         let start = self.builder.int(0);
         let mut position = Position {
             points: self.placed(&footprint.points),
@@ -230,7 +232,7 @@ impl KernelLowering<'_> {
     ) -> Result<Vec<Stmt>, LowerError> {
         let vars = self.shifted(&position.points.lower, &position.along);
         let rvars = self.shifted(&position.domain.lower, &position.reduced);
-        self.stores(inner, subject.item, vars, rvars)
+        self.stores(inner, subject, vars, rvars)
     }
 
     pub fn shifted(&mut self, lower: &[NodeId], along: &[NodeId]) -> Vec<NodeId> {
@@ -294,6 +296,6 @@ impl KernelLowering<'_> {
                 nesting.require(self.builder.binary(BinaryOp::Le, vars[d], last));
             }
         }
-        self.stores(nesting, subject.item, vars, rvars)
+        self.stores(nesting, &subject, vars, rvars)
     }
 }

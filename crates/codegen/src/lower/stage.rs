@@ -2,9 +2,9 @@
 
 use warploom_lang::InputId;
 use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Item, StageRef};
+use warploom_schedule::schedule::{AtomicUpdate, Item, StageRef};
 
-use crate::ir::{Leaf, NodeId, NodeKind, Stmt};
+use crate::ir::{AtomicOp, Leaf, NodeId, NodeKind, Stmt};
 use crate::lower::error::LowerError;
 use crate::lower::nesting::Nesting;
 use crate::lower::state::{KernelLowering, Read};
@@ -13,6 +13,8 @@ use crate::lower::value::Point;
 /// What a nest computes or copies, and the names of its loops.
 pub(crate) struct Subject {
     pub item: Item,
+    /// Whether the nest updates its points by atomics.
+    pub atomic: bool,
     /// Names of the dimensions.
     names: Vec<String>,
     /// Names of the reduction variables.
@@ -41,20 +43,23 @@ impl KernelLowering<'_> {
                 ((0..pipeline.inputs()[input].dimensions).map(|d| format!("d{d}")).collect(), Vec::new())
             }
         };
-        Subject { item, names, variables }
+        Subject { item, atomic: false, names, variables }
     }
 
     /// Emits the stores of one point and wraps them in the nesting.
     pub fn stores(
         &mut self,
         mut nesting: Nesting,
-        item: Item,
+        subject: &Subject,
         vars: Vec<NodeId>,
         rvars: Vec<NodeId>,
     ) -> Result<Vec<Stmt>, LowerError> {
         let _pass = tracing::debug_span!("values").entered();
-        let stores = match item {
-            Item::Stage(stage) => self.stage_stores(stage, vars, rvars, &mut nesting)?,
+        let stores = match subject.item {
+            Item::Stage(stage) => {
+                let update = self.context.problem.atomic_update(stage).filter(|_| subject.atomic);
+                self.stage_stores(stage, update, Point { vars, rvars }, &mut nesting)?
+            }
             Item::Input(input) => vec![self.input_store(input, &vars)?],
         };
         Ok(nesting.around(&mut self.builder, stores))
@@ -71,13 +76,12 @@ impl KernelLowering<'_> {
     fn stage_stores(
         &mut self,
         stage: StageRef,
-        vars: Vec<NodeId>,
-        rvars: Vec<NodeId>,
+        update: Option<AtomicUpdate>,
+        point: Point,
         nesting: &mut Nesting,
     ) -> Result<Vec<Stmt>, LowerError> {
         let pipeline = self.context.pipeline();
         let decl = &pipeline.funcs()[stage.func].stages[stage.stage];
-        let point = Point { vars, rvars };
         if let Some(predicate) = decl.predicate {
             // The values that the predicate reads exist only at points that are computed.
             nesting.enter(&mut self.builder);
@@ -86,6 +90,13 @@ impl KernelLowering<'_> {
         }
         let at: Vec<NodeId> =
             decl.indices.iter().map(|index| self.value(*index, point.clone())).collect::<Result<_, _>>()?;
+        if let Some(AtomicUpdate { op, term }) = update
+            && let Some(op) = AtomicOp::ALL.into_iter().find(|known| known.operation() == op)
+        {
+            let stored = self.stored(Read::Func(stage.func), 0)?;
+            let (index, value) = (stored.index(&mut self.builder, &at), self.value(term, point)?);
+            return Ok(vec![Stmt::Atomic { op, array: stored.array, index, value }]);
+        }
         let values: Vec<NodeId> =
             decl.values.iter().map(|value| self.value(*value, point.clone())).collect::<Result<_, _>>()?;
         if let [value] = values[..] {

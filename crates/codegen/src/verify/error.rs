@@ -259,7 +259,7 @@ pub enum Fault {
     },
     /// An atomic targets elements that do not support it.
     #[error(
-        "`{array}` is updated by atomics, which are for 32-bit elements that threads share; it holds {ty} ({space:?})"
+        "`{array}` is updated by atomics, which are for 32-bit elements that threads share, and for integers if they combine bits; it holds {ty} ({space:?})"
     )]
     Atomic {
         /// Name of the target array.

@@ -232,9 +232,9 @@ pub const ATOMICS: usize = 512;
 
 /// Every atomic on every type it is defined for.
 pub fn all_atomics() -> Vec<(AtomicOp, Type)> {
-    let ops = [AtomicOp::Add, AtomicOp::Min, AtomicOp::Max];
     let types = Type::ALL.into_iter().filter(|ty| *ty != Type::Bool);
-    types.flat_map(|ty| ops.map(|op| (op, ty))).collect()
+    let ops = |ty: Type| AtomicOp::ALL.into_iter().filter(move |op| !ty.is_float() || op.works_on(ty));
+    types.flat_map(|ty| ops(ty).map(move |op| (op, ty))).collect()
 }
 
 /// Some atomics, each on an element of its own, combined by all threads.
@@ -242,20 +242,16 @@ pub fn atomics(ops: &[(AtomicOp, Type)]) -> Program {
     let mut program = RawProgram::new("atomics");
     let types: Vec<Type> = Type::ALL.into_iter().filter(|ty| *ty != Type::Bool).collect();
     let inputs: Vec<_> = types.iter().map(|ty| program.input(&format!("in.{ty}"), *ty, ATOMICS)).collect();
-    let outs: Vec<_> = types.iter().map(|ty| program.output(&format!("out.{ty}"), *ty, 3)).collect();
+    let outs: Vec<_> =
+        types.iter().map(|ty| program.output(&format!("out.{ty}"), *ty, AtomicOp::ALL.len())).collect();
     let mut kernel = program.kernel("combine", [ATOMICS as u32 / 128, 1, 1], 128);
     let inputs: Vec<_> = inputs.into_iter().map(|buffer| kernel.global(buffer)).collect();
     let outs: Vec<_> = outs.into_iter().map(|buffer| kernel.global(buffer)).collect();
     let i = kernel.global_index();
     for &(op, ty) in ops {
         let place = types.iter().position(|other| *other == ty).expect("a type that has atomics");
-        let slot = match op {
-            AtomicOp::Add => 0,
-            AtomicOp::Min => 1,
-            AtomicOp::Max => 2,
-        };
         let value = kernel.load(inputs[place], i);
-        let index = kernel.constant(slot);
+        let index = kernel.constant(op as i32);
         kernel.kernel.body.push(Stmt::Atomic { op, array: outs[place], index, value });
     }
     program.launch(kernel);

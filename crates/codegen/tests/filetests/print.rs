@@ -75,7 +75,7 @@ impl Printer<'_> {
         if barriers.passed > 0.0 {
             parts.push(counted(barriers.passed as i64, "barrier"));
         }
-        parts.extend(kernel.kernel.numbers.given().map(|(word, number)| format!("{word} {number}")));
+        parts.extend(kernel.kernel.numbers.texts());
         self.line(&format!("kernel {}: {}", self.name(item), parts.join("; ")));
         self.inside(|printer| {
             kernel.allocations.iter().for_each(|allocation| printer.allocation(allocation));
@@ -142,6 +142,9 @@ impl Printer<'_> {
         }
         if footprint.accumulates {
             parts.push("accumulates".to_owned());
+        }
+        if nest.nest.numbers.atomic {
+            parts.push("atomic".to_owned());
         }
         self.line(&format!("nest {}: {}", self.name(item), parts.join("; ")));
         self.inside(|printer| {

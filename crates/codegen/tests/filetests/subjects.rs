@@ -33,6 +33,8 @@ pub fn find(name: &str) -> Option<Subject> {
         "table5000" => lookup(5000),
         "skewed" => skewed(),
         "scatter" => scatter(),
+        "histogram" => histogram(),
+        "ends" => ends(),
         "neighbours" => neighbours(),
         "far" => far(),
         "line" => line(),
@@ -204,6 +206,34 @@ fn scatter() -> (Vec<Func>, Sizes) {
     let r = rdom!(r: (0, 5));
     let count = func("count", x, 0).over(&r, |f| f.add(clamp(a.at(r.x).cast(Type::I32), 0, 9), 1));
     (vec![func("out", x, count.at(x))], vec![("a", vec![5]), ("out", vec![10])])
+}
+
+/// Histograms of the rows of an image, and their sum.
+fn histogram() -> (Vec<Func>, Sizes) {
+    let (b, y) = vars!(b, y);
+    let image = Input::u8("image", 2);
+    let (rx, ry) = (rdom!(rx: (0, 64)), rdom!(ry: (0, 40)));
+    let rows = func("rows", (b, y), 0).over(&rx, |f| f.add((image.at((rx.x, y)).i32(), y), 1));
+    let count = func("count", b, 0).over(&ry, |f| f.add(b, rows.at((b, ry.x))));
+    (vec![count], vec![("image", vec![64, 40]), ("count", vec![256])])
+}
+
+/// The smallest value, the largest one and all bits of two rows, one after the other in one array; and a
+/// sum of floats.
+fn ends() -> (Vec<Func>, Sizes) {
+    let x = vars!(x);
+    let values = Input::new("values", Type::U32, 2);
+    let r = rdom!(r: (0, 64));
+    let read = |row: i32| values.at((r.x, row));
+    let ends = func("ends", x, 7u32)
+        .over(&r, |f| f.set(0, min(f.at(0), read(0))))
+        .over(&r, |f| f.set(0, max(read(1), f.at(0))))
+        .over(&r, |f| f.set(r.x % 2, f.at(r.x % 2) | read(0)))
+        .over(&r, |f| f.set(0, f.at(0) * read(0)))
+        .over(&r, |f| f.set(0, f.at(0) + f.at(1)));
+    let float = func("float", (), 0.0).over(&r, |f| f.add((), read(0).f32()));
+    let out = func("out", x, ends.at(x).f32() + float.at(()));
+    (vec![out], vec![("values", vec![64, 2]), ("out", vec![2])])
 }
 
 /// The sum of 64 neighbours, each through `tile`.

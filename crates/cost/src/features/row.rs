@@ -58,6 +58,13 @@ pub(crate) struct Work<'w> {
     pub input: Option<InputId>,
 }
 
+impl Work<'_> {
+    /// Whether it updates its points by atomics.
+    pub(super) fn is_atomic(&self) -> bool {
+        self.nest.is_some_and(|nest| nest.numbers.atomic)
+    }
+}
+
 /// The features of a stage and its register demand.
 pub(crate) struct Computed {
     pub features: StageFeatures,
@@ -87,7 +94,7 @@ struct Totals {
 type Keep = fn(AxisKind) -> bool;
 
 /// Selects every axis.
-fn all(_: AxisKind) -> bool {
+pub(super) fn all(_: AxisKind) -> bool {
     true
 }
 
@@ -103,6 +110,7 @@ impl Block<'_, '_> {
         let mut reads = Reads::default();
         let own = self.own_place(work);
         let loads = self.loads(work, &own, &mut reads);
+        self.atomics(work, &own, &mut features);
         let stores = self.stores(work, &own);
         self.volume(work, &own, &mut features);
         self.parallelism(work, &mut features);
@@ -152,6 +160,10 @@ impl Block<'_, '_> {
                 self.count_tile(work, group, &moves, own, &[(all, Access::Load)]);
                 continue;
             }
+            if group.own && work.is_atomic() {
+                reads.add(group, &moves, own);
+                continue;
+            }
             let place =
                 if group.own && work.input.is_none() { own.clone() } else { self.place(group.node, work) };
             let traffic = self.count(work, group, &moves, &place, all, Access::Load);
@@ -175,7 +187,7 @@ impl Block<'_, '_> {
 
     fn stores(&mut self, work: &Work<'_>, own: &Place) -> Totals {
         let mut totals = Totals::default();
-        for group in &work.flat.stores {
+        for group in work.flat.stores.iter().filter(|_| !work.is_atomic()) {
             let moves = Moves::new(work.walk, group);
             let keep: Keep = if work.accumulates { points } else { all };
             if work.accumulates {
@@ -195,7 +207,7 @@ impl Block<'_, '_> {
 
     /// The traffic of accesses. If a single block is analysed, it is also added to that of the
     /// array.
-    fn count(
+    pub(super) fn count(
         &mut self,
         work: &Work<'_>,
         group: &Group,
@@ -242,7 +254,8 @@ impl Block<'_, '_> {
         let is_same = |array: &ArrayTraffic| (array.node, array.value, array.memory) == (node, value, memory);
         let position = self.arrays.iter().position(is_same).unwrap_or_else(|| {
             let none = Traffic::default();
-            self.arrays.push(ArrayTraffic { node, value, memory, loads: none, stores: none, exact: true });
+            let (loads, stores, atomics) = (none, none, none);
+            self.arrays.push(ArrayTraffic { node, value, memory, loads, stores, atomics, exact: true });
             self.arrays.len() - 1
         });
         let array = &mut self.arrays[position];
@@ -250,6 +263,7 @@ impl Block<'_, '_> {
         match access {
             Access::Load => array.loads += traffic,
             Access::Store => array.stores += traffic,
+            Access::Atomic => array.atomics += traffic,
         }
     }
 
@@ -431,9 +445,10 @@ impl Block<'_, '_> {
 }
 
 #[derive(Clone, Copy)]
-enum Access {
+pub(super) enum Access {
     Load,
     Store,
+    Atomic,
 }
 
 /// Whether a per-thread array is indexed by loop variables, so that it cannot be in registers.

@@ -60,9 +60,15 @@ made_up
     assert_eq!((small.pipeline.to_string().as_str(), text(&small).as_str()), (pipeline, schedule));
 }
 
+/// Also if the update is atomic at first.
 #[test]
 fn an_update_and_its_place() {
-    let small = reduced(case(), |case| {
+    let atomic = "  kernel histogram.1  block ry 2\n    histogram.1  threads rx 4  atomic\n";
+    let schedule = SCHEDULE.replace("  kernel histogram.1  threads\n", atomic);
+    let case = case();
+    let schedule = Schedule::parse(&schedule, &case.pipeline).unwrap();
+    assert!(schedule.nests().any(|nest| nest.numbers.atomic));
+    let small = reduced(Case { schedule, ..case }, |case| {
         let updates = case.pipeline.funcs().values().any(|func| func.stages.len() > 1);
         updates && has_op(case, BinaryOp::Div)
     });

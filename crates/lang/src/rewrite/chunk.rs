@@ -61,7 +61,7 @@ fn start(draft: &mut Draft, at: StageRef, dimension: usize, before: ExprId) -> R
                 && only.domain.is_empty()
                 && only.predicate.is_none()
                 && is_value_before(only)
-                && !draft.reads(at.func, only.values.iter().copied()) =>
+                && !exprs.reads(at.func, only.values.iter().copied()) =>
         {
             let (name, dims, types) = (format!("{name}.start"), dims.clone(), types.clone());
             let values = only.values.clone();

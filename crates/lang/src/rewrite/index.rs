@@ -87,12 +87,6 @@ impl Draft {
         self.node(NodeKind::Op(Op::Select), ty, &[condition, a, b])
     }
 
-    /// Whether some expressions read a Func.
-    pub(super) fn reads(&self, func: FuncId, roots: impl IntoIterator<Item = ExprId>) -> bool {
-        let mut nodes = self.exprs.reachable(roots).into_iter().map(|id| self.exprs[id].kind);
-        nodes.any(|kind| matches!(kind, NodeKind::Call(called, _) if called == func))
-    }
-
     /// The conjunction of two conditions, either of which may be missing.
     pub(super) fn both(&mut self, a: Option<ExprId>, b: Option<ExprId>) -> Option<ExprId> {
         match (a, b) {

@@ -2,13 +2,13 @@
 
 use crate::draft::Draft;
 use crate::ids::{ExprId, FuncId};
-use crate::ir::{NodeKind, StageRef};
+use crate::ir::{Exprs, NodeKind, Stage, StageRef};
 use crate::op::{BinaryOp, Op};
 use crate::rewrite::{RewriteError, StageName};
 use crate::types::{Type, Value};
 
 /// An update of the form `f(..) = f(..) op term`, value by value.
-pub(super) struct Reduction {
+pub struct Reduction {
     /// The operator of each value.
     pub ops: Vec<BinaryOp>,
     /// What is combined with each value.
@@ -18,11 +18,11 @@ pub(super) struct Reduction {
 impl Reduction {
     /// The reduction that an update is, if its result is the same in any order or the author allows
     /// another one.
-    pub fn in_any_order(draft: &Draft, at: StageRef) -> Result<Reduction, RewriteError> {
+    pub(super) fn in_any_order(draft: &Draft, at: StageRef) -> Result<Reduction, RewriteError> {
         let name = || StageName::of(draft, at);
         let form = "f(..) = f(..) op term, with one of + * & | ^ min max for op, and f nowhere else";
-        let reduction =
-            Reduction::of(draft, at).ok_or_else(|| RewriteError::NotAReduction { stage: name(), form })?;
+        let reduction = Reduction::of(&draft.exprs, at.func, draft.stage(at))
+            .ok_or_else(|| RewriteError::NotAReduction { stage: name(), form })?;
         let types = &draft.funcs[at.func].types;
         let inexact = reduction.ops.iter().zip(types).find(|(op, ty)| !is_exact(**op, **ty));
         match inexact {
@@ -34,7 +34,7 @@ impl Reduction {
     }
 
     /// The values `func(indices) op term`.
-    pub fn combined(
+    pub(super) fn combined(
         &self,
         draft: &mut Draft,
         func: FuncId,
@@ -48,16 +48,15 @@ impl Reduction {
         self.ops.iter().zip(terms).enumerate().map(combine).collect()
     }
 
-    /// The reduction that an update is, in whatever order.
-    pub fn of(draft: &Draft, at: StageRef) -> Option<Reduction> {
-        let stage = draft.stage(at);
+    /// The reduction that an update of `func` is, in whatever order.
+    pub fn of(exprs: &Exprs, func: FuncId, stage: &Stage) -> Option<Reduction> {
         let (mut ops, mut terms) = (Vec::new(), Vec::new());
         for (number, value) in stage.values.iter().enumerate() {
-            let node = &draft.exprs[*value];
+            let node = &exprs[*value];
             let NodeKind::Op(Op::Binary(op)) = node.kind else { return None };
             let is_old = |id: ExprId| {
-                let old = &draft.exprs[id];
-                old.kind == NodeKind::Call(at.func, number as u32) && old.args[..] == stage.indices[..]
+                let old = &exprs[id];
+                old.kind == NodeKind::Call(func, number as u32) && old.args[..] == stage.indices[..]
             };
             let (old, term) = (node.args[0], node.args[1]);
             let term = match (is_old(old), is_old(term)) {
@@ -72,7 +71,7 @@ impl Reduction {
             terms.push(term);
         }
         let others = terms.iter().chain(&stage.indices).chain(&stage.predicate).copied();
-        (!terms.is_empty() && !draft.reads(at.func, others)).then_some(Reduction { ops, terms })
+        (!terms.is_empty() && !exprs.reads(func, others)).then_some(Reduction { ops, terms })
     }
 }
 

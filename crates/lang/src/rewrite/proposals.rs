@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use crate::ids::FuncId;
-use crate::ir::{NodeKind, Stage};
+use crate::ir::Stage;
 use crate::pipeline::Pipeline;
 use crate::rewrite::{Rewrite, Side, StageName, VarName};
 
@@ -49,9 +49,5 @@ impl Rewrite {
 }
 
 fn calls(pipeline: &Pipeline, reader: FuncId, func: FuncId) -> bool {
-    let roots = pipeline.funcs()[reader].stages.iter().flat_map(Stage::all_roots);
-    let nodes = pipeline.exprs().reachable(roots);
-    nodes
-        .into_iter()
-        .any(|id| matches!(pipeline.exprs()[id].kind, NodeKind::Call(called, _) if called == func))
+    pipeline.exprs().reads(func, pipeline.funcs()[reader].stages.iter().flat_map(Stage::all_roots))
 }

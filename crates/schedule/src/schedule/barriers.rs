@@ -1,9 +1,11 @@
 //! Places the barriers of a block. A nest needs a barrier before it if, since the last barrier, another thread
-//! wrote memory that the nest accesses, or accessed memory that the nest writes.
+//! wrote memory that the nest accesses, or accessed memory that the nest writes. Atomics of one nest need no barrier
+//! between them, whichever iterations they belong to.
 
+use smallvec::SmallVec;
 use warploom_lang::Id;
 
-use crate::ids::{KernelId, LoopId, NestId};
+use crate::ids::{KernelId, LoopId, NestId, NodeId};
 use crate::node_set::NodeSet;
 use crate::schedule::plan::{Body, NestPlan, Plan, Stepped};
 
@@ -68,6 +70,8 @@ impl Barriers {
 struct Touched {
     read: NodeSet,
     written: NodeSet,
+    /// Nests with atomics, and what they update. These nodes are not among those written.
+    updated: SmallVec<[(NestId, NodeId); 2]>,
 }
 
 impl Touched {
@@ -75,11 +79,23 @@ impl Touched {
         later.read.intersects(&self.written)
             || later.written.intersects(&self.read)
             || later.written.intersects(&self.written)
+            || self.updates_what(later)
+            || later.updates_what(self)
+    }
+
+    /// Whether something that is updated by atomics here is accessed in another way, or by another nest. Two
+    /// nests may have different operators, whose order matters.
+    fn updates_what(&self, other: &Touched) -> bool {
+        self.updated.iter().any(|(nest, node)| {
+            let elsewhere = |(by, what): &(NestId, NodeId)| what == node && by != nest;
+            other.read.contains(*node) || other.written.contains(*node) || other.updated.iter().any(elsewhere)
+        })
     }
 
     fn extend(&mut self, later: &Touched) {
         self.read.extend(&later.read);
         self.written.extend(&later.written);
+        self.updated.extend_from_slice(&later.updated);
     }
 }
 
@@ -116,9 +132,13 @@ impl Walk<'_, '_> {
 
     fn nest(&mut self, id: NestId, since: &mut Touched) -> Part {
         let mut own = Touched::default();
-        if let Some(nest) = &self.plan.nests[id].footprint {
-            own.read = nest.reads.clone();
-            nest.exchanged.into_iter().for_each(|node| own.written.insert(node));
+        let NestPlan { nest, footprint, .. } = &self.plan.nests[id];
+        if let Some(footprint) = footprint {
+            own.read = footprint.reads.clone();
+            match footprint.exchanged {
+                Some(node) if nest.numbers.atomic => own.updated.push((id, node)),
+                exchanged => exchanged.into_iter().for_each(|node| own.written.insert(node)),
+            }
         }
         let wait = since.conflicts(&own);
         if wait {

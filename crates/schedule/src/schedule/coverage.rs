@@ -50,6 +50,7 @@ named! {
     /// | block tiles | stages of kernels that have loops to divide |
     /// | threads, rounds, serial tiles, unrolling | stages in nests that have such loops at their place |
     /// | reductions on blocks and threads, in another order | stages with variables whose dependences allow it inside some loops |
+    /// | atomics on blocks and threads | updates that one atomic operation makes, at root and in memory that threads share |
     Decision, DECISIONS:
     /// Inlined into every use.
     Inlined "inlined";
@@ -101,6 +102,10 @@ named! {
     ReductionOnThreads "reduction on threads";
     /// Reduction loops that are not in definition order.
     Reordered "reordered reduction";
+    /// A reduction variable shared by blocks that update global memory by atomics.
+    AtomicsOnBlocks "atomics on blocks";
+    /// A reduction variable shared by at least two threads that update it by atomics.
+    AtomicsOnThreads "atomics on threads";
 }
 
 named! {
@@ -232,7 +237,7 @@ impl Coverage {
         self.levels
     }
 
-    /// For each number: how many kernels, or nests in shared memory, set it.
+    /// For each number or flag: how many kernels or nests set it, out of those that could.
     pub fn numbers(&self) -> impl Iterator<Item = (&'static str, Share)> {
         let words = KernelNumbers::WORDS.iter().chain(NestNumbers::WORDS);
         words.copied().zip(self.numbers)

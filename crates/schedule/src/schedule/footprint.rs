@@ -106,7 +106,8 @@ pub struct NestFootprint {
     /// Whether each thread accumulates its points in registers, with one memory access before and one
     /// after.
     pub accumulates: bool,
-    /// The Funcs and staged inputs of the block that the nest reads.
+    /// The Funcs and staged inputs of the block that the nest reads. An atomic update does not read its own
+    /// Func.
     pub reads: NodeSet,
     /// The node that the nest writes, if threads exchange values through it: other threads read it, or
     /// add to the same points.

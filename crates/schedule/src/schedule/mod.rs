@@ -31,6 +31,7 @@
 //! | `STAGE flat shared` | a stage whose points are spread over all threads, stored in shared memory |
 //! | `STAGE threads x 16 serial r all, x 4 unroll private` | a stage with 16 threads along x; each thread computes 4 points in unrolled loops. Stored in private memory of each thread |
 //! | `STAGE flat shared pitch 65` | a stage whose array in shared memory has 65 elements from one row to the next, or dense rows if they are longer |
+//! | `STAGE threads r 16 atomic shared` | an update whose points several threads update at once, by atomic operations |
 //! | `INPUT.stage flat shared` | a copy of the part of an input that is read below |
 //! | `FUNC registers` | below a stage: a Func that each thread computes right before the stage, for its own points |
 //!
@@ -78,7 +79,7 @@ pub use hash::{FULL_DEPTH, combined_hash, item_hash, kernel_hash, structural_has
 pub use legality::{MAX_PRIVATE_BYTES, SMALL_EXTENT};
 pub use path::Path;
 pub use plan::{Body, KernelPlan, LoopIds, LoopPlan, NestPlan, Plan, Stepped, Steps};
-pub use problem::{Problem, RewrittenError};
+pub use problem::{AtomicUpdate, Problem, RewrittenError};
 pub use random::{MAX_SIZE, MAX_WORK, size, work};
 pub use reach::{Reach, Symbol};
 pub use tree::edit::{NodeMut, Site};

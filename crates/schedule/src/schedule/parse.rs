@@ -12,7 +12,7 @@ use crate::schedule::lines::{Entry, Source, Word};
 use crate::schedule::names::{Names, hint};
 use crate::schedule::tree::{
     BlockItem, Item, Kernel, KernelNumbers, Loops, Mapping, Nest, NestNumbers, ReductionTile, RootItem,
-    Schedule, Size, Storage, ThreadTiles, Tile,
+    Schedule, Setting, Size, Storage, ThreadTiles, Tile,
 };
 
 impl Schedule {
@@ -95,8 +95,8 @@ struct Clauses<'t> {
 }
 
 impl Clauses<'_> {
-    /// The number that a keyword in the line of a kernel or nest sets.
-    fn number(&mut self, word: &str, kernel: bool) -> Option<&mut Option<NonZeroU32>> {
+    /// The number or flag that a keyword in the line of a kernel or nest sets.
+    fn setting(&mut self, word: &str, kernel: bool) -> Option<Setting<'_>> {
         if kernel { self.kernel.of_word(word) } else { self.nest.of_word(word) }
     }
 
@@ -376,6 +376,9 @@ impl<'t> Parser<'_, 't> {
                     (true, "shared" | "private") => {
                         "nothing about storage: the stage of a kernel is in global memory"
                     }
+                    (true, word) if NestNumbers::WORDS.contains(&word) => {
+                        "it in the line of the stage, the last one below the kernel"
+                    }
                     (false, "block") => "`block` in the line of the kernel",
                     (true, _) => {
                         "`block`, `flat`, `threads`, `serial` or `unroll`, or a comma before one more variable"
@@ -396,10 +399,10 @@ impl<'t> Parser<'_, 't> {
             if clauses.seen.contains(&word.text) {
                 self.repeated(word);
             }
-            if let Some(number) = clauses.number(word.text, kernel) {
-                *number = self.number(cursor);
-            } else {
-                self.clause(cursor, word, item, &mut clauses);
+            match clauses.setting(word.text, kernel) {
+                Some(Setting::Number(number)) => *number = self.number(cursor),
+                Some(Setting::Flag(flag)) => *flag = true,
+                None => self.clause(cursor, word, item, &mut clauses),
             }
             clauses.seen.push(word.text);
         }
@@ -450,10 +453,10 @@ impl<'t> Parser<'_, 't> {
         let is_number = |word: &str| [KernelNumbers::WORDS, NestNumbers::WORDS].concat().contains(&word);
         match (cursor.peek(0), cursor.peek(1)) {
             (None, _) => false,
-            (Some(word), _) if is_number(word.text) => {
-                item.is_some_and(|item| self.names.tile(item, word.text).is_ok())
+            (Some(word), next) if is_clause(word.text) => {
+                let is_variable = || item.is_some_and(|item| self.names.tile(item, word.text).is_ok());
+                next.is_some_and(|next| size(next.text).is_some()) && (!is_number(word.text) || is_variable())
             }
-            (Some(word), next) if is_clause(word.text) => next.is_some_and(|next| size(next.text).is_some()),
             _ => true,
         }
     }

@@ -1,7 +1,5 @@
 //! Prints the text form of a schedule, in columns.
 
-use std::num::NonZeroU32;
-
 use warploom_lang::{FuncId, Pipeline};
 
 use crate::schedule::names::Names;
@@ -115,7 +113,7 @@ impl Printer<'_> {
         let head = format!("kernel {}", self.names.of_stage(kernel.stage));
         // A number behind a bare `threads` could be read as a tile.
         let block = self.tiles("block", Item::Stage(kernel.stage), &kernel.block);
-        let mut cells = vec![block, numbers(kernel.numbers.given())];
+        let mut cells = vec![block, numbers(kernel.numbers.texts())];
         let short = short_form(kernel);
         if let Some(nest) = short {
             cells.extend(self.mapping(nest));
@@ -138,7 +136,7 @@ impl Printer<'_> {
                 BlockItem::Nest(nest) => {
                     let mut cells = self.mapping(nest);
                     cells.push(storage(nest.storage).to_string());
-                    cells.push(numbers(nest.numbers.given()));
+                    cells.push(numbers(nest.numbers.texts()));
                     self.push(path.clone(), path.depth(), Kind::Nest, self.names.of_item(nest.item), cells);
                     self.registers(&path, path.depth() + 1, nest);
                 }
@@ -191,9 +189,9 @@ fn size(size: Size) -> String {
     }
 }
 
-/// `word 2, other 3`, or an empty string.
-fn numbers(given: impl Iterator<Item = (&'static str, NonZeroU32)>) -> String {
-    given.map(|(word, number)| format!("{word} {number}")).collect::<Vec<_>>().join("  ")
+/// `word 2  other`, or an empty string.
+fn numbers(given: impl Iterator<Item = String>) -> String {
+    given.collect::<Vec<_>>().join("  ")
 }
 
 fn storage(storage: Storage) -> &'static str {

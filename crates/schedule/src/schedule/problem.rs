@@ -7,9 +7,10 @@ use dashmap::DashMap;
 use smallvec::SmallVec;
 use thiserror::Error;
 use warploom_lang::ir::Stage;
-use warploom_lang::rewrite::{Rewrite, RewriteLineError};
+use warploom_lang::op::BinaryOp;
+use warploom_lang::rewrite::{Reduction, Rewrite, RewriteLineError};
 use warploom_lang::{
-    BoundsError, FuncId, Id, IdVec, Pipeline, Range, Realisation, Region, Regions, Type, infer,
+    BoundsError, ExprId, FuncId, Id, IdVec, Pipeline, Range, Realisation, Region, Regions, Type, infer,
 };
 use warploom_target::Device;
 
@@ -267,6 +268,11 @@ impl Problem {
         })
     }
 
+    /// The atomic operation that makes an update, if there is one and the order of updates does not matter.
+    pub fn atomic_update(&self, stage: StageRef) -> Option<AtomicUpdate> {
+        self.stage(stage).atomic
+    }
+
     /// Whether a stage or staged input has this loop.
     pub(crate) fn has_loop(&self, item: Item, kind: LoopKind) -> bool {
         match (item, kind) {
@@ -375,6 +381,28 @@ pub(crate) struct StageFacts {
     pub calls: Vec<FuncId>,
     /// Pure dimensions, then reduction variables.
     pub loops: Vec<LoopKind>,
+    atomic: Option<AtomicUpdate>,
+}
+
+/// An update of the form `f(..) = f(..) op term` that one atomic operation on a 32-bit integer makes, with
+/// the same result in any order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AtomicUpdate {
+    /// One of `+`, `min`, `max`, `&`, `|` and `^`.
+    pub op: BinaryOp,
+    /// The value that is combined with the old one.
+    pub term: ExprId,
+}
+
+impl AtomicUpdate {
+    fn of(pipeline: &Pipeline, stage: StageRef) -> Option<AtomicUpdate> {
+        let func = &pipeline.funcs()[stage.func];
+        let words = matches!(func.types[..], [Type::I32 | Type::U32]);
+        let decl = func.stages.get(stage.stage).filter(|_| words && stage.stage > 0)?;
+        let Reduction { ops, terms } = Reduction::of(pipeline.exprs(), stage.func, decl)?;
+        let op = ops.into_iter().find(|op| *op != BinaryOp::Mul)?;
+        Some(AtomicUpdate { op, term: terms[0] })
+    }
 }
 
 impl StageFacts {
@@ -385,6 +413,11 @@ impl StageFacts {
         calls.sort_unstable();
         let pure = (0..decl.indices.len()).filter(|d| decl.is_pure(pipeline.exprs(), *d));
         let reductions = (0..decl.domain.len()).map(LoopKind::Reduction);
-        StageFacts { program, calls, loops: pure.map(LoopKind::Pure).chain(reductions).collect() }
+        StageFacts {
+            program,
+            calls,
+            loops: pure.map(LoopKind::Pure).chain(reductions).collect(),
+            atomic: AtomicUpdate::of(pipeline, stage),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Random schedules: legal for any pipeline, with bounded work and size, and as diverse as the rules
 //! allow.
 
+mod atomics;
 mod draw;
 mod estimate;
 pub(in crate::schedule) mod facts;
@@ -137,6 +138,7 @@ impl Generator<'_> {
         for input in self.facts.problem.pipeline().inputs().keys() {
             self.stage_input(input);
         }
+        self.atomics();
         self.numbers();
     }
 

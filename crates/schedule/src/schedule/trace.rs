@@ -214,6 +214,9 @@ impl<'a> Tracer<'a> {
         let idle = info.stage().is_some_and(|stage| self.problem.is_idle(stage));
         let exchanges = !idle
             && (info.nest.storage.is_shared() || shares_reductions(threads.as_deref().unwrap_or_default()));
+        if info.nest.numbers.atomic {
+            reads.remove(self.problem.node(read));
+        }
         Some(NestFootprint {
             points: Footprint { dims },
             domain,
@@ -238,7 +241,8 @@ impl<'a> Tracer<'a> {
         let unrolled = nest.mapping.unrolls();
         let bytes = points as u64 * func.bytes_per_point() as u64;
         let fits = (points == 1 || unrolled) && bytes <= MAX_REGISTER_BYTES;
-        own_points && again && fits && !shares_reductions(loops) && !nest.storage.is_private()
+        let alone = !nest.numbers.atomic && !shares_reductions(loops);
+        own_points && again && fits && alone && !nest.storage.is_private()
     }
 
     /// The part of a kernel's own stage that one block computes.

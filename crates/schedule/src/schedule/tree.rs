@@ -17,7 +17,7 @@ use warploom_lang::{FuncId, InputId};
 
 use crate::dag::LoopKind;
 
-pub use numbers::{KernelNumbers, NestNumbers};
+pub use numbers::{KernelNumbers, NestNumbers, Setting};
 pub use warploom_lang::StageRef;
 
 /// A schedule of one pipeline, valid for any size. Ids are those of the rewritten pipeline.
@@ -252,7 +252,7 @@ pub struct Nest {
     pub mapping: Mapping,
     /// Where the result is stored.
     pub storage: Storage,
-    /// Decisions that are a single number, such as `pitch`.
+    /// Decisions that are a single number or word, such as `pitch`.
     pub numbers: NestNumbers,
     /// Funcs that each thread computes right before this stage, for its own points, producers first. A
     /// Func with updates runs all its stages here, with its reduction loops outside its points.

@@ -367,6 +367,22 @@ pub enum Rule {
         /// The stage or staged input.
         item: String,
     },
+    /// An `atomic` stage is not an update that an atomic operation can make.
+    #[error(
+        "`{item}` cannot be `atomic`: that takes an update f(..) = f(..) op term of one 32-bit integer, with one of + min max & | ^ for op, and f nowhere else; remove it"
+    )]
+    AtomicForm {
+        /// The stage or staged input.
+        item: String,
+    },
+    /// An `atomic` stage is private.
+    #[error(
+        "`{stage}` is private, so no other thread updates its points; write `shared`, or remove `atomic`"
+    )]
+    AtomicPrivate {
+        /// The name of the stage.
+        stage: String,
+    },
     /// A kernel asks for more blocks per SM than an SM can hold.
     #[error("the kernel of `{stage}` asks for {blocks} blocks per SM; the limit is {limit} on {device}")]
     Resident {

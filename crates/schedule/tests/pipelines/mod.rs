@@ -33,6 +33,7 @@ pub fn cases() -> Vec<Case> {
         diamond(),
         pyramid(),
         histogram(),
+        extremes(),
         scans(),
         product(),
         doubling(),
@@ -118,6 +119,19 @@ fn scans() -> Case {
         .over(&r, |f| f.set((r.x, y), f.at((r.x - 1, y)) * 0.5 + down.at((r.x, y))));
     let out = func("out", (x, y), across.at((x, y)) + bright.at((x, y)));
     Case::new("scans", [out], &[("input", &[48, 32]), ("out", &[48, 32])])
+}
+
+/// The brightest pixel of each row, and the bits of all its pixels.
+fn extremes() -> Case {
+    let (x, y) = vars!(x, y);
+    let input = Input::u8("input", 2);
+    let r = rdom!(r: (0, 40));
+    let pixel = input.at((r.x, y)).i32();
+    let rows = func("rows", y, 0)
+        .over(&r, |f| f.set(y, max(f.at(y), &pixel)))
+        .over(&r, |f| f.set(y, &pixel | f.at(y)));
+    let out = func("out", (x, y), rows.at(y) + x);
+    Case::new("extremes", [out], &[("input", &[40, 24]), ("out", &[40, 24])])
 }
 
 /// A product of three matrices.

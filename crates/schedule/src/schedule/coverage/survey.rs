@@ -1,5 +1,7 @@
 //! Finds the decisions of one schedule.
 
+use std::num::NonZeroU32;
+
 use warploom_lang::{FuncId, InputId};
 
 use crate::access::Index;
@@ -10,7 +12,7 @@ use crate::schedule::footprint::{NestFootprint, ThreadLoop};
 use crate::schedule::plan::{NestPlan, Plan};
 use crate::schedule::problem::Problem;
 use crate::schedule::random::facts::Facts;
-use crate::schedule::tree::{Item, KernelNumbers, Nest, Schedule, StageRef};
+use crate::schedule::tree::{Item, KernelNumbers, Nest, NestNumbers, Schedule, StageRef};
 
 impl Coverage {
     /// Counts the decisions of a legal schedule of a problem or of its rewritten form.
@@ -68,11 +70,23 @@ impl<'a> Survey<'a> {
             let given = kernel.kernel.numbers.all();
             coverage.numbers.iter_mut().zip(given).for_each(|(share, given)| share.record(given.is_some()));
         }
-        for nest in self.plan.nests.values().filter(|info| info.nest.storage.is_shared()) {
+        for info in self.plan.nests.values() {
+            let pitch = info.nest.storage.is_shared().then_some(NonZeroU32::MIN);
+            let possible = NestNumbers { pitch, atomic: self.can_be_atomic(info) };
             let shares = coverage.numbers.iter_mut().skip(KernelNumbers::WORDS.len());
-            shares.zip(nest.nest.numbers.all()).for_each(|(share, given)| share.record(given.is_some()));
+            for ((share, possible), given) in shares.zip(possible.all()).zip(info.nest.numbers.all()) {
+                if possible.is_some() {
+                    share.record(given.is_some());
+                }
+            }
         }
         self.levels(coverage);
+    }
+
+    /// Whether atomics could update the points of a nest.
+    fn can_be_atomic(&self, info: &NestPlan<'_>) -> bool {
+        let update = info.stage().and_then(|stage| self.facts.problem.atomic_update(stage));
+        update.is_some() && !info.nest.storage.is_private()
     }
 
     /// The nests that read a Func or input.
@@ -227,7 +241,7 @@ impl<'a> Survey<'a> {
     }
 
     /// The decisions about the reduction variables of a stage.
-    fn reductions(&self, info: &NestPlan<'_>, nest: &NestFootprint, stage: StageRef) -> [Found; 7] {
+    fn reductions(&self, info: &NestPlan<'_>, nest: &NestFootprint, stage: StageRef) -> [Found; 9] {
         let domain = self.facts.domain(stage);
         let reduces = domain.iter().any(|extent| *extent > 1);
         let own = self.plan.is_own(info);
@@ -245,6 +259,7 @@ impl<'a> Survey<'a> {
         let on_blocks = blocks.zip(&self.plan.kernels[info.kernel].blocks);
         let on_blocks = on_blocks.into_iter().any(|(tile, count)| !is_pure(tile.dim) && *count > 1);
         let on_threads = loops.iter().any(|dim| !is_pure(dim.dim) && dim.threads > 1 && dim.extent > 1);
+        let (can_be_atomic, atomic) = (self.can_be_atomic(info), info.nest.numbers.atomic);
         [
             (Decision::Around, own && reduces, outside.iter().any(of_own)),
             (Decision::Over, reduces, inside.iter().any(of_own)),
@@ -261,6 +276,8 @@ impl<'a> Survey<'a> {
             (Decision::ReductionOnBlocks, own && shared, on_blocks),
             (Decision::ReductionOnThreads, shared, on_threads),
             (Decision::Reordered, exchange, self.is_reordered(info, nest, stage)),
+            (Decision::AtomicsOnBlocks, own && reduces && can_be_atomic, atomic && on_blocks),
+            (Decision::AtomicsOnThreads, reduces && can_be_atomic, atomic && on_threads),
         ]
     }
 

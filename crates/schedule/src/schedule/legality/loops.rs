@@ -7,7 +7,7 @@ use crate::ids::LoopId;
 use crate::schedule::dependence::Together;
 use crate::schedule::legality::Checker;
 use crate::schedule::path::Path;
-use crate::schedule::plan::{LoopIds, NestPlan};
+use crate::schedule::plan::{KernelPlan, LoopIds, NestPlan};
 use crate::schedule::tree::{Item, Size, StageRef, ThreadTiles, Tile};
 use crate::schedule::violation::{Rule, Side};
 
@@ -19,12 +19,21 @@ impl Checker<'_> {
         for kernel in self.plan.kernels.values() {
             let stage = kernel.kernel.stage;
             self.tiles(&kernel.path, Item::Stage(stage), &kernel.kernel.block);
-            let together = self.together(stage, &kernel.around);
-            self.shared_out(&kernel.path, stage, &kernel.kernel.block, &together, Side::Blocks);
+            if !self.has_atomics(kernel) {
+                let together = self.together(stage, &kernel.around);
+                self.shared_out(&kernel.path, stage, &kernel.kernel.block, &together, Side::Blocks);
+            }
         }
         for nest in self.plan.nests.values() {
             self.nest_loops(nest);
         }
+    }
+
+    /// Whether the blocks of a kernel update their own stage by atomics, which may meet at a point.
+    fn has_atomics(&self, kernel: &KernelPlan<'_>) -> bool {
+        let own = |nest: &NestPlan<'_>| nest.stage() == Some(kernel.kernel.stage);
+        let nests = self.plan.nests.slice(kernel.nests.clone()).iter();
+        nests.rev().any(|nest| own(nest) && nest.nest.numbers.atomic)
     }
 
     fn variable(&self, item: Item, kind: LoopKind) -> String {
@@ -82,6 +91,9 @@ impl Checker<'_> {
         }
         let Some(stage) = nest.stage() else { return };
         self.divided_once(nest, stage);
+        if nest.nest.numbers.atomic {
+            return;
+        }
         if let Some(tiles) = nest.nest.mapping.tiles() {
             let together = self.together(stage, &nest.loops);
             self.shared_out(&nest.path, stage, &tiles.threads, &together, Side::Threads);
@@ -133,17 +145,10 @@ impl Checker<'_> {
         together: &[Together],
         side: Side,
     ) {
-        for tile in tiles {
-            let LoopKind::Reduction(var) = tile.dim else { continue };
-            let alone = match side {
-                Side::Blocks => tile.size == Size::All,
-                Side::Threads => tile.size == Size::Of(1),
-            };
-            if alone || !self.has_loop(Item::Stage(stage), tile.dim) {
-                continue;
-            }
-            if !self.problem.is_parallel(stage, var, together) {
-                let variable = self.variable(Item::Stage(stage), tile.dim);
+        for var in split_reductions(tiles, side) {
+            let (item, kind) = (Item::Stage(stage), LoopKind::Reduction(var));
+            if self.has_loop(item, kind) && !self.problem.is_parallel(stage, var, together) {
+                let variable = self.variable(item, kind);
                 self.report(path, Rule::Dependent { stage: self.stage_name(stage), variable, side });
             }
         }
@@ -191,11 +196,9 @@ impl Checker<'_> {
         let (around, over): (LoopIds, LoopIds) =
             self.plan.own_loops(nest).into_iter().partition(|number| kernel.around.contains(number));
         self.serial_order(&around, &mut left, &mut order);
-        let on_blocks = block.iter().filter(|tile| tile.size != Size::All).filter_map(reduction);
-        order.extend(on_blocks.map(|var| (var, true)));
+        order.extend(split_reductions(block, Side::Blocks).map(|var| (var, true)));
         self.serial_order(&over, &mut left, &mut order);
-        let on_threads = tiles.threads.iter().filter(|tile| tile.size != Size::Of(1)).filter_map(reduction);
-        order.extend(on_threads.map(|var| (var, true)));
+        order.extend(split_reductions(&tiles.threads, Side::Threads).map(|var| (var, true)));
         let serial = |var: usize| tiles.serial.iter().find(|tile| reduction(tile) == Some(var));
         let mut inside: Vec<usize> = Vec::new();
         for (var, left) in left.iter().enumerate().rev() {
@@ -232,4 +235,13 @@ fn reduction(tile: &Tile) -> Option<usize> {
         LoopKind::Reduction(var) => Some(var),
         LoopKind::Pure(_) => None,
     }
+}
+
+/// The reduction variables that several blocks or threads share by their tiles.
+fn split_reductions(tiles: &[Tile], side: Side) -> impl Iterator<Item = usize> {
+    let alone = match side {
+        Side::Blocks => Size::All,
+        Side::Threads => Size::Of(1),
+    };
+    tiles.iter().filter(move |tile| tile.size != alone).filter_map(reduction)
 }

@@ -39,6 +39,9 @@ impl Checker<'_> {
             if nest.nest.numbers.pitch.is_some() {
                 self.pitch(nest);
             }
+            if nest.nest.numbers.atomic {
+                self.atomic(nest);
+            }
             if let Some(footprint) = &nest.footprint {
                 self.nest_threads(nest, footprint);
                 self.register_sizes(nest, footprint);
@@ -77,6 +80,18 @@ impl Checker<'_> {
         }
         for rule in rules {
             self.report(&kernel.path, rule);
+        }
+    }
+
+    /// Checks that a nest can use atomics: an update that is exact in any order, in memory that threads
+    /// share.
+    fn atomic(&mut self, nest: &NestPlan<'_>) {
+        let item = self.names.of_item(nest.nest.item);
+        let update = nest.stage().and_then(|stage| self.problem.atomic_update(stage));
+        if update.is_none() {
+            self.report(&nest.path, Rule::AtomicForm { item });
+        } else if nest.nest.storage.is_private() {
+            self.report(&nest.path, Rule::AtomicPrivate { stage: item });
         }
     }
 

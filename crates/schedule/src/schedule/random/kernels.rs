@@ -48,7 +48,7 @@ impl Generator<'_> {
         let outside = if self.draw.chance(0.45) { self.loops(stage, &[]) } else { Vec::new() };
         let inside = if self.draw.chance(0.45) { self.loops(stage, &outside) } else { Vec::new() };
         let extent = |kind: LoopKind| self.facts.problem.loop_range(Item::Stage(stage), kind).extent.max(1);
-        let spans = spans(self.facts, Item::Stage(stage), &outside, extent);
+        let spans = spans(self.facts, Item::Stage(stage), &outside, false, extent);
         let loops: Vec<ReductionTile> = outside.iter().chain(&inside).cloned().collect();
         let free = spans.into_iter().filter(|span| taken(&loops, span.dim).is_none());
         let block = tiles::block(&free.collect::<Vec<_>>(), &mut self.draw);
@@ -58,7 +58,7 @@ impl Generator<'_> {
                 let tile = block.iter().find(|tile| tile.dim == kind).map(|tile| tile.size);
                 tile.or_else(|| taken(&loops, kind)).unwrap_or(Size::All).of(extent(kind))
             };
-            let spans = self::spans(self.facts, Item::Stage(stage), &loops, left);
+            let spans = self::spans(self.facts, Item::Stage(stage), &loops, false, left);
             tiles = Some(tiles::threads_and_serial(&spans, self.thread_limit(), &mut self.draw));
         }
         RootItem::lone(stage, outside, block, inside, tiles)
@@ -112,10 +112,10 @@ impl Generator<'_> {
             LoopKind::Reduction(var) => taken(loops, kind).unwrap_or(Size::All).of(domain[var]),
             LoopKind::Pure(_) => 1,
         };
-        tiles::reductions(&spans(self.facts, Item::Stage(stage), loops, extent), &mut self.draw)
+        tiles::reductions(&spans(self.facts, Item::Stage(stage), loops, false, extent), &mut self.draw)
     }
 
-    /// Gives a flat nest its own thread loops, if a legal draw is found.
+    /// Gives a nest new thread loops, if a legal draw is found.
     pub(super) fn spread(&mut self, kernel: StageRef, item: Item) {
         let plan = self.facts.problem.plan(&self.schedule);
         let own =
@@ -123,7 +123,8 @@ impl Generator<'_> {
         let found = plan.nests.values().find(own).and_then(|info| Some((info, info.footprint.as_ref()?)));
         let Some((info, nest)) = found else { return };
         let loops: Vec<ReductionTile> = info.loops.iter().map(|id| plan.loops[*id].tile.clone()).collect();
-        let spans = spans(self.facts, item, &loops, |kind| nest.extent(kind));
+        let atomic = info.nest.numbers.atomic;
+        let spans = spans(self.facts, item, &loops, atomic, |kind| nest.extent(kind));
         for _ in 0..TRIES {
             let tiles = tiles::threads_and_serial(&spans, self.thread_limit(), &mut self.draw);
             let mut next = self.schedule.clone();
@@ -186,19 +187,20 @@ fn taken(loops: &[ReductionTile], kind: LoopKind) -> Option<Size> {
     loops.iter().find(|tile| LoopKind::Reduction(tile.var) == kind).map(|tile| tile.size)
 }
 
-/// The loops of a stage or staged input inside some outer loops.
+/// The loops of a stage or staged input inside some outer loops. An `atomic` stage can share all of them.
 fn spans(
     facts: &Facts<'_>,
     item: Item,
     loops: &[ReductionTile],
+    atomic: bool,
     extent: impl Fn(LoopKind) -> i64,
 ) -> Vec<Span> {
     let span = |dim: LoopKind| {
         let (shared, exchanged) = match (item, dim) {
-            (Item::Stage(stage), LoopKind::Reduction(var)) => {
+            (Item::Stage(stage), LoopKind::Reduction(var)) if !atomic => {
                 (is_free(facts, stage, var, loops), facts.freedom(stage, var).under_outer)
             }
-            _ => (true, false),
+            _ => (true, atomic),
         };
         Span { dim, extent: extent(dim), shared, exchanged }
     };

@@ -1,37 +1,91 @@
-//! Decisions that are one number each.
+//! Decisions that are one number or one word each.
 //!
 //! Each such decision is one field of a struct, and the name of the field is its keyword. The text form, hashes, `explain`,
 //! coverage and the reducer are all driven by these fields.
 
 use std::num::NonZeroU32;
 
+/// The field that a keyword sets.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Setting<'a> {
+    /// A keyword with a number after it; `None` if not set.
+    Number(&'a mut Option<NonZeroU32>),
+    /// A keyword alone.
+    Flag(&'a mut bool),
+}
+
+/// The type of a field.
+trait Field: Copy {
+    /// The number; 1 for a flag that is set.
+    fn number(self) -> Option<NonZeroU32>;
+
+    /// The keyword with what follows it, if the field is set.
+    fn text(self, word: &str) -> Option<String>;
+
+    fn setting(&mut self) -> Setting<'_>;
+}
+
+impl Field for Option<NonZeroU32> {
+    fn number(self) -> Option<NonZeroU32> {
+        self
+    }
+
+    fn text(self, word: &str) -> Option<String> {
+        self.map(|number| format!("{word} {number}"))
+    }
+
+    fn setting(&mut self) -> Setting<'_> {
+        Setting::Number(self)
+    }
+}
+
+impl Field for bool {
+    fn number(self) -> Option<NonZeroU32> {
+        self.then_some(NonZeroU32::MIN)
+    }
+
+    fn text(self, word: &str) -> Option<String> {
+        self.then(|| word.to_owned())
+    }
+
+    fn setting(&mut self) -> Setting<'_> {
+        Setting::Flag(self)
+    }
+}
+
 macro_rules! numbers {
-    ($(#[$about:meta])* $type:ident { $($(#[$doc:meta])* $field:ident,)* }) => {
+    ($(#[$about:meta])* $type:ident { $($(#[$doc:meta])* $field:ident: $kind:ty,)* }) => {
         $(#[$about])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
         pub struct $type {
-            $($(#[$doc])* pub $field: Option<NonZeroU32>,)*
+            $($(#[$doc])* pub $field: $kind,)*
         }
 
         impl $type {
             /// The keywords of the text form, in field order.
             pub const WORDS: &'static [&'static str] = &[$(stringify!($field)),*];
 
-            /// The numbers of all keywords, in field order.
+            /// The numbers of all keywords, in field order. A flag that is set is 1.
             pub fn all(&self) -> impl Iterator<Item = Option<NonZeroU32>> + use<> {
-                let all: [Option<NonZeroU32>; $type::WORDS.len()] = [$(self.$field),*];
+                let all: [Option<NonZeroU32>; $type::WORDS.len()] = [$(self.$field.number()),*];
                 all.into_iter()
             }
 
-            /// The keywords whose number is set, with the number.
+            /// The keywords that are set, with the number. A flag has 1.
             pub fn given(&self) -> impl Iterator<Item = (&'static str, NonZeroU32)> + use<> {
                 $type::WORDS.iter().copied().zip(self.all()).filter_map(|(word, number)| Some((word, number?)))
             }
 
-            /// The number that a keyword sets; `None` if there is no such keyword.
-            pub fn of_word(&mut self, word: &str) -> Option<&mut Option<NonZeroU32>> {
+            /// The keywords that are set, as the text form writes them.
+            pub fn texts(&self) -> impl Iterator<Item = String> + use<> {
+                let all: [Option<String>; $type::WORDS.len()] = [$(self.$field.text(stringify!($field))),*];
+                all.into_iter().flatten()
+            }
+
+            /// The field that a keyword sets; `None` if there is no such keyword.
+            pub fn of_word(&mut self, word: &str) -> Option<Setting<'_>> {
                 match word {
-                    $(stringify!($field) => Some(&mut self.$field),)*
+                    $(stringify!($field) => Some(self.$field.setting()),)*
                     _ => None,
                 }
             }
@@ -44,15 +98,18 @@ numbers! {
     KernelNumbers {
         /// The number of blocks that an SM must be able to hold at once, as far as their threads and shared
         /// memory allow. The kernel compiler limits the registers per thread accordingly.
-        blocks,
+        blocks: Option<NonZeroU32>,
     }
 }
 
 numbers! {
-    /// The numbers that the line of a stage or staged input can set; `None` if not set.
+    /// The numbers and flags that the line of a stage or staged input can set.
     NestNumbers {
         /// The distance between the rows of an array in shared memory, in elements. Rows that are longer
         /// are not padded. Rows that start in different banks can be read by column without bank conflicts.
-        pitch,
+        pitch: Option<NonZeroU32>,
+        /// Whether each point is updated by one atomic operation on memory, so that threads and blocks can
+        /// share reduction variables whose values meet at one point.
+        atomic: bool,
     }
 }
