@@ -138,8 +138,8 @@ impl Generator<'_> {
         for input in self.facts.problem.pipeline().inputs().keys() {
             self.stage_input(input);
         }
-        self.atomics();
         self.numbers();
+        self.atomics();
     }
 
     /// Replaces the schedule with `next`, if that is legal and within bounds.
