@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use warploom_cost::Analytic;
-use warploom_lang::{Input, Pipeline, Realisation, Region, func, rdom, vars};
+use warploom_lang::{Input, Operand, Pipeline, Realisation, Region, func, rdom, vars};
 use warploom_randpipe::random_pipeline;
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_search::{
