@@ -60,7 +60,7 @@ use crate::beam::beam;
 use crate::evaluate::Evaluator;
 use crate::greedy::greedy;
 use crate::neighbours::neighbourhood;
-use crate::rewrites::promising;
+use crate::rewrites::{caution, promising};
 use crate::space::Space;
 
 pub use expand::{Decision, Expander, Manner};
@@ -150,15 +150,17 @@ pub fn search(
         if outcome.stop == StopReason::TimeLimit {
             break;
         }
-        outcome.merge(one(&rewritten));
+        outcome.merge(one(&rewritten), caution(&rewritten));
     }
     outcome
 }
 
 impl Outcome {
-    /// Adds what a search of a rewritten pipeline found.
-    fn merge(&mut self, other: Outcome) {
-        self.candidates.extend(other.candidates);
+    /// Adds what a search of a rewritten pipeline found, if it is faster by the factor `caution`.
+    fn merge(&mut self, other: Outcome, caution: f64) {
+        let best = self.candidates.first().map_or(f64::INFINITY, |best| best.cost);
+        let better = |found: &Candidate| caution <= 1.0 || found.cost * caution < best;
+        self.candidates.extend(other.candidates.into_iter().filter(better));
         self.candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         self.statistics.add(&other.statistics);
         self.statistics.elapsed += other.statistics.elapsed;
