@@ -33,11 +33,7 @@ fn workload(width: i64) -> Workload {
 /// As many candidates as are asked for, with something to compare them with.
 fn candidates(count: usize) -> Vec<Candidate> {
     let subject = Arc::new(Subject::of(&workload(1000)).expect("it fits"));
-    let small = workload(8);
-    let check = Check {
-        subject: Arc::new(Subject::of(&small).expect("it fits")),
-        expected: small.expected(Some(TOLERANCE), 8).expect("it runs"),
-    };
+    let check = Check::of_workload(workload(8), Some(TOLERANCE)).expect("it runs");
     let device = Device::preset("h200").expect("it is a preset");
     let schedule = Schedule::default_for(&subject.problem(&device).expect("it fits"));
     let candidate = Candidate {

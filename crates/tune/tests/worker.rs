@@ -70,10 +70,7 @@ fn candidates(count: u64) -> Vec<Candidate> {
 
 fn candidates_of(workload: &Workload, small: &Workload, count: u64) -> Vec<Candidate> {
     let subject = Arc::new(Subject::of(workload).unwrap());
-    let check = Arc::new(Check {
-        subject: Arc::new(Subject::of(small).unwrap()),
-        expected: small.expected(None, 8).unwrap(),
-    });
+    let check = Arc::new(Check::of_workload(small.clone(), None).unwrap());
     let problem = subject.problem(&Device::preset("h200").unwrap()).unwrap();
     let candidate = |seed| Candidate {
         subject: subject.clone(),

@@ -45,7 +45,7 @@ impl Large {
         let inlined = pipeline.funcs().keys().filter(|func| *func != output);
         let kernel = StageRef { func: output, stage: 0 };
         let root = vec![Schedule::default_kernel(&self.problem, kernel)];
-        Schedule { inlined: inlined.collect(), root }
+        Schedule { inlined: inlined.collect(), root, ..Schedule::default() }
     }
 
     fn is_legal(&self, schedule: &Schedule) -> bool {
@@ -103,7 +103,7 @@ fn thousands_of_funcs_can_be_inlined_in_each_other() {
             assert_eq!(Featurizer::new(&large.problem).of_schedule(&schedule).len(), 1);
             let model = Analytic::new(large.problem.device());
             let explanation = Explanation::new(&large.problem, &schedule, &model);
-            assert!(explanation.to_string().contains("kernel"));
+            assert!(explanation.unwrap().to_string().contains("kernel"));
         }
     });
 }
