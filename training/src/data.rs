@@ -273,7 +273,9 @@ fn compute(group: &Gathered<'_>, analytic: &Analytic) -> Vec<Computed> {
     let featurizer = Featurizer::new(&problem);
     let sample = |(text, time): (&&str, &f64)| {
         let schedule = Schedule::parse(text, pipeline).ok()?;
-        problem.check(&schedule).ok()?;
+        if !problem.is_legal(&schedule) {
+            return None;
+        }
         let kernels = featurizer.of_schedule(&schedule);
         let kernels = kernels.iter().filter(|kernel| kernel.launches > 0.0).map(|kernel| {
             let inputs = KernelInputs::new(analytic, kernel);

@@ -94,9 +94,13 @@ impl Featurizer {
         Items::new(self, plan, None).kernels()
     }
 
-    /// The features of every kernel of a schedule, in order. Each kernel is resolved alone, as in
-    /// the search.
+    /// The features of every kernel of a schedule, in order; none if the problem cannot be rewritten as
+    /// the schedule says. Each kernel is resolved alone, as in the search.
     pub fn of_schedule(&self, schedule: &Schedule) -> Vec<KernelFeatures> {
+        if schedule.rewrites != self.problem.pipeline().rewrites() {
+            let rewritten = self.problem.rewritten(&schedule.rewrites);
+            return rewritten.map_or_else(|_| Vec::new(), |it| Featurizer::new(&it).of_schedule(schedule));
+        }
         let features = |item: &RootItem| self.features(&self.problem.plan_of(&schedule.inlined, [item]));
         schedule.root.iter().flat_map(features).collect()
     }

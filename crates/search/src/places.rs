@@ -109,7 +109,9 @@ impl<'a> Places<'a> {
             }
             points = here;
             let threaded = self.threaded(&home, site, &kern).into_iter();
-            let atomic = self.atomic(&home, site, &kern).into_iter().filter(|item| evaluator.knows(item));
+            // Weights that do not know atomics leave their cost to the analytic model. That is good enough here: the
+            // alternative is one thread per histogram.
+            let atomic = self.atomic(&home, site, &kern).into_iter();
             choices.extend(threaded.chain(atomic).map(|item| (group + 1, kern.sketch.with_tiles(item))));
             choices.push((group, flat));
         }

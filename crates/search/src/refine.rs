@@ -46,7 +46,7 @@ pub(crate) fn refined(evaluator: &Evaluator<'_>, kern: &Arc<Kern>, counts: &mut 
             let mappings = refiner.mappings(number);
             refiner.take(mappings);
             let atomics = refiner.atomics(number);
-            refiner.take_known(atomics);
+            refiner.take(atomics);
         }
         refiner.reductions();
         refiner.copies();

@@ -48,9 +48,13 @@ pub(crate) fn shares(space: &Space<'_>, stages: &Placed) -> Vec<Vec<ThreadTiles>
 }
 
 /// The nests in shared memory of an update whose fastest reduction variable threads share by atomics,
-/// with the rest of the threads along its last dimension. None if it cannot be atomic.
+/// with the rest of the threads along its last dimension. None if it cannot be atomic, or writes its own
+/// points only: a rewrite divides such a reduction without atomics.
 pub(crate) fn atomic_shares(space: &Space<'_>, stage: StageRef, extents: &[i64]) -> Vec<Nest> {
     let facts = space.stage(stage);
+    if facts.pure.len() == extents.len() {
+        return Vec::new();
+    }
     let fastest = facts.reductions.iter().find(|span| span.extent > 1);
     let (Some(fastest), Some(_)) = (fastest, space.problem.atomic_update(stage)) else { return Vec::new() };
     let last = facts.pure.last().map(|span| (span.dim, along(span.dim, extents)));

@@ -61,7 +61,7 @@ impl Collector<'_> {
         self.skipped.fetch_add(chosen.too_slow, Ordering::Relaxed);
         if round == 0 {
             let given = app.given.iter().filter_map(|text| Schedule::parse(text, pipeline).ok());
-            let given = given.filter(|schedule| problem.check(schedule).is_ok());
+            let given = given.filter(|schedule| problem.is_legal(schedule));
             chosen.schedules.extend(given.map(|schedule| (schedule, Origin::Given)));
         }
         let mut known = app.known.lock().unwrap_or_else(PoisonError::into_inner);

@@ -36,9 +36,17 @@ impl Problem {
     /// # Errors
     /// All violations, in the order of the schedule's text.
     pub fn check<'s>(&self, schedule: &'s Schedule) -> Result<Plan<'s>, Vec<Violation>> {
+        if schedule.rewrites != self.pipeline().rewrites() {
+            return Err(vec![Violation::of_whole(Rule::OtherRewrites, self.pipeline().name())]);
+        }
         let plan = self.plan(schedule);
         self.check_plan(schedule, &plan)?;
         Ok(plan)
+    }
+
+    /// Whether a schedule is legal for the problem that its rewrites lead to.
+    pub fn is_legal(&self, schedule: &Schedule) -> bool {
+        self.rewritten(&schedule.rewrites).is_ok_and(|problem| problem.check(schedule).is_ok())
     }
 
     /// Checks the plan of a whole schedule.

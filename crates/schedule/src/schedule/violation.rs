@@ -31,6 +31,11 @@ impl std::fmt::Display for Side {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Error)]
 #[non_exhaustive]
 pub enum Rule {
+    /// The schedule rewrites the pipeline, but is checked against another form of it.
+    #[error(
+        "the schedule describes the pipeline after other rewrites; check it against the problem that its rewrites lead to"
+    )]
+    OtherRewrites,
     /// A needed Func is not computed anywhere.
     #[error("`{func}` is required but never computed; inline it, or place it before its readers")]
     Missing {
@@ -407,6 +412,14 @@ pub struct Violation {
     pub path: Path,
     /// The line of the node in the text that [`Schedule::to_text`] returns.
     pub spot: Spot,
+}
+
+impl Violation {
+    /// A violation by the whole schedule of a pipeline.
+    pub(crate) fn of_whole(rule: Rule, pipeline: &str) -> Violation {
+        let spot = Spot::new(1, pipeline, 0, 1, pipeline.len());
+        Violation { rule, path: Path::ROOT, spot }
+    }
 }
 
 /// Turns rules and nodes into violations, in text order.
