@@ -77,6 +77,8 @@ fn schedules_are_legal_at_all_sizes() {
     let golden = GOLDEN.into_iter().map(|(name, sizes)| (warploom_apps::find(name).unwrap(), sizes));
     for (app, sizes) in benchmark.chain(golden) {
         let (problem, schedule) = scheduled(app, sizes);
+        let problem =
+            problem.rewritten(&schedule.rewrites).unwrap_or_else(|error| panic!("{}: {error}", app.name));
         if let Err(violations) = problem.check(&schedule) {
             let text: Vec<String> = violations.iter().map(ToString::to_string).collect();
             panic!("{} {sizes:?}:\n{}", app.name, text.join("\n\n"));

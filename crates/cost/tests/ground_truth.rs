@@ -116,6 +116,7 @@ fn problem(workload: &Workload) -> Problem {
 
 /// Holds every kernel of a schedule against the simulator.
 fn compare(workload: &Workload, problem: &Problem, schedule: &Schedule, label: &str, score: &mut Score) {
+    let problem = &problem.rewritten(&schedule.rewrites).unwrap_or_else(|error| panic!("{label}: {error}"));
     let plan = problem.check(schedule).unwrap_or_else(|error| panic!("{label}: {error:?}"));
     let program = lower(problem, &plan, lower::Options::default()).expect("it is legal");
     let predictions = predict(problem, schedule);
