@@ -10,7 +10,8 @@ use warploom_lang::ir::Stage;
 use warploom_lang::op::BinaryOp;
 use warploom_lang::rewrite::{Reduction, Rewrite, RewriteLineError};
 use warploom_lang::{
-    BoundsError, ExprId, FuncId, Id, IdVec, Pipeline, Range, Realisation, Region, Regions, Type, infer,
+    BoundsError, ExprId, FuncId, Id, IdVec, Pipeline, Range, Realisation, Region, Regions, Type, Warning,
+    infer, warnings,
 };
 use warploom_target::Device;
 
@@ -82,6 +83,9 @@ pub enum RewrittenError {
     /// The rewritten pipeline cannot have these sizes.
     #[error("the rewritten pipeline does not work at these sizes: {0}")]
     Bounds(#[from] BoundsError),
+    /// The rewritten pipeline reads points without a value at these sizes, which the original one does not.
+    #[error("the rewritten pipeline does not work at these sizes: {0}")]
+    Undefined(Warning),
 }
 
 impl Problem {
@@ -120,8 +124,17 @@ impl Problem {
             return Ok(known.clone());
         }
         let problem = Problem::new(&*self.pipeline().rewritten(rewrites)?, self.request(), self.device())?;
+        if let (Some(read), None) = (problem.undefined_read(), self.undefined_read()) {
+            return Err(RewrittenError::Undefined(read));
+        }
         self.0.rewritten.insert(rewrites.to_vec(), problem.clone());
         Ok(problem)
+    }
+
+    /// The first read of a point that no stage defines.
+    fn undefined_read(&self) -> Option<Warning> {
+        let mut found = warnings(self.pipeline(), self.regions()).into_iter();
+        found.find(|warning| matches!(warning, Warning::Undefined { .. }))
     }
 
     /// The pipeline that was passed to `Problem::new`.
