@@ -400,8 +400,10 @@ impl Walk {
         for case in &mut walk.cases {
             case.limits.retain(|(axis, ..)| !inner(&self.around.axes[usize::from(*axis)]));
         }
-        // A tile at the end of the block may be cut anywhere.
-        walk.exact = walk.cases.iter().all(|case| case.limits.is_empty()) && self.cases.len() == 1;
+        // A tile at the end of the block may be cut anywhere, and clamped points are counted as if they were not.
+        let clamped = points.dims.iter().any(|reach| reach.clamp.is_some());
+        walk.exact =
+            !clamped && self.cases.len() == 1 && walk.cases.iter().all(|case| case.limits.is_empty());
         walk.merge_cases();
         for axis in walk.around.axes.iter_mut().filter(|axis| inner(axis)) {
             (axis.start, axis.count) = (0, 1);
