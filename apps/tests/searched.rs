@@ -41,7 +41,7 @@ fn check_app(name: &str, structure: &[(&str, f64)], sizes: &[(&str, f64)]) {
     for (of, problem) in [("small", &of_small), ("large", &large)] {
         let found = found(app, problem, &quick_search());
         let explained = Explanation::new(problem, &found.schedule, &Analytic::new(problem.device()));
-        assert_eq!(explained.unwrap().idle, None, "{name}");
+        assert_eq!(explained.expect("it can be rewritten").idle, None, "{name}");
         let schedules = some(found);
         for (number, schedule) in schedules.iter().enumerate() {
             let label = format!("{name}, schedule {number} of those for {of} sizes");

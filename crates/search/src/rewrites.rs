@@ -196,7 +196,7 @@ impl Recipe {
 
     /// Rewrites a reduction or histogram. Returns whether it is one.
     fn reduce(&self, list: &mut List, thin: &Thin, stage: &StageName, sms: u32) -> bool {
-        let Some(vars) = list.update(stage).map(|stage| names(stage)) else { return false };
+        let Some(vars) = list.update(stage).map(names) else { return false };
         let (Some(fastest), Some(slowest), Some(extent)) = (vars.first(), vars.last(), thin.domain.last())
         else {
             return false;

@@ -19,12 +19,15 @@ pub struct Check {
     origin: Option<Origin>,
 }
 
+/// The check of a rewritten pipeline, or why there is none.
+type Rewritten = Result<Arc<Check>, String>;
+
 struct Origin {
     workload: Workload,
     /// The tolerance that the pipeline's author states.
     stated: Option<f64>,
-    /// The checks of the rewritten pipelines so far, or why there is none.
-    rewritten: Mutex<HashMap<Vec<Rewrite>, Result<Arc<Check>, String>>>,
+    /// The checks of the rewritten pipelines so far.
+    rewritten: Mutex<HashMap<Vec<Rewrite>, Rewritten>>,
 }
 
 impl Check {
