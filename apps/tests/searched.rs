@@ -9,7 +9,7 @@ use warploom::codegen::cuda::{Build, print};
 use warploom::cost::Analytic;
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::search::Options;
-use warploom::tune::explain::Explanation;
+use warploom::tune::explain::{Explanation, Idle};
 use warploom::tune::one_shot::{OneShot, one_shot};
 
 /// What is found for an app at some settings. Everything that is found can be built.
@@ -30,6 +30,21 @@ fn some(found: OneShot) -> Vec<Schedule> {
     positions.into_iter().map(|position| candidates[position].schedule.clone()).collect()
 }
 
+/// The kernel of a schedule that takes most of the time and leaves most of the device idle.
+fn idle(problem: &Problem, schedule: &Schedule) -> Option<Idle> {
+    let explained = Explanation::new(problem, schedule, &Analytic::new(problem.device()));
+    explained.expect("it can be rewritten").idle
+}
+
+/// A few samples do not find the atomics of hist; as many as usual do.
+#[test]
+fn a_usual_search_of_hist_leaves_nothing_idle() {
+    let app = warploom_apps::find("hist").expect("the app is in the suite");
+    let problem = problem(app, &[]);
+    let found = found(app, &problem, &Options::default());
+    assert_eq!(idle(&problem, &found.schedule), None);
+}
+
 /// Simulates, at small sizes and the smallest, what is found for small ones and for those that are benchmarked.
 fn check_app(name: &str, structure: &[(&str, f64)], sizes: &[(&str, f64)]) {
     let app = warploom_apps::find(name).expect("the app is in the suite");
@@ -40,8 +55,7 @@ fn check_app(name: &str, structure: &[(&str, f64)], sizes: &[(&str, f64)]) {
     let of_small = Problem::new(&small.pipeline, &small.realisation(), &h200()).expect("the sizes fit");
     for (of, problem) in [("small", &of_small), ("large", &large)] {
         let found = found(app, problem, &quick_search());
-        let explained = Explanation::new(problem, &found.schedule, &Analytic::new(problem.device()));
-        assert_eq!(explained.expect("it can be rewritten").idle, None, "{name}");
+        assert!(name == "hist" || idle(problem, &found.schedule).is_none(), "{name}");
         let schedules = some(found);
         for (number, schedule) in schedules.iter().enumerate() {
             let label = format!("{name}, schedule {number} of those for {of} sizes");

@@ -100,7 +100,7 @@ pub fn hand_written(pipeline: &Pipeline) -> Schedule {
 
 /// A short search, for many apps.
 pub fn quick_search() -> Options {
-    Options { samples: 8, beam: 8, passes: 3, ..Options::default() }
+    Options { samples: 4, beam: 4, passes: 2, ..Options::default() }
 }
 
 /// Checks that what the kernels of a schedule compute in the simulator is what the evaluator computes, bit for bit.
