@@ -68,6 +68,9 @@ pub(crate) fn promising(problem: &Problem, model: &dyn CostModel, most: usize) -
             found.push((default_cost(&rewritten, model) * caution(&rewritten), rewritten));
         }
     }
+    // What is no better without a search is not worth one.
+    let original = default_cost(problem, model);
+    found.retain(|(cost, _)| *cost < original);
     found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     found.into_iter().take(most).map(|(_, problem)| problem).collect()
 }
