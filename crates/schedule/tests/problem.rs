@@ -5,9 +5,10 @@
 mod pipelines;
 
 use pipelines::{Case, case, cases};
-use warploom_lang::Id;
+use warploom_lang::*;
 use warploom_schedule::KernelId;
 use warploom_schedule::schedule::*;
+use warploom_target::Device;
 
 const SEEDS: u64 = 40;
 
@@ -125,4 +126,27 @@ fn problems_are_shared_between_threads() {
         assert_eq!(legal.join().unwrap(), Ok(64));
         assert!(matches!(too_many.join().unwrap(), Err(Rule::Threads { threads: 2048, .. })));
     });
+}
+
+/// A scan in chunks whose carries are chunked again reads before the first point if there is nothing to scan.
+#[test]
+fn rewrites_that_read_undefined_points_at_a_size_are_refused_there() {
+    let (x, input) = (vars!(x), Input::new("input", Type::U16, 1));
+    let r = rdom!(r: (1, input.extent(0) - 1));
+    let (end, down) = (input.extent(0) - 1, input.extent(0) - 1 - r.x);
+    let both = func("both", x, undef(Type::U16))
+        .update(|f| f.set(&end, input.at(&end)))
+        .over(&r, |f| f.set(&down, f.at(&down + 1) * (input.at(&down) | 1)))
+        .over(&r, |f| f.set(r.x, f.at(r.x - 1) * (f.at(r.x) | 1)));
+    let pipeline = Pipeline::new("scans", [both]).unwrap();
+    let rewrites = ["chunk both.3.r 1", "chunk both.carry.1.ro 5"].map(|line| line.parse().unwrap());
+    let rewritten = |extent: i64| {
+        let region = Region::of_extents(&[extent]);
+        let request =
+            Realisation::new(&pipeline).input("input", region.clone()).output("both", region.clone());
+        let problem = Problem::new(&pipeline, &request, &Device::preset("h200").unwrap()).unwrap();
+        problem.rewritten(&rewrites).map(|_| ())
+    };
+    assert!(matches!(rewritten(1), Err(RewrittenError::Undefined(_))), "{:?}", rewritten(1));
+    assert_eq!(rewritten(20), Ok(()));
 }
