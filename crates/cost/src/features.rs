@@ -41,6 +41,7 @@ use warploom_schedule::{KernelId, NodeSet, Source, StageId};
 use crate::features::block::Items;
 use crate::features::flatten::{Flat, Flattening};
 use crate::kernel::{ArrayTraffic, KernelFeatures};
+use crate::model::CostModel;
 
 /// The Funcs that are inlined into a stage, directly or through each other, in order.
 type Inlined = SmallVec<[FuncId; 8]>;
@@ -103,6 +104,14 @@ impl Featurizer {
         }
         let features = |item: &RootItem| self.features(&self.problem.plan_of(&schedule.inlined, [item]));
         schedule.root.iter().flat_map(features).collect()
+    }
+
+    /// The predicted time of all kernels of a schedule, in microseconds.
+    pub fn cost(&self, schedule: &Schedule, model: &dyn CostModel) -> f64 {
+        let features = self.of_schedule(schedule);
+        let mut costs = Vec::with_capacity(features.len());
+        model.costs(self.problem.dag(), &features.iter().collect::<Vec<_>>(), &mut costs);
+        costs.iter().sum()
     }
 
     /// For each kernel of a plan, the accesses of one block to each array, averaged over the

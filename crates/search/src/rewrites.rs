@@ -76,10 +76,7 @@ pub(crate) fn promising(problem: &Problem, model: &dyn CostModel, most: usize) -
 }
 
 fn default_cost(problem: &Problem, model: &dyn CostModel) -> f64 {
-    let features = Featurizer::new(problem).of_schedule(&Schedule::default_for(problem));
-    let mut costs = Vec::new();
-    model.costs(problem.dag(), &features.iter().collect::<Vec<_>>(), &mut costs);
-    costs.iter().sum()
+    Featurizer::new(problem).cost(&Schedule::default_for(problem), model)
 }
 
 /// An update with too little parallelism or too long a chain.

@@ -114,10 +114,7 @@ pub fn predicted_us(
     model: &dyn CostModel,
 ) -> Result<f64, RewrittenError> {
     let problem = problem.rewritten(&schedule.rewrites)?;
-    let features = Featurizer::new(&problem).of_schedule(schedule);
-    let mut costs = Vec::new();
-    model.costs(problem.dag(), &features.iter().collect::<Vec<_>>(), &mut costs);
-    Ok(costs.iter().sum())
+    Ok(Featurizer::new(&problem).cost(schedule, model))
 }
 
 #[cfg(test)]
