@@ -139,7 +139,7 @@ fn rewrites_that_read_undefined_points_at_a_size_are_refused_there() {
         .over(&r, |f| f.set(&down, f.at(&down + 1) * (input.at(&down) | 1)))
         .over(&r, |f| f.set(r.x, f.at(r.x - 1) * (f.at(r.x) | 1)));
     let pipeline = Pipeline::new("scans", [both]).unwrap();
-    let rewrites = ["chunk both.3.r 1", "chunk both.carry.1.ro 5"].map(|line| line.parse().unwrap());
+    let rewrites = ["chunk both.3.r 2", "chunk both.carry.1.ro 5"].map(|line| line.parse().unwrap());
     let rewritten = |extent: i64| {
         let region = Region::of_extents(&[extent]);
         let request =

@@ -23,6 +23,7 @@ pub fn find(name: &str) -> Option<Subject> {
         "stencils" => stencils(),
         "product" => product(),
         "scans" => scans(),
+        "sums" => sums(),
         "doubling" => doubling(),
         "total" => total(),
         "pair" => pair(),
@@ -107,6 +108,18 @@ fn scans() -> (Vec<Func>, Sizes) {
         .over(&r, |f| f.set((x, r.x), f.at((x, r.x - 1)) + input.at((x, r.x))));
     let out = func("out", (x, y), scan.at((x, y)) * 2.0);
     (vec![out], vec![("input", vec![64, 64]), ("out", vec![64, 64])])
+}
+
+/// Running sums down the columns, in any order.
+fn sums() -> (Vec<Func>, Sizes) {
+    let (x, y) = vars!(x, y);
+    let input = Input::new("input", Type::U32, 2);
+    let r = rdom!(ry: (1, 99));
+    let sum = func("sum", (x, y), undef(Type::U32))
+        .update(|f| f.set((x, 0), input.at((x, 0))))
+        .over(&r, |f| f.set((x, r.x), f.at((x, r.x - 1)) + input.at((x, r.x))));
+    let out = func("out", (x, y), sum.at((x, y)) * 2u32);
+    (vec![out], vec![("input", vec![128, 100]), ("out", vec![128, 100])])
 }
 
 /// Maxima over twice as many rows per step, as far as needed.

@@ -5,8 +5,8 @@ use warploom_lang::*;
 use crate::check::{near, noise, refusal, rewrite, same};
 use crate::cut::{two_way, warnings_of};
 
-/// Lengths around chunks of 4.
-const LENGTHS: [i32; 7] = [0, 1, 3, 4, 5, 8, 14];
+/// Lengths around chunks of 4, of which the first has the value before the scan.
+const LENGTHS: [i32; 9] = [0, 1, 2, 3, 4, 5, 7, 8, 14];
 
 /// A running sum with the first value at `from`, towards larger or smaller indices.
 fn running_sum(ty: Type, from: i32, length: i32, forward: bool) -> Pipeline {
@@ -47,16 +47,90 @@ fn the_rewritten_pipeline_has_five_funcs() {
 pipeline sum
   input  input(d0): i32
   sum.start(x) = 7
-  sum.ends(rxo) = 0
-  sum.ends(rxo) = sum.ends(rxo) + input(min(rxi + rxo * 4, input.extent(0) - 1))  over rxi in (0, 4)
-  sum.carry(rxo) = sum.start(-1)
-  sum.carry(rxo) = sum.carry(rxo - 1) + sum.ends(rxo - 1)  over rxo in (1, (input.extent(0) + 3) / 4 - 1)
+  sum.ends(rxo) = select(rxo == 0, sum.start(-1), 0 + input(-1 + min(max(rxo * 4, 1), input.extent(0))))
+  sum.ends(rxo) = sum.ends(rxo) + input(-1 + min(rxi + rxo * 4, input.extent(0)))  over rxi in (1, 3)
+  sum.carry(rxo) = 0
+  sum.carry(rxo) = sum.carry(rxo - 1) + sum.ends(rxo - 1)  over rxo in (1, input.extent(0) / 4)
   sum.scan(rxi, rxo) = undef
-  sum.scan(0, rxo) = sum.carry(rxo) + input(min(rxo * 4, input.extent(0) - 1))
-  sum.scan(rxi, rxo) = sum.scan(rxi - 1, rxo) + input(min(rxi + rxo * 4, input.extent(0) - 1))  over rxi in (1, min(input.extent(0), 4) - 1)
-  sum(x) = select(0 <= x & x < input.extent(0), sum.scan(max(min(x, input.extent(0) - 1), 0) % 4, max(min(x, input.extent(0) - 1), 0) / 4), sum.start(x))
+  sum.scan(0, rxo) = select(rxo == 0, sum.start(-1), sum.carry(rxo) + input(-1 + min(max(rxo * 4, 1), input.extent(0))))
+  sum.scan(rxi, rxo) = sum.scan(rxi - 1, rxo) + input(-1 + min(rxi + rxo * 4, input.extent(0)))  over rxi in (1, min(input.extent(0), 3))
+  sum(x) = select(0 <= x - -1 & x - -1 <= input.extent(0), sum.scan(max(min((x - -1) % 4, input.extent(0)), 0), max(min((x - -1) / 4, input.extent(0) / 4), 0)), sum.start(x))
 "
     );
+}
+
+/// A running sum of integers in either direction, for which only the first value is defined.
+fn sum_from_one_value(forward: bool) -> Pipeline {
+    let x = vars!(x);
+    let input = Input::new("input", Type::I32, 1);
+    let r = rdom!(rx: (1, input.extent(0) - 1));
+    let end = input.extent(0) - 1;
+    let (from, at, before) = match forward {
+        true => (&end - &end, r.x + 0, r.x - 1),
+        false => (end.clone(), &end - r.x, &end - r.x + 1),
+    };
+    let sum = func("sum", x, undef(Type::I32))
+        .update(|f| f.set(&from, input.at(&from)))
+        .over(&r, |f| f.set(&at, f.at(&before) + input.at(&at)));
+    Pipeline::new("sum", [sum]).unwrap()
+}
+
+#[test]
+fn only_chunks_are_read_if_nothing_else_is_defined() {
+    for forward in [true, false] {
+        let pipeline = sum_from_one_value(forward);
+        let chunked = rewrite(&pipeline, &["chunk sum.2.rx 4"]).to_string();
+        let (_, read) = chunked.rsplit_once("  sum(x) = sum.scan(").unwrap();
+        assert!(!read.contains("sum.start"), "{chunked}");
+        for length in [1, 2, 3, 4, 5, 8, 9, 15] {
+            let input = noise(Type::I32, &[length]);
+            same(&pipeline, &["chunk sum.2.rx 4"], &[("input", &input)], &[length]);
+        }
+    }
+}
+
+/// What a block of values of a Func needs of its chunks: positions in a chunk, and chunks.
+fn needed(pipeline: &Pipeline, line: &str, block: Range, extent: i64) -> Vec<Range> {
+    let pipeline = rewrite(pipeline, &[line]);
+    let request = Realisation::new(&pipeline).input("input", Region::of_extents(&[extent]));
+    let regions = infer(&pipeline, &request.output("sum", Region(vec![block]))).unwrap();
+    regions.funcs[pipeline.func_named("sum.scan").unwrap()].stages[2].needed.0.clone()
+}
+
+#[test]
+fn a_block_of_values_is_a_chunk() {
+    let (x, input) = (vars!(x), Input::new("input", Type::I32, 1));
+    let r = rdom!(rx: (1, input.extent(0) - 1));
+    let everywhere = func("sum", x, input.at(x)).over(&r, |f| f.set(r.x, f.at(r.x - 1) + f.at(r.x)));
+    let everywhere = Pipeline::new("sum", [everywhere]).unwrap();
+    for b in 0..4 {
+        let block = Range::new(4 * b, 4);
+        let forward = sum_from_one_value(true);
+        for (pipeline, line) in [(&everywhere, "chunk sum.1.rx 4"), (&forward, "chunk sum.2.rx 4")] {
+            for extent in [16, 19] {
+                let chunk = vec![Range::new(0, 4), Range::new(b, 1)];
+                assert_eq!(needed(pipeline, line, block, extent), chunk, "{block:?} of {extent}");
+            }
+        }
+        let chunk = vec![Range::new(0, 4), Range::new(3 - b, 1)];
+        assert_eq!(needed(&sum_from_one_value(false), "chunk sum.2.rx 4", block, 16), chunk);
+    }
+}
+
+#[test]
+fn carries_in_chunks() {
+    let (ends, carries) = ("chunk sum.1.rx 2", "chunk sum.carry.1.rxo 3");
+    let input = noise(Type::I32, &[3, 20]);
+    for length in [2, 3, 5, 6, 7, 12, 14] {
+        for (from, forward) in [(1, true), (15, false)] {
+            let pipeline = running_sum(Type::I32, from, length, forward);
+            same(&pipeline, &[ends, carries], &[("input", &input)], &[18, 3]);
+        }
+    }
+    let pipeline = recurrence(|before, here| before * 0.5 + here, true);
+    let input = noise(Type::F32, &[14, 3]);
+    let lines = ["chunk f.1.rx 2", "chunk f.carry.1.rxo 3"];
+    near(&pipeline, &lines, &[("input", &input)], &[15, 3], 14.0 * 8.0);
 }
 
 #[test]
