@@ -66,7 +66,7 @@ fn sum_from_one_value(forward: bool) -> Pipeline {
     let r = rdom!(rx: (1, input.extent(0) - 1));
     let end = input.extent(0) - 1;
     let (from, at, before) = match forward {
-        true => (&end - &end, r.x + 0, r.x - 1),
+        true => (Expr::from(0), Expr::from(r.x), r.x - 1),
         false => (end.clone(), &end - r.x, &end - r.x + 1),
     };
     let sum = func("sum", x, undef(Type::I32))
