@@ -227,7 +227,7 @@ impl Builder {
             return simpler;
         }
         if ty == Type::I32
-            && let Some(linear) = self.sum(op, args)
+            && let Some(linear) = self.sum(op, args).map(|linear| self.rejoined(linear))
             && self.is_index(&linear)
         {
             return self.sum_node(&linear);
@@ -278,6 +278,27 @@ impl Builder {
             }
             _ => None,
         }
+    }
+
+    /// Puts an index together that was split into quotient and remainder: `a % 4 + a / 4 * 4` is `a`.
+    fn rejoined(&self, linear: Linear<NodeId>) -> Linear<NodeId> {
+        let operands = |atom: NodeId, op: BinaryOp| {
+            let node = &self.exprs[atom];
+            (node.kind == NodeKind::Op(Op::Binary(op))).then_some(node.args.as_slice())
+        };
+        let split = linear.terms.iter().find_map(|(rest, factor)| {
+            let whole = operands(*rest, BinaryOp::Mod)?;
+            let multiple = self.known_int(whole[1])?.checked_mul(*factor)?;
+            let matches = |(atom, other): &&(NodeId, i64)| {
+                *other == multiple && operands(*atom, BinaryOp::Div) == Some(whole)
+            };
+            let (quotient, _) = linear.terms.iter().find(matches)?;
+            Some((*rest, *quotient, whole[0], *factor))
+        });
+        let Some((rest, quotient, whole, factor)) = split else { return linear };
+        let mut others = linear.clone();
+        others.terms.retain(|(atom, _)| *atom != rest && *atom != quotient);
+        others.add_scaled(&self.linear(whole), factor).unwrap_or(linear)
     }
 
     /// Moves multiples of a constant divisor out of a quotient or remainder: `(8 * a + b) / 4` is

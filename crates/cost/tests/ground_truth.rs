@@ -160,22 +160,26 @@ fn compare_kernel(
                 (other.node, other.value) == (array.node, array.value) && other.memory != Memory::Thread
             });
         let name = array_name(problem, array, is_tile);
-        let found = seen.arrays.iter().find(|other| other.name == name && other.memory == memory);
-        let Some(found) = found else { panic!("{label}, {}: there is no array {name}", seen.kernel) };
+        // Each stage of a Func has registers of its own.
+        let found = || seen.arrays.iter().filter(|other| other.name == name && other.memory == memory);
+        assert!(found().next().is_some(), "{label}, {}: there is no array {name}", seen.kernel);
         let what = format!("{label}, kernel {}, {name} in {memory}", seen.kernel);
         let kinds = [
-            ("loads", array.loads, found.loads),
-            ("stores", array.stores, found.stores),
-            ("atomics", array.atomics, found.atomics),
+            ("loads", array.loads, found().map(|array| array.loads).collect::<Vec<_>>()),
+            ("stores", array.stores, found().map(|array| array.stores).collect()),
+            ("atomics", array.atomics, found().map(|array| array.atomics).collect()),
         ];
-        for (kind, predicted, seen) in kinds {
-            let seen = Traffic {
-                elements: seen.elements as f64 / launches,
-                bytes: seen.bytes as f64 / launches,
-                requests: seen.requests as f64 / launches,
-                sectors: seen.sectors as f64 / launches,
-                wavefronts: seen.wavefronts as f64 / launches,
-            };
+        for (kind, predicted, each) in kinds {
+            let mut seen = Traffic::default();
+            for one in each {
+                seen += Traffic {
+                    elements: one.elements as f64 / launches,
+                    bytes: one.bytes as f64 / launches,
+                    requests: one.requests as f64 / launches,
+                    sectors: one.sectors as f64 / launches,
+                    wavefronts: one.wavefronts as f64 / launches,
+                };
+            }
             let equal = is_equal(predicted, seen);
             score.claimed += usize::from(array.exact);
             if array.exact && !equal {

@@ -14,6 +14,7 @@
 //! | `nest` | emits the thread and serial loops of one stage, with guards where needed |
 //! | `nesting` | nests loops, lets and guards around statements |
 //! | `accumulate` | keeps points that a stage updates repeatedly in registers |
+//! | `carry` | keeps what a scan wrote last in a register |
 //! | `stage` | emits the stores of one point of a stage |
 //! | `value` | lowers the expressions of a stage at one point and inlines Funcs |
 //! | `copy` | copies the requested part of outputs that are computed on a larger region |
@@ -26,6 +27,7 @@
 mod accumulate;
 mod arrays;
 mod boxes;
+mod carry;
 mod context;
 mod copy;
 mod error;

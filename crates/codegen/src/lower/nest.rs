@@ -14,6 +14,7 @@ use crate::lower::error::LowerError;
 use crate::lower::nesting::Nesting;
 use crate::lower::stage::Subject;
 use crate::lower::state::KernelLowering;
+use crate::lower::value::Point;
 
 /// The position of a nest's loops: for each loop the box it runs over and the offset in it.
 #[derive(Clone)]
@@ -119,10 +120,12 @@ impl KernelLowering<'_> {
         if let Some(accumulator) = &accumulator {
             body.extend(self.begin(accumulator, placed, start));
         }
+        body.extend(self.carry(placed, start)?);
         let (mut inner, mut position) = (Nesting::default(), start.clone());
         self.reductions(&mut inner, placed, &mut position);
         self.serial(&mut inner, placed, &mut position, |_| true);
         body.extend(self.point(inner, &placed.subject, &position)?);
+        self.drop_carried();
         if let Some(accumulator) = &accumulator {
             body.extend(self.finish(accumulator, placed, start));
         }
@@ -230,9 +233,14 @@ impl KernelLowering<'_> {
         subject: &Subject,
         position: &Position,
     ) -> Result<Vec<Stmt>, LowerError> {
+        let Point { vars, rvars } = self.point_at(position);
+        self.stores(inner, subject, vars, rvars)
+    }
+
+    pub fn point_at(&mut self, position: &Position) -> Point {
         let vars = self.shifted(&position.points.lower, &position.along);
         let rvars = self.shifted(&position.domain.lower, &position.reduced);
-        self.stores(inner, subject, vars, rvars)
+        Point { vars, rvars }
     }
 
     pub fn shifted(&mut self, lower: &[NodeId], along: &[NodeId]) -> Vec<NodeId> {

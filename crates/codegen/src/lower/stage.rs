@@ -99,16 +99,18 @@ impl KernelLowering<'_> {
         }
         let values: Vec<NodeId> =
             decl.values.iter().map(|value| self.value(*value, point.clone())).collect::<Result<_, _>>()?;
-        if let [value] = values[..] {
+        if let ([value], None) = (&values[..], &self.carried) {
+            let value = *value;
             return Ok(vec![self.store(Read::Func(stage.func), 0, &at, value)?]);
         }
-        // A tuple reads all old values before it writes any.
+        // A tuple reads all old values before it writes any; what a scan keeps is computed once.
         let mut stmts = Vec::new();
         let at: Vec<NodeId> = at.into_iter().map(|index| self.read_now(&mut stmts, "at", index)).collect();
         let values: Vec<NodeId> =
             values.into_iter().map(|value| self.read_now(&mut stmts, "value", value)).collect();
         for (number, value) in values.into_iter().enumerate() {
             stmts.push(self.store(Read::Func(stage.func), number, &at, value)?);
+            stmts.extend(self.carried_store(number, value));
         }
         Ok(stmts)
     }

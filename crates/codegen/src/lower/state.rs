@@ -6,6 +6,7 @@
 //! | `symbols` | `kernel` (blocks, loops over them) and `nest` (threads): what moves boxes |
 //! | `arrays`, `globals`, `kept` | `arrays`: what has been declared |
 //! | `local` | `arrays` and `accumulate`: where values are found at the current position |
+//! | `carried` | `carry`, within one nest |
 //! | `inlined` | `value`, within one nest |
 //! | `axes` | `kernel`; read by `versions` |
 
@@ -19,6 +20,7 @@ use warploom_schedule::schedule::{Barriers, Item, KernelPlan, StageRef, Symbol};
 
 use crate::builder::Builder;
 use crate::ir::{Array, ArrayId, BufferId, Leaf, NodeId};
+use crate::lower::carry::Carried;
 use crate::lower::context::Context;
 use crate::lower::error::LowerError;
 use crate::lower::layout::Layout;
@@ -91,6 +93,8 @@ pub(crate) struct KernelLowering<'a> {
     pub kept: AHashMap<(Kept, usize), ArrayId>,
     /// The values of the symbols in footprints, at the position that is being lowered.
     pub symbols: AHashMap<Symbol, NodeId>,
+    /// What the scan that is being lowered wrote last.
+    pub carried: Option<Carried>,
     threads: u32,
     pub barriers: Barriers,
     /// The axes of the grid with more than one block.
@@ -122,6 +126,7 @@ impl<'a> KernelLowering<'a> {
             local: AHashMap::new(),
             kept: AHashMap::new(),
             symbols,
+            carried: None,
             threads: within(&name, "threads in a block", plan.threads, limit)?,
             barriers: debug_span!("barriers").in_scope(|| context.plan.barriers(id)),
             axes: Vec::new(),

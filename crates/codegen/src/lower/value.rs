@@ -117,7 +117,10 @@ impl KernelLowering<'_> {
                         None => Step::Into(at),
                     });
                 }
-                _ => self.load(Read::Func(func), value as usize, node.ty, &args)?,
+                _ => match self.carried_read(id) {
+                    Some(carried) => carried,
+                    None => self.load(Read::Func(func), value as usize, node.ty, &args)?,
+                },
             },
             NodeKind::Op(Op::Const(value)) => self.builder.constant(value),
             NodeKind::Op(op) => self.builder.op(op, &args),

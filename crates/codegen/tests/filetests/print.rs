@@ -143,6 +143,9 @@ impl Printer<'_> {
         if footprint.accumulates {
             parts.push("accumulates".to_owned());
         }
+        if footprint.carries {
+            parts.push("carries".to_owned());
+        }
         if nest.nest.numbers.atomic {
             parts.push("atomic".to_owned());
         }

@@ -246,6 +246,7 @@ impl<'k, 's> Block<'k, 's> {
             flat: &flat,
             nest: Some(nest),
             accumulates: false,
+            carries: false,
             registers: &[],
             input: Some(input),
         };
@@ -272,10 +273,10 @@ impl<'k, 's> Block<'k, 's> {
                 let domain: SmallVec<[(i64, i64); 4]> =
                     ranges.iter().map(|range| (range.min, range.extent)).collect();
                 let walk = walk.of_registers(points, &domain, &self.items.plan.lowest);
-                self.flat_stage(stage, &walk, None, false, &registers, held);
+                self.flat_stage(stage, &walk, None, None, &registers, held);
             }
         }
-        self.flat_stage(stage, walk, Some(nest), footprint.accumulates, &registers, held);
+        self.flat_stage(stage, walk, Some(nest), Some(footprint), &registers, held);
     }
 
     fn flat_stage(
@@ -283,7 +284,7 @@ impl<'k, 's> Block<'k, 's> {
         stage: StageRef,
         walk: &Walk,
         nest: Option<&Nest>,
-        accumulates: bool,
+        footprint: Option<&NestFootprint>,
         registers: &[(FuncId, &RegisterFootprint)],
         held: f64,
     ) {
@@ -295,7 +296,8 @@ impl<'k, 's> Block<'k, 's> {
             walk,
             flat: &flat,
             nest,
-            accumulates,
+            accumulates: footprint.is_some_and(|own| own.accumulates),
+            carries: footprint.is_some_and(|own| own.carries),
             registers,
             input: None,
         };

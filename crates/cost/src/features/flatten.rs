@@ -50,6 +50,24 @@ impl Group {
         self.rows.iter().all(|row| row.exact) && self.count == self.origins.len() as f64
     }
 
+    /// Splits the accesses of a scan to its own Func into those to what `store` wrote at the previous value of the variable
+    /// with this position among the coefficients, and all others.
+    pub fn split_previous(&self, store: &Group, variable: usize) -> (Option<Group>, Option<Group>) {
+        let alike = self.value == store.value && self.rows == store.rows;
+        let is_previous = |origin: &SmallVec<[i64; 4]>| {
+            let steps = store.rows.iter().map(|row| row.coefs.get(variable).copied().unwrap_or(0));
+            let before = store.origins[0].iter().zip(steps).map(|(origin, step)| origin - step);
+            alike && before.eq(origin.iter().copied())
+        };
+        let (previous, others): (Vec<_>, Vec<_>) = self.origins.iter().cloned().partition(is_previous);
+        let unlisted = self.count - self.origins.len() as f64;
+        let some = |origins: Vec<SmallVec<[i64; 4]>>, more: f64| {
+            let count = origins.len() as f64 + more;
+            (!origins.is_empty()).then(|| Group { origins, count, ..self.clone() })
+        };
+        (some(previous, 0.0), some(others, unlisted))
+    }
+
     /// The distance between the first and the last access along an index.
     pub fn spread(&self, row: usize) -> i64 {
         let constants = || self.origins.iter().map(|origin| origin[row]);

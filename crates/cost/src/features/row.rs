@@ -52,6 +52,8 @@ pub(crate) struct Work<'w> {
     pub nest: Option<&'w Nest>,
     /// Whether it accumulates its points in registers.
     pub accumulates: bool,
+    /// Whether it keeps what it wrote last in a register.
+    pub carries: bool,
     /// Funcs in registers that can be read.
     pub registers: &'w [(FuncId, &'w RegisterFootprint)],
     /// The input that is being copied, if the row is a copy.
@@ -164,15 +166,13 @@ impl Block<'_, '_> {
                 reads.add(group, &moves, own);
                 continue;
             }
+            if group.own && work.carries {
+                self.scanned_loads(work, group, own, &mut totals, reads);
+                continue;
+            }
             let place =
                 if group.own && work.input.is_none() { own.clone() } else { self.place(group.node, work) };
-            let traffic = self.count(work, group, &moves, &place, all, Access::Load);
-            totals.add(&moves, &place, traffic, all);
-            if place.memory == Memory::Thread && is_indexed(&moves, &place) {
-                totals.local += traffic.requests;
-                self.note_indexed(group.node);
-            }
-            reads.add(group, &moves, &place);
+            self.load(work, group, &place, all, &mut totals, reads);
         }
         if work.accumulates {
             for group in &work.flat.stores {
@@ -183,6 +183,49 @@ impl Block<'_, '_> {
             }
         }
         totals
+    }
+
+    fn load(
+        &mut self,
+        work: &Work<'_>,
+        group: &Group,
+        place: &Place,
+        keep: Keep,
+        totals: &mut Totals,
+        reads: &mut Reads,
+    ) {
+        let moves = Moves::new(work.walk, group);
+        let traffic = self.count(work, group, &moves, place, keep, Access::Load);
+        totals.add(&moves, place, traffic, keep);
+        if place.memory == Memory::Thread && is_indexed(&moves, place) {
+            totals.local += traffic.requests;
+            self.note_indexed(group.node);
+        }
+        reads.add(group, &moves, place);
+    }
+
+    /// The loads of a scan from its own Func. What it wrote last is in a register, and is loaded once per line.
+    fn scanned_loads(
+        &mut self,
+        work: &Work<'_>,
+        group: &Group,
+        own: &Place,
+        totals: &mut Totals,
+        reads: &mut Reads,
+    ) {
+        let variable = work.walk.vars.len() - 1;
+        let store = work.flat.stores.iter().find(|store| store.value == group.value);
+        let (previous, others) = store.map_or((None, None), |store| group.split_previous(store, variable));
+        if let Some(previous) = previous {
+            self.load(work, &previous, own, points, totals, reads);
+            let moves = Moves::new(work.walk, &previous);
+            let each: [(Keep, Access); 3] =
+                [(all, Access::Load), (all, Access::Store), (points, Access::Store)];
+            self.count_tile(work, &previous, &moves, own, &each);
+        }
+        if let Some(others) = others {
+            self.load(work, &others, own, all, totals, reads);
+        }
     }
 
     fn stores(&mut self, work: &Work<'_>, own: &Place) -> Totals {

@@ -77,6 +77,45 @@ impl<'a> Dependence<'a> {
             })
     }
 
+    /// The reads of what a scan wrote at the previous value of its only reduction variable. There are none if that variable does
+    /// not move the writes, or if some values may write nothing.
+    pub fn previous(&self) -> Vec<ExprId> {
+        let exprs = self.pipeline.exprs();
+        let decl = &self.pipeline.funcs()[self.stage.func].stages[self.stage.stage];
+        let steps: Option<Vec<i64>> = decl.indices.iter().map(|index| self.step_of(*index)).collect();
+        let Some(steps) = steps.filter(|steps| steps.iter().any(|step| *step != 0)) else {
+            return Vec::new();
+        };
+        if self.domain.len() != 1 || decl.predicate.is_some() {
+            return Vec::new();
+        }
+        let is_previous = |((written, read), step): ((&ExprId, &ExprId), &i64)| {
+            let (written, read) = (self.analysis.linear(*written), self.analysis.linear(*read));
+            written.terms == read.terms && written.constant.checked_sub(*step) == Some(read.constant)
+        };
+        let reads = exprs.reachable(decl.values.iter().copied()).into_iter().filter(|id| {
+            let node = &exprs[*id];
+            matches!(node.kind, NodeKind::Call(func, _) if func == self.stage.func)
+                && decl.indices.iter().zip(&node.args).zip(&steps).all(is_previous)
+        });
+        reads.collect()
+    }
+
+    /// How far an index moves when the only reduction variable grows by 1; `None` if this differs between values.
+    fn step_of(&self, index: ExprId) -> Option<i64> {
+        let exprs = self.pipeline.exprs();
+        let is_variable = |atom: ExprId| matches!(exprs[atom].kind, NodeKind::RVar(_));
+        let mut step = 0;
+        for (atom, factor) in &self.analysis.linear(index).terms {
+            if is_variable(*atom) {
+                step += factor;
+            } else if exprs.reachable([*atom]).into_iter().any(is_variable) {
+                return None;
+            }
+        }
+        Some(step)
+    }
+
     /// Whether two accesses never touch the same element, if the second is `distance` further along
     /// `var`.
     fn never_meet(

@@ -106,6 +106,9 @@ pub struct NestFootprint {
     /// Whether each thread accumulates its points in registers, with one memory access before and one
     /// after.
     pub accumulates: bool,
+    /// Whether each thread keeps what it wrote last in registers, because the next value follows from it: a scan, one
+    /// line at a time.
+    pub carries: bool,
     /// The Funcs and staged inputs of the block that the nest reads. An atomic update does not read its own
     /// Func.
     pub reads: NodeSet,

@@ -286,6 +286,12 @@ impl Problem {
         self.stage(stage).atomic
     }
 
+    /// The reads by which a scan gets the value that it wrote just before, at the previous value of its only reduction
+    /// variable.
+    pub fn previous_reads(&self, stage: StageRef) -> &[ExprId] {
+        &self.stage(stage).previous
+    }
+
     /// Whether a stage or staged input has this loop.
     pub(crate) fn has_loop(&self, item: Item, kind: LoopKind) -> bool {
         match (item, kind) {
@@ -395,6 +401,7 @@ pub(crate) struct StageFacts {
     /// Pure dimensions, then reduction variables.
     pub loops: Vec<LoopKind>,
     atomic: Option<AtomicUpdate>,
+    previous: Vec<ExprId>,
 }
 
 /// An update of the form `f(..) = f(..) op term` that one atomic operation on a 32-bit integer makes, with
@@ -426,11 +433,17 @@ impl StageFacts {
         calls.sort_unstable();
         let pure = (0..decl.indices.len()).filter(|d| decl.is_pure(pipeline.exprs(), *d));
         let reductions = (0..decl.domain.len()).map(LoopKind::Reduction);
+        let scans = decl.domain.len() == 1 && pipeline.exprs().reads(stage.func, decl.values.iter().copied());
+        let previous = match scans {
+            true => Dependence::of(pipeline, regions, stage, |stage| stage.previous()),
+            false => Vec::new(),
+        };
         StageFacts {
             program,
             calls,
             loops: pure.map(LoopKind::Pure).chain(reductions).collect(),
             atomic: AtomicUpdate::of(pipeline, stage),
+            previous,
         }
     }
 }

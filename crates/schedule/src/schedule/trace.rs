@@ -211,6 +211,7 @@ impl<'a> Tracer<'a> {
         let loops = self.problem.loops(info.nest.item);
         let axes = axes(&info.nest.mapping, &loops, threads.as_deref(), &dims, &domain);
         let accumulates = self.accumulates(info.nest, &domain, threads.as_deref().unwrap_or_default());
+        let carries = self.carries(info.nest, &domain, threads.as_deref().unwrap_or_default());
         let idle = info.stage().is_some_and(|stage| self.problem.is_idle(stage));
         let exchanges = !idle
             && (info.nest.storage.is_shared() || shares_reductions(threads.as_deref().unwrap_or_default()));
@@ -224,6 +225,7 @@ impl<'a> Tracer<'a> {
             axes,
             registers,
             accumulates,
+            carries,
             reads: if idle { NodeSet::default() } else { reads },
             exchanged: exchanges.then(|| self.problem.node(read)),
         })
@@ -243,6 +245,15 @@ impl<'a> Tracer<'a> {
         let fits = (points == 1 || unrolled) && bytes <= MAX_REGISTER_BYTES;
         let alone = !nest.numbers.atomic && !shares_reductions(loops);
         own_points && again && fits && alone && !nest.storage.is_private()
+    }
+
+    /// Whether each thread of a nest scans one line at a time.
+    fn carries(&self, nest: &Nest, domain: &[Reach], loops: &[ThreadLoop]) -> bool {
+        let Item::Stage(stage) = nest.item else { return false };
+        let one_line = loops.iter().all(|dim| dim.serial == 1 || !is_pure(dim.dim));
+        let goes_on = domain.iter().any(|reach| reach.extent() > 1);
+        let alone = !nest.numbers.atomic && !shares_reductions(loops) && !nest.storage.is_private();
+        !self.problem.previous_reads(stage).is_empty() && one_line && goes_on && alone
     }
 
     /// The part of a kernel's own stage that one block computes.
