@@ -128,7 +128,7 @@ fn tile(state: &Arc<State>, stage: StageRef, menus: &Menus) -> Vec<Child> {
 }
 
 /// The state after a change, if every affected kernel is accepted.
-fn accepted(
+pub(crate) fn accepted(
     evaluator: &Evaluator<'_>,
     base: &Arc<State>,
     change: &Change,

@@ -41,6 +41,7 @@ mod places;
 mod reductions;
 mod refine;
 mod rewrites;
+mod rows;
 mod search;
 mod shares;
 mod space;
@@ -61,6 +62,7 @@ use crate::evaluate::Evaluator;
 use crate::greedy::greedy;
 use crate::neighbours::neighbourhood;
 use crate::rewrites::{caution, promising};
+use crate::rows::with_whole_rows;
 use crate::space::Space;
 
 pub use expand::{Decision, Expander, Manner};
@@ -140,19 +142,38 @@ pub fn search(
         let left = options.time_limit.map(|limit| limit.saturating_sub(started.elapsed()));
         let options = Options { time_limit: left, ..options.clone() };
         explore(problem, model, &options, observer, |search, start| {
-            let (start, decisions) = beam(search, start);
+            let first = started_from(search, start);
+            if first.identity() != start.identity() {
+                search.keep(search.refined(std::slice::from_ref(&first)));
+            }
+            let (start, decisions) = beam(search, &first);
             greedy(search, &start, &decisions);
         })
     };
     let mut outcome = one(problem);
     let most = if options.fixed.is_none() { options.rewrites } else { 0 };
-    for rewritten in promising(problem, model, most) {
+    let start_cost = |problem: &Problem| {
+        with_search(problem, model, options, &|_| {}, |search| {
+            let default = search.appraise(&Schedule::default_for(problem));
+            default.map_or(f64::INFINITY, |default| started_from(search, &default).cost())
+        })
+    };
+    for rewritten in promising(problem, most, start_cost) {
         if outcome.stop == StopReason::TimeLimit {
             break;
         }
         outcome.merge(one(&rewritten), caution(&rewritten));
     }
     outcome
+}
+
+/// The state from which the beam starts: the default schedule or, for a rewritten pipeline, one whose kernels own whole
+/// rows.
+fn started_from(search: &Search<'_>, default: &Arc<State>) -> Arc<State> {
+    match search.evaluator.space.problem.pipeline().rewrites().is_empty() {
+        true => default.clone(),
+        false => with_whole_rows(search, default),
+    }
 }
 
 impl Outcome {

@@ -14,12 +14,16 @@ use crate::follow::{along, at_itself, following};
 use crate::menu::Choice;
 use crate::reductions::{Variant, in_threads};
 use crate::shares::{Placed, atomic_shares, shares};
-use crate::space::Space;
+use crate::space::{Space, Span};
 use crate::state::{Kern, Sketch, State};
 use crate::statistics::{Refusal, Statistics};
 
 /// Groups of choices per site: flat, with thread tiles, private.
 const GROUPS: u64 = 3;
+
+/// How many blocks may compute a point on average, in kernels that own what they compute: the last rows of blocks may
+/// overlap.
+const MOST_SHARED: f64 = 1.25;
 
 /// A change that inlines a Func or computes it at root.
 #[derive(Clone, Debug)]
@@ -118,6 +122,37 @@ impl<'a> Places<'a> {
         choices.extend(self.private(&home, &sites));
         choices.extend(self.registers(&home).map(|sketch| (u64::MAX, sketch)));
         choices.into_iter().map(|(group, sketch)| Choice { sketch, group, secondary: false }).collect()
+    }
+
+    /// The kernel of `owner` with the Func in shared memory, if nothing else reads the Func and no two blocks compute a
+    /// point of it.
+    pub fn owned(
+        &self,
+        owner: StageRef,
+        evaluator: &Evaluator<'_>,
+        counts: &mut Statistics,
+    ) -> Option<Arc<Kern>> {
+        let home = self.home().filter(|home| home.kernel.stage == owner)?;
+        let sites = home.kernel.sites(&home.readers);
+        let site = sites.first()?;
+        let flat = self.judged(&self.flat(&home, site)?, evaluator, counts)?;
+        let atomic = self.atomic(&home, site, &flat).into_iter().map(|item| flat.sketch.with_tiles(item));
+        let atomic = evaluator.judge(atomic.collect(), counts).into_iter().flatten();
+        let kern = atomic.fold(flat, |best, kern| if kern.cost() < best.cost() { kern } else { best });
+        let own = self.space.stage(owner);
+        let blocks = home.kernel.block.iter().filter_map(|tile| {
+            let span = own.pure.iter().find(|span| span.dim == tile.dim)?;
+            Some((span.extent as f64 / tile.size.of(span.extent) as f64).ceil())
+        });
+        let blocks: f64 = blocks.product();
+        let once = self.extents(&kern).into_iter().all(|(stage, extents)| {
+            let along = |span: &Span| match span.dim {
+                LoopKind::Pure(d) => extents[d] as f64 / span.extent as f64,
+                LoopKind::Reduction(_) => 1.0,
+            };
+            self.space.stage(stage).pure.iter().map(along).product::<f64>() * blocks <= MOST_SHARED
+        });
+        once.then_some(kern)
     }
 
     /// The only kernel that reads the Func.

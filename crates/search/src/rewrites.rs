@@ -1,16 +1,15 @@
 //! Rewrites of updates that have too little parallelism or too long a chain of steps.
 //!
-//! A recipe proposes rewrites for every such update of the pipeline. Recipes are ranked by the cost of the default
-//! schedule of what they make; the search then runs on the best as it does on the original pipeline.
+//! A recipe proposes rewrites for every such update of the pipeline. Recipes are ranked by the cost of the schedule from
+//! which a search of what they make would start; the search then runs on the best as it does on the original pipeline.
 
 use std::num::NonZeroU32;
 
-use warploom_cost::{CostModel, Featurizer};
-use warploom_lang::ir::{FuncDecl, Stage};
+use warploom_lang::ir::{FuncDecl, NodeKind, Stage};
 use warploom_lang::rewrite::{Rewrite, Side, StageName, VarName};
-use warploom_lang::{FuncId, Pipeline, StageRef};
+use warploom_lang::{ExprId, FuncId, Pipeline, StageRef};
 use warploom_schedule::LoopKind;
-use warploom_schedule::schedule::{Problem, Schedule};
+use warploom_schedule::schedule::Problem;
 
 /// Fewer steps in one thread are no reason to rewrite.
 const LONG_CHAIN: i64 = 64;
@@ -24,13 +23,16 @@ const MANY_POINTS: i64 = 512;
 /// With more points than this, neighbouring threads have points of their own and need not share one.
 const LANES: i64 = 64;
 
+/// Threads per SM that share a reduction to few points.
+const SHARING: u32 = 1024;
+
 /// What to ask for.
 struct Recipe {
     /// Threads that share a reduction, if its points are few.
     lanes: u32,
-    /// Blocks per SM that share a reduction, if its points are few.
+    /// Blocks per SM that make a histogram together, if its points are few.
     blocks: u32,
-    /// Values that a chunk of a scan has; 0 if scans stay whole.
+    /// Values that a chunk of a scan has; 0 if scans stay whole. A scan along rows has a chunk for each of the lanes.
     chunk: u32,
 }
 
@@ -41,12 +43,21 @@ const RECIPES: [Recipe; 7] = [
     Recipe { lanes: 32, blocks: 8, chunk: 0 },
     Recipe { lanes: 256, blocks: 2, chunk: 32 },
     Recipe { lanes: 128, blocks: 4, chunk: 16 },
-    Recipe { lanes: 32, blocks: 8, chunk: 64 },
+    Recipe { lanes: 128, blocks: 2, chunk: 64 },
 ];
+
+/// With more chunks than this, the scan of their carries is divided again.
+const MANY_CHUNKS: i64 = 32;
+
+/// Values that a chunk of carries has.
+const CARRIES: u32 = 16;
+
+/// A rewritten pipeline whose search starts from a time this much longer than that of the original one is not searched.
+const HOPELESS: f64 = 1.5;
 
 /// How much faster than the original pipeline a schedule with chunks must be by prediction. Chunks along rows have
 /// accesses that the models take for cheaper than they are: 1.8x to 3.3x on an H200.
-const CAUTION: f64 = 3.0;
+const CAUTION: f64 = 1.0;
 
 /// By what a predicted time is multiplied for comparisons with the original pipeline.
 pub(crate) fn caution(problem: &Problem) -> f64 {
@@ -55,7 +66,7 @@ pub(crate) fn caution(problem: &Problem) -> f64 {
 }
 
 /// The rewritten problems that are worth a search, the most promising first, at most `most`.
-pub(crate) fn promising(problem: &Problem, model: &dyn CostModel, most: usize) -> Vec<Problem> {
+pub(crate) fn promising(problem: &Problem, most: usize, cost: impl Fn(&Problem) -> f64) -> Vec<Problem> {
     if most == 0 || thin_updates(problem).is_empty() {
         return Vec::new();
     }
@@ -65,18 +76,22 @@ pub(crate) fn promising(problem: &Problem, model: &dyn CostModel, most: usize) -
         let known =
             |(_, other): &(f64, Problem)| other.pipeline().rewrites() == rewritten.pipeline().rewrites();
         if !found.iter().any(known) {
-            found.push((default_cost(&rewritten, model) * caution(&rewritten), rewritten));
+            let cost = cost(&rewritten);
+            tracing::debug!(start_us = cost, rewrites = %shown(&rewritten), "rewrote");
+            found.push((cost * caution(&rewritten), rewritten));
         }
     }
-    // What is no better without a search is not worth one.
-    let original = default_cost(problem, model);
-    found.retain(|(cost, _)| *cost < original);
+    // What is much slower before a search is not worth one.
+    let original = cost(problem);
+    tracing::debug!(start_us = original, "not rewritten");
+    found.retain(|(cost, _)| *cost < HOPELESS * original);
     found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     found.into_iter().take(most).map(|(_, problem)| problem).collect()
 }
 
-fn default_cost(problem: &Problem, model: &dyn CostModel) -> f64 {
-    Featurizer::new(problem).cost(&Schedule::default_for(problem), model)
+fn shown(problem: &Problem) -> String {
+    let rewrites: Vec<String> = problem.pipeline().rewrites().iter().map(Rewrite::to_string).collect();
+    rewrites.join("; ")
 }
 
 /// An update with too little parallelism or too long a chain.
@@ -139,15 +154,18 @@ impl List {
         self.pipeline.func_named(name).map(|id| &self.pipeline.funcs()[id])
     }
 
-    /// Gives every new reduction storage of its own inside the kernel that writes its result, so that its start needs no
-    /// kernel. Inlining the copy that this adds undoes it.
-    fn cut_reductions(&mut self, original: &Pipeline) {
+    /// Gives every reduction that is new or `thin` storage of its own inside the kernel that writes its result, so that its
+    /// start needs no kernel. Inlining the copy that this adds undoes it.
+    fn cut_reductions(&mut self, original: &Pipeline, thin: &[Thin]) {
         let reduces = |func: &FuncDecl| {
             let stays = |d: usize| func.stages[1].is_pure(self.pipeline.exprs(), d);
             func.stages.len() == 2 && !func.stages[1].domain.is_empty() && (0..func.dims.len()).all(stays)
         };
-        let is_new = |func: &FuncDecl| original.func_named(&func.name).is_none();
-        let funcs = self.pipeline.funcs().values().filter(|func| reduces(func) && is_new(func));
+        let is_meant = |func: &FuncDecl| match original.func_named(&func.name) {
+            Some(id) => thin.iter().any(|thin| thin.stage.func == id),
+            None => true,
+        };
+        let funcs = self.pipeline.funcs().values().filter(|func| reduces(func) && is_meant(func));
         let names: Vec<String> = funcs.map(|func| func.name.clone()).collect();
         for func in names {
             self.push(Rewrite::Cut { func, at: 2 });
@@ -177,7 +195,8 @@ impl Recipe {
     /// The problem after the rewrites of all thin updates; `None` if none can be applied.
     fn rewritten(&self, problem: &Problem) -> Option<Problem> {
         let mut list = List { pipeline: problem.pipeline().clone() };
-        for thin in thin_updates(problem) {
+        let updates = thin_updates(problem);
+        for thin in &updates {
             let decl = &problem.pipeline().funcs()[thin.stage.func];
             // Earlier rewrites of the Func have taken its first stages.
             let Some(now) = list.func(&decl.name) else { continue };
@@ -186,10 +205,10 @@ impl Recipe {
                 continue;
             };
             let stage = StageName { func: decl.name.clone(), stage: number };
-            let _ =
-                self.reduce(&mut list, &thin, &stage, problem.device().sms) || self.scan(&mut list, &stage);
+            let _ = self.reduce(&mut list, thin, &stage, problem.device().sms)
+                || self.scan(&mut list, thin, &stage, runs_along_rows(problem.pipeline(), thin.stage.func));
         }
-        list.cut_reductions(problem.pipeline());
+        list.cut_reductions(problem.pipeline(), &updates);
         let rewrites = list.pipeline.rewrites().to_vec();
         (rewrites != problem.pipeline().rewrites()).then(|| problem.rewritten(&rewrites).ok())?
     }
@@ -207,7 +226,8 @@ impl Recipe {
         }
         // A block has lanes for many points of a reduction, but a histogram to itself.
         let side_by_side = if thin.scatters { 1 } else { MANY_POINTS };
-        let blocks = i64::from(sms * self.blocks) * side_by_side / thin.points.max(side_by_side);
+        let per_sm = if thin.scatters { self.blocks } else { SHARING / self.lanes };
+        let blocks = i64::from(sms * per_sm) * side_by_side / thin.points.max(side_by_side);
         let by = (extent / blocks.max(1)).max(1);
         let Some(part) = list.factor(stage, slowest, Side::Outer, by) else { return false };
         let inner = StageName { func: part.clone(), stage: 1 };
@@ -217,10 +237,11 @@ impl Recipe {
         } else if thin.points < LANES {
             self.share(list, &inner, fastest);
         }
-        if thin.points < LANES
-            && let Some(vars) = list.update(stage).map(names)
+        let lanes = i64::from(self.lanes) * LANES / thin.points.max(LANES);
+        if let Some(vars) = list.update(stage).map(names)
+            && let Ok(lanes) = u32::try_from(lanes)
         {
-            self.share(list, stage, &vars[0]);
+            Recipe { lanes, ..*self }.share(list, stage, &vars[0]);
         }
         true
     }
@@ -232,8 +253,14 @@ impl Recipe {
     }
 
     /// Divides a scan into chunks. A Func with stages after the scan is cut behind it.
-    fn scan(&self, list: &mut List, stage: &StageName) -> bool {
-        let Some(by) = NonZeroU32::new(self.chunk) else { return false };
+    fn scan(&self, list: &mut List, thin: &Thin, stage: &StageName, along_rows: bool) -> bool {
+        let [extent] = thin.domain[..] else { return false };
+        let by = match along_rows {
+            // Neighbouring threads have neighbouring chunks. With an odd length, they use different banks.
+            true if self.chunk > 0 => u32::try_from(extent / i64::from(self.lanes) + 1).unwrap_or(0) | 1,
+            _ => self.chunk,
+        };
+        let Some(by) = NonZeroU32::new(by) else { return false };
         let Some(var) = list.update(stage).and_then(|stage| stage.domain.first()) else { return false };
         let mut var = VarName { stage: stage.clone(), var: var.name.clone() };
         let (func, end) = (&stage.func, stage.stage + 1);
@@ -243,8 +270,45 @@ impl Recipe {
             }
             var.stage.func = format!("{func}.cut");
         }
-        list.push(Rewrite::Chunk { var, by })
+        let chunked = list.push(Rewrite::Chunk { var: var.clone(), by });
+        if chunked && along_rows && extent / i64::from(by.get()) > MANY_CHUNKS {
+            let stage = StageName { func: format!("{}.carry", var.stage.func), stage: 1 };
+            if let (Some(carries), Some(by)) = (list.update(&stage).map(names), NonZeroU32::new(CARRIES)) {
+                list.push(Rewrite::Chunk { var: VarName { stage, var: carries[0].clone() }, by });
+            }
+        }
+        chunked
     }
+}
+
+/// Whether the updates of a Func run along what is contiguous in memory: the first dimension of something that they read.
+fn runs_along_rows(pipeline: &Pipeline, func: FuncId) -> bool {
+    let updates = pipeline.funcs()[func].stages.iter().skip(1);
+    let rows = |kind| matches!(kind, NodeKind::RVar(_));
+    updates.into_iter().any(|stage| reads_along(pipeline, stage, func, &rows))
+}
+
+/// Whether a stage reads along the first dimension of an input or Func where `moves` says which leaves move.
+fn reads_along(pipeline: &Pipeline, stage: &Stage, own: FuncId, moves: &dyn Fn(NodeKind) -> bool) -> bool {
+    let exprs = pipeline.exprs();
+    let moved = |id: ExprId| exprs.reachable([id]).into_iter().any(|id| moves(exprs[id].kind));
+    exprs.reachable(stage.values.iter().copied()).into_iter().any(|id| {
+        let node = &exprs[id];
+        let along_first = || node.args.first().is_some_and(|first| moved(*first));
+        match node.kind {
+            NodeKind::Load(_) => along_first(),
+            NodeKind::Call(func, _) if func == own => along_first(),
+            // A pure Func may be inlined, so what it reads decides.
+            NodeKind::Call(func, _) if pipeline.funcs()[func].stages.len() == 1 => {
+                let along: Vec<bool> = node.args.iter().map(|arg| moved(*arg)).collect();
+                let moves = |kind| matches!(kind, NodeKind::Var(d) if along.get(d as usize) == Some(&true));
+                let inner = &pipeline.funcs()[func].stages[0];
+                along.contains(&true) && reads_along(pipeline, inner, func, &moves)
+            }
+            NodeKind::Call(..) => along_first(),
+            _ => false,
+        }
+    })
 }
 
 fn names(stage: &Stage) -> Vec<String> {

@@ -1,0 +1,169 @@
+//! Kernels that own whole rows, as a start for the search.
+//!
+//! A block that has a whole row can compute every reduction and scan of that row: one read of the input, and the results
+//! never leave the SM. Decisions on one Func at a time do not lead there, because a block of whole rows pays off only once
+//! all of these Funcs are in it.
+
+use std::sync::Arc;
+
+use smallvec::smallvec;
+use warploom_lang::FuncId;
+use warploom_lang::rewrite::Rewrite;
+use warploom_schedule::schedule::{RootItem, Size, StageRef, Tile};
+
+use crate::evaluate::Evaluator;
+use crate::expand::accepted;
+use crate::places::Places;
+use crate::search::Search;
+use crate::space::{Space, Span};
+use crate::staging::best_copies;
+use crate::state::{Child, Sketch, State};
+use crate::statistics::Statistics;
+
+/// Blocks get as many rows as they need to have this many points.
+const BLOCK_POINTS: i64 = 256;
+
+/// Blocks have no more points than this, so that a few Funcs of theirs fit in shared memory.
+const MOST_POINTS: i64 = 1 << 14;
+
+/// Neighbouring points of a dimension that a block does not own as a whole.
+const NEIGHBOURS: i64 = 32;
+
+/// Dimensions up to this extent are never whole: they are channels, not rows.
+const CHANNELS: i64 = 8;
+
+/// The state in which kernels own whole rows wherever this makes them faster.
+pub(crate) fn with_whole_rows(search: &Search<'_>, start: &Arc<State>) -> Arc<State> {
+    let space = search.evaluator.space;
+    let mut best = start.clone();
+    for func in space.funcs() {
+        let at_root = search.counted(|counts| at_root(&search.evaluator, &best, func, counts));
+        let (Some(owner), Some(before)) = (space.stages_of(func).last(), at_root) else { continue };
+        for block in blocks(space, owner) {
+            if search.is_over() {
+                return best;
+            }
+            let grown = search.counted(|counts| grown(&search.evaluator, &before, owner, block, counts));
+            if let Some(state) = grown.filter(|state| state.cost() < best.cost()) {
+                best = state;
+            }
+        }
+    }
+    best
+}
+
+/// The state with a Func in kernels of its own. `None` if it is in kernels of others, or inlined and no result of a scan
+/// or reduction.
+fn at_root(
+    evaluator: &Evaluator<'_>,
+    state: &Arc<State>,
+    func: FuncId,
+    counts: &mut Statistics,
+) -> Option<Arc<State>> {
+    let (space, dag) = (evaluator.space, evaluator.space.dag);
+    let node = dag.func_node(func);
+    if !state.kernels_of(func).is_empty() {
+        return Some(state.clone());
+    }
+    let producers = dag.nodes()[node].stages.iter().flat_map(|stage| &dag.stages()[*stage].producers);
+    let mut producers = producers.map(|edge| &dag.nodes()[dag.edges()[*edge].producer]);
+    if !state.inlined.contains(node) || !producers.any(|producer| producer.has_updates()) {
+        return None;
+    }
+    let change = Places::new(space, state, func).root();
+    Some(accepted(evaluator, state, &change, counts)?.state())
+}
+
+/// The blocks of whole rows of a stage: its dimensions are whole, or as long as a chunk of a scan, or short.
+fn blocks(space: &Space<'_>, owner: StageRef) -> Vec<Vec<Tile>> {
+    let chunks = space.problem.pipeline().rewrites().iter().filter_map(|rewrite| match rewrite {
+        Rewrite::Chunk { by, .. } => Some(i64::from(by.get())),
+        _ => None,
+    });
+    let chunks: Vec<i64> = chunks.collect();
+    let mut found: Vec<Vec<i64>> = vec![Vec::new()];
+    let pure = &space.stage(owner).pure;
+    for (position, span) in pure.iter().enumerate() {
+        let mut sizes = vec![if position == 0 { span.extent.min(NEIGHBOURS) } else { 1 }];
+        if span.extent > CHANNELS {
+            sizes.extend(chunks.iter().copied().filter(|size| *size < span.extent));
+            sizes.push(span.extent);
+        }
+        sizes.sort_unstable();
+        sizes.dedup();
+        let longer = |block: &Vec<i64>| {
+            sizes.iter().map(|size| [block.as_slice(), &[*size]].concat()).collect::<Vec<_>>()
+        };
+        found = found.iter().flat_map(longer).collect();
+    }
+    found.retain(|block| block.iter().product::<i64>() <= MOST_POINTS);
+    found.into_iter().map(|block| tiles(pure, block)).collect()
+}
+
+fn tiles(pure: &[Span], mut block: Vec<i64>) -> Vec<Tile> {
+    // More rows, if one is short.
+    for d in 0..block.len() {
+        let points: i64 = block.iter().product();
+        if block[d] < pure[d].extent && points < BLOCK_POINTS {
+            let wanted = BLOCK_POINTS / (points / block[d]).max(1);
+            block[d] = block[d].max(wanted.min(pure[d].extent));
+        }
+    }
+    let tile = |(span, size): (&Span, i64)| Tile {
+        dim: span.dim,
+        size: u32::try_from(size).ok().filter(|_| size < span.extent).map_or(Size::All, Size::Of),
+    };
+    pure.iter().zip(block).map(tile).collect()
+}
+
+/// The state in which the kernel of a stage has these blocks, and computes all Funcs that only it reads and that no two
+/// blocks share a point of. `None` if there are none.
+fn grown(
+    evaluator: &Evaluator<'_>,
+    state: &Arc<State>,
+    owner: StageRef,
+    block: Vec<Tile>,
+    counts: &mut Statistics,
+) -> Option<Arc<State>> {
+    let space = evaluator.space;
+    let item = RootItem::lone(owner, Vec::new(), block, Vec::new(), None);
+    let kern = evaluator.judge(vec![Sketch::new(space, item, &state.inlined)?], counts).pop()?.ok()?;
+    let lone = Child::new(state, smallvec![kern], None, None).state();
+    let mut grown = lone.clone();
+    let producers = || space.funcs().filter(|func| *func < owner.func);
+    for func in producers() {
+        if !grown.kernels_of(func).is_empty()
+            && let Some(more) = with_func(evaluator, &grown, owner, func, counts)
+        {
+            grown = more;
+        }
+    }
+    if grown.kernels.len() == lone.kernels.len() {
+        return None;
+    }
+    let kern = best_copies(evaluator, grown.kernel_of(owner)?, &grown.inlined, counts);
+    grown = Child::new(&grown, smallvec![kern], None, None).state();
+    // The threads of a block share work that would be inlined into one of them, such as the levels of a tree.
+    for func in producers() {
+        if grown.inlined.contains(space.dag.func_node(func))
+            && let Some(more) = with_func(evaluator, &grown, owner, func, counts)
+            && more.cost() < grown.cost()
+        {
+            grown = more;
+        }
+    }
+    Some(grown)
+}
+
+/// The state in which the kernel of `owner` also computes a Func that was in other kernels or inlined.
+fn with_func(
+    evaluator: &Evaluator<'_>,
+    state: &Arc<State>,
+    owner: StageRef,
+    func: FuncId,
+    counts: &mut Statistics,
+) -> Option<Arc<State>> {
+    let places = Places::new(evaluator.space, state, func);
+    let kern = places.owned(owner, evaluator, counts)?;
+    Some(Child::new(state, smallvec![kern], Some(func), Some(places.inlined.clone())).state())
+}
