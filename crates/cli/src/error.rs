@@ -279,6 +279,12 @@ pub(crate) enum Error {
     /// Compiler bugs that the fuzzer found.
     #[error("{failed} of {count} {what} failed; please report them with their files")]
     Fuzz { failed: u64, count: u64, what: &'static str },
+    /// Pairs that fail before their kernels are mutated.
+    #[error("{failed} pairs fail unchanged; run `fuzz` without --mutate to reduce them. The first: {first}")]
+    Unmutated { failed: usize, first: String },
+    /// Mutants that no check notices, for no known reason.
+    #[error("{survived} mutants survived unexplained; please report their seeds")]
+    Survivors { survived: usize },
     /// Outputs that differ from the reference data.
     #[error("{failed} of {count} apps failed verification: {names}")]
     Verification { failed: usize, count: usize, names: String },
@@ -313,6 +319,7 @@ impl Error {
             Error::Request { error, .. } if !is_usage(error) => exit::PIPELINE,
             Error::Simulation(error) if matches!(**error, SimError::TooLarge { .. }) => exit::USAGE,
             Error::Simulation(_) | Error::Fuzz { .. } => exit::INTERNAL,
+            Error::Unmutated { .. } | Error::Survivors { .. } => exit::INTERNAL,
             Error::NoGpu(_) | Error::NoDevice { .. } | Error::Cuda(_) => exit::DEVICE,
             Error::NothingMeasured(_) => exit::NOTHING,
             Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::CLOSED,

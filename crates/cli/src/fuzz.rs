@@ -1,6 +1,7 @@
 //! `warploom fuzz`: checks random pipelines under random or searched schedules.
 
 mod compiled;
+mod mutants;
 mod replay;
 mod report;
 mod searched;
@@ -39,12 +40,17 @@ use searched::Searcher;
   warploom fuzz --on cuda --scale small --coverage         on a GPU, with statistics of the schedules' decisions
   warploom fuzz --search --compile                         searched schedules, also compiled
   warploom fuzz --replay fuzz-failures                     check the failures again
+  warploom fuzz --mutate 200 --seed 1                      do the checks notice a missing barrier?
 
 On a GPU, the tolerance of the timing build is the spread of the reference evaluator under perturbed rounding. If that
 spread is large, the pipeline amplifies rounding errors. Such pairs are reported as ill-conditioned, not as failures.
 
 Each failure is reduced and written to a file with the pipeline, the sizes, the schedule and the seed of the inputs.
-The checked pairs depend only on the arguments, not on the number of threads. Exits with 1 if a pair fails.")]
+The checked pairs depend only on the arguments, not on the number of threads. Exits with 1 if a pair fails.
+
+With --mutate, each barrier and atomic of the first N kernels that have any is removed or altered in turn. The verifier
+should refuse such a mutant, the simulator stop it, or an output be wrong. The others are listed with the reason why
+the change has no effect there. Exits with 1 if there is no reason, because a check then has a gap.")]
 pub(crate) struct Arguments {
     /// Number of pipelines to check
     #[arg(long, value_name = "N", default_value_t = 100)]
@@ -86,6 +92,14 @@ pub(crate) struct Arguments {
     samples: usize,
     #[command(flatten)]
     model: Model,
+    /// Remove or alter each barrier and atomic of N kernels instead; list the changes that no check notices
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with_all = ["on", "compile", "search", "coverage", "replay"],
+        help_heading = "Mutants"
+    )]
+    mutate: Option<usize>,
     /// The folder for failing cases
     #[arg(long, value_name = "DIR", default_value = "fuzz-failures", help_heading = "Failures")]
     out: PathBuf,
@@ -165,9 +179,12 @@ impl Machine {
     }
 }
 
-/// Fuzzes, or replays saved cases.
+/// Fuzzes, replays saved cases, or mutates kernels.
 pub(crate) fn fuzz(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let machine = arguments.machine()?;
+    if let Some(kernels) = arguments.mutate {
+        return mutants::mutate(kernels, arguments, &machine.device, out);
+    }
     let check: &Checker<'_> = &|case| machine.check(case);
     if !arguments.replay.is_empty() {
         return replay::replay(&arguments.replay, &machine.device, check, arguments.format, out);

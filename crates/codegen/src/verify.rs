@@ -153,8 +153,12 @@ impl Verifier<'_> {
         let before = self.atomics.clone();
         let never = [range.max < 1, range.min > 0];
         for ((list, never), step) in lists.into_iter().zip(never).zip([Step::Body, Step::Otherwise]) {
-            // If the condition differs between threads, the two lists run concurrently.
-            let start = if varying { self.atomics.clone() } else { before.clone() };
+            // If the condition differs between threads, the two lists run concurrently. If it differs only between
+            // blocks, they do so for buffers.
+            let start = match (&before, &self.atomics) {
+                (Some(before), Some(so_far)) if !varying => Some(before.in_other_blocks(so_far)),
+                (_, so_far) => so_far.clone(),
+            };
             let other = std::mem::replace(&mut self.atomics, start);
             let mark = self.values.enter();
             if never {

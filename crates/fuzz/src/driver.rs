@@ -40,8 +40,13 @@ pub fn random_schedules(count: u64) -> impl Fn(&Problem, u64) -> Vec<Schedule> +
     }
 }
 
+/// The seed of the `number`th pipeline of a run.
+pub(crate) fn pipeline_seed(seed: u64, number: u64) -> u64 {
+    mixed(mixed(seed) ^ number)
+}
+
 /// The seed of the `number`th schedule of a pipeline.
-fn schedule_seed(pipeline_seed: u64, number: u64) -> u64 {
+pub(crate) fn schedule_seed(pipeline_seed: u64, number: u64) -> u64 {
     mixed(pipeline_seed ^ number)
 }
 
@@ -68,6 +73,19 @@ impl Default for Options {
             random: warploom_randpipe::Options::default(),
             threads: None,
             max_failures: 10,
+        }
+    }
+}
+
+impl Options {
+    /// Runs `work` with as many threads as the options say.
+    pub(crate) fn on_threads<T: Send>(
+        &self,
+        work: impl FnOnce() -> T + Send,
+    ) -> Result<T, rayon::ThreadPoolBuildError> {
+        match self.threads {
+            None => Ok(work()),
+            Some(threads) => Ok(rayon::ThreadPoolBuilder::new().num_threads(threads).build()?.install(work)),
         }
     }
 }
@@ -189,13 +207,7 @@ pub fn fuzz(
 ) -> Result<Summary, rayon::ThreadPoolBuildError> {
     let (done, failed) = (AtomicU64::new(0), AtomicU64::new(0));
     let run = Run { options, device, schedules, check, progress, done, failed };
-    match options.threads {
-        None => Ok(run.all()),
-        Some(threads) => {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-            Ok(pool.install(|| run.all()))
-        }
-    }
+    options.on_threads(|| run.all())
 }
 
 struct Run<'a> {
@@ -220,7 +232,7 @@ impl Run<'_> {
             }
             let numbers = first..(first + BATCH).min(pipelines);
             let batch: Vec<Summary> =
-                numbers.into_par_iter().map(|number| self.pipeline(mixed(mixed(seed) ^ number))).collect();
+                numbers.into_par_iter().map(|number| self.pipeline(pipeline_seed(seed, number))).collect();
             batch.into_iter().for_each(|part| summary.add(part));
         }
         summary.time = start.elapsed();

@@ -54,6 +54,11 @@
 //! A case that the reference evaluator cannot run, because memory is insufficient or sizes do not
 //! fit, is skipped.
 //!
+//! # Mutants
+//!
+//! [`mutate()`] removes or alters each barrier and atomic of random kernels, to test that the checks above notice. A
+//! mutant that they do not notice has a [reason](Survival).
+//!
 //! # Damaged files
 //!
 //! [`Mutator`] damages files of any format, to test the code that reads them.
@@ -63,6 +68,7 @@ mod check;
 mod data;
 mod driver;
 mod file;
+mod mutants;
 mod mutate;
 mod panics;
 mod reduce;
@@ -71,6 +77,7 @@ pub use case::Case;
 pub use check::{Difference, Failure, Kind, Run, Verdict};
 pub use driver::{Checker, Found, Options, Progress, Scheduler, Summary, fuzz, random_schedules};
 pub use file::{CaseError, ContentError, Seen};
+pub use mutants::{Fate, FoundKernel, Mutant, Mutated, MutatedKernel, Mutation, Survival, mutate};
 pub use mutate::Mutator;
 pub use panics::{note_panic, panic_message};
 pub use reduce::{REDUCTION_TIME, Reduced, reduce};

@@ -47,6 +47,28 @@ fn a_run_is_the_same_on_any_number_of_threads() {
 }
 
 #[test]
+fn mutants_are_counted_and_survivors_listed() {
+    let place = Place::new();
+    let line = "fuzz --mutate 4 --stages 2..4 --seed 2";
+    let run = |threads: usize| place.json(&format!("{line} --threads {threads} --json"));
+    let report = run(1);
+    assert_eq!((&report["schema"], &report["kernels"]), (&"warploom.fuzz.mutate/1".into(), &4.into()));
+    assert_eq!(report, run(3));
+    let rows = report["mutants"].as_array().unwrap();
+    let sum = |field: &str| rows.iter().map(|row| row[field].as_u64().unwrap()).sum::<u64>();
+    let noticed: u64 = ["refused", "stopped", "wrong"].into_iter().map(sum).sum();
+    let survivors = report["survivors"].as_array().unwrap();
+    assert_eq!(sum("mutants"), noticed + survivors.len() as u64);
+    assert!(noticed > 0 && !survivors.is_empty(), "{report}");
+
+    let text = place.run(line);
+    assert_eq!((text.code, text.err.as_str()), (0, ""));
+    let seed = survivors[0]["pipeline_seed"].as_u64().unwrap();
+    assert!(text.out.contains(&format!("  pipeline {seed:016x}, schedule ")), "{}", text.out);
+    assert!(text.out.contains("\nbarrier removed "), "{}", text.out);
+}
+
+#[test]
 fn searched_schedules_are_right() {
     let place = Place::new();
     let run = |threads: usize| {
@@ -143,6 +165,7 @@ fn mistakes_are_answered() {
         ("fuzz --stages 5..2", "as in 2..12"),
         ("fuzz --device abacus", "abacus"),
         ("fuzz --samples 3", "--search"),
+        ("fuzz --mutate 3 --search", "cannot be used with"),
         ("sim harris --schedule random:x", "`x` is not a seed; write a whole number"),
     ] {
         let ran = place.run(command);

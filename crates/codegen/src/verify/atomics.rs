@@ -63,6 +63,17 @@ impl<'a> Atomics<'a> {
         }
     }
 
+    /// The accesses before a path that some blocks take, while others take a path with the accesses `other`.
+    pub fn in_other_blocks(&self, other: &Atomics<'_>) -> Self {
+        let mut all = self.clone();
+        for (id, array) in self.kernel.arrays.iter() {
+            if matches!(array.space, Space::Global(_)) {
+                all.since[id] = other.since[id];
+            }
+        }
+        all
+    }
+
     /// Merges the accesses of an alternative path.
     pub fn join(&mut self, other: &Atomics<'_>) {
         for index in 0..self.since.len() {

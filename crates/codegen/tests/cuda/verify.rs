@@ -438,6 +438,13 @@ fn a_barrier_stands_between_atomics_and_plain_accesses() {
         barrier(k);
         k.store(arrays.to, thread, one);
     });
+    // Some blocks take one way while others take the other.
+    refused_at(&[Body(0), Otherwise(0)], mixed("to"), |k, arrays| {
+        let (condition, (thread, one)) = (some_blocks(k), operands(k));
+        let body = k.nested(|k| atomic(k, arrays.to, thread, one));
+        let otherwise = k.nested(|k| k.store(arrays.to, thread, one));
+        k.kernel.body.push(Stmt::If { condition, body, otherwise });
+    });
     // All threads of a block take the same way here.
     let either = program(|k, arrays| {
         let (condition, (thread, one)) = (some_blocks(k), operands(k));

@@ -4,7 +4,7 @@
 use warploom_codegen::ir::{Program, Stmt, every_stmt};
 use warploom_codegen::lower::Options as Lowering;
 use warploom_codegen::verify::verify;
-use warploom_fuzz::{Case, Failure, Verdict};
+use warploom_fuzz::{Case, Failure, Fate, Mutant, Mutation, Verdict};
 use warploom_lang::*;
 use warploom_schedule::schedule::Schedule;
 use warploom_sim::SimError;
@@ -140,4 +140,23 @@ fn no_barrier_is_too_many() {
         assert!(matches!(*error, SimError::Conflict { .. }), "{number}: {error}");
     }
     assert_eq!(mixed, 2);
+}
+
+/// A change of a barrier or atomic breaks the rules of the IR, races, or gives other counts.
+#[test]
+fn every_mutant_of_a_histogram_is_noticed() {
+    for (lines, count) in [(IN_SHARED, 10), (IN_GLOBAL, 21)] {
+        let kernels = histogram(lines).mutate(&device()).unwrap();
+        let mutants: Vec<&Mutant> = kernels.iter().flat_map(|found| &found.mutants).collect();
+        assert_eq!(mutants.len(), count);
+        for mutant in mutants {
+            let noticed = match mutant.mutation {
+                Mutation::NoBarrier | Mutation::PlainAtomic => {
+                    matches!(mutant.fate, Fate::Refused | Fate::Stopped)
+                }
+                Mutation::NoAtomic | Mutation::OtherOperator(_) => mutant.fate == Fate::Wrong,
+            };
+            assert!(noticed, "{mutant}: {:?}", mutant.fate);
+        }
+    }
 }

@@ -5,6 +5,7 @@
 mod atomics;
 mod cases;
 mod driver;
+mod mutants;
 mod mutated;
 mod reducer;
 mod rounding;

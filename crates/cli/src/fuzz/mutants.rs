@@ -1,0 +1,165 @@
+//! `warploom fuzz --mutate`: removes or alters barriers and atomics, and lists the mutants that survive.
+
+use std::io::Write;
+
+use serde::Serialize;
+use warploom::fuzz::{Fate, FoundKernel, Mutant, Mutated, Survival, mutate as run, random_schedules};
+use warploom::target::Device;
+
+use super::Arguments;
+use crate::error::Error;
+use crate::progress::{Progress, Unit};
+use crate::report::{json, text};
+use crate::show;
+use crate::table::{self, Align};
+
+#[derive(Serialize)]
+struct Report {
+    device: String,
+    seed: u64,
+    pipelines: u64,
+    kernels: usize,
+    /// The number of mutants that each check noticed, by kind of change.
+    mutants: Vec<Row>,
+    survivors: Vec<Survivor>,
+}
+
+#[derive(Default, Serialize)]
+struct Row {
+    mutation: &'static str,
+    mutants: usize,
+    /// Mutants that the verifier refused.
+    refused: usize,
+    /// Mutants that the simulator stopped.
+    stopped: usize,
+    /// Mutants with a wrong output.
+    wrong: usize,
+    survived: usize,
+}
+
+/// A mutant that no check noticed.
+#[derive(Serialize)]
+struct Survivor {
+    pipeline_seed: u64,
+    schedule_seed: u64,
+    kernel: String,
+    mutation: &'static str,
+    statement: String,
+    reason: &'static str,
+    #[serde(skip)]
+    line: String,
+}
+
+/// Mutates the kernels of random pipelines and reports what the checks notice.
+pub(super) fn mutate(
+    kernels: usize,
+    arguments: &Arguments,
+    device: &Device,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let progress = Progress::new("mutating", Unit::Things("kernels"));
+    progress.set_length(kernels as u64);
+    let schedules = random_schedules(arguments.schedules);
+    let mutated = run(kernels, &arguments.options(), device, &schedules, &|done| progress.advance(done));
+    drop(progress);
+    let mutated = mutated.map_err(|error| Error::Threads(error.to_string()))?;
+    if let Some((_, failure)) = mutated.failures.first() {
+        return Err(Error::Unmutated { failed: mutated.failures.len(), first: failure.to_string() });
+    }
+    let report = Report::new(arguments.seed, device, &mutated);
+    match arguments.format.json {
+        true => json(out, "warploom.fuzz.mutate/1", &report)?,
+        false => text(out, &report.text())?,
+    }
+    let unexplained = |survivor: &&Survivor| survivor.reason == Survival::Unexplained.name();
+    match report.survivors.iter().filter(unexplained).count() {
+        0 => Ok(()),
+        survived => Err(Error::Survivors { survived }),
+    }
+}
+
+impl Report {
+    fn new(seed: u64, device: &Device, mutated: &Mutated) -> Report {
+        let mut report = Report {
+            device: device.name.clone(),
+            seed,
+            pipelines: mutated.pipelines,
+            kernels: mutated.kernels.len(),
+            mutants: Vec::new(),
+            survivors: Vec::new(),
+        };
+        for found in &mutated.kernels {
+            found.mutated.mutants.iter().for_each(|mutant| report.add(found, mutant));
+        }
+        report
+    }
+
+    fn add(&mut self, found: &FoundKernel, mutant: &Mutant) {
+        let mutation = mutant.mutation.name();
+        let known = self.mutants.iter().position(|row| row.mutation == mutation);
+        let number = known.unwrap_or_else(|| {
+            self.mutants.push(Row { mutation, ..Row::default() });
+            self.mutants.len() - 1
+        });
+        let row = &mut self.mutants[number];
+        row.mutants += 1;
+        match mutant.fate {
+            Fate::Refused => row.refused += 1,
+            Fate::Stopped => row.stopped += 1,
+            Fate::Wrong => row.wrong += 1,
+            Fate::Survived(reason) => {
+                row.survived += 1;
+                self.survivors.push(Survivor {
+                    pipeline_seed: found.case.seed,
+                    schedule_seed: found.schedule_seed,
+                    kernel: found.mutated.kernel.name.clone(),
+                    mutation,
+                    statement: mutant.at.to_string(),
+                    reason: reason.name(),
+                    line: mutant.to_string(),
+                });
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        let Report { device, seed, pipelines, kernels, mutants, survivors } = self;
+        let total: usize = mutants.iter().map(|row| row.mutants).sum();
+        let (kernels, pipelines) =
+            (show::count(*kernels, "kernel"), show::count(*pipelines as usize, "pipeline"));
+        let mut text = format!(
+            "{} of {kernels} of {pipelines} for {device}, seed {seed}: {} survived\n",
+            show::count(total, "mutant"),
+            survivors.len()
+        );
+        text += &self.table();
+        for reason in Survival::ALL {
+            let lines = survivors.iter().filter(|survivor| survivor.reason == reason.name());
+            let lines: Vec<String> = lines.map(Survivor::text).collect();
+            if !lines.is_empty() {
+                text += &format!("\n{}, {reason}:\n{}", show::count(lines.len(), "survivor"), lines.concat());
+            }
+        }
+        text
+    }
+
+    fn table(&self) -> String {
+        let titles =
+            ["mutants", "refused", "stopped", "wrong", "survived"].map(|title| (title, Align::Right));
+        let titles = [&[("mutation", Align::Left)][..], &titles].concat();
+        let rows = self.mutants.iter().map(|row| {
+            let counts = [row.mutants, row.refused, row.stopped, row.wrong, row.survived];
+            std::iter::once(row.mutation.to_owned())
+                .chain(counts.map(|count| count.to_string()))
+                .collect::<Vec<String>>()
+        });
+        table::whole(&titles, &rows.collect::<Vec<_>>())
+    }
+}
+
+impl Survivor {
+    fn text(&self) -> String {
+        let Survivor { pipeline_seed, schedule_seed, kernel, line, .. } = self;
+        format!("  pipeline {pipeline_seed:016x}, schedule {schedule_seed:016x}, kernel `{kernel}`: {line}\n")
+    }
+}

@@ -1,0 +1,210 @@
+//! Mutants: kernels with one barrier or atomic removed or altered, to test that the checks notice.
+//!
+//! A mutant that the verifier, the simulator and the comparison of outputs all accept *survives*. Either the
+//! statement has no effect in that case, and [`Survival`] says why, or one of the checks has a gap.
+
+mod bench;
+mod edit;
+mod run;
+
+use std::fmt;
+
+use warploom_codegen::ir::{Array, AtomicOp, Kernel, KernelNode, NodeId, NodeKind, Stmt};
+use warploom_codegen::lower;
+use warploom_codegen::verify::StmtPath;
+use warploom_lang::Type;
+use warploom_lang::op::Op;
+use warploom_target::Device;
+
+use crate::case::Case;
+use crate::check::{Failure, Verdict};
+use bench::Bench;
+pub use run::{FoundKernel, Mutated, mutate};
+
+/// How a mutant differs from its kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mutation {
+    /// A barrier is removed.
+    NoBarrier,
+    /// An atomic is removed.
+    NoAtomic,
+    /// An atomic becomes a load, an operation and a store.
+    PlainAtomic,
+    /// An atomic has another operator.
+    OtherOperator(AtomicOp),
+}
+
+impl Mutation {
+    /// The name used in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mutation::NoBarrier => "barrier removed",
+            Mutation::NoAtomic => "atomic removed",
+            Mutation::PlainAtomic => "atomic made plain",
+            Mutation::OtherOperator(_) => "other operator",
+        }
+    }
+}
+
+/// What became of a mutant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Fate {
+    /// The verifier refused it.
+    Refused,
+    /// The simulator stopped: a race, or a read of something that was not written.
+    Stopped,
+    /// An output was wrong.
+    Wrong,
+    /// Nothing was noticed with the inputs of the case.
+    Survived(Survival),
+}
+
+impl Fate {
+    /// The name used in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Fate::Refused => "refused",
+            Fate::Stopped => "stopped",
+            Fate::Wrong => "wrong",
+            Fate::Survived(_) => "survived",
+        }
+    }
+}
+
+/// Why a mutant survived, found out by further runs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Survival {
+    /// The statement is never executed.
+    Unreached,
+    /// The mutant is noticed with other inputs of the same sizes.
+    Inputs,
+    /// Only one thread of the block works between the neighbouring barriers, or updates by atomics in the launch.
+    OneThread,
+    /// No thread accesses elements that another one has accessed on the other side of the barrier, or that another
+    /// one updates. For a barrier, the results also stay the same if threads run one after another up to the
+    /// neighbouring barriers, in either order.
+    Unshared,
+    /// No output changes even if the atomic adds a large number.
+    Unseen,
+    /// The outputs depend on the element, but this change does not alter them: it has the same result, or one
+    /// that a later stage rounds or clamps to the same value.
+    Neutral,
+    /// None of these: a check has a gap.
+    Unexplained,
+}
+
+impl Survival {
+    /// All reasons, in order.
+    pub const ALL: [Survival; 7] = [
+        Survival::Unreached,
+        Survival::Inputs,
+        Survival::OneThread,
+        Survival::Unshared,
+        Survival::Unseen,
+        Survival::Neutral,
+        Survival::Unexplained,
+    ];
+
+    /// The name used in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Survival::Unreached => "unreached",
+            Survival::Inputs => "inputs",
+            Survival::OneThread => "one thread",
+            Survival::Unshared => "unshared",
+            Survival::Unseen => "unseen",
+            Survival::Neutral => "neutral",
+            Survival::Unexplained => "unexplained",
+        }
+    }
+}
+
+impl fmt::Display for Survival {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Survival::Unreached => "never executed",
+            Survival::Inputs => "noticed with other inputs",
+            Survival::OneThread => "only one thread works there",
+            Survival::Unshared => "no two threads share an element there",
+            Survival::Unseen => "no output depends on it",
+            Survival::Neutral => "no output changes",
+            Survival::Unexplained => "unexplained, a check may have a gap",
+        })
+    }
+}
+
+/// A kernel with one changed statement, and what became of it.
+#[derive(Clone, Debug)]
+pub struct Mutant {
+    /// What was changed.
+    pub mutation: Mutation,
+    /// Where the changed statement stands in the kernel's body.
+    pub at: StmtPath,
+    /// The array that the statement writes; `None` for a barrier.
+    pub array: Option<String>,
+    /// Which check noticed the change.
+    pub fate: Fate,
+}
+
+impl fmt::Display for Mutant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.mutation.name())?;
+        if let Mutation::OtherOperator(op) = self.mutation {
+            write!(f, " `{}`", op.operation().name())?;
+        }
+        let array = self.array.iter().try_for_each(|array| write!(f, ", `{array}`"));
+        array.and_then(|()| write!(f, ", statement {}", self.at))
+    }
+}
+
+/// A kernel and all its mutants.
+#[derive(Clone, Debug)]
+pub struct MutatedKernel {
+    /// The unchanged kernel.
+    pub kernel: Kernel,
+    /// Its mutants, in the order of its statements.
+    pub mutants: Vec<Mutant>,
+}
+
+impl Case {
+    /// Mutates each kernel of the case that has a barrier or an atomic, and checks every mutant in the simulator.
+    ///
+    /// # Errors
+    /// If the case fails unchanged.
+    pub fn mutate(&self, device: &Device) -> Result<Vec<MutatedKernel>, Failure> {
+        let mut kernels = Vec::new();
+        self.check_with(|run| {
+            let program = run.case.lower_with(device, lower::Options::default())?;
+            run.simulate(&program, device)?;
+            let bench = Bench::new(run, &program, device);
+            kernels = program.kernels.keys().map(|id| bench.kernel(id)).collect();
+            Ok(Verdict::Passed)
+        })?;
+        kernels.retain(|kernel| !kernel.mutants.is_empty());
+        Ok(kernels)
+    }
+}
+
+/// What is tried in place of a statement that synchronises threads; `None` removes it.
+fn replacements(stmt: &Stmt, kernel: &mut Kernel) -> Vec<(Mutation, Option<Stmt>)> {
+    match *stmt {
+        Stmt::Barrier => vec![(Mutation::NoBarrier, None)],
+        Stmt::Atomic { op, array, index, value } => {
+            let Array { ty, .. } = kernel.arrays[array];
+            let old = node(kernel, NodeKind::Load(array), ty, &[index]);
+            let new = node(kernel, NodeKind::Op(Op::Binary(op.operation())), ty, &[old, value]);
+            let plain = Stmt::Store { array, index, value: new };
+            let others = AtomicOp::ALL.into_iter().filter(|other| *other != op && other.works_on(ty));
+            let altered = |op| (Mutation::OtherOperator(op), Some(Stmt::Atomic { op, array, index, value }));
+            [(Mutation::NoAtomic, None), (Mutation::PlainAtomic, Some(plain))]
+                .into_iter()
+                .chain(others.map(altered))
+                .collect()
+        }
+        Stmt::Let(..) | Stmt::Store { .. } | Stmt::For { .. } | Stmt::If { .. } => Vec::new(),
+    }
+}
+
+fn node(kernel: &mut Kernel, kind: NodeKind, ty: Type, args: &[NodeId]) -> NodeId {
+    kernel.exprs.intern(KernelNode { kind, ty, args: args.iter().copied().collect() })
+}
