@@ -57,6 +57,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{IdVec, InputId, ParamId, Region, Type};
+pub use warploom_schedule::schedule::WARP;
 
 warploom_lang::define_ids! {
     /// Identifies a buffer of a program.
@@ -78,9 +79,6 @@ warploom_lang::define_ids! {
     #[derive(Serialize, Deserialize)]
     StridesId;
 }
-
-/// The number of threads in a warp.
-pub const WARP: u32 = 32;
 
 /// The most elements of an array that `i32` indices can address.
 pub const NARROW_ELEMENTS: u32 = 1 << 31;

@@ -13,6 +13,7 @@
 //! | `boxes` | turns footprints into boxes: lower bounds as expressions |
 //! | `nest` | emits the thread and serial loops of one stage, with guards where needed |
 //! | `nesting` | nests loops, lets and guards around statements |
+//! | `shuffle` | reads registers of other threads of the warp, before the guards of a nest |
 //! | `accumulate` | keeps points that a stage updates repeatedly in registers |
 //! | `stage` | emits the stores of one point of a stage |
 //! | `value` | lowers the expressions of a stage at one point and inlines Funcs |
@@ -34,6 +35,7 @@ mod layout;
 mod nest;
 mod nesting;
 mod place;
+mod shuffle;
 mod stage;
 mod state;
 mod value;

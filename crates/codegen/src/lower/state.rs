@@ -7,6 +7,7 @@
 //! | `arrays`, `globals`, `kept` | `arrays`: what has been declared |
 //! | `local` | `arrays` and `accumulate`: where values are found at the current position |
 //! | `inlined` | `value`, within one nest |
+//! | `shuffles` | `shuffle`, within one nest |
 //! | `axes` | `kernel`; read by `versions` |
 
 use ahash::AHashMap;
@@ -22,6 +23,7 @@ use crate::ir::{Array, ArrayId, BufferId, Leaf, NodeId};
 use crate::lower::context::Context;
 use crate::lower::error::LowerError;
 use crate::lower::layout::Layout;
+use crate::lower::shuffle::Shuffles;
 
 /// The key of an inlined value: Func, value number, coordinates.
 pub(crate) type InlinedAt = (FuncId, usize, SmallVec<[NodeId; 4]>);
@@ -82,6 +84,7 @@ pub(crate) struct KernelLowering<'a> {
     pub plan: &'a KernelPlan<'a>,
     pub arrays: IdVec<ArrayId, Array>,
     pub inlined: AHashMap<InlinedAt, NodeId>,
+    pub shuffles: Shuffles,
     /// The arrays of buffers.
     pub globals: AHashMap<BufferId, Stored>,
     /// The arrays of values that live in the block or thread, at the position that is being
@@ -118,6 +121,7 @@ impl<'a> KernelLowering<'a> {
             plan,
             arrays: IdVec::new(),
             inlined: AHashMap::new(),
+            shuffles: Shuffles::default(),
             globals: AHashMap::new(),
             local: AHashMap::new(),
             kept: AHashMap::new(),
