@@ -168,6 +168,9 @@ impl Block<'_, '_> {
                 if group.own && work.input.is_none() { own.clone() } else { self.place(group.node, work) };
             let traffic = self.count(work, group, &moves, &place, all, Access::Load);
             totals.add(&moves, &place, traffic, all);
+            if !group.own && self.is_in_warps(group.node) {
+                totals.add_shuffles(moves.traffic(&place, self.units, |kind| kind == AxisKind::Over).0);
+            }
             if place.memory == Memory::Thread && is_indexed(&moves, &place) {
                 totals.local += traffic.requests;
                 self.note_indexed(group.node);
@@ -225,6 +228,7 @@ impl Block<'_, '_> {
                 && whole
                 && (moves.is_exact() || place.memory == Memory::Thread)
                 && (place.memory != Memory::Global || moves.stays_inside(place))
+                && !self.is_in_warps(group.node)
                 && self.is_inside(work);
             self.note_access(group, place.memory, traffic, exact, access);
         }
@@ -502,6 +506,13 @@ impl Totals {
             Memory::Thread => return,
         }
         self.in_flight += unique;
+    }
+
+    /// Adds shuffles. They take the way of shared memory, where each is one wavefront per warp.
+    fn add_shuffles(&mut self, traffic: Traffic) {
+        let traffic = Traffic { wavefronts: traffic.requests, ..traffic };
+        self.shared += traffic;
+        self.merged_shared += traffic;
     }
 }
 
