@@ -8,5 +8,6 @@ mod driver;
 mod mutated;
 mod reducer;
 mod rounding;
+mod shuffles;
 mod support;
 mod wide;
