@@ -59,14 +59,16 @@ impl Tracer<'_> {
             return found;
         }
         let infos = plan.nests_of(kernel);
+        let sized = infos.iter().zip(&*nests).filter_map(|(info, nest)| Some((info, nest.as_ref()?)));
+        let sized: Vec<Sized<'_>> = sized.collect();
         for info in infos.iter().filter(|info| info.nest.storage.is_shared()) {
-            let sized = infos.iter().zip(&*nests).filter_map(|(info, nest)| Some((info, nest.as_ref()?)));
             if let Some(StageRef { func, stage: 0 }) = info.stage()
-                && self.stays_in_warps(func, &sized.collect::<Vec<Sized<'_>>>())
+                && self.stays_in_warps(func, &sized)
             {
                 found.insert(problem.node(Read::Func(func)));
             }
         }
+        drop(sized);
         for (info, nest) in infos.iter().zip(nests) {
             let Some(nest) = nest.as_mut().filter(|_| !found.is_empty()) else { continue };
             let own = info.stage().map(|stage| problem.node(Read::Func(stage.func)));
