@@ -31,6 +31,9 @@
 //!   others. The condition is evaluated once.
 //! - **Barriers** make all threads of a block wait for each other. All threads of the block must
 //!   reach them: no barrier is inside an `if` or loop that differs between threads.
+//! - **Shuffles** bind a variable, like a let, to what a value is in another thread of the same warp.
+//!   They exchange 4-byte values. Like barriers, they are where all threads come by; the number of
+//!   threads is a multiple of [`WARP`], so that every lane exists.
 //! - **Memory.** A read sees the last write of the same thread, and the writes of other threads of
 //!   the block that a barrier separates from it. Without a barrier in between, two threads may
 //!   access the same element only if both read or both use atomics. Blocks of one launch
@@ -54,6 +57,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{IdVec, InputId, ParamId, Region, Type};
+pub use warploom_schedule::schedule::WARP;
 
 warploom_lang::define_ids! {
     /// Identifies a buffer of a program.
@@ -369,6 +373,15 @@ impl std::ops::Index<NodeId> for KernelExprs {
 pub enum Stmt {
     /// Binds a variable for the rest of the list.
     Let(VarId, NodeId),
+    /// Binds a variable for the rest of the list to the value that another lane of the warp has.
+    Shuffle {
+        /// The variable to bind.
+        var: VarId,
+        /// What every lane offers.
+        value: NodeId,
+        /// The lane to read from, an `i32` below [`WARP`]. Each lane may read from another one.
+        lane: NodeId,
+    },
     /// Writes an element.
     Store {
         /// The array to write.
@@ -424,7 +437,11 @@ impl Stmt {
         match self {
             Stmt::For { body, .. } => [body, &[]],
             Stmt::If { body, otherwise, .. } => [body, otherwise],
-            Stmt::Let(..) | Stmt::Store { .. } | Stmt::Atomic { .. } | Stmt::Barrier => [&[], &[]],
+            Stmt::Let(..)
+            | Stmt::Shuffle { .. }
+            | Stmt::Store { .. }
+            | Stmt::Atomic { .. }
+            | Stmt::Barrier => [&[], &[]],
         }
     }
 
@@ -432,6 +449,7 @@ impl Stmt {
     pub fn operands(&self) -> SmallVec<[NodeId; 2]> {
         match *self {
             Stmt::Let(_, value) => smallvec![value],
+            Stmt::Shuffle { value, lane, .. } => smallvec![value, lane],
             Stmt::Store { index, value, .. } | Stmt::Atomic { index, value, .. } => smallvec![index, value],
             Stmt::If { condition, .. } => smallvec![condition],
             Stmt::For { .. } | Stmt::Barrier => SmallVec::new(),

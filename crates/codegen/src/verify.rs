@@ -9,7 +9,7 @@ use tracing::debug_span;
 use warploom_lang::Type;
 use warploom_lang::affine::Interval;
 
-use crate::ir::{Array, ArrayId, AtomicOp, Launch, NodeId, Program, Role, Space, Stmt, VarId};
+use crate::ir::{Array, ArrayId, AtomicOp, Launch, NodeId, Program, Role, Space, Stmt, VarId, WARP};
 use atomics::Atomics;
 pub use error::{Fault, Missing, Step, StmtPath, VerifyError};
 use nodes::Tables;
@@ -76,6 +76,8 @@ impl Verifier<'_> {
                 let Fact { varying, range, .. } = self.value(*value)?;
                 self.values.bind(*var, self.tables.kernel.exprs[*value].ty, varying, range)?;
             }
+            Stmt::Shuffle { .. } if !uniform => return Err(Fault::DivergentShuffle),
+            Stmt::Shuffle { var, value, lane } => self.shuffle(*var, *value, *lane)?,
             Stmt::Store { array, index, value } => self.write(*array, *index, *value)?,
             Stmt::Atomic { op, array, index, value } => {
                 self.write(*array, *index, *value)?;
@@ -122,6 +124,21 @@ impl Verifier<'_> {
             true => Ok(()),
             false => Err(Fault::Atomic { array: name.clone(), ty, space }),
         }
+    }
+
+    fn shuffle(&mut self, var: VarId, value: NodeId, lane: NodeId) -> Result<(), Fault> {
+        let (threads, offered, from) = (self.tables.kernel.threads, self.value(value)?, self.value(lane)?);
+        let [ty, lane] = [value, lane].map(|id| self.tables.kernel.exprs[id].ty);
+        if !threads.is_multiple_of(WARP) {
+            return Err(Fault::PartialWarp { threads });
+        }
+        if ty.bytes() != 4 {
+            return Err(Fault::ShuffledType { found: ty });
+        }
+        if lane != Type::I32 || !Interval::below(WARP).covers(from.range) {
+            return Err(Fault::Lane { found: lane, min: from.range.min, max: from.range.max });
+        }
+        self.values.bind(var, ty, true, offered.range)
     }
 
     fn repeat(&mut self, var: VarId, count: u32, body: &[Stmt], uniform: bool) -> Result<(), Fault> {

@@ -1,4 +1,4 @@
-//! Mutants: kernels with one barrier or atomic removed or altered, to test that the checks notice.
+//! Mutants: kernels with one barrier, atomic or shuffle removed or altered, to test that the checks notice.
 //!
 //! A mutant that the verifier, the simulator and the comparison of outputs all accept *survives*. Either the
 //! statement has no effect in that case, and [`Survival`] says why, or one of the checks has a gap.
@@ -12,8 +12,8 @@ use std::fmt;
 use warploom_codegen::ir::{Array, AtomicOp, Kernel, KernelNode, NodeId, NodeKind, Stmt};
 use warploom_codegen::lower;
 use warploom_codegen::verify::StmtPath;
-use warploom_lang::Type;
-use warploom_lang::op::Op;
+use warploom_lang::op::{BinaryOp, Op};
+use warploom_lang::{Type, Value};
 use warploom_target::Device;
 
 use crate::case::Case;
@@ -32,6 +32,10 @@ pub enum Mutation {
     PlainAtomic,
     /// An atomic has another operator.
     OtherOperator(AtomicOp),
+    /// A thread takes its own value instead of another one's.
+    NoShuffle,
+    /// A shuffle takes the value of a neighbouring lane.
+    OtherLane,
 }
 
 impl Mutation {
@@ -42,6 +46,8 @@ impl Mutation {
             Mutation::NoAtomic => "atomic removed",
             Mutation::PlainAtomic => "atomic made plain",
             Mutation::OtherOperator(_) => "other operator",
+            Mutation::NoShuffle => "shuffle removed",
+            Mutation::OtherLane => "other lane",
         }
     }
 }
@@ -84,7 +90,7 @@ pub enum Survival {
     /// one updates. For a barrier, the results also stay the same if threads run one after another up to the
     /// neighbouring barriers, in either order.
     Unshared,
-    /// No output changes even if the atomic adds a large number.
+    /// No output changes even if the atomic adds a large number, or if the shuffle gives one.
     Unseen,
     /// The outputs depend on the element, but this change does not alter them: it has the same result, or one
     /// that a later stage rounds or clamps to the same value.
@@ -200,6 +206,12 @@ fn replacements(stmt: &Stmt, kernel: &mut Kernel) -> Vec<(Mutation, Option<Stmt>
                 .into_iter()
                 .chain(others.map(altered))
                 .collect()
+        }
+        Stmt::Shuffle { var, value, lane } => {
+            let one = node(kernel, NodeKind::Op(Op::Const(Value::from(1))), Type::I32, &[]);
+            let neighbour = node(kernel, NodeKind::Op(Op::Binary(BinaryOp::Xor)), Type::I32, &[lane, one]);
+            let other = Stmt::Shuffle { var, value, lane: neighbour };
+            vec![(Mutation::NoShuffle, Some(Stmt::Let(var, value))), (Mutation::OtherLane, Some(other))]
         }
         Stmt::Let(..) | Stmt::Store { .. } | Stmt::For { .. } | Stmt::If { .. } => Vec::new(),
     }

@@ -41,6 +41,8 @@ pub enum Instruction {
         to: Touch,
         value: Slot,
     },
+    /// Copies a register of another lane of each thread's warp. `to` is none of the other registers.
+    Shuffle(Shuffle),
     /// Counts the active threads of the statement with this cost.
     Count(usize),
     /// Starts a loop; jumps to `end` if it has no iterations.
@@ -91,6 +93,16 @@ pub struct Apply {
     pub result: Type,
     pub to: Slot,
     pub args: SmallVec<[Slot; 3]>,
+}
+
+/// An exchange between the lanes of a warp.
+#[derive(Clone, Copy, Debug)]
+pub struct Shuffle {
+    pub value: Slot,
+    pub lane: Slot,
+    /// The row of the result.
+    pub to: usize,
+    pub site: usize,
 }
 
 /// An index that is computed in 64 bits. It saturates to 32 bits, because no array here has elements
@@ -160,6 +172,6 @@ pub struct Code {
     pub masks: usize,
     pub arrays: Vec<ArrayCode>,
     pub costs: Vec<Cost>,
-    /// The statements of accesses and barriers, for error messages.
+    /// The statements of accesses, shuffles and barriers, for error messages.
     pub sites: Vec<Statement>,
 }

@@ -10,7 +10,9 @@ use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{Id, IdVec, Type, Value};
 use warploom_target::Device;
 
-use crate::code::{Apply, ArrayCode, Code, Cost, Home, Instruction, Offset, Slot, THREAD_ROW, Touch};
+use crate::code::{
+    Apply, ArrayCode, Code, Cost, Home, Instruction, Offset, Shuffle, Slot, THREAD_ROW, Touch,
+};
 use crate::counters::Operations;
 use crate::error::{Fault, SimError, Statement};
 use crate::traffic::Geometry;
@@ -204,6 +206,7 @@ impl<'a> Compiler<'a> {
             self.what = self.describe(stmt);
             match stmt {
                 Stmt::Let(var, value) => bound.push(self.bind(*var, *value)?),
+                Stmt::Shuffle { var, value, lane } => bound.push(self.shuffle(*var, *value, *lane)?),
                 Stmt::Store { array, index, value } => self.store(*array, *index, *value)?,
                 Stmt::Atomic { op, array, index, value } => self.atomic(*op, *array, *index, *value)?,
                 Stmt::For { var, count, body, .. } => self.repeat(*var, *count, body)?,
@@ -227,6 +230,7 @@ impl<'a> Compiler<'a> {
         let array = |array: &ArrayId| self.kernel.arrays.get(*array).map_or("?", |array| array.name.as_str());
         match stmt {
             Stmt::Let(name, _) => format!("let {}", var(name)),
+            Stmt::Shuffle { var: name, .. } => format!("shuffle {}", var(name)),
             Stmt::Store { array: name, .. } => format!("store {}", array(name)),
             Stmt::Atomic { array: name, .. } => format!("atomic {}", array(name)),
             Stmt::For { var: name, .. } => format!("for {}", var(name)),
@@ -244,6 +248,19 @@ impl<'a> Compiler<'a> {
         let row = if let (Slot::Row(row), true) = (slot, owned) { Some(row) } else { None };
         let before = self.set_var(var, Some((slot, self.kernel.exprs[value].ty)))?;
         Ok(Bound { var, before, row })
+    }
+
+    fn shuffle(&mut self, var: VarId, value: NodeId, lane: NodeId) -> Result<Bound, Fault> {
+        let slots = self.evaluate(&[value, lane], 1)?;
+        self.expect("lane", lane, Type::I32)?;
+        self.expect_value(value)?;
+        self.expect_value(lane)?;
+        let to = self.row();
+        self.give_back(&[value, lane]);
+        let shuffle = Shuffle { value: slots[0], lane: slots[1], to, site: self.site() };
+        self.code.instructions.push(Instruction::Shuffle(shuffle));
+        let before = self.set_var(var, Some((Slot::Row(to), self.kernel.exprs[value].ty)))?;
+        Ok(Bound { var, before, row: Some(to) })
     }
 
     fn set_var(&mut self, var: VarId, to: Option<(Slot, Type)>) -> Result<Option<(Slot, Type)>, Fault> {
@@ -491,10 +508,14 @@ impl<'a> Compiler<'a> {
         if !varies {
             return Slot::Scalar(self.scalar(0));
         }
-        Slot::Row(self.free_rows.pop().unwrap_or_else(|| {
+        Slot::Row(self.row())
+    }
+
+    fn row(&mut self) -> usize {
+        self.free_rows.pop().unwrap_or_else(|| {
             self.code.rows += 1;
             self.code.rows - 1
-        }))
+        })
     }
 
     fn scalar(&mut self, bits: u32) -> usize {

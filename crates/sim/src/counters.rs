@@ -206,7 +206,10 @@ pub struct KernelCounters {
     pub threads: u64,
     /// Barriers: one per barrier and block.
     pub barriers: u64,
-    /// Operations, loads, stores and atomics: one per active thread.
+    /// Shuffles: one per shuffle and warp.
+    #[serde(default)]
+    pub shuffles: u64,
+    /// Operations, loads, stores, atomics and shuffles: one per active thread.
     pub lane_operations: u64,
     /// Arithmetic operations by class.
     pub operations: Operations,
@@ -254,6 +257,7 @@ impl KernelCounters {
         self.blocks += other.blocks;
         self.threads += other.threads;
         self.barriers += other.barriers;
+        self.shuffles += other.shuffles;
         self.lane_operations += other.lane_operations;
         self.operations += other.operations;
         for (array, other) in self.arrays.iter_mut().zip(&other.arrays) {
@@ -290,7 +294,7 @@ impl Counters {
         self.kernels().into_iter().find(|kernel| kernel.kernel == name)
     }
 
-    /// Operations, loads, stores and atomics of all launches: one per active thread.
+    /// Operations, loads, stores, atomics and shuffles of all launches: one per active thread.
     pub fn lane_operations(&self) -> u64 {
         self.launches.iter().map(|(_, counters)| counters.lane_operations).sum()
     }

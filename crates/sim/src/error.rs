@@ -160,6 +160,25 @@ pub enum SimError {
         /// The first thread that does not reach the barrier.
         missing: u32,
     },
+    /// A thread reads a lane of its warp that does not run the shuffle with it.
+    #[error(
+        "shuffle from an inactive lane: in the kernel `{kernel}`, {statement}, thread {thread} of block {block:?} \
+         reads lane {lane} of its warp, where the active lanes are {active:#010x}"
+    )]
+    InactiveLane {
+        /// The name of the kernel.
+        kernel: String,
+        /// The shuffle's statement.
+        statement: Box<Statement>,
+        /// The index of the block in the grid.
+        block: [u32; 3],
+        /// The number of the thread in the block.
+        thread: u32,
+        /// The lane that it reads from; can be none of a warp's lanes.
+        lane: i32,
+        /// The active lanes of the warp, one bit each.
+        active: u32,
+    },
     /// An element of an output is not written by any kernel.
     #[error(
         "the output `{output}` was not written at {point:?}, element {element}; {unwritten} elements are missing"

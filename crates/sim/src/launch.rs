@@ -70,7 +70,7 @@ impl Machine {
         }
         self.counts.fill(0);
         self.traffic.fill(ArrayTraffic::default());
-        self.barriers = 0;
+        (self.barriers, self.shuffles) = (0, 0);
         Ok(())
     }
 
@@ -97,6 +97,7 @@ impl Machine {
             blocks,
             threads: blocks * self.code.threads as u64,
             barriers: self.barriers,
+            shuffles: self.shuffles,
             lane_operations,
             operations,
             arrays: arrays.collect(),
@@ -113,6 +114,10 @@ impl Machine {
             StopWhy::Divergent { active, missing } => {
                 let (statement, threads) = (Box::new(statement), self.code.threads as u32);
                 return SimError::DivergentBarrier { kernel, statement, block, active, threads, missing };
+            }
+            StopWhy::Lane { thread, lane, active } => {
+                let statement = Box::new(statement);
+                return SimError::InactiveLane { kernel, statement, block, thread, lane, active };
             }
             StopWhy::TooLong => return SimError::TooLong,
         };

@@ -3,10 +3,10 @@
 use smallvec::SmallVec;
 use warploom_interp::lanes::{self, Lanes};
 
-use crate::code::{Apply, Code, Home, Instruction, Offset, Slot, THREAD_ROW};
+use crate::code::{Apply, Code, Home, Instruction, Offset, Shuffle, Slot, THREAD_ROW};
 use crate::counters::Traffic;
 use crate::error::AccessKind;
-use crate::mask::Mask;
+use crate::mask::{Mask, WARP};
 use crate::memory::{Common, Denied, Private};
 use crate::world::{TooLong, World};
 
@@ -26,8 +26,21 @@ pub struct Stop {
 
 /// Why a block stopped.
 pub enum StopWhy {
-    Denied { array: usize, kind: AccessKind, denied: Denied },
-    Divergent { active: u32, missing: u32 },
+    Denied {
+        array: usize,
+        kind: AccessKind,
+        denied: Denied,
+    },
+    Divergent {
+        active: u32,
+        missing: u32,
+    },
+    /// A thread reads a lane of its warp that is not among the `active` ones.
+    Lane {
+        thread: u32,
+        lane: i32,
+        active: u32,
+    },
     TooLong,
 }
 
@@ -43,6 +56,8 @@ pub struct Machine {
     pub(crate) counts: Vec<u64>,
     pub(crate) traffic: Vec<ArrayTraffic>,
     pub(crate) barriers: u64,
+    /// How many warps ran each shuffle, in total.
+    pub(crate) shuffles: u64,
 }
 
 /// The register values of a block.
@@ -122,6 +137,7 @@ impl Machine {
             counts: vec![0; code.costs.len()],
             traffic: vec![ArrayTraffic::default(); code.arrays.len()],
             barriers: 0,
+            shuffles: 0,
             code,
         }
     }
@@ -152,6 +168,7 @@ impl Machine {
             match *instruction {
                 Instruction::Apply(ref apply) => self.registers.run(apply, mask),
                 Instruction::Offset(ref offset) => self.registers.run_offset(offset, mask),
+                Instruction::Shuffle(ref shuffle) => self.shuffle(shuffle, mask)?,
                 Instruction::Count(cost) => self.counts[cost] += u64::from(mask.active()),
                 Instruction::Load { from, to } => self.load(from, to, mask, world)?,
                 Instruction::Store { to, value } => self.store(to, value, mask, world)?,
@@ -194,6 +211,26 @@ impl Machine {
                 Instruction::Barrier { site } => self.barrier(site, mask, world)?,
             }
         }
+        Ok(())
+    }
+
+    fn shuffle(&mut self, &Shuffle { value, lane, to, site }: &Shuffle, mask: &Mask) -> Result<(), Stop> {
+        let mut row = std::mem::take(&mut self.registers.rows[to]);
+        let read = |slot: Slot, thread: usize| match self.registers.lanes(slot, thread..thread + 1) {
+            Lanes::Uniform(value) => value,
+            Lanes::Varying(values) => values[0],
+        };
+        for thread in mask.threads() {
+            let (first, active) = (thread / WARP * WARP, mask.warps()[thread / WARP]);
+            let from = read(lane, thread);
+            if active.checked_shr(from).is_none_or(|bits| bits & 1 == 0) {
+                let why = StopWhy::Lane { thread: thread as u32, lane: from as i32, active };
+                return Err(Stop { site, why });
+            }
+            row[thread] = read(value, first + from as usize);
+        }
+        self.registers.rows[to] = row;
+        self.shuffles += u64::from(mask.active_warps());
         Ok(())
     }
 

@@ -225,7 +225,7 @@ impl Naive<'_> {
                     let holds = self.eval(*condition).bits() != 0;
                     self.run(if holds { body } else { otherwise });
                 }
-                Stmt::Atomic { .. } | Stmt::Barrier => unreachable!("not generated"),
+                Stmt::Atomic { .. } | Stmt::Shuffle { .. } | Stmt::Barrier => unreachable!("not generated"),
             }
         }
     }

@@ -84,7 +84,7 @@ pub struct Line {
 /// Where the points of a stage are stored.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Memory {
-    /// `global`, `shared`, `private` or `registers`.
+    /// `global`, `shared`, `private`, `registers`, or `lanes` for registers that the threads of a warp exchange.
     pub kind: &'static str,
     /// The extents of the array, or of each thread's own array if it has one; empty in global
     /// memory.
@@ -320,8 +320,9 @@ fn memory(nest: &Nest, kernel: &KernelPlan<'_>) -> Memory {
         return Memory { kind, extents: Vec::new(), bytes: 0 };
     }
     let found = kernel.allocations.iter().find(|allocation| is_of(allocation, nest.item));
-    let (extents, bytes) = found.map(|found| (found.extents.clone(), found.bytes)).unwrap_or_default();
-    Memory { kind, extents, bytes }
+    let Some(found) = found else { return Memory { kind, extents: Vec::new(), bytes: 0 } };
+    let kind = if found.in_warps { "lanes" } else { kind };
+    Memory { kind, extents: found.extents.clone(), bytes: found.bytes }
 }
 
 /// Whether an array belongs to an item. The stages of a Func share one array.

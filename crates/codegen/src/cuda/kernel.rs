@@ -241,6 +241,14 @@ impl<'a> KernelPrinter<'a> {
                 let name = self.bind(*var, piece.range);
                 self.line(&format!("const {} {name} = {};", c_type(ty), piece.text.code));
             }
+            Stmt::Shuffle { var, value, lane } => {
+                let ty = self.kernel.exprs[*value].ty;
+                let [value, lane] = self.expressions([*value, *lane]);
+                let name = self.bind(*var, value.range);
+                let shuffled =
+                    Text::call("__shfl_sync", [&Text::atom("0xffffffffu"), &value.text, &lane.text]);
+                self.line(&format!("const {} {name} = {};", c_type(ty), shuffled.code));
+            }
             Stmt::Store { array, index, value } => {
                 let [index, value] = self.expressions([*index, *value]);
                 let element = Text::element(&self.arrays[*array], &index.text);

@@ -13,6 +13,7 @@
 //! | `boxes` | turns footprints into boxes: lower bounds as expressions |
 //! | `nest` | emits the thread and serial loops of one stage, with guards where needed |
 //! | `nesting` | nests loops, lets and guards around statements |
+//! | `shuffle` | reads registers of other threads of the warp, before the guards of a nest |
 //! | `accumulate` | keeps points that a stage updates repeatedly in registers |
 //! | `carry` | keeps what a scan wrote last in a register |
 //! | `stage` | emits the stores of one point of a stage |
@@ -36,6 +37,7 @@ mod layout;
 mod nest;
 mod nesting;
 mod place;
+mod shuffle;
 mod stage;
 mod state;
 mod value;

@@ -56,6 +56,7 @@ impl KernelLowering<'_> {
     pub fn nest(&mut self, nest: &Nest, footprint: &NestFootprint) -> Result<Vec<Stmt>, LowerError> {
         // In another nest, the same point may be read from other memory.
         self.inlined.clear();
+        self.begin_shuffles(footprint);
         let mut subject = self.subject(nest.item);
         subject.atomic = nest.numbers.atomic;
         let placed = Placed { nest, footprint, subject };
@@ -66,14 +67,23 @@ impl KernelLowering<'_> {
             along: vec![start; footprint.points.dims.len()],
             reduced: vec![start; footprint.domain.len()],
         };
-        let mut outer = Nesting::default();
+        let (mut lanes, mut outer) = (Nesting::default(), Nesting::default());
         match footprint.thread_count() {
             None => self.flat(&mut outer, &placed, &mut position),
-            Some(used) => self.rounds(&mut outer, &placed, used, &mut position),
+            Some(used) => {
+                // Threads beyond those of the stage are idle. They take part in shuffles.
+                let guarded = if footprint.shuffled.is_empty() { &mut lanes } else { &mut outer };
+                self.guard_threads(guarded, used);
+                self.lanes(&mut lanes, &placed, &mut position);
+                self.rounds(&mut outer, &placed, &mut position);
+            }
         }
         outer.enter(&mut self.builder);
         let body = self.tile(&placed, &position)?;
-        Ok(outer.around(&mut self.builder, body))
+        let mut stmts = self.take_shuffles();
+        stmts.extend(outer.around(&mut self.builder, body));
+        let stmts = lanes.around(&mut self.builder, stmts);
+        Ok(self.start_registers(nest.item, &stmts).into_iter().chain(stmts).collect())
     }
 
     /// One loop over all points, which the threads process in strides.
@@ -150,24 +160,33 @@ impl KernelLowering<'_> {
         }
     }
 
-    /// The start of this thread's tile along each loop that threads share and each dimension. The
-    /// threads make several rounds where they do not cover the box at once.
-    fn rounds(&mut self, outer: &mut Nesting, placed: &Placed<'_>, used: u64, position: &mut Position) {
-        let Placed { footprint, subject, .. } = placed;
-        // Threads beyond those of the stage are idle.
+    fn guard_threads(&mut self, nesting: &mut Nesting, used: u64) {
         let used = i64::try_from(used).unwrap_or(i64::MAX);
         let (thread, end) = (self.thread(), self.builder.int(used));
-        outer.require(self.builder.binary(BinaryOp::Lt, thread, end));
-        outer.enter(&mut self.builder);
-        let mut below = 1;
+        nesting.require(self.builder.binary(BinaryOp::Lt, thread, end));
+        nesting.enter(&mut self.builder);
+    }
+
+    /// The digits of this thread's number.
+    fn lanes(&mut self, lanes: &mut Nesting, placed: &Placed<'_>, position: &mut Position) {
+        let Placed { footprint, subject, .. } = placed;
+        let (thread, mut below) = (self.thread(), 1);
         for Axis { dim, count, .. } in footprint.axes_of(AxisKind::Lane) {
             let (divisor, extent) = (self.builder.int(below), self.builder.int(count));
             let along = self.builder.binary(BinaryOp::Div, thread, divisor);
             let along = self.builder.binary(BinaryOp::Mod, along, extent);
             let (name, range) = (format!("{}_thread", subject.name(dim)), Interval::new(0, count - 1));
-            *position.offset(dim) = outer.bind(&mut self.builder, name, along, range);
+            let along = lanes.bind(&mut self.builder, name, along, range);
+            *position.offset(dim) = along;
+            self.add_lane(along, below);
             below *= count;
         }
+    }
+
+    /// The start of this thread's tile along each loop that threads share and each dimension. The
+    /// threads make several rounds where they do not cover the box at once.
+    fn rounds(&mut self, outer: &mut Nesting, placed: &Placed<'_>, position: &mut Position) {
+        let Placed { footprint, subject, .. } = placed;
         for Axis { dim, count: rounds, step, .. } in footprint.axes_of(AxisKind::Round) {
             let (threads, serial) = footprint.share(dim);
             // The end of the last thread's tile, which may be out of bounds.

@@ -8,6 +8,7 @@
 //! | `local` | `arrays` and `accumulate`: where values are found at the current position |
 //! | `carried` | `carry`, within one nest |
 //! | `inlined` | `value`, within one nest |
+//! | `shuffles` | `shuffle`, within one nest |
 //! | `axes` | `kernel`; read by `versions` |
 
 use ahash::AHashMap;
@@ -24,6 +25,7 @@ use crate::lower::carry::Carried;
 use crate::lower::context::Context;
 use crate::lower::error::LowerError;
 use crate::lower::layout::Layout;
+use crate::lower::shuffle::Shuffles;
 
 /// The key of an inlined value: Func, value number, coordinates.
 pub(crate) type InlinedAt = (FuncId, usize, SmallVec<[NodeId; 4]>);
@@ -84,6 +86,7 @@ pub(crate) struct KernelLowering<'a> {
     pub plan: &'a KernelPlan<'a>,
     pub arrays: IdVec<ArrayId, Array>,
     pub inlined: AHashMap<InlinedAt, NodeId>,
+    pub shuffles: Shuffles,
     /// The arrays of buffers.
     pub globals: AHashMap<BufferId, Stored>,
     /// The arrays of values that live in the block or thread, at the position that is being
@@ -122,6 +125,7 @@ impl<'a> KernelLowering<'a> {
             plan,
             arrays: IdVec::new(),
             inlined: AHashMap::new(),
+            shuffles: Shuffles::default(),
             globals: AHashMap::new(),
             local: AHashMap::new(),
             kept: AHashMap::new(),

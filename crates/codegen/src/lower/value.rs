@@ -127,10 +127,11 @@ impl KernelLowering<'_> {
         }))
     }
 
-    /// Loads a value of a Func or input that is stored in an array.
+    /// Loads a value of a Func or input that is stored in an array, or in a register of the warp.
     fn load(&mut self, read: Read, value: usize, ty: Type, at: &[NodeId]) -> Result<NodeId, LowerError> {
         let stored = self.stored(read, value)?;
         let index = stored.index(&mut self.builder, at);
-        Ok(self.builder.load(stored.array, ty, index))
+        let own = self.builder.load(stored.array, ty, index);
+        Ok(self.exchanged(read, at, own))
     }
 }

@@ -233,6 +233,31 @@ pub enum Fault {
     /// Not all threads of a block may reach a barrier.
     #[error("a barrier is in divergent control flow")]
     DivergentBarrier,
+    /// Not all threads of a warp may reach a shuffle.
+    #[error("a shuffle is in divergent control flow")]
+    DivergentShuffle,
+    /// A kernel with shuffles has a warp without all of its lanes.
+    #[error("a shuffle is among {threads} threads, and the last warp is not full")]
+    PartialWarp {
+        /// Threads per block.
+        threads: u32,
+    },
+    /// A shuffled value does not have 4 bytes.
+    #[error("a shuffle exchanges a {found}, which does not have 4 bytes")]
+    ShuffledType {
+        /// The type of the value.
+        found: Type,
+    },
+    /// The lane of a shuffle is not an `i32`, or may not exist.
+    #[error("the lane of a shuffle is a {found} in {min}..={max}")]
+    Lane {
+        /// The type of the lane.
+        found: Type,
+        /// The smallest possible lane.
+        min: i64,
+        /// The largest possible lane.
+        max: i64,
+    },
     /// All possible indices of an access are out of bounds.
     #[error("an index of `{array}` lies in {min}..={max}, and the array has {elements} elements")]
     OutOfBounds {

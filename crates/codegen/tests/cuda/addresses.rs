@@ -53,6 +53,7 @@ impl Thread<'_> {
                     let holds = self.values([*condition])[condition].bits() != 0;
                     self.list(if holds { body } else { otherwise });
                 }
+                Stmt::Shuffle { .. } => unreachable!("threads run one after another"),
                 Stmt::Barrier => {}
             }
         }

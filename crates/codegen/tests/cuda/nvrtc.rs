@@ -29,6 +29,7 @@ fn every_program_compiles_in_both_builds() {
         programs::product(),
         programs::rounds(),
         programs::atomics(&programs::all_atomics()),
+        programs::shuffles(),
         programs::indices(),
         programs::long(1000),
         programs::names(),

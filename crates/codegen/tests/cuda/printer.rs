@@ -14,3 +14,12 @@ fn long_expressions_are_cut() {
 fn the_same_program_gives_the_same_text() {
     assert_eq!(print(&programs::blur(), Build::Timing), print(&programs::blur(), Build::Timing));
 }
+
+#[test]
+fn shuffles_are_of_the_whole_warp() {
+    let text = print(&programs::shuffles(), Build::Checking);
+    let line =
+        "const float next_3 = __shfl_sync(0xffffffffu, in_f32[block_x * 64 + thread], (thread + 1) & 31);";
+    assert!(text.contains(line), "{text}");
+    assert_eq!(text.matches("__shfl_sync").count(), 3, "{text}");
+}

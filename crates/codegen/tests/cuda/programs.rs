@@ -227,6 +227,31 @@ pub fn rounds() -> Program {
     program.program
 }
 
+/// Every type of 4 bytes, rotated by one lane in each warp.
+pub fn shuffles() -> Program {
+    let mut program = RawProgram::new("shuffles");
+    let types = Type::ALL.into_iter().filter(|ty| ty.bytes() == 4);
+    let buffers: Vec<_> = types
+        .map(|ty| {
+            (program.input(&format!("in.{ty}"), ty, 128), program.output(&format!("out.{ty}"), ty, 128))
+        })
+        .collect();
+    let mut kernel = program.kernel("rotate", [2, 1, 1], 64);
+    let (i, thread) = (kernel.global_index(), kernel.leaf(Leaf::Thread));
+    let (one, lanes) = (kernel.constant(1), kernel.constant(32));
+    let next = kernel.add(thread, one);
+    let lane = kernel.binary(BinaryOp::Mod, next, lanes);
+    for (from, to) in buffers {
+        let (from, to, var) = (kernel.global(from), kernel.global(to), kernel.var("next"));
+        let value = kernel.load(from, i);
+        kernel.kernel.body.push(Stmt::Shuffle { var, value, lane });
+        let next = kernel.typed_leaf(Leaf::Var(var), kernel.kernel.arrays[from].ty);
+        kernel.store(to, i, next);
+    }
+    program.launch(kernel);
+    program.program
+}
+
 /// Threads of [`atomics`].
 pub const ATOMICS: usize = 512;
 

@@ -8,7 +8,7 @@ use warploom_codegen::ir::{
 use warploom_codegen::verify::Step::{Body, Otherwise};
 use warploom_codegen::verify::{Fault, Missing, Step, StmtPath, VerifyError, verify};
 use warploom_lang::op::{BinaryOp, Op};
-use warploom_lang::{Id, Type};
+use warploom_lang::{Id, Type, Value};
 
 use crate::raw::{RawKernel, RawProgram};
 
@@ -320,6 +320,60 @@ fn barriers_stand_where_all_threads_come_by() {
         let loaded = k.load(arrays.from, zero);
         let condition = k.binary(BinaryOp::Lt, loaded, loaded);
         k.when(condition, barrier);
+    });
+}
+
+/// Shuffles what `value` makes from the lane that `lane` makes.
+fn shuffle(k: &mut RawKernel, value: impl Into<Value>, lane: NodeId) {
+    let (var, value) = (k.var("other"), k.constant(value));
+    k.kernel.body.push(Stmt::Shuffle { var, value, lane });
+}
+
+#[test]
+fn shuffles_stand_where_all_threads_come_by() {
+    refused_at(&[Body(0), Body(0)], Fault::DivergentShuffle, |k, _| {
+        let (condition, lane) = (some_threads(k), k.constant(0));
+        k.when(condition, |k| shuffle(k, 1, lane));
+    });
+    // What another lane has may differ from thread to thread.
+    refused_at(&[Body(1), Body(0)], Fault::DivergentBarrier, |k, _| {
+        let (lane, zero) = (k.leaf(Leaf::Thread), k.constant(0));
+        shuffle(k, 1, lane);
+        let other = k.get(VarId::new(0));
+        let condition = k.binary(BinaryOp::Lt, zero, other);
+        k.when(condition, barrier);
+    });
+    let fault = Fault::PartialWarp { threads: 48 };
+    refused_at(&[Body(0)], fault, |k, _| {
+        k.kernel.threads = 48;
+        let lane = k.constant(31);
+        shuffle(k, 1, lane);
+    });
+}
+
+#[test]
+fn shuffles_exchange_words_between_lanes() {
+    refused_at(&[Body(0)], Fault::ShuffledType { found: Type::U8 }, |k, _| {
+        let lane = k.leaf(Leaf::Thread);
+        shuffle(k, 1_u8, lane);
+    });
+    refused_at(&[Body(0)], Fault::Lane { found: Type::I32, min: 1, max: 32 }, |k, _| {
+        let (thread, one) = (k.leaf(Leaf::Thread), k.constant(1));
+        let lane = k.add(thread, one);
+        shuffle(k, 1, lane);
+    });
+    refused_at(&[Body(0)], Fault::Lane { found: Type::I32, min: -1, max: -1 }, |k, _| {
+        let lane = k.constant(-1);
+        shuffle(k, 1, lane);
+    });
+    refused_at(&[Body(0)], Fault::Lane { found: Type::U32, min: 3, max: 3 }, |k, _| {
+        let lane = k.constant(3_u32);
+        shuffle(k, 1, lane);
+    });
+    refused_at(&[Body(1)], Fault::BoundTwice { var: "other".into() }, |k, _| {
+        let (var, lane) = (k.var("other"), k.constant(3));
+        let again = Stmt::Shuffle { var, value: lane, lane };
+        k.kernel.body.extend([again.clone(), again]);
     });
 }
 

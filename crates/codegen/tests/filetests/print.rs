@@ -83,11 +83,15 @@ impl Printer<'_> {
         });
     }
 
-    fn allocation(&mut self, Allocation { item, storage, extents, strides, bytes, .. }: &Allocation) {
+    fn allocation(&mut self, allocation: &Allocation) {
+        let Allocation { item, storage, in_warps, extents, strides, bytes, .. } = allocation;
         let name = match item {
             Item::Stage(stage) => self.func(stage.func),
             Item::Input(_) => self.name(*item),
         };
+        if *in_warps {
+            return self.line(&format!("array {name}: a register in each lane, {bytes} bytes"));
+        }
         let storage = match storage {
             Storage::Global => "global",
             Storage::Shared => "shared",

@@ -26,6 +26,7 @@ pub fn find(name: &str) -> Option<Subject> {
         "sums" => sums(),
         "doubling" => doubling(),
         "total" => total(),
+        "rows" => rows(),
         "pair" => pair(),
         "digits" => digits(),
         "own_elements" => own_elements(),
@@ -144,6 +145,15 @@ fn total() -> (Vec<Func>, Sizes) {
     let strict = func("strict", (), 0.0).over(&r, |f| f.add((), weights.at((r.x, r.y))));
     let out = func("out", (), sum.at(()).f32() + free.at(()) + strict.at(()));
     (vec![out], vec![("image", vec![100, 60]), ("weights", vec![100, 60]), ("out", vec![])])
+}
+
+/// Every row less its maximum.
+fn rows() -> (Vec<Func>, Sizes) {
+    let (x, y) = vars!(x, y);
+    let (input, r) = (Input::f32("input", 2), rdom!(r: (0, 256)));
+    let highest = func("highest", y, f32::NEG_INFINITY).over(&r, |f| f.max(y, input.at((r.x, y))));
+    let out = func("out", (x, y), input.at((x, y)) - highest.at(y));
+    (vec![out], vec![("input", vec![256, 30]), ("out", vec![256, 30])])
 }
 
 /// Two outputs, one of which reads the other.

@@ -349,6 +349,12 @@ impl<'k, 's> Block<'k, 's> {
         allocations.find(|(_, allocation)| self.node_of(allocation.item) == node)
     }
 
+    /// Whether threads exchange a node within warps. Lanes without a point take part, so that no count
+    /// is exact.
+    pub fn is_in_warps(&self, node: NodeId) -> bool {
+        self.allocation(node).is_some_and(|(_, allocation)| allocation.in_warps)
+    }
+
     /// The array from which a nest reads a node: in registers, in the block or in global memory.
     pub fn place(&self, node: NodeId, work: &Work<'_>) -> Place {
         let lowest = &self.items.plan.lowest;

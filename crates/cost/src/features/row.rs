@@ -172,6 +172,9 @@ impl Block<'_, '_> {
             }
             let place =
                 if group.own && work.input.is_none() { own.clone() } else { self.place(group.node, work) };
+            if !group.own && self.is_in_warps(group.node) {
+                totals.add_shuffles(moves.traffic(&place, self.units, |kind| kind == AxisKind::Over).0);
+            }
             self.load(work, group, &place, all, &mut totals, reads);
         }
         if work.accumulates {
@@ -268,6 +271,7 @@ impl Block<'_, '_> {
                 && whole
                 && (moves.is_exact() || place.memory == Memory::Thread)
                 && (place.memory != Memory::Global || moves.stays_inside(place))
+                && !self.is_in_warps(group.node)
                 && self.is_inside(work);
             self.note_access(group, place.memory, traffic, exact, access);
         }
@@ -545,6 +549,13 @@ impl Totals {
             Memory::Thread => return,
         }
         self.in_flight += unique;
+    }
+
+    /// Adds shuffles. They take the way of shared memory, where each is one wavefront per warp.
+    fn add_shuffles(&mut self, traffic: Traffic) {
+        let traffic = Traffic { wavefronts: traffic.requests, ..traffic };
+        self.shared += traffic;
+        self.merged_shared += traffic;
     }
 }
 

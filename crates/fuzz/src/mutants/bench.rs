@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use warploom_codegen::ir::{Array, AtomicOp, Kernel, KernelId, NodeKind, Program, Space, Stmt};
+use warploom_codegen::ir::{Array, AtomicOp, Kernel, KernelId, NodeKind, Program, Space, Stmt, every_stmt};
 use warploom_codegen::verify::{StmtPath, verify};
 use warploom_lang::op::Op;
 use warploom_lang::{Type, Value};
@@ -86,6 +86,8 @@ impl<'a> Bench<'a> {
         }
         match mutation {
             Mutation::NoBarrier if self.passes_in_turn(changed, site, Turns::First) => Survival::OneThread,
+            // Threads that shuffle cannot run one after another.
+            Mutation::NoBarrier if self.shuffles(site) => Survival::Unshared,
             Mutation::NoBarrier => {
                 let mut orders = [Turns::Ascending, Turns::Descending].into_iter();
                 match orders.all(|turns| self.passes_in_turn(changed, site, turns)) {
@@ -95,11 +97,17 @@ impl<'a> Bench<'a> {
             }
             Mutation::PlainAtomic if threads == 1 && grid == [1; 3] => Survival::OneThread,
             Mutation::PlainAtomic => Survival::Unshared,
-            Mutation::NoAtomic | Mutation::OtherOperator(_) => match self.passes(&self.poisoned(site)) {
-                true => Survival::Unseen,
-                false => Survival::Neutral,
-            },
+            Mutation::NoAtomic | Mutation::OtherOperator(_) | Mutation::NoShuffle | Mutation::OtherLane => {
+                match self.passes(&self.poisoned(site)) {
+                    true => Survival::Unseen,
+                    false => Survival::Neutral,
+                }
+            }
         }
+    }
+
+    fn shuffles(&self, site: &Site<'_>) -> bool {
+        every_stmt(&self.program.kernels[site.kernel].body).any(|stmt| matches!(stmt, Stmt::Shuffle { .. }))
     }
 
     /// Whether the statement is executed: an invalid write in its place is noticed.
@@ -124,15 +132,20 @@ impl<'a> Bench<'a> {
         self.passes(&program)
     }
 
-    /// The program with an atomic that adds a large number. It changes every integer, however often it runs,
-    /// because the number is odd.
+    /// The program with an atomic that adds a large number, or a shuffle that gives one. Added to an integer, it changes
+    /// it, however often this happens, because the number is odd.
     fn poisoned(&self, site: &Site<'_>) -> Program {
-        let Stmt::Atomic { array, index, .. } = *site.stmt else { return self.program.clone() };
-        self.with(site, |kernel| {
-            let ty = kernel.arrays[array].ty;
+        let large = |kernel: &mut Kernel, ty: Type| {
             let large = Op::Cast(ty).eval(&[Value::from(1_234_567_891)]);
-            let value = node(kernel, NodeKind::Op(Op::Const(large)), ty, &[]);
-            Stmt::Atomic { op: AtomicOp::Add, array, index, value }
+            node(kernel, NodeKind::Op(Op::Const(large)), ty, &[])
+        };
+        self.with(site, |kernel| match *site.stmt {
+            Stmt::Atomic { array, index, .. } => {
+                let value = large(kernel, kernel.arrays[array].ty);
+                Stmt::Atomic { op: AtomicOp::Add, array, index, value }
+            }
+            Stmt::Shuffle { var, value, .. } => Stmt::Let(var, large(kernel, kernel.exprs[value].ty)),
+            ref other => other.clone(),
         })
     }
 

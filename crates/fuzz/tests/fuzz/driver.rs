@@ -98,4 +98,5 @@ fn schedules_cover_every_decision() {
     let rare = summary.coverage.rare(0.05, 200);
     assert!(rare.is_empty(), "{rare:?}\n{}", summary.coverage);
     assert!(summary.coverage.levels().part() >= 0.7, "{}", summary.coverage);
+    assert!(summary.coverage.shuffles().taken >= 20, "{}", summary.coverage);
 }

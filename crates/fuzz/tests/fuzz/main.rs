@@ -9,5 +9,6 @@ mod mutants;
 mod mutated;
 mod reducer;
 mod rounding;
+mod shuffles;
 mod support;
 mod wide;

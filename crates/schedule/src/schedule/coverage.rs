@@ -189,6 +189,7 @@ pub struct Coverage {
     rewrites: [u64; Rewrite::WORDS.len()],
     schedules: u64,
     levels: Share,
+    shuffles: Share,
 }
 
 const NUMBERS: usize = KernelNumbers::WORDS.len() + NestNumbers::WORDS.len();
@@ -201,6 +202,7 @@ impl Default for Coverage {
             rewrites: [0; Rewrite::WORDS.len()],
             schedules: 0,
             levels: Share::default(),
+            shuffles: Share::default(),
         }
     }
 }
@@ -219,6 +221,7 @@ impl Coverage {
         }
         self.schedules += other.schedules;
         self.levels.merge(other.levels);
+        self.shuffles.merge(other.shuffles);
     }
 
     /// The number of schedules counted.
@@ -235,6 +238,12 @@ impl Coverage {
     /// pipelines with at least two Funcs that are not outputs, one of which can be held in registers.
     pub fn levels(&self) -> Share {
         self.levels
+    }
+
+    /// How many Funcs threads exchange by shuffles. Eligible are Funcs in shared memory with thread loops, in
+    /// blocks of whole warps.
+    pub fn shuffles(&self) -> Share {
+        self.shuffles
     }
 
     /// For each number or flag: how many kernels or nests set it, out of those that could.
@@ -286,6 +295,7 @@ impl fmt::Display for Coverage {
         for (word, share) in self.numbers() {
             writeln!(f, "{word:head$}{:>COLUMN$}", shown(share))?;
         }
+        writeln!(f, "{:head$}{:>COLUMN$}", "shuffles", shown(self.shuffles))?;
         for (word, count) in self.rewrites() {
             writeln!(f, "{word:head$}{count:>COLUMN$}")?;
         }

@@ -115,6 +115,8 @@ pub struct NestFootprint {
     /// The node that the nest writes, if threads exchange values through it: other threads read it, or
     /// add to the same points.
     pub exchanged: Option<NodeId>,
+    /// The Funcs of which the nest reads points that other threads of the warp hold in registers.
+    pub shuffled: NodeSet,
 }
 
 /// The boxes of a Func in registers of a nest.
@@ -170,6 +172,9 @@ pub struct Allocation {
     pub item: Item,
     /// Shared memory, or private memory of each thread.
     pub storage: Storage,
+    /// Whether each thread holds one point in a register, which the other threads of its warp read by
+    /// shuffles.
+    pub in_warps: bool,
     /// All points that the stages touch in a block.
     pub points: Footprint,
     /// The extents of the array: those of the points, or of one thread's share of them.

@@ -41,6 +41,7 @@
 //!   kernel. If it is the only stage, the kernel's line says how threads share it.
 //! - `#` starts a comment. A line that ends in a comma continues on the next line, if that is indented further.
 
+mod allocate;
 mod barriers;
 mod builder;
 mod change;
@@ -65,6 +66,7 @@ mod reach;
 mod trace;
 mod tree;
 mod violation;
+mod warps;
 
 pub use barriers::{Barriers, LoopBarriers};
 pub use builder::{BlockBuilder, ScheduleBuilder, Tiles};
@@ -85,3 +87,4 @@ pub use reach::{Reach, Symbol};
 pub use tree::edit::{NodeMut, Site};
 pub use tree::*;
 pub use violation::{Rule, Side, Violation};
+pub use warps::WARP;

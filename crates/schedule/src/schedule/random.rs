@@ -9,6 +9,7 @@ mod kernels;
 mod place;
 mod rewrites;
 mod tiles;
+mod warps;
 
 use std::collections::BTreeSet;
 
@@ -140,6 +141,7 @@ impl Generator<'_> {
         }
         self.numbers();
         self.atomics();
+        self.warps();
     }
 
     /// Replaces the schedule with `next`, if that is legal and within bounds.

@@ -10,7 +10,7 @@ use crate::node_set::NodeSet;
 use crate::schedule::flow::{Read, Scope};
 use crate::schedule::footprint::{
     Allocation, Axis, AxisKind, FLAT_THREADS, Footprint, MAX_REGISTER_BYTES, NestFootprint,
-    RegisterFootprint, StagedFootprint, ThreadLoop, array_bytes, strides,
+    RegisterFootprint, StagedFootprint, ThreadLoop,
 };
 use crate::schedule::plan::{NestPlan, Plan};
 use crate::schedule::problem::Problem;
@@ -20,17 +20,17 @@ use crate::schedule::tree::{Item, Mapping, Nest, RootItem, Schedule, Size, Stage
 
 /// Propagates required regions from the last nest to the first.
 pub(crate) struct Tracer<'a> {
-    problem: &'a Problem,
-    plan: &'a Plan<'a>,
+    pub(super) problem: &'a Problem,
+    pub(super) plan: &'a Plan<'a>,
     symbols: Symbols,
 }
 
 /// The regions of Funcs and inputs that are read.
 #[derive(Default)]
-struct Required(Vec<(Read, Columns)>);
+pub(super) struct Required(Vec<(Read, Columns)>);
 
 impl Required {
-    fn get(&self, read: Read) -> Option<&Columns> {
+    pub fn get(&self, read: Read) -> Option<&Columns> {
         self.0.iter().find(|(known, _)| *known == read).map(|(_, columns)| columns)
     }
 
@@ -177,9 +177,11 @@ impl<'a> Tracer<'a> {
         for nest in ids_in(&info.nests).rev() {
             nests[nest.index()] = self.nest(nest, &mut required);
         }
-        let nests = &nests[info.nests.start.index()..info.nests.end.index()];
+        let nests = &mut nests[info.nests.start.index()..info.nests.end.index()];
         let threads = nests.iter().flatten().filter_map(NestFootprint::thread_count).max();
-        (counts, threads.unwrap_or(FLAT_THREADS), self.allocations(id, nests, &required))
+        let threads = threads.unwrap_or(FLAT_THREADS);
+        let in_warps = self.exchange_in_warps(id, nests, threads);
+        (counts, threads, self.allocations(id, nests, &required, &in_warps))
     }
 
     /// Processes a nest whose readers in the kernel are all done, and adds its own reads.
@@ -228,6 +230,7 @@ impl<'a> Tracer<'a> {
             carries,
             reads: if idle { NodeSet::default() } else { reads },
             exchanged: exchanges.then(|| self.problem.node(read)),
+            shuffled: NodeSet::default(),
         })
     }
 
@@ -415,7 +418,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// The smallest box that includes some accesses, seen from inside `loops`.
-    fn union(&mut self, columns: &Columns, root: &Region, loops: &[LoopId]) -> Vec<Reach> {
+    pub(super) fn union(&mut self, columns: &Columns, root: &Region, loops: &[LoopId]) -> Vec<Reach> {
         let symbols = &self.symbols;
         let seen = |column: &Vec<Reach>| column.iter().map(|reach| reach.seen_from(loops, symbols)).collect();
         let seen: Columns = columns.iter().map(seen).collect();
@@ -430,45 +433,6 @@ impl<'a> Tracer<'a> {
             if range.is_empty() { hull } else { hull.within(range.min, range.last()) }
         };
         columns.iter().zip(&root.0).map(along).collect()
-    }
-
-    fn allocations(
-        &mut self,
-        kernel: KernelId,
-        nests: &[Option<NestFootprint>],
-        required: &Required,
-    ) -> Vec<Allocation> {
-        let plan = self.plan;
-        let mut allocations: Vec<Allocation> = Vec::new();
-        for (info, nest) in plan.nests_of(kernel).iter().zip(nests) {
-            let read = read_of(info.nest.item);
-            let known = allocations.iter().any(|allocation| read_of(allocation.item) == read);
-            let (Some(nest), Some(accesses), false) = (nest, required.get(read), known) else { continue };
-            if plan.is_own(info) {
-                continue;
-            }
-            let dims = self.union(accesses, self.problem.root(read), &plan.foreign_loops(info));
-            let points = Footprint { dims };
-            let storage = info.nest.storage;
-            let private = nest.threads.as_deref().filter(|_| storage.is_private());
-            let shares: Vec<Option<(i64, i64)>> =
-                (0..points.dims.len()).map(|d| thread_share(private?, d)).collect();
-            let extents = points.dims.iter().zip(&shares).map(|(reach, share)| match share {
-                Some((threads, serial)) => serial * blocks(reach.extent(), threads * serial),
-                None => reach.extent(),
-            });
-            let extents: Vec<i64> = extents.collect();
-            let mut rows = extents.clone();
-            if let (Some(row), Some(pitch)) = (rows.first_mut(), info.nest.numbers.pitch) {
-                *row = i64::from(pitch.get()).max(*row);
-            }
-            let strides = strides(&rows, 0..rows.len());
-            let elements = rows.iter().fold(1, |elements: i64, extent| elements.saturating_mul(*extent));
-            let bytes = array_bytes(self.problem.types(info.nest.item), elements);
-            let item = info.nest.item;
-            allocations.push(Allocation { item, storage, points, extents, shares, strides, elements, bytes });
-        }
-        allocations
     }
 }
 
@@ -488,13 +452,6 @@ fn register_footprints(
 /// Whether several threads share a reduction variable, so that a point can belong to several threads.
 fn shares_reductions(loops: &[ThreadLoop]) -> bool {
     loops.iter().any(|dim| dim.threads > 1 && !is_pure(dim.dim))
-}
-
-/// The number of threads that share a dimension, and the points of each; `None` if one thread has all
-/// points.
-fn thread_share(loops: &[ThreadLoop], dimension: usize) -> Option<(i64, i64)> {
-    let dim = loops.iter().find(|dim| dim.dim == LoopKind::Pure(dimension) && dim.threads > 1)?;
-    Some((dim.threads, dim.serial))
 }
 
 /// The node that reads of an item refer to.

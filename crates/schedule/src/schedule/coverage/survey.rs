@@ -9,10 +9,11 @@ use crate::dag::{LoopKind, Source};
 use crate::ids::{KernelId, LoopId};
 use crate::schedule::coverage::{Coverage, Decision, StageKind};
 use crate::schedule::footprint::{NestFootprint, ThreadLoop};
-use crate::schedule::plan::{NestPlan, Plan};
+use crate::schedule::plan::{KernelPlan, NestPlan, Plan};
 use crate::schedule::problem::Problem;
 use crate::schedule::random::facts::Facts;
 use crate::schedule::tree::{Item, KernelNumbers, Nest, NestNumbers, Schedule, StageRef};
+use crate::schedule::warps::WARP;
 
 impl Coverage {
     /// Counts the decisions of a legal schedule of a problem or of its rewritten form.
@@ -80,7 +81,22 @@ impl<'a> Survey<'a> {
                 }
             }
         }
+        self.shuffles(coverage);
         self.levels(coverage);
+    }
+
+    /// Counts the Funcs that threads exchange within warps.
+    fn shuffles(&self, coverage: &mut Coverage) {
+        let whole = |kernel: &&KernelPlan<'_>| kernel.threads.is_multiple_of(WARP.into());
+        for kernel in self.plan.kernels.values().filter(whole) {
+            for array in kernel.allocations.iter().filter(|array| array.item.stage().is_some()) {
+                let mut nests = self.plan.nests.slice(kernel.nests.clone()).iter().map(|info| info.nest);
+                let first = nests.find(|nest| nest.item == array.item);
+                if first.is_some_and(|nest| nest.storage.is_shared() && !nest.mapping.is_flat()) {
+                    coverage.shuffles.record(array.in_warps);
+                }
+            }
+        }
     }
 
     /// Whether atomics could update the points of a nest.

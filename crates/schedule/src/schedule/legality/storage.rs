@@ -102,7 +102,7 @@ impl Checker<'_> {
         let first = self.plan.nests_of(nest.kernel).iter().find(|other| same(other.nest.item));
         let array = self.plan.kernels[nest.kernel].allocations.iter().find(|array| same(array.item));
         let is_first = first.is_some_and(|first| first.path == nest.path);
-        let has_rows = array.is_none_or(|array| array.storage.is_shared() && array.extents.len() > 1);
+        let has_rows = array.is_none_or(|array| nest.nest.storage.is_shared() && array.extents.len() > 1);
         if !is_first || !has_rows {
             let item = self.names.of_item(nest.nest.item);
             self.report(&nest.path, Rule::PitchPlace { item });
