@@ -67,7 +67,7 @@ fn gray(channel: impl Fn(i32) -> Expr) -> Expr {
 }
 
 /// Sums over the pixels of each cell. With h = (r, g, b, 1): the upper half of the sum of h hᵀ (10
-/// channels), and the sum of h times each channel of the result (3 times 4).
+/// channels), and the sum of h times each channel of the result (3 times 4). The pixels may be added in any order.
 fn splat(p: &Func, v: &Func, gray: &Func, s_sigma: &Param, inv: &Expr) -> Func {
     let (x, y, z, c) = vars!(x, y, z, c);
     let cell = rdom!(rx: (0, s_sigma), ry: (0, s_sigma));
@@ -82,7 +82,7 @@ fn splat(p: &Func, v: &Func, gray: &Func, s_sigma: &Param, inv: &Expr) -> Func {
     for v in [0, 1, 2].map(|c| v.at((&sx, &sy, c))) {
         terms.extend([&v * r, &v * g, &v * b, v]);
     }
-    func("histogram", (x, y, z, c), 0.0).over(&cell, |f| f.add((x, y, zi, c), mux(c, terms)))
+    func("histogram", (x, y, z, c), 0.0).over(&cell, |f| f.add((x, y, zi, c), mux(c, terms))).reassociate()
 }
 
 fn blurred(x: Var, at: impl Fn(Expr) -> Expr) -> Expr {

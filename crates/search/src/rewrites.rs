@@ -26,6 +26,9 @@ const LANES: i64 = 64;
 /// Threads per SM that share a reduction to few points.
 const SHARING: u32 = 1024;
 
+/// One of so many lanes makes a part of a histogram, if there are many histograms.
+const SHARED_HISTOGRAMS: i64 = 16;
+
 /// What to ask for.
 struct Recipe {
     /// Threads that share a reduction, if its points are few.
@@ -220,9 +223,14 @@ impl Recipe {
         else {
             return false;
         };
-        if thin.points >= MANY_POINTS {
+        if thin.points >= MANY_POINTS && !thin.scatters {
             // The blocks have points of their own; the lanes of a block share one.
-            return !thin.scatters && self.share(list, stage, fastest);
+            return self.share(list, stage, fastest);
+        }
+        if thin.points >= MANY_POINTS {
+            // The blocks have histograms of their own; some lanes of a block share one.
+            let by = extent * SHARED_HISTOGRAMS / i64::from(self.lanes);
+            return list.factor(stage, slowest, Side::Outer, by.max(1)).is_some();
         }
         // A block has lanes for many points of a reduction, but a histogram to itself.
         let side_by_side = if thin.scatters { 1 } else { MANY_POINTS };
