@@ -47,8 +47,8 @@
 //!
 //! [`verify`](crate::verify) checks every rule, as far as the text and the ranges decide it. The
 //! simulator checks what depends on run-time values: whether an index that may be in bounds is in
-//! bounds, whether an element was written before it is read, and whether two threads race on an
-//! element.
+//! bounds, and a lane in its warp, whether an element was written before it is read, and whether
+//! two threads race on an element.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;

@@ -135,7 +135,8 @@ impl Verifier<'_> {
         if ty.bytes() != 4 {
             return Err(Fault::ShuffledType { found: ty });
         }
-        if lane != Type::I32 || !Interval::below(WARP).covers(from.range) {
+        // Like an index, a lane that may exist is checked where its value is known.
+        if lane != Type::I32 || from.range.max < 0 || from.range.min >= i64::from(WARP) {
             return Err(Fault::Lane { found: lane, min: from.range.min, max: from.range.max });
         }
         self.values.bind(var, ty, true, offered.range)

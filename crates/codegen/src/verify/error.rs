@@ -248,7 +248,7 @@ pub enum Fault {
         /// The type of the value.
         found: Type,
     },
-    /// The lane of a shuffle is not an `i32`, or may not exist.
+    /// The lane of a shuffle is not an `i32`, or no warp has it.
     #[error("the lane of a shuffle is a {found} in {min}..={max}")]
     Lane {
         /// The type of the lane.

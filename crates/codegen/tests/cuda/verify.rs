@@ -357,9 +357,9 @@ fn shuffles_exchange_words_between_lanes() {
         let lane = k.leaf(Leaf::Thread);
         shuffle(k, 1_u8, lane);
     });
-    refused_at(&[Body(0)], Fault::Lane { found: Type::I32, min: 1, max: 32 }, |k, _| {
-        let (thread, one) = (k.leaf(Leaf::Thread), k.constant(1));
-        let lane = k.add(thread, one);
+    refused_at(&[Body(0)], Fault::Lane { found: Type::I32, min: 32, max: 63 }, |k, _| {
+        let (thread, lanes) = (k.leaf(Leaf::Thread), k.constant(32));
+        let lane = k.add(thread, lanes);
         shuffle(k, 1, lane);
     });
     refused_at(&[Body(0)], Fault::Lane { found: Type::I32, min: -1, max: -1 }, |k, _| {

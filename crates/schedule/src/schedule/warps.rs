@@ -26,7 +26,7 @@ use crate::schedule::tree::StageRef;
 pub const WARP: u32 = 32;
 
 /// A nest with its sizes.
-type Sized<'a> = (&'a NestPlan<'a>, &'a NestFootprint);
+type SizedNest<'a> = (&'a NestPlan<'a>, &'a NestFootprint);
 
 /// Which dimensions differ between the points of a thread.
 type Moving = SmallVec<[bool; 4]>;
@@ -60,7 +60,7 @@ impl Tracer<'_> {
         }
         let infos = plan.nests_of(kernel);
         let sized = infos.iter().zip(&*nests).filter_map(|(info, nest)| Some((info, nest.as_ref()?)));
-        let sized: Vec<Sized<'_>> = sized.collect();
+        let sized: Vec<SizedNest<'_>> = sized.collect();
         for info in infos.iter().filter(|info| info.nest.storage.is_shared()) {
             if let Some(StageRef { func, stage: 0 }) = info.stage()
                 && self.stays_in_warps(func, &sized)
@@ -80,7 +80,7 @@ impl Tracer<'_> {
     }
 
     /// Whether all readers of a Func read only points that threads of their own warp hold.
-    fn stays_in_warps(&mut self, func: FuncId, nests: &[Sized<'_>]) -> bool {
+    fn stays_in_warps(&mut self, func: FuncId, nests: &[SizedNest<'_>]) -> bool {
         let node = self.problem.node(Read::Func(func));
         let Some(holders) = self.holders(func, nests) else { return false };
         let mut readers =
@@ -89,13 +89,13 @@ impl Tracer<'_> {
     }
 
     /// The threads that hold a Func, if all stages agree on them and each thread has one point.
-    fn holders<'a>(&self, func: FuncId, nests: &[Sized<'a>]) -> Option<Holders<'a>> {
+    fn holders<'a>(&self, func: FuncId, nests: &[SizedNest<'a>]) -> Option<Holders<'a>> {
         let stages = || nests.iter().filter(|(info, _)| info.computes(func));
         let (_, first) = stages().next()?;
         let holders = Holders { start: &first.points.dims, lanes: lanes(first)? };
         let decl = &self.problem.pipeline().funcs()[func];
         let whole = stages().count() == decl.stages.len() && decl.types.iter().all(|ty| ty.bytes() == 4);
-        let alike = |(info, nest): &Sized<'_>| {
+        let alike = |(info, nest): &SizedNest<'_>| {
             let mut dims = nest.points.dims.iter().zip(holders.start);
             info.stage().is_some_and(|stage| self.stays_at_its_points(info, stage))
                 && (0..decl.dims.len()).all(|d| is_settled(nest, LoopKind::Pure(d)))
