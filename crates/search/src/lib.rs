@@ -14,7 +14,7 @@
 //! | offer all of the above to a strategy | `search` ([`Search`]) |
 //! | select the states to continue with | `beam` and `greedy`, the strategy of [`search`](fn@search); `freeze`, `refine` |
 //! | list the neighbours of a schedule | `neighbours` |
-//! | rewrite the pipeline | `rewrites` |
+//! | rewrite the pipeline, and start from kernels that own whole rows | `rewrites`, `rows` |
 //!
 //! [`explore`] takes any other strategy.
 //!
@@ -61,7 +61,7 @@ use crate::beam::beam;
 use crate::evaluate::Evaluator;
 use crate::greedy::greedy;
 use crate::neighbours::neighbourhood;
-use crate::rewrites::{caution, promising};
+use crate::rewrites::promising;
 use crate::rows::with_whole_rows;
 use crate::space::Space;
 
@@ -162,7 +162,7 @@ pub fn search(
         if outcome.stop == StopReason::TimeLimit {
             break;
         }
-        outcome.merge(one(&rewritten), caution(&rewritten));
+        outcome.merge(one(&rewritten));
     }
     outcome
 }
@@ -177,11 +177,9 @@ fn started_from(search: &Search<'_>, default: &Arc<State>) -> Arc<State> {
 }
 
 impl Outcome {
-    /// Adds what a search of a rewritten pipeline found, if it is faster by the factor `caution`.
-    fn merge(&mut self, other: Outcome, caution: f64) {
-        let best = self.candidates.first().map_or(f64::INFINITY, |best| best.cost);
-        let better = |found: &Candidate| caution <= 1.0 || found.cost * caution < best;
-        self.candidates.extend(other.candidates.into_iter().filter(better));
+    /// Adds what a search of a rewritten pipeline found.
+    fn merge(&mut self, other: Outcome) {
+        self.candidates.extend(other.candidates);
         self.candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         self.statistics.add(&other.statistics);
         self.statistics.elapsed += other.statistics.elapsed;

@@ -58,16 +58,6 @@ const CARRIES: u32 = 16;
 /// A rewritten pipeline whose search starts from a time this much longer than that of the original one is not searched.
 const HOPELESS: f64 = 1.5;
 
-/// How much faster than the original pipeline a schedule with chunks must be by prediction. Chunks along rows have
-/// accesses that the models take for cheaper than they are: 1.8x to 3.3x on an H200.
-const CAUTION: f64 = 1.0;
-
-/// By what a predicted time is multiplied for comparisons with the original pipeline.
-pub(crate) fn caution(problem: &Problem) -> f64 {
-    let chunks = |rewrite: &Rewrite| matches!(rewrite, Rewrite::Chunk { .. });
-    if problem.pipeline().rewrites().iter().any(chunks) { CAUTION } else { 1.0 }
-}
-
 /// The rewritten problems that are worth a search, the most promising first, at most `most`.
 pub(crate) fn promising(problem: &Problem, most: usize, cost: impl Fn(&Problem) -> f64) -> Vec<Problem> {
     if most == 0 || thin_updates(problem).is_empty() {
@@ -81,7 +71,7 @@ pub(crate) fn promising(problem: &Problem, most: usize, cost: impl Fn(&Problem) 
         if !found.iter().any(known) {
             let cost = cost(&rewritten);
             tracing::debug!(start_us = cost, rewrites = %shown(&rewritten), "rewrote");
-            found.push((cost * caution(&rewritten), rewritten));
+            found.push((cost, rewritten));
         }
     }
     // What is much slower before a search is not worth one.
@@ -97,7 +87,7 @@ fn shown(problem: &Problem) -> String {
     rewrites.join("; ")
 }
 
-/// An update with too little parallelism or too long a chain.
+/// An update with too little parallelism or too long a chain, or one that runs along rows.
 struct Thin {
     stage: StageRef,
     /// Points that are computed independently of each other.
@@ -131,7 +121,11 @@ impl Thin {
         let update = &decl.stages[stage.stage];
         let stays = |d: usize| update.is_pure(exprs, d) || update.is_fixed(exprs, d);
         let scatters = !(0..decl.dims.len()).all(stays);
-        let is_thin = (points as f64) < BUSY * capacity && steps >= LONG_CHAIN && !domain.is_empty();
+        // Threads that walk along rows of their own read memory in the worst order.
+        let few = (points as f64) < BUSY * capacity;
+        let is_thin = steps >= LONG_CHAIN
+            && !domain.is_empty()
+            && (few || runs_along_rows(problem.pipeline(), stage.func));
         is_thin.then_some(Thin { stage, points, domain, scatters })
     }
 }

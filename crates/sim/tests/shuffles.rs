@@ -67,7 +67,7 @@ fn a_broadcast_reads_one_lane() {
 }
 
 fn refused(program: &Program) -> (u32, i32, u32, String) {
-    let error = run(program, &[]).unwrap_err();
+    let error = run(program, &[]).expect_err("the kernel is wrong");
     let SimError::InactiveLane { thread, lane, active, statement, .. } = error else { panic!("{error}") };
     (thread, lane, active, statement.to_string())
 }

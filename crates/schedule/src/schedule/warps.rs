@@ -25,6 +25,10 @@ use crate::schedule::tree::StageRef;
 /// The number of threads in a warp.
 pub const WARP: u32 = 32;
 
+/// The most points of a Func that a nest reads by shuffles. Every warp of the block makes them, whereas only the threads
+/// with work read shared memory.
+const MOST_SHUFFLES: usize = 4;
+
 /// A nest with its sizes.
 type SizedNest<'a> = (&'a NestPlan<'a>, &'a NestFootprint);
 
@@ -127,6 +131,9 @@ impl Tracer<'_> {
             return false;
         }
         let columns = self.point_reads(info, stage, func);
+        if columns.iter().any(|column| column.len() > MOST_SHUFFLES) {
+            return false;
+        }
         let read = |(d, _): &(usize, i64)| -> Option<Vec<Positions>> {
             let column = columns.get(*d).filter(|column| !column.is_empty())?;
             column.iter().map(|reach| Positions::of(reach, &holders.start[*d], nest)).collect()
