@@ -45,6 +45,9 @@ pub(crate) struct Flags {
     /// Do not freeze the cheapest Funcs after the first pass
     #[arg(long, conflicts_with = "schedule")]
     no_freezing: bool,
+    /// Do not rewrite reductions, scans and histograms that have too little parallelism
+    #[arg(long, conflicts_with = "schedule")]
+    no_rewrites: bool,
     /// Do not memoize evaluated kernels
     #[arg(long, conflicts_with = "schedule")]
     no_memo: bool,
@@ -83,6 +86,7 @@ impl Flags {
             memo: if self.no_memo { 0 } else { usual.memo },
             threads: self.threads,
             time_limit: self.time_limit,
+            rewrites: if self.no_rewrites { 0 } else { usual.rewrites },
             fixed,
             ..usual
         })

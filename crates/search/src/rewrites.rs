@@ -39,7 +39,7 @@ struct Recipe {
     chunk: u32,
 }
 
-const RECIPES: [Recipe; 7] = [
+const RECIPES: [Recipe; 8] = [
     Recipe { lanes: 256, blocks: 2, chunk: 0 },
     Recipe { lanes: 128, blocks: 4, chunk: 0 },
     Recipe { lanes: 64, blocks: 2, chunk: 0 },
@@ -47,6 +47,7 @@ const RECIPES: [Recipe; 7] = [
     Recipe { lanes: 256, blocks: 2, chunk: 32 },
     Recipe { lanes: 128, blocks: 4, chunk: 16 },
     Recipe { lanes: 128, blocks: 2, chunk: 64 },
+    Recipe { lanes: 64, blocks: 2, chunk: 64 },
 ];
 
 /// With more chunks than this, the scan of their carries is divided again.

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use warploom_cost::Analytic;
-use warploom_lang::{Input, Operand, Pipeline, Realisation, Region, func, rdom, vars};
+use warploom_lang::{
+    Input, Operand, Pipeline, Realisation, Region, Type, exp, func, maximum, rdom, sum, undef, vars,
+};
 use warploom_randpipe::random_pipeline;
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_search::{
@@ -73,6 +75,53 @@ fn histograms_are_counted_by_atomics() {
     let outcome = searched(&problem, &Options { rewrites: 0, ..quick() });
     assert_sound(&problem, &outcome);
     assert!(outcome.best.nests().any(|nest| nest.numbers.atomic), "{}", outcome.best.to_text(&pipeline));
+}
+
+/// The schedule that a quick search finds for a pipeline with a picture as input and output, and its kernels.
+fn best_of(pipeline: &Pipeline, [width, height]: [i64; 2]) -> (String, usize) {
+    let picture = Region::of_extents(&[width, height]);
+    let request = Realisation::new(pipeline).input("image", picture.clone()).output("output", picture);
+    let problem = Problem::new(pipeline, &request, &h200()).expect("the sizes are right");
+    let outcome = searched(&problem, &quick());
+    assert_sound(&problem, &outcome);
+    let rewritten = problem.rewritten(&outcome.best.rewrites).expect("the search could");
+    (outcome.best.to_text(rewritten.pipeline()), outcome.best.kernels().count())
+}
+
+/// The four steps of a softmax share a kernel whose blocks own whole rows, at few rows and at many.
+#[test]
+fn a_softmax_of_rows_is_one_kernel() {
+    let (x, y) = vars!(x, y);
+    let (image, r) = (Input::f32("image", 2), rdom!(rx: (0, 1000)));
+    let highest = func("highest", y, maximum(&r, image.at((r.x, y))));
+    let e = func("e", (x, y), exp(image.at((x, y)) - highest.at(y)));
+    let output = func("output", (x, y), e.at((x, y)) / sum(&r, e.at((r.x, y))).reassociate());
+    let pipeline = Pipeline::new("softmax", [output]).expect("the pipeline is right");
+    for rows in [300, 100_000] {
+        let (text, kernels) = best_of(&pipeline, [1000, rows]);
+        assert_eq!(kernels, 1, "{text}");
+        assert!(text.contains("block x all"), "{text}");
+    }
+}
+
+/// Sums along rows are scanned in blocks that own a row, sums along columns in chunks.
+#[test]
+fn scans_are_divided() {
+    let (x, y) = vars!(x, y);
+    let image = Input::new("image", Type::U32, 2);
+    let rx = rdom!(rx: (1, image.extent(0) - 1));
+    let rows = func("rows", (x, y), undef(Type::U32))
+        .update(|f| f.set((0, y), image.at((0, y))))
+        .over(&rx, |f| f.set((rx.x, y), f.at((rx.x - 1, y)) + image.at((rx.x, y))));
+    let ry = rdom!(ry: (1, image.extent(1) - 1));
+    let table = func("table", (x, y), undef(Type::U32))
+        .update(|f| f.set((x, 0), rows.at((x, 0))))
+        .over(&ry, |f| f.set((x, ry.x), f.at((x, ry.x - 1)) + rows.at((x, ry.x))));
+    let output = func("output", (x, y), table.at((x, y)));
+    let pipeline = Pipeline::new("summed", [output]).expect("the pipeline is right");
+    let (text, _) = best_of(&pipeline, [3840, 2160]);
+    assert!(text.contains("kernel rows ") && text.contains("block x all, y 1"), "{text}");
+    assert!(text.contains("chunk rows.2.rx") && text.contains("chunk table.2.ry"), "{text}");
 }
 
 #[test]

@@ -267,6 +267,31 @@ mod tests {
     }
 
     #[test]
+    fn scans_read_what_they_wrote_before() {
+        let previous = |write: &dyn Fn(RVar) -> Expr, read: &dyn Fn(RVar) -> Expr| {
+            let (x, y) = vars!(x, y);
+            let r = rdom!(r: (0, 8));
+            let f = func("f", (x, y), 0)
+                .over(&r, |f| f.set((write(r.x), y), f.at((read(r.x), y)) + f.at((9, y))));
+            let pipeline = Pipeline::new("p", [func("out", (x, y), f.at((x, y)))]).unwrap();
+            let request = Realisation::new(&pipeline).output("out", Region::of_extents(&[64, 4]));
+            let regions = infer(&pipeline, &request).unwrap();
+            let stage = StageRef { func: pipeline.func_named("f").unwrap(), stage: 1 };
+            Dependence::of(&pipeline, &regions, stage, |dependence| dependence.previous().len())
+        };
+        assert_eq!(previous(&|r| r + 1, &|r| r.expr()), 1);
+        assert_eq!(previous(&|r| 20 - r, &|r| 21 - r), 1);
+        assert_eq!(previous(&|r| r * 2, &|r| r * 2 - 2), 1);
+        // The value itself, one further back, one that is written later.
+        assert_eq!(previous(&|r| r.expr(), &|r| r.expr()), 0);
+        assert_eq!(previous(&|r| r + 2, &|r| r.expr()), 0);
+        assert_eq!(previous(&|r| r.expr(), &|r| r + 1), 0);
+        // Nothing moves, or not by the same step.
+        assert_eq!(previous(&|_| 3.into(), &|_| 3.into()), 0);
+        assert_eq!(previous(&|r| clamp(r, 0, 4) + 1, &|r| clamp(r, 0, 4)), 0);
+    }
+
+    #[test]
     fn intervals_keep_far_accesses_apart() {
         assert!(parallel(|r, _| r.expr(), |r, _| r + 8, 0, [Any, Fixed]));
         assert!(!parallel(|r, _| r.expr(), |r, _| r + 7, 0, [Any, Fixed]));
