@@ -15,7 +15,7 @@ use crate::state::{Child, Kern, Sketch, State};
 use crate::statistics::Statistics;
 
 /// The state in which a Func is inlined or in kernels that compute nothing else. Funcs fused into
-/// its kernels get their own kernels too, as do Funcs that are in its current kernel only for it.
+/// its kernels get their own kernels too, as do Funcs of its current kernel that it reads.
 /// `None` if this is refused.
 pub(crate) fn lifted(
     evaluator: &Evaluator<'_>,
@@ -38,7 +38,8 @@ pub(crate) fn lifted(
         if space.is_fixed(home.sketch.own) {
             return None;
         }
-        let (rest, gone) = without(space, home, leaving, &state.inlined)?;
+        let (rest, gone) =
+            without(space, home, with_read(space, home, leaving, &state.inlined), &state.inlined)?;
         sketches.push(rest);
         out.extend(gone);
     }
@@ -65,6 +66,21 @@ fn leaving(space: &Space<'_>, home: &Kern, func: FuncId, inlined: &Bits) -> BTre
         funcs.retain(|of| *of == func);
     }
     funcs
+}
+
+/// Some Funcs of a kernel, and those that they read there: kernels of their own could not read those.
+fn with_read(space: &Space<'_>, home: &Kern, leaving: BTreeSet<FuncId>, inlined: &Bits) -> BTreeSet<FuncId> {
+    let inside = fused(home);
+    let mut left: Vec<FuncId> = leaving.iter().copied().collect();
+    let mut leaving = leaving;
+    while let Some(func) = left.pop() {
+        for stage in space.stages_of(func) {
+            let reads = space.reads(&Nest::global(stage), inlined).0;
+            let read = inside.iter().filter(|of| reads.contains(space.dag.func_node(**of)));
+            left.extend(read.filter(|of| leaving.insert(**of)));
+        }
+    }
+    leaving
 }
 
 /// The Funcs that a kernel computes besides its own.
