@@ -27,7 +27,7 @@ pub const WARP: u32 = 32;
 
 /// The most points of a Func that a nest reads by shuffles. Every warp of the block makes them, whereas only the threads
 /// with work read shared memory.
-const MOST_SHUFFLES: usize = 4;
+const MOST_SHUFFLES: u64 = 4;
 
 /// A nest with its sizes.
 type SizedNest<'a> = (&'a NestPlan<'a>, &'a NestFootprint);
@@ -118,6 +118,22 @@ impl Tracer<'_> {
             && !self.problem.is_idle(stage)
     }
 
+    /// How often a stage reads a Func at one point, directly and through inlined Funcs.
+    fn times_read(&self, func: FuncId, stage: StageRef) -> u64 {
+        let mut known = BTreeMap::from([(func, 1)]);
+        let times = |stage: StageRef, known: &BTreeMap<FuncId, u64>| {
+            let reads =
+                self.problem.stage(stage).program.reads.iter().filter_map(|access| access.read.func());
+            reads.filter_map(|read| known.get(&read)).fold(0, |sum: u64, times| sum.saturating_add(*times))
+        };
+        // Producers come before their consumers.
+        for inlined in self.plan.inlined.range(func..stage.func) {
+            let times = times(StageRef { func: *inlined, stage: 0 }, &known);
+            known.insert(*inlined, times);
+        }
+        times(stage, &known)
+    }
+
     /// Whether each thread of a nest reads only points that its own warp holds, at indices that shuffles can have.
     fn reads_own_warp(
         &mut self,
@@ -130,10 +146,10 @@ impl Tracer<'_> {
         if !info.nest.registers.is_empty() || !self.indexed_by_settled(func, stage, nest) {
             return false;
         }
-        let columns = self.point_reads(info, stage, func);
-        if columns.iter().any(|column| column.len() > MOST_SHUFFLES) {
+        if self.times_read(func, stage) > MOST_SHUFFLES {
             return false;
         }
+        let columns = self.point_reads(info, stage, func);
         let read = |(d, _): &(usize, i64)| -> Option<Vec<Positions>> {
             let column = columns.get(*d).filter(|column| !column.is_empty())?;
             column.iter().map(|reach| Positions::of(reach, &holders.start[*d], nest)).collect()
