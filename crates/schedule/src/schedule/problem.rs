@@ -6,7 +6,7 @@ use ahash::RandomState;
 use dashmap::DashMap;
 use smallvec::SmallVec;
 use thiserror::Error;
-use warploom_lang::ir::Stage;
+use warploom_lang::ir::{NodeKind, Stage};
 use warploom_lang::op::BinaryOp;
 use warploom_lang::rewrite::{Reduction, Rewrite, RewriteLineError};
 use warploom_lang::{
@@ -398,6 +398,8 @@ pub(crate) struct StageFacts {
     pub program: Program,
     /// The other Funcs that the stage reads, in order.
     pub calls: Vec<FuncId>,
+    /// The Funcs of all its reads: once for each point that it reads.
+    pub points_read: Vec<FuncId>,
     /// Pure dimensions, then reduction variables.
     pub loops: Vec<LoopKind>,
     atomic: Option<AtomicUpdate>,
@@ -431,6 +433,11 @@ impl StageFacts {
         let program = Program::new(pipeline, regions, stage);
         let mut calls: Vec<FuncId> = program.reads.iter().filter_map(|access| access.read.func()).collect();
         calls.sort_unstable();
+        let reads = pipeline.exprs().reachable(decl.roots()).into_iter();
+        let points_read = reads.filter_map(|id| match pipeline.exprs()[id].kind {
+            NodeKind::Call(func, _) => Some(func),
+            _ => None,
+        });
         let pure = (0..decl.indices.len()).filter(|d| decl.is_pure(pipeline.exprs(), *d));
         let reductions = (0..decl.domain.len()).map(LoopKind::Reduction);
         let scans = decl.domain.len() == 1 && pipeline.exprs().reads(stage.func, decl.values.iter().copied());
@@ -441,6 +448,7 @@ impl StageFacts {
         StageFacts {
             program,
             calls,
+            points_read: points_read.collect(),
             loops: pure.map(LoopKind::Pure).chain(reductions).collect(),
             atomic: AtomicUpdate::of(pipeline, stage),
             previous,

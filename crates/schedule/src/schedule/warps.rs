@@ -122,9 +122,8 @@ impl Tracer<'_> {
     fn times_read(&self, func: FuncId, stage: StageRef) -> u64 {
         let mut known = BTreeMap::from([(func, 1)]);
         let times = |stage: StageRef, known: &BTreeMap<FuncId, u64>| {
-            let reads =
-                self.problem.stage(stage).program.reads.iter().filter_map(|access| access.read.func());
-            reads.filter_map(|read| known.get(&read)).fold(0, |sum: u64, times| sum.saturating_add(*times))
+            let reads = self.problem.stage(stage).points_read.iter().filter_map(|read| known.get(read));
+            reads.fold(0, |sum: u64, times| sum.saturating_add(*times))
         };
         // Producers come before their consumers.
         for inlined in self.plan.inlined.range(func..stage.func) {
