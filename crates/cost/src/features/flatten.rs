@@ -3,7 +3,7 @@
 use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 use warploom_lang::ir::{Exprs, Node, NodeKind};
-use warploom_lang::op::Op;
+use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{ExprId, FuncId, Pipeline, Range, Regions};
 use warploom_schedule::{Dag, NodeId, StageId};
 
@@ -312,6 +312,18 @@ impl Flattening<'_> {
         Frame { func, point, nodes, arms, known, position: 0, answer: None, instance }
     }
 
+    /// Whether a node chooses between reads by an equation, as scans do at the first value of a chunk. A block away from
+    /// the points where it holds makes only some of the reads.
+    fn is_first_or_rest(&self, node: &Node) -> bool {
+        let exprs = self.pipeline.exprs();
+        let (NodeKind::Op(Op::Select), [condition, a, b]) = (node.kind, node.args.as_slice()) else {
+            return false;
+        };
+        let reads = |id: &ExprId| matches!(exprs[*id].kind, NodeKind::Load(_) | NodeKind::Call(..));
+        exprs[*condition].kind == NodeKind::Op(Op::Binary(BinaryOp::Eq))
+            && exprs.reachable([*a, *b]).iter().any(reads)
+    }
+
     /// Walks until the end, or until an inlined Func must be walked first.
     fn advance(&self, frame: &mut Frame, walked: &mut Walked) -> Option<Box<Frame>> {
         let exprs = self.pipeline.exprs();
@@ -324,6 +336,7 @@ impl Flattening<'_> {
                     Step::Into(inner) => return Some(inner),
                 },
             };
+            walked.supposed |= !frame.arms.contains_key(&id) && self.is_first_or_rest(node);
             // Values that no variable changes are hoisted out of all loops; sums of variables are
             // addresses.
             let is_lifted = value.form.moved_by() == 0;
