@@ -3,6 +3,7 @@
 //! A recipe proposes rewrites for every such update of the pipeline. Recipes are ranked by the cost of the schedule from
 //! which a search of what they make would start; the search then runs on the best as it does on the original pipeline.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use warploom_lang::ir::{FuncDecl, NodeKind, Stage};
@@ -285,33 +286,34 @@ impl Recipe {
 }
 
 /// Whether the updates of a Func run along what is contiguous in memory: the first dimension of something that they read.
+/// A pure Func may be inlined, so what it reads decides.
 fn runs_along_rows(pipeline: &Pipeline, func: FuncId) -> bool {
-    let updates = pipeline.funcs()[func].stages.iter().skip(1);
-    let rows = |kind| matches!(kind, NodeKind::RVar(_));
-    updates.into_iter().any(|stage| reads_along(pipeline, stage, func, &rows))
-}
-
-/// Whether a stage reads along the first dimension of an input or Func where `moves` says which leaves move.
-fn reads_along(pipeline: &Pipeline, stage: &Stage, own: FuncId, moves: &dyn Fn(NodeKind) -> bool) -> bool {
-    let exprs = pipeline.exprs();
-    let moved = |id: ExprId| exprs.reachable([id]).into_iter().any(|id| moves(exprs[id].kind));
-    exprs.reachable(stage.values.iter().copied()).into_iter().any(|id| {
-        let node = &exprs[id];
-        let along_first = || node.args.first().is_some_and(|first| moved(*first));
-        match node.kind {
-            NodeKind::Load(_) => along_first(),
-            NodeKind::Call(func, _) if func == own => along_first(),
-            // A pure Func may be inlined, so what it reads decides.
-            NodeKind::Call(func, _) if pipeline.funcs()[func].stages.len() == 1 => {
-                let along: Vec<bool> = node.args.iter().map(|arg| moved(*arg)).collect();
-                let moves = |kind| matches!(kind, NodeKind::Var(d) if along.get(d as usize) == Some(&true));
-                let inner = &pipeline.funcs()[func].stages[0];
-                along.contains(&true) && reads_along(pipeline, inner, func, &moves)
-            }
-            NodeKind::Call(..) => along_first(),
+    let (exprs, funcs) = (pipeline.exprs(), pipeline.funcs());
+    let updates = funcs[func].stages.iter().skip(1).map(|stage| (stage, func, None));
+    let mut left: Vec<(&Stage, FuncId, Option<Vec<bool>>)> = updates.collect();
+    let mut seen = BTreeSet::new();
+    while let Some((stage, own, along)) = left.pop() {
+        let moves = |kind: NodeKind| match (&along, kind) {
+            (None, NodeKind::RVar(_)) => true,
+            (Some(along), NodeKind::Var(d)) => along.get(d as usize) == Some(&true),
             _ => false,
+        };
+        let moved = |id: &ExprId| exprs.reachable([*id]).into_iter().any(|id| moves(exprs[id].kind));
+        for id in exprs.reachable(stage.values.iter().copied()) {
+            let args = &exprs[id].args;
+            match exprs[id].kind {
+                NodeKind::Call(read, _) if read != own && funcs[read].stages.len() == 1 => {
+                    let along: Vec<bool> = args.iter().map(moved).collect();
+                    if along.contains(&true) && seen.insert((read, along.clone())) {
+                        left.push((&funcs[read].stages[0], read, Some(along)));
+                    }
+                }
+                NodeKind::Load(_) | NodeKind::Call(..) if args.first().is_some_and(moved) => return true,
+                _ => {}
+            }
         }
-    })
+    }
+    false
 }
 
 fn names(stage: &Stage) -> Vec<String> {
