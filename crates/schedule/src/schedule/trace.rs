@@ -27,26 +27,31 @@ pub(crate) struct Tracer<'a> {
 
 /// The regions of Funcs and inputs that are read.
 #[derive(Default)]
-pub(super) struct Required(Vec<(Read, Columns)>);
+pub(super) struct Required {
+    reads: Vec<(Read, Columns)>,
+    /// The reads of idle nests, which never run: they matter only for what nothing else reads.
+    idle: Vec<(Read, Columns)>,
+}
 
 impl Required {
     pub fn get(&self, read: Read) -> Option<&Columns> {
-        self.0.iter().find(|(known, _)| *known == read).map(|(_, columns)| columns)
+        let mut known = self.reads.iter().chain(&self.idle);
+        known.find(|(known, _)| *known == read).map(|(_, columns)| columns)
     }
 
     fn columns(&mut self, read: Read) -> &mut Columns {
-        let known = self.0.iter().position(|(known, _)| *known == read);
+        let known = self.reads.iter().position(|(known, _)| *known == read);
         let position = known.unwrap_or_else(|| {
-            self.0.push((read, Columns::new()));
-            self.0.len() - 1
+            self.reads.push((read, Columns::new()));
+            self.reads.len() - 1
         });
-        &mut self.0[position].1
+        &mut self.reads[position].1
     }
 
     /// Removes and returns the last Func.
     fn take_last(&mut self) -> Option<(Read, Columns)> {
-        let last = self.0.iter().enumerate().max_by_key(|(_, (read, _))| *read)?.0;
-        Some(self.0.swap_remove(last))
+        let last = self.reads.iter().enumerate().max_by_key(|(_, (read, _))| *read)?.0;
+        Some(self.reads.swap_remove(last))
     }
 }
 
@@ -194,11 +199,15 @@ impl<'a> Tracer<'a> {
         } else {
             self.union(required.get(read)?, self.problem.root(read), &info.loops)
         };
+        let idle = info.stage().is_some_and(|stage| self.problem.is_idle(stage));
         let mut scope = Scope { vars: dims, rvars: Vec::new() };
         let (mut registers, mut reads) = (BTreeMap::new(), NodeSet::default());
         if let Item::Stage(stage) = info.nest.item {
             scope.rvars = self.domain(info, stage);
-            let at_block = self.reads(info, stage, &scope, &self.wanted(id), required);
+            let mut unused = Required::default();
+            let outside = if idle { &mut unused } else { &mut *required };
+            let at_block = self.reads(info, stage, &scope, &self.wanted(id), outside);
+            required.idle.append(&mut unused.reads);
             reads = at_block.outside;
             if !info.nest.registers.is_empty() {
                 let at_thread = self.thread_scope(info, &scope);
@@ -214,7 +223,6 @@ impl<'a> Tracer<'a> {
         let axes = axes(&info.nest.mapping, &loops, threads.as_deref(), &dims, &domain);
         let accumulates = self.accumulates(info.nest, &domain, threads.as_deref().unwrap_or_default());
         let carries = self.carries(info.nest, &domain, threads.as_deref().unwrap_or_default());
-        let idle = info.stage().is_some_and(|stage| self.problem.is_idle(stage));
         let exchanges = !idle
             && (info.nest.storage.is_shared() || shares_reductions(threads.as_deref().unwrap_or_default()));
         if info.nest.numbers.atomic {
