@@ -174,6 +174,36 @@ pub enum Error {
         /// The name of the input or output.
         what: String,
     },
+    /// A stream that belongs to a different context than the kernels.
+    #[error(
+        "the stream belongs to another context than the kernels of `{program}`: load them with a Gpu of its context"
+    )]
+    OtherStream {
+        /// The name of the program.
+        program: String,
+    },
+    /// A workspace that was made by other kernels.
+    #[error("the workspace was not made for these kernels of `{program}`: use one of Kernels::workspace")]
+    OtherWorkspace {
+        /// The name of the program.
+        program: String,
+    },
+    /// A workspace whose memory belongs to a captured graph.
+    #[error(
+        "the workspace of `{program}` belongs to a graph that was captured with it: use another workspace"
+    )]
+    WorkspaceInGraph {
+        /// The name of the program.
+        program: String,
+    },
+    /// A run on host memory, which waits, while the stream is being captured.
+    #[error(
+        "`{program}` cannot run on host memory while the stream is being captured: launch it on device memory"
+    )]
+    HostInCapture {
+        /// The name of the program.
+        program: String,
+    },
     /// Memory with events that cannot be captured.
     #[error(
         "the stream is being captured, and the events that cudarc keeps with the memory of `{what}` would break the \

@@ -8,11 +8,14 @@ use cudarc::driver::{CudaGraph, CudaStream};
 use warploom_target::Program;
 use warploom_target::program::{Buffer, Role};
 
+use crate::capture::is_capturing;
 use crate::error::{Doing, Error};
 use crate::kernels::{KernelFacts, Kernels};
 use crate::memory::{Allocation, DeviceBuffer};
 use crate::nvrtc::Image;
+use crate::params;
 use crate::timing::{Mode, Sample, Timing, TimingOptions};
+use crate::workspace::Workspace;
 
 /// The byte that [`Executable::poison`] fills outputs and temporaries with. As a float, the pattern
 /// is NaN.
@@ -37,15 +40,16 @@ impl Slot {
     }
 }
 
-/// A loaded program with its buffers.
+/// A loaded program with its buffers, on the stream of its GPU.
 ///
 /// Inputs and params stay on the device until they are uploaded again. Before the first upload they
-/// hold arbitrary bytes.
+/// hold arbitrary bytes. Dropping it waits for pending runs.
 pub struct Executable {
     /// Captured when first needed; dropped before what it refers to.
     graph: Option<CudaGraph>,
     kernels: Kernels,
-    /// One entry per buffer of the program; `None` for temporaries, which belong to `kernels`.
+    workspace: Workspace,
+    /// One entry per buffer of the program; `None` for temporaries, which are in the workspace.
     buffers: Vec<Option<Slot>>,
 }
 
@@ -53,7 +57,8 @@ impl Executable {
     pub(crate) fn new(kernels: Kernels, inputs: &[DeviceBuffer]) -> Result<Executable, Error> {
         let buffers = kernels.program().buffers.iter().map(|buffer| slot(&kernels, buffer, inputs));
         let buffers = buffers.collect::<Result<_, Error>>()?;
-        Ok(Executable { graph: None, kernels, buffers })
+        let workspace = kernels.workspace()?;
+        Ok(Executable { graph: None, kernels, workspace, buffers })
     }
 
     /// The program, without its code.
@@ -64,11 +69,6 @@ impl Executable {
     /// The compiled image, if loading compiled the program.
     pub fn image(&self) -> Option<&Image> {
         self.kernels.image()
-    }
-
-    /// The kernels, to launch on the caller's memory.
-    pub fn kernels(&mut self) -> &mut Kernels {
-        &mut self.kernels
     }
 
     /// Sets an input to the bytes of its elements, in the order of the buffer. A shared input
@@ -91,13 +91,16 @@ impl Executable {
         }
     }
 
-    /// Sets the scalars: 32 bits each, narrower types extended. Graphs stay valid.
+    /// Sets the scalars, 32 bits each, narrower types extended, and waits. Graphs stay valid.
     ///
     /// # Errors
     ///
     /// If the number of scalars is wrong, or the driver fails.
     pub fn set_params(&mut self, params: &[u32]) -> Result<(), Error> {
-        self.kernels.set_params(params)
+        params::check_number(self.program().params, params)?;
+        let stream = &self.kernels.memory().stream;
+        self.workspace.set_params(stream, params)?;
+        stream.synchronize().doing("set params")
     }
 
     /// Reads the bytes of one value of an output.
@@ -120,7 +123,7 @@ impl Executable {
     /// If the program has no such buffer.
     pub fn download_buffer(&self, position: usize) -> Result<Vec<u8>, Error> {
         let own = self.buffers[position].as_ref().map(Slot::get);
-        own.or(self.kernels.temporary(position)).map_or_else(|| Ok(Vec::new()), Allocation::download)
+        own.or(self.workspace.temporary(position)).map_or_else(|| Ok(Vec::new()), Allocation::download)
     }
 
     /// Fills outputs and temporaries with [`POISON`], so that elements which a run does not write
@@ -167,8 +170,8 @@ impl Executable {
     }
 
     fn fill(&mut self, byte: u8) -> Result<(), Error> {
-        self.kernels.fill_temporaries(byte)?;
-        for (slot, buffer) in self.buffers.iter_mut().zip(&self.kernels.program().buffers) {
+        self.workspace.fill(byte)?;
+        for (slot, buffer) in self.buffers.iter().zip(&self.kernels.program().buffers) {
             if let (Some(Slot::Own(allocation)), Role::Output { .. }) = (slot, buffer.role) {
                 allocation.fill(byte)?;
             }
@@ -192,7 +195,8 @@ impl Executable {
     ///
     /// If a launch is rejected or a kernel fails.
     pub fn run_step_by_step(&mut self) -> Result<(), Error> {
-        self.kernels.step_by_step(&self.addresses())
+        let params = self.workspace.params_address();
+        self.kernels.loaded().step_by_step(self.stream(), &self.addresses(), params)
     }
 
     /// Runs once as a graph, which is captured on first use, and waits for completion.
@@ -229,11 +233,11 @@ impl Executable {
     }
 
     fn stream(&self) -> &Arc<CudaStream> {
-        self.kernels.stream()
+        &self.kernels.memory().stream
     }
 
     fn addresses(&self) -> Vec<u64> {
-        let mut addresses = self.kernels.addresses();
+        let mut addresses = self.workspace.addresses();
         for (address, slot) in addresses.iter_mut().zip(&self.buffers) {
             if let Some(slot) = slot {
                 *address = slot.get().address();
@@ -243,7 +247,8 @@ impl Executable {
     }
 
     fn enqueue(&self) -> Result<(), Error> {
-        self.kernels.enqueue(&self.addresses())
+        let params = self.workspace.params_address();
+        self.kernels.loaded().enqueue(self.stream(), &self.addresses(), params)
     }
 
     /// The graph; `None` for a program without launches.
@@ -333,6 +338,16 @@ impl Executable {
         after.record(self.stream()).doing(doing)?;
         let milliseconds = before.elapsed_ms(&after).doing(doing)?;
         Ok(Duration::from_secs_f64(f64::from(milliseconds).max(0.0) / 1e3))
+    }
+}
+
+impl Drop for Executable {
+    fn drop(&mut self) {
+        // Every call waits, so work is pending only after a failure. The caller's capture must not be
+        // disturbed for that.
+        if is_capturing(self.stream()).is_ok_and(|capturing| !capturing) {
+            let _ = self.stream().synchronize();
+        }
     }
 }
 

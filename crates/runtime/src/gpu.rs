@@ -7,6 +7,7 @@ use cudarc::driver::{CudaContext, CudaStream};
 use warploom_target::{Device, Program};
 
 use crate::borrowed::borrow;
+use crate::capture;
 use crate::driver;
 use crate::error::{Doing, Error};
 use crate::executable::Executable;
@@ -14,13 +15,12 @@ use crate::kernels::Kernels;
 use crate::memory::{DeviceBuffer, Memory};
 use crate::nvrtc::Arch;
 
-/// One GPU, and the stream that all its work runs on.
+/// One GPU with its pool of memory, and the stream that everything runs on which is not
+/// [launched](Kernels::launch) on another one.
 ///
-/// The stream is either private or [the caller's](Gpu::on). In both cases all work of all programs,
-/// including the reuse of pooled memory, is ordered on that one stream, and no setting of its
-/// context is changed. In particular, cudarc's event tracking stays as it is. Turning it off would
-/// be correct for one stream, but the context may be shared with code that uses several streams and
-/// relies on it.
+/// The stream is either private or [the caller's](Gpu::on). No setting of its context is changed. In
+/// particular, cudarc's event tracking stays as it is: the context may be shared with code that
+/// uses several streams and relies on it.
 pub struct Gpu {
     memory: Memory,
     device: Device,
@@ -48,7 +48,8 @@ impl Gpu {
         Gpu::on(&context.new_stream().doing("create a stream")?)
     }
 
-    /// The GPU of a caller's stream. All work then runs on that stream, in the caller's context.
+    /// The GPU of a caller's stream. Everything then runs in the caller's context, and on that stream
+    /// unless a launch names another.
     ///
     /// ```no_run
     /// use warploom_runtime::Gpu;
@@ -126,8 +127,7 @@ impl Gpu {
         self.load_with(program, &[])
     }
 
-    /// Loads a program without memory for inputs and outputs. These are passed with every
-    /// [launch](Kernels::launch).
+    /// Loads a program without memory, to be [launched](Kernels::launch) on the caller's.
     ///
     /// # Errors
     ///
@@ -180,7 +180,7 @@ impl Gpu {
         self.memory.trim()
     }
 
-    /// The stream that all work runs on. Memory allocated on it can be passed to programs.
+    /// The stream that the GPU was opened with. Memory allocated on it can be passed to programs.
     pub fn stream(&self) -> &Arc<CudaStream> {
         &self.memory.stream
     }
@@ -191,7 +191,7 @@ impl Gpu {
     ///
     /// If the driver call fails.
     pub fn is_capturing(&self) -> Result<bool, Error> {
-        self.memory.is_capturing()
+        capture::is_capturing(self.stream())
     }
 
     pub(crate) fn memory(&self) -> &Memory {

@@ -1,4 +1,4 @@
-//! The kernels of a program on a device, with their temporaries.
+//! The kernels of a program on a device, ready to be launched from any thread.
 
 use std::sync::Arc;
 
@@ -8,34 +8,36 @@ use warploom_target::program::{Code, Kernel, Role};
 use warploom_target::{Device, Program};
 
 use crate::caller::{DeviceBytes, DeviceBytesMut, Place, check_places};
+use crate::capture::Capture;
 use crate::error::{Doing, Error};
-use crate::executable::Executable;
 use crate::gpu::Gpu;
 use crate::load;
-use crate::memory::{Allocation, Memory};
+use crate::memory::Memory;
 use crate::nvrtc::{self, Image};
-use crate::params::Params;
+use crate::params;
+use crate::workspace::Workspace;
+
+/// A loaded program without memory. Inputs and outputs, the stream and a [`Workspace`] are passed
+/// with every [launch](Kernels::launch), which changes nothing here.
+///
+/// The code stays loaded as long as this object or one of its workspaces lives.
+pub struct Kernels {
+    loaded: Arc<Loaded>,
+    image: Option<Image>,
+    memory: Memory,
+}
+
+/// Code in the driver, and how it is launched.
+pub(crate) struct Loaded {
+    pub(crate) program: Program,
+    functions: Vec<CudaFunction>,
+    launches: Vec<Launch>,
+}
 
 /// One launch of a run.
 struct Launch {
     kernel: usize,
     iterations: Vec<i32>,
-}
-
-/// A loaded program without memory for its inputs and outputs: these are passed with every
-/// [launch](Kernels::launch).
-///
-/// Its temporaries and params stay on the device as long as this object lives. Dropping it waits
-/// for pending launches.
-pub struct Kernels {
-    program: Program,
-    image: Option<Image>,
-    functions: Vec<CudaFunction>,
-    launches: Vec<Launch>,
-    /// One entry per buffer of the program; `None` for inputs and outputs.
-    temporaries: Vec<Option<Allocation>>,
-    params: Params,
-    memory: Memory,
 }
 
 /// The resource usage of a loaded kernel, as the driver reports it.
@@ -65,13 +67,6 @@ impl Kernels {
         // The driver keeps its own copy of the code.
         let code = std::mem::replace(&mut program.code, Code::Cubin(Vec::new()));
         let functions = load::functions(gpu.stream().context(), &program, code)?;
-        let memory = gpu.memory().clone();
-        let temporaries = program.buffers.iter().map(|buffer| match buffer.role {
-            Role::Temporary => memory.allocate(&buffer.name, buffer.bytes()).map(Some),
-            Role::Input(_) | Role::Output { .. } => Ok(None),
-        });
-        let temporaries = temporaries.collect::<Result<_, Error>>()?;
-        let params = Params::new(&memory, program.params)?;
         let mut launches = Vec::new();
         let flat: Result<(), Error> = program.for_each_launch(|kernel, iterations| {
             let levels = &program.kernels[kernel].iterations;
@@ -80,21 +75,13 @@ impl Kernels {
             Ok(())
         });
         flat?;
-        Ok(Kernels { program, image, functions, launches, temporaries, params, memory })
-    }
-
-    /// Allocates inputs and outputs, so that the program can run on its own.
-    ///
-    /// # Errors
-    ///
-    /// If they do not fit on the device.
-    pub fn with_memory(self) -> Result<Executable, Error> {
-        Executable::new(self, &[])
+        let loaded = Arc::new(Loaded { program, functions, launches });
+        Ok(Kernels { loaded, image, memory: gpu.memory().clone() })
     }
 
     /// The program, without its code.
     pub fn program(&self) -> &Program {
-        &self.program
+        &self.loaded.program
     }
 
     /// The compiled image, if loading compiled the program.
@@ -102,12 +89,24 @@ impl Kernels {
         self.image.as_ref()
     }
 
-    /// Enqueues one run on the GPU's stream, on the caller's memory, and returns without waiting.
+    /// Allocates the memory that a launch needs besides its inputs and outputs.
+    ///
+    /// # Errors
+    ///
+    /// If it does not fit on the device.
+    pub fn workspace(&self) -> Result<Workspace, Error> {
+        Workspace::new(&self.loaded, &self.memory)
+    }
+
+    /// Enqueues one run on a stream, on the caller's memory, and returns without waiting.
     ///
     /// Inputs are in the program's order, outputs in the order of [`Role::Output`]: by output, then
     /// by value. Nothing is allocated on the device. The params are part of the enqueued commands,
     /// so each run uses the values it was given, even if the next run is enqueued with others
     /// before it starts.
+    ///
+    /// The run is ordered after the workspace's previous one, on whatever stream that was. Runs on
+    /// several streams overlap only if each has a workspace of its own.
     ///
     /// Memory that cudarc manages carries events: the stream first waits for other streams that use
     /// the memory, and they wait for this run. For memory given by address, the caller must do
@@ -115,55 +114,56 @@ impl Kernels {
     ///
     /// # While the stream is captured
     ///
-    /// The run becomes part of the caller's graph, with its addresses and params. The graph must be
-    /// launched on the same stream, or in order with it, and before this object is dropped.
-    /// cudarc's events cannot be captured: either the context's event tracking is off (or the
-    /// context has only one stream), or the memory is given by address.
+    /// The run becomes part of the caller's graph, with its addresses and params. The graph takes
+    /// the memory of the workspace and the code, and keeps both until it is destroyed. From then on
+    /// the workspace accepts only launches on the same stream in the same capture. So no other
+    /// launch disturbs a replay, and this object, the workspace and the graph may be dropped in any
+    /// order. Two instances of the same graph share that memory and must not run at the same time.
+    ///
+    /// If the workspace was used before, this waits for that use. cudarc's events cannot be captured:
+    /// either the context's event tracking is off (or the context has only one stream), or the
+    /// memory is given by address.
     ///
     /// # Errors
     ///
-    /// If the memory does not match the program, an output overlaps other memory, or the driver
-    /// rejects the launch.
+    /// If the workspace, the stream or the memory does not match the program, an output overlaps
+    /// other memory, or the driver rejects the launch.
     pub fn launch(
-        &mut self,
+        &self,
+        stream: &CudaStream,
+        workspace: &mut Workspace,
         inputs: &[&DeviceBytes<'_>],
         outputs: &mut [&mut DeviceBytesMut<'_>],
         params: &[u32],
     ) -> Result<(), Error> {
-        let capturing = self.memory.is_capturing()?;
+        self.check_stream(stream)?;
+        workspace.check_owner(&self.loaded)?;
+        params::check_number(self.program().params, params)?;
+        let capture = Capture::of(stream)?;
         let positions = self.positions(inputs.len(), outputs.len())?;
-        self.check(inputs, outputs, &positions, capturing)?;
-        let stream = self.memory.stream.clone();
-        let mut addresses = self.addresses();
+        self.check(stream, inputs, outputs, &positions, capture.is_some())?;
+        let mut addresses = workspace.addresses();
         let mut places = Vec::with_capacity(positions.len());
         // Dropping these guards after the launches tells other streams about this run.
         let mut uses = Vec::with_capacity(positions.len());
         let (of_inputs, of_outputs) = positions.split_at(inputs.len());
         for (&position, input) in of_inputs.iter().zip(inputs) {
-            let (address, used) = input.address(&stream);
+            let (address, used) = input.address(stream);
             addresses[position] = address;
-            places.push(Place::new(&self.program.buffers[position], address, false));
+            places.push(Place::new(&self.program().buffers[position], address, false));
             uses.push(used);
         }
         for (&position, output) in of_outputs.iter().zip(outputs) {
-            let (address, used) = output.address(&stream);
+            let (address, used) = output.address(stream);
             addresses[position] = address;
-            places.push(Place::new(&self.program.buffers[position], address, true));
+            places.push(Place::new(&self.program().buffers[position], address, true));
             uses.push(used);
         }
         check_places(&places)?;
-        self.params.set(params, capturing)?;
-        self.enqueue(&addresses)
-    }
-
-    /// Sets the scalars for everything enqueued from now on.
-    pub(crate) fn set_params(&mut self, params: &[u32]) -> Result<(), Error> {
-        self.params.set(params, false)
-    }
-
-    /// Fills the temporaries with a byte.
-    pub(crate) fn fill_temporaries(&mut self, byte: u8) -> Result<(), Error> {
-        self.temporaries.iter_mut().flatten().try_for_each(|temporary| temporary.fill(byte))
+        workspace.on(stream, capture.as_ref(), |workspace| {
+            workspace.set_params(stream, params)?;
+            self.loaded.enqueue(stream, &addresses, workspace.params_address())
+        })
     }
 
     /// The resource usage of each kernel, in the program's order.
@@ -173,7 +173,7 @@ impl Kernels {
     /// If a driver call fails.
     pub fn facts(&self) -> Result<Vec<KernelFacts>, Error> {
         let number = |value: i32| u32::try_from(value).unwrap_or_default();
-        let facts = self.functions.iter().zip(&self.program.kernels).map(|(function, kernel)| {
+        let facts = self.loaded.functions.iter().zip(&self.program().kernels).map(|(function, kernel)| {
             let dynamic = kernel.dynamic_shared_bytes;
             let doing = "describe a kernel";
             Ok(KernelFacts {
@@ -188,76 +188,26 @@ impl Kernels {
         facts.collect()
     }
 
+    pub(crate) fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
-        &self.memory.stream
-    }
-
-    /// The memory of a temporary; `None` for inputs and outputs.
-    pub(crate) fn temporary(&self, position: usize) -> Option<&Allocation> {
-        self.temporaries[position].as_ref()
-    }
-
-    /// The address of each buffer of the program; 0 for inputs and outputs, to be filled in.
-    pub(crate) fn addresses(&self) -> Vec<u64> {
-        self.temporaries.iter().map(|own| own.as_ref().map_or(0, Allocation::address)).collect()
-    }
-
-    /// Enqueues all launches on buffers at these addresses.
-    pub(crate) fn enqueue(&self, addresses: &[u64]) -> Result<(), Error> {
-        self.launches.iter().try_for_each(|launch| self.enqueue_one(launch, addresses))
-    }
-
-    /// Enqueues all launches and waits after each, so that an error names the kernel at fault.
-    pub(crate) fn step_by_step(&self, addresses: &[u64]) -> Result<(), Error> {
-        for launch in &self.launches {
-            self.enqueue_one(launch, addresses)?;
-            let kernel = &self.program.kernels[launch.kernel].entry;
-            let doing = format!("run kernel `{kernel}` {:?}", launch.iterations);
-            self.stream().synchronize().doing(&doing)?;
+    /// Rejects a stream of a context that the code is not loaded in.
+    fn check_stream(&self, stream: &CudaStream) -> Result<(), Error> {
+        if stream.context() == self.memory.stream.context() {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// Enqueues one launch. Buffers are passed as addresses, not as cudarc's slices: those would
-    /// record an event before and after every launch, which costs time, is useless on one stream,
-    /// and cannot be captured.
-    fn enqueue_one(&self, launch: &Launch, addresses: &[u64]) -> Result<(), Error> {
-        let kernel = &self.program.kernels[launch.kernel];
-        let mut builder = self.stream().launch_builder(&self.functions[launch.kernel]);
-        for &buffer in &kernel.buffers {
-            builder.arg(&addresses[buffer]);
-        }
-        let params = self.params.address();
-        if kernel.reads_params {
-            builder.arg(&params);
-        }
-        for iteration in &launch.iterations {
-            builder.arg(iteration);
-        }
-        let config = LaunchConfig {
-            grid_dim: kernel.grid.into(),
-            block_dim: (kernel.threads, 1, 1),
-            shared_mem_bytes: kernel.dynamic_shared_bytes,
-        };
-        // SAFETY: the arguments are those that the program declares for the kernel, in that order.
-        // Temporaries and params live as long as this object and are freed on the same stream.
-        // Inputs and outputs have the sizes that the program declares, and they are freed in the
-        // stream's order, by cudarc's events or as the caller of `DeviceBytes::at` promised. Code
-        // generation guarantees that the kernel stays in bounds.
-        let launched = unsafe { builder.launch(config) };
-        launched
-            .map(|_| ())
-            .map_err(|error| Error::driver(format!("launch kernel `{}`", kernel.entry), error))
+        Err(Error::OtherStream { program: self.program().name.clone() })
     }
 
     /// The positions of inputs and outputs among the program's buffers, in their order.
     fn positions(&self, inputs: usize, outputs: usize) -> Result<Vec<usize>, Error> {
         let mut roles: Vec<(Role, usize)> = self
-            .program
+            .program()
             .buffers
             .iter()
             .enumerate()
@@ -284,6 +234,7 @@ impl Kernels {
     /// stream is captured.
     fn check(
         &self,
+        stream: &CudaStream,
         inputs: &[&DeviceBytes<'_>],
         outputs: &[&mut DeviceBytesMut<'_>],
         positions: &[usize],
@@ -291,9 +242,9 @@ impl Kernels {
     ) -> Result<(), Error> {
         let inputs = inputs.iter().map(|input| (input.bytes(), input.context()));
         let outputs = outputs.iter().map(|output| (output.bytes(), output.context()));
-        let ours = self.stream().context();
+        let ours = stream.context();
         for (&position, (given, context)) in positions.iter().zip(inputs.chain(outputs)) {
-            let buffer = &self.program.buffers[position];
+            let buffer = &self.program().buffers[position];
             let (what, expected) = (buffer.name.clone(), buffer.bytes());
             if given != expected {
                 return Err(Error::WrongSize { what, expected, given });
@@ -312,19 +263,68 @@ impl Kernels {
     }
 }
 
-impl Drop for Kernels {
-    fn drop(&mut self) {
-        // The code must stay loaded until the last launch has finished. If a kernel failed, or the
-        // caller is capturing and must not be disturbed, there is nothing to wait for.
-        if self.memory.is_capturing().is_ok_and(|capturing| !capturing) {
-            let _ = self.stream().synchronize();
+impl Loaded {
+    /// Enqueues all launches on buffers and params at these addresses.
+    pub(crate) fn enqueue(&self, stream: &CudaStream, buffers: &[u64], params: u64) -> Result<(), Error> {
+        self.launches.iter().try_for_each(|launch| self.enqueue_one(stream, launch, buffers, params))
+    }
+
+    /// Enqueues all launches and waits after each, so that an error names the kernel at fault.
+    pub(crate) fn step_by_step(
+        &self,
+        stream: &CudaStream,
+        buffers: &[u64],
+        params: u64,
+    ) -> Result<(), Error> {
+        for launch in &self.launches {
+            self.enqueue_one(stream, launch, buffers, params)?;
+            let kernel = &self.program.kernels[launch.kernel].entry;
+            let doing = format!("run kernel `{kernel}` {:?}", launch.iterations);
+            stream.synchronize().doing(&doing)?;
         }
+        Ok(())
+    }
+
+    /// Enqueues one launch. Buffers are passed as addresses, not as cudarc's slices: those would
+    /// record an event before and after every launch, which costs time and cannot be captured.
+    fn enqueue_one(
+        &self,
+        stream: &CudaStream,
+        launch: &Launch,
+        buffers: &[u64],
+        params: u64,
+    ) -> Result<(), Error> {
+        let kernel = &self.program.kernels[launch.kernel];
+        let mut builder = stream.launch_builder(&self.functions[launch.kernel]);
+        for &buffer in &kernel.buffers {
+            builder.arg(&buffers[buffer]);
+        }
+        if kernel.reads_params {
+            builder.arg(&params);
+        }
+        for iteration in &launch.iterations {
+            builder.arg(iteration);
+        }
+        let config = LaunchConfig {
+            grid_dim: kernel.grid.into(),
+            block_dim: (kernel.threads, 1, 1),
+            shared_mem_bytes: kernel.dynamic_shared_bytes,
+        };
+        // SAFETY: the arguments are those that the program declares for the kernel, in that order.
+        // The workspace, which keeps the code loaded, waits for the launch before it frees its
+        // memory, or a graph keeps both. Inputs and outputs have the sizes that the program
+        // declares, and they are freed in the stream's order, by cudarc's events or as the caller
+        // of `DeviceBytes::at` promised. Code generation guarantees that the kernel stays in bounds.
+        let launched = unsafe { builder.launch(config) };
+        launched
+            .map(|_| ())
+            .map_err(|error| Error::driver(format!("launch kernel `{}`", kernel.entry), error))
     }
 }
 
 impl std::fmt::Debug for Kernels {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Kernels { program, launches, .. } = self;
+        let Loaded { program, launches, .. } = &*self.loaded;
         f.debug_struct("Kernels").field("program", &program.name).field("launches", &launches.len()).finish()
     }
 }

@@ -10,8 +10,8 @@
 //! - [`Gpu`] is a device with its memory: [`Gpu::devices`] lists the devices, [`Gpu::load`] loads a
 //!   program.
 //! - [`Executable`] is a program with its buffers: upload, run, download, time.
-//! - [`Kernels`] is a program without buffers: it is launched on the caller's memory, without
-//!   waiting.
+//! - [`Kernels`] is a program without buffers: it is launched on the caller's stream and memory,
+//!   without waiting. [`Launcher`] adds a [`Workspace`] for every launch in flight.
 //!
 //! ```no_run
 //! use warploom_runtime::{Gpu, TimingOptions};
@@ -28,8 +28,8 @@
 //!
 //! # On the caller's stream
 //!
-//! [`Gpu::on`] takes a stream of the caller, and [`Kernels::launch`] enqueues a program there, in
-//! order with everything else the caller does with the same memory:
+//! [`Kernels::launch`] enqueues a program on a stream of the caller, in order with everything else
+//! the caller does with the same memory:
 //!
 //! ```no_run
 //! use warploom_runtime::Gpu;
@@ -39,8 +39,9 @@
 //! let stream = CudaContext::new(0)?.new_stream()?;
 //! let image: CudaSlice<f32> = stream.clone_htod(&[0.5; 256])?;
 //! let mut blurred: CudaSlice<f32> = stream.alloc_zeros(256)?;
-//! let mut blur = Gpu::on(&stream)?.load_kernels(&program())?;
-//! blur.launch(&[&(&image).into()], &mut [&mut (&mut blurred).into()], &[])?;
+//! let blur = Gpu::on(&stream)?.load_kernels(&program())?;
+//! let mut workspace = blur.workspace()?;
+//! blur.launch(&stream, &mut workspace, &[&(&image).into()], &mut [&mut (&mut blurred).into()], &[])?;
 //! let pixels = stream.clone_dtoh(&blurred)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -53,25 +54,30 @@
 //!
 //! # Threads
 //!
-//! [`nvrtc`] may be called from many threads at once. A [`Gpu`] and its programs belong to one
-//! thread: timings are meaningless while others use the device.
+//! Everything may be used from many threads at once, except an [`Executable`], which belongs to one:
+//! timings are meaningless while others use the device. Launches share nothing but what they are
+//! given: `&mut` prevents two of them from using one workspace at the same time, and the caller
+//! orders what they do with the same memory.
 //!
 //! This is the only crate of the workspace with `unsafe` code, which calls NVIDIA's libraries.
 
 mod borrowed;
 mod caller;
+mod capture;
 mod device;
 mod driver;
 mod error;
 mod executable;
 mod gpu;
 mod kernels;
+mod launcher;
 mod load;
 mod memory;
 pub mod nvrtc;
 mod params;
 pub mod testing;
 mod timing;
+mod workspace;
 
 /// The parts of cudarc that a caller with its own stream and memory needs, in the version used
 /// here.
@@ -85,10 +91,13 @@ pub mod cuda {
 }
 
 pub use caller::{DeviceBytes, DeviceBytesMut};
+pub use capture::is_capturing;
 pub use driver::driver_version;
 pub use error::{Attempt, Error};
 pub use executable::{Executable, POISON};
 pub use gpu::Gpu;
 pub use kernels::{KernelFacts, Kernels};
+pub use launcher::Launcher;
 pub use memory::DeviceBuffer;
 pub use timing::{Mode, Sample, Timing, TimingOptions};
+pub use workspace::Workspace;

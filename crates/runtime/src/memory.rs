@@ -1,19 +1,20 @@
 //! A pool of device memory.
 //!
 //! Tuning loads thousands of programs with the same buffers. Unused allocations are kept by size
-//! and reused. All work on them runs on one stream, so a new user is ordered after the previous
-//! one. This also holds for a caller's stream: a pool belongs to one stream, and its memory is
-//! never handed to the caller.
+//! and reused. An allocation returns to the pool when all work on it has ended, so its next user may
+//! be on any stream. New memory is allocated in the order of the pool's stream; whoever uses an
+//! allocation on another stream orders that after the allocation.
 //!
-//! Kernels get raw addresses of these allocations. cudarc's events order accesses among streams;
-//! with only one stream they are not needed.
+//! Kernels get raw addresses of these allocations. cudarc's events, which would order accesses among
+//! streams, are not used.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cudarc::driver::sys::{CUresult, CUstreamCaptureStatus};
+use cudarc::driver::sys::CUresult;
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DriverError, result};
 
+use crate::capture::{drop_released, is_capturing};
 use crate::error::{Doing, Error};
 
 /// Unused allocations, by size.
@@ -75,11 +76,26 @@ impl Memory {
 
     /// Allocates at least `bytes` bytes with arbitrary contents. `what` is used in messages.
     pub(crate) fn allocate(&self, what: &str, bytes: usize) -> Result<Allocation, Error> {
+        self.kept_or(bytes, |size| self.fresh(what, size))
+    }
+
+    /// The same while the pool's stream is being captured, by a thread that may
+    /// [allocate beside captures](crate::capture::beside_captures).
+    pub(crate) fn allocate_in_capture(&self, what: &str, bytes: usize) -> Result<Allocation, Error> {
+        self.kept_or(bytes, |size| self.fresh_in_capture(what, size))
+    }
+
+    fn kept_or(
+        &self,
+        bytes: usize,
+        fresh: impl FnOnce(usize) -> Result<Piece, Error>,
+    ) -> Result<Allocation, Error> {
+        drop_released();
         let size = size_class(bytes);
         let kept = self.with_pool(|pool| pool.free.get_mut(&size).and_then(Vec::pop));
         let piece = match kept {
             Some(piece) => piece,
-            None => self.fresh(what, size)?,
+            None => fresh(size)?,
         };
         let address = piece.address;
         Ok(Allocation { piece: Some(piece), address, bytes, memory: self.clone() })
@@ -92,16 +108,10 @@ impl Memory {
         Ok(DeviceBuffer { allocation: Arc::new(allocation) })
     }
 
-    /// Whether the stream is being captured into a graph.
-    pub(crate) fn is_capturing(&self) -> Result<bool, Error> {
-        let status = self.stream.capture_status().doing("report whether the stream is captured")?;
-        Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
-    }
-
     fn fresh(&self, what: &str, size: usize) -> Result<Piece, Error> {
         // Memory allocated during a capture would belong to the caller's graph and exist only while
         // that runs.
-        if self.is_capturing()? {
+        if is_capturing(&self.stream)? {
             return Err(Error::LoadedInCapture { what: what.to_string() });
         }
         let slice = self.fresh_slice(what, size)?;
@@ -109,27 +119,43 @@ impl Memory {
         Ok(Piece { slice, address })
     }
 
+    /// New memory that is not ordered on any stream.
+    fn fresh_in_capture(&self, what: &str, size: usize) -> Result<Piece, Error> {
+        let doing = "allocate memory";
+        self.stream.context().bind_to_thread().doing(doing)?;
+        // SAFETY: every bit pattern is a valid byte.
+        let address = match unsafe { result::malloc_sync(size) } {
+            Err(error) if is_out_of_memory(&error) => return Err(self.out_of_memory(what, size)?),
+            allocated => allocated.doing(doing)?,
+        };
+        // SAFETY: the allocation was just made and has that size.
+        let slice = unsafe { self.stream.upgrade_device_ptr(address, size) };
+        Ok(Piece { slice, address })
+    }
+
     fn fresh_slice(&self, what: &str, size: usize) -> Result<CudaSlice<u8>, Error> {
         // SAFETY: every bit pattern is a valid byte.
         let allocate = || unsafe { self.stream.alloc::<u8>(size) };
-        let out_of_memory = |error: &DriverError| error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY;
         let first = allocate();
-        if !first.as_ref().is_err_and(out_of_memory) {
+        if !first.as_ref().is_err_and(is_out_of_memory) {
             return first.doing("allocate memory");
         }
         // The pool itself may hold the missing memory.
         self.trim()?;
         match allocate() {
-            Err(error) if out_of_memory(&error) => {
-                let (free, total) = self.stream.context().mem_get_info().doing("report the free memory")?;
-                Err(Error::OutOfMemory { what: what.to_string(), bytes: size, free, total })
-            }
+            Err(error) if is_out_of_memory(&error) => Err(self.out_of_memory(what, size)?),
             second => second.doing("allocate memory"),
         }
     }
 
+    fn out_of_memory(&self, what: &str, bytes: usize) -> Result<Error, Error> {
+        let (free, total) = self.stream.context().mem_get_info().doing("report the free memory")?;
+        Ok(Error::OutOfMemory { what: what.to_string(), bytes, free, total })
+    }
+
     /// Returns all unused memory to the driver.
     pub(crate) fn trim(&self) -> Result<(), Error> {
+        drop_released();
         let kept = self.with_pool(|pool| std::mem::take(&mut pool.free));
         drop(kept);
         self.stream.synchronize().doing("free memory")
@@ -152,9 +178,9 @@ impl Allocation {
         self.address
     }
 
-    /// The stream on which it is used.
-    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
-        &self.memory.stream
+    /// The size in bytes that was asked for.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Another allocation of the same size.
@@ -188,11 +214,11 @@ impl Allocation {
     }
 
     /// Sets every byte, including the padding up to the size class.
-    pub(crate) fn fill(&mut self, byte: u8) -> Result<(), Error> {
+    pub(crate) fn fill(&self, byte: u8) -> Result<(), Error> {
         let stream = &self.memory.stream;
         let size = self.piece.as_ref().map_or(0, |piece| piece.slice.len());
         stream.context().bind_to_thread().doing("fill memory")?;
-        // SAFETY: the memory is ours, has `size` bytes, and is used on this stream only.
+        // SAFETY: the memory is ours, has `size` bytes, and its uses are ordered with this stream.
         unsafe { result::memset_d8_async(self.address, byte, size, stream.cu_stream()) }.doing("fill memory")
     }
 }
@@ -203,6 +229,10 @@ impl Drop for Allocation {
             self.memory.with_pool(|pool| pool.free.entry(piece.slice.len()).or_default().push(piece));
         }
     }
+}
+
+fn is_out_of_memory(error: &DriverError) -> bool {
+    error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY
 }
 
 /// Rounds sizes up, so that similar buffers can reuse each other's memory.

@@ -1,71 +1,15 @@
 //! Programs on a real device. Without one, every test here reports that it was skipped.
 
+mod support;
+
 use std::process::Command;
 use std::time::Duration;
 
-use warploom_runtime::cuda::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
-use warploom_runtime::cuda::{CudaContext, CudaSlice};
 use warploom_runtime::nvrtc::{self, Arch};
-use warploom_runtime::{
-    DeviceBytes, DeviceBytesMut, Error, Gpu, Kernels, Mode, POISON, TimingOptions, testing,
-};
-use warploom_target::program::{Buffer, Code, Kernel, Program, Role, Step};
+use warploom_runtime::{Error, Gpu, Mode, POISON, TimingOptions, testing};
+use warploom_target::program::{Code, Program, Step};
 
-const SOURCE: &str = r#"
-extern "C" __global__ void __launch_bounds__(128) scale(
-        const float* in, float* out, const unsigned* params, int iteration0) {
-    const int i = blockIdx.x * 128 + threadIdx.x;
-    out[i] = (iteration0 == 0 ? in[i] : out[i]) * __uint_as_float(params[0]);
-}
-extern "C" __global__ void __launch_bounds__(128) shared(float* out) {
-    extern __shared__ float tile[];
-    for (int i = threadIdx.x; i < 25000; i += 128) tile[i] = (float)i;
-    __syncthreads();
-    out[blockIdx.x * 128 + threadIdx.x] = tile[24999 - threadIdx.x];
-}
-extern "C" __global__ void __launch_bounds__(128) wild(float* out) {
-    out[1ll << 40] = 1.0f;
-}
-"#;
-
-const ELEMENTS: usize = 1024;
-
-fn kernel(entry: &str, buffers: &[usize]) -> Kernel {
-    Kernel {
-        entry: entry.to_string(),
-        grid: [8, 1, 1],
-        threads: 128,
-        shared_bytes: 0,
-        dynamic_shared_bytes: 0,
-        buffers: buffers.to_vec(),
-        reads_params: false,
-        iterations: Vec::new(),
-    }
-}
-
-fn buffer(name: &str, role: Role) -> Buffer {
-    Buffer { name: name.to_string(), elements: ELEMENTS, element_bytes: 4, role }
-}
-
-/// Multiplies by the param three times, or runs one kernel.
-fn program(steps: Vec<Step>) -> Program {
-    Program {
-        name: "test".to_string(),
-        code: Code::Source { text: SOURCE.to_string(), options: Vec::new() },
-        kernels: vec![
-            Kernel { reads_params: true, iterations: vec![0], ..kernel("scale", &[0, 1]) },
-            Kernel { shared_bytes: 100_000, dynamic_shared_bytes: 100_000, ..kernel("shared", &[1]) },
-            kernel("wild", &[1]),
-        ],
-        buffers: vec![buffer("in", Role::Input(0)), buffer("out", Role::Output { output: 0, value: 0 })],
-        params: 1,
-        steps,
-    }
-}
-
-fn cube() -> Program {
-    program(vec![Step::Loop { count: 3, body: vec![Step::Launch(0)] }])
-}
+use support::{ELEMENTS, cube, program};
 
 fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|word| f32::from_ne_bytes(*word)).collect()
@@ -134,150 +78,6 @@ fn gpu_programs_share_inputs() {
     let short = gpu.upload("in", &[0; 8]).unwrap();
     let refused = gpu.load_with(&cube(), &[short]);
     assert!(matches!(refused, Err(Error::WrongSize { expected: 4096, given: 8, .. })));
-}
-
-fn ramp() -> Vec<f32> {
-    (0..ELEMENTS).map(|i| i as f32).collect()
-}
-
-fn times(factor: f32) -> Vec<f32> {
-    ramp().iter().map(|value| value * factor).collect()
-}
-
-fn launch(
-    cube: &mut Kernels,
-    from: &CudaSlice<f32>,
-    to: &mut CudaSlice<f32>,
-    factor: f32,
-) -> Result<(), Error> {
-    cube.launch(&[&from.into()], &mut [&mut to.into()], &[factor.to_bits()])
-}
-
-#[test]
-fn gpu_launches_on_memory_of_the_caller() {
-    let Some(own) = testing::gpu("gpu_launches_on_memory_of_the_caller") else { return };
-    let context = CudaContext::new(0).unwrap();
-    let (stream, other) = (context.new_stream().unwrap(), context.new_stream().unwrap());
-    assert!(context.is_managing_stream_synchronization());
-    let gpu = Gpu::on(&stream).unwrap();
-    assert_eq!((gpu.device(), gpu.ordinal()), (own.device(), 0));
-    let mut cube = gpu.load_kernels(&cube()).unwrap();
-    // The input comes from another stream, and the output goes to it.
-    let image = other.clone_htod(&ramp()).unwrap();
-    let mut once = other.alloc_zeros::<f32>(ELEMENTS).unwrap();
-    let mut twice = stream.alloc_zeros::<f32>(ELEMENTS).unwrap();
-    launch(&mut cube, &image, &mut once, 2.0).unwrap();
-    launch(&mut cube, &once, &mut twice, 0.25).unwrap();
-    assert_eq!(other.clone_dtoh(&once).unwrap(), times(8.0));
-    assert_eq!(other.clone_dtoh(&twice).unwrap(), times(0.125));
-    assert!(context.is_event_tracking(), "it is as it was");
-
-    let short = stream.alloc_zeros::<f32>(ELEMENTS - 1).unwrap();
-    let error = launch(&mut cube, &short, &mut once, 1.0).unwrap_err();
-    assert_eq!(error.to_string(), "`in` takes 4096 bytes, but 4092 were given");
-    let error = cube.launch(&[], &mut [&mut (&mut once).into()], &[0]).unwrap_err();
-    assert!(matches!(error, Error::WrongNumber { what: "inputs", expected: 1, given: 0 }), "{error}");
-    let error = cube.launch(&[&(&image).into()], &mut [], &[0]).unwrap_err();
-    assert!(matches!(error, Error::WrongNumber { what: "outputs", .. }), "{error}");
-    let elsewhere = own.stream().clone_htod(&ramp()).unwrap();
-    let error = launch(&mut cube, &elsewhere, &mut once, 1.0).unwrap_err();
-    assert!(matches!(error, Error::OtherContext { .. }), "{error}");
-}
-
-#[test]
-fn gpu_launches_keep_their_params() {
-    let Some(gpu) = testing::gpu("gpu_launches_keep_their_params") else { return };
-    let mut cube = gpu.load_kernels(&cube()).unwrap();
-    let stream = gpu.stream();
-    let image = stream.clone_htod(&ramp()).unwrap();
-    let mut outputs: Vec<CudaSlice<f32>> = (0..64).map(|_| stream.alloc_zeros(ELEMENTS).unwrap()).collect();
-    let factor = |number: usize| (number / 2 % 8) as f32;
-    for (number, output) in outputs.iter_mut().enumerate() {
-        launch(&mut cube, &image, output, factor(number)).unwrap();
-    }
-    drop(cube);
-    for (number, output) in outputs.iter().enumerate() {
-        assert_eq!(stream.clone_dtoh(output).unwrap(), times(factor(number).powi(3)), "{number}");
-    }
-}
-
-#[test]
-fn gpu_launches_become_part_of_a_graph() {
-    let Some(_) = testing::gpu("gpu_launches_become_part_of_a_graph") else { return };
-    let context = CudaContext::new(0).unwrap();
-    let stream = context.new_stream().unwrap();
-    let gpu = Gpu::on(&stream).unwrap();
-    let mut cube_kernels = gpu.load_kernels(&cube()).unwrap();
-    let image = stream.clone_htod(&ramp()).unwrap();
-    let (mut once, mut twice) =
-        (stream.alloc_zeros::<f32>(ELEMENTS).unwrap(), stream.alloc_zeros(ELEMENTS).unwrap());
-    let begin = || stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).unwrap();
-    let end = || stream.end_capture(CUgraphInstantiate_flags(0)).unwrap();
-
-    let (compiled, _) = nvrtc::compile_program(&cube(), gpu.arch().unwrap()).unwrap();
-    begin();
-    assert!(gpu.is_capturing().unwrap());
-    let tracked = launch(&mut cube_kernels, &image, &mut once, 2.0).unwrap_err();
-    assert!(matches!(tracked, Error::Captured { .. }), "{tracked}");
-    let late = gpu.load(&compiled).unwrap_err();
-    assert!(matches!(late, Error::LoadedInCapture { .. }), "{late}");
-    end();
-
-    // SAFETY: everything below is on one stream.
-    unsafe { context.disable_event_tracking() };
-    begin();
-    launch(&mut cube_kernels, &image, &mut once, 2.0).unwrap();
-    launch(&mut cube_kernels, &once, &mut twice, 0.25).unwrap();
-    let graph = end().unwrap();
-    // SAFETY: as before.
-    unsafe { context.enable_event_tracking() };
-    assert_eq!(stream.clone_dtoh(&twice).unwrap(), vec![0.0; ELEMENTS], "nothing has run");
-    for _ in 0..2 {
-        graph.launch().unwrap();
-        assert_eq!(stream.clone_dtoh(&once).unwrap(), times(8.0));
-        assert_eq!(stream.clone_dtoh(&twice).unwrap(), times(0.125));
-        // Neither program sees the params of the other.
-        launch(&mut cube_kernels, &image, &mut twice, 3.0).unwrap();
-        assert_eq!(stream.clone_dtoh(&twice).unwrap(), times(27.0));
-    }
-    drop(graph);
-}
-
-#[test]
-fn gpu_takes_handles_and_addresses() {
-    let Some(_) = testing::gpu("gpu_takes_handles_and_addresses") else { return };
-    for context in [CudaContext::new(0).unwrap(), CudaContext::new_non_primary(0, 0).unwrap()] {
-        let stream = context.new_stream().unwrap();
-        let image = stream.clone_htod(&ramp()).unwrap().leak();
-        let output = stream.alloc_zeros::<f32>(ELEMENTS).unwrap().leak();
-        // SAFETY: both live until the end of this block.
-        let gpu = unsafe { Gpu::from_raw(context.cu_ctx().cast(), stream.cu_stream().cast()) }.unwrap();
-        let mut cube = gpu.load_kernels(&cube()).unwrap();
-        let bytes = 4 * ELEMENTS;
-        // SAFETY: the memory is freed below, in the order of the same stream; overlapping memory is
-        // rejected.
-        let (input, mut written, mut overlapping) = unsafe {
-            (
-                DeviceBytes::at(image, bytes),
-                DeviceBytesMut::at(output, bytes),
-                DeviceBytesMut::at(image + 16, bytes),
-            )
-        };
-        let refused = cube.launch(&[&input], &mut [&mut overlapping], &[0]).unwrap_err();
-        assert!(matches!(refused, Error::Overlap { .. }), "{refused}");
-        cube.launch(&[&input], &mut [&mut written], &[2.0f32.to_bits()]).unwrap();
-        // SAFETY: they were leaked above.
-        let (image, output) = unsafe {
-            (
-                stream.upgrade_device_ptr::<f32>(image, ELEMENTS),
-                stream.upgrade_device_ptr::<f32>(output, ELEMENTS),
-            )
-        };
-        assert_eq!(stream.clone_dtoh(&output).unwrap(), times(8.0));
-        drop((cube, gpu, image, output));
-        // The context was not destroyed.
-        assert_eq!(stream.clone_dtoh(&stream.clone_htod(&ramp()).unwrap()).unwrap(), ramp());
-    }
 }
 
 #[test]

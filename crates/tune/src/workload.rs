@@ -7,7 +7,7 @@ use warploom_interp::buffer::{Buffer, BufferError, Data};
 use warploom_interp::expected::Expected;
 use warploom_interp::{EvalError, Evaluation};
 use warploom_lang::{Id, Pipeline, Realisation, Region, Scalar, Type, Value, dispatch};
-use warploom_runtime::{Executable, Gpu, Timing, TimingOptions};
+use warploom_runtime::{Executable, Gpu, Launcher, Timing, TimingOptions};
 use warploom_sim::{Outcome, SimError, Simulation};
 use warploom_target::Device;
 
@@ -106,6 +106,13 @@ impl Workload {
         inputs.collect()
     }
 
+    /// Runs kernels that were loaded from `program`, lowered for these sizes, and returns the outputs.
+    /// Any number of threads may do this at the same time.
+    pub fn run(&self, kernels: &Launcher, program: &Program) -> Result<Vec<Buffer>, CudaError> {
+        let found = kernels.run(&self.input_bytes()?, &self.param_bits())?;
+        Ok(buffers(&outputs(program), &found)?)
+    }
+
     /// Compiles a lowered program for a GPU, and uploads the inputs and Params.
     pub fn load(&self, gpu: &Gpu, program: &Program, build: Build) -> Result<Loaded, CudaError> {
         let mut loaded = Loaded::new(gpu, program, build)?;
@@ -118,57 +125,56 @@ impl Workload {
         for (position, bytes) in self.input_bytes()?.iter().enumerate() {
             loaded.executable.upload(position, bytes)?;
         }
-        let params: Vec<u32> = self.params.iter().map(|value| value.bits()).collect();
-        Ok(loaded.executable.set_params(&params)?)
+        Ok(loaded.executable.set_params(&self.param_bits())?)
+    }
+
+    fn param_bits(&self) -> Vec<u32> {
+        self.params.iter().map(|value| value.bits()).collect()
     }
 }
+
+/// The type and box of an output value.
+type Output = (Type, Region);
 
 /// A program loaded on a GPU.
 pub struct Loaded {
     /// The compiled kernels with their device memory.
     pub executable: Executable,
-    outputs: Vec<(usize, usize, Type, Region)>,
+    outputs: Vec<Output>,
 }
 
 impl Loaded {
     /// Compiles a lowered program for a GPU. Its inputs and Params are still to be
     /// [uploaded](Workload::upload).
     pub fn new(gpu: &Gpu, program: &Program, build: Build) -> Result<Loaded, CudaError> {
-        Ok(Loaded::of(gpu.load(&describe(program, build))?, program))
-    }
-
-    /// Wraps an executable that was already loaded from `program`.
-    pub fn of(executable: Executable, program: &Program) -> Loaded {
-        let outputs = program.buffers.values().filter_map(|buffer| match buffer.role {
-            Role::Output { output, value } => Some((output, value, buffer.ty, buffer.region.clone())),
-            _ => None,
-        });
-        let mut outputs: Vec<_> = outputs.collect();
-        outputs.sort_by_key(|(output, value, ..)| (*output, *value));
-        Loaded { executable, outputs }
+        Ok(Loaded { executable: gpu.load(&describe(program, build))?, outputs: outputs(program) })
     }
 
     /// Runs once in poisoned memory and returns the outputs.
     pub fn run(&mut self) -> Result<Vec<Buffer>, CudaError> {
-        let outputs = self.executable.run_over_poison()?;
-        let given = self.outputs.iter().zip(&outputs);
-        Ok(given.map(|((_, _, ty, region), bytes)| buffer(*ty, region, bytes)).collect::<Result<_, _>>()?)
-    }
-
-    /// Runs once, without poisoning, and returns the outputs.
-    pub fn execute(&mut self) -> Result<Vec<Buffer>, CudaError> {
-        self.executable.run()?;
-        let mut buffers = Vec::new();
-        for (output, value, ty, region) in &self.outputs {
-            buffers.push(buffer(*ty, region, &self.executable.download(*output, *value)?)?);
-        }
-        Ok(buffers)
+        Ok(buffers(&self.outputs, &self.executable.run_over_poison()?)?)
     }
 
     /// Times complete runs of all kernels.
     pub fn time(&mut self, options: &TimingOptions) -> Result<Timing, CudaError> {
         Ok(self.executable.time(options)?)
     }
+}
+
+/// The output values of a program, by output, then by value.
+fn outputs(program: &Program) -> Vec<Output> {
+    let outputs = program.buffers.values().filter_map(|buffer| match buffer.role {
+        Role::Output { output, value } => Some(((output, value), (buffer.ty, buffer.region.clone()))),
+        _ => None,
+    });
+    let mut outputs: Vec<_> = outputs.collect();
+    outputs.sort_by_key(|(place, _)| *place);
+    outputs.into_iter().map(|(_, output)| output).collect()
+}
+
+/// Decodes the device memory of all outputs.
+fn buffers(outputs: &[Output], found: &[Vec<u8>]) -> Result<Vec<Buffer>, BufferError> {
+    outputs.iter().zip(found).map(|((ty, region), bytes)| buffer(*ty, region, bytes)).collect()
 }
 
 /// Encodes samples in device memory layout.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use warploom::prelude::*;
 use warploom::runtime::Gpu;
-use warploom::runtime::cuda::{CudaContext, CudaSlice};
+use warploom::runtime::cuda::{CudaContext, CudaSlice, CudaStream};
 
 fn blur_twice() -> Result<(), Box<dyn Error>> {
     let (x, y) = vars!(x, y);
@@ -23,22 +23,27 @@ fn blur_twice() -> Result<(), Box<dyn Error>> {
     let stream = CudaContext::new(0)?.new_stream()?;
     let gpu = Arc::new(Gpu::on(&stream)?);
     let scheduled = pipeline.autoschedule(gpu.device(), size([1536, 2560]))?;
-    let mut blur = scheduled.compile_for(Backend::Cuda(gpu))?;
+    let blur = scheduled.compile_for(Backend::Cuda(gpu))?;
 
     let picture: Vec<f32> = (0..1536 * 2560).map(|i| (i % 1536 % 7) as f32).collect();
     let sharp: CudaSlice<f32> = stream.clone_htod(&picture)?;
     let (mut soft, mut softer) = (stream.alloc_zeros(picture.len())?, stream.alloc_zeros(picture.len())?);
-    launch(&mut blur, &sharp, &mut soft)?;
-    launch(&mut blur, &soft, &mut softer)?;
+    launch(&blur, &stream, &sharp, &mut soft)?;
+    launch(&blur, &stream, &soft, &mut softer)?;
     let blurred: Vec<f32> = stream.clone_dtoh(&softer)?;
     println!("the first pixels were {:?} and are {:?}", &picture[..4], &blurred[..4]);
     Ok(())
 }
 
-fn launch(blur: &mut Compiled, from: &CudaSlice<f32>, to: &mut CudaSlice<f32>) -> Result<(), RunError> {
+fn launch(
+    blur: &Compiled,
+    stream: &CudaStream,
+    from: &CudaSlice<f32>,
+    to: &mut CudaSlice<f32>,
+) -> Result<(), RunError> {
     let whole = Region::of_extents(&[1536, 2560]);
     let input = DeviceInput::new(whole.clone(), from.as_view());
-    blur.launch(&[input], &mut [DeviceOutput::new(whole, to.as_view_mut())])
+    blur.launch(stream, &[input], &mut [DeviceOutput::new(whole, to.as_view_mut())])
 }
 
 fn main() -> ExitCode {

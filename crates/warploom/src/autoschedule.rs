@@ -120,8 +120,7 @@ impl Autoscheduled {
     /// ```no_run
     /// # use warploom::prelude::*;
     /// # fn blurred(blur: &Autoscheduled, image: &Buffer) -> Result<Vec<Buffer>, RunError> {
-    /// let mut blur = blur.compile()?;
-    /// blur.run(&[image])
+    /// blur.compile()?.run(&[image])
     /// # }
     /// ```
     ///

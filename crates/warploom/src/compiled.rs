@@ -1,6 +1,7 @@
 //! Compiled pipelines: a schedule and a backend, ready to run on data.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use thiserror::Error;
 use warploom_codegen::build::{BuildError, build};
@@ -8,17 +9,21 @@ use warploom_codegen::cuda::{Build, describe};
 use warploom_codegen::ir::Program;
 use warploom_interp::EvalError;
 use warploom_interp::buffer::Buffer;
-use warploom_lang::{BoundsError, ParamId, Pipeline, Range, Realisation, Region, Type, Value, infer};
+use warploom_lang::{BoundsError, IdVec, ParamId, Pipeline, Range, Realisation, Region, Type, Value, infer};
 use warploom_runtime::cuda::CudaStream;
-use warploom_runtime::{Gpu, Kernels, nvrtc};
+use warploom_runtime::{Gpu, Kernels, Launcher, is_capturing, nvrtc};
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_sim::SimError;
 use warploom_target::{Device, program};
 use warploom_tune::cache::Cache;
-use warploom_tune::workload::{CudaError, Loaded, Workload};
+use warploom_tune::workload::{CudaError, Workload};
 
 use crate::on_device::{DeviceInput, DeviceMemoryError, DeviceOutput, take_inputs, take_outputs, values};
+use crate::recent::Recent;
 use crate::sizes::{SizesError, check_number};
+
+/// The number of sizes whose kernels are kept.
+const KEPT_SIZES: usize = 16;
 
 /// Warn if the number of output points differs from the scheduled one by more than this factor.
 const FAR: f64 = 4.0;
@@ -28,7 +33,7 @@ const FAR: f64 = 4.0;
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one in a program")]
 pub enum Backend {
-    /// Kernels on a GPU, on the stream it was opened with.
+    /// Kernels on a GPU. Runs on host memory use the stream it was opened with.
     Cuda(Arc<Gpu>),
     /// The same kernels in the simulator, which is slow and reports everything that is undefined
     /// behaviour on a GPU.
@@ -47,8 +52,9 @@ impl Backend {
         Ok(Backend::Cuda(Arc::new(gpu)))
     }
 
-    /// The GPU of the caller's stream. Everything runs on that stream, in the caller's context; see
-    /// [`Gpu::on`]. If you have raw handles, start with [`Gpu::from_raw`].
+    /// The GPU of the caller's stream. Everything runs in the caller's context, and on that stream
+    /// unless a launch names another; see [`Gpu::on`]. If you have raw handles, start with
+    /// [`Gpu::from_raw`].
     ///
     /// # Errors
     /// If the driver is too old or does not respond.
@@ -107,54 +113,72 @@ pub enum RunError {
 /// A pipeline with a schedule, ready to run on data of any size.
 ///
 /// Kernels are built for the sizes that the pipeline was scheduled for. At other sizes they are
-/// rebuilt under the same schedule, and kept until the sizes change again. If a block would then
-/// need more resources than the device has, the default schedule is used instead.
+/// rebuilt under the same schedule. The kernels of the 16 most recently used sizes are kept. If a
+/// block would need more resources than the device has, the default schedule is used instead.
 ///
 /// The machine code is kept in the [user's cache](Cache::of_user), so a program that is restarted
 /// does not compile again. `WARPLOOM_CACHE_DIR` sets another cache folder; if it is empty, there is
 /// no cache. [`Compiled::with_cache`] sets the cache of one pipeline.
 ///
 /// [`Compiled::run`] takes and returns buffers in host memory. [`Compiled::launch`] takes device
-/// memory and does not wait: it is for callers whose data is on the GPU and who have a stream of
-/// their own.
+/// memory and a stream and does not wait: it is for callers whose data is on the GPU.
+///
+/// # Threads and streams
+///
+/// Any number of threads may run and launch at the same time, on any streams. Each run has device
+/// memory of its own for its temporaries, so runs do not disturb each other; that memory is used
+/// again when the run has ended. If several threads need kernels for the same new size, one of them
+/// builds these and the others wait.
+///
+/// A clone shares the kernels and has its own values of the Params:
+///
+/// ```
+/// # use warploom::prelude::*;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let x = vars!(x);
+/// # let (input, gain) = (Input::f32("input", 1), Param::f32("gain"));
+/// # let pipeline = Pipeline::new("louder", [func("louder", x, &gain * input.at(x))])?;
+/// # let samples = Buffer::from_vec(Region::of_extents(&[2]), vec![1.0f32, 2.0])?;
+/// # let sizes = [&samples].realisation(&pipeline)?.param("gain", 2.0f32);
+/// # let device = Device::preset("h200")?;
+/// # let compiled = pipeline.autoschedule(&device, &sizes)?.compile_for(Backend::Simulator(device.clone()))?;
+/// let mut quiet = compiled.clone();
+/// quiet.set_param("gain", 0.5f32)?;
+/// let (loud, quiet) = std::thread::scope(|scope| {
+///     let loud = scope.spawn(|| compiled.run(&[&samples]));
+///     (loud.join().expect("it does not panic"), quiet.run(&[&samples]))
+/// });
+/// assert_eq!(loud?[0].as_slice::<f32>(), Some([2.0, 4.0].as_slice()));
+/// assert_eq!(quiet?[0].as_slice::<f32>(), Some([0.5, 1.0].as_slice()));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
 pub struct Compiled {
-    pipeline: Pipeline,
-    schedule: Schedule,
+    shared: Arc<Shared>,
     /// The sizes that the pipeline was scheduled for, and the current values of its Params.
     request: Realisation,
+}
+
+/// What clones have in common.
+struct Shared {
+    pipeline: Pipeline,
+    schedule: Schedule,
     backend: Backend,
     cache: Option<Cache>,
-    ready: Option<Ready>,
-    warned: bool,
+    /// For each Param, whether kernels are built for its value.
+    specialised: IdVec<ParamId, bool>,
+    /// The kernels by sizes and specialised Params; other Params are `None` in the keys.
+    recent: Recent<Realisation, Ready>,
+    warned: AtomicBool,
 }
 
 /// Kernels built for some sizes and Params.
 struct Ready {
-    request: Realisation,
-    program: Program,
-    code: Code,
+    program: Arc<Program>,
+    /// `None` for the simulator, which needs nothing but the program.
+    kernels: Option<Launcher>,
     from_cache: bool,
-}
-
-/// Kernels in the form that the backend runs.
-enum Code {
-    /// The simulator needs nothing but the program.
-    Simulated,
-    /// On the GPU, with inputs and outputs in the caller's memory.
-    Kernels(Kernels),
-    /// On the GPU, with memory of their own for inputs and outputs.
-    Loaded(Loaded),
-}
-
-impl Ready {
-    /// Allocates memory for inputs and outputs if the kernels are on a GPU and have none yet.
-    fn with_memory(self) -> Result<Ready, CudaError> {
-        let code = match self.code {
-            Code::Kernels(kernels) => Code::Loaded(Loaded::of(kernels.with_memory()?, &self.program)),
-            other => other,
-        };
-        Ok(Ready { code, ..self })
-    }
 }
 
 impl Compiled {
@@ -183,11 +207,9 @@ impl Compiled {
         cache: Option<Cache>,
     ) -> Result<Compiled, RunError> {
         infer(&pipeline, &request)?;
-        let mut compiled =
-            Compiled { pipeline, schedule, request, backend, cache, ready: None, warned: false };
-        if let Some(device) = compiled.backend.device().cloned() {
-            let request = compiled.request.clone();
-            compiled.prepare(request, &device)?;
+        let compiled = Compiled::unprepared(pipeline, schedule, request, backend, cache);
+        if let Some(device) = compiled.shared.backend.device() {
+            compiled.ready(compiled.request.clone(), device)?;
         }
         Ok(compiled)
     }
@@ -201,27 +223,41 @@ impl Compiled {
         backend: Backend,
     ) -> Result<Compiled, RunError> {
         let (pipeline, request) = (problem.pipeline().clone(), problem.request().clone());
-        let cache = Cache::of_user();
-        let mut compiled =
-            Compiled { pipeline, schedule, request, backend, cache, ready: None, warned: false };
-        if let Some(device) = compiled.backend.device().cloned() {
-            let program = match built.filter(|_| device == *problem.device()) {
-                Some(program) => program.clone(),
-                None => compiled.build(&compiled.request, &device)?,
-            };
-            compiled.make_ready(compiled.request.clone(), program)?;
+        let compiled = Compiled::unprepared(pipeline, schedule, request, backend, Cache::of_user());
+        match (compiled.shared.backend.device(), built) {
+            (Some(device), Some(program)) if device == problem.device() => {
+                let key = compiled.shared.key(compiled.request.clone());
+                compiled.shared.recent.get_or_make(key, |_| compiled.shared.load(program.clone()))?;
+            }
+            (Some(device), _) => drop(compiled.ready(compiled.request.clone(), device)?),
+            (None, _) => {}
         }
         Ok(compiled)
     }
 
-    /// Sets the value of a Param. Nothing is recompiled unless a size depends on it.
+    /// Without kernels for any size yet.
+    fn unprepared(
+        pipeline: Pipeline,
+        schedule: Schedule,
+        request: Realisation,
+        backend: Backend,
+        cache: Option<Cache>,
+    ) -> Compiled {
+        let (specialised, recent) = (pipeline.specialised_params(), Recent::new(KEPT_SIZES));
+        let warned = AtomicBool::new(false);
+        let shared = Shared { pipeline, schedule, backend, cache, specialised, recent, warned };
+        Compiled { shared: Arc::new(shared), request }
+    }
+
+    /// Sets the value of a Param for later runs of this object; clones keep theirs. Nothing is
+    /// recompiled unless a size depends on it.
     ///
     /// # Errors
     /// If there is no such Param, or if the value has another type or is out of its range. The
     /// Param then keeps its old value.
     pub fn set_param(&mut self, name: &str, value: impl Into<Value>) -> Result<(), RunError> {
         let request = self.request.clone().param(name, value);
-        infer(&self.pipeline, &request)?;
+        infer(&self.shared.pipeline, &request)?;
         self.request = request;
         Ok(())
     }
@@ -233,12 +269,12 @@ impl Compiled {
     /// dimension of an input when the pipeline was scheduled, it follows that input; otherwise it
     /// stays the same. To ask for other boxes, use [`Compiled::run_at`].
     ///
-    /// On a GPU, this copies the inputs, runs the kernels and copies the outputs back, all on its
-    /// stream, and waits for the result.
+    /// On a GPU, this copies the inputs, runs the kernels and copies the outputs back, all on the
+    /// stream that it was opened with, and waits for the result.
     ///
     /// # Errors
     /// If the inputs don't fit the pipeline, or if the backend reports an error.
-    pub fn run(&mut self, inputs: &[&Buffer]) -> Result<Vec<Buffer>, RunError> {
+    pub fn run(&self, inputs: &[&Buffer]) -> Result<Vec<Buffer>, RunError> {
         let outputs = self.output_boxes(inputs)?;
         self.run_at(inputs, &outputs)
     }
@@ -248,25 +284,19 @@ impl Compiled {
     ///
     /// # Errors
     /// As [`Compiled::run`].
-    pub fn run_at(&mut self, inputs: &[&Buffer], outputs: &[Region]) -> Result<Vec<Buffer>, RunError> {
+    pub fn run_at(&self, inputs: &[&Buffer], outputs: &[Region]) -> Result<Vec<Buffer>, RunError> {
         let workload = self.workload(inputs, outputs)?;
         let request = workload.realisation();
         self.warn_of_other_sizes(&request);
-        let Some(device) = self.backend.device().cloned() else { return Ok(workload.reference()?) };
-        self.prepare(request, &device)?;
-        let Some(ready) = self.ready.take() else { return Ok(Vec::new()) };
-        let Ready { program, code, .. } = self.ready.insert(ready.with_memory()?);
-        match code {
-            Code::Simulated => Ok(workload.simulate(program, &device, 0)?.outputs),
-            Code::Loaded(loaded) => {
-                workload.upload(loaded)?;
-                Ok(loaded.execute()?)
-            }
-            Code::Kernels(_) => unreachable!("they were just given memory"),
+        let Some(device) = self.shared.backend.device() else { return Ok(workload.reference()?) };
+        let ready = self.ready(request, device)?;
+        match &ready.kernels {
+            None => Ok(workload.simulate(&ready.program, device, 0)?.outputs),
+            Some(kernels) => Ok(self.shared.with_memory(|| workload.run(kernels, &ready.program))?),
         }
     }
 
-    /// Enqueues a run on the GPU's stream, from device memory to device memory, and returns without waiting.
+    /// Enqueues a run on a stream, from device memory to device memory, and returns without waiting.
     ///
     /// Inputs and outputs are in the pipeline's order, with one block of memory per output value.
     /// The sizes are those given with the memory. An output must not overlap an input or another
@@ -281,20 +311,20 @@ impl Compiled {
     /// let image: CudaSlice<f32> = stream.clone_htod(&pixels)?;
     /// let mut blurred: CudaSlice<f32> = stream.alloc_zeros(1536 * 2560)?;
     ///
-    /// let mut blur = blur.compile_for(Backend::on(&stream)?)?;
+    /// let blur = blur.compile_for(Backend::on(&stream)?)?;
     /// let whole = Region::of_extents(&[1536, 2560]);
     /// let input = DeviceInput::new(whole.clone(), image.as_view());
     /// let output = DeviceOutput::new(whole, blurred.as_view_mut());
-    /// blur.launch(&[input], &mut [output])?;
+    /// blur.launch(&stream, &[input], &mut [output])?;
     /// // More work for the stream, which waits nowhere until something is read.
     /// # Ok(stream.clone_dtoh(&blurred)?)
     /// # }
     /// ```
     ///
-    /// As long as the sizes stay the same, nothing is compiled and nothing is allocated on the
-    /// device. Params may be [set](Compiled::set_param) between launches; each launch uses the
-    /// values at the time it was enqueued. When the sizes change, or the value of a Param that
-    /// sizes depend on, this call waits for earlier launches and rebuilds the kernels.
+    /// The stream must belong to the context of the GPU. Kernels for the sizes of the last 16 launches
+    /// with different sizes exist already; otherwise this call builds them. Device memory for
+    /// temporaries is allocated only if that of earlier launches is still in use by other streams.
+    /// Each launch uses the values of the Params at the time it was enqueued.
     ///
     /// For memory managed by cudarc, cudarc's events order the launch with other streams' uses of
     /// that memory, if the context has event tracking enabled, which is the default. For memory
@@ -303,67 +333,55 @@ impl Compiled {
     /// While the stream is being captured, the run becomes part of the caller's graph, with its
     /// memory and Params. This requires kernels for these sizes, either from an earlier launch or
     /// because these are the scheduled sizes, and memory without events (see [`Kernels::launch`]).
-    /// The graph can be launched on the same stream, or ordered with it, as long as this object
-    /// lives and its sizes stay the same.
+    /// The graph keeps the kernels and the device memory for temporaries until it is destroyed, and
+    /// nothing else uses that memory. So it can be launched on any stream, beside other launches,
+    /// and outlives this object.
     ///
     /// # Errors
     /// If the memory does not fit the pipeline, if the backend is not a GPU, or if the kernels
     /// cannot be built. Errors inside the kernels are reported when the stream is synchronised.
     pub fn launch(
-        &mut self,
+        &self,
+        stream: &CudaStream,
         inputs: &[DeviceInput<'_>],
         outputs: &mut [DeviceOutput<'_>],
     ) -> Result<(), RunError> {
-        let name = || self.pipeline.name().to_string();
-        let Backend::Cuda(gpu) = self.backend.clone() else {
-            return Err(DeviceMemoryError::NoGpu { pipeline: name() }.into());
-        };
+        let (pipeline, gpu) = (&self.shared.pipeline, self.shared.gpu()?);
         let mut request = self.request.clone();
-        take_inputs(
-            &self.pipeline,
-            &inputs.iter().map(DeviceInput::shape).collect::<Vec<_>>(),
-            &mut request,
-        )?;
-        take_outputs(
-            &self.pipeline,
-            &outputs.iter().map(DeviceOutput::shape).collect::<Vec<_>>(),
-            &mut request,
-        )?;
-        if !self.is_ready_for(&request) && gpu.is_capturing().map_err(CudaError::from)? {
-            return Err(DeviceMemoryError::Capturing { pipeline: name() }.into());
-        }
+        take_inputs(pipeline, &inputs.iter().map(DeviceInput::shape).collect::<Vec<_>>(), &mut request)?;
+        take_outputs(pipeline, &outputs.iter().map(DeviceOutput::shape).collect::<Vec<_>>(), &mut request)?;
         self.warn_of_other_sizes(&request);
-        self.prepare(request, gpu.device())?;
+        let ready = self.ready_on(stream, request, gpu.device())?;
+        let Some(kernels) = &ready.kernels else { return Ok(()) };
         let params: Vec<u32> = self.request.params.values().flatten().map(|value| value.bits()).collect();
-        let kernels = match self.ready.as_mut().map(|ready| &mut ready.code) {
-            Some(Code::Kernels(kernels)) => kernels,
-            Some(Code::Loaded(loaded)) => loaded.executable.kernels(),
-            Some(Code::Simulated) | None => return Ok(()),
-        };
         let inputs: Vec<_> = inputs.iter().map(DeviceInput::memory).collect();
-        let outputs = values(&self.pipeline).into_iter().zip(outputs.iter_mut().map(DeviceOutput::memory));
+        let outputs = values(pipeline).into_iter().zip(outputs.iter_mut().map(DeviceOutput::memory));
         // An output over an empty box has no buffer in the program.
-        let exists =
-            |output, value| kernels.program().buffer(program::Role::Output { output, value }).is_some();
+        let program = kernels.kernels().program();
+        let exists = |output, value| program.buffer(program::Role::Output { output, value }).is_some();
         let outputs = outputs.filter(|((output, value), _)| exists(*output, *value));
         let mut outputs: Vec<_> = outputs.map(|(_, memory)| memory).collect();
-        Ok(kernels.launch(&inputs, &mut outputs, &params).map_err(CudaError::from)?)
+        Ok(self.shared.with_memory(|| Ok(kernels.launch(stream, &inputs, &mut outputs, &params)?))?)
     }
 
-    /// The kernels for the sizes of the last run; before the first run, for the scheduled sizes.
-    /// `None` on the reference evaluator, or if the last build failed.
-    pub fn program(&self) -> Option<&Program> {
-        self.ready.as_ref().map(|ready| &ready.program)
+    /// The kernels that were used last, by this object or a clone; before the first run, those for the
+    /// scheduled sizes. `None` on the reference evaluator.
+    pub fn program(&self) -> Option<Arc<Program>> {
+        self.last().map(|ready| ready.program.clone())
     }
 
     /// Whether the machine code of these kernels came from the cache, without compilation.
     pub fn is_from_cache(&self) -> bool {
-        self.ready.as_ref().is_some_and(|ready| ready.from_cache)
+        self.last().is_some_and(|ready| ready.from_cache)
+    }
+
+    fn last(&self) -> Option<Arc<Ready>> {
+        self.shared.recent.values().into_iter().next()
     }
 
     /// The boxes of the outputs for some inputs; see `run`.
     fn output_boxes(&self, inputs: &[&Buffer]) -> Result<Vec<Region>, RunError> {
-        check_number(&self.pipeline, inputs.len())?;
+        check_number(&self.shared.pipeline, inputs.len())?;
         let known: Vec<&Region> = self.request.inputs.values().flatten().collect();
         let along = |d: usize, range: &Range| {
             let like = known.iter().position(|region| region.0.get(d) == Some(range));
@@ -374,48 +392,53 @@ impl Compiled {
     }
 
     fn workload(&self, inputs: &[&Buffer], outputs: &[Region]) -> Result<Workload, RunError> {
-        check_number(&self.pipeline, inputs.len())?;
-        for (decl, buffer) in self.pipeline.inputs().values().zip(inputs) {
+        check_number(&self.shared.pipeline, inputs.len())?;
+        for (decl, buffer) in self.shared.pipeline.inputs().values().zip(inputs) {
             if decl.ty != buffer.ty() {
                 let (expected, given) = (decl.ty, buffer.ty());
                 return Err(RunError::Type { input: decl.name.clone(), expected, given });
             }
         }
         Ok(Workload {
-            pipeline: self.pipeline.clone(),
+            pipeline: self.shared.pipeline.clone(),
             inputs: inputs.iter().map(|buffer| (*buffer).clone()).collect(),
             params: self.request.params.values().flatten().copied().collect(),
             outputs: outputs.to_vec(),
         })
     }
 
-    /// Ensures that `self.ready` holds kernels for these sizes.
-    fn prepare(&mut self, request: Realisation, device: &Device) -> Result<(), RunError> {
-        if self.is_ready_for(&request) {
-            return Ok(());
-        }
-        self.ready = None;
-        let program = self.build(&request, device)?;
-        self.make_ready(request, program)
+    /// The kernels for some sizes, built if there are none yet.
+    fn ready(&self, request: Realisation, device: &Device) -> Result<Arc<Ready>, RunError> {
+        self.shared.recent.get_or_make(self.shared.key(request), |key| {
+            let mut request = key.clone();
+            request.params = self.request.params.clone();
+            self.shared.load(self.build(&request, device)?)
+        })
     }
 
-    fn make_ready(&mut self, request: Realisation, program: Program) -> Result<(), RunError> {
-        let (code, from_cache) = match &self.backend {
-            Backend::Cuda(gpu) => {
-                let (kernels, found) = self.load(gpu, &program).map_err(CudaError::from)?;
-                (Code::Kernels(kernels), found)
-            }
-            Backend::Simulator(_) | Backend::Reference => (Code::Simulated, false),
-        };
-        self.ready = Some(Ready { request, program, code, from_cache });
-        Ok(())
+    /// The same for a launch on a stream. None are built while that is being captured.
+    fn ready_on(
+        &self,
+        stream: &CudaStream,
+        request: Realisation,
+        device: &Device,
+    ) -> Result<Arc<Ready>, RunError> {
+        let key = self.shared.key(request);
+        if let Some(ready) = self.shared.recent.get(&key) {
+            return Ok(ready);
+        }
+        if is_capturing(stream).map_err(CudaError::from)? {
+            let pipeline = self.shared.pipeline.name().to_string();
+            return Err(DeviceMemoryError::Capturing { pipeline }.into());
+        }
+        self.ready(key, device)
     }
 
     /// Builds the kernels for some sizes. At sizes larger than the scheduled ones, a block may need
     /// more memory than the device has; the default schedule, which always fits, is used then.
     fn build(&self, request: &Realisation, device: &Device) -> Result<Program, BuildError> {
-        let problem = Problem::new(&self.pipeline, request, device)?;
-        let built = build(&problem, &self.schedule);
+        let problem = Problem::new(&self.shared.pipeline, request, device)?;
+        let built = build(&problem, &self.shared.schedule);
         let own = request.inputs == self.request.inputs && request.outputs == self.request.outputs;
         match built {
             Err(error @ (BuildError::Illegal(_) | BuildError::Rewritten(_))) if !own => {
@@ -425,7 +448,7 @@ impl Compiled {
                 };
                 tracing::warn!(
                     "the schedule of `{}` cannot be used at this size, so the default schedule is used: {}",
-                    self.pipeline.name(),
+                    self.shared.pipeline.name(),
                     reason.unwrap_or_default()
                 );
                 build(&problem, &Schedule::default_for(&problem))
@@ -434,8 +457,56 @@ impl Compiled {
         }
     }
 
+    fn warn_of_other_sizes(&self, request: &Realisation) {
+        let points = |request: &Realisation| -> f64 {
+            let points = request.outputs.iter().flatten().filter_map(Region::points);
+            points.map(|points| points as f64).sum()
+        };
+        let ratio = points(request) / points(&self.request).max(1.0);
+        let is_far = !(1.0 / FAR..=FAR).contains(&ratio);
+        if is_far && !self.shared.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "`{}` was scheduled for outputs of {} points and runs with {}; a schedule for this size may be faster",
+                self.shared.pipeline.name(),
+                points(&self.request),
+                points(request)
+            );
+        }
+    }
+}
+
+impl Shared {
+    fn gpu(&self) -> Result<&Gpu, DeviceMemoryError> {
+        match &self.backend {
+            Backend::Cuda(gpu) => Ok(gpu),
+            Backend::Simulator(_) | Backend::Reference => {
+                Err(DeviceMemoryError::NoGpu { pipeline: self.pipeline.name().to_string() })
+            }
+        }
+    }
+
+    /// What kernels depend on: the sizes, and the Params that they are built for.
+    fn key(&self, mut request: Realisation) -> Realisation {
+        for (id, _) in self.specialised.iter().filter(|(_, fixed)| !**fixed) {
+            request.params[id] = None;
+        }
+        request
+    }
+
+    /// Loads kernels in the form that the backend runs.
+    fn load(&self, program: Program) -> Result<Ready, RunError> {
+        let (kernels, from_cache) = match &self.backend {
+            Backend::Cuda(gpu) => {
+                let (kernels, found) = self.load_on(gpu, &program).map_err(CudaError::from)?;
+                (Some(Launcher::new(kernels)), found)
+            }
+            Backend::Simulator(_) | Backend::Reference => (None, false),
+        };
+        Ok(Ready { program: Arc::new(program), kernels, from_cache })
+    }
+
     /// Loads the kernels onto a GPU. Also returns whether their machine code was in the cache.
-    fn load(&self, gpu: &Gpu, program: &Program) -> Result<(Kernels, bool), warploom_runtime::Error> {
+    fn load_on(&self, gpu: &Gpu, program: &Program) -> Result<(Kernels, bool), warploom_runtime::Error> {
         let source = describe(program, Build::Timing);
         let arch = gpu.arch()?;
         let found = self.cache.as_ref().map(|cache| cache.find(&source, arch)).transpose()?.flatten();
@@ -448,31 +519,39 @@ impl Compiled {
         Ok((gpu.load_kernels(&compiled)?, from_cache))
     }
 
-    fn is_ready_for(&self, request: &Realisation) -> bool {
-        self.ready.as_ref().is_some_and(|ready| self.serves(&ready.request, request))
+    /// Tries again without the idle memory of all sizes if the device has too little.
+    fn with_memory<T>(&self, mut action: impl FnMut() -> Result<T, CudaError>) -> Result<T, CudaError> {
+        match action() {
+            Err(CudaError::Runtime(warploom_runtime::Error::OutOfMemory { .. })) => {
+                let all = self.recent.values();
+                all.iter().filter_map(|ready| ready.kernels.as_ref()).for_each(Launcher::release_idle);
+                action()
+            }
+            done => done,
+        }
     }
+}
 
-    /// Whether kernels built for one realisation can run another: the boxes and specialised Params
-    /// match.
-    fn serves(&self, made_for: &Realisation, wanted: &Realisation) -> bool {
-        let specialised = self.pipeline.specialised_params();
-        let same = |(id, fixed): (ParamId, &bool)| !fixed || made_for.params[id] == wanted.params[id];
-        made_for.inputs == wanted.inputs && made_for.outputs == wanted.outputs && specialised.iter().all(same)
-    }
+#[cfg(test)]
+mod tests {
+    use warploom_lang::{func, vars};
 
-    fn warn_of_other_sizes(&mut self, request: &Realisation) {
-        let points = |request: &Realisation| -> f64 {
-            let points = request.outputs.iter().flatten().filter_map(Region::points);
-            points.map(|points| points as f64).sum()
-        };
-        let ratio = points(request) / points(&self.request).max(1.0);
-        if !self.warned && !(1.0 / FAR..=FAR).contains(&ratio) {
-            self.warned = true;
-            tracing::warn!(
-                "`{}` was scheduled for outputs of {} points and runs with {}; a schedule for this size may be faster",
-                self.pipeline.name(),
-                points(&self.request),
-                points(request)
+    use super::*;
+
+    #[test]
+    fn device_memory_needs_a_gpu() {
+        let x = vars!(x);
+        let pipeline = Pipeline::new("ramp", [func("ramp", x, x + 1)]).expect("it is right");
+        let request = Realisation::new(&pipeline).output("ramp", Region::of_extents(&[8]));
+        let device = Device::preset("h200").expect("it is known");
+        let problem = Problem::new(&pipeline, &request, &device).expect("it fits");
+        let schedule = Schedule::default_for(&problem);
+        for backend in [Backend::Simulator(device), Backend::Reference] {
+            let compiled =
+                Compiled::of_problem(&problem, schedule.clone(), None, backend).expect("it is legal");
+            assert_eq!(
+                compiled.shared.gpu().expect_err("it is on no GPU").to_string(),
+                "`ramp` was not compiled for a GPU, so it cannot use device memory; use Backend::Cuda"
             );
         }
     }

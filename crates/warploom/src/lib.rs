@@ -30,6 +30,7 @@ mod compiled;
 mod detect;
 mod model;
 mod on_device;
+mod recent;
 mod sizes;
 pub mod tutorial;
 

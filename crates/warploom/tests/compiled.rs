@@ -1,5 +1,8 @@
 //! Scheduled pipelines on data: in the simulator and on the reference evaluator, which must agree.
 
+use std::sync::Arc;
+use std::thread;
+
 use warploom::SizesError;
 use warploom::lang::Param;
 use warploom::prelude::*;
@@ -51,8 +54,8 @@ fn other_sizes_and_params_need_no_other_schedule() {
 #[test]
 fn small_pictures_need_no_other_schedule() {
     let scheduled = scheduled(&[3840, 2160]);
-    let mut simulated = scheduled.compile_for(simulator()).expect("it can be built");
-    let mut reference = scheduled.compile_for(Backend::Reference).expect("there is nothing to build");
+    let simulated = scheduled.compile_for(simulator()).expect("it can be built");
+    let reference = scheduled.compile_for(Backend::Reference).expect("there is nothing to build");
     for extents in [[1, 1], [133, 1], [1, 133], [2, 3], [17, 5]] {
         let image = image(&extents);
         let (found, expected) = (simulated.run(&[&image]), reference.run(&[&image]));
@@ -72,7 +75,7 @@ fn the_default_schedule_stands_in_where_a_schedule_does_not_fit() {
         let request = request.param("gain", 0.5f32);
         Compiled::new(pipeline.clone(), schedule.clone(), request, simulator())
     };
-    let mut compiled = at(64).expect("rows of 64 fit");
+    let compiled = at(64).expect("rows of 64 fit");
     for width in [64, 20_000, 65] {
         let image = image(&[width, 9]);
         let found = compiled.run(&[&image]).expect("it runs at any size");
@@ -85,7 +88,7 @@ fn the_default_schedule_stands_in_where_a_schedule_does_not_fit() {
 
 #[test]
 fn parts_of_an_output_can_be_asked_for() {
-    let mut compiled = scheduled(&[40, 30]).compile_for(simulator()).expect("it can be built");
+    let compiled = scheduled(&[40, 30]).compile_for(simulator()).expect("it can be built");
     let image = image(&[40, 30]);
     let whole = compiled.run(&[&image]).expect("it runs");
     let part = Region::of_extents(&[7, 5]);
@@ -96,7 +99,7 @@ fn parts_of_an_output_can_be_asked_for() {
 
 #[test]
 fn wrong_inputs_are_refused() {
-    let mut compiled = scheduled(&[40, 30]).compile_for(simulator()).expect("it can be built");
+    let compiled = scheduled(&[40, 30]).compile_for(simulator()).expect("it can be built");
     assert!(matches!(compiled.run(&[]), Err(RunError::Sizes(SizesError::Inputs { .. }))));
     let bytes = Buffer::from_fn(Region::of_extents(&[40, 30]), |_| 0u8).expect("it is small");
     let refused = compiled.run(&[&bytes]).expect_err("it is no f32");
@@ -117,14 +120,69 @@ fn wrong_params_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn device_memory_needs_a_gpu() {
+fn kernels_of_sixteen_sizes_are_kept() {
+    let compiled = scheduled(&[40, 30]).compile_for(simulator()).expect("it can be built");
+    let kernels = |width: i64| {
+        compiled.run(&[&image(&[width, 3])]).expect("it runs");
+        compiled.program().expect("it was built")
+    };
+    let first: Vec<_> = (1..=16).map(kernels).collect();
+    assert!(Arc::ptr_eq(&first[0], &kernels(1)), "it is still there");
+    kernels(17);
+    assert!(Arc::ptr_eq(&first[0], &kernels(1)), "it was used since");
+    assert!(!Arc::ptr_eq(&first[1], &kernels(2)), "it was the oldest");
+}
+
+#[test]
+fn only_params_that_sizes_depend_on_need_other_kernels() {
+    let x = vars!(x);
+    let (input, shift, gain) = (Input::f32("input", 1), Param::i32("shift"), Param::f32("gain"));
+    let shifted = func("shifted", x, &gain * input.at(x + &shift));
+    let pipeline = Pipeline::new("shift", [shifted]).expect("it is right");
+    let request = Realisation::new(&pipeline).input("input", Region::of_extents(&[16]));
+    let request =
+        request.output("shifted", Region::of_extents(&[8])).param("shift", 0i32).param("gain", 1f32);
+    let device = Device::preset("h200").expect("it is known");
+    let scheduled = pipeline.autoschedule(&device, request).expect("it is legal");
+    let mut compiled = scheduled.compile_for(simulator()).expect("it can be built");
+    let line = Buffer::from_fn(Region::of_extents(&[16]), |at| at[0] as f32).expect("it is small");
+    let mut run = |shift: i32, gain: f32| {
+        compiled.set_param("shift", shift).expect("it is a Param");
+        compiled.set_param("gain", gain).expect("it is a Param");
+        let found = compiled.run(&[&line]).expect("it runs");
+        assert_eq!(found[0].get(&[2]), Some(Value::from(gain * (2 + shift) as f32)));
+        compiled.program().expect("it was built")
+    };
+    let first = run(0, 1.0);
+    assert!(Arc::ptr_eq(&first, &run(0, 3.0)));
+    assert!(!Arc::ptr_eq(&first, &run(5, 3.0)));
+    assert!(Arc::ptr_eq(&first, &run(0, 2.0)), "both are kept");
+}
+
+#[test]
+fn threads_share_kernels_and_have_their_own_params() {
+    fn shared<T: Clone + Send + Sync>(_: &T) {}
     for backend in [simulator(), Backend::Reference] {
-        let mut compiled = scheduled(&[40, 30]).compile_for(backend).expect("it can be built");
-        let refused = compiled.launch(&[], &mut []).expect_err("there is no GPU");
-        assert_eq!(
-            refused.to_string(),
-            "`blur` was not compiled for a GPU, so it cannot use device memory; use Backend::Cuda"
-        );
+        let compiled = scheduled(&[40, 30]).compile_for(backend).expect("it can be built");
+        shared(&compiled);
         assert!(!compiled.is_from_cache());
+        let gains = [0.5f32, 2.0, 3.0];
+        let found = thread::scope(|scope| {
+            let threads = gains.map(|gain| {
+                let mut own = compiled.clone();
+                own.set_param("gain", gain).expect("it is a Param");
+                scope.spawn(move || {
+                    let sizes = [[33, 17], [40, 30], [33, 17]];
+                    sizes.map(|extents| own.run(&[&image(&extents)]).expect("it runs").remove(0))
+                })
+            });
+            threads.map(|thread| thread.join().expect("it does not panic"))
+        });
+        for (gain, found) in gains.into_iter().zip(&found) {
+            // Nine samples of a ramp are nine times the one in the middle.
+            assert_eq!(found[0].get(&[9, 9]), Some(Value::from(gain * 9.0 * 72.0)));
+            assert_eq!(found[0], found[2]);
+            assert_eq!(found[1].get(&[9, 9]), found[0].get(&[9, 9]));
+        }
     }
 }

@@ -2,14 +2,17 @@
 //! that it was skipped.
 
 use std::sync::Arc;
+use std::thread;
 
 use warploom::DeviceMemoryError;
+use warploom::codegen::ir::Role;
 use warploom::interp::compare::{Tolerance, compare};
 use warploom::lang::{Param, Type};
 use warploom::prelude::*;
 use warploom::runtime::cuda::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use warploom::runtime::cuda::{CudaContext, CudaSlice, CudaStream};
 use warploom::runtime::{Gpu, testing};
+use warploom::schedule::schedule::Schedule;
 use warploom::search::Options;
 use warploom::tune::cache::Cache;
 
@@ -108,12 +111,13 @@ fn poisoned(stream: &Arc<CudaStream>) -> CudaSlice<f32> {
 }
 
 fn launch(
-    compiled: &mut Compiled,
+    compiled: &Compiled,
+    stream: &CudaStream,
     inputs: &[&CudaSlice<f32>],
     output: &mut CudaSlice<f32>,
 ) -> Result<(), RunError> {
     let inputs: Vec<_> = inputs.iter().map(|input| DeviceInput::new(whole(), input.as_view())).collect();
-    compiled.launch(&inputs, &mut [DeviceOutput::new(whole(), output.as_view_mut())])
+    compiled.launch(stream, &inputs, &mut [DeviceOutput::new(whole(), output.as_view_mut())])
 }
 
 #[test]
@@ -136,8 +140,7 @@ fn pipelines_are_chained_on_the_callers_stream() {
     let backend = Backend::on(&stream).expect("there is a GPU");
     let Backend::Cuda(gpu) = &backend else { panic!("it is one") };
     let mut blur = scheduled_blur(gpu.device()).compile_for(backend.clone()).expect("it can be compiled");
-    let mut sharpen =
-        scheduled_sharpen(gpu.device()).compile_for(backend.clone()).expect("it can be compiled");
+    let sharpen = scheduled_sharpen(gpu.device()).compile_for(backend.clone()).expect("it can be compiled");
 
     let image = image(&whole(), 0);
     let source = stream.clone_htod(samples(&image)).expect("there is room");
@@ -146,8 +149,8 @@ fn pipelines_are_chained_on_the_callers_stream() {
     let mut results: Vec<_> = gains.iter().map(|_| poisoned(&stream)).collect();
     for (gain, sharp) in gains.into_iter().zip(&mut results) {
         blur.set_param("gain", gain).expect("it is a Param");
-        launch(&mut blur, &[&source], &mut soft).expect("it fits");
-        launch(&mut sharpen, &[&source, &soft], sharp).expect("it fits");
+        launch(&blur, &stream, &[&source], &mut soft).expect("it fits");
+        launch(&sharpen, &stream, &[&source, &soft], sharp).expect("it fits");
     }
     // What waits to run is waited for.
     drop((blur, sharpen));
@@ -171,7 +174,7 @@ fn host_and_device_take_turns() {
     let mut output = poisoned(&stream);
     for gain in [0.5f32, 0.25] {
         compiled.set_param("gain", gain).expect("it is a Param");
-        launch(&mut compiled, &[&source], &mut output).expect("it fits");
+        launch(&compiled, &stream, &[&source], &mut output).expect("it fits");
         agree(&compiled.run(&[&second]).expect("it runs")[0], &blurred(&second, gain));
         agree_with(stream.clone_dtoh(&output).expect("it was written"), &blurred(&first, gain));
     }
@@ -181,10 +184,10 @@ fn host_and_device_take_turns() {
     let from = stream.clone_htod(samples(&small)).expect("there is room");
     let input = DeviceInput::new(part.clone(), from.as_view());
     let to = DeviceOutput::new(part.clone(), output.slice_mut(..5000));
-    compiled.launch(&[input], &mut [to]).expect("it fits");
+    compiled.launch(&stream, &[input], &mut [to]).expect("it fits");
     let found = stream.clone_dtoh(&output.slice(..5000)).expect("it was written");
     agree_with(found, &blurred(&small, 0.25));
-    launch(&mut compiled, &[&source], &mut output).expect("it fits");
+    launch(&compiled, &stream, &[&source], &mut output).expect("it fits");
     agree_with(stream.clone_dtoh(&output).expect("it was written"), &blurred(&first, 0.25));
 }
 
@@ -196,7 +199,7 @@ fn other_streams_wait_for_a_launch_and_it_for_them() {
     let backend = Backend::on(&stream).expect("there is a GPU");
     assert!(stream.context().is_event_tracking(), "it stays as it was");
     let device = Device::detect_or("h200").expect("it is known");
-    let mut compiled = scheduled_blur(&device).compile_for(backend).expect("it can be compiled");
+    let compiled = scheduled_blur(&device).compile_for(backend).expect("it can be compiled");
     let mut source = poisoned(&other);
     let mut output = poisoned(&other);
     let mut copies: Vec<_> = (0..6).map(|_| poisoned(&other)).collect();
@@ -204,7 +207,7 @@ fn other_streams_wait_for_a_launch_and_it_for_them() {
         // Neither may begin before the one before has ended, though they are on different streams.
         let frame = image(&whole(), frame as i64);
         other.memcpy_htod(samples(&frame), &mut source).expect("it fits");
-        launch(&mut compiled, &[&source], &mut output).expect("it fits");
+        launch(&compiled, &stream, &[&source], &mut output).expect("it fits");
         other.memcpy_dtod(&output, copy).expect("it fits");
     }
     for (frame, copy) in copies.iter().enumerate() {
@@ -229,12 +232,12 @@ fn launches_are_captured_in_the_callers_graph() {
     stream
         .begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
         .expect("it can be captured");
-    launch(&mut compiled, &[&source], &mut soft).expect("there are kernels");
-    launch(&mut compiled, &[&soft], &mut softer).expect("there are kernels");
+    launch(&compiled, &stream, &[&source], &mut soft).expect("there are kernels");
+    launch(&compiled, &stream, &[&soft], &mut softer).expect("there are kernels");
     let other_size = {
         let part = Region::of_extents(&[10, 10]);
         let input = DeviceInput::new(part.clone(), source.slice(..100));
-        compiled.launch(&[input], &mut [DeviceOutput::new(part, soft.slice_mut(..100))])
+        compiled.launch(&stream, &[input], &mut [DeviceOutput::new(part, soft.slice_mut(..100))])
     };
     let graph =
         stream.end_capture(CUgraphInstantiate_flags(0)).expect("it ended").expect("there are launches");
@@ -251,7 +254,7 @@ fn launches_are_captured_in_the_callers_graph() {
         agree_with(stream.clone_dtoh(&softer).expect("it was written"), &blurred(&once, 0.125));
         // Another Param is for what comes next, and not for the graph.
         compiled.set_param("gain", 1f32).expect("it is a Param");
-        launch(&mut compiled, &[&source], &mut soft).expect("it fits");
+        launch(&compiled, &stream, &[&source], &mut soft).expect("it fits");
         agree_with(stream.clone_dtoh(&soft).expect("it was written"), &blurred(&image, 1.0));
     }
     drop(graph);
@@ -277,9 +280,9 @@ fn memory_lies_as_the_pipeline_says() {
     let mut red = stream.clone_htod(&vec![255u8; 63 * 21]).expect("there is room");
     let mut green = stream.clone_htod(&vec![-1i32; 63 * 21]).expect("there is room");
     let mut blue = stream.clone_htod(&vec![f32::NAN; 63 * 21]).expect("there is room");
-    let mut compiled =
-        scheduled.compile_for(Backend::on(&stream).expect("it is there")).expect("it compiles");
+    let compiled = scheduled.compile_for(Backend::on(&stream).expect("it is there")).expect("it compiles");
     let launched = compiled.launch(
+        &stream,
         &[DeviceInput::new(colours, source.as_view())],
         &mut [
             DeviceOutput::new(plane.clone(), red.as_view_mut()),
@@ -297,26 +300,39 @@ fn memory_lies_as_the_pipeline_says() {
 fn wrong_memory_is_refused() {
     let Some(stream) = stream("wrong_memory_is_refused") else { return };
     let device = Device::detect_or("h200").expect("it is known");
-    let mut compiled =
+    let compiled =
         scheduled_blur(&device).compile_for(Backend::on(&stream).expect("it is there")).expect("it compiles");
     let source = poisoned(&stream);
     let mut output = poisoned(&stream);
     let bytes = stream.clone_htod(&vec![0u8; points()]).expect("there is room");
     let refused = compiled.launch(
+        &stream,
         &[DeviceInput::new(whole(), bytes.as_view())],
         &mut [DeviceOutput::new(whole(), output.as_view_mut())],
     );
     let refused = refused.expect_err("it is no f32").to_string();
     assert_eq!(refused, "the input `input` is f32, but the device memory holds u8");
     let refused = compiled.launch(
+        &stream,
         &[DeviceInput::new(whole(), source.as_view())],
         &mut [DeviceOutput::new(whole(), output.slice_mut(1..))],
     );
     let refused = refused.expect_err("one is missing").to_string();
     assert!(refused.contains("the output `blur` over [0, 517) x [0, 259) takes 535612 bytes"), "{refused}");
     let elsewhere = poisoned(Gpu::new(0).expect("it is there").stream());
-    let refused = launch(&mut compiled, &[&elsewhere], &mut output).expect_err("it has another context");
+    let refused = launch(&compiled, &stream, &[&elsewhere], &mut output).expect_err("it has another context");
     assert!(refused.to_string().contains("`input` belongs to another CudaContext"), "{refused}");
+}
+
+#[test]
+fn device_memory_needs_kernels_on_a_gpu() {
+    let Some(stream) = stream("device_memory_needs_kernels_on_a_gpu") else { return };
+    let device = Device::preset("h200").expect("it is known");
+    for backend in [Backend::Simulator(device.clone()), Backend::Reference] {
+        let compiled = scheduled_blur(&device).compile_for(backend).expect("it can be built");
+        let refused = compiled.launch(&stream, &[], &mut []).expect_err("it is on no GPU");
+        assert!(matches!(refused, RunError::Memory(DeviceMemoryError::NoGpu { .. })), "{refused}");
+    }
 }
 
 #[test]
@@ -324,8 +340,8 @@ fn own_and_borrowed_streams_live_side_by_side() {
     let Some(stream) = stream("own_and_borrowed_streams_live_side_by_side") else { return };
     let own = Arc::new(Gpu::new(0).expect("there is a GPU"));
     let scheduled = scheduled_blur(own.device());
-    let mut mine = scheduled.compile_for(Backend::Cuda(own.clone())).expect("it compiles");
-    let mut theirs = scheduled.compile_for(Backend::on(&stream).expect("it is there")).expect("it compiles");
+    let mine = scheduled.compile_for(Backend::Cuda(own.clone())).expect("it compiles");
+    let theirs = scheduled.compile_for(Backend::on(&stream).expect("it is there")).expect("it compiles");
     let image = image(&whole(), 4);
     let expected = blurred(&image, 0.125);
     // Memory on the stream of a Gpu is as good as any other.
@@ -333,8 +349,8 @@ fn own_and_borrowed_streams_live_side_by_side() {
     let sources = streams.map(|stream| stream.clone_htod(samples(&image)).expect("there is room"));
     let mut outputs = streams.map(poisoned);
     for _ in 0..3 {
-        launch(&mut mine, &[&sources[0]], &mut outputs[0]).expect("it fits");
-        launch(&mut theirs, &[&sources[1]], &mut outputs[1]).expect("it fits");
+        launch(&mine, own.stream(), &[&sources[0]], &mut outputs[0]).expect("it fits");
+        launch(&theirs, &stream, &[&sources[1]], &mut outputs[1]).expect("it fits");
     }
     drop(mine);
     for (stream, output) in streams.into_iter().zip(&outputs) {
@@ -357,10 +373,131 @@ fn the_second_time_nothing_is_compiled() {
     let image = image(&whole(), 5);
     let expected = blurred(&image, 0.125);
     for (cache, found) in [(Some(&cache), false), (Some(&cache), true), (None, false)] {
-        let mut compiled = compile(cache).expect("it compiles");
+        let compiled = compile(cache).expect("it compiles");
         assert_eq!(compiled.is_from_cache(), found);
         agree(&compiled.run(&[&image]).expect("it runs")[0], &expected);
     }
     assert_eq!(cache.info().expect("it can be read").entries, 1);
+    std::fs::remove_dir_all(folder).expect("it is ours");
+}
+
+/// A blur whose rows are in global memory between its two kernels.
+fn blur_in_two_kernels(backend: Backend, cache: Option<Cache>) -> Compiled {
+    let pipeline = blur();
+    let tile = "block x 64, y 4 threads x 64, y 4";
+    let text = format!("blur inline input.repeat_edge\n  kernel row {tile}\n  kernel blur {tile}\n");
+    let schedule = Schedule::parse(&text, &pipeline).expect("it is well formed");
+    let request = blur_request(&pipeline);
+    let compiled = Compiled::with_cache(pipeline, schedule, request, backend, cache).expect("it compiles");
+    let program = compiled.program().expect("it was built");
+    assert!(program.buffers.values().any(|buffer| buffer.role == Role::Temporary));
+    compiled
+}
+
+/// Blurs a frame many times in a row on one stream, and compares the last result.
+fn blur_often(compiled: &Compiled, stream: &Arc<CudaStream>, frame: i64, gain: f32) {
+    let mut compiled = compiled.clone();
+    compiled.set_param("gain", gain).expect("it is a Param");
+    let image = image(&whole(), frame);
+    let source = stream.clone_htod(samples(&image)).expect("there is room");
+    let mut output = poisoned(stream);
+    for _ in 0..200 {
+        launch(&compiled, stream, &[&source], &mut output).expect("it fits");
+    }
+    agree_with(stream.clone_dtoh(&output).expect("it was written"), &blurred(&image, gain));
+}
+
+#[test]
+fn two_streams_in_flight_do_not_disturb_each_other() {
+    let Some(stream) = stream("two_streams_in_flight_do_not_disturb_each_other") else { return };
+    let compiled = blur_in_two_kernels(Backend::on(&stream).expect("it is there"), None);
+    let streams = [stream.context().new_stream().expect("there is room"), stream];
+    let images = [image(&whole(), 1), image(&whole(), 2)];
+    let gains = [0.125f32, 0.5];
+    let compiled = gains.map(|gain| {
+        let mut own = compiled.clone();
+        own.set_param("gain", gain).expect("it is a Param");
+        own
+    });
+    let copied = |number: usize| streams[number].clone_htod(samples(&images[number])).expect("there is room");
+    let sources = [copied(0), copied(1)];
+    let mut outputs = streams.each_ref().map(poisoned);
+    for _ in 0..200 {
+        for (number, output) in outputs.iter_mut().enumerate() {
+            launch(&compiled[number], &streams[number], &[&sources[number]], output).expect("it fits");
+        }
+    }
+    for (number, output) in outputs.iter().enumerate() {
+        let found = streams[number].clone_dtoh(output).expect("it was written");
+        agree_with(found, &blurred(&images[number], gains[number]));
+    }
+}
+
+#[test]
+fn threads_share_one_compiled_pipeline() {
+    let Some(stream) = stream("threads_share_one_compiled_pipeline") else { return };
+    let compiled = blur_in_two_kernels(Backend::on(&stream).expect("it is there"), None);
+    thread::scope(|scope| {
+        for (frame, gain) in [(1, 0.125f32), (2, 0.5), (3, 1.0), (4, 0.25)] {
+            let (compiled, context) = (&compiled, stream.context());
+            scope.spawn(move || {
+                let own = context.new_stream().expect("there is room");
+                blur_often(compiled, &own, frame, gain);
+                // On the stream that all threads share, at a size that all of them ask for at once.
+                let small = image(&Region::of_extents(&[100, 50]), frame);
+                agree(&compiled.run(&[&small]).expect("it runs")[0], &blurred(&small, 0.125));
+            });
+        }
+    });
+}
+
+#[test]
+fn a_graph_is_replayed_between_eager_launches() {
+    if testing::gpu("a_graph_is_replayed_between_eager_launches").is_none() {
+        return;
+    }
+    // Every thread has a stream of its own, though the context has none that keeps events.
+    let stream = CudaContext::new(0).expect("there is a GPU").per_thread_stream();
+    let compiled = blur_in_two_kernels(Backend::on(&stream).expect("it is there"), None);
+    let mut source = poisoned(&stream);
+    let mut output = poisoned(&stream);
+    stream.synchronize().expect("it was copied");
+    stream
+        .begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+        .expect("it can be captured");
+    launch(&compiled, &stream, &[&source], &mut output).expect("there are kernels");
+    let graph =
+        stream.end_capture(CUgraphInstantiate_flags(0)).expect("it ended").expect("there are launches");
+    let mut replay = |frame| {
+        let image = image(&whole(), frame);
+        stream.memcpy_htod(samples(&image), &mut source).expect("it fits");
+        graph.launch().expect("it was captured");
+        agree_with(stream.clone_dtoh(&output).expect("it was written"), &blurred(&image, 0.125));
+    };
+    thread::scope(|scope| {
+        let eager = scope.spawn(|| (1..5).for_each(|frame| blur_often(&compiled, &stream, frame, 0.5)));
+        (0..20).for_each(&mut replay);
+        eager.join().expect("it agrees");
+    });
+    // The graph keeps what it needs.
+    drop(compiled);
+    replay(20);
+}
+
+#[test]
+fn kernels_of_sixteen_sizes_are_kept() {
+    let Some(gpu) = testing::gpu("kernels_of_sixteen_sizes_are_kept") else { return };
+    let folder = std::env::temp_dir().join(format!("warploom-sizes-{}", std::process::id()));
+    let compiled = blur_in_two_kernels(Backend::Cuda(Arc::new(gpu)), Some(Cache::at(&folder)));
+    let run = |width: i64| {
+        let image = image(&Region::of_extents(&[width, 20]), width);
+        agree(&compiled.run(&[&image]).expect("it runs")[0], &blurred(&image, 0.125));
+        compiled.is_from_cache()
+    };
+    assert!(!(100..116).any(run), "each is compiled");
+    assert!(!run(100), "it is still there");
+    assert!(!run(116), "one more, instead of the oldest");
+    assert!(!run(100), "it was used since");
+    assert!(run(101), "this one is loaded again, from the cache");
     std::fs::remove_dir_all(folder).expect("it is ours");
 }

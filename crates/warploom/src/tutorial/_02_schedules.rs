@@ -157,7 +157,7 @@
 //! # let schedule = Schedule::parse(text, &pipeline)?;
 //! let image = Buffer::from_fn(Region::of_extents(&[100, 40]), |at| (at[0] * at[1] % 7) as f32)?;
 //! let sizes = [&image].realisation(&pipeline)?;
-//! let mut simulated = Compiled::new(pipeline.clone(), schedule, sizes, Backend::Simulator(device))?;
+//! let simulated = Compiled::new(pipeline.clone(), schedule, sizes, Backend::Simulator(device))?;
 //! let out = simulated.run(&[&image])?;
 //!
 //! let expected = Evaluation::new(&pipeline).input("input", &image).output("sharp", image.region().clone()).run()?;

@@ -15,7 +15,7 @@
 //! // The GPU of this machine, or the numbers of an H200 where there is none.
 //! let device = Device::detect_or("h200")?;
 //! // The sizes are those of a picture that is at hand.
-//! let mut kernel = pipeline.autoschedule(&device, [&image])?.compile()?;
+//! let kernel = pipeline.autoschedule(&device, [&image])?.compile()?;
 //! let sharp = kernel.run(&[&image])?;
 //! # Ok(())
 //! # }
@@ -38,7 +38,7 @@
 //! # let image = Buffer::from_fn(Region::of_extents(&[96, 64]), |at| (at[0] % 5) as f32)?;
 //! let device = Device::detect_or("h200")?;
 //! let scheduled = pipeline.autoschedule(&device, [&image])?;
-//! let mut kernel = match scheduled.compile() {
+//! let kernel = match scheduled.compile() {
 //!     Ok(kernel) => kernel,
 //!     Err(reason) => {
 //!         eprintln!("{reason}; going on with the reference evaluator");
@@ -73,7 +73,7 @@
 //! let small = Buffer::from_fn(Region::of_extents(&[64, 48]), |at| (at[0] % 5) as f32)?;
 //! let large = Buffer::from_fn(Region::of_extents(&[96, 64]), |at| (at[1] % 3) as f32)?;
 //! let scheduled = pipeline.autoschedule(&device, [&small])?;
-//! let mut kernel = scheduled.compile_for(Backend::Simulator(device))?;
+//! let kernel = scheduled.compile_for(Backend::Simulator(device))?;
 //! assert_eq!(kernel.run(&[&small])?[0].region(), small.region());
 //! assert_eq!(kernel.run(&[&large])?[0].region(), large.region());
 //!
