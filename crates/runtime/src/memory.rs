@@ -28,7 +28,7 @@ struct Piece {
     address: u64,
 }
 
-/// A pool, and the stream on which its memory is used.
+/// A pool, and the stream in whose order its memory is allocated.
 #[derive(Clone)]
 pub(crate) struct Memory {
     pub(crate) stream: Arc<CudaStream>,

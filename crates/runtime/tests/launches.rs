@@ -70,8 +70,8 @@ struct Single {
 
 impl Single {
     fn new(gpu: &Gpu, program: &Program) -> Single {
-        let kernels = gpu.load_kernels(program).unwrap();
-        let workspace = kernels.workspace().unwrap();
+        let kernels = gpu.load_kernels(program).expect("it compiles");
+        let workspace = kernels.workspace().expect("there is room");
         Single { kernels, workspace, stream: gpu.stream().clone() }
     }
 
@@ -83,11 +83,12 @@ impl Single {
 }
 
 fn begin(stream: &CudaStream) {
-    stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).unwrap();
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    stream.begin_capture(mode).expect("it can be captured");
 }
 
 fn end(stream: &Arc<CudaStream>) -> Option<CudaGraph> {
-    stream.end_capture(CUgraphInstantiate_flags(0)).unwrap()
+    stream.end_capture(CUgraphInstantiate_flags(0)).expect("it was captured")
 }
 
 #[test]
@@ -149,6 +150,7 @@ fn gpu_launches_become_part_of_a_graph() {
     let stream = context.new_stream().unwrap();
     let gpu = Gpu::on(&stream).unwrap();
     let (mut captured, mut eager) = (Single::new(&gpu, &cube()), Single::new(&gpu, &cube()));
+    let launcher = Launcher::new(gpu.load_kernels(&cube()).unwrap());
     let image = stream.clone_htod(&ramp()).unwrap();
     let (mut once, mut twice) =
         (stream.alloc_zeros::<f32>(ELEMENTS).unwrap(), stream.alloc_zeros(ELEMENTS).unwrap());
@@ -160,6 +162,8 @@ fn gpu_launches_become_part_of_a_graph() {
     assert!(matches!(tracked, Error::Captured { .. }), "{tracked}");
     let late = gpu.load(&compiled).unwrap_err();
     assert!(matches!(late, Error::LoadedInCapture { .. }), "{late}");
+    let waits = launcher.run(&[vec![0; 4 * ELEMENTS]], &[0]).unwrap_err();
+    assert!(matches!(waits, Error::HostInCapture { .. }), "{waits}");
     end(&stream);
 
     // SAFETY: everything below is on one stream.
@@ -226,11 +230,11 @@ fn gpu_takes_handles_and_addresses() {
 /// Launches a relay a few times in a row, each time from its own last result, on memory of the
 /// stream.
 fn relayed(launcher: &Launcher, stream: &Arc<CudaStream>, factor: f32, times: u32) -> CudaSlice<f32> {
-    let mut from = stream.clone_htod(&ramp()).unwrap();
-    let mut to = stream.alloc_zeros::<f32>(ELEMENTS).unwrap();
+    let mut from = stream.clone_htod(&ramp()).expect("there is room");
+    let mut to = stream.alloc_zeros::<f32>(ELEMENTS).expect("there is room");
     for _ in 0..times {
         let params = [factor.to_bits()];
-        launcher.launch(stream, &[&(&from).into()], &mut [&mut (&mut to).into()], &params).unwrap();
+        launcher.launch(stream, &[&(&from).into()], &mut [&mut (&mut to).into()], &params).expect("it fits");
         std::mem::swap(&mut from, &mut to);
     }
     from
@@ -353,7 +357,7 @@ fn gpu_graphs_are_replayed_between_eager_launches() {
 fn downloaded(stream: &Arc<CudaStream>, address: u64) -> Vec<f32> {
     // SAFETY: it was allocated with this size, and it is leaked again.
     let slice = unsafe { stream.upgrade_device_ptr::<f32>(address, ELEMENTS) };
-    let data = stream.clone_dtoh(&slice).unwrap();
+    let data = stream.clone_dtoh(&slice).expect("it was written");
     assert_eq!(slice.leak(), address);
     data
 }

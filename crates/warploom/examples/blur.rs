@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let blur = pipeline.autoschedule(&Device::detect_or("h200")?, [&image])?;
     println!("{}", blur.nest());
     match blur.compile() {
-        Ok(mut kernel) => println!("the first pixel is {:?}", kernel.run(&[&image])?[0].get(&[0, 0])),
+        Ok(kernel) => println!("the first pixel is {:?}", kernel.run(&[&image])?[0].get(&[0, 0])),
         Err(reason) => println!("nothing was run: {reason}"),
     }
     Ok(())

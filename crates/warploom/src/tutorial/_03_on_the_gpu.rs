@@ -113,6 +113,13 @@
 //! # }
 //! ```
 //!
+//! ## Threads and streams
+//!
+//! Any number of threads may share a [`Compiled`](crate::Compiled): runs do not disturb each other,
+//! and a clone has its own values of the Params. The kernels of the 16 most recent sizes are kept.
+//! [`launch`](crate::Compiled::launch) takes a CUDA stream and device memory, and does not wait. It
+//! can be captured into a CUDA graph.
+//!
 //! ## Without this library
 //!
 //! `warploom compile mine.json -o out` writes the same kernels as CUDA source, as machine code, and
