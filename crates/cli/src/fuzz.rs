@@ -39,6 +39,7 @@ use searched::Searcher;
   warploom fuzz --pipelines 300 --schedules 3 --seed 1     900 pairs in the simulator
   warploom fuzz --on cuda --scale small --coverage         on a GPU, with statistics of the schedules' decisions
   warploom fuzz --search --compile                         searched schedules, also compiled
+  warploom fuzz --dynamic --pipelines 100                  kernels for any size, at several sizes and pitches
   warploom fuzz --replay fuzz-failures                     check the failures again
   warploom fuzz --mutate 200 --seed 1                      do the checks notice a missing barrier?
 
@@ -81,6 +82,9 @@ pub(crate) struct Arguments {
     /// The GPU to generate kernels for, if they do not run on one: a preset, a *.json file, or `auto`
     #[arg(long, value_name = "NAME", default_value = "h200", help_heading = "Kernels")]
     device: String,
+    /// Build the kernels of every pair for a range of sizes and any strides, and run them at several of these
+    #[arg(long, conflicts_with = "on", help_heading = "Kernels")]
+    dynamic: bool,
     /// Also compile the kernels of every pair; needs NVRTC
     #[arg(long, help_heading = "Kernels")]
     compile: bool,
@@ -160,11 +164,14 @@ struct Machine {
     gpu: Option<Gpu>,
     /// For `--compile`, which also compiles the kernels that are only simulated.
     compiler: Option<Compiler>,
+    /// Whether kernels are built for ranges of sizes.
+    dynamic: bool,
 }
 
 impl Machine {
     fn check(&self, case: &Case) -> Result<Verdict, Failure> {
         match &self.gpu {
+            None if self.dynamic => case.check_dynamic(&self.device, &|program| self.compile(program)),
             None => case.check_with(|run| self.simulate(run).map(|()| Verdict::Passed)),
             Some(gpu) => case.check_with(|run| on_gpu(gpu, run)),
         }
@@ -173,9 +180,13 @@ impl Machine {
     fn simulate(&self, run: &Run<'_>) -> Result<(), Failure> {
         for program in run.case.programs(&self.device)? {
             run.simulate(&program, &self.device)?;
-            self.compiler.as_ref().map_or(Ok(()), |compiler| compiler.compile(&program))?;
+            self.compile(&program)?;
         }
         Ok(())
+    }
+
+    fn compile(&self, program: &Program) -> Result<(), Failure> {
+        self.compiler.as_ref().map_or(Ok(()), |compiler| compiler.compile(program))
     }
 }
 
@@ -261,12 +272,12 @@ impl Arguments {
         match self.on {
             Executor::Cuda => {
                 let gpu = open_gpu()?;
-                Ok(Machine { device: gpu.device().clone(), gpu: Some(gpu), compiler: None })
+                Ok(Machine { device: gpu.device().clone(), gpu: Some(gpu), compiler: None, dynamic: false })
             }
             Executor::Sim => {
                 let device = device::find(&self.device)?;
                 let compiler = self.compile.then(|| Compiler::new(&device)).transpose()?;
-                Ok(Machine { device, gpu: None, compiler })
+                Ok(Machine { device, gpu: None, compiler, dynamic: self.dynamic })
             }
         }
     }

@@ -6,6 +6,7 @@ use warploom_lang::BoundsError;
 use warploom_lang::brief::shown;
 use warploom_schedule::schedule::{Problem, RewrittenError, Schedule, Violation};
 
+use crate::instance::{InstanceError, Strides};
 use crate::ir::Program;
 use crate::lower::{LowerError, Options, lower};
 use crate::verify::{VerifyError, verify};
@@ -29,6 +30,9 @@ pub enum BuildError {
     /// Lowering failed: a kernel would be too large, exceed a device limit or need wider indices.
     #[error(transparent)]
     Lower(#[from] LowerError),
+    /// The kernels cannot run at the sizes that they are scheduled for.
+    #[error(transparent)]
+    Instance(#[from] InstanceError),
     /// The lowered program failed verification. This is a bug in lowering.
     #[error(transparent)]
     Verify(#[from] VerifyError),
@@ -53,5 +57,9 @@ pub fn build_with(problem: &Problem, schedule: &Schedule, options: Options) -> R
     let plan = debug_span!("legality").in_scope(|| problem.check(schedule));
     let program = lower(&problem, &plan.map_err(BuildError::Illegal)?, options)?;
     verify(&program)?;
+    if program.sizes.is_some() {
+        let typical = problem.sizes().map_or(&[][..], |sizes| &sizes.request.typical_sizes);
+        verify(&program.at(typical, &Strides::default())?)?;
+    }
     Ok(program)
 }

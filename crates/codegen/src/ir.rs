@@ -24,9 +24,11 @@
 //!   else is computed in 64 bits.
 //! - **Lets** bind a value for the rest of their list of statements. A bound variable is not bound
 //!   again, and an unbound variable is not used.
-//! - **Loops** run their variable from 0 up to a constant count, at least once. `unrolled` affects
-//!   the meaning only in that per-thread arrays indexed by unrolled variables can live in
-//!   registers.
+//! - **Loops** run their variable from 0 up to a constant count, at least once, or up to a scalar of the
+//!   kernel that is at most that count. `unrolled` affects the meaning only in that per-thread arrays
+//!   indexed by unrolled variables can live in registers.
+//! - **Scalars** ([`Scalar`]) are numbers that follow from the sizes or strides of a launch. A program
+//!   that has any is run at some sizes as the program that [`Program::at`] gives.
 //! - **Ifs** run their body in the threads where the condition holds, and their `otherwise` in the
 //!   others. The condition is evaluated once.
 //! - **Barriers** make all threads of a block wait for each other. All threads of the block must
@@ -55,6 +57,7 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
+use warploom_lang::dynamic::{Condition, Formula, FormulaRange, Formulas};
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{IdVec, InputId, ParamId, Region, Type};
 pub use warploom_schedule::schedule::WARP;
@@ -97,6 +100,54 @@ pub struct Program {
     pub kernels: IdVec<KernelId, Kernel>,
     /// The launches in execution order.
     pub launches: Vec<Launch>,
+    /// What follows from the sizes and strides of a launch; `None` if all of them are fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<Box<ProgramSizes>>,
+}
+
+/// What follows from the sizes and strides of a launch. The regions, strides, grids and counts of the
+/// program itself are the largest ones.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ProgramSizes {
+    /// The sizes, and the atoms of all formulas.
+    pub formulas: Formulas,
+    /// What must hold at the sizes of a launch, beyond their ranges.
+    pub conditions: Vec<Condition>,
+    /// The layout of each buffer.
+    pub buffers: IdVec<BufferId, BufferLayout>,
+}
+
+/// The layout of a buffer at any sizes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BufferLayout {
+    /// The box that it holds.
+    pub region: Vec<FormulaRange>,
+    /// The dimensions by increasing stride. The first one has stride 1.
+    pub order: Vec<usize>,
+    /// Whether the caller may choose the other strides; otherwise it is dense.
+    pub pitched: bool,
+}
+
+/// A number that a kernel is given with each launch, an `i32`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Scalar {
+    /// Its name in the kernel.
+    pub name: String,
+    /// How it follows from the sizes and strides.
+    pub value: ScalarValue,
+    /// The smallest value at any sizes.
+    pub min: i64,
+    /// The largest value at any sizes.
+    pub max: i64,
+}
+
+/// How a scalar follows from the sizes and strides of a launch.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum ScalarValue {
+    /// A formula of the sizes.
+    Formula(Formula),
+    /// The stride of a buffer's dimension, in elements.
+    Stride(BufferId, usize),
 }
 
 impl Program {
@@ -116,7 +167,7 @@ impl Program {
                         *counts = Some(own.iter().zip(&*around).map(|(a, b)| *a.max(b)).collect());
                     }
                     Launch::Kernel(_) => {}
-                    Launch::Loop { count, body } => {
+                    Launch::Loop { count, body, .. } => {
                         around.push(*count);
                         visit(body, kernel, around, counts);
                         around.pop();
@@ -139,12 +190,14 @@ pub enum Launch {
     Loop {
         /// The number of iterations.
         count: u32,
+        /// The number of iterations at any sizes, if it follows from them; `count` is the largest one.
+        limit: Option<Formula>,
         /// The steps of one iteration.
         body: Vec<Launch>,
     },
 }
 
-/// A dense array in global memory.
+/// An array in global memory: dense, unless the caller chose its strides.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BufferDecl {
     /// Its name: that of the Func or input. Values of a tuple are numbered (`pair.1`).
@@ -160,9 +213,16 @@ pub struct BufferDecl {
 }
 
 impl BufferDecl {
-    /// Number of elements.
+    /// The number of elements from the first point to the last one, with those between rows.
     pub fn elements(&self) -> usize {
-        self.region.points().unwrap_or(0) as usize
+        if self.region.is_empty() {
+            return 0;
+        }
+        let along = self.region.0.iter().zip(&self.strides);
+        let last = along.fold(0_i64, |last, (range, stride)| {
+            last.saturating_add((range.extent - 1).saturating_mul(*stride))
+        });
+        usize::try_from(last.saturating_add(1)).unwrap_or(0)
     }
 }
 
@@ -189,6 +249,13 @@ pub struct Kernel {
     pub name: String,
     /// Blocks along x, y and z.
     pub grid: [u32; 3],
+    /// The factors of the grid at any sizes, along x, y and z, if it follows from them; `grid` is the
+    /// largest one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<Box<[Vec<Formula>; 3]>>,
+    /// The numbers that it is given with each launch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scalars: Vec<Scalar>,
     /// Threads per block.
     pub threads: u32,
     /// The number of blocks that must fit on an SM at once; `None` if the schedule does not say.
@@ -247,6 +314,8 @@ pub enum Leaf {
     Var(VarId),
     /// A scalar of the program, by position.
     Param(u32),
+    /// A [`Scalar`] of the kernel, by position; `i32`.
+    Size(u32),
     /// The iteration of the enclosing [`Launch::Loop`] at this level, 0 for the outermost; `i32`.
     Iteration(u8),
 }
@@ -408,6 +477,8 @@ pub enum Stmt {
         var: VarId,
         /// The number of iterations, at least 1.
         count: u32,
+        /// The [`Scalar`] of the kernel that holds the number of iterations, which is at most `count`.
+        limit: Option<u32>,
         /// Whether the loop is unrolled.
         unrolled: bool,
         /// The statements of one iteration.

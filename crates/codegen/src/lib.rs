@@ -10,6 +10,7 @@ pub mod build;
 pub mod builder;
 pub mod cuda;
 pub mod export;
+pub mod instance;
 pub mod ir;
 pub mod lower;
 pub mod verify;

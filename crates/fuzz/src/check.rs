@@ -301,7 +301,7 @@ impl Case {
     }
 
     /// The inputs and reference outputs, or why there are none.
-    fn prepared(&self) -> Result<Result<Run<'_>, String>, Failure> {
+    pub(crate) fn prepared(&self) -> Result<Result<Run<'_>, String>, Failure> {
         if let Err(error) = infer(&self.pipeline, &self.request) {
             return Ok(Err(error.to_string()));
         }
@@ -323,7 +323,8 @@ impl Case {
     /// If the schedule is illegal, or lowering fails or produces malformed kernels.
     pub fn programs(&self, device: &Device) -> Result<Vec<Program>, Failure> {
         let drawn = WIDE_ABOVE[(mixed(self.seed) % WIDE_ABOVE.len() as u64) as usize];
-        let wide = drawn.map(|narrow_elements| lower::Options { narrow_elements });
+        let wide =
+            drawn.map(|narrow_elements| lower::Options { narrow_elements, ..lower::Options::default() });
         let options = [Some(lower::Options::default()), wide];
         options.into_iter().flatten().map(|options| self.lower_with(device, options)).collect()
     }

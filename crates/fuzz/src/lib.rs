@@ -67,6 +67,7 @@ mod case;
 mod check;
 mod data;
 mod driver;
+mod dynamic;
 mod file;
 mod mutants;
 mod mutate;

@@ -90,6 +90,7 @@ pub mod boundary;
 pub mod bounds;
 pub mod brief;
 pub mod draft;
+pub mod dynamic;
 mod error;
 mod expr;
 pub mod files;

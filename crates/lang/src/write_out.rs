@@ -10,7 +10,7 @@ use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 
 use crate::bounds::Analysis;
-use crate::bounds::regions::{Given, StageEnvironment};
+use crate::bounds::regions::Given;
 use crate::bounds::values::{Values, value_spans};
 use crate::ids::{ExprId, FuncId, Id, IdVec};
 use crate::ir::{Exprs, FuncDecl, Node, NodeKind, ReductionVar, Stage};
@@ -78,13 +78,8 @@ fn far_reads(pipeline: &Pipeline, boundaries: &AHashSet<FuncId>) -> Places {
 fn is_far(pipeline: &Pipeline, given: &Given, values: &Values, stage: &Stage, indices: &[ExprId]) -> bool {
     let at_least_one = |range: Range| Range::new(range.min, range.extent.max(1));
     let domain: Vec<Range> = given.domain(pipeline, stage).into_iter().map(at_least_one).collect();
-    let environment = StageEnvironment {
-        inputs: &given.inputs,
-        params: &given.params,
-        values,
-        vars: &vec![Range::new(0, EXTENT); stage.indices.len()],
-        rvars: &domain,
-    };
+    let vars = vec![Range::new(0, EXTENT); stage.indices.len()];
+    let environment = given.environment(values, &vars, &domain);
     let analysis = Analysis::new(&pipeline.exprs, &environment, indices.iter().copied());
     let spans = indices.iter().map(|index| analysis.int(*index));
     spans.into_iter().any(|span| span.max.saturating_sub(span.min) >= FAR)

@@ -49,10 +49,10 @@ impl Environment for Over {
     fn param(&self, _: ParamId) -> Span {
         unreachable!("no Params here")
     }
-    fn input_min(&self, _: InputId, _: usize) -> i64 {
+    fn input_min(&self, _: InputId, _: usize) -> IntSpan {
         unreachable!("no inputs here")
     }
-    fn input_extent(&self, _: InputId, _: usize) -> i64 {
+    fn input_extent(&self, _: InputId, _: usize) -> IntSpan {
         unreachable!("no inputs here")
     }
 }

@@ -87,6 +87,9 @@ fn leaf_type(program: &Program, kernel: &Kernel, leaf: Leaf, ty: Type) -> Result
             Some((_, ty)) => Ok(Some(*ty)),
             None => missing("Param", position as usize),
         },
+        Leaf::Size(position) => {
+            missing("size, because the program is not at any sizes yet:", position as usize)
+        }
     }
 }
 
@@ -496,6 +499,7 @@ impl<'a> Compiler<'a> {
             Leaf::Iteration(depth) => {
                 Ok(given(&mut self.code.iterations, &mut self.code.scalars, usize::from(depth)))
             }
+            Leaf::Size(position) => Err(Fault::Missing { what: "size", number: position as usize }),
             Leaf::Var(var) => match self.vars[var] {
                 Some((slot, bound)) if bound == ty => Ok(slot),
                 Some((_, bound)) => Err(Fault::Operand { role: "variable", expected: bound, found: ty }),

@@ -193,6 +193,12 @@ pub enum SimError {
         /// The number of unwritten elements.
         unwritten: usize,
     },
+    /// A kernel writes memory that lies between the rows of an output.
+    #[error("a kernel wrote between the rows of the output `{output}`")]
+    WrittenBetweenRows {
+        /// The name of the output.
+        output: String,
+    },
     /// The program runs more blocks and barriers than the simulator can number.
     #[error("the program runs more than 2^32 blocks and barriers; use smaller sizes")]
     TooLong,

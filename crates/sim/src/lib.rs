@@ -36,6 +36,8 @@
 //! let kernel = kernels.push(Kernel {
 //!     name: "race".into(),
 //!     grid: [1, 1, 1],
+//!     blocks: None,
+//!     scalars: Vec::new(),
 //!     threads: 64,
 //!     resident: None,
 //!     arrays,
@@ -44,7 +46,7 @@
 //!     body: vec![Stmt::Store { array: out, index: block, value: thread }],
 //! });
 //! let launches = vec![Launch::Kernel(kernel)];
-//! let mut program = Program { name: "example".into(), buffers, params: Vec::new(), kernels, launches };
+//! let mut program = Program { name: "example".into(), buffers, params: Vec::new(), kernels, launches, sizes: None };
 //!
 //! let device = Device::preset("h200")?;
 //! let error = Simulation::new(&program, &device).run().unwrap_err();

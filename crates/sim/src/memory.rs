@@ -107,14 +107,24 @@ impl Common {
         Common { bits, cells: Vec::new(), unwritten: 0 }
     }
 
+    /// A read-only array of which only some elements are given. Others must not be read.
+    pub fn partly(bits: Vec<u32>, given: impl Iterator<Item = usize>) -> Common {
+        let (mut cells, mut unwritten) = (vec![Cell::default(); bits.len()], bits.len());
+        for element in given {
+            cells[element] = Cell::given();
+            unwritten -= 1;
+        }
+        Common { bits, cells, unwritten }
+    }
+
+    /// Whether an element was ever written.
+    pub fn is_written(&self, element: usize) -> bool {
+        self.cells.get(element).is_none_or(|cell| cell.is_written())
+    }
+
     /// How many elements were never written.
     pub fn unwritten(&self) -> usize {
         self.unwritten
-    }
-
-    /// The first element that was never written.
-    pub fn first_unwritten(&self) -> Option<usize> {
-        self.cells.iter().position(|cell| !cell.is_written())
     }
 
     /// Checks a read of elements that the running kernel does not write.

@@ -131,6 +131,11 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// An element that exists before the first launch.
+    pub fn given() -> Cell {
+        Cell { write: Mark::new(GIVEN, 0, 0), read: Mark::default() }
+    }
+
     /// Whether the element was ever written.
     #[inline]
     pub fn is_written(self) -> bool {

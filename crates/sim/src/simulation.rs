@@ -180,7 +180,10 @@ impl<'a> Simulation<'a> {
                 bits[to] = Scalar::to_bits(samples[from]);
             }
         });
-        Ok(Common::given(bits))
+        match buffer.len() == bits.len() {
+            true => Ok(Common::given(bits)),
+            false => Ok(Common::partly(bits, Offsets::new(decl))),
+        }
     }
 }
 
@@ -200,7 +203,7 @@ impl Run<'_> {
         for launch in launches {
             match launch {
                 Launch::Kernel(kernel) => self.launch(*kernel)?,
-                Launch::Loop { count, body } => {
+                Launch::Loop { count, body, .. } => {
                     for iteration in 0..*count {
                         self.iterations.push(iteration);
                         self.steps(body)?;
@@ -263,16 +266,17 @@ fn check_limits(kernel: &Kernel, device: &Device) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Returns an error unless the strides are those of a dense array, in any order of dimensions.
+/// Returns an error unless the strides keep points apart, in any order of dimensions.
 fn check_strides(decl: &BufferDecl) -> Result<(), SimError> {
     let extents = decl.region.extents();
     let mut stride = 1;
-    let dense = order(decl).into_iter().all(|d| {
-        let fits = decl.strides.get(d).is_some_and(|found| *found == stride || extents[d] <= 1);
-        stride *= extents[d].max(1);
+    let apart = order(decl).into_iter().all(|d| {
+        let own = decl.strides.get(d).copied().unwrap_or_default();
+        let fits = own >= stride || extents[d] <= 1;
+        stride = own.max(stride) * extents[d].max(1);
         fits
     });
-    if (dense && decl.strides.len() == extents.len()) || decl.region.is_empty() {
+    if (apart && decl.strides.len() == extents.len()) || decl.region.is_empty() {
         return Ok(());
     }
     let fault = Fault::Strides { strides: decl.strides.clone(), region: decl.region.clone() };
@@ -292,15 +296,7 @@ fn outputs(program: &Program, world: &World) -> Result<Vec<Buffer>, SimError> {
     for (id, decl) in program.buffers.iter() {
         let Role::Output { output, value } = decl.role else { continue };
         let memory = &world.global[id];
-        if let Some(element) = memory.first_unwritten() {
-            let (output, unwritten) = (decl.name.clone(), memory.unwritten());
-            return Err(SimError::UnwrittenOutput {
-                output,
-                element,
-                point: point(decl, element),
-                unwritten,
-            });
-        }
+        check_written(decl, memory)?;
         let mut buffer = Buffer::zeros_in_order(decl.ty, decl.region.clone(), &order(decl))?;
         let offsets = buffer.offsets();
         dispatch!(decl.ty, T => {
@@ -312,6 +308,23 @@ fn outputs(program: &Program, world: &World) -> Result<Vec<Buffer>, SimError> {
         outputs.insert((output, value), buffer);
     }
     Ok(outputs.into_values().collect())
+}
+
+/// Returns an error unless a kernel has written all points of an output, and nothing between its rows.
+fn check_written(decl: &BufferDecl, memory: &Common) -> Result<(), SimError> {
+    let points = decl.region.points().unwrap_or(0) as usize;
+    if memory.unwritten() == 0 && decl.elements() == points {
+        return Ok(());
+    }
+    let unwritten: Vec<usize> = Offsets::new(decl).filter(|element| !memory.is_written(*element)).collect();
+    if let Some(&element) = unwritten.first() {
+        let (output, unwritten) = (decl.name.clone(), unwritten.len());
+        return Err(SimError::UnwrittenOutput { output, element, point: point(decl, element), unwritten });
+    }
+    match decl.elements() - memory.unwritten() == points {
+        true => Ok(()),
+        false => Err(SimError::WrittenBetweenRows { output: decl.name.clone() }),
+    }
 }
 
 /// The coordinates of an element of a dense buffer.
@@ -334,7 +347,12 @@ struct Offsets<'a> {
 
 impl<'a> Offsets<'a> {
     fn new(decl: &'a BufferDecl) -> Offsets<'a> {
-        Offsets { decl, position: vec![0; decl.region.dimensions()], next: 0, left: decl.elements() }
+        Offsets {
+            decl,
+            position: vec![0; decl.region.dimensions()],
+            next: 0,
+            left: decl.region.points().unwrap_or(0) as usize,
+        }
     }
 }
 

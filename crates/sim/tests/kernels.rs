@@ -198,7 +198,7 @@ fn loops_around_launches_params_and_layouts() {
         let value = k.mul(scale, sum);
         vec![store(out, index, value)]
     });
-    maker.program.launches = vec![Launch::Loop { count: 3, body: vec![Launch::Kernel(row)] }];
+    maker.program.launches = vec![Launch::Loop { count: 3, limit: None, body: vec![Launch::Kernel(row)] }];
 
     let device = device();
     let simulation = Simulation::new(&maker.program, &device);

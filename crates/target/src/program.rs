@@ -12,7 +12,8 @@
 //! 2. if [`Kernel::reads_params`], a pointer to [`Program::params`] 32-bit words, the program's
 //!    scalars;
 //! 3. per entry of [`Kernel::iterations`], the current iteration of that enclosing [`Step::Loop`]
-//!    (loops are numbered from the outermost), as a 32-bit integer by value.
+//!    (loops are numbered from the outermost), as a 32-bit integer by value;
+//! 4. the entries of [`Kernel::sizes`], as 32-bit integers by value.
 //!
 //! Scalars are in memory so that a captured graph of launches stays valid when they change.
 //! Iterations are passed by value: they are the same in every run, and each graph node has its own.
@@ -79,6 +80,10 @@ pub struct Kernel {
     pub reads_params: bool,
     /// The enclosing loops whose iteration it takes, numbered from the outermost.
     pub iterations: Vec<usize>,
+    /// The numbers that it takes because they follow from the sizes and strides of this program; empty if
+    /// its code is for these alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<i32>,
 }
 
 /// A dense allocation of device memory.
@@ -329,6 +334,7 @@ mod tests {
             buffers: vec![0],
             reads_params: false,
             iterations: Vec::new(),
+            sizes: Vec::new(),
         }
     }
 

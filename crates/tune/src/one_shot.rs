@@ -3,8 +3,9 @@
 
 use std::time::Instant;
 
-use warploom_codegen::build::{BuildError, build};
+use warploom_codegen::build::{BuildError, build, build_with};
 use warploom_codegen::ir::Program;
+use warploom_codegen::lower;
 use warploom_cost::{CostModel, Featurizer};
 use warploom_schedule::schedule::{Problem, RewrittenError, Schedule};
 use warploom_search::{Candidate, Event, Options, Outcome, search};
@@ -102,6 +103,24 @@ pub fn one_shot_without_spills(
     let program = build(problem, &schedule)?;
     let predicted_us = predicted_us(problem, &schedule, model)?;
     Ok(OneShot { outcome, schedule, predicted_us, program, refused: Vec::new(), spilling: 0 })
+}
+
+/// Builds kernels for all sizes of a problem, under the best schedule of a search that is legal at all of them; under the
+/// default schedule if there is none. Inputs and outputs may have any strides.
+///
+/// # Errors
+/// If the default schedule cannot be built either.
+pub fn for_any_size(dynamic: &Problem, found: &Outcome) -> Result<(Schedule, Program), BuildError> {
+    let options = lower::Options { pitched: true, ..lower::Options::default() };
+    for Candidate { schedule, .. } in &found.candidates {
+        match build_with(dynamic, schedule, options) {
+            Ok(program) => return Ok((schedule.clone(), program)),
+            Err(error) => tracing::debug!(%error, "skipped, cannot be built for all sizes"),
+        }
+    }
+    let schedule = Schedule::default_for(dynamic);
+    let program = build_with(dynamic, &schedule, options)?;
+    Ok((schedule, program))
 }
 
 /// Predicted time of a schedule's kernels, in microseconds.

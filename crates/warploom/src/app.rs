@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use warploom_interp::buffer::Buffer;
+use warploom_lang::dynamic::{DynamicRequest, SizeError, SizeRange};
 use warploom_lang::{Pipeline, PipelineError, Realisation, Region, Value};
 use warploom_tune::workload::Workload;
 
@@ -165,6 +166,34 @@ impl App {
         });
         let outputs = outputs.collect::<Option<_>>()?;
         Some(Workload { pipeline, inputs, params, outputs })
+    }
+
+    /// The app's request with some of its sizes given at each launch. The others, and the values that kernels are scheduled
+    /// for, are those of `settings`. `None` if the app lacks one of its pipeline's inputs, Params or outputs.
+    ///
+    /// # Errors
+    /// If a size cannot have its range, or a box does not grow linearly with it.
+    pub fn dynamic(
+        &self,
+        pipeline: &Pipeline,
+        settings: &Settings,
+        sizes: Vec<SizeRange>,
+    ) -> Option<Result<DynamicRequest, SizeError>> {
+        let value = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+        let typical: Option<Vec<i64>> = sizes.iter().map(|size| Some(value(&size.name)? as i64)).collect();
+        let params = pipeline.params().values().map(|decl| Value::from_number(decl.ty, value(&decl.name)?));
+        let params: Vec<Value> = params.collect::<Option<_>>()?;
+        let names: Vec<String> = sizes.iter().map(|size| size.name.clone()).collect();
+        let at = |values: &[i64]| {
+            let mut settings = settings.clone();
+            for (name, value) in names.iter().zip(values) {
+                let _known = settings.set(name, *value as f64);
+            }
+            let mut request = (self.shapes)(&settings).realisation(pipeline);
+            request.params = params.iter().map(|value| Some(*value)).collect();
+            request
+        };
+        Some(DynamicRequest::fit(pipeline, sizes, &typical?, at))
     }
 
     /// The bytes that must cross the memory bus: each input read once and each output written once.

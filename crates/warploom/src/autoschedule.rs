@@ -7,11 +7,12 @@ use warploom_codegen::build::BuildError;
 use warploom_codegen::cuda::{Build, print};
 use warploom_codegen::ir::Program;
 use warploom_lang::Pipeline;
+use warploom_lang::dynamic::DynamicRequest;
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_search::{Options, Outcome};
 use warploom_target::Device;
 use warploom_tune::explain::Explanation;
-use warploom_tune::one_shot::{OneShot, one_shot};
+use warploom_tune::one_shot::{OneShot, for_any_size, one_shot, predicted_us};
 
 use crate::compiled::{Backend, Compiled, RunError};
 use crate::model::model_for;
@@ -71,10 +72,20 @@ impl Autoschedule for Pipeline {
         let request = sizes.realisation(self)?;
         let model = model_for(device).model;
         let problem = Problem::new(self, &request, device).map_err(BuildError::from)?;
-        let shot = one_shot(&problem, &*model, options, &|_| {})?;
+        let mut shot = one_shot(&problem, &*model, options, &|_| {})?;
+        let any_size = match sizes.dynamic(self)? {
+            None => None,
+            Some(request) => {
+                let dynamic = Problem::dynamic(self, &request, device).map_err(BuildError::from)?;
+                let (schedule, program) = for_any_size(&dynamic, &shot.outcome)?;
+                shot.predicted_us = predicted_us(&problem, &schedule, &*model).map_err(BuildError::from)?;
+                shot.schedule = schedule;
+                Some((request, program))
+            }
+        };
         let explanation = Explanation::new(&problem, &shot.schedule, &*model).map_err(BuildError::from)?;
         let schedule_text = shot.schedule.to_text(self);
-        Ok(Autoscheduled { problem, shot, explanation, schedule_text })
+        Ok(Autoscheduled { problem, shot, any_size, explanation, schedule_text })
     }
 }
 
@@ -95,6 +106,8 @@ pub enum AutoscheduleError {
 pub struct Autoscheduled {
     problem: Problem,
     shot: OneShot,
+    /// The request and the kernels for all sizes, if these are given with each run.
+    any_size: Option<(DynamicRequest, Program)>,
     explanation: Explanation,
     schedule_text: String,
 }
@@ -107,12 +120,12 @@ impl Autoscheduled {
 
     /// The kernels of that schedule.
     pub fn program(&self) -> &Program {
-        &self.shot.program
+        self.any_size.as_ref().map_or(&self.shot.program, |(_, program)| program)
     }
 
     /// The kernels as CUDA C++ source.
     pub fn cuda(&self) -> String {
-        print(&self.shot.program, Build::Timing)
+        print(self.program(), Build::Timing)
     }
 
     /// Compiles the kernels for the first GPU.
@@ -152,6 +165,10 @@ impl Autoscheduled {
     /// If the backend cannot use the schedule, or if the kernels do not compile.
     pub fn compile_for(&self, backend: Backend) -> Result<Compiled, RunError> {
         let OneShot { schedule, program, .. } = &self.shot;
+        if let Some((request, program)) = &self.any_size {
+            let (pipeline, schedule) = (self.problem.pipeline().clone(), schedule.clone());
+            return Compiled::of_any_size(pipeline, schedule, request.clone(), program.clone(), backend);
+        }
         Compiled::of_problem(&self.problem, schedule.clone(), Some(program), backend)
     }
 

@@ -4,21 +4,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use thiserror::Error;
-use warploom_codegen::build::{BuildError, build};
+use warploom_codegen::build::{BuildError, build_with};
 use warploom_codegen::cuda::{Build, describe};
+use warploom_codegen::instance::InstanceError;
 use warploom_codegen::ir::Program;
+use warploom_codegen::lower;
 use warploom_interp::EvalError;
 use warploom_interp::buffer::Buffer;
+use warploom_lang::dynamic::DynamicRequest;
 use warploom_lang::{BoundsError, IdVec, ParamId, Pipeline, Range, Realisation, Region, Type, Value, infer};
 use warploom_runtime::cuda::CudaStream;
 use warploom_runtime::{Gpu, Kernels, Launcher, is_capturing, nvrtc};
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_sim::SimError;
-use warploom_target::{Device, program};
+use warploom_target::Device;
+use warploom_target::program::{self, Code};
 use warploom_tune::cache::Cache;
 use warploom_tune::workload::{CudaError, Workload};
 
-use crate::on_device::{DeviceInput, DeviceMemoryError, DeviceOutput, take_inputs, take_outputs, values};
+use crate::any_size::{AnySize, GivenStrides, of_buffers};
+use crate::on_device::{
+    DeviceInput, DeviceMemoryError, DeviceOutput, given_strides, take_inputs, take_outputs, values,
+};
 use crate::recent::Recent;
 use crate::sizes::{SizesError, check_number};
 
@@ -95,6 +102,9 @@ pub enum RunError {
     /// The reference evaluator reported an error.
     #[error(transparent)]
     Reference(#[from] EvalError),
+    /// The kernels cannot run at these sizes or strides.
+    #[error(transparent)]
+    Instance(#[from] InstanceError),
     /// The device memory does not fit the inputs and outputs of the pipeline.
     #[error(transparent)]
     Memory(#[from] DeviceMemoryError),
@@ -168,9 +178,19 @@ struct Shared {
     cache: Option<Cache>,
     /// For each Param, whether kernels are built for its value.
     specialised: IdVec<ParamId, bool>,
-    /// The kernels by sizes and specialised Params; other Params are `None` in the keys.
-    recent: Recent<Realisation, Ready>,
+    /// The kernels for all sizes, if there are such.
+    any_size: Option<AnySize>,
+    /// The kernels by sizes, specialised Params and strides; other Params are `None` in the keys.
+    recent: Recent<Key, Ready>,
     warned: AtomicBool,
+}
+
+/// What kernels are built for, or launched with.
+#[derive(Clone, PartialEq)]
+struct Key {
+    request: Realisation,
+    /// The strides of inputs and outputs; empty if all are dense.
+    strides: GivenStrides,
 }
 
 /// Kernels built for some sizes and Params.
@@ -207,9 +227,26 @@ impl Compiled {
         cache: Option<Cache>,
     ) -> Result<Compiled, RunError> {
         infer(&pipeline, &request)?;
-        let compiled = Compiled::unprepared(pipeline, schedule, request, backend, cache);
+        let compiled = Compiled::unprepared(pipeline, schedule, request, backend, cache, None);
         if let Some(device) = compiled.shared.backend.device() {
-            compiled.ready(compiled.request.clone(), device)?;
+            compiled.ready(compiled.request.clone(), Vec::new(), device)?;
+        }
+        Ok(compiled)
+    }
+
+    /// Kernels for all sizes of a request, prepared for the typical ones.
+    pub(crate) fn of_any_size(
+        pipeline: Pipeline,
+        schedule: Schedule,
+        request: DynamicRequest,
+        program: Program,
+        backend: Backend,
+    ) -> Result<Compiled, RunError> {
+        let (typical, cache) = (request.typical.clone(), Cache::of_user());
+        let any_size = Some(AnySize::new(request, program));
+        let compiled = Compiled::unprepared(pipeline, schedule, typical, backend, cache, any_size);
+        if let Some(device) = compiled.shared.backend.device() {
+            compiled.ready(compiled.request.clone(), Vec::new(), device)?;
         }
         Ok(compiled)
     }
@@ -223,13 +260,13 @@ impl Compiled {
         backend: Backend,
     ) -> Result<Compiled, RunError> {
         let (pipeline, request) = (problem.pipeline().clone(), problem.request().clone());
-        let compiled = Compiled::unprepared(pipeline, schedule, request, backend, Cache::of_user());
+        let compiled = Compiled::unprepared(pipeline, schedule, request, backend, Cache::of_user(), None);
         match (compiled.shared.backend.device(), built) {
             (Some(device), Some(program)) if device == problem.device() => {
-                let key = compiled.shared.key(compiled.request.clone());
+                let key = compiled.shared.key(compiled.request.clone(), Vec::new());
                 compiled.shared.recent.get_or_make(key, |_| compiled.shared.load(program.clone()))?;
             }
-            (Some(device), _) => drop(compiled.ready(compiled.request.clone(), device)?),
+            (Some(device), _) => drop(compiled.ready(compiled.request.clone(), Vec::new(), device)?),
             (None, _) => {}
         }
         Ok(compiled)
@@ -242,10 +279,11 @@ impl Compiled {
         request: Realisation,
         backend: Backend,
         cache: Option<Cache>,
+        any_size: Option<AnySize>,
     ) -> Compiled {
         let (specialised, recent) = (pipeline.specialised_params(), Recent::new(KEPT_SIZES));
         let warned = AtomicBool::new(false);
-        let shared = Shared { pipeline, schedule, backend, cache, specialised, recent, warned };
+        let shared = Shared { pipeline, schedule, backend, cache, specialised, any_size, recent, warned };
         Compiled { shared: Arc::new(shared), request }
     }
 
@@ -267,7 +305,8 @@ impl Compiled {
     ///
     /// The sizes are those of the inputs. If a dimension of an output had the same range as that
     /// dimension of an input when the pipeline was scheduled, it follows that input; otherwise it
-    /// stays the same. To ask for other boxes, use [`Compiled::run_at`].
+    /// stays the same. Kernels for any size compute the boxes of the outputs from the sizes instead. To ask for other boxes,
+    /// use [`Compiled::run_at`].
     ///
     /// On a GPU, this copies the inputs, runs the kernels and copies the outputs back, all on the
     /// stream that it was opened with, and waits for the result.
@@ -289,7 +328,7 @@ impl Compiled {
         let request = workload.realisation();
         self.warn_of_other_sizes(&request);
         let Some(device) = self.shared.backend.device() else { return Ok(workload.reference()?) };
-        let ready = self.ready(request, device)?;
+        let ready = self.ready(request, Vec::new(), device)?;
         match &ready.kernels {
             None => Ok(workload.simulate(&ready.program, device, 0)?.outputs),
             Some(kernels) => Ok(self.shared.with_memory(|| workload.run(kernels, &ready.program))?),
@@ -351,7 +390,8 @@ impl Compiled {
         take_inputs(pipeline, &inputs.iter().map(DeviceInput::shape).collect::<Vec<_>>(), &mut request)?;
         take_outputs(pipeline, &outputs.iter().map(DeviceOutput::shape).collect::<Vec<_>>(), &mut request)?;
         self.warn_of_other_sizes(&request);
-        let ready = self.ready_on(stream, request, gpu.device())?;
+        let shapes = inputs.iter().map(DeviceInput::shape).chain(outputs.iter().map(DeviceOutput::shape));
+        let ready = self.ready_on(stream, request, given_strides(shapes), gpu.device())?;
         let Some(kernels) = &ready.kernels else { return Ok(()) };
         let params: Vec<u32> = self.request.params.values().flatten().map(|value| value.bits()).collect();
         let inputs: Vec<_> = inputs.iter().map(DeviceInput::memory).collect();
@@ -382,6 +422,10 @@ impl Compiled {
     /// The boxes of the outputs for some inputs; see `run`.
     fn output_boxes(&self, inputs: &[&Buffer]) -> Result<Vec<Region>, RunError> {
         check_number(&self.shared.pipeline, inputs.len())?;
+        if let Some(any_size) = &self.shared.any_size {
+            let inputs: Vec<Region> = inputs.iter().map(|buffer| buffer.region().clone()).collect();
+            return Ok(any_size.request.outputs_for(&inputs).map_err(InstanceError::from)?);
+        }
         let known: Vec<&Region> = self.request.inputs.values().flatten().collect();
         let along = |d: usize, range: &Range| {
             let like = known.iter().position(|region| region.0.get(d) == Some(range));
@@ -407,12 +451,25 @@ impl Compiled {
         })
     }
 
-    /// The kernels for some sizes, built if there are none yet.
-    fn ready(&self, request: Realisation, device: &Device) -> Result<Arc<Ready>, RunError> {
-        self.shared.recent.get_or_make(self.shared.key(request), |key| {
-            let mut request = key.clone();
+    /// The kernels for some sizes and strides, built if there are none yet.
+    fn ready(
+        &self,
+        request: Realisation,
+        strides: GivenStrides,
+        device: &Device,
+    ) -> Result<Arc<Ready>, RunError> {
+        self.shared.recent.get_or_make(self.shared.key(request, strides), |key| {
+            let mut request = key.request.clone();
             request.params = self.request.params.clone();
-            self.shared.load(self.build(&request, device)?)
+            if let Some(any_size) = &self.shared.any_size {
+                return self.shared.load_any_size(any_size, &request, &key.strides);
+            }
+            let options = lower::Options { pitched: !key.strides.is_empty(), ..lower::Options::default() };
+            let mut program = self.build(&request, options, device)?;
+            if options.pitched {
+                program = program.at(&[], &of_buffers(&program, &self.shared.pipeline, &key.strides))?;
+            }
+            self.shared.load(program)
         })
     }
 
@@ -421,9 +478,10 @@ impl Compiled {
         &self,
         stream: &CudaStream,
         request: Realisation,
+        strides: GivenStrides,
         device: &Device,
     ) -> Result<Arc<Ready>, RunError> {
-        let key = self.shared.key(request);
+        let key = self.shared.key(request, strides);
         if let Some(ready) = self.shared.recent.get(&key) {
             return Ok(ready);
         }
@@ -431,14 +489,19 @@ impl Compiled {
             let pipeline = self.shared.pipeline.name().to_string();
             return Err(DeviceMemoryError::Capturing { pipeline }.into());
         }
-        self.ready(key, device)
+        self.ready(key.request, key.strides, device)
     }
 
     /// Builds the kernels for some sizes. At sizes larger than the scheduled ones, a block may need
     /// more memory than the device has; the default schedule, which always fits, is used then.
-    fn build(&self, request: &Realisation, device: &Device) -> Result<Program, BuildError> {
+    fn build(
+        &self,
+        request: &Realisation,
+        options: lower::Options,
+        device: &Device,
+    ) -> Result<Program, BuildError> {
         let problem = Problem::new(&self.shared.pipeline, request, device)?;
-        let built = build(&problem, &self.shared.schedule);
+        let built = build_with(&problem, &self.shared.schedule, options);
         let own = request.inputs == self.request.inputs && request.outputs == self.request.outputs;
         match built {
             Err(error @ (BuildError::Illegal(_) | BuildError::Rewritten(_))) if !own => {
@@ -451,7 +514,7 @@ impl Compiled {
                     self.shared.pipeline.name(),
                     reason.unwrap_or_default()
                 );
-                build(&problem, &Schedule::default_for(&problem))
+                build_with(&problem, &Schedule::default_for(&problem), options)
             }
             built => built,
         }
@@ -486,11 +549,32 @@ impl Shared {
     }
 
     /// What kernels depend on: the sizes, and the Params that they are built for.
-    fn key(&self, mut request: Realisation) -> Realisation {
+    fn key(&self, mut request: Realisation, strides: GivenStrides) -> Key {
         for (id, _) in self.specialised.iter().filter(|(_, fixed)| !**fixed) {
             request.params[id] = None;
         }
-        request
+        Key { request, strides }
+    }
+
+    /// Makes kernels for all sizes ready for some of them.
+    fn load_any_size(
+        &self,
+        any_size: &AnySize,
+        request: &Realisation,
+        strides: &GivenStrides,
+    ) -> Result<Ready, RunError> {
+        let program = Arc::new(any_size.at(&self.pipeline, request, strides)?);
+        let Backend::Cuda(gpu) = &self.backend else {
+            return Ok(Ready { program, kernels: None, from_cache: false });
+        };
+        let described = any_size.described(&self.pipeline, request, strides)?;
+        let (compiled, from_cache) = match &described.code {
+            Code::Source { .. } => self.compiled(gpu, &described).map_err(CudaError::from)?,
+            _ => (described, true),
+        };
+        any_size.keep(&compiled.code);
+        let kernels = gpu.load_kernels(&compiled).map_err(CudaError::from)?;
+        Ok(Ready { program, kernels: Some(Launcher::new(kernels)), from_cache })
     }
 
     /// Loads kernels in the form that the backend runs.
@@ -507,16 +591,25 @@ impl Shared {
 
     /// Loads the kernels onto a GPU. Also returns whether their machine code was in the cache.
     fn load_on(&self, gpu: &Gpu, program: &Program) -> Result<(Kernels, bool), warploom_runtime::Error> {
-        let source = describe(program, Build::Timing);
+        let (compiled, from_cache) = self.compiled(gpu, &describe(program, Build::Timing))?;
+        Ok((gpu.load_kernels(&compiled)?, from_cache))
+    }
+
+    /// A program with machine code, and whether that was in the cache.
+    fn compiled(
+        &self,
+        gpu: &Gpu,
+        source: &program::Program,
+    ) -> Result<(program::Program, bool), warploom_runtime::Error> {
         let arch = gpu.arch()?;
-        let found = self.cache.as_ref().map(|cache| cache.find(&source, arch)).transpose()?.flatten();
+        let found = self.cache.as_ref().map(|cache| cache.find(source, arch)).transpose()?.flatten();
         let from_cache = found.is_some();
         let compiled = match (found, &self.cache) {
             (Some((compiled, _)), _) => compiled,
-            (None, Some(cache)) => cache.compile_program(&source, arch)?.0,
-            (None, None) => nvrtc::compile_program(&source, arch)?.0,
+            (None, Some(cache)) => cache.compile_program(source, arch)?.0,
+            (None, None) => nvrtc::compile_program(source, arch)?.0,
         };
-        Ok((gpu.load_kernels(&compiled)?, from_cache))
+        Ok((compiled, from_cache))
     }
 
     /// Tries again without the idle memory of all sizes if the device has too little.

@@ -22,6 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod any_size;
 pub mod app;
 mod autoschedule;
 mod autotuned;
@@ -40,7 +41,7 @@ pub use compiled::{Backend, Compiled, RunError};
 pub use detect::Detect;
 pub use model::model_for;
 pub use on_device::{DeviceInput, DeviceMemoryError, DeviceOutput};
-pub use sizes::{Size, Sizes, SizesError, size};
+pub use sizes::{Size, Sizes, SizesError, Varying, size, varying};
 
 pub use warploom_tune::worker::entry as worker_entry;
 
@@ -66,7 +67,7 @@ pub mod prelude {
     pub use crate::compiled::{Backend, Compiled, RunError};
     pub use crate::detect::Detect;
     pub use crate::on_device::{DeviceInput, DeviceOutput};
-    pub use crate::sizes::{Sizes, size};
+    pub use crate::sizes::{Sizes, size, varying};
     pub use warploom_interp::buffer::Buffer;
     pub use warploom_interp::{EvalError, Evaluation};
     pub use warploom_lang::*;

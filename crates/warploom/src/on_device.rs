@@ -5,6 +5,7 @@ use warploom_lang::{Pipeline, Realisation, Region, Scalar, Type};
 use warploom_runtime::cuda::{CudaView, CudaViewMut};
 use warploom_runtime::{DeviceBytes, DeviceBytesMut};
 
+use crate::any_size::GivenStrides;
 use crate::compiled::RunError;
 use crate::sizes::check_number;
 
@@ -35,6 +36,8 @@ pub(crate) struct Shape {
     ty: Type,
     region: Region,
     bytes: usize,
+    /// The distances between neighbours, if the samples are not contiguous.
+    strides: Option<Vec<i64>>,
 }
 
 impl<'a> DeviceInput<'a> {
@@ -45,7 +48,16 @@ impl<'a> DeviceInput<'a> {
 
     /// An input in any device memory, such as [an address](DeviceBytes::at).
     pub fn of_bytes(ty: Type, region: Region, memory: DeviceBytes<'a>) -> DeviceInput<'a> {
-        DeviceInput { shape: Shape { ty, region, bytes: memory.bytes() }, memory }
+        DeviceInput { shape: Shape { ty, region, bytes: memory.bytes(), strides: None }, memory }
+    }
+
+    /// The same memory, with rows that are further apart than they are long, as in a part of a larger picture: the distance
+    /// between neighbours along each dimension, in elements. The memory begins at the first sample of the box. Along the
+    /// dimension that varies fastest, the distance is 1.
+    #[must_use]
+    pub fn strided(mut self, strides: &[i64]) -> DeviceInput<'a> {
+        self.shape.strides = Some(strides.to_vec());
+        self
     }
 
     pub(crate) fn shape(&self) -> &Shape {
@@ -65,7 +77,15 @@ impl<'a> DeviceOutput<'a> {
 
     /// An output in any device memory, such as [an address](DeviceBytesMut::at).
     pub fn of_bytes(ty: Type, region: Region, memory: DeviceBytesMut<'a>) -> DeviceOutput<'a> {
-        DeviceOutput { shape: Shape { ty, region, bytes: memory.bytes() }, memory }
+        DeviceOutput { shape: Shape { ty, region, bytes: memory.bytes(), strides: None }, memory }
+    }
+
+    /// The same memory, with rows that are further apart than they are long; see [`DeviceInput::strided`]. What lies between
+    /// the rows is not written.
+    #[must_use]
+    pub fn strided(mut self, strides: &[i64]) -> DeviceOutput<'a> {
+        self.shape.strides = Some(strides.to_vec());
+        self
     }
 
     pub(crate) fn shape(&self) -> &Shape {
@@ -153,13 +173,29 @@ impl Shape {
         if self.ty != expected {
             return Err(DeviceMemoryError::Type { what, expected, given: self.ty });
         }
-        let bytes = self.region.points().and_then(|points| points.checked_mul(expected.bytes() as u64));
+        let bytes = self.elements().and_then(|elements| elements.checked_mul(expected.bytes() as u64));
         let (expected, given) = (bytes.unwrap_or(u64::MAX), self.bytes as u64);
-        if expected != given {
+        // A part of a larger picture may be followed by the rest of it.
+        let fits = if self.strides.is_some() { expected <= given } else { expected == given };
+        if !fits {
             return Err(DeviceMemoryError::Bytes { what, region: self.region.clone(), expected, given });
         }
         Ok(())
     }
+
+    /// The number of elements from the first sample to the last one.
+    fn elements(&self) -> Option<u64> {
+        let Some(strides) = &self.strides else { return self.region.points() };
+        let along = self.region.0.iter().zip(strides);
+        let last = along.map(|(range, stride)| u64::try_from((range.extent - 1).checked_mul(*stride)?).ok());
+        last.fold(Some(1), |sum: Option<u64>, along| sum?.checked_add(along?))
+    }
+}
+
+/// The strides of inputs and outputs; empty if all are dense.
+pub(crate) fn given_strides<'s>(shapes: impl Iterator<Item = &'s Shape>) -> GivenStrides {
+    let strides: GivenStrides = shapes.map(|shape| shape.strides.clone()).collect();
+    if strides.iter().all(Option::is_none) { Vec::new() } else { strides }
 }
 
 /// Checks the memory of every input and records the boxes in the realisation.
@@ -218,7 +254,7 @@ mod tests {
     use super::*;
 
     fn shape(ty: Type, extents: &[i64], bytes: usize) -> Shape {
-        Shape { ty, region: Region::of_extents(extents), bytes }
+        Shape { ty, region: Region::of_extents(extents), bytes, strides: None }
     }
 
     fn split() -> Pipeline {

@@ -1,7 +1,10 @@
 //! Concise ways to give the sizes of a pipeline's inputs and outputs.
 
+use std::ops::RangeInclusive;
+
 use thiserror::Error;
 use warploom_interp::buffer::Buffer;
+use warploom_lang::dynamic::{DynamicRequest, SizeError, SizeRange};
 use warploom_lang::{Pipeline, Realisation, Region};
 
 /// Something that gives the sizes of a pipeline's inputs and outputs: a [`Realisation`] gives them
@@ -12,10 +15,18 @@ pub trait Sizes {
     /// # Errors
     /// If the size of an input or output cannot be determined.
     fn realisation(&self, pipeline: &Pipeline) -> Result<Realisation, SizesError>;
+
+    /// The boxes as functions of sizes that every run chooses anew; `None` if they are fixed.
+    ///
+    /// # Errors
+    /// If the size of an input or output cannot be determined, or does not grow linearly.
+    fn dynamic(&self, _: &Pipeline) -> Result<Option<DynamicRequest>, SizesError> {
+        Ok(None)
+    }
 }
 
 /// Why the sizes of a pipeline could not be determined.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum SizesError {
     /// An input or output has more dimensions than the `size` that was given.
@@ -42,6 +53,9 @@ pub enum SizesError {
         /// The number of buffers given.
         given: usize,
     },
+    /// Sizes that cannot vary as asked for.
+    #[error(transparent)]
+    Varying(#[from] SizeError),
     /// No input has as many dimensions as this output, so there is no size to copy.
     #[error(
         "no input has the {dimensions} dimensions of `{output}`, so its size cannot be inferred; give a Realisation"
@@ -76,6 +90,35 @@ pub fn size<const N: usize>(extents: [i64; N]) -> Size {
 pub struct Size(Vec<i64>);
 
 impl Size {
+    /// The same size for kernels of any size: the extents get names and ranges, and every run chooses them anew. Kernels are
+    /// scheduled for the size as it is.
+    ///
+    /// ```
+    /// use warploom::prelude::*;
+    ///
+    /// let (x, y) = vars!(x, y);
+    /// let input = Input::f32("input", 2);
+    /// let double = Pipeline::new("double", [func("double", (x, y), 2.0 * input.at((x, y)))])?;
+    /// let device = Device::preset("h200")?;
+    /// let sizes = size([640, 480]).dynamic([("W", 1..=4096), ("H", 1..=4096)]);
+    /// let double = double.autoschedule(&device, sizes)?.compile_for(Backend::Simulator(device))?;
+    /// for extents in [[7, 3], [64, 1]] {
+    ///     let image = Buffer::from_fn::<f32>(Region::of_extents(&extents), |at| at[0] as f32)?;
+    ///     assert_eq!(double.run(&[&image])?[0].get(&[6, 0]), Some(Value::from(12.0f32)));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn dynamic<const N: usize>(self, sizes: [(&str, RangeInclusive<i64>); N]) -> Varying<'static> {
+        let ranges = self.0.iter().zip(sizes);
+        let ranges: Vec<(String, RangeInclusive<i64>, i64)> =
+            ranges.map(|(extent, (name, range))| (name.to_string(), range, *extent)).collect();
+        let whole = self.0.clone();
+        varying(ranges, move |pipeline, sizes| {
+            let extents = sizes.iter().chain(whole.iter().skip(sizes.len())).copied().collect();
+            Size(extents).realisation(pipeline)
+        })
+    }
+
     fn of(&self, name: &str, dimensions: usize) -> Result<Region, SizesError> {
         match self.0.get(..dimensions) {
             Some(extents) => Ok(Region::of_extents(extents)),
@@ -99,6 +142,62 @@ impl Sizes for Size {
             *slot = Some(self.of(&func.name, func.dims.len())?);
         }
         Ok(request)
+    }
+}
+
+/// Boxes that are functions of named sizes, which every run chooses anew. Each size has a name, a range, and the value that
+/// kernels are scheduled for; `at` gives the boxes and the Params for any values of the sizes. See [`Size::dynamic`] for
+/// pipelines with one size.
+///
+/// ```
+/// use warploom::prelude::*;
+///
+/// let x = vars!(x);
+/// let input = Input::f32("input", 1);
+/// let sums = Pipeline::new("sums", [func("sums", x, input.at(x) + input.at(x + 1))])?;
+/// let sizes = varying([("N", 2..=1000, 500)], |pipeline, sizes| {
+///     let request = Realisation::new(pipeline).input("input", Region::of_extents(&[sizes[0]]));
+///     Ok(request.output("sums", Region::of_extents(&[sizes[0] - 1])))
+/// });
+/// let device = Device::preset("h200")?;
+/// let sums = sums.autoschedule(&device, sizes)?.compile_for(Backend::Simulator(device))?;
+/// let samples = Buffer::from_vec(Region::of_extents(&[3]), vec![1.0f32, 2.0, 4.0])?;
+/// let found = sums.run_at(&[&samples], &[Region::of_extents(&[2])])?;
+/// assert_eq!(found[0].as_slice::<f32>(), Some([3.0, 6.0].as_slice()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn varying<'a, N: Into<String>>(
+    sizes: impl IntoIterator<Item = (N, RangeInclusive<i64>, i64)>,
+    at: impl Fn(&Pipeline, &[i64]) -> Result<Realisation, SizesError> + 'a,
+) -> Varying<'a> {
+    let mut typical = Vec::new();
+    let ranges = sizes.into_iter().map(|(name, range, value)| {
+        typical.push(value);
+        SizeRange { name: name.into(), min: *range.start(), max: *range.end() }
+    });
+    Varying { ranges: ranges.collect(), typical, at: Box::new(at) }
+}
+
+/// Sizes that every run chooses anew; see [`varying`].
+pub struct Varying<'a> {
+    ranges: Vec<SizeRange>,
+    typical: Vec<i64>,
+    at: Box<BoxesAt<'a>>,
+}
+
+/// Gives the boxes and Params of a pipeline for some values of its sizes.
+type BoxesAt<'a> = dyn Fn(&Pipeline, &[i64]) -> Result<Realisation, SizesError> + 'a;
+
+impl Sizes for Varying<'_> {
+    fn realisation(&self, pipeline: &Pipeline) -> Result<Realisation, SizesError> {
+        (self.at)(pipeline, &self.typical)
+    }
+
+    fn dynamic(&self, pipeline: &Pipeline) -> Result<Option<DynamicRequest>, SizesError> {
+        // Boxes that exist at the typical sizes exist at all sizes.
+        let typical = self.realisation(pipeline)?;
+        let at = |sizes: &[i64]| (self.at)(pipeline, sizes).unwrap_or_else(|_| typical.clone());
+        Ok(Some(DynamicRequest::fit(pipeline, self.ranges.clone(), &self.typical, at)?))
     }
 }
 
@@ -146,6 +245,10 @@ impl<const N: usize> Sizes for [&Buffer; N] {
 impl<T: Sizes + ?Sized> Sizes for &T {
     fn realisation(&self, pipeline: &Pipeline) -> Result<Realisation, SizesError> {
         (**self).realisation(pipeline)
+    }
+
+    fn dynamic(&self, pipeline: &Pipeline) -> Result<Option<DynamicRequest>, SizesError> {
+        (**self).dynamic(pipeline)
     }
 }
 

@@ -8,14 +8,14 @@ use warploom_lang::{Id, IdVec, Type};
 use super::STATIC_SHARED_BYTES;
 use super::expr::Printer;
 use super::literal;
-use super::names::Names;
+use super::names::{Names, in_comment};
 use super::operand::Operand;
 use super::prelude::{Helper, hardware_atomic};
 use super::text::{Text, WIDE, c_type, level};
 use super::usage::Usage;
 use crate::ir::{
-    Array, ArrayId, AtomicOp, Kernel, KernelNode, Leaf, NodeId, NodeKind, Program, Space, Stmt, StridesId,
-    VarId,
+    Array, ArrayId, AtomicOp, Kernel, KernelNode, Leaf, NodeId, NodeKind, Program, Scalar, ScalarValue,
+    Space, Stmt, StridesId, VarId,
 };
 use warploom_lang::affine::interval::{self, Interval};
 
@@ -51,6 +51,8 @@ pub(super) struct KernelPrinter<'a> {
 struct Piece {
     text: Text,
     range: Interval,
+    /// Whether it is an index that contains multiples of strides given at launch.
+    strided: bool,
 }
 
 impl<'a> KernelPrinter<'a> {
@@ -99,11 +101,26 @@ impl<'a> KernelPrinter<'a> {
 
     fn comment(&mut self) {
         let [x, y, z] = self.kernel.grid;
+        let most = if self.kernel.blocks.is_some() { "up to " } else { "" };
         let shared = match self.kernel.shared_bytes() {
             0 => String::new(),
             bytes => format!(", {bytes} bytes of shared memory"),
         };
-        self.line(&format!("// {x} x {y} x {z} blocks of {} threads{shared}", self.kernel.threads));
+        self.line(&format!("// {most}{x} x {y} x {z} blocks of {} threads{shared}", self.kernel.threads));
+        if let Some(sizes) = &self.program.sizes {
+            for position in self.usage.sizes() {
+                let Scalar { name, value, .. } = &self.kernel.scalars[position as usize];
+                match value {
+                    ScalarValue::Formula(formula) => {
+                        let text = sizes.formulas.text(formula);
+                        if text != *name {
+                            self.line(&format!("// {name} = {}", in_comment(&text)));
+                        }
+                    }
+                    ScalarValue::Stride(..) => {}
+                }
+            }
+        }
     }
 
     /// Reserves our own names first, so that they are the same in every kernel.
@@ -117,6 +134,7 @@ impl<'a> KernelPrinter<'a> {
                 Leaf::Block(dimension) => format!("block_{}", dimension_name(dimension)),
                 Leaf::Param(position) => format!("param{position}"),
                 Leaf::Iteration(level) => format!("iteration{level}"),
+                Leaf::Size(position) => self.kernel.scalars[position as usize].name.clone(),
                 Leaf::Var(_) => continue,
             };
             let name = self.names.take(&name);
@@ -139,6 +157,9 @@ impl<'a> KernelPrinter<'a> {
         for level in self.usage.iterations() {
             let name = &self.leaves[&Leaf::Iteration(level)];
             parameters.push(format!("int {name}"));
+        }
+        for position in self.usage.sizes() {
+            parameters.push(format!("int {}", self.leaves[&Leaf::Size(position)]));
         }
         let resident = self.kernel.resident.map(|blocks| format!(", {blocks}")).unwrap_or_default();
         let threads = self.kernel.threads;
@@ -198,7 +219,7 @@ impl<'a> KernelPrinter<'a> {
                     };
                     (ty, value)
                 }
-                Leaf::Iteration(_) | Leaf::Var(_) => continue,
+                Leaf::Iteration(_) | Leaf::Size(_) | Leaf::Var(_) => continue,
             };
             let name = self.leaves[&leaf].clone();
             self.line(&format!("const {} {name} = {value};", c_type(ty)));
@@ -255,13 +276,17 @@ impl<'a> KernelPrinter<'a> {
                 self.line(&format!("{} = {};", element.code, value.text.code));
             }
             Stmt::Atomic { op, array, index, value } => self.atomic(*op, *array, [*index, *value]),
-            Stmt::For { var, count, unrolled, body } => {
+            Stmt::For { var, count, limit, unrolled, body } => {
                 if *unrolled {
                     self.line("#pragma unroll");
                 }
                 self.scope(|printer| {
+                    let end = match limit {
+                        Some(position) => printer.leaves[&Leaf::Size(*position)].clone(),
+                        None => count.to_string(),
+                    };
                     let name = printer.bind(*var, Interval::below(*count));
-                    printer.indented(&format!("for (int {name} = 0; {name} < {count}; ++{name}) {{"), body);
+                    printer.indented(&format!("for (int {name} = 0; {name} < {end}; ++{name}) {{"), body);
                     printer.line("}");
                 });
             }
@@ -323,7 +348,7 @@ impl<'a> KernelPrinter<'a> {
         }
         roots.map(|root| {
             let piece = &pieces[&root];
-            Piece { text: piece.text.clone(), range: piece.range }
+            Piece { text: piece.text.clone(), range: piece.range, strided: piece.strided }
         })
     }
 
@@ -371,13 +396,14 @@ impl<'a> KernelPrinter<'a> {
             NodeKind::Leaf(leaf) => self.leaf(leaf, node.ty),
             NodeKind::Load(array) => {
                 let text = Text::element(&self.arrays[array], &pieces[&node.args[0]].text);
-                Piece { text, range: Interval::of_type(node.ty) }
+                Piece { text, range: Interval::of_type(node.ty), strided: false }
             }
             NodeKind::Offset(strides) => {
                 let terms = node.args.iter().map(|arg| &pieces[arg].text);
-                Piece { text: self.offset(strides, terms), range: Interval::of_type(node.ty) }
+                Piece { text: self.offset(strides, terms), range: Interval::of_type(node.ty), strided: false }
             }
             NodeKind::Op(op) => {
+                let strided = node.ty == Type::I32 && node.args.iter().any(|arg| pieces[arg].strided);
                 let operands: Vec<Operand<'_>> = node
                     .args
                     .iter()
@@ -387,13 +413,20 @@ impl<'a> KernelPrinter<'a> {
                             NodeKind::Op(Op::Const(value)) => Some(value),
                             _ => None,
                         };
-                        Operand { text: &piece.text, ty: operand.ty, range: piece.range, constant }
+                        // Sums of multiples of strides fit, but their ranges do not show it.
+                        let range = if strided { Interval::new(0, 1) } else { piece.range };
+                        Operand { text: &piece.text, ty: operand.ty, range, constant }
                     })
                     .collect();
                 let ranges: Vec<interval::Operand> =
                     operands.iter().map(|operand| (operand.ty, operand.range)).collect();
                 let text = self.printer.op(op, node.ty, &operands);
-                Piece { text, range: interval::result(op, node.ty, &ranges) }
+                let range = if strided {
+                    Interval::of_type(Type::I32)
+                } else {
+                    interval::result(op, node.ty, &ranges)
+                };
+                Piece { text, range, strided }
             }
         }
     }
@@ -433,14 +466,21 @@ impl<'a> KernelPrinter<'a> {
                 .get(usize::from(level))
                 .map_or(Interval::of_type(ty), |&count| Interval::below(count)),
             Leaf::Param(_) => Interval::of_type(ty),
+            Leaf::Size(position) => {
+                let scalar = &self.kernel.scalars[position as usize];
+                let strided = matches!(scalar.value, ScalarValue::Stride(..));
+                let text = Text::atom(self.leaves.get(&leaf).cloned().unwrap_or_default());
+                return Piece { text, range: Interval::new(scalar.min, scalar.max), strided };
+            }
             Leaf::Var(var) => {
                 let unbound =
                     || Variable { name: self.kernel.vars[var].clone(), range: Interval::of_type(ty) };
                 let variable = self.variables[var].clone().unwrap_or_else(unbound);
-                return Piece { text: Text::atom(variable.name), range: variable.range };
+                return Piece { text: Text::atom(variable.name), range: variable.range, strided: false };
             }
         };
-        Piece { text: Text::atom(self.leaves.get(&leaf).cloned().unwrap_or_default()), range }
+        let text = Text::atom(self.leaves.get(&leaf).cloned().unwrap_or_default());
+        Piece { text, range, strided: false }
     }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! - A kernel's parameters are its global arrays in order (`const` if it never writes them), then
 //!   `params` if it reads any scalar, then `iteration0`, ... for the launch loops whose iteration
-//!   it reads. The iteration is passed by value: launches captured in a graph keep their arguments,
+//!   it reads, then the numbers that follow from the sizes of a launch. The iteration is passed by value: launches captured in a graph keep their arguments,
 //!   and this one differs between the launches of a loop but not between runs.
 //! - Indices are 32-bit `int`. Indices of arrays too large for `int` are sums of `long long`.
 //!   Integer arithmetic uses plain operators wherever its range shows that it cannot overflow, and
@@ -37,6 +37,7 @@ use std::fmt::Write;
 use warploom_lang::{Id, IdVec};
 use warploom_target::program as target;
 
+use crate::instance::{InstanceError, Strides};
 use crate::ir::{Kernel, KernelId, Launch, Program, Role, Space};
 
 use expr::Printer;
@@ -107,6 +108,30 @@ pub fn describe(program: &Program, build: Build) -> target::Program {
     with_code(program, target::Code::Source { text: print(program, build), options: build.options() })
 }
 
+/// Describes a program for a runtime at some sizes and strides. The text is the same for all of them.
+///
+/// # Errors
+/// If a size is out of range, or a stride does not fit.
+pub fn describe_at(
+    program: &Program,
+    build: Build,
+    sizes: &[i64],
+    strides: &Strides,
+) -> Result<target::Program, InstanceError> {
+    let instance = program.at(sizes, strides)?;
+    let mut described = describe(program, build);
+    let at = with_code(&instance, target::Code::Cubin(Vec::new()));
+    described.buffers = at.buffers;
+    described.steps = at.steps;
+    for ((id, kernel), target) in program.kernels.iter().zip(&mut described.kernels) {
+        let values = program.scalars_at(kernel, sizes, &instance.buffers);
+        target.grid = instance.kernels[id].grid;
+        target.sizes =
+            Usage::of(program, id).sizes().into_iter().map(|position| values[position as usize]).collect();
+    }
+    Ok(described)
+}
+
 /// Like `describe`, with one translation unit per kernel. The text of each depends on that kernel
 /// alone, so the compiled code can be reused for other schedules that contain the same kernel.
 pub fn describe_in_parts(program: &Program, build: Build) -> target::Program {
@@ -132,6 +157,7 @@ fn with_code(program: &Program, code: target::Code) -> target::Program {
             buffers: arguments(kernel),
             reads_params: usage.reads_params(),
             iterations: usage.iterations().into_iter().map(usize::from).collect(),
+            sizes: Vec::new(),
         }
     });
     let buffers = program.buffers.values().map(|buffer| target::Buffer {
@@ -166,7 +192,7 @@ fn arguments(kernel: &Kernel) -> Vec<usize> {
 fn step(launch: &Launch) -> target::Step {
     match launch {
         Launch::Kernel(kernel) => target::Step::Launch(kernel.index()),
-        Launch::Loop { count, body } => {
+        Launch::Loop { count, body, .. } => {
             target::Step::Loop { count: *count, body: body.iter().map(step).collect() }
         }
     }
@@ -182,7 +208,7 @@ fn entries(program: &Program) -> IdVec<KernelId, String> {
 fn launches(list: &[Launch], entries: &IdVec<KernelId, String>) -> String {
     let each = list.iter().map(|launch| match launch {
         Launch::Kernel(kernel) => entries[*kernel].clone(),
-        Launch::Loop { count, body } => format!("{count} x {{ {} }}", launches(body, entries)),
+        Launch::Loop { count, body, .. } => format!("{count} x {{ {} }}", launches(body, entries)),
     });
     each.collect::<Vec<String>>().join(", ")
 }

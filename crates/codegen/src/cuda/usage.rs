@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use warploom_lang::Id;
 
-use crate::ir::{ArrayId, Kernel, KernelId, Leaf, NodeId, NodeKind, Program, every_stmt};
+use crate::ir::{ArrayId, Kernel, KernelId, Leaf, NodeId, NodeKind, Program, Stmt, every_stmt};
 
 /// What the body of a kernel uses.
 pub(super) struct Usage {
@@ -29,6 +29,11 @@ impl Usage {
             stmt.written().into_iter().for_each(|array| walk.written[array.index()] = true);
             stmt.operands().into_iter().for_each(|operand| walk.node(operand));
         }
+        for stmt in every_stmt(&kernel.body) {
+            if let Stmt::For { limit: Some(position), .. } = stmt {
+                walk.leaves.insert((4, *position), Leaf::Size(*position));
+            }
+        }
         let leaves = walk.leaves.into_values().collect();
         Usage { leaves, iteration_counts: program.loops_around(id), written: walk.written }
     }
@@ -41,6 +46,15 @@ impl Usage {
     /// Whether the kernel reads any scalar of the program.
     pub(super) fn reads_params(&self) -> bool {
         self.leaves.iter().any(|leaf| matches!(leaf, Leaf::Param(_)))
+    }
+
+    /// The scalars that the kernel reads, in order.
+    pub(super) fn sizes(&self) -> Vec<u32> {
+        let position = |leaf: &Leaf| match leaf {
+            Leaf::Size(position) => Some(*position),
+            _ => None,
+        };
+        self.leaves.iter().filter_map(position).collect()
     }
 
     /// The loops whose iteration the kernel reads, outermost first.
@@ -76,6 +90,7 @@ impl Walk<'_> {
                     Leaf::Block(dimension) => (1, u32::from(dimension)),
                     Leaf::Param(position) => (2, position),
                     Leaf::Iteration(level) => (3, u32::from(level)),
+                    Leaf::Size(position) => (4, position),
                     Leaf::Var(_) => continue,
                 };
                 self.leaves.insert(key, leaf);

@@ -55,6 +55,7 @@ impl KernelLowering<'_> {
             lower: lower[d],
             extent: extents[d],
             stride: strides[d],
+            scalar: None,
             share: shares.get(d).copied().flatten(),
         };
         Layout::new((0..extents.len()).map(axis).collect(), self.context.narrow_elements)
@@ -125,7 +126,7 @@ impl KernelLowering<'_> {
         let space = Space::Global(buffer);
         let array = Array { name: decl.name.clone(), ty: decl.ty, space, elements: decl.elements() };
         let array = self.arrays.push(array);
-        let layout = Layout::of_buffer(&mut self.builder, decl, self.context.narrow_elements);
+        let layout = Layout::of_buffer(&mut self.builder, &mut self.scalars, self.context, buffer);
         let stored = Stored { array, layout };
         self.globals.insert(buffer, stored.clone());
         stored

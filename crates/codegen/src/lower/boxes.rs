@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use warploom_lang::dynamic::Formula;
 use warploom_lang::op::BinaryOp;
-use warploom_schedule::schedule::{Footprint, Reach, Symbol};
+use warploom_schedule::schedule::{Footprint, Limit, Reach, Symbol};
 use warploom_schedule::{Rational, common_denominator};
 
 use crate::ir::NodeId;
@@ -47,7 +48,7 @@ impl KernelLowering<'_> {
         }
         let lowest = self.end(reach, reach.low, |denominator| denominator - 1, known);
         match reach.clamp.is_some() || reach.has_fractions() {
-            true => self.clamped(lowest, reach.min, i64::MAX),
+            true => self.clamped(lowest, Limit::Value(reach.min), Limit::None),
             false => lowest,
         }
     }
@@ -84,12 +85,15 @@ impl KernelLowering<'_> {
         }
         let divisor = self.builder.int(denominator);
         let end = self.builder.binary(BinaryOp::Div, sum, divisor);
-        let (low, high) = reach.clamp.unwrap_or((i64::MIN, i64::MAX));
+        let (low, high) = reach.clamp.unwrap_or((Limit::None, Limit::None));
         self.clamped(end, low, high)
     }
 
     /// The value of a symbol at the position that is being lowered.
     fn symbol(&mut self, symbol: Symbol, known: &mut Lowest) -> NodeId {
+        if let Symbol::Size(atom) = symbol {
+            return self.formula(&Formula::atom(atom));
+        }
         let Symbol::Lowest(number) = symbol else {
             // Loops that run once have no variable.
             return self.symbols.get(&symbol).copied().unwrap_or_else(|| self.builder.int(0));
@@ -104,7 +108,7 @@ impl KernelLowering<'_> {
             let mut lowest = self.lowest(reach, known);
             if reaches.len() > 1 {
                 // Clamp each one to its own range: the ranges determine how far apart they are.
-                lowest = self.clamped(lowest, reach.min, reach.max);
+                lowest = self.clamped(lowest, Limit::Value(reach.min), Limit::Value(reach.max));
             }
             least = Some(least.map_or(lowest, |least| self.builder.binary(BinaryOp::Min, least, lowest)));
         }
@@ -113,11 +117,10 @@ impl KernelLowering<'_> {
         least
     }
 
-    /// Clamps a value to two limits. A limit that does not fit in an `i32` is ignored.
-    fn clamped(&mut self, mut value: NodeId, low: i64, high: i64) -> NodeId {
+    /// Clamps a value to two limits.
+    fn clamped(&mut self, mut value: NodeId, low: Limit, high: Limit) -> NodeId {
         for (op, limit) in [(BinaryOp::Max, low), (BinaryOp::Min, high)] {
-            if let Ok(limit) = i32::try_from(limit) {
-                let limit = self.builder.int(limit.into());
+            if let Some(limit) = self.limit(limit) {
                 value = self.builder.binary(op, value, limit);
             }
         }

@@ -1,9 +1,12 @@
 //! The inputs and tables that all passes share: nothing in them changes while kernels are lowered.
 
+use std::cell::RefCell;
+
+use warploom_lang::dynamic::{FormulaRange, Formulas};
 use warploom_lang::{FuncId, IdVec, InputId, ParamId, Pipeline, Realisation, Region, Value};
 use warploom_schedule::schedule::{Plan, Problem, strides};
 
-use crate::ir::{BufferDecl, BufferId, NARROW_ELEMENTS, Role};
+use crate::ir::{BufferDecl, BufferId, BufferLayout, NARROW_ELEMENTS, ProgramSizes, Role};
 use crate::lower::place::Places;
 
 /// Options of lowering.
@@ -12,11 +15,13 @@ pub struct Options {
     /// Arrays with more elements than this are indexed with 64 bits. At most [`NARROW_ELEMENTS`];
     /// tests set it lower to get 64-bit indices on small arrays.
     pub narrow_elements: u32,
+    /// Whether the caller gives the strides of inputs and outputs with each launch.
+    pub pitched: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { narrow_elements: NARROW_ELEMENTS }
+        Options { narrow_elements: NARROW_ELEMENTS, pitched: false }
     }
 }
 
@@ -31,7 +36,7 @@ pub(crate) struct OutputCopy {
 pub(crate) struct Context<'a> {
     pub problem: &'a Problem,
     pub plan: &'a Plan<'a>,
-    pub inputs: IdVec<InputId, Region>,
+    pub inputs: IdVec<InputId, Vec<FormulaRange>>,
     /// Values of specialised Params. The other Params are read at run time.
     pub fixed: IdVec<ParamId, Option<Value>>,
     /// Position of each Param among the program's scalars.
@@ -42,6 +47,11 @@ pub(crate) struct Context<'a> {
     pub input_buffers: IdVec<InputId, BufferId>,
     /// The copies to launch after all kernels.
     pub copies: Vec<OutputCopy>,
+    /// The layouts of buffers whose sizes or strides are given with each launch. Empty if all are fixed.
+    pub layouts: IdVec<BufferId, BufferLayout>,
+    /// The formulas of the sizes; grows as kernels need more.
+    pub formulas: RefCell<Formulas>,
+    pitched: bool,
     /// The most elements of an array with 32-bit indices.
     pub narrow_elements: i64,
 }
@@ -49,8 +59,14 @@ pub(crate) struct Context<'a> {
 impl<'a> Context<'a> {
     pub fn new(problem: &'a Problem, plan: &'a Plan<'a>, options: Options) -> Context<'a> {
         let (pipeline, request) = (problem.pipeline(), problem.request());
-        let inputs: IdVec<InputId, Region> =
-            request.inputs.values().map(|region| region.clone().unwrap_or_default()).collect();
+        let inputs = match problem.sizes() {
+            Some(sizes) => sizes.request.inputs.clone(),
+            None => request
+                .inputs
+                .values()
+                .map(|region| region.as_ref().map_or_else(Vec::new, constant))
+                .collect(),
+        };
         let specialised = pipeline.specialised_params();
         let fixed = request.params.iter().map(|(id, value)| value.filter(|_| specialised[id])).collect();
         let scalars = pipeline.params().keys().zip(0..).map(|(_, position)| position).collect();
@@ -65,6 +81,11 @@ impl<'a> Context<'a> {
             func_buffers: pipeline.funcs().values().map(|_| Vec::new()).collect(),
             input_buffers: IdVec::new(),
             copies: Vec::new(),
+            layouts: IdVec::new(),
+            formulas: RefCell::new(
+                plan.limits.as_ref().map_or_else(Formulas::default, |limits| limits.formulas.clone()),
+            ),
+            pitched: options.pitched,
             narrow_elements: options.narrow_elements.clamp(1, NARROW_ELEMENTS).into(),
         };
         context.declare_buffers(request);
@@ -77,11 +98,12 @@ impl<'a> Context<'a> {
 
     fn declare_buffers(&mut self, request: &Realisation) {
         for (id, input) in self.pipeline().inputs().iter() {
-            let region = self.inputs[id].clone();
+            let ranges = self.inputs[id].clone();
+            let region = self.hull(&ranges);
             let strides = buffer_strides(&region, input.storage_order.iter().copied());
             let role = Role::Input(id);
             let buffer = BufferDecl { name: input.name.clone(), ty: input.ty, region, strides, role };
-            let buffer = self.buffers.push(buffer);
+            let buffer = self.declare(buffer, ranges, input.storage_order.clone());
             self.input_buffers.push(buffer);
         }
         for (id, func) in self.pipeline().funcs().iter() {
@@ -89,43 +111,80 @@ impl<'a> Context<'a> {
                 continue;
             }
             let output = self.pipeline().outputs().iter().position(|output| *output == id);
-            let asked = output.and_then(|output| request.outputs[output].clone());
+            let asked = output.and_then(|output| self.asked(request, output));
             for value in 0..func.types.len() {
                 let role = output.map_or(Role::Temporary, |output| Role::Output { output, value });
-                self.declare_func(id, value, role, asked.as_ref());
+                self.declare_func(id, value, role, asked.as_deref());
             }
+        }
+    }
+
+    /// The box that is requested of an output.
+    fn asked(&self, request: &Realisation, output: usize) -> Option<Vec<FormulaRange>> {
+        match self.problem.sizes() {
+            Some(sizes) => Some(sizes.request.outputs[output].clone()),
+            None => request.outputs[output].as_ref().map(constant),
         }
     }
 
     /// Declares the buffer of a Func's value, and a second one for an output if only part of it was
     /// requested.
-    fn declare_func(&mut self, id: FuncId, value: usize, role: Role, asked: Option<&Region>) {
-        let region = self.problem.regions().funcs[id].region.clone();
+    fn declare_func(&mut self, id: FuncId, value: usize, role: Role, asked: Option<&[FormulaRange]>) {
+        let region = match self.problem.sizes() {
+            Some(sizes) => sizes.funcs[id].region.clone(),
+            None => constant(&self.problem.regions().funcs[id].region),
+        };
         let Some(part) = asked.filter(|asked| **asked != region) else {
-            let buffer = self.buffers.push(self.func_buffer(id, value, role, region));
+            let buffer = self.func_buffer(id, value, role, region);
             self.func_buffers[id].push(buffer);
             return;
         };
-        let from = self.buffers.push(self.func_buffer(id, value, Role::Temporary, region));
-        let to = self.buffers.push(self.func_buffer(id, value, role, part.clone()));
+        let from = self.func_buffer(id, value, Role::Temporary, region);
+        let to = self.func_buffer(id, value, role, part.to_vec());
         self.func_buffers[id].push(from);
         self.copies.push(OutputCopy { from, to });
     }
 
-    fn func_buffer(&self, id: FuncId, value: usize, role: Role, region: Region) -> BufferDecl {
+    /// Declares a buffer, with its layout if that is not fixed.
+    fn declare(&mut self, buffer: BufferDecl, region: Vec<FormulaRange>, order: Vec<usize>) -> BufferId {
+        if self.pitched || self.problem.sizes().is_some() {
+            let pitched = self.pitched && buffer.role != Role::Temporary;
+            self.layouts.push(BufferLayout { region, order, pitched });
+        }
+        self.buffers.push(buffer)
+    }
+
+    /// What follows from the sizes and strides of a launch; `None` if all are fixed.
+    pub fn program_sizes(&self) -> Option<Box<ProgramSizes>> {
+        (self.pitched || self.problem.sizes().is_some()).then(|| {
+            let conditions = self.problem.sizes().map_or_else(Vec::new, |sizes| sizes.conditions.clone());
+            let (formulas, buffers) = (self.formulas.borrow().clone(), self.layouts.clone());
+            Box::new(ProgramSizes { formulas, conditions, buffers })
+        })
+    }
+
+    fn func_buffer(&mut self, id: FuncId, value: usize, role: Role, ranges: Vec<FormulaRange>) -> BufferId {
         let func = &self.pipeline().funcs()[id];
         let name = match func.types.len() {
             1 => func.name.clone(),
             _ => format!("{}.{value}", func.name),
         };
-        BufferDecl {
-            name,
-            ty: func.types[value],
-            strides: buffer_strides(&region, 0..region.dimensions()),
-            region,
-            role,
-        }
+        let region = self.hull(&ranges);
+        let (ty, strides) = (func.types[value], buffer_strides(&region, 0..region.dimensions()));
+        let order = (0..region.dimensions()).collect();
+        self.declare(BufferDecl { name, ty, strides, region, role }, ranges, order)
     }
+
+    /// The smallest box that covers a box at all sizes.
+    fn hull(&self, ranges: &[FormulaRange]) -> Region {
+        let formulas = self.formulas.borrow();
+        Region(ranges.iter().map(|range| range.hull(&formulas)).collect())
+    }
+}
+
+/// A box that does not depend on the sizes.
+fn constant(region: &Region) -> Vec<FormulaRange> {
+    region.0.iter().map(|range| FormulaRange::constant(*range)).collect()
 }
 
 /// The strides of a dense buffer whose dimensions are laid out in `order`, innermost first.

@@ -2,58 +2,83 @@
 
 use tracing::debug_span;
 use warploom_lang::affine::Interval;
+use warploom_lang::dynamic::Formula;
 use warploom_lang::op::BinaryOp;
 use warploom_lang::{IdVec, Type};
-use warploom_schedule::schedule::{Body, Item, LoopPlan, Stepped, Symbol};
-use warploom_schedule::{LoopId, NestId};
+use warploom_schedule::schedule::{Body, Item, LoopPlan, Stepped, Symbol, Tile};
+use warploom_schedule::{LoopId, LoopKind, NestId};
 use warploom_target::Device;
 
 use crate::builder::Builder;
-use crate::ir::{Array, ArrayId, Kernel, Leaf, NodeId, Stmt};
+use crate::ir::{Array, ArrayId, Kernel, Leaf, NodeId, Scalar, Stmt};
 use crate::lower::error::LowerError;
 use crate::lower::state::{GridAxis, KernelLowering, Read, within};
+
+/// The largest grid, and the factors of the grid at any sizes, if these vary.
+type Grid = ([u32; 3], Option<Box<[Vec<Formula>; 3]>>);
 
 /// A kernel without its body.
 pub(crate) struct Shape {
     pub name: String,
     pub grid: [u32; 3],
+    /// The factors of the grid at any sizes.
+    pub blocks: Option<Box<[Vec<Formula>; 3]>>,
+    pub scalars: Vec<Scalar>,
     pub threads: u32,
     pub arrays: IdVec<ArrayId, Array>,
 }
 
 impl KernelLowering<'_> {
     pub fn lower(mut self) -> Result<Kernel, LowerError> {
-        let grid = self.grid()?;
-        let body = self.versions()?;
-        let shape = Shape { name: self.name(), grid, threads: self.threads(), arrays: self.arrays };
+        let (grid, blocks) = self.grid()?;
+        let body =
+            if self.context.problem.sizes().is_some() { self.assumed_versions()? } else { self.versions()? };
+        let (name, threads, scalars) = (self.name(), self.threads(), self.scalars.0);
+        let shape = Shape { name, grid, blocks, scalars, threads, arrays: self.arrays };
         let device = self.context.problem.device();
         let kernel = finished(shape, body, self.builder, device)?;
         Ok(Kernel { resident: self.plan.resident(device), ..kernel })
     }
 
     /// Returns the grid, and defines the block's index along each tile.
-    fn grid(&mut self) -> Result<[u32; 3], LowerError> {
+    fn grid(&mut self) -> Result<Grid, LowerError> {
         let (plan, device) = (self.plan, self.context.problem.device());
+        let (item, mut factors) = (Item::Stage(plan.kernel.stage), <[Vec<Formula>; 3]>::default());
+        let blocks = |factors| self.context.problem.sizes().map(|_| Box::new(factors));
         if let Some(axes) = plan.axes(device) {
             let mut grid = [1; 3];
-            for ((axis, blocks), (tile, count)) in (0..).zip(&mut grid).zip(axes) {
-                *blocks = self.builder.count(count);
+            for ((axis, most), (tile, count)) in (0..).zip(&mut grid).zip(axes) {
+                *most = self.builder.count(count);
                 let index = self.block_leaf(axis, count);
                 self.symbols.insert(Symbol::Block(tile.dim), index);
-                let extent = self.context.problem.loop_range(Item::Stage(plan.kernel.stage), tile.dim).extent;
-                self.axes.push(GridAxis { index, count, full: extent / tile.size.of(extent) });
+                let extent = self.context.problem.loop_range(item, tile.dim).extent;
+                let counted = self.blocks_along(tile, count);
+                let middle = self.context.typical(&counted) / 2;
+                factors[usize::from(axis)].push(counted);
+                self.axes.push(GridAxis { index, count, full: extent / tile.size.of(extent), middle });
             }
-            return Ok(grid);
+            return Ok((grid, blocks(factors)));
         }
         let [total, ..] = plan.grid(device);
         let mut rest = self.block_leaf(0, i64::try_from(total).unwrap_or(i64::MAX));
         for (tile, count) in plan.split() {
-            let count = self.builder.int(count);
+            let counted = self.blocks_along(tile, count);
+            let count = self.scalars.whole(self.context, &mut self.builder, &counted);
             let index = self.builder.binary(BinaryOp::Mod, rest, count);
             self.symbols.insert(Symbol::Block(tile.dim), index);
             rest = self.builder.binary(BinaryOp::Div, rest, count);
+            factors[0].push(counted);
         }
-        Ok([block_count(&self.name(), total, device)?, 1, 1])
+        Ok(([block_count(&self.name(), total, device)?, 1, 1], blocks(factors)))
+    }
+
+    /// The number of blocks along a tile, at most `count`.
+    fn blocks_along(&self, tile: Tile, count: i64) -> Formula {
+        let item = Item::Stage(self.plan.kernel.stage);
+        let (range, whole) =
+            (self.context.loop_range(item, tile.dim), self.context.problem.loop_range(item, tile.dim));
+        let blocks = self.context.steps(&range, whole.min, tile.size.of(whole.extent), 1);
+        blocks.unwrap_or_else(|| Formula::constant(count))
     }
 
     fn block_leaf(&mut self, axis: u8, count: i64) -> NodeId {
@@ -105,13 +130,16 @@ impl KernelLowering<'_> {
             return self.items(body);
         }
         let stage = &self.context.pipeline().funcs()[tile.stage.func].stages[tile.stage.stage];
+        let range = self.context.loop_range(Item::Stage(tile.stage), LoopKind::Reduction(tile.var));
+        let whole = self.context.problem.domain(tile.stage, tile.var);
+        let limit = self.counted(&range, whole.min, tile.size.of(whole.extent));
         let var = self.builder.var(format!("{}_over", stage.domain[tile.var].name));
         let iteration = self.builder.leaf(Leaf::Var(var), Type::I32, Some(Interval::new(0, count - 1)));
         self.symbols.insert(Symbol::Loop(id), iteration);
         let (times, waits) = (self.builder.count(count), self.barriers.of_loop(id));
         let mut body = self.items(body)?;
         body.extend(barrier(waits.at_end));
-        let around = Stmt::For { var, count: times, unrolled: false, body };
+        let around = Stmt::For { var, count: times, limit, unrolled: false, body };
         Ok(barrier(waits.before).into_iter().chain([around]).collect())
     }
 }
@@ -127,12 +155,12 @@ pub(crate) fn finished(
     builder: Builder,
     device: &Device,
 ) -> Result<Kernel, LowerError> {
-    let Shape { name, grid, threads, arrays } = shape;
+    let Shape { name, grid, blocks, scalars, threads, arrays } = shape;
     if let Some(number) = builder.misfit() {
         return Err(LowerError::Index { kernel: name, number });
     }
     let (vars, exprs) = (builder.vars, builder.exprs);
-    let kernel = Kernel { name, grid, threads, resident: None, arrays, vars, exprs, body };
+    let kernel = Kernel { name, grid, blocks, scalars, threads, resident: None, arrays, vars, exprs, body };
     let limit = device.shared.per_block_opt_in.into();
     within::<u32>(&kernel.name, "bytes of shared memory", kernel.shared_bytes() as u64, limit)?;
     Ok(kernel)

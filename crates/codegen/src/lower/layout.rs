@@ -1,9 +1,12 @@
 //! Memory layout of arrays, and the index of an element.
 
+use warploom_lang::affine::Linear;
 use warploom_lang::op::BinaryOp;
 
 use crate::builder::Builder;
-use crate::ir::{BufferDecl, NodeId};
+use crate::ir::{BufferId, NodeId};
+use crate::lower::context::Context;
+use crate::lower::sizes::Scalars;
 
 /// One dimension of an array.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +17,8 @@ pub(crate) struct Axis {
     pub extent: i64,
     /// The distance between neighbours, in elements.
     pub stride: i64,
+    /// The scalar that holds the stride, if it follows from the sizes of a launch.
+    pub scalar: Option<NodeId>,
     /// The number of threads along this dimension and the number of consecutive points per thread,
     /// if each thread stores only its own points.
     pub share: Option<(i64, i64)>,
@@ -61,13 +66,32 @@ impl Layout {
     }
 
     /// The layout of a buffer.
-    pub fn of_buffer(builder: &mut Builder, decl: &BufferDecl, narrow_elements: i64) -> Layout {
-        let dims = decl.region.0.iter().zip(&decl.strides);
-        let axis = |(range, stride): (&warploom_lang::Range, &i64)| {
-            let (lower, extent) = (builder.int(range.min), range.extent);
-            Axis { lower, extent, stride: *stride, share: None }
+    pub fn of_buffer(
+        builder: &mut Builder,
+        scalars: &mut Scalars,
+        context: &Context<'_>,
+        buffer: BufferId,
+    ) -> Layout {
+        let decl = &context.buffers[buffer];
+        let Some(layout) = context.layouts.get(buffer) else {
+            let dims = decl.region.0.iter().zip(&decl.strides);
+            let axis = |(range, stride): (&warploom_lang::Range, &i64)| {
+                let (lower, extent) = (builder.int(range.min), range.extent);
+                Axis { lower, extent, stride: *stride, scalar: None, share: None }
+            };
+            return Layout::new(dims.map(axis).collect(), context.narrow_elements);
         };
-        Layout::new(dims.map(axis).collect(), narrow_elements)
+        let mut axes: Vec<Option<Axis>> = vec![None; layout.order.len()];
+        let mut varies = false;
+        for (position, &d) in layout.order.iter().enumerate() {
+            let lower = scalars.node(context, builder, &layout.region[d].first);
+            let (extent, stride) = (decl.region[d].extent, decl.strides[d]);
+            let scalar = ((varies || layout.pitched) && position > 0)
+                .then(|| scalars.stride(builder, buffer, &decl.name, d));
+            axes[d] = Some(Axis { lower, extent, stride, scalar, share: None });
+            varies |= !layout.region[d].is_constant();
+        }
+        Layout::Narrow(axes.into_iter().flatten().collect())
     }
 
     /// The index of the element at a point.
@@ -89,15 +113,24 @@ impl Layout {
 /// The 32-bit sum of the indices along some dimensions.
 fn sum<'a>(builder: &mut Builder, axes: impl Iterator<Item = (&'a Axis, &'a NodeId)>) -> NodeId {
     let mut sum = builder.int(0);
+    let mut scaled: Option<Linear<NodeId>> = None;
     for (axis, index) in axes {
         let mut along = builder.sub(*index, axis.lower);
         if let Some((threads, serial)) = axis.share {
             along = own_part(builder, along, threads, serial);
         }
+        if let Some(stride) = axis.scalar {
+            let term = builder.strided(along, stride);
+            scaled = scaled.unwrap_or_default().add_scaled(&term, 1);
+            continue;
+        }
         let along = builder.scale(along, axis.stride);
         sum = builder.add(sum, along);
     }
-    sum
+    match scaled.and_then(|scaled| scaled.add_scaled(&builder.linear(sum), 1)) {
+        Some(scaled) => builder.element(&scaled),
+        None => sum,
+    }
 }
 
 /// The index of a point among its thread's points, from the round and the position in the thread's

@@ -9,6 +9,7 @@
 //! | `versions` | makes a version of the block without guards and clamps, for blocks away from the edges |
 //! | `kernel` | lowers one kernel: its grid, then its nests and loops in order |
 //! | `arrays` | allocates the arrays of blocks and threads, and finds them for accesses |
+//! | `sizes` | turns numbers that follow from the sizes of a launch into scalars of the kernel |
 //! | `layout` | computes element indices: 32 bits, or 64 bits for arrays that need them |
 //! | `boxes` | turns footprints into boxes: lower bounds as expressions |
 //! | `nest` | emits the thread and serial loops of one stage, with guards where needed |
@@ -38,6 +39,7 @@ mod nest;
 mod nesting;
 mod place;
 mod shuffle;
+mod sizes;
 mod stage;
 mod state;
 mod value;
@@ -46,7 +48,8 @@ mod versions;
 use tracing::debug_span;
 use warploom_lang::IdVec;
 use warploom_schedule as schedule;
-use warploom_schedule::schedule::{Body, Plan, Problem, Stepped};
+use warploom_schedule::LoopKind;
+use warploom_schedule::schedule::{Body, Item, Plan, Problem, Stepped};
 
 use crate::ir::{Kernel, KernelId, Launch, Program};
 use crate::lower::context::Context;
@@ -72,7 +75,8 @@ pub fn lower(problem: &Problem, plan: &Plan<'_>, options: Options) -> Result<Pro
         launches.push(Launch::Kernel(kernels.push(copy.kernel(&context)?)));
     }
     let params = pipeline.params().iter().map(|(id, param)| (id, param.ty)).collect();
-    Ok(Program { name: pipeline.name().to_string(), buffers: context.buffers, params, kernels, launches })
+    let (name, sizes) = (pipeline.name().to_string(), context.program_sizes());
+    Ok(Program { name, buffers: context.buffers, params, kernels, launches, sizes })
 }
 
 /// Lowers kernels and launches them in order.
@@ -91,12 +95,16 @@ fn launches(
             }
             Stepped::Loop(id, body) => {
                 let body = launches(context, body, kernels)?;
+                let tile = context.plan.loops[id].tile;
+                let range = context.loop_range(Item::Stage(tile.stage), LoopKind::Reduction(tile.var));
+                let whole = context.problem.domain(tile.stage, tile.var);
+                let limit = context.steps(&range, whole.min, tile.size.of(whole.extent), 0);
                 // The kernels inside have already checked that the loop's last iteration fits
                 // in an index.
                 match u32::try_from(context.plan.loops[id].count).unwrap_or(u32::MAX) {
                     1 => made.extend(body),
                     _ if body.is_empty() => {}
-                    count => made.push(Launch::Loop { count, body }),
+                    count => made.push(Launch::Loop { count, limit, body }),
                 }
             }
         }

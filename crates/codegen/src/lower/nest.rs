@@ -2,6 +2,7 @@
 
 use warploom_lang::FuncId;
 use warploom_lang::affine::Interval;
+use warploom_lang::dynamic::{Formula, FormulaRange};
 use warploom_lang::op::BinaryOp;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{
@@ -94,7 +95,8 @@ impl KernelLowering<'_> {
         let threads = i64::from(self.threads());
         let rounds = total / threads + i64::from(total % threads != 0);
         let last = i64::from(self.builder.fitted(rounds.saturating_mul(threads) - 1));
-        let round = outer.repeat(&mut self.builder, "round".into(), rounds, false);
+        let limit = self.flat_limit(placed, threads);
+        let round = outer.repeat_up_to(&mut self.builder, "round".into(), rounds, limit, false);
         let thread = self.thread();
         let start = self.builder.scale(round, threads);
         let index = self.builder.add(start, thread);
@@ -121,6 +123,38 @@ impl KernelLowering<'_> {
             self.guard(outer, subject, position, dim);
             below = below.saturating_mul(extent);
         }
+    }
+
+    /// The rounds of a flat loop whose slowest dimension runs over a whole range that follows from the sizes.
+    fn flat_limit(&mut self, placed: &Placed<'_>, threads: i64) -> Option<u32> {
+        let lanes: Vec<Axis> = placed.footprint.axes_of(AxisKind::Lane).collect();
+        let (slowest, faster) = lanes.split_last()?;
+        let first = self.whole_range(placed, slowest.dim)?;
+        let range = self.context.loop_range(placed.subject.item, slowest.dim);
+        let below = faster.iter().map(|axis| axis.count).fold(1, i64::saturating_mul);
+        // `below * extent` points, as if the slowest dimension were that much longer.
+        let last = range.last.add_scaled(&Formula::constant(first - 1), -1)?.scale(below)?;
+        let points = FormulaRange { first: Formula::constant(1), last };
+        self.counted(&points, 1, threads)
+    }
+
+    /// The first value of a loop that runs over all of its range wherever the nest is, if that range follows from
+    /// the sizes.
+    fn whole_range(&self, placed: &Placed<'_>, dim: LoopKind) -> Option<i64> {
+        let reach = match dim {
+            LoopKind::Pure(d) => &placed.footprint.points.dims[d],
+            LoopKind::Reduction(r) => &placed.footprint.domain[r],
+        };
+        let whole =
+            reach.terms.is_empty() && !self.context.loop_range(placed.subject.item, dim).last.is_constant();
+        whole.then_some(reach.min)
+    }
+
+    /// The scalar with the number of steps of a loop over its whole range, if that follows from the sizes.
+    fn step_limit(&mut self, placed: &Placed<'_>, dim: LoopKind, step: i64) -> Option<u32> {
+        let first = self.whole_range(placed, dim)?;
+        let range = self.context.loop_range(placed.subject.item, dim);
+        self.counted(&range, first, step)
     }
 
     /// The work of one thread on the tile at a position.
@@ -192,7 +226,8 @@ impl KernelLowering<'_> {
             // The end of the last thread's tile, which may be out of bounds.
             self.builder.fitted(rounds.saturating_mul(step) - 1);
             let name = format!("{}_round", subject.name(dim));
-            let round = outer.repeat(&mut self.builder, name, rounds, false);
+            let limit = self.step_limit(placed, dim, step);
+            let round = outer.repeat_up_to(&mut self.builder, name, rounds, limit, false);
             let before = self.builder.scale(round, threads);
             let offset = position.offset(dim);
             let tile = self.builder.add(before, *offset);
@@ -212,9 +247,13 @@ impl KernelLowering<'_> {
         let Placed { footprint, subject, .. } = placed;
         for Axis { dim, count: parts, step: serial, .. } in footprint.axes_of(AxisKind::Reduce) {
             self.builder.fitted(parts.saturating_mul(serial) - 1);
-            let part = inner.repeat(&mut self.builder, subject.name(dim).to_owned(), parts, false);
+            let limit = self.step_limit(placed, dim, serial);
+            let part =
+                inner.repeat_up_to(&mut self.builder, subject.name(dim).to_owned(), parts, limit, false);
             *position.offset(dim) = self.builder.scale(part, serial);
-            if serial == 1 {
+            // A loop that ends where its range ends needs no guard.
+            let exact = limit.is_some() && parts > 1 && self.starts_at_constant(subject, dim);
+            if serial == 1 && !exact {
                 self.guard(inner, subject, position, dim);
             }
         }
@@ -225,17 +264,20 @@ impl KernelLowering<'_> {
     fn guard(&mut self, nesting: &mut Nesting, subject: &Subject, position: &Position, kind: LoopKind) {
         self.guard_box(nesting, position, kind);
         let (own, d, offset) = position.place(kind);
-        let at = self.builder.add(own.lower[d], offset);
-        let range = self.context.problem.loop_range(subject.item, kind);
-        if let LoopKind::Pure(_) = kind {
-            let first = self.builder.int(range.min);
-            nesting.require(self.builder.binary(BinaryOp::Le, first, at));
+        let (at, upper) = (self.builder.add(own.lower[d], offset), own.upper[d]);
+        let (first, last) = self.loop_ends(subject.item, kind);
+        if matches!(kind, LoopKind::Pure(_)) || !self.starts_at_constant(subject, kind) {
+            nesting.require(self.builder.guard(first, at));
         }
-        if let Some(upper) = own.upper[d] {
-            nesting.require(self.builder.binary(BinaryOp::Le, at, upper));
+        if let Some(upper) = upper {
+            nesting.require(self.builder.guard(at, upper));
         }
-        let last = self.builder.int(range.last());
-        nesting.require(self.builder.binary(BinaryOp::Le, at, last));
+        nesting.require(self.builder.guard(at, last));
+    }
+
+    /// Whether a loop starts at the same value at all sizes.
+    fn starts_at_constant(&self, subject: &Subject, kind: LoopKind) -> bool {
+        self.context.loop_range(subject.item, kind).first.is_constant()
     }
 
     /// Keeps a loop inside its box.
@@ -294,9 +336,17 @@ impl KernelLowering<'_> {
         let mut nesting = Nesting::default();
         let mut rvars = vec![self.builder.int(0); domain.len()];
         for (r, range) in domain.iter().enumerate().rev() {
-            let name = subject.name(LoopKind::Reduction(r)).to_owned();
-            let step = nesting.repeat(&mut self.builder, name, range.extent, false);
+            let kind = LoopKind::Reduction(r);
+            let name = subject.name(kind).to_owned();
+            let steps = self.context.loop_range(subject.item, kind);
+            let limit = self.counted(&steps, range.min, 1);
+            let step = nesting.repeat_up_to(&mut self.builder, name, range.extent, limit, false);
             rvars[r] = self.builder.offset(step, range.min);
+            if !steps.is_constant() {
+                let (first, last) = self.loop_ends(subject.item, kind);
+                nesting.require(self.builder.guard(first, rvars[r]));
+                nesting.require(self.builder.guard(rvars[r], last));
+            }
         }
         let own = self.placed(&footprint.thread.stages[stage.stage]);
         let mut vars = own.lower.clone();
@@ -313,14 +363,13 @@ impl KernelLowering<'_> {
         // A thread's tile may extend beyond the part of other Funcs that the block holds.
         let block = self.placed(&footprint.block.stages[stage.stage]);
         for d in looped {
-            let range = problem.loop_range(subject.item, LoopKind::Pure(d));
             let end = self.builder.offset(block.lower[d], block.extent[d] - 1);
-            let (first, last) = (self.builder.int(range.min), self.builder.int(range.last()));
+            let (first, last) = self.loop_ends(subject.item, LoopKind::Pure(d));
             for first in [block.lower[d], first] {
-                nesting.require(self.builder.binary(BinaryOp::Le, first, vars[d]));
+                nesting.require(self.builder.guard(first, vars[d]));
             }
             for last in [Some(end), block.upper[d], own.upper[d], Some(last)].into_iter().flatten() {
-                nesting.require(self.builder.binary(BinaryOp::Le, vars[d], last));
+                nesting.require(self.builder.guard(vars[d], last));
             }
         }
         self.stores(nesting, &subject, vars, rvars)

@@ -9,7 +9,7 @@ use crate::ir::{Leaf, NodeId, Stmt, VarId};
 /// A statement that encloses everything after it.
 enum Frame {
     Let(VarId, NodeId),
-    For { var: VarId, count: u32, unrolled: bool },
+    For { var: VarId, count: u32, limit: Option<u32>, unrolled: bool },
     If(NodeId),
 }
 
@@ -36,13 +36,25 @@ impl Nesting {
     /// Opens a loop and returns its variable. A loop that runs once is not emitted; its variable is
     /// 0.
     pub fn repeat(&mut self, builder: &mut Builder, name: String, count: i64, unrolled: bool) -> NodeId {
+        self.repeat_up_to(builder, name, count, None, unrolled)
+    }
+
+    /// Opens a loop whose count is a scalar of the kernel, at most `count`.
+    pub fn repeat_up_to(
+        &mut self,
+        builder: &mut Builder,
+        name: String,
+        count: i64,
+        limit: Option<u32>,
+        unrolled: bool,
+    ) -> NodeId {
         if count == 1 {
             return builder.int(0);
         }
         self.enter(builder);
         let var = builder.var(name);
         let times = builder.count(count);
-        self.frames.push(Frame::For { var, count: times, unrolled });
+        self.frames.push(Frame::For { var, count: times, limit, unrolled });
         builder.leaf(Leaf::Var(var), Type::I32, Some(Interval::new(0, count - 1)))
     }
 
@@ -65,8 +77,8 @@ impl Nesting {
         for frame in self.frames.into_iter().rev() {
             match frame {
                 Frame::Let(var, value) => body.insert(0, Stmt::Let(var, value)),
-                Frame::For { var, count, unrolled } => {
-                    body = vec![Stmt::For { var, count, unrolled, body }];
+                Frame::For { var, count, limit, unrolled } => {
+                    body = vec![Stmt::For { var, count, limit, unrolled, body }];
                 }
                 Frame::If(condition) => body = vec![Stmt::when(condition, body)],
             }

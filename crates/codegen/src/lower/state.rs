@@ -8,6 +8,7 @@
 //! | `local` | `arrays` and `accumulate`: where values are found at the current position |
 //! | `carried` | `carry`, within one nest |
 //! | `inlined` | `value`, within one nest |
+//! | `scalars` | `sizes`: what follows from the sizes of a launch |
 //! | `shuffles` | `shuffle`, within one nest |
 //! | `axes` | `kernel`; read by `versions` |
 
@@ -26,6 +27,7 @@ use crate::lower::context::Context;
 use crate::lower::error::LowerError;
 use crate::lower::layout::Layout;
 use crate::lower::shuffle::Shuffles;
+use crate::lower::sizes::Scalars;
 
 /// The key of an inlined value: Func, value number, coordinates.
 pub(crate) type InlinedAt = (FuncId, usize, SmallVec<[NodeId; 4]>);
@@ -77,6 +79,8 @@ pub(crate) struct GridAxis {
     pub count: i64,
     /// The number of blocks, from the first, that the end of the image does not cut off.
     pub full: i64,
+    /// A block in the middle, at the sizes that the kernel is scheduled for.
+    pub middle: i64,
 }
 
 #[derive(Clone)]
@@ -87,6 +91,8 @@ pub(crate) struct KernelLowering<'a> {
     pub arrays: IdVec<ArrayId, Array>,
     pub inlined: AHashMap<InlinedAt, NodeId>,
     pub shuffles: Shuffles,
+    /// The numbers that the kernel is given with each launch.
+    pub scalars: Scalars,
     /// The arrays of buffers.
     pub globals: AHashMap<BufferId, Stored>,
     /// The arrays of values that live in the block or thread, at the position that is being
@@ -126,6 +132,7 @@ impl<'a> KernelLowering<'a> {
             arrays: IdVec::new(),
             inlined: AHashMap::new(),
             shuffles: Shuffles::default(),
+            scalars: Scalars::default(),
             globals: AHashMap::new(),
             local: AHashMap::new(),
             kept: AHashMap::new(),

@@ -103,10 +103,8 @@ impl KernelLowering<'_> {
                     self.builder.leaf(Leaf::Param(position), node.ty, None)
                 }
             },
-            NodeKind::InputMin(input, d) => self.builder.int(self.context.inputs[input][d as usize].min),
-            NodeKind::InputExtent(input, d) => {
-                self.builder.int(self.context.inputs[input][d as usize].extent)
-            }
+            NodeKind::InputMin(input, d) => self.input_min(input, d as usize),
+            NodeKind::InputExtent(input, d) => self.input_extent(input, d as usize),
             NodeKind::Load(input) => self.load(Read::Input(input), 0, node.ty, &args)?,
             NodeKind::Call(func, value) => match self.context.places.of(func) {
                 Place::Inlined => {

@@ -1,10 +1,12 @@
 //! Versions of a block: blocks away from the edges of the image get one without guards and clamps.
 
+use ahash::AHashMap;
 use warploom_lang::Type;
 use warploom_lang::affine::Interval;
 use warploom_lang::op::{BinaryOp, Op};
 
-use crate::ir::{NodeId, NodeKind, Stmt, every_stmt};
+use crate::builder::Assumptions;
+use crate::ir::{Leaf, NodeId, NodeKind, ScalarValue, Stmt, every_stmt};
 use crate::lower::error::LowerError;
 use crate::lower::state::{GridAxis, KernelLowering};
 
@@ -55,6 +57,43 @@ impl KernelLowering<'_> {
         // carries the contents of a thread's arrays from the first to the second, and has been seen
         // to mix them up.
         Ok(vec![Stmt::If { condition: is_inside, body: inner, otherwise: everywhere }])
+    }
+
+    /// The body of a block whose sizes are given at launch. Blocks get a second version under the conditions that remove
+    /// guards and clamps from a block in the middle, at typical sizes.
+    pub fn assumed_versions(&mut self) -> Result<Vec<Stmt>, LowerError> {
+        let _pass = tracing::debug_span!("versions").entered();
+        let everywhere = self.block()?;
+        let decisions = self.decisions(&everywhere);
+        if decisions == 0 {
+            return Ok(everywhere);
+        }
+        let mut attempt = self.clone();
+        attempt.assume_typical();
+        let inner = attempt.block()?;
+        if attempt.decisions(&inner) >= decisions {
+            return Ok(everywhere);
+        }
+        *self = attempt;
+        let condition = self.builder.take_assumptions();
+        match self.builder.known(condition) {
+            Some(_) => Ok(inner),
+            None => Ok(vec![Stmt::If { condition, body: inner, otherwise: everywhere }]),
+        }
+    }
+
+    /// Allows assumptions that hold in a block in the middle, at typical sizes.
+    fn assume_typical(&mut self) {
+        let mut typical: AHashMap<NodeId, i64> =
+            self.axes.iter().map(|axis| (axis.index, axis.middle)).collect();
+        for (position, scalar) in (0..).zip(self.scalars.0.clone()) {
+            if let ScalarValue::Formula(formula) = &scalar.value {
+                let range = Interval::new(scalar.min, scalar.max);
+                let leaf = self.builder.leaf(Leaf::Size(position), Type::I32, Some(range));
+                typical.insert(leaf, self.context.typical(formula));
+            }
+        }
+        self.builder.assumptions = Some(Assumptions { typical, made: Vec::new() });
     }
 
     /// The condition that a block's indices lie in some ranges.

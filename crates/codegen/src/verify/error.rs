@@ -75,6 +75,8 @@ pub enum Missing {
     BlockDimension(u8),
     /// A loop around all launches of the kernel; 0 is the outermost.
     Iteration(u8),
+    /// A scalar of the kernel.
+    Scalar(u32),
     /// An array of the kernel.
     Array(ArrayId),
     /// A variable of the kernel.
@@ -93,6 +95,7 @@ impl fmt::Display for Missing {
             Missing::Param(position) => ("Param", position as usize),
             Missing::BlockDimension(dimension) => ("grid dimension", dimension.into()),
             Missing::Iteration(level) => ("launch loop", level.into()),
+            Missing::Scalar(position) => ("scalar", position as usize),
             Missing::Array(id) => ("array", id.index()),
             Missing::Var(id) => ("variable", id.index()),
             Missing::Node(id) => ("node", id.index()),

@@ -75,7 +75,10 @@ impl Tables<'_> {
             Leaf::Iteration(level) if usize::from(level) >= self.around.len() => {
                 return missing(Missing::Iteration(level));
             }
-            Leaf::Thread | Leaf::Block(_) | Leaf::Iteration(_) => Type::I32,
+            Leaf::Size(position) if position as usize >= self.kernel.scalars.len() => {
+                return missing(Missing::Scalar(position));
+            }
+            Leaf::Thread | Leaf::Block(_) | Leaf::Iteration(_) | Leaf::Size(_) => Type::I32,
             Leaf::Var(var) if self.kernel.vars.get(var).is_none() => return missing(Missing::Var(var)),
             Leaf::Var(_) => found,
             Leaf::Param(position) => match self.program.params.get(position as usize) {

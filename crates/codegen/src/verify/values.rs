@@ -168,6 +168,10 @@ impl<'a> Values<'a> {
             Leaf::Block(dimension) => Interval::below(self.kernel.grid[usize::from(dimension)]),
             Leaf::Iteration(level) => Interval::below(self.around[usize::from(level)]),
             Leaf::Param(_) => Interval::of_type(ty),
+            Leaf::Size(position) => {
+                let scalar = &self.kernel.scalars[position as usize];
+                Interval::new(scalar.min, scalar.max)
+            }
             Leaf::Var(var) => {
                 let name = || self.kernel.vars[var].clone();
                 return match self.vars[var] {

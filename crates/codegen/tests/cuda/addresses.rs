@@ -68,7 +68,7 @@ impl Thread<'_> {
                 NodeKind::Leaf(Leaf::Thread) => Value::from(self.thread as i32),
                 NodeKind::Leaf(Leaf::Block(axis)) => Value::from(self.block[usize::from(axis)] as i32),
                 NodeKind::Leaf(Leaf::Var(var)) => self.vars[&var],
-                NodeKind::Leaf(Leaf::Param(_) | Leaf::Iteration(_)) => Value::zero(node.ty),
+                NodeKind::Leaf(Leaf::Param(_) | Leaf::Iteration(_) | Leaf::Size(_)) => Value::zero(node.ty),
                 NodeKind::Op(op) => {
                     let args: Vec<Value> = node.args.iter().map(|arg| values[arg]).collect();
                     op.eval(&args)

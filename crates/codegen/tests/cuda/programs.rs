@@ -222,8 +222,9 @@ pub fn rounds() -> Program {
     let round = program.program.kernels.push(round.kernel);
 
     let (outer, inner) = ROUND_COUNTS;
-    let nest = Launch::Loop { count: inner, body: vec![Launch::Kernel(round)] };
-    program.program.launches = vec![Launch::Kernel(start), Launch::Loop { count: outer, body: vec![nest] }];
+    let nest = Launch::Loop { count: inner, limit: None, body: vec![Launch::Kernel(round)] };
+    program.program.launches =
+        vec![Launch::Kernel(start), Launch::Loop { count: outer, limit: None, body: vec![nest] }];
     program.program
 }
 

@@ -21,6 +21,7 @@ impl RawProgram {
             params: Vec::new(),
             kernels: IdVec::new(),
             launches: Vec::new(),
+            sizes: None,
         };
         RawProgram { program }
     }
@@ -58,6 +59,8 @@ impl RawProgram {
         let kernel = Kernel {
             name: name.to_string(),
             grid,
+            blocks: None,
+            scalars: Vec::new(),
             threads,
             resident: None,
             arrays: IdVec::new(),
@@ -172,7 +175,7 @@ impl RawKernel {
         let var = self.var(name);
         let index = self.get(var);
         let body = self.nested(|kernel| fill(kernel, index));
-        self.kernel.body.push(Stmt::For { var, count, unrolled, body });
+        self.kernel.body.push(Stmt::For { var, count, limit: None, unrolled, body });
     }
 
     pub fn when(&mut self, condition: NodeId, fill: impl FnOnce(&mut RawKernel)) {

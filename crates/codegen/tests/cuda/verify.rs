@@ -97,7 +97,7 @@ fn right_kernels_pass() {
 #[test]
 fn launches_name_kernels() {
     let mut wrong = program(|_, _| {});
-    wrong.launches.push(Launch::Loop { count: 2, body: vec![Launch::Kernel(KernelId::new(1))] });
+    wrong.launches.push(Launch::Loop { count: 2, limit: None, body: vec![Launch::Kernel(KernelId::new(1))] });
     assert_eq!(found(&wrong), VerifyError::Launch(Missing::Kernel(KernelId::new(1))));
 }
 

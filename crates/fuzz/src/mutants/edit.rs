@@ -87,7 +87,7 @@ pub(super) fn in_turn(kernel: &mut Kernel, at: &StmtPath, turns: Turns) {
     let mine = node(kernel, NodeKind::Op(Op::Binary(BinaryOp::Eq)), Type::Bool, &[thread, turn]);
     let count = if turns == Turns::First { 1 } else { kernel.threads };
     let body = vec![Stmt::when(mine, work), Stmt::Barrier];
-    let turns = Stmt::For { var, count, unrolled: false, body };
+    let turns = Stmt::For { var, count, limit: None, unrolled: false, body };
     list_of(&mut kernel.body, &at).splice(range.start..range.start, lets.into_iter().chain([turns]));
 }
 
@@ -125,8 +125,10 @@ mod tests {
     fn every_statement_is_found_and_can_be_removed() {
         let inner = vec![Stmt::Barrier, Stmt::Barrier];
         let branch = Stmt::If { condition: Id::new(0), body: inner.clone(), otherwise: inner };
-        let body =
-            vec![Stmt::Barrier, Stmt::For { var: Id::new(0), count: 2, unrolled: false, body: vec![branch] }];
+        let body = vec![
+            Stmt::Barrier,
+            Stmt::For { var: Id::new(0), count: 2, limit: None, unrolled: false, body: vec![branch] },
+        ];
         let found = statements(&body);
         let paths: Vec<String> = found.iter().map(|(at, _)| at.to_string()).collect();
         assert_eq!(paths, ["0", "1", "1.0", "1.0.0", "1.0.1", "1.0.else.0", "1.0.else.1"]);

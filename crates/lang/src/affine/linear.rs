@@ -1,12 +1,13 @@
 //! Integer expressions as linear combinations of atoms, so that equal terms cancel.
 
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use crate::ids::ExprId;
 
 /// `constant + Σ factor · atom`. Atoms are nodes that are not sums themselves. Each atom appears
 /// once, in increasing order.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Linear<A = ExprId> {
     /// The constant term.
     pub constant: i64,

@@ -18,10 +18,10 @@ pub trait Environment {
     fn rvar(&self, index: usize) -> IntSpan;
     /// The value of a Param, or the range known for it.
     fn param(&self, param: ParamId) -> Span;
-    /// The smallest index of an input's dimension.
-    fn input_min(&self, input: InputId, dimension: usize) -> i64;
-    /// The extent of an input's dimension.
-    fn input_extent(&self, input: InputId, dimension: usize) -> i64;
+    /// The span of the smallest index of an input's dimension: one value unless sizes vary.
+    fn input_min(&self, input: InputId, dimension: usize) -> IntSpan;
+    /// The span of the extent of an input's dimension: one value unless sizes vary.
+    fn input_extent(&self, input: InputId, dimension: usize) -> IntSpan;
     /// The span of a Func's value at any point. The default is everything that its type can hold.
     fn value(&self, _func: FuncId, _value: usize, ty: Type) -> Span {
         Span::of_type(ty)
@@ -144,10 +144,8 @@ impl<'a, E: Environment> Analysis<'a, E> {
                 Span::Int(span) => span,
                 Span::Float(_) => IntSpan::of_type(node.ty),
             },
-            NodeKind::InputMin(input, d) => IntSpan::constant(self.environment.input_min(input, d as usize)),
-            NodeKind::InputExtent(input, d) => {
-                IntSpan::constant(self.environment.input_extent(input, d as usize))
-            }
+            NodeKind::InputMin(input, d) => self.environment.input_min(input, d as usize),
+            NodeKind::InputExtent(input, d) => self.environment.input_extent(input, d as usize),
             NodeKind::Call(func, value) => match self.environment.value(func, value as usize, node.ty) {
                 Span::Int(span) => span,
                 Span::Float(_) => IntSpan::of_type(node.ty),

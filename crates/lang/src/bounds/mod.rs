@@ -20,6 +20,8 @@ mod undefined;
 pub(crate) mod values;
 
 pub use analysis::{Analysis, Environment};
-pub use regions::{BoundsError, Facts, FuncRegions, Realisation, Regions, StageRegions, infer};
+pub use regions::{
+    BoundsError, Facts, FuncRegions, Realisation, Regions, StageRegions, VaryingInputs, infer,
+};
 pub use span::{FloatSpan, IntSpan, Span};
 pub use undefined::{Warning, warnings};

@@ -9,7 +9,7 @@ use crate::bounds::span::{IntSpan, Span};
 use crate::bounds::values::{Values, value_spans};
 use crate::brief::shown;
 use crate::ids::{ExprId, FuncId, IdVec, InputId, ParamId};
-use crate::ir::{InputDecl, NodeKind, ParamDecl, Stage, stage_name};
+use crate::ir::{InputDecl, NodeKind, ParamDecl, ReductionVar, Stage, stage_name};
 use crate::pipeline::Pipeline;
 use crate::region::{Range, Region};
 use crate::types::{Type, Value};
@@ -194,6 +194,16 @@ pub enum BoundsError {
         /// Source location of the stage; `None` for pipelines read from files.
         place: Option<String>,
     },
+    /// A reduction domain that does not follow from the sizes of a launch.
+    #[error("the range of `{variable}` in `{stage}` is no simple function of the sizes, so it cannot be computed at launch; leave the sizes that it depends on fixed{}", at(.place))]
+    Domain {
+        /// Name of the reduction variable.
+        variable: String,
+        /// Name of the stage.
+        stage: String,
+        /// Source location of the stage; `None` for pipelines read from files.
+        place: Option<String>,
+    },
     /// A Func or input with too many points to index.
     #[error("`{func}` would need {region} points; use smaller sizes")]
     TooLarge {
@@ -209,7 +219,7 @@ pub(crate) fn at(place: &Option<String>) -> String {
 }
 
 /// Indices beyond this count as unbounded. The limit leaves room for 32-bit index arithmetic.
-const MAX_INDEX: i64 = 1 << 30;
+pub(crate) const MAX_INDEX: i64 = 1 << 30;
 
 /// The maximum number of points in a box. The bytes of any array, and sums over them, fit in 64
 /// bits.
@@ -241,12 +251,45 @@ impl Regions {
 /// What a realisation fixes for the leaves of an expression other than loop variables.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Facts {
-    /// The box of each input, as given.
+    /// The box of each input, as given; if sizes vary, the smallest one that covers it at all sizes.
     pub inputs: IdVec<InputId, Region>,
+    /// The spans of the first index and of the extent of each input's dimensions, if sizes vary.
+    pub varying: Option<VaryingInputs>,
     /// The span of each Param: the value if it is specialised, otherwise its declared range.
     pub params: IdVec<ParamId, Span>,
     /// The span of each value of each Func, at any point.
     pub values: IdVec<FuncId, Vec<Span>>,
+}
+
+/// For each dimension of each input, the spans of its first index and of its extent.
+pub type VaryingInputs = IdVec<InputId, Vec<(IntSpan, IntSpan)>>;
+
+impl Facts {
+    /// The span of the first index of an input's dimension.
+    pub fn input_min(&self, input: InputId, dimension: usize) -> IntSpan {
+        input_spans(&self.inputs, &self.varying, input, dimension).0
+    }
+
+    /// The span of the extent of an input's dimension.
+    pub fn input_extent(&self, input: InputId, dimension: usize) -> IntSpan {
+        input_spans(&self.inputs, &self.varying, input, dimension).1
+    }
+}
+
+/// The spans of the first index and of the extent of an input's dimension.
+fn input_spans(
+    inputs: &IdVec<InputId, Region>,
+    varying: &Option<VaryingInputs>,
+    input: InputId,
+    dimension: usize,
+) -> (IntSpan, IntSpan) {
+    match varying {
+        Some(varying) => varying[input][dimension],
+        None => {
+            let range = inputs[input][dimension];
+            (IntSpan::constant(range.min), IntSpan::constant(range.extent))
+        }
+    }
 }
 
 /// The boxes of one Func.
@@ -279,6 +322,7 @@ impl StageRegions {
 /// The sizes and values of one realisation, with the loops of one stage.
 pub(crate) struct StageEnvironment<'a> {
     pub inputs: &'a IdVec<InputId, Region>,
+    pub varying: &'a Option<VaryingInputs>,
     pub params: &'a IdVec<ParamId, Span>,
     pub values: &'a Values,
     pub vars: &'a [Range],
@@ -289,6 +333,7 @@ pub(crate) struct StageEnvironment<'a> {
 /// range, so regions never depend on their values.
 pub(crate) struct Given {
     pub inputs: IdVec<InputId, Region>,
+    pub varying: Option<VaryingInputs>,
     pub params: IdVec<ParamId, Span>,
     values: IdVec<ParamId, Value>,
 }
@@ -301,13 +346,45 @@ impl Given {
         let value = |param: &ParamDecl| param.range.map_or(Value::zero(param.ty), |(low, _)| low);
         let values: IdVec<ParamId, Value> = pipeline.params.values().map(value).collect();
         let params = values.values().map(|value| Span::constant(*value)).collect();
-        Given { inputs: pipeline.inputs.values().map(input).collect(), params, values }
+        Given { inputs: pipeline.inputs.values().map(input).collect(), varying: None, params, values }
+    }
+
+    /// The environment of a stage with these loops.
+    pub fn environment<'a>(
+        &'a self,
+        values: &'a Values,
+        vars: &'a [Range],
+        rvars: &'a [Range],
+    ) -> StageEnvironment<'a> {
+        let Given { inputs, varying, params, .. } = self;
+        StageEnvironment { inputs, varying, params, values, vars, rvars }
+    }
+
+    /// Everything that is fixed, together with the values that Funcs can have.
+    pub fn facts(self, values: Values) -> Facts {
+        Facts { inputs: self.inputs, varying: self.varying, params: self.params, values }
     }
 
     /// The ranges of a reduction domain. Its bounds contain only constants, Params and sizes.
     pub fn domain(&self, pipeline: &Pipeline, stage: &Stage) -> Vec<Range> {
         let number = |id: ExprId| self.number(pipeline, id);
-        stage.domain.iter().map(|var| Range::new(number(var.min), number(var.extent))).collect()
+        let at_all_sizes = |min: ExprId, extent: ExprId| {
+            let no_values = IdVec::new();
+            let environment = self.environment(&no_values, &[], &[]);
+            let analysis = Analysis::new(&pipeline.exprs, &environment, [min, extent]);
+            let (min, extent) = (analysis.int(min), analysis.int(extent));
+            Range::inclusive(min.min, min.max.saturating_add(extent.max - 1))
+        };
+        let range = |var: &ReductionVar| match self.varying {
+            Some(_) => at_all_sizes(var.min, var.extent),
+            None => Range::new(number(var.min), number(var.extent)),
+        };
+        stage.domain.iter().map(range).collect()
+    }
+
+    /// The spans of the first index and of the extent of an input's dimension.
+    pub fn input_spans(&self, input: InputId, dimension: usize) -> (IntSpan, IntSpan) {
+        input_spans(&self.inputs, &self.varying, input, dimension)
     }
 
     /// The value of an expression without variables and loads.
@@ -345,11 +422,11 @@ impl Environment for StageEnvironment<'_> {
     fn param(&self, param: ParamId) -> Span {
         self.params[param]
     }
-    fn input_min(&self, input: InputId, dimension: usize) -> i64 {
-        self.inputs[input][dimension].min
+    fn input_min(&self, input: InputId, dimension: usize) -> IntSpan {
+        input_spans(self.inputs, self.varying, input, dimension).0
     }
-    fn input_extent(&self, input: InputId, dimension: usize) -> i64 {
-        self.inputs[input][dimension].extent
+    fn input_extent(&self, input: InputId, dimension: usize) -> IntSpan {
+        input_spans(self.inputs, self.varying, input, dimension).1
     }
     fn value(&self, func: FuncId, value: usize, _ty: Type) -> Span {
         self.values[func][value]
@@ -377,12 +454,15 @@ pub fn infer(pipeline: &Pipeline, request: &Realisation) -> Result<Regions, Boun
     }
     found.reverse();
     let inputs = inference.read;
-    let facts = Facts { inputs: given.inputs, params: given.params, values };
-    Ok(Regions { funcs: found.into_iter().collect(), inputs, facts })
+    let funcs = found.into_iter().collect();
+    Ok(Regions { funcs, inputs, facts: given.facts(values) })
 }
 
 /// Checks the request against the pipeline's inputs, outputs and Params.
-fn complete(pipeline: &Pipeline, request: &Realisation) -> Result<(Given, Vec<Region>), BoundsError> {
+pub(crate) fn complete(
+    pipeline: &Pipeline,
+    request: &Realisation,
+) -> Result<(Given, Vec<Region>), BoundsError> {
     let known = || {
         let names: Vec<&str> = request.names.iter().map(|(name, _)| name.as_str()).collect();
         shown(&names, ", ")
@@ -428,7 +508,7 @@ fn complete(pipeline: &Pipeline, request: &Realisation) -> Result<(Given, Vec<Re
             region(&func.name, func.dims.len(), given)
         })
         .collect();
-    Ok((Given { inputs, params, values }, outputs?))
+    Ok((Given { inputs, varying: None, params, values }, outputs?))
 }
 
 fn check_box(name: &str, dimensions: usize, region: &Region) -> Result<(), BoundsError> {
@@ -445,7 +525,7 @@ fn check_box(name: &str, dimensions: usize, region: &Region) -> Result<(), Bound
     check_points(name, region)
 }
 
-fn check_points(name: &str, region: &Region) -> Result<(), BoundsError> {
+pub(crate) fn check_points(name: &str, region: &Region) -> Result<(), BoundsError> {
     match region.points() {
         Some(points) if points <= MAX_POINTS => Ok(()),
         _ => Err(BoundsError::TooLarge { func: name.into(), region: region.clone() }),
@@ -500,13 +580,7 @@ impl Inference<'_> {
         let pipeline = self.pipeline;
         let (func, exprs) = (&pipeline.funcs[id], &pipeline.exprs);
         let stage = &func.stages[number];
-        let environment = StageEnvironment {
-            inputs: &self.given.inputs,
-            params: &self.given.params,
-            values: self.values,
-            vars: &loops.needed.0,
-            rvars: &loops.domain,
-        };
+        let environment = self.given.environment(self.values, &loops.needed.0, &loops.domain);
         let analysis = Analysis::new(exprs, &environment, stage.roots());
         let place = stage.place_text();
         let boxed = |producer: &str, indices: &[ExprId]| {

@@ -88,6 +88,7 @@ fn touched(
     let facts = &regions.facts;
     let environment = StageEnvironment {
         inputs: &facts.inputs,
+        varying: &facts.varying,
         params: &facts.params,
         values: &facts.values,
         vars: &loops.needed.0,

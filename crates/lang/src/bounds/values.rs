@@ -35,11 +35,11 @@ impl Environment for Anywhere<'_> {
     fn param(&self, param: ParamId) -> Span {
         self.given.params[param]
     }
-    fn input_min(&self, input: InputId, dimension: usize) -> i64 {
-        self.given.inputs[input][dimension].min
+    fn input_min(&self, input: InputId, dimension: usize) -> IntSpan {
+        self.given.input_spans(input, dimension).0
     }
-    fn input_extent(&self, input: InputId, dimension: usize) -> i64 {
-        self.given.inputs[input][dimension].extent
+    fn input_extent(&self, input: InputId, dimension: usize) -> IntSpan {
+        self.given.input_spans(input, dimension).1
     }
     fn value(&self, func: FuncId, value: usize, _ty: Type) -> Span {
         if func == self.own.0 { self.own.1[value] } else { self.values[func][value] }

@@ -257,10 +257,10 @@ impl Environment for AnyParams<'_> {
     fn param(&self, param: ParamId) -> Span {
         Span::declared(&self.0[param])
     }
-    fn input_min(&self, _: InputId, _: usize) -> i64 {
-        0
+    fn input_min(&self, _: InputId, _: usize) -> IntSpan {
+        IntSpan::of_type(Type::I32)
     }
-    fn input_extent(&self, _: InputId, _: usize) -> i64 {
-        0
+    fn input_extent(&self, _: InputId, _: usize) -> IntSpan {
+        IntSpan::of_type(Type::I32)
     }
 }

@@ -31,6 +31,7 @@ pub fn kernel(entry: &str, buffers: &[usize]) -> Kernel {
         buffers: buffers.to_vec(),
         reads_params: false,
         iterations: Vec::new(),
+        sizes: Vec::new(),
     }
 }
 

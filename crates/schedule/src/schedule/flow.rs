@@ -45,11 +45,11 @@ impl Environment for Spans<'_> {
     fn param(&self, param: ParamId) -> Span {
         self.facts.params[param]
     }
-    fn input_min(&self, input: InputId, dimension: usize) -> i64 {
-        self.facts.inputs[input][dimension].min
+    fn input_min(&self, input: InputId, dimension: usize) -> IntSpan {
+        self.facts.input_min(input, dimension)
     }
-    fn input_extent(&self, input: InputId, dimension: usize) -> i64 {
-        self.facts.inputs[input][dimension].extent
+    fn input_extent(&self, input: InputId, dimension: usize) -> IntSpan {
+        self.facts.input_extent(input, dimension)
     }
     fn value(&self, func: FuncId, value: usize, _ty: Type) -> Span {
         self.facts.values[func][value]

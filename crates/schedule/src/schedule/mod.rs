@@ -53,6 +53,7 @@ mod flow;
 mod footprint;
 mod hash;
 mod legality;
+mod limit;
 mod lines;
 mod names;
 mod parse;
@@ -79,6 +80,7 @@ pub use footprint::{
 };
 pub use hash::{FULL_DEPTH, combined_hash, item_hash, kernel_hash, structural_hash};
 pub use legality::{MAX_PRIVATE_BYTES, SMALL_EXTENT};
+pub use limit::{Limit, Limits};
 pub use path::Path;
 pub use plan::{Body, KernelPlan, LoopIds, LoopPlan, NestPlan, Plan, Stepped, Steps};
 pub use problem::{AtomicUpdate, Problem, RewrittenError};

@@ -13,6 +13,7 @@ use warploom_target::Device;
 
 use crate::ids::{KernelId, LoopId, NestId};
 use crate::schedule::footprint::{Allocation, NestFootprint};
+use crate::schedule::limit::Limits;
 use crate::schedule::path::Path;
 use crate::schedule::reach::Reach;
 use crate::schedule::tree::{BlockItem, Item, Kernel, Loops, Nest, ReductionTile, RootItem, StageRef, Tile};
@@ -67,6 +68,9 @@ pub struct Plan<'s> {
     /// The reaches whose smallest value each [`Symbol::Lowest`](crate::schedule::Symbol::Lowest) stands
     /// for.
     pub lowest: Vec<Vec<Reach>>,
+    /// The formulas of limits and of [`Symbol::Size`](crate::schedule::Symbol::Size); `None` if the sizes
+    /// are fixed.
+    pub limits: Option<Box<Limits>>,
     /// The nests that compute each Func, in order.
     computing: Vec<(FuncId, NestId)>,
     /// The nests that hold each Func in registers, with its position there, in order.
@@ -255,6 +259,7 @@ impl<'s> Plan<'s> {
             nests: IdVec::new(),
             launches: Steps(SmallVec::new()),
             lowest: Vec::new(),
+            limits: None,
             computing: Vec::new(),
             holding: Vec::new(),
             own: Vec::new(),

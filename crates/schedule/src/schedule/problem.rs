@@ -6,6 +6,7 @@ use ahash::RandomState;
 use dashmap::DashMap;
 use smallvec::SmallVec;
 use thiserror::Error;
+use warploom_lang::dynamic::{DynamicRegions, DynamicRequest, infer_dynamic};
 use warploom_lang::ir::{NodeKind, Stage};
 use warploom_lang::op::BinaryOp;
 use warploom_lang::rewrite::{Reduction, Rewrite, RewriteLineError};
@@ -65,6 +66,8 @@ struct Parts {
     request: Realisation,
     device: Device,
     regions: Regions,
+    /// The boxes as formulas of the sizes, if these are given at each launch.
+    dynamic: Option<DynamicRegions>,
     /// Built on first use; building kernels does not need it.
     dag: OnceLock<Dag>,
     funcs: IdVec<FuncId, FuncFacts>,
@@ -95,21 +98,46 @@ impl Problem {
     /// If the sizes or Params do not fit the pipeline.
     pub fn new(pipeline: &Pipeline, request: &Realisation, device: &Device) -> Result<Problem, BoundsError> {
         let regions = tracing::debug_span!("regions").in_scope(|| infer(pipeline, request))?;
+        Ok(Problem::of_regions(pipeline, request, device, regions, None))
+    }
+
+    /// The problem of a pipeline whose sizes are given at each launch. A schedule is legal if it is so at all sizes; the
+    /// regions cover all sizes.
+    ///
+    /// # Errors
+    /// If the sizes or Params do not fit the pipeline, or if a region cannot be computed at launch.
+    pub fn dynamic(
+        pipeline: &Pipeline,
+        request: &DynamicRequest,
+        device: &Device,
+    ) -> Result<Problem, BoundsError> {
+        let (dynamic, regions) = infer_dynamic(pipeline, request)?;
+        Ok(Problem::of_regions(pipeline, &request.typical, device, regions, Some(dynamic)))
+    }
+
+    fn of_regions(
+        pipeline: &Pipeline,
+        request: &Realisation,
+        device: &Device,
+        regions: Regions,
+        mut dynamic: Option<DynamicRegions>,
+    ) -> Problem {
         let mut funcs = IdVec::new();
         // Producers come before their consumers.
         for func in pipeline.funcs().keys() {
-            funcs.push(FuncFacts::new(pipeline, &regions, func, &funcs));
+            funcs.push(FuncFacts::new(pipeline, &regions, dynamic.as_mut(), func, &funcs));
         }
-        Ok(Problem(Arc::new(Parts {
+        Problem(Arc::new(Parts {
             pipeline: pipeline.clone(),
             request: request.clone(),
             device: device.clone(),
             regions,
+            dynamic,
             dag: OnceLock::new(),
             funcs,
             parallel: DashMap::default(),
             rewritten: DashMap::default(),
-        })))
+        }))
     }
 
     /// The problem of the pipeline after some rewrites: what a schedule with these rewrites is a schedule of.
@@ -123,7 +151,11 @@ impl Problem {
         if let Some(known) = self.0.rewritten.get(rewrites) {
             return Ok(known.clone());
         }
-        let problem = Problem::new(&*self.pipeline().rewritten(rewrites)?, self.request(), self.device())?;
+        let pipeline = self.pipeline().rewritten(rewrites)?;
+        if let Some(dynamic) = self.sizes() {
+            return Ok(Problem::dynamic(&pipeline, &dynamic.request, self.device())?);
+        }
+        let problem = Problem::new(&pipeline, self.request(), self.device())?;
         if let (Some(read), None) = (problem.undefined_read(), self.undefined_read()) {
             return Err(RewrittenError::Undefined(read));
         }
@@ -155,6 +187,11 @@ impl Problem {
     /// The region of every Func and input, inferred from the request.
     pub fn regions(&self) -> &Regions {
         &self.0.regions
+    }
+
+    /// The regions as formulas of the sizes; `None` if the sizes are fixed.
+    pub fn sizes(&self) -> Option<&DynamicRegions> {
+        self.0.dynamic.as_ref()
     }
 
     /// The pipeline as a graph of nodes, stages and accesses, built on first use.
@@ -348,13 +385,14 @@ impl FuncFacts {
     fn new(
         pipeline: &Pipeline,
         regions: &Regions,
+        mut sizes: Option<&mut DynamicRegions>,
         func: FuncId,
         producers: &IdVec<FuncId, FuncFacts>,
     ) -> FuncFacts {
         let decl = &pipeline.funcs()[func];
-        let stages = 0..decl.stages.len();
-        let stages: Vec<StageFacts> =
-            stages.map(|stage| StageFacts::new(pipeline, regions, StageRef { func, stage })).collect();
+        let stages = (0..decl.stages.len())
+            .map(|stage| StageFacts::new(pipeline, regions, sizes.as_deref_mut(), StageRef { func, stage }));
+        let stages: Vec<StageFacts> = stages.collect();
         let mut upstream = NodeSet::default();
         upstream.insert(node(pipeline, Read::Func(func)));
         for access in stages.iter().flat_map(|stage| &stage.program.reads) {
@@ -428,9 +466,14 @@ impl AtomicUpdate {
 }
 
 impl StageFacts {
-    fn new(pipeline: &Pipeline, regions: &Regions, stage: StageRef) -> StageFacts {
+    fn new(
+        pipeline: &Pipeline,
+        regions: &Regions,
+        sizes: Option<&mut DynamicRegions>,
+        stage: StageRef,
+    ) -> StageFacts {
         let decl = &pipeline.funcs()[stage.func].stages[stage.stage];
-        let program = Program::new(pipeline, regions, stage);
+        let program = Program::new(pipeline, regions, sizes, stage);
         let mut calls: Vec<FuncId> = program.reads.iter().filter_map(|access| access.read.func()).collect();
         calls.sort_unstable();
         let reads = pipeline.exprs().reachable(decl.roots()).into_iter();

@@ -6,11 +6,13 @@
 use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 use warploom_lang::bounds::{Analysis, IntSpan};
+use warploom_lang::dynamic::{DynamicRegions, Formula};
 use warploom_lang::ir::NodeKind;
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{ExprId, Pipeline, Range, Regions};
 
 use crate::schedule::flow::{Read, Scope, Spans};
+use crate::schedule::limit::Limit;
 use crate::schedule::reach::{Reach, Symbols};
 use crate::schedule::tree::StageRef;
 
@@ -60,24 +62,34 @@ enum Form {
     Unknown,
     Sum(Row),
     FloorDiv(usize, i64),
-    Clamp(usize, i64, i64),
+    Clamp(usize, Bound, Bound),
+    /// A number that follows from the sizes of a launch.
+    Size(Formula),
     Either(usize, usize),
     /// An expression without such a form: only its range counts.
     Opaque(ExprId),
 }
+
+/// A limit of a clamp; `None` if there is none on its side.
+type Bound = Option<Formula>;
 
 /// The reaches of accesses, per dimension.
 pub(crate) type Columns = Vec<Vec<Reach>>;
 
 impl Program {
     /// Compiles a stage at the sizes of a realisation.
-    pub fn new(pipeline: &Pipeline, regions: &Regions, stage: StageRef) -> Program {
+    pub fn new(
+        pipeline: &Pipeline,
+        regions: &Regions,
+        sizes: Option<&mut DynamicRegions>,
+        stage: StageRef,
+    ) -> Program {
         let exprs = pipeline.exprs();
         let decl = &pipeline.funcs()[stage.func].stages[stage.stage];
         let spans = whole(regions, stage);
         let analysis = Analysis::new(exprs, &spans, decl.roots());
         let mut compiler =
-            Compiler { pipeline, analysis: &analysis, forms: Vec::new(), known: AHashMap::new() };
+            Compiler { pipeline, analysis: &analysis, sizes, forms: Vec::new(), known: AHashMap::new() };
         let mut own = Access { read: Read::Func(stage.func), columns: Vec::new() };
         let mut reads: Vec<Access> = Vec::new();
         let moves = |d: usize| !decl.is_pure(exprs, d);
@@ -118,6 +130,8 @@ fn whole(regions: &Regions, stage: StageRef) -> Spans<'_> {
 struct Compiler<'a> {
     pipeline: &'a Pipeline,
     analysis: &'a Analysis<'a, Spans<'a>>,
+    /// The formulas of the boxes, if sizes vary.
+    sizes: Option<&'a mut DynamicRegions>,
     forms: Vec<Bounded>,
     known: AHashMap<ExprId, usize>,
 }
@@ -170,7 +184,7 @@ impl Compiler<'_> {
         if let Some(known) = self.known.get(&id) {
             return *known;
         }
-        let form = match self.shape(id) {
+        let form = match self.number(id).map(Form::Size).or_else(|| self.shape(id)) {
             Some(form) => form,
             None if self.varies(id) => Form::Opaque(id),
             None if is_range(self.pipeline, id, self.analysis.int(id)) => Form::Range,
@@ -179,6 +193,17 @@ impl Compiler<'_> {
         let number = self.add(id, form);
         self.known.insert(id, number);
         number
+    }
+
+    /// An expression that follows from the sizes of a launch.
+    fn number(&mut self, id: ExprId) -> Option<Formula> {
+        self.sizes.as_mut()?.number(self.pipeline, id, self.analysis)
+    }
+
+    /// An expression that is the same everywhere.
+    fn limit(&mut self, id: ExprId) -> Option<Formula> {
+        let constant = self.analysis.int(id).singleton().map(Formula::constant);
+        constant.or_else(|| self.number(id))
     }
 
     fn shape(&mut self, id: ExprId) -> Option<Form> {
@@ -201,17 +226,18 @@ impl Compiler<'_> {
                 Some(Form::FloorDiv(self.form(*a), 1 << amount))
             }
             (Op::Binary(op @ (BinaryOp::Min | BinaryOp::Max)), [a, b]) => {
-                let (a, limit) = match (constant(*a), constant(*b)) {
+                let (a, limit) = match (self.limit(*a), self.limit(*b)) {
                     (_, Some(limit)) => (*a, limit),
                     (Some(limit), _) => (*b, limit),
                     _ => return None,
                 };
-                let (low, high) = if op == BinaryOp::Min { (i64::MIN, limit) } else { (limit, i64::MAX) };
+                let (low, high) = if op == BinaryOp::Min { (None, Some(limit)) } else { (Some(limit), None) };
                 Some(Form::Clamp(self.form(a), low, high))
             }
             (Op::SaturatingCast(ty), [a]) if self.pipeline.exprs()[*a].ty.is_int() => {
                 let (low, high) = ty.int_range()?;
-                Some(Form::Clamp(self.form(*a), low, high))
+                let (low, high) = (Formula::constant(low), Formula::constant(high));
+                Some(Form::Clamp(self.form(*a), Some(low), Some(high)))
             }
             (Op::Select, [condition, a, b]) => Some(match constant(*condition) {
                 Some(chosen) => {
@@ -291,13 +317,13 @@ impl<'a> Evaluation<'a> {
         let Some(sum) = self.sum(row, symbols) else { return found(unknown(self)) };
         let settle = |reach: Option<Reach>| reach.map_or_else(|| unknown(self), Reach::settled);
         if row.low == row.high {
-            found(settle(sum.shift(row.low)));
+            found(settle(sum.shift(row.low, symbols)));
         } else if sum.clamp.is_none() {
             found(settle(sum.spread(row.low, row.high)));
         } else {
             // A clamp is shifted along with the constant, so the two ends have different clamps.
-            found(settle(sum.clone().shift(row.low)));
-            found(settle(sum.shift(row.high)));
+            found(settle(sum.clone().shift(row.low, symbols)));
+            found(settle(sum.shift(row.high, symbols)));
         }
     }
 
@@ -307,9 +333,9 @@ impl<'a> Evaluation<'a> {
         let mut sum = self.reach(*first, symbols).scale(*factor, symbols)?;
         for (form, factor) in rest {
             let part = self.reach(*form, symbols).scale(*factor, symbols)?;
-            sum = match sum.add(&part) {
+            sum = match sum.add(&part, symbols) {
                 Some(sum) => sum,
-                None => sum.plain(symbols).add(&part.plain(symbols))?,
+                None => sum.plain(symbols).add(&part.plain(symbols), symbols)?,
             };
         }
         Some(sum)
@@ -337,9 +363,17 @@ impl<'a> Evaluation<'a> {
             return reach.clone();
         }
         let reach = match form {
-            Form::Sum(row) => self.sum(row, symbols).and_then(|sum| sum.shift(row.low)),
+            Form::Sum(row) => self.sum(row, symbols).and_then(|sum| sum.shift(row.low, symbols)),
+            Form::Size(formula) => Some(Reach::of_formula(formula, symbols)),
             Form::FloorDiv(of, divisor) => self.reach(*of, symbols).floor_div(*divisor, symbols),
-            Form::Clamp(of, low, high) => Some(self.reach(*of, symbols).clamped(*low, *high)),
+            Form::Clamp(of, low, high) => {
+                let mut limit = |bound: &Bound| match bound {
+                    Some(formula) => symbols.limits.limit(formula.clone()),
+                    None => Limit::None,
+                };
+                let (low, high) = (limit(low), limit(high));
+                self.reach(*of, symbols).clamped(low, high, symbols)
+            }
             Form::Either(a, b) => {
                 let both = [self.reach(*a, symbols), self.reach(*b, symbols)];
                 Reach::hull(&both, symbols)

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use smallvec::SmallVec;
 use warploom_lang::affine::{Congruence, gcd};
 use warploom_lang::bounds::IntSpan;
+use warploom_lang::dynamic::{AtomId, Formula};
 
 use crate::dag::LoopKind;
 use crate::ids::LoopId;
 use crate::rational::Rational;
+use crate::schedule::limit::{Limit, Limits};
 
 /// A quantity that is constant at one position in the schedule and changes from iteration to iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -22,6 +24,8 @@ pub enum Symbol {
     /// The smallest value of some reaches, if it is not a sum of the other symbols. Each number is a
     /// separate symbol; [`Plan::lowest`](crate::schedule::Plan) holds its reaches.
     Lowest(usize),
+    /// A number that follows from the sizes of a launch.
+    Size(AtomId),
 }
 
 /// The possible values of an index at one iteration of the loops around it: from `A + low` to `A + high`,
@@ -36,14 +40,14 @@ pub struct Reach {
     pub low: Rational,
     /// The offset of the largest value.
     pub high: Rational,
-    /// The limits of a clamp, if there is one; `i64::MIN` or `i64::MAX` for a side without a limit.
-    pub clamp: Option<(i64, i64)>,
+    /// The limits of a clamp, if there is one.
+    pub clamp: Option<(Limit, Limit)>,
     /// Whether the clamp only moves the values, like the box of a stage, instead of cutting them off:
     /// the reach has its full extent from the smallest value on, up to `max`.
     pub moved: bool,
-    /// The smallest value over all iterations.
+    /// The smallest value over all iterations, at any sizes.
     pub min: i64,
-    /// The largest value over all iterations.
+    /// The largest value over all iterations, at any sizes.
     pub max: i64,
     /// Whether the reach follows from loops and constants. False if nothing is known about the index,
     /// or if its accesses move with the block in different ways, so that it may be anywhere in
@@ -64,6 +68,8 @@ pub(crate) struct Symbols {
     ranges: Vec<(Symbol, i64, i64)>,
     /// The reaches whose smallest value each `Lowest` stands for.
     pub lowest: Vec<Vec<Reach>>,
+    /// The limits that follow from the sizes of a launch, and the range of each [`Symbol::Size`].
+    pub limits: Limits,
 }
 
 impl Symbols {
@@ -88,6 +94,9 @@ impl Symbols {
     }
 
     fn range(&self, symbol: Symbol) -> (i64, i64) {
+        if let Symbol::Size(atom) = symbol {
+            return self.limits.atom_range(atom);
+        }
         let known = self.ranges.iter().find(|(known, ..)| *known == symbol);
         known.map_or((0, 0), |(_, first, last)| (*first, *last))
     }
@@ -101,7 +110,7 @@ impl Symbols {
     /// Whether a symbol is constant inside these loops.
     fn is_fixed(&self, symbol: Symbol, loops: &[LoopId]) -> bool {
         match symbol {
-            Symbol::Block(_) => true,
+            Symbol::Block(_) | Symbol::Size(_) => true,
             Symbol::Loop(id) => loops.contains(&id),
             Symbol::Thread(_) => false,
             Symbol::Lowest(number) => self.is_lowest_fixed(number, loops),
@@ -176,6 +185,16 @@ impl Reach {
             Some(high) => Reach { high, ..tile },
             None => Reach::unknown(self.min, self.max),
         }
+    }
+
+    /// A number that follows from the sizes of a launch.
+    pub(crate) fn of_formula(formula: &Formula, symbols: &Symbols) -> Reach {
+        let range = symbols.limits.formulas.range(formula);
+        let (min, max) = (range.min, range.max);
+        let terms =
+            formula.terms.iter().map(|(atom, factor)| (Symbol::Size(*atom), Rational::integer(*factor)));
+        let constant = Rational::integer(formula.constant);
+        Reach { terms: terms.collect(), low: constant, high: constant, ..Reach::fixed(min, max) }
     }
 
     /// The same values without a clamp, so that the reach can be used in sums.
@@ -286,10 +305,10 @@ impl Reach {
     }
 
     /// The sum with another reach; `None` if the result cannot be expressed as a reach.
-    pub(crate) fn add(&self, other: &Reach) -> Option<Reach> {
+    pub(crate) fn add(&self, other: &Reach, symbols: &mut Symbols) -> Option<Reach> {
         match (self.singleton(), other.singleton()) {
-            (_, Some(value)) => return self.clone().shift(value),
-            (Some(value), _) => return other.clone().shift(value),
+            (_, Some(value)) => return self.clone().shift(value, symbols),
+            (Some(value), _) => return other.clone().shift(value, symbols),
             _ if self.clamp.is_some() || other.clamp.is_some() => return None,
             _ => {}
         }
@@ -315,8 +334,18 @@ impl Reach {
     }
 
     /// The sum with a constant; `None` if it does not fit.
-    pub(crate) fn shift(self, by: i64) -> Option<Reach> {
-        let clamp = limits(self.clamp, |limit| limit.checked_add(by))?;
+    pub(crate) fn shift(self, by: i64, symbols: &mut Symbols) -> Option<Reach> {
+        let mut shifted = |limit: Limit| {
+            symbols.limits.changed(
+                limit,
+                |value| value.checked_add(by),
+                |_, formula| formula.add_scaled(&Formula::constant(by), 1),
+            )
+        };
+        let clamp = match self.clamp {
+            Some((low, high)) => Some((shifted(low)?, shifted(high)?)),
+            None => None,
+        };
         Reach { clamp, ..self }.spread(by, by)
     }
 
@@ -348,30 +377,43 @@ impl Reach {
         let mut terms = terms?;
         terms.retain(|(_, step): &mut (Symbol, Rational)| !step.is_zero());
         let (low, high) = (scaled(self.low)?, scaled(self.high)?);
-        let clamp = limits(self.clamp, |limit| limit.checked_mul(factor))?;
-        let clamp =
-            clamp.map(|(low, high)| if factor < 0 { (opposite(high), opposite(low)) } else { (low, high) });
+        let mut times = |limit: Limit| {
+            symbols.limits.changed(
+                limit,
+                |value| value.checked_mul(factor),
+                |_, formula| formula.scale(factor),
+            )
+        };
+        let clamp = match self.clamp {
+            Some((low, high)) if factor < 0 => Some((times(high)?, times(low)?)),
+            Some((low, high)) => Some((times(low)?, times(high)?)),
+            None => None,
+        };
         let (min, max) = ordered(self.min, self.max)?;
         Some(Reach { terms, low: low.min(high), high: low.max(high), clamp, min, max, ..self })
     }
 
     /// The quotient by a positive constant, rounded down.
     pub(crate) fn floor_div(&self, divisor: i64, symbols: &mut Symbols) -> Option<Reach> {
-        let quotient = self.quotient(divisor)?;
+        let quotient = self.quotient(divisor, symbols)?;
         // At a limit, the values of a moved reach are rounded differently.
-        let (first, last) = self.clamp.unwrap_or((i64::MIN, i64::MAX));
-        let wider = |start: i64| {
-            let end = start.saturating_add(self.width());
-            let limits = !matches!(start, i64::MIN | i64::MAX);
-            limits && end.div_euclid(divisor) - start.div_euclid(divisor) > quotient.width()
+        let (first, last) = self.clamp.unwrap_or((Limit::None, Limit::None));
+        let wider = |limit: Limit| match limit {
+            Limit::None => false,
+            Limit::Formula(_) => true,
+            Limit::Value(start) => {
+                let end = start.saturating_add(self.width());
+                end.div_euclid(divisor) - start.div_euclid(divisor) > quotient.width()
+            }
         };
-        match self.moved && (quotient.has_fractions() || [first, last, self.min].into_iter().any(wider)) {
-            true => self.plain(symbols).quotient(divisor),
+        let starts = [first, last, Limit::Value(self.min)];
+        match self.moved && (quotient.has_fractions() || starts.into_iter().any(wider)) {
+            true => self.plain(symbols).quotient(divisor, symbols),
             false => Some(quotient),
         }
     }
 
-    fn quotient(&self, divisor: i64) -> Option<Reach> {
+    fn quotient(&self, divisor: i64, symbols: &mut Symbols) -> Option<Reach> {
         let over = |value: Rational| value.div(Rational::integer(divisor));
         let terms: Option<SmallVec<_>> =
             self.terms.iter().map(|(symbol, step)| Some((*symbol, over(*step)?))).collect();
@@ -385,11 +427,22 @@ impl Reach {
             _ => (over(self.low.sub(Rational::integer(divisor - 1))?)?, over(self.high)?),
         };
         let quotient = |value: i64| value.div_euclid(divisor);
+        let mut over = |limit: Limit| {
+            symbols.limits.changed(
+                limit,
+                |value| Some(quotient(value)),
+                |formulas, formula| formulas.quotient(formula, divisor),
+            )
+        };
+        let clamp = match self.clamp {
+            Some((low, high)) => Some((over(low)?, over(high)?)),
+            None => None,
+        };
         Some(Reach {
             terms,
             low,
             high,
-            clamp: limits(self.clamp, |limit| Some(quotient(limit)))?,
+            clamp,
             moved: self.moved,
             min: quotient(self.min),
             max: quotient(self.max),
@@ -397,20 +450,28 @@ impl Reach {
         })
     }
 
-    /// The reach clamped to `low..=high`.
-    #[must_use]
-    pub(crate) fn clamped(&self, low: i64, high: i64) -> Reach {
-        if low <= self.min && self.max <= high {
-            return self.clone();
+    /// The reach clamped to two limits; `None` if they do not fit.
+    pub(crate) fn clamped(&self, low: Limit, high: Limit, symbols: &mut Symbols) -> Option<Reach> {
+        let limits = &mut symbols.limits;
+        let (least, most) = (limits.range(low, i64::MIN), limits.range(high, i64::MAX));
+        if least.max <= self.min && self.max <= most.min {
+            return Some(self.clone());
         }
-        let (min, max) = (self.min.clamp(low, high), self.max.clamp(low, high));
+        let (min, max) = (self.min.max(least.min).min(most.min), self.max.max(least.max).min(most.max));
         if self.terms.is_empty() {
             // The clamp limits an unbounded reach, but does not make it bounded.
-            return Reach { bounded: self.bounded, ..Reach::fixed(min, max) };
+            return Some(Reach { bounded: self.bounded, ..Reach::fixed(min, max) });
         }
-        let (old_low, old_high) = self.clamp.unwrap_or((i64::MIN, i64::MAX));
-        let clamp = Some((old_low.clamp(low, high), old_high.clamp(low, high)));
-        Reach { clamp, min, max, ..self.clone() }
+        let (old_low, old_high) = self.clamp.unwrap_or((Limit::None, Limit::None));
+        let both = (low, high);
+        let clamp = Some((limits.clamped(old_low, both, low)?, limits.clamped(old_high, both, high)?));
+        Some(Reach { clamp, min, max, ..self.clone() })
+    }
+
+    /// Whether a limit of the clamp follows from the sizes of a launch.
+    fn is_limited_by_sizes(&self) -> bool {
+        let of_sizes = |limit: Limit| matches!(limit, Limit::Formula(_));
+        self.clamp.is_some_and(|(low, high)| of_sizes(low) || of_sizes(high))
     }
 
     /// The reach as seen from inside these loops only: every symbol that varies there takes all its
@@ -487,10 +548,13 @@ impl Reach {
             return Some(hull);
         }
         let alike = rest.iter().all(|part| part.clamp == hull.clamp);
-        let same_range = rest.iter().all(|part| (part.min, part.max) == (hull.min, hull.max));
-        let distance = (!alike && !same_range).then(|| distance(&parts, symbols));
+        // Limits that differ from size to size say nothing about how far the parts are apart.
+        let unrelated = !alike && parts.iter().any(Reach::is_limited_by_sizes);
+        let same_range = !unrelated && rest.iter().all(|part| (part.min, part.max) == (hull.min, hull.max));
+        let distance =
+            (!alike && !same_range).then(|| if unrelated { i64::MAX } else { distance(&parts, symbols) });
         if !alike && same_range {
-            hull.clamp = Some((hull.min, hull.max));
+            hull.clamp = Some((Limit::Value(hull.min), Limit::Value(hull.max)));
         }
         for part in rest {
             hull.extend(part);
@@ -553,24 +617,6 @@ fn sum_range(reach: &Reach, symbols: &Symbols) -> Option<(Rational, Rational)> {
         (first, last) = (first.add(a.min(b))?, last.add(a.max(b))?);
     }
     Some((first, last))
-}
-
-/// The limits of a clamp after a change of the values; `None` if one does not fit.
-fn limits(clamp: Option<(i64, i64)>, change: impl Fn(i64) -> Option<i64>) -> Option<Option<(i64, i64)>> {
-    let changed = |limit: i64| if matches!(limit, i64::MIN | i64::MAX) { Some(limit) } else { change(limit) };
-    match clamp {
-        Some((low, high)) => Some(Some((changed(low)?, changed(high)?))),
-        None => Some(None),
-    }
-}
-
-/// Maps a missing limit on one side to a missing limit on the other; keeps real limits.
-fn opposite(limit: i64) -> i64 {
-    match limit {
-        i64::MIN => i64::MAX,
-        i64::MAX => i64::MIN,
-        limit => limit,
-    }
 }
 
 /// The number of tiles of `size` that cover `extent`.

@@ -12,6 +12,7 @@ use crate::schedule::footprint::{
     Allocation, Axis, AxisKind, FLAT_THREADS, Footprint, MAX_REGISTER_BYTES, NestFootprint,
     RegisterFootprint, StagedFootprint, ThreadLoop,
 };
+use crate::schedule::limit::Limits;
 use crate::schedule::plan::{NestPlan, Plan};
 use crate::schedule::problem::Problem;
 use crate::schedule::program::{Columns, Evaluation};
@@ -111,7 +112,7 @@ impl Problem {
         root: impl IntoIterator<Item = &'s RootItem>,
     ) -> Plan<'s> {
         let mut plan = Plan::outlined(inlined, root);
-        let Sizes { kernels, nests, counts, lowest } = Tracer::new(self, &plan).sizes();
+        let Sizes { kernels, nests, counts, lowest, limits } = Tracer::new(self, &plan).sizes();
         for (id, (blocks, threads, allocations)) in plan.kernels.keys().zip(kernels) {
             let kernel = &mut plan.kernels[id];
             (kernel.blocks, kernel.threads, kernel.allocations) = (blocks, threads, allocations);
@@ -123,6 +124,7 @@ impl Problem {
             plan.loops[id].count = count;
         }
         plan.lowest = lowest;
+        plan.limits = self.sizes().map(|_| Box::new(limits));
         plan
     }
 
@@ -145,12 +147,16 @@ struct Sizes {
     /// The iteration count of each loop.
     counts: Vec<i64>,
     lowest: Vec<Vec<Reach>>,
+    limits: Limits,
 }
 
 impl<'a> Tracer<'a> {
     /// The sizes of the plan do not have to be known yet.
     pub fn new(problem: &'a Problem, plan: &'a Plan<'a>) -> Tracer<'a> {
         let mut symbols = Symbols::default();
+        if let Some(sizes) = problem.sizes() {
+            symbols.limits = Limits::new(sizes.request.formulas.clone());
+        }
         for (id, info) in plan.loops.iter() {
             let extent = problem.domain(info.tile.stage, info.tile.var).extent;
             symbols.add(Symbol::Loop(id), blocks(extent, info.tile.size.of(extent)));
@@ -162,7 +168,7 @@ impl<'a> Tracer<'a> {
         let mut nests = vec![None; self.plan.nests.len()];
         let kernels = self.plan.kernels.keys().map(|id| self.kernel(id, &mut nests)).collect();
         let counts = self.plan.loops.keys().map(|id| self.symbols.count(Symbol::Loop(id))).collect();
-        Sizes { kernels, nests, counts, lowest: self.symbols.lowest }
+        Sizes { kernels, nests, counts, lowest: self.symbols.lowest, limits: self.symbols.limits }
     }
 
     fn kernel(

@@ -23,6 +23,7 @@ impl Maker {
             params: Vec::new(),
             kernels: IdVec::new(),
             launches: Vec::new(),
+            sizes: None,
         };
         Maker { program, inputs: 0, outputs: 0 }
     }
@@ -75,6 +76,8 @@ impl Maker {
         let kernel = Kernel {
             name: name.to_string(),
             grid,
+            blocks: None,
+            scalars: Vec::new(),
             threads,
             resident: None,
             arrays: IdVec::new(),
@@ -204,7 +207,7 @@ pub fn when(condition: NodeId, body: Vec<Stmt>) -> Stmt {
 }
 
 pub fn repeat(var: VarId, count: u32, body: Vec<Stmt>) -> Stmt {
-    Stmt::For { var, count, unrolled: false, body }
+    Stmt::For { var, count, limit: None, unrolled: false, body }
 }
 
 pub fn device() -> Device {

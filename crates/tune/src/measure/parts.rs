@@ -55,6 +55,7 @@ mod tests {
             buffers: Vec::new(),
             reads_params: false,
             iterations: Vec::new(),
+            sizes: Vec::new(),
         }
     }
 
