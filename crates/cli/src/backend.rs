@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::ValueEnum;
+use clap::{Arg, ValueEnum};
 use warploom::codegen::build::{BuildError, build};
 use warploom::codegen::cuda::Build;
 use warploom::codegen::export::file_stem;
@@ -18,10 +18,11 @@ use warploom::search::Options;
 use warploom::target::Device;
 use warploom::tune::workload::{PERTURBED_RUNS, Workload};
 
-use crate::device;
+use crate::device::{self, Beside};
 use crate::error::{Error, RunError};
 use crate::model::Model;
 use crate::progress::{Progress, Unit};
+use crate::report::Format;
 use crate::search;
 
 /// What runs a pipeline.
@@ -55,14 +56,25 @@ pub(crate) struct Kernels {
     /// `search` is the schedule that the search finds; its seed is 0 unless given.
     #[arg(long, value_name = "FILE", value_parser = Source::parse, help_heading = "Kernels", verbatim_doc_comment)]
     pub(crate) schedule: Option<Source>,
-    /// The GPU to generate kernels for: a preset, a *.json file, or `auto`
+    /// The GPU to generate kernels for: a preset, a *.json file, or `auto` (default: auto)
     ///
-    /// `warploom devices --presets` lists the presets; `auto` is the GPU of this machine.
+    /// `warploom devices --presets` lists the presets.
+    /// `auto` is the first GPU of this machine, or h200 if it has none.
     /// Kernels that run on a GPU are always generated for that GPU.
-    #[arg(long, value_name = "NAME", default_value = "h200", help_heading = "Kernels", verbatim_doc_comment)]
-    device: String,
+    #[arg(long, value_name = "NAME", help_heading = "Kernels", verbatim_doc_comment)]
+    device: Option<String>,
     #[command(flatten)]
     pub(crate) model: Model,
+}
+
+/// The help of `--device` for commands that take it from the manifest beside a schedule.
+pub(crate) fn of_schedule(device: Arg) -> Arg {
+    device.help("The GPU to generate kernels for (default: the one in the manifest beside the schedule, or auto)").long_help(
+        "The GPU to generate kernels for: a preset, a *.json file, or `auto`\n\n\
+         By default it is the one that the schedule was compiled for, which APP.json beside APP.schedule names.\n\
+         Without such a file it is `auto`: the first GPU of this machine, or h200 if it has none.\n\
+         `warploom devices --presets` lists the presets.",
+    )
 }
 
 /// Where schedules come from.
@@ -178,8 +190,21 @@ impl Kernels {
     }
 
     /// The device to build kernels for; it need not be present.
-    pub(crate) fn device(&self) -> Result<Device, Error> {
-        device::find(&self.device)
+    pub(crate) fn device(&self, format: Format) -> Result<Device, Error> {
+        device::find(self.device.as_deref().unwrap_or(device::AUTO), format)
+    }
+
+    /// The device to build kernels of an existing schedule for: unless one is given, the one that the manifest beside the
+    /// schedule names.
+    pub(crate) fn device_of_schedule(&self, app: &str, format: Format) -> Result<Device, Error> {
+        let beside = match &self.schedule {
+            Some(Source::Path(given)) => Beside::of(&schedule_file(given, app)),
+            _ => None,
+        };
+        match beside {
+            Some(beside) => beside.device(self.device.as_deref(), format),
+            None => self.device(format),
+        }
     }
 
     /// Builds the kernels of a workload for a device. The workload's pipeline becomes the rewritten one, whose outputs
@@ -225,34 +250,50 @@ pub(crate) fn read_schedule(path: &Path, pipeline: &Pipeline) -> Result<Schedule
     Schedule::parse(&text, pipeline).map_err(|errors| Error::Schedule { file, errors: errors.to_string() })
 }
 
+/// A [`Target`] on which jobs can run.
+pub(crate) struct Ready<'a> {
+    pub(crate) target: &'a Target,
+    on: On,
+}
+
+/// A backend with what it needs.
+enum On {
+    Reference,
+    Sim(Box<Device>),
+    Cuda,
+}
+
 impl Target {
-    /// Reports missing flags before anything runs.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    /// Checks the flags before anything runs.
+    pub(crate) fn ready(&self, format: Format) -> Result<Ready<'_>, Error> {
         if self.on != Backend::Reference && self.kernels.schedule.is_none() {
             return Err(Error::NoSchedule { on: self.on.name() });
         }
-        if self.on == Backend::Cuda {
-            open_gpu()?;
-        }
-        Ok(())
+        let on = match self.on {
+            Backend::Reference => On::Reference,
+            Backend::Sim => On::Sim(Box::new(self.kernels.device(format)?)),
+            Backend::Cuda => open_gpu().map(|_| On::Cuda)?,
+        };
+        Ok(Ready { target: self, on })
     }
+}
 
+impl Ready<'_> {
     /// Runs a job and shows its progress.
     pub(crate) fn run(&self, job: &Job<'_>) -> Result<Done, RunError> {
         let start = Instant::now();
-        let (outputs, fault) = match self.on {
-            Backend::Reference => (evaluate(job)?, None),
-            Backend::Sim => (self.simulate(job.workload())?, None),
-            Backend::Cuda => self.on_gpu(job.workload(), job.check)?,
+        let (outputs, fault) = match &self.on {
+            On::Reference => (evaluate(job)?, None),
+            On::Sim(device) => (self.simulate(job.workload(), device)?, None),
+            On::Cuda => self.on_gpu(job.workload(), job.check)?,
         };
         Ok(Done { outputs, seconds: start.elapsed().as_secs_f64(), fault })
     }
 
-    fn simulate(&self, mut workload: Workload) -> Result<Vec<Buffer>, RunError> {
-        let device = self.kernels.device()?;
-        let program = self.kernels.build(&mut workload, &device)?;
+    fn simulate(&self, mut workload: Workload, device: &Device) -> Result<Vec<Buffer>, RunError> {
+        let program = self.target.kernels.build(&mut workload, device)?;
         let _progress = Progress::new(format!("simulating {}", workload.pipeline.name()), Unit::Time);
-        let outcome = workload.simulate(&program, &device, 0);
+        let outcome = workload.simulate(&program, device, 0);
         Ok(outcome.map_err(|error| Error::Simulation(Box::new(error)))?.outputs)
     }
 
@@ -264,7 +305,7 @@ impl Target {
         check: Check,
     ) -> Result<(Vec<Buffer>, Option<String>), RunError> {
         let gpu = open_gpu()?;
-        let program = self.kernels.build(&mut workload, gpu.device())?;
+        let program = self.target.kernels.build(&mut workload, gpu.device())?;
         let _progress = Progress::new(format!("running {}", workload.pipeline.name()), Unit::Time);
         let Check::By(tolerance) = check else {
             return Ok((run_build(&gpu, &workload, &program, Build::Timing)?, None));

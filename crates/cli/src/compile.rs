@@ -76,7 +76,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let asked = arguments.which.realise(apps)?;
-    let device = arguments.kernels.device()?;
+    let device = arguments.kernels.device(arguments.format)?;
     let model = arguments.kernels.model.load(&device)?;
     let pipeline = &asked.pipeline;
     let problem = problem(pipeline, &asked.request, &device)?;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use warploom::runtime::{Gpu, driver_version, nvrtc};
 use warploom::target::Device;
 
-use crate::device;
+use crate::device::{AUTO, find, present};
 use crate::error::Error;
 use crate::report::{self, Format};
 use crate::table::{self, Align};
@@ -48,7 +48,8 @@ struct Report {
 
 pub(crate) fn devices(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     if let Some(name) = &arguments.describe {
-        let described = device::find(name)?.to_json().map_err(|error| Error::Device(error.to_string()))?;
+        let device = if name == AUTO { present()? } else { find(name, arguments.format)? };
+        let described = device.to_json().map_err(|error| Error::Device(error.to_string()))?;
         return report::text(out, &(described + "\n"));
     }
     if arguments.presets {

@@ -45,7 +45,13 @@ pub(crate) mod exit {
 pub(crate) enum Error {
     /// Wrong arguments, or a request for help, which clap also returns as an error.
     #[error(transparent)]
-    Arguments(#[from] clap::Error),
+    Arguments(clap::Error),
+    /// A command or flag of a feature that this program was built without.
+    #[error(
+        "{what} needs the feature `{feature}`, which this program was built without; install one that has it: \
+         cargo install --git {} warploom-cli --features {feature}", env!("CARGO_PKG_REPOSITORY")
+    )]
+    LeftOut { what: String, feature: &'static str },
     #[error("there is no app `{name}`{hint}; the apps are {known}")]
     UnknownApp { name: String, hint: String, known: String },
     /// A size, parameter, input or output that an app does not have.
@@ -210,10 +216,13 @@ pub(crate) enum Error {
     /// A file that is not a valid device description.
     #[error("{file}: {problem}; `warploom devices --describe h200` prints an example")]
     DeviceFile { file: String, problem: String },
-    /// No GPU to compile for, with `--device auto`.
+    /// A manifest with a device that only a description could tell more about.
     #[error(
-        "this machine has no GPU to generate kernels for ({why}); name a device, for example --device h200"
+        "{file} was made for `{name}`, which is neither a preset nor a GPU of this machine; give its description with \
+         --device FILE.json, or another device"
     )]
+    ManifestDevice { file: String, name: String },
+    #[error("this machine has no GPU to describe ({why}); name a preset, for example --describe h200")]
     NoDevice { why: String },
     /// An error of the GPU, the driver or NVRTC.
     #[error("{0}")]

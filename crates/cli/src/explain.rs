@@ -11,7 +11,7 @@ use warploom::schedule::schedule::{Change, Problem, Schedule};
 use warploom::target::Device;
 use warploom::tune::explain::Explanation;
 
-use crate::backend::{Kernels, problem, rewritten, unbuilt};
+use crate::backend::{self, Kernels, problem, rewritten, unbuilt};
 use crate::error::Error;
 use crate::pipeline::Which;
 use crate::report::{self, Format};
@@ -22,6 +22,7 @@ use crate::voice;
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("schedule", |arg: Arg| arg.required(true)),
+    mut_arg("device", backend::of_schedule),
     after_long_help = "Examples:
   warploom explain unsharp --schedule apps/schedules
   warploom explain harris --schedule out/harris.schedule --size 640x480 --device a100
@@ -63,7 +64,7 @@ struct Report {
 
 pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let asked = arguments.which.realise(apps)?;
-    let device = arguments.kernels.device()?;
+    let device = arguments.kernels.device_of_schedule(asked.pipeline.name(), arguments.format)?;
     let problem = problem(&asked.pipeline, &asked.request, &device)?;
     voice::warnings(&asked.pipeline, problem.regions());
     let schedule = arguments.kernels.schedule(&problem)?;

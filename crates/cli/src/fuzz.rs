@@ -80,7 +80,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t = Executor::Sim, help_heading = "Kernels")]
     on: Executor,
     /// The GPU to generate kernels for, if they do not run on one: a preset, a *.json file, or `auto`
-    #[arg(long, value_name = "NAME", default_value = "h200", help_heading = "Kernels")]
+    ///
+    /// `auto` is the first GPU of this machine, or h200 if it has none.
+    #[arg(long, value_name = "NAME", default_value = device::AUTO, help_heading = "Kernels")]
     device: String,
     /// Build the kernels of every pair for a range of sizes and any strides, and run them at several of these
     #[arg(long, conflicts_with = "on", help_heading = "Kernels")]
@@ -275,7 +277,7 @@ impl Arguments {
                 Ok(Machine { device: gpu.device().clone(), gpu: Some(gpu), compiler: None, dynamic: false })
             }
             Executor::Sim => {
-                let device = device::find(&self.device)?;
+                let device = device::find(&self.device, self.format)?;
                 let compiler = self.compile.then(|| Compiler::new(&device)).transpose()?;
                 Ok(Machine { device, gpu: None, compiler, dynamic: self.dynamic })
             }

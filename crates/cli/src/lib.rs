@@ -30,6 +30,7 @@ mod error;
 #[cfg(feature = "train")]
 mod evaluate;
 mod explain;
+mod features;
 mod folder;
 mod fuzz;
 mod golden;
@@ -172,7 +173,9 @@ fn execute(
     arguments: impl IntoIterator<Item = OsString>,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let Arguments { command, voice } = Arguments::try_parse_from(arguments)?;
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let parsed = Arguments::try_parse_from(&arguments);
+    let Arguments { command, voice } = parsed.map_err(|error| features::explained(error, &arguments))?;
     // The parent captures a worker's standard error as its last words, so a worker must not log
     // there.
     if !matches!(command, Command::Worker(_)) {

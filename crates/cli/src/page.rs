@@ -65,7 +65,7 @@ struct Part<'a> {
 pub(crate) fn page(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let Arguments { files, output, device, format } = arguments;
     keeps_sources(files, output)?;
-    let mut nests = Nests::new(device.as_deref())?;
+    let mut nests = Nests::new(device.as_deref(), *format)?;
     let sources = files.iter().map(|file| Source::read(file)).collect::<Result<Vec<_>, _>>()?;
     let mut sections = suites::sections(apps, &sources, &mut nests);
     for source in &sources {

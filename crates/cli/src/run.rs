@@ -128,9 +128,9 @@ struct Target {
 }
 
 pub(crate) fn run(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
-    arguments.target.check()?;
+    let on = arguments.target.ready(arguments.format)?;
     let plan = Plan::new(find_app(apps, &arguments.app)?, arguments)?;
-    let report = plan.run(arguments.seed, &arguments.target)?;
+    let report = plan.run(arguments.seed, &on)?;
     if arguments.format.json {
         return report::json(out, "warploom.run/1", &report);
     }
@@ -177,7 +177,7 @@ impl<'a> Plan<'a> {
         Error::Evaluation { app: self.app.name, sizes, error: Box::new(error) }
     }
 
-    fn run(&self, seed: u64, on: &backend::Target) -> Result<Report, Error> {
+    fn run(&self, seed: u64, on: &backend::Ready<'_>) -> Result<Report, Error> {
         let file_of = |name: &str| self.given.iter().find(|given| given.name == name);
         let missing = self.shapes.inputs.iter().filter(|(name, _)| file_of(name).is_none());
         let generated: Vec<(&str, Buffer)> = missing
@@ -218,7 +218,7 @@ impl<'a> Plan<'a> {
             seed,
             inputs: inputs.collect(),
             outputs,
-            on: on.on.name(),
+            on: on.target.on.name(),
             seconds: done.seconds,
         })
     }

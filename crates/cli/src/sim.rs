@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde::Serialize;
 use warploom::sim::Counters;
 
-use crate::backend::Kernels;
+use crate::backend::{self, Kernels};
 use crate::choice::Choice;
 use crate::error::Error;
 use crate::report::{self, Format};
@@ -14,13 +14,16 @@ use crate::show;
 
 /// Run an app's kernels in the simulator and compare them with the reference evaluator
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "Examples:
+#[command(
+    mut_arg("device", backend::of_schedule),
+    after_long_help = "Examples:
   warploom sim unsharp --schedule apps/schedules --size 256x128
   warploom sim harris --schedule my.schedule --size 256x128 --counters
   warploom sim harris --schedule random:7 --size 64x48
 
 The simulator reports data races, reads of uninitialised memory and out-of-bounds accesses as errors. Exits with 6
-unless the outputs match the reference bit for bit.")]
+unless the outputs match the reference bit for bit."
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     choice: Choice,
@@ -49,7 +52,7 @@ pub(crate) fn sim(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let mut chosen = arguments.choice.make(apps)?;
-    let device = arguments.kernels.device()?;
+    let device = arguments.kernels.device_of_schedule(chosen.app.name, arguments.format)?;
     let program = arguments.kernels.build(&mut chosen.workload, &device)?;
     let start = Instant::now();
     let outcome = chosen.workload.simulate(&program, &device, 0);

@@ -10,7 +10,7 @@ use warploom::interp::buffer::Buffer;
 use warploom::interp::compare::{Comparison, compare};
 use warploom::lang::{Pipeline, Region, Value};
 
-use crate::backend::{Check, Job, Source, Target};
+use crate::backend::{Check, Job, Ready, Source, Target};
 use crate::error::Error;
 use crate::folder::{self, Folder};
 use crate::names::{Kind, find_app, find_setting};
@@ -99,14 +99,14 @@ struct Case<'a> {
 
 pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let start = Instant::now();
-    arguments.target.check()?;
+    let target = arguments.target.ready(arguments.format)?;
     let folders = select(apps, arguments)?;
     let mut lines = Lines::new(&folders, arguments.format.json);
     lines.header(out)?;
     let mut checked = Vec::new();
     for (app, folder) in &folders {
         let case = Case::read(app, folder)?;
-        let result = case.check(&arguments.target);
+        let result = case.check(&target);
         lines.row(out, &result)?;
         checked.push(result);
     }
@@ -183,7 +183,7 @@ impl<'a> Case<'a> {
     }
 
     /// Runs the app. Errors of the app become part of the result.
-    fn check(&self, target: &Target) -> Checked {
+    fn check(&self, target: &Ready<'_>) -> Checked {
         let pipeline = build(self.app, &self.settings);
         let outcome =
             pipeline.map_err(|error| error.to_string()).and_then(|pipeline| self.run(&pipeline, target));
@@ -201,7 +201,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn run(&self, pipeline: &Pipeline, target: &Target) -> Result<(Vec<Output>, f64), String> {
+    fn run(&self, pipeline: &Pipeline, target: &Ready<'_>) -> Result<(Vec<Output>, f64), String> {
         let inputs = self.inputs.iter().map(|(name, buffer)| (*name, buffer)).collect();
         let (outputs, check) = (self.boxes(pipeline)?, Check::By(self.app.tolerance));
         let job = Job { pipeline, inputs, params: &self.params, outputs, check };

@@ -156,7 +156,8 @@ fn banned(policy: &Table, metadata: &Value) -> Vec<String> {
             found.push(named(package));
         }
         if package["source"].is_null() {
-            let any = array(&package["dependencies"]).filter(|dependency| dependency["req"] == "*");
+            let any = array(&package["dependencies"])
+                .filter(|dependency| dependency["req"] == "*" && dependency["path"].is_null());
             found.extend(any.map(|dependency| format!("any version of {}", text(&dependency["name"]))));
         }
     }
@@ -228,7 +229,8 @@ fn no_dependency_needs_a_newer_rust_than_we_say() {
         packages.find(|package| package["name"] == name).expect("it is ours")["rust_version"].clone()
     };
     assert!(version(text(&of("warploom"))) < version(text(&of("warploom-training"))), "burn needs more");
-    let readme = include_str!("../../../README.md");
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+    let readme = std::fs::read_to_string(readme).expect("it is there");
     for name in ["warploom", "warploom-training"] {
         assert!(readme.contains(&format!("Rust {}", text(&of(name)))), "{name}");
     }

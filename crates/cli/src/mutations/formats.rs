@@ -24,6 +24,7 @@ use warploom::tune::records::{Records, Trial};
 use warploom::tune::sample::{KernelUse, Origin, Sample, Shard, ShardWriter, Sizes, Status, Times};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::device::Beside;
 use crate::execute;
 use crate::golden::Golden;
 
@@ -44,9 +45,9 @@ pub(super) struct Format {
     pub(super) read: Reader,
 }
 
-pub(super) const NAMES: [&str; 14] = [
+pub(super) const NAMES: [&str; 15] = [
     "npy", "png", "pnm", "pipeline", "params", "schedule", "device", "weights", "samples", "sample",
-    "records", "export", "cache", "suite",
+    "records", "export", "cache", "suite", "manifest",
 ];
 
 /// The format with this name. Files that its reader needs are written to the folder.
@@ -66,6 +67,7 @@ pub(super) fn format(name: &'static str, folder: &Path) -> Format {
         "export" => exports(folder),
         "cache" => cache_entries(),
         "suite" => suite_results(folder),
+        "manifest" => manifests(),
         _ => unreachable!("it is one of the names"),
     }
 }
@@ -232,6 +234,12 @@ fn schedules() -> Format {
 fn devices() -> Format {
     let whole = ["h200", "v100"].map(|name| Device::preset(name).unwrap().to_json().unwrap());
     text("device", whole.to_vec(), |text| Device::from_json(text).is_ok())
+}
+
+/// Manifests beside schedules, of which only the device is read.
+fn manifests() -> Format {
+    let whole = json!({ "schema": "warploom.manifest/1", "name": "blur", "device": "H200", "kernels": [] });
+    text("manifest", vec![whole.to_string()], |text| Beside::parse(text).is_some())
 }
 
 /// Corrects the checksum at `AT`, which covers everything after it.

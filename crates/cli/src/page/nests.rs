@@ -4,7 +4,6 @@ use warploom::app::{App, Settings};
 use warploom::cost::CostModel;
 use warploom::lang::{Pipeline, Realisation};
 use warploom::model_for;
-use warploom::runtime::Gpu;
 use warploom::schedule::schedule::Schedule;
 use warploom::target::Device;
 
@@ -14,6 +13,7 @@ use crate::error::Error;
 use crate::explain::{explanation, listing};
 use crate::names::find_app;
 use crate::pipeline::Which;
+use crate::report::Format;
 use crate::settings::set_sizes;
 use crate::show;
 
@@ -40,8 +40,9 @@ struct Model {
 }
 
 impl Nests {
-    pub fn new(device: Option<&str>) -> Result<Nests, Error> {
-        Ok(Nests { given: device.map(device::find).transpose()?, known: Vec::new() })
+    pub fn new(device: Option<&str>, format: Format) -> Result<Nests, Error> {
+        let given = device.map(|name| device::find(name, format)).transpose()?;
+        Ok(Nests { given, known: Vec::new() })
     }
 
     /// The loop nest of an app's schedule. `sizes` is written as `W=640, H=480`.
@@ -87,7 +88,8 @@ impl Nests {
         let at = match self.known.iter().position(|(known, _)| known == wanted) {
             Some(at) => at,
             None => {
-                let device = self.given.clone().or_else(|| find(wanted));
+                let named = || device::known(&wanted.name, &wanted.fingerprint);
+                let device = self.given.clone().or_else(named);
                 let model = device.map(|device| Model { model: model_for(&device).model, device });
                 self.known.push((wanted.clone(), model));
                 self.known.len() - 1
@@ -95,16 +97,6 @@ impl Nests {
         };
         self.known[at].1.as_ref()
     }
-}
-
-/// Finds the device that a file names: by fingerprint first, then by name.
-fn find(wanted: &Wanted) -> Option<Device> {
-    let mut devices = Device::presets();
-    devices.extend(Gpu::devices().unwrap_or_default());
-    let same = devices.iter().find(|device| device.fingerprint() == wanted.fingerprint);
-    let named = || devices.iter().find(|device| device.name == wanted.name);
-    let same = same.or_else(named).cloned();
-    same.or_else(|| Device::preset(&wanted.name).ok())
 }
 
 /// A sentence that says why there are no loop nests.

@@ -32,10 +32,10 @@ fn files_are_written_and_listed() {
 #[test]
 fn a_written_schedule_compiles_again_to_the_same() {
     let place = Place::new();
-    let first = place.run("compile harris --size 64x48 --schedule default -o one");
+    let first = place.run("compile harris --size 64x48 --schedule default --device h200 -o one");
     assert_eq!(first.code, 0, "{}", first.err);
     assert!(first.out.starts_with("harris at W=64, H=48 for H200 (sm_90): "), "{}", first.out);
-    let again = place.run("compile harris --size 64x48 --schedule one -o two");
+    let again = place.run("compile harris --size 64x48 --schedule one --device h200 -o two");
     assert_eq!(again.code, 0, "{}", again.err);
     for extension in ["cu", "schedule", "json", "h", "c"] {
         let read = |folder: &str| fs::read(place.path(folder).join(format!("harris.{extension}"))).unwrap();

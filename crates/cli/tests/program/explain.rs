@@ -24,7 +24,7 @@ fn line<'a>(text: &'a str, stage: &str) -> &'a str {
 fn a_schedule_is_explained() {
     let place = Place::new();
     fs::write(place.path("unsharp.schedule"), UNSHARP).unwrap();
-    let ran = place.run("explain unsharp --schedule unsharp.schedule");
+    let ran = place.run("explain unsharp --schedule unsharp.schedule --device h200");
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     let text = ran.out;
     assert!(text.starts_with("unsharp at W=1536, H=2560 for H200 (sm_90): "), "{text}");
@@ -85,7 +85,7 @@ fn an_idle_gpu_is_explained() {
 fn what_has_no_value_is_warned_of() {
     let place = place_with_faults();
     for command in ["explain scan.json --schedule default", "compile scan.json --schedule default"] {
-        let ran = place.run(&format!("{command} --size 16"));
+        let ran = place.run(&format!("{command} --size 16 --device h200"));
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert!(
             ran.err.starts_with("warning: `scan` has no value at [0, 1), which `scan.1` reads"),
@@ -109,7 +109,7 @@ fn loops_are_counted() {
     out        threads x 32, y 8  serial x 4, y 8         unroll
 ";
     fs::write(place.path("mine.schedule"), schedule).unwrap();
-    let ran = place.run("explain cuda_mat_mul --size 256 --schedule mine.schedule");
+    let ran = place.run("explain cuda_mat_mul --size 256 --schedule mine.schedule --device h200");
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     let over = line(&ran.out, "over");
     assert!(over.contains("over prod.1.r 32   8 iterations"), "{over}");

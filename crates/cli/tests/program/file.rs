@@ -24,7 +24,7 @@ fn a_pipeline_is_compiled_as_the_app_is() {
     let given = "--size input=64x48,output=64x48 --param gain=1.5 --param offset=-0.1";
     let ran = place.run(&format!("compile brighten.json {given} {QUICK} --emit cuda -o file"));
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.starts_with("brighten at input=64x48, output=64x48 for H200"), "{}", ran.out);
+    assert!(ran.out.starts_with("brighten at input=64x48, output=64x48 for "), "{}", ran.out);
     assert_eq!(place.run(&format!("compile brighten --size 64x48 {QUICK} --emit cuda -o app")).code, 0);
     let ran = place.run(&format!("compile brighten.json --size 64x48 {given} {QUICK} --emit cuda -o one"));
     assert_eq!(ran.code, 0, "one size is for all: {}", ran.err);

@@ -39,7 +39,7 @@ fn a_run_is_the_same_on_any_number_of_threads() {
     assert!(report["coverage"].as_array().unwrap().iter().any(|line| line["decision"] == "inlined"));
     assert_eq!(report, run(3));
 
-    let text = place.run("fuzz --pipelines 2 --schedules 1 --stages 2..3 --coverage");
+    let text = place.run("fuzz --pipelines 2 --schedules 1 --stages 2..3 --coverage --device h200");
     assert_eq!((text.code, text.err.as_str()), (0, ""));
     assert!(text.out.starts_with("2 pairs of 2 pipelines simulated for H200, seed 1, in "), "{}", text.out);
     assert!(text.out.contains("\nregisters "), "{}", text.out);
@@ -49,7 +49,7 @@ fn a_run_is_the_same_on_any_number_of_threads() {
 #[test]
 fn mutants_are_counted_and_survivors_listed() {
     let place = Place::new();
-    let line = "fuzz --mutate 4 --stages 2..4 --seed 2";
+    let line = "fuzz --mutate 4 --stages 2..4 --seed 2 --device h200";
     let run = |threads: usize| place.json(&format!("{line} --threads {threads} --json"));
     let report = run(1);
     assert_eq!((&report["schema"], &report["kernels"]), (&"warploom.fuzz.mutate/1".into(), &4.into()));
@@ -90,7 +90,7 @@ fn searched_schedules_are_right() {
     assert!(report["compiled"].is_null());
     assert_eq!(report, run(3));
 
-    let text = place.run("fuzz --search --samples 1 --pipelines 1 --schedules 1");
+    let text = place.run("fuzz --search --samples 1 --pipelines 1 --schedules 1 --device h200");
     assert_eq!((text.code, text.err.as_str()), (0, ""));
     assert!(text.out.starts_with("1 pairs of 1 pipeline simulated for H200, seed 1, in "), "{}", text.out);
     assert!(text.out.contains("\n1 searches found "), "{}", text.out);
@@ -124,14 +124,14 @@ fn what_was_found_is_replayed() {
     // A schedule that was changed breaks rules, which is no mistake of the compiler.
     let unplaced = Case { schedule: Schedule::default(), ..case() };
     unplaced.save(&seen, place.path("changed.json")).unwrap();
-    let ran = place.run("fuzz --replay cases/a.json changed.json");
+    let ran = place.run("fuzz --device h200 --replay cases/a.json changed.json");
     assert_eq!(ran.code, 3);
     assert!(ran.out.contains("changed.json refused (was numeric): the schedule is refused: "), "{}", ran.out);
     let expected = "cases have an illegal schedule, or a pipeline that reads undefined values; \
                     correct or remove them\n";
     assert_eq!(ran.err, format!("error: 1 of 2 {expected}"));
 
-    let ran = place.run_with(["fuzz", "--replay", UNDEFINED]);
+    let ran = place.run_with(["fuzz", "--device", "h200", "--replay", UNDEFINED]);
     assert_eq!(ran.code, 3);
     assert!(
         ran.out.contains(" refused (was fault): the simulator stopped: not initialised: "),
@@ -142,7 +142,7 @@ fn what_was_found_is_replayed() {
 
     let illegal = Seen::failed("H200", &Failure::Illegal(Vec::new()));
     unplaced.save(&illegal, place.path("cases/b.json")).unwrap();
-    let ran = place.run("fuzz --replay cases/a.json cases/b.json");
+    let ran = place.run("fuzz --device h200 --replay cases/a.json cases/b.json");
     assert_eq!(ran.code, 1);
     assert!(ran.out.contains("cases/b.json illegal (was illegal): the schedule is refused: "), "{}", ran.out);
     assert_eq!(ran.err, "error: 1 of 2 cases failed; please report them with their files\n");
@@ -159,9 +159,9 @@ fn mistakes_are_answered() {
     fs::create_dir(place.path("empty")).unwrap();
     fs::write(place.path("broken.json"), "{}").unwrap();
     for (command, expected) in [
-        ("fuzz --replay empty", "empty contains no cases"),
-        ("fuzz --replay broken.json", "broken.json does not contain a case: missing field"),
-        ("fuzz --replay nowhere.json", "cannot read nowhere.json"),
+        ("fuzz --device h200 --replay empty", "empty contains no cases"),
+        ("fuzz --device h200 --replay broken.json", "broken.json does not contain a case: missing field"),
+        ("fuzz --device h200 --replay nowhere.json", "cannot read nowhere.json"),
         ("fuzz --stages 5..2", "as in 2..12"),
         ("fuzz --device abacus", "abacus"),
         ("fuzz --samples 3", "--search"),

@@ -32,12 +32,12 @@ fn files_that_are_too_large_are_not_read() {
     let said = |command: &str| refusal(&place, command);
     let text = "is too large: 16 MiB is the limit for a text file; give a smaller file\n";
     assert_eq!(said("compile a.json --size 8x8"), format!("error: a.json {text}"));
-    assert_eq!(said("fuzz --replay a.json"), format!("error: a.json {text}"));
+    assert_eq!(said("fuzz --device h200 --replay a.json"), format!("error: a.json {text}"));
     assert_eq!(said("report a.json"), format!("error: a.json {text}"));
     assert_eq!(said("compile blur --device a.json"), format!("error: a.json {text}"));
-    assert_eq!(said("compile blur --schedule a.schedule"), format!("error: a.schedule {text}"));
+    assert_eq!(said("compile blur --device h200 --schedule a.schedule"), format!("error: a.schedule {text}"));
     let weights = "error: a.npy is too large: 16 MiB is the limit for a weights file; give a smaller file\n";
-    assert_eq!(said("compile blur --model a.npy"), weights);
+    assert_eq!(said("compile blur --device h200 --model a.npy"), weights);
     let array = "error: a.npy is too large: 64 GiB is the limit for a .npy file; give a smaller file\n";
     assert_eq!(said("run harris --input a.npy -o b.npy"), array);
     let picture = "error: a.png is too large: 512 MiB is the limit for a picture file; give a smaller file\n";
@@ -54,12 +54,12 @@ fn pipes_are_not_waited_for() {
     }
     for (command, file) in [
         ("compile a.json --size 8x8", "a.json"),
-        ("compile blur --schedule a.schedule", "a.schedule"),
+        ("compile blur --device h200 --schedule a.schedule", "a.schedule"),
         ("compile blur --device a.json", "a.json"),
-        ("compile blur --model a.json", "a.json"),
+        ("compile blur --device h200 --model a.json", "a.json"),
         ("run harris --input a.npy -o b.npy", "a.npy"),
         ("run harris --input a.png -o b.npy", "a.png"),
-        ("fuzz --replay a.json", "a.json"),
+        ("fuzz --device h200 --replay a.json", "a.json"),
         ("report a.json", "a.json"),
         ("suite --compare a.json --fake fake", "a.json"),
         ("records import a.samples --records new.db", "a.samples"),

@@ -7,6 +7,7 @@ mod closed;
 mod commands;
 mod compile;
 mod completions;
+mod devices;
 #[cfg(unix)]
 mod documents;
 mod explain;

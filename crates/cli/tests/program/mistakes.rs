@@ -243,3 +243,15 @@ fn arguments_that_are_none() {
     assert_eq!(place.run("graph harris --dot --json").code, 2);
     assert_eq!(place.run_with(["run", ""]).code, 2);
 }
+
+#[cfg(not(feature = "train"))]
+#[test]
+fn what_a_feature_would_add_names_it() {
+    let place = Place::new();
+    assert_answers!(
+        &place,
+        &["train --data samples", "help collect", "tune harris --retrain", "suite --retrain"]
+    );
+    let unknown = place.run("compile harris --retrain");
+    assert!(unknown.code == 2 && !unknown.err.contains("feature"), "{}", unknown.err);
+}

@@ -53,8 +53,14 @@ fn what_cannot_be_used_is_said_in_a_sentence() {
     fs::create_dir(place.path("odd")).unwrap();
     fs::write(place.path("odd/x.samples"), "a picture").unwrap();
     for (arguments, expected) in [
-        ("explain harris --schedule default --model picture.bin", "picture.bin: this is not a weights file"),
-        ("explain harris --schedule default --model none.bin", "there is no file none.bin; check its path"),
+        (
+            "explain harris --device h200 --schedule default --model picture.bin",
+            "picture.bin: this is not a weights file",
+        ),
+        (
+            "explain harris --device h200 --schedule default --model none.bin",
+            "there is no file none.bin; check its path",
+        ),
         ("evaluate --data data --model picture.bin", "picture.bin: this is not a weights file"),
         ("evaluate --data data --hold-out empty", "there is no file empty/unsharp.bin; check its path"),
         ("train --data nowhere --out x.bin", "cannot read nowhere: "),

@@ -27,7 +27,7 @@ pub fn closure<'a>(metadata: &'a Value, package: &str) -> Vec<&'a Value> {
 }
 
 /// The cargo that runs this test.
-fn cargo() -> Command {
+pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
