@@ -213,6 +213,13 @@ pub struct BufferDecl {
 }
 
 impl BufferDecl {
+    /// The dimensions by increasing stride; dimensions with equal strides keep their order.
+    pub fn storage_order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.region.dimensions()).collect();
+        order.sort_by_key(|&d| self.strides.get(d).copied().unwrap_or(i64::MAX));
+        order
+    }
+
     /// The number of elements from the first point to the last one, with those between rows.
     pub fn elements(&self) -> usize {
         if self.region.is_empty() {

@@ -167,7 +167,13 @@ impl Assembler {
             }
         }
         let dims = data.args.iter().map(|arg| arg.name().to_string()).collect();
-        self.funcs.push(FuncDecl { name, dims, types: data.types.clone(), stages });
+        self.funcs.push(FuncDecl {
+            name,
+            dims,
+            types: data.types.clone(),
+            stages,
+            stored: data.stored.clone(),
+        });
     }
 
     fn stage(&mut self, mut scope: Scope<'_>) -> Result<Stage, Diagnostic> {

@@ -246,7 +246,7 @@ pub enum Fault {
         "the storage order {order:?} of `{input}` is not a permutation of its {dimensions} dimensions; name each of 0..{dimensions} once"
     )]
     StorageOrder {
-        /// The name of the input.
+        /// The name of the input or Func.
         input: String,
         /// The order that was given.
         order: Vec<usize>,

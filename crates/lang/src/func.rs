@@ -32,6 +32,8 @@ pub(crate) struct FuncData {
     pub stages: Vec<Definition>,
     /// Whether it is a boundary condition, which can be read at any point.
     pub is_boundary: bool,
+    /// The dimensions from the fastest to the slowest in memory, if that is not their own order.
+    pub stored: Option<Vec<usize>>,
 }
 
 /// A Func's name, or how to derive it from where the Func is used.
@@ -108,7 +110,7 @@ impl Func {
         };
         let indices = args.iter().map(|&arg| Expr::from(arg)).collect();
         let stages = vec![Definition { indices, values, domain: None, reassociate: false, place }];
-        Func(Arc::new(FuncData { name, args, types, stages, is_boundary: false }))
+        Func(Arc::new(FuncData { name, args, types, stages, is_boundary: false, stored: None }))
     }
 
     /// The same Func, marked as a boundary condition.
@@ -160,6 +162,24 @@ impl Func {
         if let Some(last) = data.stages.last_mut() {
             last.reassociate = true;
         }
+        Func(Arc::new(data))
+    }
+
+    /// The same Func with a different memory layout, as for [`Input::stored`](crate::Input::stored): `order` lists the
+    /// dimensions from the fastest to the slowest. It matters for outputs, whose memory the caller sees.
+    ///
+    /// ```
+    /// use warploom_lang::*;
+    /// let (x, y, c) = vars!(x, y, c);
+    /// // Red, green and blue of a pixel side by side, in and out; indices stay in their usual order.
+    /// let image = Input::u8("image", 3).stored([2, 0, 1]);
+    /// let negative = func("negative", (x, y, c), 255 - image.at((x, y, c))).stored([2, 0, 1]);
+    /// assert!(Pipeline::new("negative", [negative]).is_ok());
+    /// ```
+    #[must_use]
+    pub fn stored(self, order: impl Into<Vec<usize>>) -> Func {
+        let mut data = Arc::unwrap_or_clone(self.0);
+        data.stored = Some(order.into());
         Func(Arc::new(data))
     }
 

@@ -37,6 +37,12 @@ pub(crate) fn structural_hash(pipeline: &Pipeline) -> u128 {
     digest.text("warploom pipeline 1");
     for &output in &pipeline.outputs {
         digest.text(&pipeline.funcs[output].name).number(funcs[output]);
+        if let Some(order) = &pipeline.funcs[output].stored {
+            digest.text("stored");
+            for &d in order {
+                digest.number(d as u128);
+            }
+        }
     }
     digest.finish()
 }

@@ -162,6 +162,10 @@ pub struct FuncDecl {
     pub types: Vec<Type>,
     /// Its definitions: stage 0 is pure, the others are updates in order.
     pub stages: Vec<Stage>,
+    /// The dimensions from the fastest to the slowest in memory, if that is not their own order: see
+    /// [`Func::stored`](crate::Func::stored).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<Vec<usize>>,
 }
 
 /// One definition of a Func.
@@ -244,6 +248,11 @@ impl Stage {
 }
 
 impl FuncDecl {
+    /// The dimensions from the fastest to the slowest in memory.
+    pub fn storage_order(&self) -> Vec<usize> {
+        self.stored.clone().unwrap_or_else(|| (0..self.dims.len()).collect())
+    }
+
     /// The names of its values: `out`, or `out.0` and `out.1` for a pair.
     pub fn value_names(&self) -> Vec<String> {
         match self.types.len() {

@@ -34,6 +34,9 @@ impl fmt::Display for Pipeline {
             for stage in &func.stages {
                 StageText::new(self, func, stage).write(f)?;
             }
+            if let Some(order) = &func.stored {
+                writeln!(f, "  {} stored {order:?}", func.name)?;
+            }
         }
         Ok(())
     }

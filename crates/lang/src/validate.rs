@@ -57,17 +57,24 @@ fn check_tables(pipeline: &Pipeline) -> Result<(), Fault> {
         }
     }
     for input in pipeline.inputs.values() {
-        let mut order = input.storage_order.clone();
-        order.sort_unstable();
-        if !order.iter().copied().eq(0..input.dimensions) {
-            return Err(Fault::StorageOrder {
-                input: input.name.clone(),
-                order: input.storage_order.clone(),
-                dimensions: input.dimensions,
-            });
+        check_order(&input.name, &input.storage_order, input.dimensions)?;
+    }
+    for func in pipeline.funcs.values() {
+        if let Some(order) = &func.stored {
+            check_order(&func.name, order, func.dims.len())?;
         }
     }
     Ok(())
+}
+
+/// Checks that a storage order has each dimension once.
+fn check_order(name: &str, order: &[usize], dimensions: usize) -> Result<(), Fault> {
+    let mut sorted = order.to_vec();
+    sorted.sort_unstable();
+    match sorted.into_iter().eq(0..dimensions) {
+        true => Ok(()),
+        false => Err(Fault::StorageOrder { input: name.to_string(), order: order.to_vec(), dimensions }),
+    }
 }
 
 fn check_names(pipeline: &Pipeline) -> Result<(), Fault> {

@@ -56,7 +56,7 @@ fn func_node(pipeline: &Pipeline, id: FuncId) -> Node {
         source: Source::Func(id),
         name: func.name.clone(),
         dims: func.dims.clone(),
-        storage_order: (0..func.dims.len()).collect(),
+        storage_order: func.storage_order(),
         types: func.types.clone(),
         bytes_per_point: func.bytes_per_point(),
         is_output: pipeline.outputs().contains(&id),

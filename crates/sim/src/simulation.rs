@@ -270,7 +270,7 @@ fn check_limits(kernel: &Kernel, device: &Device) -> Result<(), SimError> {
 fn check_strides(decl: &BufferDecl) -> Result<(), SimError> {
     let extents = decl.region.extents();
     let mut stride = 1;
-    let apart = order(decl).into_iter().all(|d| {
+    let apart = decl.storage_order().into_iter().all(|d| {
         let own = decl.strides.get(d).copied().unwrap_or_default();
         let fits = own >= stride || extents[d] <= 1;
         stride = own.max(stride) * extents[d].max(1);
@@ -283,13 +283,6 @@ fn check_strides(decl: &BufferDecl) -> Result<(), SimError> {
     Err(SimError::Malformed { of: format!("buffer `{}`", decl.name), statement: None, fault })
 }
 
-/// The dimensions by increasing stride; dimensions with equal strides keep their order.
-fn order(decl: &BufferDecl) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..decl.region.dimensions()).collect();
-    order.sort_by_key(|&d| decl.strides.get(d).copied().unwrap_or(i64::MAX));
-    order
-}
-
 /// The outputs in the pipeline's order.
 fn outputs(program: &Program, world: &World) -> Result<Vec<Buffer>, SimError> {
     let mut outputs = BTreeMap::new();
@@ -297,7 +290,7 @@ fn outputs(program: &Program, world: &World) -> Result<Vec<Buffer>, SimError> {
         let Role::Output { output, value } = decl.role else { continue };
         let memory = &world.global[id];
         check_written(decl, memory)?;
-        let mut buffer = Buffer::zeros_in_order(decl.ty, decl.region.clone(), &order(decl))?;
+        let mut buffer = Buffer::zeros_in_order(decl.ty, decl.region.clone(), &decl.storage_order())?;
         let offsets = buffer.offsets();
         dispatch!(decl.ty, T => {
             let samples = <T as Element>::slice_mut(buffer.data_mut()).unwrap_or_default();

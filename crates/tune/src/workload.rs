@@ -133,8 +133,8 @@ impl Workload {
     }
 }
 
-/// The type and box of an output value.
-type Output = (Type, Region);
+/// The type, the box and the storage order of an output value.
+type Output = (Type, Region, Vec<usize>);
 
 /// A program loaded on a GPU.
 pub struct Loaded {
@@ -164,7 +164,9 @@ impl Loaded {
 /// The output values of a program, by output, then by value.
 fn outputs(program: &Program) -> Vec<Output> {
     let outputs = program.buffers.values().filter_map(|buffer| match buffer.role {
-        Role::Output { output, value } => Some(((output, value), (buffer.ty, buffer.region.clone()))),
+        Role::Output { output, value } => {
+            Some(((output, value), (buffer.ty, buffer.region.clone(), buffer.storage_order())))
+        }
         _ => None,
     });
     let mut outputs: Vec<_> = outputs.collect();
@@ -172,9 +174,15 @@ fn outputs(program: &Program) -> Vec<Output> {
     outputs.into_iter().map(|(_, output)| output).collect()
 }
 
+/// The storage order of each value of each output.
+pub(crate) fn output_orders(pipeline: &Pipeline) -> Vec<Vec<usize>> {
+    let outputs = pipeline.outputs().iter().map(|id| &pipeline.funcs()[*id]);
+    outputs.flat_map(|func| func.types.iter().map(|_| func.storage_order())).collect()
+}
+
 /// Decodes the device memory of all outputs.
 fn buffers(outputs: &[Output], found: &[Vec<u8>]) -> Result<Vec<Buffer>, BufferError> {
-    outputs.iter().zip(found).map(|((ty, region), bytes)| buffer(*ty, region, bytes)).collect()
+    outputs.iter().zip(found).map(|((ty, region, order), bytes)| buffer(*ty, region, order, bytes)).collect()
 }
 
 /// Encodes samples in device memory layout.
@@ -198,8 +206,13 @@ pub(crate) fn to_bytes(data: &Data) -> Vec<u8> {
 }
 
 /// Decodes device memory into a buffer.
-pub(crate) fn buffer(ty: Type, region: &Region, bytes: &[u8]) -> Result<Buffer, BufferError> {
-    dispatch!(ty, T => Buffer::from_vec::<T>(region.clone(), from_bytes::<T>(bytes)))
+pub(crate) fn buffer(
+    ty: Type,
+    region: &Region,
+    order: &[usize],
+    bytes: &[u8],
+) -> Result<Buffer, BufferError> {
+    dispatch!(ty, T => Buffer::from_vec_in_order::<T>(region.clone(), order, from_bytes::<T>(bytes)))
 }
 
 /// Decodes samples from device memory.

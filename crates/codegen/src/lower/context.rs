@@ -170,8 +170,8 @@ impl<'a> Context<'a> {
             _ => format!("{}.{value}", func.name),
         };
         let region = self.hull(&ranges);
-        let (ty, strides) = (func.types[value], buffer_strides(&region, 0..region.dimensions()));
-        let order = (0..region.dimensions()).collect();
+        let order = func.storage_order();
+        let (ty, strides) = (func.types[value], buffer_strides(&region, order.iter().copied()));
         self.declare(BufferDecl { name, ty, strides, region, role }, ranges, order)
     }
 

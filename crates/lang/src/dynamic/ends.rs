@@ -151,8 +151,10 @@ impl<'a, E: Environment> Ends<'a, E> {
     fn limited(&mut self, op: BinaryOp, a: ExprId, b: ExprId) -> Option<FormulaRange> {
         let (left, right) = (self.known.get(&a)?.clone(), self.known.get(&b)?.clone());
         let sum = self.analysis.linear(a).add_scaled(self.analysis.linear(b), 1);
-        // Where the variables do not cancel, the sum says nothing that the two do not.
-        let sum = sum.and_then(|sum| self.sum(&sum)).filter(|sum| sum.first == sum.last);
+        // Where the variables do not cancel, or there are none, the sum says nothing that the two do not.
+        let exact = |range: &FormulaRange| range.first == range.last;
+        let helps = |sum: &FormulaRange| exact(sum) && !(exact(&left) && exact(&right));
+        let sum = sum.and_then(|sum| self.sum(&sum)).filter(helps);
         let formulas = &mut *self.formulas;
         if op == BinaryOp::Min {
             let mut last = formulas.min(&left.last, &right.last)?;

@@ -54,7 +54,7 @@ fn start(
     dimension: usize,
     before: ExprId,
 ) -> Result<(FuncId, bool), RewriteError> {
-    let FuncDecl { name, dims, types, stages } = &draft.funcs[at.func];
+    let FuncDecl { name, dims, types, stages, .. } = &draft.funcs[at.func];
     let (exprs, place) = (&draft.exprs, stages[0].place);
     let is_value_before = |stage: &Stage| {
         (0..dims.len()).all(|d| match d == dimension {
@@ -73,7 +73,7 @@ fn start(
             let (name, dims, types) = (format!("{name}.start"), dims.clone(), types.clone());
             let values = only.values.clone();
             let stages = vec![draft.pure_stage(dims.len(), values, place)];
-            Ok((draft.funcs.push(FuncDecl { name, dims, types, stages }), false))
+            Ok((draft.funcs.push(FuncDecl { name, dims, types, stages, stored: None }), false))
         }
         _ => Ok((first_stages(draft, at.func, at.stage, "start")?, true)),
     }
@@ -228,7 +228,13 @@ impl Chunking {
         let FuncDecl { name, mut dims, types, .. } = draft.funcs[self.func].clone();
         let (dimension, var) = (self.scan.dimension, &self.stage.domain[0].name);
         dims.splice(dimension..=dimension, new.iter().map(|end| format!("{var}{end}")));
-        draft.funcs.push(FuncDecl { name: format!("{name}.{suffix}"), dims, types, stages: vec![start] })
+        draft.funcs.push(FuncDecl {
+            name: format!("{name}.{suffix}"),
+            dims,
+            types,
+            stages: vec![start],
+            stored: None,
+        })
     }
 
     fn add_update(

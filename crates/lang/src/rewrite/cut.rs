@@ -26,12 +26,13 @@ pub(super) fn first_stages(
     count: usize,
     suffix: &str,
 ) -> Result<FuncId, RewriteError> {
-    let FuncDecl { name, dims, types, stages } = draft.funcs[func].clone();
+    let FuncDecl { name, dims, types, stages, .. } = draft.funcs[func].clone();
     let stages = stages[..count].to_vec();
     if !is_defined(draft, &stages) {
         return Err(RewriteError::Undefined { func: name });
     }
-    let copy = draft.funcs.push(FuncDecl { name: format!("{name}.{suffix}"), dims, types, stages });
+    let copy =
+        draft.funcs.push(FuncDecl { name: format!("{name}.{suffix}"), dims, types, stages, stored: None });
     draft.redirect(copy, func, copy, 0);
     Ok(copy)
 }

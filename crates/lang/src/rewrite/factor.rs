@@ -56,7 +56,7 @@ impl Factoring {
         let values = ops.map(|(op, ty)| draft.constant(identity(*op, *ty))).collect();
         let stages = vec![draft.pure_stage(dims.len(), values, draft.stage(self.at).place)];
         let name = draft.free_name(format!("{name}.part"));
-        draft.funcs.push(FuncDecl { name, dims, types, stages })
+        draft.funcs.push(FuncDecl { name, dims, types, stages, stored: None })
     }
 
     /// Adds the update of the partial results, and returns their number.

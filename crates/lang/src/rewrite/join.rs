@@ -11,7 +11,13 @@ pub(super) fn join(draft: &mut Draft, one: FuncId, other: FuncId) -> Result<(), 
         (draft.funcs[one].clone(), draft.funcs[other].types.clone());
     let first_values = types.len();
     types.extend(second);
-    let joint = draft.funcs.push(FuncDecl { name: format!("{name}.join"), dims, types, stages: Vec::new() });
+    let joint = draft.funcs.push(FuncDecl {
+        name: format!("{name}.join"),
+        dims,
+        types,
+        stages: Vec::new(),
+        stored: None,
+    });
     draft.redirect(one, one, joint, 0);
     draft.redirect(other, other, joint, first_values);
     let pairs = draft.funcs[one].stages.iter().zip(&draft.funcs[other].stages);

@@ -67,7 +67,13 @@ impl Tree {
         let pairs = self.reduction.ops.iter().zip(left.into_iter().zip(right));
         let values = pairs.map(|(op, (a, b))| draft.binary(*op, a, b)).collect();
         let stages = vec![draft.pure_stage(dims.len(), values, self.stage.place)];
-        draft.funcs.push(FuncDecl { name: format!("{name}.tree{}", levels.len() + 1), dims, types, stages })
+        draft.funcs.push(FuncDecl {
+            name: format!("{name}.tree{}", levels.len() + 1),
+            dims,
+            types,
+            stages,
+            stored: None,
+        })
     }
 
     /// The values at a position of the last level, or what changes nothing where the position does not

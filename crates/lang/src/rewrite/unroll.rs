@@ -90,7 +90,7 @@ impl Slices {
         let FuncDecl { name, mut dims, types, .. } = draft.funcs[self.at.func].clone();
         dims.remove(self.dimension);
         let (name, stages) = (format!("{name}.at{position}"), vec![stage]);
-        let slice = draft.funcs.push(FuncDecl { name, dims, types, stages });
+        let slice = draft.funcs.push(FuncDecl { name, dims, types, stages, stored: None });
         self.funcs.insert(position, slice);
         slice
     }

@@ -10,7 +10,7 @@ use warploom_target::Program;
 use super::prepare::{Prepared, PreparedCheck};
 use super::{Check, Failure, Machine, Measured, Setup};
 use crate::sample::{Sample, Status};
-use crate::workload::buffer;
+use crate::workload::{buffer, output_orders};
 
 /// Checks and times a candidate. Also returns the failure, if there was one. `best` is the shortest
 /// time of other candidates, in microseconds.
@@ -118,6 +118,10 @@ fn buffers(check: &Check, outputs: &[Vec<u8>]) -> Result<Vec<Buffer>, String> {
     if outputs.len() != expected.len() {
         return Err(format!("there are {} outputs instead of {}", outputs.len(), expected.len()));
     }
-    let made = expected.zip(outputs).map(|(expected, bytes)| buffer(expected.ty(), expected.region(), bytes));
+    let orders = output_orders(check.subject.pipeline());
+    let made = expected
+        .zip(orders)
+        .zip(outputs)
+        .map(|((expected, order), bytes)| buffer(expected.ty(), expected.region(), &order, bytes));
     made.map(|made| made.map_err(|error| error.to_string())).collect()
 }

@@ -137,7 +137,8 @@ fn buffers(program: &Program, outputs: &[Vec<u8>]) -> Result<Vec<Buffer>, String
     let mut found: Vec<_> = found.collect();
     found.sort_by_key(|(place, _)| *place);
     let made = found.iter().zip(outputs).map(|((_, buffer), bytes)| {
-        workload::buffer(buffer.ty, &buffer.region, bytes).map_err(|error| error.to_string())
+        workload::buffer(buffer.ty, &buffer.region, &buffer.storage_order(), bytes)
+            .map_err(|error| error.to_string())
     });
     made.collect()
 }

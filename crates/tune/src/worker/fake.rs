@@ -24,7 +24,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::measure::{Compiled, Failure, Machine, Subject, Timed};
 use crate::sample::Times;
-use crate::workload::{Workload, from_bytes, to_bytes};
+use crate::workload::{Workload, from_bytes, output_orders, to_bytes};
 
 /// Name of the fake device, and prefix of its text form.
 const NAME: &str = "fake";
@@ -309,7 +309,9 @@ fn evaluate(subject: &Subject) -> Result<Vec<Vec<u8>>, String> {
         outputs: request.outputs.iter().flatten().cloned().collect(),
     };
     let outputs = workload.reference().map_err(|error| error.to_string())?;
-    Ok(outputs.iter().map(|buffer| to_bytes(buffer.data())).collect())
+    let stored = outputs.iter().zip(output_orders(pipeline)).map(|(buffer, order)| buffer.reordered(&order));
+    let bytes = stored.map(|buffer| Ok(to_bytes(buffer.map_err(|error| error.to_string())?.data())));
+    bytes.collect()
 }
 
 impl Machine for FakeMachine {
