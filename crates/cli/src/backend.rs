@@ -179,7 +179,23 @@ impl Kernels {
 
     /// The device to build kernels for; it need not be present.
     pub(crate) fn device(&self) -> Result<Device, Error> {
-        device::find(&self.device)
+        match self.device.contains(',') {
+            true => Err(Error::SeveralDevices { devices: self.device.clone() }),
+            false => device::find(&self.device),
+        }
+    }
+
+    /// The devices to build kernels for, separated by commas: at least one.
+    pub(crate) fn devices(&self) -> Result<Vec<Device>, Error> {
+        let mut devices: Vec<Device> = Vec::new();
+        for name in self.device.split(',') {
+            let device = device::find(name)?;
+            if devices.iter().any(|listed| listed.name == device.name) {
+                return Err(Error::RepeatedDevice { device: device.name });
+            }
+            devices.push(device);
+        }
+        Ok(devices)
     }
 
     /// Builds the kernels of a workload for a device. The workload's pipeline becomes the rewritten one, whose outputs

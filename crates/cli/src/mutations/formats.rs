@@ -9,6 +9,7 @@ use brotli::CompressorWriter;
 use serde_json::json;
 use warploom::app::{App, Settings};
 use warploom::codegen::build::build;
+use warploom::codegen::export::Manifest;
 use warploom::cost::Weights;
 use warploom::fuzz::Case;
 use warploom::interp::buffer::Buffer;
@@ -44,9 +45,9 @@ pub(super) struct Format {
     pub(super) read: Reader,
 }
 
-pub(super) const NAMES: [&str; 14] = [
-    "npy", "png", "pnm", "pipeline", "params", "schedule", "device", "weights", "samples", "sample",
-    "records", "export", "cache", "suite",
+pub(super) const NAMES: [&str; 15] = [
+    "npy", "png", "pnm", "pipeline", "params", "schedule", "device", "manifest", "weights", "samples",
+    "sample", "records", "export", "cache", "suite",
 ];
 
 /// The format with this name. Files that its reader needs are written to the folder.
@@ -58,6 +59,7 @@ pub(super) fn format(name: &'static str, folder: &Path) -> Format {
         "pipeline" => pipelines(),
         "params" => params(),
         "schedule" => schedules(),
+        "manifest" => manifests(),
         "device" => devices(),
         "weights" => weights(),
         "samples" => sample_files(folder),
@@ -159,7 +161,7 @@ fn pipeline(name: &str) -> Pipeline {
     (app(name).build)(&Settings::defaults(app(name))).unwrap()
 }
 
-/// A small realisation of `blur`.
+/// A small realisation of a pipeline on images.
 fn small(pipeline: &Pipeline) -> Realisation {
     let request = Realisation::new(pipeline);
     let inputs = pipeline.inputs().values().map(|input| (&input.name, input.dimensions));
@@ -232,6 +234,24 @@ fn schedules() -> Format {
 fn devices() -> Format {
     let whole = ["h200", "v100"].map(|name| Device::preset(name).unwrap().to_json().unwrap());
     text("device", whole.to_vec(), |text| Device::from_json(text).is_ok())
+}
+
+/// The manifests of packages.
+fn manifests() -> Format {
+    let device = Device::preset("h200").unwrap();
+    let whole = ["blur", "brighten"].map(|name| {
+        let pipeline = pipeline(name);
+        let params = pipeline.params().values();
+        let request = params.fold(small(&pipeline), |request, param| request.param(&param.name, 0.5f32));
+        let problem = Problem::new(&pipeline, &request, &device).unwrap();
+        let program = build(&problem, &Schedule::default_for(&problem)).unwrap();
+        let manifest = Manifest::new(&pipeline, problem.request(), &device, &[], &program);
+        manifest.to_json().unwrap()
+    });
+    text("manifest", whole.to_vec(), |text| match Manifest::from_json(text) {
+        Ok(_) => true,
+        Err(error) => error.to_string().is_empty(),
+    })
 }
 
 /// Corrects the checksum at `AT`, which covers everything after it.

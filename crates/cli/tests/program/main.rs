@@ -9,6 +9,7 @@ mod compile;
 mod completions;
 #[cfg(unix)]
 mod documents;
+mod examples;
 mod explain;
 mod exported;
 mod file;
@@ -27,6 +28,7 @@ mod read_only;
 mod run;
 mod search;
 mod strange;
+mod stubbed;
 mod tune;
 mod verify;
 mod voice;
