@@ -191,7 +191,14 @@ impl Kernels {
 
     /// The device to build kernels for; it need not be present.
     pub(crate) fn device(&self, format: Format) -> Result<Device, Error> {
-        device::find(self.device.as_deref().unwrap_or(device::AUTO), format)
+        match self.named_device() {
+            several if several.contains(',') => Err(Error::SeveralDevices { devices: several.to_owned() }),
+            one => device::find(one, format),
+        }
+    }
+
+    fn named_device(&self) -> &str {
+        self.device.as_deref().unwrap_or(device::AUTO)
     }
 
     /// The device to build kernels of an existing schedule for: unless one is given, the one that the manifest beside the
@@ -205,6 +212,19 @@ impl Kernels {
             Some(beside) => beside.device(self.device.as_deref(), format),
             None => self.device(format),
         }
+    }
+
+    /// The devices to build kernels for, separated by commas: at least one.
+    pub(crate) fn devices(&self, format: Format) -> Result<Vec<Device>, Error> {
+        let mut devices: Vec<Device> = Vec::new();
+        for name in self.named_device().split(',') {
+            let device = device::find(name, format)?;
+            if devices.iter().any(|listed| listed.name == device.name) {
+                return Err(Error::RepeatedDevice { device: device.name });
+            }
+            devices.push(device);
+        }
+        Ok(devices)
     }
 
     /// Builds the kernels of a workload for a device. The workload's pipeline becomes the rewritten one, whose outputs

@@ -1,7 +1,6 @@
 //! `warploom compile`: finds a schedule for a pipeline and writes its kernels, with C code that
 //! launches them.
 
-mod files;
 mod report;
 
 use std::collections::BTreeMap;
@@ -11,21 +10,20 @@ use std::path::{Path, PathBuf};
 use clap::Arg;
 use warploom::app::App;
 use warploom::codegen::cuda::{Build, describe};
-use warploom::codegen::export::Manifest;
 use warploom::codegen::ir::Program;
 use warploom::cost::CostModel;
+use warploom::export::{ExportOptions, Package};
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
 
 use crate::backend::{Kernels, build_program, problem, rewritten};
-use crate::emit::{Emit, Scheduled};
+use crate::emit::{self, Emit, Scheduled};
 use crate::error::Error;
 use crate::explain::explanation;
 use crate::pipeline::{self, Which};
 use crate::report::{Format, json, text};
 use crate::search;
 use crate::voice;
-use files::{Code, bundle, write};
 use report::{Report, kernels};
 
 /// Search for a schedule; write the kernels as CUDA and machine code, with C code that launches them
@@ -44,15 +42,19 @@ use report::{Report, kernels};
   warploom compile harris --fix gray.schedule -o out
   warploom compile mine.json --size 640x480 --emit nest,cuda
   warploom compile mine.json --size image=640x480x3,weights=9,output=638x478 -o out
+  warploom compile harris --device h200,a100,rtx4090 -o out    one package for three GPUs
   gcc -std=c99 -I/usr/local/cuda/include -Iout my_program.c out/harris.c -lcuda
 
-With -o, writes these files for a pipeline named APP:
-  APP.cu               the kernels in CUDA C++
-  APP.cubin, APP.ptx   the compiled kernels, if NVRTC is found
-  APP.h, APP.c         C99 code that loads and launches them through the CUDA driver; APP.h explains its use
-  APP.schedule         the schedule
-  APP.json             kernels, launches, buffers and Params, for programs in other languages
+With -o, writes a package of these files for a pipeline named APP (docs/export.md):
+  APP.cu                     the kernels in CUDA C++
+  APP.sm_90.cubin, APP.ptx   the compiled kernels, if NVRTC is found: machine code for each device, and PTX for other GPUs
+  APP.h, APP.c               C that loads and launches them through the CUDA driver, also C++17; APP.h explains its use
+  APP.schedule               the schedule
+  APP.json                   kernels, launches, buffers and Params, for programs in other languages
 With --emit, writes the named ones of APP.schedule, APP.nest.txt, APP.cu and APP.features.json instead.
+
+With several devices, separated by commas, the schedule is searched for the first and must be legal on all of them. The
+package chooses its code when it is loaded.
 
 A pipeline file is written by Pipeline::to_json, or is a case of `warploom fuzz`, which includes the sizes. Existing files
 are overwritten. Exits with 3 if the pipeline cannot be scheduled for the device at these sizes."
@@ -68,6 +70,9 @@ pub(crate) struct Arguments {
     /// What to write or print instead of the default, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KINDS")]
     emit: Vec<Emit>,
+    /// The name of the files, C functions and kernels (default: the pipeline's)
+    #[arg(long)]
+    name: Option<String>,
     #[command(flatten)]
     format: Format,
     #[command(flatten)]
@@ -76,80 +81,84 @@ pub(crate) struct Arguments {
 
 pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let asked = arguments.which.realise(apps)?;
-    let device = arguments.kernels.device(arguments.format)?;
+    let (device, also_for) = arguments.devices()?;
     let model = arguments.kernels.model.load(&device)?;
     let pipeline = &asked.pipeline;
     let problem = problem(pipeline, &asked.request, &device)?;
     let (schedule, program, search) = arguments.schedule(&problem, &*model)?;
     voice::warnings(pipeline, problem.regions());
+    let options = ExportOptions { name: arguments.name.clone(), also_for };
+    let mut package = Package::new(&problem, &schedule, &program, &options)?;
     let problem = rewritten(&problem, &schedule)?;
     let explanation = explanation(&problem, &schedule, &*model)?;
-    let of =
-        Scheduled { problem: &problem, schedule: &schedule, program: &program, explanation: &explanation };
-
-    let described = describe(&program, Build::Timing);
-    let mut manifest = Manifest::new(pipeline, &asked.request, &device, &program);
     // Machine code that is not written anywhere is not compiled.
-    let code = match (&arguments.output, arguments.emit.is_empty()) {
-        (Some(_), true) => Code::new(&described, &mut manifest, &device)?,
-        _ => Code { image: None, note: None },
+    let mut files = Vec::new();
+    if let (Some(folder), true) = (&arguments.output, arguments.emit.is_empty()) {
+        files = write(&mut package, folder)?;
+    }
+    let of = Scheduled {
+        problem: &problem,
+        schedule: &schedule,
+        program: package.program(),
+        explanation: &explanation,
     };
-    let files = match &arguments.output {
-        Some(folder) if arguments.emit.is_empty() => {
-            write(folder, &manifest.name, &bundle(&of, &manifest, &code)?)?
-        }
-        Some(folder) => {
-            let content = |emit: &Emit| Ok((emit.extension(), Some(emit.text(&of)?.into_bytes())));
-            write(
-                folder,
-                &manifest.name,
-                &arguments.emit.iter().map(content).collect::<Result<Vec<_>, Error>>()?,
-            )?
-        }
-        None => Vec::new(),
-    };
+    let manifest = package.manifest();
+    if let (Some(folder), false) = (&arguments.output, arguments.emit.is_empty()) {
+        files = emit::write(folder, &manifest.name, &arguments.emit, &of)?;
+    }
+    let described = describe(package.program(), Build::Timing);
     let report = Report {
         app: asked.name,
         sizes: asked.sizes,
         device: device.name.clone(),
-        arch: manifest.code.as_ref().map(|code| code.arch.clone()),
-        note: code.note,
+        also_for: manifest.also_for.clone(),
+        arch: package.image().map(|image| image.arch.to_string()),
+        code: manifest.code.clone(),
+        note: (!package.notes().is_empty()).then(|| package.notes().join("; ")),
         launches: described.launches(),
         workspace_bytes: manifest.workspace_bytes,
         predicted_us: explanation.predicted_us,
         idle: explanation.idle.clone(),
-        kernels: kernels(&described, &explanation, code.image.as_ref()),
+        kernels: kernels(&described, &explanation, package.image()),
         search,
         schedule: schedule.to_text(pipeline),
         files,
         emitted: BTreeMap::new(),
     };
-    arguments.say(report, &of, &manifest.arch, out)
+    arguments.say(report, &of, &manifest.target.arch, out)
 }
 
-/// Writes all files that another program needs to run a schedule's kernels. Returns their paths.
+/// Writes a package with the kernels of a schedule. Returns the paths of its files.
 pub(crate) fn export(
     asked: &pipeline::Subject,
     device: &Device,
     schedule: &Schedule,
-    model: &dyn CostModel,
     folder: &Path,
 ) -> Result<Vec<String>, Error> {
-    let pipeline = &asked.pipeline;
-    let problem = problem(pipeline, &asked.request, device)?;
+    let problem = problem(&asked.pipeline, &asked.request, device)?;
     let program = build_program(&problem, schedule)?;
-    let problem = rewritten(&problem, schedule)?;
-    let explanation = explanation(&problem, schedule, model)?;
-    let of = Scheduled { problem: &problem, schedule, program: &program, explanation: &explanation };
-    let mut manifest = Manifest::new(pipeline, &asked.request, device, &program);
-    let code = Code::new(&describe(&program, Build::Timing), &mut manifest, device)?;
-    if let Some(note) = &code.note {
-        voice::note(note);
-    }
-    write(folder, &manifest.name, &bundle(&of, &manifest, &code)?)
+    let mut package = Package::new(&problem, schedule, &program, &ExportOptions::default())?;
+    let files = write(&mut package, folder)?;
+    package.notes().iter().for_each(|note| voice::note(note));
+    Ok(files)
+}
+
+/// Compiles a package and writes its files. Returns their paths.
+fn write(package: &mut Package, folder: &Path) -> Result<Vec<String>, Error> {
+    package.compile()?;
+    Ok(package.write(folder)?.iter().map(|path| path.display().to_string()).collect())
 }
 
 impl Arguments {
+    /// The device to search a schedule for, and others that a package can have code for.
+    fn devices(&self) -> Result<(Device, Vec<Device>), Error> {
+        if self.output.is_none() || !self.emit.is_empty() {
+            return Ok((self.kernels.device(self.format)?, Vec::new()));
+        }
+        let mut devices = self.kernels.devices(self.format)?;
+        Ok((devices.remove(0), devices))
+    }
+
     /// The given schedule, or the best one of a search, and its kernels.
     fn schedule(
         &self,

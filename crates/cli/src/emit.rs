@@ -1,11 +1,16 @@
 //! The representations of a scheduled pipeline that can be written or printed.
 
+use std::fs;
+use std::path::Path;
+
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value as Json;
 use warploom::codegen::cuda::{Build, print};
 use warploom::codegen::ir::Program;
 use warploom::cost::{FEATURES, Featurizer, KernelFeatures, RowSource, StageFeatures, schema_hash};
+use warploom::interp::files::FileError;
+use warploom::lang::files::write_whole;
 use warploom::schedule::Dag;
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::tune::explain::Explanation;
@@ -109,6 +114,23 @@ impl Emit {
             Emit::Schedule | Emit::Cuda => Json::String(self.text(of)?),
         })
     }
+}
+
+/// Writes texts as files called `name`, and returns their paths.
+pub(crate) fn write(
+    folder: &Path,
+    name: &str,
+    kinds: &[Emit],
+    of: &Scheduled<'_>,
+) -> Result<Vec<String>, Error> {
+    let failed = |path: &Path, error| FileError::Write { name: path.display().to_string(), error };
+    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    let write = |emit: &Emit| {
+        let path = folder.join(format!("{name}.{}", emit.extension()));
+        write_whole(&path, emit.text(of)?.as_bytes()).map_err(|error| failed(&path, error))?;
+        Ok(path.display().to_string())
+    };
+    kinds.iter().map(write).collect()
 }
 
 fn features<'a>(of: &Scheduled<'a>) -> Features<'a> {

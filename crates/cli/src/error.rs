@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use thiserror::Error;
 use warploom::codegen::build::BuildError;
 use warploom::cost::WeightsError;
+use warploom::export::ExportError;
 use warploom::fuzz::CaseError;
 use warploom::interp::EvalError;
 use warploom::interp::buffer::BufferError;
@@ -213,6 +214,16 @@ pub(crate) enum Error {
     NoGpu(String),
     #[error("--gpu lists GPU {gpu} twice; list each GPU once")]
     RepeatedGpu { gpu: usize },
+    #[error(
+        "`--device {devices}` lists several devices, which only the package of `compile -o` without --emit is made for; \
+         give one"
+    )]
+    SeveralDevices { devices: String },
+    #[error("--device lists {device} twice; list each device once")]
+    RepeatedDevice { device: String },
+    /// A package that could not be made.
+    #[error(transparent)]
+    Export(#[from] ExportError),
     /// A file that is not a valid device description.
     #[error("{file}: {problem}; `warploom devices --describe h200` prints an example")]
     DeviceFile { file: String, problem: String },
@@ -330,6 +341,8 @@ impl Error {
             Error::Simulation(_) | Error::Fuzz { .. } => exit::INTERNAL,
             Error::Unmutated { .. } | Error::Survivors { .. } => exit::INTERNAL,
             Error::NoGpu(_) | Error::NoDevice { .. } | Error::Cuda(_) => exit::DEVICE,
+            Error::Export(ExportError::Unfit { .. } | ExportError::Differs { .. }) => exit::PIPELINE,
+            Error::Export(ExportError::Compile(_)) => exit::DEVICE,
             Error::NothingMeasured(_) => exit::NOTHING,
             Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::CLOSED,
             Error::Tune(_, code) => *code,

@@ -57,7 +57,6 @@ mod train;
 mod tune;
 mod verify;
 mod voice;
-mod whole;
 mod worker;
 
 use std::ffi::OsString;

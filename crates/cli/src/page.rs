@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use warploom::app::App;
+use warploom::lang::files::write_whole;
 use warploom_report::{Column, Fact, Page, Section, Table};
 
 use crate::date;
@@ -19,7 +20,6 @@ use crate::error::Error;
 use crate::report::{self, Format};
 use crate::show;
 use crate::table::Align;
-use crate::whole::write_whole;
 use nests::Nests;
 use source::{Content, Source};
 

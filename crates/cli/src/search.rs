@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 use warploom::codegen::cuda::{Build, describe};
+use warploom::codegen::export::named;
 use warploom::codegen::ir::Program;
 use warploom::cost::CostModel;
-use warploom::runtime;
-use warploom::runtime::nvrtc::{self, Arch, Image};
+use warploom::runtime::nvrtc::Arch;
 use warploom::schedule::schedule::Problem;
 use warploom::search::{Event, Fixed, Options, Refusal, Statistics, StopReason};
-use warploom::target::{Device, program};
-use warploom::tune::cache::Cache;
+use warploom::target::Device;
+use warploom::tune::cache::compile_program;
 use warploom::tune::one_shot::{OneShot, one_shot_without_spills};
 
 use crate::backend::{read_schedule, unbuilt};
@@ -126,19 +126,10 @@ pub(crate) fn run(problem: &Problem, model: &dyn CostModel, options: &Options) -
 /// The bytes that the kernels spill according to NVRTC; `None` if it is missing.
 fn spilled_bytes(program: &Program, device: &Device) -> Option<u64> {
     let arch = Arch::for_device(device).ok()?;
-    let (_, image) = machine_code(&describe(program, Build::Timing), arch).ok()?;
+    // Under the names of a package, which is what usually comes next, so that the cache has its code.
+    let exported = named(program, &program.name);
+    let (_, image) = compile_program(&describe(&exported, Build::Timing), arch).ok()?;
     image.map(|image| image.spilled_bytes())
-}
-
-/// Compiles a program, or takes its code from the user's cache.
-pub(crate) fn machine_code(
-    program: &program::Program,
-    arch: Arch,
-) -> Result<(program::Program, Option<Image>), runtime::Error> {
-    match Cache::of_user() {
-        Some(cache) => cache.compile_program(program, arch),
-        None => nvrtc::compile_program(program, arch),
-    }
 }
 
 fn notes(found: &OneShot) -> Vec<String> {

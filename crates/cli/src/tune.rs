@@ -143,7 +143,7 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     let out = progress.end();
     let Tuned { winner, ended, .. } = &tuned;
     let mut files = match (winner, &arguments.output) {
-        (Some(winner), Some(folder)) => export(&asked, &device, &winner.schedule, task.model, folder)?,
+        (Some(winner), Some(folder)) => export(&asked, &device, &winner.schedule, folder)?,
         _ => Vec::new(),
     };
     files.extend(arguments.write_weights(&asked.name, weights.as_ref())?);

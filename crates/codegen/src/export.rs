@@ -1,13 +1,17 @@
 //! Exports a pipeline's kernels as files, for programs that do not use Warploom.
 //!
 //! A [`Manifest`] contains everything that such a program needs to know: kernels and their arguments,
-//! launches in order, buffers, Params. It is saved as JSON. [`header`] and [`source`] generate C99 from
-//! it that launches the kernels through the CUDA driver. They read nothing else, so the three always
-//! agree.
+//! launches in order, buffers, Params, compiled code. It is saved as JSON. [`header`] and [`source`]
+//! generate C from it, which is also C++17, that launches the kernels through the CUDA driver. They
+//! read nothing else but the code to embed, so the three always agree.
+//!
+//! [`named`] gives the kernels their names in the export, which begin with the name of the package:
+//! several packages can be linked into one program, and their kernels into one module. Kernels that
+//! Warploom itself loads keep their short names, because each program is a module of its own.
 //!
 //! ```
 //! use warploom_codegen::build::build;
-//! use warploom_codegen::export::{Manifest, header, source};
+//! use warploom_codegen::export::{Manifest, header, named, source};
 //! use warploom_lang::{Input, Pipeline, Realisation, Region, func, vars};
 //! use warploom_schedule::schedule::{Problem, Schedule};
 //! use warploom_target::Device;
@@ -20,11 +24,12 @@
 //!
 //! let device = Device::preset("h200")?;
 //! let problem = Problem::new(&pipeline, &request, &device)?;
-//! let program = build(&problem, &Schedule::default_for(&problem))?;
-//! let manifest = Manifest::new(&pipeline, &request, &device, &program);
+//! let program = named(&build(&problem, &Schedule::default_for(&problem))?, pipeline.name());
+//! let manifest = Manifest::new(&pipeline, &request, &device, &[], &program);
 //! assert_eq!(manifest.name, "double_2"); // `double` is a word of C
+//! assert_eq!(manifest.kernels[0].entry, "double_2_doubled");
 //! assert!(header(&manifest).contains("CUresult double_2_run("));
-//! assert!(source(&manifest, None).contains("#include \"double_2.h\""));
+//! assert!(source(&manifest, &[]).contains("#include \"double_2.h\""));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -35,13 +40,25 @@ mod source;
 mod template;
 
 pub use header::header;
-pub use manifest::{Argument, Buffer, Compiled, Dimension, Kernel, Manifest, Param, SCHEMA};
+pub use manifest::{
+    Argument, Buffer, CodeKind, Compiled, Dimension, Kernel, Manifest, ManifestError, Param, SCHEMA, Target,
+};
 pub use source::source;
 
 use crate::cuda::names::Names;
+use crate::ir::{self, Program};
 
 /// The base name of a pipeline's files and the prefix of its C functions: the pipeline's name as an
 /// identifier that hides nothing.
 pub fn file_stem(pipeline: &str) -> String {
     Names::of_files().take(pipeline)
+}
+
+/// The program under the name of its package, which every kernel's name begins with.
+pub fn named(program: &Program, name: &str) -> Program {
+    let stem = file_stem(name);
+    let prefixed =
+        |kernel: &ir::Kernel| ir::Kernel { name: format!("{stem}_{}", kernel.name), ..kernel.clone() };
+    let kernels = program.kernels.values().map(prefixed).collect();
+    Program { name: name.to_owned(), kernels, ..program.clone() }
 }

@@ -1,4 +1,5 @@
-//! Size limits for all files that the program reads, and the functions that read within them.
+//! Size limits for all files that the program reads, the functions that read within them, and
+//! [`write_whole`].
 //!
 //! A file declares the size of its own contents, so every decoder has a limit that does not depend
 //! on the file. No small file makes the program allocate more than a gigabyte. `docs/limits.md`
@@ -196,4 +197,21 @@ pub fn read_stream(stream: impl Read, limit: Limit) -> io::Result<Option<Vec<u8>
     let mut bytes = Vec::new();
     stream.take(limit.most + 1).read_to_end(&mut bytes)?;
     Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= limit.most))
+}
+
+/// Writes a file atomically: readers see either the old or the new content, whatever happens in
+/// between.
+///
+/// # Errors
+/// If the file cannot be written. Then the old content stays.
+pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let unfinished = path.with_file_name(name);
+    let written = fs::write(&unfinished, content).and_then(|()| fs::rename(&unfinished, path));
+    if written.is_err() {
+        // The partial file is useless. If it cannot be removed either, the first error is reported.
+        fs::remove_file(&unfinished).unwrap_or_default();
+    }
+    written
 }

@@ -258,6 +258,17 @@ struct Entry {
     used: SystemTime,
 }
 
+/// Compiles a program, or takes its code from the user's cache, if there is one.
+///
+/// # Errors
+/// As [`nvrtc::compile_program`].
+pub fn compile_program(program: &Program, arch: Arch) -> Result<(Program, Option<Image>), Error> {
+    match Cache::of_user() {
+        Some(cache) => cache.compile_program(program, arch),
+        None => nvrtc::compile_program(program, arch),
+    }
+}
+
 /// The key of a program; `None` if it is already compiled.
 fn key_of(program: &Program, arch: Arch) -> Result<Option<u128>, Error> {
     match &program.code {

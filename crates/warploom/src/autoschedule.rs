@@ -1,6 +1,7 @@
 //! Automatic scheduling: from a pipeline to kernels in one call.
 
 use std::fmt;
+use std::path::Path;
 
 use thiserror::Error;
 use warploom_codegen::build::BuildError;
@@ -15,6 +16,7 @@ use warploom_tune::explain::Explanation;
 use warploom_tune::one_shot::{OneShot, for_any_size, one_shot, predicted_us};
 
 use crate::compiled::{Backend, Compiled, RunError};
+use crate::export::{ExportError, ExportOptions, Package};
 use crate::model::model_for;
 use crate::sizes::{Sizes, SizesError};
 
@@ -170,6 +172,50 @@ impl Autoscheduled {
             return Compiled::of_any_size(pipeline, schedule, request.clone(), program.clone(), backend);
         }
         Compiled::of_problem(&self.problem, schedule.clone(), Some(program), backend)
+    }
+
+    /// Writes the kernels as a package: CUDA C++, machine code, and C code that launches them. For
+    /// programs that do not depend on Warploom, and for build scripts (`docs/export.md`).
+    ///
+    /// ```no_run
+    /// use warploom::prelude::*;
+    ///
+    /// let (x, y) = vars!(x, y);
+    /// let gain = Param::f32("gain").range(0.0, 4.0f32);
+    /// let brighter = func("brighter", (x, y), Input::f32("input", 2).at((x, y)) * &gain);
+    /// let pipeline = Pipeline::new("brighten", [brighter])?;
+    ///
+    /// let device = Device::preset("h200")?;
+    /// let request = size([1536, 2560]).realisation(&pipeline)?.param("gain", 1.5f32);
+    /// let package = pipeline.autoschedule(&device, request)?.export("generated")?;
+    /// for note in package.notes() {
+    ///     println!("cargo:warning={note}");
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the kernels do not compile, or a file cannot be written. A missing NVRTC is not an error:
+    /// the package then contains no machine code, and one of its notes says so.
+    pub fn export(&self, folder: impl AsRef<Path>) -> Result<Package, ExportError> {
+        self.export_with(folder, &ExportOptions::default())
+    }
+
+    /// Like `export`, under another name or for several devices.
+    ///
+    /// # Errors
+    ///
+    /// As [`Autoscheduled::export`], or if the schedule cannot be used on one of the devices.
+    pub fn export_with(
+        &self,
+        folder: impl AsRef<Path>,
+        options: &ExportOptions,
+    ) -> Result<Package, ExportError> {
+        let mut package = Package::new(&self.problem, &self.shot.schedule, &self.shot.program, options)?;
+        package.compile()?;
+        package.write(folder.as_ref())?;
+        Ok(package)
     }
 
     /// The run time that the cost model predicts, in microseconds.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value as Json;
+use warploom::codegen::export::{Compiled, Target};
 use warploom::runtime::nvrtc::Image;
 use warploom::target::program;
 use warploom::tune::explain::{Explanation, Idle, KernelExplanation};
@@ -17,9 +18,13 @@ pub(crate) struct Report {
     pub(crate) app: String,
     pub(crate) sizes: String,
     pub(crate) device: String,
-    /// The architecture that the code was compiled for; `null` if it was not compiled.
+    /// Further devices that the package is for.
+    pub(crate) also_for: Vec<Target>,
+    /// The architecture that the code for the device was compiled for; `null` if it was not compiled.
     pub(crate) arch: Option<String>,
-    /// Why there is no machine code for this exact device.
+    /// All compiled code of the package.
+    pub(crate) code: Vec<Compiled>,
+    /// Why there is no machine code for one of these exact devices.
     pub(crate) note: Option<String>,
     pub(crate) launches: u64,
     pub(crate) workspace_bytes: u64,
@@ -112,11 +117,13 @@ impl Report {
         ];
         let launches =
             if self.launches == 1 { "1 launch".to_owned() } else { format!("{} launches", self.launches) };
+        let also_for = self.also_for.iter().map(|Target { device, arch }| format!(", {device} ({arch})"));
         let head = format!(
-            "{}{} for {} ({arch}): {:.1} us predicted, {}, {launches} per run, {} of workspace\n\n",
+            "{}{} for {} ({arch}){}: {:.1} us predicted, {}, {launches} per run, {} of workspace\n\n",
             self.app,
             self.sizes,
             self.device,
+            also_for.collect::<String>(),
             self.predicted_us,
             show::count(self.kernels.len(), "kernel"),
             show::bytes(self.workspace_bytes)

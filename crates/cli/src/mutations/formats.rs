@@ -9,6 +9,7 @@ use brotli::CompressorWriter;
 use serde_json::json;
 use warploom::app::{App, Settings};
 use warploom::codegen::build::build;
+use warploom::codegen::export::Manifest;
 use warploom::cost::Weights;
 use warploom::fuzz::Case;
 use warploom::interp::buffer::Buffer;
@@ -46,8 +47,8 @@ pub(super) struct Format {
 }
 
 pub(super) const NAMES: [&str; 15] = [
-    "npy", "png", "pnm", "pipeline", "params", "schedule", "device", "weights", "samples", "sample",
-    "records", "export", "cache", "suite", "manifest",
+    "npy", "png", "pnm", "pipeline", "params", "schedule", "device", "manifest", "weights", "samples",
+    "sample", "records", "export", "cache", "suite",
 ];
 
 /// The format with this name. Files that its reader needs are written to the folder.
@@ -59,6 +60,7 @@ pub(super) fn format(name: &'static str, folder: &Path) -> Format {
         "pipeline" => pipelines(),
         "params" => params(),
         "schedule" => schedules(),
+        "manifest" => manifests(),
         "device" => devices(),
         "weights" => weights(),
         "samples" => sample_files(folder),
@@ -67,7 +69,6 @@ pub(super) fn format(name: &'static str, folder: &Path) -> Format {
         "export" => exports(folder),
         "cache" => cache_entries(),
         "suite" => suite_results(folder),
-        "manifest" => manifests(),
         _ => unreachable!("it is one of the names"),
     }
 }
@@ -161,7 +162,7 @@ fn pipeline(name: &str) -> Pipeline {
     (app(name).build)(&Settings::defaults(app(name))).unwrap()
 }
 
-/// A small realisation of `blur`.
+/// A small realisation of a pipeline on images.
 fn small(pipeline: &Pipeline) -> Realisation {
     let request = Realisation::new(pipeline);
     let inputs = pipeline.inputs().values().map(|input| (&input.name, input.dimensions));
@@ -236,10 +237,23 @@ fn devices() -> Format {
     text("device", whole.to_vec(), |text| Device::from_json(text).is_ok())
 }
 
-/// Manifests beside schedules, of which only the device is read.
+/// The manifests of packages.
 fn manifests() -> Format {
-    let whole = json!({ "schema": "warploom.manifest/1", "name": "blur", "device": "H200", "kernels": [] });
-    text("manifest", vec![whole.to_string()], |text| Beside::parse(text).is_some())
+    let device = Device::preset("h200").unwrap();
+    let whole = ["blur", "brighten"].map(|name| {
+        let pipeline = pipeline(name);
+        let params = pipeline.params().values();
+        let request = params.fold(small(&pipeline), |request, param| request.param(&param.name, 0.5f32));
+        let problem = Problem::new(&pipeline, &request, &device).unwrap();
+        let program = build(&problem, &Schedule::default_for(&problem)).unwrap();
+        let manifest = Manifest::new(&pipeline, problem.request(), &device, &[], &program);
+        manifest.to_json().unwrap()
+    });
+    // Beside a schedule, only the device is read.
+    text("manifest", whole.to_vec(), |text| match Manifest::from_json(text) {
+        Ok(_) => Beside::parse(text).is_some(),
+        Err(error) => error.to_string().is_empty(),
+    })
 }
 
 /// Corrects the checksum at `AT`, which covers everything after it.

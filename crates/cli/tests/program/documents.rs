@@ -6,7 +6,7 @@
 //! - `tune` and `suite` measure with a device that is made up, which computes with the reference evaluator, so that they and
 //!   some others get less to do ([`SMALLER`], [`MORE`]).
 //! - What needs a real GPU must say so and exit with 4 where there is none.
-//! - `dot`, CUDA's header and library, `my_program.c`, `photo.png` and `mine.json` are made here.
+//! - `dot`, CUDA's header and library, `my_program.c`, `my_program.cpp`, `photo.png` and `mine.json` are made here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use warploom::interp::picture;
 use warploom::prelude::*;
 
 use crate::place::{Place, Ran};
+use crate::stubbed::write_stub;
 
 /// Parts of commands that would take long, and what stands for them.
 const SMALLER: [(&str, &str); 4] = [
@@ -60,8 +61,13 @@ fn the_page_on_checking_runs() {
 }
 
 #[test]
+fn the_page_on_exports_runs() {
+    Page::new("docs/export.md").run_all(5);
+}
+
+#[test]
 fn the_page_on_devices_runs() {
-    Page::new("docs/devices.md").run_all(9);
+    Page::new("docs/devices.md").run_all(7);
 }
 
 /// A page, and a folder in which its commands run.
@@ -114,16 +120,16 @@ impl Page {
         fs::create_dir(self.place.path("bin")).unwrap();
         link(Path::new(env!("CARGO_BIN_EXE_warploom")), &self.place.path("bin/warploom"));
         fs::create_dir(self.place.path("cuda")).unwrap();
-        fs::write(self.place.path("cuda/cuda.h"), include_str!("stub/cuda.h")).unwrap();
-        fs::write(self.place.path("cuda/cuda.c"), include_str!("stub/cuda.c")).unwrap();
+        write_stub(&self.place.path("cuda"));
         self.script("dot", "cat");
         // Rust links with a C compiler, so there is one. The library is the stub's.
-        self.script(
-            "gcc",
-            "stub=\"$(dirname \"$0\")/../cuda\"; arguments=(); for argument; do
-               case \"$argument\" in -lcuda) arguments+=(\"$stub/cuda.c\");; *) arguments+=(\"$argument\");; esac
-             done; exec ${CC:-cc} -I\"$stub\" -Wall -Wextra -Werror \"${arguments[@]}\"",
-        );
+        for (name, compiler) in [("gcc", "${CC:-cc}"), ("g++", "${CXX:-c++}")] {
+            let text = "stub=\"$(dirname \"$0\")/../cuda\"; arguments=(); for argument; do
+               case \"$argument\" in -lcuda) arguments+=(-x none \"$stub/cuda.o\");; *) arguments+=(\"$argument\");; esac
+             done; ${CC:-cc} -c \"$stub/cuda.c\" -o \"$stub/cuda.o\" &&
+             exec COMPILER -I\"$stub\" -Wall -Wextra -Werror \"${arguments[@]}\"";
+            self.script(name, &text.replace("COMPILER", compiler));
+        }
     }
 
     fn script(&self, name: &str, text: &str) {
@@ -140,7 +146,9 @@ impl Page {
         let photo = picture::write_to(&photo, picture::Format::Png).unwrap();
         fs::write(self.place.path("photo.png"), photo).unwrap();
         fs::write(self.place.path("mine.json"), blur().to_json()).unwrap();
-        fs::write(self.place.path("my_program.c"), MY_PROGRAM).unwrap();
+        for file in ["my_program.c", "my_program.cpp"] {
+            fs::write(self.place.path(file), MY_PROGRAM).unwrap();
+        }
     }
 }
 
@@ -154,11 +162,9 @@ fn blur() -> Pipeline {
     Pipeline::new("blur", [blur_y]).unwrap()
 }
 
-/// What a user might write; the first two things are for the stub.
+/// What a user might write.
 const MY_PROGRAM: &str = "
 #include \"unsharp.h\"
-const char *failing = \"\";
-const char *arguments_of(const char *kernel) { (void)kernel; return \"\"; }
 int main(void)
 {
     unsharp_pipeline *pipeline;
@@ -197,7 +203,9 @@ fn prepared(line: &str) -> Option<String> {
     let (program, rest) = match words.as_slice() {
         ["cargo", "run", ..] => ("warploom", line.split_once(" -- ").unwrap().1),
         ["cargo", "test" | "install" | "doc", ..] => return None,
-        [program @ ("warploom" | "gcc" | "printf"), ..] => (*program, line.split_once(' ').unwrap().1),
+        [program @ ("warploom" | "gcc" | "g++" | "printf"), ..] => {
+            (*program, line.split_once(' ').unwrap().1)
+        }
         _ => panic!("`{line}` is in a document, and nothing here says how to run it"),
     };
     if program != "warploom" {

@@ -2,27 +2,19 @@
 //! what the manifest says, call by call. The driver is a stub that writes down every call.
 
 use std::fs;
-use std::process::Command;
 
 use warploom::app::{App, Settings};
 use warploom::codegen::build::build;
 use warploom::codegen::cuda::{Build, describe};
-use warploom::codegen::export::{Argument, Buffer, Kernel, Manifest, header, source};
+use warploom::codegen::export::{Argument, CodeKind, Manifest, header, named, source};
 use warploom::codegen::ir::{Program, Role, Space};
 use warploom::prelude::*;
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
-use warploom::target::program::{Code, Step};
+use warploom::target::program::Step;
 
 use crate::place::Place;
-
-/// Where the stub's memory starts.
-const WORKSPACE: u64 = 0x7000_0000_0000;
-
-/// What the stub is told to be code.
-fn code() -> Code {
-    Code::Cubin((0..=255).map(|byte: u8| byte.wrapping_mul(7)).collect())
-}
+use crate::stubbed::{Export, compile, compilers, expected, loads, with_code, with_codes, write_stub};
 
 /// An app's pipeline at its default settings, but for `changes`.
 fn realise(app: &App, changes: &[(&str, f64)]) -> (Pipeline, Realisation) {
@@ -41,8 +33,8 @@ fn realise(app: &App, changes: &[(&str, f64)]) -> (Pipeline, Realisation) {
 fn default_program(pipeline: &Pipeline, request: &Realisation) -> (Program, Manifest) {
     let device = Device::preset("h200").unwrap();
     let problem = Problem::new(pipeline, request, &device).unwrap();
-    let program = build(&problem, &Schedule::default_for(&problem)).unwrap();
-    let manifest = Manifest::new(pipeline, request, &device, &program);
+    let program = named(&build(&problem, &Schedule::default_for(&problem)).unwrap(), pipeline.name());
+    let manifest = Manifest::new(pipeline, request, &device, &[], &program);
     (program, manifest)
 }
 
@@ -52,7 +44,7 @@ fn header_and_manifest_of_blur() {
     let (_, mut manifest) = default_program(&pipeline, &request);
     manifest.made_by = "warploom".to_owned();
     insta::assert_snapshot!("blur.h", header(&manifest));
-    insta::assert_snapshot!("blur.json", serde_json::to_string_pretty(&manifest).unwrap());
+    insta::assert_snapshot!("blur.json", manifest.to_json().unwrap());
 }
 
 #[test]
@@ -85,8 +77,8 @@ fn the_manifest_is_what_the_kernels_are() {
         let specialised: Vec<bool> = pipeline.specialised_params().values().copied().collect();
         assert_eq!(read, specialised, "{}", app.name);
         check_workspace(&manifest);
-        let text = serde_json::to_string(&manifest).unwrap();
-        assert_eq!(serde_json::from_str::<Manifest>(&text).unwrap(), manifest);
+        let manifest = with_codes(&manifest, &[(CodeKind::Cubin, 8, 9), (CodeKind::Ptx, 8, 0)]);
+        assert_eq!(Manifest::from_json(&manifest.to_json().unwrap()).unwrap(), manifest);
     }
 }
 
@@ -118,13 +110,14 @@ fn exported_apps_ask_the_driver_for_what_their_manifests_say() {
         let ran = place.run(&format!("compile {app} {settings} --schedule {schedule} -o ."));
         assert_eq!(ran.code, 0, "{}", ran.err);
         let text = fs::read_to_string(place.path(&format!("{app}.json"))).unwrap();
-        let manifest: Manifest = serde_json::from_str(&text).unwrap();
+        let manifest = Manifest::from_json(&text).unwrap();
         let loops = manifest.launches.iter().any(|step| matches!(step, Step::Loop { .. }));
         assert!(loops || app != "max_filter");
-        let outcome = Export::new(&place, &manifest, Some(&code()), "").run("");
+        let manifest = with_code(&manifest);
+        let outcome = Export::new(&place, &manifest, "").run("");
         assert_eq!(outcome, expected(&manifest), "{app}");
-        let text = source(&manifest, None);
-        let given = text.lines().filter(|line| line.contains("(void *[])"));
+        let text = source(&manifest, &[]);
+        let given = text.lines().filter(|line| line.contains("void *arguments[] ="));
         let given = given.map(|line| line.matches('&').count());
         let taken = kernels_of(&manifest.launches).into_iter();
         let taken = taken.map(|kernel| manifest.kernels[kernel].arguments.len());
@@ -174,8 +167,8 @@ fn awkward_names_and_types_are_exported() {
     assert_eq!(manifest.name, "v3d_blur__");
     let words = manifest.params.iter().filter(|param| param.word.is_some()).count();
     assert_eq!(words, 4, "{:?}", manifest.params);
-    let place = Place::new();
-    let outcome = Export::new(&place, &manifest, Some(&code()), "").run("");
+    let (place, manifest) = (Place::new(), with_code(&manifest));
+    let outcome = Export::new(&place, &manifest, "").run("");
     assert_eq!(outcome, expected(&manifest));
 }
 
@@ -188,13 +181,14 @@ const KEYWORDS: &str = "
     unsigned using virtual void volatile wchar_t while xor _Alignas _Alignof _Atomic _BitInt _Bool _Complex _Decimal32
     _Decimal64 _Decimal128 _Generic _Imaginary _Noreturn _Static_assert _Thread_local __func__ __attribute__ __asm__
     CUcontext CUdevice CUevent CUgraph CU_STREAM_PER_THREAD CUDA_VERSION cudaStream_t cudaMalloc dim3 uint ushort half
-    WARPLOOM_WORDS_H WORDS_WORKSPACE_BYTES words_create words_buffers NDEBUG errno stdin main";
+    WARPLOOM_WORDS_H WORDS_A_BYTES words_create words_buffers NDEBUG errno stdin main";
 
 /// All of them, and every identifier of an exported pipeline and of what it includes.
 fn words() -> Vec<String> {
     let (pipeline, request) = awkward();
     let (_, manifest) = default_program(&pipeline, &request);
-    let texts = [header(&manifest), source(&manifest, Some(&code())), include_str!("stub/cuda.h").to_owned()];
+    let manifest = with_code(&manifest);
+    let texts = [header(&manifest), source(&manifest, &[&[1]]), include_str!("stub/cuda.h").to_owned()];
     let identifiers =
         texts.iter().flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
     let identifiers =
@@ -231,32 +225,20 @@ fn called(name: &str, inputs: &[String], params: &[String], outputs: &[String]) 
     (pipeline, request)
 }
 
-/// Compiles the files of a pipeline as several kinds of C, its header as C++, and its kernels, where there is NVRTC.
+/// Compiles the files of a pipeline as several kinds of C and C++, and its kernels, where there is NVRTC.
 fn check_names(pipeline: &Pipeline, request: &Realisation) {
     let (program, manifest) = default_program(pipeline, request);
     let (place, name) = (Place::new(), &manifest.name);
-    fs::write(place.path("cuda.h"), include_str!("stub/cuda.h")).unwrap();
-    fs::write(place.path(&format!("{name}.h")), header(&manifest)).unwrap();
-    fs::write(place.path(&format!("{name}.c")), source(&manifest, None)).unwrap();
-    let header = format!("{name}.h");
-    let source = format!("{name}.c");
-    let compilers = [
-        ("CC", "cc", "-std=c99", "c", &source),
-        ("CC", "cc", "-std=gnu17", "c", &source),
-        ("CC", "cc", "-std=c2x", "c", &source),
-        ("CXX", "c++", "-std=c++17", "c++", &header),
-    ];
-    for (variable, usual, standard, language, file) in compilers {
-        let compiler = std::env::var(variable).unwrap_or(usual.to_owned());
-        let options =
-            [standard, "-fsyntax-only", "-Wall", "-Wextra", "-Wno-pragma-once-outside-header", "-Werror"];
-        let mut command = Command::new(compiler);
-        command.args(options).args(["-I.", "-x", language, file]).current_dir(place.path(""));
-        match command.output() {
-            Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
-            // Rust links with a C compiler, so there is one.
-            Err(error) => assert!(language != "c", "{error}"),
-        }
+    let (header_file, source_file) = (format!("{name}.h"), format!("{name}.c"));
+    write_stub(&place.path(""));
+    fs::write(place.path(&header_file), header(&manifest)).unwrap();
+    fs::write(place.path(&source_file), source(&manifest, &[])).unwrap();
+    for standard in ["-std=c99", "-std=gnu17", "-std=c2x", "-std=c++17", "-std=c++20"] {
+        let [c, cpp] = compilers();
+        let (mut compiler, language) = if standard.contains("++") { (cpp, "c++") } else { (c, "c") };
+        compiler.args([standard, "-fsyntax-only", "-I.", "-x", language, &source_file]);
+        compiler.current_dir(place.path(""));
+        compile(compiler);
     }
     if warploom::runtime::nvrtc::version().is_ok() {
         let described = describe(&program, Build::Timing);
@@ -299,8 +281,8 @@ fn loops_within_loops_and_much_shared_memory_are_exported() {
     last.arguments.push(Argument::Iteration(1));
     let inner = Step::Loop { count: 3, body: manifest.launches.clone() };
     manifest.launches = vec![Step::Loop { count: 2, body: vec![inner] }];
-    let place = Place::new();
-    let outcome = Export::new(&place, &manifest, Some(&code()), "").run("");
+    let (place, manifest) = (Place::new(), with_code(&manifest));
+    let outcome = Export::new(&place, &manifest, "").run("");
     assert_eq!(outcome, expected(&manifest));
 }
 
@@ -308,41 +290,108 @@ fn loops_within_loops_and_much_shared_memory_are_exported() {
 fn values_and_buffers_that_kernels_cannot_take_are_refused() {
     let (pipeline, request) = awkward();
     let (_, manifest) = default_program(&pipeline, &request);
-    let order: Vec<&str> = manifest.params.iter().map(|param| param.name.as_str()).collect();
-    let set = |changes: &[(&str, &str)]| {
-        let value = |name: &&str| match changes.iter().find(|(changed, _)| changed == name) {
-            Some((_, value)) => *value,
-            None => {
-                if *name == "stream" {
-                    "false"
-                } else {
-                    "1"
-                }
-            }
-        };
-        let values: Vec<&str> = order.iter().map(value).collect();
-        format!("    printf(\"%d\\n\", v3d_blur___set_params(pipeline, NULL, {}));\n", values.join(", "))
+    let identifier = |name: &str| {
+        let mut params = manifest.params.iter();
+        params.find(|param| param.name == name).unwrap().identifier.clone()
     };
-    let run =
-        |pipeline, buffers| format!("    printf(\"%d\\n\", v3d_blur___run({pipeline}, NULL, {buffers}));\n");
+    let run = |arguments: &str| format!("    printf(\"%d\\n\", v3d_blur___run({arguments}));\n");
+    let with = |name: &str, value: &str| {
+        let set = format!(
+            "    params = v3d_blur___default_params();\n    params.{} = {value};\n",
+            identifier(name)
+        );
+        set + &run("pipeline, stream, workspace, &buffers, &params")
+    };
     let input = &manifest.buffers[0].identifier;
     let extra = [
-        set(&[("float", "2.0f")]),
-        set(&[("float", "2.5f")]),
-        set(&[("float", "0.0f / 0.0f")]),
-        set(&[("words", "-4")]),
-        format!("    buffers.{input} = 0x1008;\n") + &run("pipeline", "&buffers"),
-        format!("    buffers.{input} = 0;\n") + &run("pipeline", "&buffers"),
-        run("pipeline", "NULL"),
-        run("NULL", "&buffers"),
+        with("float", "2.0f"),
+        with("float", "2.5f"),
+        with("float", "0.0f / 0.0f"),
+        with("words", "-4"),
+        run("pipeline, stream, workspace, &buffers, NULL"),
+        run("pipeline, stream, 0, &buffers, NULL"),
+        run("pipeline, stream, workspace + 128, &buffers, NULL"),
+        run("pipeline, stream, workspace, NULL, NULL"),
+        run("NULL, stream, workspace, &buffers, NULL"),
+        format!("    buffers.{input} = 0x1008;\n") + &run("pipeline, stream, workspace, &buffers, NULL"),
+        format!("    buffers.{input} = 0;\n") + &run("pipeline, stream, workspace, &buffers, NULL"),
+        "    printf(\"%d\\n\", v3d_blur___allocate_workspace(NULL));\n".to_owned(),
+        "    printf(\"%d\\n\", v3d_blur___create(NULL, NULL));\n".to_owned(),
         "    printf(\"%d\\n\", v3d_blur___destroy(NULL));\n".to_owned(),
     ];
     let place = Place::new();
-    let extra = extra.concat();
-    let outcome = Export::new(&place, &manifest, Some(&code()), &extra).run("");
-    let answers = outcome.iter().skip_while(|line| *line != "ran 0").skip(1);
-    let answers: Vec<&str> = answers.map(String::as_str).filter(|line| !line.starts_with("set")).collect();
-    assert_eq!(answers, ["0", "1", "1", "1", "1", "1", "1", "1", "0", "free 1", "unload 1", "destroyed 0"]);
+    let outcome = Export::new(&place, &with_code(&manifest), &extra.concat()).run("");
+    // What is refused asks nothing of the driver.
+    let mut kinds: Vec<&str> = outcome.iter().map(|line| line.split(' ').next().unwrap()).collect();
+    kinds.dedup_by(|second, first| second == first && matches!(*second, "set" | "launch"));
+    let after = kinds.iter().skip_while(|kind| **kind != "ran").skip(1);
+    let refused = ["1"; 3].into_iter().chain(["set", "launch", "0"]).chain(["1"; 8]);
+    let all = ["set", "launch", "0"].into_iter().chain(refused).chain(["0", "free", "unload", "destroyed"]);
+    assert!(after.copied().eq(all), "{outcome:#?}");
+}
+
+#[test]
+fn runs_with_different_workspaces_do_not_touch_each_other() {
+    let (pipeline, request) = awkward();
+    let (_, manifest) = default_program(&pipeline, &request);
+    let extra = "    CUdeviceptr other;
+    v3d_blur___allocate_workspace(&other);
+    v3d_blur___run(pipeline, NULL, other, &buffers, NULL);
+    cuMemFree(other);
+";
+    let (place, manifest) = (Place::new(), with_code(&manifest));
+    let outcome = Export::new(&place, &manifest, extra).run("");
+    let commands = |lines: &[String]| -> Vec<String> {
+        let kept = lines.iter().filter(|line| line.starts_with("set") || line.starts_with("launch"));
+        kept.cloned().collect()
+    };
+    let second = outcome.iter().position(|line| line == "ran 0").unwrap();
+    let (first, second) = (commands(&outcome[..second]), commands(&outcome[second..]));
+    assert!(!first.is_empty() && first.len() == second.len());
+    // The stub's allocations lie 2^40 bytes apart.
+    let moved = |word: &str| match word.parse::<u64>() {
+        Ok(address) if address >= 0x7000_0000_0000 => (address + (1 << 40)).to_string(),
+        _ => word.to_owned(),
+    };
+    for (first, second) in first.iter().zip(&second) {
+        let first = first.replace(" on the stream", "");
+        let mut words: Vec<String> = first.split(' ').map(moved).collect();
+        if words[0] == "set" {
+            words[1] = (words[1].parse::<u64>().unwrap() + (1 << 40)).to_string();
+        }
+        assert_eq!(&words.join(" "), second);
+    }
+}
+
+#[test]
+fn the_code_for_the_gpu_is_loaded() {
+    let (pipeline, request) = awkward();
+    let (_, manifest) = default_program(&pipeline, &request);
+    let codes =
+        [(CodeKind::Cubin, 9, 0), (CodeKind::Cubin, 8, 9), (CodeKind::Cubin, 8, 0), (CodeKind::Ptx, 8, 0)];
+    let (place, manifest) = (Place::new(), with_codes(&manifest, &codes));
+    let export = Export::new(&place, &manifest, "");
+    let loaded = |compute: &str, failing: &str| {
+        let outcome = export.run_on(compute, failing);
+        let end = outcome.iter().position(|line| line.starts_with("created")).unwrap();
+        outcome[..=end].to_vec()
+    };
+    let gets = |position: usize| vec![loads(&manifest, position), "created 0".to_owned()];
+    for (compute, position) in
+        [("9.0", 0), ("9.3", 0), ("8.9", 1), ("8.0", 2), ("8.6", 2), ("10.0", 3), ("12.1", 3)]
+    {
+        assert_eq!(loaded(compute, ""), gets(position), "{compute}");
+    }
+    assert_eq!(loaded("7.5", ""), ["created 209 (nil)"]);
+    // A GPU that refuses machine code of others still runs PTX.
+    let refused: Vec<String> = [1, 2, 3].map(|position| loads(&manifest, position)).into();
+    assert_eq!(loaded("8.9", "cubin"), [refused, vec!["created 0".to_owned()]].concat());
+    assert_eq!(loaded("9.0", "cuCtxGetDevice"), ["created 999 (nil)"]);
+
+    let without_ptx = with_codes(&manifest, &codes[..1]);
+    let export = Export::new(&place, &without_ptx, "");
+    assert_eq!(export.run_on("10.0", "")[0], "created 209 (nil)");
+    assert_eq!(export.run_on("9.0", "cubin")[1], "created 209 (nil)");
 }
 
 #[test]
@@ -350,180 +399,51 @@ fn what_was_made_before_a_failure_is_freed() {
     let (pipeline, request) = awkward();
     let (_, manifest) = default_program(&pipeline, &request);
     let place = Place::new();
-    let export = Export::new(&place, &manifest, Some(&code()), "");
+    let code = with_code(&manifest);
+    let export = Export::new(&place, &code, "");
     let outcome = |failing: &str| {
         let outcome = export.run(failing);
         let first_word = |line: &str| line.split(' ').next().map(str::to_owned).unwrap_or_default();
-        let on_the_way = ["load", "allocate", "set", "wait", "launch"];
+        let on_the_way = ["load", "allocate", "set", "launch"];
         outcome.into_iter().filter(|line| !on_the_way.contains(&&*first_word(line))).collect::<Vec<String>>()
     };
     assert_eq!(outcome("cuModuleLoadData"), ["created 999 (nil)", "destroyed 0"]);
     assert_eq!(outcome("cuModuleGetFunction"), ["unload 1", "created 999 (nil)", "destroyed 0"]);
-    assert_eq!(outcome("cuMemAlloc"), ["unload 1", "created 2 (nil)", "destroyed 0"]);
-    assert_eq!(outcome("cuMemsetD32Async"), ["free 1", "unload 1", "created 999 (nil)", "destroyed 0"]);
-    assert_eq!(outcome("cuLaunchKernel"), ["created 0", "ran 999", "free 1", "unload 1", "destroyed 0"]);
+    assert_eq!(outcome("cuMemAlloc"), ["created 0", "ran 2", "unload 1", "destroyed 0"]);
+    assert_eq!(outcome("cuMemsetD32Async"), ["created 0", "ran 999", "free 0", "unload 1", "destroyed 0"]);
+    assert_eq!(outcome("cuLaunchKernel"), ["created 0", "ran 999", "free 0", "unload 1", "destroyed 0"]);
 
-    for nothing in [None, Some(&Code::Source { text: String::new(), options: Vec::new() })] {
-        let without_code = Export::new(&place, &manifest, nothing, "");
-        assert_eq!(without_code.run("")[0], "created 301 (nil)");
-    }
+    let without_code = Export::new(&place, &manifest, "");
+    assert_eq!(without_code.run("")[0], "created 301 (nil)");
+}
+
+#[test]
+fn a_gpu_with_too_little_shared_memory_has_no_code() {
+    let (pipeline, request) = awkward();
+    let (_, mut manifest) = default_program(&pipeline, &request);
+    manifest.kernels[0].dynamic_shared_bytes = 200_000;
+    let (place, manifest) = (Place::new(), with_code(&manifest));
+    let outcome = Export::new(&place, &manifest, "").run("cuFuncSetAttribute");
+    assert_eq!(outcome[2..], ["unload 1", "created 209 (nil)", "destroyed 0"]);
 }
 
 #[test]
 fn virtual_code_ends_as_text_does() {
     let (pipeline, request) = awkward();
     let (_, manifest) = default_program(&pipeline, &request);
-    let text = source(&manifest, Some(&Code::Ptx(".version".to_owned())));
-    assert!(text.contains("code[] = {\n    46,118,101,114,115,105,111,110,0,\n};"), "{text}");
+    let text = source(&with_codes(&manifest, &[(CodeKind::Ptx, 8, 0)]), &[b".version"]);
+    assert!(text.contains("code_compute_80[] = {\n    46,118,101,114,115,105,111,110,0,\n};"), "{text}");
 }
 
-/// An exported pipeline as a program over the stub.
-struct Export<'a> {
-    place: &'a Place,
-}
-
-impl Export<'_> {
-    /// Compiles it, with all warnings as errors; `extra` are statements after the run.
-    fn new<'a>(place: &'a Place, manifest: &Manifest, code: Option<&Code>, extra: &str) -> Export<'a> {
-        let name = &manifest.name;
-        let files = [
-            ("cuda.h", include_str!("stub/cuda.h").to_owned()),
-            ("cuda.c", include_str!("stub/cuda.c").to_owned()),
-            (&format!("{name}.h"), header(manifest)),
-            (&format!("{name}.c"), source(manifest, code)),
-            ("main.c", main(manifest, extra)),
-        ];
-        for (file, text) in &files {
-            fs::write(place.path(file), text).unwrap();
-        }
-        // Rust links with it, so it is there.
-        let compiler = std::env::var("CC").unwrap_or("cc".to_owned());
-        let options = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I.", "-o", "exported"];
-        let mut command = Command::new(compiler);
-        command.args(options).args(["cuda.c", "main.c", &format!("{name}.c")]);
-        let output = command.current_dir(place.path("")).output().expect("there is a C compiler");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Export { place }
-    }
-
-    /// What it asks of the driver, of which one call fails.
-    fn run(&self, failing: &str) -> Vec<String> {
-        let output = Command::new(self.place.path("exported")).arg(failing).output().unwrap();
-        assert!(output.status.success());
-        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
-    }
-}
-
-/// A program that creates, runs and destroys a pipeline.
-fn main(manifest: &Manifest, extra: &str) -> String {
-    let name = &manifest.name;
-    let kinds = manifest.kernels.iter().map(|kernel| {
-        let kinds = kernel.arguments.iter().map(|argument| match argument {
-            Argument::Iteration(_) => 'i',
-            Argument::Buffer(_) | Argument::Words => 'p',
-        });
-        let (entry, kinds) = (&kernel.entry, kinds.collect::<String>());
-        format!("    if (strcmp(kernel, \"{entry}\") == 0) return \"{kinds}\";\n")
-    });
-    let given = manifest.buffers.iter().enumerate().filter(|(_, buffer)| buffer.offset.is_none());
-    let buffers = given.map(|(position, buffer)| {
-        format!("    buffers.{} = {}u;\n", buffer.identifier, address(position, buffer))
-    });
-    let values = manifest.params.iter().filter(|param| param.word.is_some());
-    let values =
-        values.map(|param| format!(", {0}_{1}_VALUE", name.to_uppercase(), param.identifier.to_uppercase()));
-    let set = match manifest.words_offset {
-        Some(_) => format!("{name}_set_params(pipeline, stream{})", values.collect::<String>()),
-        None => "CUDA_SUCCESS".to_owned(),
-    };
-    format!(
-        "#include <stdio.h>\n#include <string.h>\n#include \"{name}.h\"\n#include \"{name}.h\"\n\n\
-         const char *failing;\n\n\
-         const char *arguments_of(const char *kernel)\n{{\n{kinds}    return \"\";\n}}\n\n\
-         int main(int count, char **arguments)\n{{\n    \
-             failing = count > 1 ? arguments[1] : \"\";\n    \
-             CUstream stream = (CUstream)arguments;\n    \
-             {name}_pipeline *pipeline;\n    \
-             {name}_buffers buffers;\n{buffers}    \
-             CUresult result = {name}_create(&pipeline, NULL);\n    \
-             printf(\"created %d%s\\n\", result, pipeline ? \"\" : \" (nil)\");\n    \
-             if (result == CUDA_SUCCESS) {{\n    \
-                 result = {set};\n    \
-                 if (result == CUDA_SUCCESS) result = {name}_run(pipeline, stream, &buffers);\n    \
-                 printf(\"ran %d\\n\", result);\n    \
-             }}\n{extra}    \
-             printf(\"destroyed %d\\n\", {name}_destroy(pipeline));\n    \
-             return 0;\n}}\n",
-        kinds = kinds.collect::<String>(),
-        buffers = buffers.collect::<String>(),
-    )
-}
-
-/// Where a buffer lies: the user's in places of their own, the others in the workspace.
-fn address(position: usize, buffer: &Buffer) -> u64 {
-    buffer.offset.map_or((position as u64 + 1) << 12, |offset| WORKSPACE + offset)
-}
-
-/// What the program must ask of the driver.
-fn expected(manifest: &Manifest) -> Vec<String> {
-    let Code::Cubin(code) = code() else { unreachable!() };
-    let sum: u32 = (1..).zip(code).map(|(number, byte)| number * u32::from(byte)).sum();
-    let dynamic = manifest.kernels.iter().filter(|kernel| kernel.dynamic_shared_bytes > 0);
-    let words = manifest.params.iter().filter_map(|param| Some((4 * param.word?, param.value.bits())));
-    let words: Vec<(u32, u32)> = words.collect();
-    let set = |stream: &str| {
-        let offset = manifest.words_offset.unwrap_or_default();
-        let set = |&(at, value): &(u32, u32)| {
-            format!("set {} to {value:08x}, 1 times{stream}", offset + u64::from(at))
-        };
-        words.iter().map(set).collect::<Vec<String>>()
-    };
-
-    let mut calls = vec![format!("load own code {sum}")];
-    calls.extend(
-        dynamic.map(|kernel| format!("attribute 8 of {}: {}", kernel.entry, kernel.dynamic_shared_bytes)),
+#[test]
+fn manifests_of_other_versions_are_refused() {
+    let refused = |text: &str| Manifest::from_json(text).unwrap_err().to_string();
+    assert_eq!(
+        refused(r#"{"schema": "warploom.manifest/1", "code": null}"#),
+        "the manifest has the format `warploom.manifest/1`, but this version reads `warploom.manifest/2`; export the \
+         pipeline again"
     );
-    if manifest.workspace_bytes > 0 {
-        calls.push(format!("allocate {}", manifest.workspace_bytes));
-    }
-    calls.extend(set(""));
-    calls.extend(manifest.words_offset.map(|_| "wait".to_owned()));
-    calls.push("created 0".to_owned());
-    calls.extend(set(" on the stream"));
-    launches(manifest, &manifest.launches, &mut Vec::new(), &mut calls);
-    calls.push("ran 0".to_owned());
-    if manifest.workspace_bytes > 0 {
-        calls.push("free 1".to_owned());
-    }
-    calls.extend(["unload 1", "destroyed 0"].map(str::to_owned));
-    calls
-}
-
-/// Every launch, loops written out.
-fn launches(manifest: &Manifest, steps: &[Step], iterations: &mut Vec<u32>, calls: &mut Vec<String>) {
-    for step in steps {
-        match step {
-            Step::Launch(kernel) => calls.push(launch(manifest, &manifest.kernels[*kernel], iterations)),
-            Step::Loop { count, body } => {
-                for iteration in 0..*count {
-                    iterations.push(iteration);
-                    launches(manifest, body, iterations, calls);
-                    iterations.pop();
-                }
-            }
-        }
-    }
-}
-
-fn launch(manifest: &Manifest, kernel: &Kernel, iterations: &[u32]) -> String {
-    let Kernel { entry, grid: [x, y, z], threads, dynamic_shared_bytes, arguments, .. } = kernel;
-    let arguments = arguments.iter().map(|argument| match *argument {
-        Argument::Buffer(position) => address(position, &manifest.buffers[position]),
-        Argument::Words => WORKSPACE + manifest.words_offset.unwrap(),
-        Argument::Iteration(level) => u64::from(iterations[level]),
-    });
-    let arguments: String = arguments.map(|argument| format!(" {argument}")).collect();
-    format!(
-        "launch {entry} grid {x} {y} {z} block {threads} 1 1 shared {dynamic_shared_bytes} on the stream:{arguments}"
-    )
+    assert!(
+        refused("{}").starts_with("this is not a manifest of an exported pipeline: missing field `schema`")
+    );
 }

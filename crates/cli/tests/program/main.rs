@@ -10,6 +10,7 @@ mod completions;
 mod devices;
 #[cfg(unix)]
 mod documents;
+mod examples;
 mod explain;
 mod exported;
 mod file;
@@ -28,6 +29,7 @@ mod read_only;
 mod run;
 mod search;
 mod strange;
+mod stubbed;
 mod tune;
 mod verify;
 mod voice;

@@ -299,10 +299,10 @@ fn the_cache_is_shown_and_cleared() {
     let compile = "compile blur --size 100x100 --schedule default -o out";
     assert_eq!(run(compile, &folder).code, 0);
     if warploom::runtime::nvrtc::version().is_ok() {
-        let cubin = fs::read(place.path("out/blur.cubin")).unwrap();
+        let cubin = fs::read(place.path("out/blur.sm_90.cubin")).unwrap();
         assert!(run("cache info", &folder).out.contains("holds 1 compiled program"));
         assert_eq!(run(compile, &folder).code, 0);
-        assert_eq!(fs::read(place.path("out/blur.cubin")).unwrap(), cubin);
+        assert_eq!(fs::read(place.path("out/blur.sm_90.cubin")).unwrap(), cubin);
         assert!(run("cache clear", &folder).out.contains("held 1 compiled program"));
         assert!(run("cache info", &folder).out.contains("no compiled programs"));
     }

@@ -1,23 +1,28 @@
 //! The C header of an exported pipeline.
 
+use warploom_target::ComputeCapability;
 use warploom_target::program::Role;
 
 use super::c;
-use super::manifest::{Buffer, Manifest, Param};
+use super::manifest::{Buffer, CodeKind, Compiled, Manifest, Param};
 use super::template::fill;
 use crate::cuda::names::{Names, in_comment};
 
 /// Prints the header: sizes, types and functions, documented for the user of the C interface.
 pub fn header(manifest: &Manifest) -> String {
     let mut macros = Macros { prefix: manifest.name.to_uppercase(), names: Names::local() };
-    // The header's own sizes come first, so that no buffer takes their name.
-    macros.base("workspace");
-    let example: Vec<String> =
-        manifest.given().map(|buffer| format!(".{0} = {0}", buffer.identifier)).collect();
-    let fields: String = manifest
-        .given()
-        .map(|buffer| format!("    CUdeviceptr {}; /* {} */\n", buffer.identifier, kind(buffer)))
+    let devices: Vec<String> = manifest
+        .targets()
+        .map(|target| format!("{} ({})", in_comment(&target.device), target.arch))
         .collect();
+    let example = manifest.given().map(|buffer| format!(" *     buffers.{0} = {0};\n", buffer.identifier));
+    let fields = manifest
+        .given()
+        .map(|buffer| format!("    CUdeviceptr {}; /* {} */\n", buffer.identifier, kind(buffer)));
+    let params_argument = match manifest.words_offset {
+        Some(_) => "If `params` is NULL, all Params have their default values.",
+        None => "There are no Params to give, so `params` is NULL.",
+    };
     fill(
         include_str!("template.h"),
         &[
@@ -25,16 +30,26 @@ pub fn header(manifest: &Manifest) -> String {
             ("name", manifest.name.clone()),
             ("NAME", macros.prefix.clone()),
             ("made_by", manifest.made_by.clone()),
-            ("device", in_comment(&manifest.device)),
-            ("arch", manifest.arch.clone()),
+            ("devices", devices.join(", ")),
             ("hash", manifest.hash.clone()),
-            ("example", example.join(", ")),
+            ("example", example.collect()),
             ("sizes", manifest.given().map(|buffer| sizes(buffer, &mut macros)).collect()),
-            ("workspace", manifest.workspace_bytes.to_string()),
-            ("values", values(&manifest.params, &mut macros)),
-            ("fields", fields),
-            ("set_params", set_params(manifest)),
+            ("fixed", manifest.params.iter().filter_map(|param| fixed(param, &mut macros)).collect()),
+            ("fields", fields.collect()),
+            ("params", params(manifest)),
+            ("code", code(manifest)),
+            ("params_argument", params_argument.to_owned()),
+            ("run_head", run_head(manifest)),
         ],
+    )
+}
+
+/// The signature of the function that launches the kernels.
+pub(super) fn run_head(manifest: &Manifest) -> String {
+    let name = &manifest.name;
+    format!(
+        "CUresult {name}_run(const {name}_pipeline *pipeline, CUstream stream, CUdeviceptr workspace,\n        \
+         const {name}_buffers *buffers, const {name}_params *params)"
     )
 }
 
@@ -71,50 +86,48 @@ fn sizes(buffer: &Buffer, macros: &mut Macros) -> String {
     text + "\n"
 }
 
-/// The macros for the values of the Params.
-fn values(params: &[Param], macros: &mut Macros) -> String {
-    let each = params.iter().map(|param| {
-        let until = match param.word {
-            Some(_) => "until set_params changes it",
-            None => "fixed: the kernels were made for it",
-        };
-        let base = macros.base(&param.identifier);
-        format!(
-            "/* The Param `{}`, {until}. */\n#define {base}_VALUE {}\n\n",
-            in_comment(&param.name),
-            c::literal(param.value)
-        )
-    });
-    each.collect()
-}
-
-/// The declaration of the function that sets Params; empty if all Params are fixed.
-fn set_params(manifest: &Manifest) -> String {
-    if manifest.words_offset.is_none() {
-        return String::new();
+/// The macro for the value of a Param that is fixed in the kernels.
+fn fixed(param: &Param, macros: &mut Macros) -> Option<String> {
+    if param.word.is_some() {
+        return None;
     }
-    let bounded = manifest.settable().filter_map(|(param, _)| {
-        let (low, high) = param.range?;
-        Some(format!("\n * {} from {low} to {high}", param.identifier))
-    });
-    let bounded: String = bounded.collect();
-    let ranges = match bounded.as_str() {
-        "" => String::new(),
-        bounded => format!("\n * Refuses, with CUDA_ERROR_INVALID_VALUE, what is not in its range:{bounded}"),
-    };
-    let head = set_params_head(manifest);
-    format!(
-        "/* Sets the Params of all runs that come later on the stream. Captured graphs see the new values \
-         too.{ranges} */\n{head};\n\n"
-    )
+    let (base, value) = (macros.base(&param.identifier), c::literal(param.value));
+    let name = in_comment(&param.name);
+    Some(format!(
+        "/* The Param `{name}`, fixed: the kernels were made for it. */\n#define {base}_VALUE {value}\n\n"
+    ))
 }
 
-/// The signature of that function.
-pub(super) fn set_params_head(manifest: &Manifest) -> String {
-    let name = &manifest.name;
-    let argument =
-        |(param, _): (&Param, u32)| format!("{} {}", c::type_name(param.value.ty()), param.identifier);
-    let arguments: Vec<String> = manifest.settable().map(argument).collect();
-    let arguments = arguments.join(", ");
-    format!("CUresult {name}_set_params({name}_pipeline *pipeline, CUstream stream,\n        {arguments})")
+/// The type of the Params, with their default values and ranges; only its name if all are fixed.
+fn params(manifest: &Manifest) -> String {
+    let fields = manifest.settable().map(|(param, _)| {
+        let range = param.range.map_or(String::new(), |(low, high)| format!(", from {low} to {high}"));
+        let (ty, name) = (c::type_name(param.value.ty()), in_comment(&param.name));
+        format!("    {ty} {}; /* `{name}`: {} unless changed{range} */\n", param.identifier, param.value)
+    });
+    let template = match manifest.words_offset {
+        Some(_) => include_str!("params.h"),
+        None => include_str!("no_params.h"),
+    };
+    fill(template, &[("name", manifest.name.clone()), ("fields", fields.collect())])
+}
+
+/// Which code the source contains, for a comment.
+fn code(manifest: &Manifest) -> String {
+    let line = |code: &Compiled| {
+        let (arch, ComputeCapability { major, minor }) = (code.arch(), code.compute);
+        let which = match code.kind {
+            CodeKind::Cubin => {
+                format!("machine code for compute capability {major}.{minor} and newer {major}.x")
+            }
+            CodeKind::Ptx => {
+                format!("PTX for other GPUs from {major}.{minor} on, which the driver translates")
+            }
+        };
+        format!("\n *     {arch}: {which}")
+    };
+    match manifest.code.as_slice() {
+        [] => " there is none, so a file must be given.".to_owned(),
+        codes => codes.iter().map(line).collect(),
+    }
 }

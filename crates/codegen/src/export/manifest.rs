@@ -1,9 +1,10 @@
 //! The manifest: all that a program needs to run a pipeline's kernels.
 
 use serde::{Deserialize, Serialize};
-use warploom_lang::{Pipeline, Realisation, Type, Value};
-use warploom_target::Device;
+use thiserror::Error;
+use warploom_lang::{Pipeline, Realisation, Type, Value, visible};
 use warploom_target::program::{self as target, Role, Step};
+use warploom_target::{ComputeCapability, Device};
 
 use crate::cuda::names::Names;
 use crate::cuda::{Build, describe};
@@ -12,10 +13,10 @@ use crate::ir::{BufferDecl, Program};
 use super::{c, file_stem};
 
 /// The manifest format and its version. The number changes with the format.
-pub const SCHEMA: &str = "warploom.manifest/1";
+pub const SCHEMA: &str = "warploom.manifest/2";
 
-/// Alignment of the parts of the workspace, the same as for CUDA's own allocations.
-const ALIGNMENT: u64 = 256;
+/// Alignment of the workspace and of its parts, the same as for CUDA's own allocations.
+pub(super) const ALIGNMENT: u64 = 256;
 
 /// A pipeline at fixed sizes under one schedule, compiled for export.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -30,19 +31,22 @@ pub struct Manifest {
     pub pipeline: String,
     /// The pipeline's structural hash, 32 hexadecimal digits. It does not depend on sizes.
     pub hash: String,
-    /// The device that the kernels were generated for.
-    pub device: String,
-    /// The architecture of the device, for example `sm_90`.
-    pub arch: String,
+    /// The device that the schedule was made for.
+    #[serde(flatten)]
+    pub target: Target,
+    /// Further devices that the kernels were checked against and compiled for.
+    pub also_for: Vec<Target>,
     /// The compiler options for the kernels, without the architecture.
     pub options: Vec<String>,
-    /// The compiled code shipped with this manifest; `null` if there is only CUDA C++.
-    pub code: Option<Compiled>,
+    /// The compiled code shipped with this manifest, in the order in which to try it: cubins from
+    /// the newest architecture to the oldest, then PTX. Empty if there is only CUDA C++.
+    pub code: Vec<Compiled>,
     /// The pipeline's Params, in word order.
     pub params: Vec<Param>,
     /// Every array in device memory: inputs, outputs and temporaries.
     pub buffers: Vec<Buffer>,
-    /// Bytes of the workspace, which holds temporaries and Params.
+    /// Bytes of the workspace, which holds temporaries and Params. Every run that may overlap with
+    /// others in time needs one of its own.
     pub workspace_bytes: u64,
     /// Offset of the Param words in the workspace; `null` if every Param is fixed.
     pub words_offset: Option<u64>,
@@ -52,13 +56,37 @@ pub struct Manifest {
     pub launches: Vec<Step>,
 }
 
-/// Which compiler made the compiled code, and for which architecture.
+/// A device that kernels are exported for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Target {
+    /// The name of the device.
+    pub device: String,
+    /// Its architecture, for example `sm_90`.
+    pub arch: String,
+}
+
+/// One piece of compiled code that contains all kernels.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Compiled {
-    /// The target: `sm_90` is machine code, `compute_90` is virtual code.
-    pub arch: String,
+    /// Whether it is machine code or PTX.
+    pub kind: CodeKind,
+    /// The architecture that it was compiled for. Devices of the same generation that are not older
+    /// run its machine code; all devices that are not older run its PTX.
+    pub compute: ComputeCapability,
+    /// The file that contains it, beside the manifest.
+    pub file: String,
     /// The compiler and its version.
     pub compiler: String,
+}
+
+/// The form of compiled code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CodeKind {
+    /// Machine code.
+    Cubin,
+    /// NVIDIA's virtual instruction set, which the driver translates.
+    Ptx,
 }
 
 /// A scalar parameter of the pipeline.
@@ -68,7 +96,7 @@ pub struct Param {
     pub name: String,
     /// Its name in C.
     pub identifier: String,
-    /// Its value at export: final if there is no `word`, otherwise the initial value.
+    /// Its value at export: final if there is no `word`, otherwise the default of a run.
     #[serde(flatten)]
     pub value: Value,
     /// Its position among the 32-bit words that kernels read; `null` if its value is fixed in the
@@ -139,10 +167,34 @@ pub enum Argument {
     Iteration(usize),
 }
 
+/// Why a text is not a manifest that this version reads.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ManifestError {
+    /// A manifest of another version of the format.
+    #[error(
+        "the manifest has the format `{found}`, but this version reads `{SCHEMA}`; export the pipeline again"
+    )]
+    Version {
+        /// The format that the text names.
+        found: String,
+    },
+    /// A text that is no manifest.
+    #[error("this is not a manifest of an exported pipeline: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
 impl Manifest {
-    /// Describes the kernels of `program`, which was lowered from `pipeline` at `request` for
-    /// `device`.
-    pub fn new(pipeline: &Pipeline, request: &Realisation, device: &Device, program: &Program) -> Manifest {
+    /// Describes the kernels of `program`, which was lowered from `pipeline` at `request` and
+    /// [named](super::named) for export. The schedule was made for `device`, and is legal on the
+    /// devices of `also_for`.
+    pub fn new(
+        pipeline: &Pipeline,
+        request: &Realisation,
+        device: &Device,
+        also_for: &[Device],
+        program: &Program,
+    ) -> Manifest {
         let described = describe(program, Build::Timing);
         let mut names = names(&described);
         let mut workspace = Workspace::default();
@@ -156,12 +208,12 @@ impl Manifest {
             schema: SCHEMA.to_string(),
             made_by: concat!("warploom ", env!("CARGO_PKG_VERSION")).to_string(),
             name: file_stem(&program.name),
-            pipeline: program.name.clone(),
+            pipeline: pipeline.name().to_owned(),
             hash: format!("{:032x}", pipeline.structural_hash()),
-            device: device.name.clone(),
-            arch: device.arch(),
+            target: Target::new(device),
+            also_for: also_for.iter().map(Target::new).collect(),
             options: Build::Timing.options(),
-            code: None,
+            code: Vec::new(),
             params,
             buffers,
             workspace_bytes: workspace.bytes,
@@ -169,6 +221,35 @@ impl Manifest {
             kernels: described.kernels.iter().map(Kernel::new).collect(),
             launches: described.steps,
         }
+    }
+
+    /// Reads a manifest.
+    ///
+    /// # Errors
+    /// If the text is no manifest, or one of another version.
+    pub fn from_json(text: &str) -> Result<Manifest, ManifestError> {
+        #[derive(Deserialize)]
+        struct Version {
+            schema: String,
+        }
+        let Version { schema } = serde_json::from_str(text)?;
+        if schema != SCHEMA {
+            return Err(ManifestError::Version { found: visible(&schema).into_owned() });
+        }
+        Ok(serde_json::from_str(text)?)
+    }
+
+    /// The manifest as JSON text.
+    ///
+    /// # Errors
+    /// If a number has no representation in JSON.
+    pub fn to_json(&self) -> Result<String, ManifestError> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// All devices that the kernels are exported for.
+    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+        std::iter::once(&self.target).chain(&self.also_for)
     }
 
     /// The buffers that the user supplies: inputs and outputs.
@@ -179,6 +260,23 @@ impl Manifest {
     /// The Params that can change between runs, with their words.
     pub fn settable(&self) -> impl Iterator<Item = (&Param, u32)> {
         self.params.iter().filter_map(|param| Some((param, param.word?)))
+    }
+}
+
+impl Target {
+    fn new(device: &Device) -> Target {
+        Target { device: device.name.clone(), arch: device.arch() }
+    }
+}
+
+impl Compiled {
+    /// The architecture as compilers spell it: `sm_90` for machine code, `compute_90` for PTX.
+    pub fn arch(&self) -> String {
+        let ComputeCapability { major, minor } = self.compute;
+        match self.kind {
+            CodeKind::Cubin => format!("sm_{major}{minor}"),
+            CodeKind::Ptx => format!("compute_{major}{minor}"),
+        }
     }
 }
 
@@ -245,10 +343,13 @@ fn params(pipeline: &Pipeline, request: &Realisation, names: &mut Names) -> Vec<
 fn names(program: &target::Program) -> Names {
     let stem = file_stem(&program.name);
     let mut names = Names::local().without([format!("{}_", stem.to_uppercase()), "WARPLOOM_".to_string()]);
-    for local in ["pipeline", "stream", "buffers", "result", "words", "launch", "set_word", "bits_of"] {
+    for local in ["pipeline", "stream", "workspace", "buffers", "params", "values", "result", "words"] {
         names.take(local);
     }
-    for global in ["pipeline", "buffers", "create", "run", "set_params", "destroy"] {
+    for function in ["arguments", "launch", "is_usable", "in_range", "set_words"] {
+        names.take(function);
+    }
+    for global in ["pipeline", "buffers", "params", "default_params", "run"] {
         names.take(&format!("{stem}_{global}"));
     }
     let kernels = program.kernels.iter().map(|kernel| c::kernel(&kernel.entry));

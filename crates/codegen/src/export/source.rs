@@ -1,11 +1,12 @@
 //! The C source of an exported pipeline.
 
 use warploom_lang::Type;
-use warploom_target::program::{Code, Step};
+use warploom_target::ComputeCapability;
+use warploom_target::program::Step;
 
 use super::c;
-use super::header::set_params_head;
-use super::manifest::{Argument, Kernel, Manifest};
+use super::header::run_head;
+use super::manifest::{ALIGNMENT, Argument, CodeKind, Compiled, Kernel, Manifest};
 use super::template::fill;
 use crate::cuda::names::in_comment;
 
@@ -15,14 +16,14 @@ const BYTES_A_LINE: usize = 24;
 /// A C function that returns the bit pattern of a float.
 const BITS_OF: &str = include_str!("bits_of.c");
 
-/// Prints the definitions of what [`header`](super::header()) declares. The source embeds `code` if
-/// it is compiled; otherwise the user has to supply a file.
-pub fn source(manifest: &Manifest, code: Option<&Code>) -> String {
+/// Prints the definitions of what [`header`](super::header()) declares. `code` is the content of
+/// each file of [`Manifest::code`], which is embedded. If there is none, the user has to supply a
+/// file.
+pub fn source(manifest: &Manifest, code: &[&[u8]]) -> String {
     let name = &manifest.name;
-    let code = code.map_or_else(Vec::new, loadable);
-    let load_own = match code.is_empty() {
-        true => "CUDA_ERROR_FILE_NOT_FOUND",
-        false => "cuModuleLoadData(&pipeline->module, code)",
+    let load_own = match code {
+        [] => "CUDA_ERROR_FILE_NOT_FOUND",
+        _ => "load_own(&pipeline->module)",
     };
     let numbers = manifest.kernels.iter().map(|kernel| format!("    {},\n", c::kernel(&kernel.entry)));
     let kernels = manifest.kernels.iter().map(|kernel| {
@@ -36,117 +37,136 @@ pub fn source(manifest: &Manifest, code: Option<&Code>) -> String {
             ("name", name.clone()),
             ("numbers", numbers.collect()),
             ("kernels", kernels.collect()),
-            ("code", array(manifest, &code)),
+            ("code", embedded(&manifest.code, code)),
             ("load_own", load_own.to_string()),
-            ("allocate", allocate(manifest)),
-            ("set_params", set_params(manifest)),
+            ("workspace_bytes", manifest.workspace_bytes.to_string()),
+            ("params", params(manifest)),
+            ("run_head", run_head(manifest) + "\n"),
             ("or_unusable", unusable(manifest)),
+            ("values", values(manifest)),
             ("locals", locals(manifest)),
             ("launches", launches(manifest, &manifest.launches, 0)),
         ],
     )
 }
 
-/// The code as the driver loads it: text ends with a NUL byte. Empty for code that must be compiled
-/// first or consists of several parts.
-fn loadable(code: &Code) -> Vec<u8> {
-    match code {
-        Code::Cubin(bytes) => bytes.clone(),
-        Code::Ptx(text) => text.bytes().chain([0]).collect(),
-        Code::Source { .. } | Code::Parts(_) => Vec::new(),
-    }
-}
-
-/// The code as a C array.
-fn array(manifest: &Manifest, code: &[u8]) -> String {
+/// The code as C arrays, and the function that loads the right one; empty if there is no code.
+fn embedded(compiled: &[Compiled], code: &[&[u8]]) -> String {
     if code.is_empty() {
         return String::new();
     }
-    let arch = manifest.code.as_ref().map_or(&manifest.arch, |compiled| &compiled.arch);
-    let lines = code.chunks(BYTES_A_LINE).map(|bytes| {
+    let pieces = || compiled.iter().zip(code);
+    let rows = pieces().map(|(compiled, _)| {
+        let ComputeCapability { major, minor } = compiled.compute;
+        let is_ptx = compiled.kind == CodeKind::Ptx;
+        format!("    {{{is_ptx}, {major}, {minor}, code_{}}},\n", compiled.arch())
+    });
+    let loader =
+        fill(include_str!("load.c"), &[("count", code.len().to_string()), ("codes", rows.collect())]);
+    pieces().map(|(compiled, code)| array(compiled, code)).collect::<String>() + &loader
+}
+
+/// One piece of code as a C array. Text ends with a NUL byte, as the driver requires.
+fn array(compiled: &Compiled, code: &[u8]) -> String {
+    let end: &[u8] = if compiled.kind == CodeKind::Ptx { &[0] } else { &[] };
+    let lines = [code, end].concat();
+    let lines = lines.chunks(BYTES_A_LINE).map(|bytes| {
         let bytes: Vec<String> = bytes.iter().map(u8::to_string).collect();
         format!("    {},\n", bytes.join(","))
     });
-    let lines: String = lines.collect();
-    format!("/* The kernels, compiled for {arch}. */\nstatic const unsigned char code[] = {{\n{lines}}};\n\n")
+    format!(
+        "static const unsigned char code_{}[] = {{\n{}}};\n\n",
+        compiled.arch(),
+        lines.collect::<String>()
+    )
 }
 
-/// Allocates the workspace and sets the Params, if there are any.
-fn allocate(manifest: &Manifest) -> String {
-    let name = &manifest.name;
-    let mut steps = Vec::new();
-    if manifest.workspace_bytes > 0 {
-        steps.push(format!("cuMemAlloc(&pipeline->workspace, {}_WORKSPACE_BYTES)", name.to_uppercase()));
+/// The functions that handle Params; empty if all Params are fixed.
+fn params(manifest: &Manifest) -> String {
+    if manifest.words_offset.is_none() {
+        return String::new();
     }
-    let values: String =
-        manifest.settable().map(|(param, _)| format!(", {}", c::literal(param.value))).collect();
-    if manifest.words_offset.is_some() {
-        steps.push(format!("{name}_set_params(pipeline, NULL{values})"));
-        // Other streams do not wait for this one.
-        steps.push("cuStreamSynchronize(NULL)".to_string());
-    }
-    each_after_success(steps.into_iter())
-}
-
-/// Makes each call only if the previous one succeeded.
-fn each_after_success(calls: impl Iterator<Item = String>) -> String {
-    let call = |call| format!("    if (result == CUDA_SUCCESS) {{\n        result = {call};\n    }}\n");
-    calls.map(call).collect()
-}
-
-/// The function that sets Params; empty if all Params are fixed.
-fn set_params(manifest: &Manifest) -> String {
-    let Some(offset) = manifest.words_offset else { return String::new() };
-    let has_floats = manifest.settable().any(|(param, _)| param.value.ty() == Type::F32);
-    let ranges =
-        manifest.settable().filter_map(|(param, _)| Some(c::in_range(&param.identifier, param.range?)));
-    // Phrased so that NaN counts as out of range.
-    let outside = ranges.flatten().map(|condition| format!("\n        || !({condition})"));
-    let calls = manifest.settable().map(|(param, word)| match param.value.ty() {
-        Type::F32 => format!("set_word(pipeline, stream, {word}, bits_of({}))", param.identifier),
-        _ => format!("set_word(pipeline, stream, {word}, (uint32_t){})", param.identifier),
+    let defaults = manifest
+        .settable()
+        .map(|(param, _)| format!("    params.{} = {};\n", param.identifier, c::literal(param.value)));
+    let words = manifest.settable().map(|(param, word)| match param.value.ty() {
+        Type::F32 => format!("        {{{word}, bits_of(params->{})}},\n", param.identifier),
+        _ => format!("        {{{word}, (uint32_t)params->{}}},\n", param.identifier),
     });
+    let name = || ("name", manifest.name.clone());
+    let in_range = match conditions(manifest).as_slice() {
+        [] => String::new(),
+        conditions => {
+            fill(include_str!("in_range.c"), &[name(), ("conditions", conditions.join("\n        && "))])
+        }
+    };
+    let has_floats = manifest.settable().any(|(param, _)| param.value.ty() == Type::F32);
     fill(
-        include_str!("set_params.c"),
+        include_str!("params.c"),
         &[
+            name(),
+            ("defaults", defaults.collect()),
             // Compilers warn about unused static functions.
             ("bits_of", if has_floats { BITS_OF.to_string() } else { String::new() }),
-            ("name", manifest.name.clone()),
-            ("offset", offset.to_string()),
-            ("head", set_params_head(manifest) + "\n"),
-            ("or_outside", outside.collect()),
-            ("set_words", each_after_success(calls)),
+            ("in_range", in_range),
+            ("words", words.collect()),
         ],
     )
 }
 
-/// The conditions under which a buffer cannot be used by the kernels.
-fn unusable(manifest: &Manifest) -> String {
-    manifest
-        .given()
-        .map(|buffer| format!("\n        || !is_usable(buffers->{})", buffer.identifier))
-        .collect()
+/// The conditions that the Params of a run must meet. NaN meets none.
+fn conditions(manifest: &Manifest) -> Vec<String> {
+    let ranges = manifest
+        .settable()
+        .filter_map(|(param, _)| Some(c::in_range(&format!("params->{}", param.identifier), param.range?)));
+    ranges.flatten().collect()
 }
 
-/// One variable for each pointer that a kernel takes.
+/// The Params of a run, checked before anything is written.
+fn values(manifest: &Manifest) -> String {
+    let name = &manifest.name;
+    let unused = if manifest.workspace_bytes == 0 { "    (void)workspace;\n" } else { "" };
+    if manifest.words_offset.is_none() {
+        return format!("    (void)params;\n{unused}");
+    }
+    let values = format!("    {name}_params values = params != NULL ? *params : {name}_default_params();\n");
+    match conditions(manifest).is_empty() {
+        true => values,
+        false => values + "    if (!in_range(&values)) {\n        return CUDA_ERROR_INVALID_VALUE;\n    }\n",
+    }
+}
+
+/// The conditions under which kernels cannot use the memory that they are given.
+fn unusable(manifest: &Manifest) -> String {
+    let workspace =
+        (manifest.workspace_bytes > 0).then(|| format!("\n        || !is_usable(workspace, {ALIGNMENT})"));
+    let buffers =
+        manifest.given().map(|buffer| format!("\n        || !is_usable(buffers->{}, 16)", buffer.identifier));
+    workspace.into_iter().chain(buffers).collect()
+}
+
+/// One variable for each pointer that a kernel takes, and the result of the commands so far.
 fn locals(manifest: &Manifest) -> String {
-    let taken = |argument| manifest.kernels.iter().any(|kernel| kernel.arguments.contains(&argument));
+    let taken = |position| {
+        let argument = Argument::Buffer(position);
+        manifest.kernels.iter().any(|kernel| kernel.arguments.contains(&argument))
+    };
     let mut text = String::new();
-    for (position, buffer) in manifest.buffers.iter().enumerate() {
+    for (_, buffer) in manifest.buffers.iter().enumerate().filter(|(position, _)| taken(*position)) {
         let name = &buffer.identifier;
         let place = match buffer.offset {
-            Some(offset) => format!("pipeline->workspace + {offset}"),
+            Some(offset) => format!("workspace + {offset}"),
             None => format!("buffers->{name}"),
         };
-        if taken(Argument::Buffer(position)) {
-            text += &format!("    CUdeviceptr {name} = {place};\n");
-        }
+        text += &format!("    CUdeviceptr {name} = {place};\n");
     }
-    match manifest.words_offset {
-        Some(offset) if taken(Argument::Words) => {
-            text + &format!("    CUdeviceptr words = pipeline->workspace + {offset};\n")
-        }
-        _ => text,
+    text + &match manifest.words_offset {
+        Some(offset) => format!(
+            "    CUdeviceptr words = workspace + {offset};\n    \
+             CUresult result = set_words(words, stream, &values);\n    \
+             if (result != CUDA_SUCCESS) {{\n        return result;\n    }}\n"
+        ),
+        None => "    CUresult result = CUDA_SUCCESS;\n".to_string(),
     }
 }
 
@@ -165,8 +185,10 @@ fn launches(manifest: &Manifest, steps: &[Step], level: usize) -> String {
                 });
                 let arguments = arguments.collect::<Vec<String>>().join(", ");
                 text += &format!(
-                    "{indent}result = launch(pipeline, stream, {},\n\
-                     {indent}                (void *[]){{{arguments}}});\n\
+                    "{indent}{{\n\
+                     {indent}    void *arguments[] = {{{arguments}}};\n\
+                     {indent}    result = launch(pipeline, stream, {}, arguments);\n\
+                     {indent}}}\n\
                      {indent}if (result != CUDA_SUCCESS) {{\n{indent}    return result;\n{indent}}}\n",
                     c::kernel(&kernel.entry)
                 );

@@ -22,7 +22,6 @@ static const struct {
 struct @name@_pipeline {
     CUmodule module;
     CUfunction functions[KERNELS];
-    CUdeviceptr workspace;
 };
 
 @code@
@@ -43,6 +42,9 @@ static CUresult find_kernels(@name@_pipeline *pipeline)
         if (result == CUDA_SUCCESS && kernels[i].dynamic_shared_bytes > 0) {
             result = cuFuncSetAttribute(*function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                         (int)kernels[i].dynamic_shared_bytes);
+            if (result == CUDA_ERROR_INVALID_VALUE) {
+                return CUDA_ERROR_NO_BINARY_FOR_GPU;
+            }
         }
         if (result != CUDA_SUCCESS) {
             return result;
@@ -51,25 +53,13 @@ static CUresult find_kernels(@name@_pipeline *pipeline)
     return CUDA_SUCCESS;
 }
 
-static CUresult launch(const @name@_pipeline *pipeline, CUstream stream, int kernel, void **arguments)
-{
-    const unsigned int *grid = kernels[kernel].grid;
-    return cuLaunchKernel(pipeline->functions[kernel], grid[0], grid[1], grid[2], kernels[kernel].threads, 1, 1,
-                          kernels[kernel].dynamic_shared_bytes, stream, arguments, NULL);
-}
-
-static bool is_usable(CUdeviceptr buffer)
-{
-    return buffer != 0 && buffer % 16 == 0;
-}
-
 CUresult @name@_create(@name@_pipeline **created, const char *file)
 {
     if (created == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     *created = NULL;
-    @name@_pipeline *pipeline = calloc(1, sizeof *pipeline);
+    @name@_pipeline *pipeline = (@name@_pipeline *)calloc(1, sizeof *pipeline);
     if (pipeline == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -77,7 +67,6 @@ CUresult @name@_create(@name@_pipeline **created, const char *file)
     if (result == CUDA_SUCCESS) {
         result = find_kernels(pipeline);
     }
-@allocate@
     if (result != CUDA_SUCCESS) {
         @name@_destroy(pipeline);
         return result;
@@ -86,16 +75,43 @@ CUresult @name@_create(@name@_pipeline **created, const char *file)
     return CUDA_SUCCESS;
 }
 
-@set_params@
-CUresult @name@_run(@name@_pipeline *pipeline, CUstream stream, const @name@_buffers *buffers)
+size_t @name@_workspace_bytes(void)
+{
+    return @workspace_bytes@;
+}
+
+CUresult @name@_allocate_workspace(CUdeviceptr *workspace)
+{
+    if (workspace == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    /* CUDA allocates no empty memory. */
+    size_t bytes = @name@_workspace_bytes();
+    return cuMemAlloc(workspace, bytes > 0 ? bytes : 1);
+}
+
+@params@
+static CUresult launch(const @name@_pipeline *pipeline, CUstream stream, int kernel, void **arguments)
+{
+    const unsigned int *grid = kernels[kernel].grid;
+    return cuLaunchKernel(pipeline->functions[kernel], grid[0], grid[1], grid[2], kernels[kernel].threads, 1, 1,
+                          kernels[kernel].dynamic_shared_bytes, stream, arguments, NULL);
+}
+
+static bool is_usable(CUdeviceptr memory, unsigned int alignment)
+{
+    return memory != 0 && memory % alignment == 0;
+}
+
+@run_head@
 {
     if (pipeline == NULL || buffers == NULL@or_unusable@) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+@values@
 @locals@
-    CUresult result;
 @launches@
-    return CUDA_SUCCESS;
+    return result;
 }
 
 CUresult @name@_destroy(@name@_pipeline *pipeline)
@@ -103,8 +119,7 @@ CUresult @name@_destroy(@name@_pipeline *pipeline)
     if (pipeline == NULL) {
         return CUDA_SUCCESS;
     }
-    CUresult freed = pipeline->workspace != 0 ? cuMemFree(pipeline->workspace) : CUDA_SUCCESS;
     CUresult unloaded = pipeline->module != NULL ? cuModuleUnload(pipeline->module) : CUDA_SUCCESS;
     free(pipeline);
-    return freed != CUDA_SUCCESS ? freed : unloaded;
+    return unloaded;
 }

@@ -1,20 +1,31 @@
-/* @title@: the kernels of @name@.cu, from C.
+/* @title@: the kernels of @name@.cu, for C and C++.
  *
- * Made by @made_by@ for @device@ (@arch@), at the sizes below; pipeline @hash@.
+ * Made by @made_by@ for @devices@, at the sizes below; pipeline @hash@.
  *
  *     @name@_pipeline *pipeline;
  *     CUresult result = @name@_create(&pipeline, NULL);
  *
- *     @name@_buffers buffers = {@example@};
- *     result = @name@_run(pipeline, stream, &buffers);
+ *     CUdeviceptr workspace;
+ *     result = @name@_allocate_workspace(&workspace);
  *
+ *     @name@_buffers buffers;
+@example@
+ *     result = @name@_run(pipeline, stream, workspace, &buffers, NULL);
+ *
+ *     result = cuMemFree(workspace);
  *     result = @name@_destroy(pipeline);
  *
  * A CUDA context must be current in the calling thread: cuCtxSetCurrent makes it so, or any use of CUDA's
- * runtime. Every function gives back what the driver answers, 0 (CUDA_SUCCESS) if all is well.
+ * runtime. Every function returns CUDA_SUCCESS (0), an error of the driver, or one of these:
  *
- * There is no global state. A pipeline has one workspace, so its runs must come one after the other, as they do
- * on one stream; for runs at the same time, make several.
+ *     CUDA_ERROR_INVALID_VALUE (1)        an argument is NULL, not aligned or not in its range; nothing was launched
+ *     CUDA_ERROR_OUT_OF_MEMORY (2)        there is not enough memory
+ *     CUDA_ERROR_NO_BINARY_FOR_GPU (209)  there is no code for this GPU, or it has too little shared memory
+ *     CUDA_ERROR_FILE_NOT_FOUND (301)     there is no such file, or @name@.c contains no code and no file was given
+ *
+ * There is no global state, and a pipeline does not change between create and destroy. All that a run writes is its
+ * outputs and its workspace, so runs with different ones may overlap: on several streams, in several threads, in a
+ * graph that is replayed beside other runs. Runs that share a workspace must not overlap, as on one stream.
  */
 #ifndef WARPLOOM_@NAME@_H
 #define WARPLOOM_@NAME@_H
@@ -33,11 +44,8 @@ extern "C" {
  * i0, i1, ... is (i0 - MIN_0) * STRIDE_0 + (i1 - MIN_1) * STRIDE_1 + ... elements from the start. */
 
 @sizes@
-/* Device memory that a pipeline takes for itself. */
-#define @NAME@_WORKSPACE_BYTES @workspace@
-
-@values@
-/* Kernels with what they need to run. */
+@fixed@
+/* The loaded kernels. */
 typedef struct @name@_pipeline @name@_pipeline;
 
 /* Device memory of the sizes above. Each starts at a multiple of 16 bytes, and none overlaps another. */
@@ -45,18 +53,25 @@ typedef struct @name@_buffers {
 @fields@
 } @name@_buffers;
 
-/* Loads the kernels and allocates the workspace. `file` is a cubin or PTX file made of @name@.cu; NULL takes the
- * code that @name@.c holds, and gives CUDA_ERROR_FILE_NOT_FOUND if it holds none. A cubin for another GPU is
- * refused with CUDA_ERROR_NO_BINARY_FOR_GPU; PTX works on all GPUs that are not older than its architecture.
+@params@
+/* Loads the kernels for the GPU of the current context, from `file`, a cubin or PTX file made of @name@.cu. If
+ * `file` is NULL, takes the code in @name@.c:@code@
  * If anything fails, *pipeline is NULL. */
 CUresult @name@_create(@name@_pipeline **pipeline, const char *file);
 
-@set_params@
-/* Launches all kernels on a stream and does not wait for them. Outputs are written in full. May be captured in a
- * graph. */
-CUresult @name@_run(@name@_pipeline *pipeline, CUstream stream, const @name@_buffers *buffers);
+/* The bytes of device memory that a run needs besides its inputs and outputs. */
+size_t @name@_workspace_bytes(void);
 
-/* Frees everything that create made. All runs must be over. NULL is allowed. */
+/* Allocates so many bytes in the current context; cuMemFree frees them. */
+CUresult @name@_allocate_workspace(CUdeviceptr *workspace);
+
+/* Launches all kernels on a stream and does not wait for them. Outputs are written in full. May be captured in a
+ * graph, which then keeps the arguments of this call. The workspace has workspace_bytes() bytes, starts at a multiple
+ * of 256 bytes, and may hold anything; 0 if it needs none.
+ * @params_argument@ */
+@run_head@;
+
+/* Unloads the kernels. All runs must be over. NULL is allowed. */
 CUresult @name@_destroy(@name@_pipeline *pipeline);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 //! Arrays on both sides of what an index of 32 bits can count.
 
 use warploom_codegen::cuda::{Build, print};
-use warploom_codegen::export::{Manifest, header};
+use warploom_codegen::export::{Manifest, header, source};
 use warploom_codegen::ir::{ArrayId, Kernel, NARROW_ELEMENTS, NodeId, NodeKind, Program, Space, every_stmt};
 use warploom_codegen::lower::{LowerError, Options, lower};
 use warploom_codegen::verify::verify;
@@ -253,15 +253,12 @@ fn exported_sizes_are_whole() {
     let text = "scale\n  kernel before  block x 64, y 4  threads x 64, y 4\n  kernel out  block x 64, y 4  threads x 64, y 4\n";
     let schedule = Schedule::parse(text, &pipeline).unwrap_or_else(|errors| panic!("{errors}"));
     let problem = Problem::new(&pipeline, &request, &device()).unwrap();
-    let manifest = Manifest::new(&pipeline, &request, &device(), &lowered(&problem, &schedule));
+    let manifest = Manifest::new(&pipeline, &request, &device(), &[], &lowered(&problem, &schedule));
     assert_eq!(manifest.workspace_bytes, 14_400_000_000);
-    let header = header(&manifest);
-    for line in [
-        "SCALE_INPUT_BYTES 14400000000\n",
-        "SCALE_OUT_BYTES 14400000000\n",
-        "SCALE_WORKSPACE_BYTES 14400000000\n",
-    ] {
-        assert!(header.contains(line), "{header}");
+    let text = header(&manifest) + &source(&manifest, &[]);
+    for line in ["SCALE_INPUT_BYTES 14400000000\n", "SCALE_OUT_BYTES 14400000000\n", "return 14400000000;\n"]
+    {
+        assert!(text.contains(line), "{text}");
     }
 }
 

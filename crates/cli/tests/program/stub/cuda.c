@@ -1,27 +1,85 @@
-/* A driver that does nothing but say what was asked of it, and fails where it is told to. */
+/* A driver that does nothing but say what was asked of it, and fails where it is told to. Its GPU has the compute
+ * capability of STUB_COMPUTE in the environment, 9.0 unless given. */
 
 #include "cuda.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* From the program under test: the call that fails, and the kinds of a kernel's arguments, `p` for a pointer
- * and `i` for an int. */
-extern const char *failing;
-const char *arguments_of(const char *kernel);
+#include "stub.h"
+
+__attribute__((weak)) const char *failing = "";
+
+__attribute__((weak)) const char *arguments_of(const char *kernel)
+{
+    (void)kernel;
+    return "";
+}
 
 struct CUmod_st { int loaded; };
 struct CUfunc_st { char name[64]; };
+struct CUstream_st { int number; };
+struct CUctx_st { int current; };
 
 static struct CUmod_st module_store;
 static struct CUfunc_st functions[256];
 static int function_count;
+static struct CUstream_st streams[16];
+static int stream_count;
+static struct CUctx_st context_store;
+static int allocation_count;
 
-#define WORKSPACE 0x700000000000ULL
+/* Each allocation starts so many bytes after the one before. */
+#define MEMORY 0x700000000000ULL
+#define APART 0x10000000000ULL
 
 static int fails(const char *call)
 {
     return strcmp(call, failing) == 0;
+}
+
+CUresult cuInit(unsigned int flags)
+{
+    return flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+    *device = ordinal;
+    return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    const char *given = getenv("STUB_COMPUTE");
+    int major = 9;
+    int minor = 0;
+    if (device != 0 || (given != NULL && sscanf(given, "%d.%d", &major, &minor) != 2)) return CUDA_ERROR_UNKNOWN;
+    *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? major : minor;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    *context = &context_store;
+    return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice device)
+{
+    return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuCtxSetCurrent(CUcontext context)
+{
+    return context == &context_store ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuCtxGetDevice(CUdevice *device)
+{
+    *device = 0;
+    return fails("cuCtxGetDevice") ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 
 CUresult cuModuleLoad(CUmodule *module, const char *file)
@@ -34,11 +92,12 @@ CUresult cuModuleLoad(CUmodule *module, const char *file)
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
-    const unsigned char *bytes = image;
+    const unsigned char *bytes = (const unsigned char *)image;
     unsigned int sum = 0;
     for (int i = 0; i < 256; i++) sum += (unsigned int)(i + 1) * bytes[i];
     printf("load own code %u\n", sum);
     if (fails("cuModuleLoadData")) return CUDA_ERROR_UNKNOWN;
+    if (fails("cubin") && bytes[0] != '.') return CUDA_ERROR_NO_BINARY_FOR_GPU;
     *module = &module_store;
     return CUDA_SUCCESS;
 }
@@ -60,27 +119,54 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
 {
     printf("attribute %d of %s: %d\n", attribute, function->name, value);
-    return CUDA_SUCCESS;
+    return fails("cuFuncSetAttribute") ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes)
 {
     printf("allocate %zu\n", bytes);
     if (fails("cuMemAlloc")) return CUDA_ERROR_OUT_OF_MEMORY;
-    *pointer = WORKSPACE;
+    *pointer = MEMORY + (CUdeviceptr)allocation_count++ * APART;
     return CUDA_SUCCESS;
 }
 
 CUresult cuMemFree(CUdeviceptr pointer)
 {
-    printf("free %d\n", pointer == WORKSPACE);
+    printf("free %llu\n", (pointer - MEMORY) / APART);
     return CUDA_SUCCESS;
 }
 
 CUresult cuMemsetD32Async(CUdeviceptr pointer, unsigned int value, size_t count, CUstream stream)
 {
-    printf("set %llu to %08x, %zu times%s\n", pointer - WORKSPACE, value, count, stream ? " on the stream" : "");
+    printf("set %llu to %08x, %zu times%s\n", pointer - MEMORY, value, count, stream ? " on the stream" : "");
     return fails("cuMemsetD32Async") ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+}
+
+CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
+{
+    printf("copy %zu bytes to the device\n", bytes);
+    return to >= MEMORY && from != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
+{
+    printf("copy %zu bytes from the device\n", bytes);
+    memset(to, 0, bytes);
+    return from >= MEMORY ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+    if (flags != CU_STREAM_NON_BLOCKING || stream_count == 16) return CUDA_ERROR_INVALID_VALUE;
+    *stream = &streams[stream_count];
+    streams[stream_count].number = stream_count;
+    stream_count++;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamDestroy(CUstream stream)
+{
+    return stream != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuStreamSynchronize(CUstream stream)

@@ -1,0 +1,150 @@
+//! The projects of `docs/examples`, built as their users do, with the stub driver in place of CUDA.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use warploom::runtime::nvrtc;
+
+use crate::place::{Place, Ran};
+use crate::stubbed::{compile, compilers, write_stub};
+
+/// What stands for CMake's own module: the stub as the driver's library.
+const FIND_CUDA: &str = "
+add_library(cuda_stub STATIC ${CMAKE_CURRENT_LIST_DIR}/cuda.c)
+target_include_directories(cuda_stub PUBLIC ${CMAKE_CURRENT_LIST_DIR})
+add_library(CUDA::cuda_driver ALIAS cuda_stub)
+";
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples").canonicalize().unwrap()
+}
+
+fn run(command: &mut Command) -> Ran {
+    Ran::from(command.output().unwrap())
+}
+
+/// The lines of a run that begin with a word.
+fn lines<'a>(ran: &'a Ran, word: &str) -> Vec<&'a str> {
+    ran.out.lines().filter(|line| line.starts_with(word)).collect()
+}
+
+/// The C and the C++ program of the CMake example ask the driver for the right things.
+fn check_programs(in_c: &Path, in_cpp: &Path) {
+    let [c, cpp] = [in_c, in_cpp].map(|program| run(&mut Command::new(program)));
+    if nvrtc::version().is_err() {
+        // The packages contain no code.
+        assert_eq!((c.code, c.err.as_str()), (1, "could not load soften: CUDA error 301\n"));
+        assert_eq!((cpp.code, cpp.err.as_str()), (1, "could not load brighten: CUDA error 301\n"));
+        return;
+    }
+    assert_eq!((c.code, cpp.code), (0, 0), "{}{}", c.err, cpp.err);
+    let launches = lines(&c, "launch");
+    assert!(launches.first().unwrap().starts_with("launch soften_"), "{}", c.out);
+    assert!(launches.last().unwrap().starts_with("launch brighten_"), "{}", c.out);
+    let values = |ran: &Ran| -> Vec<String> {
+        let word = |line: &&str| line.split([' ', ',']).nth(3).unwrap().to_owned();
+        lines(ran, "set").iter().map(word).collect()
+    };
+    let bits = |values: &[f32]| -> Vec<String> {
+        values.iter().map(|value| format!("{:08x}", value.to_bits())).collect()
+    };
+    assert_eq!(values(&c), bits(&[2.0, 0.25]));
+    assert_eq!(values(&cpp), bits(&[1.0, 0.0, 2.0, 0.0]));
+    assert!(lines(&cpp, "launch").iter().all(|line| line.contains(" on the stream")), "{}", cpp.out);
+    assert_eq!(lines(&cpp, "free").len(), 5);
+}
+
+/// The same files and commands as CMake's, without CMake, which not every machine has.
+#[test]
+fn the_files_of_the_cmake_example_compile() {
+    let (place, cmake) = (Place::new(), examples().join("cmake"));
+    let project = fs::read_to_string(cmake.join("CMakeLists.txt")).unwrap();
+    let pipelines = project.lines().filter_map(|line| line.strip_prefix("add_pipeline(")?.strip_suffix(')'));
+    let mut names = Vec::new();
+    for (name, arguments) in pipelines.map(|pipeline| pipeline.split_once(' ').unwrap()) {
+        let ran = place.run(&format!("--quiet compile {arguments} --name {name} -o ."));
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        names.push(format!("{name}.c"));
+    }
+    assert_eq!(names, ["soften.c", "brighten.c"]);
+    write_stub(&place.path(""));
+    let [mut c, mut cpp] = compilers();
+    c.args(["-c", "-I.", "cuda.c"]).args(&names).current_dir(place.path(""));
+    compile(c);
+    let objects = ["cuda.o", "soften.o", "brighten.o"];
+    let [mut c, _] = compilers();
+    c.args(["-I.", "-o", "in_c"]).arg(cmake.join("main.c")).args(objects).current_dir(place.path(""));
+    compile(c);
+    cpp.args(["-I.", "-o", "in_cpp"]).arg(cmake.join("main.cpp")).args(objects).current_dir(place.path(""));
+    compile(cpp);
+    check_programs(&place.path("in_c"), &place.path("in_cpp"));
+}
+
+#[test]
+fn cmake_builds_its_example() {
+    if Command::new("cmake").arg("--version").output().is_err() {
+        writeln!(io::stderr(), "skipped: there is no cmake to build its example with").unwrap_or_default();
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir(place.path("stub")).unwrap();
+    write_stub(&place.path("stub"));
+    fs::write(place.path("stub/FindCUDAToolkit.cmake"), FIND_CUDA).unwrap();
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(examples().join("cmake")).args(["-B", "build"]);
+    configure.arg(format!("-DCMAKE_MODULE_PATH={}", place.path("stub").display()));
+    configure.arg(concat!("-DWARPLOOM=", env!("CARGO_BIN_EXE_warploom")));
+    compile_in(&place, configure);
+    let mut build = Command::new("cmake");
+    build.args(["--build", "build"]);
+    compile_in(&place, build);
+    check_programs(&place.path("build/in_c"), &place.path("build/in_cpp"));
+}
+
+fn compile_in(place: &Place, mut command: Command) {
+    command.current_dir(place.path("")).env("WARPLOOM_CACHE_DIR", "");
+    compile(command);
+}
+
+/// Builds the library for a build script, which takes minutes the first time. What is built stays with what the tests
+/// themselves are built from.
+#[test]
+fn the_example_for_build_scripts_builds() {
+    let project = Path::new(env!("CARGO_TARGET_TMPDIR")).join("build-rs");
+    let cuda = project.join("cuda");
+    for folder in ["src", "cuda/include", "cuda/lib64/stubs"] {
+        fs::create_dir_all(project.join(folder)).unwrap();
+    }
+    for file in ["Cargo.toml", "build.rs", "src/main.rs", "src/cuda.rs", "src/soften.rs"] {
+        let text = fs::read_to_string(examples().join("build-rs").join(file)).unwrap();
+        let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../warploom").canonicalize().unwrap();
+        fs::write(project.join(file), text.replace("../../../crates/warploom", library.to_str().unwrap()))
+            .unwrap();
+    }
+    // The versions of everything that are tested and, without a network, there.
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
+    fs::copy(lock, project.join("Cargo.lock")).unwrap();
+    write_stub(&cuda.join("include"));
+    let [mut stub, _] = compilers();
+    stub.args(["-c", "cuda.c", "-o", "../lib64/stubs/cuda.o"]).current_dir(cuda.join("include"));
+    compile(stub);
+    let mut library = Command::new("ar");
+    library.args(["rcs", "libcuda.a", "cuda.o"]).current_dir(cuda.join("lib64/stubs"));
+    compile(library);
+
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["run", "--offline", "--quiet"]).current_dir(&project);
+    build.env("CARGO_TARGET_DIR", project.join("target")).env("CUDA_PATH", &cuda);
+    let ran = run(&mut build);
+    if nvrtc::version().is_err() {
+        assert!(ran.code == 1 && ran.err.contains("Error(301)"), "{}", ran.err);
+        return;
+    }
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(lines(&ran, "launch").iter().all(|line| line.starts_with("launch soften_")), "{}", ran.out);
+    let sets: Vec<bool> = lines(&ran, "set").iter().map(|line| line.contains("3f800000")).collect();
+    assert_eq!(sets, [false, true], "{}", ran.out);
+    assert!(ran.out.contains("a strength of 2 is refused"), "{}", ran.out);
+}

@@ -1,0 +1,5 @@
+static bool in_range(const @name@_params *params)
+{
+    return @conditions@;
+}
+

@@ -1,0 +1,3 @@
+/* Runs take no Params. */
+typedef struct @name@_params @name@_params;
+
