@@ -1,6 +1,7 @@
 //! `warploom compile`: finds a schedule for a pipeline and writes its kernels, with C code that
 //! launches them.
 
+mod any_size;
 mod report;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use warploom::codegen::ir::Program;
 use warploom::cost::CostModel;
 use warploom::export::{ExportOptions, Package};
 use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::search::Outcome;
 use warploom::target::Device;
 
 use crate::backend::{Kernels, build_program, problem, rewritten};
@@ -40,6 +42,7 @@ use report::{Report, kernels};
   warploom compile unsharp --size 640x480 --device a100 --seed 7 -o out
   warploom compile local_laplacian --set pyramid_levels=4 --param levels=4 --schedule my.schedule -o out
   warploom compile harris --fix gray.schedule -o out
+  warploom compile blur --dynamic W=64..8192,H=64..8192 -o out  one package for all these sizes, with any pitch
   warploom compile mine.json --size 640x480 --emit nest,cuda
   warploom compile mine.json --size image=640x480x3,weights=9,output=638x478 -o out
   warploom compile harris --device h200,a100,rtx4090 -o out    one package for three GPUs
@@ -70,6 +73,8 @@ pub(crate) struct Arguments {
     /// What to write or print instead of the default, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KINDS")]
     emit: Vec<Emit>,
+    #[command(flatten)]
+    any_size: any_size::Flags,
     /// The name of the files, C functions and kernels (default: the pipeline's)
     #[arg(long)]
     name: Option<String>,
@@ -85,10 +90,13 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let model = arguments.kernels.model.load(&device)?;
     let pipeline = &asked.pipeline;
     let problem = problem(pipeline, &asked.request, &device)?;
-    let (schedule, program, search) = arguments.schedule(&problem, &*model)?;
+    let dynamic = arguments.any_size.request(&asked)?;
+    let (schedule, program, search, found) = arguments.schedule(&problem, &*model)?;
     voice::warnings(pipeline, problem.regions());
+    let (exported, schedule, program) =
+        arguments.any_size.build(&problem, dynamic.as_ref(), (schedule, program), found.as_ref())?;
     let options = ExportOptions { name: arguments.name.clone(), also_for };
-    let mut package = Package::new(&problem, &schedule, &program, &options)?;
+    let mut package = Package::new(&exported, &schedule, &program, &options)?;
     let problem = rewritten(&problem, &schedule)?;
     let explanation = explanation(&problem, &schedule, &*model)?;
     // Machine code that is not written anywhere is not compiled.
@@ -164,16 +172,16 @@ impl Arguments {
         &self,
         problem: &Problem,
         model: &dyn CostModel,
-    ) -> Result<(Schedule, Program, Option<search::Report>), Error> {
+    ) -> Result<(Schedule, Program, Option<search::Report>, Option<Outcome>), Error> {
         let usual = self.search.options(problem)?;
         let Some(options) = self.kernels.search_options(usual) else {
             let schedule = self.kernels.schedule(problem)?;
             let program = build_program(problem, &schedule)?;
-            return Ok((schedule, program, None));
+            return Ok((schedule, program, None, None));
         };
         let found = search::run(problem, model, &options)?;
         let report = search::Report::new(&found, model.name(), &options);
-        Ok((found.schedule, found.program, Some(report)))
+        Ok((found.schedule, found.program, Some(report), Some(found.outcome)))
     }
 
     /// What to print if there is no output folder.

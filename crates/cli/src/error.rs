@@ -10,6 +10,7 @@ use warploom::fuzz::CaseError;
 use warploom::interp::EvalError;
 use warploom::interp::buffer::BufferError;
 use warploom::interp::files::FileError;
+use warploom::lang::dynamic::SizeError;
 use warploom::lang::files::ReadError;
 use warploom::lang::{BoundsError, Fault, PipelineError, Type, visible_lines};
 use warploom::search::FixedError;
@@ -219,6 +220,14 @@ pub(crate) enum Error {
          give one"
     )]
     SeveralDevices { devices: String },
+    /// Not a range of a size.
+    #[error("`{text}` is not a range of a size; write NAME=SMALLEST..LARGEST, as in --dynamic W=64..8192")]
+    SizeRange { text: String },
+    #[error("`{app}` has no size `{name}` that a run could give; it has {known}")]
+    NoSizeNamed { app: String, name: String, known: String },
+    /// Sizes that cannot be given at each run.
+    #[error(transparent)]
+    Dynamic(#[from] SizeError),
     #[error("--device lists {device} twice; list each device once")]
     RepeatedDevice { device: String },
     /// A package that could not be made.

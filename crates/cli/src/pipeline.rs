@@ -2,6 +2,7 @@
 
 use warploom::app::{App, Settings};
 use warploom::fuzz::{Case, CaseError};
+use warploom::lang::dynamic::{DynamicRequest, SizeRange};
 use warploom::lang::files;
 use warploom::lang::{BoundsError, Pipeline, Range, Realisation, Region, Value, infer};
 
@@ -46,6 +47,50 @@ pub(crate) struct Subject {
     pub(crate) request: Realisation,
     /// The app and its settings; `None` for a pipeline from a file.
     pub(crate) app: Option<(App, Settings)>,
+}
+
+impl Subject {
+    /// The request with sizes that every run gives. The pipeline is scheduled for its own sizes.
+    pub(crate) fn dynamic(&self, ranges: Vec<SizeRange>) -> Result<DynamicRequest, Error> {
+        let pipeline = &self.pipeline;
+        let unknown = |known: Vec<String>| {
+            let name = ranges.iter().find(|range| !known.contains(&range.name))?.name.clone();
+            Some(Error::NoSizeNamed { app: self.name.clone(), name, known: known.join(", ") })
+        };
+        let Some((app, settings)) = &self.app else {
+            let first = self.request.inputs.values().chain(&self.request.outputs).flatten().next();
+            let extents: Vec<i64> = first.map(Region::extents).unwrap_or_default();
+            if let Some(error) = unknown((0..extents.len()).map(|d| format!("d{d}")).collect()) {
+                return Err(error);
+            }
+            let dims: Vec<usize> =
+                ranges.iter().filter_map(|range| range.name.strip_prefix('d')?.parse().ok()).collect();
+            let typical: Vec<i64> = dims.iter().map(|d| extents[*d]).collect();
+            let at = |sizes: &[i64]| grown(&self.request, &dims, &typical, sizes);
+            return Ok(DynamicRequest::fit(pipeline, ranges, &typical, at)?);
+        };
+        match unknown(app.sizes.iter().map(|size| size.name.to_owned()).collect()) {
+            Some(error) => Err(error),
+            None => {
+                let whole = || Error::NoDefault { app: app.name, name: "a Param".to_owned() };
+                Ok(app.dynamic(pipeline, settings, ranges).ok_or_else(whole)??)
+            }
+        }
+    }
+}
+
+/// A request in which some dimensions have other extents: those of all inputs and outputs that are as long as `typical`.
+fn grown(request: &Realisation, dims: &[usize], typical: &[i64], sizes: &[i64]) -> Realisation {
+    let mut grown = request.clone();
+    let regions = grown.inputs.values_mut().chain(&mut grown.outputs).flatten();
+    for region in regions {
+        for ((d, typical), size) in dims.iter().zip(typical).zip(sizes) {
+            if let Some(range) = region.0.get_mut(*d).filter(|range| range.extent == *typical) {
+                range.extent = *size;
+            }
+        }
+    }
+    grown
 }
 
 impl Which {

@@ -36,12 +36,14 @@
 mod c;
 mod header;
 mod manifest;
+mod sizes;
 mod source;
 mod template;
 
 pub use header::header;
 pub use manifest::{
-    Argument, Buffer, CodeKind, Compiled, Dimension, Kernel, Manifest, ManifestError, Param, SCHEMA, Target,
+    Argument, Buffer, CodeKind, Compiled, Dimension, Kernel, Layout, Manifest, ManifestError, Number, Param,
+    SCHEMA, Size, Target,
 };
 pub use source::source;
 

@@ -107,6 +107,11 @@ impl<K: Id, V> IdVec<K, V> {
         self.items.iter()
     }
 
+    /// The items in order, to be changed.
+    pub fn values_mut(&mut self) -> std::slice::IterMut<'_, V> {
+        self.items.iter_mut()
+    }
+
     /// The ids in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = K> + ExactSizeIterator + use<K, V> {
         (0..self.items.len()).map(K::new)

@@ -8,7 +8,6 @@ use warploom_codegen::build::BuildError;
 use warploom_codegen::cuda::{Build, print};
 use warploom_codegen::ir::Program;
 use warploom_lang::Pipeline;
-use warploom_lang::dynamic::DynamicRequest;
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_search::{Options, Outcome};
 use warploom_target::Device;
@@ -82,7 +81,7 @@ impl Autoschedule for Pipeline {
                 let (schedule, program) = for_any_size(&dynamic, &shot.outcome)?;
                 shot.predicted_us = predicted_us(&problem, &schedule, &*model).map_err(BuildError::from)?;
                 shot.schedule = schedule;
-                Some((request, program))
+                Some((dynamic, program))
             }
         };
         let explanation = Explanation::new(&problem, &shot.schedule, &*model).map_err(BuildError::from)?;
@@ -108,8 +107,8 @@ pub enum AutoscheduleError {
 pub struct Autoscheduled {
     problem: Problem,
     shot: OneShot,
-    /// The request and the kernels for all sizes, if these are given with each run.
-    any_size: Option<(DynamicRequest, Program)>,
+    /// The problem and the kernels for all sizes, if these are given with each run.
+    any_size: Option<(Problem, Program)>,
     explanation: Explanation,
     schedule_text: String,
 }
@@ -167,9 +166,8 @@ impl Autoscheduled {
     /// If the backend cannot use the schedule, or if the kernels do not compile.
     pub fn compile_for(&self, backend: Backend) -> Result<Compiled, RunError> {
         let OneShot { schedule, program, .. } = &self.shot;
-        if let Some((request, program)) = &self.any_size {
-            let (pipeline, schedule) = (self.problem.pipeline().clone(), schedule.clone());
-            return Compiled::of_any_size(pipeline, schedule, request.clone(), program.clone(), backend);
+        if let Some((problem, program)) = &self.any_size {
+            return Compiled::of_any_size(problem, schedule.clone(), program.clone(), backend);
         }
         Compiled::of_problem(&self.problem, schedule.clone(), Some(program), backend)
     }
@@ -212,7 +210,8 @@ impl Autoscheduled {
         folder: impl AsRef<Path>,
         options: &ExportOptions,
     ) -> Result<Package, ExportError> {
-        let mut package = Package::new(&self.problem, &self.shot.schedule, &self.shot.program, options)?;
+        let problem = self.any_size.as_ref().map_or(&self.problem, |(problem, _)| problem);
+        let mut package = Package::new(problem, &self.shot.schedule, self.program(), options)?;
         package.compile()?;
         package.write(folder.as_ref())?;
         Ok(package)

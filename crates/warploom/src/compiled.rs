@@ -11,7 +11,6 @@ use warploom_codegen::ir::Program;
 use warploom_codegen::lower;
 use warploom_interp::EvalError;
 use warploom_interp::buffer::Buffer;
-use warploom_lang::dynamic::DynamicRequest;
 use warploom_lang::{BoundsError, IdVec, ParamId, Pipeline, Range, Realisation, Region, Type, Value, infer};
 use warploom_runtime::cuda::CudaStream;
 use warploom_runtime::{Gpu, Kernels, Launcher, is_capturing, nvrtc};
@@ -234,16 +233,16 @@ impl Compiled {
         Ok(compiled)
     }
 
-    /// Kernels for all sizes of a request, prepared for the typical ones.
+    /// Kernels for all sizes of a problem, prepared for the typical ones.
     pub(crate) fn of_any_size(
-        pipeline: Pipeline,
+        problem: &Problem,
         schedule: Schedule,
-        request: DynamicRequest,
         program: Program,
         backend: Backend,
     ) -> Result<Compiled, RunError> {
-        let (typical, cache) = (request.typical.clone(), Cache::of_user());
-        let any_size = Some(AnySize::new(request, program));
+        let (pipeline, typical, cache) =
+            (problem.pipeline().clone(), problem.request().clone(), Cache::of_user());
+        let any_size = problem.sizes().map(|sizes| AnySize::new(sizes.request.clone(), program));
         let compiled = Compiled::unprepared(pipeline, schedule, typical, backend, cache, any_size);
         if let Some(device) = compiled.shared.backend.device() {
             compiled.ready(compiled.request.clone(), Vec::new(), device)?;

@@ -11,10 +11,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use warploom_codegen::build::{BuildError, build};
+use warploom_codegen::build::{BuildError, build_with};
 use warploom_codegen::cuda::{Build, describe, print};
 use warploom_codegen::export::{CodeKind, Compiled, Manifest, ManifestError, header, named, source};
 use warploom_codegen::ir::Program;
+use warploom_codegen::lower;
 use warploom_lang::files::write_whole;
 use warploom_runtime::nvrtc::{self, Arch, Image};
 use warploom_schedule::schedule::{Problem, Schedule};
@@ -257,8 +258,10 @@ fn check_devices(
     let made_for = || problem.device().name.clone();
     for device in also_for {
         let name = || device.name.clone();
-        let other = Problem::new(problem.pipeline(), problem.request(), device).map_err(BuildError::from);
-        let other = other.and_then(|other| build(&other, schedule)).map_err(|error| ExportError::Unfit {
+        let options = lower::Options { pitched: program.sizes.is_some(), ..lower::Options::default() };
+        let other = problem.on(device).map_err(BuildError::from);
+        let other = other.and_then(|other| build_with(&other, schedule, options));
+        let other = other.map_err(|error| ExportError::Unfit {
             made_for: made_for(),
             device: name(),
             error: Box::new(error),

@@ -108,24 +108,62 @@ fn compile_in(place: &Place, mut command: Command) {
     compile(command);
 }
 
-/// Builds the library for a build script, which takes minutes the first time. What is built stays with what the tests
-/// themselves are built from.
+/// The project for build scripts, as Cargo builds it. This compiles the library once more, as a dependency of a build script.
 #[test]
-fn the_example_for_build_scripts_builds() {
-    let project = Path::new(env!("CARGO_TARGET_TMPDIR")).join("build-rs");
-    let cuda = project.join("cuda");
-    for folder in ["src", "cuda/include", "cuda/lib64/stubs"] {
-        fs::create_dir_all(project.join(folder)).unwrap();
-    }
+#[ignore = "takes minutes; the_example_for_build_scripts_runs checks the same files without Cargo"]
+fn cargo_builds_the_example_for_build_scripts() {
+    let place = Place::new();
+    let project = place.path("build-rs");
+    let cuda = write_cuda(&project);
     for file in ["Cargo.toml", "build.rs", "src/main.rs", "src/cuda.rs", "src/soften.rs"] {
         let text = fs::read_to_string(examples().join("build-rs").join(file)).unwrap();
         let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../warploom").canonicalize().unwrap();
+        fs::create_dir_all(project.join("src")).unwrap();
         fs::write(project.join(file), text.replace("../../../crates/warploom", library.to_str().unwrap()))
             .unwrap();
     }
     // The versions of everything that are tested and, without a network, there.
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
     fs::copy(lock, project.join("Cargo.lock")).unwrap();
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["run", "--offline", "--quiet"]).current_dir(&project).env("CUDA_PATH", &cuda);
+    check_soften(&run(&mut build));
+}
+
+/// The build script and the program of that project, compiled with what the tests are built from.
+#[test]
+fn the_example_for_build_scripts_runs() {
+    let place = Place::new();
+    let (cuda, out) = (write_cuda(&place.path("")), place.path("out"));
+    fs::create_dir(&out).unwrap();
+    // The build script is an example target of this crate.
+    let tests = std::env::current_exe().unwrap();
+    let script = tests.ancestors().nth(2).unwrap().join("examples/build_script");
+    let host = Command::new("rustc").arg("-vV").output().unwrap();
+    let host = String::from_utf8(host.stdout).unwrap();
+    let host = host.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    let mut script = Command::new(script);
+    script.env("OUT_DIR", &out).env("CUDA_PATH", &cuda).env("WARPLOOM_CACHE_DIR", "");
+    script.envs([("TARGET", host), ("HOST", host), ("OPT_LEVEL", "1")]);
+    let ran = run(&mut script);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let mut program = Command::new("rustc");
+    program.args(["--edition", "2024", "-o"]).arg(place.path("program"));
+    program.arg(examples().join("build-rs/src/main.rs"));
+    for asked in ran.out.lines().filter_map(|line| line.strip_prefix("cargo:rustc-link-")) {
+        let (kind, value) = asked.split_once('=').unwrap();
+        program.arg(if kind == "lib" { "-l" } else { "-L" }).arg(value);
+    }
+    compile(program);
+    check_soften(&run(&mut Command::new(place.path("program"))));
+}
+
+/// Writes what stands for CUDA's header and library to a folder, and returns its path.
+fn write_cuda(folder: &Path) -> PathBuf {
+    let cuda = folder.join("cuda");
+    for part in ["include", "lib64/stubs"] {
+        fs::create_dir_all(cuda.join(part)).unwrap();
+    }
     write_stub(&cuda.join("include"));
     let [mut stub, _] = compilers();
     stub.args(["-c", "cuda.c", "-o", "../lib64/stubs/cuda.o"]).current_dir(cuda.join("include"));
@@ -133,18 +171,18 @@ fn the_example_for_build_scripts_builds() {
     let mut library = Command::new("ar");
     library.args(["rcs", "libcuda.a", "cuda.o"]).current_dir(cuda.join("lib64/stubs"));
     compile(library);
+    cuda
+}
 
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["run", "--offline", "--quiet"]).current_dir(&project);
-    build.env("CARGO_TARGET_DIR", project.join("target")).env("CUDA_PATH", &cuda);
-    let ran = run(&mut build);
+/// The program of the project asks the driver for the right things.
+fn check_soften(ran: &Ran) {
     if nvrtc::version().is_err() {
         assert!(ran.code == 1 && ran.err.contains("Error(301)"), "{}", ran.err);
         return;
     }
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(lines(&ran, "launch").iter().all(|line| line.starts_with("launch soften_")), "{}", ran.out);
-    let sets: Vec<bool> = lines(&ran, "set").iter().map(|line| line.contains("3f800000")).collect();
+    assert!(lines(ran, "launch").iter().all(|line| line.starts_with("launch soften_")), "{}", ran.out);
+    let sets: Vec<bool> = lines(ran, "set").iter().map(|line| line.contains("3f800000")).collect();
     assert_eq!(sets, [false, true], "{}", ran.out);
     assert!(ran.out.contains("a strength of 2 is refused"), "{}", ran.out);
 }

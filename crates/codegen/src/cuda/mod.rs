@@ -126,8 +126,7 @@ pub fn describe_at(
     for ((id, kernel), target) in program.kernels.iter().zip(&mut described.kernels) {
         let values = program.scalars_at(kernel, sizes, &instance.buffers);
         target.grid = instance.kernels[id].grid;
-        target.sizes =
-            Usage::of(program, id).sizes().into_iter().map(|position| values[position as usize]).collect();
+        target.sizes = sizes_of(program, id).into_iter().map(|position| values[position as usize]).collect();
     }
     Ok(described)
 }
@@ -141,6 +140,11 @@ pub fn describe_in_parts(program: &Program, build: Build) -> target::Program {
         options: build.options(),
     };
     with_code(program, target::Code::Parts(program.kernels.keys().map(part).collect()))
+}
+
+/// The scalars of a kernel that its launches pass, in order.
+pub(crate) fn sizes_of(program: &Program, kernel: KernelId) -> Vec<u32> {
+    Usage::of(program, kernel).sizes()
 }
 
 fn with_code(program: &Program, code: target::Code) -> target::Program {

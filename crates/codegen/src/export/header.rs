@@ -5,6 +5,7 @@ use warploom_target::program::Role;
 
 use super::c;
 use super::manifest::{Buffer, CodeKind, Compiled, Manifest, Param};
+use super::sizes::{box_text, parameter, stride_field, type_of_sizes, vary};
 use super::template::fill;
 use crate::cuda::names::{Names, in_comment};
 
@@ -16,9 +17,21 @@ pub fn header(manifest: &Manifest) -> String {
         .map(|target| format!("{} ({})", in_comment(&target.device), target.arch))
         .collect();
     let example = manifest.given().map(|buffer| format!(" *     buffers.{0} = {0};\n", buffer.identifier));
-    let fields = manifest
-        .given()
-        .map(|buffer| format!("    CUdeviceptr {}; /* {} */\n", buffer.identifier, kind(buffer)));
+    let fields = manifest.given().map(|buffer| {
+        let address = format!("    CUdeviceptr {}; /* {} */\n", buffer.identifier, kind(buffer));
+        address + &stride_field(buffer)
+    });
+    let strides = manifest.given().filter(|buffer| !stride_field(buffer).is_empty());
+    let zeros = strides.map(|buffer| {
+        format!(" *     memset(buffers.{0}_stride, 0, sizeof buffers.{0}_stride);\n", buffer.identifier)
+    });
+    let example: String = example.chain(zeros).collect();
+    let given_sizes: Vec<String> =
+        manifest.sizes.iter().map(|size| format!(" *     sizes.{0} = {0};\n", size.identifier)).collect();
+    let example = match given_sizes.is_empty() {
+        true => example,
+        false => example + &format!(" *     {}_sizes sizes;\n", manifest.name) + &given_sizes.concat(),
+    };
     let params_argument = match manifest.words_offset {
         Some(_) => "If `params` is NULL, all Params have their default values.",
         None => "There are no Params to give, so `params` is NULL.",
@@ -32,7 +45,12 @@ pub fn header(manifest: &Manifest) -> String {
             ("made_by", manifest.made_by.clone()),
             ("devices", devices.join(", ")),
             ("hash", manifest.hash.clone()),
-            ("example", example.collect()),
+            ("example", example),
+            ("run_sizes", if manifest.sizes.is_empty() { String::new() } else { "&sizes, ".to_string() }),
+            ("size_parameter", parameter(manifest)),
+            ("only_sizes", only_sizes(manifest)),
+            ("sizes_type", type_of_sizes(manifest)),
+            ("aligned", aligned(manifest).to_string()),
             ("sizes", manifest.given().map(|buffer| sizes(buffer, &mut macros)).collect()),
             ("fixed", manifest.params.iter().filter_map(|param| fixed(param, &mut macros)).collect()),
             ("fields", fields.collect()),
@@ -49,8 +67,25 @@ pub(super) fn run_head(manifest: &Manifest) -> String {
     let name = &manifest.name;
     format!(
         "CUresult {name}_run(const {name}_pipeline *pipeline, CUstream stream, CUdeviceptr workspace,\n        \
-         const {name}_buffers *buffers, const {name}_params *params)"
+         {}const {name}_buffers *buffers, const {name}_params *params)",
+        parameter(manifest)
     )
+}
+
+/// The parameters of a function that takes nothing but the sizes.
+pub(super) fn only_sizes(manifest: &Manifest) -> String {
+    match manifest.sizes.is_empty() {
+        true => "void".to_string(),
+        false => format!("const {}_sizes *sizes", manifest.name),
+    }
+}
+
+/// How the memory of inputs and outputs is aligned, for a comment.
+fn aligned(manifest: &Manifest) -> &'static str {
+    match vary(manifest) {
+        true => "an element's own size, so that it may be a part of a larger array",
+        false => "16 bytes",
+    }
 }
 
 /// Macro names. They stay distinct when case is ignored.
@@ -74,6 +109,10 @@ fn kind(buffer: &Buffer) -> &'static str {
 fn sizes(buffer: &Buffer, macros: &mut Macros) -> String {
     let base = macros.base(&buffer.identifier);
     let ty = c::type_name(buffer.ty);
+    if let Some(layout) = &buffer.layout {
+        let (kind, name) = (kind(buffer), in_comment(&buffer.name));
+        return format!("/* The {kind} `{name}`: {}. */\n\n", box_text(buffer, layout));
+    }
     let mut text = format!("/* The {} `{}`: {ty}. */\n", kind(buffer), in_comment(&buffer.name));
     text += &format!("#define {base}_BYTES {}\n", buffer.bytes);
     for (d, dimension) in buffer.dimensions.iter().enumerate() {

@@ -10,6 +10,7 @@ use crate::cuda::names::Names;
 use crate::cuda::{Build, describe};
 use crate::ir::{BufferDecl, Program};
 
+use super::sizes::Sized;
 use super::{c, file_stem};
 
 /// The manifest format and its version. The number changes with the format.
@@ -43,6 +44,13 @@ pub struct Manifest {
     pub code: Vec<Compiled>,
     /// The pipeline's Params, in word order.
     pub params: Vec<Param>,
+    /// The sizes that every run gives; empty if all are fixed. Numbers that follow from them are C expressions below, and the
+    /// plain numbers beside those are the largest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<Size>,
+    /// What must hold at the sizes of a run besides their ranges, as C conditions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<String>,
     /// Every array in device memory: inputs, outputs and temporaries.
     pub buffers: Vec<Buffer>,
     /// Bytes of the workspace, which holds temporaries and Params. Every run that may overlap with
@@ -54,6 +62,45 @@ pub struct Manifest {
     pub kernels: Vec<Kernel>,
     /// The launches in order: kernels by position, and loops over them.
     pub launches: Vec<Step>,
+    /// The number of iterations of each loop over launches, in text order, where it follows from the sizes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loop_counts: Vec<Option<String>>,
+}
+
+/// A size that every run gives.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Size {
+    /// Its name for users.
+    pub name: String,
+    /// Its name in C.
+    pub identifier: String,
+    /// The smallest allowed value.
+    pub min: i64,
+    /// The largest allowed value.
+    pub max: i64,
+}
+
+/// The layout of a buffer whose sizes or strides every run gives.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Layout {
+    /// The first index of each dimension.
+    pub first: Vec<String>,
+    /// The last index of each dimension.
+    pub last: Vec<String>,
+    /// The dimensions by increasing stride. The first one has stride 1.
+    pub order: Vec<usize>,
+    /// Whether a run may give the strides; otherwise the buffer is dense.
+    pub pitched: bool,
+}
+
+/// A number that a kernel takes because it follows from the sizes or strides of a run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Number {
+    /// A C expression of the sizes.
+    Formula(String),
+    /// The stride of a dimension of the buffer at this position.
+    Stride(usize, usize),
 }
 
 /// A device that kernels are exported for.
@@ -122,8 +169,12 @@ pub struct Buffer {
     pub dimensions: Vec<Dimension>,
     /// Total size in bytes.
     pub bytes: u64,
-    /// Its offset in the workspace; `null` for inputs and outputs, which the user supplies.
+    /// Its offset in the workspace; `null` for inputs and outputs, which the user supplies. If sizes vary, only the order of
+    /// the offsets counts.
     pub offset: Option<u64>,
+    /// Its layout at any sizes; `null` if that is fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Layout>,
 }
 
 /// Range and stride of one dimension of a buffer.
@@ -152,6 +203,12 @@ pub struct Kernel {
     pub dynamic_shared_bytes: u32,
     /// What each launch passes, in parameter order.
     pub arguments: Vec<Argument>,
+    /// Blocks along x, y and z at any sizes; `null` if they are fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<[String; 3]>,
+    /// The numbers that follow from the sizes or strides of a run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub numbers: Vec<Number>,
 }
 
 /// What a launch passes for one parameter of a kernel.
@@ -165,6 +222,8 @@ pub enum Argument {
     /// The iteration of the launch loop at this level, 0 for the outermost: a 32-bit integer by
     /// value.
     Iteration(usize),
+    /// The kernel's number at this position: a 32-bit integer by value.
+    Number(usize),
 }
 
 /// Why a text is not a manifest that this version reads.
@@ -197,9 +256,12 @@ impl Manifest {
     ) -> Manifest {
         let described = describe(program, Build::Timing);
         let mut names = names(&described);
+        let formulas = Sized::new(program, &mut names);
         let mut workspace = Workspace::default();
-        let buffers = program.buffers.values().zip(&described.buffers);
-        let buffers = buffers.map(|(decl, buffer)| Buffer::new(decl, buffer, &mut names, &mut workspace));
+        let buffers = program.buffers.iter().zip(&described.buffers).map(|((id, decl), buffer)| {
+            let layout = formulas.layout(id);
+            Buffer { layout, ..Buffer::new(decl, buffer, &mut names, &mut workspace) }
+        });
         let buffers = buffers.collect();
         let params = params(pipeline, request, &mut names);
         let read = params.iter().any(|param| param.word.is_some());
@@ -218,8 +280,16 @@ impl Manifest {
             buffers,
             workspace_bytes: workspace.bytes,
             words_offset,
-            kernels: described.kernels.iter().map(Kernel::new).collect(),
+            kernels: program
+                .kernels
+                .keys()
+                .zip(&described.kernels)
+                .map(|(id, kernel)| formulas.kernel(id, kernel))
+                .collect(),
             launches: described.steps,
+            loop_counts: formulas.loop_counts(),
+            conditions: formulas.conditions(),
+            sizes: formulas.sizes,
         }
     }
 
@@ -304,12 +374,13 @@ impl Buffer {
             dimensions: dimensions.collect(),
             bytes,
             offset,
+            layout: None,
         }
     }
 }
 
 impl Kernel {
-    fn new(kernel: &target::Kernel) -> Kernel {
+    pub(super) fn new(kernel: &target::Kernel) -> Kernel {
         let buffers = kernel.buffers.iter().map(|&position| Argument::Buffer(position));
         let words = kernel.reads_params.then_some(Argument::Words);
         let iterations = kernel.iterations.iter().map(|&level| Argument::Iteration(level));
@@ -320,6 +391,8 @@ impl Kernel {
             static_shared_bytes: kernel.shared_bytes - kernel.dynamic_shared_bytes,
             dynamic_shared_bytes: kernel.dynamic_shared_bytes,
             arguments: buffers.chain(words).chain(iterations).collect(),
+            blocks: None,
+            numbers: Vec::new(),
         }
     }
 }
@@ -346,10 +419,17 @@ fn names(program: &target::Program) -> Names {
     for local in ["pipeline", "stream", "workspace", "buffers", "params", "values", "result", "words"] {
         names.take(local);
     }
-    for function in ["arguments", "launch", "is_usable", "in_range", "set_words"] {
+    for function in
+        ["arguments", "launch", "is_usable", "in_range", "set_words", "sizes", "at", "numbers", "grid"]
+    {
         names.take(function);
     }
-    for global in ["pipeline", "buffers", "params", "default_params", "run"] {
+    for function in
+        ["layout", "place", "lay_out", "lesser", "greater", "floor_div", "extent", "order", "elements"]
+    {
+        names.take(function);
+    }
+    for global in ["pipeline", "sizes", "buffers", "params", "default_params", "run"] {
         names.take(&format!("{stem}_{global}"));
     }
     let kernels = program.kernels.iter().map(|kernel| c::kernel(&kernel.entry));

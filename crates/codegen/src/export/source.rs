@@ -5,8 +5,9 @@ use warploom_target::ComputeCapability;
 use warploom_target::program::Step;
 
 use super::c;
-use super::header::run_head;
-use super::manifest::{ALIGNMENT, Argument, CodeKind, Compiled, Kernel, Manifest};
+use super::header::{only_sizes, run_head};
+use super::manifest::{ALIGNMENT, Argument, CodeKind, Compiled, Kernel, Manifest, Number};
+use super::sizes;
 use super::template::fill;
 use crate::cuda::names::in_comment;
 
@@ -39,13 +40,19 @@ pub fn source(manifest: &Manifest, code: &[&[u8]]) -> String {
             ("kernels", kernels.collect()),
             ("code", embedded(&manifest.code, code)),
             ("load_own", load_own.to_string()),
-            ("workspace_bytes", manifest.workspace_bytes.to_string()),
+            ("layout", sizes::functions(manifest)),
+            ("only_sizes", only_sizes(manifest)),
+            ("size_parameter", sizes::parameter(manifest)),
+            ("pass_sizes", if manifest.sizes.is_empty() { String::new() } else { "sizes".to_string() }),
+            ("workspace_bytes", workspace_bytes(manifest)),
+            ("allocatable", allocatable(manifest)),
+            ("lay_out", lay_out(manifest)),
             ("params", params(manifest)),
             ("run_head", run_head(manifest) + "\n"),
             ("or_unusable", unusable(manifest)),
             ("values", values(manifest)),
             ("locals", locals(manifest)),
-            ("launches", launches(manifest, &manifest.launches, 0)),
+            ("launches", launches(manifest, &manifest.launches, 0, &mut manifest.loop_counts.iter())),
         ],
     )
 }
@@ -125,7 +132,8 @@ fn conditions(manifest: &Manifest) -> Vec<String> {
 /// The Params of a run, checked before anything is written.
 fn values(manifest: &Manifest) -> String {
     let name = &manifest.name;
-    let unused = if manifest.workspace_bytes == 0 { "    (void)workspace;\n" } else { "" };
+    let fixed = !sizes::vary(manifest);
+    let unused = if manifest.workspace_bytes == 0 && fixed { "    (void)workspace;\n" } else { "" };
     if manifest.words_offset.is_none() {
         return format!("    (void)params;\n{unused}");
     }
@@ -138,11 +146,53 @@ fn values(manifest: &Manifest) -> String {
 
 /// The conditions under which kernels cannot use the memory that they are given.
 fn unusable(manifest: &Manifest) -> String {
-    let workspace =
-        (manifest.workspace_bytes > 0).then(|| format!("\n        || !is_usable(workspace, {ALIGNMENT})"));
-    let buffers =
-        manifest.given().map(|buffer| format!("\n        || !is_usable(buffers->{}, 16)", buffer.identifier));
-    workspace.into_iter().chain(buffers).collect()
+    let fixed = !sizes::vary(manifest) && manifest.workspace_bytes > 0;
+    let workspace = fixed.then(|| format!("\n        || !is_usable(workspace, {ALIGNMENT})"));
+    let buffers = manifest.given().map(|buffer| {
+        let alignment = if buffer.layout.is_some() { buffer.ty.bytes() } else { 16 };
+        format!("\n        || !is_usable(buffers->{}, {alignment})", buffer.identifier)
+    });
+    let no_sizes = (!manifest.sizes.is_empty()).then(|| " || sizes == NULL".to_string());
+    no_sizes.into_iter().chain(workspace).chain(buffers).collect()
+}
+
+/// The body of the function that tells how large a workspace is.
+fn workspace_bytes(manifest: &Manifest) -> String {
+    if !sizes::vary(manifest) {
+        return format!("    return {};\n", manifest.workspace_bytes);
+    }
+    let (none, pass) = match manifest.sizes.is_empty() {
+        true => ("", ""),
+        false => ("sizes != NULL && ", "sizes, "),
+    };
+    format!("    layout at;\n    return {none}lay_out({pass}NULL, &at) ? at.bytes : 0;\n")
+}
+
+/// Refuses to allocate a workspace for nobody, or for sizes that cannot be used.
+fn allocatable(manifest: &Manifest) -> String {
+    let refuse = |condition: &str| {
+        format!("    if ({condition}) {{\n        return CUDA_ERROR_INVALID_VALUE;\n    }}\n")
+    };
+    match manifest.sizes.is_empty() {
+        true => refuse("workspace == NULL"),
+        false => {
+            let bad = "workspace == NULL || sizes == NULL || !lay_out(sizes, NULL, &at)";
+            format!("    layout at;\n{}", refuse(bad))
+        }
+    }
+}
+
+/// Lays out the buffers of a run, if that is not fixed.
+fn lay_out(manifest: &Manifest) -> String {
+    if !sizes::vary(manifest) {
+        return String::new();
+    }
+    let pass = if manifest.sizes.is_empty() { "" } else { "sizes, " };
+    format!(
+        "    layout at;\n    if (!lay_out({pass}buffers, &at) || (at.bytes > 0 && !is_usable(workspace, {ALIGNMENT}))) {{\n        \
+         return CUDA_ERROR_INVALID_VALUE;\n    }}\n{}",
+        sizes::size_locals(manifest)
+    )
 }
 
 /// One variable for each pointer that a kernel takes, and the result of the commands so far.
@@ -152,9 +202,10 @@ fn locals(manifest: &Manifest) -> String {
         manifest.kernels.iter().any(|kernel| kernel.arguments.contains(&argument))
     };
     let mut text = String::new();
-    for (_, buffer) in manifest.buffers.iter().enumerate().filter(|(position, _)| taken(*position)) {
+    for (position, buffer) in manifest.buffers.iter().enumerate().filter(|(position, _)| taken(*position)) {
         let name = &buffer.identifier;
         let place = match buffer.offset {
+            Some(_) if buffer.layout.is_some() => format!("workspace + at.offset[{position}]"),
             Some(offset) => format!("workspace + {offset}"),
             None => format!("buffers->{name}"),
         };
@@ -162,44 +213,79 @@ fn locals(manifest: &Manifest) -> String {
     }
     text + &match manifest.words_offset {
         Some(offset) => format!(
-            "    CUdeviceptr words = workspace + {offset};\n    \
+            "    CUdeviceptr words = workspace + {};\n    \
              CUresult result = set_words(words, stream, &values);\n    \
-             if (result != CUDA_SUCCESS) {{\n        return result;\n    }}\n"
+             if (result != CUDA_SUCCESS) {{\n        return result;\n    }}\n",
+            if sizes::vary(manifest) { "at.words".to_string() } else { offset.to_string() }
         ),
         None => "    CUresult result = CUDA_SUCCESS;\n".to_string(),
     }
 }
 
-/// The launches in order, inside `level` loops.
-fn launches(manifest: &Manifest, steps: &[Step], level: usize) -> String {
+/// The launches in order, inside `level` loops. `counts` are those of the loops still to come.
+fn launches<'m>(
+    manifest: &Manifest,
+    steps: &[Step],
+    level: usize,
+    counts: &mut impl Iterator<Item = &'m Option<String>>,
+) -> String {
     let indent = "    ".repeat(level + 1);
     let mut text = String::new();
     for step in steps {
         match step {
             Step::Launch(kernel) => {
                 let kernel = &manifest.kernels[*kernel];
+                let entry = c::kernel(&kernel.entry);
                 let arguments = kernel.arguments.iter().map(|argument| match argument {
                     Argument::Buffer(position) => format!("&{}", manifest.buffers[*position].identifier),
                     Argument::Words => "&words".to_string(),
                     Argument::Iteration(level) => format!("&{}", c::iteration(*level)),
+                    Argument::Number(position) => format!("&numbers[{position}]"),
                 });
                 let arguments = arguments.collect::<Vec<String>>().join(", ");
                 text += &format!(
                     "{indent}{{\n\
+                     {}\
                      {indent}    void *arguments[] = {{{arguments}}};\n\
-                     {indent}    result = launch(pipeline, stream, {}, arguments);\n\
+                     {indent}    result = launch(pipeline, stream, {entry}, {}, arguments);\n\
                      {indent}}}\n\
                      {indent}if (result != CUDA_SUCCESS) {{\n{indent}    return result;\n{indent}}}\n",
-                    c::kernel(&kernel.entry)
+                    numbers(kernel, &indent),
+                    if kernel.blocks.is_some() {
+                        "grid".to_string()
+                    } else {
+                        format!("kernels[{entry}].grid")
+                    }
                 );
             }
             Step::Loop { count, body } => {
                 let i = c::iteration(level);
-                text += &format!("{indent}for (int {i} = 0; {i} < {count}; {i}++) {{\n");
-                text += &launches(manifest, body, level + 1);
+                let end = counts.next().cloned().flatten().unwrap_or_else(|| count.to_string());
+                text += &format!("{indent}for (int {i} = 0; {i} < {end}; {i}++) {{\n");
+                text += &launches(manifest, body, level + 1, counts);
                 text += &format!("{indent}}}\n");
             }
         }
     }
     text
+}
+
+/// The grid and the numbers of a launch that follow from the sizes and strides.
+fn numbers(kernel: &Kernel, indent: &str) -> String {
+    let mut text = String::new();
+    if let Some([x, y, z]) = &kernel.blocks {
+        text += &format!(
+            "{indent}    const unsigned int grid[3] = {{(unsigned int)({x}), (unsigned int)({y}), (unsigned int)({z})}};\n"
+        );
+    }
+    let numbers = kernel.numbers.iter().map(|number| match number {
+        Number::Formula(formula) => format!("(int)({formula})"),
+        Number::Stride(buffer, dimension) => format!("(int)at.stride[{buffer}][{dimension}]"),
+    });
+    match kernel.numbers.is_empty() {
+        true => text,
+        false => {
+            text + &format!("{indent}    int numbers[] = {{{}}};\n", numbers.collect::<Vec<_>>().join(", "))
+        }
+    }
 }

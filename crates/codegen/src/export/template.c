@@ -75,25 +75,24 @@ CUresult @name@_create(@name@_pipeline **created, const char *file)
     return CUDA_SUCCESS;
 }
 
-size_t @name@_workspace_bytes(void)
+@layout@
+size_t @name@_workspace_bytes(@only_sizes@)
 {
-    return @workspace_bytes@;
+@workspace_bytes@
 }
 
-CUresult @name@_allocate_workspace(CUdeviceptr *workspace)
+CUresult @name@_allocate_workspace(@size_parameter@CUdeviceptr *workspace)
 {
-    if (workspace == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+@allocatable@
     /* CUDA allocates no empty memory. */
-    size_t bytes = @name@_workspace_bytes();
+    size_t bytes = @name@_workspace_bytes(@pass_sizes@);
     return cuMemAlloc(workspace, bytes > 0 ? bytes : 1);
 }
 
 @params@
-static CUresult launch(const @name@_pipeline *pipeline, CUstream stream, int kernel, void **arguments)
+static CUresult launch(const @name@_pipeline *pipeline, CUstream stream, int kernel, const unsigned int *grid,
+                       void **arguments)
 {
-    const unsigned int *grid = kernels[kernel].grid;
     return cuLaunchKernel(pipeline->functions[kernel], grid[0], grid[1], grid[2], kernels[kernel].threads, 1, 1,
                           kernels[kernel].dynamic_shared_bytes, stream, arguments, NULL);
 }
@@ -108,6 +107,7 @@ static bool is_usable(CUdeviceptr memory, unsigned int alignment)
     if (pipeline == NULL || buffers == NULL@or_unusable@) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+@lay_out@
 @values@
 @locals@
 @launches@

@@ -6,11 +6,11 @@
  *     CUresult result = @name@_create(&pipeline, NULL);
  *
  *     CUdeviceptr workspace;
- *     result = @name@_allocate_workspace(&workspace);
+ *     result = @name@_allocate_workspace(@run_sizes@&workspace);
  *
  *     @name@_buffers buffers;
 @example@
- *     result = @name@_run(pipeline, stream, workspace, &buffers, NULL);
+ *     result = @name@_run(pipeline, stream, workspace, @run_sizes@&buffers, NULL);
  *
  *     result = cuMemFree(workspace);
  *     result = @name@_destroy(pipeline);
@@ -45,10 +45,12 @@ extern "C" {
 
 @sizes@
 @fixed@
+@sizes_type@
 /* The loaded kernels. */
 typedef struct @name@_pipeline @name@_pipeline;
 
-/* Device memory of the sizes above. Each starts at a multiple of 16 bytes, and none overlaps another. */
+/* Device memory of the sizes above. Each starts at a multiple of @aligned@, and none overlaps
+ * another. */
 typedef struct @name@_buffers {
 @fields@
 } @name@_buffers;
@@ -60,10 +62,10 @@ typedef struct @name@_buffers {
 CUresult @name@_create(@name@_pipeline **pipeline, const char *file);
 
 /* The bytes of device memory that a run needs besides its inputs and outputs. */
-size_t @name@_workspace_bytes(void);
+size_t @name@_workspace_bytes(@only_sizes@);
 
 /* Allocates so many bytes in the current context; cuMemFree frees them. */
-CUresult @name@_allocate_workspace(CUdeviceptr *workspace);
+CUresult @name@_allocate_workspace(@size_parameter@CUdeviceptr *workspace);
 
 /* Launches all kernels on a stream and does not wait for them. Outputs are written in full. May be captured in a
  * graph, which then keeps the arguments of this call. The workspace has workspace_bytes() bytes, starts at a multiple

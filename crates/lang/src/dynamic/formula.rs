@@ -39,6 +39,19 @@ pub enum Atom {
     Max(Formula, Formula),
 }
 
+/// The names that a formula's text uses.
+#[derive(Clone, Copy, Debug)]
+pub struct Words<'a> {
+    /// The name of each size.
+    pub sizes: &'a [String],
+    /// The function for the smaller of two.
+    pub min: &'a str,
+    /// The function for the larger of two.
+    pub max: &'a str,
+    /// The function for quotients of numbers that may be negative, rounded down.
+    pub floor_div: &'a str,
+}
+
 /// How deep comparisons look into nested minima and maxima.
 const MAX_NESTING: usize = 3;
 
@@ -204,6 +217,12 @@ impl Formulas {
 
     /// A formula as text, in the syntax of C with the functions `min`, `max` and `floor_div`.
     pub fn text(&self, formula: &Formula) -> String {
+        let sizes: Vec<String> = self.sizes.iter().map(|size| size.name.clone()).collect();
+        self.text_in(formula, &Words { sizes: &sizes, min: "min", max: "max", floor_div: "floor_div" })
+    }
+
+    /// A formula as text, in the syntax of C with these names.
+    pub fn text_in(&self, formula: &Formula, words: &Words<'_>) -> String {
         let mut text = String::new();
         for (atom, factor) in &formula.terms {
             let sign = match (text.is_empty(), *factor < 0) {
@@ -212,7 +231,7 @@ impl Formulas {
                 (false, true) => " - ",
                 (false, false) => " + ",
             };
-            let atom = self.atom_text(*atom);
+            let atom = self.atom_text(*atom, words);
             match factor.unsigned_abs() {
                 1 => text += &format!("{sign}{atom}"),
                 factor => text += &format!("{sign}{factor} * {atom}"),
@@ -226,18 +245,19 @@ impl Formulas {
         }
     }
 
-    fn atom_text(&self, atom: AtomId) -> String {
+    fn atom_text(&self, atom: AtomId, words: &Words<'_>) -> String {
+        let text = |formula: &Formula| self.text_in(formula, words);
         match &self.atoms[atom] {
-            Atom::Size(number) => self.sizes[*number].name.clone(),
+            Atom::Size(number) => words.sizes[*number].clone(),
             Atom::Quotient(formula, divisor) => match (self.range(formula).min >= 0, formula.terms.len()) {
-                (false, _) => format!("floor_div({}, {divisor})", self.text(formula)),
+                (false, _) => format!("{}({}, {divisor})", words.floor_div, text(formula)),
                 (true, 1) if formula.constant == 0 && formula.terms[0].1 == 1 => {
-                    format!("({} / {divisor})", self.text(formula))
+                    format!("({} / {divisor})", text(formula))
                 }
-                _ => format!("(({}) / {divisor})", self.text(formula)),
+                _ => format!("(({}) / {divisor})", text(formula)),
             },
-            Atom::Min(a, b) => format!("min({}, {})", self.text(a), self.text(b)),
-            Atom::Max(a, b) => format!("max({}, {})", self.text(a), self.text(b)),
+            Atom::Min(a, b) => format!("{}({}, {})", words.min, text(a), text(b)),
+            Atom::Max(a, b) => format!("{}({}, {})", words.max, text(a), text(b)),
         }
     }
 

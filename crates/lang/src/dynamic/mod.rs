@@ -15,6 +15,6 @@ pub mod formula;
 mod infer;
 pub mod request;
 
-pub use formula::{Atom, AtomId, Evaluation, Formula, Formulas, SizeRange};
+pub use formula::{Atom, AtomId, Evaluation, Formula, Formulas, SizeRange, Words};
 pub use infer::{Condition, DynamicFunc, DynamicRegions, DynamicStage, infer_dynamic};
 pub use request::{DynamicRequest, FormulaRange, SizeError};

@@ -140,6 +140,17 @@ impl Problem {
         }))
     }
 
+    /// The same pipeline and sizes on another device.
+    ///
+    /// # Errors
+    /// As [`Problem::new`] or [`Problem::dynamic`].
+    pub fn on(&self, device: &Device) -> Result<Problem, BoundsError> {
+        match self.sizes() {
+            Some(sizes) => Problem::dynamic(self.pipeline(), &sizes.request, device),
+            None => Problem::new(self.pipeline(), self.request(), device),
+        }
+    }
+
     /// The problem of the pipeline after some rewrites: what a schedule with these rewrites is a schedule of.
     ///
     /// # Errors

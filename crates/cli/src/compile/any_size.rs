@@ -1,0 +1,84 @@
+//! `compile --dynamic` and `--pitch`: kernels whose sizes or strides every run gives.
+
+use warploom::codegen::build::build_with;
+use warploom::codegen::ir::Program;
+use warploom::codegen::lower;
+use warploom::lang::dynamic::{DynamicRequest, SizeRange};
+use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::search::Outcome;
+use warploom::tune::one_shot::for_any_size;
+
+use crate::backend::unbuilt;
+use crate::error::Error;
+use crate::pipeline::Subject;
+
+/// Which numbers are arguments of the kernels.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Any size")]
+pub(crate) struct Flags {
+    /// Sizes that every run gives, as W=64..8192,H=64..8192; the others stay fixed
+    ///
+    /// The schedule is searched for the sizes of --size, and must be legal at all sizes of the ranges.
+    /// For a file, d0 is the first dimension of all inputs and outputs that are as long as the first input there, and so on.
+    /// Rows of inputs and outputs may then have any distance.
+    #[arg(long, value_name = "RANGES", value_delimiter = ',', verbatim_doc_comment)]
+    dynamic: Vec<String>,
+    /// Take the strides of inputs and outputs as arguments of every run, for parts of larger pictures
+    #[arg(long)]
+    pitch: bool,
+}
+
+impl Flags {
+    /// The request with sizes that every run gives; `None` if all are fixed.
+    pub(crate) fn request(&self, asked: &Subject) -> Result<Option<DynamicRequest>, Error> {
+        if self.dynamic.is_empty() {
+            return Ok(None);
+        }
+        let ranges = self.dynamic.iter().map(|text| range(text)).collect::<Result<_, _>>()?;
+        asked.dynamic(ranges).map(Some)
+    }
+
+    /// The problem and its kernels under a schedule that can be used at all sizes: the given one, or the best one that a search
+    /// `found`.
+    pub(crate) fn build(
+        &self,
+        problem: &Problem,
+        request: Option<&DynamicRequest>,
+        (schedule, program): (Schedule, Program),
+        found: Option<&Outcome>,
+    ) -> Result<(Problem, Schedule, Program), Error> {
+        let failed = |error| unbuilt(problem.pipeline(), error);
+        let options = lower::Options { pitched: true, ..lower::Options::default() };
+        match (request, found) {
+            (None, _) if !self.pitch => Ok((problem.clone(), schedule, program)),
+            (None, _) => {
+                let program = build_with(problem, &schedule, options).map_err(failed)?;
+                Ok((problem.clone(), schedule, program))
+            }
+            (Some(request), found) => {
+                let dynamic = Problem::dynamic(problem.pipeline(), request, problem.device());
+                let dynamic = dynamic.map_err(|error| failed(error.into()))?;
+                let (schedule, program) = match found {
+                    Some(found) => for_any_size(&dynamic, found).map_err(failed)?,
+                    None => {
+                        let program = build_with(&dynamic, &schedule, options).map_err(failed)?;
+                        (schedule, program)
+                    }
+                };
+                Ok((dynamic, schedule, program))
+            }
+        }
+    }
+}
+
+/// Parses `W=64..8192`.
+fn range(text: &str) -> Result<SizeRange, Error> {
+    let parsed = || {
+        let (name, range) = text.split_once('=')?;
+        let (min, max) = range.split_once("..")?;
+        let max = max.strip_prefix('=').unwrap_or(max);
+        let number = |text: &str| text.trim().parse().ok();
+        Some(SizeRange { name: name.trim().to_owned(), min: number(min)?, max: number(max)? })
+    };
+    parsed().ok_or_else(|| Error::SizeRange { text: text.to_owned() })
+}

@@ -1,0 +1,266 @@
+//! What follows from the sizes and strides of a run, in C.
+
+use warploom_lang::Id;
+use warploom_lang::dynamic::{Formula, FormulaRange, Words};
+use warploom_target::program as target;
+
+use super::c;
+use super::manifest::{ALIGNMENT, Argument, Buffer, Kernel, Layout, Manifest, Number, Size};
+use super::template::fill;
+use crate::cuda::names::Names;
+use crate::instance::MOST_ELEMENTS;
+use crate::ir::{BufferId, KernelId, Launch, Program, ProgramSizes, ScalarValue};
+
+/// The functions of the C source that formulas use.
+const FUNCTIONS: [(&str, &str); 3] = [
+    ("lesser", "static int64_t lesser(int64_t a, int64_t b)\n{\n    return a < b ? a : b;\n}\n\n"),
+    ("greater", "static int64_t greater(int64_t a, int64_t b)\n{\n    return a > b ? a : b;\n}\n\n"),
+    (
+        "floor_div",
+        "static int64_t floor_div(int64_t a, int64_t b)\n{\n    return a / b - (a % b < 0 ? 1 : 0);\n}\n\n",
+    ),
+];
+
+/// A program whose formulas are written in C.
+pub(super) struct Sized<'p> {
+    program: &'p Program,
+    own: Option<&'p ProgramSizes>,
+    pub sizes: Vec<Size>,
+    names: Vec<String>,
+}
+
+impl<'p> Sized<'p> {
+    pub fn new(program: &'p Program, names: &mut Names) -> Sized<'p> {
+        let ranges = program.size_ranges().iter();
+        let sizes: Vec<Size> = ranges
+            .map(|range| Size {
+                name: range.name.clone(),
+                identifier: names.take(&range.name),
+                min: range.min,
+                max: range.max,
+            })
+            .collect();
+        let names = sizes.iter().map(|size| size.identifier.clone()).collect();
+        Sized { program, own: program.sizes.as_deref(), sizes, names }
+    }
+
+    fn text(&self, own: &ProgramSizes, formula: &Formula) -> String {
+        let [(min, _), (max, _), (floor_div, _)] = FUNCTIONS;
+        own.formulas.text_in(formula, &Words { sizes: &self.names, min, max, floor_div })
+    }
+
+    pub fn conditions(&self) -> Vec<String> {
+        let Some(own) = self.own else { return Vec::new() };
+        let text = |formula| self.text(own, formula);
+        own.conditions
+            .iter()
+            .map(|condition| format!("{} <= {}", text(&condition.low), text(&condition.high)))
+            .collect()
+    }
+
+    pub fn layout(&self, buffer: BufferId) -> Option<Layout> {
+        let own = self.own?;
+        let layout = &own.buffers[buffer];
+        let texts = |end: fn(&FormulaRange) -> &Formula| {
+            layout.region.iter().map(|range| self.text(own, end(range))).collect()
+        };
+        Some(Layout {
+            first: texts(|range| &range.first),
+            last: texts(|range| &range.last),
+            order: layout.order.clone(),
+            pitched: layout.pitched,
+        })
+    }
+
+    pub fn kernel(&self, id: KernelId, described: &target::Kernel) -> Kernel {
+        let (mut kernel, own) = (Kernel::new(described), &self.program.kernels[id]);
+        let Some(sizes) = self.own else { return kernel };
+        let product = |factors: &Vec<Formula>| match factors.as_slice() {
+            [] => "1".to_string(),
+            [one] => self.text(sizes, one),
+            several => {
+                let factors: Vec<String> =
+                    several.iter().map(|one| format!("({})", self.text(sizes, one))).collect();
+                factors.join(" * ")
+            }
+        };
+        kernel.blocks = own.blocks.as_ref().map(|blocks| [0, 1, 2].map(|axis| product(&blocks[axis])));
+        for position in crate::cuda::sizes_of(self.program, id) {
+            kernel.arguments.push(Argument::Number(kernel.numbers.len()));
+            kernel.numbers.push(match &own.scalars[position as usize].value {
+                ScalarValue::Formula(formula) => Number::Formula(self.text(sizes, formula)),
+                ScalarValue::Stride(buffer, dimension) => Number::Stride(buffer.index(), *dimension),
+            });
+        }
+        kernel
+    }
+
+    /// The counts of all loops over launches, in text order; none if the sizes are fixed.
+    pub fn loop_counts(&self) -> Vec<Option<String>> {
+        let (mut counts, Some(own)) = (Vec::new(), self.own) else { return Vec::new() };
+        let mut open: Vec<&Launch> = self.program.launches.iter().rev().collect();
+        while let Some(launch) = open.pop() {
+            if let Launch::Loop { limit, body, .. } = launch {
+                counts.push(limit.as_ref().map(|limit| self.text(own, limit)));
+                open.extend(body.iter().rev());
+            }
+        }
+        counts
+    }
+}
+
+/// Whether every run computes the layout of its buffers.
+pub(super) fn vary(manifest: &Manifest) -> bool {
+    manifest.buffers.iter().any(|buffer| buffer.layout.is_some())
+}
+
+/// The struct with the sizes of a run, for the header; empty if all sizes are fixed.
+pub(super) fn type_of_sizes(manifest: &Manifest) -> String {
+    if manifest.sizes.is_empty() {
+        return String::new();
+    }
+    let name = &manifest.name;
+    let fields = manifest
+        .sizes
+        .iter()
+        .map(|size| format!("    int64_t {}; /* from {} to {} */\n", size.identifier, size.min, size.max));
+    let fields: String = fields.collect();
+    format!("/* The sizes of a run. */\ntypedef struct {name}_sizes {{\n{fields}}} {name}_sizes;\n\n")
+}
+
+/// The parameter with the sizes, as a declaration that others follow; empty if all sizes are fixed.
+pub(super) fn parameter(manifest: &Manifest) -> String {
+    match manifest.sizes.is_empty() {
+        true => String::new(),
+        false => format!("const {}_sizes *sizes, ", manifest.name),
+    }
+}
+
+/// The functions that compute the layout of a run's buffers; empty if it is fixed.
+pub(super) fn functions(manifest: &Manifest) -> String {
+    if !vary(manifest) {
+        return String::new();
+    }
+    let dims = manifest.buffers.iter().map(|buffer| buffer.dimensions.len()).max().unwrap_or(0).max(1);
+    let words = match manifest.words_offset {
+        Some(_) => format!("    at->words = at->bytes;\n    at->bytes += {};\n", 4 * manifest.params.len()),
+        None => String::new(),
+    };
+    let buffers: String =
+        manifest.buffers.iter().enumerate().map(|(position, buffer)| placed(position, buffer)).collect();
+    let checks: String = checks(manifest);
+    let text = fill(
+        include_str!("sizes.c"),
+        &[
+            ("name", manifest.name.clone()),
+            ("buffers", manifest.buffers.len().max(1).to_string()),
+            ("dims", dims.to_string()),
+            ("most", MOST_ELEMENTS.to_string()),
+            ("sizes", parameter(manifest)),
+            ("locals", size_locals(manifest)),
+            ("checks", checks),
+            ("place", buffers),
+            ("words_field", if words.is_empty() { String::new() } else { "    size_t words;\n".to_string() }),
+            ("words", words),
+        ],
+    );
+    // Compilers warn about unused static functions.
+    let all = text.clone() + &kernels_text(manifest);
+    let used = FUNCTIONS.iter().filter(|(name, _)| all.contains(&format!("{name}(")));
+    used.map(|(_, code)| *code).collect::<String>() + &text
+}
+
+/// The expressions outside the layout that may call functions.
+fn kernels_text(manifest: &Manifest) -> String {
+    let of_kernel = |kernel: &Kernel| {
+        let numbers = kernel.numbers.iter().map(|number| match number {
+            Number::Formula(text) => text.clone(),
+            Number::Stride(..) => String::new(),
+        });
+        kernel.blocks.iter().flatten().cloned().chain(numbers).collect::<String>()
+    };
+    let loops = manifest.loop_counts.iter().flatten().cloned();
+    manifest.kernels.iter().map(of_kernel).chain(loops).collect()
+}
+
+/// The sizes as local variables.
+pub(super) fn size_locals(manifest: &Manifest) -> String {
+    let each = manifest.sizes.iter().map(|Size { identifier, .. }| {
+        format!("    const int64_t {identifier} = sizes->{identifier};\n    (void){identifier};\n")
+    });
+    each.collect()
+}
+
+/// Refuses sizes that the kernels are not made for.
+fn checks(manifest: &Manifest) -> String {
+    let ranges = manifest.sizes.iter().flat_map(|Size { identifier, min, max, .. }| {
+        [format!("{identifier} < {min}"), format!("{identifier} > {max}")]
+    });
+    let broken = ranges.chain(manifest.conditions.iter().map(|condition| format!("!({condition})")));
+    let broken: Vec<String> = broken.collect();
+    match broken.is_empty() {
+        true => String::new(),
+        false => format!("    if ({}) {{\n        return false;\n    }}\n", broken.join("\n        || ")),
+    }
+}
+
+/// Computes the strides of a buffer, and its place in the workspace if it is a temporary.
+fn placed(position: usize, buffer: &Buffer) -> String {
+    let Some(layout) = &buffer.layout else { return String::new() };
+    let dims = layout.first.len();
+    let extents = layout.first.iter().zip(&layout.last).map(|(first, last)| match first.as_str() {
+        "0" => format!("{last} + 1"),
+        first => format!("{last} - ({first}) + 1"),
+    });
+    let list = |items: Vec<String>| if items.is_empty() { "1".to_string() } else { items.join(", ") };
+    let extents = list(extents.collect());
+    let order = list(layout.order.iter().map(usize::to_string).collect());
+    let given = match layout.pitched {
+        true => format!("buffers != NULL ? buffers->{}_stride : NULL", buffer.identifier),
+        false => "NULL".to_string(),
+    };
+    let size = buffer.ty.bytes();
+    let place = match buffer.offset {
+        Some(_) => format!(
+            "        at->offset[{position}] = at->bytes;\n        \
+             at->bytes += ((size_t)elements * {size} + {last}) / {ALIGNMENT} * {ALIGNMENT};\n",
+            last = ALIGNMENT - 1
+        ),
+        None => String::new(),
+    };
+    format!(
+        "    {{\n        const int64_t extent[] = {{{extents}}};\n        \
+         static const int order[] = {{{order}}};\n        \
+         const int64_t elements = place({dims}, extent, order, {given}, at->stride[{position}]);\n        \
+         if (elements == 0) {{\n            return false;\n        }}\n{place}    }}\n"
+    )
+}
+
+/// The field with the strides of a buffer, for the header; empty if they are fixed.
+pub(super) fn stride_field(buffer: &Buffer) -> String {
+    match &buffer.layout {
+        Some(layout) if layout.pitched && !layout.first.is_empty() => format!(
+            "    int64_t {}_stride[{}]; /* in elements, by dimension; all 0 if it is dense */\n",
+            buffer.identifier,
+            layout.first.len()
+        ),
+        _ => String::new(),
+    }
+}
+
+/// The box of a buffer whose sizes vary, for a comment in the header.
+pub(super) fn box_text(buffer: &Buffer, layout: &Layout) -> String {
+    let ranges = layout.first.iter().zip(&layout.last).enumerate();
+    let ranges: Vec<String> =
+        ranges.map(|(d, (first, last))| format!("dimension {d} from {first} to {last}")).collect();
+    let order: Vec<String> = layout.order.iter().map(usize::to_string).collect();
+    let ty = c::type_name(buffer.ty);
+    match ranges.is_empty() {
+        true => format!("{ty}, one element"),
+        false => format!(
+            "{ty}; {}; from the fastest dimension to the slowest: {}",
+            ranges.join(", "),
+            order.join(", ")
+        ),
+    }
+}
