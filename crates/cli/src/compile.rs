@@ -73,13 +73,13 @@ pub(crate) struct Arguments {
     /// What to write or print instead of the default, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KINDS")]
     emit: Vec<Emit>,
-    #[command(flatten)]
-    any_size: any_size::Flags,
     /// The name of the files, C functions and kernels (default: the pipeline's)
     #[arg(long)]
     name: Option<String>,
     #[command(flatten)]
     format: Format,
+    #[command(flatten)]
+    any_size: any_size::AnySize,
     #[command(flatten)]
     search: search::Flags,
 }

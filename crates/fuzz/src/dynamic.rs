@@ -56,7 +56,7 @@ impl Case {
 
     fn dynamic_program(&self, request: &DynamicRequest, device: &Device) -> Result<Program, BuildError> {
         let problem = Problem::dynamic(&self.pipeline, request, device)?;
-        let pitched = mixed(self.seed ^ 7) % 2 == 0;
+        let pitched = mixed(self.seed ^ 7).is_multiple_of(2);
         build_with(&problem, &self.schedule, lower::Options { pitched, ..lower::Options::default() })
     }
 

@@ -136,7 +136,9 @@ fn placed(plan: &Plan<'_>, reach: &Reach, place: (i64, i64)) -> (i64, i64) {
     let (low, high) = (sum.add(reach.low).unwrap(), sum.add(reach.high).unwrap());
     let low = -(-low.numerator()).div_euclid(low.denominator());
     let high = high.numerator().div_euclid(high.denominator());
-    let (first, last) = reach.clamp.unwrap_or((Limit::None, Limit::None));
+    let (first, last) = reach
+        .clamp
+        .unwrap_or((warploom_schedule::schedule::Limit::None, warploom_schedule::schedule::Limit::None));
     let (first, last) = (first.value().unwrap_or(i64::MIN), last.value().unwrap_or(i64::MAX));
     let low = low.clamp(first, last).max(reach.min);
     let high = if reach.moved && !reach.has_fractions() {

@@ -116,6 +116,7 @@ impl<'a> Simulation<'a> {
     pub fn run(&self) -> Result<Outcome, SimError> {
         let Program { kernels, launches, .. } = self.program;
         check_launches(launches, kernels.len())?;
+        self.program.buffers.values().try_for_each(check_strides)?;
         kernels.values().try_for_each(|kernel| check_limits(kernel, self.device))?;
         let machine = |kernel: &Kernel| compile(self.program, kernel, self.device).map(Machine::new);
         let mut run = Run {
@@ -148,7 +149,6 @@ impl<'a> Simulation<'a> {
     /// The contents of global memory before the first launch.
     fn memory(&self) -> Result<IdVec<warploom_codegen::ir::BufferId, Common>, SimError> {
         let memory = self.program.buffers.values().map(|decl| {
-            check_strides(decl)?;
             let elements = decl.elements();
             if i32::try_from(elements).is_err() {
                 return Err(SimError::TooLarge { buffer: decl.name.clone(), elements });
@@ -266,13 +266,15 @@ fn check_limits(kernel: &Kernel, device: &Device) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Returns an error unless the strides keep points apart, in any order of dimensions.
+/// Returns an error unless the strides keep points apart, in any order of dimensions, and neighbours along one of them
+/// together.
 fn check_strides(decl: &BufferDecl) -> Result<(), SimError> {
     let extents = decl.region.extents();
-    let mut stride = 1;
+    let (mut stride, mut first) = (1, true);
     let apart = decl.storage_order().into_iter().all(|d| {
         let own = decl.strides.get(d).copied().unwrap_or_default();
-        let fits = own >= stride || extents[d] <= 1;
+        let fits = extents[d] <= 1 || if first { own == 1 } else { own >= stride };
+        first &= extents[d] <= 1;
         stride = own.max(stride) * extents[d].max(1);
         fits
     });

@@ -82,7 +82,6 @@ pub struct Kernel {
     pub iterations: Vec<usize>,
     /// The numbers that it takes because they follow from the sizes and strides of this program; empty if
     /// its code is for these alone.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<i32>,
 }
 

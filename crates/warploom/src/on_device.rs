@@ -187,8 +187,9 @@ impl Shape {
     fn elements(&self) -> Option<u64> {
         let Some(strides) = &self.strides else { return self.region.points() };
         let along = self.region.0.iter().zip(strides);
-        let last = along.map(|(range, stride)| u64::try_from((range.extent - 1).checked_mul(*stride)?).ok());
-        last.fold(Some(1), |sum: Option<u64>, along| sum?.checked_add(along?))
+        along.into_iter().try_fold(1, |sum: u64, (range, stride)| {
+            sum.checked_add(u64::try_from((range.extent - 1).checked_mul(*stride)?).ok()?)
+        })
     }
 }
 

@@ -14,21 +14,26 @@ use crate::pipeline::Subject;
 
 /// Which numbers are arguments of the kernels.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Any size")]
-pub(crate) struct Flags {
+pub(crate) struct AnySize {
     /// Sizes that every run gives, as W=64..8192,H=64..8192; the others stay fixed
     ///
     /// The schedule is searched for the sizes of --size, and must be legal at all sizes of the ranges.
     /// For a file, d0 is the first dimension of all inputs and outputs that are as long as the first input there, and so on.
     /// Rows of inputs and outputs may then have any distance.
-    #[arg(long, value_name = "RANGES", value_delimiter = ',', verbatim_doc_comment)]
+    #[arg(
+        long,
+        value_name = "RANGES",
+        value_delimiter = ',',
+        help_heading = "Kernels",
+        verbatim_doc_comment
+    )]
     dynamic: Vec<String>,
     /// Take the strides of inputs and outputs as arguments of every run, for parts of larger pictures
-    #[arg(long)]
+    #[arg(long, help_heading = "Kernels")]
     pitch: bool,
 }
 
-impl Flags {
+impl AnySize {
     /// The request with sizes that every run gives; `None` if all are fixed.
     pub(crate) fn request(&self, asked: &Subject) -> Result<Option<DynamicRequest>, Error> {
         if self.dynamic.is_empty() {

@@ -142,6 +142,7 @@ fn the_example_for_build_scripts_runs() {
     let host = Command::new("rustc").arg("-vV").output().unwrap();
     let host = String::from_utf8(host.stdout).unwrap();
     let host = host.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    assert!(script.exists(), "`cargo test` builds examples, `cargo test --test` does not");
     let mut script = Command::new(script);
     script.env("OUT_DIR", &out).env("CUDA_PATH", &cuda).env("WARPLOOM_CACHE_DIR", "");
     script.envs([("TARGET", host), ("HOST", host), ("OPT_LEVEL", "1")]);

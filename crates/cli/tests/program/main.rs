@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod any_size;
 mod browser;
 mod closed;
 mod commands;

@@ -18,7 +18,7 @@ const STUB: [(&str, &str); 3] = [
 ];
 
 /// Where the stub's memory starts, which is where the first workspace lies.
-const MEMORY: u64 = 0x7000_0000_0000;
+pub const MEMORY: u64 = 0x7000_0000_0000;
 
 /// Writes the files of the stub to a folder, which must exist.
 pub fn write_stub(folder: &Path) {
@@ -83,13 +83,18 @@ impl Export<'_> {
     /// Compiles a program that creates, runs and destroys a pipeline, with all warnings as errors. `extra` are
     /// statements after the run.
     pub fn new<'a>(place: &'a Place, manifest: &Manifest, extra: &str) -> Export<'a> {
+        Export::of_main(place, manifest, &main(manifest, extra))
+    }
+
+    /// The same with another program, in a language that both compilers take.
+    pub fn of_main<'a>(place: &'a Place, manifest: &Manifest, main: &str) -> Export<'a> {
         let name = &manifest.name;
         let code: Vec<Vec<u8>> = manifest.code.iter().zip(0..).map(|(code, at)| bytes(code, at)).collect();
         let code: Vec<&[u8]> = code.iter().map(Vec::as_slice).collect();
         write_stub(&place.path(""));
         fs::write(place.path(&format!("{name}.h")), header(manifest)).unwrap();
         fs::write(place.path(&format!("{name}.c")), source(manifest, &code)).unwrap();
-        fs::write(place.path("main.c"), main(manifest, extra)).unwrap();
+        fs::write(place.path("main.c"), main).unwrap();
         let [mut stub, _] = compilers();
         stub.args(["-c", "cuda.c"]).current_dir(place.path(""));
         compile(stub);
@@ -123,15 +128,7 @@ impl Export<'_> {
 
 /// A program that creates, runs and destroys a pipeline.
 fn main(manifest: &Manifest, extra: &str) -> String {
-    let name = &manifest.name;
-    let kinds = manifest.kernels.iter().map(|kernel| {
-        let kinds = kernel.arguments.iter().map(|argument| match argument {
-            Argument::Iteration(_) => 'i',
-            Argument::Buffer(_) | Argument::Words => 'p',
-        });
-        let (entry, kinds) = (&kernel.entry, kinds.collect::<String>());
-        format!("    if (strcmp(kernel, \"{entry}\") == 0) return \"{kinds}\";\n")
-    });
+    let (name, kinds) = (&manifest.name, argument_kinds(manifest));
     let given = manifest.buffers.iter().enumerate().filter(|(_, buffer)| buffer.offset.is_none());
     let buffers = given.map(|(position, buffer)| {
         format!("    buffers.{} = {}u;\n", buffer.identifier, address(position, buffer))
@@ -141,10 +138,7 @@ fn main(manifest: &Manifest, extra: &str) -> String {
         None => (String::new(), "NULL"),
     };
     format!(
-        "#include <stdio.h>\n#include <string.h>\n#include \"{name}.h\"\n#include \"{name}.h\"\n\
-         #include \"stub.h\"\n\n\
-         const char *failing;\n\n\
-         const char *arguments_of(const char *kernel)\n{{\n{kinds}    return \"\";\n}}\n\n\
+        "{}{kinds}\
          int main(int count, char **arguments)\n{{\n    \
              failing = count > 1 ? arguments[1] : \"\";\n    \
              CUstream stream = (CUstream)arguments;\n    \
@@ -161,9 +155,31 @@ fn main(manifest: &Manifest, extra: &str) -> String {
              if (workspace != 0) cuMemFree(workspace);\n    \
              printf(\"destroyed %d\\n\", {name}_destroy(pipeline));\n    \
              return 0;\n}}\n",
-        kinds = kinds.collect::<String>(),
+        includes(name),
         buffers = buffers.collect::<String>(),
     )
+}
+
+/// What every program over the stub begins with.
+pub fn includes(name: &str) -> String {
+    format!(
+        "#include <stdio.h>\n#include <string.h>\n#include \"{name}.h\"\n#include \"{name}.h\"\n\
+         #include \"stub.h\"\n\nconst char *failing;\n\n"
+    )
+}
+
+/// The function that tells the stub what each kernel takes.
+pub fn argument_kinds(manifest: &Manifest) -> String {
+    let kinds = manifest.kernels.iter().map(|kernel| {
+        let kinds = kernel.arguments.iter().map(|argument| match argument {
+            Argument::Iteration(_) | Argument::Number(_) => 'i',
+            Argument::Buffer(_) | Argument::Words => 'p',
+        });
+        let (entry, kinds) = (&kernel.entry, kinds.collect::<String>());
+        format!("    if (strcmp(kernel, \"{entry}\") == 0) return \"{kinds}\";\n")
+    });
+    let kinds = kinds.collect::<String>();
+    format!("const char *arguments_of(const char *kernel)\n{{\n{kinds}    return \"\";\n}}\n\n")
 }
 
 /// Where a buffer lies: the user's in places of their own, the others in the workspace.
@@ -212,6 +228,7 @@ fn launch(manifest: &Manifest, kernel: &Kernel, iterations: &[u32]) -> String {
         Argument::Buffer(position) => address(position, &manifest.buffers[position]),
         Argument::Words => MEMORY + manifest.words_offset.unwrap(),
         Argument::Iteration(level) => u64::from(iterations[level]),
+        Argument::Number(_) => unreachable!("the sizes are fixed"),
     });
     let arguments: String = arguments.map(|argument| format!(" {argument}")).collect();
     format!(

@@ -419,9 +419,18 @@ fn names(program: &target::Program) -> Names {
     for local in ["pipeline", "stream", "workspace", "buffers", "params", "values", "result", "words"] {
         names.take(local);
     }
-    for function in
-        ["arguments", "launch", "is_usable", "in_range", "set_words", "sizes", "at", "numbers", "grid"]
-    {
+    for function in [
+        "arguments",
+        "launch",
+        "is_usable",
+        "in_range",
+        "set_words",
+        "sizes",
+        "at",
+        "numbers",
+        "grid",
+        "kernels",
+    ] {
         names.take(function);
     }
     for function in

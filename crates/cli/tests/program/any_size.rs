@@ -1,0 +1,218 @@
+//! `compile --dynamic` and `--pitch`: one C package for many sizes. What it asks of the driver is what the compiler
+//! itself launches at each of them.
+
+use warploom::app::Settings;
+use warploom::codegen::build::build_with;
+use warploom::codegen::cuda::{Build, describe_at};
+use warploom::codegen::export::{Manifest, named};
+use warploom::codegen::instance::Strides;
+use warploom::codegen::ir::{Program, Role};
+use warploom::codegen::lower;
+use warploom::lang::Id;
+use warploom::lang::dynamic::SizeRange;
+use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::target::Device;
+use warploom::target::program::Kernel;
+
+use crate::place::Place;
+use crate::stubbed::{Export, MEMORY, argument_kinds, includes, with_code};
+
+/// The kernels of an app's default schedule for ranges of some sizes, and their description.
+fn package(app: &str, fixed: &[(&str, f64)], sizes: &[(&str, i64, i64)]) -> (Program, Manifest) {
+    let app = warploom_apps::find(app).unwrap();
+    let mut settings = Settings::defaults(app);
+    assert!(fixed.iter().all(|(name, value)| settings.set(name, *value)));
+    let pipeline = (app.build)(&settings).unwrap();
+    let range =
+        |(name, min, max): &(&str, i64, i64)| SizeRange { name: (*name).into(), min: *min, max: *max };
+    let request = app.dynamic(&pipeline, &settings, sizes.iter().map(range).collect()).unwrap().unwrap();
+    let device = Device::preset("h200").unwrap();
+    let problem = Problem::dynamic(&pipeline, &request, &device).unwrap();
+    let options = lower::Options { pitched: true, ..lower::Options::default() };
+    let program = build_with(&problem, &Schedule::default_for(&problem), options).unwrap();
+    let program = named(&program, pipeline.name());
+    let manifest = Manifest::new(&pipeline, problem.request(), &device, &[], &program);
+    (program, with_code(&manifest))
+}
+
+/// Strides of all inputs and outputs with rows that are longer than their contents.
+fn padded(program: &Program, sizes: &[i64], pad: i64) -> Strides {
+    let dense = program.at(sizes, &Strides::default()).unwrap();
+    let layouts = &program.sizes.as_ref().unwrap().buffers;
+    let of = |(id, decl): (warploom::codegen::ir::BufferId, &warploom::codegen::ir::BufferDecl)| {
+        let (mut strides, mut least) = (vec![0; decl.strides.len()], 1);
+        for (position, &d) in layouts[id].order.iter().enumerate() {
+            strides[d] = if position == 0 { 1 } else { least + pad };
+            least = strides[d] * decl.region[d].extent;
+        }
+        (decl.role != Role::Temporary && pad > 0).then_some(strides)
+    };
+    dense.buffers.iter().map(of).collect()
+}
+
+/// A program that runs a package at several sizes and strides.
+fn main(manifest: &Manifest, runs: &[(Vec<i64>, Strides)]) -> String {
+    let name = &manifest.name;
+    let mut body = String::new();
+    for (sizes, strides) in runs {
+        for (size, value) in manifest.sizes.iter().zip(sizes) {
+            body += &format!("    sizes.{} = {value};\n", size.identifier);
+        }
+        let given = manifest.buffers.iter().enumerate().filter(|(_, buffer)| buffer.offset.is_none());
+        for (position, buffer) in given {
+            body += &format!("    buffers.{} = {}u;\n", buffer.identifier, (position + 1) << 12);
+            let own = strides.get(Id::new(position)).and_then(Option::as_ref);
+            for d in 0..buffer.dimensions.len() {
+                let stride = own.map_or(0, |own| own[d]);
+                body += &format!("    buffers.{}_stride[{d}] = {stride};\n", buffer.identifier);
+            }
+        }
+        body += &format!(
+            "    result = {name}_allocate_workspace(&sizes, &workspace);\n    \
+             printf(\"allocated %d, %zu\\n\", result, {name}_workspace_bytes(&sizes));\n    \
+             result = {name}_run(pipeline, stream, workspace, &sizes, &buffers, NULL);\n    \
+             printf(\"ran %d\\n\", result);\n"
+        );
+    }
+    format!(
+        "{}{}int main(int count, char **arguments)\n{{\n    failing = count > 1 ? arguments[1] : \"\";\n    \
+         CUstream stream = (CUstream)arguments;\n    CUdeviceptr workspace = 0;\n    {name}_pipeline *pipeline;\n    \
+         {name}_buffers buffers;\n    {name}_sizes sizes;\n    CUresult result = {name}_create(&pipeline, NULL);\n{body}    \
+         return {name}_destroy(pipeline);\n}}\n",
+        includes(name),
+        argument_kinds(manifest)
+    )
+}
+
+/// The launches at some sizes, as the stub writes them down. Workspaces are so far apart that only offsets count.
+fn launches(
+    program: &Program,
+    manifest: &Manifest,
+    sizes: &[i64],
+    strides: &Strides,
+    run: u64,
+) -> Vec<String> {
+    let described = describe_at(program, Build::Timing, sizes, strides).unwrap();
+    let workspace = MEMORY + run * 0x100_0000_0000;
+    let (mut addresses, mut end) = (Vec::new(), 0);
+    for (position, buffer) in described.buffers.iter().enumerate() {
+        let temporary = manifest.buffers[position].offset.is_some();
+        addresses.push(if temporary { workspace + end } else { (position as u64 + 1) << 12 });
+        end += if temporary { (buffer.bytes() as u64).next_multiple_of(256) } else { 0 };
+    }
+    let mut calls = Vec::new();
+    let made: Result<(), ()> = described.for_each_launch(|kernel, iterations| {
+        let Kernel { entry, grid: [x, y, z], threads, dynamic_shared_bytes, buffers, .. } = &described.kernels[kernel];
+        let target = &described.kernels[kernel];
+        let numbers = target.iterations.iter().map(|level| iterations[*level] as i64);
+        let numbers = numbers.chain(target.sizes.iter().map(|size| i64::from(*size)));
+        let words = target.reads_params.then(|| workspace + end);
+        let pointers = buffers.iter().map(|buffer| addresses[*buffer]).chain(words);
+        let arguments: String =
+            pointers.map(|at| format!(" {at}")).chain(numbers.map(|number| format!(" {number}"))).collect();
+        calls.push(format!(
+            "launch {entry} grid {x} {y} {z} block {threads} 1 1 shared {dynamic_shared_bytes} on the stream:{arguments}"
+        ));
+        Ok(())
+    });
+    made.unwrap();
+    calls
+}
+
+#[test]
+fn one_package_launches_what_each_size_needs() {
+    let apps: [(&str, &[(&str, f64)], &[(&str, i64, i64)]); 5] = [
+        ("blur", &[], &[("W", 1, 9000), ("H", 1, 9000)]),
+        ("harris", &[], &[("W", 7, 4000), ("H", 7, 4000)]),
+        ("local_laplacian", &[("pyramid_levels", 4.0)], &[("W", 9, 4000), ("H", 9, 4000)]),
+        ("cuda_mat_mul", &[], &[("size", 1, 4096)]),
+        ("hist", &[], &[("W", 1, 4000), ("H", 1, 4000)]),
+    ];
+    for (app, fixed, sizes) in apps {
+        let (program, manifest) = package(app, fixed, sizes);
+        let mut runs = Vec::new();
+        for (number, pad) in [(0, 0), (1, 5), (2, 0), (3, 64)] {
+            let size = |(_, min, max): &(&str, i64, i64)| [*min, 37.max(*min), 640.max(*min), *max][number];
+            let sizes: Vec<i64> = sizes.iter().map(size).collect();
+            let strides = padded(&program, &sizes, pad);
+            runs.push((sizes, strides));
+        }
+        let place = Place::new();
+        let said = Export::of_main(&place, &manifest, &main(&manifest, &runs)).run("");
+        let mut said = said.into_iter().filter(|line| line.starts_with("launch") || line.starts_with("ran"));
+        for (run, (sizes, strides)) in (0..).zip(&runs) {
+            for expected in launches(&program, &manifest, sizes, strides, run) {
+                assert_eq!(said.next(), Some(expected), "{app} at {sizes:?}");
+            }
+            assert_eq!(said.next().as_deref(), Some("ran 0"), "{app} at {sizes:?}");
+        }
+        assert_eq!(said.next(), None, "{app}");
+    }
+}
+
+/// Sizes and strides that cannot be used are refused, and nothing is launched.
+#[test]
+fn bad_sizes_and_strides_launch_nothing() {
+    let (program, manifest) = package("blur", &[], &[("W", 8, 9000), ("H", 8, 9000)]);
+    let dense = |sizes: [i64; 2]| (sizes.to_vec(), Strides::default());
+    let strided = |strides: [i64; 2]| {
+        let of = |decl: &warploom::codegen::ir::BufferDecl| {
+            (decl.role != Role::Temporary).then(|| strides.to_vec())
+        };
+        (vec![64, 32], program.buffers.values().map(of).collect::<Strides>())
+    };
+    let runs = [
+        dense([7, 32]),
+        dense([64, 9001]),
+        dense([-1, 32]),
+        strided([1, 63]),
+        strided([2, 200]),
+        strided([1, -64]),
+        strided([64, 1]),
+        strided([1, 1 << 40]),
+    ];
+    let place = Place::new();
+    let said = Export::of_main(&place, &manifest, &main(&manifest, &runs)).run("");
+    assert!(said.iter().all(|line| !line.starts_with("launch")), "{said:?}");
+    let refused = said.iter().filter(|line| *line == "ran 1").count();
+    assert_eq!(refused, runs.len(), "{said:?}");
+    for (sizes, strides) in &runs {
+        assert!(describe_at(&program, Build::Timing, sizes, strides).is_err(), "{sizes:?} {strides:?}");
+    }
+}
+
+#[test]
+fn sizes_are_given_on_the_command_line() {
+    let place = Place::new();
+    let ran = place
+        .run("--quiet compile blur --dynamic W=64..8192,H=64..8192 --schedule default --device h200 -o .");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let header = std::fs::read_to_string(place.path("blur.h")).unwrap();
+    assert!(header.contains("int64_t W; /* from 64 to 8192 */"), "{header}");
+    assert!(header.contains("int64_t input_stride[2];"), "{header}");
+    let fixed =
+        place.run("--quiet compile blur --pitch --size 640x480 --schedule default --device h200 -o .");
+    assert_eq!(fixed.code, 0, "{}", fixed.err);
+    let header = std::fs::read_to_string(place.path("blur.h")).unwrap();
+    assert!(header.contains("int64_t output_stride[2];") && !header.contains("blur_sizes"), "{header}");
+    for (arguments, sentence) in [
+        (
+            "blur --dynamic W=64",
+            "`W=64` is not a range of a size; write NAME=SMALLEST..LARGEST, as in --dynamic W=64..8192",
+        ),
+        ("blur --dynamic D=64..80", "`blur` has no size `D` that a run could give; it has W, H"),
+        (
+            "blur --dynamic W=0..80",
+            "the size `W` is to range from 0 to 80; give a range from 1 or more to at most 2^30",
+        ),
+        ("blur --dynamic W=1..80", "W=8192 is outside the range 1..80"),
+        (
+            "harris --dynamic W=1..8000",
+            "`output` would have no points in dimension 0 at the smallest sizes; raise them",
+        ),
+    ] {
+        let ran = place.run(&format!("compile {arguments} --device h200"));
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains(sentence), "{}", ran.err);
+    }
+}
