@@ -1,4 +1,4 @@
-//! Compiles a pipeline to CUDA kernels, and the C code that launches them into this crate.
+// Compiles a pipeline to CUDA kernels, and the C code that launches them into this crate.
 
 use std::error::Error;
 use std::path::PathBuf;

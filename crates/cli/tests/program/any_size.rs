@@ -17,14 +17,19 @@ use warploom::target::program::Kernel;
 use crate::place::Place;
 use crate::stubbed::{Export, MEMORY, argument_kinds, includes, with_code};
 
+/// A setting and its value.
+type Fixed = (&'static str, f64);
+
+/// A size, with its smallest and its largest value.
+type Ranged = (&'static str, i64, i64);
+
 /// The kernels of an app's default schedule for ranges of some sizes, and their description.
-fn package(app: &str, fixed: &[(&str, f64)], sizes: &[(&str, i64, i64)]) -> (Program, Manifest) {
+fn package(app: &str, fixed: &[Fixed], sizes: &[Ranged]) -> (Program, Manifest) {
     let app = warploom_apps::find(app).unwrap();
     let mut settings = Settings::defaults(app);
     assert!(fixed.iter().all(|(name, value)| settings.set(name, *value)));
     let pipeline = (app.build)(&settings).unwrap();
-    let range =
-        |(name, min, max): &(&str, i64, i64)| SizeRange { name: (*name).into(), min: *min, max: *max };
+    let range = |(name, min, max): &Ranged| SizeRange { name: (*name).into(), min: *min, max: *max };
     let request = app.dynamic(&pipeline, &settings, sizes.iter().map(range).collect()).unwrap().unwrap();
     let device = Device::preset("h200").unwrap();
     let problem = Problem::dynamic(&pipeline, &request, &device).unwrap();
@@ -121,7 +126,7 @@ fn launches(
 
 #[test]
 fn one_package_launches_what_each_size_needs() {
-    let apps: [(&str, &[(&str, f64)], &[(&str, i64, i64)]); 5] = [
+    let apps: [(&str, &[Fixed], &[Ranged]); 5] = [
         ("blur", &[], &[("W", 1, 9000), ("H", 1, 9000)]),
         ("harris", &[], &[("W", 7, 4000), ("H", 7, 4000)]),
         ("local_laplacian", &[("pyramid_levels", 4.0)], &[("W", 9, 4000), ("H", 9, 4000)]),
@@ -132,7 +137,7 @@ fn one_package_launches_what_each_size_needs() {
         let (program, manifest) = package(app, fixed, sizes);
         let mut runs = Vec::new();
         for (number, pad) in [(0, 0), (1, 5), (2, 0), (3, 64)] {
-            let size = |(_, min, max): &(&str, i64, i64)| [*min, 37.max(*min), 640.max(*min), *max][number];
+            let size = |(_, min, max): &Ranged| [*min, 37.max(*min), 640.max(*min), *max][number];
             let sizes: Vec<i64> = sizes.iter().map(size).collect();
             let strides = padded(&program, &sizes, pad);
             runs.push((sizes, strides));
