@@ -8,9 +8,11 @@ mod common;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{hand_written, problem, quick_search};
-use warploom::app::App;
-use warploom::codegen::build::build;
+use warploom::app::{App, Setting, Settings};
+use warploom::codegen::build::{build, build_with};
 use warploom::codegen::cuda::{Build, describe};
+use warploom::codegen::lower;
+use warploom::lang::dynamic::SizeRange;
 use warploom::prelude::*;
 use warploom::runtime::{nvrtc, testing};
 use warploom::schedule::schedule::{Problem, Schedule};
@@ -78,4 +80,30 @@ fn searched_schedules_compile() {
         assert!(!found.outcome().fallback, "{}", pipeline.name());
         found.schedule().clone()
     });
+}
+
+/// Kernels for any picture from 16 to 8192 points wide and high, under the default schedule.
+#[test]
+fn kernels_for_any_size_compile() {
+    if !testing::has_nvrtc("kernels_for_any_size_compile") {
+        return;
+    }
+    for app in &warploom_apps::APPS {
+        let settings = Settings::defaults(app);
+        let pipeline = (app.build)(&settings).expect("the pipeline is right");
+        let pictures = app.sizes.iter().filter(|size| size.default >= 128.0 && size.name.len() == 1);
+        let range = |size: &Setting| SizeRange { name: size.name.into(), min: 16, max: 8192 };
+        let request =
+            app.dynamic(&pipeline, &settings, pictures.map(range).collect()).expect("the app is whole");
+        let request = request.unwrap_or_else(|error| panic!("{}: {error}", app.name));
+        let device = Device::preset("h200").expect("it is a preset");
+        let problem = Problem::dynamic(&pipeline, &request, &device);
+        let problem = problem.unwrap_or_else(|error| panic!("{}: {error}", app.name));
+        let options = lower::Options { pitched: true, ..lower::Options::default() };
+        let program = build_with(&problem, &Schedule::default_for(&problem), options);
+        let program = program.unwrap_or_else(|error| panic!("{}: {error}", app.name));
+        let arch = nvrtc::Arch::for_device(&device).expect("NVRTC knows it");
+        let compiled = nvrtc::compile_program(&describe(&program, Build::Timing), arch);
+        compiled.unwrap_or_else(|error| panic!("{}: {error}", app.name));
+    }
 }

@@ -381,8 +381,8 @@ pub enum Fault {
         /// The name of the array.
         array: String,
     },
-    /// The strides of a buffer are not those of a dense array.
-    #[error("the strides {strides:?} are not those of a dense array over {region}")]
+    /// The strides of a buffer let points overlap, or none of them is 1.
+    #[error("the strides {strides:?} do not keep the points apart of an array over {region}")]
     Strides {
         /// The strides of the buffer, in elements.
         strides: Vec<i64>,

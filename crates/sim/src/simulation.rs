@@ -274,7 +274,7 @@ fn check_strides(decl: &BufferDecl) -> Result<(), SimError> {
     let apart = decl.storage_order().into_iter().all(|d| {
         let own = decl.strides.get(d).copied().unwrap_or_default();
         let fits = extents[d] <= 1 || if first { own == 1 } else { own >= stride };
-        first &= extents[d] <= 1;
+        first = false;
         stride = own.max(stride) * extents[d].max(1);
         fits
     });

@@ -186,3 +186,66 @@ fn threads_share_kernels_and_have_their_own_params() {
         }
     }
 }
+
+/// An output with interleaved channels: the samples of a pixel lie side by side, and indices stay as they are.
+#[test]
+fn outputs_are_stored_in_their_order() {
+    let (x, y, c) = vars!(x, y, c);
+    let image = Input::u8("image", 3).stored([2, 0, 1]);
+    let negative = func("negative", (x, y, c), 255 - image.at((x, y, c))).stored([2, 0, 1]);
+    let pipeline = Pipeline::new("negative", [negative]).expect("it is right");
+    let sample = |at: &[i64]| (at[0] + 10 * at[1] + 100 * at[2]) as u8;
+    let image = Buffer::from_fn::<u8>(Region::of_extents(&[5, 4, 3]), sample).expect("it is right");
+    let device = Device::preset("h200").expect("it is right");
+    let scheduled = pipeline.autoschedule(&device, [&image]).expect("it is right");
+    let strides: Vec<&Vec<i64>> =
+        scheduled.program().buffers.values().map(|buffer| &buffer.strides).collect();
+    assert_eq!(strides, [&vec![3, 15, 1], &vec![3, 15, 1]]);
+    let outputs = scheduled
+        .compile_for(Backend::Simulator(device))
+        .expect("it is right")
+        .run(&[&image])
+        .expect("it is right");
+    assert_eq!(outputs[0].order(), [2, 0, 1]);
+    for at in [[0, 0, 0], [4, 3, 2], [2, 1, 0]] {
+        assert_eq!(outputs[0].get(&at), Some(Value::from(255 - sample(&at))));
+    }
+    let twice = func("twice", (x, y), x + y).stored([0, 0]);
+    let refused = Pipeline::new("twice", [twice]).expect_err("it is refused").to_string();
+    assert!(refused.contains("the storage order [0, 0] of `twice` is not a permutation"), "{refused}");
+}
+
+/// Kernels for any size refuse what they were not made for, and say what would fit.
+#[test]
+fn sizes_out_of_range_are_refused() {
+    let (x, y) = vars!(x, y);
+    let input = Input::f32("input", 2);
+    let sums = func("sums", (x, y), input.at((x, y)) + input.at((x + 1, y)));
+    let pipeline = Pipeline::new("sums", [sums]).expect("it is right");
+    let sizes = varying([("W", 2..=40, 30), ("H", 1..=40, 20)], |pipeline, sizes| {
+        let request = Realisation::new(pipeline).input("input", Region::of_extents(&[sizes[0], sizes[1]]));
+        Ok(request.output("sums", Region::of_extents(&[sizes[0] - 1, sizes[1]])))
+    });
+    let device = Device::preset("h200").expect("it is right");
+    let sums = pipeline
+        .autoschedule(&device, sizes)
+        .expect("it is right")
+        .compile_for(Backend::Simulator(device))
+        .expect("it is right");
+    let image = |w: i64, h: i64| {
+        Buffer::from_fn::<f32>(Region::of_extents(&[w, h]), |at| at[0] as f32).expect("it is right")
+    };
+    for (w, h) in [(2, 1), (40, 40), (7, 13)] {
+        let found = sums.run(&[&image(w, h)]).expect("it is right");
+        assert_eq!(found[0].region(), &Region::of_extents(&[w - 1, h]));
+        assert_eq!(found[0].get(&[w - 2, h - 1]), Some(Value::from((2 * w - 3) as f32)));
+    }
+    let refused = sums.run(&[&image(41, 3)]).expect_err("it is refused").to_string();
+    assert!(refused.starts_with("W=41 is outside the range 2..40"), "{refused}");
+    let refused =
+        sums.run_at(&[&image(9, 3)], &[Region::of_extents(&[9, 3])]).expect_err("it is refused").to_string();
+    assert_eq!(
+        refused,
+        "at W=9, H=3, `sums` must have the box [0, 8) x [0, 3), but [0, 9) x [0, 3) was given"
+    );
+}
