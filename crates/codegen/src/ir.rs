@@ -105,8 +105,7 @@ pub struct Program {
     pub sizes: Option<Box<ProgramSizes>>,
 }
 
-/// What follows from the sizes and strides of a launch. The regions, strides, grids and counts of the
-/// program itself are the largest ones.
+/// What follows from the sizes and strides of a launch. The program's own numbers are the largest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProgramSizes {
     /// The sizes, and the atoms of all formulas.

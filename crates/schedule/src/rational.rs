@@ -72,6 +72,16 @@ impl Rational {
         if self.denominator == 1 { Some(self.numerator) } else { None }
     }
 
+    /// The largest integer that is not larger.
+    pub(crate) fn floor(self) -> i64 {
+        self.numerator().div_euclid(self.denominator())
+    }
+
+    /// The smallest integer that is not smaller.
+    pub(crate) fn ceil(self) -> i64 {
+        -(-self.numerator()).div_euclid(self.denominator())
+    }
+
     /// `self + other`, if it fits.
     #[expect(clippy::should_implement_trait, reason = "the result may not fit")]
     pub fn add(self, other: Rational) -> Option<Rational> {

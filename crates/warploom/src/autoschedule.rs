@@ -14,7 +14,8 @@ use warploom_target::Device;
 use warploom_tune::explain::Explanation;
 use warploom_tune::one_shot::{OneShot, for_any_size, one_shot, predicted_us};
 
-use crate::compiled::{Backend, Compiled, RunError};
+use crate::backend::{Backend, RunError};
+use crate::compiled::Compiled;
 use crate::export::{ExportError, ExportOptions, Package};
 use crate::model::model_for;
 use crate::sizes::{Sizes, SizesError};

@@ -7,7 +7,8 @@ use warploom_target::Device;
 use warploom_tune::records::{Records, RecordsError, Trial};
 use warploom_tune::sample;
 
-use crate::compiled::{Backend, Compiled, RunError};
+use crate::backend::{Backend, RunError};
+use crate::compiled::Compiled;
 use crate::sizes::{Sizes, SizesError};
 
 /// Reuses schedules that were measured earlier, without a search.

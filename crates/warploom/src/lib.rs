@@ -26,6 +26,7 @@ mod any_size;
 pub mod app;
 mod autoschedule;
 mod autotuned;
+mod backend;
 pub mod check;
 mod compiled;
 mod detect;
@@ -38,7 +39,8 @@ pub mod tutorial;
 
 pub use autoschedule::{Autoschedule, AutoscheduleError, Autoscheduled};
 pub use autotuned::{Autotuned, Recorded, RecordedError};
-pub use compiled::{Backend, Compiled, RunError};
+pub use backend::{Backend, RunError};
+pub use compiled::Compiled;
 pub use detect::Detect;
 pub use export::{ExportError, ExportOptions, Package};
 pub use model::model_for;
@@ -66,7 +68,8 @@ pub use warploom_tune as tune;
 pub mod prelude {
     pub use crate::autoschedule::{Autoschedule, Autoscheduled};
     pub use crate::autotuned::Autotuned;
-    pub use crate::compiled::{Backend, Compiled, RunError};
+    pub use crate::backend::{Backend, RunError};
+    pub use crate::compiled::Compiled;
     pub use crate::detect::Detect;
     pub use crate::on_device::{DeviceInput, DeviceOutput};
     pub use crate::sizes::{Sizes, size, varying};

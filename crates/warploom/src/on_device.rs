@@ -6,12 +6,12 @@ use warploom_runtime::cuda::{CudaView, CudaViewMut};
 use warploom_runtime::{DeviceBytes, DeviceBytesMut};
 
 use crate::any_size::GivenStrides;
-use crate::compiled::RunError;
+use crate::backend::RunError;
 use crate::sizes::check_number;
 
 /// An input in the caller's device memory, for [`Compiled::launch`](crate::Compiled::launch).
 ///
-/// The samples of its box are contiguous, in the order that the pipeline declares for the input:
+/// The samples of its box are contiguous unless it is [strided](DeviceInput::strided), in the order that the pipeline declares:
 /// the first dimension varies fastest, unless [`Input::stored`](warploom_lang::Input::stored)
 /// declares another order.
 #[derive(Debug)]
@@ -23,7 +23,8 @@ pub struct DeviceInput<'a> {
 /// One value of an output in the caller's device memory, for
 /// [`Compiled::launch`](crate::Compiled::launch).
 ///
-/// The samples of its box are contiguous, and the first dimension varies fastest.
+/// The samples of its box are contiguous, unless it is [strided](DeviceOutput::strided). The first dimension varies fastest,
+/// unless [`Func::stored`](warploom_lang::Func::stored) declares another order.
 #[derive(Debug)]
 pub struct DeviceOutput<'a> {
     shape: Shape,

@@ -14,14 +14,14 @@
 //! | `undefined` | points that are read and have no value |
 
 pub mod analysis;
+mod error;
 pub mod regions;
 pub mod span;
 mod undefined;
 pub(crate) mod values;
 
 pub use analysis::{Analysis, Environment};
-pub use regions::{
-    BoundsError, Facts, FuncRegions, Realisation, Regions, StageRegions, VaryingInputs, infer,
-};
+pub use error::BoundsError;
+pub use regions::{Facts, FuncRegions, Realisation, Regions, StageRegions, VaryingInputs, infer};
 pub use span::{FloatSpan, IntSpan, Span};
 pub use undefined::{Warning, warnings};

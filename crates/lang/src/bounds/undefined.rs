@@ -3,7 +3,8 @@
 use thiserror::Error;
 
 use crate::bounds::analysis::Analysis;
-use crate::bounds::regions::{Regions, StageEnvironment, StageRegions, at};
+use crate::bounds::error::at;
+use crate::bounds::regions::{Regions, StageEnvironment, StageRegions};
 use crate::ids::{ExprId, FuncId};
 use crate::ir::{NodeKind, Stage, stage_name};
 use crate::pipeline::Pipeline;

@@ -5,28 +5,12 @@ use std::collections::BTreeSet;
 use smallvec::SmallVec;
 use warploom_lang::affine::{Congruence, gcd};
 use warploom_lang::bounds::IntSpan;
-use warploom_lang::dynamic::{AtomId, Formula};
+use warploom_lang::dynamic::Formula;
 
-use crate::dag::LoopKind;
 use crate::ids::LoopId;
 use crate::rational::Rational;
 use crate::schedule::limit::{Limit, Limits};
-
-/// A quantity that is constant at one position in the schedule and changes from iteration to iteration.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Symbol {
-    /// The block number along a loop of the kernel's own stage.
-    Block(LoopKind),
-    /// The iteration number of a loop around kernels or over a block.
-    Loop(LoopId),
-    /// The number of a thread's tile along a loop of the stage that the thread computes.
-    Thread(LoopKind),
-    /// The smallest value of some reaches, if it is not a sum of the other symbols. Each number is a
-    /// separate symbol; [`Plan::lowest`](crate::schedule::Plan) holds its reaches.
-    Lowest(usize),
-    /// A number that follows from the sizes of a launch.
-    Size(AtomId),
-}
+use crate::schedule::symbol::Symbol;
 
 /// The possible values of an index at one iteration of the loops around it: from `A + low` to `A + high`,
 /// where `A` is the sum of `terms`. Both ends are clamped to `clamp`, and never outside `min..=max`.
@@ -85,7 +69,7 @@ impl Symbols {
     }
 
     /// Creates a symbol for the smallest value of some reaches.
-    fn lowest_of(&mut self, reaches: Vec<Reach>) -> Symbol {
+    pub(super) fn lowest_of(&mut self, reaches: Vec<Reach>) -> Symbol {
         let symbol = Symbol::Lowest(self.lowest.len());
         let least = |end: fn(&Reach) -> i64| reaches.iter().map(end).min().unwrap_or(0);
         self.ranges.push((symbol, least(|reach| reach.min), least(|reach| reach.max)));
@@ -93,7 +77,7 @@ impl Symbols {
         symbol
     }
 
-    fn range(&self, symbol: Symbol) -> (i64, i64) {
+    pub(super) fn range(&self, symbol: Symbol) -> (i64, i64) {
         if let Symbol::Size(atom) = symbol {
             return self.limits.atom_range(atom);
         }
@@ -214,7 +198,7 @@ impl Reach {
     }
 
     /// The `width + 1` values that start at a symbol.
-    fn from_symbol(symbol: Symbol, width: i64) -> Reach {
+    pub(super) fn from_symbol(symbol: Symbol, width: i64) -> Reach {
         Reach {
             terms: SmallVec::from_iter([(symbol, Rational::ONE)]),
             low: Rational::ZERO,
@@ -243,7 +227,7 @@ impl Reach {
 
     /// The maximum distance between two values at one iteration.
     pub fn width(&self) -> i64 {
-        let offsets = self.high.sub(self.low).map_or(i64::MAX, floor);
+        let offsets = self.high.sub(self.low).map_or(i64::MAX, Rational::floor);
         offsets.min(self.max - self.min).max(0)
     }
 
@@ -335,17 +319,14 @@ impl Reach {
 
     /// The sum with a constant; `None` if it does not fit.
     pub(crate) fn shift(self, by: i64, symbols: &mut Symbols) -> Option<Reach> {
-        let mut shifted = |limit: Limit| {
+        let shifted = |limit: Limit| {
             symbols.limits.changed(
                 limit,
                 |value| value.checked_add(by),
                 |_, formula| formula.add_scaled(&Formula::constant(by), 1),
             )
         };
-        let clamp = match self.clamp {
-            Some((low, high)) => Some((shifted(low)?, shifted(high)?)),
-            None => None,
-        };
+        let clamp = limits(self.clamp, shifted)?;
         Reach { clamp, ..self }.spread(by, by)
     }
 
@@ -377,18 +358,14 @@ impl Reach {
         let mut terms = terms?;
         terms.retain(|(_, step): &mut (Symbol, Rational)| !step.is_zero());
         let (low, high) = (scaled(self.low)?, scaled(self.high)?);
-        let mut times = |limit: Limit| {
+        let times = |limit: Limit| {
             symbols.limits.changed(
                 limit,
                 |value| value.checked_mul(factor),
                 |_, formula| formula.scale(factor),
             )
         };
-        let clamp = match self.clamp {
-            Some((low, high)) if factor < 0 => Some((times(high)?, times(low)?)),
-            Some((low, high)) => Some((times(low)?, times(high)?)),
-            None => None,
-        };
+        let clamp = limits(self.clamp, times)?.map(|(a, b)| if factor < 0 { (b, a) } else { (a, b) });
         let (min, max) = ordered(self.min, self.max)?;
         Some(Reach { terms, low: low.min(high), high: low.max(high), clamp, min, max, ..self })
     }
@@ -427,17 +404,14 @@ impl Reach {
             _ => (over(self.low.sub(Rational::integer(divisor - 1))?)?, over(self.high)?),
         };
         let quotient = |value: i64| value.div_euclid(divisor);
-        let mut over = |limit: Limit| {
+        let over = |limit: Limit| {
             symbols.limits.changed(
                 limit,
                 |value| Some(quotient(value)),
                 |formulas, formula| formulas.quotient(formula, divisor),
             )
         };
-        let clamp = match self.clamp {
-            Some((low, high)) => Some((over(low)?, over(high)?)),
-            None => None,
-        };
+        let clamp = limits(self.clamp, over)?;
         Some(Reach {
             terms,
             low,
@@ -468,12 +442,6 @@ impl Reach {
         Some(Reach { clamp, min, max, ..self.clone() })
     }
 
-    /// Whether a limit of the clamp follows from the sizes of a launch.
-    fn is_limited_by_sizes(&self) -> bool {
-        let of_sizes = |limit: Limit| matches!(limit, Limit::Formula(_));
-        self.clamp.is_some_and(|(low, high)| of_sizes(low) || of_sizes(high))
-    }
-
     /// The reach as seen from inside these loops only: every symbol that varies there takes all its
     /// values.
     #[must_use]
@@ -482,7 +450,7 @@ impl Reach {
     }
 
     /// The reach with the selected symbols taking all their values.
-    fn without(&self, gone: impl Fn(Symbol) -> bool, symbols: &Symbols) -> Reach {
+    pub(super) fn without(&self, gone: impl Fn(Symbol) -> bool, symbols: &Symbols) -> Reach {
         let mut reach = self.clone();
         for (symbol, step) in &self.terms {
             if !gone(*symbol) {
@@ -502,132 +470,24 @@ impl Reach {
     }
 
     /// The range of all values of a reach without terms.
-    fn at_rest(&self) -> Reach {
-        let (low, high) = (ceil(self.low).max(self.min), floor(self.high).min(self.max));
+    pub(super) fn at_rest(&self) -> Reach {
+        let (low, high) = (self.low.ceil().max(self.min), self.high.floor().min(self.max));
         Reach { bounded: self.bounded, ..Reach::fixed(low.min(self.max), high.max(self.min)) }
     }
-
-    /// Extends the reach to include another one with the same terms.
-    fn extend(&mut self, other: &Reach) {
-        self.low = self.low.min(other.low);
-        self.high = self.high.max(other.high);
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
-        self.moved |= other.moved;
-        self.bounded &= other.bounded;
-    }
-
-    /// The smallest reach that includes all the given ones, which are seen from the same position.
-    pub(crate) fn hull(reaches: &[Reach], symbols: &mut Symbols) -> Option<Reach> {
-        // A reach with fractions ends at its last value, while a moved reach ends after its full
-        // extent.
-        if reaches.iter().any(|reach| reach.moved) && reaches.iter().any(Reach::has_fractions) {
-            let plain = |reach: &Reach| if reach.moved { reach.plain(symbols) } else { reach.clone() };
-            let reaches: Vec<Reach> = reaches.iter().map(plain).collect();
-            return Reach::hull(&reaches, symbols);
-        }
-        let (first, others) = reaches.split_first()?;
-        // Usually all move alike, and then only the ends differ.
-        if others.iter().all(|other| other.terms == first.terms && other.clamp == first.clamp) {
-            let at_rest = first.terms.is_empty();
-            let mut hull = if at_rest { first.at_rest() } else { first.clone() };
-            for other in others {
-                if at_rest { hull.extend(&other.at_rest()) } else { hull.extend(other) }
-            }
-            return Some(hull);
-        }
-        // Symbols that move some of them differently take all their values.
-        let step = |reach: &Reach, symbol: Symbol| {
-            reach.terms.iter().find(|(known, _)| *known == symbol).map(|(_, step)| *step)
-        };
-        let differs = |symbol: Symbol| reaches.iter().any(|reach| step(reach, symbol) != step(first, symbol));
-        let mut parts: Vec<Reach> = reaches.iter().map(|reach| reach.without(differs, symbols)).collect();
-        parts.dedup();
-        let (mut hull, rest) = parts.split_first().map(|(first, rest)| (first.clone(), rest))?;
-        if rest.is_empty() {
-            return Some(hull);
-        }
-        let alike = rest.iter().all(|part| part.clamp == hull.clamp);
-        // Limits that differ from size to size say nothing about how far the parts are apart.
-        let unrelated = !alike && parts.iter().any(Reach::is_limited_by_sizes);
-        let same_range = !unrelated && rest.iter().all(|part| (part.min, part.max) == (hull.min, hull.max));
-        let distance =
-            (!alike && !same_range).then(|| if unrelated { i64::MAX } else { distance(&parts, symbols) });
-        if !alike && same_range {
-            hull.clamp = Some((Limit::Value(hull.min), Limit::Value(hull.max)));
-        }
-        for part in rest {
-            hull.extend(part);
-        }
-        match distance {
-            Some(width) if width < hull.max - hull.min && hull.bounded => {
-                let (min, max) = (hull.min, hull.max);
-                let lowest = symbols.lowest_of(parts);
-                Some(Reach { min, max, ..Reach::from_symbol(lowest, width) })
-            }
-            Some(_) => Some(Reach { bounded: hull.bounded, ..Reach::fixed(hull.min, hull.max) }),
-            None if hull.terms.is_empty() && hull.clamp.is_some() => {
-                Some(Reach { bounded: hull.bounded, ..Reach::fixed(hull.min, hull.max) })
-            }
-            None => Some(hull),
-        }
-    }
 }
 
-/// The maximum distance between values of reaches with the same terms, each clamped to its own range.
-///
-/// All ends are clamped shifts of the sum of the terms, so the maximum is at a point where a clamp starts or
-/// stops to act.
-fn distance(parts: &[Reach], symbols: &Symbols) -> i64 {
-    let whole = i64::MAX;
-    let Some((first, last)) = sum_range(&parts[0], symbols) else { return whole };
-    let clamped = |sum: Rational, offset: Rational, part: &Reach| {
-        let value = sum.add(offset)?;
-        Some(value.clamp(Rational::integer(part.min), Rational::integer(part.max)))
-    };
-    let start = |sum: Rational, part: &Reach| clamped(sum, part.low, part);
-    let end = |sum: Rational, part: &Reach| match part.moved {
-        true => Some(start(sum, part)?.add(part.high.sub(part.low)?)?.min(Rational::integer(part.max))),
-        false => clamped(sum, part.high, part),
-    };
-    let mut places = vec![first, last];
-    for part in parts {
-        for limit in [part.min, part.max] {
-            for offset in [part.low, part.high] {
-                let Some(place) = Rational::integer(limit).sub(offset) else { return whole };
-                places.push(place.clamp(first, last));
-            }
-        }
+/// Changes both limits of a clamp; `None` if one does not fit.
+fn limits(
+    clamp: Option<(Limit, Limit)>,
+    mut change: impl FnMut(Limit) -> Option<Limit>,
+) -> Option<Option<(Limit, Limit)>> {
+    match clamp {
+        Some((low, high)) => Some(Some((change(low)?, change(high)?))),
+        None => Some(None),
     }
-    let reach_at = |place: Rational| {
-        let highest = parts.iter().map(|part| end(place, part)).collect::<Option<Vec<_>>>()?;
-        let lowest = parts.iter().map(|part| start(place, part)).collect::<Option<Vec<_>>>()?;
-        highest.into_iter().max()?.sub(lowest.into_iter().min()?)
-    };
-    let reaches: Option<Vec<Rational>> = places.into_iter().map(reach_at).collect();
-    reaches.and_then(|reaches| reaches.into_iter().max()).map_or(whole, floor)
-}
-
-/// The smallest and largest sum of a reach's terms.
-fn sum_range(reach: &Reach, symbols: &Symbols) -> Option<(Rational, Rational)> {
-    let (mut first, mut last) = (Rational::ZERO, Rational::ZERO);
-    for (symbol, step) in &reach.terms {
-        let (start, end) = symbols.range(*symbol);
-        let (a, b) = (step.mul(Rational::integer(start))?, step.mul(Rational::integer(end))?);
-        (first, last) = (first.add(a.min(b))?, last.add(a.max(b))?);
-    }
-    Some((first, last))
 }
 
 /// The number of tiles of `size` that cover `extent`.
 pub(crate) fn blocks(extent: i64, size: i64) -> i64 {
     extent.max(1).div_euclid(size) + i64::from(extent.max(1) % size != 0)
-}
-
-fn floor(value: Rational) -> i64 {
-    value.numerator().div_euclid(value.denominator())
-}
-
-fn ceil(value: Rational) -> i64 {
-    -(-value.numerator()).div_euclid(value.denominator())
 }

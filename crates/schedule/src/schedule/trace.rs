@@ -16,7 +16,8 @@ use crate::schedule::limit::Limits;
 use crate::schedule::plan::{NestPlan, Plan};
 use crate::schedule::problem::Problem;
 use crate::schedule::program::{Columns, Evaluation};
-use crate::schedule::reach::{Reach, Symbol, Symbols, blocks};
+use crate::schedule::reach::{Reach, Symbols, blocks};
+use crate::schedule::symbol::Symbol;
 use crate::schedule::tree::{Item, Mapping, Nest, RootItem, Schedule, Size, StageRef, ThreadTiles, Tile};
 
 /// Propagates required regions from the last nest to the first.

@@ -18,7 +18,8 @@ use crate::rational::Rational;
 use crate::schedule::flow::Read;
 use crate::schedule::footprint::{AxisKind, NestFootprint};
 use crate::schedule::plan::NestPlan;
-use crate::schedule::reach::{Reach, Symbol};
+use crate::schedule::reach::Reach;
+use crate::schedule::symbol::Symbol;
 use crate::schedule::trace::Tracer;
 use crate::schedule::tree::StageRef;
 

@@ -14,7 +14,8 @@ use crate::schedule::footprint::{
 use crate::schedule::legality::Checker;
 use crate::schedule::path::Path;
 use crate::schedule::plan::NestPlan;
-use crate::schedule::reach::{Reach, Symbol};
+use crate::schedule::reach::Reach;
+use crate::schedule::symbol::Symbol;
 use crate::schedule::trace::{Tracer, read_of};
 use crate::schedule::tree::{Item, StageRef};
 use crate::schedule::violation::Rule;

@@ -8,7 +8,8 @@ use crate::ids::StageId;
 use crate::schedule::footprint::NestFootprint;
 use crate::schedule::plan::{LoopPlan, NestPlan, Plan};
 use crate::schedule::problem::Problem;
-use crate::schedule::reach::{Reach, Symbol, blocks};
+use crate::schedule::reach::{Reach, blocks};
+use crate::schedule::symbol::Symbol;
 use crate::schedule::tree::{Item, Schedule, StageRef};
 
 /// The nodes of a statement besides its expressions: loops, guards, the store.
