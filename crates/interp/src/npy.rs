@@ -14,7 +14,7 @@ use std::path::Path;
 use npyz::{AutoSerialize, DType, Deserialize, TypeChar, TypeRead, TypeStr, WriteOptions, WriterBuilder};
 use thiserror::Error;
 use warploom_lang::files::ARRAY;
-use warploom_lang::{Range, Region, Type, dispatch};
+use warploom_lang::{Range, Region, Type, dispatch, visible};
 
 use crate::buffer::{Buffer, BufferError, Element};
 use crate::files::{self, FileError};
@@ -149,7 +149,7 @@ fn write_samples<T: Element + AutoSerialize>(writer: impl Write, buffer: &Buffer
 
 fn decode(file: &[u8]) -> Result<Buffer, NpyError> {
     let (header, data) = header::parse(file)?;
-    let unsupported = || NpyError::Type { descr: header.descr.to_owned() };
+    let unsupported = || NpyError::Type { descr: visible(header.descr).into_owned() };
     let ty: TypeStr = header.descr.parse().map_err(|_| unsupported())?;
     let array = Array { header: &header, data, dtype: DType::new_scalar(ty.clone()) };
     match (ty.type_char(), ty.size_field()) {
@@ -184,8 +184,8 @@ impl Array<'_> {
         narrow: impl Fn(S) -> Option<T>,
     ) -> Result<Buffer, NpyError> {
         let count = self.count(size_of::<S>())?;
-        let reader =
-            S::reader(&self.dtype).map_err(|_| NpyError::Type { descr: self.header.descr.to_owned() })?;
+        let reader = S::reader(&self.dtype)
+            .map_err(|_| NpyError::Type { descr: visible(self.header.descr).into_owned() })?;
         let mut data = self.data;
         let mut samples = Vec::with_capacity(count);
         for _ in 0..count {
