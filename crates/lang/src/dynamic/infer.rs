@@ -129,7 +129,7 @@ pub fn infer_dynamic(
     for (&id, ranges) in pipeline.outputs.iter().zip(&request.outputs) {
         inference
             .require(id, ranges.clone())
-            .ok_or_else(|| inference.unbounded(&pipeline.funcs[id].name, id, 0))?;
+            .ok_or_else(|| inference.unbounded(&pipeline.funcs[id].name, id, 0, 0))?;
     }
     let mut found: Vec<(bool, DynamicFunc)> = Vec::new();
     for id in pipeline.funcs.keys().rev() {
@@ -243,13 +243,14 @@ impl Inference<'_> {
         let stage = &func.stages[number];
         let mut before = loops.needed.clone();
         for (read, ranges) in
-            self.reads(id, stage, loops).map_err(|producer| self.unbounded(&producer, id, number))?
+            self.reads(id, stage, loops).map_err(|producer| self.unbounded(&producer, id, number, 0))?
         {
-            if ranges.iter().any(|range| {
+            let is_far = |range: &FormulaRange| {
                 self.formulas.range(&range.first).min < -MAX_INDEX
                     || self.formulas.range(&range.last).max > MAX_INDEX
-            }) {
-                return Err(self.unbounded(&self.name_of(id, read), id, number));
+            };
+            if let Some(dimension) = ranges.iter().position(is_far) {
+                return Err(self.unbounded(&self.name_of(id, read), id, number, dimension));
             }
             let added = match read {
                 Accessed::Own => {
@@ -262,7 +263,7 @@ impl Inference<'_> {
                     joined.map(|joined| self.read[input] = Some(joined))
                 }
             };
-            added.ok_or_else(|| self.unbounded(&self.name_of(id, read), id, number))?;
+            added.ok_or_else(|| self.unbounded(&self.name_of(id, read), id, number, 0))?;
         }
         Ok(before)
     }
@@ -305,12 +306,12 @@ impl Inference<'_> {
         }
     }
 
-    fn unbounded(&self, producer: &str, id: FuncId, number: usize) -> BoundsError {
+    fn unbounded(&self, producer: &str, id: FuncId, number: usize, dimension: usize) -> BoundsError {
         let func = &self.pipeline.funcs[id];
         BoundsError::Unbounded {
             consumer: stage_name(func, number),
             producer: producer.to_string(),
-            dimension: 0,
+            dimension,
             place: func.stages[number].place_text(),
         }
     }
