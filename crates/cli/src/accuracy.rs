@@ -202,7 +202,9 @@ fn rows(app: &App, gpu: Option<&Gpu>, kernels: &Kernels) -> Result<Vec<Row>, Err
     });
     let outputs = match gpu.zip(program) {
         None => run(PERTURBED_RUNS).map_err(failed)?,
-        Some((gpu, program)) => exact(app, Builds::run(gpu, &workload, &program, &both.stated)?)?,
+        Some((gpu, program)) => {
+            exact(app, Builds::run(&both.stated, |build| workload.load(gpu, &program, build))?)?
+        }
     };
     let full = gpu.map(|gpu| full(app, gpu, kernels)).transpose()?;
     let mut full = full.into_iter().flatten();
@@ -222,7 +224,8 @@ fn full(app: &App, gpu: &Gpu, kernels: &Kernels) -> Result<Vec<Margin>, Error> {
     let both = Both::new(show::at_sizes(app, &settings), app, |stated| {
         Expected::of_builds(&workload.pipeline, checked.clone(), timed.clone(), stated)
     });
-    Ok(both.margins(&exact(app, Builds::run(gpu, &workload, &kernels, &both.stated)?)?))
+    let builds = Builds::run(&both.stated, |build| workload.load(gpu, &kernels, build))?;
+    Ok(both.margins(&exact(app, builds)?))
 }
 
 /// The outputs of the timing build; an error if the checking build is not exact.

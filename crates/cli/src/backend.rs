@@ -14,9 +14,9 @@ use warploom::interp::expected::{Closeness, Expected};
 use warploom::lang::{Pipeline, Realisation, Region, Value, files};
 use warploom::runtime::Gpu;
 use warploom::schedule::schedule::{Problem, Schedule};
-use warploom::search::Options;
+use warploom::search::{Options, Outcome};
 use warploom::target::Device;
-use warploom::tune::workload::{PERTURBED_RUNS, Workload};
+use warploom::tune::workload::{CudaError, Loaded, PERTURBED_RUNS, Workload};
 
 use crate::device::{self, Beside};
 use crate::error::{Error, RunError};
@@ -153,16 +153,24 @@ impl Source {
 impl Kernels {
     /// Loads, draws or searches for the schedule of a problem.
     pub(crate) fn schedule(&self, problem: &Problem) -> Result<Schedule, Error> {
+        Ok(self.schedule_or_search(problem)?.0)
+    }
+
+    /// Like `schedule`, with the outcome of the search if there was one.
+    pub(crate) fn schedule_or_search(&self, problem: &Problem) -> Result<(Schedule, Option<Outcome>), Error> {
         let pipeline = problem.pipeline();
         match self.schedule.as_ref().ok_or(Error::NoSchedule { on: "a GPU" })? {
-            Source::Default => Ok(Schedule::default_for(problem)),
-            Source::Random(seed) => Ok(Schedule::random(problem, *seed)),
+            Source::Default => Ok((Schedule::default_for(problem), None)),
+            Source::Random(seed) => Ok((Schedule::random(problem, *seed), None)),
             Source::Search(seed) => {
                 let options = Options { seed: *seed, ..Options::default() };
                 let model = self.model.load(problem.device())?;
-                Ok(search::run(problem, &*model, &options)?.schedule)
+                let found = search::run(problem, &*model, &options)?;
+                Ok((found.schedule, Some(found.outcome)))
             }
-            Source::Path(given) => read_schedule(&schedule_file(given, pipeline.name()), pipeline),
+            Source::Path(given) => {
+                Ok((read_schedule(&schedule_file(given, pipeline.name()), pipeline)?, None))
+            }
         }
     }
 
@@ -332,7 +340,7 @@ impl Ready<'_> {
         };
         let expected = workload.expected(tolerance, PERTURBED_RUNS);
         let expected = expected.map_err(|error| RunError::Evaluation(Box::new(error)))?;
-        let builds = Builds::run(&gpu, &workload, &program, &expected)?;
+        let builds = Builds::run(&expected, |build| workload.load(&gpu, &program, build))?;
         let fault = builds.fault();
         Ok((builds.outputs, fault))
     }
@@ -350,8 +358,12 @@ pub(crate) fn run_build(
     program: &Program,
     build: Build,
 ) -> Result<Vec<Buffer>, Error> {
-    let outputs = workload.load(gpu, program, build).and_then(|mut loaded| loaded.run());
-    outputs.map_err(|error| Error::Cuda(error.to_string()))
+    run(workload.load(gpu, program, build))
+}
+
+/// Runs loaded kernels and returns the outputs.
+fn run(loaded: Result<Loaded, CudaError>) -> Result<Vec<Buffer>, Error> {
+    loaded.and_then(|mut loaded| loaded.run()).map_err(|error| Error::Cuda(error.to_string()))
 }
 
 /// The results of both builds of the kernels.
@@ -366,15 +378,13 @@ pub(crate) struct Builds {
 }
 
 impl Builds {
-    /// Runs the kernels in both builds.
+    /// Loads the kernels in both builds, and runs them.
     pub(crate) fn run(
-        gpu: &Gpu,
-        workload: &Workload,
-        program: &Program,
         expected: &Expected,
+        load: impl Fn(Build) -> Result<Loaded, CudaError>,
     ) -> Result<Builds, Error> {
-        let inexact = expected.difference(&run_build(gpu, workload, program, Build::Checking)?);
-        let outputs = run_build(gpu, workload, program, Build::Timing)?;
+        let inexact = expected.difference(&run(load(Build::Checking))?);
+        let outputs = run(load(Build::Timing))?;
         Ok(Builds { closeness: expected.closeness(&outputs), outputs, inexact })
     }
 

@@ -5,14 +5,17 @@ use std::io::Write;
 use serde::Serialize;
 use warploom::app::{App, Settings};
 use warploom::codegen::cuda::Build;
+use warploom::codegen::ir::Program;
 use warploom::lang::Pipeline;
 use warploom::runtime::{Timing, TimingOptions};
 use warploom::target::Device;
 use warploom::tune::workload::PERTURBED_RUNS;
 
-use crate::backend::{Builds, Kernels, open_gpu};
+use crate::any_size::AnySize;
+use crate::backend::{Builds, Kernels, open_gpu, problem, rewritten};
 use crate::choice::{Choice, Chosen};
 use crate::error::Error;
+use crate::pipeline::Which;
 use crate::report::{self, Format};
 use crate::show;
 use crate::table::{self, Align};
@@ -22,6 +25,7 @@ use crate::table::{self, Align};
 #[command(after_long_help = "Examples:
   warploom bench unsharp --schedule apps/schedules
   warploom bench harris --schedule my.schedule --size 640x480 --check --json
+  warploom bench harris --schedule search --dynamic W=64..8192,H=64..8192   kernels for all these sizes, at the default one
 
 Inputs are generated and never all zeros. A time is that of a whole run with all data on the GPU. Runs are timed back to
 back on a stream, and as one CUDA graph. Exits with 4 if there is no GPU, and with 6 if --check finds a difference.")]
@@ -30,6 +34,8 @@ pub(crate) struct Arguments {
     choice: Choice,
     #[command(flatten)]
     kernels: Kernels,
+    #[command(flatten)]
+    any_size: AnySize,
     /// First compare the kernels with the reference evaluator: the checking build bit for bit, the timing build within tolerance
     #[arg(long)]
     check: bool,
@@ -71,7 +77,8 @@ struct Kernel {
 pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let mut chosen = arguments.choice.make(apps)?;
     let gpu = open_gpu()?;
-    let program = arguments.kernels.build(&mut chosen.workload, gpu.device())?;
+    let (program, sizes) = arguments.build(&mut chosen, gpu.device())?;
+    let load = |build| chosen.workload.load_at(&gpu, &program, build, &sizes);
     let exact = if arguments.check {
         let expected = chosen.workload.expected(chosen.app.tolerance, PERTURBED_RUNS);
         let expected = expected.map_err(|error| Error::Evaluation {
@@ -79,7 +86,7 @@ pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
             sizes: show::at_sizes(chosen.app, &chosen.settings),
             error: Box::new(error),
         })?;
-        if let Some(difference) = Builds::run(&gpu, &chosen.workload, &program, &expected)?.fault() {
+        if let Some(difference) = Builds::run(&expected, load)?.fault() {
             return Err(Error::Inexact { app: chosen.app.name, difference });
         }
         Some(true)
@@ -87,7 +94,7 @@ pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
         None
     };
     let failed = |error: warploom::tune::workload::CudaError| Error::Cuda(error.to_string());
-    let mut loaded = chosen.workload.load(&gpu, &program, Build::Timing).map_err(failed)?;
+    let mut loaded = load(Build::Timing).map_err(failed)?;
     loaded.run().map_err(failed)?;
     let timing = loaded.time(&TimingOptions::default()).map_err(failed)?;
     let facts = loaded.executable.facts().map_err(|error| Error::Cuda(error.to_string()))?;
@@ -105,6 +112,21 @@ pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
         return report::json(out, "warploom.bench/1", &report);
     }
     report::text(out, &report.text())
+}
+
+impl Arguments {
+    /// The kernels, and the sizes to give them at launch. The workload's pipeline becomes the rewritten one.
+    fn build(&self, chosen: &mut Chosen<'_>, device: &Device) -> Result<(Program, Vec<i64>), Error> {
+        let asked = Which::of_settings(chosen.app, chosen.settings.clone())?;
+        let request = self.any_size.request(&asked)?;
+        let problem = problem(&asked.pipeline, &asked.request, device)?;
+        let (schedule, found) = self.kernels.schedule_or_search(&problem)?;
+        let (_, schedule, program) =
+            self.any_size.build(&problem, request.as_ref(), schedule, found.as_ref())?;
+        chosen.workload.pipeline = rewritten(&problem, &schedule)?.pipeline().clone();
+        let sizes = request.map(|request| request.sizes_of(&asked.pipeline, &asked.request)).transpose()?;
+        Ok((program, sizes.unwrap_or_default()))
+    }
 }
 
 /// A lower bound on the run time of an app, in microseconds, from its compulsory bytes and its

@@ -1,7 +1,6 @@
 //! `warploom compile`: finds a schedule for a pipeline and writes its kernels, with C code that
 //! launches them.
 
-mod any_size;
 mod report;
 
 use std::collections::BTreeMap;
@@ -11,13 +10,13 @@ use std::path::{Path, PathBuf};
 use clap::Arg;
 use warploom::app::App;
 use warploom::codegen::cuda::{Build, describe};
-use warploom::codegen::ir::Program;
 use warploom::cost::CostModel;
 use warploom::export::{ExportOptions, Package};
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::search::Outcome;
 use warploom::target::Device;
 
+use crate::any_size::AnySize;
 use crate::backend::{Kernels, build_program, problem, rewritten};
 use crate::emit::{self, Emit, Scheduled};
 use crate::error::Error;
@@ -79,7 +78,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     format: Format,
     #[command(flatten)]
-    any_size: any_size::AnySize,
+    any_size: AnySize,
     #[command(flatten)]
     search: search::Flags,
 }
@@ -91,10 +90,10 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let pipeline = &asked.pipeline;
     let problem = problem(pipeline, &asked.request, &device)?;
     let dynamic = arguments.any_size.request(&asked)?;
-    let (schedule, program, search, found) = arguments.schedule(&problem, &*model)?;
+    let (schedule, search, found) = arguments.schedule(&problem, &*model)?;
     voice::warnings(pipeline, problem.regions());
     let (exported, schedule, program) =
-        arguments.any_size.build(&problem, dynamic.as_ref(), (schedule, program), found.as_ref())?;
+        arguments.any_size.build(&problem, dynamic.as_ref(), schedule, found.as_ref())?;
     let options = ExportOptions { name: arguments.name.clone(), also_for };
     let mut package = Package::new(&exported, &schedule, &program, &options)?;
     let problem = rewritten(&problem, &schedule)?;
@@ -167,21 +166,19 @@ impl Arguments {
         Ok((devices.remove(0), devices))
     }
 
-    /// The given schedule, or the best one of a search, and its kernels.
+    /// The given schedule, or the best one of a search.
     fn schedule(
         &self,
         problem: &Problem,
         model: &dyn CostModel,
-    ) -> Result<(Schedule, Program, Option<search::Report>, Option<Outcome>), Error> {
+    ) -> Result<(Schedule, Option<search::Report>, Option<Outcome>), Error> {
         let usual = self.search.options(problem)?;
         let Some(options) = self.kernels.search_options(usual) else {
-            let schedule = self.kernels.schedule(problem)?;
-            let program = build_program(problem, &schedule)?;
-            return Ok((schedule, program, None, None));
+            return Ok((self.kernels.schedule(problem)?, None, None));
         };
         let found = search::run(problem, model, &options)?;
         let report = search::Report::new(&found, model.name(), &options);
-        Ok((found.schedule, found.program, Some(report), Some(found.outcome)))
+        Ok((found.schedule, Some(report), Some(found.outcome)))
     }
 
     /// What to print if there is no output folder.

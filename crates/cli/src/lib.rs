@@ -13,6 +13,7 @@
 //! from the reference, 130 interrupted, 141 standard output was closed.
 
 mod accuracy;
+mod any_size;
 mod apps;
 mod backend;
 mod bench;

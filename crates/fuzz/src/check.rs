@@ -282,7 +282,7 @@ impl Case {
     }
 
     /// Whether the pipeline reads points that no stage defines.
-    fn reads_undefined(&self) -> bool {
+    pub(crate) fn reads_undefined(&self) -> bool {
         let regions = infer(&self.pipeline, &self.request);
         regions.is_ok_and(|regions| !warnings(&self.pipeline, &regions).is_empty())
     }

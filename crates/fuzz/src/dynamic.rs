@@ -82,6 +82,10 @@ impl Case {
         let program =
             program.at(&sizes, &strides).map_err(|error| Failure::Unlowered(Box::new(error.into())))?;
         let case = Case { request: at, ..self.clone() };
+        // Some pipelines define their outputs at their own size only.
+        if case.reads_undefined() && !self.reads_undefined() {
+            return Ok(());
+        }
         let case = case.rewritten().unwrap_or(case);
         match case.prepared()? {
             Ok(run) => run.simulate(&program, device),

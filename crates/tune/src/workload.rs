@@ -1,7 +1,8 @@
 //! A pipeline with data, and the ways to run it: reference, simulator, GPU.
 
 use thiserror::Error;
-use warploom_codegen::cuda::{Build, describe};
+use warploom_codegen::cuda::{Build, describe_at};
+use warploom_codegen::instance::{InstanceError, Strides};
 use warploom_codegen::ir::{Program, Role};
 use warploom_interp::buffer::{Buffer, BufferError, Data};
 use warploom_interp::expected::Expected;
@@ -35,6 +36,9 @@ pub enum CudaError {
     /// The compiler, the driver or the GPU reported an error.
     #[error(transparent)]
     Runtime(#[from] warploom_runtime::Error),
+    /// The program cannot run at these sizes.
+    #[error(transparent)]
+    Instance(#[from] InstanceError),
     /// A buffer could not be created.
     #[error(transparent)]
     Buffer(#[from] BufferError),
@@ -115,7 +119,18 @@ impl Workload {
 
     /// Compiles a lowered program for a GPU, and uploads the inputs and Params.
     pub fn load(&self, gpu: &Gpu, program: &Program, build: Build) -> Result<Loaded, CudaError> {
-        let mut loaded = Loaded::new(gpu, program, build)?;
+        self.load_at(gpu, program, build, &[])
+    }
+
+    /// Like [`load`](Self::load), for a program that gets the `sizes` of this workload when it is launched.
+    pub fn load_at(
+        &self,
+        gpu: &Gpu,
+        program: &Program,
+        build: Build,
+        sizes: &[i64],
+    ) -> Result<Loaded, CudaError> {
+        let mut loaded = Loaded::at(gpu, program, build, sizes)?;
         self.upload(&mut loaded)?;
         Ok(loaded)
     }
@@ -147,7 +162,14 @@ impl Loaded {
     /// Compiles a lowered program for a GPU. Its inputs and Params are still to be
     /// [uploaded](Workload::upload).
     pub fn new(gpu: &Gpu, program: &Program, build: Build) -> Result<Loaded, CudaError> {
-        Ok(Loaded { executable: gpu.load(&describe(program, build))?, outputs: outputs(program) })
+        Loaded::at(gpu, program, build, &[])
+    }
+
+    /// Like [`new`](Self::new), for a program that gets these sizes when it is launched. All arrays are dense.
+    pub fn at(gpu: &Gpu, program: &Program, build: Build, sizes: &[i64]) -> Result<Loaded, CudaError> {
+        let dense = Strides::default();
+        let executable = gpu.load(&describe_at(program, build, sizes, &dense)?)?;
+        Ok(Loaded { executable, outputs: outputs(&program.at(sizes, &dense)?) })
     }
 
     /// Runs once in poisoned memory and returns the outputs.

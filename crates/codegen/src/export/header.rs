@@ -28,9 +28,9 @@ pub fn header(manifest: &Manifest) -> String {
     let example: String = example.chain(zeros).collect();
     let given_sizes: Vec<String> =
         manifest.sizes.iter().map(|size| format!(" *     sizes.{0} = {0};\n", size.identifier)).collect();
-    let example = match given_sizes.is_empty() {
-        true => example,
-        false => example + &format!(" *     {}_sizes sizes;\n", manifest.name) + &given_sizes.concat(),
+    let example_sizes = match given_sizes.is_empty() {
+        true => String::new(),
+        false => format!(" *     {}_sizes sizes;\n", manifest.name) + &given_sizes.concat(),
     };
     let params_argument = match manifest.words_offset {
         Some(_) => "If `params` is NULL, all Params have their default values.",
@@ -46,6 +46,7 @@ pub fn header(manifest: &Manifest) -> String {
             ("devices", devices.join(", ")),
             ("hash", manifest.hash.clone()),
             ("example", example),
+            ("example_sizes", example_sizes),
             ("run_sizes", if manifest.sizes.is_empty() { String::new() } else { "&sizes, ".to_string() }),
             ("size_parameter", parameter(manifest)),
             ("only_sizes", only_sizes(manifest)),

@@ -48,6 +48,9 @@ pub struct Manifest {
     /// plain numbers beside those are the largest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<Size>,
+    /// Values that follow from the sizes and are used in several expressions below, each after those that it uses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<Derived>,
     /// What must hold at the sizes of a run besides their ranges, as C conditions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<String>,
@@ -78,6 +81,15 @@ pub struct Size {
     pub min: i64,
     /// The largest allowed value.
     pub max: i64,
+}
+
+/// A value that follows from the sizes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Derived {
+    /// Its name in C.
+    pub identifier: String,
+    /// A C expression.
+    pub value: String,
 }
 
 /// The layout of a buffer whose sizes or strides every run gives.
@@ -289,6 +301,7 @@ impl Manifest {
             launches: described.steps,
             loop_counts: formulas.loop_counts(),
             conditions: formulas.conditions(),
+            values: formulas.values(),
             sizes: formulas.sizes,
         }
     }

@@ -38,7 +38,9 @@ static bool lay_out(@sizes@const @name@_buffers *buffers, layout *at)
     (void)buffers;
     at->bytes = 0;
 @locals@
-@checks@
+@ranges@
+@values@
+@conditions@
 @place@
 @words@
     return true;

@@ -1,11 +1,12 @@
 //! What follows from the sizes and strides of a run, in C.
 
-use warploom_lang::Id;
-use warploom_lang::dynamic::{Formula, FormulaRange, Words};
+use ahash::AHashMap;
+use warploom_lang::dynamic::{Atom, AtomId, Formula, FormulaRange, Words};
+use warploom_lang::{Id, IdVec};
 use warploom_target::program as target;
 
 use super::c;
-use super::manifest::{ALIGNMENT, Argument, Buffer, Kernel, Layout, Manifest, Number, Size};
+use super::manifest::{ALIGNMENT, Argument, Buffer, Derived, Kernel, Layout, Manifest, Number, Size};
 use super::template::fill;
 use crate::cuda::names::Names;
 use crate::instance::MOST_ELEMENTS;
@@ -26,7 +27,8 @@ pub(super) struct Sized<'p> {
     program: &'p Program,
     own: Option<&'p ProgramSizes>,
     pub sizes: Vec<Size>,
-    names: Vec<String>,
+    /// The names of all sizes, and of all values that several formulas share.
+    names: AHashMap<AtomId, String>,
 }
 
 impl<'p> Sized<'p> {
@@ -40,13 +42,35 @@ impl<'p> Sized<'p> {
                 max: range.max,
             })
             .collect();
-        let names = sizes.iter().map(|size| size.identifier.clone()).collect();
-        Sized { program, own: program.sizes.as_deref(), sizes, names }
+        let own = program.sizes.as_deref();
+        let of_sizes =
+            sizes.iter().enumerate().map(|(number, size)| (AtomId::new(number), size.identifier.clone()));
+        let mut named: AHashMap<AtomId, String> = of_sizes.collect();
+        for atom in own.map(|own| shared(program, own)).unwrap_or_default() {
+            named.entry(atom).or_insert_with(|| names.take("derived"));
+        }
+        Sized { program, own, sizes, names: named }
+    }
+
+    /// The values that several formulas share, each after those that it follows from.
+    pub fn values(&self) -> Vec<Derived> {
+        let Some(own) = self.own else { return Vec::new() };
+        let named = own.formulas.atoms().keys().skip(self.sizes.len());
+        let values = named.filter_map(|atom| {
+            let identifier = self.names.get(&atom)?.clone();
+            Some(Derived { identifier, value: self.in_words(|words| own.formulas.atom_text_in(atom, words)) })
+        });
+        values.collect()
     }
 
     fn text(&self, own: &ProgramSizes, formula: &Formula) -> String {
+        self.in_words(|words| own.formulas.text_in(formula, words))
+    }
+
+    fn in_words(&self, write: impl Fn(&Words<'_>) -> String) -> String {
         let [(min, _), (max, _), (floor_div, _)] = FUNCTIONS;
-        own.formulas.text_in(formula, &Words { sizes: &self.names, min, max, floor_div })
+        let name = |atom: AtomId| self.names.get(&atom).cloned();
+        write(&Words { name: &name, min, max, floor_div })
     }
 
     pub fn conditions(&self) -> Vec<String> {
@@ -97,16 +121,61 @@ impl<'p> Sized<'p> {
 
     /// The counts of all loops over launches, in text order; none if the sizes are fixed.
     pub fn loop_counts(&self) -> Vec<Option<String>> {
-        let (mut counts, Some(own)) = (Vec::new(), self.own) else { return Vec::new() };
-        let mut open: Vec<&Launch> = self.program.launches.iter().rev().collect();
-        while let Some(launch) = open.pop() {
-            if let Launch::Loop { limit, body, .. } = launch {
-                counts.push(limit.as_ref().map(|limit| self.text(own, limit)));
-                open.extend(body.iter().rev());
-            }
-        }
-        counts
+        let Some(own) = self.own else { return Vec::new() };
+        loops(self.program).into_iter().map(|limit| limit.map(|limit| self.text(own, limit))).collect()
     }
+}
+
+/// The atoms that occur more than once in what a program computes from its sizes, other than sizes.
+fn shared(program: &Program, own: &ProgramSizes) -> Vec<AtomId> {
+    let atoms = own.formulas.atoms();
+    let mut uses: IdVec<AtomId, usize> = atoms.values().map(|_| 0).collect();
+    let count = |formula: &Formula, uses: &mut IdVec<AtomId, usize>| {
+        formula.terms.iter().for_each(|(atom, _)| uses[*atom] += 1);
+    };
+    for formula in formulas(program, own) {
+        count(formula, &mut uses);
+    }
+    // Operands have smaller ids.
+    for id in atoms.keys().rev() {
+        match &atoms[id] {
+            _ if uses[id] == 0 => {}
+            Atom::Size(_) => {}
+            Atom::Quotient(inner, _) => count(inner, &mut uses),
+            Atom::Min(a, b) | Atom::Max(a, b) => [a, b].iter().for_each(|operand| count(operand, &mut uses)),
+        }
+    }
+    let is_size = |atom: &Atom| matches!(atom, Atom::Size(_));
+    atoms.iter().filter(|(id, atom)| uses[*id] > 1 && !is_size(atom)).map(|(id, _)| id).collect()
+}
+
+/// All formulas that are computed for a run.
+fn formulas<'p>(program: &'p Program, own: &'p ProgramSizes) -> Vec<&'p Formula> {
+    let conditions = own.conditions.iter().flat_map(|condition| [&condition.low, &condition.high]);
+    let regions = own.buffers.values().flat_map(|layout| &layout.region);
+    let mut formulas: Vec<&Formula> =
+        conditions.chain(regions.flat_map(|range| [&range.first, &range.last])).collect();
+    for kernel in program.kernels.values() {
+        formulas.extend(kernel.blocks.iter().flat_map(|blocks| blocks.iter().flatten()));
+        formulas.extend(kernel.scalars.iter().filter_map(|scalar| match &scalar.value {
+            ScalarValue::Formula(formula) => Some(formula),
+            ScalarValue::Stride(..) => None,
+        }));
+    }
+    formulas.extend(loops(program).into_iter().flatten());
+    formulas
+}
+
+/// The limits of all loops over launches, in text order.
+fn loops(program: &Program) -> Vec<Option<&Formula>> {
+    let (mut limits, mut open) = (Vec::new(), program.launches.iter().rev().collect::<Vec<_>>());
+    while let Some(launch) = open.pop() {
+        if let Launch::Loop { limit, body, .. } = launch {
+            limits.push(limit.as_ref());
+            open.extend(body.iter().rev());
+        }
+    }
+    limits
 }
 
 /// Whether every run computes the layout of its buffers.
@@ -148,7 +217,6 @@ pub(super) fn functions(manifest: &Manifest) -> String {
     };
     let buffers: String =
         manifest.buffers.iter().enumerate().map(|(position, buffer)| placed(position, buffer)).collect();
-    let checks: String = checks(manifest);
     let text = fill(
         include_str!("sizes.c"),
         &[
@@ -158,7 +226,12 @@ pub(super) fn functions(manifest: &Manifest) -> String {
             ("most", MOST_ELEMENTS.to_string()),
             ("sizes", parameter(manifest)),
             ("locals", size_locals(manifest)),
-            ("checks", checks),
+            ("ranges", refused(ranges(manifest))),
+            ("values", value_locals(manifest)),
+            (
+                "conditions",
+                refused(manifest.conditions.iter().map(|condition| format!("!({condition})")).collect()),
+            ),
             ("place", buffers),
             ("words_field", if words.is_empty() { String::new() } else { "    size_t words;\n".to_string() }),
             ("words", words),
@@ -180,6 +253,7 @@ fn kernels_text(manifest: &Manifest) -> String {
         kernel.blocks.iter().flatten().cloned().chain(numbers).collect::<String>()
     };
     let loops = manifest.loop_counts.iter().flatten().cloned();
+    let loops = loops.chain(manifest.values.iter().map(|value| value.value.clone()));
     manifest.kernels.iter().map(of_kernel).chain(loops).collect()
 }
 
@@ -191,13 +265,24 @@ pub(super) fn size_locals(manifest: &Manifest) -> String {
     each.collect()
 }
 
-/// Refuses sizes that the kernels are not made for.
-fn checks(manifest: &Manifest) -> String {
+/// The values that several formulas share, as local variables.
+pub(super) fn value_locals(manifest: &Manifest) -> String {
+    let each = manifest.values.iter().map(|Derived { identifier, value }| {
+        format!("    const int64_t {identifier} = {value};\n    (void){identifier};\n")
+    });
+    each.collect()
+}
+
+/// The conditions under which a size is out of its range.
+fn ranges(manifest: &Manifest) -> Vec<String> {
     let ranges = manifest.sizes.iter().flat_map(|Size { identifier, min, max, .. }| {
         [format!("{identifier} < {min}"), format!("{identifier} > {max}")]
     });
-    let broken = ranges.chain(manifest.conditions.iter().map(|condition| format!("!({condition})")));
-    let broken: Vec<String> = broken.collect();
+    ranges.collect()
+}
+
+/// Refuses sizes that meet one of these conditions.
+fn refused(broken: Vec<String>) -> String {
     match broken.is_empty() {
         true => String::new(),
         false => format!("    if ({}) {{\n        return false;\n    }}\n", broken.join("\n        || ")),

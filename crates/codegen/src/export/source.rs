@@ -190,8 +190,9 @@ fn lay_out(manifest: &Manifest) -> String {
     let pass = if manifest.sizes.is_empty() { "" } else { "sizes, " };
     format!(
         "    layout at;\n    if (!lay_out({pass}buffers, &at) || (at.bytes > 0 && !is_usable(workspace, {ALIGNMENT}))) {{\n        \
-         return CUDA_ERROR_INVALID_VALUE;\n    }}\n{}",
-        sizes::size_locals(manifest)
+         return CUDA_ERROR_INVALID_VALUE;\n    }}\n{}{}",
+        sizes::size_locals(manifest),
+        sizes::value_locals(manifest)
     )
 }
 

@@ -5,6 +5,7 @@
  *     @name@_pipeline *pipeline;
  *     CUresult result = @name@_create(&pipeline, NULL);
  *
+@example_sizes@
  *     CUdeviceptr workspace;
  *     result = @name@_allocate_workspace(@run_sizes@&workspace);
  *

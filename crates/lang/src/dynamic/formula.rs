@@ -40,10 +40,10 @@ pub enum Atom {
 }
 
 /// The names that a formula's text uses.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Words<'a> {
-    /// The name of each size.
-    pub sizes: &'a [String],
+    /// The name of an atom that is not written out; every size has one.
+    pub name: &'a dyn Fn(AtomId) -> Option<String>,
     /// The function for the smaller of two.
     pub min: &'a str,
     /// The function for the larger of two.
@@ -52,8 +52,11 @@ pub struct Words<'a> {
     pub floor_div: &'a str,
 }
 
-/// How deep comparisons look into nested minima and maxima.
-const MAX_NESTING: usize = 3;
+/// How many nested minima and maxima a comparison looks into.
+const MAX_SPLITS: usize = 4;
+
+/// How deep quotients, minima and maxima are nested in the text of a formula for people.
+const SHOWN_NESTING: usize = 3;
 
 /// The sizes of a launch, and the atoms of all formulas over them.
 ///
@@ -121,35 +124,36 @@ impl Formulas {
 
     /// Whether `a <= b` at all sizes. False if that is not certain.
     pub fn surely_le(&self, a: &Formula, b: &Formula) -> bool {
-        self.is_le(a, b, MAX_NESTING)
+        a.add_scaled(b, -1)
+            .is_some_and(|difference| self.is_at_most(&difference, 0, MAX_SPLITS) == Some(true))
     }
 
-    /// Compares ranges first, then looks into a minimum or maximum.
-    fn is_le(&self, a: &Formula, b: &Formula, depth: usize) -> bool {
-        if a.add_scaled(b, -1).is_some_and(|difference| self.range(&difference).max <= 0) {
-            return true;
+    /// Whether a formula is surely at most `bound`; `None` on overflow. A quotient `u / d` lies between `(u - d + 1) / d` and
+    /// `u / d` as fractions, so both sides are multiplied by `d`. Minima and maxima are split into their two cases.
+    fn is_at_most(&self, formula: &Formula, bound: i64, splits: usize) -> Option<bool> {
+        if self.range(formula).max <= bound {
+            return Some(true);
         }
-        let Some(depth) = depth.checked_sub(1) else { return false };
-        let operands = |formula: &Formula| {
-            let [(atom, 1)] = formula.terms[..] else { return None };
-            let (x, y, is_min) = match &self.atoms[atom] {
-                Atom::Min(x, y) => (x, y, true),
-                Atom::Max(x, y) => (x, y, false),
-                _ => return None,
-            };
-            let shift = Formula::constant(formula.constant);
-            Some(([x.add_scaled(&shift, 1)?, y.add_scaled(&shift, 1)?], is_min))
+        let is_size = |atom: AtomId| matches!(self.atoms[atom], Atom::Size(_));
+        let part = formula.terms.iter().filter(|(atom, _)| !is_size(*atom)).max_by_key(|(atom, _)| *atom);
+        let Some(&(atom, factor)) = part else { return Some(false) };
+        let others = formula.add_scaled(&Formula::atom(atom), factor.checked_neg()?)?;
+        let with = |operand: &Formula| others.add_scaled(operand, factor);
+        let (x, y, is_max) = match &self.atoms[atom] {
+            Atom::Size(_) => return Some(false),
+            Atom::Quotient(inner, divisor) => {
+                let rounding = Formula::constant(if factor < 0 { 1 - divisor } else { 0 });
+                let scaled = others.scale(*divisor)?.add_scaled(&inner.add_scaled(&rounding, 1)?, factor)?;
+                let bound = bound.checked_add(1)?.checked_mul(*divisor)? - 1;
+                return self.is_at_most(&scaled, bound, splits);
+            }
+            Atom::Min(x, y) => (x, y, false),
+            Atom::Max(x, y) => (x, y, true),
         };
-        let below = |x: &Formula| self.is_le(x, b, depth);
-        let above = |y: &Formula| self.is_le(a, y, depth);
-        let of_a = operands(a).is_some_and(|(parts, is_min)| match is_min {
-            true => parts.iter().any(below),
-            false => parts.iter().all(below),
-        });
-        of_a || operands(b).is_some_and(|(parts, is_min)| match is_min {
-            true => parts.iter().all(above),
-            false => parts.iter().any(above),
-        })
+        let Some(splits) = splits.checked_sub(1) else { return Some(false) };
+        let is_case = |operand: &Formula| self.is_at_most(&with(operand)?, bound, splits);
+        let (x, y) = (is_case(x)?, is_case(y)?);
+        Some(if is_max == (factor > 0) { x && y } else { x || y })
     }
 
     /// The smaller of two; `None` on overflow.
@@ -215,14 +219,28 @@ impl Formulas {
         Some((inner.add_scaled(&shift, 1)?, by.checked_mul(divisor)?))
     }
 
-    /// A formula as text, in the syntax of C with the functions `min`, `max` and `floor_div`.
+    /// A formula as text for people, in the syntax of C with the functions `min`, `max` and `floor_div`. What is nested deeply
+    /// is left out.
     pub fn text(&self, formula: &Formula) -> String {
-        let sizes: Vec<String> = self.sizes.iter().map(|size| size.name.clone()).collect();
-        self.text_in(formula, &Words { sizes: &sizes, min: "min", max: "max", floor_div: "floor_div" })
+        let name = |atom: AtomId| match &self.atoms[atom] {
+            Atom::Size(number) => Some(self.sizes[*number].name.clone()),
+            _ => None,
+        };
+        let words = Words { name: &name, min: "min", max: "max", floor_div: "floor_div" };
+        self.written(formula, &words, SHOWN_NESTING)
     }
 
     /// A formula as text, in the syntax of C with these names.
     pub fn text_in(&self, formula: &Formula, words: &Words<'_>) -> String {
+        self.written(formula, words, usize::MAX)
+    }
+
+    /// What an atom computes, as text in the syntax of C with these names.
+    pub fn atom_text_in(&self, atom: AtomId, words: &Words<'_>) -> String {
+        self.written_atom(atom, words, usize::MAX)
+    }
+
+    fn written(&self, formula: &Formula, words: &Words<'_>, nesting: usize) -> String {
         let mut text = String::new();
         for (atom, factor) in &formula.terms {
             let sign = match (text.is_empty(), *factor < 0) {
@@ -231,7 +249,7 @@ impl Formulas {
                 (false, true) => " - ",
                 (false, false) => " + ",
             };
-            let atom = self.atom_text(*atom, words);
+            let atom = (words.name)(*atom).unwrap_or_else(|| self.written_atom(*atom, words, nesting));
             match factor.unsigned_abs() {
                 1 => text += &format!("{sign}{atom}"),
                 factor => text += &format!("{sign}{factor} * {atom}"),
@@ -245,10 +263,11 @@ impl Formulas {
         }
     }
 
-    fn atom_text(&self, atom: AtomId, words: &Words<'_>) -> String {
-        let text = |formula: &Formula| self.text_in(formula, words);
+    fn written_atom(&self, atom: AtomId, words: &Words<'_>, nesting: usize) -> String {
+        let Some(nesting) = nesting.checked_sub(1) else { return "...".to_string() };
+        let text = |formula: &Formula| self.written(formula, words, nesting);
         match &self.atoms[atom] {
-            Atom::Size(number) => words.sizes[*number].clone(),
+            Atom::Size(_) => (words.name)(atom).unwrap_or_default(),
             Atom::Quotient(formula, divisor) => match (self.range(formula).min >= 0, formula.terms.len()) {
                 (false, _) => format!("{}({}, {divisor})", words.floor_div, text(formula)),
                 (true, 1) if formula.constant == 0 && formula.terms[0].1 == 1 => {
@@ -326,6 +345,35 @@ mod tests {
         assert_eq!(open, formulas.min(&h, &w).unwrap());
         let shifted = formulas.min(&plus(&w, 4), &plus(&h, 4)).unwrap();
         assert_eq!(shifted, plus(&open, 4));
+    }
+
+    #[test]
+    fn quotients_are_compared_as_fractions() {
+        let (mut formulas, w, _) = table();
+        let (up, down) = (formulas.quotient(&plus(&w, 1), 2).unwrap(), formulas.quotient(&w, 2).unwrap());
+        assert!(formulas.surely_le(&up, &plus(&down, 1)) && !formulas.surely_le(&up, &down));
+        assert!(formulas.surely_le(&down, &up) && !formulas.surely_le(&plus(&down, 1), &up));
+        // The box of a level of a pyramid, of the next one, and what the next one needs.
+        let next = formulas.quotient(&plus(&down, 2), 2).unwrap();
+        let needed = plus(&next.scale(2).unwrap(), 1);
+        assert_eq!(formulas.max(&plus(&down, 1), &needed), Some(needed));
+    }
+
+    #[test]
+    fn deep_formulas_have_short_texts_and_whole_ones() {
+        let (mut formulas, w, h) = table();
+        let mut nested = w.clone();
+        for step in 0..12 {
+            let half =
+                formulas.quotient(&nested.scale(step + 2).unwrap().add_scaled(&h, -3).unwrap(), 5 + step);
+            nested = formulas.max(&half.unwrap(), &nested.add_scaled(&h, -1).unwrap()).unwrap();
+        }
+        let text = formulas.text(&nested);
+        assert!(text.contains("...") && text.len() < 200, "{text}");
+        let last = nested.terms[0].0;
+        let name = |atom: AtomId| (atom != last).then(|| format!("v{}", atom.index()));
+        let words = Words { name: &name, min: "min", max: "max", floor_div: "floor_div" };
+        assert!(formulas.text_in(&nested, &words).starts_with("max("), "the others have names");
     }
 
     #[test]

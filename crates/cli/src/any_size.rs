@@ -1,4 +1,4 @@
-//! `compile --dynamic` and `--pitch`: kernels whose sizes or strides every run gives.
+//! `--dynamic` and `--pitch`: kernels whose sizes or strides every run gives.
 
 use warploom::codegen::build::build_with;
 use warploom::codegen::ir::Program;
@@ -49,18 +49,18 @@ impl AnySize {
         &self,
         problem: &Problem,
         request: Option<&DynamicRequest>,
-        (schedule, program): (Schedule, Program),
+        schedule: Schedule,
         found: Option<&Outcome>,
     ) -> Result<(Problem, Schedule, Program), Error> {
         let failed = |error| unbuilt(problem.pipeline(), error);
         let options = lower::Options { pitched: true, ..lower::Options::default() };
-        match (request, found) {
-            (None, _) if !self.pitch => Ok((problem.clone(), schedule, program)),
-            (None, _) => {
+        match request {
+            None => {
+                let options = lower::Options { pitched: self.pitch, ..options };
                 let program = build_with(problem, &schedule, options).map_err(failed)?;
                 Ok((problem.clone(), schedule, program))
             }
-            (Some(request), found) => {
+            Some(request) => {
                 let dynamic = Problem::dynamic(problem.pipeline(), request, problem.device());
                 let dynamic = dynamic.map_err(|error| failed(error.into()))?;
                 let (schedule, program) = match found {
