@@ -10,6 +10,8 @@
 
 #![deny(clippy::cast_possible_truncation)]
 
+mod assume;
+
 use ahash::AHashMap;
 use smallvec::SmallVec;
 use warploom_lang::affine::{Interval, Linear, interval};
@@ -28,28 +30,13 @@ pub struct Builder {
     bounds: AHashMap<NodeId, Interval>,
     linear_forms: AHashMap<NodeId, Linear<NodeId>>,
     misfit: Option<i64>,
+    /// The loops whose number of steps is a scalar: the variable, and the scalar's position.
+    limited: AHashMap<NodeId, u32>,
     /// What may be assumed of the block that is being built.
     pub assumptions: Option<Assumptions>,
 }
 
-/// Conditions on block indices and sizes, under which a version of a block needs fewer guards and clamps.
-#[derive(Clone, Default)]
-pub struct Assumptions {
-    /// A typical value of each leaf that is the same in all threads of a block.
-    pub typical: AHashMap<NodeId, i64>,
-    /// Sums of such leaves that must not be positive.
-    pub made: Vec<Linear<NodeId>>,
-}
-
-impl Assumptions {
-    /// Adds a condition. Of two that differ by a constant, the stronger one counts.
-    fn assume(&mut self, condition: Linear<NodeId>) {
-        match self.made.iter_mut().find(|known| known.terms == condition.terms) {
-            Some(known) => known.constant = known.constant.max(condition.constant),
-            None => self.made.push(condition),
-        }
-    }
-}
+pub use assume::Assumptions;
 
 /// What is known of the index of an element before the strides are.
 const SOME_INDEX: Interval = Interval { min: -(1 << 30), max: 1 << 30 };
@@ -171,59 +158,6 @@ impl Builder {
         index
     }
 
-    /// Whether `a <= b`, as a guard: where [assumptions](Assumptions) are made, it is assumed to hold.
-    pub fn guard(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        let known = self.binary(BinaryOp::Le, a, b);
-        match self.known(known).is_none() && self.assume_le(a, b) {
-            true => self.constant(Value::from(true)),
-            false => known,
-        }
-    }
-
-    /// Assumes `a <= b` in all threads of the block, if that is so in a typical block.
-    fn assume_le(&mut self, a: NodeId, b: NodeId) -> bool {
-        let Some(difference) = self.linear(a).add_scaled(&self.linear(b), -1) else { return false };
-        let Some(assumptions) = &self.assumptions else { return false };
-        let (mut condition, mut value) = (Linear::constant(difference.constant), difference.constant);
-        for (atom, factor) in &difference.terms {
-            if let Some(typical) = assumptions.typical.get(atom) {
-                condition.terms.push((*atom, *factor));
-                value = value.saturating_add(typical.saturating_mul(*factor));
-            } else {
-                let most = self.bounds(*atom).times(*factor).max;
-                condition.constant = condition.constant.saturating_add(most);
-                value = value.saturating_add(most);
-            }
-        }
-        if value > 0 || !self.is_index(&condition) {
-            return false;
-        }
-        if let Some(assumptions) = &mut self.assumptions
-            && !condition.is_constant()
-        {
-            assumptions.assume(condition);
-        }
-        true
-    }
-
-    /// The conjunction of what was assumed. Nothing is assumed from now on.
-    pub fn take_assumptions(&mut self) -> NodeId {
-        let made = self.assumptions.take().unwrap_or_default().made;
-        let conditions: Vec<NodeId> = made
-            .iter()
-            .map(|sum| {
-                let (positive, negative): (SmallVec<[_; 4]>, SmallVec<[_; 4]>) =
-                    sum.terms.iter().copied().partition(|(_, factor)| *factor > 0);
-                let left = self.sum_node(&Linear { constant: 0, terms: positive });
-                let mut right = Linear { constant: 0, terms: negative }.scale(-1).unwrap_or_default();
-                right.constant = -sum.constant;
-                let right = self.sum_node(&right);
-                self.raw(NodeKind::Op(Op::Binary(BinaryOp::Le)), Type::Bool, [left, right])
-            })
-            .collect();
-        self.all(conditions)
-    }
-
     /// A load of the element at `index`.
     pub fn load(&mut self, array: ArrayId, ty: Type, index: NodeId) -> NodeId {
         self.raw(NodeKind::Load(array), ty, [index])
@@ -247,7 +181,8 @@ impl Builder {
         }
     }
 
-    fn known_int(&self, id: NodeId) -> Option<i64> {
+    /// The value of an integer that is always the same.
+    pub fn known_int(&self, id: NodeId) -> Option<i64> {
         self.known(id).and_then(Value::as_int)
     }
 
@@ -527,6 +462,9 @@ impl Builder {
                     BinaryOp::Max if self.assume_le(args[0], args[1]) => return Some(args[1]),
                     BinaryOp::Div if self.known_int(args[1]) == Some(1) => return Some(args[0]),
                     BinaryOp::Mod if self.known_int(args[1]) == Some(1) => Some(Value::from(0)),
+                    BinaryOp::Mod if self.known_int(args[1]).is_none() => {
+                        return self.assumed_remainder(args[0], args[1]);
+                    }
                     _ => None,
                 };
                 decided.map(|value| self.constant(value))

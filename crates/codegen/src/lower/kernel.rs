@@ -53,9 +53,10 @@ impl KernelLowering<'_> {
                 self.symbols.insert(Symbol::Block(tile.dim), index);
                 let extent = self.context.problem.loop_range(item, tile.dim).extent;
                 let counted = self.blocks_along(tile, count);
-                let middle = self.context.typical(&counted) / 2;
+                let typical_count = self.context.typical(&counted);
                 factors[usize::from(axis)].push(counted);
-                self.axes.push(GridAxis { index, count, full: extent / tile.size.of(extent), middle });
+                let full = extent / tile.size.of(extent);
+                self.axes.push(GridAxis { index, count, full, typical_count });
             }
             return Ok((grid, blocks(factors)));
         }
@@ -135,6 +136,7 @@ impl KernelLowering<'_> {
         let limit = self.counted(&range, whole.min, tile.size.of(whole.extent));
         let var = self.builder.var(format!("{}_over", stage.domain[tile.var].name));
         let iteration = self.builder.leaf(Leaf::Var(var), Type::I32, Some(Interval::new(0, count - 1)));
+        self.builder.limit(iteration, limit);
         self.symbols.insert(Symbol::Loop(id), iteration);
         let (times, waits) = (self.builder.count(count), self.barriers.of_loop(id));
         let mut body = self.items(body)?;

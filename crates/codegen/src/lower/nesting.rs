@@ -55,7 +55,9 @@ impl Nesting {
         let var = builder.var(name);
         let times = builder.count(count);
         self.frames.push(Frame::For { var, count: times, limit, unrolled });
-        builder.leaf(Leaf::Var(var), Type::I32, Some(Interval::new(0, count - 1)))
+        let step = builder.leaf(Leaf::Var(var), Type::I32, Some(Interval::new(0, count - 1)));
+        builder.limit(step, limit);
+        step
     }
 
     /// Guards everything that follows with a condition.

@@ -79,8 +79,8 @@ pub(crate) struct GridAxis {
     pub count: i64,
     /// The number of blocks, from the first, that the end of the image does not cut off.
     pub full: i64,
-    /// A block in the middle, at the sizes that the kernel is scheduled for.
-    pub middle: i64,
+    /// The number of blocks at the sizes that the kernel is scheduled for.
+    pub typical_count: i64,
 }
 
 #[derive(Clone)]

@@ -1,6 +1,5 @@
 //! Versions of a block: blocks away from the edges of the image get one without guards and clamps.
 
-use ahash::AHashMap;
 use warploom_lang::Type;
 use warploom_lang::affine::Interval;
 use warploom_lang::op::{BinaryOp, Op};
@@ -59,41 +58,51 @@ impl KernelLowering<'_> {
         Ok(vec![Stmt::If { condition: is_inside, body: inner, otherwise: everywhere }])
     }
 
-    /// The body of a block whose sizes are given at launch. Blocks get a second version under the conditions that remove
-    /// guards and clamps from a block in the middle, at typical sizes.
+    /// The body of a block whose sizes are given at launch. Blocks get further versions under the conditions that remove
+    /// guards and clamps at typical sizes: from all blocks; from a block in the middle; and from one in the middle whose loops
+    /// over tiles end with a whole tile.
     pub fn assumed_versions(&mut self) -> Result<Vec<Stmt>, LowerError> {
         let _pass = tracing::debug_span!("versions").entered();
-        let everywhere = self.block()?;
-        let decisions = self.decisions(&everywhere);
-        if decisions == 0 {
-            return Ok(everywhere);
+        let mut body = self.block()?;
+        let mut least = self.decisions(&body);
+        let all = |axis: &GridAxis| Interval::new(0, axis.typical_count - 1);
+        let middle = |axis: &GridAxis| Interval::new(axis.typical_count / 2, axis.typical_count / 2);
+        let kinds: [(fn(&GridAxis) -> Interval, bool); 3] = [(all, true), (middle, false), (middle, true)];
+        for (blocks, whole_tiles) in kinds {
+            let mut attempt = self.clone();
+            attempt.assume_typical(blocks, whole_tiles);
+            let version = attempt.block()?;
+            let decisions = attempt.decisions(&version);
+            if decisions >= least {
+                continue;
+            }
+            least = decisions;
+            *self = attempt;
+            let condition = self.builder.take_assumptions();
+            body = match self.builder.known(condition) {
+                Some(_) => version,
+                None => vec![Stmt::If { condition, body: version, otherwise: body }],
+            };
         }
-        let mut attempt = self.clone();
-        attempt.assume_typical();
-        let inner = attempt.block()?;
-        if attempt.decisions(&inner) >= decisions {
-            return Ok(everywhere);
-        }
-        *self = attempt;
-        let condition = self.builder.take_assumptions();
-        match self.builder.known(condition) {
-            Some(_) => Ok(inner),
-            None => Ok(vec![Stmt::If { condition, body: inner, otherwise: everywhere }]),
-        }
+        Ok(body)
     }
 
-    /// Allows assumptions that hold in a block in the middle, at typical sizes.
-    fn assume_typical(&mut self) {
-        let mut typical: AHashMap<NodeId, i64> =
-            self.axes.iter().map(|axis| (axis.index, axis.middle)).collect();
+    /// Allows assumptions that hold at typical sizes in some blocks; also on the last step of loops, if they have `whole_tiles`.
+    fn assume_typical(&mut self, blocks: fn(&GridAxis) -> Interval, whole_tiles: bool) {
+        let typical = self.axes.iter().map(|axis| (axis.index, blocks(axis))).collect();
+        let mut assumptions = Assumptions { typical, ..Assumptions::default() };
         for (position, scalar) in (0..).zip(self.scalars.0.clone()) {
             if let ScalarValue::Formula(formula) = &scalar.value {
                 let range = Interval::new(scalar.min, scalar.max);
                 let leaf = self.builder.leaf(Leaf::Size(position), Type::I32, Some(range));
-                typical.insert(leaf, self.context.typical(formula));
+                let value = self.context.typical(formula);
+                assumptions.typical.insert(leaf, Interval::new(value, value));
+                if whole_tiles {
+                    assumptions.scalars.insert(position, leaf);
+                }
             }
         }
-        self.builder.assumptions = Some(Assumptions { typical, made: Vec::new() });
+        self.builder.assumptions = Some(assumptions);
     }
 
     /// The condition that a block's indices lie in some ranges.
@@ -107,13 +116,18 @@ impl KernelLowering<'_> {
         self.builder.all(conditions)
     }
 
-    /// The number of guards and index clamps that are evaluated at run time.
+    /// The number of guards, index clamps and remainders by a size that are evaluated at run time.
     fn decisions(&self, body: &[Stmt]) -> usize {
         let exprs = &self.builder.exprs;
         let guards = every_stmt(body).filter(|stmt| matches!(stmt, Stmt::If { .. })).count();
         let limits = exprs.reachable(every_stmt(body).flat_map(Stmt::operands)).into_iter().filter(|id| {
-            let limit = matches!(exprs[*id].kind, NodeKind::Op(Op::Binary(BinaryOp::Min | BinaryOp::Max)));
-            limit && exprs[*id].ty == Type::I32
+            let node = &exprs[*id];
+            let limit = match node.kind {
+                NodeKind::Op(Op::Binary(BinaryOp::Min | BinaryOp::Max)) => true,
+                NodeKind::Op(Op::Binary(BinaryOp::Mod)) => self.builder.known_int(node.args[1]).is_none(),
+                _ => false,
+            };
+            limit && node.ty == Type::I32
         });
         guards + limits.count()
     }
