@@ -3,9 +3,10 @@
 use warploom::codegen::build::build_with;
 use warploom::codegen::ir::Program;
 use warploom::codegen::lower;
-use warploom::lang::dynamic::{DynamicRequest, SizeRange};
+use warploom::lang::dynamic::SizeRange;
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::search::Outcome;
+use warploom::target::Device;
 use warploom::tune::one_shot::for_any_size;
 
 use crate::backend::unbuilt;
@@ -34,45 +35,32 @@ pub(crate) struct AnySize {
 }
 
 impl AnySize {
-    /// The request with sizes that every run gives; `None` if all are fixed.
-    pub(crate) fn request(&self, asked: &Subject) -> Result<Option<DynamicRequest>, Error> {
+    /// The problem with sizes that every run gives; `None` if all are fixed.
+    pub(crate) fn problem(&self, asked: &Subject, device: &Device) -> Result<Option<Problem>, Error> {
         if self.dynamic.is_empty() {
             return Ok(None);
         }
         let ranges = self.dynamic.iter().map(|text| range(text)).collect::<Result<_, _>>()?;
-        asked.dynamic(ranges).map(Some)
+        let problem = Problem::dynamic(&asked.pipeline, &asked.dynamic(ranges)?, device);
+        problem.map(Some).map_err(|error| unbuilt(&asked.pipeline, error.into()))
     }
 
-    /// The problem and its kernels under a schedule that can be used at all sizes: the given one, or the best one that a search
-    /// `found`.
+    /// The kernels under a schedule that can be used at all sizes: the given one, or the best one that a search `found`.
     pub(crate) fn build(
         &self,
         problem: &Problem,
-        request: Option<&DynamicRequest>,
+        any_size: Option<&Problem>,
         schedule: Schedule,
         found: Option<&Outcome>,
-    ) -> Result<(Problem, Schedule, Program), Error> {
+    ) -> Result<(Schedule, Program), Error> {
         let failed = |error| unbuilt(problem.pipeline(), error);
-        let options = lower::Options { pitched: true, ..lower::Options::default() };
-        match request {
-            None => {
-                let options = lower::Options { pitched: self.pitch, ..options };
-                let program = build_with(problem, &schedule, options).map_err(failed)?;
-                Ok((problem.clone(), schedule, program))
-            }
-            Some(request) => {
-                let dynamic = Problem::dynamic(problem.pipeline(), request, problem.device());
-                let dynamic = dynamic.map_err(|error| failed(error.into()))?;
-                let (schedule, program) = match found {
-                    Some(found) => for_any_size(&dynamic, found).map_err(failed)?,
-                    None => {
-                        let program = build_with(&dynamic, &schedule, options).map_err(failed)?;
-                        (schedule, program)
-                    }
-                };
-                Ok((dynamic, schedule, program))
-            }
+        if let (Some(any_size), Some(found)) = (any_size, found) {
+            return for_any_size(any_size, found).map_err(failed);
         }
+        let options =
+            lower::Options { pitched: self.pitch || any_size.is_some(), ..lower::Options::default() };
+        let program = build_with(any_size.unwrap_or(problem), &schedule, options).map_err(failed)?;
+        Ok((schedule, program))
     }
 }
 

@@ -153,17 +153,22 @@ impl Source {
 impl Kernels {
     /// Loads, draws or searches for the schedule of a problem.
     pub(crate) fn schedule(&self, problem: &Problem) -> Result<Schedule, Error> {
-        Ok(self.schedule_or_search(problem)?.0)
+        Ok(self.schedule_or_search(problem, None)?.0)
     }
 
-    /// Like `schedule`, with the outcome of the search if there was one.
-    pub(crate) fn schedule_or_search(&self, problem: &Problem) -> Result<(Schedule, Option<Outcome>), Error> {
+    /// Like `schedule`, with the outcome of the search if there was one. It finds schedules for `any_size` if there are ranges
+    /// of sizes.
+    pub(crate) fn schedule_or_search(
+        &self,
+        problem: &Problem,
+        any_size: Option<&Problem>,
+    ) -> Result<(Schedule, Option<Outcome>), Error> {
         let pipeline = problem.pipeline();
         match self.schedule.as_ref().ok_or(Error::NoSchedule { on: "a GPU" })? {
             Source::Default => Ok((Schedule::default_for(problem), None)),
             Source::Random(seed) => Ok((Schedule::random(problem, *seed), None)),
             Source::Search(seed) => {
-                let options = Options { seed: *seed, ..Options::default() };
+                let options = Options { seed: *seed, any_size: any_size.cloned(), ..Options::default() };
                 let model = self.model.load(problem.device())?;
                 let found = search::run(problem, &*model, &options)?;
                 Ok((found.schedule, Some(found.outcome)))

@@ -8,6 +8,7 @@ use warploom::codegen::cuda::Build;
 use warploom::codegen::ir::Program;
 use warploom::lang::Pipeline;
 use warploom::runtime::{Timing, TimingOptions};
+use warploom::schedule::schedule::Problem;
 use warploom::target::Device;
 use warploom::tune::workload::PERTURBED_RUNS;
 
@@ -118,12 +119,13 @@ impl Arguments {
     /// The kernels, and the sizes to give them at launch. The workload's pipeline becomes the rewritten one.
     fn build(&self, chosen: &mut Chosen<'_>, device: &Device) -> Result<(Program, Vec<i64>), Error> {
         let asked = Which::of_settings(chosen.app, chosen.settings.clone())?;
-        let request = self.any_size.request(&asked)?;
         let problem = problem(&asked.pipeline, &asked.request, device)?;
-        let (schedule, found) = self.kernels.schedule_or_search(&problem)?;
-        let (_, schedule, program) =
-            self.any_size.build(&problem, request.as_ref(), schedule, found.as_ref())?;
+        let any_size = self.any_size.problem(&asked, device)?;
+        let (schedule, found) = self.kernels.schedule_or_search(&problem, any_size.as_ref())?;
+        let (schedule, program) =
+            self.any_size.build(&problem, any_size.as_ref(), schedule, found.as_ref())?;
         chosen.workload.pipeline = rewritten(&problem, &schedule)?.pipeline().clone();
+        let request = any_size.as_ref().and_then(Problem::sizes).map(|sizes| &sizes.request);
         let sizes = request.map(|request| request.sizes_of(&asked.pipeline, &asked.request)).transpose()?;
         Ok((program, sizes.unwrap_or_default()))
     }

@@ -13,7 +13,7 @@ use warploom::codegen::cuda::{Build, describe};
 use warploom::cost::CostModel;
 use warploom::export::{ExportOptions, Package};
 use warploom::schedule::schedule::{Problem, Schedule};
-use warploom::search::Outcome;
+use warploom::search::{Options, Outcome};
 use warploom::target::Device;
 
 use crate::any_size::AnySize;
@@ -89,13 +89,13 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let model = arguments.kernels.model.load(&device)?;
     let pipeline = &asked.pipeline;
     let problem = problem(pipeline, &asked.request, &device)?;
-    let dynamic = arguments.any_size.request(&asked)?;
-    let (schedule, search, found) = arguments.schedule(&problem, &*model)?;
+    let any_size = arguments.any_size.problem(&asked, &device)?;
+    let (schedule, search, found) = arguments.schedule(&problem, any_size.as_ref(), &*model)?;
     voice::warnings(pipeline, problem.regions());
-    let (exported, schedule, program) =
-        arguments.any_size.build(&problem, dynamic.as_ref(), schedule, found.as_ref())?;
+    let (schedule, program) =
+        arguments.any_size.build(&problem, any_size.as_ref(), schedule, found.as_ref())?;
     let options = ExportOptions { name: arguments.name.clone(), also_for };
-    let mut package = Package::new(&exported, &schedule, &program, &options)?;
+    let mut package = Package::new(any_size.as_ref().unwrap_or(&problem), &schedule, &program, &options)?;
     let problem = rewritten(&problem, &schedule)?;
     let explanation = explanation(&problem, &schedule, &*model)?;
     // Machine code that is not written anywhere is not compiled.
@@ -170,9 +170,10 @@ impl Arguments {
     fn schedule(
         &self,
         problem: &Problem,
+        any_size: Option<&Problem>,
         model: &dyn CostModel,
     ) -> Result<(Schedule, Option<search::Report>, Option<Outcome>), Error> {
-        let usual = self.search.options(problem)?;
+        let usual = Options { any_size: any_size.cloned(), ..self.search.options(problem)? };
         let Some(options) = self.kernels.search_options(usual) else {
             return Ok((self.kernels.schedule(problem)?, None, None));
         };

@@ -154,6 +154,7 @@ impl<'a> Evaluator<'a> {
         counts.examining += started.elapsed();
         let plan = plan?;
         self.register_arrays(&plan)?;
+        self.keeps_blocks(&inlined, &sketch, &plan)?;
         let lone = sketch.nest_reads.len() == 1;
         let started = Instant::now();
         let description = self.description(&plan);
@@ -175,6 +176,24 @@ impl<'a> Evaluator<'a> {
     /// The plan of a kernel, if the kernel alone is legal.
     fn examine<'s>(&self, inlined: &'s BTreeSet<FuncId>, sketch: &'s Sketch) -> Result<Plan<'s>, Refusal> {
         self.space.problem.examine(inlined, [&*sketch.item]).map_err(|_| Refusal::Illegal)
+    }
+
+    /// Refuses kernels that are not legal at all sizes, or whose shared memory at the largest sizes leaves room for fewer than
+    /// half as many blocks.
+    fn keeps_blocks(
+        &self,
+        inlined: &BTreeSet<FuncId>,
+        sketch: &Sketch,
+        plan: &Plan<'_>,
+    ) -> Result<(), Refusal> {
+        let Some(any_size) = &self.space.any_size else { return Ok(()) };
+        let largest = any_size.examine(inlined, [&*sketch.item]).map_err(|_| Refusal::Illegal)?;
+        let device = any_size.device();
+        let mut kernels = plan.kernels.values().zip(largest.kernels.values());
+        let fits = kernels.all(|(own, largest)| {
+            largest.most_resident(device).saturating_mul(2) >= own.most_resident(device)
+        });
+        if fits { Ok(()) } else { Err(Refusal::Illegal) }
     }
 
     fn register_arrays(&self, plan: &Plan<'_>) -> Result<(), Refusal> {

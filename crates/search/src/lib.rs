@@ -158,7 +158,10 @@ pub fn search(
             default.map_or(f64::INFINITY, |default| started_from(search, &default).cost())
         })
     };
-    for rewritten in promising(problem, most, start_cost) {
+    let is_possible = |problem: &Problem| {
+        options.any_size.as_ref().is_none_or(|any| any.rewritten(problem.pipeline().rewrites()).is_ok())
+    };
+    for rewritten in promising(problem, most, start_cost).into_iter().filter(is_possible) {
         if outcome.stop == StopReason::TimeLimit {
             break;
         }
@@ -167,10 +170,11 @@ pub fn search(
     outcome
 }
 
-/// The state from which the beam starts: the default schedule or, for a rewritten pipeline, one whose kernels own whole
-/// rows.
+/// The state from which the beam starts: the default schedule or, for a rewritten pipeline of fixed sizes, one whose kernels
+/// own whole rows.
 fn started_from(search: &Search<'_>, default: &Arc<State>) -> Arc<State> {
-    match search.evaluator.space.problem.pipeline().rewrites().is_empty() {
+    let space = search.evaluator.space;
+    match space.problem.pipeline().rewrites().is_empty() || space.any_size.is_some() {
         true => default.clone(),
         false => with_whole_rows(search, default),
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use warploom_schedule::schedule::Problem;
+
 use crate::fixed::Fixed;
 
 /// How to search.
@@ -30,6 +32,9 @@ pub struct Options {
     pub rewrites: usize,
     /// Decisions that are already made. The search decides the rest. The pipeline is then not rewritten.
     pub fixed: Option<Fixed>,
+    /// The same problem with ranges of sizes. Schedules are then legal at all of these sizes, and none keeps so much more in
+    /// shared memory at the largest ones that fewer than half as many blocks fit.
+    pub any_size: Option<Problem>,
     /// Thresholds for the options that are considered.
     pub limits: Limits,
 }
@@ -48,6 +53,7 @@ impl Default for Options {
             time_limit: None,
             rewrites: 2,
             fixed: None,
+            any_size: None,
             limits: Limits::default(),
         }
     }

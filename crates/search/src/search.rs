@@ -142,7 +142,7 @@ impl<'a> Search<'a> {
     pub fn evaluate(&self, schedule: &Schedule) -> Result<Arc<State>, Refusal> {
         let space = self.evaluator.space;
         let evaluate = |counts: &mut Statistics| {
-            if schedule.root.iter().any(holds_several) || space.problem.check(schedule).is_err() {
+            if schedule.root.iter().any(holds_several) || !space.is_legal(schedule) {
                 return Err(Refusal::Illegal);
             }
             let (sketches, inlined) = self.sketches(schedule).ok_or(Refusal::Illegal)?;
@@ -230,8 +230,7 @@ impl<'a> Search<'a> {
             .map(|(_, state)| {
                 let found = state.schedule(space);
                 let choices = [spelled_out(&found, space.problem.regions()), found];
-                let is_legal = |schedule: &Schedule| space.problem.check(schedule).is_ok();
-                let legal = choices.into_iter().find(is_legal);
+                let legal = choices.into_iter().find(|schedule| space.is_legal(schedule));
                 legal.map(|schedule| Candidate { schedule, cost: state.cost() })
             })
             .collect();

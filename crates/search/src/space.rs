@@ -50,18 +50,28 @@ pub(crate) struct Space<'a> {
     pub problem: &'a Problem,
     pub dag: &'a Dag,
     pub options: &'a Options,
+    /// The same problem for all sizes at which schedules must be legal.
+    pub any_size: Option<Problem>,
     stages: IdVec<StageId, StageFacts>,
 }
 
 impl<'a> Space<'a> {
     pub fn new(problem: &'a Problem, options: &'a Options) -> Space<'a> {
-        let mut space = Space { problem, dag: problem.dag(), options, stages: IdVec::new() };
+        let any_size =
+            options.any_size.as_ref().and_then(|any| any.rewritten(problem.pipeline().rewrites()).ok());
+        let mut space = Space { problem, dag: problem.dag(), options, any_size, stages: IdVec::new() };
         let ids: Vec<StageId> = space.dag.stages().keys().collect();
         for id in ids {
             let facts = space.facts(id);
             space.stages.push(facts);
         }
         space
+    }
+
+    /// Whether a schedule is legal at all sizes that were asked for.
+    pub fn is_legal(&self, schedule: &Schedule) -> bool {
+        let mut problems = self.any_size.iter().chain([self.problem]);
+        problems.all(|problem| problem.check(schedule).is_ok())
     }
 
     fn facts(&self, id: StageId) -> StageFacts {

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Why an option was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Refusal {
-    /// It breaks a rule of schedules.
+    /// It breaks a rule of schedules, or crowds out blocks at a size of [`Options::any_size`](crate::Options::any_size).
     Illegal,
     /// It needs more registers than a thread may have.
     Registers,

@@ -74,11 +74,13 @@ impl Autoschedule for Pipeline {
         let request = sizes.realisation(self)?;
         let model = model_for(device).model;
         let problem = Problem::new(self, &request, device).map_err(BuildError::from)?;
-        let mut shot = one_shot(&problem, &*model, options, &|_| {})?;
-        let any_size = match sizes.dynamic(self)? {
+        let any_size = sizes.dynamic(self)?.map(|request| Problem::dynamic(self, &request, device));
+        let any_size = any_size.transpose().map_err(BuildError::from)?;
+        let options = Options { any_size: any_size.clone(), ..options.clone() };
+        let mut shot = one_shot(&problem, &*model, &options, &|_| {})?;
+        let any_size = match any_size {
             None => None,
-            Some(request) => {
-                let dynamic = Problem::dynamic(self, &request, device).map_err(BuildError::from)?;
+            Some(dynamic) => {
                 let (schedule, program) = for_any_size(&dynamic, &shot.outcome)?;
                 shot.predicted_us = predicted_us(&problem, &schedule, &*model).map_err(BuildError::from)?;
                 shot.schedule = schedule;

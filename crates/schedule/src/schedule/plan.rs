@@ -210,11 +210,14 @@ impl KernelPlan<'_> {
     /// The number of blocks that an SM must be able to hold at once, if the schedule sets it: no more than fit by
     /// their threads and shared memory.
     pub fn resident(&self, device: &Device) -> Option<NonZeroU32> {
-        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let blocks = self.kernel.numbers.blocks?;
-        let fit =
-            device.occupancy(small(self.threads), LEAST_REGISTERS, small(self.shared_bytes())).blocks_per_sm;
-        NonZeroU32::new(blocks.get().min(fit))
+        NonZeroU32::new(blocks.get().min(self.most_resident(device)))
+    }
+
+    /// The number of blocks that an SM can hold at once by their threads and shared memory.
+    pub fn most_resident(&self, device: &Device) -> u32 {
+        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        device.occupancy(small(self.threads), LEAST_REGISTERS, small(self.shared_bytes())).blocks_per_sm
     }
 
     /// Bytes of shared memory per block.

@@ -60,6 +60,13 @@ type Question = (StageRef, usize, SmallVec<[Together; 4]>);
 #[derive(Clone, Debug)]
 pub struct Problem(Arc<Parts>);
 
+/// Problems are equal if they are one and the same.
+impl PartialEq for Problem {
+    fn eq(&self, other: &Problem) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 #[derive(Debug)]
 struct Parts {
     pipeline: Pipeline,
