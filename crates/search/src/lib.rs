@@ -152,8 +152,10 @@ pub fn search(
     };
     let mut outcome = one(problem);
     let most = if options.fixed.is_none() { options.rewrites } else { 0 };
+    // Kernels that own whole rows show what a rewritten form promises, even if they are not legal at all sizes.
+    let fixed_sizes = Options { any_size: None, ..options.clone() };
     let start_cost = |problem: &Problem| {
-        with_search(problem, model, options, &|_| {}, |search| {
+        with_search(problem, model, &fixed_sizes, &|_| {}, |search| {
             let default = search.appraise(&Schedule::default_for(problem));
             default.map_or(f64::INFINITY, |default| started_from(search, &default).cost())
         })

@@ -142,7 +142,9 @@ fn shared(program: &Program, own: &ProgramSizes) -> Vec<AtomId> {
             _ if uses[id] == 0 => {}
             Atom::Size(_) => {}
             Atom::Quotient(inner, _) => count(inner, &mut uses),
-            Atom::Min(a, b) | Atom::Max(a, b) => [a, b].iter().for_each(|operand| count(operand, &mut uses)),
+            Atom::Ratio(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => {
+                [a, b].iter().for_each(|operand| count(operand, &mut uses))
+            }
         }
     }
     let is_size = |atom: &Atom| matches!(atom, Atom::Size(_));

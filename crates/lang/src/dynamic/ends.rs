@@ -10,6 +10,10 @@ use crate::ids::{ExprId, IdVec, InputId};
 use crate::ir::{Exprs, NodeKind};
 use crate::op::{BinaryOp, Op, UnaryOp};
 
+/// Quotients of integers up to this one are rounded to the same integer by `f32` division, even by one that is off by a few
+/// units in the last place.
+const EXACT: i64 = 1 << 20;
+
 /// The ranges of a stage's variables and inputs.
 pub(super) struct Ranges<'a> {
     pub vars: &'a [FormulaRange],
@@ -98,8 +102,51 @@ impl<'a, E: Environment> Ends<'a, E> {
                 };
                 Some(FormulaRange { first: clamp(&first)?, last: clamp(&last)? })
             }
+            (Op::Cast(_), &[a]) if self.exprs[a].ty.is_float() => {
+                Some(self.whole(a).unwrap_or_else(|| self.fallback(id)))
+            }
             _ => Some(self.fallback(id)),
         }
+    }
+
+    /// The ends of a floating-point expression whose values are integers, so small that all arithmetic on them is exact: as in
+    /// `floor(x.f32() / factor.f32())`, which finds the place of a pixel in a picture of another size.
+    fn whole(&mut self, id: ExprId) -> Option<FormulaRange> {
+        let node = &self.exprs[id];
+        let NodeKind::Op(op) = node.kind else { return None };
+        let ends = match (op, node.args.as_slice()) {
+            (Op::Cast(_), &[a]) if !self.exprs[a].ty.is_float() => self.known.get(&a)?.clone(),
+            (Op::Unary(rounding @ (UnaryOp::Floor | UnaryOp::Ceil)), &[quotient]) => {
+                let (NodeKind::Op(Op::Binary(BinaryOp::Div)), &[a, b]) =
+                    (self.exprs[quotient].kind, self.exprs[quotient].args.as_slice())
+                else {
+                    return None;
+                };
+                let (over, under) = (self.whole(a)?, self.whole(b)?);
+                let mut ratio = |over: &Formula, under: &Formula| {
+                    let up = match rounding {
+                        UnaryOp::Ceil => under.add_scaled(&Formula::constant(1), -1)?,
+                        _ => Formula::default(),
+                    };
+                    self.formulas.ratio(&over.add_scaled(&up, 1)?, under)
+                };
+                let first = ratio(&over.first, &under.last)?;
+                FormulaRange { first, last: ratio(&over.last, &under.first)? }
+            }
+            (Op::Binary(op @ (BinaryOp::Min | BinaryOp::Max)), &[a, b]) => {
+                let (a, b) = (self.whole(a)?, self.whole(b)?);
+                let mut of = |a: &Formula, b: &Formula| match op {
+                    BinaryOp::Min => self.formulas.min(a, b),
+                    _ => self.formulas.max(a, b),
+                };
+                let first = of(&a.first, &b.first)?;
+                FormulaRange { first, last: of(&a.last, &b.last)? }
+            }
+            _ => return None,
+        };
+        let small =
+            self.formulas.range(&ends.first).min >= -EXACT && self.formulas.range(&ends.last).max <= EXACT;
+        small.then_some(ends)
     }
 
     fn leaf(&self, id: ExprId) -> Option<FormulaRange> {

@@ -33,6 +33,8 @@ pub enum Atom {
     Size(usize),
     /// The quotient by a positive constant, rounded down.
     Quotient(Formula, i64),
+    /// The quotient of a number that is not negative by a positive one, rounded down.
+    Ratio(Formula, Formula),
     /// The smaller of two.
     Min(Formula, Formula),
     /// The larger of two.
@@ -140,7 +142,7 @@ impl Formulas {
         let others = formula.add_scaled(&Formula::atom(atom), factor.checked_neg()?)?;
         let with = |operand: &Formula| others.add_scaled(operand, factor);
         let (x, y, is_max) = match &self.atoms[atom] {
-            Atom::Size(_) => return Some(false),
+            Atom::Size(_) | Atom::Ratio(..) => return Some(false),
             Atom::Quotient(inner, divisor) => {
                 let rounding = Formula::constant(if factor < 0 { 1 - divisor } else { 0 });
                 let scaled = others.scale(*divisor)?.add_scaled(&inner.add_scaled(&rounding, 1)?, factor)?;
@@ -211,6 +213,22 @@ impl Formulas {
         whole.add_scaled(&self.atom(Atom::Quotient(rest, divisor), range), 1)
     }
 
+    /// The quotient of two formulas, rounded down; `None` on overflow, or if the first may be negative or the second 0 or less.
+    pub fn ratio(&mut self, a: &Formula, b: &Formula) -> Option<Formula> {
+        let (over, under) = (self.range(a), self.range(b));
+        if over.min < 0 || under.min < 1 {
+            return None;
+        }
+        if b.is_constant() {
+            return self.quotient(a, b.constant);
+        }
+        let range = Interval::new(over.min / under.max, over.max / under.min);
+        if range.min == range.max {
+            return Some(Formula::constant(range.min));
+        }
+        Some(self.atom(Atom::Ratio(a.clone(), b.clone()), range))
+    }
+
     /// `(u / a + k) / b` as `(u + k a) / (a b)`.
     fn flattened(&self, rest: Formula, divisor: i64) -> Option<(Formula, i64)> {
         let [(atom, 1)] = rest.terms[..] else { return Some((rest, divisor)) };
@@ -275,6 +293,7 @@ impl Formulas {
                 }
                 _ => format!("(({}) / {divisor})", text(formula)),
             },
+            Atom::Ratio(a, b) => format!("(({}) / ({}))", text(a), text(b)),
             Atom::Min(a, b) => format!("{}({}, {})", words.min, text(a), text(b)),
             Atom::Max(a, b) => format!("{}({}, {})", words.max, text(a), text(b)),
         }
@@ -292,6 +311,7 @@ impl Formulas {
             let value = match atom {
                 Atom::Size(number) => sizes[*number],
                 Atom::Quotient(formula, divisor) => values.of(formula).div_euclid(*divisor),
+                Atom::Ratio(a, b) => values.of(a).checked_div(values.of(b)).unwrap_or(0),
                 Atom::Min(a, b) => values.of(a).min(values.of(b)),
                 Atom::Max(a, b) => values.of(a).max(values.of(b)),
             };
@@ -385,16 +405,20 @@ mod tests {
         let odd = formulas.quotient(&double.add_scaled(&h, -3).unwrap(), 4).unwrap();
         let least = formulas.min(&half, &h).unwrap();
         let most = formulas.max(&plus(&odd, 2), &quarter).unwrap();
+        let ratio = formulas.ratio(&double, &h).unwrap();
         assert!(
             matches!(formulas.atoms()[quarter.terms[0].0], Atom::Quotient(_, 4)),
             "nested quotients merge"
         );
         for (width, height) in (3..=40).flat_map(|w| (1..=9).map(move |h| (w, h))) {
             let (a, b): (i64, i64) = ((width + 1) / 2, 2 * width - 3 * height);
+            let least_and_most = (a.min(height), (b.div_euclid(4) + 2).max((a + 3) / 2));
             let expected =
-                [a, (a + 3) / 2, b.div_euclid(4), a.min(height), (b.div_euclid(4) + 2).max((a + 3) / 2)];
+                [a, (a + 3) / 2, b.div_euclid(4), least_and_most.0, least_and_most.1, 2 * width / height];
             let values = formulas.evaluation(&[width, height]);
-            for (formula, expected) in [&half, &quarter, &odd, &least, &most].into_iter().zip(expected) {
+            for (formula, expected) in
+                [&half, &quarter, &odd, &least, &most, &ratio].into_iter().zip(expected)
+            {
                 assert_eq!(values.of(formula), expected, "{formula:?} at {width} x {height}");
                 let range = formulas.range(formula);
                 assert!((range.min..=range.max).contains(&expected), "{range:?} of {formula:?}");
