@@ -18,6 +18,9 @@ impl GridAxis {
     }
 }
 
+/// Some blocks along an axis of the grid.
+type Blocks = fn(&GridAxis) -> Interval;
+
 /// The largest margin to try, in blocks. It covers the reach of stencils and their clamps.
 const MAX_MARGIN: i64 = 2;
 
@@ -67,7 +70,7 @@ impl KernelLowering<'_> {
         let mut least = self.decisions(&body);
         let all = |axis: &GridAxis| Interval::new(0, axis.typical_count - 1);
         let middle = |axis: &GridAxis| Interval::new(axis.typical_count / 2, axis.typical_count / 2);
-        let kinds: [(fn(&GridAxis) -> Interval, bool); 3] = [(all, true), (middle, false), (middle, true)];
+        let kinds: [(Blocks, bool); 3] = [(all, true), (middle, false), (middle, true)];
         for (blocks, whole_tiles) in kinds {
             let mut attempt = self.clone();
             attempt.assume_typical(blocks, whole_tiles);
@@ -88,7 +91,7 @@ impl KernelLowering<'_> {
     }
 
     /// Allows assumptions that hold at typical sizes in some blocks; also on the last step of loops, if they have `whole_tiles`.
-    fn assume_typical(&mut self, blocks: fn(&GridAxis) -> Interval, whole_tiles: bool) {
+    fn assume_typical(&mut self, blocks: Blocks, whole_tiles: bool) {
         let typical = self.axes.iter().map(|axis| (axis.index, blocks(axis))).collect();
         let mut assumptions = Assumptions { typical, ..Assumptions::default() };
         for (position, scalar) in (0..).zip(self.scalars.0.clone()) {
