@@ -128,7 +128,10 @@ impl<'a, E: Environment> Ends<'a, E> {
                         UnaryOp::Ceil => under.add_scaled(&Formula::constant(1), -1)?,
                         _ => Formula::default(),
                     };
-                    self.formulas.ratio(&over.add_scaled(&up, 1)?, under)
+                    let quotient = self.formulas.ratio(&over.add_scaled(&up, 1)?, under)?;
+                    // The range of a quotient does not show that it is at least 1.
+                    let positive = rounding == UnaryOp::Ceil && self.formulas.range(over).min >= 1;
+                    self.formulas.max(&quotient, &Formula::constant(positive.into()))
                 };
                 let first = ratio(&over.first, &under.last)?;
                 FormulaRange { first, last: ratio(&over.last, &under.first)? }
