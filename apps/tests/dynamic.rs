@@ -5,7 +5,7 @@ mod common;
 
 use common::{h200, hand_written, unfilled, workload};
 use warploom::app::{App, Settings};
-use warploom::codegen::build::{BuildError, build_with};
+use warploom::codegen::build::build_with;
 use warploom::codegen::instance::Strides;
 use warploom::codegen::ir::{Program, Role};
 use warploom::codegen::lower;
@@ -66,7 +66,10 @@ impl Subject {
         let pipeline = (self.app.build)(&settings).expect("the pipeline is right");
         let request = self.app.dynamic(&pipeline, &settings, self.sizes.clone()).expect("the app is whole");
         let request = request.unwrap_or_else(|error| panic!("{}: {error}", self.app.name));
-        Problem::dynamic(&pipeline, &request, &h200())
+        // So little shared memory that arrays of whole rows are as long as a launch asks.
+        let mut device = h200();
+        device.shared.per_sm = 16 << 10;
+        Problem::dynamic(&pipeline, &request, &device)
             .unwrap_or_else(|error| panic!("{}: {error}", self.app.name))
     }
 
@@ -125,13 +128,7 @@ fn check(name: &str, fixed: &[(&'static str, f64)], varying: &[&str]) {
         // The schedules written by hand are for the pipelines as they are by default.
         return;
     }
-    let by_hand = hand_written(problem.pipeline());
-    match build_with(&problem, &by_hand, lower::Options::default()) {
-        Ok(_) => subject.check(&problem, &by_hand, "by hand"),
-        // A schedule that is not legal at all sizes is refused.
-        Err(BuildError::Illegal(_)) => assert_eq!(name, "iir_blur", "only whole rows depend on the sizes"),
-        Err(error) => panic!("{name}: {error}"),
-    }
+    subject.check(&problem, &hand_written(problem.pipeline()), "by hand");
 }
 
 macro_rules! apps {

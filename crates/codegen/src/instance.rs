@@ -211,6 +211,10 @@ fn kernel_at(
         if let Space::Global(buffer) = arrays[array].space {
             arrays[array].elements = buffers[buffer].elements();
         }
+        if let Some(length) = &arrays[array].at_launch {
+            let elements = usize::try_from(values.of(&length.elements)).unwrap_or(0);
+            arrays[array].elements = elements.min(arrays[array].elements);
+        }
     }
     let body = stmts(&kernel.body, &renamed, &scalars);
     Ok(Kernel {
@@ -224,6 +228,7 @@ fn kernel_at(
         vars: kernel.vars.clone(),
         exprs,
         body,
+        shared: kernel.shared.clone(),
     })
 }
 

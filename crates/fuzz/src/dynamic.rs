@@ -55,7 +55,8 @@ impl Case {
     }
 
     fn dynamic_program(&self, request: &DynamicRequest, device: &Device) -> Result<Program, BuildError> {
-        let problem = Problem::dynamic(&self.pipeline, request, device)?;
+        let device = if mixed(self.seed ^ 11).is_multiple_of(2) { device.clone() } else { crowded(device) };
+        let problem = Problem::dynamic(&self.pipeline, request, &device)?;
         let pitched = mixed(self.seed ^ 7).is_multiple_of(2);
         build_with(&problem, &self.schedule, lower::Options { pitched, ..lower::Options::default() })
     }
@@ -121,6 +122,16 @@ impl Case {
         DynamicRequest::fit(&self.pipeline, vec![size("n", 0), size("m", 1)], &typical, at)
             .map_err(|error| error.to_string())
     }
+}
+
+/// A device whose SMs have so little shared memory that a few bytes decide how many blocks fit: arrays are then as long as a
+/// launch asks, also small ones.
+fn crowded(device: &Device) -> Device {
+    let mut crowded = device.clone();
+    (crowded.shared.per_sm, crowded.shared.reserved_per_block, crowded.shared.granularity) = (8192, 0, 16);
+    (crowded.threads.blocks_per_sm, crowded.threads.warps_per_sm) = (1024, 1024);
+    crowded.registers.per_sm = u32::MAX;
+    crowded
 }
 
 /// A request whose boxes are larger along their first two dimensions: outputs by `by` points, inputs by `growth` times as

@@ -104,7 +104,7 @@ fn arrays(program: &Program, kernel: &Kernel, device: &Device) -> Result<Vec<Arr
     let (mut shared, mut private, mut base) = (0, 0, 0);
     let mut codes = Vec::new();
     for (id, array) in kernel.arrays.iter() {
-        let Array { name, ty, space, elements } = array.clone();
+        let Array { name, ty, space, elements, .. } = array.clone();
         let mut geometry = Geometry::new(device, ty, 0);
         let (home, written) = match space {
             Space::Global(buffer) => {

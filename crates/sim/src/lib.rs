@@ -21,12 +21,7 @@
 //! let region = Region::of_extents(&[64]);
 //! let buffer = buffers.push(BufferDecl { name: "out".into(), ty: Type::I32, region, strides: vec![1], role });
 //! let mut arrays = IdVec::new();
-//! let out = arrays.push(Array {
-//!     name: "out".into(),
-//!     ty: Type::I32,
-//!     space: Space::Global(buffer),
-//!     elements: 64,
-//! });
+//! let out = arrays.push(Array::new("out".into(), Type::I32, Space::Global(buffer), 64));
 //! let mut exprs = KernelExprs::default();
 //! let mut leaf = |leaf| {
 //!     exprs.intern(KernelNode { kind: NodeKind::Leaf(leaf), ty: Type::I32, args: Default::default() })
@@ -44,6 +39,7 @@
 //!     vars: IdVec::new(),
 //!     exprs,
 //!     body: vec![Stmt::Store { array: out, index: block, value: thread }],
+//!     shared: None,
 //! });
 //! let launches = vec![Launch::Kernel(kernel)];
 //! let mut program = Program { name: "example".into(), buffers, params: Vec::new(), kernels, launches, sizes: None };

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use warploom_lang::op::Op;
 use warploom_lang::{Id, IdVec, Type};
 
-use super::STATIC_SHARED_BYTES;
+use super::requested_shared_bytes;
 use super::expr::Printer;
 use super::literal;
 use super::names::{Names, in_comment};
@@ -14,8 +14,8 @@ use super::prelude::{Helper, hardware_atomic};
 use super::text::{Text, WIDE, c_type, level};
 use super::usage::Usage;
 use crate::ir::{
-    Array, ArrayId, AtomicOp, Kernel, KernelNode, Leaf, NodeId, NodeKind, Program, Scalar, ScalarValue,
-    Space, Stmt, StridesId, VarId,
+    Array, ArrayId, AtomicOp, Kernel, KernelNode, Leaf, NodeId, NodeKind, Program, SHARED_UNIT, Scalar,
+    ScalarValue, SharedPlace, Space, Stmt, StridesId, VarId,
 };
 use warploom_lang::affine::interval::{self, Interval};
 
@@ -104,7 +104,10 @@ impl<'a> KernelPrinter<'a> {
         let most = if self.kernel.blocks.is_some() { "up to " } else { "" };
         let shared = match self.kernel.shared_bytes() {
             0 => String::new(),
-            bytes => format!(", {bytes} bytes of shared memory"),
+            bytes => {
+                let most = if self.kernel.shared.is_some() { "up to " } else { "" };
+                format!(", {most}{bytes} bytes of shared memory")
+            }
         };
         self.line(&format!("// {most}{x} x {y} x {z} blocks of {} threads{shared}", self.kernel.threads));
         if let Some(sizes) = &self.program.sizes {
@@ -183,23 +186,33 @@ impl<'a> KernelPrinter<'a> {
 
     fn declare_arrays(&mut self) {
         let kernel = self.kernel;
-        let dynamic = kernel.shared_bytes() > STATIC_SHARED_BYTES;
-        if dynamic {
+        let requested = requested_shared_bytes(kernel) > 0;
+        if requested {
             self.line("extern __shared__ __align__(16) unsigned char shared_memory[];");
         }
-        let mut offset = 0;
+        let places: HashMap<ArrayId, SharedPlace> = kernel.shared_places().into_iter().collect();
         for (id, array) in kernel.arrays.iter() {
             let (ty, elements) = (c_type(array.ty), array.elements);
             let name = self.arrays[id].clone();
             match array.space {
                 Space::Global(_) => {}
                 Space::Thread => self.line(&format!("{ty} {name}[{elements}];")),
-                Space::Shared if dynamic => {
-                    self.line(&format!("{ty}* const {name} = ({ty}*)(shared_memory + {offset});"));
-                    offset += (elements * array.ty.bytes()).next_multiple_of(16);
+                Space::Shared if requested => {
+                    let start = self.start(places[&id]);
+                    self.line(&format!("{ty}* const {name} = ({ty}*)(shared_memory + {start});"));
                 }
                 Space::Shared => self.line(&format!("__shared__ __align__(16) {ty} {name}[{elements}];")),
             }
+        }
+    }
+
+    /// The first byte of an array in shared memory.
+    fn start(&self, place: SharedPlace) -> String {
+        let SharedPlace { offset, units } = place;
+        match units.map(|position| &self.leaves[&Leaf::Size(position)]) {
+            None => offset.to_string(),
+            Some(units) if offset == 0 => format!("{SHARED_UNIT} * {units}"),
+            Some(units) => format!("{offset} + {SHARED_UNIT} * {units}"),
         }
     }
 

@@ -125,7 +125,8 @@ pub fn describe_at(
     described.steps = at.steps;
     for ((id, kernel), target) in program.kernels.iter().zip(&mut described.kernels) {
         let values = program.scalars_at(kernel, sizes, &instance.buffers);
-        target.grid = instance.kernels[id].grid;
+        (target.grid, target.shared_bytes) = (at.kernels[id.index()].grid, at.kernels[id.index()].shared_bytes);
+        target.dynamic_shared_bytes = at.kernels[id.index()].dynamic_shared_bytes;
         target.sizes = sizes_of(program, id).into_iter().map(|position| values[position as usize]).collect();
     }
     Ok(described)
@@ -140,6 +141,12 @@ pub fn describe_in_parts(program: &Program, build: Build) -> target::Program {
         options: build.options(),
     };
     with_code(program, target::Code::Parts(program.kernels.keys().map(part).collect()))
+}
+
+/// Bytes of shared memory that a launch must request: all, if they are more than code may declare or follow from the sizes.
+fn requested_shared_bytes(kernel: &Kernel) -> usize {
+    let shared = kernel.shared_bytes();
+    if shared > STATIC_SHARED_BYTES || kernel.shared.is_some() { shared } else { 0 }
 }
 
 /// The scalars of a kernel that its launches pass, in order.
@@ -157,7 +164,7 @@ fn with_code(program: &Program, code: target::Code) -> target::Program {
             grid: kernel.grid,
             threads: kernel.threads,
             shared_bytes: shared as u32,
-            dynamic_shared_bytes: if shared > STATIC_SHARED_BYTES { shared as u32 } else { 0 },
+            dynamic_shared_bytes: requested_shared_bytes(kernel) as u32,
             buffers: arguments(kernel),
             reads_params: usage.reads_params(),
             iterations: usage.iterations().into_iter().map(usize::from).collect(),

@@ -34,6 +34,9 @@ impl Usage {
                 walk.leaves.insert((4, *position), Leaf::Size(*position));
             }
         }
+        for position in kernel.arrays.values().filter_map(|array| array.at_launch.as_ref()?.before) {
+            walk.leaves.insert((4, position), Leaf::Size(position));
+        }
         let leaves = walk.leaves.into_values().collect();
         Usage { leaves, iteration_counts: program.loops_around(id), written: walk.written }
     }

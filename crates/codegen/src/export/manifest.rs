@@ -211,13 +211,16 @@ pub struct Kernel {
     pub threads: u32,
     /// Bytes of shared memory that its code declares.
     pub static_shared_bytes: u32,
-    /// Bytes of dynamic shared memory that a launch must request.
+    /// Bytes of dynamic shared memory that a launch must request; the most, if they follow from the sizes.
     pub dynamic_shared_bytes: u32,
     /// What each launch passes, in parameter order.
     pub arguments: Vec<Argument>,
     /// Blocks along x, y and z at any sizes; `null` if they are fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<[String; 3]>,
+    /// Bytes of dynamic shared memory at any sizes; `null` if they are fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<String>,
     /// The numbers that follow from the sizes or strides of a run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub numbers: Vec<Number>,
@@ -405,6 +408,7 @@ impl Kernel {
             dynamic_shared_bytes: kernel.dynamic_shared_bytes,
             arguments: buffers.chain(words).chain(iterations).collect(),
             blocks: None,
+            shared: None,
             numbers: Vec::new(),
         }
     }

@@ -109,6 +109,7 @@ impl<'p> Sized<'p> {
             }
         };
         kernel.blocks = own.blocks.as_ref().map(|blocks| [0, 1, 2].map(|axis| product(&blocks[axis])));
+        kernel.shared = own.shared.as_ref().map(|bytes| self.text(sizes, bytes));
         for position in crate::cuda::sizes_of(self.program, id) {
             kernel.arguments.push(Argument::Number(kernel.numbers.len()));
             kernel.numbers.push(match &own.scalars[position as usize].value {
@@ -159,6 +160,7 @@ fn formulas<'p>(program: &'p Program, own: &'p ProgramSizes) -> Vec<&'p Formula>
         conditions.chain(regions.flat_map(|range| [&range.first, &range.last])).collect();
     for kernel in program.kernels.values() {
         formulas.extend(kernel.blocks.iter().flat_map(|blocks| blocks.iter().flatten()));
+        formulas.extend(&kernel.shared);
         formulas.extend(kernel.scalars.iter().filter_map(|scalar| match &scalar.value {
             ScalarValue::Formula(formula) => Some(formula),
             ScalarValue::Stride(..) => None,
@@ -252,7 +254,8 @@ fn kernels_text(manifest: &Manifest) -> String {
             Number::Formula(text) => text.clone(),
             Number::Stride(..) => String::new(),
         });
-        kernel.blocks.iter().flatten().cloned().chain(numbers).collect::<String>()
+        let launch = kernel.blocks.iter().flatten().chain(&kernel.shared).cloned();
+        launch.chain(numbers).collect::<String>()
     };
     let loops = manifest.loop_counts.iter().flatten().cloned();
     let loops = loops.chain(manifest.values.iter().map(|value| value.value.clone()));

@@ -248,7 +248,7 @@ fn launches<'m>(
                     "{indent}{{\n\
                      {}\
                      {indent}    void *arguments[] = {{{arguments}}};\n\
-                     {indent}    result = launch(pipeline, stream, {entry}, {}, arguments);\n\
+                     {indent}    result = launch(pipeline, stream, {entry}, {}, {}, arguments);\n\
                      {indent}}}\n\
                      {indent}if (result != CUDA_SUCCESS) {{\n{indent}    return result;\n{indent}}}\n",
                     numbers(kernel, &indent),
@@ -256,6 +256,10 @@ fn launches<'m>(
                         "grid".to_string()
                     } else {
                         format!("kernels[{entry}].grid")
+                    },
+                    match &kernel.shared {
+                        Some(bytes) => format!("(unsigned int)({bytes})"),
+                        None => format!("kernels[{entry}].dynamic_shared_bytes"),
                     }
                 );
             }

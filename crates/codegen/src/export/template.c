@@ -38,7 +38,7 @@ static CUresult find_kernels(@name@_pipeline *pipeline)
     for (int i = 0; i < KERNELS; i++) {
         CUfunction *function = &pipeline->functions[i];
         CUresult result = cuModuleGetFunction(function, pipeline->module, kernels[i].entry);
-        /* Only shared memory beyond 48 KB is dynamic, and that must be allowed first. */
+        /* More than 48 KB must be allowed first. */
         if (result == CUDA_SUCCESS && kernels[i].dynamic_shared_bytes > 0) {
             result = cuFuncSetAttribute(*function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                         (int)kernels[i].dynamic_shared_bytes);
@@ -91,10 +91,10 @@ CUresult @name@_allocate_workspace(@size_parameter@CUdeviceptr *workspace)
 
 @params@
 static CUresult launch(const @name@_pipeline *pipeline, CUstream stream, int kernel, const unsigned int *grid,
-                       void **arguments)
+                       unsigned int dynamic_shared_bytes, void **arguments)
 {
     return cuLaunchKernel(pipeline->functions[kernel], grid[0], grid[1], grid[2], kernels[kernel].threads, 1, 1,
-                          kernels[kernel].dynamic_shared_bytes, stream, arguments, NULL);
+                          dynamic_shared_bytes, stream, arguments, NULL);
 }
 
 static bool is_usable(CUdeviceptr memory, unsigned int alignment)

@@ -1,13 +1,29 @@
 //! Allocates the arrays of blocks and threads, and finds them for accesses.
 
+use warploom_lang::dynamic::Formula;
 use warploom_lang::{FuncId, Type};
 use warploom_schedule::schedule::{Allocation, Nest, StageRef, StagedFootprint, strides};
 
-use crate::ir::{Array, BufferId, NodeId, Space};
+use crate::ir::{Array, BufferId, LaunchLength, NodeId, SHARED_UNIT, Space};
 use crate::lower::boxes::Box;
 use crate::lower::error::LowerError;
 use crate::lower::layout::{Axis, Layout};
 use crate::lower::state::{Kept, KernelLowering, Read, Stored, read_of};
+
+/// The number of elements of an array.
+#[derive(Clone, Copy)]
+struct Length<'a> {
+    /// The largest number.
+    elements: i64,
+    /// The number at any sizes, if it follows from them.
+    at_launch: Option<&'a Formula>,
+}
+
+impl Length<'_> {
+    fn fixed(elements: i64) -> Length<'static> {
+        Length { elements, at_launch: None }
+    }
+}
 
 impl KernelLowering<'_> {
     /// Allocates the arrays of a nest that lives in the block.
@@ -19,22 +35,23 @@ impl KernelLowering<'_> {
         };
         let points = self.placed(&allocation.points);
         let space = if allocation.storage.is_private() { Space::Thread } else { Space::Shared };
-        let Allocation { extents, strides, shares, elements, .. } = allocation;
+        let Allocation { extents, strides, shares, elements, at_launch, .. } = allocation;
         let layout = self.layout(&points.lower, extents, strides, shares);
-        self.declare_whole(read, space, *elements, &layout);
+        let length = Length { elements: *elements, at_launch: at_launch.as_ref() };
+        self.declare_whole(read, space, length, &layout);
     }
 
     /// Allocates the arrays of a Func in registers.
     pub fn allocate_registers(&mut self, func: FuncId, footprint: &StagedFootprint) {
         let own = self.placed(&footprint.points);
         let (elements, layout) = self.dense(&own);
-        self.declare_whole(Read::Func(func), Space::Thread, elements, &layout);
+        self.declare_whole(Read::Func(func), Space::Thread, Length::fixed(elements), &layout);
     }
 
     /// Allocates registers for a tile of a stage's points.
     pub fn tile_registers(&mut self, stage: StageRef, tile: &Box) -> Vec<Stored> {
         let (elements, layout) = self.dense(tile);
-        self.declare(Kept::Tile(stage), Space::Thread, elements, &layout)
+        self.declare(Kept::Tile(stage), Space::Thread, Length::fixed(elements), &layout)
     }
 
     /// The number of elements and the layout of a dense array over a box.
@@ -62,17 +79,16 @@ impl KernelLowering<'_> {
     }
 
     /// Allocates the arrays of a whole Func or input. Accesses use them from now on.
-    fn declare_whole(&mut self, read: Read, space: Space, elements: i64, layout: &Layout) {
-        for (value, stored) in
-            self.declare(Kept::Whole(read), space, elements, layout).into_iter().enumerate()
-        {
+    fn declare_whole(&mut self, read: Read, space: Space, length: Length<'_>, layout: &Layout) {
+        let arrays = self.declare(Kept::Whole(read), space, length, layout);
+        for (value, stored) in arrays.into_iter().enumerate() {
             self.local.insert((read, value), stored);
         }
     }
 
     /// Allocates one array per value. The stages of a Func and the versions of a block share them.
-    fn declare(&mut self, key: Kept, space: Space, elements: i64, layout: &Layout) -> Vec<Stored> {
-        let elements = self.builder.count(elements) as usize;
+    fn declare(&mut self, key: Kept, space: Space, length: Length<'_>, layout: &Layout) -> Vec<Stored> {
+        let elements = self.builder.count(length.elements) as usize;
         let (name, types) = match key {
             Kept::Whole(read) => self.name_and_types(read),
             Kept::Tile(stage) => {
@@ -85,12 +101,48 @@ impl KernelLowering<'_> {
             let name = if types.len() > 1 { format!("{name}.{value}") } else { name.clone() };
             let array = match self.kept.get(&(key, value)) {
                 Some(array) => *array,
-                None => self.arrays.push(Array { name, ty, space, elements }),
+                None => {
+                    let at_launch = length.at_launch.cloned();
+                    let at_launch = at_launch.map(|elements| LaunchLength { elements, before: None });
+                    self.arrays.push(Array { at_launch, ..Array::new(name, ty, space, elements) })
+                }
             };
             self.kept.insert((key, value), array);
             arrays.push(Stored { array, layout: layout.clone() });
         }
         arrays
+    }
+
+    /// Places the arrays whose length follows from the sizes one after the other. Returns the bytes of all shared arrays at any
+    /// sizes; `None` if there is no such array, or if a length does not fit, so that all are as long as they can be.
+    pub fn place_shared(&mut self) -> Option<Formula> {
+        let placed = self.lengths_before();
+        if placed.is_none() {
+            self.arrays.values_mut().for_each(|array| array.at_launch = None);
+        }
+        let (before, units) = placed?;
+        let of_launch = self.arrays.values_mut().filter_map(|array| array.at_launch.as_mut());
+        for (length, before) in of_launch.zip(&before) {
+            length.before =
+                (!before.is_constant()).then(|| self.scalars.position(self.context, before));
+        }
+        let fixed = self.arrays.values().filter(|array| array.space == Space::Shared && array.at_launch.is_none());
+        let fixed: usize = fixed.map(Array::shared_bytes).sum();
+        units.scale(SHARED_UNIT as i64)?.add_scaled(&Formula::constant(fixed as i64), 1)
+    }
+
+    /// The units of shared memory before each array whose length follows from the sizes, and of all of them.
+    fn lengths_before(&self) -> Option<(Vec<Formula>, Formula)> {
+        let (mut before, mut units) = (Vec::new(), Formula::constant(0));
+        let unit = SHARED_UNIT as i64;
+        for array in self.arrays.values() {
+            let Some(length) = &array.at_launch else { continue };
+            before.push(units.clone());
+            let bytes = length.elements.scale(array.ty.bytes() as i64)?;
+            let rounded = bytes.add_scaled(&Formula::constant(unit - 1), 1)?;
+            units = units.add_scaled(&self.context.formulas.borrow_mut().quotient(&rounded, unit)?, 1)?;
+        }
+        (!before.is_empty()).then_some((before, units))
     }
 
     fn name_and_types(&self, read: Read) -> (String, Vec<Type>) {
@@ -124,7 +176,7 @@ impl KernelLowering<'_> {
         }
         let decl = &self.context.buffers[buffer];
         let space = Space::Global(buffer);
-        let array = Array { name: decl.name.clone(), ty: decl.ty, space, elements: decl.elements() };
+        let array = Array::new(decl.name.clone(), decl.ty, space, decl.elements());
         let array = self.arrays.push(array);
         let layout = Layout::of_buffer(&mut self.builder, &mut self.scalars, self.context, buffer);
         let stored = Stored { array, layout };

@@ -24,7 +24,7 @@ impl OutputCopy {
         let mut arrays: IdVec<ArrayId, Array> = IdVec::new();
         let mut array = |decl: &BufferDecl, buffer: BufferId| {
             let (name, space) = (decl.name.clone(), Space::Global(buffer));
-            arrays.push(Array { name, ty: decl.ty, space, elements: decl.elements() })
+            arrays.push(Array::new(name, decl.ty, space, decl.elements()))
         };
         let (source, target) = (array(from, self.from), array(to, self.to));
         let narrow = to.elements() as u64 <= context.narrow_elements.unsigned_abs();
@@ -41,7 +41,7 @@ impl OutputCopy {
         let name = format!("{}.copy", to.name);
         let grid = [block_count(&name, blocks, context.problem.device())?, 1, 1];
         let blocks = (!fixed).then(|| Box::new([factors, Vec::new(), Vec::new()]));
-        let shape = Shape { name, grid, blocks, scalars: scalars.0, threads: THREADS, arrays };
+        let shape = Shape { name, grid, blocks, scalars: scalars.0, threads: THREADS, arrays, shared: None };
         finished(shape, vec![Stmt::when(inside, vec![store])], builder, context.problem.device())
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Shape {
     pub scalars: Vec<Scalar>,
     pub threads: u32,
     pub arrays: IdVec<ArrayId, Array>,
+    /// Bytes of shared memory at any sizes, if they follow from them.
+    pub shared: Option<Formula>,
 }
 
 impl KernelLowering<'_> {
@@ -33,8 +35,9 @@ impl KernelLowering<'_> {
         let (grid, blocks) = self.grid()?;
         let body =
             if self.context.problem.sizes().is_some() { self.assumed_versions()? } else { self.versions()? };
+        let shared = self.place_shared();
         let (name, threads, scalars) = (self.name(), self.threads(), self.scalars.0);
-        let shape = Shape { name, grid, blocks, scalars, threads, arrays: self.arrays };
+        let shape = Shape { name, grid, blocks, scalars, threads, arrays: self.arrays, shared };
         let device = self.context.problem.device();
         let kernel = finished(shape, body, self.builder, device)?;
         Ok(Kernel { resident: self.plan.resident(device), ..kernel })
@@ -157,12 +160,12 @@ pub(crate) fn finished(
     builder: Builder,
     device: &Device,
 ) -> Result<Kernel, LowerError> {
-    let Shape { name, grid, blocks, scalars, threads, arrays } = shape;
+    let Shape { name, grid, blocks, scalars, threads, arrays, shared } = shape;
     if let Some(number) = builder.misfit() {
         return Err(LowerError::Index { kernel: name, number });
     }
     let (vars, exprs) = (builder.vars, builder.exprs);
-    let kernel = Kernel { name, grid, blocks, scalars, threads, resident: None, arrays, vars, exprs, body };
+    let kernel = Kernel { name, grid, blocks, scalars, threads, resident: None, arrays, vars, exprs, body, shared };
     let limit = device.shared.per_block_opt_in.into();
     within::<u32>(&kernel.name, "bytes of shared memory", kernel.shared_bytes() as u64, limit)?;
     Ok(kernel)

@@ -127,7 +127,8 @@ impl KernelLowering<'_> {
 
     /// The rounds of a flat loop whose slowest dimension runs over a whole range that follows from the sizes.
     fn flat_limit(&mut self, placed: &Placed<'_>, threads: i64) -> Option<u32> {
-        let lanes: Vec<Axis> = placed.footprint.axes_of(AxisKind::Lane).collect();
+        let lanes = placed.footprint.axes_of(AxisKind::Lane).filter(|axis| axis.count > 1);
+        let lanes: Vec<Axis> = lanes.collect();
         let (slowest, faster) = lanes.split_last()?;
         let first = self.whole_range(placed, slowest.dim)?;
         let range = self.context.loop_range(placed.subject.item, slowest.dim);

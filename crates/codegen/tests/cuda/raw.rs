@@ -63,6 +63,7 @@ impl RawProgram {
             scalars: Vec::new(),
             threads,
             resident: None,
+            shared: None,
             arrays: IdVec::new(),
             vars: IdVec::new(),
             exprs: KernelExprs::default(),
@@ -83,11 +84,11 @@ pub struct RawKernel {
 impl RawKernel {
     pub fn global(&mut self, buffer: BufferId) -> ArrayId {
         let (name, ty, elements) = self.buffers[buffer.index()].clone();
-        self.kernel.arrays.push(Array { name, ty, space: Space::Global(buffer), elements })
+        self.kernel.arrays.push(Array::new(name, ty, Space::Global(buffer), elements))
     }
 
     pub fn array(&mut self, name: &str, ty: Type, space: Space, elements: usize) -> ArrayId {
-        self.kernel.arrays.push(Array { name: name.to_string(), ty, space, elements })
+        self.kernel.arrays.push(Array::new(name.to_string(), ty, space, elements))
     }
 
     pub fn var(&mut self, name: &str) -> VarId {

@@ -115,7 +115,7 @@ impl<'a> Bench<'a> {
     fn reached(&self, site: &Site<'_>) -> bool {
         let tripwire = self.with(site, |kernel| {
             let (name, ty) = ("tripwire".to_owned(), Type::I32);
-            let array = kernel.arrays.push(Array { name, ty, space: Space::Thread, elements: 1 });
+            let array = kernel.arrays.push(Array::new(name, ty, Space::Thread, 1));
             let one = node(kernel, NodeKind::Op(Op::Const(Value::from(1))), ty, &[]);
             Stmt::Store { array, index: one, value: one }
         });

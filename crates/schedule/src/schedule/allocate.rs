@@ -2,14 +2,21 @@
 
 use smallvec::SmallVec;
 use warploom_lang::Type;
+use warploom_lang::dynamic::Formula;
+use warploom_target::Device;
 
 use crate::dag::LoopKind;
 use crate::ids::KernelId;
 use crate::node_set::NodeSet;
+use crate::schedule::flow::Read;
 use crate::schedule::footprint::{Allocation, Footprint, NestFootprint, ThreadLoop, array_bytes, strides};
+use crate::schedule::plan::{resident_blocks, shared_bytes};
 use crate::schedule::reach::blocks;
 use crate::schedule::trace::{Required, Tracer, read_of};
 use crate::schedule::tree::{Item, Storage};
+
+/// An array is as long as a launch asks only if that saves more than one part in so many of the kernel's shared memory.
+const PARTS: u64 = 32;
 
 impl Tracer<'_> {
     /// The arrays of a kernel. A Func that is exchanged `in_warps` is one register per thread.
@@ -19,6 +26,7 @@ impl Tracer<'_> {
         nests: &[Option<NestFootprint>],
         required: &Required,
         in_warps: &NodeSet,
+        threads: u64,
     ) -> Vec<Allocation> {
         let plan = self.plan;
         let mut allocations: Vec<Allocation> = Vec::new();
@@ -50,8 +58,16 @@ impl Tracer<'_> {
             }
             let strides = strides(&rows, 0..rows.len());
             let elements = rows.iter().fold(1, |elements: i64, extent| elements.saturating_mul(*extent));
-            let bytes = array_bytes(self.problem.types(info.nest.item), elements);
             let item = info.nest.item;
+            let bytes_of = |elements: i64| array_bytes(self.problem.types(item), elements);
+            let bytes = bytes_of(elements);
+            let is_dense = info.nest.numbers.pitch.is_none();
+            let at_launch = match storage.is_shared() && is_dense {
+                true => self.elements_at_launch(read, &points, &strides),
+                false => None,
+            };
+            let typical = at_launch.as_ref().and_then(|elements| self.typical(elements));
+            let typical_bytes = typical.map_or(bytes, bytes_of);
             allocations.push(Allocation {
                 item,
                 storage,
@@ -62,15 +78,60 @@ impl Tracer<'_> {
                 strides,
                 elements,
                 bytes,
+                at_launch,
+                typical_bytes,
             });
         }
+        if self.problem.sizes().is_some() {
+            keep_fixed_lengths(&mut allocations, threads, self.problem.device());
+        }
         allocations
+    }
+
+    /// The elements of a dense array at any sizes, if its slowest dimension runs over a whole range that follows from the
+    /// sizes.
+    fn elements_at_launch(&mut self, read: Read, points: &Footprint, strides: &[i64]) -> Option<Formula> {
+        let slowest = points.dims.iter().rposition(|reach| reach.extent() > 1)?;
+        let (reach, region) = (&points.dims[slowest], self.problem.root_at_launch(read)?);
+        let last = &region.get(slowest)?.last;
+        if !reach.terms.is_empty() || last.is_constant() {
+            return None;
+        }
+        let formulas = &mut self.symbols.limits.formulas;
+        let extent = last.add_scaled(&Formula::constant(reach.min - 1), -1)?;
+        let extent = formulas.max(&extent, &Formula::constant(1))?;
+        let extent = formulas.min(&extent, &Formula::constant(reach.extent()))?;
+        extent.scale(strides[slowest]).filter(|elements| !elements.is_constant())
+    }
+
+    /// The value of a formula at the sizes that the schedule is made for.
+    fn typical(&self, formula: &Formula) -> Option<i64> {
+        let sizes = &self.problem.sizes()?.request.typical_sizes;
+        Some(self.symbols.limits.formulas.at(formula, sizes))
+    }
+}
+
+/// Makes arrays as long as they can be, unless that leaves room for fewer blocks on an SM at the usual sizes: the kernel
+/// compiler can tell arrays apart whose places are fixed.
+fn keep_fixed_lengths(allocations: &mut [Allocation], threads: u64, device: &Device) {
+    let (largest, typical) = (
+        shared_bytes(allocations, |allocation| allocation.bytes),
+        shared_bytes(allocations, |allocation| allocation.typical_bytes),
+    );
+    let blocks = |bytes: u64| resident_blocks(device, threads, bytes);
+    let matters = blocks(largest) < blocks(typical);
+    for allocation in allocations {
+        let saved = allocation.bytes.saturating_sub(allocation.typical_bytes);
+        if !matters || saved < largest / PARTS {
+            (allocation.at_launch, allocation.typical_bytes) = (None, allocation.bytes);
+        }
     }
 }
 
 /// One register per value in each thread.
 fn register(item: Item, points: Footprint, types: &[Type]) -> Allocation {
     let dims = points.dims.len();
+    let bytes = types.iter().map(|ty| ty.bytes() as u64).sum();
     Allocation {
         item,
         storage: Storage::Private,
@@ -80,7 +141,9 @@ fn register(item: Item, points: Footprint, types: &[Type]) -> Allocation {
         shares: vec![None; dims],
         strides: SmallVec::from_elem(0, dims),
         elements: 1,
-        bytes: types.iter().map(|ty| ty.bytes() as u64).sum(),
+        bytes,
+        at_launch: None,
+        typical_bytes: bytes,
     }
 }
 

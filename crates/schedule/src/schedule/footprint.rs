@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
+use warploom_lang::dynamic::Formula;
 use warploom_lang::{FuncId, Type};
 
 use crate::dag::LoopKind;
@@ -189,6 +190,10 @@ pub struct Allocation {
     pub elements: i64,
     /// The total bytes of all values.
     pub bytes: u64,
+    /// The elements at any sizes, if the array is as long as the sizes of a launch ask; `elements` is the largest number.
+    pub at_launch: Option<Formula>,
+    /// The total bytes at the sizes that the schedule is made for.
+    pub typical_bytes: u64,
 }
 
 /// The strides of a dense array in elements, per dimension. `order` lists the dimensions by increasing

@@ -216,15 +216,31 @@ impl KernelPlan<'_> {
 
     /// The number of blocks that an SM can hold at once by their threads and shared memory.
     pub fn most_resident(&self, device: &Device) -> u32 {
-        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-        device.occupancy(small(self.threads), LEAST_REGISTERS, small(self.shared_bytes())).blocks_per_sm
+        resident_blocks(device, self.threads, self.typical_shared_bytes())
     }
 
-    /// Bytes of shared memory per block.
+    /// Bytes of shared memory per block: the most at any sizes.
     pub fn shared_bytes(&self) -> u64 {
-        let shared = self.allocations.iter().filter(|allocation| allocation.storage.is_shared());
-        shared.fold(0, |sum: u64, allocation| sum.saturating_add(allocation.bytes))
+        shared_bytes(&self.allocations, |allocation| allocation.bytes)
     }
+
+    /// Bytes of shared memory per block at the sizes that the schedule is made for.
+    pub fn typical_shared_bytes(&self) -> u64 {
+        shared_bytes(&self.allocations, |allocation| allocation.typical_bytes)
+    }
+
+}
+
+/// The number of blocks that an SM can hold at once by their threads and shared memory.
+pub(crate) fn resident_blocks(device: &Device, threads: u64, shared_bytes: u64) -> u32 {
+    let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    device.occupancy(small(threads), LEAST_REGISTERS, small(shared_bytes)).blocks_per_sm
+}
+
+/// The bytes of the arrays in shared memory.
+pub(crate) fn shared_bytes(allocations: &[Allocation], bytes: impl Fn(&Allocation) -> u64) -> u64 {
+    let shared = allocations.iter().filter(|allocation| allocation.storage.is_shared());
+    shared.fold(0, |sum: u64, allocation| sum.saturating_add(bytes(allocation)))
 }
 
 /// The grid of a kernel with these block counts along its tiles. Each tile with more than one block has

@@ -6,7 +6,7 @@ use ahash::RandomState;
 use dashmap::DashMap;
 use smallvec::SmallVec;
 use thiserror::Error;
-use warploom_lang::dynamic::{DynamicRegions, DynamicRequest, infer_dynamic};
+use warploom_lang::dynamic::{DynamicRegions, FormulaRange, DynamicRequest, infer_dynamic};
 use warploom_lang::ir::{NodeKind, Stage};
 use warploom_lang::op::BinaryOp;
 use warploom_lang::rewrite::{Reduction, Rewrite, RewriteLineError};
@@ -367,6 +367,15 @@ impl Problem {
             Read::Func(func) => &self.regions().funcs[func].region,
             Read::Input(input) => &self.regions().inputs[input],
         }
+    }
+
+    /// The same box at any sizes; `None` if the sizes are fixed.
+    pub(crate) fn root_at_launch(&self, read: Read) -> Option<&[FormulaRange]> {
+        let sizes = self.sizes()?;
+        Some(match read {
+            Read::Func(func) => &sizes.funcs[func].region,
+            Read::Input(input) => &sizes.read[input],
+        })
     }
 }
 

@@ -464,7 +464,7 @@ impl Reach {
                 (Some(low), Some(high)) => (reach.low, reach.high) = (low, high),
                 _ => return Reach::unknown(self.min, self.max),
             }
-            reach.bounded &= matches!(symbol, Symbol::Loop(_));
+            reach.bounded &= matches!(symbol, Symbol::Loop(_) | Symbol::Size(_));
         }
         if reach.terms.is_empty() { reach.at_rest() } else { reach }
     }

@@ -24,7 +24,7 @@ use crate::schedule::tree::{Item, Mapping, Nest, RootItem, Schedule, Size, Stage
 pub(crate) struct Tracer<'a> {
     pub(super) problem: &'a Problem,
     pub(super) plan: &'a Plan<'a>,
-    symbols: Symbols,
+    pub(super) symbols: Symbols,
 }
 
 /// The regions of Funcs and inputs that are read.
@@ -193,7 +193,7 @@ impl<'a> Tracer<'a> {
         let threads = nests.iter().flatten().filter_map(NestFootprint::thread_count).max();
         let threads = threads.unwrap_or(FLAT_THREADS);
         let in_warps = self.exchange_in_warps(id, nests, threads);
-        (counts, threads, self.allocations(id, nests, &required, &in_warps))
+        (counts, threads, self.allocations(id, nests, &required, &in_warps, threads))
     }
 
     /// Processes a nest whose readers in the kernel are all done, and adds its own reads.

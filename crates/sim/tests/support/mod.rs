@@ -80,6 +80,7 @@ impl Maker {
             scalars: Vec::new(),
             threads,
             resident: None,
+            shared: None,
             arrays: IdVec::new(),
             vars: IdVec::new(),
             exprs: KernelExprs::default(),
@@ -102,15 +103,15 @@ impl KernelMaker<'_> {
     pub fn global(&mut self, buffer: BufferId) -> ArrayId {
         let BufferDecl { name, ty, .. } = self.program.buffers[buffer].clone();
         let elements = self.program.buffers[buffer].elements();
-        self.kernel.arrays.push(Array { name, ty, space: Space::Global(buffer), elements })
+        self.kernel.arrays.push(Array::new(name, ty, Space::Global(buffer), elements))
     }
 
     pub fn shared(&mut self, name: &str, ty: Type, elements: usize) -> ArrayId {
-        self.kernel.arrays.push(Array { name: name.to_string(), ty, space: Space::Shared, elements })
+        self.kernel.arrays.push(Array::new(name.to_string(), ty, Space::Shared, elements))
     }
 
     pub fn private(&mut self, name: &str, ty: Type, elements: usize) -> ArrayId {
-        self.kernel.arrays.push(Array { name: name.to_string(), ty, space: Space::Thread, elements })
+        self.kernel.arrays.push(Array::new(name.to_string(), ty, Space::Thread, elements))
     }
 
     pub fn node(&mut self, kind: NodeKind, ty: Type, args: &[NodeId]) -> NodeId {
