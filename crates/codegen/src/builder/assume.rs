@@ -47,6 +47,25 @@ impl Builder {
         }
     }
 
+    /// A condition as a guard: the comparisons of indices in it are assumed to hold, as in [`Builder::guard`].
+    pub fn guarded(&mut self, condition: NodeId) -> NodeId {
+        let node = &self.exprs[condition];
+        let (NodeKind::Op(Op::Binary(op)), [a, b]) = (node.kind, &node.args[..]) else { return condition };
+        let (a, b) = (*a, *b);
+        match op {
+            BinaryOp::And => {
+                let (a, b) = (self.guarded(a), self.guarded(b));
+                self.binary(BinaryOp::And, a, b)
+            }
+            BinaryOp::Le if self.ty(a) == Type::I32 => self.guard(a, b),
+            BinaryOp::Lt if self.ty(a) == Type::I32 => {
+                let next = self.offset(a, 1);
+                self.guard(next, b)
+            }
+            _ => condition,
+        }
+    }
+
     /// Assumes `a <= b` in all threads of the block, if that is so in typical blocks.
     pub(super) fn assume_le(&mut self, a: NodeId, b: NodeId) -> bool {
         let Some(condition) = self.assumable(a, b) else { return false };

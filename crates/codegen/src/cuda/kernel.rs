@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use warploom_lang::op::Op;
 use warploom_lang::{Id, IdVec, Type};
 
-use super::requested_shared_bytes;
 use super::expr::Printer;
 use super::literal;
 use super::names::{Names, in_comment};
 use super::operand::Operand;
 use super::prelude::{Helper, hardware_atomic};
+use super::requested_shared_bytes;
 use super::text::{Text, WIDE, c_type, level};
 use super::usage::Usage;
 use crate::ir::{

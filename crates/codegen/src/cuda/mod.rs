@@ -125,7 +125,8 @@ pub fn describe_at(
     described.steps = at.steps;
     for ((id, kernel), target) in program.kernels.iter().zip(&mut described.kernels) {
         let values = program.scalars_at(kernel, sizes, &instance.buffers);
-        (target.grid, target.shared_bytes) = (at.kernels[id.index()].grid, at.kernels[id.index()].shared_bytes);
+        (target.grid, target.shared_bytes) =
+            (at.kernels[id.index()].grid, at.kernels[id.index()].shared_bytes);
         target.dynamic_shared_bytes = at.kernels[id.index()].dynamic_shared_bytes;
         target.sizes = sizes_of(program, id).into_iter().map(|position| values[position as usize]).collect();
     }

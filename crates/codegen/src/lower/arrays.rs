@@ -2,7 +2,7 @@
 
 use warploom_lang::dynamic::Formula;
 use warploom_lang::{FuncId, Type};
-use warploom_schedule::schedule::{Allocation, Nest, StageRef, StagedFootprint, strides};
+use warploom_schedule::schedule::{Allocation, LaunchExtent, Nest, StageRef, StagedFootprint, strides};
 
 use crate::ir::{Array, BufferId, LaunchLength, NodeId, SHARED_UNIT, Space};
 use crate::lower::boxes::Box;
@@ -36,9 +36,26 @@ impl KernelLowering<'_> {
         let points = self.placed(&allocation.points);
         let space = if allocation.storage.is_private() { Space::Thread } else { Space::Shared };
         let Allocation { extents, strides, shares, elements, at_launch, .. } = allocation;
-        let layout = self.layout(&points.lower, extents, strides, shares);
-        let length = Length { elements: *elements, at_launch: at_launch.as_ref() };
+        let mut layout = self.layout(&points.lower, extents, strides, shares);
+        let at_launch = match (at_launch, &mut layout) {
+            (Some(at_launch), Layout::Narrow(axes)) => {
+                self.stride_at_launch(axes, at_launch);
+                Some(&at_launch.elements)
+            }
+            _ => None,
+        };
+        let length = Length { elements: *elements, at_launch };
         self.declare_whole(read, space, length, &layout);
+    }
+
+    /// Sets the strides beyond the dimension whose extent follows from the sizes.
+    fn stride_at_launch(&mut self, axes: &mut [Axis], at_launch: &LaunchExtent) {
+        let LaunchExtent { dim, extent, .. } = at_launch;
+        let longest = axes[*dim].extent;
+        for axis in axes.iter_mut().skip(dim + 1).filter(|axis| axis.extent > 1) {
+            let stride = extent.scale(axis.stride / longest);
+            axis.scalar = stride.map(|stride| self.scalars.whole(self.context, &mut self.builder, &stride));
+        }
     }
 
     /// Allocates the arrays of a Func in registers.
@@ -123,10 +140,10 @@ impl KernelLowering<'_> {
         let (before, units) = placed?;
         let of_launch = self.arrays.values_mut().filter_map(|array| array.at_launch.as_mut());
         for (length, before) in of_launch.zip(&before) {
-            length.before =
-                (!before.is_constant()).then(|| self.scalars.position(self.context, before));
+            length.before = (!before.is_constant()).then(|| self.scalars.position(self.context, before));
         }
-        let fixed = self.arrays.values().filter(|array| array.space == Space::Shared && array.at_launch.is_none());
+        let fixed =
+            self.arrays.values().filter(|array| array.space == Space::Shared && array.at_launch.is_none());
         let fixed: usize = fixed.map(Array::shared_bytes).sum();
         units.scale(SHARED_UNIT as i64)?.add_scaled(&Formula::constant(fixed as i64), 1)
     }

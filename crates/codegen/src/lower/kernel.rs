@@ -165,7 +165,8 @@ pub(crate) fn finished(
         return Err(LowerError::Index { kernel: name, number });
     }
     let (vars, exprs) = (builder.vars, builder.exprs);
-    let kernel = Kernel { name, grid, blocks, scalars, threads, resident: None, arrays, vars, exprs, body, shared };
+    let kernel =
+        Kernel { name, grid, blocks, scalars, threads, resident: None, arrays, vars, exprs, body, shared };
     let limit = device.shared.per_block_opt_in.into();
     within::<u32>(&kernel.name, "bytes of shared memory", kernel.shared_bytes() as u64, limit)?;
     Ok(kernel)

@@ -52,6 +52,17 @@ pub(crate) struct Placed<'n> {
     pub subject: Subject,
 }
 
+/// A dimension of a flat loop whose extent follows from the sizes.
+struct CountedLane {
+    /// Its number among the dimensions.
+    lane: usize,
+    extent: Formula,
+    /// The number of points of the loop.
+    total: Formula,
+    /// Whether the loop covers exactly the range that is computed.
+    is_exact: bool,
+}
+
 impl KernelLowering<'_> {
     /// The statements that compute one nest over its box.
     pub fn nest(&mut self, nest: &Nest, footprint: &NestFootprint) -> Result<Vec<Stmt>, LowerError> {
@@ -90,53 +101,82 @@ impl KernelLowering<'_> {
     /// One loop over all points, which the threads process in strides.
     fn flat(&mut self, outer: &mut Nesting, placed: &Placed<'_>, position: &mut Position) {
         let Placed { footprint, subject, .. } = placed;
-        let lanes = || footprint.axes_of(AxisKind::Lane);
-        let total = lanes().map(|axis| axis.count).fold(1, i64::saturating_mul);
-        let threads = i64::from(self.threads());
-        let rounds = total / threads + i64::from(total % threads != 0);
-        let last = i64::from(self.builder.fitted(rounds.saturating_mul(threads) - 1));
-        let limit = self.flat_limit(placed, threads);
-        let round = outer.repeat_up_to(&mut self.builder, "round".into(), rounds, limit, false);
-        let thread = self.thread();
-        let start = self.builder.scale(round, threads);
-        let index = self.builder.add(start, thread);
-        let index = outer.bind(&mut self.builder, "i".into(), index, Interval::new(0, last));
-        let end = self.builder.int(total - 1);
-        outer.require(self.builder.binary(BinaryOp::Le, index, end));
-        outer.enter(&mut self.builder);
-        let mut below = 1_i64;
-        for Axis { dim, count: extent, .. } in lanes() {
-            let divisor = self.builder.int(below);
-            let mut along = self.builder.binary(BinaryOp::Div, index, divisor);
+        let lanes: Vec<Axis> = footprint.axes_of(AxisKind::Lane).collect();
+        let total = lanes.iter().map(|axis| axis.count).fold(1, i64::saturating_mul);
+        let counted = self.counted_lane(placed, &lanes);
+        let index = self.flat_index(outer, total, counted.as_ref());
+        let mut below = self.builder.int(1);
+        let mut points = 1_i64;
+        for (number, &Axis { dim, count, .. }) in lanes.iter().enumerate() {
+            let counted = counted.as_ref().filter(|counted| counted.lane == number);
+            let extent = match counted {
+                Some(counted) => self.scalars.whole(self.context, &mut self.builder, &counted.extent),
+                None => self.builder.int(count),
+            };
+            let mut along = self.builder.binary(BinaryOp::Div, index, below);
             // The index is in bounds here, so the last dimension needs no remainder.
-            if below.saturating_mul(extent) < total {
-                let extent = self.builder.int(extent);
+            if points.saturating_mul(count) < total {
                 along = self.builder.binary(BinaryOp::Mod, along, extent);
             }
-            let (name, range) = (subject.name(dim).to_owned(), Interval::new(0, extent - 1));
-            let along = match extent {
+            let (name, range) = (subject.name(dim).to_owned(), Interval::new(0, count - 1));
+            let along = match count {
                 1 => self.builder.int(0),
                 _ => outer.bind(&mut self.builder, name, along, range),
             };
             *position.offset(dim) = along;
             self.symbols.insert(Symbol::Thread(dim), along);
-            self.guard(outer, subject, position, dim);
-            below = below.saturating_mul(extent);
+            if counted.is_none_or(|counted| !counted.is_exact) {
+                self.guard(outer, subject, position, dim);
+            }
+            below = self.builder.binary(BinaryOp::Mul, below, extent);
+            points = points.saturating_mul(count);
         }
     }
 
-    /// The rounds of a flat loop whose slowest dimension runs over a whole range that follows from the sizes.
-    fn flat_limit(&mut self, placed: &Placed<'_>, threads: i64) -> Option<u32> {
-        let lanes = placed.footprint.axes_of(AxisKind::Lane).filter(|axis| axis.count > 1);
-        let lanes: Vec<Axis> = lanes.collect();
-        let (slowest, faster) = lanes.split_last()?;
-        let first = self.whole_range(placed, slowest.dim)?;
-        let range = self.context.loop_range(placed.subject.item, slowest.dim);
-        let below = faster.iter().map(|axis| axis.count).fold(1, i64::saturating_mul);
-        // `below * extent` points, as if the slowest dimension were that much longer.
-        let last = range.last.add_scaled(&Formula::constant(first - 1), -1)?.scale(below)?;
-        let points = FormulaRange { first: Formula::constant(1), last };
-        self.counted(&points, 1, threads)
+    /// A thread's number in the current round of a flat loop, where it is below the number of points.
+    fn flat_index(&mut self, outer: &mut Nesting, total: i64, counted: Option<&CountedLane>) -> NodeId {
+        let threads = i64::from(self.threads());
+        let rounds = total / threads + i64::from(total % threads != 0);
+        let last = i64::from(self.builder.fitted(rounds.saturating_mul(threads) - 1));
+        let limit = counted.and_then(|counted| {
+            let points = FormulaRange { first: Formula::constant(1), last: counted.total.clone() };
+            self.counted(&points, 1, threads)
+        });
+        let round = outer.repeat_up_to(&mut self.builder, "round".into(), rounds, limit, false);
+        let (thread, start) = (self.thread(), self.builder.scale(round, threads));
+        let index = self.builder.add(start, thread);
+        let end = match counted {
+            Some(counted) => self.formula(&counted.total),
+            None => self.builder.int(total),
+        };
+        let end = self.builder.offset(end, -1);
+        if counted.is_some() {
+            outer.require(self.builder.guard(index, end));
+        }
+        let index = outer.bind(&mut self.builder, "i".into(), index, Interval::new(0, last));
+        if counted.is_none() {
+            outer.require(self.builder.binary(BinaryOp::Le, index, end));
+        }
+        outer.enter(&mut self.builder);
+        index
+    }
+
+    /// The first dimension of a flat loop that runs over a whole range that follows from the sizes.
+    fn counted_lane(&mut self, placed: &Placed<'_>, lanes: &[Axis]) -> Option<CountedLane> {
+        let item = placed.subject.item;
+        let whole = |axis: &Axis| Some((axis.count > 1).then(|| self.whole_range(placed, axis.dim))??);
+        let (lane, first) = lanes.iter().enumerate().find_map(|(lane, axis)| Some((lane, whole(axis)?)))?;
+        let Axis { dim, count, .. } = lanes[lane];
+        let range = self.context.loop_range(item, dim);
+        let extent = self.context.steps(&range, first, 1, 1)?;
+        let extent = self.context.formulas.borrow_mut().min(&extent, &Formula::constant(count))?;
+        let others = lanes.iter().enumerate().filter(|(other, _)| *other != lane);
+        let others = others.map(|(_, axis)| axis.count).fold(1, i64::saturating_mul);
+        let total = extent.scale(others)?;
+        // No guard is needed where the range starts at the box and is never empty.
+        let points = range.last.add_scaled(&range.first, -1)?;
+        let is_exact = range.first == Formula::constant(first) && self.context.range(&points).min >= 0;
+        Some(CountedLane { lane, extent, total, is_exact })
     }
 
     /// The first value of a loop that runs over all of its range wherever the nest is, if that range follows from

@@ -86,7 +86,7 @@ impl KernelLowering<'_> {
             // The values that the predicate reads exist only at points that are computed.
             nesting.enter(&mut self.builder);
             let condition = self.value(predicate, point.clone())?;
-            nesting.require(condition);
+            nesting.require(self.builder.guarded(condition));
         }
         let at: Vec<NodeId> =
             decl.indices.iter().map(|index| self.value(*index, point.clone())).collect::<Result<_, _>>()?;

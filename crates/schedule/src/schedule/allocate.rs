@@ -2,16 +2,18 @@
 
 use smallvec::SmallVec;
 use warploom_lang::Type;
-use warploom_lang::dynamic::Formula;
+use warploom_lang::dynamic::{Formula, FormulaRange};
 use warploom_target::Device;
 
 use crate::dag::LoopKind;
 use crate::ids::KernelId;
 use crate::node_set::NodeSet;
 use crate::schedule::flow::Read;
-use crate::schedule::footprint::{Allocation, Footprint, NestFootprint, ThreadLoop, array_bytes, strides};
+use crate::schedule::footprint::{
+    Allocation, Footprint, LaunchExtent, NestFootprint, ThreadLoop, array_bytes, strides,
+};
 use crate::schedule::plan::{resident_blocks, shared_bytes};
-use crate::schedule::reach::blocks;
+use crate::schedule::reach::{Reach, blocks};
 use crate::schedule::trace::{Required, Tracer, read_of};
 use crate::schedule::tree::{Item, Storage};
 
@@ -63,10 +65,10 @@ impl Tracer<'_> {
             let bytes = bytes_of(elements);
             let is_dense = info.nest.numbers.pitch.is_none();
             let at_launch = match storage.is_shared() && is_dense {
-                true => self.elements_at_launch(read, &points, &strides),
+                true => self.extent_at_launch(read, &points, elements),
                 false => None,
             };
-            let typical = at_launch.as_ref().and_then(|elements| self.typical(elements));
+            let typical = at_launch.as_ref().and_then(|at_launch| self.typical(&at_launch.elements));
             let typical_bytes = typical.map_or(bytes, bytes_of);
             allocations.push(Allocation {
                 item,
@@ -88,20 +90,20 @@ impl Tracer<'_> {
         allocations
     }
 
-    /// The elements of a dense array at any sizes, if its slowest dimension runs over a whole range that follows from the
-    /// sizes.
-    fn elements_at_launch(&mut self, read: Read, points: &Footprint, strides: &[i64]) -> Option<Formula> {
-        let slowest = points.dims.iter().rposition(|reach| reach.extent() > 1)?;
-        let (reach, region) = (&points.dims[slowest], self.problem.root_at_launch(read)?);
-        let last = &region.get(slowest)?.last;
-        if !reach.terms.is_empty() || last.is_constant() {
-            return None;
-        }
+    /// The slowest dimension of a dense array that runs over a whole range that follows from the sizes.
+    fn extent_at_launch(&mut self, read: Read, points: &Footprint, elements: i64) -> Option<LaunchExtent> {
+        let region = self.problem.root_at_launch(read)?;
+        let follows = |(reach, range): (&Reach, &FormulaRange)| {
+            reach.extent() > 1 && reach.terms.is_empty() && !range.last.is_constant()
+        };
+        let dim = points.dims.iter().zip(region).rposition(follows)?;
+        let (reach, last) = (&points.dims[dim], &region[dim].last);
         let formulas = &mut self.symbols.limits.formulas;
         let extent = last.add_scaled(&Formula::constant(reach.min - 1), -1)?;
         let extent = formulas.max(&extent, &Formula::constant(1))?;
         let extent = formulas.min(&extent, &Formula::constant(reach.extent()))?;
-        extent.scale(strides[slowest]).filter(|elements| !elements.is_constant())
+        let elements = extent.scale(elements / reach.extent())?;
+        (!extent.is_constant()).then_some(LaunchExtent { dim, extent, elements })
     }
 
     /// The value of a formula at the sizes that the schedule is made for.

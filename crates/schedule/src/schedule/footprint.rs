@@ -190,10 +190,22 @@ pub struct Allocation {
     pub elements: i64,
     /// The total bytes of all values.
     pub bytes: u64,
-    /// The elements at any sizes, if the array is as long as the sizes of a launch ask; `elements` is the largest number.
-    pub at_launch: Option<Formula>,
+    /// The part that follows from the sizes of a launch, if the array is no longer than these ask. `extents`, `strides` and
+    /// `elements` are the largest ones.
+    pub at_launch: Option<LaunchExtent>,
     /// The total bytes at the sizes that the schedule is made for.
     pub typical_bytes: u64,
+}
+
+/// A dense array of which one dimension is as long as the sizes of a launch ask.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LaunchExtent {
+    /// The dimension.
+    pub dim: usize,
+    /// Its extent.
+    pub extent: Formula,
+    /// The number of elements of the array of one value.
+    pub elements: Formula,
 }
 
 /// The strides of a dense array in elements, per dimension. `order` lists the dimensions by increasing

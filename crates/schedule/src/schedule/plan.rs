@@ -228,7 +228,6 @@ impl KernelPlan<'_> {
     pub fn typical_shared_bytes(&self) -> u64 {
         shared_bytes(&self.allocations, |allocation| allocation.typical_bytes)
     }
-
 }
 
 /// The number of blocks that an SM can hold at once by their threads and shared memory.

@@ -6,7 +6,7 @@ use ahash::RandomState;
 use dashmap::DashMap;
 use smallvec::SmallVec;
 use thiserror::Error;
-use warploom_lang::dynamic::{DynamicRegions, FormulaRange, DynamicRequest, infer_dynamic};
+use warploom_lang::dynamic::{DynamicRegions, DynamicRequest, FormulaRange, infer_dynamic};
 use warploom_lang::ir::{NodeKind, Stage};
 use warploom_lang::op::BinaryOp;
 use warploom_lang::rewrite::{Reduction, Rewrite, RewriteLineError};
