@@ -138,6 +138,8 @@ pub struct Scalar {
     pub min: i64,
     /// The largest value at any sizes.
     pub max: i64,
+    /// The value at the sizes that the kernels are scheduled for; `None` for strides.
+    pub typical: Option<i64>,
 }
 
 /// How a scalar follows from the sizes and strides of a launch.

@@ -77,6 +77,17 @@ impl Builder {
         true
     }
 
+    /// Assumes that a scalar is 1, if it is 1 at typical sizes.
+    pub fn assume_once(&mut self, position: u32) -> bool {
+        let Some(assumptions) = &self.assumptions else { return false };
+        let Some(&scalar) = assumptions.scalars.get(&position) else { return false };
+        if assumptions.typical.get(&scalar) != Some(&Interval::new(1, 1)) {
+            return false;
+        }
+        let one = self.int(1);
+        self.assume_le(one, scalar) && self.assume_le(scalar, one)
+    }
+
     /// A sum of leaves that are the same in all threads, such that `a <= b` wherever it is not positive; `None` if it is
     /// positive in a typical block.
     fn assumable(&self, a: NodeId, b: NodeId) -> Option<Linear<NodeId>> {

@@ -12,6 +12,7 @@ use super::operand::Operand;
 use super::prelude::{Helper, hardware_atomic};
 use super::requested_shared_bytes;
 use super::text::{Text, WIDE, c_type, level};
+use super::unroll;
 use super::usage::Usage;
 use crate::ir::{
     Array, ArrayId, AtomicOp, Kernel, KernelNode, Leaf, NodeId, NodeKind, Program, SHARED_UNIT, Scalar,
@@ -292,6 +293,9 @@ impl<'a> KernelPrinter<'a> {
             Stmt::For { var, count, limit, unrolled, body } => {
                 if *unrolled {
                     self.line("#pragma unroll");
+                }
+                if let Some(factor) = limit.and_then(|limit| unroll::factor(self.kernel, limit, body)) {
+                    self.line(&format!("#pragma unroll {factor}"));
                 }
                 self.scope(|printer| {
                     let end = match limit {

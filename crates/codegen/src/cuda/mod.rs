@@ -30,6 +30,7 @@ pub(crate) mod names;
 mod operand;
 mod prelude;
 mod text;
+mod unroll;
 mod usage;
 
 use std::fmt::Write;

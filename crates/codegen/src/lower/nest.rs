@@ -324,8 +324,8 @@ impl KernelLowering<'_> {
     /// Keeps a loop inside its box.
     fn guard_box(&mut self, nesting: &mut Nesting, position: &Position, kind: LoopKind) {
         let (own, d, offset) = position.place(kind);
-        let end = self.builder.int(own.extent[d]);
-        nesting.require(self.builder.binary(BinaryOp::Lt, offset, end));
+        let last = self.builder.int(own.extent[d] - 1);
+        nesting.require(self.builder.guard(offset, last));
     }
 
     /// Computes the point at the loops' current position.

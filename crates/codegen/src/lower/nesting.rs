@@ -48,7 +48,7 @@ impl Nesting {
         limit: Option<u32>,
         unrolled: bool,
     ) -> NodeId {
-        if count == 1 {
+        if count == 1 || limit.is_some_and(|limit| builder.assume_once(limit)) {
             return builder.int(0);
         }
         self.enter(builder);

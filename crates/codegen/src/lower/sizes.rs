@@ -22,13 +22,20 @@ impl Scalars {
             [(atom, 1)] if formula.constant == 0 => context.atom_name(atom),
             _ => None,
         };
-        self.add(name(), ScalarValue::Formula(formula.clone()), context.range(formula))
+        let typical = Some(context.typical(formula));
+        self.add(name(), ScalarValue::Formula(formula.clone()), context.range(formula), typical)
     }
 
-    fn add(&mut self, name: Option<String>, value: ScalarValue, range: Interval) -> u32 {
+    fn add(
+        &mut self,
+        name: Option<String>,
+        value: ScalarValue,
+        range: Interval,
+        typical: Option<i64>,
+    ) -> u32 {
         let known = self.0.iter().position(|known| known.value == value).unwrap_or_else(|| {
             let name = name.unwrap_or_else(|| format!("n{}", self.0.len()));
-            self.0.push(Scalar { name, value, min: range.min, max: range.max });
+            self.0.push(Scalar { name, value, min: range.min, max: range.max, typical });
             self.0.len() - 1
         });
         u32::try_from(known).unwrap_or(u32::MAX)
@@ -64,7 +71,7 @@ impl Scalars {
     ) -> NodeId {
         let range = Interval::new(1, i64::from(i32::MAX));
         let name = Some(format!("{name}_stride{dimension}"));
-        let position = self.add(name, ScalarValue::Stride(buffer, dimension), range);
+        let position = self.add(name, ScalarValue::Stride(buffer, dimension), range, None);
         builder.leaf(Leaf::Size(position), Type::I32, Some(range))
     }
 }

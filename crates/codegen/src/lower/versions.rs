@@ -119,10 +119,11 @@ impl KernelLowering<'_> {
         self.builder.all(conditions)
     }
 
-    /// The number of guards, index clamps and remainders by a size that are evaluated at run time.
+    /// The number of guards, index clamps, remainders by a size and loop counts that are evaluated at run time.
     fn decisions(&self, body: &[Stmt]) -> usize {
         let exprs = &self.builder.exprs;
-        let guards = every_stmt(body).filter(|stmt| matches!(stmt, Stmt::If { .. })).count();
+        let decides = |stmt: &&Stmt| matches!(stmt, Stmt::If { .. } | Stmt::For { limit: Some(_), .. });
+        let guards = every_stmt(body).filter(decides).count();
         let limits = exprs.reachable(every_stmt(body).flat_map(Stmt::operands)).into_iter().filter(|id| {
             let node = &exprs[*id];
             let limit = match node.kind {
