@@ -152,10 +152,8 @@ pub fn search(
     };
     let mut outcome = one(problem);
     let most = if options.fixed.is_none() { options.rewrites } else { 0 };
-    // Kernels that own whole rows show what a rewritten form promises, even if they are not legal at all sizes.
-    let fixed_sizes = Options { any_size: None, ..options.clone() };
     let start_cost = |problem: &Problem| {
-        with_search(problem, model, &fixed_sizes, &|_| {}, |search| {
+        with_search(problem, model, options, &|_| {}, |search| {
             let default = search.appraise(&Schedule::default_for(problem));
             default.map_or(f64::INFINITY, |default| started_from(search, &default).cost())
         })
@@ -172,11 +170,10 @@ pub fn search(
     outcome
 }
 
-/// The state from which the beam starts: the default schedule or, for a rewritten pipeline of fixed sizes, one whose kernels
-/// own whole rows.
+/// The state from which the beam starts: the default schedule or, for a rewritten pipeline, one whose kernels own whole rows.
 fn started_from(search: &Search<'_>, default: &Arc<State>) -> Arc<State> {
     let space = search.evaluator.space;
-    match space.problem.pipeline().rewrites().is_empty() || space.any_size.is_some() {
+    match space.problem.pipeline().rewrites().is_empty() {
         true => default.clone(),
         false => with_whole_rows(search, default),
     }

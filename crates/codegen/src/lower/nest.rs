@@ -164,7 +164,7 @@ impl KernelLowering<'_> {
     /// The first dimension of a flat loop that runs over a whole range that follows from the sizes.
     fn counted_lane(&mut self, placed: &Placed<'_>, lanes: &[Axis]) -> Option<CountedLane> {
         let item = placed.subject.item;
-        let whole = |axis: &Axis| Some((axis.count > 1).then(|| self.whole_range(placed, axis.dim))??);
+        let whole = |axis: &Axis| (axis.count > 1).then(|| self.whole_range(placed, axis.dim))?;
         let (lane, first) = lanes.iter().enumerate().find_map(|(lane, axis)| Some((lane, whole(axis)?)))?;
         let Axis { dim, count, .. } = lanes[lane];
         let range = self.context.loop_range(item, dim);
