@@ -9,15 +9,17 @@
 //!
 //! - A kernel's parameters are its global arrays in order (`const` if it never writes them), then
 //!   `params` if it reads any scalar, then `iteration0`, ... for the launch loops whose iteration
-//!   it reads, then the numbers that follow from the sizes of a launch. The iteration is passed by value: launches captured in a graph keep their arguments,
-//!   and this one differs between the launches of a loop but not between runs.
+//!   it reads, then the numbers that follow from the sizes of a launch. The iteration is passed by
+//!   value: launches captured in a graph keep their arguments, and this one differs between the
+//!   launches of a loop but not between runs.
 //! - Indices are 32-bit `int`. Indices of arrays too large for `int` are sums of `long long`.
 //!   Integer arithmetic uses plain operators wherever its range shows that it cannot overflow, and
 //!   goes through `unsigned` where it could; see `warploom_lang::affine::interval`.
 //! - An expression that a statement uses more than once becomes a `const` local before the
 //!   statement.
-//! - Shared arrays are static up to [`STATIC_SHARED_BYTES`]. Beyond that they are carved from one
-//!   dynamic array, and the launch must request the bytes.
+//! - Shared arrays are static up to [`STATIC_SHARED_BYTES`]. Beyond that, or if the length of one follows
+//!   from the sizes of a launch, they are carved from one dynamic array, and the launch must request the bytes.
+//! - A loop whose count follows from the sizes is unrolled as its usual count suggests (`unroll`).
 //! - Characters that identifiers cannot hold are replaced. Names that clash with each other, with
 //!   C++ or with CUDA get a number. The same program always gives the same text.
 

@@ -1,8 +1,10 @@
 //! The pipelines and programs that cases name. Pipelines are at one size each, on one device.
 
 use warploom_codegen::ir::{AtomicOp, Program};
+use warploom_lang::dynamic::{DynamicRequest, SizeRange};
 use warploom_lang::*;
 use warploom_schedule::schedule::Problem;
+use warploom_target::Device;
 
 use crate::{at_size, names, programs};
 
@@ -18,6 +20,9 @@ pub enum Subject {
 pub fn find(name: &str) -> Option<Subject> {
     if let Some(program) = name.strip_prefix("program ") {
         return hand_made(program).map(Subject::Program);
+    }
+    if let Some(pipeline) = name.strip_prefix("any size ") {
+        return at_any_size(pipeline).map(Subject::Problem);
     }
     let (outputs, sizes): (Vec<Func>, Sizes) = match name {
         "stencils" => stencils(),
@@ -51,6 +56,43 @@ pub fn find(name: &str) -> Option<Subject> {
         _ => return None,
     };
     Some(Subject::Problem(at_size::problem(name, outputs, &sizes)))
+}
+
+/// A pipeline for pictures of any size, scheduled for 200 by 30 points.
+fn at_any_size(name: &str) -> Option<Problem> {
+    let output = match name {
+        "rows" => rows_of_any_length(),
+        "columns" => columns_of_any_length(),
+        _ => return None,
+    };
+    let pipeline = Pipeline::new(name, [output]).unwrap_or_else(|error| panic!("{error}"));
+    let size = |name: &str| SizeRange { name: name.into(), min: 8, max: 8192 };
+    let at = |sizes: &[i64]| {
+        let picture = Region::of_extents(sizes);
+        Realisation::new(&pipeline).input("input", picture.clone()).output("out", picture)
+    };
+    let request = DynamicRequest::fit(&pipeline, vec![size("W"), size("H")], &[200, 30], at);
+    let request = request.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let device = Device::preset("h200").unwrap_or_else(|error| panic!("{error}"));
+    Some(Problem::dynamic(&pipeline, &request, &device).unwrap_or_else(|error| panic!("{name}: {error}")))
+}
+
+/// Every row less its maximum.
+fn rows_of_any_length() -> Func {
+    let (x, y) = vars!(x, y);
+    let input = Input::f32("input", 2);
+    let r = rdom([(0, input.extent(0))]);
+    let highest = func("highest", y, f32::NEG_INFINITY).over(&r, |f| f.max(y, input.at((r.x, y))));
+    func("out", (x, y), input.at((x, y)) - highest.at(y))
+}
+
+/// Every column less its sum.
+fn columns_of_any_length() -> Func {
+    let (x, y) = vars!(x, y);
+    let input = Input::new("input", Type::I32, 2);
+    let r = rdom([(0, input.extent(1))]);
+    let sum = func("sum", x, 0).over(&r, |f| f.add(x, input.at((x, r.x))));
+    func("out", (x, y), input.at((x, y)) - sum.at(x))
 }
 
 /// The extents of inputs and outputs, by name.
