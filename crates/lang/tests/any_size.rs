@@ -45,3 +45,22 @@ fn places_in_a_picture_of_another_size_have_formulas() {
         assert!(found.0.iter().zip(&expected.0).all(close), "{found} for {expected} at {sizes:?}");
     }
 }
+
+#[test]
+fn amounts_of_shifts_count_modulo_the_width() {
+    let x = vars!(x);
+    let (picture, table) = (Input::u16("picture", 1), Input::f32("table", 1));
+    let output = func("output", x, table.at((picture.at(x) >> 17_u16).i32()));
+    let pipeline = Pipeline::new("shifted", [output]).unwrap();
+    let at = |sizes: &[i64]| {
+        let line = Region::of_extents(sizes);
+        let whole = Region::of_extents(&[1 << 16]);
+        Realisation::new(&pipeline).input("picture", line.clone()).input("table", whole).output("output", line)
+    };
+    let range = SizeRange { name: "W".into(), min: 1, max: 500 };
+    let request = DynamicRequest::fit(&pipeline, vec![range], &[200], at).unwrap();
+    let (dynamic, _) = infer_dynamic(&pipeline, &request).unwrap();
+    let table = pipeline.input_named("table").unwrap();
+    let values = dynamic.request.formulas.evaluation(&[200]);
+    assert_eq!(dynamic.read[table][0].at(&values), Range::new(0, 1 << 15));
+}

@@ -5,12 +5,14 @@
 
 use warploom_lang::ExprId;
 use warploom_lang::ir::NodeKind;
+use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{Item, StageRef};
 
 use crate::ir::{NodeId, Stmt};
 use crate::lower::boxes::Box;
 use crate::lower::error::LowerError;
 use crate::lower::nest::{Placed, Position};
+use crate::lower::nesting::Nesting;
 use crate::lower::state::{KernelLowering, Read, Stored};
 
 /// The registers of what a thread wrote last, one per value of the Func.
@@ -45,7 +47,17 @@ impl KernelLowering<'_> {
             }
         }
         self.carried = Some(Carried { stage, registers });
-        Ok(stmts)
+        Ok(self.where_it_runs(placed, stmts))
+    }
+
+    /// Statements that are run only at sizes at which the loops of a nest have any steps: elsewhere, nothing precedes them.
+    fn where_it_runs(&mut self, placed: &Placed<'_>, stmts: Vec<Stmt>) -> Vec<Stmt> {
+        let mut nesting = Nesting::default();
+        for r in 0..placed.footprint.domain.len() {
+            let (first, last) = self.loop_ends(placed.nest.item, LoopKind::Reduction(r));
+            nesting.require(self.builder.guard(first, last));
+        }
+        nesting.around(&mut self.builder, stmts)
     }
 
     /// Reads of the previous value use memory again.

@@ -63,6 +63,7 @@ fn at_any_size(name: &str) -> Option<Problem> {
     let output = match name {
         "rows" => rows_of_any_length(),
         "columns" => columns_of_any_length(),
+        "late" => late_scans(),
         _ => return None,
     };
     let pipeline = Pipeline::new(name, [output]).unwrap_or_else(|error| panic!("{error}"));
@@ -93,6 +94,15 @@ fn columns_of_any_length() -> Func {
     let r = rdom([(0, input.extent(1))]);
     let sum = func("sum", x, 0).over(&r, |f| f.add(x, input.at((x, r.x))));
     func("out", (x, y), input.at((x, y)) - sum.at(x))
+}
+
+/// Running sums down the columns from row 20 on, if there is one.
+fn late_scans() -> Func {
+    let (x, y) = vars!(x, y);
+    let input = Input::f32("input", 2);
+    let r = rdom([(20, input.extent(1) - 20)]);
+    func("out", (x, y), input.at((x, y)))
+        .over(&r, |f| f.set((x, r.x), f.at((x, r.x - 1)) + input.at((x, r.x))))
 }
 
 /// The extents of inputs and outputs, by name.

@@ -79,8 +79,9 @@ impl<'a, E: Environment> Ends<'a, E> {
             (Op::Binary(BinaryOp::Div), &[a, b]) if constant(b).is_some_and(|divisor| divisor > 0) => {
                 self.quotient(a, constant(b)?)
             }
-            (Op::Binary(BinaryOp::Shr), &[a, b]) if constant(b).is_some_and(|by| (0..31).contains(&by)) => {
-                self.quotient(a, 1 << constant(b)?)
+            (Op::Binary(BinaryOp::Shr), &[a, b]) if constant(b).is_some() => {
+                // The amount counts modulo the width.
+                self.quotient(a, 1 << (constant(b)? & (8 * node.ty.bytes() as i64 - 1)))
             }
             (Op::Binary(BinaryOp::Mod), &[a, b]) if constant(b).is_none() => self.remainder(id, a, b),
             (Op::Binary(op @ (BinaryOp::Min | BinaryOp::Max)), &[a, b]) => self.limited(op, a, b),
