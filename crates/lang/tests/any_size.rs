@@ -55,7 +55,10 @@ fn amounts_of_shifts_count_modulo_the_width() {
     let at = |sizes: &[i64]| {
         let line = Region::of_extents(sizes);
         let whole = Region::of_extents(&[1 << 16]);
-        Realisation::new(&pipeline).input("picture", line.clone()).input("table", whole).output("output", line)
+        Realisation::new(&pipeline)
+            .input("picture", line.clone())
+            .input("table", whole)
+            .output("output", line)
     };
     let range = SizeRange { name: "W".into(), min: 1, max: 500 };
     let request = DynamicRequest::fit(&pipeline, vec![range], &[200], at).unwrap();
