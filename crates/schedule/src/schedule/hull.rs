@@ -7,7 +7,7 @@ use crate::schedule::symbol::Symbol;
 
 impl Reach {
     /// Whether a limit of the clamp follows from the sizes of a launch.
-    fn is_limited_by_sizes(&self) -> bool {
+    pub(super) fn is_limited_by_sizes(&self) -> bool {
         let of_sizes = |limit: Limit| matches!(limit, Limit::Formula(_));
         self.clamp.is_some_and(|(low, high)| of_sizes(low) || of_sizes(high))
     }
@@ -35,9 +35,9 @@ impl Reach {
         // Usually all move alike, and then only the ends differ.
         if others.iter().all(|other| other.terms == first.terms && other.clamp == first.clamp) {
             let at_rest = first.terms.is_empty();
-            let mut hull = if at_rest { first.at_rest() } else { first.clone() };
+            let mut hull = if at_rest { first.at_rest(&symbols.limits) } else { first.clone() };
             for other in others {
-                if at_rest { hull.extend(&other.at_rest()) } else { hull.extend(other) }
+                if at_rest { hull.extend(&other.at_rest(&symbols.limits)) } else { hull.extend(other) }
             }
             return Some(hull);
         }

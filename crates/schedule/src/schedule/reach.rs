@@ -466,12 +466,19 @@ impl Reach {
             }
             reach.bounded &= matches!(symbol, Symbol::Loop(_) | Symbol::Size(_));
         }
-        if reach.terms.is_empty() { reach.at_rest() } else { reach }
+        if reach.terms.is_empty() { reach.at_rest(&symbols.limits) } else { reach }
     }
 
-    /// The range of all values of a reach without terms.
-    pub(super) fn at_rest(&self) -> Reach {
-        let (low, high) = (self.low.ceil().max(self.min), self.high.floor().min(self.max));
+    /// The range of all values of a reach without terms. A limit that follows from the sizes may be below its smallest value at
+    /// some sizes, and above its largest one at others.
+    pub(super) fn at_rest(&self, limits: &Limits) -> Reach {
+        let (mut low, mut high) = (self.low.ceil(), self.high.floor());
+        if let Some((least, most)) = self.clamp.filter(|_| self.is_limited_by_sizes()) {
+            let (least, most) = (limits.range(least, i64::MIN), limits.range(most, i64::MAX));
+            low = low.max(least.min).min(most.min);
+            high = if self.moved { self.max } else { high.max(least.max).min(most.max) };
+        }
+        let (low, high) = (low.max(self.min), high.min(self.max));
         Reach { bounded: self.bounded, ..Reach::fixed(low.min(self.max), high.max(self.min)) }
     }
 }
