@@ -57,11 +57,8 @@ impl Builder {
                 let (a, b) = (self.guarded(a), self.guarded(b));
                 self.binary(BinaryOp::And, a, b)
             }
+            // Comparisons of indices have this form; `a + 1 <= b` for others would overflow.
             BinaryOp::Le if self.ty(a) == Type::I32 => self.guard(a, b),
-            BinaryOp::Lt if self.ty(a) == Type::I32 => {
-                let next = self.offset(a, 1);
-                self.guard(next, b)
-            }
             _ => condition,
         }
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use warploom_lang::Type;
 use warploom_lang::dynamic::Formula;
+use warploom_schedule::schedule::SHARED_ALIGNMENT;
 
 use super::{ArrayId, BufferId, Kernel};
 
@@ -65,7 +66,7 @@ pub struct SharedPlace {
 }
 
 /// Arrays in shared memory start at multiples of these bytes.
-pub const SHARED_UNIT: usize = 16;
+pub const SHARED_UNIT: usize = SHARED_ALIGNMENT as usize;
 
 impl Kernel {
     /// Bytes of shared memory per block; the most, if they follow from the sizes of a launch.
