@@ -1,44 +1,35 @@
 //! Small pipelines for first checks and for measuring memory bandwidth.
 
+use std::sync::LazyLock;
+
 use warploom::app::*;
 use warploom::prelude::*;
 
 use crate::natural;
 
 /// The small pipelines. They are not part of the suite.
-pub static BASICS: [App; 3] = [COPY, BRIGHTEN, BLUR];
+pub static BASICS: LazyLock<[App; 3]> = LazyLock::new(|| {
+    [
+        basic("copy", "copies an image, to measure memory bandwidth", copy, |_| 1.0),
+        basic("brighten", "a pointwise change of brightness and contrast", brighten, |s| pixels(s) * 4.0)
+            .params([setting("gain", 1.5), setting("offset", -0.1)]),
+        basic("blur", "a 3x3 box blur, separable", blur, |settings| pixels(settings) * 6.0),
+    ]
+});
 
-const IMAGE: &[Setting] = &[count("W", 8192), count("H", 8192)];
-
-const COPY: App = App {
-    name: "copy",
-    about: "copies an image, to measure memory bandwidth",
-    sizes: IMAGE,
-    structure: &[],
-    params: &[],
-    build: copy,
-    shapes,
-    input,
-    operations: |_| 1.0,
-    tolerance: Some(1e-6),
-};
-
-const BRIGHTEN: App = App {
-    name: "brighten",
-    about: "a pointwise change of brightness and contrast",
-    params: &[setting("gain", 1.5), setting("offset", -0.1)],
-    build: brighten,
-    operations: |settings| pixels(settings) * 4.0,
-    ..COPY
-};
-
-const BLUR: App = App {
-    name: "blur",
-    about: "a 3x3 box blur, separable",
-    build: blur,
-    operations: |settings| pixels(settings) * 6.0,
-    ..COPY
-};
+fn basic(
+    name: &str,
+    about: &str,
+    build: fn(&Settings) -> Result<Pipeline, PipelineError>,
+    operations: fn(&Settings) -> f64,
+) -> App {
+    App::new(name, build)
+        .about(about)
+        .sizes([count("W", 8192), count("H", 8192)])
+        .inputs(|request| natural::image(Type::F32, &request.region, request.seed))
+        .operations(operations)
+        .tolerance(1e-6)
+}
 
 fn copy(_: &Settings) -> Result<Pipeline, PipelineError> {
     let (x, y) = vars!(x, y);
@@ -62,15 +53,6 @@ fn blur(_: &Settings) -> Result<Pipeline, PipelineError> {
     let blur_x = func("blur_x", (x, y), row / 3.0);
     let column = blur_x.at((x, y - 1)) + blur_x.at((x, y)) + blur_x.at((x, y + 1));
     Pipeline::new("blur", [func("output", (x, y), column / 3.0)])
-}
-
-fn shapes(settings: &Settings) -> Shapes {
-    let image = Region::of_extents(&[settings.int("W"), settings.int("H")]);
-    Shapes { inputs: vec![("input", image.clone())], outputs: vec![("output", image)] }
-}
-
-fn input(request: &InputRequest<'_>) -> Buffer {
-    natural::image(Type::F32, &request.region, request.seed)
 }
 
 fn pixels(settings: &Settings) -> f64 {

@@ -7,19 +7,17 @@ use warploom::prelude::*;
 use crate::natural;
 
 /// The app. `W` x `H` is the size of the large picture, `w` x `h` that of the small one.
-pub const APP: App = App {
-    name: "bgu",
-    about: "bilateral-guided upsampling: local affine fits in a bilateral grid",
-    sizes: &[count("W", 1536), count("H", 2560), count("w", 192), count("h", 320)],
-    structure: &[],
-    params: &[setting("r_sigma", 0.125), setting("s_sigma", 16.0)],
-    build,
-    shapes,
-    input,
-    operations,
-    // The channels of a picture are similar, so the linear systems are nearly singular.
-    tolerance: None,
-};
+///
+/// It states no tolerance: the channels of a picture are similar, so the linear systems are nearly singular.
+pub fn app() -> App {
+    App::new("bgu", build)
+        .about("bilateral-guided upsampling: local affine fits in a bilateral grid")
+        .sizes([count("W", 1536), count("H", 2560), count("w", 192), count("h", 320)])
+        .params([setting("r_sigma", 0.125), setting("s_sigma", 16.0)])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+}
 
 fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let (x, y, z, c) = vars!(x, y, z, c);
@@ -161,10 +159,10 @@ fn shapes(settings: &Settings) -> Shapes {
     let [width, height, low_width, low_height] = ["W", "H", "w", "h"].map(|name| settings.int(name));
     let large = Region::of_extents(&[width, height, 3]);
     let small = Region::of_extents(&[low_width, low_height, 3]);
-    Shapes {
-        inputs: vec![("splat_loc", small.clone()), ("values", small), ("slice_loc", large.clone())],
-        outputs: vec![("output", large)],
-    }
+    Shapes::new(
+        [("splat_loc", small.clone()), ("values", small), ("slice_loc", large.clone())],
+        [("output", large)],
+    )
 }
 
 /// A picture. For `values`, the operator is a contrast curve.
@@ -199,7 +197,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 16, "{pipeline}");
     }
 }

@@ -7,18 +7,17 @@ use warploom::prelude::*;
 use crate::natural;
 
 /// The app. A grid cell is `s_sigma` pixels wide and high, and `r_sigma` deep in brightness.
-pub const APP: App = App {
-    name: "bilateral_grid",
-    about: "edge-preserving smoothing with a bilateral grid",
-    sizes: &[count("W", 1536), count("H", 2560)],
-    structure: &[count("s_sigma", 8)],
-    params: &[setting("r_sigma", 0.1)],
-    build,
-    shapes,
-    input,
-    operations,
-    tolerance: Some(5e-6),
-};
+pub fn app() -> App {
+    App::new("bilateral_grid", build)
+        .about("edge-preserving smoothing with a bilateral grid")
+        .sizes([count("W", 1536), count("H", 2560)])
+        .structure([count("s_sigma", 8)])
+        .params([setting("r_sigma", 0.1)])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+        .tolerance(5e-6)
+}
 
 fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     let s_sigma = settings.int("s_sigma") as i32;
@@ -62,7 +61,7 @@ fn blur(at: impl Fn(i32) -> Expr) -> Expr {
 
 fn shapes(settings: &Settings) -> Shapes {
     let image = Region::of_extents(&[settings.int("W"), settings.int("H")]);
-    Shapes { inputs: vec![("input", image.clone())], outputs: vec![("bilateral_grid", image)] }
+    Shapes::new([("input", image.clone())], [("bilateral_grid", image)])
 }
 
 fn input(request: &InputRequest<'_>) -> Buffer {
@@ -84,7 +83,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 7, "{pipeline}");
     }
 }

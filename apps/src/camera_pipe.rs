@@ -7,25 +7,23 @@ use warploom::prelude::*;
 use crate::natural;
 
 /// The app. `W` x `H` is the size of the output; the raw input is 32 pixels wider and 24 higher.
-pub const APP: App = App {
-    name: "camera_pipe",
-    about: "raw Bayer mosaic to a finished picture",
-    sizes: &[count("W", 2560), count("H", 1920)],
-    structure: &[],
-    params: &[
-        setting("color_temp", 3700.0),
-        setting("gamma", 2.0),
-        setting("contrast", 50.0),
-        setting("sharpen_strength", 1.0),
-        setting("blackLevel", 25.0),
-        setting("whiteLevel", 1023.0),
-    ],
-    build,
-    shapes,
-    input,
-    operations,
-    tolerance: Some(1e-6),
-};
+pub fn app() -> App {
+    App::new("camera_pipe", build)
+        .about("raw Bayer mosaic to a finished picture")
+        .sizes([count("W", 2560), count("H", 1920)])
+        .params([
+            setting("color_temp", 3700.0),
+            setting("gamma", 2.0),
+            setting("contrast", 50.0),
+            setting("sharpen_strength", 1.0),
+            setting("blackLevel", 25.0),
+            setting("whiteLevel", 1023.0),
+        ])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+        .tolerance(1e-6)
+}
 
 fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let (x, y, c) = vars!(x, y, c);
@@ -192,14 +190,14 @@ fn sharpen(color: &Func) -> Func {
 
 fn shapes(settings: &Settings) -> Shapes {
     let (w, h) = (settings.int("W"), settings.int("H"));
-    Shapes {
-        inputs: vec![
+    Shapes::new(
+        [
             ("input", Region::of_extents(&[w + 32, h + 24])),
             ("matrix_3200", Region::of_extents(&[4, 3])),
             ("matrix_7000", Region::of_extents(&[4, 3])),
         ],
-        outputs: vec![("processed", Region::of_extents(&[w, h, 3]))],
-    }
+        [("processed", Region::of_extents(&[w, h, 3]))],
+    )
 }
 
 /// Calibration of the sensor at 3200 K: one row each for red, green and blue.
@@ -249,7 +247,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 35, "{pipeline}");
     }
 }

@@ -7,18 +7,15 @@ use crate::natural;
 
 /// The app. `N` is the batch size, `CI` and `CO` are the numbers of input and output channels, and
 /// `W` x `H` is the size of the output.
-pub const APP: App = App {
-    name: "conv_layer",
-    about: "3x3 convolution over many channels, with bias and rectifier",
-    sizes: &[count("N", 5), count("CI", 128), count("CO", 128), count("W", 100), count("H", 80)],
-    structure: &[],
-    params: &[],
-    build,
-    shapes,
-    input,
-    operations,
-    tolerance: Some(5e-6),
-};
+pub fn app() -> App {
+    App::new("conv_layer", build)
+        .about("3x3 convolution over many channels, with bias and rectifier")
+        .sizes([count("N", 5), count("CI", 128), count("CO", 128), count("W", 100), count("H", 80)])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+        .tolerance(5e-6)
+}
 
 fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let (c, x, y, n) = vars!(c, x, y, n);
@@ -37,14 +34,14 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
 
 fn shapes(settings: &Settings) -> Shapes {
     let [n, ci, co, w, h] = ["N", "CI", "CO", "W", "H"].map(|name| settings.int(name));
-    Shapes {
-        inputs: vec![
+    Shapes::new(
+        [
             ("input", Region::of_extents(&[ci, w + 2, h + 2, n])),
             ("filter", Region::of_extents(&[co, 3, 3, ci])),
             ("bias", Region::of_extents(&[co])),
         ],
-        outputs: vec![("relu", Region::of_extents(&[co, w, h, n]))],
-    }
+        [("relu", Region::of_extents(&[co, w, h, n]))],
+    )
 }
 
 fn input(request: &InputRequest<'_>) -> Buffer {
@@ -64,7 +61,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 2, "{pipeline}");
     }
 }

@@ -6,18 +6,15 @@ use warploom::prelude::*;
 use crate::natural;
 
 /// The app. `size` is the number of rows and columns.
-pub const APP: App = App {
-    name: "cuda_mat_mul",
-    about: "product of two square matrices",
-    sizes: &[count("size", 1024)],
-    structure: &[],
-    params: &[],
-    build,
-    shapes,
-    input,
-    operations,
-    tolerance: Some(1e-5),
-};
+pub fn app() -> App {
+    App::new("cuda_mat_mul", build)
+        .about("product of two square matrices")
+        .sizes([count("size", 1024)])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+        .tolerance(1e-5)
+}
 
 fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let (x, y) = vars!(x, y);
@@ -33,7 +30,7 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
 
 fn shapes(settings: &Settings) -> Shapes {
     let square = Region::of_extents(&[settings.int("size"); 2]);
-    Shapes { inputs: vec![("A", square.clone()), ("B", square.clone())], outputs: vec![("out", square)] }
+    Shapes::new([("A", square.clone()), ("B", square.clone())], [("out", square)])
 }
 
 fn input(request: &InputRequest<'_>) -> Buffer {
@@ -53,7 +50,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 2, "{pipeline}");
     }
 }

@@ -8,27 +8,24 @@ use crate::natural;
 
 /// The app. `N` is the batch size, `CI` and `CO` are the numbers of input and output channels, `CM`
 /// is the channel multiplier, `W` x `H` the size of the image and `FW` x `FH` that of the filter.
-pub const APP: App = App {
-    name: "depthwise_separable_conv",
-    about: "a filter for each channel, then a 1x1 convolution, bias and rectifier",
-    sizes: &[
-        count("N", 4),
-        count("CI", 32),
-        count("CO", 16),
-        count("CM", 1),
-        count("W", 112),
-        count("H", 112),
-        count("FW", 3),
-        count("FH", 3),
-    ],
-    structure: &[],
-    params: &[],
-    build,
-    shapes,
-    input,
-    operations,
-    tolerance: Some(5e-6),
-};
+pub fn app() -> App {
+    App::new("depthwise_separable_conv", build)
+        .about("a filter for each channel, then a 1x1 convolution, bias and rectifier")
+        .sizes([
+            count("N", 4),
+            count("CI", 32),
+            count("CO", 16),
+            count("CM", 1),
+            count("W", 112),
+            count("H", 112),
+            count("FW", 3),
+            count("FH", 3),
+        ])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+        .tolerance(5e-6)
+}
 
 fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let (d, x, y, b) = vars!(d, x, y, b);
@@ -58,8 +55,8 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
 fn shapes(settings: &Settings) -> Shapes {
     let [n, ci, co, cm, w, h, fw, fh] =
         ["N", "CI", "CO", "CM", "W", "H", "FW", "FH"].map(|name| settings.int(name));
-    Shapes {
-        inputs: vec![
+    Shapes::new(
+        [
             ("input", Region::of_extents(&[ci, w, h, n])),
             // Every output channel of the depthwise stage has its own entry along the second
             // dimension.
@@ -67,8 +64,8 @@ fn shapes(settings: &Settings) -> Shapes {
             ("pointwise_filter", Region::of_extents(&[co, ci * cm])),
             ("bias", Region::of_extents(&[co])),
         ],
-        outputs: vec![("output", Region::of_extents(&[co, w, h, n]))],
-    }
+        [("output", Region::of_extents(&[co, w, h, n]))],
+    )
 }
 
 fn input(request: &InputRequest<'_>) -> Buffer {
@@ -91,7 +88,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 4, "{pipeline}");
     }
 }

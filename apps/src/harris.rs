@@ -6,18 +6,15 @@ use warploom::prelude::*;
 use crate::natural;
 
 /// The app. `W` x `H` is the size of the input; the output is 3 pixels smaller on each side.
-pub const APP: App = App {
-    name: "harris",
-    about: "Harris corner detection",
-    sizes: &[count("W", 1536), count("H", 2560)],
-    structure: &[],
-    params: &[],
-    build,
-    shapes,
-    input,
-    operations,
-    tolerance: Some(5e-6),
-};
+pub fn app() -> App {
+    App::new("harris", build)
+        .about("Harris corner detection")
+        .sizes([count("W", 1536), count("H", 2560)])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+        .tolerance(5e-6)
+}
 
 fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let (x, y) = vars!(x, y);
@@ -58,10 +55,7 @@ fn box_sum(name: &str, f: &Func) -> Func {
 fn shapes(settings: &Settings) -> Shapes {
     let (width, height) = (settings.int("W"), settings.int("H"));
     let inner = Region(vec![Range::new(3, width - 6), Range::new(3, height - 6)]);
-    Shapes {
-        inputs: vec![("input", Region::of_extents(&[width, height, 3]))],
-        outputs: vec![("output", inner)],
-    }
+    Shapes::new([("input", Region::of_extents(&[width, height, 3]))], [("output", inner)])
 }
 
 fn input(request: &InputRequest<'_>) -> Buffer {
@@ -81,7 +75,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 12, "{pipeline}");
     }
 }

@@ -7,18 +7,15 @@ use warploom::prelude::*;
 use crate::natural;
 
 /// The app. `W` x `H` is the size of the picture, which has 3 channels of 8 bits.
-pub const APP: App = App {
-    name: "hist",
-    about: "histogram equalisation of the brightness",
-    sizes: &[count("W", 1536), count("H", 2560)],
-    structure: &[],
-    params: &[],
-    build,
-    shapes,
-    input,
-    operations,
-    tolerance: Some(1e-6),
-};
+pub fn app() -> App {
+    App::new("hist", build)
+        .about("histogram equalisation of the brightness")
+        .sizes([count("W", 1536), count("H", 2560)])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+        .tolerance(1e-6)
+}
 
 fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let (x, y, c, b) = vars!(x, y, c, b);
@@ -56,7 +53,7 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
 
 fn shapes(settings: &Settings) -> Shapes {
     let image = Region::of_extents(&[settings.int("W"), settings.int("H"), 3]);
-    Shapes { inputs: vec![("input", image.clone())], outputs: vec![("output", image)] }
+    Shapes::new([("input", image.clone())], [("output", image)])
 }
 
 fn input(request: &InputRequest<'_>) -> Buffer {
@@ -77,7 +74,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 9, "{pipeline}");
     }
 }

@@ -8,18 +8,16 @@ use warploom::prelude::*;
 use crate::natural;
 
 /// The app. `alpha` is the weight of the current sample in the average.
-pub const APP: App = App {
-    name: "iir_blur",
-    about: "recursive blur of columns and rows",
-    sizes: &[count("W", 1536), count("H", 2560)],
-    structure: &[],
-    params: &[setting("alpha", 0.5)],
-    build,
-    shapes,
-    input,
-    operations,
-    tolerance: Some(2e-6),
-};
+pub fn app() -> App {
+    App::new("iir_blur", build)
+        .about("recursive blur of columns and rows")
+        .sizes([count("W", 1536), count("H", 2560)])
+        .params([setting("alpha", 0.5)])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+        .tolerance(2e-6)
+}
 
 fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let (x, y, c) = vars!(x, y, c);
@@ -51,7 +49,7 @@ fn blur_columns(name: &str, row: impl Fn(Expr) -> Expr, height: &Expr, alpha: &P
 
 fn shapes(settings: &Settings) -> Shapes {
     let image = Region::of_extents(&[settings.int("W"), settings.int("H"), 3]);
-    Shapes { inputs: vec![("input", image.clone())], outputs: vec![("output", image)] }
+    Shapes::new([("input", image.clone())], [("output", image)])
 }
 
 fn input(request: &InputRequest<'_>) -> Buffer {
@@ -69,7 +67,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 4, "{pipeline}");
     }
 }

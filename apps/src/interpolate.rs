@@ -7,18 +7,16 @@ use warploom::prelude::*;
 use crate::natural;
 
 /// The app. `levels` is the number of pyramid levels.
-pub const APP: App = App {
-    name: "interpolate",
-    about: "filling of transparent parts by push-pull",
-    sizes: &[count("W", 1536), count("H", 2560)],
-    structure: &[count("levels", 10)],
-    params: &[],
-    build,
-    shapes,
-    input,
-    operations,
-    tolerance: Some(5e-6),
-};
+pub fn app() -> App {
+    App::new("interpolate", build)
+        .about("filling of transparent parts by push-pull")
+        .sizes([count("W", 1536), count("H", 2560)])
+        .structure([count("levels", 10)])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+        .tolerance(5e-6)
+}
 
 fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     let levels = settings.int("levels").max(1) as usize;
@@ -65,10 +63,10 @@ fn average3(at: impl Fn(i32) -> Expr) -> Expr {
 
 fn shapes(settings: &Settings) -> Shapes {
     let (width, height) = (settings.int("W"), settings.int("H"));
-    Shapes {
-        inputs: vec![("input", Region::of_extents(&[width, height, 4]))],
-        outputs: vec![("output", Region::of_extents(&[width, height, 3]))],
-    }
+    Shapes::new(
+        [("input", Region::of_extents(&[width, height, 4]))],
+        [("output", Region::of_extents(&[width, height, 3]))],
+    )
 }
 
 /// A picture that is about half transparent, with soft borders.
@@ -100,7 +98,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 50, "{pipeline}");
     }
 }

@@ -17,18 +17,15 @@ use quality::mosaic_of;
 pub mod quality;
 
 /// The app. `K` is the number of candidates for green.
-pub const APP: App = App {
-    name: "learned_demosaic",
-    about: "Bayer mosaic to colours with learned filters",
-    sizes: &[count("W", 1536), count("H", 2560), count("K", 8)],
-    structure: &[],
-    params: &[],
-    build,
-    shapes,
-    input,
-    operations,
-    tolerance: Some(5e-6),
-};
+pub fn app() -> App {
+    App::new("learned_demosaic", build)
+        .about("Bayer mosaic to colours with learned filters")
+        .sizes([count("W", 1536), count("H", 2560), count("K", 8)])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+        .tolerance(5e-6)
+}
 
 fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let (x, y, k, c) = vars!(x, y, k, c);
@@ -84,8 +81,8 @@ fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
 
 fn shapes(settings: &Settings) -> Shapes {
     let [w, h, k] = ["W", "H", "K"].map(|name| settings.int(name));
-    Shapes {
-        inputs: vec![
+    Shapes::new(
+        [
             ("mosaic", Region::of_extents(&[w, h])),
             ("sel", Region::of_extents(&[5, 5, k])),
             ("green_f", Region::of_extents(&[5, 5, k])),
@@ -93,8 +90,8 @@ fn shapes(settings: &Settings) -> Shapes {
             ("v_f", Region::of_extents(&[4])),
             ("q_f", Region::of_extents(&[4, 4])),
         ],
-        outputs: vec![("output", Region::of_extents(&[w, h, 3]))],
-    }
+        [("output", Region::of_extents(&[w, h, 3]))],
+    )
 }
 
 /// Returns a learned filter, or the mosaic of a picture.
@@ -144,7 +141,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 19, "{pipeline}");
     }
 }

@@ -8,23 +8,21 @@ use crate::natural;
 
 /// The app. `slices` is the number of depth hypotheses, `focus_depth` the slice in focus and
 /// `aperture_samples` the number of samples per pixel.
-pub const APP: App = App {
-    name: "lens_blur",
-    about: "depth from two views, and the blur of a lens from the depth",
-    sizes: &[count("W", 192), count("H", 320)],
-    structure: &[],
-    params: &[
-        setting("slices", 32.0),
-        setting("focus_depth", 13.0),
-        setting("blur_radius_scale", 0.5),
-        setting("aperture_samples", 32.0),
-    ],
-    build,
-    shapes,
-    input,
-    operations,
-    tolerance: Some(5e-6),
-};
+pub fn app() -> App {
+    App::new("lens_blur", build)
+        .about("depth from two views, and the blur of a lens from the depth")
+        .sizes([count("W", 192), count("H", 320)])
+        .params([
+            setting("slices", 32.0),
+            setting("focus_depth", 13.0),
+            setting("blur_radius_scale", 0.5),
+            setting("aperture_samples", 32.0),
+        ])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+        .tolerance(5e-6)
+}
 
 /// Levels of the pyramid that smooths the matching costs.
 const LEVELS: usize = 8;
@@ -143,10 +141,7 @@ fn square(value: Expr) -> Expr {
 
 fn shapes(settings: &Settings) -> Shapes {
     let image = Region::of_extents(&[settings.int("W"), settings.int("H"), 3]);
-    Shapes {
-        inputs: vec![("left_im", image.clone()), ("right_im", image.clone())],
-        outputs: vec![("final", image)],
-    }
+    Shapes::new([("left_im", image.clone()), ("right_im", image.clone())], [("final", image)])
 }
 
 /// The same picture for both views. In the right view, rows are shifted to the right by a disparity
@@ -184,7 +179,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 72, "{pipeline}");
     }
 }

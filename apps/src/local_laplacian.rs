@@ -8,18 +8,17 @@ use warploom::prelude::*;
 use crate::natural;
 
 /// The app. `levels` is the number of brightness levels, `pyramid_levels` the number of scales.
-pub const APP: App = App {
-    name: "local_laplacian",
-    about: "local Laplacian filter for detail and tone",
-    sizes: &[count("W", 1536), count("H", 2560)],
-    structure: &[count("pyramid_levels", 8)],
-    params: &[setting("levels", 8.0), setting("alpha", 1.0 / 7.0), setting("beta", 1.0)],
-    build,
-    shapes,
-    input,
-    operations,
-    tolerance: Some(1e-6),
-};
+pub fn app() -> App {
+    App::new("local_laplacian", build)
+        .about("local Laplacian filter for detail and tone")
+        .sizes([count("W", 1536), count("H", 2560)])
+        .structure([count("pyramid_levels", 8)])
+        .params([setting("levels", 8.0), setting("alpha", 1.0 / 7.0), setting("beta", 1.0)])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+        .tolerance(1e-6)
+}
 
 fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     let top = settings.int("pyramid_levels").max(1) as usize - 1;
@@ -125,7 +124,7 @@ fn moved<const N: usize>(args: [Var; N], x: impl Into<Expr>, y: impl Into<Expr>)
 
 fn shapes(settings: &Settings) -> Shapes {
     let image = Region::of_extents(&[settings.int("W"), settings.int("H"), 3]);
-    Shapes { inputs: vec![("input", image.clone())], outputs: vec![("output", image)] }
+    Shapes::new([("input", image.clone())], [("output", image)])
 }
 
 fn input(request: &InputRequest<'_>) -> Buffer {
@@ -156,7 +155,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 102, "{pipeline}");
     }
 }

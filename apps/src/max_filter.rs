@@ -9,18 +9,16 @@ use warploom::prelude::*;
 use crate::natural;
 
 /// The app. `radius` is the radius of the disc in pixels.
-pub const APP: App = App {
-    name: "max_filter",
-    about: "maximum over a disc",
-    sizes: &[count("W", 1536), count("H", 2560)],
-    structure: &[count("radius", 26)],
-    params: &[],
-    build,
-    shapes,
-    input,
-    operations,
-    tolerance: Some(1e-6),
-};
+pub fn app() -> App {
+    App::new("max_filter", build)
+        .about("maximum over a disc")
+        .sizes([count("W", 1536), count("H", 2560)])
+        .structure([count("radius", 26)])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+        .tolerance(1e-6)
+}
 
 fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     let radius = settings.int("radius").max(0) as i32;
@@ -67,7 +65,7 @@ fn slices(settings: &Settings) -> i32 {
 
 fn shapes(settings: &Settings) -> Shapes {
     let image = Region::of_extents(&[settings.int("W"), settings.int("H"), 3]);
-    Shapes { inputs: vec![("input", image.clone())], outputs: vec![("output", image)] }
+    Shapes::new([("input", image.clone())], [("output", image)])
 }
 
 fn input(request: &InputRequest<'_>) -> Buffer {
@@ -92,7 +90,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 8, "{pipeline}");
     }
 }

@@ -8,18 +8,16 @@ use crate::natural;
 
 /// The app. `patch_size` and `search_area` are the widths of the patch and of the search window in
 /// pixels.
-pub const APP: App = App {
-    name: "nl_means",
-    about: "denoising by non-local means",
-    sizes: &[count("W", 1536), count("H", 2560)],
-    structure: &[],
-    params: &[setting("patch_size", 7.0), setting("search_area", 7.0), setting("sigma", 0.12)],
-    build,
-    shapes,
-    input,
-    operations,
-    tolerance: Some(5e-6),
-};
+pub fn app() -> App {
+    App::new("nl_means", build)
+        .about("denoising by non-local means")
+        .sizes([count("W", 1536), count("H", 2560)])
+        .params([setting("patch_size", 7.0), setting("search_area", 7.0), setting("sigma", 0.12)])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+        .tolerance(5e-6)
+}
 
 fn build(_: &Settings) -> Result<Pipeline, PipelineError> {
     let (x, y, c, dx, dy) = vars!(x, y, c, dx, dy);
@@ -60,7 +58,7 @@ fn square(value: Expr) -> Expr {
 
 fn shapes(settings: &Settings) -> Shapes {
     let image = Region::of_extents(&[settings.int("W"), settings.int("H"), 3]);
-    Shapes { inputs: vec![("input", image.clone())], outputs: vec![("non_local_means", image)] }
+    Shapes::new([("input", image.clone())], [("non_local_means", image)])
 }
 
 fn input(request: &InputRequest<'_>) -> Buffer {
@@ -82,7 +80,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 12, "{pipeline}");
     }
 }

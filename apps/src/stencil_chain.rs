@@ -6,18 +6,16 @@ use warploom::prelude::*;
 use crate::natural;
 
 /// The app. `stencils` is the length of the chain.
-pub const APP: App = App {
-    name: "stencil_chain",
-    about: "a long chain of 5x5 stencils",
-    sizes: &[count("W", 1536), count("H", 2560)],
-    structure: &[count("stencils", 32)],
-    params: &[],
-    build,
-    shapes,
-    input,
-    operations,
-    tolerance: Some(1e-6),
-};
+pub fn app() -> App {
+    App::new("stencil_chain", build)
+        .about("a long chain of 5x5 stencils")
+        .sizes([count("W", 1536), count("H", 2560)])
+        .structure([count("stencils", 32)])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+        .tolerance(1e-6)
+}
 
 fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     let (x, y) = vars!(x, y);
@@ -36,7 +34,7 @@ fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
 
 fn shapes(settings: &Settings) -> Shapes {
     let image = Region::of_extents(&[settings.int("W"), settings.int("H")]);
-    Shapes { inputs: vec![("input", image.clone())], outputs: vec![("output", image)] }
+    Shapes::new([("input", image.clone())], [("output", image)])
 }
 
 fn input(request: &InputRequest<'_>) -> Buffer {
@@ -54,7 +52,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 34, "{pipeline}");
     }
 }

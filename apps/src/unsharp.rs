@@ -9,18 +9,16 @@ use warploom::prelude::*;
 use crate::natural;
 
 /// The app. `sigma` is the standard deviation of the blur in pixels.
-pub const APP: App = App {
-    name: "unsharp",
-    about: "sharpening by an unsharp mask",
-    sizes: &[count("W", 1536), count("H", 2560)],
-    structure: &[setting("sigma", 1.5)],
-    params: &[],
-    build,
-    shapes,
-    input,
-    operations,
-    tolerance: Some(5e-6),
-};
+pub fn app() -> App {
+    App::new("unsharp", build)
+        .about("sharpening by an unsharp mask")
+        .sizes([count("W", 1536), count("H", 2560)])
+        .structure([setting("sigma", 1.5)])
+        .shapes(shapes)
+        .inputs(input)
+        .operations(operations)
+        .tolerance(5e-6)
+}
 
 fn build(settings: &Settings) -> Result<Pipeline, PipelineError> {
     let sigma = settings.number("sigma") as f32;
@@ -52,7 +50,7 @@ fn blur(kernel: &Func, at: impl Fn(i32) -> Expr) -> Expr {
 
 fn shapes(settings: &Settings) -> Shapes {
     let image = Region::of_extents(&[settings.int("W"), settings.int("H"), 3]);
-    Shapes { inputs: vec![("input", image.clone())], outputs: vec![("output", image)] }
+    Shapes::new([("input", image.clone())], [("output", image)])
 }
 
 fn input(request: &InputRequest<'_>) -> Buffer {
@@ -71,7 +69,7 @@ mod tests {
 
     #[test]
     fn has_all_stages() {
-        let pipeline = build(&Settings::defaults(&APP)).unwrap();
+        let pipeline = build(&Settings::defaults(&app())).unwrap();
         assert_eq!(pipeline.funcs().len(), 8, "{pipeline}");
     }
 }

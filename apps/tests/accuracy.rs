@@ -12,7 +12,7 @@ const UNSEEN: u64 = 1_000_000;
 
 #[test]
 fn other_roundings_stay_within_what_apps_state() {
-    for app in &APPS {
+    for app in APPS.iter() {
         let workload = app.workload(&small_settings(app).unwrap(), SEED).unwrap();
         let expected = workload.expected(app.tolerance, PERTURBED_RUNS).unwrap();
         for (known, stated) in expected.conditioning().iter().zip(app.tolerance) {
@@ -34,5 +34,5 @@ fn integers_are_exact_where_they_can_be() {
         let reached = warploom::lang::rounding::reached(&workload.pipeline);
         workload.pipeline.outputs().iter().all(|id| reached[*id].iter().all(|reached| !reached))
     });
-    assert_eq!(exact.map(|app| app.name).collect::<Vec<_>>(), ["stencil_chain"]);
+    assert_eq!(exact.map(|app| app.name.as_str()).collect::<Vec<_>>(), ["stencil_chain"]);
 }

@@ -49,7 +49,7 @@ fn hand_written_schedules_compile_without_spills() {
     if !testing::has_nvrtc("hand_written_schedules_compile_without_spills") {
         return;
     }
-    for app in warploom_apps::APPS.iter().chain(&warploom_apps::BASICS) {
+    for app in warploom_apps::APPS.iter().chain(warploom_apps::BASICS.iter()) {
         let spilled = spilled(app, |problem| hand_written(problem.pipeline()), Build::Timing);
         assert_eq!(spilled, 0, "{}", app.name);
     }
@@ -88,11 +88,11 @@ fn kernels_for_any_size_compile() {
     if !testing::has_nvrtc("kernels_for_any_size_compile") {
         return;
     }
-    for app in &warploom_apps::APPS {
+    for app in warploom_apps::APPS.iter() {
         let settings = Settings::defaults(app);
-        let pipeline = (app.build)(&settings).expect("the pipeline is right");
+        let pipeline = app.pipeline(&settings).expect("the pipeline is right");
         let pictures = app.sizes.iter().filter(|size| size.default >= 128.0 && size.name.len() == 1);
-        let range = |size: &Setting| SizeRange { name: size.name.into(), min: 16, max: 8192 };
+        let range = |size: &Setting| SizeRange { name: size.name.clone(), min: 16, max: 8192 };
         let request =
             app.dynamic(&pipeline, &settings, pictures.map(range).collect()).expect("the app is whole");
         let request = request.unwrap_or_else(|error| panic!("{}: {error}", app.name));

@@ -33,7 +33,7 @@ fn check_app(name: &str, changes: &[(&str, f64)]) {
 /// At the sizes that are benchmarked, without the data.
 #[test]
 fn every_app_at_its_own_sizes_is_legal() {
-    for app in &warploom_apps::APPS {
+    for app in warploom_apps::APPS.iter() {
         let problem = problem(app, &[]);
         let schedule = Schedule::default_for(&problem);
         let plan = problem.check(&schedule);
@@ -77,8 +77,8 @@ apps! {
 
 #[test]
 fn all_apps_are_tested() {
-    for app in &warploom_apps::APPS {
-        assert!(TESTED.contains(&app.name), "{} is not tested", app.name);
+    for app in warploom_apps::APPS.iter() {
+        assert!(TESTED.contains(&app.name.as_str()), "{} is not tested", app.name);
     }
 }
 

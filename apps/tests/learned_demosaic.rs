@@ -1,24 +1,26 @@
 //! The filters that the app `learned_demosaic` ships: what they are worth, and that they fit any mosaic.
 
-use warploom::app::{InputRequest, Settings};
+use warploom::app::Settings;
 use warploom::interp::compare::{Tolerance, compare};
 use warploom::prelude::*;
-use warploom_apps::learned_demosaic::APP;
+use warploom::tune::workload::Workload;
+use warploom_apps::learned_demosaic;
 use warploom_apps::learned_demosaic::quality::{Filters, bilinear, demosaicked, mosaic_of, psnr};
 use warploom_apps::natural;
 
 /// The filters that the app brings for so many candidates.
 fn shipped(candidates: u32) -> Filters {
-    let mut settings = Settings::defaults(&APP);
+    let app = learned_demosaic::app();
+    let mut settings = Settings::defaults(&app);
     assert!(settings.set("K", f64::from(candidates)));
-    let filters = (APP.shapes)(&settings).inputs.into_iter().filter(|(name, _)| *name != "mosaic");
-    let filter =
-        |(name, region)| (name, (APP.input)(&InputRequest { name, region, seed: 1, settings: &settings }));
-    filters.map(filter).collect()
+    let Workload { pipeline, inputs, .. } = app.workload(&settings, 1).expect("the pipeline is right");
+    let names = pipeline.inputs().values().map(|input| input.name.clone());
+    names.zip(inputs).filter(|(name, _)| name != "mosaic").collect()
 }
 
 fn app() -> Pipeline {
-    (APP.build)(&Settings::defaults(&APP)).expect("the pipeline is right")
+    let app = learned_demosaic::app();
+    app.pipeline(&Settings::defaults(&app)).expect("the pipeline is right")
 }
 
 /// A picture that the filters were not learned on: those have small seeds.

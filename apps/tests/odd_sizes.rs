@@ -5,9 +5,10 @@
 mod naive;
 
 use naive::Naive;
-use warploom::app::{InputRequest, Settings};
+use warploom::app::Settings;
 use warploom::interp::Evaluation;
 use warploom::prelude::*;
+use warploom::tune::workload::Workload;
 
 /// Compares one app at `changes`; of large outputs only a corner away from the origin.
 fn check(name: &str, changes: &[(&str, f64)]) {
@@ -16,16 +17,9 @@ fn check(name: &str, changes: &[(&str, f64)]) {
     for (setting, value) in changes {
         assert!(settings.set(setting, *value), "{name} has no setting {setting}");
     }
-    let pipeline = (app.build)(&settings).expect("the pipeline is right");
-    let shapes = (app.shapes)(&settings);
-    let input = |name: &str| {
-        let (_, region) = shapes.inputs.iter().find(|(known, _)| *known == name).expect("it has a shape");
-        (app.input)(&InputRequest { name, region: region.clone(), seed: 7, settings: &settings })
-    };
-    let inputs: Vec<Buffer> = pipeline.inputs().values().map(|decl| input(&decl.name)).collect();
-    let number = |param: &ir::ParamDecl| Value::from_number(param.ty, settings.number(&param.name));
-    let params: Vec<Value> =
-        pipeline.params().values().map(|param| number(param).expect("it fits")).collect();
+    let shapes = app.shapes_at(&settings);
+    let Workload { pipeline, inputs, params, .. } =
+        app.workload(&settings, 7).expect("the pipeline is right");
 
     let (output, region) = &shapes.outputs[0];
     let region = corner(region);

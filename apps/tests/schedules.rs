@@ -33,13 +33,13 @@ fn settings(app: &App, sizes: &[(&str, f64)]) -> Settings {
 /// An app and its schedule.
 fn scheduled(app: &App, sizes: &[(&str, f64)]) -> (Problem, Schedule) {
     let problem = realised(app, &settings(app, sizes));
-    let schedule = Schedule::parse(&text(app.name), problem.pipeline());
+    let schedule = Schedule::parse(&text(&app.name), problem.pipeline());
     (problem, schedule.unwrap_or_else(|errors| panic!("{errors}")))
 }
 
 fn realised(app: &App, settings: &Settings) -> Problem {
-    let pipeline = (app.build)(settings).unwrap();
-    let mut request = (app.shapes)(settings).realisation(&pipeline);
+    let pipeline = app.pipeline(settings).unwrap();
+    let mut request = app.shapes_at(settings).realisation(&pipeline);
     for param in pipeline.params().values() {
         let value = Value::from_number(param.ty, settings.number(&param.name)).unwrap();
         request = request.param(&param.name, value);
@@ -67,7 +67,7 @@ fn files_print_back_as_they_stand() {
             let path = format!("{}/schedules/{}.schedule", env!("CARGO_MANIFEST_DIR"), app.name);
             std::fs::write(path, &printed).unwrap();
         }
-        assert_eq!(printed, text(app.name), "{}; set BLESS=1 to write the files anew", app.name);
+        assert_eq!(printed, text(&app.name), "{}; set BLESS=1 to write the files anew", app.name);
     }
 }
 
@@ -186,7 +186,7 @@ fn at_root(pipeline: &Pipeline, inlined: impl Fn(&ir::FuncDecl) -> bool) -> Stri
 
 #[test]
 fn every_app_can_be_computed_at_root_or_inlined() {
-    for app in &warploom_apps::APPS {
+    for app in warploom_apps::APPS.iter() {
         let problem = realised(app, &Settings::defaults(app));
         let pipeline = problem.pipeline();
         assert_eq!(warnings(pipeline, problem.regions()), [], "{}", app.name);

@@ -105,8 +105,8 @@ apps! {
 
 #[test]
 fn all_apps_are_tested() {
-    for app in &warploom_apps::APPS {
-        assert!(TESTED.contains(&app.name), "{} is not tested", app.name);
+    for app in warploom_apps::APPS.iter() {
+        assert!(TESTED.contains(&app.name.as_str()), "{} is not tested", app.name);
     }
 }
 
@@ -131,7 +131,7 @@ fn threads_change_nothing() {
 #[test]
 #[ignore = "takes minutes"]
 fn threads_change_nothing_for_any_app() {
-    for app in &warploom_apps::APPS {
+    for app in warploom_apps::APPS.iter() {
         check_threads(app, &Options { samples: 8, beam: 8, passes: 3, ..Options::default() });
     }
 }

@@ -15,15 +15,21 @@ pub fn workload(name: &str, width: u32, height: u32) -> Workload {
     let Some(app) = warploom_apps::find(name) else { panic!("there is no app {name}") };
     let mut settings = Settings::defaults(app);
     assert!(settings.set("W", width.into()) && settings.set("H", height.into()), "{name} has no W and H");
-    let pipeline = match (app.build)(&settings) {
+    let pipeline = match app.pipeline(&settings) {
         Ok(pipeline) => pipeline,
         Err(error) => panic!("{name}: {error}"),
     };
-    let shapes = (app.shapes)(&settings);
+    let shapes = app.shapes_at(&settings);
     let input = |decl: &ir::InputDecl| {
         let (_, region) = shapes.inputs.iter().find(|(known, _)| *known == decl.name)?;
-        let request = InputRequest { name: &decl.name, region: region.clone(), seed: 1, settings: &settings };
-        Some((app.input)(&request))
+        let request = InputRequest {
+            name: &decl.name,
+            ty: decl.ty,
+            region: region.clone(),
+            seed: 1,
+            settings: &settings,
+        };
+        app.input(&request).ok()
     };
     let inputs = pipeline.inputs().values().filter_map(input).collect();
     let param = |decl: &ir::ParamDecl| Value::from_number(decl.ty, settings.number(&decl.name));

@@ -13,11 +13,11 @@ pub fn problem(app: &App, changed: &[(&str, f64)], device: &Device) -> Problem {
     for (name, value) in changed {
         assert!(settings.set(name, *value), "{} has no setting {name}", app.name);
     }
-    let pipeline = match (app.build)(&settings) {
+    let pipeline = match app.pipeline(&settings) {
         Ok(pipeline) => pipeline,
         Err(error) => panic!("{}: {error}", app.name),
     };
-    let mut request = (app.shapes)(&settings).realisation(&pipeline);
+    let mut request = app.shapes_at(&settings).realisation(&pipeline);
     for param in pipeline.params().values() {
         if let Some(value) = Value::from_number(param.ty, settings.number(&param.name)) {
             request = request.param(&param.name, value);

@@ -59,8 +59,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The quality on the first pictures that no training with so many pictures has seen.
 fn report(filters: &Filters, trained_on: u64) -> Result<(), Box<dyn Error>> {
-    let app = learned_demosaic::APP;
-    let pipeline = (app.build)(&Settings::defaults(&app))?;
+    let app = learned_demosaic::app();
+    let pipeline = app.pipeline(&Settings::defaults(&app))?;
     let bilinear = bilinear()?;
     let size = Region::of_extents(&[128, 96, 3]);
     println!("| picture | bilinear | learned | gain in dB |\n| --- | --- | --- | --- |");

@@ -91,7 +91,7 @@ impl Evaluation {
     /// Scores the analytic model, a random pick, and learned weights. `learned` returns the weights
     /// for the name of an app, or for the random pipelines if given `None`.
     pub fn new<'n>(data: &Data, learned: &dyn Fn(Option<&str>) -> Option<&'n Network>) -> Evaluation {
-        let names = warploom_apps::APPS.iter().map(|app| app.name);
+        let names = warploom_apps::APPS.iter().map(|app| app.name.as_str());
         let apps: Vec<Compared> = names
             .filter_map(|name| {
                 let groups = large(data, |group| group.kind == Kind::App && group.name == name);

@@ -6,8 +6,8 @@
 use burn::prelude::*;
 use warploom::app::{InputRequest, Settings};
 use warploom::interp::buffer::Buffer;
-use warploom::lang::{Pipeline, Region};
-use warploom_apps::learned_demosaic::APP;
+use warploom::lang::{Pipeline, Region, Type};
+use warploom_apps::learned_demosaic;
 use warploom_apps::learned_demosaic::quality::{Filters, bilinear, demosaicked, mosaic_of, psnr};
 use warploom_apps::natural;
 use warploom_training::demosaic::network::{Demosaicker, batch};
@@ -15,19 +15,29 @@ use warploom_training::demosaic::pictures::scene;
 use warploom_training::demosaic::{Recipe, train};
 
 fn app() -> Pipeline {
-    (APP.build)(&Settings::defaults(&APP)).expect("the pipeline is right")
+    let app = learned_demosaic::app();
+    app.pipeline(&Settings::defaults(&app)).expect("the pipeline is right")
 }
 
 /// Filters of the app's shapes, made by `filter` from the name and the region.
 fn filters(candidates: u32, filter: impl Fn(&str, Region, &Settings) -> Buffer) -> Filters {
-    let mut settings = Settings::defaults(&APP);
+    let app = learned_demosaic::app();
+    let mut settings = Settings::defaults(&app);
     assert!(settings.set("K", f64::from(candidates)));
-    let shapes = (APP.shapes)(&settings).inputs.into_iter().filter(|(name, _)| *name != "mosaic");
-    shapes.map(|(name, region)| (name, filter(name, region, &settings))).collect()
+    let shapes = app.shapes_at(&settings).inputs.into_iter().filter(|(name, _)| name != "mosaic");
+    let made = shapes.map(|(name, region)| {
+        let buffer = filter(&name, region, &settings);
+        (name, buffer)
+    });
+    made.collect()
 }
 
 fn shipped() -> Filters {
-    filters(8, |name, region, settings| (APP.input)(&InputRequest { name, region, seed: 1, settings }))
+    let app = learned_demosaic::app();
+    filters(8, |name, region, settings| {
+        let request = InputRequest { name, ty: Type::F32, region, seed: 1, settings };
+        app.input(&request).expect("the app makes it")
+    })
 }
 
 /// The largest difference between the tensors and the app, whose borders and sites all count.

@@ -34,7 +34,7 @@ fn samples_of_every_app_are_still_legal() {
     let data = data();
     assert_eq!(data.left_out.not_legal, 0);
     assert!(data.times.len() > 200, "only {} samples are left", data.times.len());
-    for app in &warploom_apps::APPS {
+    for app in warploom_apps::APPS.iter() {
         assert!(data.groups.iter().any(|group| group.name == app.name), "no sample of {}", app.name);
     }
 }

@@ -4,7 +4,7 @@
 use warploom::prelude::*;
 
 /// Filters, keyed by the names of the app's inputs.
-pub type Filters = Vec<(&'static str, Buffer)>;
+pub type Filters = Vec<(String, Buffer)>;
 
 /// The mosaic of a picture (x, y, channel) under the app's Bayer pattern: one channel per pixel.
 ///

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
-use warploom::app::{App, InputRequest, Setting, Settings};
+use warploom::app::{App, Settings};
 use warploom::codegen::build::{BuildError, build};
 use warploom::codegen::verify::verify;
 use warploom::interp::compare::{Tolerance, compare};
@@ -18,27 +18,7 @@ pub fn workload(app: &App, changes: &[(&str, f64)]) -> Workload {
     for (name, value) in changes {
         assert!(settings.set(name, *value), "{} has no setting {name}", app.name);
     }
-    let pipeline = (app.build)(&settings).expect("the pipeline is right");
-    let shapes = (app.shapes)(&settings);
-    let region = |shapes: &[(&'static str, Region)], name: &str| {
-        let found = shapes.iter().find(|(known, _)| *known == name);
-        found.expect("it has a shape").1.clone()
-    };
-    let input = |name: &str| {
-        let region = region(&shapes.inputs, name);
-        (app.input)(&InputRequest { name, region, seed: 3, settings: &settings })
-    };
-    let number = |param: &ir::ParamDecl| Value::from_number(param.ty, settings.number(&param.name));
-    Workload {
-        inputs: pipeline.inputs().values().map(|decl| input(&decl.name)).collect(),
-        params: pipeline.params().values().map(|param| number(param).expect("it fits")).collect(),
-        outputs: pipeline
-            .outputs()
-            .iter()
-            .map(|id| region(&shapes.outputs, &pipeline.funcs()[*id].name))
-            .collect(),
-        pipeline,
-    }
+    app.workload(&settings, 3).expect("the pipeline is right")
 }
 
 /// An app at `changes` of its default settings, without data.
@@ -47,8 +27,8 @@ pub fn unfilled(app: &App, changes: &[(&str, f64)]) -> (Pipeline, Realisation) {
     for (name, value) in changes {
         assert!(settings.set(name, *value), "{} has no setting {name}", app.name);
     }
-    let pipeline = (app.build)(&settings).expect("the pipeline is right");
-    let mut request = (app.shapes)(&settings).realisation(&pipeline);
+    let pipeline = app.pipeline(&settings).expect("the pipeline is right");
+    let mut request = app.shapes_at(&settings).realisation(&pipeline);
     for param in pipeline.params().values() {
         let value = Value::from_number(param.ty, settings.number(&param.name)).expect("it fits");
         request = request.param(&param.name, value);
@@ -75,8 +55,8 @@ pub fn tiny(app: &App, structure: &[(&str, f64)], of: &Workload) -> Vec<(String,
         let extent = |d: usize| extents[d % extents.len()];
         // What is small in use, as a filter is, becomes no picture.
         let most = |default: f64| if default > 64.0 { f64::INFINITY } else { 5.0 };
-        let size = |(d, size): (usize, &Setting)| (size.name, (extent(d) as f64).min(most(size.default)));
-        let sizes = app.sizes.iter().enumerate().map(size);
+        let sizes = app.sizes.iter().enumerate();
+        let sizes = sizes.map(|(d, size)| (size.name.as_str(), (extent(d) as f64).min(most(size.default))));
         let settings: Vec<(&str, f64)> = structure.iter().copied().chain(sizes).collect();
         let (pipeline, request) = unfilled(app, &settings);
         assert_eq!(pipeline.to_json(), of.pipeline.to_json(), "{}", app.name);

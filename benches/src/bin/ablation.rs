@@ -126,7 +126,7 @@ fn growth(text: &mut String, device: &Device, limit: Duration) -> std::fmt::Resu
     let all = Setup { memo: true, sampling: true, freezing: true };
     let mut before: Option<f64> = None;
     for stages in CHAINS {
-        let app = &warploom_apps::stencil_chain::APP;
+        let app = &warploom_apps::stencil_chain::app();
         let problem = problem(app, &[("stencils", f64::from(stages))], device);
         let measured = measure(&problem, all, limit);
         let exponent =
@@ -141,9 +141,9 @@ fn growth(text: &mut String, device: &Device, limit: Duration) -> std::fmt::Resu
 fn report(arguments: &Arguments, device: &Device) -> Result<String, std::fmt::Error> {
     let limit = Duration::from_secs_f64(arguments.time_limit);
     let wanted = |name: &str| arguments.apps.is_empty() || arguments.apps.iter().any(|app| app == name);
-    let measured = APPS.iter().filter(|app| wanted(app.name)).map(|app| {
+    let measured = APPS.iter().filter(|app| wanted(&app.name)).map(|app| {
         let problem = problem(app, &[], device);
-        (app.name, Setup::ALL.map(|setup| measure(&problem, setup, limit)).to_vec())
+        (app.name.as_str(), Setup::ALL.map(|setup| measure(&problem, setup, limit)).to_vec())
     });
     let rows: Rows = measured.collect();
     let mut text = String::from("# What memoisation, sampling and freezing are worth\n\n");

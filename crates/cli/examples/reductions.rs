@@ -11,121 +11,104 @@ use warploom::app::*;
 use warploom::prelude::*;
 use warploom_apps::natural;
 
-const PICTURE: &[Setting] = &[count("W", 3840), count("H", 2160)];
+/// An app over a picture.
+fn picture(name: &str, build: fn() -> Result<Pipeline, PipelineError>) -> App {
+    App::new(name, move |_| build())
+        .sizes([count("W", 3840), count("H", 2160)])
+        .inputs(|request| natural::image(request.ty, &request.region, request.seed))
+}
 
-const TOTAL: App = App {
-    name: "total",
-    about: "the sum of a picture, in any order",
-    sizes: PICTURE,
-    structure: &[],
-    params: &[],
-    build: |_| {
-        let input = Input::f32("input", 2);
-        let r = rdom([(0, input.extent(0)), (0, input.extent(1))]);
-        let output = func("output", (), sum(&r, input.at((r.x, r.y))).reassociate());
-        Pipeline::new("total", [output])
-    },
-    shapes: |settings| shapes(image(settings), Region::of_extents(&[])),
-    input,
-    operations: pixels,
-    tolerance: Some(1e-5),
-};
+fn apps() -> [App; 6] {
+    [
+        picture("total", total)
+            .about("the sum of a picture, in any order")
+            .operations(pixels)
+            .tolerance(1e-5),
+        picture("total_in_order", total_in_order)
+            .about("the sum of a picture, row by row")
+            .operations(pixels)
+            .tolerance(1e-5),
+        picture("tone_map", tone_map)
+            .about("tone mapping by the logarithmic average of the brightness")
+            .shapes(|settings| Shapes::new([("input", planes(settings))], [("output", planes(settings))]))
+            .operations(|settings| 3.0 * pixels(settings))
+            .tolerance(1e-4),
+        picture("softmax_norm", softmax_norm)
+            .about("softmax of every row, then layer normalisation of it")
+            .sizes([count("W", 1024), count("H", 8192)])
+            .operations(|settings| 8.0 * pixels(settings))
+            .tolerance(1e-3),
+        picture("summed_area", summed_area)
+            .about("the summed-area table of a picture of whole numbers")
+            .inputs(|request| noise(&request.region, request.seed))
+            .operations(|settings| 2.0 * pixels(settings)),
+        picture("local_equalisation", local_equalisation)
+            .about("histogram equalisation by tiles, with clipped histograms and interpolated tables")
+            .operations(|settings| 10.0 * pixels(settings))
+            .tolerance(1e-4),
+    ]
+}
 
-const TOTAL_IN_ORDER: App = App {
-    name: "total_in_order",
-    about: "the sum of a picture, row by row",
-    build: |_| {
-        let input = Input::f32("input", 2);
-        let r = rdom([(0, input.extent(0)), (0, input.extent(1))]);
-        Pipeline::new("total_in_order", [func("output", (), sum(&r, input.at((r.x, r.y))))])
-    },
-    ..TOTAL
-};
+fn total() -> Result<Pipeline, PipelineError> {
+    let input = Input::f32("input", 2);
+    let r = rdom([(0, input.extent(0)), (0, input.extent(1))]);
+    let output = func("output", (), sum(&r, input.at((r.x, r.y))).reassociate());
+    Pipeline::new("total", [output])
+}
 
-const TONE_MAP: App = App {
-    name: "tone_map",
-    about: "tone mapping by the logarithmic average of the brightness",
-    build: |_| {
-        let (x, y, c) = vars!(x, y, c);
-        let input = Input::f32("input", 3);
-        let r = rdom([(0, input.extent(0)), (0, input.extent(1))]);
-        let at = |c: i32| input.at((x, y, c));
-        let luma = func("luma", (x, y), 0.2126 * at(0) + 0.7152 * at(1) + 0.0722 * at(2));
-        let log_sum = func("log_sum", (), sum(&r, log(luma.at((r.x, r.y)) + 1e-4)).reassociate());
-        let count = (input.extent(0) * input.extent(1)).f32();
-        let key = func("key", (), 0.18 / exp(log_sum.at(()) / count));
-        let scaled = luma.at((x, y)) * key.at(());
-        let ratio = key.at(()) / (1.0 + scaled);
-        Pipeline::new("tone_map", [func("output", (x, y, c), input.at((x, y, c)) * ratio)])
-    },
-    shapes: |settings| shapes(planes(settings), planes(settings)),
-    operations: |settings| 3.0 * pixels(settings),
-    tolerance: Some(1e-4),
-    ..TOTAL
-};
+fn total_in_order() -> Result<Pipeline, PipelineError> {
+    let input = Input::f32("input", 2);
+    let r = rdom([(0, input.extent(0)), (0, input.extent(1))]);
+    Pipeline::new("total_in_order", [func("output", (), sum(&r, input.at((r.x, r.y))))])
+}
 
-const SOFTMAX_NORM: App = App {
-    name: "softmax_norm",
-    about: "softmax of every row, then layer normalisation of it",
-    sizes: &[count("W", 1024), count("H", 8192)],
-    build: |_| {
-        let (x, y) = vars!(x, y);
-        let input = Input::f32("input", 2);
-        let width = input.extent(0).f32();
-        let r = rdom([(0, input.extent(0))]);
-        let highest = func("highest", y, maximum(&r, input.at((r.x, y))));
-        let e = func("e", (x, y), exp(input.at((x, y)) - highest.at(y)));
-        let soft = func("soft", (x, y), e.at((x, y)) / sum(&r, e.at((r.x, y))).reassociate());
-        let mean = func("mean", y, sum(&r, soft.at((r.x, y))).reassociate() / &width);
-        let centred = soft.at((r.x, y)) - mean.at(y);
-        let variance = func("variance", y, sum(&r, &centred * &centred).reassociate() / width);
-        let output = (soft.at((x, y)) - mean.at(y)) / sqrt(variance.at(y) + 1e-12);
-        Pipeline::new("softmax_norm", [func("output", (x, y), output)])
-    },
-    shapes: |settings| shapes(image(settings), image(settings)),
-    operations: |settings| 8.0 * pixels(settings),
-    tolerance: Some(1e-3),
-    ..TOTAL
-};
+fn tone_map() -> Result<Pipeline, PipelineError> {
+    let (x, y, c) = vars!(x, y, c);
+    let input = Input::f32("input", 3);
+    let r = rdom([(0, input.extent(0)), (0, input.extent(1))]);
+    let at = |c: i32| input.at((x, y, c));
+    let luma = func("luma", (x, y), 0.2126 * at(0) + 0.7152 * at(1) + 0.0722 * at(2));
+    let log_sum = func("log_sum", (), sum(&r, log(luma.at((r.x, r.y)) + 1e-4)).reassociate());
+    let count = (input.extent(0) * input.extent(1)).f32();
+    let key = func("key", (), 0.18 / exp(log_sum.at(()) / count));
+    let scaled = luma.at((x, y)) * key.at(());
+    let ratio = key.at(()) / (1.0 + scaled);
+    Pipeline::new("tone_map", [func("output", (x, y, c), input.at((x, y, c)) * ratio)])
+}
 
-const SUMMED_AREA: App = App {
-    name: "summed_area",
-    about: "the summed-area table of a picture of whole numbers",
-    build: |_| {
-        let (x, y) = vars!(x, y);
-        let input = Input::new("input", Type::U32, 2);
-        let rx = rdom!(rx: (1, input.extent(0) - 1));
-        let rows = func("rows", (x, y), undef(Type::U32))
-            .update(|f| f.set((0, y), input.at((0, y))))
-            .over(&rx, |f| f.set((rx.x, y), f.at((rx.x - 1, y)) + input.at((rx.x, y))));
-        let ry = rdom!(ry: (1, input.extent(1) - 1));
-        let table = func("table", (x, y), undef(Type::U32))
-            .update(|f| f.set((x, 0), rows.at((x, 0))))
-            .over(&ry, |f| f.set((x, ry.x), f.at((x, ry.x - 1)) + rows.at((x, ry.x))));
-        Pipeline::new("summed_area", [func("output", (x, y), table.at((x, y)))])
-    },
-    shapes: |settings| shapes(image(settings), image(settings)),
-    input: |request| noise(&request.region, request.seed),
-    operations: |settings| 2.0 * pixels(settings),
-    tolerance: None,
-    ..TOTAL
-};
+fn softmax_norm() -> Result<Pipeline, PipelineError> {
+    let (x, y) = vars!(x, y);
+    let input = Input::f32("input", 2);
+    let width = input.extent(0).f32();
+    let r = rdom([(0, input.extent(0))]);
+    let highest = func("highest", y, maximum(&r, input.at((r.x, y))));
+    let e = func("e", (x, y), exp(input.at((x, y)) - highest.at(y)));
+    let soft = func("soft", (x, y), e.at((x, y)) / sum(&r, e.at((r.x, y))).reassociate());
+    let mean = func("mean", y, sum(&r, soft.at((r.x, y))).reassociate() / &width);
+    let centred = soft.at((r.x, y)) - mean.at(y);
+    let variance = func("variance", y, sum(&r, &centred * &centred).reassociate() / width);
+    let output = (soft.at((x, y)) - mean.at(y)) / sqrt(variance.at(y) + 1e-12);
+    Pipeline::new("softmax_norm", [func("output", (x, y), output)])
+}
+
+fn summed_area() -> Result<Pipeline, PipelineError> {
+    let (x, y) = vars!(x, y);
+    let input = Input::new("input", Type::U32, 2);
+    let rx = rdom!(rx: (1, input.extent(0) - 1));
+    let rows = func("rows", (x, y), undef(Type::U32))
+        .update(|f| f.set((0, y), input.at((0, y))))
+        .over(&rx, |f| f.set((rx.x, y), f.at((rx.x - 1, y)) + input.at((rx.x, y))));
+    let ry = rdom!(ry: (1, input.extent(1) - 1));
+    let table = func("table", (x, y), undef(Type::U32))
+        .update(|f| f.set((x, 0), rows.at((x, 0))))
+        .over(&ry, |f| f.set((x, ry.x), f.at((x, ry.x - 1)) + rows.at((x, ry.x))));
+    Pipeline::new("summed_area", [func("output", (x, y), table.at((x, y)))])
+}
 
 /// Tiles along each side of the picture.
 const TILES: i32 = 8;
 
-const LOCAL_EQUALISATION: App = App {
-    name: "local_equalisation",
-    about: "histogram equalisation by tiles, with clipped histograms and interpolated tables",
-    build: local_equalisation,
-    shapes: |settings| shapes(image(settings), image(settings)),
-    input: |request| natural::image(Type::U8, &request.region, request.seed),
-    operations: |settings| 10.0 * pixels(settings),
-    tolerance: Some(1e-4),
-    ..TOTAL
-};
-
-fn local_equalisation(_: &Settings) -> Result<Pipeline, PipelineError> {
+fn local_equalisation() -> Result<Pipeline, PipelineError> {
     let (x, y, b, i, j) = vars!(x, y, b, i, j);
     let input = Input::u8("input", 2);
     let (wide, high) = (input.extent(0) / TILES, input.extent(1) / TILES);
@@ -154,20 +137,8 @@ fn local_equalisation(_: &Settings) -> Result<Pipeline, PipelineError> {
     Pipeline::new("local_equalisation", [func("output", (x, y), output)])
 }
 
-fn image(settings: &Settings) -> Region {
-    Region::of_extents(&[settings.int("W"), settings.int("H")])
-}
-
 fn planes(settings: &Settings) -> Region {
     Region::of_extents(&[settings.int("W"), settings.int("H"), 3])
-}
-
-fn shapes(input: Region, output: Region) -> Shapes {
-    Shapes { inputs: vec![("input", input)], outputs: vec![("output", output)] }
-}
-
-fn input(request: &InputRequest<'_>) -> Buffer {
-    natural::image(Type::F32, &request.region, request.seed)
 }
 
 fn noise(region: &Region, seed: u64) -> Buffer {
@@ -181,5 +152,5 @@ fn pixels(settings: &Settings) -> f64 {
 }
 
 fn main() -> ExitCode {
-    warploom_cli::main_with(&[TOTAL, TOTAL_IN_ORDER, TONE_MAP, SOFTMAX_NORM, SUMMED_AREA, LOCAL_EQUALISATION])
+    warploom_cli::main_with(&apps())
 }

@@ -15,9 +15,9 @@ use warploom::schedule::schedule::Schedule;
 use warploom::tune::workload::{PERTURBED_RUNS, Workload};
 
 use crate::backend::{Builds, Kernels, build_program, open_gpu, problem, run_build};
-use crate::choice::Chosen;
 use crate::error::Error;
 use crate::names::find_app;
+use crate::pipeline::Subject;
 use crate::report::{self, Format};
 use crate::show;
 use crate::table::{self, Align};
@@ -62,14 +62,14 @@ struct Report {
 /// An app without results, and why.
 #[derive(Serialize)]
 struct Failed {
-    app: &'static str,
+    app: String,
     error: String,
 }
 
 /// One output of an app.
 #[derive(Serialize)]
 struct Row {
-    app: &'static str,
+    app: String,
     output: String,
     #[serde(rename = "type")]
     ty: Type,
@@ -164,12 +164,15 @@ pub(crate) fn accuracy(apps: &[App], arguments: &Arguments, out: &mut dyn Write)
     for app in &chosen {
         match rows(app, gpu.as_ref(), &arguments.kernels) {
             Ok(rows) => outputs.extend(rows),
-            Err(error) => errors.push(Failed { app: app.name, error: error.to_string() }),
+            Err(error) => errors.push(Failed { app: app.name.clone(), error: error.to_string() }),
         }
     }
     let fails = |row: &&Row| row.margins().any(|margin| margin.fault.is_some());
-    let failed =
-        outputs.iter().filter(fails).map(|row| row.app).chain(errors.iter().map(|failed| failed.app));
+    let failed = outputs
+        .iter()
+        .filter(fails)
+        .map(|row| row.app.as_str())
+        .chain(errors.iter().map(|failed| failed.app.as_str()));
     let mut failed: Vec<&str> = failed.collect();
     failed.dedup();
     let (count, names, failed) = (chosen.len(), failed.join(", "), failed.len());
@@ -189,7 +192,8 @@ pub(crate) fn accuracy(apps: &[App], arguments: &Arguments, out: &mut dyn Write)
 fn rows(app: &App, gpu: Option<&Gpu>, kernels: &Kernels) -> Result<Vec<Row>, Error> {
     let settings = small_settings(app).unwrap_or_else(|| Settings::defaults(app));
     let sizes = show::at_sizes(app, &settings);
-    let failed = |error| Error::Evaluation { app: app.name, sizes: sizes.clone(), error: Box::new(error) };
+    let failed =
+        |error| Error::Evaluation { app: app.name.clone(), sizes: sizes.clone(), error: Box::new(error) };
     let mut workload = workload(app, &settings)?;
     let program = gpu.map(|gpu| kernels.build(&mut workload, gpu.device())).transpose()?;
     let reference = workload.reference().map_err(failed)?;
@@ -231,20 +235,20 @@ fn full(app: &App, gpu: &Gpu, kernels: &Kernels) -> Result<Vec<Margin>, Error> {
 /// The outputs of the timing build; an error if the checking build is not exact.
 fn exact(app: &App, builds: Builds) -> Result<Vec<Buffer>, Error> {
     match builds.inexact {
-        Some(difference) => Err(Error::Inexact { app: app.name, difference }),
+        Some(difference) => Err(Error::Inexact { app: app.name.clone(), difference }),
         None => Ok(builds.outputs),
     }
 }
 
 fn workload(app: &App, settings: &Settings) -> Result<Workload, Error> {
-    Ok(Chosen::new(app, settings.clone(), SEED)?.workload)
+    Subject::new(app, settings.clone())?.workload(&[], SEED)
 }
 
 impl Row {
     fn new(app: &App, known: Conditioning, small: Margin, full: Option<Margin>) -> Row {
         let Conditioning { output, ty, rounded, global_spread, local_spread, .. } = known;
         let tolerance = app.tolerance;
-        let (app, spread) = (app.name, global_spread);
+        let (app, spread) = (app.name.clone(), global_spread);
         Row { app, output, ty, rounded, tolerance, spread, local_spread, small, full }
     }
 
@@ -260,7 +264,7 @@ impl Row {
             }
             (true, _) => "1 step".to_owned(),
         };
-        let mut cells = vec![self.app.to_owned(), self.output.clone(), self.ty.to_string(), tolerance];
+        let mut cells = vec![self.app.clone(), self.output.clone(), self.ty.to_string(), tolerance];
         cells.extend([format!("{:.1e}", self.spread), format!("{:.1e}", self.local_spread)]);
         cells.extend(self.margins().flat_map(Margin::cells));
         cells

@@ -1,27 +1,51 @@
 //! `warploom apps`: lists the apps.
 
 use std::io::Write;
+use std::path::Path;
 
 use serde::Serialize;
 use warploom::app::{App, Setting, Settings};
+use warploom::lang::draft::Draft;
+use warploom::lang::files::write_whole;
 use warploom::lang::{Pipeline, Region, Type};
 
 use crate::error::Error;
+use crate::names::find_app;
+use crate::pipeline::{Subject, file, is_file};
 use crate::report::{self, Format};
-use crate::settings::build;
+use crate::settings::{build, set_structure};
 use crate::table::{self, Align};
 
-/// List the apps with their inputs, outputs, sizes and parameters
+/// List the apps with their inputs, outputs, sizes and parameters, or export one
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   warploom apps
   warploom apps --json
+  warploom apps --export harris.json                              the pipeline of harris, as a file that all commands take
+  warploom apps --export local_laplacian=small.json --set pyramid_levels=3
 
 Parameters marked with * are fixed when a pipeline is compiled, like sizes. Changing any other parameter
 needs no recompilation.")]
 pub(crate) struct Arguments {
+    /// Write the pipeline of an app to a file; without APP, of the app that the file is named after
+    #[arg(long, value_name = "[APP=]FILE")]
+    export: Option<String>,
+    /// The value of a structure parameter of the exported app. Can be repeated
+    #[arg(long, value_name = "NAME=VALUE", requires = "export")]
+    set: Vec<String>,
     #[command(flatten)]
     format: Format,
+}
+
+/// An app that was written to a file.
+#[derive(Serialize)]
+struct Exported {
+    app: String,
+    file: String,
+    stages: usize,
+    bytes: usize,
+    /// The value of `--size` that gives the file the app's default sizes.
+    size: String,
 }
 
 #[derive(Serialize)]
@@ -31,8 +55,8 @@ struct Listing {
 
 #[derive(Serialize)]
 struct Entry {
-    name: &'static str,
-    about: &'static str,
+    name: String,
+    about: String,
     stages: usize,
     inputs: Vec<Array>,
     outputs: Vec<Array>,
@@ -44,14 +68,14 @@ struct Entry {
 /// An input or output, at the default sizes.
 #[derive(Serialize)]
 struct Array {
-    name: &'static str,
+    name: String,
     types: Vec<Type>,
     region: Region,
 }
 
 #[derive(Serialize)]
 struct Default {
-    name: &'static str,
+    name: String,
     default: f64,
 }
 
@@ -67,6 +91,9 @@ struct Param {
 
 /// Prints the table of apps.
 pub(crate) fn apps(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    if let Some(export) = &arguments.export {
+        return write(apps, export, arguments, out);
+    }
     let apps = apps.iter().map(entry).collect::<Result<Vec<_>, _>>()?;
     if arguments.format.json {
         return report::json(out, "warploom.apps/1", &Listing { apps });
@@ -88,10 +115,45 @@ pub(crate) fn apps(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
     report::text(out, &text)
 }
 
+/// Writes the pipeline of `[APP=]FILE`, with the app's values of Params as defaults.
+fn write(apps: &[App], export: &str, arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    let stem = || Path::new(export).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let (name, file) = match export.split_once('=') {
+        Some((name, file)) => (name.to_owned(), file),
+        None => (stem(), export),
+    };
+    let app = find_app(apps, &name)?;
+    if !is_file(file) {
+        return Err(Error::ExportName { file: file.to_owned() });
+    }
+    let mut settings = Settings::defaults(app);
+    set_structure(app, &mut settings, &arguments.set)?;
+    let subject = Subject::new(app, settings)?;
+    let mut draft = Draft::of(&subject.pipeline);
+    for (param, value) in draft.params.values_mut().zip(subject.request.params.values()) {
+        param.default = *value;
+    }
+    let pipeline = draft.finish().map_err(|error| Error::Pipeline { app: app.name.clone(), error })?;
+    let json = pipeline.to_json();
+    write_whole(Path::new(file), json.as_bytes())
+        .map_err(|error| Error::Write { path: file.to_owned(), error })?;
+    let (app, file) = (app.name.clone(), file.to_owned());
+    let size = file::size_flag(&pipeline, &subject.request);
+    let exported = Exported { app, file, stages: pipeline.funcs().len(), bytes: json.len(), size };
+    if arguments.format.json {
+        return report::json(out, "warploom.exported/1", &exported);
+    }
+    let Exported { file, stages, size, .. } = exported;
+    report::text(
+        out,
+        &format!("{file}: {stages} stages; use it as in: warploom compile {file} --size {size}\n"),
+    )
+}
+
 fn entry(app: &App) -> Result<Entry, Error> {
     let settings = Settings::defaults(app);
     let pipeline = build(app, &settings)?;
-    let shapes = (app.shapes)(&settings);
+    let shapes = app.shapes_at(&settings);
     let input_type = |name: &str| {
         let id = pipeline.input_named(name);
         id.map(|id| pipeline.inputs()[id].ty).into_iter().collect()
@@ -101,30 +163,36 @@ fn entry(app: &App) -> Result<Entry, Error> {
         id.map(|id| pipeline.funcs()[id].types.clone()).unwrap_or_default()
     };
     let inputs = shapes.inputs.iter();
-    let inputs =
-        inputs.map(|&(name, ref region)| Array { name, types: input_type(name), region: region.clone() });
+    let inputs = inputs.map(|(name, region)| Array {
+        name: name.clone(),
+        types: input_type(name),
+        region: region.clone(),
+    });
     let outputs = shapes.outputs.iter();
-    let outputs =
-        outputs.map(|&(name, ref region)| Array { name, types: output_types(name), region: region.clone() });
+    let outputs = outputs.map(|(name, region)| Array {
+        name: name.clone(),
+        types: output_types(name),
+        region: region.clone(),
+    });
     Ok(Entry {
-        name: app.name,
-        about: app.about,
+        name: app.name.clone(),
+        about: app.about.clone(),
         stages: pipeline.funcs().len(),
         inputs: inputs.collect(),
         outputs: outputs.collect(),
-        sizes: defaults(app.sizes),
-        structure: defaults(app.structure),
+        sizes: defaults(&app.sizes),
+        structure: defaults(&app.structure),
         params: params(app, &pipeline),
     })
 }
 
 fn defaults(settings: &[Setting]) -> Vec<Default> {
-    settings.iter().map(|setting| Default { name: setting.name, default: setting.default }).collect()
+    settings.iter().map(|setting| Default { name: setting.name.clone(), default: setting.default }).collect()
 }
 
 /// The Params, in the order in which the app declares them.
 fn params(app: &App, pipeline: &Pipeline) -> Vec<Param> {
-    let place = |name: &str| app.params.iter().position(|setting| setting.name == name);
+    let place = |name: &str| app.param_settings().iter().position(|setting| setting.name == name);
     let specialised = pipeline.specialised_params();
     let mut params: Vec<Param> = pipeline
         .params()
@@ -132,7 +200,7 @@ fn params(app: &App, pipeline: &Pipeline) -> Vec<Param> {
         .map(|(id, param)| Param {
             name: param.name.clone(),
             ty: param.ty,
-            default: place(&param.name).map(|place| app.params[place].default),
+            default: place(&param.name).map(|place| app.param_settings()[place].default),
             range: param.range.map(|(low, high)| [low.as_f64(), high.as_f64()]),
             specialised: specialised[id],
         })
@@ -147,7 +215,7 @@ impl Entry {
         let defaults =
             |settings: &[Default]| join(settings.iter().map(|s| format!("{}={}", s.name, s.default)));
         vec![
-            self.name.to_owned(),
+            self.name.clone(),
             self.stages.to_string(),
             arrays(&self.inputs),
             arrays(&self.outputs),

@@ -21,6 +21,7 @@ use warploom::tune::workload::{CudaError, Loaded, PERTURBED_RUNS, Workload};
 use crate::device::{self, Beside};
 use crate::error::{Error, RunError};
 use crate::model::Model;
+use crate::names;
 use crate::progress::{Progress, Unit};
 use crate::report::Format;
 use crate::search;
@@ -145,7 +146,14 @@ impl Source {
             Some(("search", of)) => seed("search", of).map(Source::Search),
             _ if text == "default" => Ok(Source::Default),
             _ if text == "search" => Ok(Source::Search(0)),
-            _ => Ok(Source::Path(PathBuf::from(text))),
+            _ => {
+                let near = names::nearest(text, &["default", "random", "search"]);
+                match near.filter(|_| !Path::new(text).exists()) {
+                    Some("random") => Err("there is no such file; did you mean `random:SEED`?".to_owned()),
+                    Some(near) => Err(format!("there is no such file; did you mean `{near}`?")),
+                    None => Ok(Source::Path(PathBuf::from(text))),
+                }
+            }
         }
     }
 }
@@ -164,7 +172,7 @@ impl Kernels {
         any_size: Option<&Problem>,
     ) -> Result<(Schedule, Option<Outcome>), Error> {
         let pipeline = problem.pipeline();
-        match self.schedule.as_ref().ok_or(Error::NoSchedule { on: "a GPU" })? {
+        match self.schedule.as_ref().ok_or_else(|| no_schedule("this command"))? {
             Source::Default => Ok((Schedule::default_for(problem), None)),
             Source::Random(seed) => Ok((Schedule::random(problem, *seed), None)),
             Source::Search(seed) => {
@@ -251,6 +259,11 @@ impl Kernels {
     }
 }
 
+/// The error of a command that runs kernels, without a schedule.
+pub(crate) fn no_schedule(what: &str) -> Error {
+    Error::NoSchedule { what: what.to_owned() }
+}
+
 /// Lowers a schedule to kernels.
 pub(crate) fn build_program(problem: &Problem, schedule: &Schedule) -> Result<Program, Error> {
     build(problem, schedule).map_err(|error| unbuilt(problem.pipeline(), error))
@@ -300,7 +313,7 @@ impl Target {
     /// Checks the flags before anything runs.
     pub(crate) fn ready(&self, format: Format) -> Result<Ready<'_>, Error> {
         if self.on != Backend::Reference && self.kernels.schedule.is_none() {
-            return Err(Error::NoSchedule { on: self.on.name() });
+            return Err(no_schedule(&format!("--on {}", self.on.name())));
         }
         let on = match self.on {
             Backend::Reference => On::Reference,

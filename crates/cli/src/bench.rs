@@ -1,34 +1,33 @@
-//! `warploom bench`: times an app on a GPU.
+//! `warploom bench`: times a pipeline on a GPU.
 
 use std::io::Write;
 
 use serde::Serialize;
-use warploom::app::{App, Settings};
+use warploom::app::App;
 use warploom::codegen::cuda::Build;
 use warploom::codegen::ir::Program;
-use warploom::lang::Pipeline;
 use warploom::runtime::{Timing, TimingOptions};
 use warploom::schedule::schedule::Problem;
 use warploom::target::Device;
 use warploom::tune::workload::PERTURBED_RUNS;
 
 use crate::any_size::AnySize;
-use crate::backend::{Builds, Kernels, open_gpu, problem, rewritten};
+use crate::backend::{Builds, Kernels, no_schedule, open_gpu, problem, rewritten};
 use crate::choice::{Choice, Chosen};
 use crate::error::Error;
-use crate::pipeline::Which;
+use crate::pipeline::Subject;
 use crate::report::{self, Format};
-use crate::show;
 use crate::table::{self, Align};
 
-/// Time an app on a GPU under a schedule
+/// Time a pipeline on a GPU under a schedule
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   warploom bench unsharp --schedule apps/schedules
   warploom bench harris --schedule my.schedule --size 640x480 --check --json
+  warploom bench mine.json --schedule out --size 640x480
   warploom bench harris --schedule search --dynamic W=64..8192,H=64..8192   kernels for all these sizes, at the default one
 
-Inputs are generated and never all zeros. A time is that of a whole run with all data on the GPU. Runs are timed back to
+Inputs without a file are generated and never all zeros. A time is that of a whole run with all data on the GPU. Runs are timed back to
 back on a stream, and as one CUDA graph. Exits with 4 if there is no GPU, and with 6 if --check finds a difference.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -46,7 +45,7 @@ pub(crate) struct Arguments {
 
 #[derive(Serialize)]
 struct Report {
-    app: &'static str,
+    app: String,
     sizes: String,
     device: String,
     /// Whether the checking build matched the reference bit for bit, and the timing build within
@@ -76,19 +75,18 @@ struct Kernel {
 }
 
 pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
+    if arguments.kernels.schedule.is_none() {
+        return Err(no_schedule("`warploom bench`"));
+    }
     let mut chosen = arguments.choice.make(apps)?;
     let gpu = open_gpu()?;
     let (program, sizes) = arguments.build(&mut chosen, gpu.device())?;
     let load = |build| chosen.workload.load_at(&gpu, &program, build, &sizes);
     let exact = if arguments.check {
-        let expected = chosen.workload.expected(chosen.app.tolerance, PERTURBED_RUNS);
-        let expected = expected.map_err(|error| Error::Evaluation {
-            app: chosen.app.name,
-            sizes: show::at_sizes(chosen.app, &chosen.settings),
-            error: Box::new(error),
-        })?;
+        let expected = chosen.workload.expected(chosen.subject.app.tolerance, PERTURBED_RUNS);
+        let expected = expected.map_err(|error| chosen.subject.failed(error))?;
         if let Some(difference) = Builds::run(&expected, load)?.fault() {
-            return Err(Error::Inexact { app: chosen.app.name, difference });
+            return Err(Error::Inexact { app: chosen.subject.name.clone(), difference });
         }
         Some(true)
     } else {
@@ -108,7 +106,7 @@ pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
         shared_bytes: facts.shared_bytes,
         blocks_per_sm: facts.blocks_per_sm,
     });
-    let report = Report::new(&chosen, gpu.device(), exact, timing, kernels.collect())?;
+    let report = Report::new(&chosen.subject, gpu.device(), exact, timing, kernels.collect())?;
     if arguments.format.json {
         return report::json(out, "warploom.bench/1", &report);
     }
@@ -117,10 +115,10 @@ pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
 
 impl Arguments {
     /// The kernels, and the sizes to give them at launch. The workload's pipeline becomes the rewritten one.
-    fn build(&self, chosen: &mut Chosen<'_>, device: &Device) -> Result<(Program, Vec<i64>), Error> {
-        let asked = Which::of_settings(chosen.app, chosen.settings.clone())?;
+    fn build(&self, chosen: &mut Chosen, device: &Device) -> Result<(Program, Vec<i64>), Error> {
+        let asked = &chosen.subject;
         let problem = problem(&asked.pipeline, &asked.request, device)?;
-        let any_size = self.any_size.problem(&asked, device)?;
+        let any_size = self.any_size.problem(asked, device)?;
         let (schedule, found) = self.kernels.schedule_or_search(&problem, any_size.as_ref())?;
         let (schedule, program) =
             self.any_size.build(&problem, any_size.as_ref(), schedule, found.as_ref())?;
@@ -131,18 +129,21 @@ impl Arguments {
     }
 }
 
-/// A lower bound on the run time of an app, in microseconds, from its compulsory bytes and its
+/// A lower bound on the run time of a pipeline, in microseconds, from its compulsory bytes and, if they are known, its
 /// operations.
-pub(crate) fn floor_us(app: &App, pipeline: &Pipeline, settings: &Settings, device: &Device) -> f64 {
-    let bytes = app.compulsory_bytes(pipeline, &(app.shapes)(settings)) as f64;
-    let memory_us = bytes / (device.memory.dram_achieved_gbps * 1e3);
-    let compute_us = (app.operations)(settings) / (device.peak_fp32_tflops() * 1e6);
-    memory_us.max(compute_us)
+pub(crate) fn floor_us(subject: &Subject, device: &Device) -> f64 {
+    let memory_us = compulsory_bytes(subject) / (device.memory.dram_achieved_gbps * 1e3);
+    let operations = subject.app.operations_at(&subject.settings).unwrap_or(0.0);
+    memory_us.max(operations / (device.peak_fp32_tflops() * 1e6))
+}
+
+fn compulsory_bytes(subject: &Subject) -> f64 {
+    subject.app.compulsory_bytes(&subject.pipeline, &subject.shapes()) as f64
 }
 
 impl Report {
     fn new(
-        chosen: &Chosen<'_>,
+        subject: &Subject,
         device: &Device,
         exact: Option<bool>,
         timing: Timing,
@@ -150,16 +151,15 @@ impl Report {
     ) -> Result<Report, Error> {
         let best = timing.best().ok_or_else(|| Error::NothingMeasured("no run was timed".to_owned()))?;
         let (min_us, median_us) = (best.min_us, best.median_us);
-        let bytes = chosen.app.compulsory_bytes(&chosen.workload.pipeline, &chosen.shapes) as f64;
-        let floor_us = floor_us(chosen.app, &chosen.workload.pipeline, &chosen.settings, device);
+        let floor_us = floor_us(subject, device);
         Ok(Report {
-            app: chosen.app.name,
-            sizes: show::at_sizes(chosen.app, &chosen.settings),
+            app: subject.name.clone(),
+            sizes: subject.sizes.clone(),
             device: device.name.clone(),
             exact,
             min_us,
             median_us,
-            gigabytes_per_second: bytes / (min_us * 1e3),
+            gigabytes_per_second: compulsory_bytes(subject) / (min_us * 1e3),
             floor_us,
             fraction_of_floor: floor_us / min_us,
             timing,

@@ -17,9 +17,9 @@ use warploom::tune::measure::{GpuMachine, compile_here};
 use warploom_training::collect::{Bench, CollectError, Options};
 
 use crate::backend::open_gpu;
-use crate::choice::Values;
 use crate::error::Error;
 use crate::model::Model;
+use crate::pipeline::Values;
 use crate::report::Format;
 use progress::Progress;
 
@@ -70,6 +70,9 @@ pub(crate) struct Arguments {
     model: Model,
     #[command(flatten)]
     values: Values,
+    /// Seed of all random choices, an integer
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
     #[command(flatten)]
     format: Format,
 }
@@ -119,7 +122,7 @@ impl Arguments {
             pipelines: self.pipelines,
             per_pipeline: self.per_pipeline,
             per_app: self.per_app,
-            seed: self.values.seed,
+            seed: self.seed,
             verify: self.verify,
             threads: self.threads.map_or(cores.saturating_sub(1).max(1), NonZero::get),
             time_limit: self.time_limit.map(Duration::from_secs),

@@ -58,34 +58,34 @@ pub(crate) enum Error {
     UnknownApp { name: String, hint: String, known: String },
     /// A size, parameter, input or output that an app does not have.
     #[error("`{app}` has no {kind} `{name}`{hint}; {known}")]
-    UnknownName { app: &'static str, kind: &'static str, name: String, hint: String, known: String },
+    UnknownName { app: String, kind: &'static str, name: String, hint: String, known: String },
     #[error("`{flag} {text}` gives no value; write {flag} NAME=VALUE")]
     NoValue { flag: &'static str, text: String },
     #[error("{kind} `{name}` is given twice; give it once")]
     Repeated { kind: &'static str, name: String },
     #[error("`{file}` is one file too many: `{app}` has {count}; remove it")]
-    TooManyFiles { app: &'static str, file: String, count: String },
+    TooManyFiles { app: String, file: String, count: String },
     #[error("size {name} of `{app}` cannot be `{text}`; give a whole number from 1 to {MAX_SIZE}")]
-    Size { app: &'static str, name: &'static str, text: String },
+    Size { app: String, name: String, text: String },
     /// Sizes without names, in the wrong number.
     #[error("the size `{text}` does not fit `{app}`; write it as {form}, for example --size {example}")]
-    SizeForm { app: &'static str, text: String, form: String, example: String },
+    SizeForm { app: String, text: String, form: String, example: String },
     /// A structure parameter that is not a number or is out of range.
     #[error(
         "structure parameter {name} of `{app}` cannot be `{text}`; give a number above 0, at most {MAX_STRUCTURE}"
     )]
-    Structure { app: &'static str, name: &'static str, text: String },
+    Structure { app: String, name: String, text: String },
     /// A fraction for a structure parameter that must be a whole number.
     #[error("structure parameter {name} of `{app}` cannot be `{text}`; give a whole number")]
-    Fraction { app: &'static str, name: &'static str, text: String },
+    Fraction { app: String, name: String, text: String },
     #[error("Param {name} of `{app}` cannot be `{text}`; give a number")]
-    NoNumber { app: &'static str, name: &'static str, text: String },
+    NoNumber { app: String, name: String, text: String },
     /// A value that the Param's type cannot represent.
     #[error("Param {name} of `{app}` is {ty}, so it cannot be {}; give {}", show::exact(*.value), show::values_of(*.ty))]
-    ParamType { app: &'static str, name: String, ty: Type, value: f64 },
+    ParamType { app: String, name: String, ty: Type, value: f64 },
     /// A Param for which the app declares no default value.
     #[error("`{app}` has no value for its Param {name}; give one with --param {name}=VALUE")]
-    NoDefault { app: &'static str, name: String },
+    NoDefault { app: String, name: String },
     #[error("there is no file {file}; check its path")]
     NoFile { file: String },
     #[error("there is no folder {folder}; check its path")]
@@ -105,27 +105,27 @@ pub(crate) enum Error {
     NoOutputFolder { file: String, folder: String },
     /// An input file with another element type.
     #[error("{file} has type {found}, but input `{input}` of `{app}` has type {expected}; {}", advice(file))]
-    InputType { app: &'static str, file: String, input: &'static str, found: Type, expected: Type },
+    InputType { app: String, file: String, input: String, found: Type, expected: Type },
     /// An input file with other extents.
     #[error(
         "{file} has extents {found}, but input `{input}` of `{app}` has {expected}; give a file that fits"
     )]
-    InputShape { app: &'static str, file: String, input: &'static str, found: String, expected: String },
+    InputShape { app: String, file: String, input: String, found: String, expected: String },
     /// Sizes at which an output is empty.
     #[error("`{app}` has an empty output `{output}`{sizes}; use larger sizes")]
-    Empty { app: &'static str, output: &'static str, sizes: String },
+    Empty { app: String, output: String, sizes: String },
     /// Inputs and outputs that need more memory than is free.
     #[error(
         "the inputs and outputs of `{app}`{sizes} need {}, but only {} is free; use smaller sizes",
         show::bytes(*.needed), show::bytes(*.free)
     )]
-    Memory { app: &'static str, sizes: String, needed: u64, free: u64 },
+    Memory { app: String, sizes: String, needed: u64, free: u64 },
     /// A pipeline that is not well formed.
     #[error("`{app}` cannot be built: {error}")]
-    Pipeline { app: &'static str, error: PipelineError },
+    Pipeline { app: String, error: PipelineError },
     /// A pipeline that the reference evaluator cannot run as requested.
     #[error("`{app}` cannot be run{sizes}: {error}")]
-    Evaluation { app: &'static str, sizes: String, error: Box<EvalError> },
+    Evaluation { app: String, sizes: String, error: Box<EvalError> },
     /// A `params.json` that is not valid.
     #[error("{file} does not describe reference data: {problem}")]
     Golden { file: String, problem: GoldenError },
@@ -150,6 +150,9 @@ pub(crate) enum Error {
     /// Structure parameters for a pipeline from a file, whose structure is fixed.
     #[error("{file} is a pipeline file, not an app, and has no structure parameters; remove --set")]
     SetInFile { file: String },
+    /// A file for a pipeline whose name says something else.
+    #[error("{file} cannot hold a pipeline; end its name with .json, as in --export harris.json")]
+    ExportName { file: String },
     /// A size that cannot be parsed.
     #[error(
         "`{text}` is not a size; give one for all, as in --size 640x480, or one for each, as in --size {example}"
@@ -166,11 +169,6 @@ pub(crate) enum Error {
     NoSize { file: String, name: String, example: String },
     #[error("{file}: no value was given for the Param `{name}`; give one with --param {name}=VALUE")]
     NoParamValue { file: String, name: String },
-    /// A pipeline file for a command that only runs apps.
-    #[error(
-        "this command runs only apps, but {file} is a file; `compile`, `explain` and `tune` accept pipeline files"
-    )]
-    FileForApp { file: String },
     #[error("the pipeline `{pipeline}` has no Param `{name}`; remove it")]
     NoParam { pipeline: String, name: String },
     /// A value that the Param's type cannot represent.
@@ -182,11 +180,15 @@ pub(crate) enum Error {
     /// A partial schedule (`--fix`) that the search cannot keep.
     #[error("{file}: {error}")]
     Fixed { file: String, error: Box<FixedError> },
-    /// A backend that runs kernels, without `--schedule`.
+    /// A command or backend that runs kernels, without `--schedule`.
     #[error(
-        "running on {on} needs a schedule; give one with --schedule FILE, or search for one with --schedule search"
+        "{what} runs the kernels of a schedule; give one with --schedule: a file, `default`, `random:SEED`, or `search`, which \
+         searches for one"
     )]
-    NoSchedule { on: &'static str },
+    NoSchedule { what: String },
+    /// A flag that does nothing together with the others.
+    #[error("--{flag} has no effect here: {why}")]
+    Ignored { flag: String, why: &'static str },
     /// A folder without schedules for any of the apps.
     #[error("there is no schedule for any of these apps in {folder}; give another file or folder")]
     NothingScheduled { folder: String },
@@ -290,7 +292,7 @@ pub(crate) enum Error {
     Shard(#[from] ShardError),
     /// Kernels whose checking build does not match the reference bit for bit.
     #[error("the outputs of `{app}` are not exact: {difference}")]
-    Inexact { app: &'static str, difference: String },
+    Inexact { app: String, difference: String },
     #[error("nothing could be measured: {0}")]
     NothingMeasured(String),
     #[error("cannot start threads: {0}; use fewer with --threads N")]

@@ -76,7 +76,7 @@ pub(crate) fn evaluate(arguments: &Arguments, out: &mut dyn Write) -> Result<(),
     let mut held_out = BTreeMap::new();
     for app in arguments.hold_out.iter().flat_map(|_| &warploom_apps::APPS) {
         let folder = arguments.hold_out.as_deref().unwrap_or(Path::new("."));
-        held_out.insert(app.name, network(&folder.join(format!("{}.bin", app.name)))?);
+        held_out.insert(app.name.as_str(), network(&folder.join(format!("{}.bin", app.name)))?);
     }
     let general = general.map(|weights| Network::new(&weights, &data.device));
     let learned = Learned { general, held_out };
@@ -102,7 +102,7 @@ fn plot(data: &Data, learned: &Learned, folder: &Path) -> Result<(), Error> {
     let failed = |path: &Path, error| Error::Write { path: path.display().to_string(), error };
     fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
     let analytic = Analytic::new(&data.device);
-    for app in &warploom_apps::APPS {
+    for app in warploom_apps::APPS.iter() {
         let groups = large(data, |group| group.kind == Kind::App && group.name == app.name);
         let measured: Vec<f64> = groups.iter().flat_map(|group| times(data, group)).collect();
         if measured.is_empty() {
@@ -114,7 +114,7 @@ fn plot(data: &Data, learned: &Learned, folder: &Path) -> Result<(), Error> {
             Series { name: name.to_owned(), points }
         };
         let mut all = vec![series("analytic", predictions(data, &groups, &analytic))];
-        if let Some(network) = learned.for_app(Some(app.name)) {
+        if let Some(network) = learned.for_app(Some(&app.name)) {
             all.push(series("learned", predictions(data, &groups, network)));
         }
         let path = folder.join(format!("model-{}.svg", app.name));

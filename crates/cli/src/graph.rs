@@ -1,42 +1,38 @@
-//! `warploom graph`: prints which stages of an app read which.
+//! `warploom graph`: prints which stages of a pipeline read which.
 
 use std::io::Write;
 
 use serde::Serialize;
-use warploom::app::{App, Settings};
+use warploom::app::App;
 use warploom::lang::ir::{FuncDecl, NodeKind};
 use warploom::lang::{Pipeline, Type, infer};
 use warploom::schedule::Dag;
 
 use crate::error::Error;
-use crate::names::find_app;
-use crate::pipeline::{Subject, Which};
+use crate::pipeline::Which;
 use crate::report::{self, Format};
-use crate::settings::set_structure;
 use crate::voice;
 
-/// Print the graph of an app's stages
+/// Print the graph of a pipeline's stages
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   warploom graph harris
   warploom graph local_laplacian --set pyramid_levels=3
+  warploom graph mine.json                      a pipeline that Pipeline::to_json wrote; needs no sizes
   warploom graph harris --dot | dot -Tsvg -o harris.svg")]
 pub(crate) struct Arguments {
-    /// The app; `warploom apps` lists them
-    app: String,
+    #[command(flatten)]
+    which: Which,
     /// Print it in Graphviz's DOT language
     #[arg(long, conflicts_with = "json")]
     dot: bool,
-    /// The value of a structure parameter. Can be repeated
-    #[arg(long, value_name = "NAME=VALUE")]
-    set: Vec<String>,
     #[command(flatten)]
     format: Format,
 }
 
 #[derive(Serialize)]
 struct Graph<'a> {
-    app: &'static str,
+    app: &'a str,
     inputs: Vec<&'a str>,
     funcs: Vec<Func<'a>>,
 }
@@ -53,22 +49,19 @@ struct Func<'a> {
 }
 
 pub(crate) fn graph(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
-    let app = find_app(apps, &arguments.app)?;
-    let mut settings = Settings::defaults(app);
-    set_structure(app, &mut settings, &arguments.set)?;
-    let Subject { pipeline, request, .. } = Which::of_settings(app, settings)?;
-    if let Ok(regions) = infer(&pipeline, &request) {
+    let (pipeline, request) = arguments.which.pipeline(apps)?;
+    if let Some(Ok(regions)) = request.map(|request| infer(&pipeline, &request)) {
         voice::warnings(&pipeline, &regions);
     }
     if arguments.format.json {
-        return report::json(out, "warploom.graph/1", &Graph::new(app, &pipeline));
+        return report::json(out, "warploom.graph/1", &Graph::new(&pipeline));
     }
     let dag = Dag::new(&pipeline);
     report::text(out, &if arguments.dot { dag.to_dot() } else { dag.to_text() })
 }
 
 impl<'a> Graph<'a> {
-    fn new(app: &App, pipeline: &'a Pipeline) -> Graph<'a> {
+    fn new(pipeline: &'a Pipeline) -> Graph<'a> {
         let inputs = pipeline.inputs().values().map(|input| input.name.as_str());
         let funcs = pipeline.funcs().iter().map(|(id, func)| Func {
             name: &func.name,
@@ -78,7 +71,7 @@ impl<'a> Graph<'a> {
             output: pipeline.outputs().contains(&id),
             reads: reads(pipeline, func),
         });
-        Graph { app: app.name, inputs: inputs.collect(), funcs: funcs.collect() }
+        Graph { app: pipeline.name(), inputs: inputs.collect(), funcs: funcs.collect() }
     }
 }
 

@@ -2,21 +2,22 @@
 
 use std::path::Path;
 
-use warploom::app::{App, Settings, Shapes};
+use warploom::app::{App, Settings};
 use warploom::interp::buffer::Buffer;
 use warploom::interp::{files, picture};
-use warploom::lang::{Pipeline, Region, Type};
+use warploom::lang::{Pipeline, Type};
 
 use crate::error::Error;
 use crate::folder::placed;
 use crate::names::{Kind, unknown};
+use crate::pipeline::Subject;
 use crate::settings::change;
 use crate::show;
 
 /// An input from a file.
 pub(crate) struct Given {
     /// The input's name in the pipeline.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// The path as given on the command line.
     pub(crate) file: String,
     /// The content, converted to the input's type.
@@ -48,7 +49,7 @@ pub(crate) fn assign<'a, 'n>(
     for file in unnamed {
         let free = names.iter().find(|name| found.iter().all(|(taken, _)| taken != *name));
         let count = show::count(names.len(), kind.noun());
-        let too_many = || Error::TooManyFiles { app: app.name, file: file.to_owned(), count };
+        let too_many = || Error::TooManyFiles { app: app.name.clone(), file: file.to_owned(), count };
         found.push((*free.ok_or_else(too_many)?, file));
     }
     Ok(found)
@@ -58,12 +59,11 @@ pub(crate) fn assign<'a, 'n>(
 pub(crate) fn read(
     app: &App,
     pipeline: &Pipeline,
-    shapes: &Shapes,
+    names: &[&str],
     given: &[String],
 ) -> Result<Vec<Given>, Error> {
-    let names: Vec<&'static str> = shapes.inputs.iter().map(|(name, _)| *name).collect();
     let mut found = Vec::new();
-    for (name, file) in assign(app, Kind::Input, &names, given)? {
+    for (name, file) in assign(app, Kind::Input, names, given)? {
         let Some(id) = pipeline.input_named(name) else { continue };
         let ty = pipeline.inputs()[id].ty;
         if !Path::new(file).exists() {
@@ -71,9 +71,9 @@ pub(crate) fn read(
         }
         let buffer = files::read_any(file)?;
         let other_type = |found: Type| Error::InputType {
-            app: app.name,
+            app: app.name.clone(),
             file: file.to_owned(),
-            input: name,
+            input: name.to_owned(),
             found,
             expected: ty,
         };
@@ -83,7 +83,7 @@ pub(crate) fn read(
             found if is_array => return Err(other_type(found)),
             found => picture::convert(&buffer, ty).map_err(|_| other_type(found))?,
         };
-        found.push(Given { name, file: file.to_owned(), buffer });
+        found.push(Given { name: name.to_owned(), file: file.to_owned(), buffer });
     }
     Ok(found)
 }
@@ -93,49 +93,40 @@ pub(crate) fn read(
 /// Each size is derived from the first extent of a given input that grows by one when the size
 /// grows by one. The size changes by the difference between the file's extent and the current
 /// extent.
-pub(crate) fn solve_sizes(app: &App, settings: &mut Settings, fixed: &[&str], given: &[Given]) {
+pub(crate) fn solve_sizes(app: &App, settings: &mut Settings, fixed: &[String], given: &[Given]) {
     for size in app.sizes.iter().filter(|size| !fixed.contains(&size.name)) {
-        let value = settings.number(size.name);
+        let value = settings.number(&size.name);
         let mut larger = settings.clone();
-        change(&mut larger, size.name, value + 1.0);
-        let (here, there) = ((app.shapes)(settings), (app.shapes)(&larger));
+        change(&mut larger, &size.name, value + 1.0);
+        let (here, there) = (app.shapes_at(settings), app.shapes_at(&larger));
         let difference = given.iter().find_map(|given| {
-            let (here, there) = (region_of(&here, given.name)?, region_of(&there, given.name)?);
+            let (here, there) = (here.input(&given.name)?, there.input(&given.name)?);
             let extents = here.0.iter().zip(&there.0).zip(&given.buffer.region().0);
             let mut grows = extents.filter(|((here, there), _)| there.extent - here.extent == 1);
             grows.next().map(|((here, _), file)| file.extent - here.extent)
         });
         if let Some(difference) = difference {
-            change(settings, size.name, (value + difference as f64).max(1.0));
+            change(settings, &size.name, (value + difference as f64).max(1.0));
         }
     }
 }
 
 /// Moves the files' contents to the boxes of their inputs. The extents must match.
-pub(crate) fn fit(
-    app: &App,
-    settings: &Settings,
-    shapes: &Shapes,
-    given: Vec<Given>,
-) -> Result<Vec<Given>, Error> {
+pub(crate) fn fit(subject: &Subject, given: Vec<Given>) -> Result<Vec<Given>, Error> {
+    let shapes = subject.shapes();
     let fitted = given.into_iter().map(|given| {
         let Given { name, file, buffer } = given;
-        let region = region_of(shapes, name).unwrap_or(buffer.region()).clone();
-        let misfit = Error::InputShape {
-            app: app.name,
-            file: file.clone(),
-            input: name,
-            found: show::extents(buffer.region()),
-            expected: show::extents(&region) + &show::at_sizes(app, settings),
-        };
+        let region = shapes.input(&name).unwrap_or(buffer.region()).clone();
         if buffer.region().extents() != region.extents() {
-            return Err(misfit);
+            return Err(Error::InputShape {
+                app: subject.name.clone(),
+                file,
+                input: name,
+                found: show::extents(buffer.region()),
+                expected: show::extents(&region) + &subject.sizes,
+            });
         }
         Ok(Given { name, file, buffer: placed(buffer, &region)? })
     });
     fitted.collect()
-}
-
-fn region_of<'a>(shapes: &'a Shapes, name: &str) -> Option<&'a Region> {
-    shapes.inputs.iter().find(|(known, _)| *known == name).map(|(_, region)| region)
 }

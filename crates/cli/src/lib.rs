@@ -36,6 +36,7 @@ mod folder;
 mod fuzz;
 mod golden;
 mod graph;
+mod ignored;
 mod inputs;
 mod memory;
 mod model;
@@ -65,7 +66,7 @@ use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::process::ExitCode;
 
-use clap::{ColorChoice, Parser, Subcommand};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use warploom::app::App;
 
 use error::{Error, exit};
@@ -73,7 +74,7 @@ use voice::Voice;
 
 /// Compile image pipelines to fast CUDA kernels; show, run, check, time and tune them
 ///
-/// A pipeline is a built-in app, or a file written by Pipeline::to_json.
+/// A pipeline is a built-in app, or a *.json file written by Pipeline::to_json or `warploom apps --export`.
 #[derive(Debug, Parser)]
 #[command(
     name = "warploom",
@@ -174,8 +175,13 @@ fn execute(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let parsed = Arguments::try_parse_from(&arguments);
-    let Arguments { command, voice } = parsed.map_err(|error| features::explained(error, &arguments))?;
+    let parsed = Arguments::command().try_get_matches_from(&arguments).and_then(|matches| {
+        let arguments = Arguments::from_arg_matches(&matches)?;
+        Ok((arguments, matches))
+    });
+    let (Arguments { command, voice }, matches) =
+        parsed.map_err(|error| features::explained(error, &arguments))?;
+    ignored::check(&matches)?;
     // The parent captures a worker's standard error as its last words, so a worker must not log
     // there.
     if !matches!(command, Command::Worker(_)) {

@@ -10,6 +10,6 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    let apps: Vec<_> = warploom_apps::APPS.iter().chain(&warploom_apps::BASICS).copied().collect();
+    let apps: Vec<_> = warploom_apps::APPS.iter().chain(warploom_apps::BASICS.iter()).cloned().collect();
     warploom_cli::main_with(&apps)
 }

@@ -1,22 +1,16 @@
-//! Checks that the inputs and outputs of an app fit in memory, before they are allocated.
+//! Checks that the inputs and outputs of a pipeline fit in memory, before they are allocated.
 
-use warploom::app::{App, Settings, Shapes};
 use warploom::interp::available_memory;
-use warploom::lang::Pipeline;
 
 use crate::error::Error;
-use crate::show;
+use crate::pipeline::Subject;
 
 /// Assumed free memory if the system does not report it, in bytes.
 const UNKNOWN: u64 = 64 << 30;
 
 /// Returns an error if the inputs and outputs need more memory than is free.
-pub(crate) fn check(
-    app: &App,
-    pipeline: &Pipeline,
-    shapes: &Shapes,
-    settings: &Settings,
-) -> Result<(), Error> {
+pub(crate) fn check(subject: &Subject) -> Result<(), Error> {
+    let (pipeline, shapes) = (&subject.pipeline, subject.shapes());
     let input_bytes = |name: &str| pipeline.input_named(name).map(|id| pipeline.inputs()[id].ty.bytes());
     let output_bytes =
         |name: &str| pipeline.func_named(name).map(|id| pipeline.funcs()[id].bytes_per_point());
@@ -30,5 +24,5 @@ pub(crate) fn check(
     if needed <= free {
         return Ok(());
     }
-    Err(Error::Memory { app: app.name, sizes: show::at_sizes(app, settings), needed, free })
+    Err(Error::Memory { app: subject.name.clone(), sizes: subject.sizes.clone(), needed, free })
 }

@@ -43,11 +43,11 @@ impl Kind {
     }
 
     /// The app's settings of this kind.
-    pub(crate) fn settings(self, app: &App) -> &'static [Setting] {
+    pub(crate) fn settings(self, app: &App) -> &[Setting] {
         match self {
-            Kind::Size => app.sizes,
-            Kind::Structure => app.structure,
-            Kind::Param => app.params,
+            Kind::Size => &app.sizes,
+            Kind::Structure => &app.structure,
+            Kind::Param => app.param_settings(),
             Kind::Input | Kind::Output => &[],
         }
     }
@@ -55,18 +55,15 @@ impl Kind {
 
 pub(crate) fn find_app<'a>(apps: &'a [App], name: &str) -> Result<&'a App, Error> {
     apps.iter().find(|app| app.name == name).ok_or_else(|| {
-        if name.ends_with(".json") {
-            return Error::FileForApp { file: name.to_owned() };
-        }
-        let known: Vec<&str> = apps.iter().map(|app| app.name).collect();
+        let known: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
         Error::UnknownApp { name: name.to_owned(), hint: hint(name, &known), known: known.join(", ") }
     })
 }
 
-pub(crate) fn find_setting(app: &App, kind: Kind, name: &str) -> Result<&'static Setting, Error> {
+pub(crate) fn find_setting<'a>(app: &'a App, kind: Kind, name: &str) -> Result<&'a Setting, Error> {
     let settings = kind.settings(app);
     settings.iter().find(|setting| setting.name == name).ok_or_else(|| {
-        let known: Vec<&str> = settings.iter().map(|setting| setting.name).collect();
+        let known: Vec<&str> = settings.iter().map(|setting| setting.name.as_str()).collect();
         unknown(app, kind, name, &known)
     })
 }
@@ -84,7 +81,7 @@ pub(crate) fn unknown(app: &App, kind: Kind, name: &str, known: &[&str]) -> Erro
         [] => format!("it has {}", show::count(0, kind.noun())),
         known => format!("it has {}", known.join(", ")),
     };
-    Error::UnknownName { app: app.name, kind: kind.noun(), name: name.to_owned(), hint, known }
+    Error::UnknownName { app: app.name.clone(), kind: kind.noun(), name: name.to_owned(), hint, known }
 }
 
 /// ` (did you mean ...?)` if a known name is similar.
@@ -93,7 +90,7 @@ fn hint(name: &str, known: &[&str]) -> String {
 }
 
 /// The known name that `name` is most likely a typo of.
-fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let distance = |known: &str| strsim::damerau_levenshtein(&known.to_lowercase(), &name.to_lowercase());
     let near = known.iter().map(|known| (distance(known), *known)).min()?;
     (near.0 <= 1.max(name.chars().count() / 3) && near.0 < name.chars().count()).then_some(near.1)

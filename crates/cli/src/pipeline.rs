@@ -1,12 +1,17 @@
 //! The choice of a pipeline at some sizes: an app, or a file.
 
-use warploom::app::{App, Settings};
-use warploom::fuzz::{Case, CaseError};
+pub(crate) mod file;
+
+use warploom::app::{App, InputRequest, Settings, Shapes};
+use warploom::interp::buffer::Buffer;
 use warploom::lang::dynamic::{DynamicRequest, SizeRange};
-use warploom::lang::files;
-use warploom::lang::{BoundsError, Pipeline, Range, Realisation, Region, Value, infer};
+use warploom::lang::ir::InputDecl;
+use warploom::lang::{BoundsError, InputId, Pipeline, Realisation, Region, Value};
+use warploom::tune::workload::Workload;
 
 use crate::error::Error;
+use crate::inputs::{self, Given};
+use crate::memory;
 use crate::names::find_app;
 use crate::settings::{build, param_values, set_params, set_sizes, set_structure};
 use crate::show;
@@ -17,10 +22,18 @@ pub(crate) struct Which {
     /// The app (`warploom apps` lists them), or a *.json file with a pipeline
     #[arg(value_name = "APP|FILE")]
     app: String,
+    #[command(flatten)]
+    values: Values,
+}
+
+/// Sizes and parameters.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Values {
     /// Sizes in points, as W=1536,H=2560 or 1536x2560; other sizes are the app's defaults
     ///
     /// For a file: one size for all inputs and outputs, as 1536x2560x3 (those with fewer dimensions use the first extents),
     /// or one box for each, as input=1536x2560x3,output=1536x2560; -1:1538 is a dimension with minimum -1 and extent 1538.
+    /// Where a command takes input files, these give the sizes that are left out.
     #[arg(
         long,
         value_name = "SIZES",
@@ -29,7 +42,7 @@ pub(crate) struct Which {
         verbatim_doc_comment
     )]
     size: Vec<String>,
-    /// The value of a Param; other Params have the app's defaults. Can be repeated
+    /// The value of a Param; others have the default of the app or the pipeline. Can be repeated
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
     param: Vec<String>,
     /// The value of a structure parameter; others have the app's defaults. Can be repeated
@@ -45,11 +58,125 @@ pub(crate) struct Subject {
     pub(crate) sizes: String,
     pub(crate) pipeline: Pipeline,
     pub(crate) request: Realisation,
-    /// The app and its settings; `None` for a pipeline from a file.
-    pub(crate) app: Option<(App, Settings)>,
+    /// The app that it comes from; a file is an app without sizes of its own.
+    pub(crate) app: App,
+    pub(crate) settings: Settings,
+}
+
+/// Whether a name on the command line is that of a file.
+pub(crate) fn is_file(name: &str) -> bool {
+    name.ends_with(".json")
+}
+
+impl Which {
+    /// The pipeline at the requested sizes.
+    pub(crate) fn realise(&self, apps: &[App]) -> Result<Subject, Error> {
+        Ok(self.realise_with(apps, &[])?.0)
+    }
+
+    /// The pipeline with inputs from files, as `[NAME=]FILE`, which give the sizes that were not requested.
+    pub(crate) fn realise_with(
+        &self,
+        apps: &[App],
+        files: &[String],
+    ) -> Result<(Subject, Vec<Given>), Error> {
+        match is_file(&self.app) {
+            true => self.values.of_file(&self.app, files),
+            false => self.values.of_app(find_app(apps, &self.app)?, files),
+        }
+    }
+
+    /// The pipeline at any sizes, and at the requested ones if there are enough of them.
+    pub(crate) fn pipeline(&self, apps: &[App]) -> Result<(Pipeline, Option<Realisation>), Error> {
+        match is_file(&self.app) {
+            true if self.values.size.is_empty() => Ok((file::pipeline(&self.app, &self.values)?, None)),
+            _ => self.realise(apps).map(|subject| (subject.pipeline, Some(subject.request))),
+        }
+    }
+}
+
+impl Values {
+    /// A size, and nothing else.
+    pub(crate) fn sized(size: Option<&str>) -> Values {
+        Values { size: size.map(str::to_owned).into_iter().collect(), param: Vec::new(), set: Vec::new() }
+    }
+
+    /// The pipeline of a file with these values.
+    pub(crate) fn of_file(&self, file: &str, files: &[String]) -> Result<(Subject, Vec<Given>), Error> {
+        file::realise(file, self, files)
+    }
+
+    /// An app with these values.
+    pub(crate) fn of_app(&self, app: &App, files: &[String]) -> Result<(Subject, Vec<Given>), Error> {
+        let mut settings = Settings::defaults(app);
+        set_structure(app, &mut settings, &self.set)?;
+        set_params(app, &mut settings, &self.param)?;
+        let fixed = set_sizes(app, &mut settings, &self.size)?;
+        let pipeline = build(app, &settings)?;
+        let shapes = app.shapes_at(&settings);
+        let names: Vec<&str> = shapes.inputs.iter().map(|(name, _)| name.as_str()).collect();
+        let given = inputs::read(app, &pipeline, &names, files)?;
+        inputs::solve_sizes(app, &mut settings, &fixed, &given);
+        let subject = Subject::new(app, settings)?;
+        let given = inputs::fit(&subject, given)?;
+        Ok((subject, given))
+    }
 }
 
 impl Subject {
+    /// An app with some settings.
+    pub(crate) fn new(app: &App, settings: Settings) -> Result<Subject, Error> {
+        let pipeline = build(app, &settings)?;
+        let mut request = app.shapes_at(&settings).realisation(&pipeline);
+        for (name, value) in param_values(app, &pipeline, &settings)? {
+            request = request.param(&name, value);
+        }
+        let sizes = match app.sizes.is_empty() {
+            true => file::boxes(&pipeline, &request),
+            false => show::at_sizes(app, &settings),
+        };
+        Ok(Subject { name: app.name.clone(), sizes, pipeline, request, app: app.clone(), settings })
+    }
+
+    /// The boxes of inputs and outputs.
+    pub(crate) fn shapes(&self) -> Shapes {
+        Shapes::of_request(&self.pipeline, &self.request)
+    }
+
+    /// The values of Params, by name.
+    pub(crate) fn params(&self) -> Vec<(String, Value)> {
+        let params = self.pipeline.params().values().zip(self.request.params.values());
+        params.filter_map(|(decl, value)| Some((decl.name.clone(), (*value)?))).collect()
+    }
+
+    /// The input of a file, or one that is generated from a seed.
+    fn input(&self, id: InputId, given: &[Given], seed: u64) -> Result<Buffer, Error> {
+        let InputDecl { name, ty, dimensions, .. } = &self.pipeline.inputs()[id];
+        if let Some(given) = given.iter().find(|given| given.name == *name) {
+            return Ok(given.buffer.clone());
+        }
+        let region = self.request.inputs[id].clone().unwrap_or_else(|| Region::empty(*dimensions));
+        Ok(self.app.input(&InputRequest { name, ty: *ty, region, seed, settings: &self.settings })?)
+    }
+
+    /// The pipeline with data: inputs from files, the others generated from a seed.
+    pub(crate) fn workload(&self, given: &[Given], seed: u64) -> Result<Workload, Error> {
+        memory::check(self)?;
+        let ids = self.pipeline.inputs().keys();
+        let inputs = ids.map(|id| self.input(id, given, seed)).collect::<Result<_, _>>()?;
+        Ok(Workload {
+            pipeline: self.pipeline.clone(),
+            inputs,
+            params: self.request.params.values().flatten().copied().collect(),
+            outputs: self.request.outputs.iter().flatten().cloned().collect(),
+        })
+    }
+
+    /// The error of a pipeline that the reference evaluator cannot run.
+    pub(crate) fn failed(&self, error: warploom::interp::EvalError) -> Error {
+        Error::Evaluation { app: self.name.clone(), sizes: self.sizes.clone(), error: Box::new(error) }
+    }
+
     /// The request with sizes that every run gives. The pipeline is scheduled for its own sizes.
     pub(crate) fn dynamic(&self, ranges: Vec<SizeRange>) -> Result<DynamicRequest, Error> {
         let pipeline = &self.pipeline;
@@ -57,7 +184,8 @@ impl Subject {
             let name = ranges.iter().find(|range| !known.contains(&range.name))?.name.clone();
             Some(Error::NoSizeNamed { app: self.name.clone(), name, known: known.join(", ") })
         };
-        let Some((app, settings)) = &self.app else {
+        let (app, settings) = (&self.app, &self.settings);
+        if app.sizes.is_empty() {
             let first = self.request.inputs.values().chain(&self.request.outputs).flatten().next();
             let extents: Vec<i64> = first.map(Region::extents).unwrap_or_default();
             if let Some(error) = unknown((0..extents.len()).map(|d| format!("d{d}")).collect()) {
@@ -68,11 +196,11 @@ impl Subject {
             let typical: Vec<i64> = dims.iter().map(|d| extents[*d]).collect();
             let at = |sizes: &[i64]| grown(&self.request, &dims, &typical, sizes);
             return Ok(DynamicRequest::fit(pipeline, ranges, &typical, at)?);
-        };
-        match unknown(app.sizes.iter().map(|size| size.name.to_owned()).collect()) {
+        }
+        match unknown(app.sizes.iter().map(|size| size.name.clone()).collect()) {
             Some(error) => Err(error),
             None => {
-                let whole = || Error::NoDefault { app: app.name, name: "a Param".to_owned() };
+                let whole = || Error::NoDefault { app: app.name.clone(), name: "a Param".to_owned() };
                 Ok(app.dynamic(pipeline, settings, ranges).ok_or_else(whole)??)
             }
         }
@@ -93,165 +221,6 @@ fn grown(request: &Realisation, dims: &[usize], typical: &[i64], sizes: &[i64]) 
     grown
 }
 
-impl Which {
-    /// The pipeline at the requested sizes.
-    pub(crate) fn realise(&self, apps: &[App]) -> Result<Subject, Error> {
-        match self.app.ends_with(".json") {
-            true => self.of_file(),
-            false => self.of_app(find_app(apps, &self.app)?),
-        }
-    }
-
-    fn of_app(&self, app: &App) -> Result<Subject, Error> {
-        let mut settings = Settings::defaults(app);
-        set_structure(app, &mut settings, &self.set)?;
-        set_params(app, &mut settings, &self.param)?;
-        set_sizes(app, &mut settings, &self.size)?;
-        Which::of_settings(app, settings)
-    }
-
-    /// An app with these settings.
-    pub(crate) fn of_settings(app: &App, settings: Settings) -> Result<Subject, Error> {
-        let pipeline = build(app, &settings)?;
-        let mut request = (app.shapes)(&settings).realisation(&pipeline);
-        for (name, value) in param_values(app, &pipeline, &settings)? {
-            request = request.param(&name, value);
-        }
-        let (name, sizes) = (app.name.to_owned(), show::at_sizes(app, &settings));
-        Ok(Subject { name, sizes, pipeline, request, app: Some((*app, settings)) })
-    }
-
-    fn of_file(&self) -> Result<Subject, Error> {
-        let file = &self.app;
-        if !self.set.is_empty() {
-            return Err(Error::SetInFile { file: file.clone() });
-        }
-        let text = files::read_text(file)?;
-        let (pipeline, mut request) = read(file, &text)?;
-        for item in self.size.iter().flat_map(|text| text.split(',')) {
-            request = self.sized(&pipeline, request, item)?;
-        }
-        for item in &self.param {
-            let (name, value) = param(&pipeline, item)?;
-            request = request.param(name, value);
-        }
-        infer(&pipeline, &request).map_err(|error| self.refused(&pipeline, error))?;
-        let sizes = boxes(&pipeline, &request);
-        Ok(Subject { name: pipeline.name().to_owned(), sizes, pipeline, request, app: None })
-    }
-
-    /// Sets the box of one input or output, as in `input=640x480`, or one size for all, as in
-    /// `640x480`. Inputs and outputs with fewer dimensions use its first extents.
-    fn sized(&self, pipeline: &Pipeline, request: Realisation, item: &str) -> Result<Realisation, Error> {
-        let none = || Error::Box { text: item.to_owned(), example: boxes_of(pipeline) };
-        if item.contains('=') {
-            let (name, region) = named_box(item).ok_or_else(none)?;
-            return Ok(match pipeline.input_named(name) {
-                Some(_) => request.input(name, region),
-                None => request.output(name, region),
-            });
-        }
-        let all = ranges(item).ok_or_else(none)?;
-        let cut = |name: &str, expected: usize| match all.get(..expected) {
-            Some(ranges) => Ok(Region(ranges.to_vec())),
-            None => {
-                let (file, text, given) = (self.app.clone(), item.to_owned(), all.len());
-                let example = boxes_of(pipeline);
-                Err(Error::FewExtents { file, name: name.to_owned(), expected, text, given, example })
-            }
-        };
-        let mut sized = request;
-        for input in pipeline.inputs().values() {
-            sized = sized.input(&input.name, cut(&input.name, input.dimensions)?);
-        }
-        for func in pipeline.outputs().iter().map(|id| &pipeline.funcs()[*id]) {
-            sized = sized.output(&func.name, cut(&func.name, func.dims.len())?);
-        }
-        Ok(sized)
-    }
-
-    /// The error for sizes or values that don't fit the pipeline of a file.
-    fn refused(&self, pipeline: &Pipeline, error: BoundsError) -> Error {
-        let file = self.app.clone();
-        match error {
-            BoundsError::Missing { name, .. } if pipeline.param_named(&name).is_some() => {
-                Error::NoParamValue { file, name }
-            }
-            BoundsError::Missing { name, .. } => Error::NoSize { file, name, example: boxes_of(pipeline) },
-            error => Error::Request { file, error: Box::new(error) },
-        }
-    }
-}
-
-/// Example boxes for all inputs and outputs of a pipeline, for error messages.
-fn boxes_of(pipeline: &Pipeline) -> String {
-    let usual = ["640", "480", "3"];
-    let of = |name: &str, dimensions: usize| {
-        let extents = (0..dimensions).map(|d| *usual.get(d).unwrap_or(&"1"));
-        format!("{name}={}", extents.collect::<Vec<_>>().join("x"))
-    };
-    let inputs = pipeline.inputs().values().map(|input| of(&input.name, input.dimensions));
-    let outputs = pipeline.outputs().iter().map(|id| &pipeline.funcs()[*id]);
-    inputs.chain(outputs.map(|func| of(&func.name, func.dims.len()))).collect::<Vec<_>>().join(",")
-}
-
-/// Parses a pipeline, or a case that `warploom fuzz` wrote, which also has sizes.
-fn read(file: &str, text: &str) -> Result<(Pipeline, Realisation), Error> {
-    #[derive(serde::Deserialize)]
-    struct Form {
-        format: String,
-    }
-    let form: Option<Form> = serde_json::from_str(text).ok();
-    if form.is_some_and(|form| form.format == "warploom-case") {
-        let (case, _) = Case::parse(text).map_err(|problem| {
-            Error::Case(CaseError::Content { path: file.into(), problem: Box::new(problem) })
-        })?;
-        return Ok((case.pipeline, case.request));
-    }
-    let pipeline = Pipeline::from_json(text);
-    let pipeline = pipeline.map_err(|error| Error::PipelineFile { file: file.to_owned(), error })?;
-    let request = Realisation::new(&pipeline);
-    Ok((pipeline, request))
-}
-
-/// Parses `input=640x480`, or `input=-1:642x0:480` for a box that does not start at the origin.
-fn named_box(item: &str) -> Option<(&str, Region)> {
-    let (name, extents) = item.split_once('=')?;
-    Some((name.trim(), Region(ranges(extents)?)))
-}
-
-/// Parses `640x480`, or `-1:642x0:480`.
-fn ranges(extents: &str) -> Option<Vec<Range>> {
-    let range = |text: &str| {
-        let (min, extent) = text.split_once(':').unwrap_or(("0", text));
-        Some(Range { min: min.trim().parse().ok()?, extent: extent.trim().parse().ok()? })
-    };
-    extents.split('x').map(range).collect()
-}
-
-/// Parses `NAME=VALUE` in the Param's type.
-fn param<'a>(pipeline: &Pipeline, item: &'a str) -> Result<(&'a str, Value), Error> {
-    let no_value = || Error::NoValue { flag: "--param", text: item.to_owned() };
-    let (name, text) = item.split_once('=').ok_or_else(no_value)?;
-    let unknown = || Error::NoParam { pipeline: pipeline.name().to_owned(), name: name.to_owned() };
-    let ty = pipeline.params()[pipeline.param_named(name).ok_or_else(unknown)?].ty;
-    let number = text.trim().parse().ok().filter(|number: &f64| number.is_finite());
-    let value = number.and_then(|number| Value::from_number(ty, number));
-    let wrong = || Error::FileParam { name: name.to_owned(), ty, text: text.to_owned() };
-    Ok((name, value.ok_or_else(wrong)?))
-}
-
-/// The boxes in messages, as in ` at input=640x480, output=640x480`.
-fn boxes(pipeline: &Pipeline, request: &Realisation) -> String {
-    let inputs = pipeline.inputs().values().map(|input| &input.name).zip(request.inputs.values());
-    let outputs = pipeline.outputs().iter().map(|id| &pipeline.funcs()[*id].name).zip(&request.outputs);
-    let named = inputs.chain(outputs).filter_map(|(name, region)| {
-        let region = region.as_ref()?;
-        Some(format!("{name}={}", show::extents(region)))
-    });
-    format!(" at {}", named.collect::<Vec<_>>().join(", "))
-}
-
 /// Whether the error is about sizes or values that the user gave.
 pub(crate) fn is_usage(error: &BoundsError) -> bool {
     use BoundsError::{Extent, Missing, ParamRange, ParamType, Rank, TooLarge, Unknown};
@@ -265,17 +234,4 @@ pub(crate) fn is_usage(error: &BoundsError) -> bool {
             | TooLarge { .. }
             | Unknown { .. }
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn boxes_have_names_and_may_start_anywhere() {
-        assert_eq!(named_box("in=3x4"), Some(("in", Region::of_extents(&[3, 4]))));
-        let moved = Region(vec![Range::new(-1, 66), Range::new(0, 48)]);
-        assert_eq!(named_box("in=-1:66x48"), Some(("in", moved)));
-        assert_eq!([named_box("3x4"), named_box("in=3xy"), named_box("in=")], [None, None, None]);
-    }
 }

@@ -5,26 +5,26 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
-use warploom::app::{App, InputRequest, Settings, Shapes};
-use warploom::interp::EvalError;
+use warploom::app::App;
 use warploom::interp::buffer::Buffer;
 use warploom::interp::files::{self, FileError};
 use warploom::interp::picture;
-use warploom::lang::{Pipeline, Region, Type, Value, dispatch, infer};
+use warploom::lang::{Region, Type, Value, dispatch, infer};
 
 use crate::backend::{self, Check, Job};
+use crate::choice::Choice;
 use crate::error::{Error, RunError};
 use crate::inputs::{self, Given};
 use crate::memory;
-use crate::names::{Kind, find_app};
+use crate::names::Kind;
+use crate::pipeline::Subject;
 use crate::report::{self, Format};
-use crate::settings::{build, param_values, set_params, set_sizes, set_structure};
 use crate::show;
 use crate::table::{self, Align};
 
-/// Run an app; write or summarise its outputs
+/// Run a pipeline; write or summarise its outputs
 ///
-/// Without --on, the app runs on the reference evaluator, which needs neither a schedule nor a GPU. It takes seconds per
+/// Without --on, it runs on the reference evaluator, which needs neither a schedule nor a GPU. It takes seconds per
 /// image.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
@@ -33,27 +33,13 @@ use crate::table::{self, Align};
   warploom run unsharp --set sigma=2 --size 640x480 -o out.npy
   warploom run camera_pipe --size W=640,H=480 --param gamma=2.2 -o out.png
   warploom run bgu --input slice_loc=large.png --input values=small.npy -o output=out.png
+  warploom run mine.json --input photo.png -o out.png        a pipeline that Pipeline::to_json wrote
 
 Files are .npy, .png, .ppm or .pgm. Images are converted to the input's type; for f32, 0 to 255 is scaled
 to 0 to 1. An input without a file is generated from the seed.")]
 pub(crate) struct Arguments {
-    /// The app; `warploom apps` lists them
-    app: String,
-    /// The file of an input; without NAME, of the next input that has no file. Can be repeated
-    #[arg(long, value_name = "[NAME=]FILE")]
-    input: Vec<String>,
-    /// Sizes in points, as W=1536,H=2560 or 1536x2560; other sizes come from the input files, or are the app's defaults
-    #[arg(long, value_name = "SIZES", allow_hyphen_values = true, help_heading = "Pipeline")]
-    size: Vec<String>,
-    /// The value of a Param; other Params have the app's defaults. Can be repeated
-    #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
-    param: Vec<String>,
-    /// The value of a structure parameter; others have the app's defaults. Can be repeated
-    #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
-    set: Vec<String>,
-    /// Seed of the generated inputs, an integer
-    #[arg(long, default_value_t = 0, help_heading = "Pipeline")]
-    seed: u64,
+    #[command(flatten)]
+    choice: Choice,
     /// The file of an output; without NAME, of the next output that has no file. Can be repeated
     #[arg(short, long, value_name = "[NAME=]FILE")]
     output: Vec<String>,
@@ -65,9 +51,9 @@ pub(crate) struct Arguments {
 
 #[derive(Serialize)]
 struct Report {
-    app: &'static str,
+    app: String,
     /// Sizes, structure parameters and Params.
-    settings: BTreeMap<&'static str, f64>,
+    settings: BTreeMap<String, f64>,
     seed: u64,
     inputs: Vec<Input>,
     outputs: Vec<Output>,
@@ -108,12 +94,8 @@ struct Summary {
 }
 
 /// All choices, made before the pipeline runs.
-struct Plan<'a> {
-    app: &'a App,
-    settings: Settings,
-    pipeline: Pipeline,
-    params: Vec<(String, Value)>,
-    shapes: Shapes,
+struct Plan {
+    subject: Subject,
     given: Vec<Given>,
     /// One buffer per output value, and the file to write it to.
     outputs: Vec<Target>,
@@ -129,77 +111,49 @@ struct Target {
 
 pub(crate) fn run(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let on = arguments.target.ready(arguments.format)?;
-    let plan = Plan::new(find_app(apps, &arguments.app)?, arguments)?;
-    let report = plan.run(arguments.seed, &on)?;
+    let plan = Plan::new(apps, arguments)?;
+    let report = plan.run(arguments.choice.seed, &on)?;
     if arguments.format.json {
         return report::json(out, "warploom.run/1", &report);
     }
-    report::text(out, &report.text(&plan))
+    report::text(out, &report.text(&plan.subject))
 }
 
-impl<'a> Plan<'a> {
-    fn new(app: &'a App, arguments: &Arguments) -> Result<Plan<'a>, Error> {
-        let mut settings = Settings::defaults(app);
-        set_structure(app, &mut settings, &arguments.set)?;
-        set_params(app, &mut settings, &arguments.param)?;
-        let fixed = set_sizes(app, &mut settings, &arguments.size)?;
-        let pipeline = build(app, &settings)?;
-        let params = param_values(app, &pipeline, &settings)?;
-
-        let given = inputs::read(app, &pipeline, &(app.shapes)(&settings), &arguments.input)?;
-        inputs::solve_sizes(app, &mut settings, &fixed, &given);
-        let shapes = (app.shapes)(&settings);
-        let given = inputs::fit(app, &settings, &shapes, given)?;
-
-        let outputs = targets(app, &pipeline, &shapes, &arguments.output)?;
-        let plan = Plan { app, settings, pipeline, params, shapes, given, outputs };
+impl Plan {
+    fn new(apps: &[App], arguments: &Arguments) -> Result<Plan, Error> {
+        let (subject, given) = arguments.choice.subject(apps)?;
+        let outputs = targets(&subject, &arguments.output)?;
+        let plan = Plan { subject, given, outputs };
         plan.check()?;
         Ok(plan)
     }
 
     /// Reports errors that are known before inputs are generated and the pipeline runs.
     fn check(&self) -> Result<(), Error> {
-        if let Some((name, _)) = self.shapes.outputs.iter().find(|(_, region)| region.is_empty()) {
-            let (app, output) = (self.app.name, *name);
-            return Err(Error::Empty { app, output, sizes: show::at_sizes(self.app, &self.settings) });
+        let subject = &self.subject;
+        if let Some((name, _)) = subject.shapes().outputs.iter().find(|(_, region)| region.is_empty()) {
+            let (app, output, sizes) = (subject.name.clone(), name.clone(), subject.sizes.clone());
+            return Err(Error::Empty { app, output, sizes });
         }
-        memory::check(self.app, &self.pipeline, &self.shapes, &self.settings)?;
-        let mut request = self.shapes.realisation(&self.pipeline);
-        for (name, value) in &self.params {
-            request = request.param(name, *value);
-        }
-        infer(&self.pipeline, &request).map_err(|error| self.failed(error.into()))?;
+        memory::check(subject)?;
+        infer(&subject.pipeline, &subject.request).map_err(|error| subject.failed(error.into()))?;
         self.outputs.iter().try_for_each(Target::check)
     }
 
-    fn failed(&self, error: EvalError) -> Error {
-        let sizes = show::at_sizes(self.app, &self.settings);
-        Error::Evaluation { app: self.app.name, sizes, error: Box::new(error) }
-    }
-
     fn run(&self, seed: u64, on: &backend::Ready<'_>) -> Result<Report, Error> {
-        let file_of = |name: &str| self.given.iter().find(|given| given.name == name);
-        let missing = self.shapes.inputs.iter().filter(|(name, _)| file_of(name).is_none());
-        let generated: Vec<(&str, Buffer)> = missing
-            .map(|(name, region)| {
-                let request = InputRequest { name, region: region.clone(), seed, settings: &self.settings };
-                (*name, (self.app.input)(&request))
-            })
-            .collect();
-        let given = self.given.iter().map(|given| (given.name, &given.buffer));
-        let inputs: Vec<(&str, &Buffer)> =
-            given.chain(generated.iter().map(|(name, buffer)| (*name, buffer))).collect();
-
-        let outputs = self.shapes.outputs.iter().map(|(name, region)| (*name, region.clone()));
+        let (subject, shapes) = (&self.subject, self.subject.shapes());
+        let workload = subject.workload(&self.given, seed)?;
+        let names = subject.pipeline.inputs().values().map(|input| input.name.as_str());
+        let outputs = shapes.outputs.iter().map(|(name, region)| (name.as_str(), region.clone()));
         let job = Job {
-            pipeline: &self.pipeline,
-            inputs,
-            params: &self.params,
+            pipeline: &subject.pipeline,
+            inputs: names.zip(&workload.inputs).collect(),
+            params: &subject.params(),
             outputs: outputs.collect(),
             check: Check::No,
         };
         let done = on.run(&job).map_err(|error| match error {
-            RunError::Evaluation(error) => self.failed(*error),
+            RunError::Evaluation(error) => subject.failed(*error),
             RunError::Kernels(error) => error,
         })?;
 
@@ -207,14 +161,15 @@ impl<'a> Plan<'a> {
         for (target, buffer) in self.outputs.iter().zip(&done.outputs) {
             outputs.push(target.finish(buffer)?);
         }
-        let inputs = self.shapes.inputs.iter().map(|(name, region)| Input {
-            name: (*name).to_owned(),
+        let file_of = |name: &str| self.given.iter().find(|given| given.name == name);
+        let inputs = shapes.inputs.iter().map(|(name, region)| Input {
+            name: name.clone(),
             file: file_of(name).map(|given| given.file.clone()),
             region: region.clone(),
         });
         Ok(Report {
-            app: self.app.name,
-            settings: self.settings.iter().collect(),
+            app: subject.name.clone(),
+            settings: subject.settings.iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             seed,
             inputs: inputs.collect(),
             outputs,
@@ -225,19 +180,18 @@ impl<'a> Plan<'a> {
 }
 
 /// One buffer per output value in the pipeline's order, with the files given for them.
-fn targets(app: &App, pipeline: &Pipeline, shapes: &Shapes, given: &[String]) -> Result<Vec<Target>, Error> {
+fn targets(subject: &Subject, given: &[String]) -> Result<Vec<Target>, Error> {
     let mut targets = Vec::new();
-    for &id in pipeline.outputs() {
-        let func = &pipeline.funcs()[id];
-        let region = shapes.outputs.iter().find(|(name, _)| *name == func.name);
-        let region = region.map_or_else(|| Region::empty(func.dims.len()), |(_, region)| region.clone());
+    let funcs = subject.pipeline.outputs().iter().map(|id| &subject.pipeline.funcs()[*id]);
+    for (func, region) in funcs.zip(&subject.request.outputs) {
+        let region = region.clone().unwrap_or_else(|| Region::empty(func.dims.len()));
         for (name, &ty) in func.value_names().into_iter().zip(&func.types) {
             targets.push(Target { name, ty, region: region.clone(), file: None });
         }
     }
     let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    for (name, file) in inputs::assign(app, Kind::Output, &names, given)? {
+    for (name, file) in inputs::assign(&subject.app, Kind::Output, &names, given)? {
         if let Some(target) = targets.iter_mut().find(|target| target.name == name) {
             target.file = Some(file.to_owned());
         }
@@ -313,7 +267,7 @@ impl Report {
         }
     }
 
-    fn text(&self, plan: &Plan<'_>) -> String {
+    fn text(&self, subject: &Subject) -> String {
         let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), show::number);
         let rows = self.outputs.iter().map(|output| {
             let summary = output.summary;
@@ -338,7 +292,7 @@ impl Report {
             ("not finite", Align::Right),
             ("file", Align::Left),
         ];
-        let sizes = show::at_sizes(plan.app, &plan.settings);
+        let sizes = &subject.sizes;
         let head = format!("{}{sizes}: {:.3} s on {}\n\n", self.app, self.seconds, self.where_it_ran());
         head + &table::whole(&titles, &rows.collect::<Vec<_>>())
     }

@@ -16,7 +16,7 @@ const PICTURE: [&str; 2] = ["W", "H"];
 
 /// Builds the pipeline of an app.
 pub(crate) fn build(app: &App, settings: &Settings) -> Result<Pipeline, Error> {
-    (app.build)(settings).map_err(|error| Error::Pipeline { app: app.name, error })
+    app.pipeline(settings).map_err(|error| Error::Pipeline { app: app.name.clone(), error })
 }
 
 /// Sets structure parameters from `NAME=VALUE`.
@@ -36,22 +36,23 @@ pub(crate) fn set_structure_value(
     value: Option<f64>,
     text: &str,
 ) -> Result<(), Error> {
-    let (app_name, name, text) = (app.name, setting.name, text.to_owned());
+    let (app_name, name, text) = (app.name.clone(), setting.name.clone(), text.to_owned());
     let Some(value) = value.filter(|value| 0.0 < *value && *value <= MAX_STRUCTURE) else {
         return Err(Error::Structure { app: app_name, name, text });
     };
     if value.fract() != 0.0 && setting.whole {
         return Err(Error::Fraction { app: app_name, name, text });
     }
-    change(settings, name, value);
+    change(settings, &name, value);
     Ok(())
 }
 
 /// Sets Params from `NAME=VALUE`.
 pub(crate) fn set_params(app: &App, settings: &mut Settings, given: &[String]) -> Result<(), Error> {
     for (name, text) in assignments(Kind::Param, given)? {
-        let name = find_setting(app, Kind::Param, name)?.name;
-        let no_number = || Error::NoNumber { app: app.name, name, text: text.to_owned() };
+        let name = &find_setting(app, Kind::Param, name)?.name;
+        let no_number =
+            || Error::NoNumber { app: app.name.clone(), name: name.clone(), text: text.to_owned() };
         change(settings, name, number(text).ok_or_else(no_number)?);
     }
     Ok(())
@@ -64,8 +65,8 @@ pub(crate) fn param_values(
     settings: &Settings,
 ) -> Result<Vec<(String, Value)>, Error> {
     let value = |param: &warploom::lang::ir::ParamDecl| {
-        let (app, name) = (app.name, param.name.clone());
-        let Some((_, value)) = settings.iter().find(|(known, _)| *known == name) else {
+        let (app, name) = (app.name.clone(), param.name.clone());
+        let Some(value) = settings.get(&name).or_else(|| Some(param.usual()?.as_f64())) else {
             return Err(Error::NoDefault { app, name });
         };
         let typed = Value::from_number(param.ty, value).filter(|typed| typed.as_f64().is_finite());
@@ -76,26 +77,22 @@ pub(crate) fn param_values(
 }
 
 /// Sets sizes from `W=640,H=480` or `640x480`. Returns the names of the sizes that were set.
-pub(crate) fn set_sizes(
-    app: &App,
-    settings: &mut Settings,
-    given: &[String],
-) -> Result<Vec<&'static str>, Error> {
-    let mut fixed = Vec::new();
+pub(crate) fn set_sizes(app: &App, settings: &mut Settings, given: &[String]) -> Result<Vec<String>, Error> {
+    let mut fixed: Vec<String> = Vec::new();
     for item in given.iter().flat_map(|text| text.split(',')) {
         let sizes = match item.split_once('=') {
-            Some((name, text)) => vec![(find_setting(app, Kind::Size, name.trim())?.name, text)],
+            Some((name, text)) => vec![(find_setting(app, Kind::Size, name.trim())?.name.clone(), text)],
             None => by_position(app, item)?,
         };
         for (name, text) in sizes {
             let size = text.trim().parse().ok().filter(|size| (1..=MAX_SIZE).contains(size));
-            let no_size = || Error::Size { app: app.name, name, text: text.to_owned() };
+            let no_size = || Error::Size { app: app.name.clone(), name: name.clone(), text: text.to_owned() };
             let size: i64 = size.ok_or_else(no_size)?;
             if fixed.contains(&name) {
-                return Err(Error::Repeated { kind: Kind::Size.noun(), name: name.to_owned() });
+                return Err(Error::Repeated { kind: Kind::Size.noun(), name });
             }
+            change(settings, &name, size as f64);
             fixed.push(name);
-            change(settings, name, size as f64);
         }
     }
     Ok(fixed)
@@ -103,7 +100,7 @@ pub(crate) fn set_sizes(
 
 /// Parses sizes without names: width and height if the app has them, otherwise all its sizes in
 /// order.
-fn by_position<'a>(app: &App, item: &'a str) -> Result<Vec<(&'static str, &'a str)>, Error> {
+fn by_position<'a>(app: &App, item: &'a str) -> Result<Vec<(String, &'a str)>, Error> {
     let named = |name: &str| app.sizes.iter().find(|size| size.name == name);
     let picture: Vec<&Setting> = PICTURE.iter().filter_map(|name| named(name)).collect();
     let sizes = if picture.len() == PICTURE.len() { picture } else { app.sizes.iter().collect() };
@@ -112,12 +109,12 @@ fn by_position<'a>(app: &App, item: &'a str) -> Result<Vec<(&'static str, &'a st
     }
     let texts: Vec<&str> = item.split('x').collect();
     if texts.len() != sizes.len() {
-        let names: Vec<&str> = sizes.iter().map(|size| size.name).collect();
+        let names: Vec<&str> = sizes.iter().map(|size| size.name.as_str()).collect();
         let examples: Vec<String> = sizes.iter().map(|size| size.default.to_string()).collect();
         let (form, example) = (names.join("x"), examples.join("x"));
-        return Err(Error::SizeForm { app: app.name, text: item.to_owned(), form, example });
+        return Err(Error::SizeForm { app: app.name.clone(), text: item.to_owned(), form, example });
     }
-    Ok(sizes.iter().map(|size| size.name).zip(texts).collect())
+    Ok(sizes.iter().map(|size| size.name.clone()).zip(texts).collect())
 }
 
 /// Splits each `NAME=VALUE`. Returns an error if a name is repeated.

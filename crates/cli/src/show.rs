@@ -14,7 +14,7 @@ pub(crate) fn extents(region: &Region) -> String {
 /// The sizes of an app, as in ` at W=640, H=480`; empty if it has none.
 pub(crate) fn at_sizes(app: &App, settings: &Settings) -> String {
     let sizes: Vec<String> =
-        app.sizes.iter().map(|size| format!("{}={}", size.name, settings.int(size.name))).collect();
+        app.sizes.iter().map(|size| format!("{}={}", size.name, settings.int(&size.name))).collect();
     if sizes.is_empty() { String::new() } else { format!(" at {}", sizes.join(", ")) }
 }
 

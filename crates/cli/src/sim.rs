@@ -1,4 +1,4 @@
-//! `warploom sim`: runs an app's kernels in the GPU simulator.
+//! `warploom sim`: runs a pipeline's kernels in the GPU simulator.
 
 use std::io::Write;
 use std::time::Instant;
@@ -6,13 +6,12 @@ use std::time::Instant;
 use serde::Serialize;
 use warploom::sim::Counters;
 
-use crate::backend::{self, Kernels};
+use crate::backend::{self, Kernels, no_schedule};
 use crate::choice::Choice;
 use crate::error::Error;
 use crate::report::{self, Format};
-use crate::show;
 
-/// Run an app's kernels in the simulator and compare them with the reference evaluator
+/// Run a pipeline's kernels in the simulator and compare them with the reference evaluator
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("device", backend::of_schedule),
@@ -20,6 +19,7 @@ use crate::show;
   warploom sim unsharp --schedule apps/schedules --size 256x128
   warploom sim harris --schedule my.schedule --size 256x128 --counters
   warploom sim harris --schedule random:7 --size 64x48
+  warploom sim mine.json --schedule search --size 64x48
 
 The simulator reports data races, reads of uninitialised memory and out-of-bounds accesses as errors. Exits with 6
 unless the outputs match the reference bit for bit."
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 
 #[derive(Serialize)]
 struct Report {
-    app: &'static str,
+    app: String,
     sizes: String,
     device: String,
     seconds: f64,
@@ -51,26 +51,25 @@ pub(crate) fn sim(
     arguments: &Arguments,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
+    if arguments.kernels.schedule.is_none() {
+        return Err(no_schedule("`warploom sim`"));
+    }
     let mut chosen = arguments.choice.make(apps)?;
-    let device = arguments.kernels.device_of_schedule(chosen.app.name, arguments.format)?;
+    let subject = &chosen.subject;
+    let device = arguments.kernels.device_of_schedule(&subject.name, arguments.format)?;
     let program = arguments.kernels.build(&mut chosen.workload, &device)?;
     let start = Instant::now();
     let outcome = chosen.workload.simulate(&program, &device, 0);
     let outcome = outcome.map_err(|error| Error::Simulation(Box::new(error)))?;
     let seconds = start.elapsed().as_secs_f64();
-    let sizes = show::at_sizes(chosen.app, &chosen.settings);
-    let reference = chosen.workload.reference().map_err(|error| Error::Evaluation {
-        app: chosen.app.name,
-        sizes: sizes.clone(),
-        error: Box::new(error),
-    })?;
+    let reference = chosen.workload.reference().map_err(|error| subject.failed(error))?;
     if outcome.outputs != reference {
         let difference = "the outputs differ from the reference evaluator's".to_owned();
-        return Err(Error::Inexact { app: chosen.app.name, difference });
+        return Err(Error::Inexact { app: subject.name.clone(), difference });
     }
     let report = Report {
-        app: chosen.app.name,
-        sizes,
+        app: subject.name.clone(),
+        sizes: subject.sizes.clone(),
         device: device.name,
         seconds,
         lane_operations: outcome.counters.lane_operations(),

@@ -27,7 +27,7 @@ use warploom::tune::worker::Bench;
 use crate::backend::read_schedule;
 use crate::error::Error;
 use crate::names::find_app;
-use crate::pipeline::{self, Which};
+use crate::pipeline::{self, Values, is_file};
 use crate::progress::{Progress, Unit};
 use crate::report::Format;
 use crate::search::duration;
@@ -45,6 +45,7 @@ const NOWHERE: &str = ":memory:";
 #[command(after_long_help = "Examples:
   warploom suite --mode top5 --compare docs/results/anchors-h200.json -o results
   warploom suite --mode manual --apps harris,unsharp --json
+  warploom suite --mode top5 --apps harris,mine.json --size 1536x2560
   warploom suite --mode autotune --iterations 4 --time-limit 10m --records night.db
 
 Every app is compared with the reference evaluator at a small size, and with its default schedule at the full size. The
@@ -57,9 +58,12 @@ pub(crate) struct Arguments {
     /// Where schedules come from
     #[arg(long, value_enum, default_value_t = Mode::OneShot)]
     mode: Mode,
-    /// The apps, separated by commas (default: all except the basic ones)
+    /// The apps, and *.json files with pipelines, separated by commas (default: all apps except the basic ones)
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     apps: Vec<String>,
+    /// The size of pipelines from files, as 1536x2560x3 for all inputs and outputs
+    #[arg(long, value_name = "SIZE", requires = "apps")]
+    size: Option<String>,
     /// The sizes to time apps at
     #[arg(long, value_enum, default_value_t = Sizes::Default)]
     sizes: Sizes,
@@ -104,7 +108,7 @@ pub(crate) struct Arguments {
 
 /// A way to a schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Mode {
+pub(crate) enum Mode {
     /// The best schedule of one search that does not spill registers; nothing is measured
     OneShot,
     /// The fastest of the five schedules with the best predicted times
@@ -152,7 +156,7 @@ pub(crate) fn suite(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        progress.set_message(app.name);
+        progress.set_message(app.name.clone());
         let row = bench.with(|bench| arguments.one(app, bench, &mut records, &start, stop, &progress));
         let row = row?;
         progress.advance(1);
@@ -173,9 +177,17 @@ impl Arguments {
     fn apps(&self, apps: &[App]) -> Result<Vec<App>, Error> {
         if self.apps.is_empty() {
             let small = |app: &&App| !warploom_apps::BASICS.iter().any(|basic| basic.name == app.name);
-            return Ok(apps.iter().filter(small).copied().collect());
+            return Ok(apps.iter().filter(small).cloned().collect());
         }
-        self.apps.iter().map(|name| find_app(apps, name).copied()).collect()
+        self.apps.iter().map(|name| self.app(apps, name)).collect()
+    }
+
+    /// An app, or a pipeline from a file at the size of `--size`.
+    fn app(&self, apps: &[App], name: &str) -> Result<App, Error> {
+        match is_file(name) {
+            true => Ok(Values::sized(self.size.as_deref()).of_file(name, &[])?.0.app),
+            false => find_app(apps, name).cloned(),
+        }
     }
 
     /// Finds a schedule for one app and times it.
@@ -192,7 +204,7 @@ impl Arguments {
             Sizes::Default => Settings::defaults(app),
             Sizes::Small => small_settings(app).unwrap_or_else(|| Settings::defaults(app)),
         };
-        let asked = Which::of_settings(app, settings)?;
+        let asked = pipeline::Subject::new(app, settings)?;
         let tunable = Tunable::new(&asked, bench.device, self.seed)?;
         let started = Instant::now();
         let task = Task {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use serde_json::Value as Json;
 use tempfile::TempDir;
-use warploom::app::{InputRequest, Settings, Shapes, setting};
+use warploom::app::{Settings, Shapes, setting};
 use warploom::interp::npy;
 use warploom::lang::Type;
 use warploom::prelude::*;
@@ -12,13 +12,8 @@ use warploom::prelude::*;
 use super::*;
 
 /// Two outputs, one of them a pair, over boxes that do not start at the origin.
-const PAIR: App = App {
-    name: "pair",
-    about: "sum and difference of neighbours",
-    sizes: &[setting("n", 8.0)],
-    structure: &[setting("scale", 1.0)],
-    params: &[setting("by", 2.0), setting("on", 1.0)],
-    build: |settings| {
+fn pair() -> App {
+    let build = |settings: &Settings| {
         let x = vars!(x);
         let (input, by, on) = (Input::u8("input", 1), Param::f32("by"), Param::new("on", Type::Bool));
         let scale = settings.number("scale") as f32;
@@ -26,60 +21,45 @@ const PAIR: App = App {
         let both = func("both", x, vec![&a + &b, &a - &b]);
         let far = func("far", x, select(&on, a * &by, 0.0));
         Pipeline::new("pair", [both, far])
-    },
-    shapes: |settings| {
-        let n = settings.int("n");
-        let from_one = |extent| Region(vec![Range::new(1, extent)]);
-        Shapes {
-            inputs: vec![("input", from_one(n + 1))],
-            outputs: vec![("both", from_one(n)), ("far", from_one(n))],
-        }
-    },
-    input: |request| {
-        let first = request.seed as u8;
-        Buffer::from_fn(request.region.clone(), |at| at[0] as u8 + first).unwrap()
-    },
-    operations: |_| 1.0,
-    tolerance: Some(1e-6),
-};
+    };
+    App::new("pair", build)
+        .about("sum and difference of neighbours")
+        .sizes([setting("n", 8.0)])
+        .structure([setting("scale", 1.0)])
+        .params([setting("by", 2.0), setting("on", 1.0)])
+        .shapes(|settings| {
+            let n = settings.int("n");
+            let from_one = |extent| Region(vec![Range::new(1, extent)]);
+            Shapes::new([("input", from_one(n + 1))], [("both", from_one(n)), ("far", from_one(n))])
+        })
+        .inputs(|request| {
+            let first = request.seed as u8;
+            Buffer::from_fn(request.region.clone(), |at| at[0] as u8 + first).unwrap()
+        })
+        .operations(|_| 1.0)
+        .tolerance(1e-6)
+}
 
-/// No sizes, no inputs, and an output of one point.
-const POINT: App = App {
-    name: "point",
-    about: "a constant",
-    sizes: &[],
-    structure: &[],
-    params: &[],
-    build: |_| Pipeline::new("point", [func("output", (), 7.0)]),
-    shapes: |_| Shapes { inputs: vec![], outputs: vec![("output", Region::of_extents(&[]))] },
-    input: no_input,
-    operations: |_| 0.0,
-    tolerance: Some(1e-6),
-};
-
-/// A pipeline that cannot be built, and a Param without a default.
-const BROKEN: App = App {
-    name: "broken",
-    build: |_: &Settings| {
-        let x = vars!(x);
-        Pipeline::new("broken", [func("output", x, Input::f32("input", 2).at(x))])
-    },
-    ..POINT
-};
-const FORGETFUL: App = App {
-    name: "forgetful",
-    build: |_: &Settings| Pipeline::new("forgetful", [func("output", (), &Param::f32("lost") + 1.0)]),
-    ..POINT
-};
-
-fn no_input(_: &InputRequest<'_>) -> Buffer {
-    unreachable!("there are no inputs")
+/// An app with no more than a name and a pipeline of one point, one whose pipeline cannot be built, and one with a Param
+/// without a default.
+fn small() -> [App; 3] {
+    [
+        App::new("point", |_| Pipeline::new("point", [func("output", (), 7.0)])),
+        App::new("broken", |_| {
+            let x = vars!(x);
+            Pipeline::new("broken", [func("output", x, Input::f32("input", 2).at(x))])
+        }),
+        App::new("forgetful", |_| {
+            Pipeline::new("forgetful", [func("output", (), &Param::f32("lost") + 1.0)])
+        }),
+    ]
 }
 
 fn run(arguments: &str) -> Result<String, Error> {
     let arguments = std::iter::once("warploom").chain(arguments.split_whitespace()).map(OsString::from);
     let mut out = Vec::new();
-    execute(&[PAIR, POINT, BROKEN, FORGETFUL], arguments, &mut out)?;
+    let apps: Vec<App> = std::iter::once(pair()).chain(small()).collect();
+    execute(&apps, arguments, &mut out)?;
     Ok(String::from_utf8(out).unwrap())
 }
 
@@ -181,7 +161,7 @@ fn every_output_is_verified() {
     write_golden(&folder, &["both.0", "both.1", "far"]);
     let mut out = Vec::new();
     let arguments = ["warploom", "verify", folder.path().to_str().unwrap()].map(OsString::from);
-    let error = execute(&[PAIR], arguments, &mut out).unwrap_err();
+    let error = execute(&[pair()], arguments, &mut out).unwrap_err();
     assert_eq!(error.to_string(), "1 of 1 apps failed verification: pair");
     assert_eq!(error.exit_code(), exit::VERIFICATION);
     let text = String::from_utf8(out).unwrap();
@@ -205,7 +185,7 @@ fn outputs_and_reference_data_must_be_the_same() {
         write_golden(&folder, outputs);
         let mut out = Vec::new();
         let arguments = ["warploom", "verify", folder.path().to_str().unwrap()].map(OsString::from);
-        let error = execute(&[PAIR], arguments, &mut out).unwrap_err();
+        let error = execute(&[pair()], arguments, &mut out).unwrap_err();
         assert_eq!(error.exit_code(), exit::VERIFICATION);
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains(expected), "{text}");

@@ -101,7 +101,7 @@ pub(crate) fn train(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Er
     let apps = &warploom_apps::APPS;
     let held_out: Vec<Option<&str>> = match arguments.hold_out.as_deref() {
         None => vec![None],
-        Some("all") => apps.iter().map(|app| Some(app.name)).collect(),
+        Some("all") => apps.iter().map(|app| Some(app.name.as_str())).collect(),
         Some(name) => vec![Some(find_app(apps, name)?.name)],
     };
     let initial = arguments.init.as_deref().map(read).transpose()?;

@@ -1,4 +1,4 @@
-//! `warploom verify`: checks apps against reference data.
+//! `warploom verify`: checks pipelines against reference data.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,12 +14,13 @@ use crate::backend::{Check, Job, Ready, Source, Target};
 use crate::error::Error;
 use crate::folder::{self, Folder};
 use crate::names::{Kind, find_app, find_setting};
+use crate::pipeline::{self, is_file};
 use crate::report::{self, Format};
 use crate::settings::{build, set_structure_value};
 use crate::show;
 use crate::table::{Align, Columns};
 
-/// Check apps against reference data
+/// Check pipelines against reference data
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   warploom verify apps/golden                  every app with reference data
@@ -29,16 +30,17 @@ use crate::table::{Align, Columns};
   warploom verify apps/golden --on cuda --schedule harris.schedule   one app on a GPU
   warploom verify apps/golden --on sim --schedule default            every app under its default schedule
   warploom verify apps/golden --on sim --schedule random:7           every app under a random schedule
+  warploom verify mine --app mine.json         a pipeline from a file
 
 A folder with reference data contains params.json, with shapes, parameters and tolerances, and one .npy file per input and
-output. Exits with 6 if an output differs by more than its tolerance. On a GPU, the checking build must also match the
+output. Its field `app` is the name of the app or pipeline, or that of a *.json file with the pipeline in the same folder. Exits with 6 if an output differs by more than its tolerance. On a GPU, the checking build must also match the
 reference evaluator bit for bit, and the timing build must match it within the tolerance that the app states.")]
 pub(crate) struct Arguments {
     /// A folder with reference data, or a folder of such folders
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Check only this app. Can be repeated
-    #[arg(long, value_name = "APP")]
+    /// Check only this app, or this pipeline from a *.json file. Can be repeated
+    #[arg(long, value_name = "APP|FILE")]
     app: Vec<String>,
     #[command(flatten)]
     target: Target,
@@ -56,7 +58,7 @@ struct Report {
 /// The result of checking one app.
 #[derive(Serialize)]
 struct Checked {
-    app: &'static str,
+    app: String,
     folder: String,
     passed: bool,
     seconds: f64,
@@ -110,7 +112,7 @@ pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
         lines.row(out, &result)?;
         checked.push(result);
     }
-    let failed: Vec<&str> = checked.iter().filter(|app| !app.passed).map(|app| app.app).collect();
+    let failed: Vec<&str> = checked.iter().filter(|app| !app.passed).map(|app| app.app.as_str()).collect();
     let (count, names) = (checked.len(), failed.join(", "));
     let outcome = match failed.len() {
         0 => Ok(()),
@@ -127,33 +129,52 @@ pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
 }
 
 /// The folders to check, with their apps.
-fn select<'a>(apps: &'a [App], arguments: &Arguments) -> Result<Vec<(&'a App, Folder)>, Error> {
-    for name in &arguments.app {
-        find_app(apps, name)?;
+fn select(apps: &[App], arguments: &Arguments) -> Result<Vec<(App, Folder)>, Error> {
+    let wanted = arguments.app.iter().map(|name| named(apps, name)).collect::<Result<Vec<App>, _>>()?;
+    let mut folders = Vec::new();
+    for folder in folder::find(&arguments.folder)? {
+        let app = match wanted.iter().find(|app| app.name == folder.golden.app) {
+            Some(app) => app.clone(),
+            None => folder.app(apps)?,
+        };
+        folders.push((app, folder));
     }
-    let folders = folder::find(&arguments.folder)?;
-    for name in &arguments.app {
-        if folders.iter().all(|folder| folder.golden.app != *name) {
-            let known: Vec<&str> = folders.iter().map(|folder| folder.golden.app.as_str()).collect();
+    for app in &wanted {
+        if folders.iter().all(|(known, _)| known.name != app.name) {
+            let known: Vec<&str> = folders.iter().map(|(known, _)| known.name.as_str()).collect();
             let folder = arguments.folder.display().to_string();
-            return Err(Error::NoGoldenOf { folder, app: name.clone(), known: known.join(", ") });
+            return Err(Error::NoGoldenOf { folder, app: app.name.clone(), known: known.join(", ") });
         }
     }
     let kernels = &arguments.target.kernels;
-    let wanted = |app: &String| {
-        if arguments.app.is_empty() { kernels.covers(app) } else { arguments.app.contains(app) }
-    };
-    let folders: Vec<Folder> = folders.into_iter().filter(|folder| wanted(&folder.golden.app)).collect();
+    folders.retain(|(app, _)| match wanted.is_empty() {
+        true => kernels.covers(&app.name),
+        false => wanted.iter().any(|wanted| wanted.name == app.name),
+    });
     if let (true, Some(Source::Path(schedule))) = (folders.is_empty(), &kernels.schedule) {
         return Err(Error::NothingScheduled { folder: schedule.display().to_string() });
     }
-    folders
-        .into_iter()
-        .map(|folder| {
-            let app = find_app(apps, &folder.golden.app).map_err(|error| folder.says(error))?;
-            Ok((app, folder))
-        })
-        .collect()
+    Ok(folders)
+}
+
+/// An app, or a pipeline from a file. Reference data give the sizes.
+fn named(apps: &[App], name: &str) -> Result<App, Error> {
+    match is_file(name) {
+        true => pipeline::file::unsized_app(name),
+        false => find_app(apps, name).cloned(),
+    }
+}
+
+impl Folder {
+    /// The app that `params.json` names, or the pipeline of a file in the same folder.
+    fn app(&self, apps: &[App]) -> Result<App, Error> {
+        let app = &self.golden.app;
+        match is_file(app) {
+            true => pipeline::file::unsized_app(&self.path.join(app).display().to_string()),
+            false => find_app(apps, app).cloned(),
+        }
+        .map_err(|error| self.says(error))
+    }
 }
 
 impl<'a> Case<'a> {
@@ -192,7 +213,7 @@ impl<'a> Case<'a> {
             Err(error) => (Vec::new(), 0.0, Some(error)),
         };
         Checked {
-            app: self.app.name,
+            app: self.app.name.clone(),
             folder: self.folder.path.display().to_string(),
             passed: error.is_none() && outputs.iter().all(|output| output.passed),
             seconds,
@@ -273,7 +294,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(folders: &[(&App, Folder)], silent: bool) -> Lines {
+    fn new(folders: &[(App, Folder)], silent: bool) -> Lines {
         let mut columns = Columns::new(&[
             ("app", Align::Left),
             ("size", Align::Right),
@@ -286,7 +307,7 @@ impl Lines {
         ]);
         for (app, folder) in folders {
             let sizes = folder.golden.outputs.values().map(|array| show::extents(&array.region));
-            columns.fit(&[app.name.to_owned(), sizes.collect::<Vec<_>>().join(" ")]);
+            columns.fit(&[app.name.clone(), sizes.collect::<Vec<_>>().join(" ")]);
         }
         Lines { columns, silent }
     }
@@ -305,7 +326,7 @@ impl Lines {
         let sizes: Vec<String> = outputs.iter().map(|output| show::extents(&output.region)).collect();
         let max_abs = outputs.iter().map(|output| output.max_abs_error).fold(0.0, f64::max);
         let cells = [
-            checked.app.to_owned(),
+            checked.app.clone(),
             sizes.join(" "),
             sum(|output| output.samples),
             show::number(max_abs),

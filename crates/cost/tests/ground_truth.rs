@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use warploom::app::{App, InputRequest, Settings};
+use warploom::app::{App, Settings};
 use warploom::tune::workload::Workload;
 use warploom_codegen::ir::KernelId;
 use warploom_codegen::lower::{self, lower};
@@ -39,23 +39,7 @@ fn workload(app: &App, changes: &[(&str, f64)]) -> Workload {
     for (name, value) in changes {
         assert!(settings.set(name, *value), "{} has no setting {name}", app.name);
     }
-    let pipeline = (app.build)(&settings).expect("the pipeline is right");
-    let shapes = (app.shapes)(&settings);
-    let region = |shapes: &[(&'static str, Region)], name: &str| {
-        shapes.iter().find(|(known, _)| *known == name).expect("it has a shape").1.clone()
-    };
-    let input = |name: &str| {
-        let region = region(&shapes.inputs, name);
-        (app.input)(&InputRequest { name, region, seed: 3, settings: &settings })
-    };
-    let number = |param: &ir::ParamDecl| Value::from_number(param.ty, settings.number(&param.name));
-    let name_of = |id| &pipeline.funcs()[id].name;
-    Workload {
-        inputs: pipeline.inputs().values().map(|decl| input(&decl.name)).collect(),
-        params: pipeline.params().values().map(|param| number(param).expect("it fits")).collect(),
-        outputs: pipeline.outputs().iter().map(|id| region(&shapes.outputs, name_of(*id))).collect(),
-        pipeline,
-    }
+    app.workload(&settings, 3).expect("the pipeline is right")
 }
 
 /// The name that the simulator knows an array by.
@@ -237,7 +221,7 @@ fn is_equal(a: Traffic, b: Traffic) -> bool {
 
 /// Small sizes at which tiles are full and blocks away from the edges exist.
 fn sizes(app: &App) -> Vec<(&'static str, f64)> {
-    match app.name {
+    match app.name.as_str() {
         "cuda_mat_mul" => vec![("size", 192.0)],
         "conv_layer" => vec![("N", 1.0), ("CI", 32.0), ("CO", 32.0), ("W", 64.0), ("H", 32.0)],
         "depthwise_separable_conv" => vec![("N", 1.0), ("W", 64.0), ("H", 32.0)],
@@ -253,7 +237,7 @@ fn sizes(app: &App) -> Vec<(&'static str, f64)> {
 #[test]
 fn blocks_of_apps_do_what_features_say() {
     let mut score = Score::default();
-    for app in &warploom_apps::APPS {
+    for app in warploom_apps::APPS.iter() {
         let workload = workload(app, &sizes(app));
         let problem = problem(&workload);
         let default = Schedule::default_for(&problem);

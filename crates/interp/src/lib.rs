@@ -15,6 +15,7 @@ pub mod files;
 pub mod lanes;
 mod machine;
 mod memory;
+mod noise;
 pub mod npy;
 mod perturb;
 pub mod picture;
@@ -24,3 +25,4 @@ mod stage;
 
 pub use evaluate::{EvalError, Evaluation, Progress};
 pub use memory::available_memory;
+pub use noise::{noise, noise_bytes};

@@ -275,7 +275,8 @@ impl Assembler {
     fn param(&mut self, param: &Param) -> ParamId {
         *self.param_ids.entry(param.address()).or_insert_with(|| {
             let data = param.data();
-            self.params.push(ParamDecl { name: data.name.clone(), ty: data.ty, range: data.range })
+            let (name, ty, range, default) = (data.name.clone(), data.ty, data.range, data.default);
+            self.params.push(ParamDecl { name, ty, range, default })
         })
     }
 }

@@ -118,17 +118,18 @@ impl Input {
 #[derive(Clone, Debug)]
 pub struct Param(Arc<ParamData>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ParamData {
     pub name: String,
     pub ty: Type,
     pub range: Option<(Value, Value)>,
+    pub default: Option<Value>,
 }
 
 impl Param {
     /// A scalar of any type.
     pub fn new(name: impl Into<String>, ty: Type) -> Param {
-        Param(Arc::new(ParamData { name: name.into(), ty, range: None }))
+        Param(Arc::new(ParamData { name: name.into(), ty, range: None, default: None }))
     }
 
     /// An `f32` scalar.
@@ -142,11 +143,28 @@ impl Param {
     }
 
     /// Promises that the value lies between `low` and `high`, both included. Values outside are
-    /// rejected.
+    /// rejected. Without a default, a caller who gives no value gets the middle.
     #[must_use]
     pub fn range<T: Into<Value>>(self, low: T, high: T) -> Param {
-        let ParamData { name, ty, .. } = &*self.0;
-        Param(Arc::new(ParamData { name: name.clone(), ty: *ty, range: Some((low.into(), high.into())) }))
+        let range = Some((low.into(), high.into()));
+        Param(Arc::new(ParamData { range, ..self.0.as_ref().clone() }))
+    }
+
+    /// The value unless a caller gives another.
+    ///
+    /// ```
+    /// use warploom_lang::{Input, Param, Pipeline, Realisation, Value, func, vars};
+    ///
+    /// let x = vars!(x);
+    /// let gain = Param::f32("gain").range(0.0, 4.0f32).default(1.5f32);
+    /// let brighter = func("brighter", x, Input::f32("input", 1).at(x) * &gain);
+    /// let pipeline = Pipeline::new("brighter", [brighter])?;
+    /// assert_eq!(Realisation::new(&pipeline).params.values().next(), Some(&Some(Value::from(1.5f32))));
+    /// # Ok::<(), warploom_lang::PipelineError>(())
+    /// ```
+    #[must_use]
+    pub fn default(self, value: impl Into<Value>) -> Param {
+        Param(Arc::new(ParamData { default: Some(value.into()), ..self.0.as_ref().clone() }))
     }
 
     /// The name under which a caller supplies the value.

@@ -149,6 +149,20 @@ pub struct ParamDecl {
     /// The smallest and largest allowed value; `None` if any value is allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<(Value, Value)>,
+    /// The value unless a caller gives another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+}
+
+impl ParamDecl {
+    /// The value unless a caller gives another: the default, or the middle of the range. `None` if it has neither.
+    pub fn usual(&self) -> Option<Value> {
+        let middle = |(low, high): (Value, Value)| {
+            let middle = low.as_f64() / 2.0 + high.as_f64() / 2.0;
+            Value::from_number(self.ty, if self.ty.is_float() { middle } else { middle.floor() })
+        };
+        self.default.or_else(|| self.range.and_then(middle))
+    }
 }
 
 /// A Func: one pure stage and any number of updates.

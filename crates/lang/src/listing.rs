@@ -25,8 +25,11 @@ impl fmt::Display for Pipeline {
         }
         for param in self.params.values() {
             write!(f, "  param  {}: {}", param.name, param.ty)?;
-            match &param.range {
-                Some((low, high)) => writeln!(f, " in {low}..={high}")?,
+            if let Some((low, high)) = &param.range {
+                write!(f, " in {low}..={high}")?;
+            }
+            match &param.default {
+                Some(value) => writeln!(f, " = {value}")?,
                 None => writeln!(f)?,
             }
         }

@@ -45,7 +45,7 @@ fn some_apps_are_as_good_as_by_hand() {
 #[test]
 #[ignore = "takes long without optimisation: run it with --release"]
 fn all_apps_are_as_good_as_by_hand() {
-    let apps: Vec<&str> = warploom_apps::APPS.iter().map(|app| app.name).collect();
+    let apps: Vec<&str> = warploom_apps::APPS.iter().map(|app| app.name.as_str()).collect();
     assert_as_good_as_by_hand(&apps);
 }
 
@@ -53,7 +53,7 @@ fn all_apps_are_as_good_as_by_hand() {
 fn work_grows_little_faster_than_the_pipeline() {
     let options = Options { beam: 8, passes: 3, samples: 1, ..Options::default() };
     let kernels = |stages: f64| {
-        let problem = of_app(&warploom_apps::stencil_chain::APP, &[("stencils", stages)]);
+        let problem = of_app(&warploom_apps::stencil_chain::app(), &[("stencils", stages)]);
         searched(&problem, &options).statistics.kernels as f64
     };
     let counts = [8.0, 16.0, 32.0].map(kernels);

@@ -1,168 +1,220 @@
 //! Apps: pipelines bundled with the sizes, inputs and parameters needed to run, check and time
 //! them.
 
-use std::collections::BTreeMap;
+mod settings;
+mod shapes;
 
-use warploom_interp::buffer::Buffer;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use warploom_interp::buffer::{Buffer, BufferError};
+use warploom_interp::noise;
 use warploom_lang::dynamic::{DynamicRequest, SizeError, SizeRange};
-use warploom_lang::{Pipeline, PipelineError, Realisation, Region, Value};
+use warploom_lang::{Pipeline, PipelineError, Realisation, Region, Type, Value};
 use warploom_tune::workload::Workload;
+
+pub use settings::{Setting, Settings, count, setting};
+pub use shapes::Shapes;
 
 /// A pipeline with its sizes, parameters, inputs and cost, as listed by `warploom apps`.
 ///
-/// An app holds only data and function pointers, so the command-line program needs nothing but a
-/// table of apps.
-#[derive(Clone, Copy, Debug)]
+/// Only a name and a pipeline are needed; everything else has a default:
+///
+/// ```
+/// use warploom::app::{App, Settings, count};
+/// use warploom::prelude::*;
+///
+/// let brighter = App::new("brighter", |_: &Settings| {
+///     let (x, y) = vars!(x, y);
+///     let by = Param::f32("by").default(0.1f32);
+///     Pipeline::new("brighter", [func("output", (x, y), Input::f32("input", 2).at((x, y)) + &by)])
+/// })
+/// .sizes([count("W", 1536), count("H", 2560)]);
+///
+/// let settings = Settings::defaults(&brighter);
+/// assert_eq!(brighter.shapes_at(&settings).outputs[0].1, Region::of_extents(&[1536, 2560]));
+/// assert_eq!(settings.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["H", "W", "by"]);
+/// ```
+#[derive(Clone)]
 pub struct App {
     /// How the command line refers to it.
-    pub name: &'static str,
+    pub name: String,
     /// One line that says what it computes, for listings.
-    pub about: &'static str,
+    pub about: String,
     /// The named sizes, such as width and height. Their defaults are the sizes it is benchmarked
     /// at.
-    pub sizes: &'static [Setting],
+    pub sizes: Vec<Setting>,
     /// Structure parameters: numbers that shape the pipeline itself, such as pyramid levels.
-    pub structure: &'static [Setting],
-    /// Default values of the pipeline's Params.
-    pub params: &'static [Setting],
-    /// Builds the pipeline. May depend on the structure parameters, but not on the sizes.
-    pub build: fn(&Settings) -> Result<Pipeline, PipelineError>,
-    /// The boxes of the inputs and outputs at the given sizes.
-    pub shapes: fn(&Settings) -> Shapes,
-    /// Generates one input with typical contents from a seed.
-    pub input: fn(&InputRequest<'_>) -> Buffer,
-    /// The number of arithmetic operations that every schedule must perform at these sizes.
-    pub operations: fn(&Settings) -> f64,
+    pub structure: Vec<Setting>,
     /// The tolerance for floating-point outputs of kernels built for speed, as a fraction of the
-    /// output's largest sample. `None` if conditioning depends on the data, so that no single
-    /// number fits; the tolerance is then derived from the pipeline.
+    /// output's largest sample. `None` if it is derived from the pipeline, because conditioning depends
+    /// on the data and no single number fits.
     pub tolerance: Option<f64>,
+    params: OnceLock<Vec<Setting>>,
+    build: Arc<Build>,
+    shapes: Option<Arc<dyn Fn(&Settings) -> Shapes + Send + Sync>>,
+    input: Option<Arc<dyn Fn(&InputRequest<'_>) -> Buffer + Send + Sync>>,
+    operations: Option<Arc<dyn Fn(&Settings) -> f64 + Send + Sync>>,
 }
 
-/// A named number of an app, with its default value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Setting {
-    /// The name to set it by; unique within an app.
-    pub name: &'static str,
-    /// The value unless the user sets another.
-    pub default: f64,
-    /// Whether it must be a whole number, for counts such as pyramid levels or pixels.
-    pub whole: bool,
-}
+type Build = dyn Fn(&Settings) -> Result<Pipeline, PipelineError> + Send + Sync;
 
-/// A [`Setting`] that may be any number.
-pub const fn setting(name: &'static str, default: f64) -> Setting {
-    Setting { name, default, whole: false }
-}
-
-/// A [`Setting`] that must be a whole number.
-pub const fn count(name: &'static str, default: u32) -> Setting {
-    Setting { name, default: default as f64, whole: true }
-}
-
-/// The values of an app's sizes, structure parameters and Params.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
-    values: BTreeMap<&'static str, f64>,
-}
-
-impl Settings {
-    /// The default value of every setting of the app.
-    pub fn defaults(app: &App) -> Settings {
-        let all = app.sizes.iter().chain(app.structure).chain(app.params);
-        Settings { values: all.map(|setting| (setting.name, setting.default)).collect() }
-    }
-
-    /// Sets one value. Returns `false` if the app has no such setting.
-    #[must_use]
-    pub fn set(&mut self, name: &str, value: f64) -> bool {
-        match self.values.iter_mut().find(|(known, _)| **known == name) {
-            Some((_, slot)) => {
-                *slot = value;
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// The value of a setting.
-    ///
-    /// # Panics
-    /// If the app declares no setting of that name, which is a bug in the app's own code.
-    pub fn number(&self, name: &str) -> f64 {
-        match self.values.get(name) {
-            Some(value) => *value,
-            None => panic!("the app declares no setting `{name}`"),
-        }
-    }
-
-    /// The value of a whole-number setting; see [`Settings::number`].
-    pub fn int(&self, name: &str) -> i64 {
-        self.number(name) as i64
-    }
-
-    /// All names and values, sorted by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
-        self.values.iter().map(|(name, value)| (*name, *value))
-    }
-}
-
-/// The boxes of a pipeline's inputs and outputs, by name.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Shapes {
-    /// One box per input.
-    pub inputs: Vec<(&'static str, Region)>,
-    /// One box per output.
-    pub outputs: Vec<(&'static str, Region)>,
-}
-
-impl Shapes {
-    /// The realisation of a pipeline with these boxes. It has no values for Params yet.
-    ///
-    /// # Panics
-    /// If the pipeline has no input or output with one of these names.
-    pub fn realisation(&self, pipeline: &Pipeline) -> Realisation {
-        let mut request = Realisation::new(pipeline);
-        for (name, region) in &self.inputs {
-            request = request.input(name, region.clone());
-        }
-        for (name, region) in &self.outputs {
-            request = request.output(name, region.clone());
-        }
-        request
-    }
-}
-
-/// The arguments of `App::input`: which input to generate.
-#[derive(Clone, Debug)]
-pub struct InputRequest<'a> {
-    /// The input's name in the pipeline.
-    pub name: &'a str,
-    /// The box to fill with samples.
-    pub region: Region,
-    /// The same seed always gives the same contents.
-    pub seed: u64,
-    /// The app's settings, for inputs whose contents depend on them.
-    pub settings: &'a Settings,
-}
-
+/// What an app has.
 impl App {
+    /// An app without sizes and structure parameters. `build` makes its pipeline, which may depend on the structure parameters,
+    /// but not on the sizes.
+    pub fn new(
+        name: impl Into<String>,
+        build: impl Fn(&Settings) -> Result<Pipeline, PipelineError> + Send + Sync + 'static,
+    ) -> App {
+        App {
+            name: name.into(),
+            about: String::new(),
+            sizes: Vec::new(),
+            structure: Vec::new(),
+            tolerance: None,
+            params: OnceLock::new(),
+            build: Arc::new(build),
+            shapes: None,
+            input: None,
+            operations: None,
+        }
+    }
+
+    /// A pipeline as an app, with the boxes and Params of a request. Every input and output needs a box.
+    pub fn of_pipeline(pipeline: &Pipeline, request: &Realisation) -> App {
+        let shapes = Shapes::of_request(pipeline, request);
+        let params = pipeline.params().values().zip(request.params.values());
+        let params = params.filter_map(|(decl, value)| Some(setting(&decl.name, (*value)?.as_f64())));
+        let app = pipeline.clone();
+        App::new(pipeline.name(), move |_| Ok(app.clone()))
+            .params(params.collect::<Vec<_>>())
+            .shapes(move |_| shapes.clone())
+    }
+
+    /// One line that says what the app computes, for listings.
+    #[must_use]
+    pub fn about(self, about: impl Into<String>) -> App {
+        App { about: about.into(), ..self }
+    }
+
+    /// The named sizes, with the sizes that the app is benchmarked at.
+    #[must_use]
+    pub fn sizes(self, sizes: impl Into<Vec<Setting>>) -> App {
+        App { sizes: sizes.into(), ..self }
+    }
+
+    /// The structure parameters.
+    #[must_use]
+    pub fn structure(self, structure: impl Into<Vec<Setting>>) -> App {
+        App { structure: structure.into(), ..self }
+    }
+
+    /// The values of Params. By default they are what the pipeline declares: defaults, or the middles of ranges.
+    #[must_use]
+    pub fn params(self, params: impl Into<Vec<Setting>>) -> App {
+        App { params: OnceLock::from(params.into()), ..self }
+    }
+
+    /// The boxes of inputs and outputs at some sizes. By default the first dimension of each is as long as the first size, the
+    /// second as the second, and so on.
+    #[must_use]
+    pub fn shapes(self, shapes: impl Fn(&Settings) -> Shapes + Send + Sync + 'static) -> App {
+        App { shapes: Some(Arc::new(shapes)), ..self }
+    }
+
+    /// A function that generates an input with typical contents; the default is noise. The input has the box and the type that it
+    /// is asked for.
+    #[must_use]
+    pub fn inputs(self, input: impl Fn(&InputRequest<'_>) -> Buffer + Send + Sync + 'static) -> App {
+        App { input: Some(Arc::new(input)), ..self }
+    }
+
+    /// The number of arithmetic operations that every schedule must perform at some sizes. Without it, only memory limits the
+    /// time that is called optimal.
+    #[must_use]
+    pub fn operations(self, operations: impl Fn(&Settings) -> f64 + Send + Sync + 'static) -> App {
+        App { operations: Some(Arc::new(operations)), ..self }
+    }
+
+    /// The tolerance of floating-point outputs, as a fraction of the largest sample.
+    #[must_use]
+    pub fn tolerance(self, tolerance: f64) -> App {
+        App { tolerance: Some(tolerance), ..self }
+    }
+}
+
+/// What follows from it.
+impl App {
+    /// The pipeline.
+    ///
+    /// # Errors
+    /// If the app does not build it.
+    pub fn pipeline(&self, settings: &Settings) -> Result<Pipeline, PipelineError> {
+        (self.build)(settings)
+    }
+
+    /// The values of Params unless a user gives others.
+    pub fn param_settings(&self) -> &[Setting] {
+        self.params.get_or_init(|| {
+            let Ok(pipeline) = self.pipeline(&Settings::of([&self.sizes, &self.structure])) else {
+                return Vec::new();
+            };
+            let params = pipeline.params().values();
+            params.filter_map(|decl| Some(setting(&decl.name, decl.usual()?.as_f64()))).collect()
+        })
+    }
+
+    /// The boxes of the inputs and outputs.
+    pub fn shapes_at(&self, settings: &Settings) -> Shapes {
+        match (&self.shapes, self.pipeline(settings)) {
+            (Some(shapes), _) => shapes(settings),
+            (None, Ok(pipeline)) => {
+                let sizes: Vec<i64> = self.sizes.iter().map(|size| settings.int(&size.name)).collect();
+                Shapes::of_sizes(&pipeline, &sizes)
+            }
+            (None, Err(_)) => Shapes { inputs: Vec::new(), outputs: Vec::new() },
+        }
+    }
+
+    /// Generates one input.
+    ///
+    /// # Errors
+    /// If there is not enough memory for noise.
+    pub fn input(&self, request: &InputRequest<'_>) -> Result<Buffer, BufferError> {
+        match &self.input {
+            Some(input) => Ok(input(request)),
+            None => {
+                // Inputs of one pipeline differ from each other.
+                let seed = request
+                    .name
+                    .bytes()
+                    .fold(request.seed, |seed, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)));
+                noise(request.ty, request.region.clone(), seed)
+            }
+        }
+    }
+
+    /// The number of arithmetic operations that every schedule must perform; `None` if the app does not know.
+    pub fn operations_at(&self, settings: &Settings) -> Option<f64> {
+        self.operations.as_ref().map(|operations| operations(settings))
+    }
+
     /// The app's pipeline with inputs generated from a seed. `None` if the pipeline does not build,
     /// or if the app lacks one of its inputs, Params or outputs.
     pub fn workload(&self, settings: &Settings, seed: u64) -> Option<Workload> {
-        let pipeline = (self.build)(settings).ok()?;
-        let shapes = (self.shapes)(settings);
+        let pipeline = self.pipeline(settings).ok()?;
+        let shapes = self.shapes_at(settings);
         let mut inputs = Vec::new();
         for decl in pipeline.inputs().values() {
-            let (name, region) = shapes.inputs.iter().find(|(name, _)| *name == decl.name)?;
-            inputs.push((self.input)(&InputRequest { name, region: region.clone(), seed, settings }));
+            let region = shapes.input(&decl.name)?.clone();
+            let request = InputRequest { name: &decl.name, ty: decl.ty, region, seed, settings };
+            inputs.push(self.input(&request).ok()?);
         }
-        let value = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
-        let params = pipeline.params().values().map(|decl| Value::from_number(decl.ty, value(&decl.name)?));
-        let params = params.collect::<Option<_>>()?;
+        let params = param_values(&pipeline, settings)?;
         let outputs = pipeline.outputs().iter().map(|id| {
             let name = pipeline.funcs()[*id].name.as_str();
-            shapes.outputs.iter().find(|(known, _)| *known == name).map(|(_, region)| region.clone())
+            shapes.output(name).cloned()
         });
         let outputs = outputs.collect::<Option<_>>()?;
         Some(Workload { pipeline, inputs, params, outputs })
@@ -179,17 +231,16 @@ impl App {
         settings: &Settings,
         sizes: Vec<SizeRange>,
     ) -> Option<Result<DynamicRequest, SizeError>> {
-        let value = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
-        let typical: Option<Vec<i64>> = sizes.iter().map(|size| Some(value(&size.name)? as i64)).collect();
-        let params = pipeline.params().values().map(|decl| Value::from_number(decl.ty, value(&decl.name)?));
-        let params: Vec<Value> = params.collect::<Option<_>>()?;
+        let typical: Option<Vec<i64>> =
+            sizes.iter().map(|size| Some(settings.get(&size.name)? as i64)).collect();
+        let params = param_values(pipeline, settings)?;
         let names: Vec<String> = sizes.iter().map(|size| size.name.clone()).collect();
         let at = |values: &[i64]| {
             let mut settings = settings.clone();
             for (name, value) in names.iter().zip(values) {
                 let _known = settings.set(name, *value as f64);
             }
-            let mut request = (self.shapes)(&settings).realisation(pipeline);
+            let mut request = self.shapes_at(&settings).realisation(pipeline);
             request.params = params.iter().map(|value| Some(*value)).collect();
             request
         };
@@ -208,4 +259,31 @@ impl App {
         });
         inputs.chain(outputs).sum()
     }
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("App").field("name", &self.name).field("sizes", &self.sizes).finish_non_exhaustive()
+    }
+}
+
+/// The values of a pipeline's Params, in order. `None` if one is missing or is not of the Param's type.
+fn param_values(pipeline: &Pipeline, settings: &Settings) -> Option<Vec<Value>> {
+    let params = pipeline.params().values();
+    params.map(|decl| Value::from_number(decl.ty, settings.get(&decl.name)?)).collect()
+}
+
+/// Which input to generate: the arguments of [`App::inputs`].
+#[derive(Clone, Debug)]
+pub struct InputRequest<'a> {
+    /// The input's name in the pipeline.
+    pub name: &'a str,
+    /// The type of its samples.
+    pub ty: Type,
+    /// The box to fill with samples.
+    pub region: Region,
+    /// The same seed always gives the same contents.
+    pub seed: u64,
+    /// The app's settings, for inputs whose contents depend on them.
+    pub settings: &'a Settings,
 }

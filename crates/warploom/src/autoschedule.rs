@@ -89,7 +89,7 @@ impl Autoschedule for Pipeline {
         };
         let explanation = Explanation::new(&problem, &shot.schedule, &*model).map_err(BuildError::from)?;
         let schedule_text = shot.schedule.to_text(self);
-        Ok(Autoscheduled { problem, shot, any_size, explanation, schedule_text })
+        Ok(Autoscheduled { problem, shot, any_size, explanation, schedule_text, measured_us: None })
     }
 }
 
@@ -105,15 +105,18 @@ pub enum AutoscheduleError {
     Search(#[from] BuildError),
 }
 
-/// A pipeline with the best schedule that the search found.
+/// A pipeline with the best schedule that the search found, or that tuning measured: run it ([`compile`](Self::compile)), tune
+/// it ([`tune`](Self::tune)), export it as C ([`export`](Self::export)), or look at what was decided
+/// ([`nest`](Self::nest), [`explanation`](Self::explanation)).
 #[derive(Debug)]
 pub struct Autoscheduled {
-    problem: Problem,
-    shot: OneShot,
+    pub(crate) problem: Problem,
+    pub(crate) shot: OneShot,
     /// The problem and the kernels for all sizes, if these are given with each run.
-    any_size: Option<(Problem, Program)>,
-    explanation: Explanation,
-    schedule_text: String,
+    pub(crate) any_size: Option<(Problem, Program)>,
+    pub(crate) explanation: Explanation,
+    pub(crate) schedule_text: String,
+    pub(crate) measured_us: Option<f64>,
 }
 
 impl Autoscheduled {
@@ -223,6 +226,11 @@ impl Autoscheduled {
     /// The run time that the cost model predicts, in microseconds.
     pub fn predicted_us(&self) -> f64 {
         self.shot.predicted_us
+    }
+
+    /// The run time that tuning measured, in microseconds; `None` before tuning.
+    pub fn measured_us(&self) -> Option<f64> {
+        self.measured_us
     }
 
     /// The loop nest of every kernel, with its decisions and predicted costs, as text.

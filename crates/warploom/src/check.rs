@@ -68,7 +68,7 @@ pub fn small_settings(app: &App) -> Option<Settings> {
         let mut settings = Settings::defaults(app);
         for size in app.sizes.iter().filter(|size| size.default > 64.0) {
             let value = (size.default * *side as f64 / largest).ceil().max(8.0).min(size.default);
-            let _ = settings.set(size.name, value);
+            let _ = settings.set(&size.name, value);
         }
         let workload = app.workload(&settings, SEED)?;
         let regions = infer(&workload.pipeline, &workload.realisation()).ok()?;

@@ -35,6 +35,7 @@ mod model;
 mod on_device;
 mod recent;
 mod sizes;
+mod tuning;
 pub mod tutorial;
 
 pub use autoschedule::{Autoschedule, AutoscheduleError, Autoscheduled};
@@ -46,6 +47,7 @@ pub use export::{ExportError, ExportOptions, Package};
 pub use model::model_for;
 pub use on_device::{DeviceInput, DeviceMemoryError, DeviceOutput};
 pub use sizes::{Size, Sizes, SizesError, Varying, size, varying};
+pub use tuning::{Tuning, TuningError};
 
 pub use warploom_tune::worker::entry as worker_entry;
 
@@ -73,6 +75,7 @@ pub mod prelude {
     pub use crate::detect::Detect;
     pub use crate::on_device::{DeviceInput, DeviceOutput};
     pub use crate::sizes::{Sizes, size, varying};
+    pub use crate::tuning::Tuning;
     pub use warploom_interp::buffer::Buffer;
     pub use warploom_interp::{EvalError, Evaluation};
     pub use warploom_lang::*;

@@ -28,7 +28,7 @@ pub(super) struct AppRounds<'a> {
 
 impl<'a> AppRounds<'a> {
     pub fn new(app: &'a App, given: &'a [String]) -> AppRounds<'a> {
-        let own = given.iter().filter(|text| text.split_whitespace().next() == Some(app.name));
+        let own = given.iter().filter(|text| text.split_whitespace().next() == Some(app.name.as_str()));
         let given = own.map(String::as_str).collect();
         AppRounds { app, given, subject: OnceLock::new(), known: Mutex::default() }
     }

@@ -47,6 +47,7 @@ impl Demosaicker {
             ("v_f", filter_of(&[4], pair.into())),
             ("q_f", filter_of(&[4, 4], corners.into())),
         ];
+        let filters = filters.map(|(name, filter)| (name.to_owned(), filter));
         Demosaicker::from_filters(&filters.into(), device)
     }
 
@@ -73,9 +74,9 @@ impl Demosaicker {
     /// The current filters, keyed by the names of the app's inputs.
     pub fn filters(&self) -> Filters {
         let candidates = self.sel.dims()[0] as i64;
-        let filter = |name, weights: &Param<Tensor<4>>, extents: &[i64]| {
+        let filter = |name: &str, weights: &Param<Tensor<4>>, extents: &[i64]| {
             let samples = weights.val().into_data().try_to_vec::<f32>().expect("weights are f32");
-            (name, filter_of(extents, samples))
+            (name.to_owned(), filter_of(extents, samples))
         };
         vec![
             filter("sel", &self.sel, &[5, 5, candidates]),

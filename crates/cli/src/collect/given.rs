@@ -56,7 +56,7 @@ pub(super) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
 
 /// The schedules in all files, with their names for the report.
 fn candidates(apps: &[App], arguments: &Arguments) -> Result<(Vec<String>, Vec<Candidate>), Error> {
-    let mut subjects: Vec<(&str, Arc<Subject>)> = Vec::new();
+    let mut subjects: Vec<(String, Arc<Subject>)> = Vec::new();
     let (mut names, mut candidates) = (Vec::new(), Vec::new());
     for file in &arguments.schedules {
         let name = file.display().to_string();
@@ -66,8 +66,9 @@ fn candidates(apps: &[App], arguments: &Arguments) -> Result<(Vec<String>, Vec<C
         let subject = match known {
             Some(subject) => subject,
             None => {
-                let subject = Arc::new(Subject::of(&arguments.values.make(app)?.workload)?);
-                subjects.push((app.name, subject.clone()));
+                let (asked, _) = arguments.values.of_app(app, &[])?;
+                let subject = Arc::new(Subject::of(&asked.workload(&[], arguments.seed)?)?);
+                subjects.push((app.name.clone(), subject.clone()));
                 subject
             }
         };

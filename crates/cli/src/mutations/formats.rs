@@ -155,11 +155,11 @@ fn pnm_files() -> Format {
 }
 
 fn app(name: &str) -> &'static App {
-    warploom_apps::APPS.iter().chain(&warploom_apps::BASICS).find(|app| app.name == name).unwrap()
+    warploom_apps::APPS.iter().chain(warploom_apps::BASICS.iter()).find(|app| app.name == name).unwrap()
 }
 
 fn pipeline(name: &str) -> Pipeline {
-    (app(name).build)(&Settings::defaults(app(name))).unwrap()
+    app(name).pipeline(&Settings::defaults(app(name))).unwrap()
 }
 
 /// A small realisation of a pipeline on images.

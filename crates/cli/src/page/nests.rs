@@ -12,7 +12,7 @@ use crate::device;
 use crate::error::Error;
 use crate::explain::{explanation, listing};
 use crate::names::find_app;
-use crate::pipeline::Which;
+use crate::pipeline::Subject;
 use crate::report::Format;
 use crate::settings::set_sizes;
 use crate::show;
@@ -61,7 +61,7 @@ impl Nests {
                 .map_err(|error| without(&error.to_string()))?;
         }
         let at_sizes = show::at_sizes(app, &settings);
-        let subject = Which::of_settings(app, settings).map_err(|error| without(&error.to_string()))?;
+        let subject = Subject::new(app, settings).map_err(|error| without(&error.to_string()))?;
         self.explained(&subject.pipeline, &subject.request, device, &at_sizes, schedule)
     }
 

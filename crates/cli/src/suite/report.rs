@@ -89,7 +89,6 @@ impl Row {
 
     /// The row of an app for which no schedule was found.
     pub fn failed(asked: &Subject, device: &Device, seconds: f64, why: String) -> Row {
-        let floor = |(app, settings): &_| floor_us(app, &asked.pipeline, settings, device);
         Row {
             app: asked.name.clone(),
             sizes: asked.sizes.trim_start_matches(" at ").to_owned(),
@@ -99,7 +98,7 @@ impl Row {
             min_us: None,
             median_us: None,
             predicted_us: None,
-            floor_us: asked.app.as_ref().map(floor),
+            floor_us: Some(floor_us(asked, device)),
             kernels: 0,
             registers: None,
             spilled_bytes: 0,

@@ -28,7 +28,7 @@ fn package(app: &str, fixed: &[Fixed], sizes: &[Ranged]) -> (Program, Manifest) 
     let app = warploom_apps::find(app).unwrap();
     let mut settings = Settings::defaults(app);
     assert!(fixed.iter().all(|(name, value)| settings.set(name, *value)));
-    let pipeline = (app.build)(&settings).unwrap();
+    let pipeline = app.pipeline(&settings).unwrap();
     let range = |(name, min, max): &Ranged| SizeRange { name: (*name).into(), min: *min, max: *max };
     let request = app.dynamic(&pipeline, &settings, sizes.iter().map(range).collect()).unwrap().unwrap();
     let device = Device::preset("h200").unwrap();

@@ -20,8 +20,8 @@ use crate::stubbed::{Export, compile, compilers, expected, loads, with_code, wit
 fn realise(app: &App, changes: &[(&str, f64)]) -> (Pipeline, Realisation) {
     let mut settings = Settings::defaults(app);
     assert!(changes.iter().all(|(name, value)| settings.set(name, *value)));
-    let pipeline = (app.build)(&settings).unwrap();
-    let mut request = (app.shapes)(&settings).realisation(&pipeline);
+    let pipeline = app.pipeline(&settings).unwrap();
+    let mut request = app.shapes_at(&settings).realisation(&pipeline);
     for param in pipeline.params().values() {
         let value = Value::from_number(param.ty, settings.number(&param.name)).unwrap();
         request = request.param(&param.name, value);
@@ -49,7 +49,7 @@ fn header_and_manifest_of_blur() {
 
 #[test]
 fn the_manifest_is_what_the_kernels_are() {
-    for app in warploom_apps::APPS.iter().chain(&warploom_apps::BASICS) {
+    for app in warploom_apps::APPS.iter().chain(warploom_apps::BASICS.iter()) {
         let (pipeline, request) = realise(app, &[]);
         let (program, manifest) = default_program(&pipeline, &request);
         assert_eq!(manifest.kernels.len(), program.kernels.len());

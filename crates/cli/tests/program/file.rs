@@ -13,7 +13,7 @@ const QUICK: &str = "--samples 2 --passes 1 --beam 2";
 fn place_with(app: &str) -> Place {
     let place = Place::new();
     let app = warploom_apps::BASICS.iter().find(|known| known.name == app).unwrap();
-    let pipeline = (app.build)(&Settings::defaults(app)).unwrap();
+    let pipeline = app.pipeline(&Settings::defaults(app)).unwrap();
     fs::write(place.path(&format!("{}.json", app.name)), pipeline.to_json()).unwrap();
     place
 }

@@ -12,7 +12,7 @@ fn every_app_passes() {
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
     let report: serde_json::Value = serde_json::from_slice(&run.stdout).expect("it is JSON");
     let text = report.to_string();
-    for app in &warploom_apps::APPS {
+    for app in warploom_apps::APPS.iter() {
         assert!(text.contains(&format!("\"{}\"", app.name)), "{} was not verified", app.name);
     }
 }

@@ -49,7 +49,7 @@ enum Slot {
 }
 
 impl Realisation {
-    /// A request with nothing given yet.
+    /// A request with nothing given yet but the usual values of Params: a default, or the middle of a range.
     pub fn new(pipeline: &Pipeline) -> Realisation {
         let inputs = pipeline.inputs.iter().map(|(id, input)| (input.name.clone(), Slot::Input(id)));
         let params = pipeline.params.iter().map(|(id, param)| (param.name.clone(), Slot::Param(id)));
@@ -58,7 +58,7 @@ impl Realisation {
         Realisation {
             inputs: pipeline.inputs.values().map(|_| None).collect(),
             outputs: vec![None; pipeline.outputs.len()],
-            params: pipeline.params.values().map(|_| None).collect(),
+            params: pipeline.params.values().map(ParamDecl::usual).collect(),
             names: inputs.chain(params).chain(outputs).collect(),
             unknown: Vec::new(),
         }

@@ -19,8 +19,8 @@ pub fn of_app(app: &App, changed: &[(&str, f64)]) -> Problem {
     for (name, value) in changed {
         assert!(settings.set(name, *value), "{name}");
     }
-    let pipeline = (app.build)(&settings).expect("the pipeline is right");
-    let mut request = (app.shapes)(&settings).realisation(&pipeline);
+    let pipeline = app.pipeline(&settings).expect("the pipeline is right");
+    let mut request = app.shapes_at(&settings).realisation(&pipeline);
     for param in pipeline.params().values() {
         let value = Value::from_number(param.ty, settings.number(&param.name)).expect("it fits");
         request = request.param(&param.name, value);

@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 use warploom_codegen::build::{BuildError, build};
 use warploom_codegen::ir::Program;
 use warploom_interp::buffer::BufferError;
-use warploom_lang::{BoundsError, Pipeline, Realisation, Type, Value};
+use warploom_interp::noise_bytes;
+use warploom_lang::{BoundsError, Pipeline, Realisation, Value};
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_target::Device;
 
@@ -42,7 +43,7 @@ impl Subject {
     pub fn noise(pipeline: Pipeline, request: Realisation, seed: u64) -> Subject {
         let inputs = pipeline.inputs().iter().zip(0u64..).map(|((id, decl), number)| {
             let points = request.inputs[id].as_ref().and_then(|region| region.points()).unwrap_or(0);
-            noise(decl.ty, points as usize, seed ^ number)
+            noise_bytes(decl.ty, points as usize, seed ^ number)
         });
         let inputs = inputs.collect();
         let params = request.params.values().flatten().map(|value: &Value| value.bits()).collect();
@@ -104,52 +105,5 @@ impl Subject {
     /// The sizes in the form that samples store.
     pub(crate) fn sizes(&self) -> Sizes {
         Sizes::of(&self.request)
-    }
-}
-
-/// Random samples of a type, as bytes. Xorshift is fast enough for large inputs.
-fn noise(ty: Type, points: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 32) as u32
-    };
-    let mut bytes = vec![0; points * ty.bytes()];
-    match ty {
-        Type::Bool => bytes.iter_mut().for_each(|byte| *byte = (next() & 1) as u8),
-        Type::F32 => {
-            for sample in bytes.chunks_exact_mut(4) {
-                // 24 bits convert to `f32` exactly.
-                sample.copy_from_slice(&((next() >> 8) as f32 / (1 << 24) as f32).to_le_bytes());
-            }
-        }
-        _ => {
-            for word in bytes.chunks_mut(4) {
-                word.copy_from_slice(&next().to_le_bytes()[..word.len()]);
-            }
-        }
-    }
-    bytes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn noise_has_the_values_of_its_type() {
-        let floats = noise(Type::F32, 10_000, 1);
-        let floats: Vec<f32> =
-            floats.chunks(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
-        assert!(floats.iter().all(|float| (0.0..1.0).contains(float)));
-        let mean = floats.iter().sum::<f32>() / 1e4;
-        assert!((0.45..0.55).contains(&mean), "{mean}");
-        assert!(noise(Type::Bool, 1000, 2).iter().all(|byte| *byte < 2));
-        let bytes = noise(Type::U8, 4099, 3);
-        assert_eq!(bytes.len(), 4099);
-        assert!((0..=255).all(|value| bytes.contains(&value)));
-        assert_ne!(noise(Type::U16, 100, 4), noise(Type::U16, 100, 5));
     }
 }

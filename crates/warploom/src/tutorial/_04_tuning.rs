@@ -6,6 +6,44 @@
 //! (`warploom tune mine.json --top 5`, `--iterations 20`). This page does it in Rust, and then uses
 //! the result.
 //!
+//! ## In three lines
+//!
+//! ```standalone_crate
+//! use warploom::prelude::*;
+//! # use warploom::search::Options;
+//! # use warploom::tune::worker::BenchOptions;
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     // Kernels are compiled and run in other processes of this very program: one that crashes or hangs costs a trial, no
+//!     // more. So this comes first.
+//!     warploom::worker_entry();
+//!
+//!     let (x, y) = vars!(x, y);
+//!     let edge = Input::f32("input", 2).repeat_edge();
+//!     let blur_x = func("blur_x", (x, y), (edge.at((x - 1, y)) + edge.at((x, y)) + edge.at((x + 1, y))) / 3.0);
+//!     let blur = func("blur", (x, y), (blur_x.at((x, y - 1)) + blur_x.at((x, y)) + blur_x.at((x, y + 1))) / 3.0);
+//!     let pipeline = Pipeline::new("blur", [blur])?;
+//!     # let search = Options { samples: 4, beam: 4, passes: 2, ..Options::default() };
+//!     # let bench = BenchOptions { fake: Some("fake".parse()?), ..BenchOptions::default() };
+//!     # let made_up = Tuning { search: search.clone(), bench, ..Tuning::default() };
+//!
+//!     let tuning = Tuning { records: Some("tuning.db".into()), ..Tuning::default() };
+//!     # let (tuning, device) = (made_up, Device::preset("h200")?);
+//!     # let fast = pipeline.autoschedule_with(&device, size([300, 200]), &search)?;
+//!     # if false {
+//!     let fast = pipeline.autoschedule(&Device::detect_or("h200")?, size([300, 200]))?;
+//!     # }
+//!     let faster = fast.tune(&tuning)?;
+//!     println!("{faster}{:?} us", faster.measured_us());
+//!     # assert!(fast.measured_us().is_none() && faster.measured_us().is_some());
+//!     Ok(())
+//! }
+//! ```
+//!
+//! The result is what `autoschedule` returns, with another schedule: it runs, exports and explains itself.
+//!
+//! ## In full
+//!
 //! Everything here runs on a [fake device](crate::tune::worker::Fake): it computes with the
 //! reference evaluator and makes up the times, so that tuning can be tried, and tested, anywhere.
 //! For a real GPU, leave out `fake`.
@@ -25,8 +63,6 @@
 //! use warploom::tune::worker::{BenchOptions, OpenBench};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     // Kernels are compiled and run in other processes of this very program: one that crashes or hangs costs a trial, no
-//!     // more. So this comes first.
 //!     warploom::worker_entry();
 //!
 //!     let (x, y) = vars!(x, y);
