@@ -217,7 +217,7 @@ fn run_command(command: Command, apps: &[App], out: &mut dyn Write) -> Result<()
         Command::Evaluate(arguments) => evaluate::evaluate(&arguments, out),
         Command::Fuzz(arguments) => fuzz::fuzz(&arguments, out),
         Command::Devices(arguments) => devices::devices(&arguments, out),
-        Command::Completions(arguments) => completions::completions(&arguments, out),
+        Command::Completions(arguments) => completions::completions(apps, &arguments, out),
     }
 }
 

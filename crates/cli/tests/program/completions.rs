@@ -39,4 +39,12 @@ fn bash_completes_with_it() {
     assert_eq!(completed("warploom comp", 1), "compile completions");
     assert_eq!(completed("warploom records ex", 2), "export");
     assert_eq!(completed("warploom compile harris --sched", 3), "--schedule");
+    assert_eq!(completed("warploom compile harr", 2), "harris");
+    assert_eq!(completed("warploom compile harris --device h2", 4), "h200");
+    fs::write(place.path("mine.json"), "").unwrap();
+    fs::write(place.path("mine.schedule"), "").unwrap();
+    // No app fits, so that bash completes files by itself; a schedule is a file.
+    assert_eq!(completed("warploom compile mi", 2), "");
+    assert_eq!(completed("warploom explain harris --schedule mi", 4), "mine.json mine.schedule");
+    assert!(place.run("completions bash").out.contains("-o default"));
 }

@@ -38,6 +38,65 @@ fn a_pipeline_is_compiled_as_the_app_is() {
 }
 
 #[test]
+fn a_file_runs_as_the_app_does() {
+    let place = Place::new();
+    let ran = place.run("apps --export brighten.json");
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(
+        ran.out.ends_with("warploom compile brighten.json --size input=8192x8192,output=8192x8192\n"),
+        "{}",
+        ran.out
+    );
+    // The values of the app's Params are defaults of the file.
+    let both = ["brighten", "brighten.json"].map(|subject| {
+        let output = format!("{}.npy", subject.replace('.', "_"));
+        let input = "--input input=in.npy";
+        if subject == "brighten" {
+            assert_eq!(place.run("run copy --size 40x30 -o in.npy").code, 0);
+        }
+        let report = place.json(&format!("run {subject} {input} -o output={output} --json"));
+        assert_eq!((&report["app"], &report["inputs"][0]["file"]), (&"brighten".into(), &"in.npy".into()));
+        fs::read(place.path(&output)).unwrap()
+    });
+    assert_eq!(both[0], both[1]);
+    let other = place.run("run brighten.json --input in.npy --param gain=2 -o other.npy");
+    assert_eq!(other.code, 0, "{}", other.err);
+    assert_ne!(fs::read(place.path("other.npy")).unwrap(), both[0]);
+    let ran = place.run("run brighten.json --input in.npy --size 20x20");
+    assert!(ran.code == 2 && ran.err.contains("in.npy has extents 40x30"), "{}", ran.err);
+}
+
+#[test]
+fn a_folder_of_arrays_verifies_a_pipeline_of_a_file() {
+    let place = Place::new();
+    place.copy_golden(&["unsharp"]);
+    let params = fs::read_to_string(place.path("golden/unsharp/params.json")).unwrap();
+    // A pipeline in the folder itself, and one that is named on the command line.
+    let sigma = r#""sigma": "#;
+    let value = params.split_once(sigma).map(|(_, rest)| rest.split([',', '}', '\n']).next().unwrap().trim());
+    let set = value.map(|value| format!(" --set sigma={value}")).unwrap_or_default();
+    assert_eq!(place.run(&format!("apps --export unsharp=golden/unsharp/mine.json{set}")).code, 0);
+    let named: serde_json::Value = serde_json::from_str(&params).unwrap();
+    let mut own = named.clone();
+    own["generator_params"] = serde_json::json!({});
+    own["app"] = "mine.json".into();
+    fs::write(place.path("golden/unsharp/params.json"), own.to_string()).unwrap();
+    for on in ["", "--on sim --schedule default"] {
+        let ran = place.run(&format!("verify golden {on}"));
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        assert!(ran.out.contains("unsharp") && ran.out.contains("all 1 app passed"), "{}", ran.out);
+    }
+    own["app"] = "unsharp".into();
+    fs::write(place.path("golden/unsharp/params.json"), own.to_string()).unwrap();
+    let ran = place.run("verify golden --app golden/unsharp/mine.json");
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    own["app"] = "lost.json".into();
+    fs::write(place.path("golden/unsharp/params.json"), own.to_string()).unwrap();
+    let ran = place.run("verify golden");
+    assert!(ran.code == 2 && ran.err.contains("lost.json"), "{}", ran.err);
+}
+
+#[test]
 fn a_case_brings_its_sizes() {
     let place = Place::new();
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/cases");
@@ -75,7 +134,7 @@ fn mistakes_are_said() {
     let (code, err) = said("compile blur.json --size 64by48");
     assert!(code == 2 && err.contains("`64by48` is not a size"), "{err}");
     let (code, err) = said("run blur.json");
-    assert!(code == 2 && err.contains("`compile`, `explain` and `tune` accept pipeline files"), "{err}");
+    assert!(code == 2 && err.contains("no size was given for `input`"), "{err}");
     let (code, err) = said("compile blur.json --size input=64x48,output=64x48,lost=3");
     assert!(code == 2 && err.contains("`lost`"), "{err}");
     let (code, err) = said("compile blur.json --size input=64,output=64x48");
