@@ -30,6 +30,36 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
+/// The style sheet of all pages.
+const STYLE: &str = concat!(include_str!("style.css"), include_str!("chart.css"));
+
+/// A self-contained HTML document.
+pub(crate) struct Document<'a> {
+    pub title: &'a str,
+    /// Further rules of the style sheet.
+    pub style: &'a str,
+    pub script: Option<&'a str>,
+    /// The content, as HTML.
+    pub body: &'a str,
+}
+
+impl Document<'_> {
+    /// The document as text. Its content security policy forbids everything outside of it, and scripts if it has none.
+    pub(crate) fn to_html(&self) -> String {
+        let Document { title, style, script, body } = self;
+        let title = Escaped(title);
+        let scripts = script.map_or("", |_| "; script-src 'unsafe-inline'");
+        let script = script.map(|script| format!("<script>\n{script}</script>\n")).unwrap_or_default();
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'{scripts}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{title}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n<body>\n{body}{script}</body>\n</html>\n"
+        )
+    }
+}
+
 /// A chart with a caption.
 pub(crate) fn figure(chart: &Drawing, caption: &str) -> String {
     format!("<figure>\n{}\n<figcaption>{}</figcaption>\n</figure>\n", chart.in_page(), Escaped(caption))

@@ -166,7 +166,7 @@ fn cells(line: &Line) -> [String; 5] {
     [
         format!("{:indent$}{}", "", line.name, indent = 4 + 2 * line.depth),
         line.how.clone(),
-        line.memory.as_ref().map(memory).unwrap_or_default(),
+        line.memory.as_ref().map(ToString::to_string).unwrap_or_default(),
         line.recomputation(),
         parts(&line.terms),
     ]
@@ -198,12 +198,14 @@ fn times(redundancy: f64) -> String {
 }
 
 /// `shared 70x22, 6.2 KB`
-fn memory(memory: &Memory) -> String {
-    if memory.extents.is_empty() && memory.bytes == 0 {
-        return memory.kind.to_owned();
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.extents.is_empty() && self.bytes == 0 {
+            return f.write_str(self.kind);
+        }
+        let extents = self.extents.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
+        write!(f, "{} {extents}, {}", self.kind, bytes(self.bytes))
     }
-    let extents = memory.extents.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
-    format!("{} {extents}, {}", memory.kind, bytes(memory.bytes))
 }
 
 /// `issue 6.1, integer 4.0 us`, the largest first.
