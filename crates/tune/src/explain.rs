@@ -16,7 +16,7 @@ use warploom_schedule::{Dag, KernelId, NestId};
 pub use bottleneck::{Bottleneck, Limit};
 pub use idle::{Idle, Serial, SerialKind};
 pub use loops::{Leftover, Loop, LoopUse};
-pub use text::microseconds;
+pub use text::{amount, microseconds};
 
 /// A human-readable description of a schedule's kernels at one size on one device.
 /// [`Display`](std::fmt::Display) draws them as loop nests.

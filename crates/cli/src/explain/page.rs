@@ -8,7 +8,7 @@ use warploom::lang::{FuncId, Id};
 use warploom::schedule::Source;
 use warploom::schedule::schedule::{Item, Plan, Problem, Schedule};
 use warploom::target::Device;
-use warploom::tune::explain::{KernelExplanation, Line, Traffic, microseconds};
+use warploom::tune::explain::{KernelExplanation, Line, Traffic, amount, microseconds};
 use warploom_report::Fact;
 use warploom_report::explained::{
     self as view, Graph, GraphNode, KernelView, NestLine, Part, Role, SourceLine,
@@ -83,15 +83,16 @@ fn kernel_view(kernel: &KernelExplanation) -> KernelView {
     let mut facts = vec![
         Fact::new("grid", format!("{x} x {y} x {z} blocks")),
         Fact::new("threads per block", kernel.threads.to_string()),
-        Fact::new("shared memory per block", show::bytes(kernel.shared_bytes)),
+        Fact::new("shared memory per block", amount(kernel.shared_bytes)),
         Fact::new("registers per thread, estimated", kernel.registers.to_string()),
         Fact::new("blocks per SM", kernel.blocks_per_sm.to_string()),
     ];
     facts.extend((kernel.launches > 1.0).then(|| Fact::new("launches", kernel.launches.to_string())));
     facts.extend(kernel.numbers.iter().map(|(word, number)| Fact::new(word, number.to_string())));
-    let time = |name: &str, us: f64| Part { name: name.to_owned(), value: us, text: format!("{us:.1}") };
+    let time =
+        |name: &str, us: f64| Part { name: format!("{name}, us"), value: us, text: format!("{us:.1}") };
     let bytes = |name: &str, bytes: f64| {
-        let (name, text) = (name.to_owned(), show::bytes(bytes as u64));
+        let (name, text) = (name.to_owned(), amount(bytes as u64));
         Part { name, value: bytes, text }
     };
     KernelView {
@@ -100,6 +101,7 @@ fn kernel_view(kernel: &KernelExplanation) -> KernelView {
         time: microseconds(kernel.predicted_us),
         facts,
         bottleneck: kernel.bottleneck.as_ref().map(|limit| format!("It is {limit}.")).unwrap_or_default(),
+        limited_by: kernel.bottleneck.as_ref().map(|of| of.limit.name().to_owned()).unwrap_or_default(),
         parts: kernel.terms.iter().map(|term| time(term.what, term.us)).collect(),
         memory: vec![bytes("reads", kernel.read_bytes), bytes("writes", kernel.written_bytes)],
         loops: kernel.loops.iter().map(ToString::to_string).collect(),
@@ -135,7 +137,7 @@ fn moved(traffic: &Traffic) -> Option<String> {
     ];
     let each = each.iter().filter(|(.., bytes)| *bytes > 0.0);
     let each: Vec<String> =
-        each.map(|(does, memory, bytes)| format!("{does} {} {memory}", show::bytes(*bytes as u64))).collect();
+        each.map(|(does, memory, bytes)| format!("{does} {} {memory}", amount(*bytes as u64))).collect();
     (!each.is_empty()).then(|| each.join(", "))
 }
 

@@ -18,6 +18,8 @@ pub struct KernelView {
     pub facts: Vec<Fact>,
     /// What limits its speed, as a sentence.
     pub bottleneck: String,
+    /// The same in a word or two.
+    pub limited_by: String,
     /// The parts of the predicted time, in microseconds.
     pub parts: Vec<Part>,
     /// The bytes of global memory that it reads and writes.
@@ -152,15 +154,16 @@ pub(super) fn meters(version: &str, kernels: &[KernelView]) -> String {
     for part in first.parts.iter().chain(&first.memory) {
         let _ = write!(titles, "<th scope=\"col\">{}</th>", Escaped(&part.name));
     }
+    titles += "<th scope=\"col\">limited by</th>";
     let mut rows = String::new();
     for (number, kernel) in (1..).zip(kernels) {
         let mut cells = meter(kernel.us / most_us, &kernel.time, "total");
         kernel.parts.iter().for_each(|part| cells += &meter(part.value / most_us, &part.text, "part"));
         kernel.memory.iter().for_each(|part| cells += &meter(part.value / most_bytes, &part.text, "bytes"));
-        let name = Escaped(&kernel.name);
+        let (name, limit) = (Escaped(&kernel.name), Escaped(&kernel.limited_by));
         let _ = writeln!(
             rows,
-            "<tr><td><a href=\"#{version}-kernel-{number}\">{number}. {name}</a></td>{cells}</tr>"
+            "<tr><td><a href=\"#{version}-kernel-{number}\">{number}. {name}</a></td>{cells}<td>{limit}</td></tr>"
         );
     }
     format!(

@@ -38,7 +38,7 @@ impl fmt::Display for KernelExplanation {
             "kernel {}   {launches}grid {x}x{y}x{z}, {} threads, {} shared, ~{} registers, {} per SM   predicted {}",
             self.stage,
             self.threads,
-            bytes(self.shared_bytes),
+            amount(self.shared_bytes),
             self.registers,
             if self.blocks_per_sm == 1 {
                 "1 block".to_owned()
@@ -59,10 +59,8 @@ impl fmt::Display for KernelExplanation {
             .collect();
         for row in &rows {
             let mut line = String::new();
-            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                // Right-align numbers.
-                let padded = if column == 3 { format!("{cell:>width$}") } else { format!("{cell:<width$}") };
-                line += &padded;
+            for (cell, width) in row.iter().zip(&widths) {
+                line += &format!("{cell:<width$}");
                 line += &" ".repeat(if *width > 0 { GAP } else { 0 });
             }
             writeln!(f, "{}", line.trim_end())?;
@@ -70,7 +68,7 @@ impl fmt::Display for KernelExplanation {
         let terms: Vec<String> =
             self.terms.iter().map(|term| format!("{} {:.1}", term.what, term.us)).collect();
         writeln!(f, "  {} us   (overlapped)", terms.join("   "))?;
-        let (read, written) = (bytes(self.read_bytes as u64), bytes(self.written_bytes as u64));
+        let (read, written) = (amount(self.read_bytes as u64), amount(self.written_bytes as u64));
         let limited = self.bottleneck.as_ref().map(|limit| format!("; {limit}")).unwrap_or_default();
         writeln!(f, "  reads {read}, writes {written}{limited}")
     }
@@ -91,10 +89,10 @@ impl fmt::Display for Bottleneck {
                     true => format!(" at {:.1} TB/s", rate / 1000.0),
                     false => ", a part of them in the L2 cache,".to_owned(),
                 };
-                write!(f, "limited by DRAM: {}{at} take {time}", bytes(*moved as u64))
+                write!(f, "limited by DRAM: {}{at} take {time}", amount(*moved as u64))
             }
             Limit::L2 { bytes: moved } => {
-                let moved = bytes(*moved as u64);
+                let moved = amount(*moved as u64);
                 write!(f, "limited by the L2 cache: its blocks move {moved}, which take {time}")
             }
             Limit::Sms { pipe, stage } => {
@@ -111,6 +109,19 @@ impl fmt::Display for Bottleneck {
                 let few = if 2 * warps_per_sm < *most_warps_per_sm { ": only" } else { ", with" };
                 write!(f, "limited by latency{few} {warps_per_sm} warps per SM; waiting takes {time}")
             }
+        }
+    }
+}
+
+impl Limit {
+    /// What limits the kernel, in a word or two.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Limit::Launch { .. } => "the launch",
+            Limit::Dram { .. } => "DRAM",
+            Limit::L2 { .. } => "the L2 cache",
+            Limit::Sms { .. } => "the SMs",
+            Limit::Latency { .. } => "latency",
         }
     }
 }
@@ -204,7 +215,7 @@ impl fmt::Display for Memory {
             return f.write_str(self.kind);
         }
         let extents = self.extents.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
-        write!(f, "{} {extents}, {}", self.kind, bytes(self.bytes))
+        write!(f, "{} {extents}, {}", self.kind, amount(self.bytes))
     }
 }
 
@@ -218,8 +229,8 @@ fn parts(terms: &[TimeOf]) -> String {
     if texts.is_empty() { String::new() } else { format!("{} us", texts.join(", ")) }
 }
 
-/// `999 B`, `1.5 KB`
-pub(super) fn bytes(bytes: u64) -> String {
+/// A number of bytes: `999 B`, `1.5 KB`.
+pub fn amount(bytes: u64) -> String {
     let units = ["KB", "MB", "GB", "TB"];
     let power =
         (1..units.len()).rev().find(|power| bytes as f64 >= 1000_f64.powi(*power as i32 + 1)).unwrap_or(0);
