@@ -151,27 +151,33 @@ fn source_of(kernel: &KernelExplanation, number: Option<usize>, listing: &Listin
         .collect()
 }
 
-/// The lines of a nest that a line of code belongs to: the nest, the Func in its registers that the code computes, and the
-/// Funcs inlined into either.
+/// The lines of a nest that a line of code belongs to: the nest, the stages of the Func in its registers that the code
+/// computes, and the Funcs inlined into either.
 fn belongs(origin: &LineOrigin, lines: &[Line]) -> Vec<usize> {
     let Some(place) = origin.place.filter(|place| *place != Place::Block) else { return Vec::new() };
     let here = || lines.iter().enumerate().filter(move |(_, line)| line.place == Some(place));
-    let Some((own, nest)) = here().next() else { return Vec::new() };
+    let inside = || here().skip(1);
     let writes = |line: &Line| origin.array.as_ref().is_some_and(|array| is_of(array, &line.name));
-    let held = here().skip(1).find(|(_, line)| line.memory.is_some() && writes(line));
-    let consumer = held.map_or(nest, |(_, line)| line);
-    let inlined = here()
-        .skip(1)
-        .filter(|(_, line)| line.memory.is_none() && line.consumer.as_ref() == Some(&consumer.name));
-    [own].into_iter().chain(held.map(|(at, _)| at)).chain(inlined.map(|(at, _)| at)).collect()
+    let held: Vec<(usize, &Line)> =
+        inside().filter(|(_, line)| line.memory.is_some() && writes(line)).collect();
+    let mut consumers: Vec<&str> = held.iter().map(|(_, line)| line.name.as_str()).collect();
+    if consumers.is_empty() {
+        consumers.extend(here().next().map(|(_, line)| line.name.as_str()));
+    }
+    let is_inlined = |line: &Line| {
+        line.memory.is_none() && line.consumer.as_deref().is_some_and(|of| consumers.contains(&of))
+    };
+    let inlined = inside().filter(|(_, line)| is_inlined(line));
+    here().take(1).chain(held.iter().copied()).chain(inlined).map(|(at, _)| at).collect()
 }
 
-/// Whether an array is that of a stage. Arrays of tuples and updates of a Func have a number after their name.
+/// Whether an array is that of a stage. Arrays of tuples, and stages after the first, have a number after their name.
 fn is_of(array: &str, stage: &str) -> bool {
-    let numbered = |long: &str, short: &str| {
-        long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    let without_number = |name: &str| match name.rsplit_once('.') {
+        Some((name, number)) if number.parse::<u32>().is_ok() => name.to_owned(),
+        _ => name.to_owned(),
     };
-    numbered(array, stage) || numbered(stage, array)
+    array == stage || without_number(array) == without_number(stage)
 }
 
 /// The code outside of the first `shown` kernels.

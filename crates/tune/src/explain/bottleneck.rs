@@ -124,7 +124,8 @@ impl Explainer<'_> {
         let of = |terms: &[Term]| -> f64 {
             terms.iter().filter(|term| term.name == pipe).map(|term| term.microseconds).sum()
         };
-        let rows = open.features.rows.iter().zip(&open.rows);
+        // The first one of those that use it equally.
+        let rows = open.features.rows.iter().zip(&open.rows).rev();
         let (row, _) = rows.max_by(|(_, a), (_, b)| of(a).total_cmp(&of(b)))?;
         Some((pipe, self.row_name(row)))
     }
@@ -163,7 +164,7 @@ mod tests {
         );
         assert_eq!(
             said(Limit::Sms { pipe: "L1 and shared", stage: "blur_y".to_owned() }),
-            "limited by the SMs: L1 and shared memory, most of it for `blur_y`; 8.0 of its 11.0 us"
+            "limited by the SMs: accessing L1 and shared memory, above all for `blur_y`, takes 8.0 of its 11.0 us"
         );
     }
 

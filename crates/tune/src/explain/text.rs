@@ -96,7 +96,7 @@ impl fmt::Display for Bottleneck {
                 write!(f, "limited by the L2 cache: its blocks move {moved}, which take {time}")
             }
             Limit::Sms { pipe, stage } => {
-                write!(f, "limited by the SMs: {}, most of it for `{stage}`; {time}", work_of(pipe))
+                write!(f, "limited by the SMs: {}, above all for `{stage}`, takes {time}", work_of(pipe))
             }
             Limit::Latency { blocks, sms, .. } if blocks < sms => {
                 let plural = if *blocks == 1 { "" } else { "s" };
@@ -131,9 +131,9 @@ fn work_of(pipe: &str) -> &str {
     match pipe {
         "issue" => "issuing instructions",
         "float" => "float arithmetic",
-        "integer" => "integer arithmetic and indices",
-        "special" => "divisions, roots and elementary functions",
-        "L1 and shared" => "L1 and shared memory",
+        "integer" => "integer and index arithmetic",
+        "special" => "computing divisions, roots and elementary functions",
+        "L1 and shared" => "accessing L1 and shared memory",
         other => other,
     }
 }
