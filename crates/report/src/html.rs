@@ -19,6 +19,10 @@ impl fmt::Display for Escaped<'_> {
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
                 '\n' | '\t' => f.write_char(character)?,
+                // They would change the order or the look of the text around them.
+                '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => {
+                    f.write_char('\u{fffd}')?;
+                }
                 // Neither HTML nor XML can represent them.
                 control if control.is_control() || matches!(control, '\u{fffe}' | '\u{ffff}') => {
                     f.write_char('\u{fffd}')?;
@@ -79,6 +83,7 @@ mod tests {
     fn nothing_that_means_something_is_left() {
         let escaped = Escaped("<b a=\"1\" c='2'>&amp;\u{0}\n").to_string();
         assert_eq!(escaped, "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;amp;\u{fffd}\n");
+        assert_eq!(Escaped("a\u{202e}b\u{200b}c\u{feff}").to_string(), "a\u{fffd}b\u{fffd}c\u{fffd}");
         assert_eq!(Escaped("größer, 12 µs").to_string(), "größer, 12 µs");
     }
 }

@@ -164,7 +164,7 @@ mod tests {
         );
         assert_eq!(
             said(Limit::Sms { pipe: "L1 and shared", stage: "blur_y".to_owned() }),
-            "limited by the SMs: accessing L1 and shared memory, above all for `blur_y`, takes 8.0 of its 11.0 us"
+            "limited by the SMs, busy for 8.0 of its 11.0 us: accesses to L1 and shared memory, above all for `blur_y`"
         );
     }
 

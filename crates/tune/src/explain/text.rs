@@ -96,7 +96,7 @@ impl fmt::Display for Bottleneck {
                 write!(f, "limited by the L2 cache: its blocks move {moved}, which take {time}")
             }
             Limit::Sms { pipe, stage } => {
-                write!(f, "limited by the SMs: {}, above all for `{stage}`, takes {time}", work_of(pipe))
+                write!(f, "limited by the SMs, busy for {time}: {}, above all for `{stage}`", work_of(pipe))
             }
             Limit::Latency { blocks, sms, .. } if blocks < sms => {
                 let plural = if *blocks == 1 { "" } else { "s" };
@@ -132,8 +132,8 @@ fn work_of(pipe: &str) -> &str {
         "issue" => "issuing instructions",
         "float" => "float arithmetic",
         "integer" => "integer and index arithmetic",
-        "special" => "computing divisions, roots and elementary functions",
-        "L1 and shared" => "accessing L1 and shared memory",
+        "special" => "divisions, roots and elementary functions",
+        "L1 and shared" => "accesses to L1 and shared memory",
         other => other,
     }
 }
