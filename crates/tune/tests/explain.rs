@@ -12,7 +12,7 @@ use warploom_tune::explain::{Explanation, Leftover, Limit, Line, Loop, LoopUse};
 fn blur() -> Pipeline {
     let (x, y) = vars!(x, y);
     let input = Input::f32("input", 2);
-    let edge = func("edge", (x, y), input.at((x.expr().clamp(0, 4095), y.expr().clamp(0, 4095))));
+    let edge = func("edge", (x, y), input.at((clamp(x, 0, 4095), clamp(y, 0, 4095))));
     let row = edge.at((x - 1, y)) + edge.at((x, y)) + edge.at((x + 1, y));
     let blur_x = func("blur_x", (x, y), row / 3.0);
     let column = blur_x.at((x, y - 1)) + blur_x.at((x, y)) + blur_x.at((x, y + 1));
