@@ -1,5 +1,6 @@
 //! The backends that pipelines run on, and the flags to choose one.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -135,7 +136,7 @@ impl Backend {
 }
 
 impl Source {
-    fn parse(text: &str) -> Result<Source, String> {
+    pub(crate) fn parse(text: &str) -> Result<Source, String> {
         let seed = |kind: &str, seed: &str| {
             seed.parse().map_err(|_| {
                 format!("`{seed}` is not a seed; write a whole number from 0 to {}, as in {kind}:7", u64::MAX)
@@ -158,6 +159,18 @@ impl Source {
     }
 }
 
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Default => f.write_str("default"),
+            Source::Random(seed) => write!(f, "random:{seed}"),
+            Source::Search(0) => f.write_str("search"),
+            Source::Search(seed) => write!(f, "search:{seed}"),
+            Source::Path(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
 impl Kernels {
     /// Loads, draws or searches for the schedule of a problem.
     pub(crate) fn schedule(&self, problem: &Problem) -> Result<Schedule, Error> {
@@ -171,8 +184,19 @@ impl Kernels {
         problem: &Problem,
         any_size: Option<&Problem>,
     ) -> Result<(Schedule, Option<Outcome>), Error> {
+        let source = self.schedule.as_ref().ok_or_else(|| no_schedule("this command"))?;
+        self.schedule_from(source, problem, any_size)
+    }
+
+    /// The schedule from one source, with the outcome of the search if there was one.
+    pub(crate) fn schedule_from(
+        &self,
+        source: &Source,
+        problem: &Problem,
+        any_size: Option<&Problem>,
+    ) -> Result<(Schedule, Option<Outcome>), Error> {
         let pipeline = problem.pipeline();
-        match self.schedule.as_ref().ok_or_else(|| no_schedule("this command"))? {
+        match source {
             Source::Default => Ok((Schedule::default_for(problem), None)),
             Source::Random(seed) => Ok((Schedule::random(problem, *seed), None)),
             Source::Search(seed) => {

@@ -1,38 +1,52 @@
 //! `warploom explain`: what the kernels of a schedule do, and their predicted costs.
 
+mod against;
+mod page;
+
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use clap::Arg;
 use serde::Serialize;
 use warploom::app::App;
 use warploom::codegen::build::BuildError;
 use warploom::cost::CostModel;
+use warploom::lang::files::write_whole;
 use warploom::schedule::schedule::{Change, Problem, Schedule};
 use warploom::target::Device;
-use warploom::tune::explain::Explanation;
+use warploom::tune::explain::{Explanation, microseconds};
 
-use crate::backend::{self, Kernels, problem, rewritten, unbuilt};
+use crate::backend::{self, Kernels, Source, problem, rewritten, unbuilt};
 use crate::error::Error;
-use crate::pipeline::Which;
+use crate::pipeline::{Subject, Which};
 use crate::report::{self, Format};
 use crate::show;
 use crate::voice;
+use against::Against;
 
 /// Show the kernels of a schedule as loop nests, with their memory, redundancy and predicted times
 #[derive(Debug, clap::Args)]
 #[command(
-    mut_arg("schedule", |arg: Arg| arg.required(true)),
+    mut_arg("schedule", |arg: Arg| arg.help(
+        "The schedule (default: the one that `compile` finds): a file, a folder with APP.schedule, `default`, `random:SEED` or `search[:SEED]`"
+    ).long_help(None)),
     mut_arg("device", backend::of_schedule),
     after_long_help = "Examples:
+  warploom explain unsharp                                     what `compile` finds
   warploom explain unsharp --schedule apps/schedules
   warploom explain harris --schedule out/harris.schedule --size 640x480 --device a100
-  warploom explain harris --schedule search
   warploom explain blur --schedule default --json
   warploom explain harris --schedule apps/schedules --decisions
+  warploom explain unsharp --html unsharp.html                 as a page, with the code beside the loop nests
+  warploom explain unsharp --schedule apps/schedules --against default --html both.html
 
 Each line is a stage: how threads share it, where its points are stored, how many points are computed per required point,
-and how many microseconds each resource of the SMs is busy. The parts of a time overlap, so they do not add up. If the GPU is
-mostly idle for most of the time, the last line says why."
+and how many microseconds each resource of the SMs is busy. For a stage that is inlined or in registers, it is the number of
+times that one point of its consumer computes it. The parts of a time overlap, so they do not add up. The last line of a kernel
+says what limits its speed. If the GPU is mostly idle for most of the time, the last line of all says why.
+
+The page shows every loop, the graph of the pipeline, and the CUDA code beside its loop nest. It is self-contained: it needs no
+other file and no network."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -40,8 +54,14 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     kernels: Kernels,
     /// List the decisions that lead from the default schedule to this one, instead of the kernels
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["html", "against"])]
     decisions: bool,
+    /// Compare with another schedule, given like --schedule
+    #[arg(long, value_name = "FILE", value_parser = Source::parse)]
+    against: Option<Source>,
+    /// Write a page of HTML; an existing file is overwritten
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     #[command(flatten)]
     format: Format,
 }
@@ -58,7 +78,29 @@ struct Report {
     app: String,
     sizes: String,
     device: String,
+    /// Whether the schedule was searched for, not given.
+    searched: bool,
     #[serde(flatten)]
+    explanation: Explanation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    against: Option<Against>,
+}
+
+#[derive(Serialize)]
+struct Written {
+    file: String,
+    bytes: usize,
+    predicted_us: f64,
+    kernels: usize,
+}
+
+/// A schedule with what is predicted of it.
+struct Explained {
+    /// Where the schedule comes from.
+    source: String,
+    schedule: Schedule,
+    /// The problem of the pipeline that the schedule describes.
+    problem: Problem,
     explanation: Explanation,
 }
 
@@ -67,26 +109,83 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let device = arguments.kernels.device_of_schedule(asked.pipeline.name(), arguments.format)?;
     let problem = problem(&asked.pipeline, &asked.request, &device)?;
     voice::warnings(&asked.pipeline, problem.regions());
-    let schedule = arguments.kernels.schedule(&problem)?;
-    let problem = rewritten(&problem, &schedule)?;
+    // `compile` finds its schedule with the same options.
+    let source = arguments.kernels.schedule.clone().unwrap_or(Source::Search(0));
+    let (schedule, outcome) = arguments.kernels.schedule_from(&source, &problem, None)?;
     if arguments.decisions {
-        let changes = Change::between(&Schedule::default_for(&problem), &schedule);
+        return arguments.decisions(asked, &rewritten(&problem, &schedule)?, &schedule, out);
+    }
+    let model = arguments.kernels.model.load(&device)?;
+    let explained = |source: &Source, schedule: Schedule| {
+        let problem = rewritten(&problem, &schedule)?;
+        let explanation = explanation(&problem, &schedule, &*model)?;
+        Ok::<_, Error>(Explained { source: source.to_string(), schedule, problem, explanation })
+    };
+    let first = explained(&source, schedule)?;
+    let second = match &arguments.against {
+        Some(source) => Some(explained(source, arguments.kernels.schedule_from(source, &problem, None)?.0)?),
+        None => None,
+    };
+    if let Some(file) = &arguments.html {
+        return arguments.page(&asked, &device, &first, second.as_ref(), file, out);
+    }
+    let against = second.as_ref().map(|second| Against::new(&first, second));
+    if arguments.format.json {
+        let (searched, explanation) = (outcome.is_some(), first.explanation);
+        let Subject { name: app, sizes, .. } = asked;
+        let report = Report { app, sizes, device: device.name, searched, explanation, against };
+        return report::json(out, "warploom.explain/1", &report);
+    }
+    report::text(
+        out,
+        &match against {
+            Some(against) => head(&asked.name, &asked.sizes, &device, &first.explanation) + &against.text(),
+            None => listing(&asked.name, &asked.sizes, &device, &first.explanation),
+        },
+    )
+}
+
+impl Arguments {
+    /// Prints the decisions that lead from the default schedule to this one.
+    fn decisions(
+        &self,
+        asked: Subject,
+        problem: &Problem,
+        schedule: &Schedule,
+        out: &mut dyn Write,
+    ) -> Result<(), Error> {
+        let changes = Change::between(&Schedule::default_for(problem), schedule);
         let rewrites = schedule.rewrites.iter().map(ToString::to_string);
         let changes = changes.iter().map(|change| change.to_text(problem.pipeline()));
         let decisions: Vec<String> = rewrites.chain(changes).collect();
-        if arguments.format.json {
+        if self.format.json {
             let report = Decisions { app: asked.name, sizes: asked.sizes, decisions };
             return report::json(out, "warploom.decisions/1", &report);
         }
-        return report::text(out, &decisions.iter().map(|text| format!("{text}\n")).collect::<String>());
+        report::text(out, &decisions.iter().map(|text| format!("{text}\n")).collect::<String>())
     }
-    let model = arguments.kernels.model.load(&device)?;
-    let explanation = explanation(&problem, &schedule, &*model)?;
-    if arguments.format.json {
-        let report = Report { app: asked.name, sizes: asked.sizes, device: device.name, explanation };
-        return report::json(out, "warploom.explain/1", &report);
+
+    /// Writes the page.
+    fn page(
+        &self,
+        asked: &Subject,
+        device: &Device,
+        first: &Explained,
+        second: Option<&Explained>,
+        file: &Path,
+        out: &mut dyn Write,
+    ) -> Result<(), Error> {
+        let html = page::page(&asked.name, &asked.sizes, device, first, second)?.to_html();
+        let name = file.display().to_string();
+        write_whole(file, html.as_bytes()).map_err(|error| Error::Write { path: name.clone(), error })?;
+        let (predicted_us, kernels) = (first.explanation.predicted_us, first.explanation.kernels.len());
+        if self.format.json {
+            let written = Written { file: name, bytes: html.len(), predicted_us, kernels };
+            return report::json(out, "warploom.explain-page/1", &written);
+        }
+        let (count, bytes) = (show::count(kernels, "kernel"), show::bytes(html.len() as u64));
+        report::text(out, &format!("{name}: {count}, {}, {bytes}\n", predicted(&first.explanation)))
     }
-    report::text(out, &listing(&asked.name, &asked.sizes, &device, &explanation))
 }
 
 /// The explanation of a schedule; an error if the schedule is illegal.
@@ -104,12 +203,16 @@ pub(crate) fn explanation(
 
 /// An explanation as text. `sizes` starts with ` at`, as in ` at W=640, H=480`.
 pub(crate) fn listing(app: &str, sizes: &str, device: &Device, explanation: &Explanation) -> String {
-    format!(
-        "{app}{sizes} for {} ({}): {:.1} us predicted by the {} model, {}\n\n{explanation}",
-        device.name,
-        device.arch(),
-        explanation.predicted_us,
-        explanation.model,
-        show::count(explanation.kernels.len(), "kernel")
-    )
+    head(app, sizes, device, explanation) + &format!("\n{explanation}")
+}
+
+/// The first line of an explanation.
+fn head(app: &str, sizes: &str, device: &Device, explanation: &Explanation) -> String {
+    let (predicted, kernels) = (predicted(explanation), show::count(explanation.kernels.len(), "kernel"));
+    format!("{app}{sizes} for {} ({}): {predicted}, {kernels}\n", device.name, device.arch())
+}
+
+/// The predicted time of a schedule, and who predicts it.
+fn predicted(explanation: &Explanation) -> String {
+    format!("{} predicted by the {} model", microseconds(explanation.predicted_us), explanation.model)
 }

@@ -229,6 +229,7 @@ fn kernel_at(
         exprs,
         body,
         shared: kernel.shared.clone(),
+        origins: kernel.origins.clone(),
     })
 }
 

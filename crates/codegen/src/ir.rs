@@ -53,6 +53,7 @@
 //! two threads race on an element.
 
 mod array;
+mod origin;
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -64,6 +65,7 @@ use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{IdVec, InputId, ParamId, Region, Type};
 
 pub use array::{Array, LaunchLength, SHARED_UNIT, SharedPlace, Space};
+pub use origin::{Origin, Place};
 pub use warploom_schedule::schedule::WARP;
 
 warploom_lang::define_ids! {
@@ -284,6 +286,9 @@ pub struct Kernel {
     /// Bytes of shared memory per block at any sizes, if they follow from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<Formula>,
+    /// Where its statements come from, in textual order. Empty if that is not known; not stored.
+    #[serde(skip)]
+    pub origins: Vec<Origin>,
 }
 
 /// An expression without operands.

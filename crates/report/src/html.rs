@@ -19,6 +19,10 @@ impl fmt::Display for Escaped<'_> {
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
                 '\n' | '\t' => f.write_char(character)?,
+                // They would change the order or the look of the text around them.
+                '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => {
+                    f.write_char('\u{fffd}')?;
+                }
                 // Neither HTML nor XML can represent them.
                 control if control.is_control() || matches!(control, '\u{fffe}' | '\u{ffff}') => {
                     f.write_char('\u{fffd}')?;
@@ -27,6 +31,36 @@ impl fmt::Display for Escaped<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The style sheet of all pages.
+const STYLE: &str = concat!(include_str!("style.css"), include_str!("chart.css"));
+
+/// A self-contained HTML document.
+pub(crate) struct Document<'a> {
+    pub title: &'a str,
+    /// Further rules of the style sheet.
+    pub style: &'a str,
+    pub script: Option<&'a str>,
+    /// The content, as HTML.
+    pub body: &'a str,
+}
+
+impl Document<'_> {
+    /// The document as text. Its content security policy forbids everything outside of it, and scripts if it has none.
+    pub(crate) fn to_html(&self) -> String {
+        let Document { title, style, script, body } = self;
+        let title = Escaped(title);
+        let scripts = script.map_or("", |_| "; script-src 'unsafe-inline'");
+        let script = script.map(|script| format!("<script>\n{script}</script>\n")).unwrap_or_default();
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'{scripts}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{title}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n<body>\n{body}{script}</body>\n</html>\n"
+        )
     }
 }
 
@@ -49,6 +83,7 @@ mod tests {
     fn nothing_that_means_something_is_left() {
         let escaped = Escaped("<b a=\"1\" c='2'>&amp;\u{0}\n").to_string();
         assert_eq!(escaped, "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;amp;\u{fffd}\n");
+        assert_eq!(Escaped("a\u{202e}b\u{200b}c\u{feff}").to_string(), "a\u{fffd}b\u{fffd}c\u{fffd}");
         assert_eq!(Escaped("größer, 12 µs").to_string(), "größer, 12 µs");
     }
 }

@@ -1,6 +1,8 @@
-//! Results as one self-contained HTML page: no network access, no scripts, charts as inline SVG.
+//! Results and explanations as self-contained HTML pages: no network access, charts as inline SVG, and no scripts but
+//! the one that links loop nests with their code.
 //!
-//! A [`Page`] is plain data; [`Page::to_html`] renders it. All content is text and is escaped.
+//! A [`Page`] is plain data; [`Page::to_html`] renders it. All content is text and is escaped. [`explained`] has the page
+//! of `warploom explain`.
 //!
 //! ```
 //! use warploom_report::{Fact, Page, Section, Trial, Tuned};
@@ -31,6 +33,7 @@
 //! [`chart`] can be used on its own; [`chart::Drawing::document`] returns a standalone file.
 
 pub mod chart;
+pub mod explained;
 mod html;
 mod page;
 pub mod scale;

@@ -1,11 +1,9 @@
 //! The page: title, facts, sources and sections.
 
-use crate::html::Escaped;
+use crate::html::{Document, Escaped};
 use crate::suite::Suite;
 use crate::table::Table;
 use crate::tuned::Tuned;
-
-const STYLE: &str = concat!(include_str!("style.css"), include_str!("chart.css"));
 
 /// A complete report.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -122,17 +120,12 @@ impl Page {
         let sections = self.sections.iter().zip(1..);
         let sections: String = sections.map(|(section, number)| section.to_html(number)).collect();
         let (facts, contents) = (facts(&self.facts), self.contents());
-        // The content security policy forbids everything outside the file.
-        format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-             <header>\n<h1>{title}</h1>\n{facts}</header>\n{contents}<main>\n{sections}</main>\n\
-             <footer>\n{}</footer>\n</body>\n</html>\n",
+        let body = format!(
+            "<header>\n<h1>{title}</h1>\n{facts}</header>\n{contents}<main>\n{sections}</main>\n\
+             <footer>\n{}</footer>\n",
             self.sources()
-        )
+        );
+        Document { title: &self.title, style: "", script: None, body: &body }.to_html()
     }
 
     /// The measurement methods and the source files.

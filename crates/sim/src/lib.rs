@@ -35,6 +35,7 @@
 //!     scalars: Vec::new(),
 //!     threads: 64,
 //!     resident: None,
+//!     origins: Vec::new(),
 //!     arrays,
 //!     vars: IdVec::new(),
 //!     exprs,

@@ -1,18 +1,22 @@
 //! Describes the kernels of a schedule and their predicted cost.
 
+mod bottleneck;
 mod idle;
+mod loops;
+mod nests;
 mod text;
 
 use serde::Serialize;
-use warploom_cost::{CostModel, Featurizer, KernelFeatures, RowSource, StageRow, Term};
-use warploom_lang::{FuncId, Id};
-use warploom_schedule::schedule::{
-    Allocation, Body, Item, KernelPlan, LoopPlan, Nest, NestFootprint, NestPlan, Plan, Problem,
-    RewrittenError, Schedule, Size, Stepped, Tile,
-};
-use warploom_schedule::{Dag, KernelId, LoopKind, NestId};
+use warploom_codegen::ir::Place;
+use warploom_cost::{CostModel, Featurizer, KernelFeatures, Term};
+use warploom_lang::Id;
+use warploom_schedule::schedule::{Item, KernelPlan, Plan, Problem, RewrittenError, Schedule};
+use warploom_schedule::{Dag, KernelId, NestId};
 
+pub use bottleneck::{Bottleneck, Limit};
 pub use idle::{Idle, Serial, SerialKind};
+pub use loops::{Leftover, Loop, LoopUse};
+pub use text::{amount, microseconds};
 
 /// A human-readable description of a schedule's kernels at one size on one device.
 /// [`Display`](std::fmt::Display) draws them as loop nests.
@@ -40,6 +44,8 @@ pub struct KernelExplanation {
     /// The tile of the stage that one block computes: `x 64, y 16`. Dimensions that are not listed
     /// are not tiled.
     pub block: String,
+    /// The loops around the blocks: those over launches, then the blocks along each tile.
+    pub loops: Vec<Loop>,
     /// Numbers that the schedule gives for the kernel, by their words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub numbers: Vec<(&'static str, u32)>,
@@ -59,12 +65,18 @@ pub struct KernelExplanation {
     pub predicted_us: f64,
     /// Parts of the predicted time of the whole kernel; they overlap.
     pub terms: Vec<TimeOf>,
+    /// Distinct bytes of global memory that each launch reads, over all launches.
+    pub read_bytes: f64,
+    /// Distinct bytes of global memory that each launch writes, over all launches.
+    pub written_bytes: f64,
+    /// What limits its speed; `None` if it computes nothing or the model does not say.
+    pub bottleneck: Option<Bottleneck>,
     /// What a block executes, in order.
     pub lines: Vec<Line>,
 }
 
 /// A stage, a staged copy of an input, or a loop around them within the block.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Line {
     /// Nesting depth within the kernel, from 0.
     pub depth: usize,
@@ -73,12 +85,37 @@ pub struct Line {
     /// How threads are mapped: `threads x 64, y 4`, `flat`, `in each thread`, `inline`; for a loop,
     /// its iteration count.
     pub how: String,
+    /// Every loop of the line, outermost first: the threads, then what each thread repeats.
+    pub loops: Vec<Loop>,
     /// Where its points are stored; `None` for loops and inlined stages.
     pub memory: Option<Memory>,
-    /// Ratio of points computed to points required; `None` where no points are computed.
+    /// Ratio of points computed to points required; `None` for loops, and for stages that `per_point` describes.
     pub redundancy: Option<f64>,
+    /// How many times one point of the consumer computes it, for a stage that is inlined or in registers of the
+    /// consumer's threads. Unrolled points may share some of them.
+    pub per_point: Option<f64>,
+    /// The stage whose points compute it, for the same stages.
+    pub consumer: Option<String>,
+    /// The bytes that it moves; `None` for loops and inlined stages, whose accesses are the consumer's.
+    pub traffic: Option<Traffic>,
     /// Parts of the predicted time; they overlap.
     pub terms: Vec<TimeOf>,
+    /// The statements of the kernel that it becomes.
+    #[serde(skip)]
+    pub place: Option<Place>,
+}
+
+/// The bytes that all blocks move for one stage.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Traffic {
+    /// Read from global memory; each block counts a byte once.
+    pub global_read_bytes: f64,
+    /// Written to global memory, in whole sectors.
+    pub global_written_bytes: f64,
+    /// Read from shared memory, in whole wavefronts.
+    pub shared_read_bytes: f64,
+    /// Written to shared memory, in whole wavefronts.
+    pub shared_written_bytes: f64,
 }
 
 /// Where the points of a stage are stored.
@@ -142,6 +179,8 @@ struct Explainer<'a> {
 struct Open<'a> {
     plan: &'a KernelPlan<'a>,
     features: &'a KernelFeatures,
+    /// The nests that compute something, as the feature rows number them.
+    nests: Vec<NestId>,
     /// Cost terms of each feature row.
     rows: Vec<Vec<Term>>,
     lines: Vec<Line>,
@@ -152,7 +191,8 @@ impl Explainer<'_> {
         let (plan, features) = (&self.plan.kernels[id], &self.features[id.index()]);
         let (kernel, device) = (plan.kernel, self.problem.device());
         let terms = self.model.explain(self.dag, features);
-        let mut open = Open { plan, features, rows: terms.rows, lines: Vec::new() };
+        let nests = self.running(plan);
+        let mut open = Open { plan, features, nests, rows: terms.rows, lines: Vec::new() };
         self.body(plan.body.body(), 0, &mut open);
         let (working_threads, serial) = self.longest(&open);
         let (registers, shared_bytes) = (features.registers, plan.shared_bytes());
@@ -163,6 +203,7 @@ impl Explainer<'_> {
             launches: features.launches,
             grid: plan.grid(device),
             block: self.tiles(Item::Stage(kernel.stage), &kernel.block),
+            loops: self.around(plan),
             numbers: kernel.numbers.given().map(|(word, number)| (word, number.get())).collect(),
             threads: plan.threads,
             shared_bytes,
@@ -172,179 +213,24 @@ impl Explainer<'_> {
             serial,
             predicted_us: terms.total,
             terms: times(&terms.kernel),
+            read_bytes: features.read_bytes * features.launches,
+            written_bytes: features.written_bytes * features.launches,
+            bottleneck: self.bottleneck(&open, &terms.kernel, terms.total, occupancy.blocks_per_sm),
             lines: open.lines,
         }
     }
 
-    fn body(&self, body: Body<'_, NestId>, depth: usize, open: &mut Open<'_>) {
-        for item in body {
-            match item {
-                Stepped::Run(nest) => self.nest(nest, depth, open),
-                Stepped::Loop(id, body) => {
-                    open.lines.push(self.loop_line(&self.plan.loops[id], depth));
-                    self.body(body, depth + 1, open);
-                }
-            }
-        }
-    }
-
-    fn loop_line(&self, LoopPlan { tile, count, .. }: &LoopPlan<'_>, depth: usize) -> Line {
-        let item = Item::Stage(tile.stage);
-        let variable = self.loop_name(item, LoopKind::Reduction(tile.var));
-        Line {
-            depth,
-            name: format!("over {}.{variable} {}", self.name(item), size(tile.size)),
-            how: format!("{count} {}", if *count == 1 { "iteration" } else { "iterations" }),
-            memory: None,
-            redundancy: None,
-            terms: Vec::new(),
-        }
-    }
-
-    /// Adds the line of a nest, followed by the lines of the stages inside it.
-    fn nest(&self, id: NestId, depth: usize, open: &mut Open<'_>) {
-        let NestPlan { nest, footprint: Some(footprint), .. } = &self.plan.nests[id] else { return };
-        let number = id.index() - open.plan.nests.start.index();
-        let own = match nest.item {
-            Item::Stage(stage) => RowSource::Stage(self.problem.stage_id(stage)),
-            Item::Input(input) => RowSource::Staged(self.dag.input_node(input)),
+    /// The nests of a kernel that compute something, in order.
+    fn running(&self, plan: &KernelPlan<'_>) -> Vec<NestId> {
+        let nests = self.plan.nests.slice(plan.nests.clone());
+        let runs = |id: &NestId| {
+            let nest = &nests[id.index() - plan.nests.start.index()];
+            nest.footprint.is_some() && nest.stage().is_none_or(|stage| !self.problem.is_idle(stage))
         };
-        let (name, how) = (self.name(nest.item), self.mapping(nest, footprint));
-        let memory = Some(memory(nest, open.plan));
-        let mut lines = vec![Line { depth, name, how, memory, redundancy: None, terms: Vec::new() }];
-        for (row, terms) in open.features.rows.iter().zip(&open.rows) {
-            if row.nest != number {
-                continue;
-            }
-            if row.source != own {
-                let (name, how, memory) = self.inside(row, footprint);
-                lines.push(Line { depth: depth + 1, name, how, memory, redundancy: None, terms: Vec::new() });
-            }
-            let described = if row.source == own { lines.first_mut() } else { lines.last_mut() };
-            if let Some(line) = described {
-                line.redundancy = redundancy(row);
-                line.terms = times(terms);
-            }
-        }
-        open.lines.extend(lines);
-    }
-
-    /// Name, mapping and memory of a stage that runs inside another stage's nest.
-    fn inside(&self, row: &StageRow, nest: &NestFootprint) -> (String, String, Option<Memory>) {
-        let name = match row.source {
-            RowSource::Stage(stage) | RowSource::Inlined(stage) => self.dag.stages()[stage].name.clone(),
-            RowSource::Staged(node) => self.dag.nodes()[node].name.clone(),
-        };
-        let RowSource::Stage(stage) = row.source else { return (name, "inline".to_owned(), None) };
-        let memory = nest.registers.get(&self.dag.stages()[stage].func).map(|registers| {
-            let points = &registers.thread.points;
-            let bytes = self.dag.nodes()[self.dag.stages()[stage].node].bytes_per_point as u64;
-            let bytes = points.points().saturating_mul(bytes);
-            Memory { kind: "registers", extents: points.extents(), bytes }
-        });
-        (name, "in each thread".to_owned(), memory)
-    }
-
-    /// `blur`, `blur.1`, `input.stage`
-    fn name(&self, item: Item) -> String {
-        match item {
-            Item::Stage(stage) => self.dag.stages()[self.problem.stage_id(stage)].name.clone(),
-            Item::Input(input) => format!("{}.stage", self.dag.nodes()[self.dag.input_node(input)].name),
-        }
-    }
-
-    fn loop_name(&self, item: Item, kind: LoopKind) -> String {
-        let found = match item {
-            Item::Stage(stage) => {
-                let loops = &self.dag.stages()[self.problem.stage_id(stage)].loops;
-                loops.iter().find(|of| of.kind == kind).map(|of| of.name.clone())
-            }
-            Item::Input(_) => None,
-        };
-        found.unwrap_or_else(|| match kind {
-            LoopKind::Pure(d) => format!("d{d}"),
-            LoopKind::Reduction(r) => format!("r{r}"),
-        })
-    }
-
-    /// `x 64, y 16`
-    fn tiles(&self, item: Item, tiles: &[Tile]) -> String {
-        let tile = |tile: &Tile| format!("{} {}", self.loop_name(item, tile.dim), size(tile.size));
-        tiles.iter().map(tile).collect::<Vec<_>>().join(", ")
-    }
-
-    /// `threads x 64, y 4, each serial y 4, unrolled`
-    fn mapping(&self, nest: &Nest, footprint: &NestFootprint) -> String {
-        let mut text = self.threads(nest, footprint);
-        for said in nest.numbers.texts() {
-            text += &format!(", {said}");
-        }
-        text
-    }
-
-    fn threads(&self, nest: &Nest, footprint: &NestFootprint) -> String {
-        let Some(loops) = &footprint.threads else { return "flat".to_owned() };
-        let several = |of: fn(&warploom_schedule::schedule::ThreadLoop) -> i64| {
-            let named = loops.iter().filter(|each| of(each) > 1);
-            let named = named.map(|each| format!("{} {}", self.loop_name(nest.item, each.dim), of(each)));
-            named.collect::<Vec<_>>().join(", ")
-        };
-        let (threads, serial) = (several(|each| each.threads), several(|each| each.serial));
-        let mut text =
-            if threads.is_empty() { "one thread".to_owned() } else { format!("threads {threads}") };
-        if !serial.is_empty() {
-            text += &format!(", serial {serial}");
-        }
-        if nest.mapping.unrolls() {
-            text += ", unrolled";
-        }
-        text
-    }
-}
-
-fn size(size: Size) -> String {
-    match size {
-        Size::Of(size) => size.to_string(),
-        Size::All => "all".to_owned(),
+        (plan.nests.start.index()..plan.nests.end.index()).map(NestId::new).filter(runs).collect()
     }
 }
 
 fn times(terms: &[Term]) -> Vec<TimeOf> {
     terms.iter().map(|term| TimeOf { what: term.name, us: term.microseconds }).collect()
-}
-
-/// Where a nest stores its points.
-fn memory(nest: &Nest, kernel: &KernelPlan<'_>) -> Memory {
-    let kind = nest.storage.name();
-    if nest.storage.is_global() {
-        return Memory { kind, extents: Vec::new(), bytes: 0 };
-    }
-    let found = kernel.allocations.iter().find(|allocation| is_of(allocation, nest.item));
-    let Some(found) = found else { return Memory { kind, extents: Vec::new(), bytes: 0 } };
-    let kind = if found.in_warps { "lanes" } else { kind };
-    Memory { kind, extents: found.extents.clone(), bytes: found.bytes }
-}
-
-/// Whether an array belongs to an item. The stages of a Func share one array.
-fn is_of(allocation: &Allocation, item: Item) -> bool {
-    let func = |item: Item| -> Option<FuncId> {
-        match item {
-            Item::Stage(stage) => Some(stage.func),
-            Item::Input(_) => None,
-        }
-    };
-    match func(item) {
-        Some(of) => func(allocation.item) == Some(of),
-        None => allocation.item == item,
-    }
-}
-
-/// Ratio of points computed to points required.
-fn redundancy(row: &StageRow) -> Option<f64> {
-    let features = &row.features;
-    let computed = match row.source {
-        RowSource::Inlined(_) => features.inlined_calls,
-        _ => features.points_computed_total,
-    };
-    (features.points_computed_minimum > 0.0).then(|| computed / features.points_computed_minimum)
 }

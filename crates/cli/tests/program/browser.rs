@@ -32,8 +32,13 @@ struct Browser {
 }
 
 impl Browser {
-    /// A browser with a page of everything; `None`, with a note, where there is no Chromium.
+    /// A browser with a page of everything that was measured.
     fn with_page() -> Option<Browser> {
+        Browser::with(measured, &[BOTH])
+    }
+
+    /// A browser with the pages that some commands write; `None`, with a note, where there is no Chromium.
+    fn with(place: impl FnOnce() -> Place, commands: &[&str]) -> Option<Browser> {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         let names = ["chromium", "chromium-browser", "google-chrome"];
         let mut paths =
@@ -44,9 +49,11 @@ impl Browser {
             writeln!(io::stderr(), "skipped: there is no Chromium to look at pages with").unwrap_or_default();
             return None;
         };
-        let place = measured();
-        let ran = place.run(BOTH);
-        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        let place = place();
+        for command in commands {
+            let ran = place.run(command);
+            assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{command}");
+        }
         Some(Browser { program, place })
     }
 
@@ -65,10 +72,25 @@ impl Browser {
         output
     }
 
-    /// A copy of the page with more in its body.
+    /// A copy of the report with more in its body.
     fn altered(&self, name: &str, more: &str) {
-        let html = fs::read_to_string(self.place.path("report.html")).unwrap();
+        self.altered_from("report.html", name, more);
+    }
+
+    fn altered_from(&self, page: &str, name: &str, more: &str) {
+        let html = fs::read_to_string(self.place.path(page)).unwrap();
         fs::write(self.place.path(name), html.replace("</body>", &format!("{more}</body>"))).unwrap();
+    }
+
+    /// The width of a page in a window as narrow as that of a phone.
+    fn width_on_a_phone(&self, page: &str) -> String {
+        // No window is that narrow, but a frame is.
+        let frame = "<iframe id=\"phone\" src=\"PAGE\" style=\"width:360px;height:800px\"></iframe><script>
+            phone.onload = () => document.title = 'wide ' + phone.contentDocument.documentElement.scrollWidth;
+            </script>";
+        fs::write(self.place.path("phone.html"), frame.replace("PAGE", page)).unwrap();
+        let output = self.open("phone.html", &["--dump-dom", "--allow-file-access-from-files"]);
+        title(&output).replace("wide ", "")
     }
 
     /// How bright the page is in its corner, and the share of it that is not as bright as that.
@@ -79,6 +101,13 @@ impl Browser {
         self.open(page, &arguments);
         brightness(&file)
     }
+}
+
+/// The title of a page after its scripts ran.
+fn title(output: &Output) -> String {
+    let dom = String::from_utf8_lossy(&output.stdout);
+    let title = dom.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
+    title.unwrap_or_else(|| panic!("no title in {dom}")).0.to_owned()
 }
 
 fn brightness(file: &Path) -> (u8, f64) {
@@ -137,15 +166,104 @@ fn a_page_is_drawn_light_and_dark() {
 #[test]
 fn a_phone_needs_not_scroll_sideways() {
     let Some(browser) = Browser::with_page() else { return };
-    // No window is as narrow as a phone, but a frame is.
-    let frame = "<iframe id=\"phone\" src=\"PAGE\" style=\"width:360px;height:800px\"></iframe><script>
-        phone.onload = () => document.title = 'wide ' + phone.contentDocument.documentElement.scrollWidth;
-        </script>";
     browser.altered("wide.html", "<div style=\"width:700px\">.</div>");
-    for (page, expected) in [("report.html", "<title>wide 360</title>"), ("wide.html", "<title>wide 7")] {
-        fs::write(browser.place.path("phone.html"), frame.replace("PAGE", page)).unwrap();
-        let output = browser.open("phone.html", &["--dump-dom", "--allow-file-access-from-files"]);
-        let dom = String::from_utf8_lossy(&output.stdout);
-        assert!(dom.contains(expected), "{page}: {dom}");
+    assert_eq!(browser.width_on_a_phone("report.html"), "360");
+    assert!(browser.width_on_a_phone("wide.html").starts_with('7'));
+}
+
+const UNSHARP: &str = "unsharp inline in, kernel, sharpen, ratio
+  kernel output  block x 64, y 16
+    gray         flat                                          shared
+    blur_y       flat                                          shared
+    output       threads x 64, y 4  serial y 4, c all  unroll
+      blur_x     registers
+";
+
+/// A browser with a page that explains a schedule of `unsharp`, and one that compares it with the default schedule.
+fn with_explanation() -> Option<Browser> {
+    let place = || {
+        let place = Place::new();
+        fs::write(place.path("unsharp.schedule"), UNSHARP).unwrap();
+        place
+    };
+    let explain = "explain unsharp --schedule unsharp.schedule --device h200";
+    let (one, two) =
+        (format!("{explain} --html one.html"), format!("{explain} --against default --html two.html"));
+    Browser::with(place, &[&one, &two])
+}
+
+#[test]
+fn an_explanation_is_drawn_light_dark_and_narrow() {
+    let Some(browser) = with_explanation() else { return };
+    for page in ["one.html", "two.html"] {
+        let output = browser.open(page, &["--dump-dom"]);
+        assert_eq!(complaints(&output), Vec::<String>::new(), "{page}");
+        let (paper, drawn) = browser.looks(page, "1280,2000", &[]);
+        assert!(paper > 240 && (0.01..0.6).contains(&drawn), "{page}: {paper} {drawn}");
+        let (paper, drawn) = browser.looks(page, "1280,2000", &[DARK]);
+        assert!(paper < 40 && (0.01..0.6).contains(&drawn), "{page}: {paper} {drawn}");
+        assert_eq!(browser.width_on_a_phone(page), "360", "{page}");
     }
+    // The two schedules are beside each other where there is room, and below each other on a phone.
+    let beside = "<script>document.title = [...document.querySelectorAll('.version')].map(
+        (each) => Math.round(each.getBoundingClientRect().left)).join(' ');</script>";
+    browser.altered_from("two.html", "beside.html", beside);
+    let lefts = |width: &str| -> Vec<f64> {
+        let output = browser.open("beside.html", &["--dump-dom", width]);
+        title(&output).split(' ').map(|left| left.parse().unwrap()).collect()
+    };
+    let (wide, narrow) = (lefts("--window-size=1400,900"), lefts("--window-size=700,900"));
+    assert!(wide[0] + 300.0 < wide[1] && narrow[0] == narrow[1], "{wide:?} {narrow:?}");
+}
+
+/// Asks a page for lines and code that are marked after an action, and whether the code was scrolled.
+const MARKED: &str = "<script>
+    const [lines, code] = [document.querySelectorAll('.line'), document.querySelector('.code')];
+    const line = [...lines].find((line) => line.querySelector('b').textContent === 'NAME');
+    const run = [...document.querySelectorAll('.run')].find((run) => run.textContent.includes('blur_y['));
+    ACTION;
+    const named = [...document.querySelectorAll('.line.on b')].map((name) => name.textContent);
+    const text = [...document.querySelectorAll('.run.on')].map((run) => run.textContent).join(' ');
+    const writes = ['gray[', 'blur_y[', 'output[', 'blur_x['].filter((array) =>
+        text.split('\\n').some((line) => line.trim().startsWith(array)));
+    document.title = named.join(',') + ' ' + writes.join('') + ' ' + (code.scrollTop > 0);
+    </script>";
+
+#[test]
+fn lines_of_an_explanation_lead_to_their_code_and_back() {
+    let Some(browser) = with_explanation() else { return };
+    let hover = "line.dispatchEvent(new MouseEvent('mouseover', { bubbles: true }))";
+    let leave = "line.focus(); line.blur()";
+    let cases = [
+        ("gray", "line.focus()", "gray gray[ false"),
+        ("gray", hover, "gray gray[ false"),
+        ("output", "line.focus()", "output output[blur_x[ true"),
+        ("blur_x", "line.focus()", "blur_x blur_x[ true"),
+        ("gray", "run.focus()", "blur_y,kernel blur_y[ true"),
+        ("gray", leave, "  false"),
+    ];
+    for (name, action, expected) in cases {
+        browser.altered_from(
+            "one.html",
+            "marked.html",
+            &MARKED.replace("NAME", name).replace("ACTION", action),
+        );
+        let output = browser.open("marked.html", &["--dump-dom", "--window-size=1280,1000"]);
+        assert_eq!(complaints(&output), Vec::<String>::new(), "{action}");
+        assert_eq!(title(&output), expected, "{name}: {action}");
+    }
+}
+
+#[test]
+fn an_explanation_needs_no_mouse() {
+    let Some(browser) = with_explanation() else { return };
+    // Whatever scrolls, and whatever has something to show, can be reached by the tab key.
+    let missed = "<script>
+        const needed = document.querySelectorAll('.line, .run, .box, .graph, .wide, pre, summary, a');
+        const missed = [...needed].filter((each) => each.tabIndex < 0);
+        document.title = needed.length + ' ' + missed.length;</script>";
+    browser.altered_from("one.html", "missed.html", missed);
+    let found = title(&browser.open("missed.html", &["--dump-dom"]));
+    let (needed, missed) = found.split_once(' ').unwrap();
+    assert!(needed.parse::<usize>().unwrap() > 20 && missed == "0", "{found}");
 }

@@ -38,10 +38,17 @@ fn a_schedule_is_explained() {
     );
     let output = line(&text, "output");
     assert!(output.contains("threads x 64, y 4, serial y 4, c 3, unrolled   global"), "{output}");
-    assert!(line(&text, "blur_x").contains("registers 1x4, 16 B"), "{text}");
-    assert!(line(&text, "sharpen").contains("inline"), "{text}");
+    let blur_x = line(&text, "blur_x");
+    assert!(
+        blur_x.contains("registers 1x4, 16 B") && blur_x.contains("0.33 per point of output"),
+        "{blur_x}"
+    );
+    let sharpen = line(&text, "sharpen");
+    assert!(sharpen.contains("inline") && sharpen.contains("1 per point of output"), "{sharpen}");
     let terms = line(&text, "launch");
     assert!(["DRAM", "L2", "SMs", "latency"].iter().all(|term| terms.contains(term)), "{terms}");
+    let limit = line(&text, "reads");
+    assert!(limit.starts_with("  reads 47.2 MB, writes 47.2 MB; limited by "), "{limit}");
 }
 
 /// A folder with a pipeline that adds up whole pictures, and one that reads what was never written.
@@ -139,6 +146,137 @@ fn what_cannot_be_explained_is_said() {
     assert_eq!((ran.code, ran.out.as_str()), (3, ""));
     assert!(ran.err.contains("the schedule is illegal: "), "{}", ran.err);
     assert!(ran.err.contains("4096 threads"), "{}", ran.err);
-    assert_eq!(place.run("explain copy").code, 2);
     assert_eq!(place.run("explain copy --schedule nothing.schedule").code, 2);
+}
+
+#[test]
+fn without_a_schedule_it_is_what_compile_finds() {
+    let place = Place::new();
+    let found = place.json("explain blur --size 640x480 --device h200 --json");
+    assert_eq!(found["searched"], true);
+    let compiled = place.json("compile blur --size 640x480 --device h200 --json");
+    assert_eq!(found["predicted_us"], compiled["predicted_us"]);
+    let stages = |json: &serde_json::Value, key: &str| -> Vec<String> {
+        json["kernels"].as_array().unwrap().iter().map(|kernel| kernel[key].to_string()).collect()
+    };
+    assert_eq!(stages(&found, "grid"), stages(&compiled, "grid"));
+    let given = place.json("explain blur --size 640x480 --device h200 --schedule default --json");
+    assert_eq!(given["searched"], false);
+}
+
+#[test]
+fn loops_bytes_and_limits_are_data() {
+    let place = Place::new();
+    fs::write(place.path("unsharp.schedule"), UNSHARP).unwrap();
+    let report = place.json("explain unsharp --schedule unsharp.schedule --device h200 --json");
+    let kernel = &report["kernels"][0];
+    let line = |name: &str| {
+        let lines = kernel["lines"].as_array().unwrap();
+        lines.iter().find(|line| line["name"] == name).unwrap().clone()
+    };
+    // 70 x 22 points are six rounds of 256 threads, and four points.
+    let flat = serde_json::json!([{
+        "kind": "flat", "variable": "x, y", "count": 7, "step": 256, "leftover": { "points": 4, "of": 256 },
+    }]);
+    assert_eq!(line("gray")["loops"], flat);
+    assert_eq!((&kernel["loops"][1]["kind"], &kernel["loops"][1]["count"]), (&"blocks".into(), &160.into()));
+    let inlined = line("in");
+    assert_eq!((&inlined["per_point"], &inlined["consumer"]), (&3.0.into(), &"gray".into()));
+    assert!(inlined["redundancy"].is_null() && inlined["traffic"].is_null(), "{inlined}");
+    assert!((line("gray")["redundancy"].as_f64().unwrap() - 1.49).abs() < 0.01);
+    assert!(line("gray")["traffic"]["shared_written_bytes"].as_f64().unwrap() > 0.0);
+    let picture = 1536.0 * 2560.0 * 3.0 * 4.0;
+    assert_eq!((&kernel["read_bytes"], &kernel["written_bytes"]), (&picture.into(), &picture.into()));
+    let limit = &kernel["bottleneck"];
+    assert!(["launch", "dram", "l2", "sms", "latency"].contains(&limit["kind"].as_str().unwrap()), "{limit}");
+    assert!(limit["sentence"].as_str().unwrap().starts_with("limited by "), "{limit}");
+}
+
+#[test]
+fn two_schedules_are_compared() {
+    let place = Place::new();
+    fs::write(place.path("unsharp.schedule"), UNSHARP).unwrap();
+    let command = "explain unsharp --schedule unsharp.schedule --against default --device h200";
+    let ran = place.run(command);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let text = &ran.out;
+    assert!(
+        text.contains("\nagainst default: ") && text.contains(" 5 kernels, 5 of them different: gray, "),
+        "{text}"
+    );
+    assert!(
+        text.contains("unsharp.schedule is predicted to be ") && text.contains(" faster than default: "),
+        "{text}"
+    );
+    assert!(text.contains("\nplace kernel\n") && text.contains("put 4\n  kernel output "), "{text}");
+    assert!(!text.contains("(overlapped)"), "the kernels are not listed");
+    let report = place.json(&format!("{command} --json"));
+    let against = &report["against"];
+    assert_eq!((&against["schedule"], &against["kernels"]), (&"default".into(), &5.into()));
+    assert!(against["predicted_us"].as_f64() > report["predicted_us"].as_f64(), "{against}");
+    assert!(against["changes"].as_array().unwrap().len() > 3);
+
+    let same = place.run("explain blur --schedule default --against default");
+    assert!(same.out.ends_with("\nBoth are predicted to take the same time.\n"), "{}", same.out);
+    assert_eq!(place.run(&format!("{command} --decisions")).code, 2);
+    assert_eq!(place.run("explain unsharp --schedule default --against nothing.schedule").code, 2);
+}
+
+#[test]
+fn rewrites_are_compared_as_a_whole() {
+    let place = Place::new();
+    let found = place.run("explain iir_blur --against default --size 64x64 --device h200");
+    assert_eq!(found.code, 0, "{}", found.err);
+    assert!(found.out.contains("against default: "), "{}", found.out);
+}
+
+#[test]
+fn a_page_is_written() {
+    let place = Place::new();
+    fs::write(place.path("unsharp.schedule"), UNSHARP).unwrap();
+    let command = "explain unsharp --schedule unsharp.schedule --device h200 --html page.html";
+    let ran = place.run(command);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.starts_with("page.html: 1 kernel, "), "{}", ran.out);
+    let html = fs::read_to_string(place.path("page.html")).unwrap();
+    let parts = [
+        "<h1>unsharp at W=1536, H=2560</h1>",
+        "<dd>H200 (sm_90)</dd>",
+        "<li>7 rounds of 256 threads over x, y; the last has 4 points</li>",
+        "<li>24 blocks along x, 64 points each</li>",
+        "It is limited by ",
+        "<title>ratio: inline</title>",
+        "<title>gray: kernel 1</title>",
+        "__global__",
+        "computed 3 per point of gray",
+    ];
+    for part in parts {
+        assert!(html.contains(part), "{part}");
+    }
+    let json = place.json(&format!("{command} --json"));
+    assert_eq!((&json["schema"], &json["file"]), (&"warploom.explain-page/1".into(), &"page.html".into()));
+    assert_eq!(json["bytes"], html.len());
+    let ran = place.run("explain unsharp --schedule default --html nowhere/page.html");
+    assert!(ran.code == 2 && ran.err.starts_with("error: cannot write nowhere/page.html: "), "{}", ran.err);
+}
+
+#[test]
+fn every_stage_has_code_and_pages_are_small() {
+    let place = Place::new();
+    // The default schedule has the most kernels.
+    for app in ["local_laplacian", "cuda_mat_mul", "iir_blur", "hist", "bgu"] {
+        let ran = place.run(&format!("explain {app} --schedule default --device h200 --html {app}.html"));
+        assert_eq!(ran.code, 0, "{app}: {}", ran.err);
+        let html = fs::read_to_string(place.path(&format!("{app}.html"))).unwrap();
+        assert!(html.len() < 2_000_000, "{app}: {} bytes", html.len());
+        for kernel in html.split("<details class=\"kernel\"").skip(1) {
+            let numbers: Vec<&str> =
+                kernel.split("class=\"line\" tabindex=\"0\" data-n=\"").skip(1).collect();
+            let runs: Vec<&str> = kernel.split("class=\"run\" tabindex=\"0\" data-n=\"").skip(1).collect();
+            for number in numbers.iter().map(|rest| rest.split('"').next().unwrap()) {
+                let belongs = |run: &&str| run.split('"').next().unwrap().split(' ').any(|of| of == number);
+                assert!(runs.iter().any(belongs), "{app}: line {number} of {}", &kernel[..60]);
+            }
+        }
+    }
 }

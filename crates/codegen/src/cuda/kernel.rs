@@ -6,6 +6,7 @@ use warploom_lang::op::Op;
 use warploom_lang::{Id, IdVec, Type};
 
 use super::expr::Printer;
+use super::lines::{LineOrigin, Tracker};
 use super::literal;
 use super::names::{Names, in_comment};
 use super::operand::Operand;
@@ -15,8 +16,8 @@ use super::text::{Text, WIDE, c_type, level};
 use super::unroll;
 use super::usage::Usage;
 use crate::ir::{
-    Array, ArrayId, AtomicOp, Kernel, KernelNode, Leaf, NodeId, NodeKind, Program, SHARED_UNIT, Scalar,
-    ScalarValue, SharedPlace, Space, Stmt, StridesId, VarId,
+    Array, ArrayId, AtomicOp, Kernel, KernelId, KernelNode, Leaf, NodeId, NodeKind, Program, SHARED_UNIT,
+    Scalar, ScalarValue, SharedPlace, Space, Stmt, StridesId, VarId,
 };
 use warploom_lang::affine::interval::{self, Interval};
 
@@ -45,6 +46,7 @@ pub(super) struct KernelPrinter<'a> {
     replaced: Vec<(VarId, Option<Variable>)>,
     leaves: HashMap<Leaf, String>,
     lines: String,
+    tracker: Tracker<'a>,
     depth: usize,
 }
 
@@ -74,12 +76,13 @@ impl<'a> KernelPrinter<'a> {
             replaced: Vec::new(),
             leaves: HashMap::new(),
             lines: String::new(),
+            tracker: Tracker::new(kernel),
             depth: 0,
         }
     }
 
-    /// Prints the kernel as a function called `entry`.
-    pub(super) fn print(mut self, entry: &str) -> String {
+    /// Prints the kernel as a function called `entry`. Also returns where each line comes from.
+    pub(super) fn print(mut self, id: KernelId, entry: &str) -> (String, Vec<LineOrigin>) {
         self.name_leaves();
         let kernel = self.kernel;
         self.arrays = kernel.arrays.values().map(|array| self.names.take(&array.name)).collect();
@@ -91,13 +94,14 @@ impl<'a> KernelPrinter<'a> {
         self.block(&kernel.body);
         self.depth = 0;
         self.line("}");
-        self.lines
+        (self.lines, self.tracker.finish(id))
     }
 
     fn line(&mut self, text: &str) {
         self.lines.extend(std::iter::repeat_n("    ", self.depth));
         self.lines.push_str(text);
         self.lines.push('\n');
+        self.tracker.line();
     }
 
     fn comment(&mut self) {
@@ -269,6 +273,12 @@ impl<'a> KernelPrinter<'a> {
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
+        let outside = self.tracker.enter(stmt);
+        self.statement(stmt);
+        self.tracker.leave(outside);
+    }
+
+    fn statement(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Let(var, value) => {
                 let [piece] = self.expressions([*value]);

@@ -27,6 +27,7 @@ mod convert;
 mod elementary;
 mod expr;
 mod kernel;
+mod lines;
 mod literal;
 pub(crate) mod names;
 mod operand;
@@ -45,6 +46,7 @@ use crate::ir::{Kernel, KernelId, Launch, Program, Role, Space};
 
 use expr::Printer;
 use kernel::KernelPrinter;
+pub use lines::{LineOrigin, Listing};
 use names::{Names, in_comment};
 use prelude::Helpers;
 use usage::Usage;
@@ -76,11 +78,19 @@ impl Build {
 
 /// Prints a program as one translation unit of CUDA C++.
 pub fn print(program: &Program, build: Build) -> String {
+    print_lines(program, build).text
+}
+
+/// Like [`print()`], with the origin of each line.
+pub fn print_lines(program: &Program, build: Build) -> Listing {
     let entries = entries(program);
     let mut text = format!("// {}\n", in_comment(&program.name));
     let _ = writeln!(text, "// Launches: {}", launches(&program.launches, &entries));
-    text.push_str(&kernels(program, program.kernels.keys(), &entries, build));
-    text
+    let mut lines = vec![LineOrigin::default(); text.lines().count()];
+    let printed = kernels(program, program.kernels.keys(), &entries, build);
+    text.push_str(&printed.text);
+    lines.extend(printed.lines);
+    Listing { text, lines }
 }
 
 /// Prints some kernels of a program, preceded by the helper functions that they call.
@@ -89,21 +99,26 @@ fn kernels(
     which: impl Iterator<Item = KernelId>,
     entries: &IdVec<KernelId, String>,
     build: Build,
-) -> String {
+) -> Listing {
     let _pass = tracing::debug_span!("print").entered();
     let mut helpers = Helpers::default();
-    let mut kernels = String::new();
+    let (mut text, mut lines) = (String::new(), Vec::new());
     for id in which {
         let usage = Usage::of(program, id);
         let printer = Printer { build, helpers: &mut helpers };
         let kernel = KernelPrinter::new(program, &program.kernels[id], &usage, printer);
-        kernels.push('\n');
-        kernels.push_str(&kernel.print(&entries[id]));
+        let (kernel, origins) = kernel.print(id, &entries[id]);
+        text.push('\n');
+        text.push_str(&kernel);
+        lines.push(LineOrigin::default());
+        lines.extend(origins);
     }
-    match helpers.text().trim_end_matches('\n') {
-        "" => kernels,
-        helpers => format!("\n{helpers}\n{kernels}"),
-    }
+    let before = match helpers.text().trim_end_matches('\n') {
+        "" => String::new(),
+        helpers => format!("\n{helpers}\n"),
+    };
+    lines.splice(0..0, vec![LineOrigin::default(); before.lines().count()]);
+    Listing { text: before + &text, lines }
 }
 
 /// Describes a program for a runtime, with its text as [`print()`] gives it.
@@ -141,7 +156,7 @@ pub fn describe_at(
 pub fn describe_in_parts(program: &Program, build: Build) -> target::Program {
     let entries = entries(program);
     let part = |id| target::Code::Source {
-        text: kernels(program, std::iter::once(id), &entries, build),
+        text: kernels(program, std::iter::once(id), &entries, build).text,
         options: build.options(),
     };
     with_code(program, target::Code::Parts(program.kernels.keys().map(part).collect()))

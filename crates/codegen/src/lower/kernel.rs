@@ -10,7 +10,7 @@ use warploom_schedule::{LoopId, LoopKind, NestId};
 use warploom_target::Device;
 
 use crate::builder::Builder;
-use crate::ir::{Array, ArrayId, Kernel, Leaf, NodeId, Scalar, Stmt};
+use crate::ir::{Array, ArrayId, Kernel, Leaf, NodeId, Origin, Place, Scalar, Stmt, every_stmt};
 use crate::lower::error::LowerError;
 use crate::lower::state::{GridAxis, KernelLowering, Read, within};
 
@@ -36,11 +36,12 @@ impl KernelLowering<'_> {
         let body =
             if self.context.problem.sizes().is_some() { self.assumed_versions()? } else { self.versions()? };
         let shared = self.place_shared();
+        let origins = std::mem::take(&mut self.origins);
         let (name, threads, scalars) = (self.name(), self.threads(), self.scalars.0);
         let shape = Shape { name, grid, blocks, scalars, threads, arrays: self.arrays, shared };
         let device = self.context.problem.device();
         let kernel = finished(shape, body, self.builder, device)?;
-        Ok(Kernel { resident: self.plan.resident(device), ..kernel })
+        Ok(Kernel { resident: self.plan.resident(device), origins, ..kernel })
     }
 
     /// Returns the grid, and defines the block's index along each tile.
@@ -91,6 +92,7 @@ impl KernelLowering<'_> {
 
     /// The nests of a block in order, with barriers between them.
     pub fn block(&mut self) -> Result<Vec<Stmt>, LowerError> {
+        self.origins.clear();
         let body = self.plan.body.body();
         debug_span!("nests").in_scope(|| self.items(body))
     }
@@ -102,8 +104,10 @@ impl KernelLowering<'_> {
         for item in body {
             match item {
                 Stepped::Run(nest) => {
-                    stmts.extend(barrier(self.barriers.before(nest)));
-                    stmts.extend(self.item(nest)?);
+                    stmts.extend(self.barrier(self.barriers.before(nest)));
+                    let item = self.item(nest)?;
+                    self.note(Place::Nest(nest), every_stmt(&item).count());
+                    stmts.extend(item);
                 }
                 Stepped::Loop(id, body) => stmts.extend(self.over(id, body)?),
             }
@@ -142,15 +146,25 @@ impl KernelLowering<'_> {
         self.builder.limit(iteration, limit);
         self.symbols.insert(Symbol::Loop(id), iteration);
         let (times, waits) = (self.builder.count(count), self.barriers.of_loop(id));
+        let before = self.barrier(waits.before);
+        self.note(Place::Over(id), 1);
         let mut body = self.items(body)?;
-        body.extend(barrier(waits.at_end));
+        body.extend(self.barrier(waits.at_end));
         let around = Stmt::For { var, count: times, limit, unrolled: false, body };
-        Ok(barrier(waits.before).into_iter().chain([around]).collect())
+        Ok(before.into_iter().chain([around]).collect())
     }
-}
 
-fn barrier(stands: bool) -> Option<Stmt> {
-    stands.then_some(Stmt::Barrier)
+    fn barrier(&mut self, stands: bool) -> Option<Stmt> {
+        self.note(Place::Block, usize::from(stands));
+        stands.then_some(Stmt::Barrier)
+    }
+
+    /// Says where the next statements of the block come from.
+    pub fn note(&mut self, place: Place, statements: usize) {
+        if statements > 0 {
+            self.origins.push(Origin { place, statements });
+        }
+    }
 }
 
 /// Finishes a kernel. Fails if it exceeds a device limit or needs indices beyond 32 bits.
@@ -165,8 +179,20 @@ pub(crate) fn finished(
         return Err(LowerError::Index { kernel: name, number });
     }
     let (vars, exprs) = (builder.vars, builder.exprs);
-    let kernel =
-        Kernel { name, grid, blocks, scalars, threads, resident: None, arrays, vars, exprs, body, shared };
+    let kernel = Kernel {
+        name,
+        grid,
+        blocks,
+        scalars,
+        threads,
+        resident: None,
+        arrays,
+        vars,
+        exprs,
+        body,
+        shared,
+        origins: Vec::new(),
+    };
     let limit = device.shared.per_block_opt_in.into();
     within::<u32>(&kernel.name, "bytes of shared memory", kernel.shared_bytes() as u64, limit)?;
     Ok(kernel)

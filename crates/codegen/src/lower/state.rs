@@ -11,6 +11,7 @@
 //! | `scalars` | `sizes`: what follows from the sizes of a launch |
 //! | `shuffles` | `shuffle`, within one nest |
 //! | `axes` | `kernel`; read by `versions` |
+//! | `origins` | `kernel` and `versions`: the places of the statements so far |
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
@@ -21,7 +22,7 @@ use warploom_schedule::KernelId;
 use warploom_schedule::schedule::{Barriers, Item, KernelPlan, StageRef, Symbol};
 
 use crate::builder::Builder;
-use crate::ir::{Array, ArrayId, BufferId, Leaf, NodeId};
+use crate::ir::{Array, ArrayId, BufferId, Leaf, NodeId, Origin};
 use crate::lower::carry::Carried;
 use crate::lower::context::Context;
 use crate::lower::error::LowerError;
@@ -108,6 +109,8 @@ pub(crate) struct KernelLowering<'a> {
     pub barriers: Barriers,
     /// The axes of the grid with more than one block.
     pub axes: Vec<GridAxis>,
+    /// Where the statements of the block come from, in textual order.
+    pub origins: Vec<Origin>,
 }
 
 impl<'a> KernelLowering<'a> {
@@ -141,6 +144,7 @@ impl<'a> KernelLowering<'a> {
             threads: within(&name, "threads in a block", plan.threads, limit)?,
             barriers: debug_span!("barriers").in_scope(|| context.plan.barriers(id)),
             axes: Vec::new(),
+            origins: Vec::new(),
         })
     }
 

@@ -5,7 +5,7 @@ use warploom_lang::affine::Interval;
 use warploom_lang::op::{BinaryOp, Op};
 
 use crate::builder::Assumptions;
-use crate::ir::{Leaf, NodeId, NodeKind, ScalarValue, Stmt, every_stmt};
+use crate::ir::{Leaf, NodeId, NodeKind, Origin, Place, ScalarValue, Stmt, every_stmt};
 use crate::lower::error::LowerError;
 use crate::lower::state::{GridAxis, KernelLowering};
 
@@ -31,6 +31,7 @@ impl KernelLowering<'_> {
         let _pass = tracing::debug_span!("versions").entered();
         let axes = self.axes.clone();
         let everywhere = self.block()?;
+        let origins = self.origins.clone();
         let mut least = self.decisions(&everywhere);
         let mut best = None;
         if least == 0 || axes.is_empty() || axes.iter().any(|axis| axis.full == 0) {
@@ -51,6 +52,7 @@ impl KernelLowering<'_> {
         }
         let Some((attempt, inner, inside)) = best else { return Ok(everywhere) };
         *self = attempt;
+        self.choose_before(origins);
         for axis in &axes {
             self.builder.narrow(axis.index, Interval::new(0, axis.count - 1));
         }
@@ -80,14 +82,23 @@ impl KernelLowering<'_> {
                 continue;
             }
             least = decisions;
-            *self = attempt;
+            let others = std::mem::replace(self, attempt).origins;
             let condition = self.builder.take_assumptions();
             body = match self.builder.known(condition) {
                 Some(_) => version,
-                None => vec![Stmt::If { condition, body: version, otherwise: body }],
+                None => {
+                    self.choose_before(others);
+                    vec![Stmt::If { condition, body: version, otherwise: body }]
+                }
             };
         }
         Ok(body)
+    }
+
+    /// Puts the choice between this version and another one before the statements of both.
+    fn choose_before(&mut self, other: Vec<Origin>) {
+        self.origins.insert(0, Origin { place: Place::Block, statements: 1 });
+        self.origins.extend(other);
     }
 
     /// Allows assumptions that hold at typical sizes in some blocks; also on the last step of loops, if they have `whole_tiles`.

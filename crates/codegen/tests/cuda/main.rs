@@ -5,6 +5,7 @@
 mod addresses;
 mod gpu;
 mod large;
+mod lines;
 mod nvrtc;
 mod printer;
 mod programs;

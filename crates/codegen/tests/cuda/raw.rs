@@ -63,6 +63,7 @@ impl RawProgram {
             scalars: Vec::new(),
             threads,
             resident: None,
+            origins: Vec::new(),
             shared: None,
             arrays: IdVec::new(),
             vars: IdVec::new(),

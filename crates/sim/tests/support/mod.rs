@@ -80,6 +80,7 @@ impl Maker {
             scalars: Vec::new(),
             threads,
             resident: None,
+            origins: Vec::new(),
             shared: None,
             arrays: IdVec::new(),
             vars: IdVec::new(),

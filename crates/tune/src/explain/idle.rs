@@ -120,8 +120,8 @@ impl Explainer<'_> {
         let rows = open.features.rows.iter().zip(&open.rows);
         let rows = rows.map(|(row, terms)| (row, longest(terms)));
         let Some((row, _)) = rows.max_by(|(_, a), (_, b)| a.total_cmp(b)) else { return (0, None) };
-        let nests = self.plan.nests.slice(open.plan.nests.clone());
-        let Some(nest) = &nests[row.nest].footprint else { return (0, None) };
+        let Some(id) = open.nests.get(row.nest) else { return (0, None) };
+        let Some(nest) = &self.plan.nests[*id].footprint else { return (0, None) };
         let blocks: u64 = open.plan.blocks.iter().map(|blocks| *blocks as u64).product();
         let threads = blocks.saturating_mul(working(nest, open.plan.threads));
         let (RowSource::Stage(stage) | RowSource::Inlined(stage)) = row.source else {

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::explain::{Explanation, KernelExplanation, Line, Memory, TimeOf};
+use crate::explain::{
+    Bottleneck, Explanation, KernelExplanation, Limit, Line, Loop, LoopUse, Memory, TimeOf,
+};
 
 /// Spaces between columns.
 const GAP: usize = 3;
@@ -33,17 +35,17 @@ impl fmt::Display for KernelExplanation {
         };
         writeln!(
             f,
-            "kernel {}   {launches}grid {x}x{y}x{z}, {} threads, {} shared, ~{} registers, {} per SM   predicted {:.1} us",
+            "kernel {}   {launches}grid {x}x{y}x{z}, {} threads, {} shared, ~{} registers, {} per SM   predicted {}",
             self.stage,
             self.threads,
-            bytes(self.shared_bytes),
+            amount(self.shared_bytes),
             self.registers,
             if self.blocks_per_sm == 1 {
                 "1 block".to_owned()
             } else {
                 format!("{} blocks", self.blocks_per_sm)
             },
-            self.predicted_us
+            microseconds(self.predicted_us)
         )?;
         let block = Some(&self.block).filter(|block| !block.is_empty()).map(|block| format!("block {block}"));
         let numbers = self.numbers.iter().map(|(word, number)| format!("{word} {number}"));
@@ -57,28 +59,148 @@ impl fmt::Display for KernelExplanation {
             .collect();
         for row in &rows {
             let mut line = String::new();
-            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                // Right-align numbers.
-                let padded = if column == 3 { format!("{cell:>width$}") } else { format!("{cell:<width$}") };
-                line += &padded;
+            for (cell, width) in row.iter().zip(&widths) {
+                line += &format!("{cell:<width$}");
                 line += &" ".repeat(if *width > 0 { GAP } else { 0 });
             }
             writeln!(f, "{}", line.trim_end())?;
         }
         let terms: Vec<String> =
             self.terms.iter().map(|term| format!("{} {:.1}", term.what, term.us)).collect();
-        writeln!(f, "  {} us   (overlapped)", terms.join("   "))
+        writeln!(f, "  {} us   (overlapped)", terms.join("   "))?;
+        let (read, written) = (amount(self.read_bytes as u64), amount(self.written_bytes as u64));
+        let limited = self.bottleneck.as_ref().map(|limit| format!("; {limit}")).unwrap_or_default();
+        writeln!(f, "  reads {read}, writes {written}{limited}")
     }
+}
+
+impl fmt::Display for Bottleneck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = format!("{:.1} of its {}", self.us, microseconds(self.of_us));
+        match &self.limit {
+            Limit::Launch { launches } if *launches > 1.0 => {
+                write!(f, "limited by the launch: its {launches} launches take {time}")
+            }
+            Limit::Launch { .. } => write!(f, "limited by the launch, which takes {time}"),
+            Limit::Dram { bytes: moved, gbps } => {
+                // A rate above that of the device means that the model expects much of it in the cache.
+                let rate = *moved / (self.us * 1000.0);
+                let at = match rate <= 1.1 * gbps {
+                    true => format!(" at {:.1} TB/s", rate / 1000.0),
+                    false => ", a part of them in the L2 cache,".to_owned(),
+                };
+                write!(f, "limited by DRAM: {}{at} take {time}", amount(*moved as u64))
+            }
+            Limit::L2 { bytes: moved } => {
+                let moved = amount(*moved as u64);
+                write!(f, "limited by the L2 cache: its blocks move {moved}, which take {time}")
+            }
+            Limit::Sms { pipe, stage } => {
+                write!(f, "limited by the SMs, busy for {time}: {}, above all for `{stage}`", work_of(pipe))
+            }
+            Limit::Latency { blocks, sms, .. } if blocks < sms => {
+                let plural = if *blocks == 1 { "" } else { "s" };
+                write!(
+                    f,
+                    "limited by latency: only {blocks} block{plural} for {sms} SMs; waiting takes {time}"
+                )
+            }
+            Limit::Latency { warps_per_sm, most_warps_per_sm, .. } => {
+                let few = if 2 * warps_per_sm < *most_warps_per_sm { ": only" } else { ", with" };
+                write!(f, "limited by latency{few} {warps_per_sm} warps per SM; waiting takes {time}")
+            }
+        }
+    }
+}
+
+impl Limit {
+    /// What limits the kernel, in a word or two.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Limit::Launch { .. } => "the launch",
+            Limit::Dram { .. } => "DRAM",
+            Limit::L2 { .. } => "the L2 cache",
+            Limit::Sms { .. } => "the SMs",
+            Limit::Latency { .. } => "latency",
+        }
+    }
+}
+
+/// What a pipe of the SMs does.
+fn work_of(pipe: &str) -> &str {
+    match pipe {
+        "issue" => "issuing instructions",
+        "float" => "float arithmetic",
+        "integer" => "integer and index arithmetic",
+        "special" => "divisions, roots and elementary functions",
+        "L1 and shared" => "accesses to L1 and shared memory",
+        other => other,
+    }
+}
+
+impl fmt::Display for Loop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Loop { kind, variable, count, step, leftover } = self;
+        let several = |one: &str| match (count, one) {
+            (1, _) => format!("1 {one}"),
+            (_, "launch") => format!("{count} launches"),
+            _ => format!("{count} {one}s"),
+        };
+        let each = |of: &str| if *step > 1 { format!(", {step} {of} each") } else { String::new() };
+        match kind {
+            LoopUse::Launches => {
+                write!(f, "{} along {variable}{}", several("launch"), each("values"))
+            }
+            LoopUse::Blocks => write!(f, "{} along {variable}{}", several("block"), each("points")),
+            LoopUse::Over => write!(f, "{} over {variable}{}", several("iteration"), each("values")),
+            LoopUse::Threads => write!(f, "{} along {variable}", several("thread")),
+            LoopUse::Flat if variable.is_empty() => write!(f, "{} of {step} threads", several("round")),
+            LoopUse::Flat => write!(f, "{} of {step} threads over {variable}", several("round")),
+            LoopUse::Rounds => write!(f, "{} along {variable}{}", several("round"), each("points")),
+            LoopUse::Serial => write!(f, "for {variable}: {}{}", several("time"), each("values")),
+            LoopUse::Unrolled => write!(f, "for {variable}: {}, unrolled", several("time")),
+        }?;
+        match leftover {
+            Some(last) if *kind == LoopUse::Flat => write!(f, "; the last has {} points", last.points),
+            Some(last) => write!(f, "; the last has {}", last.points),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A predicted time.
+pub fn microseconds(us: f64) -> String {
+    format!("{us:.1} us")
 }
 
 fn cells(line: &Line) -> [String; 5] {
     [
         format!("{:indent$}{}", "", line.name, indent = 4 + 2 * line.depth),
         line.how.clone(),
-        line.memory.as_ref().map(memory).unwrap_or_default(),
-        line.redundancy.map(times).unwrap_or_default(),
+        line.memory.as_ref().map(ToString::to_string).unwrap_or_default(),
+        line.recomputation(),
         parts(&line.terms),
     ]
+}
+
+impl Line {
+    /// How often its points are computed: `1.33x` the required number, or `9 per point of output`.
+    pub fn recomputation(&self) -> String {
+        match (self.redundancy, self.per_point, &self.consumer) {
+            (Some(redundancy), ..) => times(redundancy),
+            (None, Some(number), Some(consumer)) => format!("{} per point of {consumer}", short(number)),
+            _ => String::new(),
+        }
+    }
+}
+
+/// A number without fraction if it has none, otherwise with two digits that count.
+fn short(number: f64) -> String {
+    match number {
+        whole if (whole - whole.round()).abs() < 1e-6 && whole >= 1.0 => format!("{whole:.0}"),
+        large if large >= 0.1 => format!("{large:.2}"),
+        small => format!("{small:.1e}"),
+    }
 }
 
 /// `1.33x`; without fraction from 1000 on.
@@ -87,12 +209,14 @@ fn times(redundancy: f64) -> String {
 }
 
 /// `shared 70x22, 6.2 KB`
-fn memory(memory: &Memory) -> String {
-    if memory.extents.is_empty() && memory.bytes == 0 {
-        return memory.kind.to_owned();
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.extents.is_empty() && self.bytes == 0 {
+            return f.write_str(self.kind);
+        }
+        let extents = self.extents.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
+        write!(f, "{} {extents}, {}", self.kind, amount(self.bytes))
     }
-    let extents = memory.extents.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
-    format!("{} {extents}, {}", memory.kind, bytes(memory.bytes))
 }
 
 /// `issue 6.1, integer 4.0 us`, the largest first.
@@ -105,6 +229,13 @@ fn parts(terms: &[TimeOf]) -> String {
     if texts.is_empty() { String::new() } else { format!("{} us", texts.join(", ")) }
 }
 
-fn bytes(bytes: u64) -> String {
-    if bytes < 1000 { format!("{bytes} B") } else { format!("{:.1} KB", bytes as f64 / 1000.0) }
+/// A number of bytes: `999 B`, `1.5 KB`.
+pub fn amount(bytes: u64) -> String {
+    let units = ["KB", "MB", "GB", "TB"];
+    let power =
+        (1..units.len()).rev().find(|power| bytes as f64 >= 1000_f64.powi(*power as i32 + 1)).unwrap_or(0);
+    match bytes {
+        0..1000 => format!("{bytes} B"),
+        _ => format!("{:.1} {}", bytes as f64 / 1000_f64.powi(power as i32 + 1), units[power]),
+    }
 }

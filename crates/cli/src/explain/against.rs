@@ -1,0 +1,97 @@
+//! Two schedules of one pipeline: how they differ.
+
+use serde::Serialize;
+use warploom::schedule::schedule::Change;
+use warploom::tune::explain::{KernelExplanation, microseconds};
+
+use crate::explain::{Explained, predicted};
+use crate::show;
+
+/// The schedule of `--against`.
+#[derive(Serialize)]
+pub(super) struct Against {
+    /// Where the schedule comes from.
+    schedule: String,
+    /// The predicted time of all its kernels, in microseconds.
+    predicted_us: f64,
+    /// Its number of kernels.
+    kernels: usize,
+    /// Its kernels that the other schedule does not have.
+    differing_kernels: Vec<String>,
+    /// The changes that lead to it.
+    pub(super) changes: Vec<String>,
+    #[serde(skip)]
+    sentence: String,
+    #[serde(skip)]
+    predicted: String,
+}
+
+impl Against {
+    pub(super) fn new(first: &Explained, second: &Explained) -> Against {
+        let (kernels, others) = (&second.explanation.kernels, &first.explanation.kernels);
+        let differing = kernels.iter().filter(|kernel| differs(kernel, others));
+        Against {
+            schedule: second.source.clone(),
+            predicted_us: second.explanation.predicted_us,
+            kernels: kernels.len(),
+            differing_kernels: differing.map(|kernel| kernel.stage.clone()).collect(),
+            changes: changes(first, second),
+            sentence: sentence(first, second),
+            predicted: predicted(&second.explanation),
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let Against { schedule, predicted, sentence, .. } = self;
+        let kernels = show::count(self.kernels, "kernel");
+        let differing = match self.differing_kernels.len() {
+            0 => String::new(),
+            number => format!(", {number} of them different: {}", self.differing_kernels.join(", ")),
+        };
+        let head = format!("against {schedule}: {predicted}, {kernels}{differing}\n{sentence}\n");
+        match self.changes.is_empty() {
+            true => head,
+            false => {
+                head + "\n" + &self.changes.iter().map(|change| format!("{change}\n")).collect::<String>()
+            }
+        }
+    }
+}
+
+/// Whether a kernel is not among those of the other schedule.
+pub(super) fn differs(kernel: &KernelExplanation, others: &[KernelExplanation]) -> bool {
+    let text = kernel.to_string();
+    others.iter().all(|other| other.stage != kernel.stage || other.to_string() != text)
+}
+
+/// Which of two schedules is predicted to be faster.
+pub(super) fn sentence(first: &Explained, second: &Explained) -> String {
+    let (a, b) = (first.explanation.predicted_us, second.explanation.predicted_us);
+    let (faster, slower) = if a <= b { (first, second) } else { (second, first) };
+    let (least, most) = (a.min(b), a.max(b));
+    if most - least < 0.05 {
+        return "Both are predicted to take the same time.".to_owned();
+    }
+    format!(
+        "{} is predicted to be {} faster than {}: {:.2} times as fast.",
+        faster.source,
+        microseconds(most - least),
+        slower.source,
+        most / least
+    )
+}
+
+/// The changes that lead from the first schedule to the second. Schedules that rewrite the pipeline in different ways
+/// describe different pipelines, so only their rewrites are compared.
+fn changes(first: &Explained, second: &Explained) -> Vec<String> {
+    let (from, to) = (&first.schedule, &second.schedule);
+    if from.rewrites == to.rewrites {
+        let changes = Change::between(from, to);
+        return changes.iter().map(|change| change.to_text(second.problem.pipeline())).collect();
+    }
+    let without = from.rewrites.iter().filter(|rewrite| !to.rewrites.contains(rewrite));
+    let with = to.rewrites.iter().filter(|rewrite| !from.rewrites.contains(rewrite));
+    let without = without.map(|rewrite| format!("without {rewrite}"));
+    let rewrites = without.chain(with.map(ToString::to_string));
+    rewrites.chain(["all kernels: the rewritten pipelines differ".to_owned()]).collect()
+}

@@ -1,0 +1,88 @@
+//! Where each printed line of a kernel comes from.
+
+use std::slice;
+
+use crate::ir::{ArrayId, Kernel, KernelId, Place, Stmt, every_stmt};
+
+/// The text of a program, and where each of its lines comes from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Listing {
+    /// The text as [`print()`](super::print) gives it.
+    pub text: String,
+    /// One entry per line of the text.
+    pub lines: Vec<LineOrigin>,
+}
+
+/// Where a line comes from.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LineOrigin {
+    /// The kernel that the line is in; `None` outside of kernels.
+    pub kernel: Option<KernelId>,
+    /// The part of the plan that the line belongs to; `None` for declarations, and if the kernel does not know.
+    pub place: Option<Place>,
+    /// The array that the outermost statements around the line write, if they write no other one.
+    pub array: Option<String>,
+}
+
+/// Follows the statements of a kernel as they are printed.
+pub(super) struct Tracker<'a> {
+    kernel: &'a Kernel,
+    /// The places of the statements that follow, one entry per statement.
+    places: Box<dyn Iterator<Item = Place> + 'a>,
+    current: Current,
+    lines: Vec<Current>,
+}
+
+/// Where the printer is.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Current {
+    place: Option<Place>,
+    array: Option<ArrayId>,
+}
+
+impl<'a> Tracker<'a> {
+    pub(super) fn new(kernel: &'a Kernel) -> Tracker<'a> {
+        let noted: usize = kernel.origins.iter().map(|origin| origin.statements).sum();
+        // A kernel whose statements were changed after lowering no longer fits its origins.
+        let origins = if noted == every_stmt(&kernel.body).count() { &kernel.origins[..] } else { &[] };
+        let places = origins.iter().flat_map(|origin| std::iter::repeat_n(origin.place, origin.statements));
+        Tracker { kernel, places: Box::new(places), current: Current::default(), lines: Vec::new() }
+    }
+
+    /// Begins a statement. Returns what to [`leave`](Tracker::leave) with.
+    pub(super) fn enter(&mut self, stmt: &Stmt) -> Current {
+        let outside = self.current;
+        self.current.place = self.places.next();
+        if matches!(self.current.place, Some(Place::Nest(_))) && self.current.array.is_none() {
+            self.current.array = only_written(stmt);
+        }
+        outside
+    }
+
+    /// Ends a statement.
+    pub(super) fn leave(&mut self, outside: Current) {
+        self.current = outside;
+    }
+
+    /// Takes note of a printed line.
+    pub(super) fn line(&mut self) {
+        self.lines.push(self.current);
+    }
+
+    /// The origins of all lines so far.
+    pub(super) fn finish(self, id: KernelId) -> Vec<LineOrigin> {
+        let origin = |line: &Current| LineOrigin {
+            kernel: Some(id),
+            place: line.place,
+            array: line.array.map(|array| self.kernel.arrays[array].name.clone()),
+        };
+        self.lines.iter().map(origin).collect()
+    }
+}
+
+/// The array that a statement writes, if it writes exactly one.
+fn only_written(stmt: &Stmt) -> Option<ArrayId> {
+    let mut written = every_stmt(slice::from_ref(stmt)).filter_map(Stmt::written);
+    let first = written.next()?;
+    written.all(|array| array == first).then_some(first)
+}
