@@ -11,6 +11,7 @@
 //! | `scalars` | `sizes`: what follows from the sizes of a launch |
 //! | `shuffles` | `shuffle`, within one nest |
 //! | `axes` | `kernel`; read by `versions` |
+//! | `points` | `touch` |
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
@@ -28,6 +29,7 @@ use crate::lower::error::LowerError;
 use crate::lower::layout::Layout;
 use crate::lower::shuffle::Shuffles;
 use crate::lower::sizes::Scalars;
+use crate::points::KernelPoints;
 
 /// The key of an inlined value: Func, value number, coordinates.
 pub(crate) type InlinedAt = (FuncId, usize, SmallVec<[NodeId; 4]>);
@@ -108,10 +110,16 @@ pub(crate) struct KernelLowering<'a> {
     pub barriers: Barriers,
     /// The axes of the grid with more than one block.
     pub axes: Vec<GridAxis>,
+    /// The points that accesses touch, if they are asked for.
+    pub points: Option<KernelPoints>,
 }
 
 impl<'a> KernelLowering<'a> {
-    pub fn new(context: &'a Context<'a>, id: KernelId) -> Result<KernelLowering<'a>, LowerError> {
+    pub fn new(
+        context: &'a Context<'a>,
+        id: KernelId,
+        points: Option<KernelPoints>,
+    ) -> Result<KernelLowering<'a>, LowerError> {
         let plan = &context.plan.kernels[id];
         let name = stage_name(context, plan.kernel.stage);
         let mut builder = Builder::default();
@@ -141,6 +149,7 @@ impl<'a> KernelLowering<'a> {
             threads: within(&name, "threads in a block", plan.threads, limit)?,
             barriers: debug_span!("barriers").in_scope(|| context.plan.barriers(id)),
             axes: Vec::new(),
+            points,
         })
     }
 
