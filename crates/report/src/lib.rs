@@ -1,4 +1,4 @@
-//! Results as one self-contained HTML page: no network access, no scripts, charts as inline SVG.
+//! Results as one self-contained HTML page: no network access, charts as inline SVG.
 //!
 //! A [`Page`] is plain data; [`Page::to_html`] renders it. All content is text and is escaped.
 //!
@@ -28,6 +28,7 @@
 //! assert!(html.contains("H200 &amp; others") && html.contains("trial 2: predicted 22.00 us"));
 //! ```
 //!
+//! A [`Trace`] is a page of its own: an animation of what a program computes and reads, and the only one with a script.
 //! [`chart`] can be used on its own; [`chart::Drawing::document`] returns a standalone file.
 
 pub mod chart;
@@ -36,9 +37,11 @@ mod page;
 pub mod scale;
 mod suite;
 mod table;
+mod trace;
 mod tuned;
 
 pub use page::{Fact, Listing, Page, Section};
 pub use suite::{AppTime, Baseline, Run, Suite, geometric_mean};
 pub use table::{Column, Table};
+pub use trace::{Picture, PictureKind, Step, Touch, TouchKind, Trace, TraceKernel};
 pub use tuned::{Iteration, Trial, Tuned};
