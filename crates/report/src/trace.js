@@ -35,6 +35,23 @@ function number() {
   }
 }
 
+// The values of a store: single ones, or one that is repeated.
+function unpacked(points) {
+  const values = new Uint8Array(points);
+  for (let done = 0; done < points; ) {
+    const head = bytes[at++];
+    if (head < 128) {
+      values.set(bytes.subarray(at, at + head + 1), done);
+      at += head + 1;
+      done += head + 1;
+    } else {
+      values.fill(bytes[at++], done, done + head - 126);
+      done += head - 126;
+    }
+  }
+  return values;
+}
+
 // Reads the step at `at`, and calls `touched` with the picture, the kind and the runs of each touch.
 function readStep(touched) {
   const step = { launch: number(), block: number(), stage: number() };
@@ -43,13 +60,14 @@ function readStep(touched) {
     const runs = [];
     let end = 0, points = 0;
     for (let left = number(); left > 0; left--) {
-      const first = end + number();
-      end = first + number() + 1;
-      runs.push(first, end);
-      points += end - first;
+      const distance = number(), length = number() + 1;
+      for (let same = distance & 1 ? number() + 2 : 1; same > 0; same--) {
+        end += (distance >>> 1) + length;
+        runs.push(end - length, end);
+        points += length;
+      }
     }
-    const values = at;
-    if (key % 3 !== READ) at += points;
+    const values = key % 3 === READ ? null : unpacked(points);
     if (touched) touched(Math.floor(key / 3), key % 3, runs, points, values);
   }
   return step;
@@ -168,13 +186,14 @@ function advance(flash) {
   const seen = [];
   const step = readStep((which, kind, runs, points, values) => {
     const shown = pictures[which];
+    let used = 0;
     for (let run = 0; run < runs.length; run += 2) {
       const [first, end] = [runs[run], runs[run + 1]];
       if (kind !== READ) {
-        shown.values.set(bytes.subarray(values, values + end - first), first);
+        shown.values.set(values.subarray(used, used + end - first), first);
         shown.states.fill(kind === HELD ? OF_BLOCK : STAYS, first, end);
         shown.owners.fill(block, first, end);
-        values += end - first;
+        used += end - first;
       }
       if (kind === HELD) frame(shown, first, end);
       if (flash) light(shown, first, end, kind === READ ? 1 : 2);

@@ -10,7 +10,7 @@ use warploom_report::{Step, Touch, TouchKind, Trace};
 
 /// The most bytes of inputs and steps that a page has room for: as text they take a third more, and the page stays
 /// below 2 MB.
-pub(super) const MOST_BYTES: usize = 1_250_000;
+pub(super) const MOST_BYTES: usize = 1_400_000;
 
 /// Points of a picture with values, by picture and kind.
 type Touched = BTreeMap<(u32, TouchKind), Vec<(u32, f32)>>;
@@ -236,11 +236,11 @@ impl Open {
         self.at.stage = later.at.stage;
         for (key, points) in later.touched {
             let known = self.touched.entry(key).or_default();
-            known.extend(points);
-            // Repeated points are removed now and then.
-            if known.len().is_power_of_two() || known.len() > 1 << 16 {
+            // Repeated points are removed before more room is taken for them.
+            if known.len() + points.len() > known.capacity() {
                 distinct(known);
             }
+            known.extend(points);
         }
     }
 
@@ -253,8 +253,7 @@ impl Open {
                 TouchKind::Read => Vec::new(),
                 TouchKind::Stored | TouchKind::Held => points.iter().map(|(_, value)| *value).collect(),
             };
-            let bytes = vec![0; values.len()];
-            touches.push(Touch { picture, kind, runs: runs(&points), values: bytes });
+            touches.push(Touch { picture, kind, runs: runs(&points), values: changes(&values) });
             all.push(values);
         }
         let step = Step { launch, block, stage, touches };
@@ -267,6 +266,17 @@ fn distinct(points: &mut Vec<(u32, f32)>) {
     points.reverse();
     points.sort_by_key(|(point, _)| *point);
     points.dedup_by_key(|(point, _)| *point);
+}
+
+/// Bytes that differ wherever neighbouring values differ: they take as much room as the shades of the values will, or
+/// more.
+fn changes(values: &[f32]) -> Vec<u8> {
+    let (mut byte, mut before) = (0_u8, None);
+    let next = |value: &f32| {
+        byte = byte.wrapping_add(u8::from(before.replace(*value).is_some_and(|before| before != *value)));
+        byte
+    };
+    values.iter().map(next).collect()
 }
 
 /// Sorted points as runs: the first point and the length of each.

@@ -175,7 +175,13 @@ impl Made<'_> {
 
     /// The page without its title and facts.
     fn trace(&self, recording: Recording, workload: &Workload) -> Trace {
-        let Recording { grain, launches, stages, steps } = recording;
+        let Recording { grain, launches, stages, mut steps } = recording;
+        let mut stages: Vec<String> =
+            stages.iter().map(|(held, stage)| self.stage_name(*held, *stage)).collect();
+        if grain == Grain::Block {
+            stages = vec!["all stages of its block".to_owned()];
+            steps.iter_mut().for_each(|(step, _)| step.stage = 0);
+        }
         let shades: Vec<Shade> =
             (0..self.canvases.len()).map(|number| self.shade(number, workload, &steps)).collect();
         let kernels = self.program.kernels.values().map(|kernel| TraceKernel {
@@ -193,7 +199,7 @@ impl Made<'_> {
                 .collect(),
             kernels: kernels.collect(),
             launches: launches.iter().map(|kernel| kernel.index()).collect(),
-            stages: stages.iter().map(|(held, stage)| self.stage_name(*held, *stage)).collect(),
+            stages,
             steps: steps.into_iter().map(|(step, values)| shaded(step, &values, &shades)).collect(),
             ..Trace::default()
         }

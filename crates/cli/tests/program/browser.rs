@@ -34,20 +34,37 @@ struct Browser {
 impl Browser {
     /// A browser with a page of everything; `None`, with a note, where there is no Chromium.
     fn with_page() -> Option<Browser> {
-        let folders = std::env::var_os("PATH").unwrap_or_default();
-        let names = ["chromium", "chromium-browser", "google-chrome"];
-        let mut paths =
-            std::env::split_paths(&folders).flat_map(|folder| names.map(|name| folder.join(name)));
-        let Some(program) = paths.find(|path| path.is_file()) else {
-            let required = std::env::var("WARPLOOM_REQUIRE_CHROMIUM").is_ok_and(|required| required == "1");
-            assert!(!required, "WARPLOOM_REQUIRE_CHROMIUM is 1, and there is no Chromium");
-            writeln!(io::stderr(), "skipped: there is no Chromium to look at pages with").unwrap_or_default();
-            return None;
-        };
+        let program = Browser::program()?;
         let place = measured();
         let ran = place.run(BOTH);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));
         Some(Browser { program, place })
+    }
+
+    /// A browser with the trace of a pipeline with tiles in shared memory and registers.
+    fn with_trace() -> Option<Browser> {
+        let program = Browser::program()?;
+        let place = Place::new();
+        let ran = place.run(&format!(
+            "run unsharp --schedule {}/../../apps/schedules --size 40x30 --device h200 --trace report.html",
+            env!("CARGO_MANIFEST_DIR")
+        ));
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        Some(Browser { program, place })
+    }
+
+    fn program() -> Option<PathBuf> {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        let names = ["chromium", "chromium-browser", "google-chrome"];
+        let mut paths =
+            std::env::split_paths(&folders).flat_map(|folder| names.map(|name| folder.join(name)));
+        let program = paths.find(|path| path.is_file());
+        if program.is_none() {
+            let required = std::env::var("WARPLOOM_REQUIRE_CHROMIUM").is_ok_and(|required| required == "1");
+            assert!(!required, "WARPLOOM_REQUIRE_CHROMIUM is 1, and there is no Chromium");
+            writeln!(io::stderr(), "skipped: there is no Chromium to look at pages with").unwrap_or_default();
+        }
+        program
     }
 
     /// Opens a page as if for the first time.
@@ -136,16 +153,97 @@ fn a_page_is_drawn_light_and_dark() {
 
 #[test]
 fn a_phone_needs_not_scroll_sideways() {
-    let Some(browser) = Browser::with_page() else { return };
-    // No window is as narrow as a phone, but a frame is.
-    let frame = "<iframe id=\"phone\" src=\"PAGE\" style=\"width:360px;height:800px\"></iframe><script>
+    for browser in [Browser::with_page(), Browser::with_trace()].into_iter().flatten() {
+        browser.fits_a_phone();
+    }
+}
+
+impl Browser {
+    /// Checks that the page does not scroll sideways at 360 px.
+    fn fits_a_phone(&self) {
+        let browser = self;
+        // No window is as narrow as a phone, but a frame is.
+        let frame = "<iframe id=\"phone\" src=\"PAGE\" style=\"width:360px;height:800px\"></iframe><script>
         phone.onload = () => document.title = 'wide ' + phone.contentDocument.documentElement.scrollWidth;
         </script>";
-    browser.altered("wide.html", "<div style=\"width:700px\">.</div>");
-    for (page, expected) in [("report.html", "<title>wide 360</title>"), ("wide.html", "<title>wide 7")] {
-        fs::write(browser.place.path("phone.html"), frame.replace("PAGE", page)).unwrap();
-        let output = browser.open("phone.html", &["--dump-dom", "--allow-file-access-from-files"]);
-        let dom = String::from_utf8_lossy(&output.stdout);
-        assert!(dom.contains(expected), "{page}: {dom}");
+        browser.altered("wide.html", "<div style=\"width:700px\">.</div>");
+        for (page, expected) in [("report.html", "<title>wide 360</title>"), ("wide.html", "<title>wide 7")] {
+            fs::write(browser.place.path("phone.html"), frame.replace("PAGE", page)).unwrap();
+            let output = browser.open("phone.html", &["--dump-dom", "--allow-file-access-from-files"]);
+            let dom = String::from_utf8_lossy(&output.stdout);
+            assert!(dom.contains(expected), "{page}: {dom}");
+        }
     }
+}
+
+/// Uses the keyboard on a trace as a user would, and writes what is seen to the title.
+const KEYS: &str = "<script>
+const press = (key, shiftKey = false) =>
+  document.body.dispatchEvent(new KeyboardEvent('keydown', { key, shiftKey, bubbles: true, cancelable: true }));
+const where = () => document.querySelector('#where').textContent.split(':')[0];
+const scrub = document.querySelector('#scrub');
+const seen = [];
+press('Home'); seen.push(where());
+press('ArrowRight'); press('ArrowRight'); seen.push(where());
+press('ArrowLeft'); seen.push(where());
+press('ArrowRight', true); seen.push(document.querySelector('#where').textContent.split('block ')[1]);
+press('ArrowRight', true); seen.push(document.querySelector('#where').textContent.split('block ')[1]);
+press(' '); seen.push(document.querySelector('#play').textContent);
+press(' '); seen.push(document.querySelector('#play').textContent);
+scrub.value = 3; scrub.dispatchEvent(new Event('input')); seen.push(where());
+const filled = (name) => {
+  const figure = [...document.querySelectorAll('figure')].find((own) => own.querySelector('b').textContent === name);
+  const canvas = figure.querySelector('canvas');
+  const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+  let opaque = 0;
+  for (let at = 3; at < pixels.length; at += 4) opaque += pixels[at] === 255;
+  return figure.dataset.computed + ' ' + Math.round((100 * opaque) / (canvas.width * canvas.height));
+};
+seen.push(filled('output'));
+press('End'); seen.push(where(), scrub.value === scrub.max, filled('output'), filled('gray').split(' ')[0]);
+document.title = seen.join(' | ');
+</script>";
+
+#[test]
+fn a_trace_is_played_by_keyboard() {
+    let Some(browser) = Browser::with_trace() else { return };
+    let output = browser.open("report.html", &["--dump-dom"]);
+    assert_eq!(complaints(&output), Vec::<String>::new());
+    browser.altered("keys.html", KEYS);
+    let output = browser.open("keys.html", &["--dump-dom"]);
+    assert_eq!(complaints(&output), Vec::<String>::new());
+    let dom = String::from_utf8(output.stdout).unwrap();
+    let title = dom.split("<title>").nth(1).and_then(|rest| rest.split("</title>").next()).unwrap();
+    let steps = dom.split("data-count=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let seen: Vec<&str> = title.split(" | ").collect();
+    let before = format!("Before the first of {steps} steps");
+    let [second, first, third, last] =
+        ["2", "1", "3", steps].map(|number| format!("Step {number} of {steps}"));
+    // The planes of the output fill three of four places.
+    let expected = [
+        &*before, &*second, &*first, "(0) of 2", "(1) of 2", "Pause", "Play", &*third, "0 0", &*last, "true",
+        "3600 73", "1656",
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn a_trace_is_drawn_light_and_dark_and_waits_where_motion_is_unwanted() {
+    let Some(browser) = Browser::with_trace() else { return };
+    for (paper, scheme) in [(true, &[][..]), (false, &[DARK][..])] {
+        let (corner, drawn) = browser.looks("report.html", "1280,1600", scheme);
+        assert_eq!(corner > 128, paper);
+        assert!((0.01..0.5).contains(&drawn), "{drawn}");
+    }
+    let playing = |more: &[&str]| {
+        browser.altered(
+            "motion.html",
+            "<script>document.title = document.querySelector('#play').textContent;</script>",
+        );
+        let arguments: Vec<&str> = ["--dump-dom"].into_iter().chain(more.iter().copied()).collect();
+        let dom = String::from_utf8(browser.open("motion.html", &arguments).stdout).unwrap();
+        dom.contains("<title>Pause</title>")
+    };
+    assert!(playing(&[]));
+    assert!(!playing(&["--force-prefers-reduced-motion"]));
 }

@@ -31,6 +31,7 @@ mod run;
 mod search;
 mod strange;
 mod stubbed;
+mod trace;
 mod tune;
 mod verify;
 mod voice;
