@@ -100,14 +100,15 @@ function layout(extents) {
   const columns = Math.max(1, Math.min(planes, Math.round(Math.sqrt((planes * down) / across))));
   const rows = Math.ceil(planes / columns);
   const width = columns * (across + 1) - 1, height = rows * (down + 1) - 1;
-  const pixels = new Uint32Array(points);
+  const pixels = new Uint32Array(points), used = new Uint8Array(width * height);
   for (let point = 0; point < points; point++) {
     const plane = Math.floor(point / (across * down)), inside = point % (across * down);
     const x = (plane % columns) * (across + 1) + (inside % across);
     const y = Math.floor(plane / columns) * (down + 1) + Math.floor(inside / across);
     pixels[point] = y * width + x;
+    used[pixels[point]] = 1;
   }
-  return { across, down, columns, width, height, pixels, points };
+  return { across, down, columns, width, height, pixels, used, points };
 }
 
 function picture(figure) {
@@ -249,6 +250,8 @@ function draw(shown) {
   const context = small.getContext("2d");
   const image = context.createImageData(shape.width, shape.height);
   const to = new Uint32Array(image.data.buffer);
+  // What is no point looks like the page.
+  for (let pixel = 0; pixel < to.length; pixel++) if (!shape.used[pixel]) to[pixel] = colours.paper;
   let computed = 0;
   for (let point = 0; point < shape.points; point++) {
     const state = shown.states[point], flash = shown.flashes[point];
@@ -342,7 +345,10 @@ function setColours() {
     const hex = parseInt(style.getPropertyValue(name).trim().slice(1), 16);
     return (0xff000000 | (hex & 255) << 16 | (hex & 0xff00) | hex >> 16) >>> 0;
   };
-  colours = { read: packed("--read"), stored: packed("--stored"), tile: style.getPropertyValue("--tile").trim() };
+  colours = {
+    read: packed("--read"), stored: packed("--stored"), paper: packed("--paper"),
+    tile: style.getPropertyValue("--tile").trim(),
+  };
   for (const shown of pictures) shown.changed = true;
 }
 

@@ -259,7 +259,8 @@ impl Made<'_> {
         for (kernel, own) in self.points.kernels.iter() {
             for (id, _) in own.arrays.iter().filter(|(_, held)| **held == Some(canvas.held)) {
                 let array = &self.program.kernels[kernel].arrays[id];
-                let bytes = show::bytes((array.elements * array.ty.bytes()) as u64);
+                let bytes = array.elements * array.ty.bytes();
+                let bytes = if bytes < 1000 { format!("{bytes} B") } else { show::bytes(bytes as u64) };
                 let place = match array.space {
                     Space::Global(buffer) if self.program.buffers[buffer].region == canvas.region => {
                         format!("global memory, {bytes}")

@@ -59,11 +59,10 @@ fn a_trace_needs_neither_a_backend_nor_a_schedule() {
 #[test]
 fn a_trace_of_many_steps_says_what_one_is() {
     let place = Place::new();
-    let html = traced(
-        &place,
-        &format!("local_laplacian --schedule {SCHEDULES} --size 32x24 --set pyramid_levels=4"),
-    );
-    assert!(html.contains("because the page would be too large with "));
+    let html = traced(&place, &format!("local_laplacian --schedule {SCHEDULES} --size 64x48"));
+    assert!(html.contains("One step is one statement that stores"));
+    let html = traced(&place, &format!("learned_demosaic --schedule {SCHEDULES} --size 64x48"));
+    assert!(html.contains("One step is all that a block does for one stage before it turns to another"));
     let html = traced(&place, &format!("hist --schedule {SCHEDULES} --size 24x16"));
     assert!(html.contains("<li>hist_rows.1</li>"), "stages of a Func have numbers");
 }
