@@ -41,9 +41,9 @@ pub(crate) enum Backend {
 /// Where to run, and how.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Target {
-    /// What to run on
-    #[arg(long, value_enum, default_value_t = Backend::Reference, help_heading = "Kernels")]
-    pub(crate) on: Backend,
+    /// What to run on (default: reference)
+    #[arg(long, value_enum, help_heading = "Kernels")]
+    pub(crate) on: Option<Backend>,
     #[command(flatten)]
     pub(crate) kernels: Kernels,
 }
@@ -334,12 +334,18 @@ enum On {
 }
 
 impl Target {
+    /// The backend that is asked for, or the reference evaluator.
+    pub(crate) fn backend(&self) -> Backend {
+        self.on.unwrap_or(Backend::Reference)
+    }
+
     /// Checks the flags before anything runs.
     pub(crate) fn ready(&self, format: Format) -> Result<Ready<'_>, Error> {
-        if self.on != Backend::Reference && self.kernels.schedule.is_none() {
-            return Err(no_schedule(&format!("--on {}", self.on.name())));
+        let backend = self.backend();
+        if backend != Backend::Reference && self.kernels.schedule.is_none() {
+            return Err(no_schedule(&format!("--on {}", backend.name())));
         }
-        let on = match self.on {
+        let on = match backend {
             Backend::Reference => On::Reference,
             Backend::Sim => On::Sim(Box::new(self.kernels.device(format)?)),
             Backend::Cuda => open_gpu().map(|_| On::Cuda)?,
@@ -442,7 +448,7 @@ impl Builds {
 
 impl Job<'_> {
     /// The same job with inputs, Params and outputs in the order of the pipeline's tables.
-    fn workload(&self) -> Workload {
+    pub(crate) fn workload(&self) -> Workload {
         let input = |name: &str| self.inputs.iter().find(|(known, _)| *known == name);
         let param = |name: &str| self.params.iter().find(|(known, _)| known == name);
         let inputs = self.pipeline.inputs().values().filter_map(|decl| input(&decl.name));

@@ -111,6 +111,14 @@ pub(crate) enum Error {
         "{file} has extents {found}, but input `{input}` of `{app}` has {expected}; give a file that fits"
     )]
     InputShape { app: String, file: String, input: String, found: String, expected: String },
+    /// A trace of something other than the simulator.
+    #[error("--trace shows a run in the simulator, not on `{on}`; leave out --on, or give --on sim")]
+    TraceOn { on: &'static str },
+    /// Sizes at which a trace has too many steps for a page.
+    #[error(
+        "the trace of {what} is too large for a page, which has room for about 1 MB of steps; give a smaller --size"
+    )]
+    TraceSize { what: String },
     /// Sizes at which an output is empty.
     #[error("`{app}` has an empty output `{output}`{sizes}; use larger sizes")]
     Empty { app: String, output: String, sizes: String },

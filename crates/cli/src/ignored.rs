@@ -82,7 +82,8 @@ fn is_given(given: &ArgMatches, flag: &str) -> bool {
 }
 
 fn runs_on(given: &ArgMatches, backend: Backend) -> bool {
-    given.get_one::<Backend>("on") == Some(&backend)
+    let usual = if is_given(given, "trace") { Backend::Sim } else { Backend::Reference };
+    *given.get_one::<Backend>("on").unwrap_or(&usual) == backend
 }
 
 fn schedule(given: &ArgMatches) -> Option<&Source> {

@@ -1,8 +1,11 @@
 //! `warploom run`: runs an app on files or on generated inputs.
 
+mod recorder;
+mod trace;
+
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use warploom::app::App;
@@ -11,7 +14,7 @@ use warploom::interp::files::{self, FileError};
 use warploom::interp::picture;
 use warploom::lang::{Region, Type, Value, dispatch, infer};
 
-use crate::backend::{self, Check, Job};
+use crate::backend::{self, Backend, Check, Done, Job};
 use crate::choice::Choice;
 use crate::error::{Error, RunError};
 use crate::inputs::{self, Given};
@@ -34,6 +37,7 @@ use crate::table::{self, Align};
   warploom run camera_pipe --size W=640,H=480 --param gamma=2.2 -o out.png
   warploom run bgu --input slice_loc=large.png --input values=small.npy -o output=out.png
   warploom run mine.json --input photo.png -o out.png        a pipeline that Pipeline::to_json wrote
+  warploom run unsharp --size 64x48 --trace unsharp.html     watch what is computed and read, and when
 
 Files are .npy, .png, .ppm or .pgm. Images are converted to the input's type; for f32, 0 to 255 is scaled
 to 0 to 1. An input without a file is generated from the seed.")]
@@ -43,6 +47,12 @@ pub(crate) struct Arguments {
     /// The file of an output; without NAME, of the next output that has no file. Can be repeated
     #[arg(short, long, value_name = "[NAME=]FILE")]
     output: Vec<String>,
+    /// Write an HTML page that shows, step by step, which points are computed and read
+    ///
+    /// Implies --on sim. Without --schedule, the schedule is the one that the search finds.
+    /// A page has room for small sizes only, such as --size 64x48.
+    #[arg(long, value_name = "FILE", help_heading = "Kernels", verbatim_doc_comment)]
+    trace: Option<PathBuf>,
     #[command(flatten)]
     target: backend::Target,
     #[command(flatten)]
@@ -59,6 +69,9 @@ struct Report {
     outputs: Vec<Output>,
     on: &'static str,
     seconds: f64,
+    /// The page of `--trace`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<trace::Written>,
 }
 
 #[derive(Serialize)]
@@ -93,6 +106,30 @@ struct Summary {
     not_finite: u64,
 }
 
+/// What runs the pipeline.
+enum Runner<'a> {
+    Plain(backend::Ready<'a>),
+    /// The simulator, which also writes a page.
+    Traced(trace::Page<'a>),
+}
+
+impl Runner<'_> {
+    fn backend(&self) -> Backend {
+        match self {
+            Runner::Plain(on) => on.target.backend(),
+            Runner::Traced(_) => Backend::Sim,
+        }
+    }
+
+    /// Runs a job; `what` is the app at its sizes.
+    fn run(&self, job: &Job<'_>, what: &str) -> Result<(Done, Option<trace::Written>), RunError> {
+        match self {
+            Runner::Plain(on) => Ok((on.run(job)?, None)),
+            Runner::Traced(page) => page.run(job, what).map(|(done, written)| (done, Some(written))),
+        }
+    }
+}
+
 /// All choices, made before the pipeline runs.
 struct Plan {
     subject: Subject,
@@ -110,7 +147,10 @@ struct Target {
 }
 
 pub(crate) fn run(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
-    let on = arguments.target.ready(arguments.format)?;
+    let on = match &arguments.trace {
+        Some(file) => Runner::Traced(trace::Page::new(file, &arguments.target, arguments.format)?),
+        None => Runner::Plain(arguments.target.ready(arguments.format)?),
+    };
     let plan = Plan::new(apps, arguments)?;
     let report = plan.run(arguments.choice.seed, &on)?;
     if arguments.format.json {
@@ -140,7 +180,7 @@ impl Plan {
         self.outputs.iter().try_for_each(Target::check)
     }
 
-    fn run(&self, seed: u64, on: &backend::Ready<'_>) -> Result<Report, Error> {
+    fn run(&self, seed: u64, on: &Runner<'_>) -> Result<Report, Error> {
         let (subject, shapes) = (&self.subject, self.subject.shapes());
         let workload = subject.workload(&self.given, seed)?;
         let names = subject.pipeline.inputs().values().map(|input| input.name.as_str());
@@ -152,7 +192,8 @@ impl Plan {
             outputs: outputs.collect(),
             check: Check::No,
         };
-        let done = on.run(&job).map_err(|error| match error {
+        let what = format!("{}{}", subject.name, subject.sizes);
+        let (done, trace) = on.run(&job, &what).map_err(|error| match error {
             RunError::Evaluation(error) => subject.failed(*error),
             RunError::Kernels(error) => error,
         })?;
@@ -173,8 +214,9 @@ impl Plan {
             seed,
             inputs: inputs.collect(),
             outputs,
-            on: on.target.on.name(),
+            on: on.backend().name(),
             seconds: done.seconds,
+            trace,
         })
     }
 }
@@ -294,7 +336,11 @@ impl Report {
         ];
         let sizes = &subject.sizes;
         let head = format!("{}{sizes}: {:.3} s on {}\n\n", self.app, self.seconds, self.where_it_ran());
-        head + &table::whole(&titles, &rows.collect::<Vec<_>>())
+        let page = self.trace.as_ref().map_or_else(String::new, |trace| {
+            let (steps, bytes) = (show::count(trace.steps, "step"), show::bytes(trace.bytes as u64));
+            format!("\n{}: {steps}, {bytes}\n", trace.file)
+        });
+        head + &table::whole(&titles, &rows.collect::<Vec<_>>()) + &page
     }
 }
 

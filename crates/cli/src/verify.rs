@@ -119,7 +119,7 @@ pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
         failed => Err(Error::Verification { failed, count, names }),
     };
     if arguments.format.json {
-        let report = Report { on: arguments.target.on.name(), passed: outcome.is_ok(), apps: checked };
+        let report = Report { on: arguments.target.backend().name(), passed: outcome.is_ok(), apps: checked };
         report::json(out, "warploom.verify/1", &report)?;
     } else if outcome.is_ok() {
         let seconds = start.elapsed().as_secs_f64();

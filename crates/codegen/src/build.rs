@@ -8,7 +8,8 @@ use warploom_schedule::schedule::{Problem, RewrittenError, Schedule, Violation};
 
 use crate::instance::{InstanceError, Strides};
 use crate::ir::Program;
-use crate::lower::{LowerError, Options, lower};
+use crate::lower::{LowerError, Options, lower, lower_with_points};
+use crate::points::Points;
 use crate::verify::{VerifyError, verify};
 
 /// Version of the code generator. Increment it with every change that alters the kernels of a
@@ -64,4 +65,17 @@ pub fn build_with(problem: &Problem, schedule: &Schedule, options: Options) -> R
         }
     }
     Ok(program)
+}
+
+/// Like [`build`], with the points that the accesses of the kernels touch.
+///
+/// # Errors
+///
+/// As for [`build`].
+pub fn build_with_points(problem: &Problem, schedule: &Schedule) -> Result<(Program, Points), BuildError> {
+    let problem = problem.rewritten(&schedule.rewrites)?;
+    let plan = problem.check(schedule).map_err(BuildError::Illegal)?;
+    let (program, points) = lower_with_points(&problem, &plan, Options::default())?;
+    verify(&program)?;
+    Ok((program, points))
 }

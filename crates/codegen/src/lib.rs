@@ -13,4 +13,5 @@ pub mod export;
 pub mod instance;
 pub mod ir;
 pub mod lower;
+pub mod points;
 pub mod verify;

@@ -1,5 +1,5 @@
-//! Results and explanations as self-contained HTML pages: no network access, charts as inline SVG, and no scripts but
-//! the one that links loop nests with their code.
+//! Results, explanations and traces as self-contained HTML pages: no network access, charts as inline SVG, scripts only where a
+//! page can be watched or linked.
 //!
 //! A [`Page`] is plain data; [`Page::to_html`] renders it. All content is text and is escaped. [`explained`] has the page
 //! of `warploom explain`.
@@ -30,6 +30,7 @@
 //! assert!(html.contains("H200 &amp; others") && html.contains("trial 2: predicted 22.00 us"));
 //! ```
 //!
+//! A [`Trace`] is a page of its own: an animation of what a program computes and reads, and the only one with a script.
 //! [`chart`] can be used on its own; [`chart::Drawing::document`] returns a standalone file.
 
 pub mod chart;
@@ -39,9 +40,11 @@ mod page;
 pub mod scale;
 mod suite;
 mod table;
+mod trace;
 mod tuned;
 
 pub use page::{Fact, Listing, Page, Section};
 pub use suite::{AppTime, Baseline, Run, Suite, geometric_mean};
 pub use table::{Column, Table};
+pub use trace::{Picture, PictureKind, Step, Touch, TouchKind, Trace, TraceKernel};
 pub use tuned::{Iteration, Trial, Tuned};

@@ -13,7 +13,13 @@ use crate::shadow::Mark;
 use crate::world::World;
 
 impl Machine {
-    pub(crate) fn load(&mut self, from: Touch, to: Slot, mask: &Mask, world: &mut World) -> Result<(), Stop> {
+    pub(crate) fn load(
+        &mut self,
+        from: Touch,
+        to: Slot,
+        mask: &Mask,
+        world: &mut World<'_>,
+    ) -> Result<(), Stop> {
         let loaded = match (self.code.arrays[from.array].home, from.index, to) {
             (Home::Thread(number), index, Slot::Row(row)) => {
                 self.load_private(number, from.array, index, row, mask, world.clock.block())
@@ -30,7 +36,7 @@ impl Machine {
         to: Touch,
         value: Slot,
         mask: &Mask,
-        world: &mut World,
+        world: &mut World<'_>,
     ) -> Result<(), Stop> {
         let stored = match self.code.arrays[to.array].home {
             Home::Thread(number) => self.store_private(number, to, value, mask, world.clock.block()),
@@ -45,7 +51,7 @@ impl Machine {
         to: Touch,
         value: Slot,
         mask: &Mask,
-        world: &mut World,
+        world: &mut World<'_>,
     ) -> Result<(), Stop> {
         let done = self.write(to, value, mask, world, Some(op));
         done.map_err(|denied| stop(to, AccessKind::Atomic, denied))
@@ -58,7 +64,7 @@ impl Machine {
         index: usize,
         row: usize,
         mask: &Mask,
-        world: &mut World,
+        world: &mut World<'_>,
     ) -> Result<(), Denied> {
         let array = &self.code.arrays[from.array];
         let (era, me) = (world.clock.era(array.home), Mark::new(world.clock.now(), from.site, 0));
@@ -87,7 +93,7 @@ impl Machine {
         index: usize,
         to: usize,
         mask: &Mask,
-        world: &mut World,
+        world: &mut World<'_>,
     ) -> Result<(), Denied> {
         let array = &self.code.arrays[from.array];
         let (era, me) = (world.clock.era(array.home), Mark::new(world.clock.now(), from.site, 0));
@@ -122,7 +128,7 @@ impl Machine {
         to: Touch,
         value: Slot,
         mask: &Mask,
-        world: &mut World,
+        world: &mut World<'_>,
         op: Option<AtomicOp>,
     ) -> Result<(), Denied> {
         let array = &self.code.arrays[to.array];
@@ -208,7 +214,7 @@ fn lane(lanes: Lanes<'_>, thread: usize) -> u32 {
 }
 
 /// The memory of an array that threads share.
-fn memory<'m>(array: &ArrayCode, shared: &'m mut [Common], world: &'m mut World) -> &'m mut Common {
+fn memory<'m>(array: &ArrayCode, shared: &'m mut [Common], world: &'m mut World<'_>) -> &'m mut Common {
     match array.home {
         Home::Global(buffer) => &mut world.global[buffer],
         Home::Shared(number) | Home::Thread(number) => &mut shared[number],

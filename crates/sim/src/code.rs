@@ -10,7 +10,7 @@ use warploom_lang::Type;
 use warploom_lang::op::Op;
 
 use crate::counters::Operations;
-use crate::error::Statement;
+use crate::error::{AccessKind, Statement};
 use crate::traffic::Geometry;
 
 /// The register of a value.
@@ -82,6 +82,8 @@ pub enum Instruction {
     Barrier {
         site: usize,
     },
+    /// Reports an access to the observer; only in code that is observed.
+    Watch(Box<Watch>),
 }
 
 /// An operation on registers. The result register differs from all operand registers.
@@ -120,6 +122,18 @@ pub struct Touch {
     pub array: usize,
     pub index: Slot,
     pub site: usize,
+}
+
+/// An access to report.
+#[derive(Debug)]
+pub struct Watch {
+    pub array: usize,
+    pub kind: AccessKind,
+    /// The element that was written; `None` for a load.
+    pub index: Option<Slot>,
+    /// The coordinates of the point.
+    pub at: SmallVec<[Slot; 4]>,
+    pub stage: usize,
 }
 
 /// The memory of an array.

@@ -6,6 +6,7 @@ use warploom_codegen::ir::{
     Array, ArrayId, AtomicOp, BufferId, Kernel, Leaf, NodeId, NodeKind, Program, Role, Space, Stmt, VarId,
     every_stmt,
 };
+use warploom_codegen::points::KernelPoints;
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::{Id, IdVec, Type, Value};
 use warploom_target::Device;
@@ -14,16 +15,24 @@ use crate::code::{
     Apply, ArrayCode, Code, Cost, Home, Instruction, Offset, Shuffle, Slot, THREAD_ROW, Touch,
 };
 use crate::counters::Operations;
-use crate::error::{Fault, SimError, Statement};
+use crate::error::{AccessKind, Fault, SimError, Statement};
+use crate::observe::nodes_of;
 use crate::traffic::Geometry;
 
 /// Checks and compiles a kernel.
-pub fn compile(program: &Program, kernel: &Kernel, device: &Device) -> Result<Code, SimError> {
+///
+/// With `points`, the code reports its accesses.
+pub fn compile(
+    program: &Program,
+    kernel: &Kernel,
+    device: &Device,
+    points: Option<&KernelPoints>,
+) -> Result<Code, SimError> {
     let of = || format!("kernel `{}`", kernel.name);
     let whole = |fault| SimError::Malformed { of: of(), statement: None, fault };
     let known = check_nodes(program, kernel).map_err(whole)?;
     let arrays = arrays(program, kernel, device).map_err(whole)?;
-    let mut compiler = Compiler::new(kernel, known, arrays);
+    let mut compiler = Compiler { points, ..Compiler::new(kernel, known, arrays) };
     match compiler.list(&kernel.body) {
         Ok(()) => Ok(compiler.code),
         Err(fault) => {
@@ -135,8 +144,8 @@ fn arrays(program: &Program, kernel: &Kernel, device: &Device) -> Result<Vec<Arr
 }
 
 /// A value computed for the current statement.
-struct Temporary {
-    slot: Slot,
+pub(crate) struct Temporary {
+    pub(crate) slot: Slot,
     /// The number of operations that still need the value.
     uses: usize,
     /// Whether its row can be freed.
@@ -151,15 +160,17 @@ struct Bound {
     row: Option<usize>,
 }
 
-struct Compiler<'a> {
-    kernel: &'a Kernel,
+pub(crate) struct Compiler<'a> {
+    pub(crate) kernel: &'a Kernel,
+    /// The points that accesses touch, if the code is to report them.
+    pub(crate) points: Option<&'a KernelPoints>,
     known: IdVec<NodeId, Option<Value>>,
-    code: Code,
+    pub(crate) code: Code,
     /// The registers and types of the bound variables.
-    vars: IdVec<VarId, Option<(Slot, Type)>>,
+    pub(crate) vars: IdVec<VarId, Option<(Slot, Type)>>,
     constants: AHashMap<u32, usize>,
     free_rows: Vec<usize>,
-    temporaries: AHashMap<NodeId, Temporary>,
+    pub(crate) temporaries: AHashMap<NodeId, Temporary>,
     open_masks: usize,
     path: Vec<usize>,
     around: Vec<String>,
@@ -185,6 +196,7 @@ impl<'a> Compiler<'a> {
         };
         Compiler {
             kernel,
+            points: None,
             known,
             code,
             vars: kernel.vars.values().map(|_| None).collect(),
@@ -243,7 +255,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn bind(&mut self, var: VarId, value: NodeId) -> Result<Bound, Fault> {
-        self.evaluate(&[value], 0)?;
+        self.evaluate(&[value], &[], 0)?;
         self.expect_value(value)?;
         let Temporary { slot, owned, .. } =
             self.temporaries.remove(&value).ok_or(Fault::Order { node: value.index() })?;
@@ -254,7 +266,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn shuffle(&mut self, var: VarId, value: NodeId, lane: NodeId) -> Result<Bound, Fault> {
-        let slots = self.evaluate(&[value, lane], 1)?;
+        let slots = self.evaluate(&[value, lane], &[], 1)?;
         self.expect("lane", lane, Type::I32)?;
         self.expect_value(value)?;
         self.expect_value(lane)?;
@@ -274,10 +286,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn store(&mut self, array: ArrayId, index: NodeId, value: NodeId) -> Result<(), Fault> {
-        let (index, value) = self.operands(array, index, value)?;
-        let to = Touch { array: array.index(), index, site: self.site() };
-        self.code.instructions.push(Instruction::Store { to, value });
-        Ok(())
+        self.write(array, index, value, AccessKind::Write, |to, value| Instruction::Store { to, value })
     }
 
     fn atomic(&mut self, op: AtomicOp, array: ArrayId, index: NodeId, value: NodeId) -> Result<(), Fault> {
@@ -285,20 +294,33 @@ impl<'a> Compiler<'a> {
         if *space == Space::Thread || ty.bytes() != 4 {
             return Err(Fault::Atomic { array: name.clone() });
         }
-        let (index, value) = self.operands(array, index, value)?;
-        let to = Touch { array: array.index(), index, site: self.site() };
-        self.code.instructions.push(Instruction::Atomic { op, to, value });
-        Ok(())
+        let atomic = |to, value| Instruction::Atomic { op, to, value };
+        self.write(array, index, value, AccessKind::Atomic, atomic)
     }
 
-    /// Evaluates the index and the value of a write.
-    fn operands(&mut self, array: ArrayId, index: NodeId, value: NodeId) -> Result<(Slot, Slot), Fault> {
-        let slots = self.evaluate(&[index, value], 1)?;
+    /// Evaluates the index and the value of a write, and writes.
+    fn write(
+        &mut self,
+        array: ArrayId,
+        index: NodeId,
+        value: NodeId,
+        kind: AccessKind,
+        instruction: impl Fn(Touch, Slot) -> Instruction,
+    ) -> Result<(), Fault> {
+        let place = self.place(array, index, Some(value));
+        let coordinates = nodes_of(&place);
+        let slots = self.evaluate(&[index, value], &coordinates, 1)?;
         self.expect("index", index, Type::I32)?;
         self.expect("value", value, self.kernel.arrays[array].ty)?;
         self.expect_value(value)?;
+        let to = Touch { array: array.index(), index: slots[0], site: self.site() };
+        self.code.instructions.push(instruction(to, slots[1]));
+        if let Some(place) = &place {
+            self.watch(array, kind, Some(slots[0]), place);
+        }
+        self.give_back(&coordinates);
         self.give_back(&[index, value]);
-        Ok((slots[0], slots[1]))
+        Ok(())
     }
 
     fn repeat(&mut self, var: VarId, count: u32, body: &[Stmt]) -> Result<(), Fault> {
@@ -317,7 +339,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn guard(&mut self, condition: NodeId, body: &[Stmt], otherwise: &[Stmt]) -> Result<(), Fault> {
-        let slot = self.evaluate(&[condition], 0)?[0];
+        let slot = self.evaluate(&[condition], &[], 0)?[0];
         self.expect("condition", condition, Type::Bool)?;
         self.give_back(&[condition]);
         self.around.push(self.what.clone());
@@ -379,28 +401,34 @@ impl<'a> Compiler<'a> {
         self.code.sites.len() - 1
     }
 
-    /// Emits the instructions that compute `roots`; `writes` is the number of writes of the statement.
-    fn evaluate(&mut self, roots: &[NodeId], writes: u64) -> Result<SmallVec<[Slot; 2]>, Fault> {
+    /// Emits the instructions that compute `roots`; `writes` is the number of writes of the statement. Also computes
+    /// the nodes of `besides`, which an observer needs and which do not count.
+    fn evaluate(
+        &mut self,
+        roots: &[NodeId],
+        besides: &[NodeId],
+        writes: u64,
+    ) -> Result<SmallVec<[Slot; 2]>, Fault> {
         let nodes = self.kernel.exprs.nodes();
         if let Some(missing) = roots.iter().find(|root| nodes.get(**root).is_none()) {
             return Err(Fault::Missing { what: "node", number: missing.index() });
         }
+        let loads = self.observed_loads(roots);
+        let of_loads = nodes_of(loads.iter().map(|(_, place)| place));
         let mut uses: AHashMap<NodeId, usize> = AHashMap::new();
-        let mut open: Vec<NodeId> = roots.to_vec();
-        while let Some(id) = open.pop() {
-            let count = uses.entry(id).or_insert(0);
-            *count += 1;
-            if *count == 1 && self.known[id].is_none() {
-                open.extend(&nodes[id].args);
-            }
-        }
+        self.count_uses(roots, &mut uses);
+        let counted = (!loads.is_empty() || !besides.is_empty()).then(|| uses.clone());
+        self.count_uses(besides, &mut uses);
+        self.count_uses(&of_loads, &mut uses);
         let mut order: Vec<NodeId> = uses.keys().copied().collect();
         order.sort_unstable();
         let at = self.code.instructions.len();
         self.code.instructions.push(Instruction::Count(self.code.costs.len()));
         let mut cost = Cost { lane_operations: writes, ..Cost::default() };
+        let mut uncounted = Cost::default();
         for id in order {
-            let (slot, owned) = self.node(id, &mut cost)?;
+            let counts = counted.as_ref().is_none_or(|counted| counted.contains_key(&id));
+            let (slot, owned) = self.node(id, if counts { &mut cost } else { &mut uncounted })?;
             self.temporaries.insert(id, Temporary { slot, uses: uses[&id], owned });
             if self.known[id].is_none() {
                 self.give_back(&nodes[id].args);
@@ -411,7 +439,21 @@ impl<'a> Compiler<'a> {
         } else {
             self.code.instructions.remove(at);
         }
+        self.watch_loads(&loads);
+        self.give_back(&of_loads);
         Ok(roots.iter().map(|root| self.temporaries[root].slot).collect())
+    }
+
+    /// Counts how often nodes and their operands are used.
+    fn count_uses(&self, roots: &[NodeId], uses: &mut AHashMap<NodeId, usize>) {
+        let mut open: Vec<NodeId> = roots.to_vec();
+        while let Some(id) = open.pop() {
+            let count = uses.entry(id).or_insert(0);
+            *count += 1;
+            if *count == 1 && self.known[id].is_none() {
+                open.extend(&self.kernel.exprs[id].args);
+            }
+        }
     }
 
     /// Decrements the uses of each node and frees the rows that are no longer needed.

@@ -27,13 +27,20 @@ impl From<TooLong> for SimError {
 
 impl Machine {
     /// Runs all blocks and returns their counters.
-    pub fn launch(&mut self, given: &Launching<'_>, world: &mut World) -> Result<KernelCounters, SimError> {
+    pub fn launch(
+        &mut self,
+        given: &Launching<'_>,
+        world: &mut World<'_>,
+    ) -> Result<KernelCounters, SimError> {
         self.prepare(given)?;
         world.clock.start_launch()?;
         let mut starts = Vec::with_capacity(given.order.len());
         for &number in given.order {
             starts.push(world.clock.start_block()?);
             let block = self.block(number);
+            if let Some(observer) = &mut world.observer {
+                observer.block(block);
+            }
             let counts = given.watched.is_none_or(|watched| watched == block);
             let before = (!counts).then(|| (self.counts.clone(), self.traffic.clone(), self.barriers));
             self.run(block, world).map_err(|stop| self.error(stop, &starts, given.order))?;

@@ -93,7 +93,8 @@
 //!
 //! `compile` turns a kernel into flat `code` over registers, once. `machine` runs it with the row
 //! operations of the reference evaluator. `access` and `memory` implement loads and stores, `shadow`
-//! records which thread accessed an element last, and `traffic` counts sectors and banks.
+//! records which thread accessed an element last, and `traffic` counts sectors and banks. `observe` reports
+//! accesses to an [`Observer`].
 mod access;
 mod code;
 mod compile;
@@ -103,6 +104,7 @@ mod launch;
 mod machine;
 mod mask;
 mod memory;
+mod observe;
 mod order;
 mod shadow;
 mod simulation;
@@ -111,4 +113,5 @@ mod world;
 
 pub use counters::{ArrayCounters, Counters, KernelCounters, Memory, Operations, Traffic};
 pub use error::{Access, AccessKind, Earlier, Fault, SimError, Statement};
+pub use observe::{Observed, Observer};
 pub use simulation::{InputKey, Outcome, Simulation};

@@ -143,7 +143,7 @@ impl Machine {
     }
 
     /// Runs one block.
-    pub fn run(&mut self, block: [u32; 3], world: &mut World) -> Result<(), Stop> {
+    pub fn run(&mut self, block: [u32; 3], world: &mut World<'_>) -> Result<(), Stop> {
         for (scalar, index) in self.code.block.into_iter().zip(block) {
             self.registers.scalars[scalar] = index;
         }
@@ -159,7 +159,7 @@ impl Machine {
         &mut self,
         instructions: &[Instruction],
         masks: &mut [Mask],
-        world: &mut World,
+        world: &mut World<'_>,
     ) -> Result<(), Stop> {
         let (mut at, mut depth) = (0, 0);
         while let Some(instruction) = instructions.get(at) {
@@ -209,6 +209,7 @@ impl Machine {
                 Instruction::Jump { to } => at = to,
                 Instruction::Widen => depth -= 1,
                 Instruction::Barrier { site } => self.barrier(site, mask, world)?,
+                Instruction::Watch(ref watch) => self.watch(watch, mask, world),
             }
         }
         Ok(())
@@ -234,7 +235,7 @@ impl Machine {
         Ok(())
     }
 
-    fn barrier(&mut self, site: usize, mask: &Mask, world: &mut World) -> Result<(), Stop> {
+    fn barrier(&mut self, site: usize, mask: &Mask, world: &mut World<'_>) -> Result<(), Stop> {
         let active = mask.active();
         if active as usize != self.code.threads {
             let missing = mask.threads().zip(0..).find(|(thread, number)| thread != number);

@@ -281,6 +281,11 @@ impl Private {
         Ok(())
     }
 
+    /// The contents of an element of a thread, which it has.
+    pub fn peek(&self, element: u32, thread: usize) -> u32 {
+        self.bits[element as usize * self.threads + thread]
+    }
+
     fn copy(&self, element: u32, thread: usize) -> Result<usize, Denied> {
         if element as usize >= self.elements {
             return Err(Denied { thread: thread as u16, element, why: Why::OutOfBounds });

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use warploom_codegen::ir::{BufferDecl, Kernel, KernelId, Launch, Program, Role};
+use warploom_codegen::points::Points;
 use warploom_interp::buffer::{Buffer, Element};
 use warploom_lang::{Id, IdVec, InputId, ParamId, Scalar, Value, dispatch};
 use warploom_target::Device;
@@ -13,6 +14,7 @@ use crate::error::{Fault, SimError};
 use crate::launch::Launching;
 use crate::machine::Machine;
 use crate::memory::Common;
+use crate::observe::Observer;
 use crate::order::shuffled;
 use crate::shadow::MAX_THREADS;
 use crate::world::{Clock, World};
@@ -114,14 +116,35 @@ impl<'a> Simulation<'a> {
     /// If an input or Param is missing, if the program is malformed or does not fit the device, or if a
     /// kernel makes an invalid access. Returns the first error in the order of this run.
     pub fn run(&self) -> Result<Outcome, SimError> {
+        self.run_with(None, None)
+    }
+
+    /// Like [`run`](Self::run), and tells an observer of every access whose point is known. Blocks run in the
+    /// order of their indices.
+    ///
+    /// # Errors
+    ///
+    /// As for [`run`](Self::run).
+    pub fn observe(&self, points: &Points, observer: &mut dyn Observer) -> Result<Outcome, SimError> {
+        self.run_with(Some(points), Some(observer))
+    }
+
+    fn run_with(
+        &self,
+        points: Option<&Points>,
+        observer: Option<&mut dyn Observer>,
+    ) -> Result<Outcome, SimError> {
         let Program { kernels, launches, .. } = self.program;
         check_launches(launches, kernels.len())?;
         self.program.buffers.values().try_for_each(check_strides)?;
         kernels.values().try_for_each(|kernel| check_limits(kernel, self.device))?;
-        let machine = |kernel: &Kernel| compile(self.program, kernel, self.device).map(Machine::new);
+        let machine = |(id, kernel): (KernelId, &Kernel)| {
+            let points = points.and_then(|points| points.kernels.get(id));
+            compile(self.program, kernel, self.device, points).map(Machine::new)
+        };
         let mut run = Run {
-            machines: kernels.values().map(machine).collect::<Result<_, _>>()?,
-            world: World { global: self.memory()?, clock: Clock::new() },
+            machines: kernels.iter().map(machine).collect::<Result<_, _>>()?,
+            world: World { global: self.memory()?, clock: Clock::new(), observer },
             params: self.param_bits()?,
             iterations: Vec::new(),
             watched: &self.watched,
@@ -188,9 +211,9 @@ impl<'a> Simulation<'a> {
 }
 
 /// A program while it runs.
-struct Run<'a> {
+struct Run<'a, 'o> {
     machines: IdVec<KernelId, Machine>,
-    world: World,
+    world: World<'o>,
     params: Vec<u32>,
     iterations: Vec<u32>,
     watched: &'a BTreeMap<KernelId, [u32; 3]>,
@@ -198,7 +221,7 @@ struct Run<'a> {
     counters: Counters,
 }
 
-impl Run<'_> {
+impl Run<'_, '_> {
     fn steps(&mut self, launches: &[Launch]) -> Result<(), SimError> {
         for launch in launches {
             match launch {
@@ -217,7 +240,13 @@ impl Run<'_> {
 
     fn launch(&mut self, kernel: KernelId) -> Result<(), SimError> {
         let machine = &mut self.machines[kernel];
-        let order = shuffled(self.seed, self.counters.launches.len() as u64, machine.blocks());
+        let order = match &mut self.world.observer {
+            Some(observer) => {
+                observer.launch(kernel, &self.iterations);
+                (0..machine.blocks()).collect()
+            }
+            None => shuffled(self.seed, self.counters.launches.len() as u64, machine.blocks()),
+        };
         let watched = self.watched.get(&kernel).copied();
         let given = Launching { params: &self.params, iterations: &self.iterations, order: &order, watched };
         let counters = machine.launch(&given, &mut self.world)?;
@@ -286,7 +315,7 @@ fn check_strides(decl: &BufferDecl) -> Result<(), SimError> {
 }
 
 /// The outputs in the pipeline's order.
-fn outputs(program: &Program, world: &World) -> Result<Vec<Buffer>, SimError> {
+fn outputs(program: &Program, world: &World<'_>) -> Result<Vec<Buffer>, SimError> {
     let mut outputs = BTreeMap::new();
     for (id, decl) in program.buffers.iter() {
         let Role::Output { output, value } = decl.role else { continue };

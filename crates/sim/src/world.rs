@@ -5,13 +5,15 @@ use warploom_lang::IdVec;
 
 use crate::code::Home;
 use crate::memory::Common;
+use crate::observe::Observer;
 use crate::shadow::{Era, GIVEN};
 
 /// The state that outlives a kernel.
-#[derive(Debug)]
-pub struct World {
+pub struct World<'o> {
     pub global: IdVec<BufferId, Common>,
     pub clock: Clock,
+    /// Who is told of every access.
+    pub observer: Option<&'o mut dyn Observer>,
 }
 
 /// The time in stamps: see [`crate::shadow`].

@@ -4,12 +4,13 @@ use thiserror::Error;
 use warploom_codegen::cuda::{Build, describe_at};
 use warploom_codegen::instance::{InstanceError, Strides};
 use warploom_codegen::ir::{Program, Role};
+use warploom_codegen::points::Points;
 use warploom_interp::buffer::{Buffer, BufferError, Data};
 use warploom_interp::expected::Expected;
 use warploom_interp::{EvalError, Evaluation};
 use warploom_lang::{Id, Pipeline, Realisation, Region, Scalar, Type, Value, dispatch};
 use warploom_runtime::{Executable, Gpu, Launcher, Timing, TimingOptions};
-use warploom_sim::{Outcome, SimError, Simulation};
+use warploom_sim::{Observer, Outcome, SimError, Simulation};
 use warploom_target::Device;
 
 /// Number of perturbed reference evaluations from which a tolerance is derived.
@@ -90,14 +91,29 @@ impl Workload {
 
     /// Runs a lowered program in the simulator.
     pub fn simulate(&self, program: &Program, device: &Device, seed: u64) -> Result<Outcome, SimError> {
-        let mut simulation = Simulation::new(program, device).seed(seed);
+        self.simulation(program, device).seed(seed).run()
+    }
+
+    /// Runs a lowered program in the simulator, which tells an observer of every access.
+    pub fn observe(
+        &self,
+        program: &Program,
+        points: &Points,
+        device: &Device,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, SimError> {
+        self.simulation(program, device).observe(points, observer)
+    }
+
+    fn simulation<'a>(&'a self, program: &'a Program, device: &'a Device) -> Simulation<'a> {
+        let mut simulation = Simulation::new(program, device);
         for (id, buffer) in self.pipeline.inputs().keys().zip(&self.inputs) {
             simulation = simulation.input(id, buffer);
         }
         for (id, value) in self.pipeline.params().keys().zip(&self.params) {
             simulation = simulation.param(id, *value);
         }
-        simulation.run()
+        simulation
     }
 
     /// The bytes of the inputs in device memory layout.

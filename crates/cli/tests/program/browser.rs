@@ -39,22 +39,35 @@ impl Browser {
 
     /// A browser with the pages that some commands write; `None`, with a note, where there is no Chromium.
     fn with(place: impl FnOnce() -> Place, commands: &[&str]) -> Option<Browser> {
-        let folders = std::env::var_os("PATH").unwrap_or_default();
-        let names = ["chromium", "chromium-browser", "google-chrome"];
-        let mut paths =
-            std::env::split_paths(&folders).flat_map(|folder| names.map(|name| folder.join(name)));
-        let Some(program) = paths.find(|path| path.is_file()) else {
-            let required = std::env::var("WARPLOOM_REQUIRE_CHROMIUM").is_ok_and(|required| required == "1");
-            assert!(!required, "WARPLOOM_REQUIRE_CHROMIUM is 1, and there is no Chromium");
-            writeln!(io::stderr(), "skipped: there is no Chromium to look at pages with").unwrap_or_default();
-            return None;
-        };
+        let program = Browser::program()?;
         let place = place();
         for command in commands {
             let ran = place.run(command);
             assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{command}");
         }
         Some(Browser { program, place })
+    }
+
+    /// A browser with the trace of a pipeline with tiles in shared memory and registers.
+    fn with_trace() -> Option<Browser> {
+        let schedules = concat!(env!("CARGO_MANIFEST_DIR"), "/../../apps/schedules");
+        let run =
+            format!("run unsharp --schedule {schedules} --size 40x30 --device h200 --trace report.html");
+        Browser::with(Place::new, &[&run])
+    }
+
+    fn program() -> Option<PathBuf> {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        let names = ["chromium", "chromium-browser", "google-chrome"];
+        let mut paths =
+            std::env::split_paths(&folders).flat_map(|folder| names.map(|name| folder.join(name)));
+        let program = paths.find(|path| path.is_file());
+        if program.is_none() {
+            let required = std::env::var("WARPLOOM_REQUIRE_CHROMIUM").is_ok_and(|required| required == "1");
+            assert!(!required, "WARPLOOM_REQUIRE_CHROMIUM is 1, and there is no Chromium");
+            writeln!(io::stderr(), "skipped: there is no Chromium to look at pages with").unwrap_or_default();
+        }
+        program
     }
 
     /// Opens a page as if for the first time.
@@ -165,10 +178,11 @@ fn a_page_is_drawn_light_and_dark() {
 
 #[test]
 fn a_phone_needs_not_scroll_sideways() {
-    let Some(browser) = Browser::with_page() else { return };
-    browser.altered("wide.html", "<div style=\"width:700px\">.</div>");
-    assert_eq!(browser.width_on_a_phone("report.html"), "360");
-    assert!(browser.width_on_a_phone("wide.html").starts_with('7'));
+    for browser in [Browser::with_page(), Browser::with_trace()].into_iter().flatten() {
+        browser.altered("wide.html", "<div style=\"width:700px\">.</div>");
+        assert_eq!(browser.width_on_a_phone("report.html"), "360");
+        assert!(browser.width_on_a_phone("wide.html").starts_with('7'));
+    }
 }
 
 const UNSHARP: &str = "unsharp inline in, kernel, sharpen, ratio
@@ -266,4 +280,80 @@ fn an_explanation_needs_no_mouse() {
     let found = title(&browser.open("missed.html", &["--dump-dom"]));
     let (needed, missed) = found.split_once(' ').unwrap();
     assert!(needed.parse::<usize>().unwrap() > 20 && missed == "0", "{found}");
+}
+
+/// Uses the keyboard on a trace as a user would, and writes what is seen to the title.
+const KEYS: &str = "<script>
+const press = (key, shiftKey = false) =>
+  document.body.dispatchEvent(new KeyboardEvent('keydown', { key, shiftKey, bubbles: true, cancelable: true }));
+const where = () => document.querySelector('#where').textContent.split(':')[0];
+const scrub = document.querySelector('#scrub');
+const seen = [];
+press('Home'); seen.push(where());
+press('ArrowRight'); press('ArrowRight'); seen.push(where());
+press('ArrowLeft'); seen.push(where());
+press('ArrowRight', true); seen.push(document.querySelector('#where').textContent.split('block ')[1]);
+press('ArrowRight', true); seen.push(document.querySelector('#where').textContent.split('block ')[1]);
+press(' '); seen.push(document.querySelector('#play').textContent);
+press(' '); seen.push(document.querySelector('#play').textContent);
+scrub.value = 3; scrub.dispatchEvent(new Event('input')); seen.push(where());
+const filled = (name) => {
+  const figure = [...document.querySelectorAll('figure')].find((own) => own.querySelector('b').textContent === name);
+  const canvas = figure.querySelector('canvas');
+  const copy = document.createElement('canvas');
+  [copy.width, copy.height] = [canvas.width, canvas.height];
+  const context = copy.getContext('2d', { willReadFrequently: true });
+  context.drawImage(canvas, 0, 0);
+  const pixels = context.getImageData(0, 0, canvas.width, canvas.height).data;
+  let opaque = 0;
+  for (let at = 3; at < pixels.length; at += 4) opaque += pixels[at] === 255;
+  return figure.dataset.computed + ' ' + Math.round((100 * opaque) / (canvas.width * canvas.height));
+};
+seen.push(filled('output'));
+press('End'); seen.push(where(), scrub.value === scrub.max, filled('output'), filled('gray').split(' ')[0]);
+document.title = seen.join(' | ');
+</script>";
+
+#[test]
+fn a_trace_is_played_by_keyboard() {
+    let Some(browser) = Browser::with_trace() else { return };
+    let output = browser.open("report.html", &["--dump-dom"]);
+    assert_eq!(complaints(&output), Vec::<String>::new());
+    browser.altered("keys.html", KEYS);
+    let output = browser.open("keys.html", &["--dump-dom"]);
+    assert_eq!(complaints(&output), Vec::<String>::new());
+    let dom = String::from_utf8(output.stdout).unwrap();
+    let title = dom.split("<title>").nth(1).and_then(|rest| rest.split("</title>").next()).unwrap();
+    let steps = dom.split("data-count=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let seen: Vec<&str> = title.split(" | ").collect();
+    let before = format!("Before the first of {steps} steps");
+    let [second, first, third, last] =
+        ["2", "1", "3", steps].map(|number| format!("Step {number} of {steps}"));
+    // The planes of the output fill three of four places; the fourth is blank.
+    let expected = [
+        &*before, &*second, &*first, "(0) of 2", "(1) of 2", "Pause", "Play", &*third, "0 27", &*last,
+        "true", "3600 100", "1656",
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn a_trace_is_drawn_light_and_dark_and_waits_where_motion_is_unwanted() {
+    let Some(browser) = Browser::with_trace() else { return };
+    for (paper, scheme) in [(true, &[][..]), (false, &[DARK][..])] {
+        let (corner, drawn) = browser.looks("report.html", "1280,1600", scheme);
+        assert_eq!(corner > 128, paper);
+        assert!((0.01..0.5).contains(&drawn), "{drawn}");
+    }
+    let playing = |more: &[&str]| {
+        browser.altered(
+            "motion.html",
+            "<script>document.title = document.querySelector('#play').textContent;</script>",
+        );
+        let arguments: Vec<&str> = ["--dump-dom"].into_iter().chain(more.iter().copied()).collect();
+        let dom = String::from_utf8(browser.open("motion.html", &arguments).stdout).unwrap();
+        dom.contains("<title>Pause</title>")
+    };
+    assert!(playing(&[]));
+    assert!(!playing(&["--force-prefers-reduced-motion"]));
 }

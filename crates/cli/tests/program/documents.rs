@@ -56,6 +56,11 @@ fn the_page_on_schedules_runs() {
 }
 
 #[test]
+fn the_page_on_traces_runs() {
+    Page::new("docs/trace.md").run_all(3);
+}
+
+#[test]
 fn the_page_on_checking_runs() {
     Page::new("docs/checking.md").run_all(1);
 }

@@ -32,6 +32,7 @@ mod search;
 mod strange;
 mod stubbed;
 mod tour;
+mod trace;
 mod tune;
 mod verify;
 mod voice;

@@ -72,13 +72,13 @@ impl KernelLowering<'_> {
         let pure = |kind: LoopKind| matches!(kind, LoopKind::Pure(_));
         self.serial(&mut nesting, placed, &mut position, pure);
         let at = self.shifted(&position.points.lower, &position.along);
+        let stage = placed.nest.item.stage().map_or(0, |stage| stage.stage);
         let mut stmts = Vec::new();
         for (from, to) in from.iter().zip(to) {
-            let index = from.index(&mut self.builder, &at);
+            let index = self.loaded(from, &at);
             let ty = self.arrays[from.array].ty;
             let value = self.builder.load(from.array, ty, index);
-            let index = to.index(&mut self.builder, &at);
-            stmts.push(Stmt::Store { array: to.array, index, value });
+            stmts.push(self.written(to, &at, value, stage));
         }
         nesting.around(&mut self.builder, stmts)
     }

@@ -14,6 +14,7 @@ use crate::lower::error::LowerError;
 use crate::lower::nest::{Placed, Position};
 use crate::lower::nesting::Nesting;
 use crate::lower::state::{KernelLowering, Read, Stored};
+use crate::points::Key;
 
 /// The registers of what a thread wrote last, one per value of the Func.
 #[derive(Clone)]
@@ -41,7 +42,7 @@ impl KernelLowering<'_> {
         for (value, register) in registers.iter().enumerate() {
             if self.is_carried(stage, value) {
                 let memory = self.stored(Read::Func(stage.func), value)?;
-                let index = memory.index(&mut self.builder, &at);
+                let index = self.loaded(&memory, &at);
                 let last = self.builder.load(memory.array, self.arrays[memory.array].ty, index);
                 stmts.push(self.keep(register, last));
             }
@@ -65,8 +66,8 @@ impl KernelLowering<'_> {
         self.carried = None;
     }
 
-    /// The register that holds the result of a read.
-    pub fn carried_read(&mut self, id: ExprId) -> Option<NodeId> {
+    /// The register that holds the result of a read at a point.
+    pub fn carried_read(&mut self, id: ExprId, at: &[NodeId]) -> Option<NodeId> {
         let Carried { stage, registers } = self.carried.as_ref()?;
         if !self.context.problem.previous_reads(*stage).contains(&id) {
             return None;
@@ -75,6 +76,7 @@ impl KernelLowering<'_> {
         let NodeKind::Call(_, value) = node.kind else { return None };
         let register = registers[value as usize].clone();
         let index = register.index(&mut self.builder, &[]);
+        self.touch(Key { array: register.array, index, value: None }, at, 0);
         Some(self.builder.load(register.array, node.ty, index))
     }
 

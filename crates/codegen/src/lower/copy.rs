@@ -12,13 +12,15 @@ use crate::lower::error::LowerError;
 use crate::lower::kernel::{Shape, block_count, finished};
 use crate::lower::layout::Layout;
 use crate::lower::sizes::Scalars;
+use crate::lower::touch::held;
+use crate::points::{KernelPoints, Key, Place};
 
 /// Threads per block.
 const THREADS: u32 = 256;
 
 impl OutputCopy {
     /// The kernel that fills the output, one point per thread.
-    pub fn kernel(self, context: &Context<'_>) -> Result<Kernel, LowerError> {
+    pub fn kernel(self, context: &Context<'_>) -> Result<(Kernel, Option<KernelPoints>), LowerError> {
         let (from, to) = (&context.buffers[self.from], &context.buffers[self.to]);
         let (mut builder, mut scalars) = (Builder::default(), Scalars::default());
         let mut arrays: IdVec<ArrayId, Array> = IdVec::new();
@@ -38,11 +40,17 @@ impl OutputCopy {
         let element = element.index(&mut builder, &at);
         let value = builder.load(source, from.ty, element);
         let store = Stmt::Store { array: target, index, value };
+        let mut points = KernelPoints::default();
+        let at = || at.iter().copied().collect();
+        points.add(Key { array: source, index: element, value: None }, Place { at: at(), stage: 0 });
+        points.add(Key { array: target, index, value: Some(value) }, Place { at: at(), stage: 0 });
+        points.arrays = held(context, &arrays, |_| None);
         let name = format!("{}.copy", to.name);
         let grid = [block_count(&name, blocks, context.problem.device())?, 1, 1];
         let blocks = (!fixed).then(|| Box::new([factors, Vec::new(), Vec::new()]));
         let shape = Shape { name, grid, blocks, scalars: scalars.0, threads: THREADS, arrays, shared: None };
-        finished(shape, vec![Stmt::when(inside, vec![store])], builder, context.problem.device())
+        let body = vec![Stmt::when(inside, vec![store])];
+        Ok((finished(shape, body, builder, context.problem.device())?, Some(points)))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::builder::Builder;
 use crate::ir::{Array, ArrayId, Kernel, Leaf, NodeId, Origin, Place, Scalar, Stmt, every_stmt};
 use crate::lower::error::LowerError;
 use crate::lower::state::{GridAxis, KernelLowering, Read, within};
+use crate::points::KernelPoints;
 
 /// The largest grid, and the factors of the grid at any sizes, if these vary.
 type Grid = ([u32; 3], Option<Box<[Vec<Formula>; 3]>>);
@@ -31,17 +32,18 @@ pub(crate) struct Shape {
 }
 
 impl KernelLowering<'_> {
-    pub fn lower(mut self) -> Result<Kernel, LowerError> {
+    pub fn lower(mut self) -> Result<(Kernel, Option<KernelPoints>), LowerError> {
         let (grid, blocks) = self.grid()?;
         let body =
             if self.context.problem.sizes().is_some() { self.assumed_versions()? } else { self.versions()? };
         let shared = self.place_shared();
         let origins = std::mem::take(&mut self.origins);
+        let points = self.take_points();
         let (name, threads, scalars) = (self.name(), self.threads(), self.scalars.0);
         let shape = Shape { name, grid, blocks, scalars, threads, arrays: self.arrays, shared };
         let device = self.context.problem.device();
         let kernel = finished(shape, body, self.builder, device)?;
-        Ok(Kernel { resident: self.plan.resident(device), origins, ..kernel })
+        Ok((Kernel { resident: self.plan.resident(device), origins, ..kernel }, points))
     }
 
     /// Returns the grid, and defines the block's index along each tile.

@@ -8,6 +8,7 @@
 //! | `place` | finds where every Func lives: inlined, in a buffer, in a block, in a thread |
 //! | `versions` | makes a version of the block without guards and clamps, for blocks away from the edges |
 //! | `kernel` | lowers one kernel: its grid, then its nests and loops in order |
+//! | `touch` | keeps the points that accesses touch, for tools that ask |
 //! | `arrays` | allocates the arrays of blocks and threads, and finds them for accesses |
 //! | `sizes` | turns numbers that follow from the sizes of a launch into scalars of the kernel |
 //! | `layout` | computes element indices: 32 bits, or 64 bits for arrays that need them |
@@ -42,18 +43,20 @@ mod shuffle;
 mod sizes;
 mod stage;
 mod state;
+mod touch;
 mod value;
 mod versions;
 
 use tracing::debug_span;
-use warploom_lang::IdVec;
 use warploom_schedule as schedule;
 use warploom_schedule::LoopKind;
 use warploom_schedule::schedule::{Body, Item, Plan, Problem, Stepped};
 
-use crate::ir::{Kernel, KernelId, Launch, Program};
+use crate::ir::{Launch, Program};
 use crate::lower::context::Context;
 use crate::lower::state::KernelLowering;
+use crate::lower::touch::Kernels;
+use crate::points::Points;
 
 pub use context::Options;
 pub use error::LowerError;
@@ -66,31 +69,55 @@ pub use error::LowerError;
 /// bits for an index that cannot have them. Lowering a plan that was not [checked](Problem::check)
 /// may fail in other ways.
 pub fn lower(problem: &Problem, plan: &Plan<'_>, options: Options) -> Result<Program, LowerError> {
+    Ok(lowered(problem, plan, options, Kernels::default())?.0)
+}
+
+/// Like [`lower`], with the points that the accesses of the kernels touch.
+///
+/// # Errors
+///
+/// As for [`lower`].
+pub fn lower_with_points(
+    problem: &Problem,
+    plan: &Plan<'_>,
+    options: Options,
+) -> Result<(Program, Points), LowerError> {
+    let (program, points) = lowered(problem, plan, options, Kernels::with_points())?;
+    Ok((program, points.unwrap_or_default()))
+}
+
+fn lowered(
+    problem: &Problem,
+    plan: &Plan<'_>,
+    options: Options,
+    mut kernels: Kernels,
+) -> Result<(Program, Option<Points>), LowerError> {
     let _pass = debug_span!("lower").entered();
     let pipeline = problem.pipeline();
     let context = Context::new(problem, plan, options);
-    let mut kernels = IdVec::new();
     let mut launches = launches(&context, plan.launches.body(), &mut kernels)?;
     for copy in &context.copies {
         launches.push(Launch::Kernel(kernels.push(copy.kernel(&context)?)));
     }
     let params = pipeline.params().iter().map(|(id, param)| (id, param.ty)).collect();
     let (name, sizes) = (pipeline.name().to_string(), context.program_sizes());
-    Ok(Program { name, buffers: context.buffers, params, kernels, launches, sizes })
+    let Kernels { kernels, points } = kernels;
+    let program = Program { name, buffers: context.buffers, params, kernels, launches, sizes };
+    Ok((program, points))
 }
 
 /// Lowers kernels and launches them in order.
 fn launches(
     context: &Context<'_>,
     body: Body<'_, schedule::KernelId>,
-    kernels: &mut IdVec<KernelId, Kernel>,
+    kernels: &mut Kernels,
 ) -> Result<Vec<Launch>, LowerError> {
     let mut made = Vec::new();
     for step in body {
         match step {
             Stepped::Run(id) if context.problem.is_idle(context.plan.kernels[id].kernel.stage) => {}
             Stepped::Run(id) => {
-                let kernel = KernelLowering::new(context, id)?.lower()?;
+                let kernel = KernelLowering::new(context, id, kernels.new_points())?.lower()?;
                 made.push(Launch::Kernel(kernels.push(kernel)));
             }
             Stepped::Loop(id, body) => {

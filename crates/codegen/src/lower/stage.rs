@@ -9,6 +9,7 @@ use crate::lower::error::LowerError;
 use crate::lower::nesting::Nesting;
 use crate::lower::state::{KernelLowering, Read};
 use crate::lower::value::Point;
+use crate::points::Key;
 
 /// What a nest computes or copies, and the names of its loops.
 pub(crate) struct Subject {
@@ -67,10 +68,10 @@ impl KernelLowering<'_> {
 
     fn input_store(&mut self, input: InputId, vars: &[NodeId]) -> Result<Stmt, LowerError> {
         let global = self.global(self.context.input_buffers[input]);
-        let index = global.index(&mut self.builder, vars);
+        let index = self.loaded(&global, vars);
         let ty = self.context.pipeline().inputs()[input].ty;
         let value = self.builder.load(global.array, ty, index);
-        self.store(Read::Input(input), 0, vars, value)
+        self.store(Read::Input(input), 0, 0, vars, value)
     }
 
     fn stage_stores(
@@ -95,13 +96,14 @@ impl KernelLowering<'_> {
         {
             let stored = self.stored(Read::Func(stage.func), 0)?;
             let (index, value) = (stored.index(&mut self.builder, &at), self.value(term, point)?);
+            self.touch(Key { array: stored.array, index, value: Some(value) }, &at, stage.stage);
             return Ok(vec![Stmt::Atomic { op, array: stored.array, index, value }]);
         }
         let values: Vec<NodeId> =
             decl.values.iter().map(|value| self.value(*value, point.clone())).collect::<Result<_, _>>()?;
         if let ([value], None) = (&values[..], &self.carried) {
             let value = *value;
-            return Ok(vec![self.store(Read::Func(stage.func), 0, &at, value)?]);
+            return Ok(vec![self.store(Read::Func(stage.func), stage.stage, 0, &at, value)?]);
         }
         // A tuple reads all old values before it writes any; what a scan keeps is computed once.
         let mut stmts = Vec::new();
@@ -109,7 +111,7 @@ impl KernelLowering<'_> {
         let values: Vec<NodeId> =
             values.into_iter().map(|value| self.read_now(&mut stmts, "value", value)).collect();
         for (number, value) in values.into_iter().enumerate() {
-            stmts.push(self.store(Read::Func(stage.func), number, &at, value)?);
+            stmts.push(self.store(Read::Func(stage.func), stage.stage, number, &at, value)?);
             stmts.extend(self.carried_store(number, value));
         }
         Ok(stmts)
@@ -129,9 +131,15 @@ impl KernelLowering<'_> {
         self.builder.leaf(Leaf::Var(var), ty, None)
     }
 
-    fn store(&mut self, read: Read, value: usize, at: &[NodeId], bits: NodeId) -> Result<Stmt, LowerError> {
+    fn store(
+        &mut self,
+        read: Read,
+        stage: usize,
+        value: usize,
+        at: &[NodeId],
+        bits: NodeId,
+    ) -> Result<Stmt, LowerError> {
         let stored = self.stored(read, value)?;
-        let index = stored.index(&mut self.builder, at);
-        Ok(Stmt::Store { array: stored.array, index, value: bits })
+        Ok(self.written(&stored, at, bits, stage))
     }
 }

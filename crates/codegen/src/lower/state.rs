@@ -12,6 +12,7 @@
 //! | `shuffles` | `shuffle`, within one nest |
 //! | `axes` | `kernel`; read by `versions` |
 //! | `origins` | `kernel` and `versions`: the places of the statements so far |
+//! | `points` | `touch` |
 
 use ahash::AHashMap;
 use smallvec::SmallVec;
@@ -29,6 +30,7 @@ use crate::lower::error::LowerError;
 use crate::lower::layout::Layout;
 use crate::lower::shuffle::Shuffles;
 use crate::lower::sizes::Scalars;
+use crate::points::KernelPoints;
 
 /// The key of an inlined value: Func, value number, coordinates.
 pub(crate) type InlinedAt = (FuncId, usize, SmallVec<[NodeId; 4]>);
@@ -111,10 +113,16 @@ pub(crate) struct KernelLowering<'a> {
     pub axes: Vec<GridAxis>,
     /// Where the statements of the block come from, in textual order.
     pub origins: Vec<Origin>,
+    /// The points that accesses touch, if they are asked for.
+    pub points: Option<KernelPoints>,
 }
 
 impl<'a> KernelLowering<'a> {
-    pub fn new(context: &'a Context<'a>, id: KernelId) -> Result<KernelLowering<'a>, LowerError> {
+    pub fn new(
+        context: &'a Context<'a>,
+        id: KernelId,
+        points: Option<KernelPoints>,
+    ) -> Result<KernelLowering<'a>, LowerError> {
         let plan = &context.plan.kernels[id];
         let name = stage_name(context, plan.kernel.stage);
         let mut builder = Builder::default();
@@ -145,6 +153,7 @@ impl<'a> KernelLowering<'a> {
             barriers: debug_span!("barriers").in_scope(|| context.plan.barriers(id)),
             axes: Vec::new(),
             origins: Vec::new(),
+            points,
         })
     }
 

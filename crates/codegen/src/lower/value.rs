@@ -115,7 +115,7 @@ impl KernelLowering<'_> {
                         None => Step::Into(at),
                     });
                 }
-                _ => match self.carried_read(id) {
+                _ => match self.carried_read(id, &args) {
                     Some(carried) => carried,
                     None => self.load(Read::Func(func), value as usize, node.ty, &args)?,
                 },
@@ -128,7 +128,7 @@ impl KernelLowering<'_> {
     /// Loads a value of a Func or input that is stored in an array, or in a register of the warp.
     fn load(&mut self, read: Read, value: usize, ty: Type, at: &[NodeId]) -> Result<NodeId, LowerError> {
         let stored = self.stored(read, value)?;
-        let index = stored.index(&mut self.builder, at);
+        let index = self.loaded(&stored, at);
         let own = self.builder.load(stored.array, ty, index);
         Ok(self.exchanged(read, at, own))
     }

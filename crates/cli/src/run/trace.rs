@@ -1,0 +1,394 @@
+//! `warploom run --trace`: a page with an animation of what is computed and read, and when.
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+use warploom::codegen::build::build_with_points;
+use warploom::codegen::ir::{Program, Space};
+use warploom::codegen::points::{Held, Points, Source as Of};
+use warploom::interp::buffer::Buffer;
+use warploom::lang::files::write_whole;
+use warploom::lang::{Id, Pipeline, Region, Value, dispatch, ir};
+use warploom::schedule::schedule::Problem;
+use warploom::target::Device;
+use warploom::tune::workload::Workload;
+use warploom_report::{Fact, Picture, PictureKind, Step, TouchKind, Trace, TraceKernel};
+
+use super::recorder::{Canvas, Grain, MOST_BYTES, Recorder, Recording};
+use crate::backend::{self, Backend, Done, Job, Source, Target};
+use crate::error::{Error, RunError};
+use crate::progress::{Progress, Unit};
+use crate::report::Format;
+use crate::show;
+
+/// A page to write.
+pub(super) struct Page<'a> {
+    file: &'a Path,
+    target: &'a Target,
+    device: Device,
+}
+
+/// The page that was written.
+#[derive(Serialize)]
+pub(super) struct Written {
+    pub(super) file: String,
+    pub(super) bytes: usize,
+    pub(super) steps: usize,
+}
+
+impl<'a> Page<'a> {
+    /// Checks the flags before anything runs.
+    pub(super) fn new(file: &'a Path, target: &'a Target, format: Format) -> Result<Page<'a>, Error> {
+        if let Some(on) = target.on.filter(|on| *on != Backend::Sim) {
+            return Err(Error::TraceOn { on: on.name() });
+        }
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            let (file, folder) = (file.display().to_string(), folder.display().to_string());
+            return Err(Error::NoOutputFolder { file, folder });
+        }
+        Ok(Page { file, target, device: target.kernels.device(format)? })
+    }
+
+    /// Runs a job in the simulator and writes the page; `what` is the app at its sizes.
+    pub(super) fn run(&self, job: &Job<'_>, what: &str) -> Result<(Done, Written), RunError> {
+        let start = Instant::now();
+        let mut workload = job.workload();
+        let problem = backend::problem(&workload.pipeline, &workload.realisation(), &self.device)?;
+        check_size(&problem, what)?;
+        let source = self.target.kernels.schedule.clone().unwrap_or(Source::Search(0));
+        let schedule = self.target.kernels.schedule_from(&source, &problem, None)?.0;
+        let built = build_with_points(&problem, &schedule);
+        let (program, points) = built.map_err(|error| backend::unbuilt(problem.pipeline(), error))?;
+        let problem = backend::rewritten(&problem, &schedule)?;
+        workload.pipeline = problem.pipeline().clone();
+
+        let canvases = canvases(&problem, &program, &points);
+        let inputs: usize = workload.inputs.iter().map(Buffer::len).sum();
+        let room = MOST_BYTES.saturating_sub(inputs);
+        let mut recorder = Recorder::new(&program, &points, &canvases, room);
+        let progress = Progress::new(format!("tracing {}", program.name), Unit::Time);
+        let outcome = workload.observe(&program, &points, &self.device, &mut recorder);
+        let outcome = outcome.map_err(|error| Error::Simulation(Box::new(error)))?;
+        drop(progress);
+        let recording = recorder.finish().ok_or_else(|| too_large(what))?;
+
+        let made = Made { problem: &problem, program: &program, points: &points, canvases: &canvases };
+        let trace = made.trace(recording, &workload);
+        let written = self.write(Trace {
+            title: format!("What {what} computes, and when"),
+            facts: self.facts(&source),
+            schedule: schedule.to_text(problem.pipeline()),
+            ..trace
+        })?;
+        let done = Done { outputs: outcome.outputs, seconds: start.elapsed().as_secs_f64(), fault: None };
+        Ok((done, written))
+    }
+
+    fn facts(&self, source: &Source) -> Vec<Fact> {
+        let schedule = match source {
+            Source::Default => "the default one".to_owned(),
+            Source::Random(seed) => format!("random, seed {seed}"),
+            Source::Search(seed) => format!("found by the search, seed {seed}"),
+            Source::Path(path) => path.display().to_string(),
+        };
+        vec![
+            Fact::new("device", &self.device.name),
+            Fact::new("schedule", schedule),
+            Fact::new("page made", format!("by warploom {}", env!("CARGO_PKG_VERSION"))),
+        ]
+    }
+
+    fn write(&self, trace: Trace) -> Result<Written, Error> {
+        let (html, file) = (trace.to_html(), self.file.display().to_string());
+        write_whole(self.file, html.as_bytes())
+            .map_err(|error| Error::Write { path: file.clone(), error })?;
+        Ok(Written { file, bytes: html.len(), steps: trace.steps.len() })
+    }
+}
+
+/// Refuses what cannot fit before it is simulated: each point of an input or output takes a byte at least.
+fn check_size(problem: &Problem, what: &str) -> Result<(), Error> {
+    let inputs = problem.request().inputs.values().flatten().filter_map(Region::points);
+    let outputs = problem.request().outputs.iter().flatten().filter_map(Region::points);
+    match inputs.chain(outputs).sum::<u64>() > MOST_BYTES as u64 {
+        true => Err(too_large(what)),
+        false => Ok(()),
+    }
+}
+
+fn too_large(what: &str) -> Error {
+    Error::TraceSize { what: what.to_owned() }
+}
+
+/// What a page is made of, besides the steps.
+struct Made<'a> {
+    problem: &'a Problem,
+    program: &'a Program,
+    points: &'a Points,
+    canvases: &'a [Canvas],
+}
+
+/// The pictures of a page: inputs, then Funcs that are stored, then outputs.
+fn canvases(problem: &Problem, program: &Program, points: &Points) -> Vec<Canvas> {
+    let mut canvases: Vec<Canvas> = Vec::new();
+    for (kernel, own) in points.kernels.iter() {
+        for (array, held) in own.arrays.iter() {
+            let Some(held) = *held else { continue };
+            let region = whole(problem, held);
+            let requested = match program.kernels[kernel].arrays[array].space {
+                Space::Global(buffer) => Some(&program.buffers[buffer].region),
+                Space::Shared | Space::Thread => None,
+            };
+            let is_copy = requested.is_some_and(|requested| *requested != region);
+            let region = requested.cloned().unwrap_or(region);
+            if !canvases.iter().any(|known| (known.held, known.is_copy) == (held, is_copy)) {
+                canvases.push(Canvas { held, region, is_copy });
+            }
+        }
+    }
+    canvases.sort_by_key(|canvas| (kind(problem.pipeline(), canvas) as u8, canvas.held, canvas.is_copy));
+    canvases
+}
+
+/// All points of a Func or input that are stored.
+fn whole(problem: &Problem, held: Held) -> Region {
+    match held.source {
+        Of::Func(func) => problem.regions().funcs[func].region.clone(),
+        Of::Input(input) => problem.request().inputs[input].clone().unwrap_or_else(|| Region(Vec::new())),
+    }
+}
+
+fn kind(pipeline: &Pipeline, canvas: &Canvas) -> PictureKind {
+    match canvas.held.source {
+        Of::Input(_) => PictureKind::Input,
+        Of::Func(func) if pipeline.outputs().contains(&func) => PictureKind::Output,
+        Of::Func(_) => PictureKind::Func,
+    }
+}
+
+impl Made<'_> {
+    fn pipeline(&self) -> &Pipeline {
+        self.problem.pipeline()
+    }
+
+    /// The page without its title and facts.
+    fn trace(&self, recording: Recording, workload: &Workload) -> Trace {
+        let Recording { grain, launches, stages, mut steps } = recording;
+        let mut stages: Vec<String> =
+            stages.iter().map(|(held, stage)| self.stage_name(*held, *stage)).collect();
+        if grain == Grain::Block {
+            stages = vec!["all stages of its block".to_owned()];
+            steps.iter_mut().for_each(|(step, _)| step.stage = 0);
+        }
+        let shades: Vec<Shade> =
+            (0..self.canvases.len()).map(|number| self.shade(number, workload, &steps)).collect();
+        let kernels = self.program.kernels.values().map(|kernel| TraceKernel {
+            name: kernel.name.clone(),
+            grid: kernel.grid,
+            threads: kernel.threads,
+        });
+        Trace {
+            notes: self.notes(grain),
+            pictures: self
+                .canvases
+                .iter()
+                .zip(&shades)
+                .map(|(canvas, shade)| self.picture(canvas, shade, workload))
+                .collect(),
+            kernels: kernels.collect(),
+            launches: launches.iter().map(|kernel| kernel.index()).collect(),
+            stages,
+            steps: steps.into_iter().map(|(step, values)| shaded(step, &values, &shades)).collect(),
+            ..Trace::default()
+        }
+    }
+
+    fn name(&self, held: Held) -> String {
+        match held.source {
+            Of::Input(input) => self.pipeline().inputs()[input].name.clone(),
+            Of::Func(func) => self.pipeline().funcs()[func].value_names()[held.value].clone(),
+        }
+    }
+
+    fn stage_name(&self, held: Held, stage: usize) -> String {
+        match held.source {
+            Of::Input(_) => format!("a copy of {}", self.name(held)),
+            Of::Func(func) => ir::stage_name(&self.pipeline().funcs()[func], stage),
+        }
+    }
+
+    /// The range of values of a picture.
+    fn shade(&self, number: usize, workload: &Workload, steps: &[(Step, Vec<Vec<f32>>)]) -> Shade {
+        let mut shade = Shade::default();
+        if let Of::Input(input) = self.canvases[number].held.source {
+            samples(workload, input.index()).into_iter().for_each(|value| shade.add(value));
+        }
+        for (step, values) in steps {
+            for (touch, values) in step.touches.iter().zip(values) {
+                if touch.picture as usize == number {
+                    values.iter().for_each(|value| shade.add(*value));
+                }
+            }
+        }
+        shade
+    }
+
+    fn picture(&self, canvas: &Canvas, shade: &Shade, workload: &Workload) -> Picture {
+        let values = match canvas.held.source {
+            Of::Input(input) => {
+                samples(workload, input.index()).into_iter().map(|value| shade.byte(value)).collect()
+            }
+            Of::Func(_) => Vec::new(),
+        };
+        let part = if canvas.is_copy { " (requested part)" } else { "" };
+        Picture {
+            name: self.name(canvas.held) + part,
+            kind: kind(self.pipeline(), canvas),
+            storage: self.storage(canvas),
+            extents: canvas.region.extents().into_iter().map(|extent| extent.max(0) as usize).collect(),
+            range: shade.words(),
+            values,
+        }
+    }
+
+    /// Where a Func or input is stored, in words.
+    fn storage(&self, canvas: &Canvas) -> String {
+        let mut places: Vec<String> = Vec::new();
+        for (kernel, own) in self.points.kernels.iter() {
+            for (id, _) in own.arrays.iter().filter(|(_, held)| **held == Some(canvas.held)) {
+                let array = &self.program.kernels[kernel].arrays[id];
+                let bytes = array.elements * array.ty.bytes();
+                let bytes = if bytes < 1000 { format!("{bytes} B") } else { show::bytes(bytes as u64) };
+                let place = match array.space {
+                    Space::Global(buffer) if self.program.buffers[buffer].region == canvas.region => {
+                        format!("global memory, {bytes}")
+                    }
+                    Space::Shared if !canvas.is_copy => format!("shared memory, {bytes} per block"),
+                    Space::Thread if !canvas.is_copy => {
+                        format!("registers, {} per thread", show::count(array.elements, "value"))
+                    }
+                    _ => continue,
+                };
+                if !places.contains(&place) {
+                    places.push(place);
+                }
+            }
+        }
+        let mut words = places.join("; ");
+        words.get_mut(..1).unwrap_or_default().make_ascii_uppercase();
+        words
+    }
+
+    fn notes(&self, grain: Grain) -> Vec<String> {
+        let step = match grain {
+            Grain::Statement => {
+                "One step is one statement that stores, run once by all threads of one block, with everything that is read \
+                 for it."
+            }
+            Grain::Stage => {
+                "One step is all that a block does for one stage before it turns to another: many statements at once, \
+                 because the page would be too large with one step for each. A point that is stored several times in a step \
+                 shows its last value."
+            }
+            Grain::Block => {
+                "One step is all that one block does, because the page would be too large with finer steps. A point that is \
+                 stored several times in a step shows its last value."
+            }
+        };
+        let mut notes = vec![
+            step.to_owned(),
+            "The simulator runs the blocks of a launch one after another, in the order of their indices, and the threads of a \
+             block together. On a GPU, many blocks run at the same time, in no fixed order."
+                .to_owned(),
+            "Values in global memory stay. Shared memory and registers belong to a block or thread, and are lost when their \
+             block ends; a frame shows what the current block holds. Points lie where their coordinates are in the Func, \
+             wherever the kernel stores them. Grey is the value, in 256 shades."
+                .to_owned(),
+            "Planes beyond the first two dimensions lie side by side.".to_owned(),
+            "Keys: space plays and pauses, the arrows go step by step, with shift block by block, Home and End go to either \
+             end."
+                .to_owned(),
+        ];
+        let stored = |func| self.canvases.iter().any(|canvas| canvas.held.source == Of::Func(func));
+        let inlined = self.pipeline().funcs().iter().filter(|(func, _)| !stored(*func));
+        let inlined: Vec<&str> = inlined.map(|(_, decl)| decl.name.as_str()).collect();
+        if !inlined.is_empty() {
+            notes.push(format!(
+                "Without a picture, because they are inlined into what reads them, or not needed at these sizes: {}.",
+                inlined.join(", ")
+            ));
+        }
+        notes
+    }
+}
+
+/// The samples of an input, the first dimension fastest.
+fn samples(workload: &Workload, input: usize) -> Vec<f32> {
+    let Some(buffer) = workload.inputs.get(input) else { return Vec::new() };
+    dispatch!(buffer.ty(), T => {
+        let samples = buffer.as_slice::<T>().unwrap_or_default();
+        buffer.offsets().into_iter().map(|offset| Value::from(samples[offset]).as_f64() as f32).collect()
+    })
+}
+
+/// The step with its values as bytes.
+fn shaded(mut step: Step, values: &[Vec<f32>], shades: &[Shade]) -> Step {
+    for (touch, values) in step.touches.iter_mut().zip(values) {
+        if touch.kind != TouchKind::Read {
+            let shade = &shades[touch.picture as usize];
+            touch.values = values.iter().map(|value| shade.byte(*value)).collect();
+        }
+    }
+    step
+}
+
+/// The finite values of a picture: the smallest is black, the largest white.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shade {
+    ends: Option<(f32, f32)>,
+}
+
+impl Shade {
+    fn add(&mut self, value: f32) {
+        if value.is_finite() {
+            let (low, high) = self.ends.unwrap_or((value, value));
+            self.ends = Some((low.min(value), high.max(value)));
+        }
+    }
+
+    fn byte(&self, value: f32) -> u8 {
+        match self.ends {
+            Some((low, high)) if low < high => {
+                let share = (f64::from(value) - f64::from(low)) / (f64::from(high) - f64::from(low));
+                // Conversion saturates, and makes NaN 0.
+                (share * 255.0).round() as u8
+            }
+            _ => 128,
+        }
+    }
+
+    fn words(&self) -> String {
+        let shown = |value: f32| show::number(f64::from(value));
+        match self.ends {
+            Some((low, high)) if low < high => format!("Black is {}, white is {}.", shown(low), shown(high)),
+            Some((value, _)) => format!("All values are {}.", shown(value)),
+            None => String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shades_reach_from_black_to_white() {
+        let mut shade = Shade::default();
+        [-1.0, f32::NAN, 3.0, f32::INFINITY].into_iter().for_each(|value| shade.add(value));
+        let bytes = [-1.0, 1.0, 3.0, f32::NAN, f32::INFINITY].map(|value| shade.byte(value));
+        assert_eq!(bytes, [0, 128, 255, 0, 255]);
+        assert_eq!(shade.words(), "Black is -1, white is 3.");
+    }
+}

@@ -1,0 +1,97 @@
+//! Keeps the points that accesses touch, for tools that ask for them.
+
+use warploom_lang::IdVec;
+
+use crate::ir::{Array, ArrayId, BufferId, Kernel, KernelId, NodeId, Role, Space, Stmt};
+use crate::lower::context::Context;
+use crate::lower::state::{Kept, KernelLowering, Read, Stored};
+use crate::points::{Held, KernelPoints, Key, Place, Points, Source};
+
+/// The kernels lowered so far, with their points if these are asked for.
+#[derive(Default)]
+pub(crate) struct Kernels {
+    pub kernels: IdVec<KernelId, Kernel>,
+    pub points: Option<Points>,
+}
+
+impl Kernels {
+    pub fn with_points() -> Kernels {
+        Kernels { points: Some(Points::default()), ..Kernels::default() }
+    }
+
+    /// Where the next kernel keeps its points, if they are asked for.
+    pub fn new_points(&self) -> Option<KernelPoints> {
+        self.points.as_ref().map(|_| KernelPoints::default())
+    }
+
+    pub fn push(&mut self, (kernel, own): (Kernel, Option<KernelPoints>)) -> KernelId {
+        if let Some(points) = &mut self.points {
+            points.kernels.push(own.unwrap_or_default());
+        }
+        self.kernels.push(kernel)
+    }
+}
+
+impl KernelLowering<'_> {
+    /// The index for a load of the element at a point.
+    pub fn loaded(&mut self, stored: &Stored, at: &[NodeId]) -> NodeId {
+        let index = stored.index(&mut self.builder, at);
+        self.touch(Key { array: stored.array, index, value: None }, at, 0);
+        index
+    }
+
+    /// Stores a value to the element at a point, for a stage.
+    pub fn written(&mut self, stored: &Stored, at: &[NodeId], value: NodeId, stage: usize) -> Stmt {
+        let (array, index) = (stored.array, stored.index(&mut self.builder, at));
+        self.touch(Key { array, index, value: Some(value) }, at, stage);
+        Stmt::Store { array, index, value }
+    }
+
+    /// Keeps the point that an access touches, if it is asked for.
+    pub fn touch(&mut self, key: Key, at: &[NodeId], stage: usize) {
+        if let Some(points) = &mut self.points {
+            points.add(key, Place { at: at.iter().copied().collect(), stage });
+        }
+    }
+
+    /// The points of the finished kernel.
+    pub fn take_points(&mut self) -> Option<KernelPoints> {
+        let mut points = self.points.take()?;
+        let local = |array: ArrayId| {
+            let (&(kept, value), _) = self.kept.iter().find(|(_, kept)| **kept == array)?;
+            let source = match kept {
+                Kept::Whole(Read::Input(input)) => Source::Input(input),
+                Kept::Whole(Read::Func(func)) => Source::Func(func),
+                Kept::Tile(stage) => Source::Func(stage.func),
+            };
+            Some(Held { source, value })
+        };
+        points.arrays = held(self.context, &self.arrays, local);
+        Some(points)
+    }
+}
+
+/// What each array holds; `local` says it of arrays that are no buffers.
+pub(crate) fn held(
+    context: &Context<'_>,
+    arrays: &IdVec<ArrayId, Array>,
+    local: impl Fn(ArrayId) -> Option<Held>,
+) -> IdVec<ArrayId, Option<Held>> {
+    let of = |(id, array): (ArrayId, &Array)| match array.space {
+        Space::Global(buffer) => in_buffer(context, buffer),
+        Space::Shared | Space::Thread => local(id),
+    };
+    arrays.iter().map(of).collect()
+}
+
+fn in_buffer(context: &Context<'_>, buffer: BufferId) -> Option<Held> {
+    if let Role::Input(input) = context.buffers[buffer].role {
+        return Some(Held { source: Source::Input(input), value: 0 });
+    }
+    let copied = context.copies.iter().find(|copy| copy.to == buffer);
+    let buffer = copied.map_or(buffer, |copy| copy.from);
+    context.func_buffers.iter().find_map(|(func, buffers)| {
+        let value = buffers.iter().position(|own| *own == buffer)?;
+        Some(Held { source: Source::Func(func), value })
+    })
+}

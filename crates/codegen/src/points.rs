@@ -1,0 +1,80 @@
+//! The points of Funcs and inputs that the accesses of a program touch.
+//!
+//! Kernel IR knows elements of arrays only. [`Points`] keeps, beside a program, what lowering knew when it
+//! made each index: the coordinates, as nodes of the kernel's expressions. Tools that show what a program
+//! does read it; kernels do not depend on it.
+
+use ahash::AHashMap;
+use smallvec::SmallVec;
+use warploom_lang::{FuncId, IdVec, InputId};
+
+use crate::ir::{ArrayId, KernelId, NodeId};
+
+/// What the arrays of a program hold, and the points that its accesses touch.
+#[derive(Clone, Debug, Default)]
+pub struct Points {
+    /// One per kernel.
+    pub kernels: IdVec<KernelId, KernelPoints>,
+}
+
+/// What the arrays of a kernel hold, and the points that its accesses touch.
+#[derive(Clone, Debug, Default)]
+pub struct KernelPoints {
+    /// What each array holds; `None` if it is neither a Func nor an input.
+    pub arrays: IdVec<ArrayId, Option<Held>>,
+    accesses: AHashMap<Key, Vec<Place>>,
+}
+
+/// One value of a Func, or an input, which an array holds in whole or in part.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Held {
+    /// The Func or input.
+    pub source: Source,
+    /// The number of the value in the Func's tuple.
+    pub value: usize,
+}
+
+/// A Func or an input.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Source {
+    /// A Func of the pipeline.
+    Func(FuncId),
+    /// An input of the pipeline.
+    Input(InputId),
+}
+
+/// An access in the text of a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Key {
+    /// The array that is accessed.
+    pub array: ArrayId,
+    /// The index of the element.
+    pub index: NodeId,
+    /// The value that is written; `None` for a load.
+    pub value: Option<NodeId>,
+}
+
+/// A point that an access touches.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The coordinates, as nodes of the kernel's expressions.
+    pub at: SmallVec<[NodeId; 4]>,
+    /// The stage of the Func that the access belongs to, if it is a write.
+    pub stage: usize,
+}
+
+impl KernelPoints {
+    /// The points of an access. Equal text can stand for different points under different variables: the
+    /// first place whose variables are all bound is the right one.
+    pub fn places(&self, key: Key) -> &[Place] {
+        self.accesses.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Adds a place of an access, unless it is known.
+    pub(crate) fn add(&mut self, key: Key, place: Place) {
+        let places = self.accesses.entry(key).or_default();
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+}
