@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::pipeline::Which;
 use crate::report::{self, Format};
 use crate::show;
+use crate::sizes::Sizes;
 use crate::table::{self, Align};
 
 /// Time an app on a GPU under a schedule
@@ -47,7 +48,7 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Report {
     app: &'static str,
-    sizes: String,
+    sizes: Sizes,
     device: String,
     /// Whether the checking build matched the reference bit for bit, and the timing build within
     /// its tolerance; `null` without `--check`.
@@ -110,7 +111,7 @@ pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
     });
     let report = Report::new(&chosen, gpu.device(), exact, timing, kernels.collect())?;
     if arguments.format.json {
-        return report::json(out, "warploom.bench/1", &report);
+        return report::json(out, "warploom.bench/2", &report);
     }
     report::text(out, &report.text())
 }
@@ -154,7 +155,7 @@ impl Report {
         let floor_us = floor_us(chosen.app, &chosen.workload.pipeline, &chosen.settings, device);
         Ok(Report {
             app: chosen.app.name,
-            sizes: show::at_sizes(chosen.app, &chosen.settings),
+            sizes: Sizes::of_app(chosen.app, &chosen.settings),
             device: device.name.clone(),
             exact,
             min_us,

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::pipeline::Which;
 use crate::report::{self, Format};
 use crate::show;
+use crate::sizes::Sizes;
 use crate::voice;
 
 /// Show the kernels of a schedule as loop nests, with their memory, redundancy and predicted times
@@ -49,14 +50,14 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Decisions {
     app: String,
-    sizes: String,
+    sizes: Sizes,
     decisions: Vec<String>,
 }
 
 #[derive(Serialize)]
 struct Report {
     app: String,
-    sizes: String,
+    sizes: Sizes,
     device: String,
     #[serde(flatten)]
     explanation: Explanation,
@@ -76,7 +77,7 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         let decisions: Vec<String> = rewrites.chain(changes).collect();
         if arguments.format.json {
             let report = Decisions { app: asked.name, sizes: asked.sizes, decisions };
-            return report::json(out, "warploom.decisions/1", &report);
+            return report::json(out, "warploom.decisions/2", &report);
         }
         return report::text(out, &decisions.iter().map(|text| format!("{text}\n")).collect::<String>());
     }
@@ -84,9 +85,9 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     let explanation = explanation(&problem, &schedule, &*model)?;
     if arguments.format.json {
         let report = Report { app: asked.name, sizes: asked.sizes, device: device.name, explanation };
-        return report::json(out, "warploom.explain/1", &report);
+        return report::json(out, "warploom.explain/2", &report);
     }
-    report::text(out, &listing(&asked.name, &asked.sizes, &device, &explanation))
+    report::text(out, &listing(&asked.name, &asked.sizes.to_string(), &device, &explanation))
 }
 
 /// The explanation of a schedule; an error if the schedule is illegal.

@@ -9,7 +9,7 @@ use warploom::lang::{BoundsError, Pipeline, Range, Realisation, Region, Value, i
 use crate::error::Error;
 use crate::names::find_app;
 use crate::settings::{build, param_values, set_params, set_sizes, set_structure};
-use crate::show;
+use crate::sizes::Sizes;
 
 /// Which pipeline, at which sizes.
 #[derive(Debug, clap::Args)]
@@ -41,8 +41,7 @@ pub(crate) struct Which {
 pub(crate) struct Subject {
     /// The name in reports.
     pub(crate) name: String,
-    /// The sizes in messages, as in ` at W=640, H=480`.
-    pub(crate) sizes: String,
+    pub(crate) sizes: Sizes,
     pub(crate) pipeline: Pipeline,
     pub(crate) request: Realisation,
     /// The app and its settings; `None` for a pipeline from a file.
@@ -117,7 +116,7 @@ impl Which {
         for (name, value) in param_values(app, &pipeline, &settings)? {
             request = request.param(&name, value);
         }
-        let (name, sizes) = (app.name.to_owned(), show::at_sizes(app, &settings));
+        let (name, sizes) = (app.name.to_owned(), Sizes::of_app(app, &settings));
         Ok(Subject { name, sizes, pipeline, request, app: Some((*app, settings)) })
     }
 
@@ -136,7 +135,7 @@ impl Which {
             request = request.param(name, value);
         }
         infer(&pipeline, &request).map_err(|error| self.refused(&pipeline, error))?;
-        let sizes = boxes(&pipeline, &request);
+        let sizes = Sizes::of_boxes(&pipeline, &request);
         Ok(Subject { name: pipeline.name().to_owned(), sizes, pipeline, request, app: None })
     }
 
@@ -239,17 +238,6 @@ fn param<'a>(pipeline: &Pipeline, item: &'a str) -> Result<(&'a str, Value), Err
     let value = number.and_then(|number| Value::from_number(ty, number));
     let wrong = || Error::FileParam { name: name.to_owned(), ty, text: text.to_owned() };
     Ok((name, value.ok_or_else(wrong)?))
-}
-
-/// The boxes in messages, as in ` at input=640x480, output=640x480`.
-fn boxes(pipeline: &Pipeline, request: &Realisation) -> String {
-    let inputs = pipeline.inputs().values().map(|input| &input.name).zip(request.inputs.values());
-    let outputs = pipeline.outputs().iter().map(|id| &pipeline.funcs()[*id].name).zip(&request.outputs);
-    let named = inputs.chain(outputs).filter_map(|(name, region)| {
-        let region = region.as_ref()?;
-        Some(format!("{name}={}", show::extents(region)))
-    });
-    format!(" at {}", named.collect::<Vec<_>>().join(", "))
 }
 
 /// Whether the error is about sizes or values that the user gave.

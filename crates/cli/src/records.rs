@@ -126,7 +126,7 @@ fn number(problem: ProblemId) -> String {
 
 fn list(problems: &[Problem], format: Format, out: &mut dyn Write) -> Result<(), Error> {
     if format.json {
-        return report::json(out, "warploom.records.list/1", &Listed { problems });
+        return report::json(out, "warploom.records.list/2", &Listed { problems });
     }
     let titles = [
         ("number", Align::Right),
@@ -145,7 +145,7 @@ fn list(problems: &[Problem], format: Format, out: &mut dyn Write) -> Result<(),
             visible(&problem.name).into_owned(),
             outputs.join(", "),
             visible(&problem.device).into_owned(),
-            visible(&problem.versions).into_owned(),
+            visible(&problem.versions.join(", ")).into_owned(),
             problem.trials.to_string(),
             problem.valid.to_string(),
             problem.best_us.map_or("-".to_owned(), |time| format!("{time:.2}")),
@@ -161,7 +161,7 @@ fn trials(records: &Records, name: &str, format: Format, out: &mut dyn Write) ->
     trials.sort_by(|a, b| time(a).total_cmp(&time(b)));
     if format.json {
         let trials = trials.iter().map(TrialReport::new).collect();
-        return report::json(out, "warploom.records.trials/1", &Trials { problem, trials });
+        return report::json(out, "warploom.records.trials/2", &Trials { problem, trials });
     }
     report::text(out, &crate::tune::trial_table(&trials, None))
 }

@@ -3,6 +3,8 @@
 use warploom::app::{App, Settings};
 use warploom::lang::{Region, Type};
 
+use crate::sizes::Sizes;
+
 /// The extents of a box, as in `640x480x3`; a box without dimensions is one point.
 pub(crate) fn extents(region: &Region) -> String {
     if region.dimensions() == 0 {
@@ -13,9 +15,7 @@ pub(crate) fn extents(region: &Region) -> String {
 
 /// The sizes of an app, as in ` at W=640, H=480`; empty if it has none.
 pub(crate) fn at_sizes(app: &App, settings: &Settings) -> String {
-    let sizes: Vec<String> =
-        app.sizes.iter().map(|size| format!("{}={}", size.name, settings.int(size.name))).collect();
-    if sizes.is_empty() { String::new() } else { format!(" at {}", sizes.join(", ")) }
+    Sizes::of_app(app, settings).to_string()
 }
 
 /// A number with a few significant digits; short numbers are exact.

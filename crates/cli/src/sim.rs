@@ -10,7 +10,7 @@ use crate::backend::{self, Kernels};
 use crate::choice::Choice;
 use crate::error::Error;
 use crate::report::{self, Format};
-use crate::show;
+use crate::sizes::Sizes;
 
 /// Run an app's kernels in the simulator and compare them with the reference evaluator
 #[derive(Debug, clap::Args)]
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Report {
     app: &'static str,
-    sizes: String,
+    sizes: Sizes,
     device: String,
     seconds: f64,
     lane_operations: u64,
@@ -58,10 +58,10 @@ pub(crate) fn sim(
     let outcome = chosen.workload.simulate(&program, &device, 0);
     let outcome = outcome.map_err(|error| Error::Simulation(Box::new(error)))?;
     let seconds = start.elapsed().as_secs_f64();
-    let sizes = show::at_sizes(chosen.app, &chosen.settings);
+    let sizes = Sizes::of_app(chosen.app, &chosen.settings);
     let reference = chosen.workload.reference().map_err(|error| Error::Evaluation {
         app: chosen.app.name,
-        sizes: sizes.clone(),
+        sizes: sizes.to_string(),
         error: Box::new(error),
     })?;
     if outcome.outputs != reference {
@@ -77,7 +77,7 @@ pub(crate) fn sim(
         counters: outcome.counters,
     };
     if arguments.format.json {
-        return report::json(out, "warploom.sim/1", &report);
+        return report::json(out, "warploom.sim/2", &report);
     }
     let mut text = format!(
         "{}{} simulated for {}: outputs match the reference bit for bit, {:.2} s, {:.1} million lane operations\n",

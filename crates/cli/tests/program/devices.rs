@@ -7,8 +7,8 @@ use warploom::target::Device;
 use crate::place::{Place, Ran};
 
 /// A note that `auto` is no GPU of this machine.
-const NO_GPU: &str =
-    "note: this machine has no GPU, so kernels are generated for h200; --device selects another GPU\n";
+const NO_GPU: &str = "note: this machine has no GPU, so kernels are generated for h200; choose another with --device NAME \
+     (`warploom devices --presets` lists them)\n";
 
 fn has_gpu() -> bool {
     warploom::runtime::Gpu::new(0).is_ok()
@@ -144,7 +144,7 @@ fn a_device_that_only_its_description_knows_must_be_given_again() {
 #[test]
 fn other_json_beside_a_schedule_is_no_manifest() {
     let place = compiled("t4");
-    for other in ["{}", "[", r#"{ "schema": "warploom.suite/1", "device": "T4" }"#, r#"{ "device": "T4" }"#] {
+    for other in ["{}", "[", r#"{ "schema": "warploom.suite/2", "device": "T4" }"#, r#"{ "device": "T4" }"#] {
         fs::write(place.path("out/blur.json"), other).unwrap();
         let ran = place.run(&format!("{EXPLAIN} out"));
         let auto = place.run(&format!("{EXPLAIN} out --device auto"));

@@ -1,0 +1,102 @@
+//! The sizes of a pipeline in reports: numbers by name, or boxes by name for a pipeline from a file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use warploom::app::{App, Settings};
+use warploom::lang::{Pipeline, Realisation, Region};
+
+use crate::show;
+
+/// Sizes by name, in the order in which the app or pipeline declares them.
+/// [`Display`](fmt::Display) is ` at W=640, H=480`, or nothing if there are none.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Sizes(Vec<(String, Size)>);
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Size {
+    /// A size of an app.
+    Points(i64),
+    /// The box of an input or output.
+    Box(Region),
+}
+
+impl Sizes {
+    pub(crate) fn of_app(app: &App, settings: &Settings) -> Sizes {
+        let size = |name: &str| (name.to_owned(), Size::Points(settings.int(name)));
+        Sizes(app.sizes.iter().map(|setting| size(setting.name)).collect())
+    }
+
+    /// The boxes of a pipeline's inputs and outputs.
+    pub(crate) fn of_boxes(pipeline: &Pipeline, request: &Realisation) -> Sizes {
+        let inputs = pipeline.inputs().values().map(|input| &input.name).zip(request.inputs.values());
+        let outputs = pipeline.outputs().iter().map(|id| &pipeline.funcs()[*id].name).zip(&request.outputs);
+        let size = |(name, region): (&String, &Option<Region>)| {
+            Some((name.clone(), Size::Box(region.as_ref()?.clone())))
+        };
+        Sizes(inputs.chain(outputs).filter_map(size).collect())
+    }
+
+    /// As `--size` takes them: `W=640,H=480`; `None` if there are none.
+    pub(crate) fn as_argument(&self) -> Option<String> {
+        let sizes: Vec<String> = self.0.iter().map(|(name, size)| format!("{name}={size}")).collect();
+        (!sizes.is_empty()).then(|| sizes.join(","))
+    }
+}
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, (name, size)) in self.0.iter().enumerate() {
+            write!(f, "{} {name}={size}", if number == 0 { " at" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Size::Points(points) => write!(f, "{points}"),
+            Size::Box(region) => f.write_str(&show::extents(region)),
+        }
+    }
+}
+
+impl Serialize for Sizes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, size)| (name, size)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Sizes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Sizes, D::Error> {
+        let sizes: BTreeMap<String, Size> = Deserialize::deserialize(deserializer)?;
+        Ok(Sizes(sizes.into_iter().collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn sizes_are_numbers_in_json_and_a_phrase_in_text() {
+        let sizes = Sizes(vec![("W".to_owned(), Size::Points(640)), ("H".to_owned(), Size::Points(480))]);
+        assert_eq!(sizes.to_string(), " at W=640, H=480");
+        assert_eq!(sizes.as_argument().as_deref(), Some("W=640,H=480"));
+        assert_eq!(serde_json::to_string(&sizes).unwrap(), r#"{"W":640,"H":480}"#);
+        let back: Sizes = serde_json::from_value(json!({ "W": 640, "H": 480 })).unwrap();
+        assert_eq!(back.as_argument().as_deref(), Some("H=480,W=640"));
+
+        let boxes = Sizes(vec![("input".to_owned(), Size::Box(Region::of_extents(&[4, 3])))]);
+        assert_eq!(boxes.to_string(), " at input=4x3");
+        let expected = json!({ "input": [{ "min": 0, "extent": 4 }, { "min": 0, "extent": 3 }] });
+        assert_eq!(serde_json::to_value(&boxes).unwrap(), expected);
+        assert_eq!(serde_json::from_value::<Sizes>(expected).unwrap(), boxes);
+        assert_eq!((Sizes::default().to_string(), Sizes::default().as_argument()), (String::new(), None));
+    }
+}
