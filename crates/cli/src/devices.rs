@@ -116,3 +116,21 @@ fn listing<'a>(first: &'static str, devices: impl Iterator<Item = (String, &'a D
     });
     table::whole(&titles, &rows.collect::<Vec<_>>())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documented::Documented;
+
+    #[test]
+    fn the_report_is_as_its_page_says() {
+        let page = Documented::read();
+        for (nvrtc, nvrtc_error) in [(Some("13.0".to_owned()), None), (None, Some("not found".to_owned()))] {
+            let (devices, driver) = (Device::presets(), Some("13.0".to_owned()));
+            let mut out = Vec::new();
+            let report = Report { devices, driver, nvrtc, nvrtc_error };
+            report::json(&mut out, "warploom.devices/2", &report).unwrap();
+            page.check(&serde_json::from_slice(&out).unwrap());
+        }
+    }
+}

@@ -142,6 +142,27 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_is_described() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let kinds = [
+            Kind::Usage,
+            Kind::File,
+            Kind::Pipeline,
+            Kind::NoGpu,
+            Kind::Gpu,
+            Kind::NothingMeasured,
+            Kind::Verification,
+            Kind::Fuzz,
+            Kind::Internal,
+        ];
+        for kind in kinds {
+            let row = format!("| `{}` | {} | ", kind.name(), kind.code());
+            assert!(page.contains(&row), "docs/json.md has no row {row}");
+        }
+    }
+
+    #[test]
     fn json_is_asked_for_before_a_double_dash() {
         let error = Error::NoFile { file: "a\u{1b}.json".to_owned() };
         let text = answer("warploom explain a.json --json", &error);

@@ -224,6 +224,10 @@ fn run_command(command: Command, apps: &[App], out: &mut dyn Write) -> Result<()
 }
 
 #[cfg(test)]
+#[path = "../tests/program/documented.rs"]
+#[allow(dead_code, reason = "the tests of the program use the rest")]
+mod documented;
+#[cfg(test)]
 mod mutations;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use serde::Serialize;
-use warploom::sim::Counters;
+use warploom::sim::{Counters, KernelCounters};
 
 use crate::backend::{self, Kernels};
 use crate::choice::Choice;
@@ -43,6 +43,9 @@ struct Report {
     device: String,
     seconds: f64,
     lane_operations: u64,
+    /// The launched kernels in the program's order, each with the sum of its launches.
+    kernels: Vec<KernelCounters>,
+    #[serde(skip)]
     counters: Counters,
 }
 
@@ -74,6 +77,7 @@ pub(crate) fn sim(
         device: device.name,
         seconds,
         lane_operations: outcome.counters.lane_operations(),
+        kernels: outcome.counters.kernels(),
         counters: outcome.counters,
     };
     if arguments.format.json {

@@ -3,7 +3,7 @@
 mod idle;
 mod text;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use warploom_cost::{CostModel, Featurizer, KernelFeatures, RowSource, StageRow, Term};
 use warploom_lang::{FuncId, Id};
 use warploom_schedule::schedule::{
@@ -41,7 +41,7 @@ pub struct KernelExplanation {
     /// are not tiled.
     pub block: String,
     /// Numbers that the schedule gives for the kernel, by their words.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(serialize_with = "as_map")]
     pub numbers: Vec<(&'static str, u32)>,
     /// Threads per block.
     pub threads: u64,
@@ -91,6 +91,10 @@ pub struct Memory {
     pub extents: Vec<i64>,
     /// Size of that array in bytes; 0 in global memory.
     pub bytes: u64,
+}
+
+fn as_map<S: Serializer>(pairs: &[(&'static str, u32)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().copied())
 }
 
 /// A part of a predicted time.

@@ -82,7 +82,7 @@ pub struct Trial {
 }
 
 /// A problem with a summary of its trials.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Problem {
     /// Row id in the database.
     pub id: ProblemId,
