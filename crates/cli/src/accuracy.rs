@@ -301,3 +301,19 @@ impl Report {
         table::whole(&titles, &rows) + &faults.chain(errors).collect::<String>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documented::Documented;
+
+    #[test]
+    fn errors_in_json_are_as_their_page_says() {
+        let errors = vec![Failed { app: "harris", error: "made up".to_owned() }];
+        let report = Report { passed: false, device: None, runs: 8, outputs: Vec::new(), errors };
+        let mut out = Vec::new();
+        report::json(&mut out, "warploom.accuracy/2", &report).unwrap();
+        let seen = Documented::read().check(&serde_json::from_slice(&out).unwrap());
+        assert!(seen.contains("accuracy error: error"), "{seen:?}");
+    }
+}

@@ -103,7 +103,8 @@ fn sentence(error: &clap::Error) -> String {
     let ends = ["\n\nUsage:", "\n\nFor more information"].map(|end| text.find(end).unwrap_or(text.len()));
     let text = &text[..ends.into_iter().min().unwrap_or(text.len())];
     let text = text.strip_prefix("error: ").unwrap_or(text);
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let parts = text.split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]
@@ -130,7 +131,7 @@ mod tests {
         for (line, expected) in [
             (
                 "warploom run a --sed 3",
-                "unexpected argument '--sed' found tip: a similar argument exists: '--seed'",
+                "unexpected argument '--sed' found; tip: a similar argument exists: '--seed'",
             ),
             ("warploom run", "the following required arguments were not provided: <app>"),
             ("warploom", "an argument or command is missing; --help lists them"),

@@ -92,8 +92,9 @@ use voice::Voice;
   warploom run unsharp --input photo.png -o sharp.png
   warploom help compile                            the full help of a command; `warploom compile -h` is a summary
 
-Results go to standard output, everything else to standard error. Long tasks show a progress bar on a terminal, and print a
-line every ten seconds elsewhere. Output has no colours.
+Results go to standard output, everything else to standard error. With --json, errors are results too: one JSON object on
+standard output. Long tasks show a progress bar on a terminal, and print a line every ten seconds elsewhere. Output has no
+colours.
 
 Exit codes:
   0    success

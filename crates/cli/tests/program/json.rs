@@ -48,6 +48,9 @@ const COMMANDS: [&str; 33] = [
     "devices --presets",
 ];
 
+/// Parts of reports about failures, which other tests make.
+const ELSEWHERE: [&str; 4] = ["accuracy error", "fuzz failure", "fuzz ill-conditioned", "mismatch"];
+
 #[test]
 fn every_report_has_a_section_and_an_example() {
     let page = Documented::read();
@@ -91,7 +94,8 @@ fn every_output_is_as_the_page_says() {
         page.examples(schema).iter().for_each(|example| page.report(example, &mut compared));
     }
     seen.extend(compared.seen);
-    let unseen: Vec<String> = page.rows().difference(&seen).cloned().collect();
+    let elsewhere = |row: &&String| ELSEWHERE.iter().any(|name| row.starts_with(&format!("{name}: ")));
+    let unseen: Vec<String> = page.rows().difference(&seen).filter(|row| !elsewhere(row)).cloned().collect();
     assert!(unseen.is_empty(), "these rows of docs/json.md are in no output and in no example: {unseen:#?}");
 }
 
@@ -128,7 +132,7 @@ fn an_error_is_one_object_on_standard_output() {
         assert_eq!((&report["kind"], &report["code"]), (&kind.into(), &code.into()), "{command}");
         let said = place.run(command);
         let sentence = report["error"].as_str().unwrap();
-        let first = |text: &str| text.split_whitespace().take(5).collect::<Vec<_>>().join(" ");
+        let first = |text: &str| text.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
         assert_eq!((said.code, said.out.as_str()), (code, ""), "{command} without --json");
         assert!(said.err.contains(&first(sentence)), "{command}: {sentence}\n{}", said.err);
     }
@@ -149,7 +153,7 @@ fn a_report_that_something_failed_is_the_only_object() {
     let verified = one(&place.run("verify golden --json"), 6);
     assert_eq!(verified["passed"], false);
     assert_eq!(verified["apps"][0]["outputs"][0]["first_mismatch"]["expected"], 1000.0);
-    page.check(&verified);
+    assert!(page.check(&verified).contains("mismatch: at"));
 
     let suite =
         one(&place.run("-q suite --apps blur --sizes small --samples 2 --fake fake:wrong=100 --json"), 6);
