@@ -416,6 +416,8 @@ impl Error {
             Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Kind::Closed,
             Error::Output(_) => Kind::Output,
             Error::Tune(_, kind) => *kind,
+            // What would be a wrong argument is in a file here.
+            Error::In { error, .. } if error.kind() == Kind::Usage => Kind::File,
             Error::In { error, .. } => error.kind(),
             error if error.is_about_a_file() => Kind::File,
             _ => Kind::Usage,

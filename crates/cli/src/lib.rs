@@ -157,21 +157,24 @@ enum Command {
 /// Every error is reported as one sentence on standard error and an exit code; with `--json`, as one
 /// object on standard output instead. Panics, including those in an app, are reported the same way.
 pub fn main_with(apps: &[App]) -> ExitCode {
-    let arguments: Vec<OsString> = std::env::args_os().collect();
+    // Not locked, because a worker writes its answers from another thread.
+    ExitCode::from(answer(apps, std::env::args_os().collect(), &mut io::stdout()))
+}
+
+/// Runs one command, reports its errors and panics, and returns the exit code.
+fn answer(apps: &[App], arguments: Vec<OsString>, out: &mut dyn Write) -> u8 {
     let failures = Failures::of(&arguments);
     panic::set_hook(Box::new(move |panic| failures.note_panic(panic)));
-    // Not locked, because a worker writes its answers from another thread.
-    let mut out = io::stdout();
-    let outcome = panic::catch_unwind(AssertUnwindSafe(|| execute(apps, arguments, &mut out)));
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| execute(apps, arguments, out)));
     match outcome {
-        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Ok(())) => 0,
         Ok(Err(error)) => {
-            failures.report(&error, &mut out);
-            ExitCode::from(error.exit_code())
+            failures.report(&error, out);
+            error.exit_code()
         }
         Err(_) => {
-            failures.report_panic(&mut out);
-            ExitCode::from(exit::INTERNAL)
+            failures.report_panic(out);
+            exit::INTERNAL
         }
     }
 }

@@ -72,6 +72,9 @@ const FORGETFUL: App = App {
     ..POINT
 };
 
+/// A pipeline whose definition panics.
+const PANICS: App = App { name: "panics", build: |_: &Settings| panic!("on purpose"), ..POINT };
+
 fn no_input(_: &InputRequest<'_>) -> Buffer {
     unreachable!("there are no inputs")
 }
@@ -210,4 +213,30 @@ fn outputs_and_reference_data_must_be_the_same() {
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains(expected), "{text}");
     }
+}
+
+#[test]
+fn a_panic_is_one_object_in_json() {
+    let process = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "tests::a_panic_in_a_process_of_its_own"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&process.stdout);
+    assert!(process.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[test]
+#[ignore = "a_panic_is_one_object_in_json starts it in a process, because it replaces the hook of panics"]
+fn a_panic_in_a_process_of_its_own() {
+    let arguments = ["warploom", "graph", "panics", "--json"].map(OsString::from).to_vec();
+    let mut out = Vec::new();
+    let code = answer(&[PANICS], arguments, &mut out);
+    let report: Json = serde_json::from_slice(&out).unwrap();
+    assert_eq!((code, &report["kind"], &report["code"]), (exit::INTERNAL, &"internal".into(), &1.into()));
+    let sentence = report["error"].as_str().unwrap();
+    assert!(
+        sentence.starts_with("internal error: on purpose (") && sentence.ends_with("please report it"),
+        "{sentence}"
+    );
+    documented::Documented::read().check(&report);
 }

@@ -46,6 +46,19 @@ fn without_a_gpu_auto_is_a_preset_and_a_note_says_so() {
 }
 
 #[test]
+fn a_gpu_without_weights_of_its_own_is_said_with_what_to_do() {
+    let place = Place::new();
+    let ran = place.run("explain blur --schedule default --size 64x48 --device a100");
+    let note = &succeeded(&ran).err;
+    assert!(note.starts_with("note: the weights are for H200 (") && note.lines().count() == 1, "{note}");
+    for help in ["`warploom tune`", "--model analytic", "--model FILE"] {
+        assert!(note.contains(help), "{note}");
+    }
+    let analytic = "explain blur --schedule default --size 64x48 --device a100 --model analytic";
+    assert_eq!(succeeded(&place.run(analytic)).err, "");
+}
+
+#[test]
 fn a_note_is_said_once_for_what_runs_and_never_for_the_rest() {
     if has_gpu() {
         return;

@@ -20,10 +20,13 @@ use crate::place::{Place, Ran};
 use crate::stubbed::write_stub;
 
 /// Parts of commands that would take long, and what stands for them.
-const SMALLER: [(&str, &str); 4] = [
+const SMALLER: [(&str, &str); 7] = [
     ("--iterations 20", "--iterations 2"),
     ("--time-limit 8h", "--time-limit 60s"),
     ("--pipelines 300", "--pipelines 30"),
+    ("--pipelines 60", "--pipelines 4"),
+    ("--search --pipelines 40", "--search --pipelines 3"),
+    ("--mutate 20", "--mutate 1"),
     ("apps/golden --on sim", "apps/golden --on sim --app harris --app unsharp"),
 ];
 
@@ -40,6 +43,11 @@ const TRAINING: [&str; 3] = ["collect", "train", "evaluate"];
 fn the_readme_runs() {
     let page = Page::new("README.md");
     page.run_all(25);
+}
+
+#[test]
+fn the_page_for_contributors_runs() {
+    Page::new("CONTRIBUTING.md").run_all(5);
 }
 
 /// Outputs in a page, in blocks marked `console`: a line `$ COMMAND`, then all that it prints.

@@ -109,7 +109,6 @@ fn an_error_is_one_object_on_standard_output() {
         ("run blur --seeds 3", 2, "usage"),
         ("compile", 2, "usage"),
         ("fly", 2, "usage"),
-        ("records", 2, "usage"),
         ("explain blur", 2, "usage"),
         ("run blur --input absent.png", 2, "file"),
         ("compile text.json --size 8x8", 2, "file"),
@@ -136,6 +135,8 @@ fn an_error_is_one_object_on_standard_output() {
         assert_eq!((said.code, said.out.as_str()), (code, ""), "{command} without --json");
         assert!(said.err.contains(&first(sentence)), "{command}: {sentence}\n{}", said.err);
     }
+    let missing = one(&place.run("records --json"), 2);
+    assert_eq!(missing["kind"], "usage", "help is not an answer in JSON: {missing}");
     let help = place.run("run --json --help");
     assert!(help.code == 0 && help.out.starts_with("Run an app"), "{}", help.out);
 }
