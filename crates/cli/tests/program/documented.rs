@@ -148,7 +148,7 @@ impl Documented {
 
     fn object(&self, name: &str, object: &Map<String, Json>, at: &str, compared: &mut Compared) {
         let rows = self.fields(name);
-        for (field, value) in object.iter().filter(|(field, _)| at != "" || *field != "schema") {
+        for (field, value) in object.iter().filter(|(field, _)| !at.is_empty() || *field != "schema") {
             let at = if at.is_empty() { field.clone() } else { format!("{at}.{field}") };
             match rows.iter().find(|(_, known, _)| *known == field) {
                 Some((owner, _, ty)) => {
@@ -186,10 +186,9 @@ impl Documented {
         let mut best: Option<Compared> = None;
         for one in ty.split(" or ") {
             let mut tried = Compared::default();
-            if self.one(one, value, at, &mut tried) {
-                if best.as_ref().is_none_or(|best| tried.faults.len() < best.faults.len()) {
-                    best = Some(tried);
-                }
+            let better = |best: &Compared, tried: &Compared| tried.faults.len() < best.faults.len();
+            if self.one(one, value, at, &mut tried) && best.as_ref().is_none_or(|best| better(best, &tried)) {
+                best = Some(tried);
             }
         }
         match best {
