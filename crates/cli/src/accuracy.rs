@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::names::find_app;
 use crate::pipeline::Subject;
 use crate::report::{self, Format};
-use crate::show;
+use crate::sizes::Sizes;
 use crate::table::{self, Align};
 
 /// Show the tolerance of each app's timing build, and how much of it is used
@@ -89,7 +89,7 @@ struct Row {
 /// How much of its tolerance an output uses.
 #[derive(Serialize)]
 struct Margin {
-    sizes: String,
+    sizes: Sizes,
     samples: usize,
     differing: usize,
     max_abs: f64,
@@ -110,13 +110,13 @@ struct Margin {
 
 /// The expected outputs of a workload, with the stated and with the derived tolerance.
 struct Both {
-    sizes: String,
+    sizes: Sizes,
     stated: Expected,
     derived: Expected,
 }
 
 impl Both {
-    fn new(sizes: String, app: &App, expected: impl Fn(Option<f64>) -> Expected) -> Both {
+    fn new(sizes: Sizes, app: &App, expected: impl Fn(Option<f64>) -> Expected) -> Both {
         Both { sizes, stated: expected(app.tolerance), derived: expected(None) }
     }
 
@@ -128,9 +128,9 @@ impl Both {
 }
 
 impl Margin {
-    fn new(sizes: &str, stated: &Closeness, derived: &Closeness, known: &Conditioning) -> Margin {
+    fn new(sizes: &Sizes, stated: &Closeness, derived: &Closeness, known: &Conditioning) -> Margin {
         Margin {
-            sizes: sizes.to_owned(),
+            sizes: sizes.clone(),
             samples: stated.samples,
             differing: stated.differing,
             max_abs: stated.max_abs,
@@ -179,7 +179,7 @@ pub(crate) fn accuracy(apps: &[App], arguments: &Arguments, out: &mut dyn Write)
     let device = gpu.as_ref().map(|gpu| gpu.device().name.clone());
     let report = Report { passed: failed == 0, device, runs: PERTURBED_RUNS, outputs, errors };
     match arguments.format.json {
-        true => report::json(out, "warploom.accuracy/1", &report)?,
+        true => report::json(out, "warploom.accuracy/2", &report)?,
         false => report::text(out, &report.text())?,
     }
     match failed {
@@ -191,9 +191,9 @@ pub(crate) fn accuracy(apps: &[App], arguments: &Arguments, out: &mut dyn Write)
 /// One row per output of an app.
 fn rows(app: &App, gpu: Option<&Gpu>, kernels: &Kernels) -> Result<Vec<Row>, Error> {
     let settings = small_settings(app).unwrap_or_else(|| Settings::defaults(app));
-    let sizes = show::at_sizes(app, &settings);
+    let sizes = Sizes::of_app(app, &settings);
     let failed =
-        |error| Error::Evaluation { app: app.name.clone(), sizes: sizes.clone(), error: Box::new(error) };
+        |error| Error::Evaluation { app: app.name.clone(), sizes: sizes.to_string(), error: Box::new(error) };
     let mut workload = workload(app, &settings)?;
     let program = gpu.map(|gpu| kernels.build(&mut workload, gpu.device())).transpose()?;
     let reference = workload.reference().map_err(failed)?;
@@ -225,7 +225,7 @@ fn full(app: &App, gpu: &Gpu, kernels: &Kernels) -> Result<Vec<Margin>, Error> {
     let program = build_program(&problem, &Schedule::default_for(&problem))?;
     let checked = run_build(gpu, &workload, &program, Build::Checking)?;
     let timed = run_build(gpu, &workload, &program, Build::Timing)?;
-    let both = Both::new(show::at_sizes(app, &settings), app, |stated| {
+    let both = Both::new(Sizes::of_app(app, &settings), app, |stated| {
         Expected::of_builds(&workload.pipeline, checked.clone(), timed.clone(), stated)
     });
     let builds = Builds::run(&both.stated, |build| workload.load(gpu, &kernels, build))?;
@@ -302,5 +302,21 @@ impl Report {
         });
         let errors = self.errors.iter().map(|Failed { app, error }| format!("{app}: {error}\n"));
         table::whole(&titles, &rows) + &faults.chain(errors).collect::<String>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documented::Documented;
+
+    #[test]
+    fn errors_in_json_are_as_their_page_says() {
+        let errors = vec![Failed { app: "harris".to_owned(), error: "made up".to_owned() }];
+        let report = Report { passed: false, device: None, runs: 8, outputs: Vec::new(), errors };
+        let mut out = Vec::new();
+        report::json(&mut out, "warploom.accuracy/2", &report).unwrap();
+        let seen = Documented::read().check(&serde_json::from_slice(&out).unwrap());
+        assert!(seen.contains("accuracy error: error"), "{seen:?}");
     }
 }

@@ -11,9 +11,10 @@ use warploom::lang::{Pipeline, Region, Type};
 
 use crate::error::Error;
 use crate::names::find_app;
-use crate::pipeline::{Subject, file, is_file};
+use crate::pipeline::{Subject, is_file};
 use crate::report::{self, Format};
 use crate::settings::{build, set_structure};
+use crate::sizes::Sizes;
 use crate::table::{self, Align};
 
 /// List the apps with their inputs, outputs, sizes and parameters, or export one
@@ -138,7 +139,7 @@ fn write(apps: &[App], export: &str, arguments: &Arguments, out: &mut dyn Write)
     write_whole(Path::new(file), json.as_bytes())
         .map_err(|error| Error::Write { path: file.to_owned(), error })?;
     let (app, file) = (app.name.clone(), file.to_owned());
-    let size = file::size_flag(&pipeline, &subject.request);
+    let size = Sizes::of_boxes(&pipeline, &subject.request).as_argument().unwrap_or_default();
     let exported = Exported { app, file, stages: pipeline.funcs().len(), bytes: json.len(), size };
     if arguments.format.json {
         return report::json(out, "warploom.exported/1", &exported);

@@ -17,6 +17,7 @@ use crate::choice::{Choice, Chosen};
 use crate::error::Error;
 use crate::pipeline::Subject;
 use crate::report::{self, Format};
+use crate::sizes::Sizes;
 use crate::table::{self, Align};
 
 /// Time a pipeline on a GPU under a schedule
@@ -46,7 +47,7 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Report {
     app: String,
-    sizes: String,
+    sizes: Sizes,
     device: String,
     /// Whether the checking build matched the reference bit for bit, and the timing build within
     /// its tolerance; `null` without `--check`.
@@ -108,7 +109,7 @@ pub(crate) fn bench(apps: &[App], arguments: &Arguments, out: &mut dyn Write) ->
     });
     let report = Report::new(&chosen.subject, gpu.device(), exact, timing, kernels.collect())?;
     if arguments.format.json {
-        return report::json(out, "warploom.bench/1", &report);
+        return report::json(out, "warploom.bench/2", &report);
     }
     report::text(out, &report.text())
 }
@@ -212,5 +213,51 @@ impl Report {
             ]
         });
         text + &table::whole(&titles, &rows.collect::<Vec<_>>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warploom::runtime::{Mode, Sample};
+
+    use super::*;
+    use crate::documented::Documented;
+
+    #[test]
+    fn the_report_is_as_its_page_says() {
+        let sample = |mode| Sample {
+            mode,
+            min_us: 4.5,
+            median_us: 4.75,
+            mean_us: 4.875,
+            spread: 0.25,
+            batches: 3,
+            runs: 60,
+        };
+        let kernel = Kernel {
+            name: "output".to_owned(),
+            grid: [4, 2, 1],
+            threads: 256,
+            registers: 32,
+            local_bytes: 0,
+            shared_bytes: 1024,
+            blocks_per_sm: 8,
+        };
+        let report = Report {
+            app: "blur".to_owned(),
+            sizes: Sizes::default(),
+            device: "H200".to_owned(),
+            exact: None,
+            min_us: 4.5,
+            median_us: 4.75,
+            gigabytes_per_second: 1.5,
+            floor_us: 2.25,
+            fraction_of_floor: 0.5,
+            timing: Timing { samples: vec![sample(Mode::Stream), sample(Mode::Graph)] },
+            kernels: vec![kernel],
+        };
+        let mut out = Vec::new();
+        report::json(&mut out, "warploom.bench/2", &report).unwrap();
+        Documented::read().check(&serde_json::from_slice(&out).unwrap());
     }
 }

@@ -103,16 +103,18 @@ pub(crate) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         &mut |summary| progress.show(summary),
     );
     drop(progress);
-    report::print(&summary, gpu.device(), arguments, out)?;
-    collected.map_err(|error| match error {
-        CollectError::Shard(error) => Error::Shard(error),
-        CollectError::Case(error) => Error::Case(error),
-        error => Error::Cuda(error.to_string()),
-    })?;
-    match summary.measured {
-        0 => Err(Error::NothingMeasured(format!("there were {} candidates", summary.samples))),
-        _ => Ok(()),
+    let failed = match (collected, summary.measured) {
+        (Err(CollectError::Shard(error)), _) => Some(Error::Shard(error)),
+        (Err(CollectError::Case(error)), _) => Some(Error::Case(error)),
+        (Err(error), _) => Some(Error::Cuda(error.to_string())),
+        (Ok(()), 0) => Some(Error::NothingMeasured(format!("there were {} candidates", summary.samples))),
+        (Ok(()), _) => None,
+    };
+    // With --json there is one object, and an error is one.
+    if failed.is_none() || !arguments.format.json {
+        report::print(&summary, gpu.device(), arguments, out)?;
     }
+    failed.map_or(Ok(()), Err)
 }
 
 impl Arguments {

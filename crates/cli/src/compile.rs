@@ -121,7 +121,7 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         also_for: manifest.also_for.clone(),
         arch: package.image().map(|image| image.arch.to_string()),
         code: manifest.code.clone(),
-        note: (!package.notes().is_empty()).then(|| package.notes().join("; ")),
+        notes: package.notes().to_vec(),
         launches: described.launches(),
         workspace_bytes: manifest.workspace_bytes,
         predicted_us: explanation.predicted_us,
@@ -203,14 +203,12 @@ impl Arguments {
             for emit in asked {
                 report.emitted.insert(emit.name(), emit.json(of)?);
             }
-            return json(out, "warploom.compile/1", &report);
+            return json(out, "warploom.compile/2", &report);
         }
         if let Some(search) = &report.search {
             voice::line(&search.summary());
         }
-        if let Some(note) = &report.note {
-            voice::note(note);
-        }
+        report.notes.iter().for_each(|note| voice::note(note));
         let mut whole = report.text(arch);
         for emit in self.printed() {
             whole += &format!("\n{}", emit.text(of)?);

@@ -56,7 +56,13 @@ pub(crate) fn known(name: &str, fingerprint: &str) -> Option<Device> {
 }
 
 fn fallback(why: &str, format: Format) -> Result<Device, Error> {
-    note(format, &format!("{why}, so kernels are generated for {FALLBACK}; --device selects another GPU"));
+    note(
+        format,
+        &format!(
+            "{why}, so kernels are generated for {FALLBACK}; choose another with --device NAME \
+             (`warploom devices --presets` lists them)"
+        ),
+    );
     preset(FALLBACK)
 }
 

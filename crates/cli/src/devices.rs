@@ -42,8 +42,10 @@ struct Report {
     devices: Vec<Device>,
     /// The CUDA version that the driver supports.
     driver: Option<String>,
-    /// The version of NVRTC, or why it is not available.
-    nvrtc: Result<String, String>,
+    /// The version of NVRTC; `null` if it is not available.
+    nvrtc: Option<String>,
+    /// Why NVRTC is not available.
+    nvrtc_error: Option<String>,
 }
 
 pub(crate) fn devices(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
@@ -60,12 +62,13 @@ pub(crate) fn devices(arguments: &Arguments, out: &mut dyn Write) -> Result<(), 
     // Without a GPU the user may still want to compile, so the error also describes NVRTC.
     let devices = Gpu::devices().map_err(|error| Error::NoGpu(format!("{error}\n{}", sentence(&nvrtc))))?;
     let driver = driver_version().ok().map(|(major, minor)| format!("{major}.{minor}"));
-    let report = Report { devices, driver, nvrtc };
     if arguments.format.json {
-        return report::json(out, "warploom.devices/1", &report);
+        let (nvrtc, nvrtc_error) = (nvrtc.clone().ok(), nvrtc.err());
+        let report = Report { devices, driver, nvrtc, nvrtc_error };
+        return report::json(out, "warploom.devices/2", &report);
     }
-    let numbers = report.devices.iter().enumerate().map(|(number, device)| (number.to_string(), device));
-    report::text(out, &format!("{}\n{}\n", listing("#", numbers), sentence(&report.nvrtc)))
+    let numbers = devices.iter().enumerate().map(|(number, device)| (number.to_string(), device));
+    report::text(out, &format!("{}\n{}\n", listing("#", numbers), sentence(&nvrtc)))
 }
 
 /// One sentence about NVRTC.
@@ -112,4 +115,22 @@ fn listing<'a>(first: &'static str, devices: impl Iterator<Item = (String, &'a D
         ]
     });
     table::whole(&titles, &rows.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documented::Documented;
+
+    #[test]
+    fn the_report_is_as_its_page_says() {
+        let page = Documented::read();
+        for (nvrtc, nvrtc_error) in [(Some("13.0".to_owned()), None), (None, Some("not found".to_owned()))] {
+            let (devices, driver) = (Device::presets(), Some("13.0".to_owned()));
+            let mut out = Vec::new();
+            let report = Report { devices, driver, nvrtc, nvrtc_error };
+            report::json(&mut out, "warploom.devices/2", &report).unwrap();
+            page.check(&serde_json::from_slice(&out).unwrap());
+        }
+    }
 }

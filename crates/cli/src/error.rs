@@ -1,6 +1,6 @@
 //! All errors of the program, one sentence each, with their exit codes.
 
-use std::io::{self, Write};
+use std::io;
 
 use thiserror::Error;
 use warploom::codegen::build::BuildError;
@@ -12,7 +12,7 @@ use warploom::interp::buffer::BufferError;
 use warploom::interp::files::FileError;
 use warploom::lang::dynamic::SizeError;
 use warploom::lang::files::ReadError;
-use warploom::lang::{BoundsError, Fault, PipelineError, Type, visible_lines};
+use warploom::lang::{BoundsError, Fault, PipelineError, Type};
 use warploom::search::FixedError;
 use warploom::sim::SimError;
 use warploom::tune::cache::CacheError;
@@ -23,6 +23,7 @@ use crate::golden::GoldenError;
 use crate::pipeline::is_usage;
 use crate::settings::{MAX_SIZE, MAX_STRUCTURE};
 use crate::show;
+use crate::suite::SCHEMA;
 
 /// The exit codes other than 0.
 pub(crate) mod exit {
@@ -40,6 +41,54 @@ pub(crate) mod exit {
     pub(crate) const VERIFICATION: u8 = 6;
     /// Standard output was closed: the code that a shell reports for a process killed by SIGPIPE.
     pub(crate) const CLOSED: u8 = 141;
+}
+
+/// What went wrong, in one word for programs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Usage,
+    File,
+    Pipeline,
+    NoGpu,
+    Gpu,
+    NothingMeasured,
+    Verification,
+    Fuzz,
+    Internal,
+    Output,
+    Closed,
+}
+
+impl Kind {
+    /// The name in JSON, which never changes.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Kind::Usage => "usage",
+            Kind::File => "file",
+            Kind::Pipeline => "pipeline",
+            Kind::NoGpu => "no_gpu",
+            Kind::Gpu => "gpu",
+            Kind::NothingMeasured => "nothing_measured",
+            Kind::Verification => "verification",
+            Kind::Fuzz => "fuzz",
+            Kind::Internal => "internal",
+            Kind::Output => "output",
+            Kind::Closed => "closed",
+        }
+    }
+
+    /// The exit code.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Kind::Usage | Kind::File | Kind::Output => exit::USAGE,
+            Kind::Pipeline => exit::PIPELINE,
+            Kind::NoGpu | Kind::Gpu => exit::DEVICE,
+            Kind::NothingMeasured => exit::NOTHING,
+            Kind::Verification => exit::VERIFICATION,
+            Kind::Fuzz | Kind::Internal => exit::INTERNAL,
+            Kind::Closed => exit::CLOSED,
+        }
+    }
 }
 
 /// Why a command failed.
@@ -259,9 +308,8 @@ pub(crate) enum Error {
     Cuda(String),
     #[error(transparent)]
     Records(#[from] RecordsError),
-    /// An error during tuning, with its exit code.
     #[error("{0}")]
-    Tune(String, u8),
+    Tune(String, Kind),
     /// A pipeline without trials in the records.
     #[error("the records contain no trials of `{name}`; they have trials of {known}")]
     NotTuned { name: String, known: String },
@@ -270,6 +318,12 @@ pub(crate) enum Error {
     /// A file that `warploom report` does not understand.
     #[error("{file} is neither a database of records nor results of `warploom suite`; give one of those")]
     NotReported { file: String },
+    /// Results of the suite in an older format.
+    #[error(
+        "{file} contains results in the format `{schema}` of an older program, but this one reads `{SCHEMA}`; run \
+         `warploom suite` again, or use the program that wrote them"
+    )]
+    OldResults { file: String, schema: String },
     /// Results of the suite that do not parse.
     #[error("{file} contains results in the format `{schema}`, which cannot be read: {error}")]
     Results { file: String, schema: String, error: String },
@@ -349,36 +403,88 @@ impl Error {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Error::Arguments(error) => u8::try_from(error.exit_code()).unwrap_or(exit::USAGE),
-            Error::Pipeline { .. } | Error::NoDefault { .. } => exit::PIPELINE,
-            Error::Evaluation { error, .. } => evaluation_code(error),
-            Error::Verification { .. } | Error::Inexact { .. } => exit::VERIFICATION,
-            Error::Schedule { .. } | Error::Build { .. } | Error::Fixed { .. } => exit::PIPELINE,
-            Error::RefusedCases { .. } => exit::PIPELINE,
-            Error::PipelineFile { error, .. } if !is_malformed(error) => exit::PIPELINE,
-            Error::Request { error, .. } if !is_usage(error) => exit::PIPELINE,
-            Error::Simulation(error) if matches!(**error, SimError::TooLarge { .. }) => exit::USAGE,
-            Error::Simulation(_) | Error::Fuzz { .. } => exit::INTERNAL,
-            Error::Unmutated { .. } | Error::Survivors { .. } => exit::INTERNAL,
-            Error::NoGpu(_) | Error::NoDevice { .. } | Error::Cuda(_) => exit::DEVICE,
-            Error::Export(ExportError::Unfit { .. } | ExportError::Differs { .. }) => exit::PIPELINE,
-            Error::Export(ExportError::Compile(_)) => exit::DEVICE,
-            Error::NothingMeasured(_) => exit::NOTHING,
-            Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::CLOSED,
-            Error::Tune(_, code) => *code,
-            Error::Suite { .. } => exit::VERIFICATION,
-            Error::In { error, .. } => error.exit_code(),
-            _ => exit::USAGE,
+            error => error.kind().code(),
         }
     }
 
-    /// Prints the error to standard error; requested help goes to standard output.
-    pub(crate) fn print(&self) {
+    pub(crate) fn kind(&self) -> Kind {
         match self {
-            // If printing fails or the pipe is closed, nobody is left to tell.
-            Error::Arguments(error) => error.print().unwrap_or_default(),
-            Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-            error => print(&error.to_string()),
+            Error::Pipeline { .. } | Error::NoDefault { .. } => Kind::Pipeline,
+            Error::Evaluation { error, .. } => evaluation_kind(error),
+            Error::Verification { .. } | Error::Inexact { .. } | Error::Suite { .. } => Kind::Verification,
+            Error::Schedule { .. } | Error::Build { .. } | Error::Fixed { .. } => Kind::Pipeline,
+            Error::RefusedCases { .. } => Kind::Pipeline,
+            Error::PipelineFile { error, .. } if !is_malformed(error) => Kind::Pipeline,
+            Error::Request { error, .. } if !is_usage(error) => Kind::Pipeline,
+            Error::Simulation(error) if matches!(**error, SimError::TooLarge { .. }) => Kind::Usage,
+            Error::Simulation(_) => Kind::Internal,
+            Error::Fuzz { .. } | Error::Unmutated { .. } | Error::Survivors { .. } => Kind::Fuzz,
+            Error::NoGpu(_) | Error::NoDevice { .. } => Kind::NoGpu,
+            Error::Cuda(_) | Error::Export(ExportError::Compile(_)) => Kind::Gpu,
+            Error::Export(ExportError::Unfit { .. } | ExportError::Differs { .. }) => Kind::Pipeline,
+            Error::NothingMeasured(_) => Kind::NothingMeasured,
+            Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Kind::Closed,
+            Error::Output(_) => Kind::Output,
+            Error::Tune(_, kind) => *kind,
+            // What would be a wrong argument is in a file here.
+            Error::In { error, .. } if error.kind() == Kind::Usage => Kind::File,
+            Error::In { error, .. } => error.kind(),
+            error if error.is_about_a_file() => Kind::File,
+            _ => Kind::Usage,
         }
+    }
+
+    /// Whether a file or folder is missing, cannot be read or written, or has the wrong content.
+    fn is_about_a_file(&self) -> bool {
+        #[cfg(feature = "train")]
+        if let Error::Data(_) = self {
+            return true;
+        }
+        matches!(
+            self,
+            Error::NoFile { .. }
+                | Error::NoFolder { .. }
+                | Error::File(_)
+                | Error::Read { .. }
+                | Error::Refused(_)
+                | Error::NoOutputFolder { .. }
+                | Error::InputType { .. }
+                | Error::InputShape { .. }
+                | Error::Golden { .. }
+                | Error::Buffer(_)
+                | Error::GoldenArray { .. }
+                | Error::NoGolden { .. }
+                | Error::NoGoldenOf { .. }
+                | Error::PipelineFile { .. }
+                | Error::NothingScheduled { .. }
+                | Error::Weights { .. }
+                | Error::Write { .. }
+                | Error::Export(_)
+                | Error::DeviceFile { .. }
+                | Error::ManifestDevice { .. }
+                | Error::Records(_)
+                | Error::NotReported { .. }
+                | Error::Results { .. }
+                | Error::OldResults { .. }
+                | Error::NothingToReport { .. }
+                | Error::Cache(_)
+                | Error::Anchors { .. }
+                | Error::Shard(_)
+                | Error::Case(_)
+                | Error::NoCases { .. }
+        )
+    }
+
+    /// Whether the command has printed a report that says the same.
+    pub(crate) fn is_in_the_report(&self) -> bool {
+        matches!(
+            self,
+            Error::Verification { .. }
+                | Error::Suite { .. }
+                | Error::Fuzz { .. }
+                | Error::RefusedCases { .. }
+                | Error::Survivors { .. }
+        )
     }
 }
 
@@ -388,13 +494,13 @@ fn is_malformed(error: &PipelineError) -> bool {
 }
 
 /// Values and sizes are the user's mistake; everything else is the pipeline's.
-fn evaluation_code(error: &EvalError) -> u8 {
+fn evaluation_kind(error: &EvalError) -> Kind {
     use BoundsError::{Extent, ParamRange, TooLarge};
     match error {
-        EvalError::Bounds(Extent { .. } | ParamRange { .. } | TooLarge { .. }) => exit::USAGE,
-        EvalError::Memory { .. } => exit::USAGE,
-        EvalError::Outside { .. } => exit::INTERNAL,
-        _ => exit::PIPELINE,
+        EvalError::Bounds(Extent { .. } | ParamRange { .. } | TooLarge { .. }) => Kind::Usage,
+        EvalError::Memory { .. } => Kind::Usage,
+        EvalError::Outside { .. } => Kind::Internal,
+        _ => Kind::Pipeline,
     }
 }
 
@@ -408,10 +514,4 @@ impl From<ReadError> for Error {
             refused => Error::Refused(refused),
         }
     }
-}
-
-/// Prints one error message to standard error.
-pub(crate) fn print(message: &str) {
-    // If standard error is closed, there is nowhere to report it.
-    writeln!(io::stderr(), "error: {}", visible_lines(message)).unwrap_or_default();
 }

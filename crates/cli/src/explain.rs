@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::pipeline::{Subject, Which};
 use crate::report::{self, Format};
 use crate::show;
+use crate::sizes::Sizes;
 use crate::voice;
 use against::Against;
 
@@ -69,14 +70,14 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Decisions {
     app: String,
-    sizes: String,
+    sizes: Sizes,
     decisions: Vec<String>,
 }
 
 #[derive(Serialize)]
 struct Report {
     app: String,
-    sizes: String,
+    sizes: Sizes,
     device: String,
     /// Whether the schedule was searched for, not given.
     searched: bool,
@@ -134,13 +135,15 @@ pub(crate) fn explain(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         let (searched, explanation) = (outcome.is_some(), first.explanation);
         let Subject { name: app, sizes, .. } = asked;
         let report = Report { app, sizes, device: device.name, searched, explanation, against };
-        return report::json(out, "warploom.explain/1", &report);
+        return report::json(out, "warploom.explain/2", &report);
     }
     report::text(
         out,
         &match against {
-            Some(against) => head(&asked.name, &asked.sizes, &device, &first.explanation) + &against.text(),
-            None => listing(&asked.name, &asked.sizes, &device, &first.explanation),
+            Some(against) => {
+                head(&asked.name, &asked.sizes.to_string(), &device, &first.explanation) + &against.text()
+            }
+            None => listing(&asked.name, &asked.sizes.to_string(), &device, &first.explanation),
         },
     )
 }
@@ -160,7 +163,7 @@ impl Arguments {
         let decisions: Vec<String> = rewrites.chain(changes).collect();
         if self.format.json {
             let report = Decisions { app: asked.name, sizes: asked.sizes, decisions };
-            return report::json(out, "warploom.decisions/1", &report);
+            return report::json(out, "warploom.decisions/2", &report);
         }
         report::text(out, &decisions.iter().map(|text| format!("{text}\n")).collect::<String>())
     }
@@ -175,7 +178,7 @@ impl Arguments {
         file: &Path,
         out: &mut dyn Write,
     ) -> Result<(), Error> {
-        let html = page::page(&asked.name, &asked.sizes, device, first, second)?.to_html();
+        let html = page::page(&asked.name, &asked.sizes.to_string(), device, first, second)?.to_html();
         let name = file.display().to_string();
         write_whole(file, html.as_bytes()).map_err(|error| Error::Write { path: name.clone(), error })?;
         let (predicted_us, kernels) = (first.explanation.predicted_us, first.explanation.kernels.len());

@@ -394,6 +394,26 @@ mod tests {
     }
 
     #[test]
+    fn failures_in_json_are_as_their_page_says() {
+        let folder = TempDir::new().unwrap();
+        let place = folder.path().join("found").display().to_string();
+        let device = Device::preset("h200").unwrap();
+        let arguments =
+            arguments(&format!("--pipelines 70 --schedules 1 --max-failures 1 --out {place} --json"));
+        let shaky = |case: &Case| broken(case).map(|_| Verdict::IllConditioned("made up".to_owned()));
+        let fuzzing = Fuzzing { arguments: &arguments, device: &device, check: &shaky, searcher: None };
+        let mut out = Vec::new();
+        let error = fuzzing.run(None, &mut out).unwrap_err();
+        assert!(error.is_in_the_report());
+        let report: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!((&report["passed"], &report["failures"][0]["kind"]), (&false.into(), &"numeric".into()));
+        let seen = crate::documented::Documented::read().check(&report);
+        for row in ["fuzz failure: funcs", "fuzz ill-conditioned: message"] {
+            assert!(seen.contains(row), "{row}: {seen:?}");
+        }
+    }
+
+    #[test]
     fn every_symptom_has_its_turn() {
         let found = |schedule_seed, failure| Found { pipeline_seed: 0, schedule_seed, case: None, failure };
         let device = |seed| found(seed, Failure::Device("made up".to_owned()));

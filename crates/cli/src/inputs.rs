@@ -123,7 +123,7 @@ pub(crate) fn fit(subject: &Subject, given: Vec<Given>) -> Result<Vec<Given>, Er
                 file,
                 input: name,
                 found: show::extents(buffer.region()),
-                expected: show::extents(&region) + &subject.sizes,
+                expected: format!("{}{}", show::extents(&region), subject.sizes),
             });
         }
         Ok(Given { name, file, buffer: placed(buffer, &region)? })

@@ -7,7 +7,8 @@
 #![doc = include_str!("../examples/brighter.rs")]
 //! ```
 //!
-//! Results go to standard output, everything else to standard error, without colours. The exit
+//! Results go to standard output, everything else to standard error, without colours. With `--json`,
+//! errors are results too: one object on standard output (`docs/json.md`). The exit
 //! codes are: 0 success, 1 a bug in the program, 2 a wrong argument or file, 3 a pipeline that
 //! cannot run as requested, 4 no GPU or a GPU error, 5 nothing was measured, 6 outputs that differ
 //! from the reference, 130 interrupted, 141 standard output was closed.
@@ -31,6 +32,7 @@ mod error;
 #[cfg(feature = "train")]
 mod evaluate;
 mod explain;
+mod failure;
 mod features;
 mod folder;
 mod fuzz;
@@ -52,6 +54,7 @@ mod search;
 mod settings;
 mod show;
 mod sim;
+mod sizes;
 mod suite;
 mod table;
 #[cfg(feature = "train")]
@@ -63,13 +66,14 @@ mod worker;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use warploom::app::App;
 
 use error::{Error, exit};
+use failure::Failures;
 use voice::Voice;
 
 /// Compile image pipelines to fast CUDA kernels; show, run, check, time and tune them
@@ -89,8 +93,9 @@ use voice::Voice;
   warploom run unsharp --input photo.png -o sharp.png
   warploom help compile                            the full help of a command; `warploom compile -h` is a summary
 
-Results go to standard output, everything else to standard error. Long tasks show a progress bar on a terminal, and print a
-line every ten seconds elsewhere. Output has no colours.
+Results go to standard output, everything else to standard error. With --json, errors are results too: one JSON object on
+standard output. Long tasks show a progress bar on a terminal, and print a line every ten seconds elsewhere. Output has no
+colours.
 
 Exit codes:
   0    success
@@ -150,21 +155,28 @@ enum Command {
 
 /// Runs the whole program with a table of apps and the arguments of this process.
 ///
-/// Every error is reported as one sentence on standard error and an exit code. Panics, including
-/// those in an app, are reported the same way.
+/// Every error is reported as one sentence on standard error and an exit code; with `--json`, as one
+/// object on standard output instead. Panics, including those in an app, are reported the same way.
 pub fn main_with(apps: &[App]) -> ExitCode {
-    panic::set_hook(Box::new(report_panic));
-    let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
-        // Not locked, because a worker writes its answers from another thread.
-        execute(apps, std::env::args_os(), &mut io::stdout())
-    }));
+    // Not locked, because a worker writes its answers from another thread.
+    ExitCode::from(answer(apps, std::env::args_os().collect(), &mut io::stdout()))
+}
+
+/// Runs one command, reports its errors and panics, and returns the exit code.
+fn answer(apps: &[App], arguments: Vec<OsString>, out: &mut dyn Write) -> u8 {
+    let failures = Failures::of(&arguments);
+    panic::set_hook(Box::new(move |panic| failures.note_panic(panic)));
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| execute(apps, arguments, out)));
     match outcome {
-        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Ok(())) => 0,
         Ok(Err(error)) => {
-            error.print();
-            ExitCode::from(error.exit_code())
+            failures.report(&error, out);
+            error.exit_code()
         }
-        Err(_) => ExitCode::from(exit::INTERNAL),
+        Err(_) => {
+            failures.report_panic(out);
+            exit::INTERNAL
+        }
     }
 }
 
@@ -221,16 +233,10 @@ fn run_command(command: Command, apps: &[App], out: &mut dyn Write) -> Result<()
     }
 }
 
-fn report_panic(panic: &PanicHookInfo<'_>) {
-    if warploom::fuzz::note_panic(panic) {
-        return;
-    }
-    let message = warploom::fuzz::panic_message(panic.payload());
-    let place = panic.location().map(|place| format!(" ({}:{})", place.file(), place.line()));
-    let place = place.unwrap_or_default();
-    error::print(&format!("internal error: {message}{place}; this is a bug, please report it"));
-}
-
+#[cfg(test)]
+#[path = "../tests/program/documented.rs"]
+#[allow(dead_code, reason = "the tests of the program use the rest")]
+mod documented;
 #[cfg(test)]
 mod mutations;
 #[cfg(test)]

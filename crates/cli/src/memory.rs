@@ -24,5 +24,5 @@ pub(crate) fn check(subject: &Subject) -> Result<(), Error> {
     if needed <= free {
         return Ok(());
     }
-    Err(Error::Memory { app: subject.name.clone(), sizes: subject.sizes.clone(), needed, free })
+    Err(Error::Memory { app: subject.name.clone(), sizes: subject.sizes.to_string(), needed, free })
 }

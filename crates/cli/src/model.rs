@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use warploom::cost::{Analytic, Chosen, CostModel, Network, Weights};
+use warploom::cost::{Analytic, Chosen, CostModel, Network, Weights, WeightsError};
 use warploom::lang::files;
 use warploom::model_for;
 use warploom::target::Device;
@@ -31,9 +31,20 @@ impl Model {
             None => model_for(device),
         };
         if let Some(warning) = warning {
-            voice::note(&warning.to_string());
+            voice::note(&note(&warning));
         }
         Ok(model)
+    }
+}
+
+/// What a warning says here, with the commands and flags that help.
+fn note(warning: &WeightsError) -> String {
+    match warning {
+        WeightsError::Device { expected, found } => format!(
+            "the weights are for {found}, but the device is {expected}, so predicted times are rough; measure with \
+             `warploom tune`, or give --model analytic or --model FILE"
+        ),
+        warning => format!("{warning}; --model analytic needs none"),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::inputs::{self, Given};
 use crate::memory;
 use crate::names::find_app;
 use crate::settings::{build, param_values, set_params, set_sizes, set_structure};
-use crate::show;
+use crate::sizes::Sizes;
 
 /// Which pipeline, at which sizes.
 #[derive(Debug, clap::Args)]
@@ -54,8 +54,7 @@ pub(crate) struct Values {
 pub(crate) struct Subject {
     /// The name in reports.
     pub(crate) name: String,
-    /// The sizes in messages, as in ` at W=640, H=480`.
-    pub(crate) sizes: String,
+    pub(crate) sizes: Sizes,
     pub(crate) pipeline: Pipeline,
     pub(crate) request: Realisation,
     /// The app that it comes from; a file is an app without sizes of its own.
@@ -132,8 +131,8 @@ impl Subject {
             request = request.param(&name, value);
         }
         let sizes = match app.sizes.is_empty() {
-            true => file::boxes(&pipeline, &request),
-            false => show::at_sizes(app, &settings),
+            true => Sizes::of_boxes(&pipeline, &request),
+            false => Sizes::of_app(app, &settings),
         };
         Ok(Subject { name: app.name.clone(), sizes, pipeline, request, app: app.clone(), settings })
     }
@@ -174,7 +173,7 @@ impl Subject {
 
     /// The error of a pipeline that the reference evaluator cannot run.
     pub(crate) fn failed(&self, error: warploom::interp::EvalError) -> Error {
-        Error::Evaluation { app: self.name.clone(), sizes: self.sizes.clone(), error: Box::new(error) }
+        Error::Evaluation { app: self.name.clone(), sizes: self.sizes.to_string(), error: Box::new(error) }
     }
 
     /// The request with sizes that every run gives. The pipeline is scheduled for its own sizes.

@@ -16,6 +16,12 @@ use crate::voice;
 /// The interval between lines if there is no terminal.
 const LINES: Duration = Duration::from_secs(10);
 
+/// The most columns of a line if there is no terminal whose width is known.
+const WIDTH: usize = 80;
+
+/// The end of a line that was cut.
+const CUT: &str = "...";
+
 /// The interval at which a bar is redrawn while only the clock changes.
 const TICKS: Duration = Duration::from_millis(200);
 
@@ -172,7 +178,7 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-/// One line of progress, as in `tuning harris: 12/80 trials, 31 s, best 29.8 us`.
+/// One line of progress, as in `tuning harris: 12/80 trials, 31 s, best 29.8 us`, that fits [`WIDTH`].
 fn text(bar: &ProgressBar, unit: Unit, limit: Duration) -> String {
     let (done, message) = (bar.position(), bar.message());
     let count = match (unit, bar.length()) {
@@ -189,7 +195,16 @@ fn text(bar: &ProgressBar, unit: Unit, limit: Duration) -> String {
         _ => String::new(),
     };
     let message = if message.is_empty() { message } else { format!(", {message}") };
-    format!("{}:{count} {}{left}{message}", bar.prefix(), HumanDuration(bar.elapsed()))
+    fitted(format!("{}:{count} {}{left}{message}", bar.prefix(), HumanDuration(bar.elapsed())))
+}
+
+/// Cuts a line that is too long at its end.
+fn fitted(line: String) -> String {
+    if line.chars().count() <= WIDTH {
+        return line;
+    }
+    let kept: String = line.chars().take(WIDTH - CUT.len()).collect();
+    kept.trim_end_matches([' ', ',']).to_owned() + CUT
 }
 
 #[cfg(test)]
@@ -225,6 +240,21 @@ mod tests {
         );
         thread::sleep(Duration::from_millis(60));
         assert_eq!(*said.lock().unwrap(), after, "nothing is said when it is over");
+    }
+
+    #[test]
+    fn lines_fit_80_columns() {
+        let progress = Progress::hidden();
+        progress.set_label("tuning depthwise_separable_conv");
+        progress.bar.set_length(1600);
+        progress.set_position(1234);
+        progress.set_message("best 1234.5 us (was 2345.6), invalid 12, retrained: regret 1.31 -> 1.09");
+        let line = text(&progress.bar, Unit::Things("trials"), Duration::MAX);
+        assert!(line.starts_with("tuning depthwise_separable_conv: 1234/1600 trials, "), "{line}");
+        assert!(line.ends_with("...") && line.chars().count() <= WIDTH, "{line}");
+        assert_eq!(fitted("ä".repeat(WIDTH)), "ä".repeat(WIDTH));
+        assert_eq!(fitted("ä".repeat(WIDTH + 1)), "ä".repeat(WIDTH - 3) + CUT);
+        assert_eq!(fitted("a".repeat(76) + ", and more"), "a".repeat(76) + CUT);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde::Serialize;
-use warploom::lang::{files, visible};
+use warploom::lang::{Region, Type, Value, files, visible};
 use warploom::tune::records::{Imported, Problem, ProblemId, Records, Trial};
 
 use crate::error::Error;
@@ -76,13 +76,62 @@ enum What {
 
 #[derive(Serialize)]
 struct Listed<'a> {
-    problems: &'a [Problem],
+    problems: Vec<ProblemReport<'a>>,
 }
 
 #[derive(Serialize)]
-struct Trials {
-    problem: Problem,
+struct Trials<'a> {
+    problem: ProblemReport<'a>,
     trials: Vec<TrialReport>,
+}
+
+/// A problem, as reports show it.
+#[derive(Serialize)]
+struct ProblemReport<'a> {
+    id: ProblemId,
+    name: &'a str,
+    /// The structural hash of the pipeline, in hexadecimal.
+    pipeline: &'a str,
+    /// The boxes of the inputs and outputs, in the pipeline's order.
+    inputs: &'a [Region],
+    outputs: &'a [Region],
+    params: Vec<ParamReport>,
+    device: &'a str,
+    fingerprint: &'a str,
+    versions: &'a [String],
+    trials: u64,
+    valid: u64,
+    best_us: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct ParamReport {
+    #[serde(rename = "type")]
+    ty: Type,
+    value: f64,
+}
+
+impl<'a> ProblemReport<'a> {
+    fn new(problem: &'a Problem) -> ProblemReport<'a> {
+        let Problem { id, name, pipeline, sizes, device, fingerprint, versions, trials, valid, best_us } =
+            problem;
+        let param =
+            |&(ty, bits): &(Type, u32)| ParamReport { ty, value: Value::from_bits(ty, bits).as_f64() };
+        ProblemReport {
+            id: *id,
+            name,
+            pipeline,
+            inputs: &sizes.inputs,
+            outputs: &sizes.outputs,
+            params: sizes.params.iter().map(param).collect(),
+            device,
+            fingerprint,
+            versions,
+            trials: *trials,
+            valid: *valid,
+            best_us: *best_us,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -126,7 +175,11 @@ fn number(problem: ProblemId) -> String {
 
 fn list(problems: &[Problem], format: Format, out: &mut dyn Write) -> Result<(), Error> {
     if format.json {
-        return report::json(out, "warploom.records.list/1", &Listed { problems });
+        return report::json(
+            out,
+            "warploom.records.list/2",
+            &Listed { problems: problems.iter().map(ProblemReport::new).collect() },
+        );
     }
     let titles = [
         ("number", Align::Right),
@@ -145,7 +198,7 @@ fn list(problems: &[Problem], format: Format, out: &mut dyn Write) -> Result<(),
             visible(&problem.name).into_owned(),
             outputs.join(", "),
             visible(&problem.device).into_owned(),
-            visible(&problem.versions).into_owned(),
+            visible(&problem.versions.join(", ")).into_owned(),
             problem.trials.to_string(),
             problem.valid.to_string(),
             problem.best_us.map_or("-".to_owned(), |time| format!("{time:.2}")),
@@ -161,7 +214,8 @@ fn trials(records: &Records, name: &str, format: Format, out: &mut dyn Write) ->
     trials.sort_by(|a, b| time(a).total_cmp(&time(b)));
     if format.json {
         let trials = trials.iter().map(TrialReport::new).collect();
-        return report::json(out, "warploom.records.trials/1", &Trials { problem, trials });
+        let problem = ProblemReport::new(&problem);
+        return report::json(out, "warploom.records.trials/2", &Trials { problem, trials });
     }
     report::text(out, &crate::tune::trial_table(&trials, None))
 }

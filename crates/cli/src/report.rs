@@ -1,6 +1,6 @@
 //! Writes results as text or as one JSON object.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use serde::Serialize;
 use warploom::lang::{is_invisible, visible_lines};
@@ -25,9 +25,16 @@ struct Object<'a, T> {
 /// Writes one JSON object. `schema` is the name and version of its format.
 pub(crate) fn json(out: &mut dyn Write, schema: &str, content: &impl Serialize) -> Result<(), Error> {
     let object = Object { schema, content };
-    let text = serde_json::to_string_pretty(&object).map_err(std::io::Error::from)?;
+    let text = serde_json::to_string_pretty(&object).map_err(io::Error::from)?;
     writeln!(out, "{}", visible_json(&text))?;
     Ok(out.flush()?)
+}
+
+/// Writes one JSON object on one line.
+pub(crate) fn json_line(out: &mut dyn Write, schema: &str, content: &impl Serialize) -> io::Result<()> {
+    let text = serde_json::to_string(&Object { schema, content })?;
+    writeln!(out, "{}", visible_json(&text))?;
+    out.flush()
 }
 
 /// Writes text that ends with a newline.
@@ -38,7 +45,7 @@ pub(crate) fn text(out: &mut dyn Write, text: &str) -> Result<(), Error> {
 
 /// Replaces characters that a terminal would not show by JSON escapes. They can occur only inside
 /// strings.
-pub(crate) fn visible_json(json: &str) -> String {
+fn visible_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
         match c != '\n' && is_invisible(c) {

@@ -172,7 +172,7 @@ impl Plan {
     fn check(&self) -> Result<(), Error> {
         let subject = &self.subject;
         if let Some((name, _)) = subject.shapes().outputs.iter().find(|(_, region)| region.is_empty()) {
-            let (app, output, sizes) = (subject.name.clone(), name.clone(), subject.sizes.clone());
+            let (app, output, sizes) = (subject.name.clone(), name.clone(), subject.sizes.to_string());
             return Err(Error::Empty { app, output, sizes });
         }
         memory::check(subject)?;

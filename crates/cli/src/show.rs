@@ -1,6 +1,5 @@
 //! Formats numbers for people.
 
-use warploom::app::{App, Settings};
 use warploom::lang::{Region, Type};
 
 /// The extents of a box, as in `640x480x3`; a box without dimensions is one point.
@@ -9,13 +8,6 @@ pub(crate) fn extents(region: &Region) -> String {
         return "1 point".to_owned();
     }
     region.extents().iter().map(i64::to_string).collect::<Vec<_>>().join("x")
-}
-
-/// The sizes of an app, as in ` at W=640, H=480`; empty if it has none.
-pub(crate) fn at_sizes(app: &App, settings: &Settings) -> String {
-    let sizes: Vec<String> =
-        app.sizes.iter().map(|size| format!("{}={}", size.name, settings.int(&size.name))).collect();
-    if sizes.is_empty() { String::new() } else { format!(" at {}", sizes.join(", ")) }
 }
 
 /// A number with a few significant digits; short numbers are exact.

@@ -4,12 +4,13 @@ use std::io::Write;
 use std::time::Instant;
 
 use serde::Serialize;
-use warploom::sim::Counters;
+use warploom::sim::{Counters, KernelCounters};
 
 use crate::backend::{self, Kernels, no_schedule};
 use crate::choice::Choice;
 use crate::error::Error;
 use crate::report::{self, Format};
+use crate::sizes::Sizes;
 
 /// Run a pipeline's kernels in the simulator and compare them with the reference evaluator
 #[derive(Debug, clap::Args)]
@@ -39,10 +40,13 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Report {
     app: String,
-    sizes: String,
+    sizes: Sizes,
     device: String,
     seconds: f64,
     lane_operations: u64,
+    /// The launched kernels in the program's order, each with the sum of its launches.
+    kernels: Vec<KernelCounters>,
+    #[serde(skip)]
     counters: Counters,
 }
 
@@ -73,10 +77,11 @@ pub(crate) fn sim(
         device: device.name,
         seconds,
         lane_operations: outcome.counters.lane_operations(),
+        kernels: outcome.counters.kernels(),
         counters: outcome.counters,
     };
     if arguments.format.json {
-        return report::json(out, "warploom.sim/1", &report);
+        return report::json(out, "warploom.sim/2", &report);
     }
     let mut text = format!(
         "{}{} simulated for {}: outputs match the reference bit for bit, {:.2} s, {:.1} million lane operations\n",

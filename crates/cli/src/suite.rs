@@ -31,7 +31,7 @@ use crate::pipeline::{self, Values, is_file};
 use crate::progress::{Progress, Unit};
 use crate::report::Format;
 use crate::search::duration;
-use crate::tune::{FirstModel, Measuring, Start, Tunable, code, stop_on_interrupt};
+use crate::tune::{FirstModel, Measuring, Start, Tunable, kind, stop_on_interrupt};
 use anchors::Anchors;
 use report::Report;
 
@@ -311,7 +311,7 @@ fn one_shot(task: &Task<'_>, bench: &Bench<'_>) -> Result<Given, String> {
 /// Returns an error if measuring or recording is no longer possible.
 fn lost(tuned: &Tuned) -> Result<(), Error> {
     match &tuned.ended {
-        Ended::Failed(error) => Err(Error::Tune(error.to_string(), code(error))),
+        Ended::Failed(error) => Err(Error::Tune(error.to_string(), kind(error))),
         _ => Ok(()),
     }
 }

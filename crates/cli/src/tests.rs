@@ -40,9 +40,9 @@ fn pair() -> App {
         .tolerance(1e-6)
 }
 
-/// An app with no more than a name and a pipeline of one point, one whose pipeline cannot be built, and one with a Param
-/// without a default.
-fn small() -> [App; 3] {
+/// An app with no more than a name and a pipeline of one point, one whose pipeline cannot be built, one with a Param without a
+/// default, and one whose definition panics.
+fn small() -> [App; 4] {
     [
         App::new("point", |_| Pipeline::new("point", [func("output", (), 7.0)])),
         App::new("broken", |_| {
@@ -52,6 +52,7 @@ fn small() -> [App; 3] {
         App::new("forgetful", |_| {
             Pipeline::new("forgetful", [func("output", (), &Param::f32("lost") + 1.0)])
         }),
+        App::new("panics", |_| panic!("on purpose")),
     ]
 }
 
@@ -190,4 +191,30 @@ fn outputs_and_reference_data_must_be_the_same() {
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains(expected), "{text}");
     }
+}
+
+#[test]
+fn a_panic_is_one_object_in_json() {
+    let process = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "tests::a_panic_in_a_process_of_its_own"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&process.stdout);
+    assert!(process.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[test]
+#[ignore = "a_panic_is_one_object_in_json starts it in a process, because it replaces the hook of panics"]
+fn a_panic_in_a_process_of_its_own() {
+    let arguments = ["warploom", "graph", "panics", "--json"].map(OsString::from).to_vec();
+    let mut out = Vec::new();
+    let code = answer(&small(), arguments, &mut out);
+    let report: Json = serde_json::from_slice(&out).unwrap();
+    assert_eq!((code, &report["kind"], &report["code"]), (exit::INTERNAL, &"internal".into(), &1.into()));
+    let sentence = report["error"].as_str().unwrap();
+    assert!(
+        sentence.starts_with("internal error: on purpose (") && sentence.ends_with("please report it"),
+        "{sentence}"
+    );
+    documented::Documented::read().check(&report);
 }

@@ -24,7 +24,7 @@ use warploom::tune::tuning::{Ended, Event, Task, TuneError, Tuned};
 use warploom::tune::worker::Bench;
 
 use crate::compile::export;
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::model::read;
 use crate::pipeline::Which;
 use crate::report::Format;
@@ -155,7 +155,7 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
 /// The result of the command: the error that ended the run, or that nothing was measured.
 fn finish(tuned: &Tuned, name: &str, ended: &Ended) -> Result<(), Error> {
     match ended {
-        Ended::Failed(error) => Err(Error::Tune(error.to_string(), code(error))),
+        Ended::Failed(error) => Err(Error::Tune(error.to_string(), kind(error))),
         _ if tuned.winner.is_none() => {
             let tried = tuned.progress.done.max(tuned.shown.len());
             Err(Error::NothingMeasured(format!(
@@ -166,13 +166,12 @@ fn finish(tuned: &Tuned, name: &str, ended: &Ended) -> Result<(), Error> {
     }
 }
 
-/// The exit code of an error during tuning.
-pub(crate) fn code(error: &TuneError) -> u8 {
-    use crate::error::exit;
+/// The kind of an error during tuning.
+pub(crate) fn kind(error: &TuneError) -> Kind {
     match error {
-        TuneError::Bounds(_) => exit::PIPELINE,
-        TuneError::Measure(_) => exit::DEVICE,
-        _ => exit::USAGE,
+        TuneError::Bounds(_) => Kind::Pipeline,
+        TuneError::Measure(_) => Kind::Gpu,
+        _ => Kind::File,
     }
 }
 
@@ -273,7 +272,7 @@ impl From<TuneError> for Error {
     fn from(error: TuneError) -> Error {
         match error {
             TuneError::Records(error) => Error::Records(error),
-            error => Error::Tune(error.to_string(), code(&error)),
+            error => Error::Tune(error.to_string(), kind(&error)),
         }
     }
 }

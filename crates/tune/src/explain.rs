@@ -6,7 +6,7 @@ mod loops;
 mod nests;
 mod text;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use warploom_codegen::ir::Place;
 use warploom_cost::{CostModel, Featurizer, KernelFeatures, Term};
 use warploom_lang::Id;
@@ -47,7 +47,7 @@ pub struct KernelExplanation {
     /// The loops around the blocks: those over launches, then the blocks along each tile.
     pub loops: Vec<Loop>,
     /// Numbers that the schedule gives for the kernel, by their words.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(serialize_with = "as_map")]
     pub numbers: Vec<(&'static str, u32)>,
     /// Threads per block.
     pub threads: u64,
@@ -128,6 +128,10 @@ pub struct Memory {
     pub extents: Vec<i64>,
     /// Size of that array in bytes; 0 in global memory.
     pub bytes: u64,
+}
+
+fn as_map<S: Serializer>(pairs: &[(&'static str, u32)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().copied())
 }
 
 /// A part of a predicted time.

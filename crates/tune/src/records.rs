@@ -82,7 +82,7 @@ pub struct Trial {
 }
 
 /// A problem with a summary of its trials.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Problem {
     /// Row id in the database.
     pub id: ProblemId,
@@ -96,8 +96,8 @@ pub struct Problem {
     pub device: String,
     /// Fingerprint of the device; devices with different fingerprints are different problems.
     pub fingerprint: String,
-    /// Versions that the machine code depends on, joined by commas; the driver's is not among them.
-    pub versions: String,
+    /// Versions that the machine code depends on; the driver's is not among them.
+    pub versions: Vec<String>,
     /// Number of trials, including failed ones.
     pub trials: u64,
     /// Number of trials that were timed and gave correct results.

@@ -45,12 +45,13 @@ pub(super) fn collect(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
     });
     kept?;
     measured.map_err(|error| Error::Cuda(error.to_string()))?;
-    if arguments.format.json {
-        report::json(out, "warploom.collect/1", &report)?;
+    if report.measured == 0 {
+        let Report { file, failed, .. } = report;
+        return Err(Error::NothingMeasured(format!("{failed} samples failed; see {file}")));
     }
-    match report.measured {
-        0 => Err(Error::NothingMeasured(format!("{} samples failed; see {}", report.failed, report.file))),
-        _ => Ok(()),
+    match arguments.format.json {
+        true => report::json(out, "warploom.collect.given/1", &report),
+        false => Ok(()),
     }
 }
 

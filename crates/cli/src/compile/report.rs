@@ -11,12 +11,13 @@ use warploom::tune::explain::{Explanation, Idle, KernelExplanation};
 
 use crate::search;
 use crate::show;
+use crate::sizes::Sizes;
 use crate::table::{self, Align};
 
 #[derive(Serialize)]
 pub(crate) struct Report {
     pub(crate) app: String,
-    pub(crate) sizes: String,
+    pub(crate) sizes: Sizes,
     pub(crate) device: String,
     /// Further devices that the package is for.
     pub(crate) also_for: Vec<Target>,
@@ -24,8 +25,8 @@ pub(crate) struct Report {
     pub(crate) arch: Option<String>,
     /// All compiled code of the package.
     pub(crate) code: Vec<Compiled>,
-    /// Why there is no machine code for one of these exact devices.
-    pub(crate) note: Option<String>,
+    /// Why there is no machine code for some of these exact devices.
+    pub(crate) notes: Vec<String>,
     pub(crate) launches: u64,
     pub(crate) workspace_bytes: u64,
     /// The run time that the cost model predicts.

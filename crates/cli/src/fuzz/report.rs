@@ -16,6 +16,7 @@ use crate::show;
 
 #[derive(Serialize)]
 pub(super) struct Report {
+    passed: bool,
     on: &'static str,
     device: String,
     seed: u64,
@@ -122,6 +123,7 @@ impl Written {
 impl Report {
     pub(super) fn new(arguments: &Arguments, device: &Device, summary: &Summary) -> Report {
         Report {
+            passed: summary.failures.is_empty(),
             on: match arguments.on {
                 Executor::Sim => "sim",
                 Executor::Cuda => "cuda",

@@ -419,7 +419,7 @@ fn exports(folder: &Path) -> Format {
 fn suite_results(folder: &Path) -> Format {
     let row = |app: &str, status: &str| {
         json!({
-            "app": app, "sizes": "W=640, H=480", "status": status, "message": "", "checked_at_full_size": true,
+            "app": app, "sizes": { "W": 640, "H": 480 }, "status": status, "message": "", "checked_at_full_size": true,
             "min_us": 5.0, "median_us": 5.5, "predicted_us": 4.0, "floor_us": 2.0, "kernels": 2, "registers": 40,
             "spilled_bytes": 0, "compile_seconds": 1.0, "search_seconds": 1.0,
             "anchor": { "halide_manual_us": 100.0, "anderson2021_us": 200.0, "floor_us": 1.0 },
@@ -427,7 +427,7 @@ fn suite_results(folder: &Path) -> Format {
         })
     };
     let results = json!({
-        "schema": "warploom.suite/1", "mode": "top5", "device": "H200", "versions": ["one"], "command": "c",
+        "schema": "warploom.suite/2", "mode": "top5", "device": "H200", "versions": ["one"], "command": "c",
         "date": "2026-01-31", "anchors_of": "H200", "faster_than_manual": 1.5, "faster_than_anderson2021": 2.0,
         "apps": [row("one", "ok"), row("two", "wrong"), row("three", "ok")],
     });

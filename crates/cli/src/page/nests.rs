@@ -15,7 +15,7 @@ use crate::names::find_app;
 use crate::pipeline::Subject;
 use crate::report::Format;
 use crate::settings::set_sizes;
-use crate::show;
+use crate::sizes::Sizes;
 
 /// Explains schedules for the devices that source files name.
 pub(super) struct Nests {
@@ -45,22 +45,20 @@ impl Nests {
         Ok(Nests { given, known: Vec::new() })
     }
 
-    /// The loop nest of an app's schedule. `sizes` is written as `W=640, H=480`.
+    /// The loop nest of an app's schedule.
     pub fn of_app(
         &mut self,
         apps: &[App],
         app: &str,
-        sizes: &str,
+        sizes: &Sizes,
         device: &Wanted,
         schedule: &str,
     ) -> Result<String, String> {
         let app = find_app(apps, app).map_err(|_| "This program does not have the app.".to_owned())?;
         let mut settings = Settings::defaults(app);
-        if !sizes.is_empty() {
-            set_sizes(app, &mut settings, &[sizes.to_owned()])
-                .map_err(|error| without(&error.to_string()))?;
-        }
-        let at_sizes = show::at_sizes(app, &settings);
+        let given: Vec<String> = sizes.as_argument().into_iter().collect();
+        set_sizes(app, &mut settings, &given).map_err(|error| without(&error.to_string()))?;
+        let at_sizes = Sizes::of_app(app, &settings).to_string();
         let subject = Subject::new(app, settings).map_err(|error| without(&error.to_string()))?;
         self.explained(&subject.pipeline, &subject.request, device, &at_sizes, schedule)
     }

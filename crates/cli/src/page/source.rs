@@ -133,8 +133,17 @@ fn read_results(file: &str, bytes: &[u8]) -> Result<Results, Error> {
         return Err(Error::NotReported { file: file.to_owned() });
     };
     let failed = |error: String| Error::Results { file: file.to_owned(), schema: schema.clone(), error };
-    if schema != SCHEMA {
-        return Err(failed(format!("this program reads `{SCHEMA}`; use a newer program")));
+    match version(&schema).zip(version(SCHEMA)) {
+        _ if schema == SCHEMA => {}
+        Some((written, read)) if written < read => {
+            return Err(Error::OldResults { file: file.to_owned(), schema });
+        }
+        _ => return Err(failed(format!("this program reads `{SCHEMA}`; use a newer program"))),
     }
     serde_json::from_slice(bytes).map_err(|error| failed(error.to_string()))
+}
+
+/// The version at the end of a schema, as in `warploom.suite/2`.
+fn version(schema: &str) -> Option<u32> {
+    schema.rsplit_once('/')?.1.parse().ok()
 }

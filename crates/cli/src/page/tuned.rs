@@ -56,7 +56,7 @@ fn facts(source: &Source, tried: &Tried, iterations: usize) -> Vec<Fact> {
     vec![
         Fact::new("trials", trials),
         Fact::new("device", format!("{device}, fingerprint {fingerprint}")),
-        Fact::new("versions", versions),
+        Fact::new("versions", versions.join(", ")),
         Fact::new("inputs", if inputs.is_empty() { "none".to_owned() } else { inputs.join(", ") }),
         Fact::new("measured", days(&tried.dates())),
         Fact::new("database", &source.file),

@@ -1,6 +1,6 @@
 //! Pipelines from files.
 
-use warploom::app::{App, Settings, Shapes};
+use warploom::app::{App, Settings};
 use warploom::fuzz::{Case, CaseError};
 use warploom::lang::files;
 use warploom::lang::{BoundsError, Pipeline, Range, Realisation, Region, Value, infer};
@@ -8,7 +8,6 @@ use warploom::lang::{BoundsError, Pipeline, Range, Realisation, Region, Value, i
 use super::{Subject, Values};
 use crate::error::Error;
 use crate::inputs::{self, Given};
-use crate::show;
 
 /// The pipeline of a file at the requested sizes, or at those of the input files.
 pub(super) fn realise(
@@ -172,30 +171,6 @@ fn param<'a>(pipeline: &Pipeline, item: &'a str) -> Result<(&'a str, Value), Err
     let value = number.and_then(|number| Value::from_number(ty, number));
     let wrong = || Error::FileParam { name: name.to_owned(), ty, text: text.to_owned() };
     Ok((name, value.ok_or_else(wrong)?))
-}
-
-/// The boxes in messages, as in ` at input=640x480, output=640x480`; empty if all are single points.
-pub(super) fn boxes(pipeline: &Pipeline, request: &Realisation) -> String {
-    match named_boxes(pipeline, request, show::extents).join(", ").as_str() {
-        "" => String::new(),
-        boxes => format!(" at {boxes}"),
-    }
-}
-
-/// The boxes as `--size` takes them.
-pub(crate) fn size_flag(pipeline: &Pipeline, request: &Realisation) -> String {
-    let range = |range: &Range| match range.min {
-        0 => range.extent.to_string(),
-        min => format!("{min}:{}", range.extent),
-    };
-    let ranges = |region: &Region| region.0.iter().map(range).collect::<Vec<_>>().join("x");
-    named_boxes(pipeline, request, ranges).join(",")
-}
-
-fn named_boxes(pipeline: &Pipeline, request: &Realisation, shown: impl Fn(&Region) -> String) -> Vec<String> {
-    let Shapes { inputs, outputs } = Shapes::of_request(pipeline, request);
-    let boxes = inputs.iter().chain(&outputs).filter(|(_, region)| region.dimensions() > 0);
-    boxes.map(|(name, region)| format!("{name}={}", shown(region))).collect()
 }
 
 #[cfg(test)]

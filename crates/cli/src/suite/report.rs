@@ -16,16 +16,16 @@ use crate::date;
 use crate::error::Error;
 use crate::pipeline::Subject;
 use crate::report::{self, Format};
+use crate::sizes::Sizes;
 use crate::table::{self, Align};
 
-pub(crate) const SCHEMA: &str = "warploom.suite/1";
+pub(crate) const SCHEMA: &str = "warploom.suite/2";
 
 /// The result of one app.
 #[derive(Clone, Deserialize, Serialize)]
 pub(crate) struct Row {
     pub(crate) app: String,
-    /// As in `W=1536, H=2560`.
-    pub(crate) sizes: String,
+    pub(crate) sizes: Sizes,
     /// `ok`, or what is wrong with the schedule; `none` without a schedule.
     status: String,
     pub(crate) message: String,
@@ -91,7 +91,7 @@ impl Row {
     pub fn failed(asked: &Subject, device: &Device, seconds: f64, why: String) -> Row {
         Row {
             app: asked.name.clone(),
-            sizes: asked.sizes.trim_start_matches(" at ").to_owned(),
+            sizes: asked.sizes.clone(),
             status: "none".to_owned(),
             message: why,
             checked_at_full_size: false,

@@ -12,10 +12,10 @@ use super::report::TrialReport;
 use crate::error::Error;
 use crate::pipeline::Subject;
 use crate::progress::{self, Unit};
-use crate::report::visible_json;
+use crate::report;
 
 /// The schema of the JSON lines.
-pub(crate) const SCHEMA: &str = "warploom.tune/1";
+pub(crate) const SCHEMA: &str = "warploom.tune/2";
 
 /// Shows the events of a run.
 pub(crate) struct Progress<'a> {
@@ -120,7 +120,7 @@ impl<'a> Progress<'a> {
     fn line(&mut self, event: &Json) {
         let Out { out, failed } = &mut self.out;
         if failed.is_none() {
-            let written = write_line(*out, event);
+            let written = report::json_line(*out, SCHEMA, event);
             *failed = written.err();
             // Nobody reads the measurements any more, so the run ends.
             if failed.is_some() {
@@ -137,16 +137,6 @@ impl<'a> Progress<'a> {
             None => Ok(self.out.out),
         }
     }
-}
-
-/// Writes one JSON object on one line.
-pub(super) fn write_line(out: &mut dyn Write, event: &Json) -> std::io::Result<()> {
-    let mut object = json!({ "schema": SCHEMA });
-    if let (Some(object), Some(event)) = (object.as_object_mut(), event.as_object()) {
-        object.extend(event.clone());
-    }
-    writeln!(out, "{}", visible_json(&object.to_string()))?;
-    out.flush()
 }
 
 fn as_json(event: &Event<'_>) -> Option<Json> {

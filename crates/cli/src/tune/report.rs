@@ -4,17 +4,17 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::json;
 use warploom::target::Device;
 use warploom::tune::records::Trial;
 use warploom::tune::sample::{KernelUse, Status};
 use warploom::tune::tuning::{Ended, Progress, Tuned};
 
-use super::progress::write_line;
+use super::progress::SCHEMA;
 use crate::error::Error;
 use crate::pipeline::Subject;
 use crate::report::{self, Format};
 use crate::show;
+use crate::sizes::Sizes;
 use crate::table::{self, Align};
 
 /// A trial, as reports show it.
@@ -115,8 +115,10 @@ pub(crate) fn trial_cells(trials: &[Trial], best: Option<i64>) -> Vec<Vec<String
 /// The result of a run.
 #[derive(Serialize)]
 pub(super) struct Report {
+    /// `finished`, as in the last line of the events.
+    event: &'static str,
     app: String,
-    sizes: String,
+    sizes: Sizes,
     device: String,
     /// `finished`, `time_limit`, `stopped` or `failed`.
     ended: &'static str,
@@ -147,6 +149,7 @@ impl Report {
             Ended::Failed(error) => ("failed", Some(error.to_string())),
         };
         Report {
+            event: "finished",
             app: asked.name.clone(),
             sizes: asked.sizes.clone(),
             device: device.name.clone(),
@@ -164,12 +167,7 @@ impl Report {
 
     pub(super) fn print(&self, format: Format, tuned: &Tuned, out: &mut dyn Write) -> Result<(), Error> {
         if format.json {
-            let mut event = json!({ "event": "finished" });
-            let content = serde_json::to_value(self).map_err(std::io::Error::from)?;
-            if let (Some(event), Some(content)) = (event.as_object_mut(), content.as_object()) {
-                event.extend(content.clone());
-            }
-            return Ok(write_line(out, &event)?);
+            return Ok(report::json_line(out, SCHEMA, self)?);
         }
         report::text(out, &self.text(tuned))
     }

@@ -11,7 +11,7 @@ use crate::place::Place;
 fn files_are_written_and_listed() {
     let place = Place::new();
     let report = place.json("compile brighten --size 64x48 --schedule default -o a/b --json");
-    assert_eq!(report["schema"], "warploom.compile/1");
+    assert_eq!(report["schema"], "warploom.compile/2");
     assert_eq!((&report["app"], &report["launches"]), (&json!("brighten"), &json!(1)));
     let files: Vec<&str> =
         report["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();

@@ -7,8 +7,8 @@ use warploom::target::Device;
 use crate::place::{Place, Ran};
 
 /// A note that `auto` is no GPU of this machine.
-const NO_GPU: &str =
-    "note: this machine has no GPU, so kernels are generated for h200; --device selects another GPU\n";
+const NO_GPU: &str = "note: this machine has no GPU, so kernels are generated for h200; choose another with --device NAME \
+     (`warploom devices --presets` lists them)\n";
 
 fn has_gpu() -> bool {
     warploom::runtime::Gpu::new(0).is_ok()
@@ -43,6 +43,19 @@ fn without_a_gpu_auto_is_a_preset_and_a_note_says_so() {
         assert_eq!(succeeded(&place.run(&format!("-q {command}"))).err, "", "{command}");
         place.json(&format!("{command} --json"));
     }
+}
+
+#[test]
+fn a_gpu_without_weights_of_its_own_is_said_with_what_to_do() {
+    let place = Place::new();
+    let ran = place.run("explain blur --schedule default --size 64x48 --device a100");
+    let note = &succeeded(&ran).err;
+    assert!(note.starts_with("note: the weights are for H200 (") && note.lines().count() == 1, "{note}");
+    for help in ["`warploom tune`", "--model analytic", "--model FILE"] {
+        assert!(note.contains(help), "{note}");
+    }
+    let analytic = "explain blur --schedule default --size 64x48 --device a100 --model analytic";
+    assert_eq!(succeeded(&place.run(analytic)).err, "");
 }
 
 #[test]
@@ -144,7 +157,7 @@ fn a_device_that_only_its_description_knows_must_be_given_again() {
 #[test]
 fn other_json_beside_a_schedule_is_no_manifest() {
     let place = compiled("t4");
-    for other in ["{}", "[", r#"{ "schema": "warploom.suite/1", "device": "T4" }"#, r#"{ "device": "T4" }"#] {
+    for other in ["{}", "[", r#"{ "schema": "warploom.suite/2", "device": "T4" }"#, r#"{ "device": "T4" }"#] {
         fs::write(place.path("out/blur.json"), other).unwrap();
         let ran = place.run(&format!("{EXPLAIN} out"));
         let auto = place.run(&format!("{EXPLAIN} out --device auto"));

@@ -20,10 +20,13 @@ use crate::place::{Place, Ran};
 use crate::stubbed::write_stub;
 
 /// Parts of commands that would take long, and what stands for them.
-const SMALLER: [(&str, &str); 4] = [
+const SMALLER: [(&str, &str); 7] = [
     ("--iterations 20", "--iterations 2"),
     ("--time-limit 8h", "--time-limit 60s"),
     ("--pipelines 300", "--pipelines 30"),
+    ("--pipelines 60", "--pipelines 4"),
+    ("--search --pipelines 40", "--search --pipelines 3"),
+    ("--mutate 20", "--mutate 1"),
     ("apps/golden --on sim", "apps/golden --on sim --app harris --app unsharp"),
 ];
 
@@ -40,6 +43,74 @@ const TRAINING: [&str; 3] = ["collect", "train", "evaluate"];
 fn the_readme_runs() {
     let page = Page::new("README.md");
     page.run_all(25);
+}
+
+#[test]
+fn the_page_for_contributors_runs() {
+    Page::new("CONTRIBUTING.md").run_all(5);
+}
+
+/// Outputs in a page, in blocks marked `console`: a line `$ COMMAND`, then all that it prints.
+#[test]
+fn outputs_in_the_readme_are_real() {
+    let page = Page::new("README.md");
+    let shown = shown(&fs::read_to_string(repository().join(page.name)).unwrap());
+    assert!(!shown.is_empty());
+    for (command, output) in shown {
+        let ran = page.place.run(command.strip_prefix("warploom ").unwrap());
+        assert_eq!(ran.code, 0, "{command}: {}", ran.err);
+        assert_eq!(ran.out, output, "README.md does not show what `{command}` prints; copy its output there");
+    }
+}
+
+#[test]
+fn pictures_in_the_readme_are_real() {
+    let page = Page::new("README.md");
+    let text = fs::read_to_string(repository().join(page.name)).unwrap();
+    for line in commands(&text).iter().filter(|line| line.contains("picture.png")) {
+        page.run(line);
+    }
+    for name in ["picture.png", "smooth.png"] {
+        let kept = repository().join("docs/pictures").join(name);
+        assert!(text.contains(&format!("(docs/pictures/{name})")), "the README does not show {name}");
+        assert!(fs::metadata(&kept).unwrap().len() < 60_000, "{name} is large");
+        let [kept, made] = [kept, page.place.path(name)].map(|file| samples(&file));
+        let furthest = kept.iter().zip(&made).map(|(kept, made)| kept.abs_diff(*made)).max();
+        assert!(
+            kept.len() == made.len() && furthest <= Some(1),
+            "docs/pictures/{name} is not what the commands of the README make; copy it from there"
+        );
+    }
+}
+
+/// The samples of an 8-bit picture.
+fn samples(file: &Path) -> Vec<u8> {
+    let picture = warploom::interp::files::read_any(file).unwrap();
+    picture.as_slice::<u8>().unwrap().to_vec()
+}
+
+#[test]
+fn the_number_of_apps_is_the_same_everywhere() {
+    let (suite, basic) = (warploom_apps::APPS.len(), warploom_apps::BASICS.len());
+    let listed = Place::new().json("apps --json");
+    assert_eq!(listed["apps"].as_array().unwrap().len(), suite + basic);
+    let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/model.md"];
+    let mut texts: Vec<(String, String)> = pages
+        .iter()
+        .map(|page| ((*page).to_owned(), fs::read_to_string(repository().join(page)).unwrap()))
+        .collect();
+    for help in ["--help", "help apps", "help suite", "help verify"] {
+        texts.push((help.to_owned(), Place::new().run(help).out));
+    }
+    for (name, text) in &texts {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        for pair in words.windows(2).filter(|pair| pair[1].starts_with("apps")) {
+            let number: Option<usize> = pair[0].parse().ok();
+            assert!(number.is_none_or(|number| number == suite), "{name} says {} apps", pair[0]);
+        }
+    }
+    let stated = format!("the {suite} apps of the suite and {basic} basic ones");
+    assert!(texts[0].1.contains(&stated), "the README does not say `{stated}`");
 }
 
 #[test]
@@ -202,6 +273,25 @@ fn commands(text: &str) -> Vec<String> {
     commands
 }
 
+/// The commands of all blocks marked `console`, each with its output.
+fn shown(text: &str) -> Vec<(String, String)> {
+    let mut shown: Vec<(String, String)> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        match (line.starts_with("```"), inside, line.strip_prefix("$ ")) {
+            (true, ..) => inside = line == "```console",
+            (false, true, Some(command)) => shown.push((command.to_owned(), String::new())),
+            (false, true, None) => {
+                if let Some((_, output)) = shown.last_mut() {
+                    *output += &format!("{line}\n");
+                }
+            }
+            (false, false, _) => {}
+        }
+    }
+    shown
+}
+
 /// The command as it is run here; `None` if it is not.
 fn prepared(line: &str) -> Option<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -249,6 +339,9 @@ fn commands_are_found_and_made_smaller() {
     let text =
         "words\n```sh\nwarploom apps   # all\n\nwarploom run x --param 'a#b'\n```\n```text\nnothing\n```\n";
     assert_eq!(commands(text), ["warploom apps", "warploom run x --param 'a#b'"]);
+    let console = "```console\n$ warploom apps\none\n\ntwo\n$ warploom graph x\n```\nwords\n";
+    let expected = [("warploom apps", "one\n\ntwo\n"), ("warploom graph x", "")];
+    assert_eq!(shown(console), expected.map(|(command, output)| (command.to_owned(), output.to_owned())));
     assert_eq!(prepared("cargo test --workspace"), None);
     let tune = prepared("warploom tune harris --iterations 20 --samples 3").unwrap();
     assert!(

@@ -128,7 +128,7 @@ fn loops_are_counted() {
 fn an_explanation_is_data() {
     let place = Place::new();
     let report = place.json("explain blur --size 256x128 --schedule default --json");
-    assert_eq!((&report["schema"], &report["model"]), (&"warploom.explain/1".into(), &"h200".into()));
+    assert_eq!((&report["schema"], &report["model"]), (&"warploom.explain/2".into(), &"h200".into()));
     let kernels = report["kernels"].as_array().unwrap();
     let sum: f64 = kernels.iter().map(|kernel| kernel["predicted_us"].as_f64().unwrap()).sum();
     assert!((sum - report["predicted_us"].as_f64().unwrap()).abs() < 1e-9 * sum);

@@ -178,7 +178,7 @@ fn mistakes_are_answered() {
 fn random_schedules_follow_from_their_seed() {
     let place = Place::new();
     let counters = |seed: u64| {
-        place.json(&format!("sim harris --size 40x30 --schedule random:{seed} --json"))["counters"].clone()
+        place.json(&format!("sim harris --size 40x30 --schedule random:{seed} --json"))["kernels"].clone()
     };
     let first = counters(1);
     assert_eq!(first, counters(1));

@@ -31,7 +31,7 @@ fn every_app_has_a_default_schedule() {
 #[test]
 fn the_simulator_counts() {
     let report = Place::new().json(&format!("sim copy --schedule {} --size 512x256 --json", schedules()));
-    let arrays = &report["counters"]["launches"][0][1]["arrays"];
+    let arrays = &report["kernels"][0]["arrays"];
     assert!(arrays.to_string().contains("\"sectors\":16384"), "{arrays}");
     for size in ["133x1", "1x133", "1x1"] {
         let ran = Place::new().run(&format!("sim blur --schedule {} --size {size}", schedules()));

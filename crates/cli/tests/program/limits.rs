@@ -80,7 +80,7 @@ fn deep_json_is_refused() {
         .unwrap();
     fs::write(place.path("b.json"), format!("{{\"format\": \"warploom-case\", \"pipeline\": {deep}"))
         .unwrap();
-    fs::write(place.path("c.json"), format!("{{\"schema\": \"warploom.suite/1\", \"apps\": {deep}")).unwrap();
+    fs::write(place.path("c.json"), format!("{{\"schema\": \"warploom.suite/2\", \"apps\": {deep}")).unwrap();
     for command in ["compile a.json", "fuzz --replay b.json", "report c.json", "compile blur --device a.json"]
     {
         refusal(&place, command);

@@ -9,6 +9,7 @@ mod commands;
 mod compile;
 mod completions;
 mod devices;
+mod documented;
 #[cfg(unix)]
 mod documents;
 mod examples;
@@ -18,6 +19,7 @@ mod file;
 mod fuzz;
 mod golden;
 mod help;
+mod json;
 mod kernels;
 mod limits;
 mod mistakes;

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::documented::Documented;
 use crate::place::Place;
 
 /// A shard of the repository: 31 schedules of harris and blur.
@@ -19,10 +20,13 @@ fn weights_are_trained_scored_and_used() {
     let place = with_samples();
     let trained = place.json("train --data data --out small.bin --epochs 2 --json");
     assert_eq!(trained["schema"], "warploom.train/1");
+    let page = Documented::read();
+    page.check(&trained);
     assert_eq!((&trained["device"], &trained["weights"][0]["epoch"]), (&"H200".into(), &2.into()));
 
     let scores = place.json("evaluate --data data --model small.bin --svg plots --json");
     assert_eq!(scores["schema"], "warploom.evaluate/1");
+    page.check(&scores);
     let harris = &scores["apps"][0];
     assert_eq!(harris["name"], "harris");
     assert!(harris["learned"]["top1"].as_f64().unwrap() >= 1.0);

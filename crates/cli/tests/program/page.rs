@@ -72,9 +72,9 @@ fn a_page_has_all_that_was_measured() {
 fn apps_that_are_not_known_have_their_schedules() {
     let place = Place::new();
     let results = serde_json::json!({
-        "schema": "warploom.suite/1", "mode": "top5", "device": "H200", "versions": ["one"], "command": "c",
+        "schema": "warploom.suite/2", "mode": "top5", "device": "H200", "versions": ["one"], "command": "c",
         "date": "2026-01-31", "apps": [{
-            "app": "<nobody's>", "sizes": "", "status": "ok", "message": "", "checked_at_full_size": true,
+            "app": "<nobody's>", "sizes": {}, "status": "ok", "message": "", "checked_at_full_size": true,
             "min_us": 5.0, "kernels": 1, "spilled_bytes": 0, "compile_seconds": 1.0, "search_seconds": 1.0,
             "anchor": {}, "schedule": "nobody\n  kernel output\n",
         }],
@@ -96,7 +96,8 @@ fn what_is_no_result_is_said_so() {
     fs::write(place.path("empty.db"), "").unwrap();
     fs::write(place.path("other.json"), r#"{ "schema": "warploom.apps/1" }"#).unwrap();
     fs::write(place.path("newer.json"), r#"{ "schema": "warploom.suite/9" }"#).unwrap();
-    fs::write(place.path("half.json"), r#"{ "schema": "warploom.suite/1", "mode": 3 }"#).unwrap();
+    fs::write(place.path("older.json"), r#"{ "schema": "warploom.suite/1", "apps": [] }"#).unwrap();
+    fs::write(place.path("half.json"), r#"{ "schema": "warploom.suite/2", "mode": 3 }"#).unwrap();
     fs::write(place.path("odd.db"), b"SQLite format 3\0 and then nothing".repeat(99)).unwrap();
     fs::write(place.path("none.jsonl"), "").unwrap();
     assert_eq!(place.run("records import none.jsonl --records new.db").code, 0);
@@ -115,7 +116,12 @@ fn what_is_no_result_is_said_so() {
         (
             "newer.json",
             "newer.json contains results in the format `warploom.suite/9`, which cannot be read: this program reads \
-             `warploom.suite/1`; use a newer program",
+             `warploom.suite/2`; use a newer program",
+        ),
+        (
+            "older.json",
+            "older.json contains results in the format `warploom.suite/1` of an older program, but this one reads \
+             `warploom.suite/2`; run `warploom suite` again, or use the program that wrote them",
         ),
         ("odd.db", "odd.db is not a database of records; give another file"),
         (
@@ -130,7 +136,7 @@ fn what_is_no_result_is_said_so() {
         assert!(ran.err.starts_with(&format!("error: {sentence}")), "{arguments}: {}", ran.err);
     }
     let half = place.run("report half.json");
-    assert!(half.code == 2 && half.err.contains("`warploom.suite/1`, which cannot be read"), "{}", half.err);
+    assert!(half.code == 2 && half.err.contains("`warploom.suite/2`, which cannot be read"), "{}", half.err);
     assert_eq!(place.run("report").code, 2);
     assert_eq!(fs::read(place.path("empty.db")).unwrap(), b"", "files that are no results stay as they are");
     assert!(!place.path("report.html").exists());

@@ -42,7 +42,7 @@ fn a_search_is_reported_as_json() {
     let place = Place::new();
     let report =
         place.json(&format!("compile blur --size 256x128 {QUICK} --seed 5 --emit features,nest --json"));
-    assert_eq!(report["schema"], "warploom.compile/1");
+    assert_eq!(report["schema"], "warploom.compile/2");
     let search = &report["search"];
     assert_eq!((&search["seed"], &search["samples"]), (&5.into(), &3.into()));
     assert_eq!((&search["stop"], &search["reproducible"]), (&"finished".into(), &true.into()));

@@ -46,7 +46,7 @@ fn autotuning_goes_on_where_it_was_and_says_what_it_does() {
     let ran = place.run(&format!("{command} 2"));
     assert_eq!(ran.code, 0, "{}", ran.err);
     let all = lines(&ran);
-    assert!(all.iter().all(|line| line["schema"] == "warploom.tune/1"));
+    assert!(all.iter().all(|line| line["schema"] == "warploom.tune/2"));
     let of = |event: &str| all.iter().filter(|line| line["event"] == event).count();
     assert_eq!((of("begin"), of("searching"), of("finished")), (1, 2, 1));
     let last = all.last().unwrap();

@@ -34,11 +34,14 @@ pub(super) fn hexadecimal(hash: u128) -> String {
     format!("{hash:032x}")
 }
 
+/// Between two versions in the text of a problem's row.
+const BETWEEN_VERSIONS: &str = ", ";
+
 /// The versions that machine code depends on, joined to one string.
 pub(super) fn that_matter(versions: &[String]) -> String {
     let kept: Vec<&str> =
         versions.iter().map(String::as_str).filter(|one| !one.starts_with(DRIVER)).collect();
-    kept.join(", ")
+    kept.join(BETWEEN_VERSIONS)
 }
 
 /// The id of a problem; it is inserted if it is new.
@@ -164,7 +167,7 @@ pub(super) fn problems(connection: &Connection) -> rusqlite::Result<Vec<Problem>
             sizes: from_json(row, 3)?,
             device: row.get(4)?,
             fingerprint: row.get(5)?,
-            versions: row.get(6)?,
+            versions: row.get::<_, String>(6)?.split(BETWEEN_VERSIONS).map(str::to_owned).collect(),
             trials: row.get::<_, i64>(7)? as u64,
             valid: row.get::<_, i64>(8)? as u64,
             best_us: row.get(9)?,
