@@ -105,11 +105,12 @@ pub(crate) fn explanation(
 /// An explanation as text. `sizes` starts with ` at`, as in ` at W=640, H=480`.
 pub(crate) fn listing(app: &str, sizes: &str, device: &Device, explanation: &Explanation) -> String {
     format!(
-        "{app}{sizes} for {} ({}): {:.1} us predicted by the {} model, {}\n\n{explanation}",
+        "{app}{sizes} for {} ({}): {:.1} us predicted by the {} model; {}; {}\n\n{explanation}",
         device.name,
         device.arch(),
         explanation.predicted_us,
         explanation.model,
+        show::range(explanation.range()),
         show::count(explanation.kernels.len(), "kernel")
     )
 }

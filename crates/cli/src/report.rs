@@ -30,6 +30,13 @@ pub(crate) fn json(out: &mut dyn Write, schema: &str, content: &impl Serialize) 
     Ok(out.flush()?)
 }
 
+/// Writes one JSON object on one line, for commands that write several.
+pub(crate) fn json_line(out: &mut dyn Write, schema: &str, content: &impl Serialize) -> Result<(), Error> {
+    let text = serde_json::to_string(&Object { schema, content }).map_err(std::io::Error::from)?;
+    writeln!(out, "{}", visible_json(&text))?;
+    Ok(out.flush()?)
+}
+
 /// Writes text that ends with a newline.
 pub(crate) fn text(out: &mut dyn Write, text: &str) -> Result<(), Error> {
     out.write_all(visible_lines(text).as_bytes())?;

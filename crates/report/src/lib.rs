@@ -1,4 +1,5 @@
-//! Results as one self-contained HTML page: no network access, no scripts, charts as inline SVG.
+//! Results as one self-contained HTML page: no network access, charts as inline SVG, and no
+//! scripts unless the page is [live](Page::live).
 //!
 //! A [`Page`] is plain data; [`Page::to_html`] renders it. All content is text and is escaped.
 //!
@@ -31,14 +32,18 @@
 //! [`chart`] can be used on its own; [`chart::Drawing::document`] returns a standalone file.
 
 pub mod chart;
+mod diff;
 mod html;
 mod page;
 pub mod scale;
 mod suite;
+mod summary;
 mod table;
 mod tuned;
+mod winner;
 
 pub use page::{Fact, Listing, Page, Section};
 pub use suite::{AppTime, Baseline, Run, Suite, geometric_mean};
 pub use table::{Column, Table};
 pub use tuned::{Iteration, Trial, Tuned};
+pub use winner::{Kernel, RunnerUp};
