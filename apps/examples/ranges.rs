@@ -34,6 +34,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             band.below_us
         );
     }
+    let (shortest, longest) = ranges.known_us();
+    println!("known from {shortest:.2} us to {longest:.0} us");
     fs::write(file, weights.with_ranges(ranges).to_bytes())?;
     Ok(())
 }

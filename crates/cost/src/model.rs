@@ -107,8 +107,8 @@ mod tests {
         let picks = vec![(10.0, 20.0); Ranges::LEAST];
         let weights = Weights::random(1).trained_on(&h200, "");
         let known = weights.clone().with_ranges(Ranges::fit(&picks, &[]).unwrap());
-        let range = |weights: Option<&[u8]>, device: &Device| choose(weights, device).model.range(30.0);
-        let expected = Range { low_us: 60.0, high_us: 60.0 };
+        let range = |weights: Option<&[u8]>, device: &Device| choose(weights, device).model.range(10.0);
+        let expected = Range { low_us: 20.0, high_us: 20.0 };
         assert_eq!(range(Some(&known.to_bytes()), &h200), Some(expected));
         assert_eq!(range(Some(&known.to_bytes()), &v100), None);
         assert_eq!(range(Some(&weights.to_bytes()), &h200), None);

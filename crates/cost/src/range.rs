@@ -25,11 +25,14 @@ pub struct Range {
 /// // Twenty schedules, predicted to take 10 us, that take 10.5 to 20 us.
 /// let picks: Vec<(f64, f64)> = (1..=20).map(|number| (10.0, 10.0 + 0.5 * f64::from(number))).collect();
 /// let ranges = Ranges::fit(&picks, &[]).expect("there are enough");
-/// let range = ranges.of(100.0).expect("it is a time");
-/// assert!(range.low_us > 104.0 && range.high_us < 201.0);
+/// let range = ranges.of(10.0).expect("as long a time was measured");
+/// assert!(range.low_us > 10.4 && range.high_us < 20.1);
+/// assert_eq!(ranges.of(9.0), None);
 /// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Ranges {
+    /// The shortest and the longest predicted time that the errors come from, in microseconds. Nothing is known beyond.
+    known_us: (f64, f64),
     bands: Vec<Band>,
 }
 
@@ -67,14 +70,23 @@ impl Ranges {
             bands.push(Band { below_us, count: factors.len() as u32, low, high });
             from = below_us;
         }
-        let ranges = Ranges { bands };
+        let predicted = || picks.iter().map(|(predicted, _)| *predicted);
+        let known_us = (predicted().fold(f64::INFINITY, f64::min), predicted().fold(0.0, f64::max));
+        let ranges = Ranges { known_us, bands };
         ranges.is_sensible().then_some(ranges)
     }
 
-    /// The range of a predicted time; `None` if that is not a finite number.
+    /// The range of a predicted time; `None` if no pipeline as short or as long was measured.
     pub fn of(&self, predicted_us: f64) -> Option<Range> {
-        let band = self.bands.iter().find(|band| predicted_us < band.below_us)?;
+        let (shortest, longest) = self.known_us;
+        let known = (shortest..=longest).contains(&predicted_us);
+        let band = self.bands.iter().find(|band| known && predicted_us < band.below_us)?;
         Some(Range { low_us: predicted_us * band.low, high_us: predicted_us * band.high })
+    }
+
+    /// The shortest and the longest predicted time that has a range, in microseconds.
+    pub fn known_us(&self) -> (f64, f64) {
+        self.known_us
     }
 
     /// The intervals, the shortest times first.
@@ -89,7 +101,8 @@ impl Ranges {
                 && (1.0 / LARGEST..=LARGEST).contains(&band.high)
                 && band.low <= band.high
         };
-        (1..=MOST_BANDS).contains(&self.bands.len())
+        self.known_us.0 <= self.known_us.1
+            && (1..=MOST_BANDS).contains(&self.bands.len())
             && self.bands.iter().all(factors)
             && self.bands.windows(2).all(|pair| pair[0].below_us < pair[1].below_us)
             && self.bands.last().is_some_and(|last| last.below_us == f64::INFINITY)
@@ -117,8 +130,8 @@ mod tests {
 
     #[test]
     fn nine_of_ten_lie_inside() {
-        let ranges = Ranges::fit(&pairs(10.0, 1.0, 2.0), &[]).expect("there are enough");
-        let Range { low_us, high_us } = ranges.of(40.0).expect("it is a time");
+        let ranges = Ranges::fit(&pairs(40.0, 1.0, 2.0), &[]).expect("there are enough");
+        let Range { low_us, high_us } = ranges.of(40.0).expect("it is known");
         assert!((low_us - 41.64).abs() < 1e-9 && (high_us - 78.36).abs() < 1e-9, "{low_us} {high_us}");
         let even = |number: i32| 40.0 + 40.0 * f64::from(number) / 1000.0;
         let inside = (0..1000).filter(|number| (low_us..high_us).contains(&even(*number))).count();
@@ -129,12 +142,15 @@ mod tests {
     fn short_times_have_errors_of_their_own() {
         let mut picks = pairs(5.0, 1.0, 3.0);
         picks.extend(pairs(50.0, 0.5, 1.5));
+        picks.push((3.0, 3.0));
         let ranges = Ranges::fit(&picks, &[10.0]).expect("there are enough");
-        assert_eq!(ranges.bands().iter().map(|band| band.count).collect::<Vec<_>>(), [101, 101]);
+        assert_eq!(ranges.bands().iter().map(|band| band.count).collect::<Vec<_>>(), [102, 101]);
         let factor =
             |predicted: f64| ranges.of(predicted).map_or(f64::NAN, |range| range.high_us / predicted);
-        assert!((factor(9.99) - 2.918).abs() < 1e-9 && (factor(10.0) - 1.459).abs() < 1e-9);
-        assert_eq!(ranges.of(f64::NAN), None);
+        assert!((factor(9.99) - 2.9).abs() < 0.03 && (factor(10.0) - 1.459).abs() < 1e-9);
+        for unknown in [2.9, 50.1, f64::NAN] {
+            assert_eq!(ranges.of(unknown), None, "{unknown}");
+        }
         assert_eq!(Ranges::fit(&picks, &[10.0, 60.0]), None, "nothing is as long");
         assert_eq!(Ranges::fit(&[], &[]), None);
     }
@@ -142,9 +158,10 @@ mod tests {
     #[test]
     fn what_no_model_has_is_not_sensible() {
         let band = Band { below_us: f64::INFINITY, count: 9, low: 0.5, high: 2.0 };
-        let sensible = |bands: &[Band]| Ranges { bands: bands.to_vec() }.is_sensible();
+        let sensible = |bands: &[Band]| Ranges { known_us: (1.0, 9.0), bands: bands.to_vec() }.is_sensible();
         assert!(sensible(&[Band { below_us: 9.0, ..band }, band]));
         assert!(!sensible(&[]) && !sensible(&[band, band]) && !sensible(&[Band { below_us: 9.0, ..band }]));
+        assert!(!Ranges { known_us: (9.0, f64::NAN), bands: vec![band] }.is_sensible());
         for (low, high) in [(2.0, 0.5), (f64::NAN, 2.0), (0.5, f64::INFINITY), (-1.0, 1.0)] {
             assert!(!sensible(&[Band { low, high, ..band }]), "{low} {high}");
         }

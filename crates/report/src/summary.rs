@@ -84,7 +84,10 @@ fn row(tuned: &Tuned, number: usize) -> String {
         Faster::Measured(times) => format!("{times:.2}x"),
         Faster::Predicted(times) => format!("{times:.2}x predicted"),
     });
-    let floor = best.zip(tuned.floor_us).map(|(best, floor)| format!("{:.0} %", 1e2 * floor / best));
+    let floor = best.zip(tuned.floor_us).map(|(best, floor)| match 1e2 * floor / best {
+        small if small < 1.0 => format!("{small:.1} %"),
+        share => format!("{share:.0} %"),
+    });
     let cells = [
         known(best.map(|us| format!("{us:.2}"))),
         known(tuned.default_us.map(|us| format!("{us:.2}"))),

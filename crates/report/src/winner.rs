@@ -2,7 +2,7 @@
 
 use crate::chart::{Bar, Bars, Base, Group};
 use crate::diff;
-use crate::html::{Escaped, figure};
+use crate::html::{Escaped, count, figure};
 
 /// Kernels beyond this many are drawn as one bar.
 const MOST_BARS: usize = 12;
@@ -80,14 +80,18 @@ impl RunnerUp {
             Ok(decisions) => {
                 let item = |text: &String| format!("<li><code>{}</code></li>\n", Escaped(text));
                 let items: String = decisions.iter().map(item).collect();
-                format!("<p>What leads from it to the winner:</p>\n<ol class=\"decisions\">\n{items}</ol>\n")
+                let leads = count(decisions.len(), "decision");
+                format!(
+                    "<details>\n<summary>{leads} from it to the winner</summary>\n<ol class=\"decisions\">\n{items}</ol>\n\
+                     </details>\n"
+                )
             }
             Err(why) => format!("<p class=\"note\">{}</p>\n", Escaped(why)),
         };
         format!(
             "<h3>The winner against the runner-up</h3>\n<p>The second best is trial {}: {:.2} us{slower}.</p>\n\
-             {decisions}<details>\n<summary>Both schedules, line by line</summary>\n\
-             <p class=\"note\">Lines with - are the runner-up's, lines with + the winner's.</p>\n{}</details>\n",
+             <details open>\n<summary>Both schedules, line by line</summary>\n\
+             <p class=\"note\">Lines with - are the runner-up's, lines with + the winner's.</p>\n{}</details>\n{decisions}",
             self.number,
             self.us,
             diff::to_html(&self.schedule, &self.best)
@@ -134,6 +138,7 @@ mod tests {
         };
         let html = runner_up.to_html(Some(20.0));
         assert!(html.contains("trial 4: 22.00 us, 10.0 % slower."), "{html}");
+        assert!(html.contains("<summary>1 decision from it to the winner</summary>"), "{html}");
         assert!(html.contains("<li><code>inline &lt;a&gt;</code></li>"), "{html}");
         assert!(html.contains("<del>-   kernel a</del>\n<ins>+   kernel b</ins>"), "{html}");
         let unknown = RunnerUp { decisions: Err("It is gone.".to_owned()), ..runner_up };
