@@ -10,10 +10,8 @@ use warploom::cost::{Analytic, Featurizer, KernelInputs, RowInputs};
 use warploom::lang::Pipeline;
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
+use warploom::tune::picks::is_held_out;
 use warploom::tune::sample::{Sample, Shard, ShardError, Status};
-
-/// One in this many random pipelines is used for validation.
-const VALIDATION: u128 = 8;
 
 /// Why samples could not be read.
 #[derive(Debug, Error)]
@@ -92,7 +90,7 @@ pub struct Group {
 impl Group {
     /// Whether it is excluded from training and used for validation. Only random pipelines are.
     pub fn is_validation(&self) -> bool {
-        self.kind == Kind::Random && self.pipeline.is_multiple_of(VALIDATION)
+        self.kind == Kind::Random && is_held_out(self.pipeline)
     }
 }
 

@@ -125,6 +125,8 @@ pub(crate) fn compile(apps: &[App], arguments: &Arguments, out: &mut dyn Write) 
         launches: described.launches(),
         workspace_bytes: manifest.workspace_bytes,
         predicted_us: explanation.predicted_us,
+        predicted_us_low: explanation.predicted_us_low,
+        predicted_us_high: explanation.predicted_us_high,
         idle: explanation.idle.clone(),
         kernels: kernels(&described, &explanation, package.image()),
         search,
@@ -209,7 +211,7 @@ impl Arguments {
             voice::line(&search.summary());
         }
         report.notes.iter().for_each(|note| voice::note(note));
-        let mut whole = report.text(arch);
+        let mut whole = report.text(arch, of.explanation);
         for emit in self.printed() {
             whole += &format!("\n{}", emit.text(of)?);
         }

@@ -110,7 +110,7 @@ fn plot(data: &Data, learned: &Learned, folder: &Path) -> Result<(), Error> {
         }
         let series = |name: &str, predicted: Vec<Vec<f64>>| {
             let times = measured.iter().zip(predicted.concat());
-            let points = times.map(|(&x, y)| Point { x, y, text: String::new() }).collect();
+            let points = times.map(|(&x, y)| Point { x, y, text: String::new(), link: None }).collect();
             Series { name: name.to_owned(), points }
         };
         let mut all = vec![series("analytic", predictions(data, &groups, &analytic))];

@@ -212,10 +212,11 @@ pub(crate) fn listing(app: &str, sizes: &str, device: &Device, explanation: &Exp
 /// The first line of an explanation.
 fn head(app: &str, sizes: &str, device: &Device, explanation: &Explanation) -> String {
     let (predicted, kernels) = (predicted(explanation), show::count(explanation.kernels.len(), "kernel"));
-    format!("{app}{sizes} for {} ({}): {predicted}, {kernels}\n", device.name, device.arch())
+    format!("{app}{sizes} for {} ({}): {predicted}; {kernels}\n", device.name, device.arch())
 }
 
-/// The predicted time of a schedule, and who predicts it.
+/// The predicted time of a schedule, who predicts it, and how far off that may be.
 fn predicted(explanation: &Explanation) -> String {
-    format!("{} predicted by the {} model", microseconds(explanation.predicted_us), explanation.model)
+    let (time, range) = (microseconds(explanation.predicted_us), show::range(explanation.range()));
+    format!("{time} predicted by the {} model; {range}", explanation.model)
 }

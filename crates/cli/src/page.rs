@@ -4,6 +4,7 @@ mod nests;
 mod source;
 mod suites;
 mod tuned;
+mod watch;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,10 +30,16 @@ use source::{Content, Source};
   warploom report tuning.db
   warploom report tuning.db -o harris.html
   warploom report results/suite-one-shot.json results/suite-top5.json night.db -o results.html
+  warploom report tuning.db --watch                            while `warploom tune` runs
 
-A file is a database of `warploom tune` or `warploom suite --records`, or the JSON that `warploom suite` writes. Each pipeline
-of a database has a section with predicted against measured times, the best time over the trials, the outcomes of the trials,
-the best trials, and the winner's loop nests. Results of the suite on the same device are drawn side by side.
+A file is a database of `warploom tune` or `warploom suite --records`, or the JSON that `warploom suite` writes. The page begins
+with the speedup of each problem over its default schedule. Each problem of a database has a section with predicted against
+measured times, the best time over the trials, the best trials, the kernels that the winner's time goes to, what it does
+otherwise than the runner-up, its loop nests, and the outcomes of the trials. Results of the suite on the same device are drawn
+side by side.
+
+With --watch, the page is written whenever a file changes, and loads itself again in the browser, until the interrupt key is
+pressed. Files that do not exist yet are waited for. With --json, each time gives one line.
 
 The page is self-contained: it needs no other file and no network.")]
 pub(crate) struct Arguments {
@@ -45,6 +52,9 @@ pub(crate) struct Arguments {
     /// The GPU that loop nests are explained for (default: the one that the file names)
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
+    /// Write the page again whenever a file changes, until the interrupt key is pressed
+    #[arg(long)]
+    watch: bool,
     #[command(flatten)]
     format: Format,
 }
@@ -63,30 +73,49 @@ struct Part<'a> {
 }
 
 pub(crate) fn page(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
-    let Arguments { files, output, device, format } = arguments;
+    let Arguments { files, output, device, watch, format } = arguments;
     keeps_sources(files, output)?;
+    if *watch {
+        return watch::watch(apps, arguments, out);
+    }
     let mut nests = Nests::new(device.as_deref(), *format)?;
     let sources = files.iter().map(|file| Source::read(file)).collect::<Result<Vec<_>, _>>()?;
-    let mut sections = suites::sections(apps, &sources, &mut nests);
-    for source in &sources {
+    let page = made(apps, &sources, &mut nests, false)?;
+    let html = page.to_html();
+    written(output, &html)?;
+    say(arguments, &page, html.len(), out)
+}
+
+/// The page of all that the sources hold. A live page loads itself again.
+fn made(apps: &[App], sources: &[Source], nests: &mut Nests, live: bool) -> Result<Page, Error> {
+    let mut sections = suites::sections(apps, sources, nests);
+    for source in sources {
         if let Content::Records { records, problems } = &source.content {
             for problem in problems {
-                sections.push(Section::Tuned(tuned::section(source, records, problem, &mut nests)?));
+                sections.push(Section::Tuned(tuned::section(apps, source, records, problem, nests)?));
             }
         }
     }
-    let page = Page { title: title(&sources), facts: facts(&sources), sources: table_of(&sources), sections };
-    let html = page.to_html();
-    let file = output.display().to_string();
-    write_whole(output, html.as_bytes()).map_err(|error| Error::Write { path: file.clone(), error })?;
+    Ok(Page { title: title(sources), facts: facts(sources), sources: table_of(sources), sections, live })
+}
+
+fn written(output: &Path, html: &str) -> Result<(), Error> {
+    let failed = |error| Error::Write { path: output.display().to_string(), error };
+    write_whole(output, html.as_bytes()).map_err(failed)
+}
+
+/// Says what was written.
+fn say(arguments: &Arguments, page: &Page, bytes: usize, out: &mut dyn Write) -> Result<(), Error> {
+    const SCHEMA: &str = "warploom.report/1";
+    let file = arguments.output.display().to_string();
     let part = |section| Part { kind: Section::kind(section), title: section.title() };
     let sections: Vec<Part<'_>> = page.sections.iter().map(part).collect();
-    if format.json {
-        let written = Written { file, bytes: html.len(), sections };
-        return report::json(out, "warploom.report/1", &written);
-    }
     let count = show::count(sections.len(), "section");
-    report::text(out, &format!("{file}: {count}, {}\n", show::bytes(html.len() as u64)))
+    match (arguments.format.json, arguments.watch) {
+        (true, false) => report::json(out, SCHEMA, &Written { file, bytes, sections }),
+        (true, true) => Ok(report::json_line(out, SCHEMA, &Written { file, bytes, sections })?),
+        (false, _) => report::text(out, &format!("{file}: {count}, {}\n", show::bytes(bytes as u64))),
+    }
 }
 
 /// Returns an error if the page would overwrite one of its source files.

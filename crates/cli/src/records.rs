@@ -213,20 +213,20 @@ fn trials(records: &Records, name: &str, format: Format, out: &mut dyn Write) ->
     let time = |trial: &Trial| trial.time_us().unwrap_or(f64::INFINITY);
     trials.sort_by(|a, b| time(a).total_cmp(&time(b)));
     if format.json {
-        let trials = trials.iter().map(TrialReport::new).collect();
+        let trials = trials.iter().map(|trial| TrialReport::new(trial, None)).collect();
         let problem = ProblemReport::new(&problem);
         return report::json(out, "warploom.records.trials/2", &Trials { problem, trials });
     }
-    report::text(out, &crate::tune::trial_table(&trials, None))
+    report::text(out, &crate::tune::trial_table(&trials, None, None))
 }
 
 fn show_trial(records: &Records, id: i64, format: Format, out: &mut dyn Write) -> Result<(), Error> {
     let trial = records.trial(id)?.ok_or(Error::NoTrial { number: id })?;
     if format.json {
-        return report::json(out, "warploom.records.trial/1", &TrialReport::new(&trial));
+        return report::json(out, "warploom.records.trial/1", &TrialReport::new(&trial, None));
     }
     let sample = &trial.sample;
-    let mut text = crate::tune::trial_table(std::slice::from_ref(&trial), None);
+    let mut text = crate::tune::trial_table(std::slice::from_ref(&trial), None, None);
     let (device, versions) = (visible(&sample.device), sample.versions.join(", "));
     text += &format!("\n{} on {device}; {}\n", sample.origin.name(), visible(&versions));
     if !sample.status.message().is_empty() {
@@ -242,7 +242,7 @@ fn best(records: &Records, name: &str, format: Format, out: &mut dyn Write) -> R
         Error::NothingMeasured(format!("none of {} trials of `{name}` is valid", problem.trials))
     })?;
     match format.json {
-        true => report::json(out, "warploom.records.trial/1", &TrialReport::new(&best)),
+        true => report::json(out, "warploom.records.trial/1", &TrialReport::new(&best, None)),
         false => report::text(out, &best.sample.schedule),
     }
 }

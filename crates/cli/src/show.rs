@@ -1,5 +1,6 @@
 //! Formats numbers for people.
 
+use warploom::cost::Range;
 use warploom::lang::{Region, Type};
 
 /// The extents of a box, as in `640x480x3`; a box without dimensions is one point.
@@ -8,6 +9,31 @@ pub(crate) fn extents(region: &Region) -> String {
         return "1 point".to_owned();
     }
     region.extents().iter().map(i64::to_string).collect::<Vec<_>>().join("x")
+}
+
+/// What to say below a table of times [with a range](with_range).
+pub(crate) const BRACKETS: &str = "\nIn brackets: where the measured time lies for nine of ten pipelines.\n";
+
+/// The range of a predicted time in words, as in `16 to 31 for nine of ten pipelines`.
+pub(crate) fn range(range: Option<Range>) -> String {
+    match range {
+        Some(range) => format!("{} for nine of ten pipelines", from_to(range)),
+        None => "range unknown".to_owned(),
+    }
+}
+
+/// A predicted time for a cell of a table, as in `19.2 (16 to 31)`.
+pub(crate) fn with_range(predicted_us: f64, range: Option<Range>) -> String {
+    match range {
+        Some(range) => format!("{predicted_us:.1} ({})", from_to(range)),
+        None => format!("{predicted_us:.1}"),
+    }
+}
+
+/// The ends of a range, as in `16 to 31`: it is too uncertain for more digits.
+fn from_to(Range { low_us, high_us }: Range) -> String {
+    let rough = |us: f64| if us < 10.0 { format!("{us:.1}") } else { format!("{us:.0}") };
+    format!("{} to {}", rough(low_us), rough(high_us))
 }
 
 /// A number with a few significant digits; short numbers are exact.
@@ -65,6 +91,14 @@ mod tests {
     fn exact_numbers_keep_all_digits() {
         let shown = [3e9, 2.5, 1e300, -0.123456789012345].map(exact);
         assert_eq!(shown, ["3000000000", "2.5", "1e300", "-1.23456789012345e-1"]);
+    }
+
+    #[test]
+    fn ranges_are_rough() {
+        let known = Some(Range { low_us: 9.64, high_us: 31.4 });
+        assert_eq!(range(known), "9.6 to 31 for nine of ten pipelines");
+        assert_eq!([with_range(19.23, known), with_range(19.23, None)], ["19.2 (9.6 to 31)", "19.2"]);
+        assert_eq!(range(None), "range unknown");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use warploom::app::{App, Settings};
 use warploom::check::small_settings;
 use warploom::codegen::cuda::{Build, describe};
 use warploom::codegen::ir::Program;
+use warploom::cost::CostModel;
 use warploom::schedule::schedule::Schedule;
 use warploom::search::Options;
 use warploom::tune::autotune::{AutotuneOptions, autotune};
@@ -31,7 +32,7 @@ use crate::pipeline::{self, Values, is_file};
 use crate::progress::{Progress, Unit};
 use crate::report::Format;
 use crate::search::duration;
-use crate::tune::{FirstModel, Measuring, Start, Tunable, kind, stop_on_interrupt};
+use crate::tune::{FirstModel, Measuring, Start, Tunable, kind, range_of, stop_on_interrupt};
 use anchors::Anchors;
 use report::Report;
 
@@ -234,7 +235,24 @@ impl Arguments {
         let mut afresh = Records::open(NOWHERE)?;
         let timed = given(&last, vec![found], bench, &mut afresh, &mut |_| {})?;
         lost(&timed)?;
-        Ok(Row::new(&asked, bench.device, seconds, schedule, &timed))
+        let mut row = Row::new(&asked, bench.device, seconds, schedule, &timed);
+        if let (Some(trial), Some(model)) = (timed.shown.first(), self.only_model(start)) {
+            row.set_range(range_of(trial, Some(model)));
+        }
+        Ok(row)
+    }
+
+    /// The model that predicts the times of all schedules; `None` if it changes during the run.
+    #[cfg_attr(
+        not(feature = "train"),
+        allow(clippy::unused_self, reason = "without training it never changes")
+    )]
+    fn only_model<'m>(&self, start: &'m Start) -> Option<&'m dyn CostModel> {
+        #[cfg(feature = "train")]
+        if self.retrain {
+            return None;
+        }
+        Some(&*start.model)
     }
 
     /// Finds a schedule in the chosen mode; the inner error says why there is none.

@@ -30,10 +30,10 @@ use crate::pipeline::Which;
 use crate::report::Format;
 use crate::search::duration;
 
-pub(crate) use interrupt::stop_on_interrupt;
+pub(crate) use interrupt::{stop_on_interrupt, stop_watching};
 pub(crate) use measuring::Measuring;
 pub(crate) use progress::Progress;
-pub(crate) use report::{TRIAL_TITLES, TrialReport, trial_cells, trial_table};
+pub(crate) use report::{TRIAL_TITLES, TrialReport, range_of, trial_cells, trial_table};
 pub(crate) use subject::Tunable;
 
 /// The default database of trials.
@@ -135,7 +135,9 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
         stop,
     };
     let (json, iterates) = (arguments.format.json, arguments.iterations.is_some());
-    let mut progress = Progress::new(&asked.name, json, iterates, arguments.time_limit, out);
+    let model = arguments.only_model(&start);
+    let progress = Progress::new(&asked.name, json, iterates, arguments.time_limit, out);
+    let mut progress = progress.predicted_by(model);
     progress.begin(&asked, &device, tunable.small.is_some());
     let tuned =
         bench.with(|bench| arguments.run(&task, bench, &mut records, start.weights.clone(), &mut progress));
@@ -147,8 +149,8 @@ pub(crate) fn tune(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> 
         _ => Vec::new(),
     };
     files.extend(arguments.write_weights(&asked.name, weights.as_ref())?);
-    let report = report::Report::new(&asked, &device, &tuned, iterations, &arguments.records, files);
-    report.print(arguments.format, &tuned, out?)?;
+    let report = report::Report::new(&asked, &device, &tuned, model, iterations, &arguments.records, files);
+    report.print(arguments.format, &tuned, model, out?)?;
     finish(&tuned, &asked.name, ended)
 }
 
@@ -184,6 +186,19 @@ impl Arguments {
             samples: self.samples.max(1),
             ..Options::default()
         }
+    }
+
+    /// The model that predicts the times of all trials; `None` if it changes during the run.
+    #[cfg_attr(
+        not(feature = "train"),
+        allow(clippy::unused_self, reason = "without training it never changes")
+    )]
+    fn only_model<'m>(&self, start: &'m Start) -> Option<&'m dyn CostModel> {
+        #[cfg(feature = "train")]
+        if self.retrain {
+            return None;
+        }
+        Some(&*start.model)
     }
 
     fn run(

@@ -12,6 +12,7 @@ mod features;
 mod kernel;
 mod model;
 mod network;
+mod range;
 mod schema;
 
 pub use analytic::{Analytic, Constants, Parts};
@@ -19,4 +20,5 @@ pub use features::Featurizer;
 pub use kernel::{ArrayTraffic, KernelFeatures, Memory, NewDecisions, RowSource, StageRow, Traffic};
 pub use model::{Chosen, CostModel, Term, Terms, choose};
 pub use network::{KernelInputs, Network, RowInputs, SCHEMA_VERSION, Weights, WeightsError, schema_hash};
+pub use range::{Band, Range, Ranges};
 pub use schema::{FEATURES, Feature, StageFeatures};

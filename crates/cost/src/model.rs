@@ -6,6 +6,7 @@ use warploom_target::Device;
 use crate::analytic::Analytic;
 use crate::kernel::{KernelFeatures, NewDecisions};
 use crate::network::{Network, Weights, WeightsError};
+use crate::range::Range;
 
 /// Predicts the run times of kernels.
 ///
@@ -23,6 +24,13 @@ pub trait CostModel: Sync {
     fn knows(&self, decisions: NewDecisions) -> bool {
         let _ = decisions;
         true
+    }
+
+    /// The times between which the measured time of a schedule lies for nine of ten pipelines, if the search picked the
+    /// schedule by this predicted time. `None` if the errors of the model on the device are not known.
+    fn range(&self, predicted_us: f64) -> Option<Range> {
+        let _ = predicted_us;
+        None
     }
 
     /// The name for reports: `analytic`, or the name of the weights.
@@ -76,6 +84,7 @@ pub fn choose(weights: Option<&[u8]>, device: &Device) -> Chosen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::range::Ranges;
 
     #[test]
     fn weights_are_used_where_they_fit() {
@@ -90,5 +99,19 @@ mod tests {
         let (name, warning) = choice(Some(&trained), &v100);
         assert!(matches!((name.as_str(), warning), ("random 1", Some(WeightsError::Device { .. }))));
         assert_eq!(choice(Some(b"a picture"), &h200), ("analytic".into(), Some(WeightsError::NotWeights)));
+    }
+
+    #[test]
+    fn ranges_hold_for_the_weights_and_the_device_that_they_were_measured_with() {
+        let (h200, v100) = (Device::preset("h200").unwrap(), Device::preset("v100").unwrap());
+        let picks = vec![(10.0, 20.0); Ranges::LEAST];
+        let weights = Weights::random(1).trained_on(&h200, "");
+        let known = weights.clone().with_ranges(Ranges::fit(&picks, &[]).unwrap());
+        let range = |weights: Option<&[u8]>, device: &Device| choose(weights, device).model.range(10.0);
+        let expected = Range { low_us: 20.0, high_us: 20.0 };
+        assert_eq!(range(Some(&known.to_bytes()), &h200), Some(expected));
+        assert_eq!(range(Some(&known.to_bytes()), &v100), None);
+        assert_eq!(range(Some(&weights.to_bytes()), &h200), None);
+        assert_eq!(range(None, &h200), None);
     }
 }

@@ -35,6 +35,7 @@ pub use weights::{Weights, WeightsError};
 use crate::analytic::Analytic;
 use crate::kernel::{KernelFeatures, NewDecisions};
 use crate::model::{CostModel, Term, Terms};
+use crate::range::{Range, Ranges};
 use elementary::{exp, ln, tanh};
 use inputs::{KERNEL_INPUTS, PARTS, ROW_INPUTS, SMS, shares};
 use weights::{HIDDEN, ROW_CHANNELS};
@@ -59,6 +60,8 @@ pub(crate) const LIMIT: f32 = 4.0;
 pub struct Network {
     name: String,
     known: NewDecisions,
+    /// Known only on the device that the weights were trained on.
+    ranges: Option<Ranges>,
     analytic: Analytic,
     row: RowLayer,
     kernel_scaling: Scaling<KERNEL_INPUTS>,
@@ -102,6 +105,7 @@ impl Network {
         Network {
             name: weights.name().to_owned(),
             known: weights.known(),
+            ranges: weights.ranges().filter(|_| weights.check_device(device).is_ok()).cloned(),
             analytic: Analytic::new(device),
             row: RowLayer::new(Scaling::new(row_means, row_factors), Layer::new(row, row_bias)),
             kernel_scaling: Scaling::new(kernel_means, kernel_factors),
@@ -194,6 +198,10 @@ impl CostModel for Network {
             kernel: whole.map(|(term, part)| Term { microseconds: part * launches, ..*term }).collect(),
             rows: plain.rows.iter().map(row).collect(),
         }
+    }
+
+    fn range(&self, predicted_us: f64) -> Option<Range> {
+        self.ranges.as_ref()?.of(predicted_us)
     }
 
     fn name(&self) -> &str {

@@ -9,6 +9,6 @@ mod scatter;
 mod steps;
 
 pub use bars::{Bar, Bars, Base, Group};
-pub use drawing::Drawing;
+pub use drawing::{Drawing, Link};
 pub use scatter::{Point, Scatter, Series};
 pub use steps::{Mark, Step, Steps};

@@ -34,17 +34,21 @@
 //! [`chart`] can be used on its own; [`chart::Drawing::document`] returns a standalone file.
 
 pub mod chart;
+mod diff;
 pub mod explained;
 mod html;
 mod page;
 pub mod scale;
 mod suite;
+mod summary;
 mod table;
 mod trace;
 mod tuned;
+mod winner;
 
 pub use page::{Fact, Listing, Page, Section};
 pub use suite::{AppTime, Baseline, Run, Suite, geometric_mean};
 pub use table::{Column, Table};
 pub use trace::{Picture, PictureKind, Step, Touch, TouchKind, Trace, TraceKernel};
 pub use tuned::{Iteration, Trial, Tuned};
+pub use winner::{Kernel, RunnerUp};

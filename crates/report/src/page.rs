@@ -2,8 +2,12 @@
 
 use crate::html::{Document, Escaped};
 use crate::suite::Suite;
+use crate::summary;
 use crate::table::Table;
 use crate::tuned::Tuned;
+
+/// Loads the page again, and puts it back to where it was.
+const RELOAD: &str = include_str!("reload.js");
 
 /// A complete report.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -16,6 +20,8 @@ pub struct Page {
     pub sources: Table,
     /// The sections, in order.
     pub sections: Vec<Section>,
+    /// Whether the file is rewritten while measurements go on; the page then loads itself again.
+    pub live: bool,
 }
 
 /// A name and a value, for lists of facts.
@@ -92,8 +98,8 @@ impl Section {
             Section::Tuned(_) => {
                 "Tuning: each trial is a schedule that was compiled and, unless its kernels spill registers, compared \
                  with the reference and timed. A prediction is that of the model at the time of the trial; with \
-                 retraining, later predictions come from a better model. Loop nests show the times that this \
-                 program's model predicts."
+                 retraining, later predictions come from a better model. Loop nests and shares of kernels show the \
+                 times that this program's model predicts, and so do speedups that are said to be predicted."
             }
         }
     }
@@ -101,7 +107,7 @@ impl Section {
     fn to_html(&self, number: usize) -> String {
         let content = match self {
             Section::Suite(suite) => suite.to_html(),
-            Section::Tuned(tuned) => tuned.to_html(),
+            Section::Tuned(tuned) => tuned.to_html(number),
         };
         let (title, headline) = (Escaped(self.title()), self.headline());
         let headline = Escaped(&headline);
@@ -119,13 +125,14 @@ impl Page {
         let title = Escaped(&self.title);
         let sections = self.sections.iter().zip(1..);
         let sections: String = sections.map(|(section, number)| section.to_html(number)).collect();
-        let (facts, contents) = (facts(&self.facts), self.contents());
+        let (facts, summary) = (facts(&self.facts), summary::to_html(&self.sections));
         let body = format!(
-            "<header>\n<h1>{title}</h1>\n{facts}</header>\n{contents}<main>\n{sections}</main>\n\
+            "<header>\n<h1>{title}</h1>\n{facts}</header>\n{summary}<main>\n{sections}</main>\n\
              <footer>\n{}</footer>\n",
             self.sources()
         );
-        Document { title: &self.title, style: "", script: None, body: &body }.to_html()
+        let script = self.live.then_some(RELOAD);
+        Document { title: &self.title, style: "", script, body: &body }.to_html()
     }
 
     /// The measurement methods and the source files.
@@ -136,22 +143,6 @@ impl Page {
         let method = |method: &&str| format!("<p class=\"note\">{}</p>\n", Escaped(method));
         let methods: String = methods.iter().map(method).collect();
         format!("<h2 class=\"small\">Where the numbers come from</h2>\n{methods}{}", self.sources.to_html())
-    }
-
-    /// Links to the sections, if there are several.
-    fn contents(&self) -> String {
-        if self.sections.len() < 2 {
-            return String::new();
-        }
-        let line = |(section, number): (&Section, usize)| {
-            let (title, headline) = (Escaped(section.title()), section.headline());
-            format!(
-                "<li><a href=\"#section-{number}\">{title}</a> <span>{}</span></li>\n",
-                Escaped(&headline)
-            )
-        };
-        let lines: String = self.sections.iter().zip(1..).map(line).collect();
-        format!("<nav aria-label=\"Sections\">\n<ol>\n{lines}</ol>\n</nav>\n")
     }
 }
 

@@ -7,6 +7,8 @@ const MOST_TICKS: usize = 8;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Scale {
     logarithmic: bool,
+    /// Whether only whole numbers are labelled.
+    whole: bool,
     least: f64,
     most: f64,
     from: f64,
@@ -17,7 +19,17 @@ impl Scale {
     /// A linear axis: `least` is at `from`, `most` at `to`.
     pub fn linear((least, most): (f64, f64), (from, to): (f64, f64)) -> Scale {
         let most = if most > least { most } else { least + 1.0 };
-        Scale { logarithmic: false, least, most, from, to }
+        Scale { logarithmic: false, whole: false, least, most, from, to }
+    }
+
+    /// A linear axis of numbers that are counted: its ticks are whole numbers.
+    ///
+    /// ```
+    /// use warploom_report::scale::Scale;
+    /// assert_eq!(Scale::whole((0.0, 2.0), (0.0, 200.0)).ticks(), [0.0, 1.0, 2.0]);
+    /// ```
+    pub fn whole(numbers: (f64, f64), places: (f64, f64)) -> Scale {
+        Scale { whole: true, ..Scale::linear(numbers, places) }
     }
 
     /// A logarithmic axis. Both numbers must be positive.
@@ -30,7 +42,7 @@ impl Scale {
     pub fn logarithmic((least, most): (f64, f64), (from, to): (f64, f64)) -> Scale {
         let least = least.max(f64::MIN_POSITIVE);
         let most = if most > least { most } else { least * 10.0 };
-        Scale { logarithmic: true, least, most, from, to }
+        Scale { logarithmic: true, whole: false, least, most, from, to }
     }
 
     /// The position of a number. Numbers outside the range are clamped to its ends.
@@ -47,10 +59,12 @@ impl Scale {
     /// A readable number of round values within the range.
     pub fn ticks(&self) -> Vec<f64> {
         // Within one decade, multiples of a round step are easier to read than powers.
-        match self.logarithmic && self.most / self.least >= 10.0 {
+        let mut ticks = match self.logarithmic && self.most / self.least >= 10.0 {
             true => powers(self.least, self.most),
             false => multiples(self.least, self.most),
-        }
+        };
+        ticks.retain(|tick| !self.whole || tick.fract() == 0.0);
+        ticks
     }
 }
 
@@ -59,6 +73,12 @@ pub(crate) fn padded(numbers: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let (least, most) =
         numbers.fold((f64::INFINITY, 0.0f64), |(least, most), number| (least.min(number), most.max(number)));
     (least <= most).then_some((least / 1.06, most * 1.06))
+}
+
+/// A range around the same middle whose ends are at least `factor` apart.
+pub(crate) fn spread((least, most): (f64, f64), factor: f64) -> (f64, f64) {
+    let wanting = (factor * least / most).max(1.0).sqrt();
+    (least / wanting, most * wanting)
 }
 
 /// Whether a number can be shown on a logarithmic axis.
@@ -146,6 +166,21 @@ mod tests {
             assert!(scale.place(3.0).is_finite() && !scale.ticks().is_empty(), "{scale:?}");
         }
         assert_eq!(padded(std::iter::empty()), None);
+    }
+
+    #[test]
+    fn counts_are_whole() {
+        let ticks = |most| labels(Scale::whole((0.0, most), (0.0, 1.0)));
+        assert_eq!(ticks(1.0), ["0", "1"]);
+        assert_eq!(ticks(3.0), ["0", "1", "2", "3"]);
+        assert_eq!(ticks(5.0), ["0", "1", "2", "3", "4", "5"]);
+    }
+
+    #[test]
+    fn narrow_ranges_are_spread() {
+        let (least, most) = spread((10.0, 10.1), 1.5);
+        assert!((most / least - 1.5).abs() < 1e-9 && least < 10.0 && most > 10.1, "{least} {most}");
+        assert_eq!(spread((1.0, 2.0), 1.5), (1.0, 2.0));
     }
 
     #[test]

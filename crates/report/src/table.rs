@@ -35,6 +35,17 @@ impl Column {
 impl Table {
     /// The table as HTML; empty if there are no rows.
     pub(crate) fn to_html(&self) -> String {
+        self.render(|_| String::new())
+    }
+
+    /// Like `to_html`, with an id for each row, made from the text of its first cell.
+    pub(crate) fn to_html_with_ids(&self, id: impl Fn(&str) -> String) -> String {
+        let of = |row: &[String]| row.first().map(|first| id(first));
+        self.render(|row| of(row).map(|id| format!(" id=\"{}\"", Escaped(&id))).unwrap_or_default())
+    }
+
+    /// `attributes` gives those of a row, with a space before them.
+    fn render(&self, attributes: impl Fn(&[String]) -> String) -> String {
         if self.rows.is_empty() {
             return String::new();
         }
@@ -46,7 +57,7 @@ impl Table {
         let row = |row: &Vec<String>| {
             let cells = self.columns.iter().zip(row);
             let cells = cells.map(|(column, cell)| format!("<td{}>{}</td>", class(column), Escaped(cell)));
-            format!("<tr>{}</tr>\n", cells.collect::<String>())
+            format!("<tr{}>{}</tr>\n", attributes(row), cells.collect::<String>())
         };
         let (titles, rows) = (titles.collect::<String>(), self.rows.iter().map(row).collect::<String>());
         // A wide table scrolls on its own, so that the page does not. The tab index makes it

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use warploom_report::{
-    AppTime, Baseline, Column, Fact, Iteration, Listing, Page, Run, Section, Suite, Table, Trial, Tuned,
+    AppTime, Baseline, Column, Fact, Iteration, Kernel, Listing, Page, Run, RunnerUp, Section, Suite, Table,
+    Trial, Tuned,
 };
 
 /// Markup that may occur in a file and must not reach a page unescaped.
@@ -25,8 +26,16 @@ fn tuned() -> Tuned {
     let trials = vec![trial(1, 20.0, Some(30.0)), trial(2, 21.0, None), trial(3, 25.0, Some(24.0))];
     let best = Table {
         columns: vec![Column::numbers("trial"), Column::text("check")],
-        rows: vec![vec!["3".to_owned(), "ok".to_owned()]],
+        rows: ["3", "1"].map(|number| vec![number.to_owned(), "ok".to_owned()]).to_vec(),
     };
+    let runner_up = RunnerUp {
+        number: 1,
+        us: 30.0,
+        decisions: Ok(vec!["remove output".to_owned(), "put 0\n  kernel output".to_owned()]),
+        schedule: "blur\n  kernel output flat\n".to_owned(),
+        best: "blur\n  kernel output\n".to_owned(),
+    };
+    let kernel = |name: &str, predicted_us| Kernel { name: name.to_owned(), predicted_us };
     let listing = Listing {
         title: "The winner".to_owned(),
         nest: Ok("kernel output\n  block x 32\n".to_owned()),
@@ -39,6 +48,11 @@ fn tuned() -> Tuned {
         winner: Some(3),
         iterations: vec![Iteration { name: "1".to_owned(), trials: 2 }],
         best,
+        default_us: Some(48.0),
+        predicted_speedup: Some(2.5),
+        floor_us: Some(6.0),
+        kernels: vec![kernel("rows", 15.0), kernel("output", 10.0)],
+        runner_up: Some(runner_up),
         listing: Some(listing),
     }
 }
@@ -64,6 +78,7 @@ fn page(sections: Vec<Section>) -> Page {
         facts: vec![Fact::new("measured", "2026-01-31")],
         sources: Table { columns: vec![Column::text("file")], rows: vec![vec!["tuning.db".to_owned()]] },
         sections,
+        live: false,
     }
 }
 
@@ -81,6 +96,38 @@ fn a_page_of_both_kinds() {
 }
 
 #[test]
+fn a_page_of_five_trials() {
+    let mut tuned = tuned();
+    tuned.trials = [30.0, 30.4, 29.9, 30.1, 30.2]
+        .iter()
+        .zip(1..)
+        .map(|(time, number)| trial(number, 25.0, Some(*time)))
+        .collect();
+    tuned.best.rows = (1..=5).map(|number| vec![number.to_string(), "ok".to_owned()]).collect();
+    let html = page(vec![Section::Tuned(tuned)]).to_html();
+    insta::assert_snapshot!(without_style(&html));
+}
+
+#[test]
+fn a_problem_without_trials_is_on_the_page() {
+    let none = Tuned { title: "blur at 9x9".to_owned(), ..Tuned::default() };
+    let html = page(vec![Section::Tuned(none), Section::Tuned(tuned())]).to_html();
+    assert!(html.contains("<h2>blur at 9x9</h2>\n<p class=\"headline\">no trials yet</p>"), "{html}");
+    assert!(html.contains("Nothing has been measured for this problem yet."));
+    assert!(html.contains("<a href=\"#section-1\">blur at 9x9</a></td><td colspan=\"5\">no trials yet</td>"));
+}
+
+#[test]
+fn a_live_page_loads_itself_again() {
+    let mut page = page(vec![Section::Tuned(tuned())]);
+    assert!(!page.to_html().contains("location.reload"));
+    page.live = true;
+    let html = page.to_html();
+    assert!(html.contains("location.reload()") && html.contains("script-src 'unsafe-inline'"));
+    assert_eq!(html.matches("<script").count(), 1);
+}
+
+#[test]
 fn nothing_from_outside_is_markup() {
     let hostile = || HOSTILE.to_owned();
     let mut tuned = tuned();
@@ -92,6 +139,10 @@ fn nothing_from_outside_is_markup() {
     tuned.best.columns[0].title = hostile();
     tuned.best.rows[0][0] = hostile();
     tuned.listing = Some(Listing { title: hostile(), nest: Err(hostile()), schedule: hostile() });
+    tuned.kernels[0].name = hostile();
+    let runner_up = tuned.runner_up.as_mut().unwrap();
+    runner_up.decisions = Ok(vec![hostile()]);
+    (runner_up.schedule, runner_up.best) = (hostile(), format!("{HOSTILE}\n{HOSTILE}"));
     let mut suite = suite();
     suite.title = hostile();
     for run in &mut suite.runs {
@@ -135,4 +186,15 @@ fn every_tag_is_closed() {
         }
     }
     assert_eq!(open, Vec::<&str>::new());
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let html = page(vec![Section::Suite(suite()), Section::Tuned(tuned())]).to_html();
+    let links: Vec<&str> =
+        html.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert!(links.iter().any(|link| link.starts_with("trial-")), "{links:?}");
+    for link in links {
+        assert_eq!(html.matches(&format!("id=\"{link}\"")).count(), 1, "{link}");
+    }
 }

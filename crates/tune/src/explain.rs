@@ -8,7 +8,7 @@ mod text;
 
 use serde::{Serialize, Serializer};
 use warploom_codegen::ir::Place;
-use warploom_cost::{CostModel, Featurizer, KernelFeatures, Term};
+use warploom_cost::{CostModel, Featurizer, KernelFeatures, Range, Term};
 use warploom_lang::Id;
 use warploom_schedule::schedule::{Item, KernelPlan, Plan, Problem, RewrittenError, Schedule};
 use warploom_schedule::{Dag, KernelId, NestId};
@@ -26,6 +26,11 @@ pub struct Explanation {
     pub model: String,
     /// Predicted time of all kernels together, in microseconds.
     pub predicted_us: f64,
+    /// The measured time lies above this for all but one of twenty pipelines; `None` if the errors of the model are not
+    /// known.
+    pub predicted_us_low: Option<f64>,
+    /// The measured time lies below this for all but one of twenty pipelines.
+    pub predicted_us_high: Option<f64>,
     /// The kernel that takes most of that time and leaves most of the device idle, if there is one.
     pub idle: Option<Idle>,
     /// The kernels in launch order.
@@ -165,7 +170,21 @@ impl Explanation {
             explainer.plan.kernels.keys().map(|id| explainer.kernel(id)).collect();
         let predicted_us = kernels.iter().map(|kernel| kernel.predicted_us).sum();
         let idle = Idle::among(&kernels, predicted_us, problem.device());
-        Ok(Explanation { model: model.name().to_owned(), predicted_us, idle, kernels })
+        let range = model.range(predicted_us);
+        Ok(Explanation {
+            model: model.name().to_owned(),
+            predicted_us,
+            predicted_us_low: range.map(|range| range.low_us),
+            predicted_us_high: range.map(|range| range.high_us),
+            idle,
+            kernels,
+        })
+    }
+
+    /// The times between which the measured time lies for nine of ten pipelines; `None` if the errors of the model are not
+    /// known.
+    pub fn range(&self) -> Option<Range> {
+        Some(Range { low_us: self.predicted_us_low?, high_us: self.predicted_us_high? })
     }
 }
 

@@ -16,6 +16,7 @@ pub mod explain;
 pub mod given;
 pub mod measure;
 pub mod one_shot;
+pub mod picks;
 pub mod records;
 pub mod retrain;
 pub mod sample;

@@ -7,6 +7,7 @@ use thiserror::Error;
 use warploom_codegen::build::BuildError;
 use warploom_codegen::cuda::{Build, print};
 use warploom_codegen::ir::Program;
+use warploom_cost::Range;
 use warploom_lang::Pipeline;
 use warploom_schedule::schedule::{Problem, Schedule};
 use warploom_search::{Options, Outcome};
@@ -231,6 +232,12 @@ impl Autoscheduled {
     /// The run time that tuning measured, in microseconds; `None` before tuning.
     pub fn measured_us(&self) -> Option<f64> {
         self.measured_us
+    }
+
+    /// The times between which the measured time lies for nine of ten pipelines, in microseconds. `None` if the errors of
+    /// the cost model on this device are not known.
+    pub fn predicted_range(&self) -> Option<Range> {
+        self.explanation.range()
     }
 
     /// The loop nest of every kernel, with its decisions and predicted costs, as text.

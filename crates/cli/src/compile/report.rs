@@ -31,6 +31,9 @@ pub(crate) struct Report {
     pub(crate) workspace_bytes: u64,
     /// The run time that the cost model predicts.
     pub(crate) predicted_us: f64,
+    /// The measured time lies between these two for nine of ten pipelines; `null` if that is not known.
+    pub(crate) predicted_us_low: Option<f64>,
+    pub(crate) predicted_us_high: Option<f64>,
     /// The kernel that takes most of the predicted time while most of the device is idle; `null` if
     /// there is none.
     pub(crate) idle: Option<Idle>,
@@ -105,7 +108,7 @@ impl Kernel {
 
 impl Report {
     /// The summary and the list of written files.
-    pub(crate) fn text(&self, arch: &str) -> String {
+    pub(crate) fn text(&self, arch: &str, explanation: &Explanation) -> String {
         let titles = [
             ("kernel", Align::Left),
             ("block", Align::Left),
@@ -120,12 +123,13 @@ impl Report {
             if self.launches == 1 { "1 launch".to_owned() } else { format!("{} launches", self.launches) };
         let also_for = self.also_for.iter().map(|Target { device, arch }| format!(", {device} ({arch})"));
         let head = format!(
-            "{}{} for {} ({arch}){}: {:.1} us predicted, {}, {launches} per run, {} of workspace\n\n",
+            "{}{} for {} ({arch}){}: {:.1} us predicted; {}; {}, {launches} per run, {} of workspace\n\n",
             self.app,
             self.sizes,
             self.device,
             also_for.collect::<String>(),
             self.predicted_us,
+            show::range(explanation.range()),
             show::count(self.kernels.len(), "kernel"),
             show::bytes(self.workspace_bytes)
         );

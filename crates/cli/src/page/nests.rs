@@ -6,6 +6,8 @@ use warploom::lang::{Pipeline, Realisation};
 use warploom::model_for;
 use warploom::schedule::schedule::Schedule;
 use warploom::target::Device;
+use warploom::tune::explain::Explanation;
+use warploom::tune::one_shot::predicted_us;
 
 use crate::backend::problem;
 use crate::device;
@@ -31,6 +33,15 @@ pub(super) struct Wanted {
     pub name: String,
     /// Empty if the file does not have it.
     pub fingerprint: String,
+}
+
+/// What the kernels of a schedule do.
+pub(super) struct Explained {
+    /// The loop nests as text.
+    pub nest: String,
+    pub explanation: Explanation,
+    /// The predicted time of the default schedule, in microseconds, if that is legal.
+    pub default_us: Option<f64>,
 }
 
 /// A device and its cost model.
@@ -60,10 +71,11 @@ impl Nests {
         set_sizes(app, &mut settings, &given).map_err(|error| without(&error.to_string()))?;
         let at_sizes = Sizes::of_app(app, &settings).to_string();
         let subject = Subject::new(app, settings).map_err(|error| without(&error.to_string()))?;
-        self.explained(&subject.pipeline, &subject.request, device, &at_sizes, schedule)
+        let explained = self.explained(&subject.pipeline, &subject.request, device, &at_sizes, schedule)?;
+        Ok(explained.nest)
     }
 
-    /// The loop nest of a pipeline's schedule. `sizes` starts with ` at`.
+    /// What the kernels of a pipeline's schedule do. `sizes` starts with ` at`.
     pub fn explained(
         &mut self,
         pipeline: &Pipeline,
@@ -71,15 +83,23 @@ impl Nests {
         device: &Wanted,
         sizes: &str,
         schedule: &str,
-    ) -> Result<String, String> {
+    ) -> Result<Explained, String> {
         let parsed = Schedule::parse(schedule, pipeline).map_err(|error| without(&error.to_string()))?;
         let Some(Model { device, model }) = self.model(device) else {
             return Err(without("this program does not know the device; name one like it with --device"));
         };
-        let explained =
-            problem(pipeline, request, device).and_then(|problem| explanation(&problem, &parsed, &**model));
-        let explained = explained.map_err(|error| without(&error.to_string()))?;
-        Ok(listing(pipeline.name(), sizes, device, &explained))
+        let problem = problem(pipeline, request, device).map_err(|error| without(&error.to_string()))?;
+        let explanation =
+            explanation(&problem, &parsed, &**model).map_err(|error| without(&error.to_string()))?;
+        let default = Schedule::default_for(&problem);
+        let default = problem.is_legal(&default).then(|| predicted_us(&problem, &default, &**model));
+        let nest = listing(pipeline.name(), sizes, device, &explanation);
+        Ok(Explained { nest, explanation, default_us: default.and_then(Result::ok) })
+    }
+
+    /// The device of a source file, if it is known.
+    pub fn device(&mut self, wanted: &Wanted) -> Option<&Device> {
+        self.model(wanted).map(|model| &model.device)
     }
 
     fn model(&mut self, wanted: &Wanted) -> Option<&Model> {

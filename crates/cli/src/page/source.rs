@@ -22,7 +22,7 @@ pub(super) struct Source {
 }
 
 pub(super) enum Content {
-    /// A records database, and its problems that have trials.
+    /// A records database, and its problems.
     Records { records: Records, problems: Vec<Tried> },
     /// Results of the suite.
     Suite(Box<Results>),
@@ -116,9 +116,7 @@ fn read_records(path: &Path) -> Result<Content, Error> {
     let mut problems = Vec::new();
     for problem in records.problems()? {
         let trials = records.trials(Some(problem.id))?;
-        if !trials.is_empty() {
-            problems.push(Tried { problem, trials });
-        }
+        problems.push(Tried { problem, trials });
     }
     Ok(Content::Records { records, problems })
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use warploom::cost::Range;
 use warploom::target::Device;
 use warploom::tune::sample::{KernelUse, Status};
 use warploom::tune::tuning::Tuned;
@@ -16,6 +17,7 @@ use crate::date;
 use crate::error::Error;
 use crate::pipeline::Subject;
 use crate::report::{self, Format};
+use crate::show;
 use crate::sizes::Sizes;
 use crate::table::{self, Align};
 
@@ -34,6 +36,12 @@ pub(crate) struct Row {
     pub(crate) min_us: Option<f64>,
     median_us: Option<f64>,
     predicted_us: Option<f64>,
+    /// The measured time lies between these two for nine of ten pipelines; `null` if that is not known. Older files do not
+    /// have them.
+    #[serde(default)]
+    predicted_us_low: Option<f64>,
+    #[serde(default)]
+    predicted_us_high: Option<f64>,
     /// A lower bound for this device.
     pub(crate) floor_us: Option<f64>,
     kernels: usize,
@@ -98,6 +106,8 @@ impl Row {
             min_us: None,
             median_us: None,
             predicted_us: None,
+            predicted_us_low: None,
+            predicted_us_high: None,
             floor_us: Some(floor_us(asked, device)),
             kernels: 0,
             registers: None,
@@ -107,6 +117,16 @@ impl Row {
             anchor: Anchor::default(),
             schedule: String::new(),
         }
+    }
+
+    /// Sets the range of the predicted time.
+    pub fn set_range(&mut self, range: Option<Range>) {
+        self.predicted_us_low = range.map(|range| range.low_us);
+        self.predicted_us_high = range.map(|range| range.high_us);
+    }
+
+    fn range(&self) -> Option<Range> {
+        Some(Range { low_us: self.predicted_us_low?, high_us: self.predicted_us_high? })
     }
 
     /// The line to print when the app is done.
@@ -133,7 +153,7 @@ impl Row {
             self.app.clone(),
             number(self.min_us),
             number(self.median_us),
-            number(self.predicted_us),
+            self.predicted_us.map_or("-".to_owned(), |time| show::with_range(time, self.range())),
             times(self.times_faster(self.anchor.halide_manual_us)),
             times(self.times_faster(self.anchor.anderson2021_us)),
             floor.map_or("-".to_owned(), |share| format!("{share:.0} %")),
@@ -253,7 +273,12 @@ impl Report {
         };
         let failed = self.apps.iter().filter(|row| !row.message.is_empty());
         let failed: String = failed.map(|row| format!("\n{}: {}\n", row.app, row.message)).collect();
-        mean("Halide's hand-written schedules", self.faster_than_manual)
+        let ranges = match self.apps.iter().any(|row| row.range().is_some()) {
+            true => show::BRACKETS,
+            false => "",
+        };
+        ranges.to_owned()
+            + &mean("Halide's hand-written schedules", self.faster_than_manual)
             + &mean("Anderson2021", self.faster_than_anderson2021)
             + &failed
     }

@@ -12,15 +12,24 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// A flag that becomes true at the first signal. A second signal ends the process at once.
 pub(crate) fn stop_on_interrupt() -> &'static AtomicBool {
+    stop_and_say(Some(
+        "\nfinishing the current trial; everything measured so far is kept. Run the same command to continue.",
+    ))
+}
+
+/// The same for a command that has nothing to finish.
+pub(crate) fn stop_watching() -> &'static AtomicBool {
+    stop_and_say(None)
+}
+
+fn stop_and_say(line: Option<&'static str>) -> &'static AtomicBool {
     static LISTENS: Once = Once::new();
     LISTENS.call_once(|| {
-        listen(|| {
+        listen(move || {
             if STOP.swap(true, Ordering::Relaxed) {
                 std::process::exit(INTERRUPTED);
             }
-            voice::line(
-                "\nfinishing the current trial; everything measured so far is kept. Run the same command to continue.",
-            );
+            line.into_iter().for_each(voice::line);
         });
     });
     &STOP

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
+use warploom::cost::CostModel;
 use warploom::target::Device;
 use warploom::tune::tuning::{self, Event};
 
@@ -24,6 +25,8 @@ pub(crate) struct Progress<'a> {
     json: bool,
     shown: progress::Progress,
     iterates: bool,
+    /// What predicts the times of trials.
+    model: Option<&'a dyn CostModel>,
     first_best: Option<f64>,
     learned: String,
 }
@@ -52,9 +55,15 @@ impl<'a> Progress<'a> {
             json,
             shown,
             iterates,
+            model: None,
             first_best: None,
             learned: String::new(),
         }
+    }
+
+    /// Names the model that predicts the times of all trials.
+    pub(crate) fn predicted_by(self, model: Option<&'a dyn CostModel>) -> Progress<'a> {
+        Progress { model, ..self }
     }
 
     /// Announces the pipeline and device.
@@ -72,7 +81,7 @@ impl<'a> Progress<'a> {
 
     pub(crate) fn hear(&mut self, event: &Event<'_>) {
         if self.json {
-            if let Some(line) = as_json(event) {
+            if let Some(line) = as_json(event, self.model) {
                 self.line(&line);
             }
             return;
@@ -139,7 +148,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-fn as_json(event: &Event<'_>) -> Option<Json> {
+fn as_json(event: &Event<'_>, model: Option<&dyn CostModel>) -> Option<Json> {
     Some(match event {
         Event::Note(note) => json!({ "event": "note", "note": note }),
         Event::Searching { iteration, of } => {
@@ -149,7 +158,7 @@ fn as_json(event: &Event<'_>) -> Option<Json> {
             json!({ "event": "planned", "candidates": candidates, "known": known })
         }
         Event::Measured { trial, progress } => {
-            json!({ "event": "measured", "trial": TrialReport::new(trial), "progress": progress })
+            json!({ "event": "measured", "trial": TrialReport::new(trial, model), "progress": progress })
         }
         Event::Retrained { before, after } => {
             json!({ "event": "retrained", "regret_before": before, "regret_after": after })

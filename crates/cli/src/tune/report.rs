@@ -4,9 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
+use warploom::cost::{CostModel, Range};
 use warploom::target::Device;
 use warploom::tune::records::Trial;
-use warploom::tune::sample::{KernelUse, Status};
+use warploom::tune::sample::{KernelUse, Origin, Status};
 use warploom::tune::tuning::{Ended, Progress, Tuned};
 
 use super::progress::SCHEMA;
@@ -27,6 +28,9 @@ pub(crate) struct TrialReport {
     /// Whether its outputs were compared with the reference.
     verified: bool,
     predicted_us: Option<f64>,
+    /// The measured time lies between these two for nine of ten pipelines; `null` if that is not known.
+    predicted_us_low: Option<f64>,
+    predicted_us_high: Option<f64>,
     min_us: Option<f64>,
     median_us: Option<f64>,
     spread: f64,
@@ -42,14 +46,17 @@ pub(crate) struct TrialReport {
 }
 
 impl TrialReport {
-    pub(crate) fn new(trial: &Trial) -> TrialReport {
-        let sample = &trial.sample;
+    /// `model` predicted the times of the trials; `None` if that is not known.
+    pub(crate) fn new(trial: &Trial, model: Option<&dyn CostModel>) -> TrialReport {
+        let (sample, range) = (&trial.sample, range_of(trial, model));
         TrialReport {
             id: (trial.id > 0).then_some(trial.id),
             status: sample.status.kind(),
             message: sample.status.message().to_owned(),
             verified: sample.verified,
             predicted_us: trial.predicted_us,
+            predicted_us_low: range.map(|range| range.low_us),
+            predicted_us_high: range.map(|range| range.high_us),
             min_us: sample.times.map(|times| times.min),
             median_us: sample.times.map(|times| times.median),
             spread: trial.spread,
@@ -63,6 +70,13 @@ impl TrialReport {
             schedule: sample.schedule.clone(),
         }
     }
+}
+
+/// The range of a trial's predicted time. The prediction for a neighbour of a measured schedule starts from its time, and
+/// is more accurate than the ranges of the model say.
+pub(crate) fn range_of(trial: &Trial, model: Option<&dyn CostModel>) -> Option<Range> {
+    let found = trial.sample.origin == Origin::Search;
+    model?.range(trial.predicted_us.filter(|_| found)?)
 }
 
 fn spilled_bytes(kernels: &[KernelUse]) -> Option<u64> {
@@ -81,13 +95,17 @@ pub(crate) const TRIAL_TITLES: [(&str, Align); 8] = [
     ("", Align::Left),
 ];
 
-/// A table of trials; the one with number `best` is marked.
-pub(crate) fn trial_table(trials: &[Trial], best: Option<i64>) -> String {
-    table::whole(&TRIAL_TITLES, &trial_cells(trials, best))
+/// A table of trials; the one with number `best` is marked. `model` predicted the times; `None` if that is not known.
+pub(crate) fn trial_table(trials: &[Trial], best: Option<i64>, model: Option<&dyn CostModel>) -> String {
+    table::whole(&TRIAL_TITLES, &trial_cells(trials, best, model))
 }
 
 /// The cells of that table.
-pub(crate) fn trial_cells(trials: &[Trial], best: Option<i64>) -> Vec<Vec<String>> {
+pub(crate) fn trial_cells(
+    trials: &[Trial],
+    best: Option<i64>,
+    model: Option<&dyn CostModel>,
+) -> Vec<Vec<String>> {
     let rows = trials.iter().map(|trial| {
         let sample = &trial.sample;
         let measured = sample.times.map(|times| {
@@ -100,7 +118,7 @@ pub(crate) fn trial_cells(trials: &[Trial], best: Option<i64>) -> Vec<Vec<String
         };
         vec![
             trial.id.to_string(),
-            known(trial.predicted_us.map(|time| format!("{time:.2}"))),
+            known(trial.predicted_us.map(|time| show::with_range(time, range_of(trial, model)))),
             known(measured),
             known(sample.kernels.iter().map(|kernel| kernel.registers).max().map(|most| most.to_string())),
             known(spilled_bytes(&sample.kernels).map(|bytes| bytes.to_string())),
@@ -138,6 +156,7 @@ impl Report {
         asked: &Subject,
         device: &Device,
         tuned: &Tuned,
+        model: Option<&dyn CostModel>,
         iterations: usize,
         records: &Path,
         files: Vec<String>,
@@ -155,9 +174,9 @@ impl Report {
             device: device.name.clone(),
             ended,
             error,
-            best: tuned.winner.as_ref().map(|winner| TrialReport::new(&winner.trial)),
+            best: tuned.winner.as_ref().map(|winner| TrialReport::new(&winner.trial, model)),
             checked_at_full_size: tuned.winner.as_ref().is_some_and(|winner| winner.checked_at_full_size),
-            trials: tuned.shown.iter().map(TrialReport::new).collect(),
+            trials: tuned.shown.iter().map(|trial| TrialReport::new(trial, model)).collect(),
             progress: tuned.progress,
             iterations,
             records: records.display().to_string(),
@@ -165,14 +184,20 @@ impl Report {
         }
     }
 
-    pub(super) fn print(&self, format: Format, tuned: &Tuned, out: &mut dyn Write) -> Result<(), Error> {
+    pub(super) fn print(
+        &self,
+        format: Format,
+        tuned: &Tuned,
+        model: Option<&dyn CostModel>,
+        out: &mut dyn Write,
+    ) -> Result<(), Error> {
         if format.json {
             return Ok(report::json_line(out, SCHEMA, self)?);
         }
-        report::text(out, &self.text(tuned))
+        report::text(out, &self.text(tuned, model))
     }
 
-    fn text(&self, tuned: &Tuned) -> String {
+    fn text(&self, tuned: &Tuned, model: Option<&dyn CostModel>) -> String {
         let Progress { done, invalid, .. } = self.progress;
         let best = tuned.winner.as_ref();
         let head = match best.and_then(|winner| winner.trial.time_us()) {
@@ -195,7 +220,10 @@ impl Report {
             self.app, self.sizes, self.device, self.records
         );
         if !tuned.shown.is_empty() {
-            text += &format!("\n{}", trial_table(&tuned.shown, best.map(|winner| winner.trial.id)));
+            text += &format!("\n{}", trial_table(&tuned.shown, best.map(|winner| winner.trial.id), model));
+            if tuned.shown.iter().any(|trial| range_of(trial, model).is_some()) {
+                text += show::BRACKETS;
+            }
         }
         let files: String = self.files.iter().map(|file| format!("{file}\n")).collect();
         if files.is_empty() { text } else { format!("{text}\n{files}") }

@@ -3,7 +3,8 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use crate::page::{BOTH, measured};
 use crate::place::Place;
@@ -149,11 +150,12 @@ fn a_page_is_whole_and_loads_nothing() {
         assert!(dom.contains(part), "{part}");
     }
     assert_eq!(dom.matches("<section ").count(), 2);
-    // Two charts of bars, a scatter plot and a staircase.
+    // Two charts of bars, a scatter plot and a staircase; one more if the winner has several kernels.
     let charts: Vec<&str> = dom.split("<svg ").skip(1).collect();
-    assert_eq!(charts.len(), 4);
+    assert_eq!(charts.len(), 4 + dom.matches("% of the predicted time").count());
     for chart in charts {
-        assert!(chart.contains("role=\"img\"") && chart.contains("aria-label=\""), "{chart}");
+        let role = if chart.contains("<a ") { "role=\"group\"" } else { "role=\"img\"" };
+        assert!(chart.contains(role) && chart.contains("aria-label=\""), "{chart}");
         assert!(chart.contains("<rect ") || chart.contains("<circle "), "{chart}");
     }
 
@@ -356,4 +358,61 @@ fn a_trace_is_drawn_light_and_dark_and_waits_where_motion_is_unwanted() {
     };
     assert!(playing(&[]));
     assert!(!playing(&["--force-prefers-reduced-motion"]));
+}
+
+#[test]
+fn a_dot_leads_to_its_trial_by_keyboard() {
+    let Some(browser) = Browser::with_page() else { return };
+    let frame = "<iframe id=\"page\" src=\"report.html\" style=\"width:1000px;height:600px\"></iframe><script>
+        page.onload = () => {
+          const inside = page.contentDocument;
+          const stops = Array.from(inside.querySelectorAll('.chart a')).filter((link) => link.tabIndex >= 0);
+          stops[0].focus();
+          const focused = inside.activeElement === stops[0];
+          stops[0].dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, view: page.contentWindow }));
+          setTimeout(() => {
+            const row = inside.querySelector('tr:target');
+            const style = row && page.contentWindow.getComputedStyle(row).outlineStyle;
+            document.title = `stops ${stops.length > 0} focused ${focused} ${row && row.id.slice(0, 8)} ${style}`;
+          }, 100);
+        };
+        </script>";
+    fs::write(browser.place.path("keys.html"), frame).unwrap();
+    let flags = ["--dump-dom", "--allow-file-access-from-files", "--virtual-time-budget=5000"];
+    let output = browser.open("keys.html", &flags);
+    assert_eq!(complaints(&output), Vec::<String>::new());
+    let dom = String::from_utf8_lossy(&output.stdout);
+    assert!(dom.contains("<title>stops true focused true trial-2- solid</title>"), "{dom}");
+}
+
+#[test]
+fn a_watched_page_stays_where_it_is() {
+    let Some(browser) = Browser::with_page() else { return };
+    let arguments = "report tuning.db --device h200 --watch -o live.html";
+    let mut watching =
+        browser.place.command().args(arguments.split(' ')).stdout(Stdio::null()).spawn().unwrap();
+    while !browser.place.path("live.html").exists() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    let frame = "<iframe id=\"page\" src=\"live.html\" style=\"width:700px;height:500px\"></iframe><script>
+        let loads = 0;
+        page.onload = () => {
+          loads += 1;
+          const [inside, details] = [page.contentWindow, page.contentDocument.querySelector('details')];
+          if (loads === 1) {
+            inside.scrollTo(0, 321);
+            details.open = true;
+          } else if (loads === 2) {
+            document.title = `at ${inside.scrollY}, open ${details.open}`;
+          }
+        };
+        </script>";
+    fs::write(browser.place.path("watched.html"), frame).unwrap();
+    let flags = ["--dump-dom", "--allow-file-access-from-files", "--virtual-time-budget=8000"];
+    let output = browser.open("watched.html", &flags);
+    assert_eq!(complaints(&output), Vec::<String>::new());
+    let dom = String::from_utf8_lossy(&output.stdout);
+    assert!(dom.contains("<title>at 321, open true</title>"), "{dom}");
 }

@@ -138,6 +138,31 @@ fn an_explanation_is_data() {
 }
 
 #[test]
+fn a_predicted_time_has_a_range_where_one_is_known() {
+    let place = Place::new();
+    let explain = "explain blur --schedule default";
+    let times = |arguments: &str| {
+        let report: serde_json::Value =
+            serde_json::from_str(&place.run(&format!("{explain} {arguments} --json")).out).unwrap();
+        ["predicted_us", "predicted_us_low", "predicted_us_high"].map(|name| report[name].as_f64())
+    };
+    let [Some(predicted), Some(low), Some(high)] = times("--device h200") else { panic!("it is known") };
+    assert!(low < predicted && predicted < high, "{low} {predicted} {high}");
+    let text = place.run(&format!("{explain} --device h200")).out;
+    let words = format!("; {low:.0} to {high:.0} for nine of ten pipelines; 1 kernel\n");
+    assert!(low > 10.0 && text.contains(&words), "{words}: {text}");
+    // The analytic model was fitted to nothing, the weights are for another device, or nothing as short was measured.
+    for arguments in ["--device h200 --model analytic", "--device v100", "--device h200 --size 64x64"] {
+        assert!(matches!(times(arguments), [Some(_), None, None]), "{arguments}");
+        let text = place.run(&format!("{explain} {arguments}")).out;
+        assert!(text.contains(" model; range unknown; 1 kernel\n"), "{text}");
+    }
+    let compiled = place.json("compile blur --schedule default --device h200 --json");
+    assert_eq!(compiled["predicted_us_low"].as_f64(), Some(low));
+    assert_eq!(compiled["predicted_us_high"].as_f64(), Some(high));
+}
+
+#[test]
 fn what_cannot_be_explained_is_said() {
     let place = Place::new();
     let illegal = "copy\n  kernel output block x 4096, y 4096 threads x 64, y 64\n";

@@ -1,6 +1,17 @@
 //! Pages of results.
 
 use std::fs;
+#[cfg(unix)]
+use std::io::{BufRead, BufReader};
+#[cfg(unix)]
+use std::process::{Command, Stdio};
+
+#[cfg(unix)]
+use serde_json::Value as Json;
+use warploom::schedule::schedule::{Problem, Schedule};
+use warploom::target::Device;
+use warploom::tune::records::{Records, Trial};
+use warploom::tune::sample::{Origin, Sample, Sizes, Status, Times};
 
 use crate::place::Place;
 
@@ -45,11 +56,11 @@ fn a_page_has_all_that_was_measured() {
     let count = |status: &str| trials.iter().filter(|trial| trial["status"] == status).count();
     let valid = count("ok");
     assert!(valid > 0 && valid < trials.len(), "{trials:?}");
-    assert_eq!(html.matches("<title>trial ").count(), {
-        let steps = html.matches("class=\"step\"").count();
-        // Each valid trial is a dot, and the best is marked.
-        valid + 1 + steps
-    });
+    let steps = html.matches("class=\"step\"").count();
+    // Each valid trial is a dot that leads to its row, and the best is marked.
+    assert_eq!(html.matches("<title>trial ").count(), valid + 1 + steps);
+    assert_eq!(html.matches("<a href=\"#trial-2-").count(), valid + 1 + steps);
+    assert_eq!(html.matches("<tr id=\"trial-2-").count(), valid);
     assert!(html.contains(&format!("Not drawn: {} invalid", trials.len() - valid)));
     for status in ["crashed", "wrong", "spilled"] {
         let row = format!("<td>{status}</td><td class=\"number\">{}</td>", count(status));
@@ -57,6 +68,9 @@ fn a_page_has_all_that_was_measured() {
     }
     let best = place.run("records best blur").out;
     assert!(html.contains(&format!("<pre tabindex=\"0\">{best}</pre>")), "the winner's schedule: {best}");
+    assert!(html.contains("<nav id=\"summary\"") && html.contains("times as fast as the default schedules"));
+    assert!(html.contains("The winner against the runner-up") && html.contains("<pre class=\"diff\""));
+    assert!(html.contains("Where the time of the winner goes"));
     // The loop nests of the winner, and of both apps in both modes.
     assert_eq!(html.matches("us predicted by the ").count(), 5);
     assert_eq!(html.matches("class=\"mark\"").count(), 2, "two iterations");
@@ -66,6 +80,129 @@ fn a_page_has_all_that_was_measured() {
     assert_eq!(json["sections"], serde_json::json!([{ "kind": "tuned", "title": "blur at 200x120" }]));
     let html = fs::read_to_string(place.path("one.html")).unwrap();
     assert!(html.contains("this program does not know the device; name one like it with --device"));
+}
+
+/// A database of one problem of an app, for a device that the program knows.
+fn database_of(place: &Place, app: &str, size: &[i64], times: &[f64]) {
+    let app = warploom_apps::find(app).unwrap();
+    let mut settings = warploom::app::Settings::defaults(app);
+    for (setting, extent) in app.sizes.iter().zip(size) {
+        assert!(settings.set(&setting.name, *extent as f64));
+    }
+    let pipeline = app.pipeline(&settings).unwrap();
+    let request = app.shapes_at(&settings).realisation(&pipeline);
+    let device = Device::preset("h200").unwrap();
+    let problem = Problem::new(&pipeline, &request, &device).unwrap();
+    let mut records = Records::open(place.path("made.db")).unwrap();
+    let id = records.problem(&pipeline, &request, &device, &["one".to_owned()]).unwrap();
+    for (number, time) in times.iter().enumerate() {
+        let default = number == 0;
+        let schedule = match default {
+            true => Schedule::default_for(&problem),
+            false => Schedule::random(&problem, number as u64),
+        };
+        let sample = Sample {
+            pipeline: pipeline.structural_hash(),
+            sizes: Sizes::of(&request),
+            schedule: schedule.to_text(&pipeline),
+            origin: if default { Origin::Default } else { Origin::Search },
+            device: device.name.clone(),
+            fingerprint: device.fingerprint(),
+            versions: vec!["one".to_owned()],
+            status: Status::Measured,
+            verified: true,
+            times: Some(Times { min: *time, median: *time, runs: 10 }),
+            kernels: Vec::new(),
+            compile_ms: 1.0,
+        };
+        assert!(records.record(id, &Trial::new(sample, Some(0.8 * time), 0.01)).unwrap());
+    }
+}
+
+#[test]
+fn a_page_of_five_trials_says_what_was_gained() {
+    let place = Place::new();
+    database_of(&place, "harris", &[640, 480], &[40.0, 21.0, 20.0, 25.0, 30.0]);
+    let ran = place.run("report made.db");
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let html = fs::read_to_string(place.path("report.html")).unwrap();
+    assert!(html.contains("The winners are measured to be 2.00 times as fast"), "{html}");
+    // The best time, that of the default schedule, the speedup, and the share of the floor, which only the sizes tell.
+    let row = html.split("<tr>").find(|row| row.contains("href=\"#section-1\"")).unwrap();
+    let cells: Vec<&str> =
+        row.split("class=\"number\">").skip(1).map(|cell| cell.split('<').next().unwrap()).collect();
+    assert_eq!((&cells[..3], cells[4]), (&["20.00", "40.00", "2.00x"][..], "5"));
+    assert!(cells[3].ends_with(" %"), "{cells:?}");
+    assert!(html.contains("The second best is trial 2: 21.00 us, 5.0 % slower."), "{html}");
+    assert!(html.contains("<ol class=\"decisions\">\n<li><code>") && html.contains("<del>-"), "{html}");
+    assert_eq!(html.matches("<circle class=\"point").count(), 5);
+    for tick in 0..=5 {
+        assert!(html.contains(&format!("text-anchor=\"middle\">{tick}</text>")), "{tick}");
+    }
+}
+
+#[test]
+fn problems_without_trials_are_listed() {
+    let place = Place::new();
+    database_of(&place, "harris", &[640, 480], &[]);
+    database_of(&place, "unsharp", &[640, 480], &[30.0]);
+    let ran = place.run("report made.db");
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.starts_with("report.html: 2 sections, "), "{}", ran.out);
+    let html = fs::read_to_string(place.path("report.html")).unwrap();
+    assert!(html.contains("Nothing has been measured for this problem yet."));
+    assert!(
+        html.contains("Only one trial is valid, so there is nothing to draw: trial 1: predicted 24.00 us")
+    );
+}
+
+#[test]
+#[cfg(unix)]
+fn a_watched_page_follows_its_sources() {
+    let place = Place::new();
+    let mut watching = place
+        .command()
+        .args(["report", "made.db", "--watch", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut objects = BufReader::new(watching.stdout.take().unwrap()).lines();
+    let mut notes = BufReader::new(watching.stderr.take().unwrap()).lines();
+    assert_eq!(notes.next().unwrap().unwrap(), "waiting for results in made.db");
+    assert!(!place.path("report.html").exists());
+
+    database_of(&place, "harris", &[640, 480], &[40.0, 20.0]);
+    let mut next = || -> Json { serde_json::from_str(&objects.next().unwrap().unwrap()).unwrap() };
+    let titles = |object: &Json| object["sections"].as_array().unwrap().len();
+    // The database is there before its trials are.
+    let mut first = next();
+    let page = || fs::read_to_string(place.path("report.html")).unwrap();
+    while !page().contains("the best of 2 trials") {
+        first = next();
+    }
+    assert_eq!((&first["schema"], titles(&first)), (&"warploom.report/1".into(), 1));
+    assert!(page().contains("location.reload"));
+    database_of(&place, "unsharp", &[640, 480], &[30.0, 10.0]);
+    let mut second = next();
+    while !page().contains("10.00 us, the best of 2 trials") {
+        second = next();
+    }
+    assert_eq!(titles(&second), 2);
+
+    let pid = watching.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(watching.wait().unwrap().code(), Some(0));
+    assert!(!page().contains("location.reload") && page().contains("the best of 2 trials"));
+}
+
+#[test]
+fn watching_what_is_no_result_ends() {
+    let place = Place::new();
+    fs::write(place.path("text.txt"), "no results").unwrap();
+    let ran = place.run("report text.txt --watch");
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.starts_with("error: text.txt is neither a database"), "{}", ran.err);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //!
 //! A file consists of the magic, the version (`u32`, little endian), a checksum of the rest (xxh3,
 //! `u64`, little endian) and the rest (bincode): hashes of the meaning of the network's inputs,
-//! names, tensors, and the new decisions that the weights know, which are left out if there are
-//! none.
+//! names, tensors, the new decisions that the weights know, and the errors of their predictions. The
+//! last two are left out if there are none.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::basis::{analytic_hash, schema_hash};
 use super::inputs::{KERNEL_INPUTS, PARTS, ROW_INPUTS};
 use crate::kernel::NewDecisions;
+use crate::range::Ranges;
 
 const MAGIC: &[u8; 16] = b"warploom weights";
 const VERSION: u32 = 2;
@@ -49,6 +50,9 @@ pub struct Weights {
     /// Stored after the other fields: the oldest files do not have it.
     #[serde(skip)]
     known: NewDecisions,
+    /// Stored after those.
+    #[serde(skip)]
+    ranges: Option<Ranges>,
 }
 
 /// The contents of a file.
@@ -197,6 +201,7 @@ impl Weights {
             scores: String::new(),
             tensors: Default::default(),
             known: NewDecisions::default(),
+            ranges: None,
         }
     }
 
@@ -219,6 +224,16 @@ impl Weights {
     /// The new decisions that kernels had in training.
     pub fn known(&self) -> NewDecisions {
         self.known
+    }
+
+    /// Sets the errors of the predictions with these weights on pipelines that they were not trained on.
+    pub fn with_ranges(self, ranges: Ranges) -> Weights {
+        Weights { ranges: Some(ranges), ..self }
+    }
+
+    /// The errors of predictions, if they were measured.
+    pub fn ranges(&self) -> Option<&Ranges> {
+        self.ranges.as_ref()
     }
 
     /// The name of the weights, for reports.
@@ -255,17 +270,22 @@ impl Weights {
             return Err(WeightsError::Damaged);
         }
         let (contents, rest) = decode::<Contents>(&bytes[START..])?;
-        let known = if rest.is_empty() { NewDecisions::default() } else { decode(rest)?.0 };
-        Ok(contents.fitting()?.knowing(known))
+        let (known, rest) = if rest.is_empty() { (NewDecisions::default(), rest) } else { decode(rest)? };
+        let ranges: Option<Ranges> = if rest.is_empty() { None } else { Some(decode(rest)?.0) };
+        if ranges.as_ref().is_some_and(|ranges| !ranges.is_sensible()) {
+            return Err(WeightsError::Damaged);
+        }
+        Ok(Weights { known, ranges, ..contents.fitting()? })
     }
 
     /// Writes the bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let contents = Contents { schema: schema_hash(), analytic: analytic_hash(), weights: self.clone() };
         let mut contents = encode(&contents);
-        if self.known != NewDecisions::default() {
+        if self.known != NewDecisions::default() || self.ranges.is_some() {
             contents.extend(encode(&self.known));
         }
+        contents.extend(self.ranges.as_ref().map(encode).unwrap_or_default());
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend(xxh3_64(&contents).to_le_bytes());
@@ -393,6 +413,19 @@ mod tests {
         assert_eq!(more[START..], [&plain[START..], &encode(&decision)].concat());
         let known = |bytes: &[u8]| Weights::from_bytes(bytes).map(|weights| weights.known());
         assert_eq!((known(&plain), known(&more)), (Ok(NewDecisions::default()), Ok(decision)));
+    }
+
+    #[test]
+    fn files_contain_the_errors_of_predictions_if_they_are_known() {
+        let weights = Weights::random(3);
+        let ranges = Ranges::fit(&[(10.0, 15.0); Ranges::LEAST], &[]).unwrap();
+        let known = weights.clone().with_ranges(ranges.clone());
+        assert_eq!(Weights::from_bytes(&known.to_bytes()), Ok(known.clone()));
+        let both = known.knowing(NewDecisions::EXAMPLE);
+        assert_eq!(Weights::from_bytes(&both.to_bytes()), Ok(both));
+        // A program that does not know of them reads the file too: they are at its end.
+        let (plain, more) = (weights.to_bytes(), weights.with_ranges(ranges).to_bytes());
+        assert!(more[START..].starts_with(&plain[START..]));
     }
 
     #[test]

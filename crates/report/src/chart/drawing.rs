@@ -31,6 +31,15 @@ pub struct Drawing {
     shapes: String,
 }
 
+/// A link from a shape to an element of the page.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// The id of the element.
+    pub to: String,
+    /// Whether the tab key stops at it.
+    pub stop: bool,
+}
+
 /// The rectangle inside the axes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Frame {
@@ -54,7 +63,7 @@ impl Drawing {
     ///
     /// ```
     /// use warploom_report::chart::{Point, Scatter, Series};
-    /// let points = vec![Point { x: 10.0, y: 12.0, text: "the first".to_owned() }];
+    /// let points = vec![Point { x: 10.0, y: 12.0, text: "the first".to_owned(), link: None }];
     /// let scatter = Scatter {
     ///     about: "predicted against measured".to_owned(),
     ///     series: vec![Series { name: "analytic".to_owned(), points }],
@@ -71,8 +80,10 @@ impl Drawing {
 
     fn svg(&self, more: &str, first: &str) -> String {
         let Drawing { width, height, about, shapes } = self;
+        // The content of an image is hidden from screen readers, and so would be its links.
+        let role = if shapes.contains("<a ") { "group" } else { "img" };
         format!(
-            "<svg {more}class=\"chart\" viewBox=\"0 0 {width} {height:.0}\" role=\"img\" aria-label=\"{}\">\n\
+            "<svg {more}class=\"chart\" viewBox=\"0 0 {width} {height:.0}\" role=\"{role}\" aria-label=\"{}\">\n\
              {first}{shapes}</svg>",
             Escaped(about)
         )
@@ -112,10 +123,25 @@ impl Drawing {
         );
     }
 
-    /// Adds a dot with a tooltip.
-    pub(super) fn dot(&mut self, class: &str, (x, y): (f64, f64), radius: f64, text: &str) {
+    /// Adds a dot with a tooltip, which may lead somewhere.
+    pub(super) fn dot(
+        &mut self,
+        class: &str,
+        (x, y): (f64, f64),
+        radius: f64,
+        text: &str,
+        link: Option<&Link>,
+    ) {
+        let (start, end) = match link {
+            Some(Link { to, stop }) => {
+                let (to, text) = (Escaped(to), Escaped(text));
+                let skipped = if *stop { "" } else { " tabindex=\"-1\"" };
+                (format!("<a href=\"#{to}\" aria-label=\"{text}\"{skipped}>\n"), "\n</a>")
+            }
+            None => (String::new(), ""),
+        };
         self.shapes += &format!(
-            "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\">{}</circle>\n",
+            "{start}<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\">{}</circle>{end}\n",
             hint(text)
         );
     }
@@ -161,6 +187,11 @@ impl Drawing {
 /// The CSS classes of a series.
 pub(super) fn filling(series: usize) -> String {
     format!("series s{}", series % FILLINGS)
+}
+
+/// The radius of the dots of a chart: few dots are large.
+pub(super) fn dot_radius(count: usize) -> f64 {
+    if count <= 20 { 4.6 } else { 2.6 }
 }
 
 /// The approximate width of a label.

@@ -1,13 +1,15 @@
 //! Scatter plots with logarithmic axes.
 
-use super::drawing::{Anchor, Drawing, Frame, LINE, filling, text_width};
-use crate::scale::{Scale, is_positive, padded};
+use super::drawing::{Anchor, Drawing, Frame, LINE, Link, dot_radius, filling, text_width};
+use crate::scale::{Scale, is_positive, padded, spread};
 
 const SIDE: f64 = 350.0;
 const LEFT: f64 = 50.0;
 const RIGHT: f64 = 40.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 40.0;
+/// The axes span at least this factor, so that noise does not look like a difference.
+const SPAN: f64 = 1.5;
 
 /// A scatter plot with logarithmic axes of the same range, and the diagonal where both are equal.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -44,6 +46,8 @@ pub struct Point {
     pub y: f64,
     /// The tooltip.
     pub text: String,
+    /// What it leads to.
+    pub link: Option<Link>,
 }
 
 impl Scatter {
@@ -62,20 +66,23 @@ impl Scatter {
         let all = self.series.iter().flat_map(|series| &series.points);
         let all = all.chain(self.marked.iter().map(|(point, _)| point)).filter(|point| point.is_drawn());
         let range = padded(all.flat_map(|point| [point.x, point.y])).unwrap_or((1.0, 10.0));
+        let range = spread(range, SPAN);
         let across = Scale::logarithmic(range, (frame.left, frame.right));
         let up = Scale::logarithmic(range, (frame.bottom, frame.top));
         drawing.axis_x(&across, &frame, &self.x);
         drawing.axis_y(&up, &frame, &self.y);
         drawing.line("diagonal", (frame.left, frame.bottom), (frame.right, frame.top));
         let place = |point: &Point| (across.place(point.x), up.place(point.y));
+        let radius = dot_radius(self.series.iter().map(|series| series.points.len()).sum());
         for (number, series) in self.series.iter().enumerate() {
             for point in series.points.iter().filter(|point| point.is_drawn()) {
-                drawing.dot(&format!("point {}", filling(number)), place(point), 2.6, &point.text);
+                let class = format!("point {}", filling(number));
+                drawing.dot(&class, place(point), radius, &point.text, point.link.as_ref());
             }
         }
         if let Some((point, name)) = self.marked.as_ref().filter(|(point, _)| point.is_drawn()) {
             let (x, y) = place(point);
-            drawing.dot("marked", (x, y), 6.0, &point.text);
+            drawing.dot("marked", (x, y), radius + 3.4, &point.text, point.link.as_ref());
             let fits = x + 10.0 + text_width(name) < frame.right + RIGHT;
             let (beside, anchor) = if fits { (x + 10.0, Anchor::Start) } else { (x - 10.0, Anchor::End) };
             drawing.text("label strong halo", (beside, y + 4.0), anchor, name);
@@ -97,7 +104,7 @@ mod tests {
     use crate::chart::drawing::numbers;
 
     fn point(x: f64, y: f64) -> Point {
-        Point { x, y, text: format!("{x} & {y}") }
+        Point { x, y, text: format!("{x} & {y}"), link: None }
     }
 
     #[test]

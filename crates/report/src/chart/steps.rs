@@ -1,7 +1,7 @@
 //! Step charts of a value that only decreases.
 
-use super::drawing::{Anchor, Drawing, Frame};
-use crate::scale::{Scale, is_positive, padded};
+use super::drawing::{Anchor, Drawing, Frame, Link, dot_radius};
+use crate::scale::{Scale, is_positive, padded, spread};
 
 const WIDTH: f64 = 440.0;
 const LEFT: f64 = 50.0;
@@ -10,6 +10,8 @@ const TOP: f64 = 26.0;
 const BOTTOM: f64 = 376.0;
 /// The minimum distance between marks; closer marks have no room for their names.
 const MARK: f64 = 20.0;
+/// The vertical axis spans at least this factor, so that noise does not look like a difference.
+const SPAN: f64 = 1.2;
 
 /// A step chart with a logarithmic vertical axis.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -37,6 +39,8 @@ pub struct Step {
     pub value: f64,
     /// The tooltip.
     pub text: String,
+    /// What it leads to.
+    pub link: Option<Link>,
 }
 
 /// A labelled vertical line.
@@ -55,7 +59,8 @@ impl Steps {
         let mut drawing = Drawing::new(WIDTH, BOTTOM + 40.0, &self.about);
         let steps: Vec<&Step> = self.steps.iter().filter(|step| is_positive(step.value)).collect();
         let range = padded(steps.iter().map(|step| step.value)).unwrap_or((1.0, 10.0));
-        let across = Scale::linear((0.0, self.count.max(1) as f64), (frame.left, frame.right));
+        let range = spread(range, SPAN);
+        let across = Scale::whole((0.0, self.count.max(1) as f64), (frame.left, frame.right));
         let up = Scale::logarithmic(range, (frame.bottom, frame.top));
         drawing.axis_x(&across, &frame, &self.x);
         drawing.axis_y(&up, &frame, &self.y);
@@ -72,8 +77,9 @@ impl Steps {
             path.push((frame.right, last));
             drawing.path("steps", &path);
         }
+        let radius = dot_radius(steps.len());
         for step in steps {
-            drawing.dot("step", place(step), 3.2, &step.text);
+            drawing.dot("step", place(step), radius, &step.text, step.link.as_ref());
         }
         drawing
     }
@@ -97,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_staircase_goes_down_and_on_to_the_end() {
-        let step = |at, value| Step { at, value, text: format!("{at}") };
+        let step = |at, value| Step { at, value, text: format!("{at}"), link: None };
         let steps = Steps {
             count: 10,
             steps: vec![step(1, 40.0), step(5, 10.0)],

@@ -44,6 +44,9 @@
 //! println!("{}", fast.nest());
 //! assert!(fast.nest().contains("predicted"));
 //! assert!(fast.predicted_us() > 1.0);
+//! // How far off that may be: nine of ten pipelines lie in this range.
+//! let range = fast.predicted_range().ok_or("an H200 is what the weights were trained on")?;
+//! assert!(range.low_us < range.high_us);
 //!
 //! // The kernels themselves.
 //! assert!(fast.cuda().contains("__global__"));
