@@ -92,7 +92,8 @@ fn made(apps: &[App], sources: &[Source], nests: &mut Nests, live: bool) -> Resu
     for source in sources {
         if let Content::Records { records, problems } = &source.content {
             for problem in problems {
-                sections.push(Section::Tuned(tuned::section(apps, source, records, problem, nests)?));
+                let tuned = tuned::section(apps, source, records, problem, nests)?;
+                sections.push(Section::Tuned(Box::new(tuned)));
             }
         }
     }

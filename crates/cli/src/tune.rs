@@ -189,10 +189,6 @@ impl Arguments {
     }
 
     /// The model that predicts the times of all trials; `None` if it changes during the run.
-    #[cfg_attr(
-        not(feature = "train"),
-        allow(clippy::unused_self, reason = "without training it never changes")
-    )]
     fn only_model<'m>(&self, start: &'m Start) -> Option<&'m dyn CostModel> {
         #[cfg(feature = "train")]
         if self.retrain {

@@ -23,7 +23,7 @@
 //! let page = Page {
 //!     title: "A night of tuning".to_owned(),
 //!     facts: vec![Fact::new("device", "H200 & others")],
-//!     sections: vec![Section::Tuned(tuned)],
+//!     sections: vec![Section::Tuned(Box::new(tuned))],
 //!     ..Page::default()
 //! };
 //! let html = page.to_html();

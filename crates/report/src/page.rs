@@ -39,7 +39,7 @@ pub enum Section {
     /// Apps under one or more schedulers.
     Suite(Suite),
     /// One pipeline, with all schedules that were tried.
-    Tuned(Tuned),
+    Tuned(Box<Tuned>),
 }
 
 /// A schedule as text.

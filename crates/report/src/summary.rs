@@ -13,7 +13,7 @@ pub(crate) fn to_html(sections: &[Section]) -> String {
     let numbered = || sections.iter().zip(1..);
     let tuned: Vec<(&Tuned, usize)> = numbered()
         .filter_map(|(section, number)| match section {
-            Section::Tuned(tuned) => Some((tuned, number)),
+            Section::Tuned(tuned) => Some((&**tuned, number)),
             Section::Suite(_) => None,
         })
         .collect();
@@ -106,7 +106,7 @@ mod tests {
 
     fn tuned(title: &str, us: f64, default_us: Option<f64>) -> Section {
         let trial = Trial { number: 1, measured_us: Some(us), ..Trial::default() };
-        Section::Tuned(Tuned {
+        Section::Tuned(Box::new(Tuned {
             title: title.to_owned(),
             trials: vec![trial],
             winner: Some(1),
@@ -114,7 +114,7 @@ mod tests {
             predicted_speedup: Some(3.0),
             floor_us: Some(5.0),
             ..Tuned::default()
-        })
+        }))
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn problems_without_trials_are_listed() {
-        let none = Section::Tuned(Tuned { title: "none".to_owned(), ..Tuned::default() });
+        let none = Section::Tuned(Box::new(Tuned { title: "none".to_owned(), ..Tuned::default() }));
         let html = to_html(&[none]);
         assert!(html.contains("<a href=\"#section-1\">none</a></td><td colspan=\"5\">no trials yet</td>"));
         assert!(!html.contains("times as fast"), "{html}");

@@ -91,7 +91,7 @@ fn without_style(html: &str) -> String {
 
 #[test]
 fn a_page_of_both_kinds() {
-    let html = page(vec![Section::Suite(suite()), Section::Tuned(tuned())]).to_html();
+    let html = page(vec![Section::Suite(suite()), Section::Tuned(Box::new(tuned()))]).to_html();
     insta::assert_snapshot!(without_style(&html));
 }
 
@@ -104,14 +104,14 @@ fn a_page_of_five_trials() {
         .map(|(time, number)| trial(number, 25.0, Some(*time)))
         .collect();
     tuned.best.rows = (1..=5).map(|number| vec![number.to_string(), "ok".to_owned()]).collect();
-    let html = page(vec![Section::Tuned(tuned)]).to_html();
+    let html = page(vec![Section::Tuned(Box::new(tuned))]).to_html();
     insta::assert_snapshot!(without_style(&html));
 }
 
 #[test]
 fn a_problem_without_trials_is_on_the_page() {
     let none = Tuned { title: "blur at 9x9".to_owned(), ..Tuned::default() };
-    let html = page(vec![Section::Tuned(none), Section::Tuned(tuned())]).to_html();
+    let html = page(vec![Section::Tuned(Box::new(none)), Section::Tuned(Box::new(tuned()))]).to_html();
     assert!(html.contains("<h2>blur at 9x9</h2>\n<p class=\"headline\">no trials yet</p>"), "{html}");
     assert!(html.contains("Nothing has been measured for this problem yet."));
     assert!(html.contains("<a href=\"#section-1\">blur at 9x9</a></td><td colspan=\"5\">no trials yet</td>"));
@@ -119,7 +119,7 @@ fn a_problem_without_trials_is_on_the_page() {
 
 #[test]
 fn a_live_page_loads_itself_again() {
-    let mut page = page(vec![Section::Tuned(tuned())]);
+    let mut page = page(vec![Section::Tuned(Box::new(tuned()))]);
     assert!(!page.to_html().contains("location.reload"));
     page.live = true;
     let html = page.to_html();
@@ -152,7 +152,7 @@ fn nothing_from_outside_is_markup() {
         run.apps[0].baselines[0].name = hostile();
         run.listings = vec![Listing { title: hostile(), nest: Ok(hostile()), schedule: hostile() }; 2];
     }
-    let mut page = page(vec![Section::Suite(suite), Section::Tuned(tuned)]);
+    let mut page = page(vec![Section::Suite(suite), Section::Tuned(Box::new(tuned))]);
     page.title = hostile();
     page.facts = vec![Fact { name: hostile(), value: hostile() }];
     page.sources.rows[0][0] = hostile();
@@ -165,7 +165,7 @@ fn nothing_from_outside_is_markup() {
 
 #[test]
 fn a_page_needs_nothing_else() {
-    let html = page(vec![Section::Suite(suite()), Section::Tuned(tuned())]).to_html();
+    let html = page(vec![Section::Suite(suite()), Section::Tuned(Box::new(tuned()))]).to_html();
     for outside in ["http://", "https://", " src=", "url(", "@import", "<link", "<script"] {
         assert!(!html.contains(outside), "{outside}");
     }
@@ -174,7 +174,7 @@ fn a_page_needs_nothing_else() {
 
 #[test]
 fn every_tag_is_closed() {
-    let html = page(vec![Section::Suite(suite()), Section::Tuned(tuned())]).to_html();
+    let html = page(vec![Section::Suite(suite()), Section::Tuned(Box::new(tuned()))]).to_html();
     let mut open: Vec<&str> = Vec::new();
     for tag in html.split('<').skip(1).map(|rest| rest.split('>').next().unwrap()) {
         let name = tag.trim_start_matches('/').split([' ', '\n']).next().unwrap();
@@ -190,7 +190,7 @@ fn every_tag_is_closed() {
 
 #[test]
 fn every_link_leads_somewhere() {
-    let html = page(vec![Section::Suite(suite()), Section::Tuned(tuned())]).to_html();
+    let html = page(vec![Section::Suite(suite()), Section::Tuned(Box::new(tuned()))]).to_html();
     let links: Vec<&str> =
         html.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
     assert!(links.iter().any(|link| link.starts_with("trial-")), "{links:?}");
