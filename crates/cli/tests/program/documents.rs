@@ -86,7 +86,7 @@ fn pictures_in_the_readme_are_real() {
 /// The table of the README has the times and speedups of the results page, app by app.
 #[test]
 fn times_in_the_readme_were_measured() {
-    let [readme, results] = ["README.md", "docs/results/suite-h200.md"].map(|page| rows(page));
+    let [readme, results] = ["README.md", "docs/results/suite-h200.md"].map(rows);
     let cell = |app: &str, time: &str, faster: &str| {
         let of_app = results.iter().filter(|row| row[0] == app);
         of_app.clone().any(|row| row.iter().any(|cell| cell == time) && row.iter().any(|cell| cell == faster))
