@@ -83,6 +83,30 @@ fn pictures_in_the_readme_are_real() {
     }
 }
 
+/// The table of the README has the times and speedups of the results page, app by app.
+#[test]
+fn times_in_the_readme_were_measured() {
+    let [readme, results] = ["README.md", "docs/results/suite-h200.md"].map(rows);
+    let cell = |app: &str, time: &str, faster: &str| {
+        let of_app = results.iter().filter(|row| row[0] == app);
+        of_app.clone().any(|row| row.iter().any(|cell| cell == time) && row.iter().any(|cell| cell == faster))
+    };
+    for app in warploom_apps::APPS.iter().map(|app| app.name) {
+        let row =
+            readme.iter().find(|row| row[0] == app).unwrap_or_else(|| panic!("{app} is not in the README"));
+        for pair in row[1..].chunks(2) {
+            assert!(cell(app, &pair[0], &pair[1]), "docs/results/suite-h200.md has no {pair:?} for {app}");
+        }
+    }
+}
+
+/// The rows of all tables of a page.
+fn rows(page: &str) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(repository().join(page)).unwrap();
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+    rows.map(|row| row.split(" | ").map(str::to_owned).collect()).collect()
+}
+
 /// The samples of an 8-bit picture.
 fn samples(file: &Path) -> Vec<u8> {
     let picture = warploom::interp::files::read_any(file).unwrap();
