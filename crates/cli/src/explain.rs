@@ -29,8 +29,14 @@ use against::Against;
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("schedule", |arg: Arg| arg.help(
-        "The schedule (default: the one that `compile` finds): a file, a folder with APP.schedule, `default`, `random:SEED` or `search[:SEED]`"
-    ).long_help(None)),
+        "A file, a folder with APP.schedule, `default`, `random:SEED` or `search[:SEED]` (default: search)"
+    ).long_help(
+        "The schedule: a file, a folder with APP.schedule, `default`, `random:SEED` or `search[:SEED]`\n\n\
+         By default it is the one that `compile` finds, which is `search`.\n\
+         `default` is the default schedule, with one kernel per nontrivial stage;\n\
+         `random:SEED` is a random legal schedule drawn with this seed;\n\
+         `search` is the schedule that the search finds; its seed is 0 unless given."
+    )),
     mut_arg("device", backend::of_schedule),
     after_long_help = "Examples:
   warploom explain unsharp                                     what `compile` finds

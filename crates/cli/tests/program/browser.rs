@@ -237,6 +237,10 @@ const MARKED: &str = "<script>
     const [lines, code] = [document.querySelectorAll('.line'), document.querySelector('.code')];
     const line = [...lines].find((line) => line.querySelector('b').textContent === 'NAME');
     const run = [...document.querySelectorAll('.run')].find((run) => run.textContent.includes('blur_y['));
+    // A window without the focus moves it without a word.
+    const told = (element, event) => document.hasFocus() || element.dispatchEvent(new FocusEvent(event, { bubbles: true }));
+    const focus = (element) => { element.focus(); told(element, 'focusin'); };
+    const leave = (element) => { element.blur(); told(element, 'focusout'); };
     ACTION;
     const named = [...document.querySelectorAll('.line.on b')].map((name) => name.textContent);
     const text = [...document.querySelectorAll('.run.on')].map((run) => run.textContent).join(' ');
@@ -249,13 +253,13 @@ const MARKED: &str = "<script>
 fn lines_of_an_explanation_lead_to_their_code_and_back() {
     let Some(browser) = with_explanation() else { return };
     let hover = "line.dispatchEvent(new MouseEvent('mouseover', { bubbles: true }))";
-    let leave = "line.focus(); line.blur()";
+    let leave = "focus(line); leave(line)";
     let cases = [
-        ("gray", "line.focus()", "gray gray[ false"),
+        ("gray", "focus(line)", "gray gray[ false"),
         ("gray", hover, "gray gray[ false"),
-        ("output", "line.focus()", "output output[blur_x[ true"),
-        ("blur_x", "line.focus()", "blur_x blur_x[ true"),
-        ("gray", "run.focus()", "blur_y,kernel blur_y[ true"),
+        ("output", "focus(line)", "output output[blur_x[ true"),
+        ("blur_x", "focus(line)", "blur_x blur_x[ true"),
+        ("gray", "focus(run)", "blur_y,kernel blur_y[ true"),
         ("gray", leave, "  false"),
     ];
     for (name, action, expected) in cases {

@@ -281,7 +281,7 @@ fn a_page_is_written() {
     let json = place.json(&format!("{command} --json"));
     assert_eq!((&json["schema"], &json["file"]), (&"warploom.explain-page/1".into(), &"page.html".into()));
     assert_eq!(json["bytes"], html.len());
-    let ran = place.run("explain unsharp --schedule default --html nowhere/page.html");
+    let ran = place.run("explain unsharp --schedule default --device h200 --html nowhere/page.html");
     assert!(ran.code == 2 && ran.err.starts_with("error: cannot write nowhere/page.html: "), "{}", ran.err);
 }
 
