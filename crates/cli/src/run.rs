@@ -110,7 +110,7 @@ struct Summary {
 enum Runner<'a> {
     Plain(backend::Ready<'a>),
     /// The simulator, which also writes a page.
-    Traced(trace::Page<'a>),
+    Traced(Box<trace::Page<'a>>),
 }
 
 impl Runner<'_> {
@@ -148,7 +148,7 @@ struct Target {
 
 pub(crate) fn run(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
     let on = match &arguments.trace {
-        Some(file) => Runner::Traced(trace::Page::new(file, &arguments.target, arguments.format)?),
+        Some(file) => Runner::Traced(Box::new(trace::Page::new(file, &arguments.target, arguments.format)?)),
         None => Runner::Plain(arguments.target.ready(arguments.format)?),
     };
     let plan = Plan::new(apps, arguments)?;

@@ -113,7 +113,8 @@ impl Machine {
         };
         let points = |thread: usize| watch.at.iter().map(move |slot| read(*slot, thread) as i32);
         let threads: Vec<u32> = mask.threads().map(|thread| thread as u32).collect();
-        let values = watch.index.map(|index| mask.threads().map(|thread| contents(index, thread)).collect());
+        let written = |index: Slot| mask.threads().map(|thread| contents(index, thread)).collect();
+        let values: Vec<u32> = watch.index.map(written).unwrap_or_default();
         observer.access(&Observed {
             array: ArrayId::new(watch.array),
             kind: watch.kind,
@@ -122,7 +123,7 @@ impl Machine {
             threads: &threads,
             dimensions: watch.at.len(),
             points: &mask.threads().flat_map(points).collect::<Vec<i32>>(),
-            values: &values.unwrap_or_else(Vec::new),
+            values: &values,
         });
     }
 }

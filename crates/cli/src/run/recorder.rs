@@ -388,7 +388,7 @@ mod tests {
         let (program, points) = (no_program(), Points::default());
         let mut recorder = Recorder::new(&program, &points, &[], 40);
         for number in 0..100 {
-            recorder.current = open(0, &[(2 * number, 0.0)]);
+            recorder.current = open(0, &[(number * number, 0.0)]);
             recorder.close();
         }
         assert!(recorder.finish().is_none());

@@ -329,7 +329,7 @@ fn samples(workload: &Workload, input: usize) -> Vec<f32> {
     let Some(buffer) = workload.inputs.get(input) else { return Vec::new() };
     dispatch!(buffer.ty(), T => {
         let samples = buffer.as_slice::<T>().unwrap_or_default();
-        buffer.offsets().into_iter().map(|offset| Value::from(samples[offset]).as_f64() as f32).collect()
+        buffer.offsets().map(|offset| Value::from(samples[offset]).as_f64() as f32).collect()
     })
 }
 
