@@ -44,7 +44,7 @@ fn options() -> Options {
 
 fn run(options: &Options, fault_at: usize, out: &Path) -> (Summary, Result<(), CollectError>) {
     let device = Device::preset("h200").expect("it is known");
-    let apps = [*warploom_apps::find("copy").expect("it is there")];
+    let apps = [warploom_apps::find("copy").expect("it is there").clone()];
     let given = ["copy\n  kernel output block x 32, y 8 threads x 32, y 8\n".to_owned()];
     let mut machine = Fake { fault_at, timed: 0 };
     let model = Analytic::new(&device);

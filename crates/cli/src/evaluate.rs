@@ -74,7 +74,7 @@ pub(crate) fn evaluate(arguments: &Arguments, out: &mut dyn Write) -> Result<(),
     let data = Data::read(&arguments.data, None)?;
     let network = |file: &Path| read(file).map(|weights| Network::new(&weights, &data.device));
     let mut held_out = BTreeMap::new();
-    for app in arguments.hold_out.iter().flat_map(|_| &warploom_apps::APPS) {
+    for app in arguments.hold_out.iter().flat_map(|_| warploom_apps::APPS.iter()) {
         let folder = arguments.hold_out.as_deref().unwrap_or(Path::new("."));
         held_out.insert(app.name.as_str(), network(&folder.join(format!("{}.bin", app.name)))?);
     }

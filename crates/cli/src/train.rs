@@ -98,11 +98,11 @@ struct Written {
 }
 
 pub(crate) fn train(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Error> {
-    let apps = &warploom_apps::APPS;
+    let apps = warploom_apps::APPS.as_slice();
     let held_out: Vec<Option<&str>> = match arguments.hold_out.as_deref() {
         None => vec![None],
         Some("all") => apps.iter().map(|app| Some(app.name.as_str())).collect(),
-        Some(name) => vec![Some(find_app(apps, name)?.name)],
+        Some(name) => vec![Some(find_app(apps, name)?.name.as_str())],
     };
     let initial = arguments.init.as_deref().map(read).transpose()?;
     let many = arguments.hold_out.as_deref() == Some("all");

@@ -52,12 +52,15 @@ pub struct App {
     pub tolerance: Option<f64>,
     params: OnceLock<Vec<Setting>>,
     build: Arc<Build>,
-    shapes: Option<Arc<dyn Fn(&Settings) -> Shapes + Send + Sync>>,
-    input: Option<Arc<dyn Fn(&InputRequest<'_>) -> Buffer + Send + Sync>>,
-    operations: Option<Arc<dyn Fn(&Settings) -> f64 + Send + Sync>>,
+    shapes: Option<Arc<Boxes>>,
+    input: Option<Arc<Generate>>,
+    operations: Option<Arc<Count>>,
 }
 
 type Build = dyn Fn(&Settings) -> Result<Pipeline, PipelineError> + Send + Sync;
+type Boxes = dyn Fn(&Settings) -> Shapes + Send + Sync;
+type Generate = dyn Fn(&InputRequest<'_>) -> Buffer + Send + Sync;
+type Count = dyn Fn(&Settings) -> f64 + Send + Sync;
 
 /// What an app has.
 impl App {

@@ -46,18 +46,14 @@ pub(super) fn print(
 ) -> Result<(), Error> {
     let place = arguments.out.display().to_string();
     if arguments.format.json {
-        return report::json(
-            out,
-            "warploom.collect/2",
-            &object(summary, device, place, arguments.values.seed),
-        );
+        return report::json(out, "warploom.collect/2", &object(summary, device, place, arguments.seed));
     }
     let head = format!(
         "{} samples of {} pipelines on {}, seed {}, in {:.0} s: {:.1} per second, {} in {place}\n",
         summary.samples,
         summary.pipelines,
         device.name,
-        arguments.values.seed,
+        arguments.seed,
         summary.seconds,
         summary.rate(),
         show::bytes(summary.bytes)

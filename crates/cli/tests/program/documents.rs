@@ -91,7 +91,7 @@ fn times_in_the_readme_were_measured() {
         let of_app = results.iter().filter(|row| row[0] == app);
         of_app.clone().any(|row| row.iter().any(|cell| cell == time) && row.iter().any(|cell| cell == faster))
     };
-    for app in warploom_apps::APPS.iter().map(|app| app.name) {
+    for app in warploom_apps::APPS.iter().map(|app| app.name.as_str()) {
         let row =
             readme.iter().find(|row| row[0] == app).unwrap_or_else(|| panic!("{app} is not in the README"));
         for pair in row[1..].chunks(2) {
