@@ -229,3 +229,41 @@ impl Report {
         if files.is_empty() { text } else { format!("{text}\n{files}") }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use warploom::tune::sample::{Sample, Sizes, Times};
+
+    use super::*;
+
+    fn trial(origin: Origin) -> Trial {
+        let sample = Sample {
+            pipeline: 1,
+            sizes: Sizes { inputs: Vec::new(), outputs: Vec::new(), params: Vec::new() },
+            schedule: String::new(),
+            origin,
+            device: "H200".to_owned(),
+            fingerprint: String::new(),
+            versions: Vec::new(),
+            status: Status::Measured,
+            verified: true,
+            times: Some(Times { min: 40.0, median: 40.0, runs: 1 }),
+            kernels: Vec::new(),
+            compile_ms: 1.0,
+        };
+        Trial::new(sample, Some(30.0), 0.0)
+    }
+
+    #[test]
+    fn predictions_of_searches_have_a_range_if_their_model_is_known() {
+        let model = warploom::model_for(&Device::preset("h200").unwrap()).model;
+        let (search, near) = (trial(Origin::Search), trial(Origin::Near));
+        let report = TrialReport::new(&search, Some(&*model));
+        let (low, high) = (report.predicted_us_low.unwrap(), report.predicted_us_high.unwrap());
+        assert!(low < 30.0 && high > 40.0, "{low} {high}");
+        let cells = trial_cells(&[search.clone(), near.clone()], None, Some(&*model));
+        assert_eq!([&cells[0][1], &cells[1][1]], [&format!("30.0 ({low:.0} to {high:.0})"), "30.0"]);
+        assert_eq!(TrialReport::new(&near, Some(&*model)).predicted_us_low, None);
+        assert_eq!(TrialReport::new(&search, None).predicted_us_high, None);
+    }
+}
