@@ -28,8 +28,9 @@ use crate::table::{self, Align};
   warploom bench mine.json --schedule out --size 640x480
   warploom bench harris --schedule search --dynamic W=64..8192,H=64..8192   kernels for all these sizes, at the default one
 
-Inputs without a file are generated and never all zeros. A time is that of a whole run with all data on the GPU. Runs are timed back to
-back on a stream, and as one CUDA graph. Exits with 4 if there is no GPU, and with 6 if --check finds a difference.")]
+Inputs without a file are generated and never all zeros. A time is that of a whole run with all data on the GPU. Runs are
+timed back to back on a stream, and as one CUDA graph. Exits with 4 if there is no GPU, and with 6 if --check finds a
+difference.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     choice: Choice,

@@ -89,7 +89,7 @@ struct Report {
     searched: bool,
     #[serde(flatten)]
     explanation: Explanation,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The schedule of `--against`.
     against: Option<Against>,
 }
 

@@ -70,7 +70,6 @@ struct Report {
     on: &'static str,
     seconds: f64,
     /// The page of `--trace`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     trace: Option<trace::Written>,
 }
 

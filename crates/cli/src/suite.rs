@@ -180,6 +180,10 @@ impl Arguments {
             let small = |app: &&App| !warploom_apps::BASICS.iter().any(|basic| basic.name == app.name);
             return Ok(apps.iter().filter(small).cloned().collect());
         }
+        if self.size.is_some() && !self.apps.iter().any(|name| is_file(name)) {
+            let why = "only pipelines from files have a size here; apps have --sizes";
+            return Err(Error::Ignored { flag: "size".to_owned(), why });
+        }
         self.apps.iter().map(|name| self.app(apps, name)).collect()
     }
 

@@ -33,8 +33,9 @@ use crate::table::{Align, Columns};
   warploom verify mine --app mine.json         a pipeline from a file
 
 A folder with reference data contains params.json, with shapes, parameters and tolerances, and one .npy file per input and
-output. Its field `app` is the name of the app or pipeline, or that of a *.json file with the pipeline in the same folder. Exits with 6 if an output differs by more than its tolerance. On a GPU, the checking build must also match the
-reference evaluator bit for bit, and the timing build must match it within the tolerance that the app states.")]
+output. Its field `app` is the name of the app or pipeline, or that of a *.json file with the pipeline in the same folder.
+Exits with 6 if an output differs by more than its tolerance. On a GPU, the checking build must also match the reference
+evaluator bit for bit, and the timing build must match it within the tolerance that the app states.")]
 pub(crate) struct Arguments {
     /// A folder with reference data, or a folder of such folders
     #[arg(value_name = "DIR")]

@@ -28,7 +28,7 @@ fn every_command_ends_without_a_panic_where_nobody_reads_its_results() {
         "verify golden",
         "sim blur --size 64x48 --schedule default",
         tune,
-        "suite --apps blur --sizes small --samples 2 --mode default --fake fake",
+        "suite --apps blur --sizes small --mode default --fake fake",
         "records list",
         "records show 1",
         "records best blur",

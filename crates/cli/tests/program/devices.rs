@@ -105,7 +105,7 @@ fn compiled(device: &str) -> Place {
 }
 
 const EXPLAIN: &str = "explain blur --size 64x48 --model analytic --schedule";
-const SIM: &str = "sim blur --size 64x48 --model analytic --schedule";
+const SIM: &str = "sim blur --size 64x48 --schedule";
 
 #[test]
 fn explain_and_sim_take_the_device_of_the_manifest() {

@@ -63,6 +63,25 @@ fn outputs_in_the_readme_are_real() {
     }
 }
 
+/// The Rust of the README is a part of programs that are compiled with the tests.
+#[test]
+fn code_in_the_readme_compiles() {
+    let words = |text: &str| {
+        let lines = text.lines().filter(|line| !line.starts_with("use "));
+        let lines = lines.map(|line| line.split("//").next().unwrap_or_default());
+        lines.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect::<String>()
+    };
+    let programs = ["crates/warploom/examples/readme.rs", "crates/cli/examples/brighter.rs"];
+    let programs = programs.map(|program| words(&fs::read_to_string(repository().join(program)).unwrap()));
+    let text = fs::read_to_string(repository().join("README.md")).unwrap();
+    let blocks: Vec<&str> =
+        text.split("```rust\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert_eq!(blocks.len(), 3);
+    for block in blocks {
+        assert!(programs.iter().any(|program| program.contains(&words(block))), "no program has\n{block}");
+    }
+}
+
 #[test]
 fn pictures_in_the_readme_are_real() {
     let page = Page::new("README.md");

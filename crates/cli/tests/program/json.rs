@@ -12,10 +12,12 @@ use crate::place::{Place, Ran};
 const SEARCH: &str = "--samples 2 --beam 2 --passes 1";
 
 /// One run for every report that needs no GPU, in this order in one folder.
-const COMMANDS: [&str; 33] = [
+const COMMANDS: [&str; 38] = [
     "apps",
+    "apps --export harris.json",
     "graph blur",
     "run blur --size 16x8 -o blur.npy",
+    "run blur --size 16x8 --trace trace.html --schedule default",
     "run brighten --size 16x8 --input input=blur.npy",
     "compile blur --size 64x48 SEARCH -o out",
     "compile blur --size 64x48 SEARCH -o out --device h200,a100",
@@ -25,6 +27,9 @@ const COMMANDS: [&str; 33] = [
     "explain iir_blur --size 640x480 --schedule default",
     "explain nl_means --size 640x480 --schedule SCHEDULES",
     "explain blur --size 64x48 --schedule out --decisions",
+    "explain blur --size 64x48 --schedule out --against default",
+    "explain blur --size 64x48 --schedule out --html blur.html",
+    "explain unsharp --schedule SCHEDULES",
     "verify golden/harris",
     "sim blur --size 32x16 --schedule default",
     "sim hist --size 32x16 --schedule default",
@@ -109,7 +114,7 @@ fn an_error_is_one_object_on_standard_output() {
         ("run blur --seeds 3", 2, "usage"),
         ("compile", 2, "usage"),
         ("fly", 2, "usage"),
-        ("explain blur", 2, "usage"),
+        ("sim blur", 2, "usage"),
         ("run blur --input absent.png", 2, "file"),
         ("compile text.json --size 8x8", 2, "file"),
         ("records list", 2, "file"),

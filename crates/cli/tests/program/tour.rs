@@ -89,6 +89,7 @@ fn no_flag_is_ignored() {
         ("suite --mode one-shot --iterations 3", "add --mode autotune"),
         ("suite --mode top5 --schedules apps/schedules", "add --mode manual"),
         ("suite --size 64x48 --mode default", "--apps"),
+        ("suite --size 64x48 --apps blur --mode default", "--size has no effect here"),
         ("sim blur --size 8x8", "`warploom sim` runs the kernels of a schedule; give one with --schedule"),
         ("bench blur --size 8x8", "`warploom bench` runs the kernels of a schedule"),
         ("run blur --size 8x8 --on sim", "--on sim runs the kernels of a schedule"),

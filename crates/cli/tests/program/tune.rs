@@ -257,8 +257,8 @@ fn the_suite_is_a_table() {
         r#"{ "device": "it", "apps": { "harris": { "halide_manual_us": 100, "floor_us": 1 } } }"#,
     )
     .unwrap();
-    let command = "suite --apps harris,unsharp --sizes small --samples 4 --fake fake";
-    let ran = place.run(&format!("{command} --mode top5 --compare anchors.json -o out"));
+    let command = "suite --apps harris,unsharp --sizes small --fake fake";
+    let ran = place.run(&format!("{command} --mode top5 --samples 4 --compare anchors.json -o out"));
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("harris") && ran.out.contains("Geometric mean"), "{}", ran.out);
     let json: Json = serde_json::from_slice(&fs::read(place.path("out/suite-top5.json")).unwrap()).unwrap();
@@ -271,15 +271,15 @@ fn the_suite_is_a_table() {
     assert!(markdown.contains("| harris |") && markdown.contains("Command: `warploom suite"), "{markdown}");
     assert!(place.path("out/harris.schedule").is_file());
 
-    for mode in ["one-shot", "default", "autotune --iterations 1"] {
+    for mode in ["one-shot --samples 4", "default", "autotune --iterations 1 --samples 4"] {
         let ran = place.run(&format!("{command} --apps harris --mode {mode} --json"));
         assert_eq!(ran.code, 0, "{mode}: {}", ran.err);
     }
     let schedules = concat!(env!("CARGO_MANIFEST_DIR"), "/../../apps/schedules");
     let manual = place.run(&format!("{command} --mode manual --schedules {schedules} --markdown"));
     assert!(manual.out.starts_with("# The suite, manual"), "{} {}", manual.out, manual.err);
-    let wrong =
-        place.run(&format!("{} --mode top5", command.replace("--fake fake", "--fake fake:wrong=100")));
+    let wrong = place
+        .run(&format!("{} --mode top5 --samples 4", command.replace("--fake fake", "--fake fake:wrong=100")));
     assert_eq!(wrong.code, 6, "{}", wrong.err);
     assert!(wrong.out.contains("none is valid"), "{}", wrong.out);
 }

@@ -1,6 +1,8 @@
 //! What limits the speed of a kernel.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
 use warploom_cost::Term;
 
 use crate::explain::{Explainer, Open};
@@ -9,7 +11,7 @@ use crate::explain::{Explainer, Open};
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Bottleneck {
     /// What limits the kernel.
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "as_facts")]
     pub limit: Limit,
     /// The time of that part, in microseconds.
     pub us: f64,
@@ -19,9 +21,38 @@ pub struct Bottleneck {
     pub sentence: String,
 }
 
+/// A limit with the same fields for every kind.
+#[derive(Serialize)]
+struct Facts<'a> {
+    kind: &'static str,
+    pipe: Option<&'static str>,
+    stage: Option<&'a str>,
+    numbers: BTreeMap<&'static str, f64>,
+}
+
+fn as_facts<S: Serializer>(limit: &Limit, serializer: S) -> Result<S::Ok, S::Error> {
+    let of = |kind, numbers: &[(&'static str, f64)]| Facts {
+        kind,
+        pipe: None,
+        stage: None,
+        numbers: numbers.iter().copied().collect(),
+    };
+    let facts = match limit {
+        Limit::Launch { launches } => of("launch", &[("launches", *launches)]),
+        Limit::Dram { bytes, gbps } => of("dram", &[("bytes", *bytes), ("gbps", *gbps)]),
+        Limit::L2 { bytes } => of("l2", &[("bytes", *bytes)]),
+        Limit::Sms { pipe, stage } => Facts { pipe: Some(pipe), stage: Some(stage), ..of("sms", &[]) },
+        Limit::Latency { warps_per_sm, most_warps_per_sm, blocks, sms } => {
+            let numbers = [*warps_per_sm, *most_warps_per_sm, *blocks, *sms].map(|number| number as f64);
+            let names = ["warps_per_sm", "most_warps_per_sm", "blocks", "sms"];
+            Facts { numbers: names.into_iter().zip(numbers).collect(), ..of("latency", &[]) }
+        }
+    };
+    facts.serialize(serializer)
+}
+
 /// What limits a kernel, with the numbers behind it.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Limit {
     /// The time from one launch to the next.
     Launch {
