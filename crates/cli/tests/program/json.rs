@@ -143,7 +143,7 @@ fn an_error_is_one_object_on_standard_output() {
     let missing = one(&place.run("records --json"), 2);
     assert_eq!(missing["kind"], "usage", "help is not an answer in JSON: {missing}");
     let help = place.run("run --json --help");
-    assert!(help.code == 0 && help.out.starts_with("Run an app"), "{}", help.out);
+    assert!(help.code == 0 && help.out.starts_with("Run a pipeline"), "{}", help.out);
 }
 
 #[test]
