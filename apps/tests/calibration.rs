@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use warploom::cost::{Ranges, Weights};
 use warploom::lang::Pipeline;
+use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::target::Device;
+use warploom::tune::one_shot::predicted_us;
 use warploom::tune::picks::{Pick, SHORT_US, is_held_out, picks};
 use warploom::tune::sample::Shard;
 
@@ -74,4 +76,32 @@ fn nine_of_ten_pipelines_lie_in_the_range() {
         picks.iter().filter(lies).count() as f64 / picks.len() as f64
     };
     assert!(scaled(1.2) < 0.85 && scaled(0.6) > 0.95, "{} {}", scaled(1.2), scaled(0.6));
+}
+
+/// The schedules that searches found for random pipelines which nobody had measured before, as users of `compile` get them.
+fn searched_picks() -> Vec<Pick> {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../training/data/later/h200-picks-0.samples");
+    let shard = Shard::read(file).unwrap();
+    let device = Device::preset("h200").unwrap();
+    let model = warploom::model_for(&device).model;
+    let measured = shard.samples.iter().filter_map(|sample| {
+        let pipeline = &shard.pipelines[&sample.pipeline];
+        let problem = Problem::new(pipeline, &sample.sizes.realise(pipeline), &device).unwrap();
+        let schedule = Schedule::parse(&sample.schedule, pipeline).unwrap();
+        let predicted_us = predicted_us(&problem, &schedule, &*model).unwrap();
+        Some(Pick { pipeline: sample.pipeline, predicted_us, measured_us: sample.times?.min })
+    });
+    measured.collect()
+}
+
+#[test]
+fn what_searches_find_lies_in_the_range_as_often() {
+    let weights = Weights::from_bytes(warploom::models::MODELS[0].bytes).unwrap();
+    let ranges = weights.ranges().unwrap();
+    let mut picks = searched_picks();
+    let all = picks.len();
+    picks.retain(|pick| ranges.of(pick.predicted_us).is_some());
+    assert!(all > 150 && picks.len() > 120, "{} of {all}", picks.len());
+    let share = inside(&picks, ranges) as f64 / picks.len() as f64;
+    assert!((0.85..0.95).contains(&share), "{share} of {}", picks.len());
 }

@@ -587,6 +587,24 @@ fn domains_have_the_bounds_the_params_give() {
     }
 }
 
+#[test]
+fn a_param_without_a_value_has_its_default_or_the_middle_of_its_range() {
+    let x = vars!(x);
+    let value = |param: Param| {
+        let pipeline = Pipeline::new("p", [func("out", x, &param + &param)]).unwrap();
+        let request = Realisation::new(&pipeline).output("out", line(0, 9));
+        let known = request.params.values().next().copied().flatten();
+        (known, infer(&pipeline, &request).map(|_| ()))
+    };
+    assert_eq!(value(Param::f32("gain").range(0.0, 3.0f32)), (Some(1.5f32.into()), Ok(())));
+    assert_eq!(value(Param::i32("taps").range(-4, 1)), (Some((-2).into()), Ok(())));
+    assert_eq!(value(Param::i32("taps").range(1, 9).default(3)), (Some(3.into()), Ok(())));
+    let (none, error) = value(Param::f32("gain"));
+    assert!(none.is_none() && matches!(error, Err(BoundsError::Missing { what: "value", .. })));
+    let (_, error) = value(Param::i32("taps").range(1, 9).default(30));
+    assert!(matches!(error, Err(BoundsError::ParamRange { .. })), "{error:?}");
+}
+
 // ---- Rejected requests.
 
 #[test]
@@ -605,8 +623,6 @@ fn requests_that_do_not_fit_the_pipeline() {
     // An output is not an input.
     let error = refuse(sized().param("gain", 1.0f32).input("out", line(0, 9)));
     assert!(matches!(&error, BoundsError::Unknown { name, .. } if name == "out"), "{error}");
-    let error = refuse(sized());
-    assert!(matches!(&error, BoundsError::Missing { name, what: "value", .. } if name == "gain"), "{error}");
     let error = refuse(none().input("in", line(0, 9)).param("gain", 1.0f32));
     assert!(matches!(&error, BoundsError::Missing { name, what: "size", .. } if name == "out"), "{error}");
     let error = refuse(sized().param("gain", 1i32));

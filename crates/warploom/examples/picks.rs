@@ -1,6 +1,6 @@
 //! Measures the schedules that the search picks for random pipelines that no weights were trained on, on the GPU of this
 //! machine, and writes them as samples. `docs/model.md` says what they are for:
-//! `cargo run --release -p warploom --example picks -- training/data/later/h200-picks-0.samples 800 4004 480`.
+//! `cargo run --release -p warploom --example picks -- training/data/later/h200-picks-0.samples 4000 777 270`.
 #![allow(clippy::print_stdout, reason = "a program whose output this is")]
 
 use std::error::Error;
@@ -46,7 +46,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let feed = || {
             let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
             let numbers = numbers.take_while(|number| *number < count);
-            let picks = numbers.filter_map(|number| pick(seed * 1_000_000 + number, device, &*model, compile));
+            let picks =
+                numbers.filter_map(|number| pick(seed * 1_000_000 + number, device, &*model, compile));
             Box::new(picks) as Feed<'_>
         };
         let setup = Setup {

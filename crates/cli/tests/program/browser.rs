@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use crate::explain::UNSHARP;
 use crate::page::{BOTH, measured};
 use crate::place::Place;
 
@@ -186,14 +187,6 @@ fn a_phone_needs_not_scroll_sideways() {
         assert!(browser.width_on_a_phone("wide.html").starts_with('7'));
     }
 }
-
-const UNSHARP: &str = "unsharp inline in, kernel, sharpen, ratio
-  kernel output  block x 64, y 16
-    gray         flat                                          shared
-    blur_y       flat                                          shared
-    output       threads x 64, y 4  serial y 4, c all  unroll
-      blur_x     registers
-";
 
 /// A browser with a page that explains a schedule of `unsharp`, and one that compares it with the default schedule.
 fn with_explanation() -> Option<Browser> {

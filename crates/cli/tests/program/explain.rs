@@ -6,7 +6,7 @@ use warploom::lang::{Input, Operand, Pipeline, Type, func, rdom, undef, vars};
 
 use crate::place::Place;
 
-const UNSHARP: &str = "unsharp inline in, kernel, sharpen, ratio
+pub const UNSHARP: &str = "unsharp inline in, kernel, sharpen, ratio
   kernel output  block x 64, y 16
     gray         flat                                          shared
     blur_y       flat                                          shared
