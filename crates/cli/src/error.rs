@@ -15,6 +15,7 @@ use warploom::lang::files::ReadError;
 use warploom::lang::{BoundsError, Fault, PipelineError, Type};
 use warploom::search::FixedError;
 use warploom::sim::SimError;
+use warploom::tensor::{DefineError, Errors as TensorErrors};
 use warploom::tune::cache::CacheError;
 use warploom::tune::records::RecordsError;
 use warploom::tune::sample::ShardError;
@@ -207,6 +208,18 @@ pub(crate) enum Error {
     /// Structure parameters for a pipeline from a file, whose structure is fixed.
     #[error("{file} is a pipeline file, not an app, and has no structure parameters; remove --set")]
     SetInFile { file: String },
+    /// Mistakes in a file of Tensor Comprehensions.
+    #[error("{0}")]
+    TensorFile(TensorErrors),
+    /// Sizes or arrays at which a definition has no meaning.
+    #[error("{0}")]
+    Tensor(TensorErrors),
+    #[error("{0}; --def NAME chooses one")]
+    Define(#[from] DefineError),
+    #[error("`{text}` is not a size; give sizes by name, from 1 to {MAX_SIZE}, as in --size {example}")]
+    TensorSize { text: String, example: String },
+    #[error("{file}: no value was given for {name}; give sizes by name, as in --size {example}, or input files")]
+    NoTensorSize { file: String, name: String, example: String },
     /// A file for a pipeline whose name says something else.
     #[error("{file} cannot hold a pipeline; end its name with .json, as in --export harris.json")]
     ExportName { file: String },
@@ -413,7 +426,7 @@ impl Error {
             Error::Evaluation { error, .. } => evaluation_kind(error),
             Error::Verification { .. } | Error::Inexact { .. } | Error::Suite { .. } => Kind::Verification,
             Error::Schedule { .. } | Error::Build { .. } | Error::Fixed { .. } => Kind::Pipeline,
-            Error::RefusedCases { .. } => Kind::Pipeline,
+            Error::RefusedCases { .. } | Error::Tensor(_) => Kind::Pipeline,
             Error::PipelineFile { error, .. } if !is_malformed(error) => Kind::Pipeline,
             Error::Request { error, .. } if !is_usage(error) => Kind::Pipeline,
             Error::Simulation(error) if matches!(**error, SimError::TooLarge { .. }) => Kind::Usage,
@@ -456,6 +469,7 @@ impl Error {
                 | Error::NoGolden { .. }
                 | Error::NoGoldenOf { .. }
                 | Error::PipelineFile { .. }
+                | Error::TensorFile(_)
                 | Error::NothingScheduled { .. }
                 | Error::Weights { .. }
                 | Error::Write { .. }

@@ -1,6 +1,7 @@
 //! The choice of a pipeline at some sizes: an app, or a file.
 
 pub(crate) mod file;
+mod tensor;
 
 use warploom::app::{App, InputRequest, Settings, Shapes};
 use warploom::interp::buffer::Buffer;
@@ -19,7 +20,7 @@ use crate::sizes::Sizes;
 /// Which pipeline, at which sizes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Which {
-    /// The app (`warploom apps` lists them), or a *.json file with a pipeline
+    /// The app (`warploom apps` lists them), a *.json file with a pipeline, or a *.tc file in Tensor Comprehensions
     #[arg(value_name = "APP|FILE")]
     app: String,
     #[command(flatten)]
@@ -33,6 +34,7 @@ pub(crate) struct Values {
     ///
     /// For a file: one size for all inputs and outputs, as 1536x2560x3 (those with fewer dimensions use the first extents),
     /// or one box for each, as input=1536x2560x3,output=1536x2560; -1:1538 is a dimension with minimum -1 and extent 1538.
+    /// For a *.tc file: the names in its declarations, as M=1024,N=512.
     /// Where a command takes input files, these give the sizes that are left out.
     #[arg(
         long,
@@ -48,7 +50,13 @@ pub(crate) struct Values {
     /// The value of a structure parameter; others have the app's defaults. Can be repeated
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Pipeline")]
     set: Vec<String>,
+    /// The definition in a *.tc file that has several
+    #[arg(long, value_name = "NAME", help_heading = "Pipeline")]
+    def: Option<String>,
 }
+
+/// Why `--def` has no effect.
+const NO_DEFINITIONS: &str = "only *.tc files have definitions; remove it";
 
 /// A pipeline with everything needed to build its kernels.
 pub(crate) struct Subject {
@@ -64,7 +72,12 @@ pub(crate) struct Subject {
 
 /// Whether a name on the command line is that of a file.
 pub(crate) fn is_file(name: &str) -> bool {
-    name.ends_with(".json")
+    name.ends_with(".json") || is_tensor(name)
+}
+
+/// Whether a file has definitions in the notation of Tensor Comprehensions.
+fn is_tensor(name: &str) -> bool {
+    name.ends_with(".tc")
 }
 
 impl Which {
@@ -88,7 +101,9 @@ impl Which {
     /// The pipeline at any sizes, and at the requested ones if there are enough of them.
     pub(crate) fn pipeline(&self, apps: &[App]) -> Result<(Pipeline, Option<Realisation>), Error> {
         match is_file(&self.app) {
-            true if self.values.size.is_empty() => Ok((file::pipeline(&self.app, &self.values)?, None)),
+            true if self.values.size.is_empty() && !is_tensor(&self.app) => {
+                Ok((file::pipeline(&self.app, &self.values)?, None))
+            }
             _ => self.realise(apps).map(|subject| (subject.pipeline, Some(subject.request))),
         }
     }
@@ -97,16 +112,24 @@ impl Which {
 impl Values {
     /// A size, and nothing else.
     pub(crate) fn sized(size: Option<&str>) -> Values {
-        Values { size: size.map(str::to_owned).into_iter().collect(), param: Vec::new(), set: Vec::new() }
+        let size = size.map(str::to_owned).into_iter().collect();
+        Values { size, param: Vec::new(), set: Vec::new(), def: None }
     }
 
     /// The pipeline of a file with these values.
     pub(crate) fn of_file(&self, file: &str, files: &[String]) -> Result<(Subject, Vec<Given>), Error> {
-        file::realise(file, self, files)
+        match is_tensor(file) {
+            true => tensor::realise(file, self, files),
+            false if self.def.is_some() => Err(Error::Ignored { flag: "def".to_owned(), why: NO_DEFINITIONS }),
+            false => file::realise(file, self, files),
+        }
     }
 
     /// An app with these values.
     pub(crate) fn of_app(&self, app: &App, files: &[String]) -> Result<(Subject, Vec<Given>), Error> {
+        if self.def.is_some() {
+            return Err(Error::Ignored { flag: "def".to_owned(), why: NO_DEFINITIONS });
+        }
         let mut settings = Settings::defaults(app);
         set_structure(app, &mut settings, &self.set)?;
         set_params(app, &mut settings, &self.param)?;

@@ -14,7 +14,8 @@ use crate::backend::{Check, Job, Ready, Source, Target};
 use crate::error::Error;
 use crate::folder::{self, Folder};
 use crate::names::{Kind, find_app, find_setting};
-use crate::pipeline::{self, is_file};
+use crate::pipeline::file::app_with;
+use crate::pipeline::is_file;
 use crate::report::{self, Format};
 use crate::settings::{build, set_structure_value};
 use crate::show;
@@ -131,9 +132,10 @@ pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
 
 /// The folders to check, with their apps.
 fn select(apps: &[App], arguments: &Arguments) -> Result<Vec<(App, Folder)>, Error> {
-    let wanted = arguments.app.iter().map(|name| named(apps, name)).collect::<Result<Vec<App>, _>>()?;
+    let found = folder::find(&arguments.folder)?;
+    let wanted = arguments.app.iter().map(|name| named(apps, name, &found)).collect::<Result<Vec<App>, _>>()?;
     let mut folders = Vec::new();
-    for folder in folder::find(&arguments.folder)? {
+    for folder in found {
         let app = match wanted.iter().find(|app| app.name == folder.golden.app) {
             Some(app) => app.clone(),
             None => folder.app(apps)?,
@@ -159,19 +161,24 @@ fn select(apps: &[App], arguments: &Arguments) -> Result<Vec<(App, Folder)>, Err
 }
 
 /// An app, or a pipeline from a file. Reference data give the sizes.
-fn named(apps: &[App], name: &str) -> Result<App, Error> {
+fn named(apps: &[App], name: &str, folders: &[Folder]) -> Result<App, Error> {
     match is_file(name) {
-        true => pipeline::file::unsized_app(name),
+        true => app_with(name, folders.first().into_iter().flat_map(Folder::inputs)),
         false => find_app(apps, name).cloned(),
     }
 }
 
 impl Folder {
+    /// The boxes of its inputs.
+    fn inputs(&self) -> impl Iterator<Item = (&str, &Region)> {
+        self.golden.inputs.iter().map(|(name, array)| (name.as_str(), &array.region))
+    }
+
     /// The app that `params.json` names, or the pipeline of a file in the same folder.
     fn app(&self, apps: &[App]) -> Result<App, Error> {
         let app = &self.golden.app;
         match is_file(app) {
-            true => pipeline::file::unsized_app(&self.path.join(app).display().to_string()),
+            true => app_with(&self.path.join(app).display().to_string(), self.inputs()),
             false => find_app(apps, app).cloned(),
         }
         .map_err(|error| self.says(error))

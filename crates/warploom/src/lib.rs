@@ -63,6 +63,7 @@ pub use warploom_schedule as schedule;
 pub use warploom_search as search;
 pub use warploom_sim as sim;
 pub use warploom_target as target;
+pub use warploom_tensor as tensor;
 pub use warploom_tune as tune;
 
 /// What most programs need: the language, buffers, the reference evaluator, autoscheduling, and the

@@ -5,7 +5,7 @@ use warploom::fuzz::{Case, CaseError};
 use warploom::lang::files;
 use warploom::lang::{BoundsError, Pipeline, Range, Realisation, Region, Value, infer};
 
-use super::{Subject, Values};
+use super::{Subject, Values, is_tensor, tensor};
 use crate::error::Error;
 use crate::inputs::{self, Given};
 
@@ -38,8 +38,14 @@ pub(super) fn pipeline(file: &str, values: &Values) -> Result<Pipeline, Error> {
     Ok(read(file, values)?.0)
 }
 
-/// The pipeline of a file as an app whose boxes are not known yet.
-pub(crate) fn unsized_app(file: &str) -> Result<App, Error> {
+/// The pipeline of a file as an app. Its boxes are not known yet; `arrays` are those of some inputs.
+pub(crate) fn app_with<'a>(
+    file: &str,
+    arrays: impl Iterator<Item = (&'a str, &'a Region)>,
+) -> Result<App, Error> {
+    if is_tensor(file) {
+        return tensor::at_arrays(file, arrays);
+    }
     let (pipeline, request) = read(file, &Values::sized(None))?;
     Ok(App::of_pipeline(&pipeline, &request))
 }
@@ -123,7 +129,7 @@ fn sized(file: &str, pipeline: &Pipeline, request: Realisation, item: &str) -> R
 }
 
 /// The error for sizes or values that don't fit the pipeline of a file.
-fn refused(file: &str, pipeline: &Pipeline, error: BoundsError) -> Error {
+pub(super) fn refused(file: &str, pipeline: &Pipeline, error: BoundsError) -> Error {
     let file = file.to_owned();
     match error {
         BoundsError::Missing { name, .. } if pipeline.param_named(&name).is_some() => {
@@ -162,7 +168,7 @@ fn ranges(extents: &str) -> Option<Vec<Range>> {
 }
 
 /// Parses `NAME=VALUE` in the Param's type.
-fn param<'a>(pipeline: &Pipeline, item: &'a str) -> Result<(&'a str, Value), Error> {
+pub(super) fn param<'a>(pipeline: &Pipeline, item: &'a str) -> Result<(&'a str, Value), Error> {
     let no_value = || Error::NoValue { flag: "--param", text: item.to_owned() };
     let (name, text) = item.split_once('=').ok_or_else(no_value)?;
     let unknown = || Error::NoParam { pipeline: pipeline.name().to_owned(), name: name.to_owned() };

@@ -33,6 +33,7 @@ mod run;
 mod search;
 mod strange;
 mod stubbed;
+mod tensor;
 mod tour;
 mod trace;
 mod tune;

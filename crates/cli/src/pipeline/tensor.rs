@@ -1,0 +1,139 @@
+//! Definitions in the notation of Tensor Comprehensions.
+
+use std::path::Path;
+
+use warploom::app::{App, Settings, Shapes, count};
+use warploom::interp::files::read_any;
+use warploom::lang::{Region, files, infer};
+use warploom::tensor::{self, Definition};
+
+use super::file::{param, refused};
+use super::{Subject, Values};
+use crate::error::Error;
+use crate::inputs::{self, Given};
+use crate::names::Kind;
+use crate::settings::MAX_SIZE;
+
+/// Sizes by name.
+type Sizes = Vec<(String, i64)>;
+
+/// The definition of a file at the requested sizes, or at those of the input files.
+pub(super) fn realise(
+    file: &str,
+    values: &Values,
+    inputs: &[String],
+) -> Result<(Subject, Vec<Given>), Error> {
+    let definition = read(file, values)?;
+    let mut sizes = requested(&definition, values)?;
+    for (name, size) in sizes_of_files(&definition, inputs)? {
+        if sizes.iter().all(|(known, _)| *known != name) {
+            sizes.push((name, size));
+        }
+    }
+    let app = app(file, definition, &sizes, values)?;
+    let settings = Settings::defaults(&app);
+    let subject = Subject::new(&app, settings)?;
+    let names: Vec<&str> = subject.pipeline.inputs().values().map(|input| input.name.as_str()).collect();
+    let given = inputs::read(&app, &subject.pipeline, &names, inputs)?;
+    let given = inputs::fit(&subject, given)?;
+    Ok((subject, given))
+}
+
+/// The definition of a file at the sizes of some arrays, as an app.
+pub(super) fn at_arrays<'a>(
+    file: &str,
+    arrays: impl Iterator<Item = (&'a str, &'a Region)>,
+) -> Result<App, Error> {
+    let values = Values::sized(None);
+    let definition = read(file, &values)?;
+    let shapes: Vec<(&str, Vec<i64>)> = arrays.map(|(name, region)| (name, shape(region))).collect();
+    let sizes = sizes_of(&definition, &shapes)?;
+    app(file, definition, &sizes, &values)
+}
+
+fn read(file: &str, values: &Values) -> Result<Definition, Error> {
+    if !values.set.is_empty() {
+        return Err(Error::SetInFile { file: file.to_owned() });
+    }
+    let text = files::read_text(file)?;
+    let program = tensor::parse(file, &text).map_err(Error::TensorFile)?;
+    Ok(program.define(values.def.as_deref())?)
+}
+
+/// The sizes of `--size`, as in `M=1024,N=512`.
+fn requested(definition: &Definition, values: &Values) -> Result<Sizes, Error> {
+    let known = definition.sizes();
+    let mut sizes: Sizes = Vec::new();
+    for item in values.size.iter().flat_map(|text| text.split(',')) {
+        let size = item.split_once('=').and_then(|(name, text)| {
+            let size: i64 = text.trim().parse().ok()?;
+            (1..=MAX_SIZE).contains(&size).then_some((name.trim(), size))
+        });
+        let example = known.iter().map(|name| format!("{name}=1024")).collect::<Vec<_>>().join(",");
+        let (name, size) = size.ok_or(Error::TensorSize { text: item.to_owned(), example })?;
+        if !known.contains(&name) {
+            let (app, known) = (definition.name().to_owned(), known.join(", "));
+            return Err(Error::NoSizeNamed { app, name: name.to_owned(), known });
+        }
+        if sizes.iter().any(|(given, _)| given == name) {
+            return Err(Error::Repeated { kind: Kind::Size.noun(), name: name.to_owned() });
+        }
+        sizes.push((name.to_owned(), size));
+    }
+    Ok(sizes)
+}
+
+/// The sizes that follow from the input files. Their contents are read later, when the pipeline says which types it needs.
+fn sizes_of_files(definition: &Definition, files: &[String]) -> Result<Sizes, Error> {
+    let declared = definition.tree().params.iter().filter(|param| !param.ty.dims.is_empty());
+    let names: Vec<&str> = declared.map(|param| param.name.text.as_str()).collect();
+    let nobody = App::new(definition.name(), |_| unreachable!("nobody builds it"));
+    let mut shapes = Vec::new();
+    for (name, file) in inputs::assign(&nobody, Kind::Input, &names, files)? {
+        if !Path::new(file).exists() {
+            return Err(Error::NoFile { file: file.to_owned() });
+        }
+        shapes.push((name, shape(read_any(file)?.region())));
+    }
+    sizes_of(definition, &shapes)
+}
+
+fn sizes_of(definition: &Definition, shapes: &[(&str, Vec<i64>)]) -> Result<Sizes, Error> {
+    let shapes: Vec<(&str, &[i64])> = shapes.iter().map(|(name, shape)| (*name, shape.as_slice())).collect();
+    definition.sizes_of(&shapes).map_err(Error::Tensor)
+}
+
+/// The extents of a box in the notation's order, in which the last index is the fastest.
+fn shape(region: &Region) -> Vec<i64> {
+    region.extents().into_iter().rev().collect()
+}
+
+/// A definition at some sizes as an app whose sizes can still change, as long as the pipeline stays what it is.
+fn app(file: &str, definition: Definition, sizes: &Sizes, values: &Values) -> Result<App, Error> {
+    let missing = definition.sizes().into_iter().find(|name| sizes.iter().all(|(known, _)| known != name));
+    if let Some(missing) = missing {
+        let example = definition.sizes().iter().map(|name| format!("{name}=1024")).collect::<Vec<_>>();
+        let (file, name, example) = (file.to_owned(), missing.to_owned(), example.join(","));
+        return Err(Error::NoTensorSize { file, name, example });
+    }
+    let at: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+    let (pipeline, mut request) = definition.realise(&at).map_err(Error::Tensor)?;
+    for item in &values.param {
+        let (name, value) = param(&pipeline, item)?;
+        request = request.param(name, value);
+    }
+    infer(&pipeline, &request).map_err(|error| refused(file, &pipeline, error))?;
+    let settings = sizes.iter().map(|(name, size)| count(name, *size as u32));
+    let (names, hash) = (sizes.iter().map(|(name, _)| name.clone()).collect(), pipeline.structural_hash());
+    let shapes = move |settings: &Settings| shapes_at(&definition, &names, hash, settings);
+    Ok(App::of_pipeline(&pipeline, &request).sizes(settings.collect::<Vec<_>>()).shapes(shapes))
+}
+
+/// The boxes of a definition at other sizes; none if its pipeline is another one there.
+fn shapes_at(definition: &Definition, names: &Vec<String>, hash: u128, settings: &Settings) -> Shapes {
+    let at: Vec<(&str, i64)> = names.iter().map(|name| (name.as_str(), settings.int(name))).collect();
+    match definition.realise(&at) {
+        Ok((pipeline, request)) if pipeline.structural_hash() == hash => Shapes::of_request(&pipeline, &request),
+        _ => Shapes::new([], []),
+    }
+}
