@@ -117,7 +117,7 @@ impl<'a> Checker<'a> {
         let value = self.expr(&statement.value, &mut scope);
         let right = std::mem::take(&mut scope.indices);
         self.stored(statement, value);
-        self.indices(statement, right, scope)
+        self.indices(statement, right, scope, value.is_some())
     }
 
     /// Checks the left side.
@@ -238,7 +238,8 @@ impl<'a> Checker<'a> {
                 self.mistakes.add(statement.assign_span, fault);
             }
             if value == Some(Type::Bool) {
-                self.mistakes.add(statement.assign_span, Fault::BoolOperand { what: op.symbol() });
+                self.mistakes
+                    .add(statement.assign_span, Fault::BoolOperand { what: op.symbol().to_string() });
             }
         }
         let Some(value) = value else {
@@ -268,7 +269,13 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks the indices of a statement as a whole and returns its reduction variables.
-    fn indices(&mut self, statement: &'a Statement, right: Vec<&'a str>, scope: Scope<'a>) -> Vec<String> {
+    fn indices(
+        &mut self,
+        statement: &'a Statement,
+        right: Vec<&'a str>,
+        scope: Scope<'a>,
+        sound: bool,
+    ) -> Vec<String> {
         let left: HashSet<&str> = statement.indices.iter().map(|index| index.text.as_str()).collect();
         let used: HashSet<&str> = right.iter().copied().collect();
         let occurs = |name: &str| left.contains(name) || used.contains(name);
@@ -289,7 +296,8 @@ impl<'a> Checker<'a> {
         if reduced.len() + left.len() > MAX_INDICES {
             self.few(MAX_INDICES + 1, &statement.target);
         }
-        if let (Assign::Set, Some(variable)) = (statement.assign, reduced.first()) {
+        // In an expression with a mistake, a name may be an index by that mistake only.
+        if let (Assign::Set, Some(variable), true) = (statement.assign, reduced.first(), sound) {
             let fault = Fault::Unreduced { variable: variable.clone() };
             self.mistakes.add(statement.assign_span, fault);
         }

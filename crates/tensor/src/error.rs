@@ -94,7 +94,7 @@ pub enum Fault {
     Rank { name: String, rank: usize, got: String },
     #[error("the tensor `{name}` of rank {rank} is used as a scalar; give it indices")]
     TensorAsScalar { name: String, rank: usize },
-    #[error("`{name}` has no dimension {dimension}, only {rank}; count from 0")]
+    #[error("`{name}` has rank {rank} and no dimension {dimension}; count dimensions from 0")]
     NoDimension { name: String, dimension: usize, rank: usize },
     #[error("the size `{name}` belongs to no parameter; use a size of a parameter or a number")]
     UnknownSize { name: String },
@@ -120,7 +120,7 @@ pub enum Fault {
     #[error("`{what}` needs bool but has {ty}; compare it with something, for example with `!= 0`")]
     NotBool { what: &'static str, ty: &'static str },
     #[error("`{what}` is not defined for bool; convert it first, for example with int32(..)")]
-    BoolOperand { what: &'static str },
+    BoolOperand { what: String },
     #[error("{left} and {right} do not meet in one type; convert one of them, for example with int32(..)")]
     Types { left: &'static str, right: &'static str },
     #[error(
@@ -150,7 +150,7 @@ pub enum Fault {
     )]
     Unsolved { variables: String, constraints: String, one: &'static str, first: String },
     #[error(
-        "`{variable}` occurs only on the left, so its range is unknown; add `where {variable} in 0:n` or `where exists A({variable})`"
+        "no read bounds `{variable}`, so its range is unknown; add `where {variable} in 0:n` or `where exists A({variable})`"
     )]
     OnlyOnLeft { variable: String },
     #[error(
@@ -168,7 +168,7 @@ pub enum Fault {
         "the scalar `{name}` decides ranges or indices and has no value; give one with the sizes, for example {name}=2"
     )]
     MissingScalar { name: String },
-    #[error("`{definition}` has no size named `{}`; it has {known}", visible(name))]
+    #[error("`{definition}` has no size named `{}`; choose from {known}", visible(name))]
     NoSuchSize { definition: String, name: String, known: String },
     #[error("the size `{name}` is {value}; sizes are from 1 to 2^30")]
     BadSize { name: String, value: i64 },
@@ -180,11 +180,13 @@ pub enum Fault {
         "dimension {d1} of `{t1}` is {n1} and dimension {d2} of `{t2}` is {n2}, but both are `{size}`; give tensors that agree"
     )]
     SizesDiffer { size: String, t1: String, d1: usize, n1: i64, t2: String, d2: usize, n2: i64 },
+    #[error("`{tensor}` has rank {rank} but {got} given; give one size for each dimension")]
+    ShapeRank { tensor: String, rank: usize, got: String },
     #[error(
         "dimension {dimension} of `{tensor}` is {got}, but it is declared {declared}; give a tensor of that size"
     )]
     DeclaredSize { tensor: String, dimension: usize, declared: i64, got: i64 },
-    #[error("`{definition}` has no tensor parameter named `{}`; it has {known}", visible(name))]
+    #[error("`{definition}` has no tensor parameter named `{}`; choose from {known}", visible(name))]
     NoSuchInput { definition: String, name: String, known: String },
     #[error("a number in the ranges of this statement is too large; choose smaller sizes or factors")]
     Overflow,
@@ -219,7 +221,7 @@ pub struct Errors {
 impl Errors {
     pub(crate) fn new(source: &Source, mut list: Vec<Mistake>) -> Errors {
         list.sort_by_key(|mistake| mistake.span.ends());
-        list.dedup();
+        list.dedup_by(|a, b| a.span.ends() == b.span.ends() && a.fault == b.fault);
         Errors { source: source.clone(), list }
     }
 

@@ -80,8 +80,23 @@ impl Formula {
         self.plus(&other.scaled(-1))
     }
 
+    /// The sum with a number, which goes into a minimum or maximum.
     pub fn add(&self, number: i64) -> Formula {
-        self.plus(&Formula::number(number))
+        let moved = |all: &[Formula]| all.iter().map(|one| one.add(number)).collect();
+        let atom = match self.single() {
+            Some(Atom::Min(all)) => Atom::Min(moved(all)),
+            Some(Atom::Max(all)) => Atom::Max(moved(all)),
+            _ => return self.plus(&Formula::number(number)),
+        };
+        Formula::of(vec![atom], 1)
+    }
+
+    /// The atom, if the formula is nothing else.
+    fn single(&self) -> Option<&Atom> {
+        match self.terms.iter().next() {
+            Some((product, 1)) if self.terms.len() == 1 && product.len() == 1 => product.first(),
+            _ => None,
+        }
     }
 
     /// The quotient rounded down, for a positive divisor.
@@ -106,29 +121,21 @@ impl Formula {
     }
 
     pub fn smaller(&self, other: &Formula) -> Formula {
-        match self.minus(other).constant() {
-            Some(difference) => if difference <= 0 { self } else { other }.clone(),
-            None => Formula::of(
-                vec![Atom::Min(extremes(self, other, |atom| match atom {
-                    Atom::Min(all) => Some(all),
-                    _ => None,
-                }))],
-                1,
-            ),
-        }
+        let parts = |atom: &Atom| match atom {
+            Atom::Min(all) => Some(all.clone()),
+            _ => None,
+        };
+        let mut all = extremes(self, other, parts, |difference| difference <= 0);
+        if all.len() == 1 { all.swap_remove(0) } else { Formula::of(vec![Atom::Min(all)], 1) }
     }
 
     pub fn larger(&self, other: &Formula) -> Formula {
-        match self.minus(other).constant() {
-            Some(difference) => if difference >= 0 { self } else { other }.clone(),
-            None => Formula::of(
-                vec![Atom::Max(extremes(self, other, |atom| match atom {
-                    Atom::Max(all) => Some(all),
-                    _ => None,
-                }))],
-                1,
-            ),
-        }
+        let parts = |atom: &Atom| match atom {
+            Atom::Max(all) => Some(all.clone()),
+            _ => None,
+        };
+        let mut all = extremes(self, other, parts, |difference| difference >= 0);
+        if all.len() == 1 { all.swap_remove(0) } else { Formula::of(vec![Atom::Max(all)], 1) }
     }
 
     /// The value at these sizes; `None` if it is too large.
@@ -183,21 +190,25 @@ impl Formula {
     }
 }
 
-/// The operands of a minimum or maximum of two formulas, which may be such themselves.
-fn extremes(a: &Formula, b: &Formula, inner: impl Fn(&Atom) -> Option<&Vec<Formula>>) -> Vec<Formula> {
+/// The operands of a minimum or maximum of two formulas, which may be such themselves. Of two that
+/// differ by a number, the one that wins stays.
+fn extremes(
+    a: &Formula,
+    b: &Formula,
+    parts: impl Fn(&Atom) -> Option<Vec<Formula>>,
+    wins: impl Fn(i128) -> bool,
+) -> Vec<Formula> {
     let mut all: Vec<Formula> = Vec::new();
     for formula in [a, b] {
-        let single = match formula.terms.iter().next() {
-            Some((product, 1)) if formula.terms.len() == 1 && product.len() == 1 => inner(&product[0]),
-            _ => None,
-        };
-        match single {
-            Some(formulas) => all.extend(formulas.iter().cloned()),
-            None => all.push(formula.clone()),
+        for part in formula.single().and_then(&parts).unwrap_or_else(|| vec![formula.clone()]) {
+            match all.iter_mut().find_map(|kept| Some((kept.minus(&part).constant()?, kept))) {
+                Some((difference, _)) if wins(difference) => {}
+                Some((_, kept)) => *kept = part,
+                None => all.push(part),
+            }
         }
     }
     all.sort();
-    all.dedup();
     all
 }
 
@@ -294,7 +305,7 @@ mod tests {
         assert_eq!(h.minus(&k).floor_div(&two).to_string(), "(H - KH)/2");
         assert_eq!(h.scaled(4).add(6).floor_div(&two).to_string(), "2*H + 3");
         assert_eq!(h.smaller(&h.add(-1)).to_string(), "H - 1");
-        assert_eq!(h.smaller(&k).smaller(&h.add(2)).to_string(), "min(H, KH, H + 2)");
+        assert_eq!(h.smaller(&k).smaller(&h.add(2)).to_string(), "min(H, KH)");
         let numbers = Numbers::from([("H".to_string(), 7), ("KH".to_string(), 2)]);
         assert_eq!(h.minus(&k).floor_div(&two).at(&numbers), Some(2));
         assert_eq!(k.minus(&h).floor_div(&two).at(&numbers), Some(-3));

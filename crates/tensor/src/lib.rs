@@ -7,7 +7,7 @@
 //!
 //! ```
 //! let text = "
-//!     # A layer with a bias, and then everything below 0 is 0.
+//!     ## A layer with a bias, and then everything below 0 is 0.
 //!     def layer(float(B,M) I, float(N,M) W, float(N) C) -> (O) {
 //!         O(b,n) +=! I(b,m) * W(n,m)
 //!         O(b,n) = fmax(O(b,n) + C(n), 0)
@@ -48,5 +48,5 @@ pub mod types;
 
 pub use error::{DefineError, Errors, Fault, Mistake};
 pub use parser::MAX_NESTING;
-pub use program::{Definition, IndexRange, Program, parse};
+pub use program::{Definition, IndexRange, Program, parse, read};
 pub use source::Span;

@@ -123,12 +123,16 @@ impl Parser<'_> {
     }
 
     fn name(&mut self, what: &'static str) -> Parsed<Name> {
+        self.name_or(what, "names are made of letters, digits and `_`, and are no keywords")
+    }
+
+    fn name_or(&mut self, what: &'static str, remedy: &'static str) -> Parsed<Name> {
         match self.word() {
             Some(word) if !is_keyword(word) => {
                 let text = word.to_string();
                 Ok(Name { text, span: self.next().span })
             }
-            _ => self.expected(what, "names are made of letters, digits and `_`"),
+            _ => self.expected(what, remedy),
         }
     }
 
@@ -202,9 +206,9 @@ impl Parser<'_> {
         if self.is("(") {
             return fail(self.token().span, Fault::CallOfDefinition);
         }
-        let target = self.name("a statement or `}`")?;
+        let target = self.name_or("a statement or `}`", "a statement begins with the name of a tensor")?;
         let indices = match self.is("(") {
-            true => self.list(|parser| parser.name("an index: a plain name"))?,
+            true => self.list(|parser| parser.name_or("an index", "indices on the left are plain names"))?,
             false => Vec::new(),
         };
         let (assign, assign_span) = self.assign()?;
@@ -244,7 +248,8 @@ impl Parser<'_> {
         if self.take_word("exists") {
             return Ok(Clause::Exists(self.expr()?));
         }
-        let name = self.name("a clause")?;
+        let clauses = "write `index in low:high`, `name = value` or `exists A(i)`";
+        let name = self.name_or("a clause", clauses)?;
         if self.take_word("in") {
             let low = self.expr()?;
             self.expect(":", "write a range as `low:high`, without high itself")?;
@@ -253,7 +258,7 @@ impl Parser<'_> {
         if self.take("=") {
             return Ok(Clause::Let { name, value: self.expr()? });
         }
-        self.expected("`in` or `=`", "write `index in low:high`, `name = value` or `exists A(i)`")
+        self.expected("`in` or `=`", clauses)
     }
 }
 

@@ -38,11 +38,7 @@ const MAX_SIZE: i64 = 1 << 30;
 pub fn parse(file_name: &str, text: &str) -> Result<Program, Errors> {
     let source = Source { file: file_name.into(), text: text.into() };
     let mut mistakes = Mistakes::default();
-    if text.len() as u64 > files::TEXT.most {
-        let fault = Fault::TextTooLong { bytes: text.len(), most: files::TEXT.most };
-        return Err(Errors::new(&source, vec![crate::error::Mistake::new(Span::default(), fault)]));
-    }
-    let defs = definitions(&source, &mut mistakes);
+    let defs = trees(&source, &mut mistakes);
     let mut seen = HashSet::new();
     let mut checked = Vec::new();
     for def in defs {
@@ -54,6 +50,28 @@ pub fn parse(file_name: &str, text: &str) -> Result<Program, Errors> {
     }
     mistakes.into_result(&source)?;
     Ok(Program { source, defs: checked })
+}
+
+/// Reads a text as trees, without any check of what they mean.
+///
+/// # Errors
+/// All mistakes in the syntax.
+pub fn read(file_name: &str, text: &str) -> Result<Vec<Def>, Errors> {
+    let source = Source { file: file_name.into(), text: text.into() };
+    let mut mistakes = Mistakes::default();
+    let defs = trees(&source, &mut mistakes);
+    mistakes.into_result(&source)?;
+    Ok(defs)
+}
+
+/// The definitions of a text that is not too long.
+fn trees(source: &Source, mistakes: &mut Mistakes) -> Vec<Def> {
+    let bytes = source.text.len();
+    if bytes as u64 > files::TEXT.most {
+        mistakes.add(Span::default(), Fault::TextTooLong { bytes, most: files::TEXT.most });
+        return Vec::new();
+    }
+    definitions(source, mistakes)
 }
 
 /// The definitions of one file.
@@ -186,7 +204,8 @@ impl Definition {
             let (tensor, dims) = (&param.name.text, &param.ty.dims);
             if dims.len() != shape.len() {
                 let got = counted(shape.len(), "dimension", "dimensions");
-                mistakes.add(param.name.span, Fault::Rank { name: tensor.clone(), rank: dims.len(), got });
+                mistakes
+                    .add(param.name.span, Fault::ShapeRank { tensor: tensor.clone(), rank: dims.len(), got });
                 continue;
             }
             for (dimension, (dim, &got)) in dims.iter().zip(*shape).enumerate() {
@@ -277,7 +296,7 @@ impl Definition {
     ///   input  A(d0, d1): f32
     ///   input  B(d0, d1): f32
     ///   C.sum(n, m) = 0.0
-    ///   C.sum(n, m) += A(k, m) * B(n, k)   reassociate   for k in [0, A.extent(0))
+    ///   C.sum(n, m) = C.sum(n, m) + A(k, m) * B(n, k)  over k in (0, A.extent(0))  in any order
     ///   C(n, m) = C.sum(n, m)
     /// ");
     /// # Ok::<(), warploom_tensor::Errors>(())

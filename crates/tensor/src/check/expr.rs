@@ -57,7 +57,7 @@ impl<'a> Checker<'a> {
 
     fn number(&mut self, what: &'static str, ty: Type, operand: &Expr) -> Option<Type> {
         match ty {
-            Type::Bool => self.fail(operand, Fault::BoolOperand { what }),
+            Type::Bool => self.fail(operand, Fault::BoolOperand { what: what.to_string() }),
             ty => Some(ty),
         }
     }
@@ -134,7 +134,7 @@ impl<'a> Checker<'a> {
                     Fault::Arguments { name: text, expected: format!("{expected} {many}"), got }
                 }
                 Some(_) if types.contains(&Some(Type::Bool)) => {
-                    return self.fail(expr, Fault::BoolOperand { what: "a builtin function" });
+                    return self.fail(expr, Fault::BoolOperand { what: text });
                 }
                 Some(_) => return types.contains(&None).then_some(None).unwrap_or(Some(Type::F32)),
             },
