@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use warploom_lang::{Type, Value};
 
 use crate::ast::{Assign, Clause, Def, Dim, Expr, ExprKind, Name, Statement, Unary};
+use crate::builtins::is_builtin;
 use crate::error::{Fault, Mistakes, counted};
 use crate::names::{Lets, Meaning, Names, element_type};
 use crate::source::Span;
@@ -139,7 +140,7 @@ impl<'a> Checker<'a> {
                 self.mistakes.add(index.span, Fault::RepeatedIndex { name });
             } else if let Some(what) = self.names.taken(&index.text) {
                 self.mistakes.add(index.span, Fault::IndexName { name, what });
-            } else if crate::builtins::is_builtin(&index.text) {
+            } else if is_builtin(&index.text) {
                 self.mistakes.add(index.span, Fault::BuiltinRedefined { name });
             }
         }
@@ -148,17 +149,11 @@ impl<'a> Checker<'a> {
 
     /// Checks the clauses in order; a let is visible in those after it and on the right side.
     fn clauses(&mut self, scope: &mut Scope<'a>) {
-        let mut ranged = HashSet::new();
+        let (mut ranged, mut named) = (HashSet::new(), HashSet::new());
         for clause in &scope.statement.clauses {
             match clause {
                 Clause::Let { name, value } => {
-                    if let Some(what) = self.names.taken(&name.text) {
-                        let name_text = name.text.clone();
-                        self.mistakes.add(name.span, Fault::AlreadyDefined { name: name_text, what });
-                    } else if scope.statement.indices.iter().any(|index| index.text == name.text) {
-                        let fault = Fault::AlreadyDefined { name: name.text.clone(), what: "an index" };
-                        self.mistakes.add(name.span, fault);
-                    }
+                    self.let_name(name, scope.statement, &mut named);
                     let ty = self.expr(value, scope);
                     let indices = std::mem::take(&mut scope.indices);
                     scope.known_lets.push((ty, indices));
@@ -176,6 +171,18 @@ impl<'a> Checker<'a> {
                     self.bound(high, scope);
                 }
             }
+        }
+    }
+
+    /// Checks that the name of a let is free.
+    fn let_name(&mut self, name: &'a Name, statement: &Statement, named: &mut HashSet<&'a str>) {
+        let is_index = statement.indices.iter().any(|index| index.text == name.text);
+        let taken = self.names.taken(&name.text);
+        let again = (!named.insert(&name.text)).then_some("a name of this statement");
+        if is_builtin(&name.text) {
+            self.mistakes.add(name.span, Fault::BuiltinRedefined { name: name.text.clone() });
+        } else if let Some(what) = taken.or(again).or(is_index.then_some("an index")) {
+            self.mistakes.add(name.span, Fault::AlreadyDefined { name: name.text.clone(), what });
         }
     }
 

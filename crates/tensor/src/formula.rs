@@ -140,7 +140,9 @@ impl Formula {
 
     /// The value at these sizes; `None` if it is too large.
     pub fn at(&self, numbers: &Numbers) -> Option<i64> {
-        self.wide(numbers).and_then(|value| i64::try_from(value).ok()).filter(|value| value.abs() < 1 << 40)
+        self.wide(numbers)
+            .and_then(|value| i64::try_from(value).ok())
+            .filter(|value| value.unsigned_abs() < 1 << 40)
     }
 
     fn wide(&self, numbers: &Numbers) -> Option<i128> {
@@ -166,7 +168,7 @@ impl Formula {
         let mut sum: Option<Expr> = None;
         for (product, factor) in self.terms.iter().rev() {
             let negative = *factor < 0 && sum.is_some() && !product.is_empty();
-            let factor = i32::try_from(if negative { -factor } else { *factor }).ok()?;
+            let factor = i32::try_from(if negative { factor.checked_neg()? } else { *factor }).ok()?;
             let mut value: Option<Expr> = None;
             for atom in product {
                 let atom = atom.expr(symbol)?;

@@ -79,7 +79,7 @@ impl Linear {
 pub(crate) struct Forms<'a> {
     pub names: &'a Names,
     pub lets: &'a Lets<'a>,
-    /// Whether a scalar parameter is an integer.
+    /// Whether a name is an `int32` scalar. Narrower ones would wrap on their own.
     pub is_integer: &'a dyn Fn(&str) -> bool,
     /// The size of a dimension of a tensor that has a value.
     pub size: &'a dyn Fn(&str, usize) -> Option<Formula>,

@@ -38,12 +38,14 @@ impl Interval {
     }
 }
 
+/// Reads inside a choice whose index must be clamped: the place of the read, and the dimension.
+pub(crate) type Clamped = HashSet<((u32, u32), usize)>;
+
 /// The ranges of the indices of one statement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
     pub of: BTreeMap<String, Interval>,
-    /// Reads inside a choice whose index must be clamped: the place of the read, and the dimension.
-    pub clamped: HashSet<((u32, u32), usize)>,
+    pub clamped: Clamped,
 }
 
 /// The shapes of everything that has a value.

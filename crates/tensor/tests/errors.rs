@@ -1,4 +1,5 @@
 //! Every mistake that a text or its sizes can have, as users see it.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use warploom_tensor::{Errors, parse};
 
@@ -90,6 +91,8 @@ fn names() {
         with("C(i) = y where y = x + 1, x = A(i)"),
         with("C(i) = A(i) where A = 1"),
         with("C(i) = A(i) where i = 1"),
+        with("C(i) = A(i) where exp = 1"),
+        with("C(i) = A(i) + x where x = 1, x = 2"),
         with("C(i) = A(i) where k in 0:2"),
         with("C(i) = A(i) where N in 0:2"),
         with("C(i) = A(i) where i in 0:2, i in 0:3"),

@@ -1,4 +1,5 @@
 //! The worked examples of the notation, at odd sizes: ranges, and values against a naive evaluator.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod naive;
 
@@ -405,6 +406,7 @@ fn other_statements_compute_what_they_say() {
     );
     agrees("def total(float(N) A) -> (s) { s +=! A(i) }", n, &["i 0:7"]);
     agrees("def count(int32(N) A) -> (s, p) { s +=! A(i)  p *=! A(i) + 1 }", n, &["i 0:7", "i 0:7"]);
+    agrees("def onto(float s, float(N) A) -> (s) { s += A(i)  s = s * s }", n, &["i 0:7", ""]);
     agrees("def least(float(N) A) -> (s) { s() min=! A(i) * A(i) }", n, &["i 0:7"]);
     agrees("def set(float(N) A) -> (B) { B(i) +=! A(i) * 3 }", n, &["i 0:7"]);
     agrees(

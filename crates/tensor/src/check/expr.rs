@@ -136,7 +136,8 @@ impl<'a> Checker<'a> {
                 Some(_) if types.contains(&Some(Type::Bool)) => {
                     return self.fail(expr, Fault::BoolOperand { what: text });
                 }
-                Some(_) => return types.contains(&None).then_some(None).unwrap_or(Some(Type::F32)),
+                Some(_) if types.contains(&None) => return None,
+                Some(_) => return Some(Type::F32),
             },
             _ => Fault::UndefinedTensor { name: text },
         };

@@ -9,6 +9,7 @@ use crate::ast::{self, Binary, ExprKind, Name, Reduction, Statement, Unary};
 use crate::builtins;
 use crate::error::Mistake;
 use crate::names::{Lets, Meaning};
+use crate::ranges::Clamped;
 use crate::types::meet;
 
 /// What the names of a statement stand for.
@@ -17,7 +18,7 @@ pub(super) struct Scope<'a> {
     /// The values of the lets so far.
     pub known: Vec<Expr>,
     pub indices: HashMap<&'a str, Expr>,
-    pub clamped: &'a HashSet<((u32, u32), usize)>,
+    pub clamped: &'a Clamped,
     pub statement: &'a Statement,
 }
 
@@ -41,7 +42,7 @@ impl Lowering<'_> {
                 let ty = scalar.lang().unwrap_or(Type::F32);
                 convert(operand, ty)
             }
-            ExprKind::Unary(Unary::Neg, operand) => -self.expr(operand, scope)?,
+            ExprKind::Unary(Unary::Neg, operand) => negative(self.expr(operand, scope)?),
             ExprKind::Unary(Unary::Not, operand) => !self.expr(operand, scope)?,
             ExprKind::Binary(op, operands) => {
                 let left = self.expr(&operands[0], scope)?;
@@ -141,6 +142,11 @@ pub(super) fn convert(expr: Expr, ty: Type) -> Expr {
         Some(value) if expr.ty() != Some(ty) => Expr::from(value),
         _ => expr.cast(ty),
     }
+}
+
+fn negative(operand: Expr) -> Expr {
+    let constant = operand.constant().and_then(|value| Value::from_number(value.ty(), -value.as_f64()));
+    constant.map_or_else(|| -operand, Expr::from)
 }
 
 /// Two operands in the type where they meet.

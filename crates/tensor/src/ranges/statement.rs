@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
+use warploom_lang::Type;
 use warploom_lang::brief::{quoted, shown};
 
-use super::{Interval, Ranges, Shapes};
+use super::{Clamped, Interval, Ranges, Shapes};
 use crate::ast::{Assign, Clause, Expr, ExprKind, Statement};
 use crate::check::{Checked, declared_type};
 use crate::error::{Fault, Mistake};
@@ -126,7 +127,7 @@ impl<'a> Problem<'a> {
     fn with_forms<T>(&self, body: impl FnOnce(&Forms<'_>) -> T) -> T {
         let is_integer = |name: &str| {
             let ty = declared_type(&self.checked.def, &self.checked.names, name);
-            self.checked.names.is_scalar(name) && ty.is_some_and(|ty| ty.is_int())
+            self.checked.names.is_scalar(name) && ty == Some(Type::I32)
         };
         let size = |tensor: &str, dimension: usize| Some(self.shapes.get(tensor)?.get(dimension)?.extent());
         body(&Forms::new(&self.checked.names, &self.lets, &is_integer, &size))
@@ -313,12 +314,8 @@ impl<'a> Problem<'a> {
     }
 
     /// Checks that all reads are in bounds. Returns those that only a condition keeps there.
-    fn verify(
-        &self,
-        forms: &Forms<'_>,
-        solved: &Solved,
-    ) -> Result<HashSet<((u32, u32), usize)>, Box<Mistake>> {
-        let mut clamped = HashSet::new();
+    fn verify(&self, forms: &Forms<'_>, solved: &Solved) -> Result<Clamped, Box<Mistake>> {
+        let mut clamped = Clamped::new();
         for constraint in self.constraints(forms) {
             let access = &self.accesses[constraint.access];
             if self.least_number(&constraint.form, solved).is_some_and(|least| least >= 0) {

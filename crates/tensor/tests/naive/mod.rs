@@ -92,7 +92,11 @@ impl Naive {
     fn statement(&mut self, statement: &Statement, ranges: &Ranges) {
         let range =
             |name: &str| ranges.iter().find(|(index, ..)| index == name).map(|(_, low, high)| (*low, *high));
-        let shape: Vec<i64> = statement.indices.iter().map(|index| range(&index.text).unwrap().1).collect();
+        let shape: Vec<i64> = statement
+            .indices
+            .iter()
+            .map(|index| range(&index.text).expect("a range for every index").1)
+            .collect();
         let old = self.tensors.get(&statement.target.text);
         let keeps = matches!(statement.assign, Assign::Reduce { initialised: false, .. });
         let mut new: Vec<Option<V>> = match old {
@@ -101,11 +105,12 @@ impl Naive {
         };
         let blank = Tensor { shape: shape.clone(), data: Vec::new() };
         let extents: Vec<i64> = ranges.iter().map(|(_, low, high)| high - low).collect();
-        let let_of = |clause| match clause {
-            &Clause::Let { ref name, ref value } => Some((name.text.as_str(), value)),
-            _ => None,
-        };
-        let lets: HashMap<&str, &Expr> = statement.clauses.iter().filter_map(let_of).collect();
+        let mut lets = HashMap::new();
+        for clause in &statement.clauses {
+            if let Clause::Let { name, value } = clause {
+                lets.insert(name.text.as_str(), value);
+            }
+        }
         for point in points(&extents) {
             let indices =
                 ranges.iter().zip(&point).map(|((index, low, _), at)| (index.as_str(), low + at)).collect();
