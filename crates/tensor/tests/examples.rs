@@ -3,14 +3,7 @@
 
 mod naive;
 
-use std::collections::HashMap;
-
-use naive::{Naive, Ranges, Tensor, V, points};
-use warploom_interp::Evaluation;
-use warploom_interp::buffer::Buffer;
-use warploom_lang::{Pipeline, Realisation, Region, Type, Value};
-use warploom_tensor::ast::{Def, Dim};
-use warploom_tensor::types::Scalar;
+use naive::{Ranges, harness};
 use warploom_tensor::{Definition, parse};
 
 fn definition(text: &str) -> Definition {
@@ -27,78 +20,6 @@ fn ranges_of(text: &str) -> Ranges {
     if text.is_empty() { Vec::new() } else { text.split(',').map(one).collect() }
 }
 
-/// A value that differs from point to point: a float around 0, or a small integer.
-fn sample(scalar: Scalar, name: &str, point: &[i64]) -> V {
-    let mut hash: u32 = name.bytes().fold(17, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
-    for at in point {
-        hash = (hash ^ *at as u32).wrapping_mul(0x9e37_79b1).rotate_left(13);
-    }
-    hash ^= hash >> 15;
-    match scalar {
-        Scalar::F32 => V::F((hash % 2000) as f32 / 1000.0 - 0.99),
-        Scalar::Bool => V::B(hash % 2 == 0),
-        _ => V::I(i64::from(hash % 3)),
-    }
-}
-
-/// The parameters as naive tensors; scalars have rank 0.
-fn parameters(def: &Def, sizes: &HashMap<String, i64>) -> HashMap<String, Tensor> {
-    let of = |dim: &Dim| match dim {
-        Dim::Name(name) => sizes[&name.text],
-        Dim::Number(number, _) => *number,
-    };
-    let one = |param: &warploom_tensor::ast::Declared| {
-        let shape: Vec<i64> = param.ty.dims.iter().map(of).collect();
-        let name = param.name.text.clone();
-        let fixed = sizes.get(&name).map(|number| V::I(*number));
-        let tensor =
-            Tensor::from_fn(&shape, |point| fixed.unwrap_or_else(|| sample(param.ty.scalar, &name, point)));
-        (name, tensor)
-    };
-    def.params.iter().map(one).collect()
-}
-
-fn value(value: V, ty: Type) -> Value {
-    match value {
-        V::I(int) => Value::from_int(ty, int).unwrap(),
-        V::F(float) => Value::from(float),
-        V::B(truth) => Value::from(truth),
-    }
-}
-
-fn buffer(tensor: &Tensor, ty: Type, region: &Region) -> Buffer {
-    let mut buffer = Buffer::zeros(ty, region.clone()).unwrap();
-    for point in points(&tensor.shape) {
-        let at: Vec<i64> = point.iter().rev().copied().collect();
-        buffer.set(&at, value(tensor.at(&point), ty)).unwrap();
-    }
-    buffer
-}
-
-fn evaluate(pipeline: &Pipeline, request: &Realisation, tensors: &HashMap<String, Tensor>) -> Vec<Buffer> {
-    let own = |name: &str| &tensors[name.strip_suffix("_in").unwrap_or(name)];
-    let inputs: Vec<(String, Buffer)> = pipeline
-        .inputs()
-        .iter()
-        .map(|(id, input)| {
-            (input.name.clone(), buffer(own(&input.name), input.ty, request.inputs[id].as_ref().unwrap()))
-        })
-        .collect();
-    let mut evaluation = Evaluation::new(pipeline);
-    for (name, buffer) in &inputs {
-        evaluation = evaluation.input(name, buffer);
-    }
-    for (id, param) in pipeline.params().iter() {
-        let given = value(own(&param.name).at(&[]), param.ty);
-        assert!(request.params[id].is_none_or(|value| value == given));
-        evaluation = evaluation.param(&param.name, given);
-    }
-    for (name, region) in pipeline.output_names().iter().zip(&request.outputs) {
-        evaluation = evaluation.output(name, region.clone().unwrap());
-    }
-    evaluation.run().unwrap_or_else(|error| panic!("{error}\n{pipeline}"))
-}
-
 /// Checks ranges, values, and that the listing gives the same pipeline.
 fn agrees(text: &str, sizes: &[(&str, i64)], ranges: &[&str]) {
     let definition = definition(text);
@@ -111,27 +32,13 @@ fn agrees(text: &str, sizes: &[(&str, i64)], ranges: &[&str]) {
             found.iter().map(|one| (one.index.clone(), one.range.min, one.range.end())).collect();
         assert_eq!(found, expected, "{text}");
     }
-    let (pipeline, request) = definition.realise(sizes).unwrap();
+    let (pipeline, _) = definition.realise(sizes).unwrap();
     let again = parse("listing.tc", &definition.to_text()).unwrap().define(None).unwrap();
     let (listed, _) = again.realise(sizes).unwrap();
     assert_eq!(listed.structural_hash(), pipeline.structural_hash(), "{}", definition.to_text());
 
-    let numbers: HashMap<String, i64> = sizes.iter().map(|(name, size)| (name.to_string(), *size)).collect();
-    let tensors = parameters(definition.tree(), &numbers);
-    let outputs = evaluate(&pipeline, &request, &tensors);
-    let mut naive = Naive { tensors, sizes: numbers };
-    naive.run(definition.tree(), &expected);
-    for (name, output) in pipeline.output_names().iter().zip(&outputs) {
-        let truth = &naive.tensors[name];
-        let mut extents = truth.shape.clone();
-        extents.reverse();
-        assert_eq!(output.region(), &Region::of_extents(&extents), "shape of {name}");
-        for point in points(&truth.shape) {
-            let at: Vec<i64> = point.iter().rev().copied().collect();
-            let (got, want) = (output.get(&at).unwrap().as_f64(), f64::from(truth.at(&point).float()));
-            let close = (got - want).abs() <= 1e-4 * want.abs().max(1.0) || got == want;
-            assert!(close, "{name}{point:?} is {got}, not {want}\n{pipeline}");
-        }
+    if let Err(difference) = harness::compare(&definition, sizes, &expected, 1e-4) {
+        panic!("{difference}");
     }
 }
 

@@ -1,5 +1,7 @@
 //! A naive evaluator over the tree: loops over given ranges, values read from whole tensors.
 
+pub mod harness;
+
 use std::collections::HashMap;
 
 use warploom_tensor::ast::{Assign, Binary, Clause, Def, Expr, ExprKind, Reduction, Statement, Unary};
@@ -147,13 +149,14 @@ impl Naive {
                     ("float", value) => V::F(value.float()),
                     ("int32", V::F(float)) => V::I(float as i32 as i64),
                     ("int32", value) => V::I(value.float() as i64),
+                    ("bool", value) => V::B(value.float() != 0.0),
                     other => panic!("{other:?}"),
                 }
             }
             ExprKind::Call(name, operands) => {
                 let values: Vec<V> = operands.iter().map(|operand| self.eval(operand, place)).collect();
                 match self.tensors.get(&name.text) {
-                    Some(tensor) => tensor.at(&values.iter().map(|value| value.int()).collect::<Vec<_>>()),
+                    Some(tensor) => tensor.at(&indices(tensor, operands, &values)),
                     None => V::F(builtin(
                         &name.text,
                         &values.iter().map(|value| value.float()).collect::<Vec<_>>(),
@@ -174,6 +177,19 @@ impl Naive {
             }
         }
     }
+}
+
+/// Where a read is. An index that is loaded is clamped; any other must be in bounds.
+fn indices(tensor: &Tensor, operands: &[Expr], values: &[V]) -> Vec<i64> {
+    let one = |dimension: usize| {
+        let index = values[dimension].int();
+        if loads(&operands[dimension]) { index.clamp(0, tensor.shape[dimension] - 1) } else { index }
+    };
+    (0..values.len()).map(one).collect()
+}
+
+fn loads(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Call(..)) || expr.operands().iter().any(loads)
 }
 
 fn reduce(op: Reduction, old: V, value: V) -> V {
@@ -198,6 +214,7 @@ fn binary(op: Binary, a: V, b: V) -> V {
             Binary::Add => V::I(a + b),
             Binary::Sub => V::I(a - b),
             Binary::Mul => V::I(a * b),
+            Binary::Div | Binary::Mod if b == 0 => V::I(0),
             Binary::Div => V::I((a as f64 / b as f64).floor() as i64),
             Binary::Mod => V::I(a - b * (a as f64 / b as f64).floor() as i64),
             Binary::Min => V::I(a.min(b)),
