@@ -23,12 +23,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("runtime", &["target"]),
     ("tune", &["target", "lang", "interp", "schedule", "codegen", "sim", "cost", "search", "runtime"]),
     ("randpipe", &["lang"]),
+    ("tensor", &["lang"]),
     ("fuzz", &["randpipe", "sim", "interp", "schedule", "codegen", "lang", "target"]),
     (
         "warploom",
         &[
             "target", "lang", "interp", "schedule", "codegen", "sim", "cost", "search", "runtime", "tune",
-            "randpipe", "fuzz", "models",
+            "randpipe", "tensor", "fuzz", "models",
         ],
     ),
     ("report", &[]),

@@ -1,0 +1,383 @@
+//! What can be checked without sizes: names, ranks, types and reductions.
+
+mod expr;
+
+use std::collections::{HashMap, HashSet};
+
+use warploom_lang::{Type, Value};
+
+use crate::ast::{Assign, Clause, Def, Dim, Expr, ExprKind, Name, Statement, Unary};
+use crate::builtins::is_builtin;
+use crate::error::{Fault, Mistakes, counted};
+use crate::names::{Lets, Meaning, Names, element_type};
+use crate::source::Span;
+use crate::types::{Scalar, meet, type_name};
+
+/// The most indices of a statement, and the most dimensions of a tensor.
+const MAX_INDICES: usize = 64;
+
+/// A definition that passed all checks.
+#[derive(Clone, Debug)]
+pub(crate) struct Checked {
+    pub def: Def,
+    pub names: Names,
+    /// The reduction variables of each statement, in order of appearance.
+    pub reduced: Vec<Vec<String>>,
+    /// The integer scalars that ranges or indices depend on, in the order of the parameters.
+    pub specialised: Vec<String>,
+}
+
+/// Checks a definition and reports all its mistakes.
+pub(crate) fn check(def: Def, mistakes: &mut Mistakes) -> Checked {
+    let names = Names::of(&def, mistakes);
+    let mut checker =
+        Checker { def: &def, names: &names, mistakes, types: HashMap::new(), fixed: HashSet::new() };
+    checker.signature();
+    let reduced = def.statements.iter().map(|statement| checker.statement(statement)).collect();
+    checker.uses();
+    let fixed = std::mem::take(&mut checker.fixed);
+    let specialised = def.params.iter().map(|param| param.name.text.clone());
+    let specialised = specialised.filter(|name| fixed.contains(name)).collect();
+    Checked { def, names, reduced, specialised }
+}
+
+struct Checker<'a> {
+    def: &'a Def,
+    names: &'a Names,
+    mistakes: &'a mut Mistakes,
+    /// The type of everything that has a value so far.
+    types: HashMap<&'a str, Type>,
+    /// The scalars that ranges or indices depend on.
+    fixed: HashSet<String>,
+}
+
+/// What an expression may use, beside numbers, sizes and scalars.
+struct Scope<'a> {
+    lets: Lets<'a>,
+    /// The type and the indices of each let that is visible.
+    known_lets: Vec<(Option<Type>, Vec<&'a str>)>,
+    /// The indices of each `exists`.
+    exists: Vec<(Span, Vec<&'a str>)>,
+    /// The indices so far, in order of appearance.
+    indices: Vec<&'a str>,
+    statement: &'a Statement,
+}
+
+impl<'a> Checker<'a> {
+    fn signature(&mut self) {
+        for param in &self.def.params {
+            self.supported(param.ty.scalar, param.ty.span);
+            self.types.insert(&param.name.text, element_type(param));
+            self.few(param.ty.dims.len(), &param.name);
+        }
+        for result in &self.def.results {
+            let Some(ty) = &result.ty else { continue };
+            self.supported(ty.scalar, ty.span);
+            for dim in &ty.dims {
+                if let Dim::Name(size) = dim
+                    && !self.names.sizes.contains_key(&size.text)
+                {
+                    self.mistakes.add(size.span, Fault::UnknownSize { name: size.text.clone() });
+                }
+            }
+        }
+        for result in
+            self.def.results.iter().filter(|result| self.names.params.contains_key(&result.name.text))
+        {
+            let name = in_name(&result.name.text);
+            if let Some(what) = self.names.taken(&name) {
+                let fault = Fault::InPlaceName { result: result.name.text.clone(), name, what };
+                self.mistakes.add(result.name.span, fault);
+            }
+        }
+        if self.def.results.is_empty() {
+            let name = self.def.name.text.clone();
+            self.mistakes.add(self.def.name.span, Fault::NoResults { name });
+        }
+    }
+
+    fn supported(&mut self, scalar: Scalar, span: Span) {
+        if scalar.lang().is_none() {
+            self.mistakes.add(span, Fault::UnsupportedType { name: scalar.name() });
+        }
+    }
+
+    fn few(&mut self, count: usize, name: &Name) {
+        if count > MAX_INDICES {
+            self.mistakes.add(name.span, Fault::ManyIndices { most: MAX_INDICES });
+        }
+    }
+
+    /// Checks a statement and returns its reduction variables.
+    fn statement(&mut self, statement: &'a Statement) -> Vec<String> {
+        let lets = Lets::of(statement);
+        let mut scope =
+            Scope { lets, known_lets: Vec::new(), exists: Vec::new(), indices: Vec::new(), statement };
+        self.target(statement);
+        self.clauses(&mut scope);
+        let value = self.expr(&statement.value, &mut scope);
+        let right = std::mem::take(&mut scope.indices);
+        self.stored(statement, value);
+        self.indices(statement, right, scope, value.is_some())
+    }
+
+    /// Checks the left side.
+    fn target(&mut self, statement: &'a Statement) {
+        let Statement { target, indices, .. } = statement;
+        let name = &target.text;
+        if self.names.params.contains_key(name) && !self.names.results.contains_key(name) {
+            self.mistakes.add(target.span, Fault::ParamWritten { name: name.clone() });
+        }
+        let rank = self.names.ranks.get(name).copied().unwrap_or(indices.len());
+        if rank != indices.len() {
+            let got = counted(indices.len(), "index", "indices");
+            self.mistakes.add(target.span, Fault::Rank { name: name.clone(), rank, got });
+        }
+        let mut seen = HashSet::new();
+        for index in indices {
+            let name = index.text.clone();
+            if !seen.insert(&index.text) {
+                self.mistakes.add(index.span, Fault::RepeatedIndex { name });
+            } else if let Some(what) = self.names.taken(&index.text) {
+                self.mistakes.add(index.span, Fault::IndexName { name, what });
+            } else if is_builtin(&index.text) {
+                self.mistakes.add(index.span, Fault::BuiltinRedefined { name });
+            }
+        }
+        self.few(indices.len(), target);
+    }
+
+    /// Checks the clauses in order; a let is visible in those after it and on the right side.
+    fn clauses(&mut self, scope: &mut Scope<'a>) {
+        let (mut ranged, mut named) = (HashSet::new(), HashSet::new());
+        for clause in &scope.statement.clauses {
+            match clause {
+                Clause::Let { name, value } => {
+                    self.let_name(name, scope.statement, &mut named);
+                    let ty = self.expr(value, scope);
+                    let indices = std::mem::take(&mut scope.indices);
+                    scope.known_lets.push((ty, indices));
+                }
+                Clause::Exists(value) => {
+                    self.expr(value, scope);
+                    let indices = std::mem::take(&mut scope.indices);
+                    scope.exists.push((value.span, indices));
+                }
+                Clause::Range { index, low, high } => {
+                    if !ranged.insert(&index.text) {
+                        self.mistakes.add(index.span, Fault::TwoRanges { name: index.text.clone() });
+                    }
+                    self.bound(low, scope);
+                    self.bound(high, scope);
+                }
+            }
+        }
+    }
+
+    /// Checks that the name of a let is free.
+    fn let_name(&mut self, name: &'a Name, statement: &Statement, named: &mut HashSet<&'a str>) {
+        let is_index = statement.indices.iter().any(|index| index.text == name.text);
+        let taken = self.names.taken(&name.text);
+        let again = (!named.insert(&name.text)).then_some("a name of this statement");
+        if is_builtin(&name.text) {
+            self.mistakes.add(name.span, Fault::BuiltinRedefined { name: name.text.clone() });
+        } else if let Some(what) = taken.or(again).or(is_index.then_some("an index")) {
+            self.mistakes.add(name.span, Fault::AlreadyDefined { name: name.text.clone(), what });
+        }
+    }
+
+    /// Checks an end of a range.
+    fn bound(&mut self, bound: &'a Expr, scope: &mut Scope<'a>) {
+        if let Some(ty) = self.expr(bound, scope)
+            && !ty.is_int()
+        {
+            self.mistakes.add(bound.span, Fault::IndexType { ty: type_name(ty) });
+        }
+        self.fix(bound, &scope.lets);
+        let added = std::mem::take(&mut scope.indices);
+        let read = self.first_read(bound, &scope.lets);
+        if let Some(name) = added.into_iter().next().or(read) {
+            self.mistakes.add(bound.span, Fault::RangeBound { name: name.to_string() });
+        }
+    }
+
+    /// A tensor, let or index that a bound of a range uses although it cannot.
+    fn first_read(&self, expr: &'a Expr, lets: &Lets<'_>) -> Option<&'a str> {
+        if let ExprKind::Name(name) | ExprKind::Call(name, _) = &expr.kind {
+            let is_call = matches!(expr.kind, ExprKind::Call(..));
+            let scalar = self.names.is_scalar(&name.text) && !is_call;
+            let fixed = self.names.meaning(lets, &name.text) == Meaning::Size || scalar;
+            if !fixed {
+                return Some(&name.text);
+            }
+        }
+        expr.operands().iter().find_map(|operand| self.first_read(operand, lets))
+    }
+
+    /// Notes the scalars that an index or a bound depends on.
+    fn fix(&mut self, expr: &'a Expr, lets: &Lets<'a>) {
+        let (mut open, mut seen) = (vec![expr], HashSet::new());
+        while let Some(expr) = open.pop() {
+            if let ExprKind::Name(name) = &expr.kind {
+                match self.names.meaning(lets, &name.text) {
+                    Meaning::Let(number) if seen.insert(number) => open.extend(lets.values.get(number)),
+                    Meaning::Tensor if self.names.is_scalar(&name.text) => {
+                        self.fixed.insert(name.text.clone());
+                    }
+                    _ => {}
+                }
+            }
+            // What a read inside an index loads is no part of the index arithmetic; its own
+            // indices are visited when that read is checked.
+            if !matches!(expr.kind, ExprKind::Call(..)) {
+                open.extend(expr.operands());
+            }
+        }
+    }
+
+    /// Checks the type of what is stored and notes the type of the target.
+    fn stored(&mut self, statement: &'a Statement, value: Option<Type>) {
+        let name = statement.target.text.as_str();
+        let before = self.types.get(name).copied();
+        if let Assign::Reduce { op, initialised } = statement.assign {
+            if !initialised && before.is_none() {
+                let fault = Fault::NothingToUpdate { name: name.to_string(), operator: op.symbol() };
+                self.mistakes.add(statement.assign_span, fault);
+            }
+            if value == Some(Type::Bool) {
+                self.mistakes
+                    .add(statement.assign_span, Fault::BoolOperand { what: op.symbol().to_string() });
+            }
+        }
+        let Some(value) = value else {
+            self.types.entry(name).or_insert(Type::F32);
+            return;
+        };
+        let declared = declared_type(self.def, self.names, name);
+        let ty = match declared.or(before) {
+            None => value,
+            Some(held) => meet(held, value).unwrap_or_else(|| {
+                let fault = Fault::Types { left: type_name(held), right: type_name(value) };
+                self.mistakes.add(statement.value.span, fault);
+                held
+            }),
+        };
+        let held_exactly =
+            |declared| literal(&statement.value).is_some_and(|n| Value::from_int(declared, n).is_some());
+        if let Some(declared) = declared
+            && ty != declared
+            && !held_exactly(declared)
+        {
+            let (declared, value) = (type_name(declared), type_name(value));
+            let fault = Fault::Narrowing { name: name.to_string(), declared, value };
+            self.mistakes.add(statement.value.span, fault);
+        }
+        self.types.insert(name, declared.unwrap_or(ty));
+    }
+
+    /// Checks the indices of a statement as a whole and returns its reduction variables.
+    fn indices(
+        &mut self,
+        statement: &'a Statement,
+        right: Vec<&'a str>,
+        scope: Scope<'a>,
+        sound: bool,
+    ) -> Vec<String> {
+        let left: HashSet<&str> = statement.indices.iter().map(|index| index.text.as_str()).collect();
+        let used: HashSet<&str> = right.iter().copied().collect();
+        let occurs = |name: &str| left.contains(name) || used.contains(name);
+        for clause in &statement.clauses {
+            if let Clause::Range { index, .. } = clause
+                && !occurs(&index.text)
+            {
+                self.mistakes.add(index.span, Fault::NoIndex { name: index.text.clone() });
+            }
+        }
+        for (span, indices) in scope.exists {
+            if let Some(name) = indices.into_iter().find(|name| !occurs(name)) {
+                self.mistakes.add(span, Fault::OnlyInExists { name: name.to_string() });
+            }
+        }
+        let reduced: Vec<String> =
+            right.into_iter().filter(|name| !left.contains(name)).map(str::to_string).collect();
+        if reduced.len() + left.len() > MAX_INDICES {
+            self.few(MAX_INDICES + 1, &statement.target);
+        }
+        // In an expression with a mistake, a name may be an index by that mistake only.
+        if let (Assign::Set, Some(variable), true) = (statement.assign, reduced.first(), sound) {
+            let fault = Fault::Unreduced { variable: variable.clone() };
+            self.mistakes.add(statement.assign_span, fault);
+        }
+        reduced
+    }
+
+    /// Checks that results are written and everything else is read.
+    fn uses(&mut self) {
+        let mut last_write: HashMap<&str, (usize, &Name)> = HashMap::new();
+        let mut last_read: HashMap<&str, usize> = HashMap::new();
+        for (number, statement) in self.def.statements.iter().enumerate() {
+            last_write.insert(&statement.target.text, (number, &statement.target));
+            each_name(statement, &mut |name| {
+                last_read.insert(name, number);
+            });
+        }
+        for result in &self.def.results {
+            if !last_write.contains_key(result.name.text.as_str()) {
+                let name = result.name.text.clone();
+                self.mistakes.add(result.name.span, Fault::ResultNeverWritten { name });
+            }
+        }
+        let mut unused: Vec<&Name> = last_write
+            .into_iter()
+            .filter(|(name, (written, _))| {
+                let read_later = last_read.get(name).is_some_and(|read| read > written);
+                !read_later
+                    && !self.names.results.contains_key(*name)
+                    && !self.names.params.contains_key(*name)
+            })
+            .map(|(_, (_, target))| target)
+            .collect();
+        unused.sort_by_key(|name| name.span.ends());
+        for name in unused {
+            self.mistakes.add(name.span, Fault::Unused { name: name.text.clone() });
+        }
+    }
+}
+
+/// The name of the input that holds the old values of a tensor that is parameter and result.
+pub(crate) fn in_name(name: &str) -> String {
+    format!("{name}_in")
+}
+
+/// The type that a tensor is declared with, as a parameter or as a result.
+pub(crate) fn declared_type(def: &Def, names: &Names, name: &str) -> Option<Type> {
+    let result = names.results.get(name).and_then(|position| def.results[*position].ty.as_ref());
+    let param = names.params.get(name).map(|position| &def.params[*position].ty);
+    result.or(param).and_then(|ty| ty.scalar.lang())
+}
+
+/// The integer, if an expression is one.
+fn literal(expr: &Expr) -> Option<i64> {
+    match &expr.kind {
+        ExprKind::Int(number) => Some(*number),
+        ExprKind::Unary(Unary::Neg, operand) => literal(operand).map(|number| -number),
+        _ => None,
+    }
+}
+
+/// Calls `visit` with every name on the right side and in the clauses of a statement.
+pub(crate) fn each_name<'a>(statement: &'a Statement, visit: &mut impl FnMut(&'a str)) {
+    let mut open = vec![&statement.value];
+    for clause in &statement.clauses {
+        match clause {
+            Clause::Let { value, .. } | Clause::Exists(value) => open.push(value),
+            Clause::Range { low, high, .. } => open.extend([low, high]),
+        }
+    }
+    while let Some(expr) = open.pop() {
+        if let ExprKind::Name(name) | ExprKind::Call(name, _) | ExprKind::Size(name, _) = &expr.kind {
+            visit(&name.text);
+        }
+        open.extend(expr.operands());
+    }
+}

@@ -1,0 +1,150 @@
+//! What the names of a definition stand for.
+
+use std::collections::{BTreeMap, HashMap};
+
+use warploom_lang::Type;
+
+use crate::ast::{Clause, Declared, Def, Dim, Expr, Statement};
+use crate::builtins::is_builtin;
+use crate::error::{Fault, Mistakes};
+use crate::source::Span;
+
+/// The names of a definition.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    /// Each size, with a dimension of a parameter that has it.
+    pub sizes: BTreeMap<String, SizeAt>,
+    /// Sizes in the order of their first appearance.
+    pub size_order: Vec<String>,
+    /// Each parameter's position.
+    pub params: HashMap<String, usize>,
+    /// Each result's position.
+    pub results: HashMap<String, usize>,
+    /// The rank of every tensor and scalar: parameters, results and what statements write.
+    pub ranks: HashMap<String, usize>,
+}
+
+/// A dimension of a parameter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SizeAt {
+    pub param: usize,
+    pub dimension: usize,
+    pub span: Span,
+}
+
+/// What a name in a statement stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Meaning {
+    /// The let with this number.
+    Let(usize),
+    Size,
+    Tensor,
+    Builtin,
+    Index,
+}
+
+/// The lets of a statement.
+pub(crate) struct Lets<'a> {
+    numbers: HashMap<&'a str, usize>,
+    pub values: Vec<&'a Expr>,
+}
+
+impl<'a> Lets<'a> {
+    pub fn of(statement: &'a Statement) -> Lets<'a> {
+        let mut lets = Lets { numbers: HashMap::new(), values: Vec::new() };
+        for clause in &statement.clauses {
+            if let Clause::Let { name, value } = clause {
+                lets.numbers.insert(&name.text, lets.values.len());
+                lets.values.push(value);
+            }
+        }
+        lets
+    }
+}
+
+impl Names {
+    pub fn meaning(&self, lets: &Lets<'_>, name: &str) -> Meaning {
+        if let Some(number) = lets.numbers.get(name) {
+            return Meaning::Let(*number);
+        }
+        match name {
+            _ if self.sizes.contains_key(name) => Meaning::Size,
+            _ if self.ranks.contains_key(name) => Meaning::Tensor,
+            _ if is_builtin(name) => Meaning::Builtin,
+            _ => Meaning::Index,
+        }
+    }
+
+    /// Whether a name is a scalar that the caller gives and no statement changes.
+    pub fn is_scalar(&self, name: &str) -> bool {
+        let rank = self.ranks.get(name).copied();
+        rank == Some(0) && self.params.contains_key(name) && !self.results.contains_key(name)
+    }
+
+    /// What a name already is, if it cannot be given to something else.
+    pub fn taken(&self, name: &str) -> Option<&'static str> {
+        match name {
+            _ if self.sizes.contains_key(name) => Some("a size"),
+            _ if self.params.contains_key(name) => Some("a parameter"),
+            _ if self.ranks.contains_key(name) => Some("a tensor"),
+            _ => None,
+        }
+    }
+
+    /// The names of a definition. Reports names that are taken.
+    pub fn of(def: &Def, mistakes: &mut Mistakes) -> Names {
+        let mut names = Names::default();
+        for (position, param) in def.params.iter().enumerate() {
+            names.add_sizes(position, param);
+        }
+        for (position, param) in def.params.iter().enumerate() {
+            names.claim(&param.name.text, param.name.span, mistakes);
+            names.params.entry(param.name.text.clone()).or_insert(position);
+            names.ranks.insert(param.name.text.clone(), param.ty.dims.len());
+        }
+        for (position, result) in def.results.iter().enumerate() {
+            let (name, span) = (&result.name.text, result.name.span);
+            if names.results.contains_key(name) {
+                mistakes.add(span, Fault::AlreadyDefined { name: name.clone(), what: "a result" });
+            } else if !names.params.contains_key(name) {
+                names.claim(name, span, mistakes);
+            }
+            names.results.entry(name.clone()).or_insert(position);
+            if let Some(ty) = &result.ty {
+                names.ranks.entry(name.clone()).or_insert(ty.dims.len());
+            }
+        }
+        for Statement { target, indices, .. } in &def.statements {
+            if !names.ranks.contains_key(&target.text) {
+                names.claim(&target.text, target.span, mistakes);
+                names.ranks.insert(target.text.clone(), indices.len());
+            }
+        }
+        names
+    }
+
+    fn add_sizes(&mut self, param: usize, declared: &Declared) {
+        for (dimension, dim) in declared.ty.dims.iter().enumerate() {
+            if let Dim::Name(name) = dim
+                && !self.sizes.contains_key(&name.text)
+            {
+                self.sizes.insert(name.text.clone(), SizeAt { param, dimension, span: name.span });
+                self.size_order.push(name.text.clone());
+            }
+        }
+    }
+
+    fn claim(&self, name: &str, span: Span, mistakes: &mut Mistakes) {
+        let name_text = name.to_string();
+        if is_builtin(name) {
+            mistakes.add(span, Fault::BuiltinRedefined { name: name_text });
+        } else if let Some(what) = self.taken(name) {
+            mistakes.add(span, Fault::AlreadyDefined { name: name_text, what });
+        }
+    }
+}
+
+/// The type of a parameter's elements; `i32` for one that has been refused.
+pub(crate) fn element_type(declared: &Declared) -> Type {
+    declared.ty.scalar.lang().unwrap_or(Type::I32)
+}
