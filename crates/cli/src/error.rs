@@ -218,7 +218,9 @@ pub(crate) enum Error {
     Define(#[from] DefineError),
     #[error("`{text}` is not a size; give sizes by name, from 1 to {MAX_SIZE}, as in --size {example}")]
     TensorSize { text: String, example: String },
-    #[error("{file}: no value was given for {name}; give sizes by name, as in --size {example}, or input files")]
+    #[error(
+        "{file}: no value was given for {name}; give sizes by name, as in --size {example}, or input files"
+    )]
     NoTensorSize { file: String, name: String, example: String },
     /// A file for a pipeline whose name says something else.
     #[error("{file} cannot hold a pipeline; end its name with .json, as in --export harris.json")]

@@ -120,7 +120,9 @@ impl Values {
     pub(crate) fn of_file(&self, file: &str, files: &[String]) -> Result<(Subject, Vec<Given>), Error> {
         match is_tensor(file) {
             true => tensor::realise(file, self, files),
-            false if self.def.is_some() => Err(Error::Ignored { flag: "def".to_owned(), why: NO_DEFINITIONS }),
+            false if self.def.is_some() => {
+                Err(Error::Ignored { flag: "def".to_owned(), why: NO_DEFINITIONS })
+            }
             false => file::realise(file, self, files),
         }
     }

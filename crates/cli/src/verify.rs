@@ -133,7 +133,8 @@ pub(crate) fn verify(apps: &[App], arguments: &Arguments, out: &mut dyn Write) -
 /// The folders to check, with their apps.
 fn select(apps: &[App], arguments: &Arguments) -> Result<Vec<(App, Folder)>, Error> {
     let found = folder::find(&arguments.folder)?;
-    let wanted = arguments.app.iter().map(|name| named(apps, name, &found)).collect::<Result<Vec<App>, _>>()?;
+    let wanted =
+        arguments.app.iter().map(|name| named(apps, name, &found)).collect::<Result<Vec<App>, _>>()?;
     let mut folders = Vec::new();
     for folder in found {
         let app = match wanted.iter().find(|app| app.name == folder.golden.app) {

@@ -133,7 +133,9 @@ fn app(file: &str, definition: Definition, sizes: &Sizes, values: &Values) -> Re
 fn shapes_at(definition: &Definition, names: &Vec<String>, hash: u128, settings: &Settings) -> Shapes {
     let at: Vec<(&str, i64)> = names.iter().map(|name| (name.as_str(), settings.int(name))).collect();
     match definition.realise(&at) {
-        Ok((pipeline, request)) if pipeline.structural_hash() == hash => Shapes::of_request(&pipeline, &request),
+        Ok((pipeline, request)) if pipeline.structural_hash() == hash => {
+            Shapes::of_request(&pipeline, &request)
+        }
         _ => Shapes::new([], []),
     }
 }

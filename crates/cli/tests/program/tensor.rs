@@ -93,7 +93,11 @@ fn mistakes_are_said() {
     let cases = [
         ("compile nets.tc", 2, "--def NAME chooses one"),
         ("compile nets.tc --def conv", 2, "no definition named `conv`"),
-        ("compile nets.tc --def mm", 2, "no value was given for M; give sizes by name, as in --size M=1024,K=1024,N=1024"),
+        (
+            "compile nets.tc --def mm",
+            2,
+            "no value was given for M; give sizes by name, as in --size M=1024,K=1024,N=1024",
+        ),
         ("compile nets.tc --def mm --size 64x48", 2, "`64x48` is not a size"),
         ("compile nets.tc --def mm --size M=0,K=1,N=1", 2, "`M=0` is not a size"),
         ("compile nets.tc --def mm --size X=3", 2, "`mm` has no size `X`"),
