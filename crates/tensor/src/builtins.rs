@@ -2,7 +2,7 @@
 
 use warploom_lang::{Expr, Operand, abs, ceil, cos, exp, floor, log, max, min, pow, select, sin, sqrt, tanh};
 
-/// The functions that are computed, with their number of arguments.
+/// The functions that are computed, with their number of arguments; sorted.
 const SUPPORTED: [(&str, usize); 32] = [
     ("ceil", 1),
     ("cos", 1),
@@ -11,10 +11,24 @@ const SUPPORTED: [(&str, usize); 32] = [
     ("exp10", 1),
     ("exp2", 1),
     ("fabs", 1),
+    ("fdim", 2),
+    ("fdivide", 2),
     ("floor", 1),
+    ("fma", 3),
+    ("fmax", 2),
+    ("fmaxf", 2),
+    ("fmin", 2),
+    ("fminf", 2),
+    ("hypot", 2),
     ("log", 1),
     ("log10", 1),
     ("log2", 1),
+    ("norm3d", 3),
+    ("norm4d", 4),
+    ("pow", 2),
+    ("rhypot", 2),
+    ("rnorm3d", 3),
+    ("rnorm4d", 4),
     ("round", 1),
     ("rsqrt", 1),
     ("sin", 1),
@@ -22,23 +36,9 @@ const SUPPORTED: [(&str, usize); 32] = [
     ("tan", 1),
     ("tanh", 1),
     ("trunc", 1),
-    ("fdim", 2),
-    ("fdivide", 2),
-    ("fmax", 2),
-    ("fmaxf", 2),
-    ("fmin", 2),
-    ("fminf", 2),
-    ("hypot", 2),
-    ("pow", 2),
-    ("rhypot", 2),
-    ("fma", 3),
-    ("norm3d", 3),
-    ("rnorm3d", 3),
-    ("norm4d", 4),
-    ("rnorm4d", 4),
 ];
 
-/// The functions that the notation has and that are not computed.
+/// The functions that the notation has and that are not computed; sorted.
 const KNOWN: [&str; 34] = [
     "acos",
     "acosh",
@@ -48,6 +48,7 @@ const KNOWN: [&str; 34] = [
     "atan2",
     "atanh",
     "cbrt",
+    "copysign",
     "cospi",
     "cyl_bessel_i0",
     "cyl_bessel_i1",
@@ -57,6 +58,7 @@ const KNOWN: [&str; 34] = [
     "erfcx",
     "erfinv",
     "expm1",
+    "fmod",
     "j0",
     "j1",
     "lgamma",
@@ -72,8 +74,6 @@ const KNOWN: [&str; 34] = [
     "tgamma",
     "y0",
     "y1",
-    "copysign",
-    "fmod",
 ];
 
 /// The functions to suggest in place of one that is not computed.
@@ -81,12 +81,13 @@ pub(crate) const SUGGESTED: &str = "exp, log, pow, sin, cos, tanh, sqrt, floor a
 
 /// Whether the notation has a function of this name.
 pub(crate) fn is_builtin(name: &str) -> bool {
-    arguments(name).is_some() || KNOWN.contains(&name)
+    arguments(name).is_some() || KNOWN.binary_search(&name).is_ok()
 }
 
 /// The number of arguments of a function; `None` if it is not computed.
 pub(crate) fn arguments(name: &str) -> Option<usize> {
-    SUPPORTED.iter().find(|(known, _)| *known == name).map(|(_, arguments)| *arguments)
+    let position = SUPPORTED.binary_search_by_key(&name, |(known, _)| *known);
+    position.ok().map(|position| SUPPORTED[position].1)
 }
 
 /// A function applied to floats. The number of arguments has been checked.
@@ -136,4 +137,16 @@ fn round_away(a: &Expr) -> Expr {
     let whole = trunc(a);
     let step = select(a.lt(0.0f32), -1.0f32, 1.0f32);
     select(abs(a - &whole).ge(0.5f32), &whole + step, &whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_sorted() {
+        assert!(SUPPORTED.is_sorted() && KNOWN.is_sorted());
+        assert!(is_builtin("erf") && is_builtin("fmaxf") && !is_builtin("x"));
+        assert_eq!((arguments("pow"), arguments("erf")), (Some(2), None));
+    }
 }

@@ -84,7 +84,7 @@ impl<'a> Checker<'a> {
         for result in
             self.def.results.iter().filter(|result| self.names.params.contains_key(&result.name.text))
         {
-            let name = in_name(&result.name.text);
+            let name = self.names.outside(&result.name.text);
             if let Some(what) = self.names.taken(&name) {
                 let fault = Fault::InPlaceName { result: result.name.text.clone(), name, what };
                 self.mistakes.add(result.name.span, fault);
@@ -342,11 +342,6 @@ impl<'a> Checker<'a> {
             self.mistakes.add(name.span, Fault::Unused { name: name.text.clone() });
         }
     }
-}
-
-/// The name of the input that holds the old values of a tensor that is parameter and result.
-pub(crate) fn in_name(name: &str) -> String {
-    format!("{name}_in")
 }
 
 /// The type that a tensor is declared with, as a parameter or as a result.

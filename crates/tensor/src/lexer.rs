@@ -98,7 +98,8 @@ impl Lexer<'_> {
 
     fn word(&mut self) -> Result<(), (Span, Fault)> {
         let rest = self.rest();
-        let length = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let letter = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+        let length = rest.as_bytes().iter().take_while(letter).count();
         if matches!(&rest[..length], "min" | "max") && rest[length..].starts_with('=') {
             let marked = rest[length..].starts_with("=!");
             let symbol = match (rest.starts_with("min"), marked) {
@@ -160,7 +161,9 @@ impl Lexer<'_> {
 
     fn symbol(&mut self) -> Result<(), (Span, Fault)> {
         let rest = self.rest();
-        if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
+        let first = rest.as_bytes()[0];
+        let matches = |symbol: &&&str| symbol.as_bytes()[0] == first && rest.starts_with(**symbol);
+        if let Some(symbol) = SYMBOLS.iter().find(matches) {
             self.push(Kind::Symbol(symbol), symbol.len());
             return Ok(());
         }

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use warploom_lang::{Expr, Func, Input, Param, Pipeline, RDom, RRange, Type, Value, Var, func};
 
 use crate::ast::{Assign, Reduction, Statement};
-use crate::check::{Checked, declared_type, in_name};
+use crate::check::{Checked, declared_type};
 use crate::error::{Fault, Mistake};
 use crate::formula::Formula;
 use crate::names::{Lets, element_type};
@@ -72,7 +72,7 @@ impl<'a> Lowering<'a> {
         let (mut versions, mut inputs, mut scalars) = (HashMap::new(), Vec::new(), HashMap::new());
         for param in &checked.def.params {
             let (name, ty) = (&param.name.text, element_type(param));
-            let outside = if checked.names.results.contains_key(name) { in_name(name) } else { name.clone() };
+            let outside = checked.names.outside(name);
             let values = match param.ty.dims.len() {
                 0 => {
                     let scalar = Param::new(outside, ty);

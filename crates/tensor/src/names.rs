@@ -1,10 +1,10 @@
 //! What the names of a definition stand for.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use warploom_lang::Type;
 
-use crate::ast::{Clause, Declared, Def, Dim, Expr, Statement};
+use crate::ast::{Clause, Declared, Def, Dim, Expr, ExprKind, Statement};
 use crate::builtins::is_builtin;
 use crate::error::{Fault, Mistakes};
 use crate::source::Span;
@@ -79,6 +79,30 @@ impl Names {
     pub fn is_scalar(&self, name: &str) -> bool {
         let rank = self.ranks.get(name).copied();
         rank == Some(0) && self.params.contains_key(name) && !self.results.contains_key(name)
+    }
+
+    /// Whether an expression depends on what is loaded from a tensor.
+    pub fn loads(&self, lets: &Lets<'_>, expr: &Expr) -> bool {
+        let (mut open, mut seen) = (vec![expr], HashSet::new());
+        while let Some(expr) = open.pop() {
+            match &expr.kind {
+                ExprKind::Call(..) => return true,
+                ExprKind::Name(name) => match self.meaning(lets, &name.text) {
+                    Meaning::Let(number) if seen.insert(number) => open.push(lets.values[number]),
+                    Meaning::Tensor if !self.is_scalar(&name.text) => return true,
+                    _ => {}
+                },
+                _ => {}
+            }
+            open.extend(expr.operands());
+        }
+        false
+    }
+
+    /// The name of a parameter in the pipeline. The old values of one that is a result too go by
+    /// another name than the result.
+    pub fn outside(&self, param: &str) -> String {
+        if self.results.contains_key(param) { format!("{param}_in") } else { param.to_string() }
     }
 
     /// What a name already is, if it cannot be given to something else.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use warploom_lang::brief::shown;
 use warploom_lang::{Pipeline, Range, Realisation, Region, Value, files};
 
-use crate::ast::{Def, Dim};
-use crate::check::{Checked, check, in_name};
-use crate::error::{DefineError, Errors, Fault, Mistakes, counted};
+use crate::ast::{Declared, Def, Dim};
+use crate::check::{Checked, check};
+use crate::error::{DefineError, Errors, Fault, Mistake, Mistakes, counted};
 use crate::formula::Numbers;
 use crate::lower::pipeline;
 use crate::names::element_type;
@@ -190,55 +190,37 @@ impl Definition {
     /// ```
     pub fn sizes_of(&self, shapes: &[(&str, &[i64])]) -> Result<Vec<(String, i64)>, Errors> {
         let mut mistakes = Mistakes::default();
-        let mut found: HashMap<&str, (i64, String, usize)> = HashMap::new();
+        let mut found: HashMap<&str, Extent<'_>> = HashMap::new();
         for (name, shape) in shapes {
-            let of_name = |param: &&crate::ast::Declared| {
-                let own = param.name.text.as_str();
-                let result = self.checked.names.results.contains_key(own);
-                !param.ty.dims.is_empty() && (own == *name || result && in_name(own) == *name)
-            };
-            let Some(param) = self.checked.def.params.iter().find(of_name) else {
+            let Some(param) = self.tensor_param(name) else {
                 mistakes.add(self.checked.def.name.span, self.no_such_input(name));
                 continue;
             };
-            let (tensor, dims) = (&param.name.text, &param.ty.dims);
+            let (tensor, dims) = (param.name.text.as_str(), &param.ty.dims);
             if dims.len() != shape.len() {
                 let got = counted(shape.len(), "dimension", "dimensions");
-                mistakes
-                    .add(param.name.span, Fault::ShapeRank { tensor: tensor.clone(), rank: dims.len(), got });
+                let fault = Fault::ShapeRank { tensor: tensor.to_string(), rank: dims.len(), got };
+                mistakes.add(param.name.span, fault);
                 continue;
             }
-            for (dimension, (dim, &got)) in dims.iter().zip(*shape).enumerate() {
-                match dim {
-                    Dim::Number(declared, span) if *declared != got => {
-                        let (tensor, declared) = (tensor.clone(), *declared);
-                        mistakes.add(*span, Fault::DeclaredSize { tensor, dimension, declared, got });
-                    }
-                    Dim::Number(..) => {}
-                    Dim::Name(size) => match found.get(size.text.as_str()) {
-                        Some((n1, t1, d1)) if *n1 != got => {
-                            let (t1, t2) = (t1.clone(), tensor.clone());
-                            let size_name = size.text.clone();
-                            let fault = Fault::SizesDiffer {
-                                size: size_name,
-                                t1,
-                                d1: *d1,
-                                n1: *n1,
-                                t2,
-                                d2: dimension,
-                                n2: got,
-                            };
-                            mistakes.add(size.span, fault);
-                        }
-                        Some(_) => {}
-                        None => drop(found.insert(&size.text, (got, tensor.clone(), dimension))),
-                    },
+            for (dimension, (dim, &size)) in dims.iter().zip(*shape).enumerate() {
+                let extent = Extent { tensor, dimension, size };
+                if let Err(mistake) = extent.fits(dim, &mut found) {
+                    mistakes.push(mistake);
                 }
             }
         }
         mistakes.into_result(&self.source)?;
         let order = self.checked.names.size_order.iter();
-        Ok(order.filter_map(|size| Some((size.clone(), found.get(size.as_str())?.0))).collect())
+        Ok(order.filter_map(|size| Some((size.clone(), found.get(size.as_str())?.size))).collect())
+    }
+
+    /// The tensor parameter with this name, or with this name in the pipeline.
+    fn tensor_param(&self, name: &str) -> Option<&Declared> {
+        let own = |param: &&Declared| {
+            param.name.text == name || self.checked.names.outside(&param.name.text) == name
+        };
+        self.checked.def.params.iter().filter(|param| !param.ty.dims.is_empty()).find(own)
     }
 
     fn no_such_input(&self, name: &str) -> Fault {
@@ -313,8 +295,7 @@ impl Definition {
         let mut request = Realisation::new(&pipeline);
         for param in &self.checked.def.params {
             let name = &param.name.text;
-            let updated = self.checked.names.results.contains_key(name);
-            let outside = if updated { in_name(name) } else { name.clone() };
+            let outside = self.checked.names.outside(name);
             // The pipeline has only the inputs that it uses.
             if pipeline.input_named(&outside).is_some() {
                 request = request.input(&outside, region(name));
@@ -396,6 +377,43 @@ impl Definition {
                     mistakes.add(*span, Fault::BadSize { name: param.name.text.clone(), value: *value });
                 }
             }
+        }
+    }
+}
+
+/// The size of one dimension of a tensor that is given.
+#[derive(Clone, Copy)]
+struct Extent<'a> {
+    tensor: &'a str,
+    dimension: usize,
+    size: i64,
+}
+
+impl<'a> Extent<'a> {
+    /// Compares the size with what is declared and with other dimensions of the same name.
+    fn fits(self, declared: &'a Dim, found: &mut HashMap<&'a str, Extent<'a>>) -> Result<(), Mistake> {
+        let Extent { tensor, dimension, size } = self;
+        match declared {
+            Dim::Number(declared, span) if *declared != size => {
+                let (tensor, declared) = (tensor.to_string(), *declared);
+                Err(Mistake::new(*span, Fault::DeclaredSize { tensor, dimension, declared, got: size }))
+            }
+            Dim::Number(..) => Ok(()),
+            Dim::Name(name) => match found.entry(&name.text).or_insert(self) {
+                first if first.size == size => Ok(()),
+                first => {
+                    let fault = Fault::SizesDiffer {
+                        size: name.text.clone(),
+                        t1: first.tensor.to_string(),
+                        d1: first.dimension,
+                        n1: first.size,
+                        t2: tensor.to_string(),
+                        d2: dimension,
+                        n2: size,
+                    };
+                    Err(Mistake::new(name.span, fault))
+                }
+            },
         }
     }
 }

@@ -48,6 +48,10 @@ const NAMES: [(&str, Scalar); 18] = [
 impl Scalar {
     /// The type with this name.
     pub fn named(name: &str) -> Option<Scalar> {
+        // Most names are too short for a type.
+        if name.len() < 3 {
+            return None;
+        }
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, scalar)| *scalar)
     }
 

@@ -58,17 +58,22 @@ fn a_million_mutated_texts_do_no_harm() {
     let count = std::env::var("WARPLOOM_TENSOR_MUTATIONS").ok().and_then(|count| count.parse().ok());
     let count = count.unwrap_or(1_000_000);
     let read = fuzz(count, 0x1234_5678_9abc_def1);
+    println!("{read} of {count} texts were programs");
     assert!(read > count / 20, "only {read} of {count} texts were still programs");
 }
 
+/// The best of three attempts, because the machine may be busy.
 fn in_a_second(what: &str, text: &str) {
-    let start = Instant::now();
-    let outcome = parse("large.tc", text);
-    if let Err(errors) = &outcome {
-        assert!(!errors.to_string().is_empty());
-    }
-    let time = start.elapsed();
-    assert!(time < Duration::from_secs(1), "{what}: {time:?}");
+    let attempt = || {
+        let start = Instant::now();
+        let outcome = parse("large.tc", text);
+        if let Err(errors) = &outcome {
+            assert!(!errors.to_string().is_empty());
+        }
+        start.elapsed()
+    };
+    let best = (0..3).map(|_| attempt()).min().unwrap();
+    assert!(best < Duration::from_secs(1), "{what}: {best:?}");
 }
 
 #[test]
@@ -113,6 +118,18 @@ fn a_megabyte_is_read_or_refused_within_a_second() {
     in_a_second("a comment", &full("#"));
     in_a_second("symbols", &full("\u{2028}"));
     in_a_second("blanks", &full(" \n"));
+}
+
+#[test]
+fn many_statements_are_realised_in_little_time() {
+    let body: String = (0..5_000).map(|i| format!("T{}(i) = T{i}(i) + A(i)  ", i + 1)).collect();
+    let text = format!("def f(float(N) A) -> (T5000) {{ T0(i) = A(i) {body} }}");
+    let start = Instant::now();
+    let definition = parse("long.tc", &text).unwrap().define(None).unwrap();
+    let (pipeline, _) = definition.realise(&[("N", 9)]).unwrap();
+    assert_eq!(pipeline.funcs().len(), 5_001);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    println!("{:?}", start.elapsed());
 }
 
 #[test]

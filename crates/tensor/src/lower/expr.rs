@@ -1,6 +1,6 @@
 //! Expressions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use warploom_lang::{Expr, Operand, Type, Value, clamp, max, min, select};
 
@@ -88,7 +88,7 @@ impl Lowering<'_> {
         }
         for (dimension, value) in values.iter_mut().enumerate() {
             let guarded = scope.clamped.contains(&(call.span.ends(), dimension));
-            let loads = self.loads(&operands[dimension], scope);
+            let loads = self.checked.names.loads(scope.lets, &operands[dimension]);
             *value = match guarded || loads {
                 true => self.clamped(value, &name.text, dimension, scope)?,
                 false => convert(value.clone(), Type::I32),
@@ -114,24 +114,6 @@ impl Lowering<'_> {
             return Ok(min(index, convert(high, Type::U32)).cast(Type::I32));
         }
         Ok(clamp(convert(index.clone(), Type::I32), low, high))
-    }
-
-    /// Whether an index depends on what is loaded from a tensor.
-    fn loads(&self, index: &ast::Expr, scope: &Scope<'_>) -> bool {
-        let (mut open, mut seen) = (vec![index], HashSet::new());
-        while let Some(expr) = open.pop() {
-            match &expr.kind {
-                ExprKind::Call(..) => return true,
-                ExprKind::Name(name) => match self.checked.names.meaning(scope.lets, &name.text) {
-                    Meaning::Let(number) if seen.insert(number) => open.push(scope.lets.values[number]),
-                    Meaning::Tensor if !self.checked.names.is_scalar(&name.text) => return true,
-                    _ => {}
-                },
-                _ => {}
-            }
-            open.extend(expr.operands());
-        }
-        false
     }
 }
 

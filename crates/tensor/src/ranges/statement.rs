@@ -328,7 +328,7 @@ impl<'a> Problem<'a> {
         }
         for access in &self.accesses {
             let Some(index) = access.index else { continue };
-            if matches!(forms.of(index), Form::Opaque) && !self.loads(index) {
+            if matches!(forms.of(index), Form::Opaque) && !self.checked.names.loads(&self.lets, index) {
                 let inside = self.reached(forms, access, solved).zip(self.allowed(access));
                 if !inside.is_some_and(|((low, high), (first, last))| first <= low && high <= last) {
                     return Err(self.out_of_bounds(forms, access, solved));
@@ -347,24 +347,6 @@ impl<'a> Problem<'a> {
             guard = inner.outer.as_ref();
         }
         facts.iter().any(|fact| self.least_number(&form.minus(fact), solved).is_some_and(|least| least >= 0))
-    }
-
-    /// Whether an expression depends on what is loaded from a tensor.
-    fn loads(&self, expr: &Expr) -> bool {
-        let (mut open, mut seen) = (vec![expr], HashSet::new());
-        while let Some(expr) = open.pop() {
-            match &expr.kind {
-                ExprKind::Call(..) => return true,
-                ExprKind::Name(name) => match self.checked.names.meaning(&self.lets, &name.text) {
-                    Meaning::Let(number) if seen.insert(number) => open.push(self.lets.values[number]),
-                    Meaning::Tensor if !self.checked.names.is_scalar(&name.text) => return true,
-                    _ => {}
-                },
-                _ => {}
-            }
-            open.extend(expr.operands());
-        }
-        false
     }
 
     /// The smallest and the largest index of an access.
