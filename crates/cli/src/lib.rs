@@ -78,7 +78,8 @@ use voice::Voice;
 
 /// Compile image pipelines to fast CUDA kernels; show, run, check, time and tune them
 ///
-/// A pipeline is a built-in app, or a *.json file written by Pipeline::to_json or `warploom apps --export`.
+/// A pipeline is a built-in app, a *.json file written by Pipeline::to_json or `warploom apps --export`, or a *.tc file in Tensor
+/// Comprehensions.
 #[derive(Debug, Parser)]
 #[command(
     name = "warploom",

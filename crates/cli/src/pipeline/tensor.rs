@@ -124,13 +124,14 @@ fn app(file: &str, definition: Definition, sizes: &Sizes, values: &Values) -> Re
     }
     infer(&pipeline, &request).map_err(|error| refused(file, &pipeline, error))?;
     let settings = sizes.iter().map(|(name, size)| count(name, *size as u32));
-    let (names, hash) = (sizes.iter().map(|(name, _)| name.clone()).collect(), pipeline.structural_hash());
+    let names: Vec<String> = sizes.iter().map(|(name, _)| name.clone()).collect();
+    let hash = pipeline.structural_hash();
     let shapes = move |settings: &Settings| shapes_at(&definition, &names, hash, settings);
     Ok(App::of_pipeline(&pipeline, &request).sizes(settings.collect::<Vec<_>>()).shapes(shapes))
 }
 
 /// The boxes of a definition at other sizes; none if its pipeline is another one there.
-fn shapes_at(definition: &Definition, names: &Vec<String>, hash: u128, settings: &Settings) -> Shapes {
+fn shapes_at(definition: &Definition, names: &[String], hash: u128, settings: &Settings) -> Shapes {
     let at: Vec<(&str, i64)> = names.iter().map(|name| (name.as_str(), settings.int(name))).collect();
     match definition.realise(&at) {
         Ok((pipeline, request)) if pipeline.structural_hash() == hash => {

@@ -6,7 +6,7 @@
 //! - `tune` and `suite` measure with a device that is made up, which computes with the reference evaluator, so that they and
 //!   some others get less to do ([`SMALLER`], [`MORE`]).
 //! - What needs a real GPU must say so and exit with 4 where there is none.
-//! - `dot`, CUDA's header and library, `my_program.c`, `my_program.cpp`, `photo.png` and `mine.json` are made here.
+//! - `dot`, CUDA's header and library, `my_program.c`, `my_program.cpp`, `photo.png`, `mine.json` and `mv.tc` are made here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -175,6 +175,11 @@ fn the_page_on_traces_runs() {
 }
 
 #[test]
+fn the_page_on_tensors_runs() {
+    Page::new("docs/tensor.md").run_all(5);
+}
+
+#[test]
 fn the_page_on_checking_runs() {
     Page::new("docs/checking.md").run_all(1);
 }
@@ -265,6 +270,8 @@ impl Page {
         let photo = picture::write_to(&photo, picture::Format::Png).unwrap();
         fs::write(self.place.path("photo.png"), photo).unwrap();
         fs::write(self.place.path("mine.json"), blur().to_json()).unwrap();
+        let mv = "def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! A(i,k) * x(k) }";
+        fs::write(self.place.path("mv.tc"), mv).unwrap();
         for file in ["my_program.c", "my_program.cpp"] {
             fs::write(self.place.path(file), MY_PROGRAM).unwrap();
         }

@@ -5,3 +5,4 @@ pub mod _01_first_pipeline;
 pub mod _02_schedules;
 pub mod _03_on_the_gpu;
 pub mod _04_tuning;
+pub mod _05_tensors;
