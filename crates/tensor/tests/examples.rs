@@ -311,6 +311,12 @@ fn other_statements_compute_what_they_say() {
         &[("N", 3), ("M", 5)],
         &["i 0:3, k 0:5", "x 0:3, i 0:5", "i 0:3", "i 0:3", "i 0:3", "j 0:3, k 0:5", "i 0:3", "i 0:3"],
     );
+    // What was read keeps its value when the reduction goes on.
+    agrees(
+        "def partly(float(N) A) -> (C, D) { C +=! A(i)  D = C * 2  C += A(i) * A(i)  C *= C }",
+        n,
+        &["i 0:7", "", "i 0:7", ""],
+    );
     agrees("def total(float(N) A) -> (s) { s +=! A(i) }", n, &["i 0:7"]);
     agrees("def count(int32(N) A) -> (s, p) { s +=! A(i)  p *=! A(i) + 1 }", n, &["i 0:7", "i 0:7"]);
     agrees("def onto(float s, float(N) A) -> (s) { s += A(i)  s = s * s }", n, &["i 0:7", ""]);
