@@ -46,9 +46,9 @@ pub(super) struct Format {
     pub(super) read: Reader,
 }
 
-pub(super) const NAMES: [&str; 15] = [
-    "npy", "png", "pnm", "pipeline", "params", "schedule", "device", "manifest", "weights", "samples",
-    "sample", "records", "export", "cache", "suite",
+pub(super) const NAMES: [&str; 16] = [
+    "npy", "png", "pnm", "pipeline", "tensor", "params", "schedule", "device", "manifest", "weights",
+    "samples", "sample", "records", "export", "cache", "suite",
 ];
 
 /// The format with this name. Files that its reader needs are written to the folder.
@@ -58,6 +58,7 @@ pub(super) fn format(name: &'static str, folder: &Path) -> Format {
         "png" => png_files(),
         "pnm" => pnm_files(),
         "pipeline" => pipelines(),
+        "tensor" => comprehensions(),
         "params" => params(),
         "schedule" => schedules(),
         "manifest" => manifests(),
@@ -206,6 +207,23 @@ fn pipelines() -> Format {
 fn zeros(start: &str, limit: Limit) -> Vec<u8> {
     let count = (limit.most as usize - start.len() - 8) / 2;
     format!("{start}[0{}] }}", ",0".repeat(count)).into_bytes()
+}
+
+fn comprehensions() -> Format {
+    let whole = [
+        "def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }",
+        "def pool(float(H,W) I) -> (O) { O(h,w) max=! I(2*h + y, 2*w + x) where y in 0:3, x in 0:3 }",
+    ];
+    text("tensor", whole.map(str::to_owned).to_vec(), |text| {
+        let Ok(program) = warploom::tensor::parse("a.tc", text) else { return false };
+        let names = program.definitions();
+        let realised = names.iter().map(|name| {
+            let definition = program.define(Some(name)).unwrap();
+            let sizes: Vec<(&str, i64)> = definition.sizes().into_iter().map(|name| (name, 16)).collect();
+            definition.realise(&sizes).is_ok()
+        });
+        realised.fold(true, |all, one| all && one)
+    })
 }
 
 fn params() -> Format {

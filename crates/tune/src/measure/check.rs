@@ -67,7 +67,10 @@ impl Check {
         let outputs: Vec<_> = expected.buffers().cloned().collect();
         match self.expected.closeness(&outputs).iter().find_map(Closeness::sentence) {
             Some(fault) => Err(format!("the rewritten pipeline gives {fault}")),
-            None => Ok(Check { subject: self.subject.clone(), expected, origin: None }),
+            None => {
+                let subject = Subject::of(&workload).map_err(|error| error.to_string())?;
+                Ok(Check { subject: Arc::new(subject), expected, origin: None })
+            }
         }
     }
 }
