@@ -217,12 +217,12 @@ fn comprehensions() -> Format {
     text("tensor", whole.map(str::to_owned).to_vec(), |text| {
         let Ok(program) = warploom::tensor::parse("a.tc", text) else { return false };
         let names = program.definitions();
-        let realised = names.iter().map(|name| {
+        let mut realised = names.iter().map(|name| {
             let definition = program.define(Some(name)).unwrap();
             let sizes: Vec<(&str, i64)> = definition.sizes().into_iter().map(|name| (name, 16)).collect();
             definition.realise(&sizes).is_ok()
         });
-        realised.fold(true, |all, one| all && one)
+        realised.all(|one| one)
     })
 }
 
