@@ -175,6 +175,13 @@ impl Definition {
         sizes.map(String::as_str).collect()
     }
 
+    /// The names of its input tensors, as its pipelines call them: `C_in` for the old values of a tensor `C` that is updated in
+    /// place.
+    pub fn inputs(&self) -> Vec<String> {
+        let tensors = self.checked.def.params.iter().filter(|param| !param.ty.dims.is_empty());
+        tensors.map(|param| self.checked.names.outside(&param.name.text)).collect()
+    }
+
     /// The sizes that follow from the shapes of tensors, in the notation's order of dimensions.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use warploom::app::{App, Settings, Shapes, count};
 use warploom::interp::files::read_any;
-use warploom::lang::{Region, files, infer};
+use warploom::lang::{Pipeline, Region, files, infer};
 use warploom::tensor::{self, Definition};
 
 use super::file::{param, refused};
@@ -85,11 +85,12 @@ fn requested(definition: &Definition, values: &Values) -> Result<Sizes, Error> {
 
 /// The sizes that follow from the input files. Their contents are read later, when the pipeline says which types it needs.
 fn sizes_of_files(definition: &Definition, files: &[String]) -> Result<Sizes, Error> {
-    let declared = definition.tree().params.iter().filter(|param| !param.ty.dims.is_empty());
-    let names: Vec<&str> = declared.map(|param| param.name.text.as_str()).collect();
-    let nobody = App::new(definition.name(), |_| unreachable!("nobody builds it"));
+    let names = definition.inputs();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    // There is no pipeline before the sizes are known, and so nothing that another flag could set.
+    let unbuilt = App::new(definition.name(), |_| Pipeline::new("", []));
     let mut shapes = Vec::new();
-    for (name, file) in inputs::assign(&nobody, Kind::Input, &names, files)? {
+    for (name, file) in inputs::assign(&unbuilt, Kind::Input, &names, files)? {
         if !Path::new(file).exists() {
             return Err(Error::NoFile { file: file.to_owned() });
         }

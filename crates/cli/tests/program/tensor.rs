@@ -12,6 +12,7 @@ const TEXT: &str = "
 def mm(float(M,K) A, float(K,N) B) -> (C) {
     C(m,n) +=! A(m,k) * B(k,n)
 }
+def twice(float(M,N) C) -> (C) { C(m,n) = 2 * C(m,n) }
 def attention(float(Q,D) queries, float(T,D) keys, float(T,V) values, float scale) -> (O) {
     S(q,t) +=! queries(q,d) * keys(t,d)
     highest(q) max=! S(q,t)
@@ -81,6 +82,14 @@ fn arrays_are_row_major_and_give_the_sizes() {
     let expected: Vec<f32> = (0..3).flat_map(|m| (0..4).map(move |n| of(m, n))).collect();
     assert_eq!(product.as_slice::<f32>(), Some(expected.as_slice()));
 
+    // A tensor that is updated in place has its old values from an input of its own.
+    let ran = place.run("run nets.tc --def twice --input C_in=a.npy -o C=twice.npy");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let twice = npy::read(place.path("twice.npy")).unwrap();
+    assert_eq!(twice.as_slice::<f32>(), Some(&[0.0, 2.0, 20.0, 22.0, 40.0, 42.0][..]));
+    let ran = place.run("run nets.tc --def mm --input X=a.npy");
+    assert!(ran.code == 2 && ran.err.contains("has no input `X`"), "{}", ran.err);
+
     let ran = place.run("run nets.tc --def mm --input A=a.npy --input B=a.npy");
     assert_eq!(ran.code, 3, "{}", ran.err);
     assert!(ran.err.contains("nets.tc:2:"), "{}", ran.err);
@@ -102,7 +111,7 @@ fn mistakes_are_said() {
         ("compile nets.tc --def mm --size M=0,K=1,N=1", 2, "`M=0` is not a size"),
         ("compile nets.tc --def mm --size X=3", 2, "`mm` has no size `X`"),
         ("compile nets.tc --def mm --size M=1,M=2", 2, "given twice"),
-        ("compile nets.tc --def pool --size H=2,W=2", 3, "nets.tc:14:"),
+        ("compile nets.tc --def pool --size H=2,W=2", 3, "nets.tc:15:"),
         ("compile wrong.tc --size N=3", 2, "wrong.tc:1:"),
         ("compile lost.tc --size N=3", 2, "there is no file lost.tc"),
         ("compile harris --def mm", 2, "--def has no effect here"),
