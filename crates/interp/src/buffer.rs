@@ -1,9 +1,11 @@
 //! Dense arrays of samples over a box of grid points.
 
 use thiserror::Error;
-use warploom_lang::{Range, Region, Scalar, Type, Value, dispatch};
+use warploom_lang::scalar::CastFrom;
+use warploom_lang::{Range, Region, Scalar, Type, Value, bf16, dispatch, f16};
 
 use crate::compare::{Tolerance, compare};
+use crate::lanes::Lane;
 
 /// Why a buffer could not be created or a sample could not be stored.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -77,7 +79,7 @@ pub enum BufferError {
 }
 
 /// A Rust type that a [`Buffer`] can hold.
-pub trait Element: Scalar {
+pub trait Element: Scalar<Bits: Lane> {
     /// Wraps samples of this type as [`Data`].
     fn wrap(samples: Vec<Self>) -> Data;
     /// The samples; `None` if they have another type.
@@ -149,6 +151,11 @@ elements! {
     I16 i16;
     I32 i32;
     F32 f32;
+    F16 f16;
+    BF16 bf16;
+    F64 f64;
+    I64 i64;
+    U64 u64;
 }
 
 /// A dense array of samples of one [`Type`] over a [`Region`].
@@ -374,6 +381,24 @@ impl Buffer {
             }
         });
         Ok(copy)
+    }
+}
+
+impl Buffer {
+    /// The samples as another type, if each keeps its value; otherwise the first that does not.
+    /// NaN stays NaN.
+    pub fn exactly(&self, ty: Type) -> Result<Buffer, Value> {
+        dispatch!(self.ty(), S => dispatch!(ty, T => {
+            let samples = self.as_slice::<S>().unwrap_or_default();
+            let exact = |sample: &S| {
+                let to = T::cast_from(*sample);
+                let same = S::cast_from(to) == *sample || Value::from(*sample).as_f64().is_nan();
+                let kept = same && (T::TYPE.is_float() || !Value::from(*sample).as_f64().is_nan());
+                if kept { Ok(to) } else { Err(Value::from(*sample)) }
+            };
+            let converted = samples.iter().map(exact).collect::<Result<Vec<T>, Value>>()?;
+            Ok(Buffer { data: T::wrap(converted), ..self.clone() })
+        }))
     }
 }
 

@@ -214,14 +214,15 @@ impl Difference {
     /// `None` for equal values.
     fn between(actual: Value, expected: Value) -> Option<Difference> {
         let (a, e) = (actual.as_f64(), expected.as_f64());
-        if a == e || (a.is_nan() && e.is_nan()) {
+        let same_float = a == e && actual.ty().is_float();
+        if same_float || actual == expected || (a.is_nan() && e.is_nan()) {
             return None;
         }
         if !a.is_finite() || !e.is_finite() {
             return Some(Difference { abs: f64::INFINITY, rel: f64::INFINITY, ulp: u32::MAX });
         }
         let abs = (a - e).abs();
-        let ulp = rank(actual).abs_diff(rank(expected)) as u32;
+        let ulp = rank(actual).abs_diff(rank(expected)).try_into().unwrap_or(u32::MAX);
         Some(Difference { abs, rel: abs / e.abs(), ulp })
     }
 
@@ -232,11 +233,13 @@ impl Difference {
 }
 
 /// The rank of a value among all values of its type. Both zeros have the same rank.
-fn rank(value: Value) -> i64 {
-    value.as_int().unwrap_or_else(|| {
-        let magnitude = i64::from(value.bits() & 0x7fff_ffff);
-        if value.as_f64().is_sign_negative() { -magnitude } else { magnitude }
-    })
+fn rank(value: Value) -> i128 {
+    if !value.ty().is_float() {
+        return value.as_int().map_or(value.bits().into(), i128::from);
+    }
+    let sign = 1_u64 << (8 * value.ty().bytes() - 1);
+    let magnitude = i128::from(value.bits() & (sign - 1));
+    if value.bits() & sign != 0 { -magnitude } else { magnitude }
 }
 
 /// The point with this linear index, first dimension fastest.

@@ -21,7 +21,7 @@
 use std::convert::Infallible;
 use std::fmt;
 
-use warploom_lang::{Pipeline, Type, Value, dispatch, rounding};
+use warploom_lang::{Pipeline, Type, Value, bf16, dispatch, f16, rounding};
 
 use crate::buffer::{Buffer, Element};
 use crate::compare::{Mismatch, ShapeMismatch, Tolerance, check_shapes, compare, point};
@@ -254,6 +254,15 @@ fn floats(buffer: &Buffer) -> Vec<f32> {
     dispatch!(buffer.ty(), T => of::<T>(buffer))
 }
 
+/// The distance from 1 to the next float. What is kept of a run are `f32`s, so `f64` is no finer.
+fn epsilon(ty: Type) -> f64 {
+    match ty {
+        Type::F16 => f16::EPSILON.to_f64(),
+        Type::BF16 => bf16::EPSILON.to_f64(),
+        _ => f64::from(f32::EPSILON),
+    }
+}
+
 impl Ranges {
     fn of(reference: &Buffer) -> Ranges {
         let values = floats(reference);
@@ -305,9 +314,9 @@ impl Ranges {
             let (spread, magnitude) = (f64::from(spread), f64::from(*magnitude));
             let allowed = match (reference.ty(), stated) {
                 (Type::Bool, _) => 0.0,
-                (Type::F32, Some(stated)) => stated * f64::from(largest),
-                (Type::F32, None) => {
-                    WIDENED * spread.max(usual * magnitude) + ULPS * f64::from(f32::EPSILON) * magnitude
+                (ty, Some(stated)) if ty.is_float() => stated * f64::from(largest),
+                (ty, None) if ty.is_float() => {
+                    WIDENED * spread.max(usual * magnitude) + ULPS * epsilon(ty) * magnitude
                 }
                 _ => spread.max(1.0),
             };

@@ -1,26 +1,105 @@
 //! Operations on rows of values.
 //!
-//! A row holds one 32-bit pattern per lane for every type (see [`Scalar`]). An operand that is the
-//! same in every lane is passed once.
+//! A row holds one pattern per lane: of 64 bits for types of that width, of 32 bits for all others
+//! (see [`Scalar`]). An operand that is the same in every lane is passed once.
 
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
-use warploom_lang::scalar::{Arithmetic, Bits, CastFrom, Integer, Scalar};
-use warploom_lang::{Type, dispatch, math};
+use warploom_lang::scalar::{Arithmetic, Bits, CastFrom, Float, Integer, Scalar, Word};
+use warploom_lang::{Type, dispatch, dispatch_kind, math};
 
 /// One operand of a row operation.
 #[derive(Clone, Copy)]
 pub enum Lanes<'a> {
     /// The same value in every lane.
-    Uniform(u32),
+    Uniform(u64),
     /// One value per lane.
     Varying(&'a [u32]),
+    /// One value of 64 bits per lane.
+    Wide(&'a [u64]),
+}
+
+impl Lanes<'_> {
+    /// The pattern in one lane.
+    #[inline]
+    pub fn get(self, lane: usize) -> u64 {
+        match self {
+            Lanes::Uniform(value) => value,
+            Lanes::Varying(values) => values[lane].wide(),
+            Lanes::Wide(values) => values[lane],
+        }
+    }
+}
+
+/// The result of a row operation.
+#[derive(Debug)]
+pub enum Row<'a> {
+    /// Patterns of 32 bits.
+    Narrow(&'a mut [u32]),
+    /// Patterns of 64 bits.
+    Wide(&'a mut [u64]),
+}
+
+/// An operand with patterns of one width.
+enum Source<'a, W> {
+    Uniform(W),
+    Varying(&'a [W]),
+}
+
+/// A pattern that rows hold.
+pub trait Lane: Word {
+    /// The lanes of a result, which has this width.
+    fn row<'a>(row: Row<'a>) -> &'a mut [Self];
+    /// The lanes of an operand that varies, if it has this width.
+    fn varying(lanes: Lanes<'_>) -> Option<&[Self]>;
+}
+
+impl Lane for u32 {
+    #[inline]
+    fn row<'a>(row: Row<'a>) -> &'a mut [u32] {
+        match row {
+            Row::Narrow(row) => row,
+            Row::Wide(_) => unreachable!("a row has the width of its type"),
+        }
+    }
+
+    #[inline]
+    fn varying(lanes: Lanes<'_>) -> Option<&[u32]> {
+        if let Lanes::Varying(lanes) = lanes { Some(lanes) } else { None }
+    }
+}
+
+impl Lane for u64 {
+    #[inline]
+    fn row<'a>(row: Row<'a>) -> &'a mut [u64] {
+        match row {
+            Row::Wide(row) => row,
+            Row::Narrow(_) => unreachable!("a row has the width of its type"),
+        }
+    }
+
+    #[inline]
+    fn varying(lanes: Lanes<'_>) -> Option<&[u64]> {
+        if let Lanes::Wide(lanes) = lanes { Some(lanes) } else { None }
+    }
+}
+
+#[inline]
+fn source<W: Lane>(lanes: Lanes<'_>) -> Source<'_, W> {
+    match (lanes, W::varying(lanes)) {
+        (_, Some(lanes)) => Source::Varying(lanes),
+        (Lanes::Uniform(bits), None) => Source::Uniform(W::narrow(bits)),
+        _ => unreachable!("an operand has the width of its type"),
+    }
 }
 
 /// Applies `op` to rows, lane by lane. `ty` is the type of the last operand, `to` the type of the
 /// result.
-pub fn apply(op: Op, ty: Type, to: Type, row: &mut [u32], args: &[Lanes<'_>]) {
+pub fn apply(op: Op, ty: Type, to: Type, row: Row<'_>, args: &[Lanes<'_>]) {
     match (op, args) {
-        (Op::Const(value), _) => row.fill(value.bits()),
+        (Op::Const(value), _) => match row {
+            Row::Narrow(row) => row.fill(value.bits() as u32),
+            Row::Wide(row) => row.fill(value.bits()),
+        },
         (Op::Unary(op), &[a]) => unary(op, ty, row, a),
         (Op::Binary(op), &[a, b]) => binary(op, ty, row, a, b),
         (Op::Cast(_), &[a]) => dispatch!(ty, S => dispatch!(to, T => {
@@ -29,19 +108,27 @@ pub fn apply(op: Op, ty: Type, to: Type, row: &mut [u32], args: &[Lanes<'_>]) {
         (Op::SaturatingCast(_), &[a]) => dispatch!(ty, S => dispatch!(to, T => {
             map1(row, a, |v: S| <T as CastFrom<S>>::saturate_from(v));
         })),
-        (Op::Reinterpret(_), &[a]) => dispatch!(to, T => {
-            map1(row, a, |bits: u32| <T as Scalar>::from_bits(bits));
-        }),
-        (Op::Select, &[condition, a, b]) => select(row, condition, a, b),
+        (Op::Reinterpret(_), &[a]) => dispatch!(ty, S => dispatch!(to, T => {
+            map1(row, a, |v: S| <T as Scalar>::from_word(v.to_word()));
+        })),
+        (Op::Select, &[condition, a, b]) => match row {
+            Row::Narrow(row) => select(row, condition, a, b),
+            Row::Wide(row) => select(row, condition, a, b),
+        },
         _ => unreachable!("operands of {} were checked", op.name()),
     }
 }
 
 #[inline]
-fn map1<A: Scalar, R: Scalar>(row: &mut [u32], a: Lanes<'_>, f: impl Fn(A) -> R) {
-    match a {
-        Lanes::Uniform(a) => row.fill(f(A::from_bits(a)).to_bits()),
-        Lanes::Varying(a) => {
+fn map1<A, R>(row: Row<'_>, a: Lanes<'_>, f: impl Fn(A) -> R)
+where
+    A: Scalar<Bits: Lane>,
+    R: Scalar<Bits: Lane>,
+{
+    let row = R::Bits::row(row);
+    match source::<A::Bits>(a) {
+        Source::Uniform(a) => row.fill(f(A::from_bits(a)).to_bits()),
+        Source::Varying(a) => {
             for (to, a) in row.iter_mut().zip(a) {
                 *to = f(A::from_bits(*a)).to_bits();
             }
@@ -50,66 +137,68 @@ fn map1<A: Scalar, R: Scalar>(row: &mut [u32], a: Lanes<'_>, f: impl Fn(A) -> R)
 }
 
 #[inline]
-fn map2<A: Scalar, R: Scalar>(row: &mut [u32], a: Lanes<'_>, b: Lanes<'_>, f: impl Fn(A, A) -> R) {
-    match (a, b) {
-        (Lanes::Varying(a), Lanes::Varying(b)) => {
+fn map2<A, R>(row: Row<'_>, a: Lanes<'_>, b: Lanes<'_>, f: impl Fn(A, A) -> R)
+where
+    A: Scalar<Bits: Lane>,
+    R: Scalar<Bits: Lane>,
+{
+    let row = R::Bits::row(row);
+    match (source::<A::Bits>(a), source::<A::Bits>(b)) {
+        (Source::Varying(a), Source::Varying(b)) => {
             for ((to, a), b) in row.iter_mut().zip(a).zip(b) {
                 *to = f(A::from_bits(*a), A::from_bits(*b)).to_bits();
             }
         }
-        (Lanes::Varying(a), Lanes::Uniform(b)) => {
+        (Source::Varying(a), Source::Uniform(b)) => {
             let b = A::from_bits(b);
             for (to, a) in row.iter_mut().zip(a) {
                 *to = f(A::from_bits(*a), b).to_bits();
             }
         }
-        (Lanes::Uniform(a), Lanes::Varying(b)) => {
+        (Source::Uniform(a), Source::Varying(b)) => {
             let a = A::from_bits(a);
             for (to, b) in row.iter_mut().zip(b) {
                 *to = f(a, A::from_bits(*b)).to_bits();
             }
         }
-        (Lanes::Uniform(a), Lanes::Uniform(b)) => row.fill(f(A::from_bits(a), A::from_bits(b)).to_bits()),
+        (Source::Uniform(a), Source::Uniform(b)) => row.fill(f(A::from_bits(a), A::from_bits(b)).to_bits()),
     }
 }
 
-fn select(row: &mut [u32], condition: Lanes<'_>, a: Lanes<'_>, b: Lanes<'_>) {
-    let pick = |from: Lanes<'_>, i: usize| match from {
-        Lanes::Uniform(value) => value,
-        Lanes::Varying(values) => values[i],
+fn select<W: Lane>(row: &mut [W], condition: Lanes<'_>, a: Lanes<'_>, b: Lanes<'_>) {
+    let pick = |from: &Source<'_, W>, i: usize| match from {
+        Source::Uniform(value) => *value,
+        Source::Varying(values) => values[i],
     };
-    match (condition, a, b) {
-        (Lanes::Uniform(condition), a, b) => {
+    match (source::<u32>(condition), source::<W>(a), source::<W>(b)) {
+        (Source::Uniform(condition), a, b) => {
             let chosen = if condition != 0 { a } else { b };
-            row.iter_mut().enumerate().for_each(|(i, to)| *to = pick(chosen, i));
+            row.iter_mut().enumerate().for_each(|(i, to)| *to = pick(&chosen, i));
         }
-        (Lanes::Varying(condition), Lanes::Varying(a), Lanes::Varying(b)) => {
+        (Source::Varying(condition), Source::Varying(a), Source::Varying(b)) => {
             for (((to, c), a), b) in row.iter_mut().zip(condition).zip(a).zip(b) {
                 *to = if *c != 0 { *a } else { *b };
             }
         }
-        (Lanes::Varying(condition), a, b) => {
+        (Source::Varying(condition), a, b) => {
             for (i, (to, c)) in row.iter_mut().zip(condition).enumerate() {
-                *to = if *c != 0 { pick(a, i) } else { pick(b, i) };
+                *to = if *c != 0 { pick(&a, i) } else { pick(&b, i) };
             }
         }
     }
 }
 
-fn unary(op: UnaryOp, ty: Type, row: &mut [u32], a: Lanes<'_>) {
-    match ty {
-        Type::F32 => float_unary(op, row, a),
-        Type::Bool => map1(row, a, |v: bool| Bits::not(v)),
-        Type::U8 => int_unary::<u8>(op, row, a),
-        Type::U16 => int_unary::<u16>(op, row, a),
-        Type::U32 => int_unary::<u32>(op, row, a),
-        Type::I8 => int_unary::<i8>(op, row, a),
-        Type::I16 => int_unary::<i16>(op, row, a),
-        Type::I32 => int_unary::<i32>(op, row, a),
+fn unary(op: UnaryOp, ty: Type, row: Row<'_>, a: Lanes<'_>) {
+    if ty == Type::F32 {
+        return single_unary(op, row, a);
     }
+    dispatch_kind!(ty,
+        bool => map1(row, a, |v: bool| Bits::not(v)),
+        F => map1(row, a, |v: F| v.function(op)),
+        I => int_unary::<I>(op, row, a))
 }
 
-fn int_unary<T: Integer>(op: UnaryOp, row: &mut [u32], a: Lanes<'_>) {
+fn int_unary<T: Integer<Bits: Lane>>(op: UnaryOp, row: Row<'_>, a: Lanes<'_>) {
     match op {
         UnaryOp::Neg => map1(row, a, T::neg),
         UnaryOp::Abs => map1(row, a, T::abs),
@@ -117,7 +206,7 @@ fn int_unary<T: Integer>(op: UnaryOp, row: &mut [u32], a: Lanes<'_>) {
     }
 }
 
-fn float_unary(op: UnaryOp, row: &mut [u32], a: Lanes<'_>) {
+fn single_unary(op: UnaryOp, row: Row<'_>, a: Lanes<'_>) {
     // One loop per operation, so that the cheap ones are vectorised.
     match op {
         UnaryOp::Neg => map1(row, a, |v: f32| Arithmetic::neg(v)),
@@ -130,21 +219,26 @@ fn float_unary(op: UnaryOp, row: &mut [u32], a: Lanes<'_>) {
     }
 }
 
-fn binary(op: BinaryOp, ty: Type, row: &mut [u32], a: Lanes<'_>, b: Lanes<'_>) {
-    match ty {
-        Type::F32 if op == BinaryOp::Pow => map2(row, a, b, math::pow),
-        Type::F32 => arithmetic::<f32>(op, row, a, b),
-        Type::Bool => bool_binary(op, row, a, b),
-        Type::U8 => int_binary::<u8>(op, row, a, b),
-        Type::U16 => int_binary::<u16>(op, row, a, b),
-        Type::U32 => int_binary::<u32>(op, row, a, b),
-        Type::I8 => int_binary::<i8>(op, row, a, b),
-        Type::I16 => int_binary::<i16>(op, row, a, b),
-        Type::I32 => int_binary::<i32>(op, row, a, b),
+fn binary(op: BinaryOp, ty: Type, row: Row<'_>, a: Lanes<'_>, b: Lanes<'_>) {
+    dispatch_kind!(ty,
+        bool => bool_binary(op, row, a, b),
+        F => float_binary::<F>(op, row, a, b),
+        I => int_binary::<I>(op, row, a, b))
+}
+
+fn float_binary<T: Float<Bits: Lane, Distance: Scalar<Bits: Lane>>>(
+    op: BinaryOp,
+    row: Row<'_>,
+    a: Lanes<'_>,
+    b: Lanes<'_>,
+) {
+    match op {
+        BinaryOp::Pow => map2(row, a, b, T::power),
+        _ => arithmetic::<T>(op, row, a, b),
     }
 }
 
-fn bool_binary(op: BinaryOp, row: &mut [u32], a: Lanes<'_>, b: Lanes<'_>) {
+fn bool_binary(op: BinaryOp, row: Row<'_>, a: Lanes<'_>, b: Lanes<'_>) {
     match op {
         BinaryOp::And => map2(row, a, b, bool::and),
         BinaryOp::Or => map2(row, a, b, bool::or),
@@ -153,7 +247,12 @@ fn bool_binary(op: BinaryOp, row: &mut [u32], a: Lanes<'_>, b: Lanes<'_>) {
     }
 }
 
-fn int_binary<T: Integer>(op: BinaryOp, row: &mut [u32], a: Lanes<'_>, b: Lanes<'_>) {
+fn int_binary<T: Integer<Bits: Lane, Distance: Scalar<Bits: Lane>>>(
+    op: BinaryOp,
+    row: Row<'_>,
+    a: Lanes<'_>,
+    b: Lanes<'_>,
+) {
     match op {
         BinaryOp::Average => map2(row, a, b, T::average),
         BinaryOp::And => map2(row, a, b, T::and),
@@ -165,7 +264,12 @@ fn int_binary<T: Integer>(op: BinaryOp, row: &mut [u32], a: Lanes<'_>, b: Lanes<
     }
 }
 
-fn arithmetic<T: Arithmetic>(op: BinaryOp, row: &mut [u32], a: Lanes<'_>, b: Lanes<'_>) {
+fn arithmetic<T: Arithmetic<Bits: Lane, Distance: Scalar<Bits: Lane>>>(
+    op: BinaryOp,
+    row: Row<'_>,
+    a: Lanes<'_>,
+    b: Lanes<'_>,
+) {
     match op {
         BinaryOp::Add => map2(row, a, b, T::add),
         BinaryOp::Sub => map2(row, a, b, T::sub),

@@ -2,9 +2,8 @@
 
 use smallvec::SmallVec;
 use warploom_lang::FuncId;
-use warploom_lang::op::Op;
 
-use crate::lanes::{self, Lanes};
+use crate::lanes::{self, Lanes, Row};
 use crate::program::{Action, Instruction, Program, Slot};
 use crate::samples::{Layout, Samples, SamplesMut};
 
@@ -47,8 +46,9 @@ pub struct Outside;
 /// A program with its registers.
 pub struct Machine<'a> {
     program: &'a Program,
-    scalars: Vec<u32>,
+    scalars: Vec<u64>,
     rows: Vec<Vec<u32>>,
+    wide: Vec<Vec<u64>>,
     offsets: Vec<i64>,
 }
 
@@ -58,6 +58,7 @@ impl<'a> Machine<'a> {
             program,
             scalars: program.scalars.clone(),
             rows: vec![vec![0; LANES]; program.rows],
+            wide: vec![vec![0; LANES]; program.wide_rows],
             offsets: vec![0; LANES],
         }
     }
@@ -79,6 +80,7 @@ impl<'a> Machine<'a> {
         match slot {
             Slot::Scalar(scalar) => Lanes::Uniform(self.scalars[scalar]),
             Slot::Row(row) => Lanes::Varying(&self.rows[row][..lanes]),
+            Slot::Wide(row) => Lanes::Wide(&self.wide[row][..lanes]),
         }
     }
 
@@ -91,15 +93,17 @@ impl<'a> Machine<'a> {
     ) -> Result<(), Outside> {
         let Instruction { action, to, .. } = instruction;
         match (action, *to) {
-            (Action::Var(d), Slot::Scalar(scalar)) => self.scalars[scalar] = place.point[*d] as u32,
+            (Action::Var(d), Slot::Scalar(scalar)) => self.scalars[scalar] = u64::from(place.point[*d] as u32),
             (Action::Var(d), Slot::Row(row)) => {
                 let start = place.point[*d] as u32;
                 for (lane, to) in self.rows[row][..place.lanes].iter_mut().enumerate() {
                     *to = start.wrapping_add(lane as u32);
                 }
             }
-            (Action::RVar(r), Slot::Scalar(scalar)) => self.scalars[scalar] = place.domain[*r] as u32,
-            (Action::RVar(_), Slot::Row(_)) => unreachable!("rows run along pure variables"),
+            (Action::RVar(r), Slot::Scalar(scalar)) => {
+                self.scalars[scalar] = u64::from(place.domain[*r] as u32);
+            }
+            (Action::Var(_) | Action::RVar(_), _) => unreachable!("rows run along one pure variable of 32 bits"),
             (Action::Load(input), _) => {
                 let source = &sources.inputs[warploom_lang::Id::index(*input)];
                 self.load(instruction, source.values[0], &source.layout, 0, place.lanes)?;
@@ -111,28 +115,13 @@ impl<'a> Machine<'a> {
                 let source = sources.funcs[warploom_lang::Id::index(*func)].as_ref().ok_or(Outside)?;
                 self.load(instruction, source.values[*value], &source.layout, 0, place.lanes)?;
             }
-            (Action::Perturbed(number), Slot::Scalar(scalar)) => {
-                let mut single = [0];
-                self.program.perturbed[*number].apply(&mut single, &self.arguments(instruction, 1));
-                self.scalars[scalar] = single[0];
-            }
-            (Action::Perturbed(number), Slot::Row(row)) => {
-                let mut result = std::mem::take(&mut self.rows[row]);
-                self.program.perturbed[*number]
-                    .apply(&mut result[..place.lanes], &self.arguments(instruction, place.lanes));
-                self.rows[row] = result;
-            }
-            (Action::Op(op), Slot::Scalar(scalar)) => {
-                let mut single = [0];
-                self.apply(*op, instruction, &mut single);
-                self.scalars[scalar] = single[0];
-            }
-            (Action::Op(op), Slot::Row(row)) => {
-                // The result register never aliases an operand register.
-                let mut result = std::mem::take(&mut self.rows[row]);
-                self.apply(*op, instruction, &mut result[..place.lanes]);
-                self.rows[row] = result;
-            }
+            (Action::Perturbed(number), _) => self.compute(instruction, place.lanes, |machine, row, lanes| {
+                machine.program.perturbed[*number].apply(row, &machine.arguments(instruction, lanes));
+            }),
+            (Action::Op(op), _) => self.compute(instruction, place.lanes, |machine, row, lanes| {
+                let args = machine.arguments(instruction, lanes);
+                lanes::apply(*op, instruction.operand, instruction.result, row, &args);
+            }),
         }
         Ok(())
     }
@@ -141,9 +130,31 @@ impl<'a> Machine<'a> {
         instruction.args.iter().map(|slot| self.lanes(*slot, lanes)).collect()
     }
 
-    fn apply(&self, op: Op, instruction: &Instruction, result: &mut [u32]) {
-        let args = self.arguments(instruction, result.len());
-        lanes::apply(op, instruction.operand, instruction.result, result, &args);
+    /// Computes the result of an instruction: `run` fills the row it is given, with this many lanes.
+    fn compute(&mut self, instruction: &Instruction, lanes: usize, run: impl FnOnce(&Self, Row<'_>, usize)) {
+        // The result register never aliases an operand register.
+        match instruction.to {
+            Slot::Scalar(scalar) if instruction.result.is_wide() => {
+                let mut single = [0];
+                run(self, Row::Wide(&mut single), 1);
+                self.scalars[scalar] = single[0];
+            }
+            Slot::Scalar(scalar) => {
+                let mut single = [0];
+                run(self, Row::Narrow(&mut single), 1);
+                self.scalars[scalar] = single[0].into();
+            }
+            Slot::Row(row) => {
+                let mut result = std::mem::take(&mut self.rows[row]);
+                run(self, Row::Narrow(&mut result[..lanes]), lanes);
+                self.rows[row] = result;
+            }
+            Slot::Wide(row) => {
+                let mut result = std::mem::take(&mut self.wide[row]);
+                run(self, Row::Wide(&mut result[..lanes]), lanes);
+                self.wide[row] = result;
+            }
+        }
     }
 
     fn load(
@@ -155,22 +166,21 @@ impl<'a> Machine<'a> {
         lanes: usize,
     ) -> Result<(), Outside> {
         let start = self.uniform_offset(&instruction.args, layout)? - base;
-        let row = match instruction.to {
-            Slot::Row(row) => row,
-            Slot::Scalar(scalar) => {
-                self.scalars[scalar] = samples.get(start as usize);
-                return Ok(());
-            }
-        };
-        let mut result = std::mem::take(&mut self.rows[row]);
+        if let Slot::Scalar(scalar) = instruction.to {
+            self.scalars[scalar] = samples.get(start as usize);
+            return Ok(());
+        }
         match self.strided(instruction, layout, lanes)? {
-            Some((first, step)) => samples.load_row(start + first, step, &mut result[..lanes]),
+            Some((first, step)) => self.compute(instruction, lanes, |_, row, _| {
+                samples.load_row(start + first, step, row);
+            }),
             None => {
                 self.varying_offsets(&instruction.args, layout, start, lanes)?;
-                samples.gather(&self.offsets[..lanes], &mut result[..lanes]);
+                self.compute(instruction, lanes, |machine, row, lanes| {
+                    samples.gather(&machine.offsets[..lanes], row);
+                });
             }
         }
-        self.rows[row] = result;
         Ok(())
     }
 
@@ -241,30 +251,18 @@ impl<'a> Machine<'a> {
         let offsets = &self.offsets[..lanes];
         let neighbours = offsets.windows(2).all(|pair| pair[1] == pair[0] + 1);
         for (value, samples) in program.values.iter().zip(&mut own.values) {
-            match (mask, *value) {
-                (Some(Slot::Row(mask)), value) => {
-                    let lanes = lane_values(&self.scalars, &self.rows, value);
+            match (mask, self.lanes(*value, lanes)) {
+                (Some(Slot::Row(mask)), values) => {
                     let mask = &self.rows[mask];
-                    samples.scatter(offsets, lanes, |lane| mask[lane] != 0);
+                    samples.scatter(offsets, values, |lane| mask[lane] != 0);
                 }
-                (_, Slot::Row(row)) if neighbours => {
-                    samples.store_row(offsets[0] as usize, &self.rows[row][..lanes]);
+                (_, Lanes::Uniform(bits)) if neighbours => {
+                    samples.fill_row(offsets[0] as usize, lanes, bits);
                 }
-                (_, Slot::Scalar(scalar)) if neighbours => {
-                    samples.fill_row(offsets[0] as usize, lanes, self.scalars[scalar]);
-                }
-                (_, value) => {
-                    samples.scatter(offsets, lane_values(&self.scalars, &self.rows, value), |_| true);
-                }
+                (_, values) if neighbours => samples.store_row(offsets[0] as usize, values),
+                (_, values) => samples.scatter(offsets, values, |_| true),
             }
         }
         Ok(())
-    }
-}
-
-fn lane_values<'a>(scalars: &'a [u32], rows: &'a [Vec<u32>], slot: Slot) -> impl Fn(usize) -> u32 + 'a {
-    move |lane| match slot {
-        Slot::Scalar(scalar) => scalars[scalar],
-        Slot::Row(row) => rows[row][lane],
     }
 }

@@ -1,6 +1,6 @@
 //! Random samples, for pipelines that come without inputs.
 
-use warploom_lang::{Region, Scalar, Type, dispatch};
+use warploom_lang::{Region, Scalar, Type, Value, dispatch};
 
 use crate::buffer::{Buffer, BufferError};
 
@@ -12,14 +12,14 @@ pub fn noise(ty: Type, region: Region, seed: u64) -> Result<Buffer, BufferError>
     let mut buffer = Buffer::zeros(ty, region)?;
     let bytes = noise_bytes(ty, buffer.len(), seed);
     let bits = bytes.chunks_exact(ty.bytes()).map(|sample| {
-        let mut word = [0; 4];
+        let mut word = [0; 8];
         word[..sample.len()].copy_from_slice(sample);
-        u32::from_le_bytes(word)
+        u64::from_le_bytes(word)
     });
     dispatch!(ty, T => {
         let samples = buffer.as_mut_slice::<T>().unwrap_or_default();
         for (sample, bits) in samples.iter_mut().zip(bits) {
-            *sample = T::from_bits(bits);
+            *sample = T::from_word(bits);
         }
     });
     Ok(buffer)
@@ -37,10 +37,12 @@ pub fn noise_bytes(ty: Type, points: usize, seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; points * ty.bytes()];
     match ty {
         Type::Bool => bytes.iter_mut().for_each(|byte| *byte = (next() & 1) as u8),
-        Type::F32 => {
-            for sample in bytes.chunks_exact_mut(4) {
+        _ if ty.is_float() => {
+            for sample in bytes.chunks_exact_mut(ty.bytes()) {
                 // 24 bits convert to `f32` exactly.
-                sample.copy_from_slice(&((next() >> 8) as f32 / (1 << 24) as f32).to_le_bytes());
+                let number = f64::from(next() >> 8) / f64::from(1 << 24);
+                let value = Value::rounded(ty, number).unwrap_or(Value::zero(ty));
+                sample.copy_from_slice(&value.bits().to_le_bytes()[..ty.bytes()]);
             }
         }
         _ => {

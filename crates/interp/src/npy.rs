@@ -14,9 +14,9 @@ use std::path::Path;
 use npyz::{AutoSerialize, DType, Deserialize, TypeChar, TypeRead, TypeStr, WriteOptions, WriterBuilder};
 use thiserror::Error;
 use warploom_lang::files::ARRAY;
-use warploom_lang::{Range, Region, Type, dispatch, visible};
+use warploom_lang::{Range, Region, bf16, f16, visible};
 
-use crate::buffer::{Buffer, BufferError, Element};
+use crate::buffer::{Buffer, BufferError, Data, Element};
 use crate::files::{self, FileError};
 use header::{Header, MAX_DIMENSIONS};
 
@@ -59,7 +59,7 @@ pub enum NpyError {
     /// The samples have a type that buffers do not hold.
     #[error(
         "its samples have the type '{descr}'; convert them with astype to bool, uint8, uint16, uint32, int8, \
-         int16, int32 or float32"
+         int16, int32, int64, uint64, float16, float32 or float64"
     )]
     Type {
         /// The type in numpy's notation.
@@ -86,16 +86,6 @@ pub enum NpyError {
     /// A sample that is not a valid value of its type.
     #[error("one of its samples is damaged ({0}); copy or save it again")]
     Sample(io::Error),
-    /// A 64-bit sample that the 32-bit type cannot represent exactly.
-    #[error(
-        "its sample {value} is not exactly representable in {ty}; convert the array with astype before saving it"
-    )]
-    Inexact {
-        /// The value of the sample.
-        value: String,
-        /// The type of the buffer.
-        ty: Type,
-    },
     /// The array does not fit in memory.
     #[error(transparent)]
     Buffer(#[from] BufferError),
@@ -103,8 +93,8 @@ pub enum NpyError {
 
 /// Reads a `.npy` file.
 ///
-/// Arrays of `float64`, `int64` and `uint64` become `f32`, `i32` and `u32` if every sample keeps
-/// its value; otherwise reading fails.
+/// NumPy itself has no `bf16`; the package ml_dtypes saves its arrays with the type `V2`, two bytes
+/// that say nothing of what they mean. Such an array is read as `bf16`, and `bf16` is written so.
 pub fn read(path: impl AsRef<Path>) -> Result<Buffer, FileError> {
     let path = path.as_ref();
     read_from(&files::load(path, ARRAY)?, &path.display().to_string())
@@ -136,15 +126,59 @@ pub fn write_to(writer: impl Write, buffer: &Buffer) -> io::Result<()> {
     if buffer.region().dimensions() > MAX_DIMENSIONS {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, NpyError::TooManyDimensions));
     }
-    dispatch!(buffer.ty(), T => write_samples::<T>(writer, buffer))
+    match buffer.data() {
+        Data::Bool(samples) => write_samples(writer, buffer, |at| samples[at]),
+        Data::U8(samples) => write_samples(writer, buffer, |at| samples[at]),
+        Data::U16(samples) => write_samples(writer, buffer, |at| samples[at]),
+        Data::U32(samples) => write_samples(writer, buffer, |at| samples[at]),
+        Data::U64(samples) => write_samples(writer, buffer, |at| samples[at]),
+        Data::I8(samples) => write_samples(writer, buffer, |at| samples[at]),
+        Data::I16(samples) => write_samples(writer, buffer, |at| samples[at]),
+        Data::I32(samples) => write_samples(writer, buffer, |at| samples[at]),
+        Data::I64(samples) => write_samples(writer, buffer, |at| samples[at]),
+        Data::F32(samples) => write_samples(writer, buffer, |at| samples[at]),
+        Data::F64(samples) => write_samples(writer, buffer, |at| samples[at]),
+        Data::F16(samples) => write_halves(writer, buffer, "<f2", |at| samples[at].to_bits()),
+        Data::BF16(samples) => write_halves(writer, buffer, "<V2", |at| samples[at].to_bits()),
+    }
 }
 
-fn write_samples<T: Element + AutoSerialize>(writer: impl Write, buffer: &Buffer) -> io::Result<()> {
-    let shape: Vec<u64> = buffer.region().0.iter().rev().map(|range| range.extent as u64).collect();
-    let mut writer = WriteOptions::<T>::new().default_dtype().shape(&shape).writer(writer).begin_nd()?;
-    let samples = buffer.as_slice::<T>().unwrap_or_default();
-    writer.extend(buffer.offsets().map(|offset| samples[offset]))?;
+/// The extents of a buffer in the order of a file.
+fn shape(buffer: &Buffer) -> Vec<u64> {
+    buffer.region().0.iter().rev().map(|range| range.extent as u64).collect()
+}
+
+fn write_samples<T: AutoSerialize>(
+    writer: impl Write,
+    buffer: &Buffer,
+    sample: impl Fn(usize) -> T,
+) -> io::Result<()> {
+    let options = WriteOptions::<T>::new().default_dtype().shape(&shape(buffer));
+    let mut writer = options.writer(writer).begin_nd()?;
+    writer.extend(buffer.offsets().map(sample))?;
     writer.finish()
+}
+
+/// Writes floats of 16 bits, which npyz does not know: version 1.0, the header padded to 64 bytes.
+fn write_halves(
+    mut writer: impl Write,
+    buffer: &Buffer,
+    descr: &str,
+    bits: impl Fn(usize) -> u16,
+) -> io::Result<()> {
+    let extents: String = shape(buffer).iter().map(|extent| format!("{extent}, ")).collect();
+    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({extents}), }}");
+    let before = header::MAGIC.len() + 4;
+    let width = (before + text.len() + 1).next_multiple_of(64) - before - 1;
+    let text = format!("{text:<width$}\n");
+    writer.write_all(header::MAGIC)?;
+    writer.write_all(&[1, 0])?;
+    writer.write_all(&(text.len() as u16).to_le_bytes())?;
+    writer.write_all(text.as_bytes())?;
+    for offset in buffer.offsets() {
+        writer.write_all(&bits(offset).to_le_bytes())?;
+    }
+    writer.flush()
 }
 
 fn decode(file: &[u8]) -> Result<Buffer, NpyError> {
@@ -153,20 +187,20 @@ fn decode(file: &[u8]) -> Result<Buffer, NpyError> {
     let ty: TypeStr = header.descr.parse().map_err(|_| unsupported())?;
     let array = Array { header: &header, data, dtype: DType::new_scalar(ty.clone()) };
     match (ty.type_char(), ty.size_field()) {
-        (TypeChar::Bool, 1) => array.buffer(Some::<bool>),
-        (TypeChar::Uint, 1) => array.buffer(Some::<u8>),
-        (TypeChar::Uint, 2) => array.buffer(Some::<u16>),
-        (TypeChar::Uint, 4) => array.buffer(Some::<u32>),
-        (TypeChar::Uint, 8) => array.buffer(|wide: u64| u32::try_from(wide).ok()),
-        (TypeChar::Int, 1) => array.buffer(Some::<i8>),
-        (TypeChar::Int, 2) => array.buffer(Some::<i16>),
-        (TypeChar::Int, 4) => array.buffer(Some::<i32>),
-        (TypeChar::Int, 8) => array.buffer(|wide: i64| i32::try_from(wide).ok()),
-        (TypeChar::Float, 4) => array.buffer(Some::<f32>),
-        (TypeChar::Float, 8) => array.buffer(|wide: f64| {
-            let narrow = wide as f32;
-            (f64::from(narrow) == wide || wide.is_nan()).then_some(narrow)
-        }),
+        (TypeChar::Bool, 1) => array.buffer(|sample: bool| sample),
+        (TypeChar::Uint, 1) => array.buffer(|sample: u8| sample),
+        (TypeChar::Uint, 2) => array.buffer(|sample: u16| sample),
+        (TypeChar::Uint, 4) => array.buffer(|sample: u32| sample),
+        (TypeChar::Uint, 8) => array.buffer(|sample: u64| sample),
+        (TypeChar::Int, 1) => array.buffer(|sample: i8| sample),
+        (TypeChar::Int, 2) => array.buffer(|sample: i16| sample),
+        (TypeChar::Int, 4) => array.buffer(|sample: i32| sample),
+        (TypeChar::Int, 8) => array.buffer(|sample: i64| sample),
+        // Their bits, of which the reader knows no type.
+        (TypeChar::Float, 2) => array.bits("u2").buffer(f16::from_bits),
+        (TypeChar::RawData, 2) => array.bits("u2").buffer(bf16::from_bits),
+        (TypeChar::Float, 4) => array.buffer(|sample: f32| sample),
+        (TypeChar::Float, 8) => array.buffer(|sample: f64| sample),
         _ => Err(unsupported()),
     }
 }
@@ -178,11 +212,16 @@ struct Array<'a> {
 }
 
 impl Array<'_> {
+    /// The same array with its samples as unsigned integers of as many bytes.
+    fn bits(&self, descr: &str) -> Array<'_> {
+        let order = if self.header.descr.starts_with('>') { '>' } else { '<' };
+        let ty: Option<TypeStr> = format!("{order}{descr}").parse().ok();
+        let dtype = ty.map_or_else(|| self.dtype.clone(), DType::new_scalar);
+        Array { header: self.header, data: self.data, dtype }
+    }
+
     /// Reads samples stored as `S` in the file into a buffer of `T`.
-    fn buffer<S: Deserialize + ToString + Copy, T: Element>(
-        &self,
-        narrow: impl Fn(S) -> Option<T>,
-    ) -> Result<Buffer, NpyError> {
+    fn buffer<S: Deserialize, T: Element>(&self, sample_of: impl Fn(S) -> T) -> Result<Buffer, NpyError> {
         let count = self.count(size_of::<S>())?;
         let reader = S::reader(&self.dtype)
             .map_err(|_| NpyError::Type { descr: visible(self.header.descr).into_owned() })?;
@@ -190,8 +229,7 @@ impl Array<'_> {
         let mut samples = Vec::with_capacity(count);
         for _ in 0..count {
             let sample = reader.read_one(&mut data).map_err(NpyError::Sample)?;
-            let inexact = || NpyError::Inexact { value: sample.to_string(), ty: T::TYPE };
-            samples.push(narrow(sample).ok_or_else(inexact)?);
+            samples.push(sample_of(sample));
         }
         let extents = self.header.shape.iter().rev();
         let region = Region(extents.map(|&extent| Range::new(0, extent)).collect());

@@ -7,10 +7,13 @@
 //! both operands of a sum are products, one run fuses the left one and the other run fuses the
 //! right one.
 
+mod double;
+
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 use warploom_lang::rounding::{Deviation, Product, QUOTIENT_ULPS};
+use warploom_lang::{Type, Value};
 
-use crate::lanes::Lanes;
+use crate::lanes::{Lane, Lanes, Row};
 
 /// The pseudo-random source of rounding differences.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +51,12 @@ impl Noise {
     /// A possible rounding error of a float: up to half a unit in the last place.
     fn residue(self, rounded: f32) -> f64 {
         let unit = f64::from(rounded.next_up()) - f64::from(rounded);
-        let half = mixed(self.state) as f64 / u64::MAX as f64 - 0.5;
-        if unit.is_finite() && rounded != 0.0 { unit * half } else { 0.0 }
+        if unit.is_finite() && rounded != 0.0 { unit * self.fraction() } else { 0.0 }
+    }
+
+    /// A number from -0.5 to 0.5.
+    fn fraction(self) -> f64 {
+        mixed(self.state) as f64 / u64::MAX as f64 - 0.5
     }
 }
 
@@ -65,6 +72,7 @@ fn mixed(value: u64) -> u64 {
 #[derive(Clone, Copy, Debug)]
 pub struct Perturbed {
     op: Op,
+    ty: Type,
     deviation: Deviation,
     noise: Noise,
     /// Which of two products is fused; `None` if it is chosen at random.
@@ -79,25 +87,28 @@ enum Side {
 
 impl Perturbed {
     /// An operation at one place of a pipeline.
-    pub fn new(op: Op, deviation: Deviation, noise: Noise, place: u64) -> Perturbed {
+    pub fn new(op: Op, ty: Type, deviation: Deviation, noise: Noise, place: u64) -> Perturbed {
         let prefers = match noise.run {
             0 => Some(Side::Left),
             1 => Some(Side::Right),
             _ => None,
         };
         let noise = if matches!(deviation, Deviation::Fused { .. }) { noise.of(place) } else { noise };
-        Perturbed { op, deviation, noise, prefers }
+        Perturbed { op, ty, deviation, noise, prefers }
     }
 
     /// Computes the lanes of a row. The operands are followed by the factors of those operands that
     /// are products.
-    pub fn apply(&self, result: &mut [u32], args: &[Lanes<'_>]) {
-        let operand = |number: usize, lane: usize| match args.get(number) {
-            Some(Lanes::Uniform(bits)) => f32::from_bits(*bits),
-            Some(Lanes::Varying(lanes)) => f32::from_bits(lanes[lane]),
-            None => 0.0,
+    pub fn apply(&self, result: Row<'_>, args: &[Lanes<'_>]) {
+        if let Row::Wide(result) = result {
+            return self.apply_double(result, args);
+        }
+        let value = |bits: u64| match self.ty {
+            Type::F32 => f32::from_bits(bits as u32),
+            half => Value::from_bits(half, bits).as_f64() as f32,
         };
-        for (lane, to) in result.iter_mut().enumerate() {
+        let operand = |number: usize, lane: usize| args.get(number).map_or(0.0, |lanes| value(lanes.get(lane)));
+        for (lane, to) in u32::row(result).iter_mut().enumerate() {
             let (a, b) = (operand(0, lane), operand(1, lane));
             let noise = self.noise.of(u64::from(a.to_bits()) << 32 | u64::from(b.to_bits()));
             let result = match self.deviation {
@@ -116,20 +127,17 @@ impl Perturbed {
                 }
                 _ => self.on(a, b, noise),
             };
-            *to = result.to_bits();
+            *to = match self.ty {
+                Type::F32 => result.to_bits(),
+                half => Value::rounded(half, result.into()).map_or(0, |value| value.bits() as u32),
+            };
         }
     }
 
     /// A sum or difference of two floats. One operand is used unrounded if it is a product that is
     /// fused.
     fn sum(&self, (a, left): (f32, Option<f64>), (b, right): (f32, Option<f64>), noise: Noise) -> f32 {
-        let fused = match (self.prefers, left, right) {
-            (Some(Side::Right), Some(_), Some(_)) => Some(Side::Right),
-            (Some(_), Some(_), _) => Some(Side::Left),
-            (Some(_), None, _) => Some(Side::Right),
-            (None, ..) => noise.side(),
-        };
-        let (x, y) = match fused {
+        let (x, y) = match self.fused_side(left.is_some(), right.is_some(), noise) {
             Some(Side::Left) => (left.unwrap_or(f64::from(a)), f64::from(b)),
             Some(Side::Right) => (f64::from(a), right.unwrap_or(f64::from(b))),
             None => (f64::from(a), f64::from(b)),
@@ -138,6 +146,16 @@ impl Perturbed {
             Op::Binary(BinaryOp::Add) => (x + y) as f32,
             Op::Binary(BinaryOp::Sub) => (x - y) as f32,
             _ => (x - y).abs() as f32,
+        }
+    }
+
+    /// Which of the operands that are products is fused.
+    fn fused_side(&self, left: bool, right: bool, noise: Noise) -> Option<Side> {
+        match (self.prefers, left, right) {
+            (Some(Side::Right), true, true) => Some(Side::Right),
+            (Some(_), true, _) => Some(Side::Left),
+            (Some(_), false, _) => Some(Side::Right),
+            (None, ..) => noise.side(),
         }
     }
 
@@ -193,10 +211,10 @@ mod tests {
     fn sum_of_products(run: u64, [a, b, c, d]: [f32; 4]) -> f32 {
         let product = Some(Product::Here(warploom_lang::Id::new(0), false));
         let deviation = Deviation::Fused { left: product, right: product };
-        let sum = Perturbed::new(Op::Binary(BinaryOp::Add), deviation, Noise::new(run), 7);
-        let args = [a * b, c * d, a, b, c, d].map(|value: f32| Lanes::Uniform(value.to_bits()));
+        let sum = Perturbed::new(Op::Binary(BinaryOp::Add), Type::F32, deviation, Noise::new(run), 7);
+        let args = [a * b, c * d, a, b, c, d].map(|value: f32| Lanes::Uniform(value.to_bits().into()));
         let mut result = [0];
-        sum.apply(&mut result, &args);
+        sum.apply(Row::Narrow(&mut result), &args);
         f32::from_bits(result[0])
     }
 

@@ -15,7 +15,8 @@ use image::{
 };
 use thiserror::Error;
 use warploom_lang::files::{PICTURE, PICTURE_FILE};
-use warploom_lang::{Region, Type};
+use warploom_lang::scalar::CastFrom;
+use warploom_lang::{Region, Type, bf16, f16};
 
 use crate::buffer::{Buffer, BufferError, Data, Element};
 use crate::files::{self, FileError};
@@ -145,7 +146,7 @@ pub fn write_to(buffer: &Buffer, format: Format) -> Result<Vec<u8>, PictureError
     // In a file, the channel is the fastest dimension.
     let order: &[usize] = if buffer.region().dimensions() == 3 { &[2, 0, 1] } else { &[0, 1] };
     let samples = match buffer.ty() {
-        Type::Bool | Type::F32 => convert(buffer, Type::U8)?.reordered(order)?,
+        ty if ty == Type::Bool || ty.is_float() => convert(buffer, Type::U8)?.reordered(order)?,
         _ => buffer.reordered(order)?,
     };
     match (format, channels) {
@@ -177,6 +178,9 @@ pub fn convert(buffer: &Buffer, ty: Type) -> Result<Buffer, PictureError> {
         Data::U8(samples) => rescale(samples, ty, buffer),
         Data::U16(samples) => rescale(samples, ty, buffer),
         Data::F32(samples) => rescale(samples, ty, buffer),
+        Data::F16(samples) => rescale(samples, ty, buffer),
+        Data::BF16(samples) => rescale(samples, ty, buffer),
+        Data::F64(samples) => rescale(samples, ty, buffer),
         _ => Err(PictureError::Type { ty: buffer.ty() }),
     }
 }
@@ -187,6 +191,9 @@ fn rescale<S: Level>(samples: &[S], ty: Type, like: &Buffer) -> Result<Buffer, P
         Type::U8 => rescale_to::<S, u8>(samples, like),
         Type::U16 => rescale_to::<S, u16>(samples, like),
         Type::F32 => rescale_to::<S, f32>(samples, like),
+        Type::F16 => rescale_to::<S, f16>(samples, like),
+        Type::BF16 => rescale_to::<S, bf16>(samples, like),
+        Type::F64 => rescale_to::<S, f64>(samples, like),
         _ => Err(PictureError::Type { ty }),
     }
 }
@@ -212,15 +219,20 @@ impl Level for bool {
     }
 }
 
-impl Level for f32 {
-    fn level(self) -> f64 {
-        f64::from(self)
-    }
+macro_rules! float_levels {
+    ($($t:ident)*) => {$(
+        impl Level for $t {
+            fn level(self) -> f64 {
+                f64::cast_from(self)
+            }
 
-    fn of_level(level: f64) -> f32 {
-        level as f32
-    }
+            fn of_level(level: f64) -> $t {
+                $t::cast_from(level)
+            }
+        }
+    )*};
 }
+float_levels! { f32 f64 f16 bf16 }
 
 macro_rules! integer_levels {
     ($($t:ident)*) => {$(

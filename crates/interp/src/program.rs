@@ -19,6 +19,15 @@ pub enum Slot {
     Scalar(usize),
     /// A row register.
     Row(usize),
+    /// A row register of 64-bit values.
+    Wide(usize),
+}
+
+impl Slot {
+    /// Whether the value differs along the row.
+    fn varies(self) -> bool {
+        !matches!(self, Slot::Scalar(_))
+    }
 }
 
 /// The operation of an instruction.
@@ -58,8 +67,9 @@ pub struct Program {
     /// The operations with perturbed rounding.
     pub perturbed: Vec<Perturbed>,
     /// The initial values of the scalars; constants are already filled in.
-    pub scalars: Vec<u32>,
+    pub scalars: Vec<u64>,
     pub rows: usize,
+    pub wide_rows: usize,
     pub indices: Vec<Slot>,
     pub values: Vec<Slot>,
     pub predicate: Option<Slot>,
@@ -92,8 +102,8 @@ impl Program {
             slots: AHashMap::new(),
             known: AHashMap::new(),
             steps: AHashMap::new(),
-            free: Vec::new(),
-            rows: 0,
+            narrow: Registers::default(),
+            wide: Registers::default(),
             scalars: Vec::new(),
             instructions: Vec::new(),
             perturbed: Vec::new(),
@@ -114,7 +124,8 @@ impl Program {
             instructions: compiler.instructions,
             perturbed: compiler.perturbed,
             scalars: compiler.scalars,
-            rows: compiler.rows,
+            rows: compiler.narrow.count,
+            wide_rows: compiler.wide.count,
         }
     }
 }
@@ -144,9 +155,9 @@ struct Compiler<'a> {
     known: AHashMap<ExprId, Value>,
     /// The step of a value from lane to lane, where it is constant.
     steps: AHashMap<ExprId, i64>,
-    free: Vec<usize>,
-    rows: usize,
-    scalars: Vec<u32>,
+    narrow: Registers,
+    wide: Registers,
+    scalars: Vec<u64>,
     instructions: Vec<Instruction>,
     perturbed: Vec<Perturbed>,
 }
@@ -181,8 +192,12 @@ impl Compiler<'_> {
             operands(self.pipeline, id, self.constants).iter().map(|arg| self.slots[arg]).collect();
         let steps = node.args.iter().map(|arg| self.steps.get(arg).copied()).collect();
         let is_row_var = matches!(action, Action::Var(d) if Some(d) == self.row);
-        let varies = is_row_var || args.iter().any(|arg| matches!(arg, Slot::Row(_)));
-        let to = if varies { Slot::Row(self.register()) } else { self.scalar() };
+        let varies = is_row_var || args.iter().any(|arg| arg.varies());
+        let to = match node.ty.is_wide() {
+            _ if !varies => self.scalar(),
+            true => Slot::Wide(self.wide.take()),
+            false => Slot::Row(self.narrow.take()),
+        };
         if let Some(step) = self.step(id, is_row_var, varies) {
             self.steps.insert(id, step);
         }
@@ -194,7 +209,8 @@ impl Compiler<'_> {
     fn perturbed(&self, id: ExprId, op: Op) -> Option<Perturbed> {
         let noise = self.constants.noise?;
         let deviation = rounding::deviation(self.pipeline, id)?;
-        Some(Perturbed::new(op, deviation, noise, id.index() as u64))
+        let ty = self.pipeline.exprs()[id].ty;
+        Some(Perturbed::new(op, ty, deviation, noise, id.index() as u64))
     }
 
     fn constant(&self, id: ExprId) -> Option<Value> {
@@ -240,18 +256,34 @@ impl Compiler<'_> {
         Slot::Scalar(self.scalars.len() - 1)
     }
 
-    fn register(&mut self) -> usize {
-        self.free.pop().unwrap_or_else(|| {
-            self.rows += 1;
-            self.rows - 1
-        })
-    }
 
     /// Frees the register of a value after its last use.
     fn release(&mut self, id: ExprId) {
-        if let Some(Slot::Row(register)) = self.slots.get(&id).copied()
-            && !self.free.contains(&register)
-        {
+        match self.slots.get(&id).copied() {
+            Some(Slot::Row(register)) => self.narrow.release(register),
+            Some(Slot::Wide(register)) => self.wide.release(register),
+            _ => {}
+        }
+    }
+}
+
+/// Row registers of one width.
+#[derive(Default)]
+struct Registers {
+    free: Vec<usize>,
+    count: usize,
+}
+
+impl Registers {
+    fn take(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            self.count += 1;
+            self.count - 1
+        })
+    }
+
+    fn release(&mut self, register: usize) {
+        if !self.free.contains(&register) {
             self.free.push(register);
         }
     }

@@ -1,8 +1,9 @@
 //! Loads and stores of rows of typed samples.
 
-use warploom_lang::{Region, Scalar};
+use warploom_lang::{Region, Scalar, bf16, f16};
 
 use crate::buffer::Data;
+use crate::lanes::{Lane, Lanes, Row};
 
 /// The memory layout of a box of samples.
 #[derive(Clone, Debug)]
@@ -45,12 +46,12 @@ macro_rules! samples {
 
         impl SamplesMut<'_> {
             /// Stores the lanes selected by `mask` at `offsets`.
-            pub fn scatter(&mut self, offsets: &[i64], bits: impl Fn(usize) -> u32, mask: impl Fn(usize) -> bool) {
+            pub fn scatter(&mut self, offsets: &[i64], values: Lanes<'_>, mask: impl Fn(usize) -> bool) {
                 match self {
                     $(SamplesMut::$variant(samples) => {
                         for (lane, offset) in offsets.iter().enumerate() {
                             if mask(lane) {
-                                samples[*offset as usize] = <$t as Scalar>::from_bits(bits(lane));
+                                samples[*offset as usize] = <$t as Scalar>::from_word(values.get(lane));
                             }
                         }
                     })*
@@ -58,9 +59,10 @@ macro_rules! samples {
             }
 
             /// Stores a row of contiguous samples.
-            pub fn store_row(&mut self, start: usize, row: &[u32]) {
+            pub fn store_row(&mut self, start: usize, values: Lanes<'_>) {
                 match self {
                     $(SamplesMut::$variant(samples) => {
+                        let row = <$t as Scalar>::Bits::varying(values).unwrap_or_default();
                         for (to, bits) in samples[start..start + row.len()].iter_mut().zip(row) {
                             *to = <$t as Scalar>::from_bits(*bits);
                         }
@@ -69,10 +71,10 @@ macro_rules! samples {
             }
 
             /// Stores one value into a row of contiguous samples.
-            pub fn fill_row(&mut self, start: usize, len: usize, bits: u32) {
+            pub fn fill_row(&mut self, start: usize, len: usize, bits: u64) {
                 match self {
                     $(SamplesMut::$variant(samples) => {
-                        samples[start..start + len].fill(<$t as Scalar>::from_bits(bits));
+                        samples[start..start + len].fill(<$t as Scalar>::from_word(bits));
                     })*
                 }
             }
@@ -108,16 +110,17 @@ macro_rules! samples {
                 }
             }
 
-            pub fn get(self, offset: usize) -> u32 {
+            pub fn get(self, offset: usize) -> u64 {
                 match self {
-                    $(Samples::$variant(samples) => samples[offset].to_bits(),)*
+                    $(Samples::$variant(samples) => samples[offset].to_word(),)*
                 }
             }
 
             /// Loads samples at a constant stride; contiguous samples for `step` 1.
-            pub fn load_row(self, start: i64, step: i64, row: &mut [u32]) {
+            pub fn load_row(self, start: i64, step: i64, row: Row<'_>) {
                 match self {
                     $(Samples::$variant(samples) => {
+                        let row = <$t as Scalar>::Bits::row(row);
                         if step == 1 {
                             let neighbours = &samples[start as usize..][..row.len()];
                             for (to, sample) in row.iter_mut().zip(neighbours) {
@@ -133,9 +136,10 @@ macro_rules! samples {
             }
 
             /// Loads samples at the given offsets.
-            pub fn gather(self, offsets: &[i64], row: &mut [u32]) {
+            pub fn gather(self, offsets: &[i64], row: Row<'_>) {
                 match self {
                     $(Samples::$variant(samples) => {
+                        let row = <$t as Scalar>::Bits::row(row);
                         for (to, offset) in row.iter_mut().zip(offsets) {
                             *to = Scalar::to_bits(samples[*offset as usize]);
                         }
@@ -162,4 +166,9 @@ samples! {
     I16 i16;
     I32 i32;
     F32 f32;
+    F16 f16;
+    BF16 bf16;
+    F64 f64;
+    I64 i64;
+    U64 u64;
 }

@@ -11,6 +11,7 @@ use crate::func::Func;
 use crate::input::{Input, Param};
 use crate::op::{BinaryOp, Op, TypeFault, UnaryOp};
 use crate::rdom::RVar;
+use crate::scalar::{Scalar, bf16, f16};
 use crate::types::{Type, Value};
 
 /// The maximum nesting depth of an expression, so that no recursive walk exhausts the stack.
@@ -158,7 +159,8 @@ impl Expr {
         }
     }
 
-    /// Applies an operation. An `i32` constant takes the type of the other operand.
+    /// Applies an operation. An `i32` constant, or an `f32` constant that is exact in the other
+    /// operand's type, takes that type.
     #[track_caller]
     pub(crate) fn apply(op: Op, mut operands: Vec<Expr>) -> Expr {
         if let Some(first) = operands.iter().find(|operand| operand.term().is_err()) {
@@ -190,7 +192,7 @@ impl Expr {
     }
 }
 
-/// Converts an `i32` constant to the type of the other operand.
+/// Converts a constant to the type of the other operand, as [`adapt`] does.
 fn match_types(operands: &mut [Expr]) -> Result<(), Fault> {
     let [a, b] = operands else { return Ok(()) };
     match (a.ty(), b.ty()) {
@@ -206,8 +208,12 @@ fn match_types(operands: &mut [Expr]) -> Result<(), Fault> {
     }
 }
 
-/// Converts an `i32` constant to a constant of type `ty`; `None` for any other expression.
+/// Converts an `i32` constant to a constant of type `ty`, or an `f32` constant that another float type
+/// has too; `None` for any other expression.
 pub(crate) fn adapt(expr: &Expr, ty: Type) -> Result<Option<Expr>, Fault> {
+    if let Some(constant) = expr.constant().and_then(Value::get::<f32>) {
+        return Ok(Value::exact_float(ty, constant.into()).map(Expr::from));
+    }
     match expr.constant().and_then(Value::get::<i32>) {
         Some(_) if ty == Type::Bool => Ok(None),
         Some(constant) => {
@@ -247,7 +253,20 @@ macro_rules! constants {
         }
     )*};
 }
-constants! { bool u8 u16 u32 i8 i16 i32 f32 }
+// Not for `f64`: a literal such as 0.5 would then no longer be an `f32`.
+constants! { bool u8 u16 u32 u64 i8 i16 i32 i64 f32 f16 bf16 }
+
+/// A constant of any type. Without a suffix, a literal with a decimal point is an `f64` here.
+///
+/// ```
+/// use warploom_lang::{Input, Type, constant, vars};
+/// let x = vars!(x);
+/// let input = Input::new("input", Type::F64, 1);
+/// assert_eq!((input.at(x) * constant(0.1)).ty(), Some(Type::F64));
+/// ```
+pub fn constant<T: Scalar>(value: T) -> Expr {
+    Expr::from(Value::from(value))
+}
 
 impl From<&Expr> for Expr {
     fn from(expr: &Expr) -> Expr {
@@ -337,6 +356,31 @@ pub trait Operand {
     #[track_caller]
     fn f32(&self) -> Expr {
         self.cast(Type::F32)
+    }
+    /// Converts to `f16`.
+    #[track_caller]
+    fn f16(&self) -> Expr {
+        self.cast(Type::F16)
+    }
+    /// Converts to `bf16`.
+    #[track_caller]
+    fn bf16(&self) -> Expr {
+        self.cast(Type::BF16)
+    }
+    /// Converts to `f64`.
+    #[track_caller]
+    fn f64(&self) -> Expr {
+        self.cast(Type::F64)
+    }
+    /// Converts to `i64`.
+    #[track_caller]
+    fn i64(&self) -> Expr {
+        self.cast(Type::I64)
+    }
+    /// Converts to `u64`.
+    #[track_caller]
+    fn u64(&self) -> Expr {
+        self.cast(Type::U64)
     }
     /// Converts to `i32`.
     #[track_caller]

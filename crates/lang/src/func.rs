@@ -297,9 +297,9 @@ impl Itself {
     /// `f(indices) = values`
     pub fn set(&self, indices: impl Indices, values: impl Values) -> Update {
         match values.into_start() {
-            Start::Values(values) => Update { indices: indices.into_exprs(), values },
+            Start::Values(values) => Update { indices: in_32_bits(indices), values },
             // An update without values is rejected when the pipeline is built.
-            Start::Undefined(_) => Update { indices: indices.into_exprs(), values: Vec::new() },
+            Start::Undefined(_) => Update { indices: in_32_bits(indices), values: Vec::new() },
         }
     }
 
@@ -335,10 +335,21 @@ impl Itself {
 
     #[track_caller]
     fn combine(&self, indices: impl Indices, combine: impl FnOnce(Expr) -> Expr) -> Update {
-        let indices = indices.into_exprs();
+        let indices = in_32_bits(indices);
         let old = self.at(indices.clone());
         Update { indices, values: vec![combine(old)] }
     }
+}
+
+/// Indices, with integers of 64 bits as `i32`. They saturate, so that what a boundary condition or a
+/// clamp does with an index outside is right for all of them.
+#[track_caller]
+fn in_32_bits(indices: impl Indices) -> Vec<Expr> {
+    let narrow = |index: Expr| match index.ty() {
+        Some(Type::I64 | Type::U64) => index.saturating_cast(Type::I32),
+        _ => index,
+    };
+    indices.into_exprs().into_iter().map(narrow).collect()
 }
 
 /// An access, or a faulty expression if the indices have the wrong count or type.
@@ -351,7 +362,7 @@ pub(crate) fn access(
     ty: Type,
     indices: impl Indices,
 ) -> Expr {
-    let indices = indices.into_exprs();
+    let indices = in_32_bits(indices);
     let fault = if indices.len() != dimensions {
         Some(Fault::Arity { callee: callee.to_string(), got: indices.len(), variables: variables() })
     } else {

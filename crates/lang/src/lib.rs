@@ -123,7 +123,7 @@ pub use bounds::{
     BoundsError, Facts, FuncRegions, Realisation, Regions, StageRegions, Warning, infer, warnings,
 };
 pub use error::{Diagnostic, Fault, PipelineError};
-pub use expr::{Expr, MAX_DEPTH, Operand, Var};
+pub use expr::{Expr, MAX_DEPTH, Operand, Var, constant};
 pub use func::{Arguments, Func, Indices, Itself, Start, Undefined, Update, Values, func, undef};
 pub use functions::{
     abs, absd, average, ceil, clamp, cos, exp, fast_exp, floor, lerp, log, max, min, mux, pow, random_f32,
@@ -136,6 +136,6 @@ pub use pipeline::Pipeline;
 pub use rdom::{RDom, RRange, RVar, rdom};
 pub use reduce::{Extreme, argmax, argmin, maximum, minimum, product, sum};
 pub use region::{Range, Region};
-pub use scalar::Scalar;
+pub use scalar::{Scalar, bf16, f16};
 pub use types::{Type, Value};
 pub use visible::{is_invisible, visible, visible_lines};

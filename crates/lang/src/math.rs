@@ -9,6 +9,8 @@
     reason = "coefficients are given with all their published digits"
 )]
 
+pub mod double;
+
 /// The natural logarithm of 2, as rounded for the functions here.
 pub const LN_2: f32 = 0.69314718;
 

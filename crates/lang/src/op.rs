@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::math;
-use crate::scalar::{Arithmetic, Bits, CastFrom, Integer, Scalar, dispatch};
+use crate::scalar::{Arithmetic, CastFrom, Float, Integer, Scalar, dispatch, dispatch_kind};
 use crate::types::{Type, Value};
 
 /// An operation with one operand.
@@ -165,11 +165,11 @@ impl Op {
             (Op::Unary(op), &[a]) => op.eval(a),
             (Op::Binary(op), &[a, b]) => op.eval(a, b),
             (Op::Cast(to), &[a]) => dispatch!(a.ty(), S => {
-                let source = <S as Scalar>::from_bits(a.bits());
+                let source = <S as Scalar>::from_word(a.bits());
                 dispatch!(to, T => Value::from(<T as CastFrom<S>>::cast_from(source)))
             }),
             (Op::SaturatingCast(to), &[a]) => dispatch!(a.ty(), S => {
-                let source = <S as Scalar>::from_bits(a.bits());
+                let source = <S as Scalar>::from_word(a.bits());
                 dispatch!(to, T => Value::from(<T as CastFrom<S>>::saturate_from(source)))
             }),
             (Op::Reinterpret(to), &[a]) => Value::from_bits(to, a.bits()),
@@ -209,6 +209,7 @@ impl UnaryOp {
         let supported = match self {
             UnaryOp::Neg | UnaryOp::Abs => a != Type::Bool,
             UnaryOp::Not => !a.is_float(),
+            UnaryOp::FastExp => a.is_float() && a != Type::F64,
             _ => a.is_float(),
         };
         if supported { Ok(a) } else { Err(TypeFault::Unsupported(a)) }
@@ -234,23 +235,39 @@ impl UnaryOp {
         }
     }
 
-    fn eval(self, a: Value) -> Value {
-        macro_rules! by_type {
-            ($($ty:ident $t:ident)*) => {
-                match (self, a.ty()) {
-                    (_, Type::F32) => Value::from(self.float(f32::from_bits(a.bits()))),
-                    (_, Type::Bool) => Value::from(a.bits() == 0),
-                    $(
-                        (UnaryOp::Neg, Type::$ty) => Value::from(<$t as Scalar>::from_bits(a.bits()).neg()),
-                        (UnaryOp::Abs, Type::$ty) => {
-                            Value::from(Arithmetic::abs(<$t as Scalar>::from_bits(a.bits())))
-                        }
-                        (_, Type::$ty) => Value::from(Bits::not(<$t as Scalar>::from_bits(a.bits()))),
-                    )*
-                }
-            };
+    /// The operation on an `f64`.
+    #[inline]
+    pub fn double(self, a: f64) -> f64 {
+        match self {
+            UnaryOp::Neg => Arithmetic::neg(a),
+            UnaryOp::Abs => Arithmetic::abs(a),
+            UnaryOp::Sqrt => a.sqrt(),
+            UnaryOp::Exp => math::double::exp(a),
+            UnaryOp::Log => math::double::log(a),
+            UnaryOp::Sin => math::double::sin(a),
+            UnaryOp::Cos => math::double::cos(a),
+            UnaryOp::Tanh => math::double::tanh(a),
+            UnaryOp::Floor => a.floor(),
+            UnaryOp::Ceil => a.ceil(),
+            UnaryOp::Round => a.round_ties_even(),
+            _ => unreachable!("{} is not defined on f64", self.name()),
         }
-        by_type! { U8 u8 U16 u16 U32 u32 I8 i8 I16 i16 I32 i32 }
+    }
+
+    fn eval(self, a: Value) -> Value {
+        let word = a.bits();
+        dispatch_kind!(a.ty(),
+            bool => Value::from(word == 0),
+            F => Value::from(<F as Scalar>::from_word(word).function(self)),
+            I => self.eval_int(<I as Scalar>::from_word(word)))
+    }
+
+    fn eval_int<T: Integer>(self, a: T) -> Value {
+        match self {
+            UnaryOp::Neg => Value::from(a.neg()),
+            UnaryOp::Abs => Value::from(a.abs()),
+            _ => Value::from(a.not()),
+        }
     }
 }
 
@@ -306,24 +323,16 @@ impl BinaryOp {
     }
 
     fn eval(self, a: Value, b: Value) -> Value {
-        macro_rules! by_type {
-            ($($ty:ident $t:ident)*) => {
-                match a.ty() {
-                    Type::F32 => self.eval_float(f32::from_bits(a.bits()), f32::from_bits(b.bits())),
-                    Type::Bool => self.eval_bool(a.bits() != 0, b.bits() != 0),
-                    $(Type::$ty => self.eval_int(
-                        <$t as Scalar>::from_bits(a.bits()),
-                        <$t as Scalar>::from_bits(b.bits()),
-                    ),)*
-                }
-            };
-        }
-        by_type! { U8 u8 U16 u16 U32 u32 I8 i8 I16 i16 I32 i32 }
+        let (left, right) = (a.bits(), b.bits());
+        dispatch_kind!(a.ty(),
+            bool => self.eval_bool(left != 0, right != 0),
+            F => self.eval_float(<F as Scalar>::from_word(left), <F as Scalar>::from_word(right)),
+            I => self.eval_int(<I as Scalar>::from_word(left), <I as Scalar>::from_word(right)))
     }
 
-    fn eval_float(self, a: f32, b: f32) -> Value {
+    fn eval_float<T: Float>(self, a: T, b: T) -> Value {
         match self {
-            BinaryOp::Pow => Value::from(math::pow(a, b)),
+            BinaryOp::Pow => Value::from(a.power(b)),
             _ => self.eval_arithmetic(a, b),
         }
     }

@@ -5,13 +5,14 @@ use std::panic::Location;
 
 use crate::error::{Diagnostic, Fault};
 use crate::expr::{Expr, Operand, Term, TermKind, Var};
+use crate::op::Op;
 use crate::func::{Func, FuncName, Itself, Start, Update};
 use crate::functions::select;
 use crate::rdom::RDom;
 use crate::types::{Type, Value};
 
 /// The sum of `term` over a domain. Terms are added to 0 one at a time, with the first variable
-/// fastest.
+/// fastest. Terms of 16 bits are added in `f32`, and the sum is rounded once.
 ///
 /// ```
 /// use warploom_lang::*;
@@ -23,26 +24,25 @@ use crate::types::{Type, Value};
 /// ```
 #[track_caller]
 pub fn sum(domain: &RDom, term: impl Into<Expr>) -> Expr {
-    reduce("sum", domain, term.into(), zero, |f, at, term| f.add(at, term))
+    reduce("sum", domain, term.into(), Value::zero, |f, at, term| f.add(at, term))
 }
 
 /// The product of `term` over a domain; 1 over an empty domain.
 #[track_caller]
 pub fn product(domain: &RDom, term: impl Into<Expr>) -> Expr {
-    let one = |ty| Value::from_int(ty, 1).unwrap_or(Value::zero(ty));
-    reduce("product", domain, term.into(), one, |f, at, term| f.mul(at, term))
+    reduce("product", domain, term.into(), Value::one, |f, at, term| f.mul(at, term))
 }
 
 /// The smallest value of `term` over a domain; the largest value of the type over an empty domain.
 #[track_caller]
 pub fn minimum(domain: &RDom, term: impl Into<Expr>) -> Expr {
-    reduce("minimum", domain, term.into(), largest, |f, at, term| f.min(at, term))
+    reduce("minimum", domain, term.into(), Value::largest, |f, at, term| f.min(at, term))
 }
 
 /// The largest value of `term` over a domain; the smallest value of the type over an empty domain.
 #[track_caller]
 pub fn maximum(domain: &RDom, term: impl Into<Expr>) -> Expr {
-    reduce("maximum", domain, term.into(), smallest, |f, at, term| f.max(at, term))
+    reduce("maximum", domain, term.into(), Value::smallest, |f, at, term| f.max(at, term))
 }
 
 /// The position and value of an extremum.
@@ -59,7 +59,7 @@ pub struct Extreme {
 /// type.
 #[track_caller]
 pub fn argmin(domain: &RDom, term: impl Into<Expr>) -> Extreme {
-    extreme("argmin", domain, term.into(), largest, |new, old| new.lt(old))
+    extreme("argmin", domain, term.into(), Value::largest, |new, old| new.lt(old))
 }
 
 /// The point of a domain where `term` is largest. Ties go to the first point in reduction order.
@@ -68,7 +68,7 @@ pub fn argmin(domain: &RDom, term: impl Into<Expr>) -> Extreme {
 /// its type.
 #[track_caller]
 pub fn argmax(domain: &RDom, term: impl Into<Expr>) -> Extreme {
-    extreme("argmax", domain, term.into(), smallest, |new, old| new.gt(old))
+    extreme("argmax", domain, term.into(), Value::smallest, |new, old| new.gt(old))
 }
 
 impl Expr {
@@ -90,24 +90,14 @@ impl Expr {
                 let kind = TermKind::Call(func.clone().reassociate(), *value);
                 Expr::node(kind, *ty, args.iter().cloned())
             }
+            // A sum of floats of 16 bits, which is rounded once it is complete.
+            Ok(Term { kind: TermKind::Op(Op::Cast(ty)), args, .. }) if ty.is_half() => {
+                args[0].reassociate().cast(*ty)
+            }
             Ok(_) => Expr::faulty(Diagnostic::at(Fault::NotAReduction, Location::caller())),
             Err(_) => self.clone(),
         }
     }
-}
-
-fn zero(ty: Type) -> Value {
-    Value::zero(ty)
-}
-
-fn largest(ty: Type) -> Value {
-    let int = ty.int_range().and_then(|(_, max)| Value::from_int(ty, max));
-    int.unwrap_or(Value::from(f32::INFINITY))
-}
-
-fn smallest(ty: Type) -> Value {
-    let int = ty.int_range().and_then(|(min, _)| Value::from_int(ty, min));
-    int.unwrap_or(Value::from(f32::NEG_INFINITY))
 }
 
 #[track_caller]
@@ -120,9 +110,9 @@ fn reduce(
 ) -> Expr {
     let Some(ty) = term.ty() else { return term };
     let args = free_vars(&term, domain);
-    let start = Start::Values(vec![start(ty).into()]);
+    let start = Start::Values(vec![start(ty.accumulator()).into()]);
     let helper = Func::define(FuncName::Inside(what), args.clone(), start, Location::caller());
-    helper.over(domain, |f| step(f, args.clone(), term)).at(args)
+    helper.over(domain, |f| step(f, args.clone(), term.cast(ty.accumulator()))).at(args).cast(ty)
 }
 
 #[track_caller]

@@ -24,7 +24,8 @@ pub enum Deviation {
         /// The right operand, if it is a product that can be fused.
         right: Option<Product>,
     },
-    /// The correctly rounded result, with an error of up to this many units in the last place.
+    /// The correctly rounded result, with an error of up to this many units in the last place; for
+    /// `f64`, the reference's result.
     Ulps(u32),
     /// The hardware's exponential: an error of 2 units in the last place, plus 1.173 per unit of
     /// the operand's magnitude.
@@ -50,6 +51,8 @@ const EXP: Deviation = Deviation::Ulps(2);
 const LOG: Deviation = Deviation::Ulps(1);
 const SIN_COS_TANH: Deviation = Deviation::Ulps(2);
 const POWER: Deviation = Deviation::Ulps(9);
+/// The errors of the timing build's functions of `f64`, at most 2, and of the reference's own, at most 4.
+const DOUBLE: Deviation = Deviation::Ulps(6);
 
 /// How the timing build may round a node differently; `None` if both builds give the same bits for
 /// the same operands.
@@ -58,14 +61,14 @@ pub fn deviation(pipeline: &Pipeline, id: ExprId) -> Option<Deviation> {
     let node = &exprs[id];
     let NodeKind::Op(op) = node.kind else { return None };
     // Compilers fold operations on constants, with correct rounding.
-    if node.ty != Type::F32 || node.args.iter().all(|arg| exprs.constant(*arg).is_some()) {
+    if !node.ty.is_float() || node.args.iter().all(|arg| exprs.constant(*arg).is_some()) {
         return None;
     }
     match op {
-        Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Absd) => {
-            let [left, right] = [0, 1].map(|arg| product(pipeline, node.args[arg]));
-            (left.is_some() || right.is_some()).then_some(Deviation::Fused { left, right })
-        }
+        _ if node.ty == Type::F64 => double(pipeline, id, op),
+        // A product of 16 bits is rounded before it can be fused.
+        Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Absd) if node.ty.is_half() => None,
+        Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Absd) => fused(pipeline, id),
         Op::Binary(BinaryOp::Div) if exprs.constant(node.args[1]).is_some_and(is_power_of_two) => None,
         Op::Binary(BinaryOp::Div) => Some(Deviation::Ulps(QUOTIENT_ULPS)),
         Op::Binary(BinaryOp::Mod) => Some(Deviation::Remainder),
@@ -77,6 +80,24 @@ pub fn deviation(pipeline: &Pipeline, id: ExprId) -> Option<Deviation> {
         Op::Unary(UnaryOp::FastExp) => Some(Deviation::FastExp),
         _ => None,
     }
+}
+
+/// How the timing build may round an operation on `f64` differently. Division and square root are
+/// correctly rounded in both builds.
+fn double(pipeline: &Pipeline, id: ExprId, op: Op) -> Option<Deviation> {
+    match op {
+        Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Absd) => fused(pipeline, id),
+        Op::Binary(BinaryOp::Mod) => Some(Deviation::Remainder),
+        Op::Binary(BinaryOp::Pow)
+        | Op::Unary(UnaryOp::Exp | UnaryOp::Log | UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Tanh) => Some(DOUBLE),
+        _ => None,
+    }
+}
+
+fn fused(pipeline: &Pipeline, id: ExprId) -> Option<Deviation> {
+    let args = &pipeline.exprs()[id].args;
+    let [left, right] = [0, 1].map(|arg| product(pipeline, args[arg]));
+    (left.is_some() || right.is_some()).then_some(Deviation::Fused { left, right })
 }
 
 /// The product that a node is, if it is one that rounds; `Inlined` if the node reads a Func whose

@@ -1,19 +1,68 @@
 //! What every operation computes on one value. The evaluator, the simulator and constant folding
 //! share these definitions.
 //!
-//! Values are passed as 32-bit patterns ([`Scalar::to_bits`]), with integers extended to 32 bits,
-//! so that one register can hold any type.
+//! Values are passed as patterns ([`Scalar::to_bits`]): of 64 bits for types of that width, and of 32
+//! bits for all others, with integers extended, so that two kinds of registers can hold any type.
 
+mod cast;
+mod float;
+
+pub use half::{bf16, f16};
+
+pub use self::cast::CastFrom;
+pub use self::float::Float;
 use crate::types::Type;
+
+/// A pattern of bits: `u32` or `u64`.
+pub trait Word: Copy + Default + Eq + Send + Sync + std::fmt::Debug + 'static {
+    /// The low bits of a pattern of 64 bits.
+    fn narrow(bits: u64) -> Self;
+    /// The pattern, extended by zeros.
+    fn wide(self) -> u64;
+}
+
+impl Word for u32 {
+    #[inline]
+    fn narrow(bits: u64) -> u32 {
+        bits as u32
+    }
+    #[inline]
+    fn wide(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+impl Word for u64 {
+    #[inline]
+    fn narrow(bits: u64) -> u64 {
+        bits
+    }
+    #[inline]
+    fn wide(self) -> u64 {
+        self
+    }
+}
 
 /// A Rust type that corresponds to one of the language's [types](Type).
 pub trait Scalar: Copy + PartialEq + PartialOrd + Default + Send + Sync + std::fmt::Debug + 'static {
     /// The corresponding type of the language.
     const TYPE: Type;
-    /// The value with this extended 32-bit pattern.
-    fn from_bits(bits: u32) -> Self;
-    /// The value's extended 32-bit pattern.
-    fn to_bits(self) -> u32;
+    /// The pattern of a register that holds a value.
+    type Bits: Word;
+    /// The value with this extended pattern.
+    fn from_bits(bits: Self::Bits) -> Self;
+    /// The value's extended pattern.
+    fn to_bits(self) -> Self::Bits;
+    /// The value with this pattern, of which only the bits that the type has count.
+    #[inline]
+    fn from_word(word: u64) -> Self {
+        Self::from_bits(Self::Bits::narrow(word))
+    }
+    /// The value's pattern, extended by zeros.
+    #[inline]
+    fn to_word(self) -> u64 {
+        self.to_bits().wide()
+    }
 }
 
 /// Arithmetic on integers (wrapping, Euclidean) and floats (IEEE).
@@ -65,10 +114,16 @@ pub trait Integer: Arithmetic + Bits {
     fn average(self, other: Self) -> Self;
     /// Truncates to the type's width (wraps).
     fn wrap(wide: i64) -> Self;
-    /// Clamps to the type's range.
-    fn saturate(wide: i64) -> Self;
-    /// The integer as an `i64`, without loss.
+    /// The integer as an `i64`; a `u64` wraps.
     fn widen(self) -> i64;
+    /// Clamps an integer to the type's range.
+    fn saturate<S: Integer>(from: S) -> Self;
+    /// The integer as an `i64`; a larger `u64` becomes the largest one.
+    fn limit(self) -> i64;
+    /// The nearest `f32`.
+    fn to_f32(self) -> f32;
+    /// The nearest `f64`.
+    fn to_f64(self) -> f64;
 }
 
 /// Runs `$body` with the type alias `$t` bound to the Rust type of a [`Type`].
@@ -83,6 +138,26 @@ macro_rules! dispatch {
             }
             __Type::F32 => {
                 type $t = f32;
+                $body
+            }
+            __Type::F16 => {
+                type $t = $crate::scalar::f16;
+                $body
+            }
+            __Type::BF16 => {
+                type $t = $crate::scalar::bf16;
+                $body
+            }
+            __Type::F64 => {
+                type $t = f64;
+                $body
+            }
+            __Type::I64 => {
+                type $t = i64;
+                $body
+            }
+            __Type::U64 => {
+                type $t = u64;
                 $body
             }
             __Type::U8 => {
@@ -114,19 +189,81 @@ macro_rules! dispatch {
 }
 pub use dispatch;
 
+/// Runs one of three bodies: the first for `bool`, the others with the alias bound to the Rust type
+/// of a float or an integer.
+#[macro_export]
+macro_rules! dispatch_kind {
+    ($ty:expr, bool => $bool:expr, $float:ident => $floats:expr, $int:ident => $ints:expr) => {{
+        use $crate::Type as __Type;
+        match $ty {
+            __Type::Bool => $bool,
+            __Type::F32 => {
+                type $float = f32;
+                $floats
+            }
+            __Type::F16 => {
+                type $float = $crate::scalar::f16;
+                $floats
+            }
+            __Type::BF16 => {
+                type $float = $crate::scalar::bf16;
+                $floats
+            }
+            __Type::F64 => {
+                type $float = f64;
+                $floats
+            }
+            __Type::U8 => {
+                type $int = u8;
+                $ints
+            }
+            __Type::U16 => {
+                type $int = u16;
+                $ints
+            }
+            __Type::U32 => {
+                type $int = u32;
+                $ints
+            }
+            __Type::U64 => {
+                type $int = u64;
+                $ints
+            }
+            __Type::I8 => {
+                type $int = i8;
+                $ints
+            }
+            __Type::I16 => {
+                type $int = i16;
+                $ints
+            }
+            __Type::I32 => {
+                type $int = i32;
+                $ints
+            }
+            __Type::I64 => {
+                type $int = i64;
+                $ints
+            }
+        }
+    }};
+}
+pub use dispatch_kind;
+
 macro_rules! integers {
-    ($($t:ident $unsigned:ident $ty:ident;)*) => {$(
+    ($($t:ident $unsigned:ident $bits:ident $ty:ident;)*) => {$(
         impl Scalar for $t {
             const TYPE: Type = Type::$ty;
+            type Bits = $bits;
             #[inline]
-            #[allow(trivial_numeric_casts, reason = "the macro serves u32 too")]
-            fn from_bits(bits: u32) -> $t {
+            #[allow(trivial_numeric_casts, reason = "the macro serves u32 and u64 too")]
+            fn from_bits(bits: $bits) -> $t {
                 bits as $t
             }
             #[inline]
-            #[allow(trivial_numeric_casts, reason = "the macro serves u32 too")]
-            fn to_bits(self) -> u32 {
-                self as u32
+            #[allow(trivial_numeric_casts, reason = "the macro serves u32 and u64 too")]
+            fn to_bits(self) -> $bits {
+                self as $bits
             }
         }
 
@@ -207,35 +344,58 @@ macro_rules! integers {
             }
             #[inline]
             fn average(self, other: $t) -> $t {
-                ((i64::from(self) + i64::from(other) + 1) >> 1) as $t
+                // Half of what both have in common, rounded up without a sum that overflows.
+                (self | other).wrapping_sub((self ^ other) >> 1)
             }
             #[inline]
+            #[allow(trivial_numeric_casts, reason = "the macro serves i64 too")]
             fn wrap(wide: i64) -> $t {
                 wide as $t
             }
             #[inline]
-            fn saturate(wide: i64) -> $t {
-                wide.clamp(i64::from($t::MIN), i64::from($t::MAX)) as $t
+            #[allow(trivial_numeric_casts, reason = "the macro serves i64 too")]
+            fn widen(self) -> i64 {
+                self as i64
             }
             #[inline]
-            fn widen(self) -> i64 {
-                i64::from(self)
+            #[allow(trivial_numeric_casts, reason = "the macro serves i64 too")]
+            fn saturate<S: Integer>(from: S) -> $t {
+                if matches!((S::TYPE, Type::$ty), (Type::U64, Type::U64)) {
+                    return <$t>::wrap(from.widen());
+                }
+                let largest = $t::MAX.limit();
+                from.limit().clamp($t::MIN.limit(), largest) as $t
+            }
+            #[inline]
+            fn limit(self) -> i64 {
+                i64::try_from(self).unwrap_or(i64::MAX)
+            }
+            #[inline]
+            fn to_f32(self) -> f32 {
+                self as f32
+            }
+            #[inline]
+            fn to_f64(self) -> f64 {
+                self as f64
             }
         }
     )*};
 }
 
 integers! {
-    u8 u8 U8;
-    u16 u16 U16;
-    u32 u32 U32;
-    i8 u8 I8;
-    i16 u16 I16;
-    i32 u32 I32;
+    u8 u8 u32 U8;
+    u16 u16 u32 U16;
+    u32 u32 u32 U32;
+    u64 u64 u64 U64;
+    i8 u8 u32 I8;
+    i16 u16 u32 I16;
+    i32 u32 u32 I32;
+    i64 u64 u64 I64;
 }
 
 impl Scalar for bool {
     const TYPE: Type = Type::Bool;
+    type Bits = u32;
     #[inline]
     fn from_bits(bits: u32) -> bool {
         bits != 0
@@ -262,159 +422,5 @@ impl Bits for bool {
     #[inline]
     fn not(self) -> bool {
         !self
-    }
-}
-
-impl Scalar for f32 {
-    const TYPE: Type = Type::F32;
-    #[inline]
-    fn from_bits(bits: u32) -> f32 {
-        f32::from_bits(bits)
-    }
-    #[inline]
-    fn to_bits(self) -> u32 {
-        f32::to_bits(self)
-    }
-}
-
-impl Arithmetic for f32 {
-    type Distance = f32;
-    #[inline]
-    fn add(self, other: f32) -> f32 {
-        self + other
-    }
-    #[inline]
-    fn sub(self, other: f32) -> f32 {
-        self - other
-    }
-    #[inline]
-    fn mul(self, other: f32) -> f32 {
-        self * other
-    }
-    #[inline]
-    fn div(self, other: f32) -> f32 {
-        self / other
-    }
-    #[inline]
-    fn rem(self, other: f32) -> f32 {
-        self - other * (self / other).floor()
-    }
-    #[inline]
-    fn min(self, other: f32) -> f32 {
-        // Equal operands have equal bits, except for zeros: OR-ing the bits gives -0 if either
-        // operand is -0.
-        let ordered = if other < self { other } else { self };
-        let equal = f32::from_bits(self.to_bits() | other.to_bits());
-        let number = if self == other { equal } else { ordered };
-        if self.is_nan() { other } else { number }
-    }
-    #[inline]
-    fn max(self, other: f32) -> f32 {
-        let ordered = if other > self { other } else { self };
-        let equal = f32::from_bits(self.to_bits() & other.to_bits());
-        let number = if self == other { equal } else { ordered };
-        if self.is_nan() { other } else { number }
-    }
-    #[inline]
-    fn neg(self) -> f32 {
-        -self
-    }
-    #[inline]
-    fn abs(self) -> f32 {
-        f32::abs(self)
-    }
-    #[inline]
-    fn absd(self, other: f32) -> f32 {
-        (self - other).abs()
-    }
-}
-
-/// Conversion between types: integers wrap, floats truncate toward zero and saturate, and NaN
-/// becomes 0.
-pub trait CastFrom<S> {
-    /// The converted value; wraps if it does not fit.
-    fn cast_from(source: S) -> Self;
-    /// The converted value, clamped to the target's range.
-    fn saturate_from(source: S) -> Self;
-}
-
-macro_rules! int_casts {
-    ($($to:ident)*) => {$(
-        impl<S: Integer> CastFrom<S> for $to {
-            #[inline]
-            fn cast_from(source: S) -> $to {
-                <$to>::wrap(source.widen())
-            }
-            #[inline]
-            fn saturate_from(source: S) -> $to {
-                <$to>::saturate(source.widen())
-            }
-        }
-        impl CastFrom<f32> for $to {
-            #[inline]
-            fn cast_from(source: f32) -> $to {
-                source as $to
-            }
-            #[inline]
-            fn saturate_from(source: f32) -> $to {
-                source as $to
-            }
-        }
-        impl CastFrom<bool> for $to {
-            #[inline]
-            fn cast_from(source: bool) -> $to {
-                $to::from(source)
-            }
-            #[inline]
-            fn saturate_from(source: bool) -> $to {
-                $to::from(source)
-            }
-        }
-    )*};
-}
-int_casts! { u8 u16 u32 i8 i16 i32 }
-
-impl<S: Integer> CastFrom<S> for f32 {
-    #[inline]
-    fn cast_from(source: S) -> f32 {
-        // An i64 holds every source value exactly, so this rounds once.
-        source.widen() as f32
-    }
-    #[inline]
-    fn saturate_from(source: S) -> f32 {
-        source.widen() as f32
-    }
-}
-
-impl CastFrom<f32> for f32 {
-    #[inline]
-    fn cast_from(source: f32) -> f32 {
-        source
-    }
-    #[inline]
-    fn saturate_from(source: f32) -> f32 {
-        source
-    }
-}
-
-impl CastFrom<bool> for f32 {
-    #[inline]
-    fn cast_from(source: bool) -> f32 {
-        f32::from(u8::from(source))
-    }
-    #[inline]
-    fn saturate_from(source: bool) -> f32 {
-        f32::from(u8::from(source))
-    }
-}
-
-impl<S: Scalar> CastFrom<S> for bool {
-    #[inline]
-    fn cast_from(source: S) -> bool {
-        source != S::default()
-    }
-    #[inline]
-    fn saturate_from(source: S) -> bool {
-        source != S::default()
     }
 }

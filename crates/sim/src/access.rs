@@ -21,10 +21,10 @@ impl Machine {
         world: &mut World<'_>,
     ) -> Result<(), Stop> {
         let loaded = match (self.code.arrays[from.array].home, from.index, to) {
-            (Home::Thread(number), index, Slot::Row(row)) => {
-                self.load_private(number, from.array, index, row, mask, world.clock.block())
+            (Home::Thread(number), index, to) if to.varies() => {
+                self.load_private(number, from.array, index, to, mask, world.clock.block())
             }
-            (_, Slot::Row(index), Slot::Row(row)) => self.load_row(from, index, row, mask, world),
+            (_, Slot::Row(index), to) if to.varies() => self.load_row(from, index, to, mask, world),
             (_, Slot::Scalar(index), Slot::Scalar(to)) => self.load_same(from, index, to, mask, world),
             _ => unreachable!("a load gives a row if its index is one or the array is per thread"),
         };
@@ -62,7 +62,7 @@ impl Machine {
         &mut self,
         from: Touch,
         index: usize,
-        row: usize,
+        to: Slot,
         mask: &Mask,
         world: &mut World<'_>,
     ) -> Result<(), Denied> {
@@ -70,7 +70,7 @@ impl Machine {
         let (era, me) = (world.clock.era(array.home), Mark::new(world.clock.now(), from.site, 0));
         let memory = memory(array, &mut self.shared, world);
         let traffic = &mut self.traffic[from.array].loads;
-        let mut result = std::mem::take(&mut self.registers.rows[row]);
+        let mut result = self.registers.take(to);
         let loaded = for_each_warp(mask, &self.registers.rows[index], |warp| {
             warp.check(array.elements)?;
             count(traffic, array, warp);
@@ -79,10 +79,10 @@ impl Machine {
             } else {
                 memory.check_written(warp)?;
             }
-            memory.gather(warp, &mut result);
+            memory.gather(warp, result.row());
             Ok(())
         });
-        self.registers.rows[row] = result;
+        self.registers.put(to, result);
         loaded
     }
 
@@ -98,7 +98,7 @@ impl Machine {
         let array = &self.code.arrays[from.array];
         let (era, me) = (world.clock.era(array.home), Mark::new(world.clock.now(), from.site, 0));
         let memory = memory(array, &mut self.shared, world);
-        let element = self.registers.scalars[index];
+        let element = self.registers.scalars[index] as u32;
         // Two threads are enough: more threads would leave the same marks.
         let threads = [mask.range().start as u16, mask.range().end as u16 - 1];
         let threads = if threads[0] == threads[1] { &threads[..1] } else { &threads[..] };
@@ -110,7 +110,7 @@ impl Machine {
         } else {
             memory.check_written(warp)?;
         }
-        self.registers.scalars[to] = memory.bits[element as usize];
+        self.registers.scalars[to] = memory.bits.get(element as usize);
         let requests = u64::from(mask.active_warps());
         let (sectors, wavefronts) = match array.home {
             Home::Global(_) => (requests, 0),
@@ -140,22 +140,18 @@ impl Machine {
         let indices = match to.index {
             Slot::Row(row) => self.registers.rows[row].as_slice(),
             Slot::Scalar(scalar) => {
-                same = vec![self.registers.scalars[scalar]; self.code.threads];
+                same = vec![self.registers.scalars[scalar] as u32; self.code.threads];
                 &same
             }
+            Slot::Wide(_) => unreachable!("indices have 32 bits"),
         };
         let values = self.registers.lanes(value, 0..self.code.threads);
         for_each_warp(mask, indices, |warp| {
             warp.check(array.elements)?;
             count(traffic, array, warp);
-            match (op, values) {
-                (Some(op), values) => {
-                    memory.atomic(warp, &era, me, (op, array.ty), |thread| lane(values, thread.into()))
-                }
-                (None, Lanes::Varying(row)) => {
-                    memory.store(warp, &era, me, |thread| row[usize::from(thread)])
-                }
-                (None, Lanes::Uniform(bits)) => memory.store(warp, &era, me, |_| bits),
+            match op {
+                Some(op) => memory.atomic(warp, &era, me, (op, array.ty), values),
+                None => memory.store(warp, &era, me, values),
             }
         })
     }
@@ -165,17 +161,17 @@ impl Machine {
         number: usize,
         array: usize,
         index: Slot,
-        row: usize,
+        to: Slot,
         mask: &Mask,
         block: u32,
     ) -> Result<(), Denied> {
         let memory = &self.private[number];
-        let mut result = std::mem::take(&mut self.registers.rows[row]);
+        let mut result = self.registers.take(to);
         let loaded = match self.registers.lanes(index, 0..self.code.threads) {
-            Lanes::Uniform(element) => memory.load_same(mask, block, element, &mut result),
-            Lanes::Varying(indices) => memory.load(mask, block, |thread| indices[thread], &mut result),
+            Lanes::Uniform(element) => memory.load_same(mask, block, element as u32, result.row()),
+            indices => memory.load(mask, block, |thread| indices.get(thread) as u32, result.row()),
         };
-        self.registers.rows[row] = result;
+        self.registers.put(to, result);
         count_private(&mut self.traffic[array].loads, &self.code.arrays[array], mask);
         loaded
     }
@@ -195,22 +191,15 @@ impl Machine {
         count_private(&mut self.traffic[to.array].stores, &self.code.arrays[to.array], mask);
         match index {
             Lanes::Uniform(element) if mask.active() as usize == threads => {
-                memory.store_all(block, element, |thread| lane(value, thread))
+                memory.store_all(block, element as u32, value)
             }
-            index => memory.store(mask, block, |thread| lane(index, thread), |thread| lane(value, thread)),
+            index => memory.store(mask, block, |thread| index.get(thread) as u32, value),
         }
     }
 }
 
 fn stop(at: Touch, kind: AccessKind, denied: Denied) -> Stop {
     Stop { site: at.site, why: StopWhy::Denied { array: at.array, kind, denied } }
-}
-
-fn lane(lanes: Lanes<'_>, thread: usize) -> u32 {
-    match lanes {
-        Lanes::Uniform(bits) => bits,
-        Lanes::Varying(row) => row[thread],
-    }
 }
 
 /// The memory of an array that threads share.

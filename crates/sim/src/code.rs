@@ -1,6 +1,6 @@
 //! A kernel as a flat list of instructions over registers.
 //!
-//! A register is a *row*, with one 32-bit pattern per thread of the block, or a *scalar*, which is the
+//! A register is a *row*, with one pattern of 32 or 64 bits per thread of the block, or a *scalar*, which is the
 //! same in all threads. Scalars are constants, block indices, loop variables, Params, and values
 //! computed only from these.
 
@@ -18,6 +18,15 @@ use crate::traffic::Geometry;
 pub enum Slot {
     Scalar(usize),
     Row(usize),
+    /// A row of 64-bit patterns.
+    Wide(usize),
+}
+
+impl Slot {
+    /// Whether the value differs between threads.
+    pub fn varies(self) -> bool {
+        !matches!(self, Slot::Scalar(_))
+    }
 }
 
 /// The row with the thread numbers.
@@ -103,7 +112,7 @@ pub struct Shuffle {
     pub value: Slot,
     pub lane: Slot,
     /// The row of the result.
-    pub to: usize,
+    pub to: Slot,
     pub site: usize,
 }
 
@@ -173,7 +182,7 @@ pub struct Code {
     pub threads: usize,
     pub instructions: Vec<Instruction>,
     /// The initial values of the scalars.
-    pub scalars: Vec<u32>,
+    pub scalars: Vec<u64>,
     /// The scalars that hold the block's indices.
     pub block: [usize; 3],
     /// The positions of Params, with their scalars.
@@ -182,6 +191,8 @@ pub struct Code {
     pub iterations: Vec<(usize, usize)>,
     /// The number of rows.
     pub rows: usize,
+    /// The number of rows of 64-bit patterns.
+    pub wide_rows: usize,
     /// The maximum number of nested masks, including the full one.
     pub masks: usize,
     pub arrays: Vec<ArrayCode>,

@@ -157,7 +157,7 @@ struct Bound {
     var: VarId,
     before: Option<(Slot, Type)>,
     /// The row to free then.
-    row: Option<usize>,
+    row: Option<Slot>,
 }
 
 pub(crate) struct Compiler<'a> {
@@ -168,8 +168,9 @@ pub(crate) struct Compiler<'a> {
     pub(crate) code: Code,
     /// The registers and types of the bound variables.
     pub(crate) vars: IdVec<VarId, Option<(Slot, Type)>>,
-    constants: AHashMap<u32, usize>,
-    free_rows: Vec<usize>,
+    constants: AHashMap<u64, usize>,
+    /// Rows of either width that are free.
+    free_rows: Vec<Slot>,
     pub(crate) temporaries: AHashMap<NodeId, Temporary>,
     open_masks: usize,
     path: Vec<usize>,
@@ -189,6 +190,7 @@ impl<'a> Compiler<'a> {
             params: Vec::new(),
             iterations: Vec::new(),
             rows: THREAD_ROW + 1,
+            wide_rows: 0,
             masks: 1,
             arrays,
             costs: Vec::new(),
@@ -260,7 +262,7 @@ impl<'a> Compiler<'a> {
         let Temporary { slot, owned, .. } =
             self.temporaries.remove(&value).ok_or(Fault::Order { node: value.index() })?;
         self.temporaries.clear();
-        let row = if let (Slot::Row(row), true) = (slot, owned) { Some(row) } else { None };
+        let row = (slot.varies() && owned).then_some(slot);
         let before = self.set_var(var, Some((slot, self.kernel.exprs[value].ty)))?;
         Ok(Bound { var, before, row })
     }
@@ -270,11 +272,12 @@ impl<'a> Compiler<'a> {
         self.expect("lane", lane, Type::I32)?;
         self.expect_value(value)?;
         self.expect_value(lane)?;
-        let to = self.row();
+        let ty = self.kernel.exprs[value].ty;
+        let to = self.row(ty);
         self.give_back(&[value, lane]);
         let shuffle = Shuffle { value: slots[0], lane: slots[1], to, site: self.site() };
         self.code.instructions.push(Instruction::Shuffle(shuffle));
-        let before = self.set_var(var, Some((Slot::Row(to), self.kernel.exprs[value].ty)))?;
+        let before = self.set_var(var, Some((to, ty)))?;
         Ok(Bound { var, before, row: Some(to) })
     }
 
@@ -363,6 +366,7 @@ impl<'a> Compiler<'a> {
                 self.code.instructions.push(Instruction::Widen);
                 self.open_masks -= 1;
             }
+            Slot::Wide(_) => unreachable!("conditions are Boolean"),
         }
         self.around.pop();
         Ok(())
@@ -462,8 +466,8 @@ impl<'a> Compiler<'a> {
             let Some(temporary) = self.temporaries.get_mut(id) else { continue };
             temporary.uses -= 1;
             if temporary.uses == 0 {
-                if let (Slot::Row(row), true) = (temporary.slot, temporary.owned) {
-                    self.free_rows.push(row);
+                if temporary.slot.varies() && temporary.owned {
+                    self.free_rows.push(temporary.slot);
                 }
                 self.temporaries.remove(id);
             }
@@ -485,7 +489,7 @@ impl<'a> Compiler<'a> {
                 let (op, args) = self.cheaper(op, &node.args, args);
                 cost.operations += Operations::of(op, operand, node.ty);
                 cost.lane_operations += 1;
-                let to = self.result(args.iter().any(|arg| matches!(arg, Slot::Row(_))));
+                let to = self.result(args.iter().any(|arg| arg.varies()), node.ty);
                 let apply = Apply { op, operand, result: node.ty, to, args };
                 self.code.instructions.push(Instruction::Apply(apply));
                 Ok((to, true))
@@ -497,7 +501,7 @@ impl<'a> Compiler<'a> {
                 let sum = Operations { int_add: 1, int_mul: 1, ..Operations::default() };
                 cost.operations += sum.times(terms.len() as u64);
                 cost.lane_operations += 1;
-                let to = self.result(terms.iter().any(|term| matches!(term, Slot::Row(_))));
+                let to = self.result(terms.iter().any(|term| term.varies()), Type::I32);
                 self.code.instructions.push(Instruction::Offset(Offset { strides, to, terms }));
                 Ok((to, true))
             }
@@ -505,7 +509,7 @@ impl<'a> Compiler<'a> {
                 let index = self.temporaries[&node.args[0]].slot;
                 cost.lane_operations += 1;
                 let per_thread = matches!(self.code.arrays[array.index()].home, Home::Thread(_));
-                let to = self.result(per_thread || matches!(index, Slot::Row(_)));
+                let to = self.result(per_thread || index.varies(), node.ty);
                 let from = Touch { array: array.index(), index, site: self.site() };
                 self.code.instructions.push(Instruction::Load { from, to });
                 Ok((to, true))
@@ -524,8 +528,8 @@ impl<'a> Compiler<'a> {
             return (op, args);
         };
         let (op, operand) = match binary {
-            BinaryOp::Div => (BinaryOp::Shr, power.trailing_zeros()),
-            _ => (BinaryOp::And, power as u32 - 1),
+            BinaryOp::Div => (BinaryOp::Shr, power.trailing_zeros().into()),
+            _ => (BinaryOp::And, power as u64 - 1),
         };
         let operand = self.constant(operand);
         (Op::Binary(op), [args[0], operand].into_iter().collect())
@@ -550,26 +554,29 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn result(&mut self, varies: bool) -> Slot {
-        if !varies {
-            return Slot::Scalar(self.scalar(0));
+    fn result(&mut self, varies: bool, ty: Type) -> Slot {
+        if varies { self.row(ty) } else { Slot::Scalar(self.scalar(0)) }
+    }
+
+    fn row(&mut self, ty: Type) -> Slot {
+        let fits = |slot: &Slot| matches!(slot, Slot::Wide(_)) == ty.is_wide();
+        if let Some(position) = self.free_rows.iter().rposition(fits) {
+            return self.free_rows.remove(position);
         }
-        Slot::Row(self.row())
+        let (rows, slot): (&mut usize, fn(usize) -> Slot) = match ty.is_wide() {
+            true => (&mut self.code.wide_rows, Slot::Wide),
+            false => (&mut self.code.rows, Slot::Row),
+        };
+        *rows += 1;
+        slot(*rows - 1)
     }
 
-    fn row(&mut self) -> usize {
-        self.free_rows.pop().unwrap_or_else(|| {
-            self.code.rows += 1;
-            self.code.rows - 1
-        })
-    }
-
-    fn scalar(&mut self, bits: u32) -> usize {
+    fn scalar(&mut self, bits: u64) -> usize {
         self.code.scalars.push(bits);
         self.code.scalars.len() - 1
     }
 
-    fn constant(&mut self, bits: u32) -> Slot {
+    fn constant(&mut self, bits: u64) -> Slot {
         if let Some(scalar) = self.constants.get(&bits) {
             return Slot::Scalar(*scalar);
         }
@@ -580,7 +587,7 @@ impl<'a> Compiler<'a> {
 }
 
 /// The scalar of a value that is set at each launch.
-fn given(all: &mut Vec<(usize, usize)>, scalars: &mut Vec<u32>, number: usize) -> Slot {
+fn given(all: &mut Vec<(usize, usize)>, scalars: &mut Vec<u64>, number: usize) -> Slot {
     if let Some((_, scalar)) = all.iter().find(|(given, _)| *given == number) {
         return Slot::Scalar(*scalar);
     }

@@ -10,7 +10,7 @@ use crate::world::{TooLong, World};
 /// The arguments of a launch.
 pub struct Launching<'a> {
     /// The bit patterns of the program's Params.
-    pub params: &'a [u32],
+    pub params: &'a [u64],
     /// The iterations of the loops around the launch, the outermost first.
     pub iterations: &'a [u32],
     /// The numbers of the blocks, in execution order.
@@ -73,7 +73,7 @@ impl Machine {
                 let fault = Fault::Missing { what: "loop around the launch", number: depth };
                 return Err(SimError::Malformed { of, statement: None, fault });
             };
-            self.registers.scalars[scalar] = *iteration;
+            self.registers.scalars[scalar] = u64::from(*iteration);
         }
         self.counts.fill(0);
         self.traffic.fill(ArrayTraffic::default());

@@ -1,7 +1,7 @@
 //! Runs [`Code`]: the threads of a block in lockstep, the blocks one after another.
 
 use smallvec::SmallVec;
-use warploom_interp::lanes::{self, Lanes};
+use warploom_interp::lanes::{self, Lanes, Row};
 
 use crate::code::{Apply, Code, Home, Instruction, Offset, Shuffle, Slot, THREAD_ROW};
 use crate::counters::Traffic;
@@ -62,8 +62,24 @@ pub struct Machine {
 
 /// The register values of a block.
 pub struct Registers {
-    pub scalars: Vec<u32>,
+    pub scalars: Vec<u64>,
     pub rows: Vec<Vec<u32>>,
+    pub wide: Vec<Vec<u64>>,
+}
+
+/// A row that was taken out of its register.
+pub enum Taken {
+    Narrow(Vec<u32>),
+    Wide(Vec<u64>),
+}
+
+impl Taken {
+    pub fn row(&mut self) -> Row<'_> {
+        match self {
+            Taken::Narrow(row) => Row::Narrow(row),
+            Taken::Wide(row) => Row::Wide(row),
+        }
+    }
 }
 
 impl Registers {
@@ -72,10 +88,29 @@ impl Registers {
         match slot {
             Slot::Scalar(scalar) => Lanes::Uniform(self.scalars[scalar]),
             Slot::Row(row) => Lanes::Varying(&self.rows[row][range]),
+            Slot::Wide(row) => Lanes::Wide(&self.wide[row][range]),
         }
     }
 
-    fn apply(&self, apply: &Apply, range: std::ops::Range<usize>, result: &mut [u32]) {
+    /// Takes a row out of its register, so that others can be read while it is written.
+    pub fn take(&mut self, slot: Slot) -> Taken {
+        match slot {
+            Slot::Row(row) => Taken::Narrow(std::mem::take(&mut self.rows[row])),
+            Slot::Wide(row) => Taken::Wide(std::mem::take(&mut self.wide[row])),
+            Slot::Scalar(_) => unreachable!("a scalar is no row"),
+        }
+    }
+
+    /// Puts a row back.
+    pub fn put(&mut self, slot: Slot, taken: Taken) {
+        match (slot, taken) {
+            (Slot::Row(row), Taken::Narrow(taken)) => self.rows[row] = taken,
+            (Slot::Wide(row), Taken::Wide(taken)) => self.wide[row] = taken,
+            _ => unreachable!("a row goes back where it came from"),
+        }
+    }
+
+    fn apply(&self, apply: &Apply, range: std::ops::Range<usize>, result: Row<'_>) {
         let args: SmallVec<[Lanes<'_>; 3]> =
             apply.args.iter().map(|slot| self.lanes(*slot, range.clone())).collect();
         lanes::apply(apply.op, apply.operand, apply.result, result, &args);
@@ -83,16 +118,26 @@ impl Registers {
 
     fn run(&mut self, apply: &Apply, mask: &Mask) {
         match apply.to {
-            Slot::Scalar(scalar) => {
+            Slot::Scalar(scalar) if apply.result.is_wide() => {
                 let mut single = [0];
-                self.apply(apply, 0..1, &mut single);
+                self.apply(apply, 0..1, Row::Wide(&mut single));
                 self.scalars[scalar] = single[0];
             }
+            Slot::Scalar(scalar) => {
+                let mut single = [0];
+                self.apply(apply, 0..1, Row::Narrow(&mut single));
+                self.scalars[scalar] = single[0].into();
+            }
+            // Inactive threads in this range compute too, which has no visible effect.
             Slot::Row(row) => {
-                // Inactive threads in this range compute too, which has no visible effect.
                 let mut result = std::mem::take(&mut self.rows[row]);
-                self.apply(apply, mask.range(), &mut result[mask.range()]);
+                self.apply(apply, mask.range(), Row::Narrow(&mut result[mask.range()]));
                 self.rows[row] = result;
+            }
+            Slot::Wide(row) => {
+                let mut result = std::mem::take(&mut self.wide[row]);
+                self.apply(apply, mask.range(), Row::Wide(&mut result[mask.range()]));
+                self.wide[row] = result;
             }
         }
     }
@@ -101,17 +146,19 @@ impl Registers {
         let term = |slot: &Slot, thread: usize| match *slot {
             Slot::Scalar(scalar) => self.scalars[scalar] as i32,
             Slot::Row(row) => self.rows[row][thread] as i32,
+            Slot::Wide(_) => unreachable!("indices have 32 bits"),
         };
         let index = |thread: usize| {
             let offset = strides.offset(terms.iter().map(|slot| term(slot, thread)));
             offset.clamp(i32::MIN.into(), i32::MAX.into()) as u32
         };
         match *to {
-            Slot::Scalar(scalar) => self.scalars[scalar] = index(0),
+            Slot::Scalar(scalar) => self.scalars[scalar] = index(0).into(),
             Slot::Row(row) => {
                 let indices: Vec<u32> = mask.range().map(index).collect();
                 self.rows[row][mask.range()].copy_from_slice(&indices);
             }
+            Slot::Wide(_) => unreachable!("indices have 32 bits"),
         }
     }
 }
@@ -125,12 +172,16 @@ impl Machine {
         for array in &code.arrays {
             match array.home {
                 Home::Global(_) => {}
-                Home::Shared(_) => shared.push(Common::new(array.elements)),
-                Home::Thread(_) => private.push(Private::new(array.elements, threads)),
+                Home::Shared(_) => shared.push(Common::new(array.ty, array.elements)),
+                Home::Thread(_) => private.push(Private::new(array.ty, array.elements, threads)),
             }
         }
         Machine {
-            registers: Registers { scalars: code.scalars.clone(), rows },
+            registers: Registers {
+                scalars: code.scalars.clone(),
+                rows,
+                wide: vec![vec![0; threads]; code.wide_rows],
+            },
             masks: vec![Mask::full(threads); code.masks],
             shared,
             private,
@@ -145,7 +196,7 @@ impl Machine {
     /// Runs one block.
     pub fn run(&mut self, block: [u32; 3], world: &mut World<'_>) -> Result<(), Stop> {
         for (scalar, index) in self.code.block.into_iter().zip(block) {
-            self.registers.scalars[scalar] = index;
+            self.registers.scalars[scalar] = index.into();
         }
         // Taken out during the run, so that the other fields can be borrowed mutably.
         let mut masks = std::mem::take(&mut self.masks);
@@ -182,7 +233,7 @@ impl Machine {
                 Instruction::Next { counter, count, body } => {
                     let iteration = &mut self.registers.scalars[counter];
                     *iteration += 1;
-                    if *iteration < count {
+                    if *iteration < u64::from(count) {
                         at = body;
                     }
                 }
@@ -216,21 +267,22 @@ impl Machine {
     }
 
     fn shuffle(&mut self, &Shuffle { value, lane, to, site }: &Shuffle, mask: &Mask) -> Result<(), Stop> {
-        let mut row = std::mem::take(&mut self.registers.rows[to]);
-        let read = |slot: Slot, thread: usize| match self.registers.lanes(slot, thread..thread + 1) {
-            Lanes::Uniform(value) => value,
-            Lanes::Varying(values) => values[0],
-        };
+        let mut taken = self.registers.take(to);
+        let read = |slot: Slot, thread: usize| self.registers.lanes(slot, thread..thread + 1).get(0);
         for thread in mask.threads() {
             let (first, active) = (thread / WARP * WARP, mask.warps()[thread / WARP]);
-            let from = read(lane, thread);
+            let from = read(lane, thread) as u32;
             if active.checked_shr(from).is_none_or(|bits| bits & 1 == 0) {
                 let why = StopWhy::Lane { thread: thread as u32, lane: from as i32, active };
                 return Err(Stop { site, why });
             }
-            row[thread] = read(value, first + from as usize);
+            let found = read(value, first + from as usize);
+            match &mut taken {
+                Taken::Narrow(row) => row[thread] = found as u32,
+                Taken::Wide(row) => row[thread] = found,
+            }
         }
-        self.registers.rows[to] = row;
+        self.registers.put(to, taken);
         self.shuffles += u64::from(mask.active_warps());
         Ok(())
     }

@@ -1,6 +1,7 @@
-//! The memory of a device: values as 32-bit patterns, with a record of the last accesses.
+//! The memory of a device: values as patterns of 32 or 64 bits, with a record of the last accesses.
 
 use warploom_codegen::ir::AtomicOp;
+use warploom_interp::lanes::{Lane, Lanes, Row};
 use warploom_lang::op::Op;
 use warploom_lang::{Type, Value};
 
@@ -86,10 +87,44 @@ pub fn for_each_warp(
     Ok(())
 }
 
+/// The contents of an array.
+#[derive(Debug)]
+pub enum Words {
+    Narrow(Vec<u32>),
+    Wide(Vec<u64>),
+}
+
+impl Words {
+    pub fn zeros(ty: Type, elements: usize) -> Words {
+        if ty.is_wide() { Words::Wide(vec![0; elements]) } else { Words::Narrow(vec![0; elements]) }
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Words::Narrow(words) => words.len(),
+            Words::Wide(words) => words.len(),
+        }
+    }
+
+    pub fn get(&self, element: usize) -> u64 {
+        match self {
+            Words::Narrow(words) => words[element].into(),
+            Words::Wide(words) => words[element],
+        }
+    }
+
+    pub fn set(&mut self, element: usize, bits: u64) {
+        match self {
+            Words::Narrow(words) => words[element] = bits as u32,
+            Words::Wide(words) => words[element] = bits,
+        }
+    }
+}
+
 /// An array that several threads share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Common {
-    pub bits: Vec<u32>,
+    pub bits: Words,
     /// One per element; empty for memory that is never written.
     cells: Vec<Cell>,
     /// How many elements were never written.
@@ -98,17 +133,18 @@ pub struct Common {
 
 impl Common {
     /// An uninitialised array.
-    pub fn new(elements: usize) -> Common {
-        Common { bits: vec![0; elements], cells: vec![Cell::default(); elements], unwritten: elements }
+    pub fn new(ty: Type, elements: usize) -> Common {
+        let bits = Words::zeros(ty, elements);
+        Common { bits, cells: vec![Cell::default(); elements], unwritten: elements }
     }
 
     /// A read-only array with these contents.
-    pub fn given(bits: Vec<u32>) -> Common {
+    pub fn given(bits: Words) -> Common {
         Common { bits, cells: Vec::new(), unwritten: 0 }
     }
 
     /// A read-only array of which only some elements are given. Others must not be read.
-    pub fn partly(bits: Vec<u32>, given: impl Iterator<Item = usize>) -> Common {
+    pub fn partly(bits: Words, given: impl Iterator<Item = usize>) -> Common {
         let (mut cells, mut unwritten) = (vec![Cell::default(); bits.len()], bits.len());
         for element in given {
             cells[element] = Cell::given();
@@ -148,56 +184,83 @@ impl Common {
     }
 
     /// Copies the values of the elements to `row`, which has one lane per thread.
-    pub fn gather(&self, warp: Warp<'_>, row: &mut [u32]) {
-        let bits = self.bits.as_slice();
-        match *warp.threads {
-            [first, .., last] if usize::from(last - first) + 1 == warp.threads.len() => {
-                let row = &mut row[usize::from(first)..=usize::from(last)];
-                for (to, element) in row.iter_mut().zip(warp.elements) {
-                    *to = bits[*element as usize];
-                }
+    pub fn gather(&self, warp: Warp<'_>, row: Row<'_>) {
+        match (&self.bits, row) {
+            (Words::Narrow(bits), row) => gather(bits, warp, u32::row(row)),
+            (Words::Wide(bits), row) => gather(bits, warp, u64::row(row)),
+        }
+    }
+
+    /// Stores the values of each thread, which have the array's width.
+    pub fn store(&mut self, warp: Warp<'_>, era: &Era, me: Mark, values: Lanes<'_>) -> Result<(), Denied> {
+        match (&mut self.bits, values) {
+            (Words::Narrow(bits), Lanes::Varying(row)) => {
+                let value = |thread: u16| row[usize::from(thread)];
+                store(bits, &mut self.cells, &mut self.unwritten, warp, (era, me), value)
             }
-            _ => warp.lanes().for_each(|(element, thread)| row[usize::from(thread)] = bits[element as usize]),
+            (Words::Narrow(bits), values) => {
+                let value = |thread: u16| values.get(thread.into()) as u32;
+                store(bits, &mut self.cells, &mut self.unwritten, warp, (era, me), value)
+            }
+            (Words::Wide(bits), values) => {
+                let value = |thread: u16| values.get(thread.into());
+                store(bits, &mut self.cells, &mut self.unwritten, warp, (era, me), value)
+            }
         }
     }
 
-    /// Stores the result of `value` for each thread.
-    pub fn store(
-        &mut self,
-        warp: Warp<'_>,
-        era: &Era,
-        me: Mark,
-        value: impl Fn(u16) -> u32,
-    ) -> Result<(), Denied> {
-        for (element, thread) in warp.lanes() {
-            let cell = &mut self.cells[element as usize];
-            self.unwritten -= usize::from(!cell.is_written());
-            let write = cell.write(era, me.by(thread));
-            write.map_err(|refusal| Denied { thread, element, why: refusal.into() })?;
-            self.bits[element as usize] = value(thread);
-        }
-        Ok(())
-    }
-
-    /// Combines elements with the result of `value` for each thread, one thread after another.
+    /// Combines elements with the value of each thread, one thread after another.
     pub fn atomic(
         &mut self,
         warp: Warp<'_>,
         era: &Era,
         me: Mark,
         combine: (AtomicOp, Type),
-        value: impl Fn(u16) -> u32,
+        values: Lanes<'_>,
     ) -> Result<(), Denied> {
         let (op, ty) = combine;
         let op = Op::Binary(op.operation());
         for (element, thread) in warp.lanes() {
             let atomic = self.cells[element as usize].atomic(era, me.by(thread));
             atomic.map_err(|refusal| Denied { thread, element, why: refusal.into() })?;
-            let old = &mut self.bits[element as usize];
-            *old = op.eval(&[Value::from_bits(ty, *old), Value::from_bits(ty, value(thread))]).bits();
+            let element = element as usize;
+            let operands = [self.bits.get(element), values.get(thread.into())];
+            self.bits.set(element, op.eval(&operands.map(|bits| Value::from_bits(ty, bits))).bits());
         }
         Ok(())
     }
+}
+
+/// Copies the elements of a warp to a row with one lane per thread.
+fn gather<W: Copy>(bits: &[W], warp: Warp<'_>, row: &mut [W]) {
+    match *warp.threads {
+        [first, .., last] if usize::from(last - first) + 1 == warp.threads.len() => {
+            let row = &mut row[usize::from(first)..=usize::from(last)];
+            for (to, element) in row.iter_mut().zip(warp.elements) {
+                *to = bits[*element as usize];
+            }
+        }
+        _ => warp.lanes().for_each(|(element, thread)| row[usize::from(thread)] = bits[element as usize]),
+    }
+}
+
+/// Stores and marks the elements of a warp.
+fn store<W>(
+    bits: &mut [W],
+    cells: &mut [Cell],
+    unwritten: &mut usize,
+    warp: Warp<'_>,
+    (era, me): (&Era, Mark),
+    value: impl Fn(u16) -> W,
+) -> Result<(), Denied> {
+    for (element, thread) in warp.lanes() {
+        let cell = &mut cells[element as usize];
+        *unwritten -= usize::from(!cell.is_written());
+        let write = cell.write(era, me.by(thread));
+        write.map_err(|refusal| Denied { thread, element, why: refusal.into() })?;
+        bits[element as usize] = value(thread);
+    }
+    Ok(())
 }
 
 /// An array with one copy per thread. The copies of one element are adjacent.
@@ -205,7 +268,7 @@ impl Common {
 pub struct Private {
     threads: usize,
     elements: usize,
-    bits: Vec<u32>,
+    bits: Words,
     /// The stamp of the block in which a thread last wrote an element.
     written: Vec<u32>,
     /// The stamp of the block in which all threads last wrote an element at once.
@@ -214,9 +277,9 @@ pub struct Private {
 
 impl Private {
     /// An uninitialised array.
-    pub fn new(elements: usize, threads: usize) -> Private {
+    pub fn new(ty: Type, elements: usize, threads: usize) -> Private {
         let copies = elements * threads;
-        let (bits, written) = (vec![0; copies], vec![0; copies]);
+        let (bits, written) = (Words::zeros(ty, copies), vec![0; copies]);
         Private { threads, elements, bits, written, all_written: vec![0; elements] }
     }
 
@@ -226,7 +289,7 @@ impl Private {
         mask: &Mask,
         block: u32,
         index: impl Fn(usize) -> u32,
-        row: &mut [u32],
+        mut row: Row<'_>,
     ) -> Result<(), Denied> {
         for thread in mask.threads() {
             let element = index(thread);
@@ -234,19 +297,27 @@ impl Private {
             if self.written[copy] != block && self.all_written[element as usize] != block {
                 return Err(Denied { thread: thread as u16, element, why: Why::Uninitialised });
             }
-            row[thread] = self.bits[copy];
+            match (&self.bits, &mut row) {
+                (Words::Narrow(bits), Row::Narrow(row)) => row[thread] = bits[copy],
+                (Words::Wide(bits), Row::Wide(row)) => row[thread] = bits[copy],
+                _ => unreachable!("a row has the width of its type"),
+            }
         }
         Ok(())
     }
 
     /// Loads one element in all active threads.
-    pub fn load_same(&self, mask: &Mask, block: u32, element: u32, row: &mut [u32]) -> Result<(), Denied> {
+    pub fn load_same(&self, mask: &Mask, block: u32, element: u32, row: Row<'_>) -> Result<(), Denied> {
         if self.all_written.get(element as usize) != Some(&block) {
             return self.load(mask, block, |_| element, row);
         }
         let range = mask.range();
         let first = element as usize * self.threads;
-        row[range.clone()].copy_from_slice(&self.bits[first + range.start..first + range.end]);
+        let copies = first + range.start..first + range.end;
+        match &self.bits {
+            Words::Narrow(bits) => u32::row(row)[range].copy_from_slice(&bits[copies]),
+            Words::Wide(bits) => u64::row(row)[range].copy_from_slice(&bits[copies]),
+        }
         Ok(())
     }
 
@@ -256,34 +327,33 @@ impl Private {
         mask: &Mask,
         block: u32,
         index: impl Fn(usize) -> u32,
-        value: impl Fn(usize) -> u32,
+        values: Lanes<'_>,
     ) -> Result<(), Denied> {
         for thread in mask.threads() {
             let copy = self.copy(index(thread), thread)?;
             self.written[copy] = block;
-            self.bits[copy] = value(thread);
+            self.bits.set(copy, values.get(thread));
         }
         Ok(())
     }
 
     /// Stores to one element in all threads of the block.
-    pub fn store_all(
-        &mut self,
-        block: u32,
-        element: u32,
-        value: impl Fn(usize) -> u32,
-    ) -> Result<(), Denied> {
+    pub fn store_all(&mut self, block: u32, element: u32, values: Lanes<'_>) -> Result<(), Denied> {
         let first = self.copy(element, 0)?;
         self.all_written[element as usize] = block;
-        for (thread, to) in self.bits[first..first + self.threads].iter_mut().enumerate() {
-            *to = value(thread);
+        let copies = first..first + self.threads;
+        match (&mut self.bits, values) {
+            (Words::Narrow(bits), Lanes::Varying(row)) => bits[copies].copy_from_slice(&row[..self.threads]),
+            (Words::Wide(bits), Lanes::Wide(row)) => bits[copies].copy_from_slice(&row[..self.threads]),
+            (Words::Narrow(bits), values) => bits[copies].fill(values.get(0) as u32),
+            (Words::Wide(bits), values) => bits[copies].fill(values.get(0)),
         }
         Ok(())
     }
 
     /// The contents of an element of a thread, which it has.
-    pub fn peek(&self, element: u32, thread: usize) -> u32 {
-        self.bits[element as usize * self.threads + thread]
+    pub fn peek(&self, element: u32, thread: usize) -> u64 {
+        self.bits.get(element as usize * self.threads + thread)
     }
 
     fn copy(&self, element: u32, thread: usize) -> Result<usize, Denied> {

@@ -44,7 +44,7 @@ pub struct Observed<'a> {
     /// The coordinates of each thread's point, one thread after the other.
     pub points: &'a [i32],
     /// What each thread's element contains after a write, as bit patterns; empty for reads.
-    pub values: &'a [u32],
+    pub values: &'a [u64],
 }
 
 impl Compiler<'_> {
@@ -98,23 +98,20 @@ impl Machine {
     /// Reports an access to the observer.
     pub(crate) fn watch(&self, watch: &Watch, mask: &Mask, world: &mut World<'_>) {
         let World { global, observer: Some(observer), .. } = world else { return };
-        let read = |slot: Slot, thread: usize| match slot {
-            Slot::Scalar(scalar) => self.registers.scalars[scalar],
-            Slot::Row(row) => self.registers.rows[row][thread],
-        };
+        let read = |slot: Slot, thread: usize| self.registers.lanes(slot, thread..thread + 1).get(0) as u32;
         let array = &self.code.arrays[watch.array];
         let contents = |index: Slot, thread: usize| {
             let element = read(index, thread);
             match array.home {
-                Home::Global(buffer) => global[buffer].bits[element as usize],
-                Home::Shared(number) => self.shared[number].bits[element as usize],
+                Home::Global(buffer) => global[buffer].bits.get(element as usize),
+                Home::Shared(number) => self.shared[number].bits.get(element as usize),
                 Home::Thread(number) => self.private[number].peek(element, thread),
             }
         };
         let points = |thread: usize| watch.at.iter().map(move |slot| read(*slot, thread) as i32);
         let threads: Vec<u32> = mask.threads().map(|thread| thread as u32).collect();
         let written = |index: Slot| mask.threads().map(|thread| contents(index, thread)).collect();
-        let values: Vec<u32> = watch.index.map(written).unwrap_or_default();
+        let values: Vec<u64> = watch.index.map(written).unwrap_or_default();
         observer.access(&Observed {
             array: ArrayId::new(watch.array),
             kind: watch.kind,

@@ -13,7 +13,7 @@ use crate::counters::Counters;
 use crate::error::{Fault, SimError};
 use crate::launch::Launching;
 use crate::machine::Machine;
-use crate::memory::Common;
+use crate::memory::{Common, Words};
 use crate::observe::Observer;
 use crate::order::shuffled;
 use crate::shadow::MAX_THREADS;
@@ -155,7 +155,7 @@ impl<'a> Simulation<'a> {
         Ok(Outcome { outputs: outputs(self.program, &run.world)?, counters: run.counters })
     }
 
-    fn param_bits(&self) -> Result<Vec<u32>, SimError> {
+    fn param_bits(&self) -> Result<Vec<u64>, SimError> {
         let bits = self.program.params.iter().map(|&(id, expected)| {
             let param = id.index();
             let value = self.params.get(&id).ok_or(SimError::MissingParam { param })?;
@@ -178,7 +178,7 @@ impl<'a> Simulation<'a> {
             }
             match decl.role {
                 Role::Input(id) => self.given(decl, id),
-                Role::Output { .. } | Role::Temporary => Ok(Common::new(elements)),
+                Role::Output { .. } | Role::Temporary => Ok(Common::new(decl.ty, elements)),
             }
         });
         memory.collect()
@@ -196,11 +196,11 @@ impl<'a> Simulation<'a> {
             let (expected, found) = (decl.region.clone(), buffer.region().clone());
             return Err(SimError::InputRegion { input: input(), expected, found });
         }
-        let mut bits = vec![0; decl.elements()];
+        let mut bits = Words::zeros(decl.ty, decl.elements());
         dispatch!(decl.ty, T => {
             let samples = buffer.as_slice::<T>().unwrap_or_default();
             for (to, from) in Offsets::new(decl).zip(buffer.offsets()) {
-                bits[to] = Scalar::to_bits(samples[from]);
+                bits.set(to, samples[from].to_word());
             }
         });
         match buffer.len() == bits.len() {
@@ -214,7 +214,7 @@ impl<'a> Simulation<'a> {
 struct Run<'a, 'o> {
     machines: IdVec<KernelId, Machine>,
     world: World<'o>,
-    params: Vec<u32>,
+    params: Vec<u64>,
     iterations: Vec<u32>,
     watched: &'a BTreeMap<KernelId, [u32; 3]>,
     seed: u64,
@@ -326,7 +326,7 @@ fn outputs(program: &Program, world: &World<'_>) -> Result<Vec<Buffer>, SimError
         dispatch!(decl.ty, T => {
             let samples = <T as Element>::slice_mut(buffer.data_mut()).unwrap_or_default();
             for (from, to) in Offsets::new(decl).zip(offsets) {
-                samples[to] = <T as Scalar>::from_bits(memory.bits[from]);
+                samples[to] = <T as Scalar>::from_word(memory.bits.get(from));
             }
         });
         outputs.insert((output, value), buffer);

@@ -28,7 +28,7 @@ impl Geometry {
     pub fn new(device: &Device, ty: Type, base: usize) -> Geometry {
         let element_shift = ty.bytes().ilog2();
         Geometry {
-            sector_shift: device.memory.sector_bytes.max(4).ilog2() - element_shift,
+            sector_shift: device.memory.sector_bytes.max(8).ilog2() - element_shift,
             element_shift,
             word_shift: device.shared.bank_bytes.max(1).ilog2(),
             banks: device.shared.banks.clamp(1, MAX_BANKS).next_power_of_two(),

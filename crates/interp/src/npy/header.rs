@@ -9,7 +9,7 @@ use super::NpyError;
 /// numpy's own limit.
 pub(super) const MAX_DIMENSIONS: usize = 64;
 
-const MAGIC: &[u8] = b"\x93NUMPY";
+pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Header<'a> {

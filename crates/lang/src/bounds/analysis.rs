@@ -82,10 +82,10 @@ impl<'a, E: Environment> Analysis<'a, E> {
         if let Some(linear) = self.sum_node(id) {
             let span = self.span_of_linear(&linear).within(node.ty);
             // A sum that may wrap no longer equals the sum of its terms.
-            if self.span_of_linear(&linear) == span {
+            if self.span_of_linear(&linear) == span && !span.is_far() {
                 return (Span::Int(span), linear);
             }
-            return (Span::Int(span), Linear::atom(id));
+            return (Span::Int(span.unless_far(node.ty)), Linear::atom(id));
         }
         let span = self.int_node(id).within(node.ty);
         let linear = span.singleton().map_or_else(|| Linear::atom(id), Linear::constant);
@@ -111,6 +111,9 @@ impl<'a, E: Environment> Analysis<'a, E> {
     fn sum_node(&self, id: ExprId) -> Option<Linear> {
         let node = &self.exprs[id];
         let NodeKind::Op(op) = node.kind else { return None };
+        if node.args.iter().any(|arg| self.is_far(*arg)) {
+            return None;
+        }
         let linear = |i: usize| self.linear(node.args[i]);
         let constant = |i: usize| self.int(node.args[i]).singleton();
         match op {
@@ -133,6 +136,11 @@ impl<'a, E: Environment> Analysis<'a, E> {
             }
             _ => None,
         }
+    }
+
+    /// Whether arithmetic on a node may not fit in 64 bits; see [`IntSpan::is_far`].
+    fn is_far(&self, id: ExprId) -> bool {
+        matches!(self.span(id), Span::Int(span) if span.is_far())
     }
 
     fn int_node(&self, id: ExprId) -> IntSpan {
@@ -171,9 +179,17 @@ impl<'a, E: Environment> Analysis<'a, E> {
 
     fn int_op(&self, op: Op, ty: Type, args: &[ExprId]) -> IntSpan {
         match op {
+            Op::Unary(_) | Op::Cast(_) if self.is_far(args[0]) => IntSpan::of_type(ty),
             Op::Unary(op) => int_unary(op, ty, self.int(args[0])),
             Op::Binary(op) if op.is_comparison() => IntSpan::of_type(Type::Bool),
-            Op::Binary(op) => self.int_binary(op, ty, args[0], args[1]),
+            Op::Binary(op @ (BinaryOp::Min | BinaryOp::Max | BinaryOp::And)) => {
+                self.int_binary(op, ty, args[0], args[1])
+            }
+            Op::Binary(BinaryOp::Mod) if !self.is_far(args[1]) => {
+                self.int_binary(BinaryOp::Mod, ty, args[0], args[1])
+            }
+            Op::Binary(_) if args.iter().any(|arg| self.is_far(*arg)) => IntSpan::of_type(ty),
+            Op::Binary(op) => self.int_binary(op, ty, args[0], args[1]).unless_far(ty),
             Op::Select => self.int_select(args),
             Op::Cast(_) | Op::SaturatingCast(_) if ty == Type::Bool => IntSpan::of_type(ty),
             Op::Cast(_) | Op::SaturatingCast(_) if self.exprs[args[0]].ty.is_float() => {
@@ -208,11 +224,13 @@ impl<'a, E: Environment> Analysis<'a, E> {
             },
             BinaryOp::Mod => match right.singleton() {
                 Some(0) => IntSpan::constant(0),
+                Some(divisor) if left.is_far() => IntSpan::fixed(0, divisor.abs() - 1),
                 Some(divisor) => self.remainder(a, divisor.abs()),
                 None => IntSpan::fixed(0, (right.min.abs().max(right.max.abs()) - 1).max(0)),
             },
             BinaryOp::Shr => match right.singleton() {
-                Some(amount) => left.div(1 << (amount & (8 * ty.bytes() as i64 - 1))),
+                // Nothing that is not far has more than 62 bits.
+                Some(amount) => left.div(1 << (amount & (8 * ty.bytes() as i64 - 1)).min(62)),
                 None => IntSpan::fixed(left.min.min(0), left.max.max(0)),
             },
             BinaryOp::Average => {
@@ -274,7 +292,7 @@ impl<'a, E: Environment> Analysis<'a, E> {
         match distance.filter(Linear::is_constant) {
             Some(Linear { constant, .. }) => {
                 let (low, high) = if constant < 0 { (a, b) } else { (b, a) };
-                let width = low.width + constant.abs();
+                let width = low.width.saturating_add(constant.abs());
                 IntSpan { min: low.min, max: high.max, width, lower: low.lower, upper: high.upper }
             }
             None => a.union(&b),
@@ -283,6 +301,9 @@ impl<'a, E: Environment> Analysis<'a, E> {
 
     fn float_node(&self, id: ExprId) -> FloatSpan {
         let node = &self.exprs[id];
+        if node.ty != Type::F32 {
+            return FloatSpan::ANY;
+        }
         match node.kind {
             NodeKind::Param(param) => match self.environment.param(param) {
                 Span::Float(span) => span,
@@ -305,6 +326,8 @@ impl<'a, E: Environment> Analysis<'a, E> {
             Op::Const(value) => value.get::<f32>().map_or(FloatSpan::ANY, FloatSpan::constant),
             Op::Unary(op) => float_unary(op, self.float(args[0])),
             Op::Binary(op) => float_binary(op, self.float(args[0]), self.float(args[1])),
+            Op::Cast(_) | Op::SaturatingCast(_) if self.exprs[args[0]].ty.is_float() => FloatSpan::ANY,
+            Op::Cast(_) | Op::SaturatingCast(_) if self.is_far(args[0]) => FloatSpan::ANY,
             Op::Cast(_) | Op::SaturatingCast(_) => {
                 let span = self.int(args[0]);
                 FloatSpan::new(span.min as f32, span.max as f32, span.width as f32, false)
@@ -327,7 +350,7 @@ fn int_unary(op: UnaryOp, ty: Type, a: IntSpan) -> IntSpan {
         UnaryOp::Abs if a.min >= 0 => a,
         UnaryOp::Abs if a.max <= 0 => a.scale(-1),
         UnaryOp::Abs => IntSpan::fixed(0, a.max.max(-a.min)),
-        UnaryOp::Not if ty != Type::Bool => {
+        UnaryOp::Not if ty != Type::Bool && ty != Type::U64 => {
             // The complement is -1 - a; for an unsigned type, modulo the number of its values.
             let values = if ty.is_signed() { 0 } else { ty.int_range().map_or(0, |(_, max)| max + 1) };
             a.scale(-1).add(&IntSpan::constant(values - 1))
@@ -345,7 +368,9 @@ fn int_ranges(op: BinaryOp, ty: Type, a: IntSpan, b: IntSpan) -> IntSpan {
             let products = ends.map(|(x, y)| x.saturating_mul(y));
             products.into_iter().map(IntSpan::constant).reduce(|x, y| x.union(&y)).unwrap_or(other)
         }
-        BinaryOp::Shl if natural && b.max < 32 => IntSpan::fixed(a.min << b.min, a.max << b.max),
+        BinaryOp::Shl if natural && b.max < 32 => {
+            IntSpan::fixed(a.min << b.min, a.max.saturating_mul(1 << b.max))
+        }
         BinaryOp::And if natural => IntSpan::fixed(0, a.max.min(b.max)),
         BinaryOp::Or | BinaryOp::Xor if natural => {
             let bits = (a.max | b.max) as u64;

@@ -1,6 +1,7 @@
 //! Abstract values: what is known about a value while its variables range over a box at an unknown
 //! position.
 
+use crate::affine::interval::Interval;
 use crate::affine::{Congruence, gcd};
 use crate::ir::ParamDecl;
 use crate::types::{Type, Value};
@@ -32,8 +33,21 @@ impl IntSpan {
 
     /// Bounds that do not depend on the position of the box.
     pub fn fixed(min: i64, max: i64) -> IntSpan {
-        let (lower, upper) = (Congruence::exactly(min), Congruence::exactly(max));
-        IntSpan { min, max, width: max - min, lower, upper }
+        let far = Interval::new(min, max).is_far();
+        let congruence = |value| if far { Congruence::ANY } else { Congruence::exactly(value) };
+        let (lower, upper) = (congruence(min), congruence(max));
+        IntSpan { min, max, width: max.saturating_sub(min), lower, upper }
+    }
+
+    /// Whether an end is so far away that arithmetic on it may not fit in 64 bits; see
+    /// [`Interval::is_far`].
+    pub fn is_far(&self) -> bool {
+        Interval::new(self.min, self.max).is_far()
+    }
+
+    /// This span, or the full range of the type if its ends are far: a result that may have wrapped.
+    pub fn unless_far(self, ty: Type) -> IntSpan {
+        if self.is_far() { IntSpan::of_type(ty) } else { self }
     }
 
     /// A loop variable: a tile of `width + 1` values inside `min..=max`, whose first value
@@ -136,7 +150,7 @@ impl IntSpan {
     /// Limits the width to the whole range. If the range is what limits it, the position of the box
     /// does not matter.
     fn tightened(self) -> IntSpan {
-        if self.width < self.max - self.min { self } else { IntSpan::fixed(self.min, self.max) }
+        if self.width < self.max.saturating_sub(self.min) { self } else { IntSpan::fixed(self.min, self.max) }
     }
 }
 
@@ -221,17 +235,14 @@ impl FloatSpan {
 pub enum Span {
     /// An integer; booleans are 0 and 1.
     Int(IntSpan),
-    /// An `f32`.
+    /// A float; nothing is known of those that are not `f32`.
     Float(FloatSpan),
 }
 
 impl Span {
     /// All values of a type.
     pub fn of_type(ty: Type) -> Span {
-        match ty {
-            Type::F32 => Span::Float(FloatSpan::ANY),
-            ty => Span::Int(IntSpan::of_type(ty)),
-        }
+        if ty.is_float() { Span::Float(FloatSpan::ANY) } else { Span::Int(IntSpan::of_type(ty)) }
     }
 
     /// The declared range of a Param; everything that its type can hold if none is declared.
@@ -244,9 +255,10 @@ impl Span {
 
     /// A single known value.
     pub fn constant(value: Value) -> Span {
-        match value.as_int() {
-            Some(int) => Span::Int(IntSpan::constant(int)),
-            None => Span::Float(FloatSpan::constant(f32::from_bits(value.bits()))),
+        match (value.as_int(), value.get::<f32>()) {
+            (Some(int), _) => Span::Int(IntSpan::constant(int)),
+            (None, Some(float)) => Span::Float(FloatSpan::constant(float)),
+            (None, None) => Span::of_type(value.ty()),
         }
     }
 

@@ -81,7 +81,7 @@ impl<'a, E: Environment> Ends<'a, E> {
             }
             (Op::Binary(BinaryOp::Shr), &[a, b]) if constant(b).is_some() => {
                 // The amount counts modulo the width.
-                self.quotient(a, 1 << (constant(b)? & (8 * node.ty.bytes() as i64 - 1)))
+                self.quotient(a, 1 << (constant(b)? & (8 * node.ty.bytes() as i64 - 1)).min(62))
             }
             (Op::Binary(BinaryOp::Mod), &[a, b]) if constant(b).is_none() => self.remainder(id, a, b),
             (Op::Binary(op @ (BinaryOp::Min | BinaryOp::Max)), &[a, b]) => self.limited(op, a, b),

@@ -92,15 +92,15 @@ pub(super) fn is_exact(op: BinaryOp, ty: Type) -> bool {
 
 /// The value that an associative operator leaves unchanged.
 pub(super) fn identity(op: BinaryOp, ty: Type) -> Value {
-    let int = |value: i64| Value::from_int(ty, value).unwrap_or(Value::zero(ty));
-    match (op, ty.int_range()) {
-        (BinaryOp::Mul, _) => int(1),
-        (BinaryOp::Min, Some((_, largest))) => int(largest),
-        (BinaryOp::Max, Some((smallest, _))) => int(smallest),
+    match op {
+        BinaryOp::Mul => Value::one(ty),
         // `min` and `max` give the other operand for NaN; an infinity would win over a result of NaN.
-        (BinaryOp::Min | BinaryOp::Max, None) => Value::from(f32::NAN),
-        (BinaryOp::And, _) if ty.is_signed() => int(-1),
-        (BinaryOp::And, Some((_, largest))) => int(largest),
+        BinaryOp::Min | BinaryOp::Max if ty.is_float() => {
+            Value::rounded(ty, f64::NAN).unwrap_or(Value::zero(ty))
+        }
+        BinaryOp::Min => Value::largest(ty),
+        BinaryOp::Max => Value::smallest(ty),
+        BinaryOp::And => Value::from_int(ty, -1).unwrap_or(Value::largest(ty)),
         _ => Value::zero(ty),
     }
 }
