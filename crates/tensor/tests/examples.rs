@@ -289,3 +289,52 @@ fn results_that_are_read_are_copied() {
       C(i) = B.value(i) + 1.0
     ");
 }
+
+/// What a statement makes of the reads in it, line by line.
+fn funcs(text: &str, sizes: &[(&str, i64)]) -> String {
+    let (pipeline, _) = definition(text).realise(sizes).unwrap();
+    let listing = pipeline.to_string();
+    listing.lines().filter(|line| line.contains(" = ")).map(|line| format!("{}\n", line.trim())).collect()
+}
+
+#[test]
+fn gathers_are_funcs() {
+    let sizes = [("E", 11), ("D", 3), ("B", 4), ("L", 5)];
+    insta::assert_snapshot!(funcs(&text("lut"), &sizes), @r"
+    T.gathered(j, k, i) = T(j, max(min(I(k, i), T.extent(1) - 1), 0))
+    O.sum(j, i) = 0.0
+    O.sum(j, i) = O.sum(j, i) + T.gathered(j, k, i)  over k in (0, I.extent(0))  in any order
+    O(j, i) = O.sum(j, i)
+    ");
+    // A pointwise statement has its own elements already.
+    insta::assert_snapshot!(funcs(&text("pick"), &sizes[..3]), @r"
+    O(j, i) = T(j, max(min(I(i), T.extent(1) - 1), 0))
+    ");
+    // One index of an index, a let, and a read that only some indices of the statement need.
+    let nested = "def nested(float(E) T, int32(N) I, int32(N) J, float(M) w) -> (O, P) {
+        O(j) +=! x * x * w(j) where x = T(I(J(k)))
+        P(i,j) = T(I(i)) * w(j)
+    }";
+    let sizes = [("E", 11), ("N", 5), ("M", 3)];
+    insta::assert_snapshot!(funcs(nested, &sizes), @r"
+    I.gathered(k) = I(max(min(J(k), I.extent(0) - 1), 0))
+    T.gathered(k) = T(max(min(I.gathered(k), T.extent(0) - 1), 0))
+    O.sum(j) = 0.0
+    O.sum(j) = O.sum(j) + T.gathered(k) * T.gathered(k) * w(j)  over k in (0, I.extent(0))  in any order
+    O(j) = O.sum(j)
+    T.gathered2(i) = T(max(min(I(i), T.extent(0) - 1), 0))
+    P(j, i) = T.gathered2(i) * w(j)
+    ");
+    agrees(nested, &sizes, &["j 0:3, k 0:5", "i 0:5, j 0:3"]);
+}
+
+#[test]
+fn long_chains_of_gathers_are_no_trouble() {
+    let chain = (0..120).fold("i".to_string(), |at, _| format!("I({at})"));
+    let lets: Vec<String> = (1..60).map(|n| format!("x{n} = I(x{0}) + I(x{0} + i)", n - 1)).collect();
+    let lets = lets.join(", ");
+    let text = format!("def chain(int32(N) I) -> (s) {{ s +=! {chain} + x59 where x0 = I(i), {lets} }}");
+    let (pipeline, _) = definition(&text).realise(&[("N", 5)]).unwrap();
+    // Every read but the first of either chain, the sum and its copy.
+    assert_eq!(pipeline.funcs().len(), 119 + 2 * 59 + 2);
+}

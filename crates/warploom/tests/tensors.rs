@@ -87,6 +87,32 @@ fn examples_under_default_random_and_searched_schedules() {
     }
 }
 
+/// The schedule in the document, for one example, and a variant with the gathered values in registers.
+#[test]
+fn gathers_in_two_steps() {
+    let document =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tensor.md")).unwrap();
+    let (_, rest) = document.split_once("```text\nlut\n").expect("the document has a schedule for it");
+    let (text, _) = rest.split_once("```").unwrap();
+    let in_shared = format!("lut\n{text}");
+    let in_registers = "lut
+  kernel O block j 7, i 3
+    O.sum.0 threads j 7, i 3 private
+    I.stage flat shared
+    O.sum.1 threads j 7, i 3 serial k all unroll private
+      T.gathered registers
+    O threads j 7, i 3
+";
+    let all = reference::all();
+    let workload = of_reference(all.iter().find(|example| example.name == "lut").unwrap());
+    for text in [in_shared.as_str(), in_registers] {
+        let schedule = Schedule::parse(text, &workload.pipeline).unwrap_or_else(|errors| panic!("{errors}"));
+        let printed = schedule.to_text(&workload.pipeline);
+        assert_eq!(Schedule::parse(&printed, &workload.pipeline).unwrap(), schedule, "{printed}");
+        check(&workload, &schedule, text);
+    }
+}
+
 /// A generator of pseudo-random numbers (xorshift).
 struct Draw(u64);
 
