@@ -12,6 +12,7 @@ use warploom::codegen::ir::Program;
 use warploom::codegen::verify::verify;
 use warploom::cost::Analytic;
 use warploom::interp::compare::{Tolerance, compare};
+use warploom::lang::rewrite::Rewrite;
 use warploom::prelude::*;
 use warploom::schedule::schedule::{Problem, Schedule};
 use warploom::search::Options;
@@ -166,6 +167,21 @@ fn attention_at_any_sizes() {
         };
         check_at("attention", &text, &sizes, &mut draw);
     }
+}
+
+/// Sums and maxima of rows are shared by threads, although the products of matrices beside them stay as they are.
+#[test]
+fn rows_of_attention_are_shared() {
+    let sizes = [("Q", 512), ("D", 64), ("T", 777), ("V", 64)];
+    let workload = made_up(&reference::text("attention"), &sizes, &mut Draw(1));
+    let found = searched(&problem(&workload), "attention");
+    let factored = found.rewrites.iter().filter_map(|rewrite| match rewrite {
+        Rewrite::Factor { var, .. } => Some(var.stage.func.as_str()),
+        _ => None,
+    });
+    let mut factored: Vec<&str> = factored.collect();
+    factored.sort_unstable();
+    assert_eq!(factored, ["highest.max", "total.sum"]);
 }
 
 #[test]
