@@ -51,6 +51,15 @@ const RECIPES: [Recipe; 8] = [
     Recipe { lanes: 64, blocks: 2, chunk: 64 },
 ];
 
+/// Which of the thin updates a recipe rewrites.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    All,
+    /// Those with so few points that the device holds all threads that share them. Beside a product of matrices, which has
+    /// points enough and would only lose the values that its points have in common, a reduction of each row is rewritten.
+    Resident,
+}
+
 /// With more chunks than this, the scan of their carries is divided again.
 const MANY_CHUNKS: i64 = 32;
 
@@ -66,8 +75,9 @@ pub(crate) fn promising(problem: &Problem, most: usize, cost: impl Fn(&Problem) 
         return Vec::new();
     }
     let mut found: Vec<(f64, Problem)> = Vec::new();
-    for recipe in &RECIPES {
-        let Some(rewritten) = recipe.rewritten(problem) else { continue };
+    for (recipe, reach) in RECIPES.iter().flat_map(|recipe| [(recipe, Reach::All), (recipe, Reach::Resident)])
+    {
+        let Some(rewritten) = recipe.rewritten(problem, reach) else { continue };
         let known =
             |(_, other): &(f64, Problem)| other.pipeline().rewrites() == rewritten.pipeline().rewrites();
         if !found.iter().any(known) {
@@ -109,8 +119,6 @@ fn thin_updates(problem: &Problem) -> Vec<Thin> {
 
 impl Thin {
     fn of(problem: &Problem, stage: StageRef) -> Option<Thin> {
-        let device = problem.device();
-        let capacity = f64::from(device.sms) * f64::from(device.threads.per_sm);
         let extent = |kind: &LoopKind| problem.loop_range(stage.into(), *kind).extent.max(0);
         let loops = problem.loops(stage.into());
         let pure = loops.iter().filter(|kind| matches!(kind, LoopKind::Pure(_)));
@@ -124,12 +132,18 @@ impl Thin {
         let stays = |d: usize| update.is_pure(exprs, d) || update.is_fixed(exprs, d);
         let scatters = !(0..decl.dims.len()).all(stays);
         // Threads that walk along rows of their own read memory in the worst order.
-        let few = (points as f64) < BUSY * capacity;
+        let few = (points as f64) < BUSY * capacity(problem) as f64;
         let is_thin = steps >= LONG_CHAIN
             && !domain.is_empty()
             && (few || runs_along_rows(problem.pipeline(), stage.func));
         is_thin.then_some(Thin { stage, points, domain, scatters })
     }
+}
+
+/// The threads that the device can hold.
+fn capacity(problem: &Problem) -> i64 {
+    let device = problem.device();
+    i64::from(device.sms) * i64::from(device.threads.per_sm)
 }
 
 /// Rewrites that are applied one after the other.
@@ -191,10 +205,13 @@ impl List {
 }
 
 impl Recipe {
-    /// The problem after the rewrites of all thin updates; `None` if none can be applied.
-    fn rewritten(&self, problem: &Problem) -> Option<Problem> {
+    /// The problem after the rewrites of thin updates; `None` if none can be applied.
+    fn rewritten(&self, problem: &Problem, reach: Reach) -> Option<Problem> {
         let mut list = List { pipeline: problem.pipeline().clone() };
-        let updates = thin_updates(problem);
+        let mut updates = thin_updates(problem);
+        if reach == Reach::Resident {
+            updates.retain(|thin| thin.points.saturating_mul(self.lanes.into()) <= capacity(problem));
+        }
         for thin in &updates {
             let decl = &problem.pipeline().funcs()[thin.stage.func];
             // Earlier rewrites of the Func have taken its first stages.

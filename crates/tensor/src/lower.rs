@@ -5,6 +5,7 @@
 //! them. A reduction over a tensor that nobody has read becomes one more stage of the same Func.
 
 mod expr;
+mod gather;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
@@ -65,6 +66,8 @@ struct Lowering<'a> {
     scalars: HashMap<String, Param>,
     /// How many Funcs have each name.
     named: HashMap<String, usize>,
+    /// The gathers of the current statement, by the ends of their texts.
+    gathers: HashMap<(u32, u32), Func>,
 }
 
 impl<'a> Lowering<'a> {
@@ -88,7 +91,15 @@ impl<'a> Lowering<'a> {
             };
             versions.insert(name.clone(), Version { values, ty, read: false });
         }
-        Lowering { checked, inferred, versions, inputs, scalars, named: HashMap::new() }
+        Lowering {
+            checked,
+            inferred,
+            versions,
+            inputs,
+            scalars,
+            named: HashMap::new(),
+            gathers: HashMap::new(),
+        }
     }
 
     /// The expression of a size, or of a scalar that ranges depend on.
@@ -255,13 +266,35 @@ impl<'a> Lowering<'a> {
         indices: HashMap<&'a str, Expr>,
     ) -> Result<Expr, Mistake> {
         let lets = Lets::of(statement);
-        let mut scope =
-            Scope { lets: &lets, known: Vec::new(), indices, clamped: &ranges.clamped, statement };
+        self.gathers.clear();
+        let is_reduction = indices.len() > statement.indices.len();
+        let plain = match is_reduction {
+            true => {
+                let plain = indices.keys().map(|index| (*index, Expr::from(Var::new(interned(index)))));
+                Some(self.scope(&lets, statement, ranges, plain.collect(), None)?)
+            }
+            false => None,
+        };
+        let scope = self.scope(&lets, statement, ranges, indices, plain.as_ref())?;
+        self.expr(&statement.value, &scope)
+    }
+
+    /// What the names of a statement stand for, given its indices.
+    fn scope<'s>(
+        &mut self,
+        lets: &'s Lets<'s>,
+        statement: &'s Statement,
+        ranges: &'s Ranges,
+        indices: HashMap<&'s str, Expr>,
+        plain: Option<&'s Scope<'s>>,
+    ) -> Result<Scope<'s>, Mistake> {
+        let clamped = &ranges.clamped;
+        let mut scope = Scope { lets, known: Vec::new(), indices, clamped, statement, plain };
         for value in &lets.values {
             let value = self.expr(value, &scope)?;
             scope.known.push(value);
         }
-        self.expr(&statement.value, &scope)
+        Ok(scope)
     }
 
     /// The type in which a tensor holds a value.

@@ -99,6 +99,26 @@ impl Names {
         false
     }
 
+    /// The indices that expressions depend on, in order of appearance.
+    pub fn indices(&self, lets: &Lets<'_>, exprs: &[Expr]) -> Vec<String> {
+        let (mut open, mut seen): (Vec<&Expr>, HashSet<&str>) =
+            (exprs.iter().rev().collect(), HashSet::new());
+        let mut found = Vec::new();
+        while let Some(expr) = open.pop() {
+            if let ExprKind::Name(name) = &expr.kind
+                && seen.insert(&name.text)
+            {
+                match self.meaning(lets, &name.text) {
+                    Meaning::Let(number) => open.push(lets.values[number]),
+                    Meaning::Index => found.push(name.text.clone()),
+                    Meaning::Size | Meaning::Tensor | Meaning::Builtin => {}
+                }
+            }
+            open.extend(expr.operands().iter().rev());
+        }
+        found
+    }
+
     /// The name of a parameter in the pipeline. The old values of one that is a result too go by
     /// another name than the result.
     pub fn outside(&self, param: &str) -> String {

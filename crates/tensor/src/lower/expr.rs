@@ -20,6 +20,8 @@ pub(super) struct Scope<'a> {
     pub indices: HashMap<&'a str, Expr>,
     pub clamped: &'a Clamped,
     pub statement: &'a Statement,
+    /// In a reduction, the same statement over plain variables, of which its gathers are Funcs.
+    pub plain: Option<&'a Scope<'a>>,
 }
 
 impl Lowering<'_> {
@@ -78,23 +80,37 @@ impl Lowering<'_> {
         call: &ast::Expr,
         scope: &Scope<'_>,
     ) -> Result<Expr, Mistake> {
-        let mut values = Vec::new();
-        for operand in operands {
-            values.push(self.expr(operand, scope)?);
-        }
         if self.checked.names.meaning(scope.lets, &name.text) == Meaning::Builtin {
-            let floats: Vec<Expr> = values.into_iter().map(|value| convert(value, Type::F32)).collect();
+            let mut floats = Vec::new();
+            for operand in operands {
+                floats.push(convert(self.expr(operand, scope)?, Type::F32));
+            }
             return Ok(builtins::apply(&name.text, &floats));
         }
-        for (dimension, value) in values.iter_mut().enumerate() {
-            let guarded = scope.clamped.contains(&(call.span.ends(), dimension));
-            let loads = self.checked.names.loads(scope.lets, &operands[dimension]);
-            *value = match guarded || loads {
-                true => self.clamped(value, &name.text, dimension, scope)?,
-                false => convert(value.clone(), Type::I32),
-            };
+        match self.gather(name, operands, call, scope)? {
+            Some(gathered) => Ok(gathered),
+            None => self.element(name, operands, call, scope),
         }
-        Ok(self.read(&name.text, values))
+    }
+
+    /// The element of a tensor at these indices.
+    pub(super) fn element(
+        &mut self,
+        name: &Name,
+        operands: &[ast::Expr],
+        call: &ast::Expr,
+        scope: &Scope<'_>,
+    ) -> Result<Expr, Mistake> {
+        let mut indices = Vec::new();
+        for (dimension, operand) in operands.iter().enumerate() {
+            let index = self.expr(operand, scope)?;
+            let guarded = scope.clamped.contains(&(call.span.ends(), dimension));
+            indices.push(match guarded || self.checked.names.loads(scope.lets, operand) {
+                true => self.clamped(&index, &name.text, dimension, scope)?,
+                false => convert(index, Type::I32),
+            });
+        }
+        Ok(self.read(&name.text, indices))
     }
 
     /// An index within the bounds of a dimension.
