@@ -113,6 +113,8 @@ fn int_unary<T: Integer>(op: UnaryOp, row: &mut [u32], a: Lanes<'_>) {
     match op {
         UnaryOp::Neg => map1(row, a, T::neg),
         UnaryOp::Abs => map1(row, a, T::abs),
+        UnaryOp::Popcount => map1(row, a, T::popcount),
+        UnaryOp::LeadingZeros => map1(row, a, T::leading_zeros),
         _ => map1(row, a, T::not),
     }
 }
@@ -126,6 +128,7 @@ fn float_unary(op: UnaryOp, row: &mut [u32], a: Lanes<'_>) {
         UnaryOp::Exp => map1(row, a, math::exp),
         UnaryOp::FastExp => map1(row, a, math::fast_exp),
         UnaryOp::Floor => map1(row, a, f32::floor),
+        UnaryOp::IsNan => map1(row, a, f32::is_nan),
         other => map1(row, a, |v: f32| other.float(v)),
     }
 }
@@ -133,6 +136,7 @@ fn float_unary(op: UnaryOp, row: &mut [u32], a: Lanes<'_>) {
 fn binary(op: BinaryOp, ty: Type, row: &mut [u32], a: Lanes<'_>, b: Lanes<'_>) {
     match ty {
         Type::F32 if op == BinaryOp::Pow => map2(row, a, b, math::pow),
+        Type::F32 if op == BinaryOp::Atan2 => map2(row, a, b, math::atan2),
         Type::F32 => arithmetic::<f32>(op, row, a, b),
         Type::Bool => bool_binary(op, row, a, b),
         Type::U8 => int_binary::<u8>(op, row, a, b),

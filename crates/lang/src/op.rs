@@ -36,6 +36,32 @@ pub enum UnaryOp {
     Round,
     /// Exponential, cheaper and less accurate.
     FastExp,
+    /// Arc tangent.
+    Atan,
+    /// Arc sine.
+    Asin,
+    /// Arc cosine.
+    Acos,
+    /// Tangent.
+    Tan,
+    /// Reciprocal of the square root.
+    Rsqrt,
+    /// Error function.
+    Erf,
+    /// Natural logarithm of 1 plus the operand.
+    Log1p,
+    /// Exponential minus 1.
+    Expm1,
+    /// Power of 2.
+    Exp2,
+    /// Logarithm to base 2.
+    Log2,
+    /// Whether a float is NaN.
+    IsNan,
+    /// Number of set bits of an integer.
+    Popcount,
+    /// Number of zeros above the highest set bit of an integer; its width for 0.
+    LeadingZeros,
 }
 
 /// An operation with two operands.
@@ -80,6 +106,8 @@ pub enum BinaryOp {
     Lt,
     /// Comparison: less or equal.
     Le,
+    /// The angle of the point `(second, first)`.
+    Atan2,
 }
 
 /// An operation on values: everything in an expression that is not a variable, a parameter or an access.
@@ -185,6 +213,11 @@ impl Op {
     }
 }
 
+/// Whether functions that are defined in binary32 alone take operands of this type.
+fn has_functions(ty: Type) -> bool {
+    ty == Type::F32
+}
+
 impl UnaryOp {
     /// The name used in messages and listings.
     pub fn name(self) -> &'static str {
@@ -202,19 +235,39 @@ impl UnaryOp {
             UnaryOp::Ceil => "ceil",
             UnaryOp::Round => "round",
             UnaryOp::FastExp => "fast_exp",
+            UnaryOp::Atan => "atan",
+            UnaryOp::Asin => "asin",
+            UnaryOp::Acos => "acos",
+            UnaryOp::Tan => "tan",
+            UnaryOp::Rsqrt => "rsqrt",
+            UnaryOp::Erf => "erf",
+            UnaryOp::Log1p => "log1p",
+            UnaryOp::Expm1 => "expm1",
+            UnaryOp::Exp2 => "exp2",
+            UnaryOp::Log2 => "log2",
+            UnaryOp::IsNan => "is_nan",
+            UnaryOp::Popcount => "popcount",
+            UnaryOp::LeadingZeros => "leading_zeros",
         }
     }
 
     fn result_type(self, a: Type) -> Result<Type, TypeFault> {
+        use UnaryOp::*;
         let supported = match self {
-            UnaryOp::Neg | UnaryOp::Abs => a != Type::Bool,
-            UnaryOp::Not => !a.is_float(),
+            Neg | Abs => a != Type::Bool,
+            Not => !a.is_float(),
+            Popcount | LeadingZeros => a.is_int(),
+            Atan | Asin | Acos | Tan | Rsqrt | Erf | Log1p | Expm1 | Exp2 | Log2 => has_functions(a),
             _ => a.is_float(),
         };
-        if supported { Ok(a) } else { Err(TypeFault::Unsupported(a)) }
+        match self {
+            _ if !supported => Err(TypeFault::Unsupported(a)),
+            IsNan => Ok(Type::Bool),
+            _ => Ok(a),
+        }
     }
 
-    /// The operation on an `f32`.
+    /// The operation on an `f32`, if its result is one.
     #[inline]
     pub fn float(self, a: f32) -> f32 {
         match self {
@@ -230,7 +283,19 @@ impl UnaryOp {
             UnaryOp::Ceil => a.ceil(),
             UnaryOp::Round => a.round_ties_even(),
             UnaryOp::FastExp => math::fast_exp(a),
-            UnaryOp::Not => unreachable!("floats have no complement"),
+            UnaryOp::Atan => math::atan(a),
+            UnaryOp::Asin => math::asin(a),
+            UnaryOp::Acos => math::acos(a),
+            UnaryOp::Tan => math::tan(a),
+            UnaryOp::Rsqrt => math::rsqrt(a),
+            UnaryOp::Erf => math::erf(a),
+            UnaryOp::Log1p => math::log1p(a),
+            UnaryOp::Expm1 => math::expm1(a),
+            UnaryOp::Exp2 => math::exp2(a),
+            UnaryOp::Log2 => math::log2(a),
+            UnaryOp::Not | UnaryOp::IsNan | UnaryOp::Popcount | UnaryOp::LeadingZeros => {
+                unreachable!("{} gives no float", self.name())
+            }
         }
     }
 
@@ -238,12 +303,19 @@ impl UnaryOp {
         macro_rules! by_type {
             ($($ty:ident $t:ident)*) => {
                 match (self, a.ty()) {
+                    (UnaryOp::IsNan, Type::F32) => Value::from(f32::from_bits(a.bits()).is_nan()),
                     (_, Type::F32) => Value::from(self.float(f32::from_bits(a.bits()))),
                     (_, Type::Bool) => Value::from(a.bits() == 0),
                     $(
                         (UnaryOp::Neg, Type::$ty) => Value::from(<$t as Scalar>::from_bits(a.bits()).neg()),
                         (UnaryOp::Abs, Type::$ty) => {
                             Value::from(Arithmetic::abs(<$t as Scalar>::from_bits(a.bits())))
+                        }
+                        (UnaryOp::Popcount, Type::$ty) => {
+                            Value::from(<$t as Scalar>::from_bits(a.bits()).popcount())
+                        }
+                        (UnaryOp::LeadingZeros, Type::$ty) => {
+                            Value::from(Integer::leading_zeros(<$t as Scalar>::from_bits(a.bits())))
                         }
                         (_, Type::$ty) => Value::from(Bits::not(<$t as Scalar>::from_bits(a.bits()))),
                     )*
@@ -277,6 +349,7 @@ impl BinaryOp {
             BinaryOp::Ne => "!=",
             BinaryOp::Lt => "<",
             BinaryOp::Le => "<=",
+            BinaryOp::Atan2 => "atan2",
         }
     }
 
@@ -293,6 +366,7 @@ impl BinaryOp {
         let supported = match self {
             Add | Sub | Mul | Div | Mod | Min | Max | Absd | Lt | Le => a != Type::Bool,
             Pow => a.is_float(),
+            Atan2 => has_functions(a),
             Average | Shl | Shr => a.is_int(),
             And | Or | Xor => !a.is_float(),
             Eq | Ne => true,
@@ -324,6 +398,7 @@ impl BinaryOp {
     fn eval_float(self, a: f32, b: f32) -> Value {
         match self {
             BinaryOp::Pow => Value::from(math::pow(a, b)),
+            BinaryOp::Atan2 => Value::from(math::atan2(a, b)),
             _ => self.eval_arithmetic(a, b),
         }
     }

@@ -63,6 +63,10 @@ pub trait Integer: Arithmetic + Bits {
     fn shr(self, amount: Self) -> Self;
     /// `(self + other + 1) / 2` rounded down, without overflow.
     fn average(self, other: Self) -> Self;
+    /// The number of set bits.
+    fn popcount(self) -> Self;
+    /// The number of zeros above the highest set bit; the width for 0.
+    fn leading_zeros(self) -> Self;
     /// Truncates to the type's width (wraps).
     fn wrap(wide: i64) -> Self;
     /// Clamps to the type's range.
@@ -208,6 +212,14 @@ macro_rules! integers {
             #[inline]
             fn average(self, other: $t) -> $t {
                 ((i64::from(self) + i64::from(other) + 1) >> 1) as $t
+            }
+            #[inline]
+            fn popcount(self) -> $t {
+                self.count_ones() as $t
+            }
+            #[inline]
+            fn leading_zeros(self) -> $t {
+                $t::leading_zeros(self) as $t
             }
             #[inline]
             fn wrap(wide: i64) -> $t {
