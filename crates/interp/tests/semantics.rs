@@ -296,7 +296,8 @@ fn elementary_functions_never_fail() {
     let wild =
         [INF, -INF, NAN, f32::MAX, f32::MIN, 1e-45, -0.0, 0.0, 3.176_764_4e7, -6.768_135_7e19, 3e9, -3e9];
     let functions: [fn(Expr) -> Expr; 8] = [exp, fast_exp, log, sin, cos, tanh, sqrt, |a| pow(a, 0.3)];
-    for function in functions {
+    let more = [atan, asin, acos, tan, rsqrt, erf, log1p, expm1, exp2, log2];
+    for function in functions.into_iter().chain(more) {
         let got: Vec<f32> = {
             let (x, input) = (vars!(x), Input::f32("in", 1));
             let image = list(&wild);
@@ -314,6 +315,99 @@ fn elementary_functions_never_fail() {
         &[(0.0, 0.0, 1.0), (NAN, 0.0, 1.0), (0.0, -1.0, INF), (-8.0, 0.5, NAN), (3.0, 2.0, 9.0)],
         |a, b| select(b.eq(2.0), pow(&a, 2.0), pow(a, b)),
     );
+}
+
+#[test]
+fn inverse_functions_know_signs_and_ends() {
+    let (pi, half, quarter) =
+        (std::f32::consts::PI, std::f32::consts::FRAC_PI_2, std::f32::consts::FRAC_PI_4);
+    check1(&[(0.0, 0.0), (-0.0, -0.0), (1.0, quarter), (INF, half), (-INF, -half), (NAN, NAN)], atan);
+    check1(&[(-0.0, -0.0), (1.0, half), (-1.0, -half), (1.5, NAN), (NAN, NAN), (1e-40, 1e-40)], asin);
+    check1(&[(1.0, 0.0), (0.0, half), (-1.0, pi), (-1.5, NAN), (INF, NAN)], acos);
+    check1(&[(0.0, 0.0), (-0.0, -0.0), (INF, NAN), (-INF, NAN), (NAN, NAN), (1e-40, 1e-40)], tan);
+    check2(
+        &[
+            (0.0, 1.0, 0.0),
+            (-0.0, 1.0, -0.0),
+            (0.0, -1.0, pi),
+            (-0.0, -1.0, -pi),
+            (0.0, 0.0, 0.0),
+            (0.0, -0.0, pi),
+            (-0.0, -0.0, -pi),
+            (1.0, 0.0, half),
+            (-1.0, -0.0, -half),
+            (2.0, 2.0, quarter),
+            (INF, INF, quarter),
+            (INF, -INF, 3.0 * quarter),
+            (1.0, INF, 0.0),
+            (-1.0, -INF, -pi),
+            (INF, 1.0, half),
+            (NAN, 1.0, NAN),
+            (0.0, NAN, NAN),
+        ],
+        atan2,
+    );
+}
+
+#[test]
+fn powers_know_signs_and_ends() {
+    check1(&[(4.0, 0.5), (0.0, INF), (-0.0, -INF), (INF, 0.0), (-1.0, NAN), (NAN, NAN)], rsqrt);
+    check1(&[(0.0, 0.0), (-0.0, -0.0), (5.0, 1.0), (-INF, -1.0), (NAN, NAN)], erf);
+    check1(&[(-0.0, -0.0), (1e-40, 1e-40), (-1.0, -INF), (-1.5, NAN), (INF, INF), (NAN, NAN)], log1p);
+    check1(&[(-0.0, -0.0), (1e-40, 1e-40), (-INF, -1.0), (-30.0, -1.0), (100.0, INF), (NAN, NAN)], expm1);
+    check1(
+        &[(0.0, 1.0), (-149.0, 1e-45), (-151.0, 0.0), (127.0, 1.701_411_8e38), (128.0, INF), (NAN, NAN)],
+        exp2,
+    );
+    check1(
+        &[(8.0, 3.0), (1.0, 0.0), (1e-45, -149.0), (0.0, -INF), (-1.0, NAN), (INF, INF), (NAN, NAN)],
+        log2,
+    );
+    check1(&[(NAN, true), (INF, false), (0.0, false), (-1.5, false)], is_nan);
+}
+
+#[test]
+fn bits_are_counted_within_the_width() {
+    check1(&[(0u8, 0u8), (255, 8), (0x51, 3)], popcount);
+    check1(&[(0i8, 0i8), (-1, 8), (i8::MIN, 1)], popcount);
+    check1(&[(-1i16, 16i16), (0x0ff0, 8)], popcount);
+    check1(&[(u32::MAX, 32u32), (0, 0), (0x8000_0001, 2)], popcount);
+    check1(&[(-1i32, 32i32), (i32::MIN, 1), (7, 3)], popcount);
+    check1(&[(0u8, 8u8), (1, 7), (255, 0)], leading_zeros);
+    check1(&[(0i8, 8i8), (1, 7), (-1, 0), (127, 1)], leading_zeros);
+    check1(&[(0u16, 16u16), (1 << 15, 0)], leading_zeros);
+    check1(&[(-3i16, 0i16), (3, 14)], leading_zeros);
+    check1(&[(0u32, 32u32), (1, 31), (u32::MAX, 0)], leading_zeros);
+    check1(&[(0i32, 32i32), (-5, 0), (i32::MAX, 1)], leading_zeros);
+}
+
+#[test]
+fn counts_of_bits_are_indices() {
+    let x = vars!(x);
+    let (table, input) = (Input::f32("table", 1), Input::new("in", Type::I8, 1));
+    let (numbers, samples) =
+        (list(&[0.0f32, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0]), list(&[0i8, -1, 5]));
+    let inputs = [("table", &numbers), ("in", &samples)];
+    for (function, expected) in
+        [(popcount as fn(Expr) -> Expr, [0.0f32, 80.0, 20.0]), (leading_zeros, [80.0, 0.0, 50.0])]
+    {
+        let read = func("read", x, table.at(function(input.at(x)).i32()));
+        assert_eq!(values_of::<f32>(&read, &inputs, Region::of_extents(&[3])), expected);
+    }
+}
+
+#[test]
+fn functions_refuse_other_types() {
+    let integer = Expr::from(3);
+    for function in [atan, asin, acos, tan, rsqrt, erf, log1p, expm1, exp2, log2, is_nan] {
+        assert_eq!(function(integer.clone()).ty(), None);
+    }
+    for function in [popcount, leading_zeros] {
+        assert_eq!(function(Expr::from(1.0f32)).ty(), None);
+        assert_eq!(function(integer.lt(4)).ty(), None);
+    }
+    assert_eq!(is_nan(Expr::from(1.0f32)).ty(), Some(Type::Bool));
+    assert_eq!(popcount(integer.cast(Type::U16)).ty(), Some(Type::U16));
 }
 
 // ---- Conversions.

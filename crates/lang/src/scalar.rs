@@ -215,11 +215,11 @@ macro_rules! integers {
             }
             #[inline]
             fn popcount(self) -> $t {
-                self.count_ones() as $t
+                <$t as Integer>::wrap(i64::from(self.count_ones()))
             }
             #[inline]
             fn leading_zeros(self) -> $t {
-                $t::leading_zeros(self) as $t
+                <$t as Integer>::wrap(i64::from($t::leading_zeros(self)))
             }
             #[inline]
             fn wrap(wide: i64) -> $t {
