@@ -6,7 +6,7 @@ type Function = fn(f32) -> f32;
 
 /// A function, its mathematics, and its largest error in units in the last place, rounded up.
 const FUNCTIONS: [(&str, Function, fn(f64) -> f64, f64); 10] = [
-    ("atan", math::atan, f64::atan, 1.5),
+    ("atan", math::atan, f64::atan, 1.7),
     ("asin", math::asin, f64::asin, 2.4),
     ("acos", math::acos, f64::acos, 1.2),
     ("tan", math::tan, f64::tan, 1.7),
@@ -66,7 +66,7 @@ fn angles_of_points_are_accurate() {
         let x = if round % 2 == 0 { other } else { (y & 0x7f00_0000) | (other & 0x80ff_ffff) };
         let (y, x) = (f32::from_bits(y), f32::from_bits(x));
         let error = error(math::atan2(y, x), f64::from(y).atan2(f64::from(x)));
-        assert!(error <= 1.6, "atan2({y:e}, {x:e}): an error of {error}");
+        assert!(error <= 1.8, "atan2({y:e}, {x:e}): an error of {error}");
     }
 }
 

@@ -203,9 +203,9 @@ fn pair_of_floats(dice: &mut Dice, a: Term, b: Term) -> Term {
         7 => (a / (abs(b) + 1.0), ra),
         8 => (a % (abs(b) + 0.5), rb + 0.5),
         9 => (absd(a, b), sum),
-        // Away from the half line where the angle jumps.
-        12 => (atan2(a, abs(b) + 0.125), 1.5),
         10 => (lerp(a, b, dice.between(1..=15) as f32 / 16.0), larger),
+        // Away from the half line where the angle jumps.
+        11 => (atan2(a, abs(b) + 0.125), 1.5),
         _ => (select(a.lt(&b), &a * 2.0, b - 0.5 * a), 2.0 * larger),
     };
     Term::new(expr, Type::F32, reach).calm()
@@ -226,8 +226,8 @@ fn pair_of_ints(dice: &mut Dice, a: Term, b: Term) -> Term {
         9 => (absd(a, b).cast(ty), sum),
         10 => (average(a, b), larger),
         11 => (dice.pick(&[&a & &b, &a | &b, &a ^ &b]), larger),
-        13 => (popcount(a) + leading_zeros(b), 32.0),
         12 => ((a << dice.between(1..=3) as i32) + (b >> dice.between(1..=3) as i32), 9.0 * larger),
+        13 => (popcount(a) + leading_zeros(b), 32.0),
         _ => (select(a.lt(&b), &a + 1, b - a), sum),
     };
     Term::new(expr, ty, reach)

@@ -20,7 +20,7 @@ pub const ATAN_SERIES: [f32; 9] = [
     -0.08399208,
     0.10950861,
     -0.14264014,
-    0.1999853,
+    0.19998531,
     -0.333333,
 ];
 
@@ -74,8 +74,12 @@ pub fn atan2(y: f32, x: f32) -> f32 {
         low / high
     };
     let angle = atan_series(ratio);
-    let angle = if steep { HALF_PI - (angle - HALF_PI_LOW) } else { angle };
-    let angle = if x.is_sign_negative() { PI - (angle - PI_LOW) } else { angle };
+    let angle = match (steep, x.is_sign_negative()) {
+        (false, false) => angle,
+        (false, true) => PI - (angle - PI_LOW),
+        (true, false) => HALF_PI - (angle - HALF_PI_LOW),
+        (true, true) => HALF_PI + (angle + HALF_PI_LOW),
+    };
     angle.copysign(y)
 }
 

@@ -43,16 +43,17 @@ static __device__ __forceinline__ float wl_atan2(float y, float x) {{
     const bool steep = a > b;
     const float low = steep ? b : a, high = steep ? a : b;
     float angle = wl_atan_series(high == 0.0f ? 0.0f : low == {} ? 1.0f : low / high);
-    angle = steep ? {} - (angle + {}) : angle;
-    angle = __float_as_int(x) < 0 ? {} - (angle + {}) : angle;
+    const bool negative = __float_as_int(x) < 0;
+    if (steep) angle = negative ? {half} + (angle - {half_low}) : {half} - (angle + {half_low});
+    else if (negative) angle = {} - (angle + {});
     return copysignf(angle, y);
 }}",
         f(f32::NAN),
         f(f32::INFINITY),
-        f(HALF_PI),
-        f(-HALF_PI_LOW),
         f(PI),
         f(-PI_LOW),
+        half = f(HALF_PI),
+        half_low = f(-HALF_PI_LOW),
     )
 }
 
