@@ -194,7 +194,10 @@ fn unary(op: UnaryOp, ty: Type, row: Row<'_>, a: Lanes<'_>) {
     }
     dispatch_kind!(ty,
         bool => map1(row, a, |v: bool| Bits::not(v)),
-        F => map1(row, a, |v: F| v.function(op)),
+        F => match op {
+            UnaryOp::IsNan => map1(row, a, |v: F| Float::is_nan(v)),
+            _ => map1(row, a, |v: F| v.function(op)),
+        },
         I => int_unary::<I>(op, row, a))
 }
 
@@ -202,6 +205,8 @@ fn int_unary<T: Integer<Bits: Lane>>(op: UnaryOp, row: Row<'_>, a: Lanes<'_>) {
     match op {
         UnaryOp::Neg => map1(row, a, T::neg),
         UnaryOp::Abs => map1(row, a, T::abs),
+        UnaryOp::Popcount => map1(row, a, T::popcount),
+        UnaryOp::LeadingZeros => map1(row, a, T::leading_zeros),
         _ => map1(row, a, T::not),
     }
 }
@@ -215,6 +220,7 @@ fn single_unary(op: UnaryOp, row: Row<'_>, a: Lanes<'_>) {
         UnaryOp::Exp => map1(row, a, math::exp),
         UnaryOp::FastExp => map1(row, a, math::fast_exp),
         UnaryOp::Floor => map1(row, a, f32::floor),
+        UnaryOp::IsNan => map1(row, a, f32::is_nan),
         other => map1(row, a, |v: f32| other.float(v)),
     }
 }
@@ -234,6 +240,7 @@ fn float_binary<T: Float<Bits: Lane, Distance: Scalar<Bits: Lane>>>(
 ) {
     match op {
         BinaryOp::Pow => map2(row, a, b, T::power),
+        BinaryOp::Atan2 => map2(row, a, b, T::angle),
         _ => arithmetic::<T>(op, row, a, b),
     }
 }

@@ -9,6 +9,7 @@
 
 mod double;
 
+use warploom_lang::math;
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 use warploom_lang::rounding::{Deviation, Product, QUOTIENT_ULPS};
 use warploom_lang::{Type, Value};
@@ -199,6 +200,17 @@ fn exact(op: Op, a: f32, b: f32) -> f64 {
         Op::Unary(UnaryOp::Sin) => x.sin(),
         Op::Unary(UnaryOp::Cos) => x.cos(),
         Op::Unary(UnaryOp::Tanh) => x.tanh(),
+        Op::Unary(UnaryOp::Atan) => x.atan(),
+        Op::Unary(UnaryOp::Asin) => x.asin(),
+        Op::Unary(UnaryOp::Acos) => x.acos(),
+        Op::Unary(UnaryOp::Tan) => x.tan(),
+        Op::Unary(UnaryOp::Rsqrt) => 1.0 / x.sqrt(),
+        Op::Unary(UnaryOp::Erf) => math::exact::erf(x),
+        Op::Unary(UnaryOp::Log1p) => x.ln_1p(),
+        Op::Unary(UnaryOp::Expm1) => x.exp_m1(),
+        Op::Unary(UnaryOp::Exp2) => x.exp2(),
+        Op::Unary(UnaryOp::Log2) => x.log2(),
+        Op::Binary(BinaryOp::Atan2) => x.atan2(y),
         _ => unreachable!("{} rounds the same in both builds", op.name()),
     }
 }

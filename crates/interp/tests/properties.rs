@@ -362,16 +362,21 @@ impl Maker {
         if ty == Type::Bool {
             let operands = self.choices.of(&Type::ALL[1..]);
             let (a, b) = (self.value(scope, operands, depth), self.value(scope, operands, depth));
-            return [a.lt(&b), a.le(&b), a.eq(&b), a.ne(&b)][self.choices.below(4)].clone();
+            let nan = is_nan(self.value(scope, Type::F32, depth));
+            return [a.lt(&b), a.le(&b), a.eq(&b), a.ne(&b), nan][self.choices.below(5)].clone();
         }
         let a = self.value(scope, ty, depth);
-        let functions = [floor, ceil, round, abs, sqrt, exp, fast_exp, log, sin, cos, tanh];
+        let old = [floor, ceil, round, abs, sqrt, exp, fast_exp, log, sin, cos, tanh];
+        let new = [atan, asin, acos, tan, rsqrt, erf, log1p, expm1, exp2, log2];
+        let functions = [old.as_slice(), &new].concat();
         match (ty, self.choices.below(functions.len() + 2)) {
             (_, 0) => -a,
             (Type::F32, 1) => random_f32(7, [a.i32()]),
             (Type::F32, function) => functions[function - 2](a),
             (_, 1) => random_u32(7, [a]).cast(ty),
             (_, 2..=6) => abs(a),
+            (_, 7..=10) => popcount(a),
+            (_, 11..=14) => leading_zeros(a),
             _ => !a,
         }
     }
@@ -384,7 +389,8 @@ impl Maker {
             [|a, b| a + b, |a, b| a - b, |a, b| a * b, |a, b| a / b, |a, b| a % b, min, max];
         let integers: [Operation; 4] =
             [|a, b| a << b, |a, b| a >> b, average, |a, b| clamp(&a, b, a.clone())];
-        let floats: [Operation; 4] = [pow, absd, |a, b| lerp(&a, b, 0.25), |a, b| select(a.lt(&b), b, a)];
+        let floats: [Operation; 5] =
+            [pow, absd, atan2, |a, b| lerp(&a, b, 0.25), |a, b| select(a.lt(&b), b, a)];
         let all = match ty {
             Type::Bool => logic.to_vec(),
             Type::F32 => [arithmetic.as_slice(), &floats].concat(),

@@ -37,6 +37,38 @@ unary! {
     round Round;
     /// A cheaper exponential, accurate to about 1e-5.
     fast_exp FastExp;
+    /// Arc tangent, in -π/2..=π/2.
+    atan Atan;
+    /// Arc sine, in -π/2..=π/2; NaN outside -1..=1.
+    asin Asin;
+    /// Arc cosine, in 0..=π; NaN outside -1..=1.
+    acos Acos;
+    /// Tangent of an angle in radians, of any size.
+    tan Tan;
+    /// `1 / sqrt(a)`, both rounded.
+    rsqrt Rsqrt;
+    /// The error function, in -1..=1.
+    erf Erf;
+    /// `log(1 + a)`, accurate near 0.
+    log1p Log1p;
+    /// `exp(a) - 1`, accurate near 0.
+    expm1 Expm1;
+    /// `2^a`.
+    exp2 Exp2;
+    /// Logarithm to base 2, exact for powers of 2.
+    log2 Log2;
+    /// Whether a float is NaN, as a `bool`.
+    is_nan IsNan;
+    /// The number of set bits of an integer, in its type.
+    popcount Popcount;
+    /// The number of zeros above the highest set bit of an integer, in its type; its width for 0.
+    leading_zeros LeadingZeros;
+}
+
+/// The angle of the point `(x, y)` in -π..=π: the arc tangent of `y / x` in the right quadrant.
+#[track_caller]
+pub fn atan2(y: impl Into<Expr>, x: impl Into<Expr>) -> Expr {
+    Expr::binary(BinaryOp::Atan2, y, x)
 }
 
 /// The smaller of two values; NaN gives the other operand.

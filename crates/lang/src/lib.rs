@@ -126,8 +126,9 @@ pub use error::{Diagnostic, Fault, PipelineError};
 pub use expr::{Expr, MAX_DEPTH, Operand, Var, constant};
 pub use func::{Arguments, Func, Indices, Itself, Start, Undefined, Update, Values, func, undef};
 pub use functions::{
-    abs, absd, average, ceil, clamp, cos, exp, fast_exp, floor, lerp, log, max, min, mux, pow, random_f32,
-    random_u32, round, select, sin, sqrt, tanh,
+    abs, absd, acos, asin, atan, atan2, average, ceil, clamp, cos, erf, exp, exp2, expm1, fast_exp, floor,
+    is_nan, leading_zeros, lerp, log, log1p, log2, max, min, mux, popcount, pow, random_f32, random_u32,
+    round, rsqrt, select, sin, sqrt, tan, tanh,
 };
 pub use ids::{ExprId, FuncId, Id, IdVec, InputId, ParamId, ids_in};
 pub use input::{Input, Param};

@@ -183,7 +183,7 @@ impl<'a> StageText<'a> {
                 (format!("{}{}", op.name(), self.expr(args[0], binding::ATOM)), binding::PREFIX)
             }
             Op::Unary(op) => call(op.name()),
-            Op::Binary(op @ (Min | Max | Pow | Absd | Average)) => call(op.name()),
+            Op::Binary(op @ (Min | Max | Pow | Absd | Average | Atan2)) => call(op.name()),
             Op::Binary(op) => {
                 let binds = match op {
                     Or => binding::OR,

@@ -1,6 +1,6 @@
 //! Elementary functions in strict binary32. Each operation is rounded, so every machine computes
-//! the same bits. They are accurate to about one unit in the last place in the ranges that images
-//! need.
+//! the same bits. Those of this file are accurate to about one unit in the last place in the ranges
+//! that images need; those of [`angles`] and [`powers`] to 2.5 over the whole range.
 //!
 //! The evaluator, the simulator and the checking build of emitted kernels share these definitions.
 #![allow(
@@ -9,7 +9,13 @@
     reason = "coefficients are given with all their published digits"
 )]
 
+pub mod angles;
 pub mod double;
+pub mod exact;
+pub mod powers;
+
+pub use angles::{acos, asin, atan, atan2, tan};
+pub use powers::{erf, exp2, expm1, log1p, log2, rsqrt};
 
 /// The natural logarithm of 2, as rounded for the functions here.
 pub const LN_2: f32 = 0.69314718;
@@ -61,6 +67,16 @@ fn polynomial<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
     }
     let [even, odd] = chains;
     if N.is_multiple_of(2) { even * x + odd } else { odd * x + even }
+}
+
+/// Evaluates a polynomial (highest power first) as one Horner chain.
+#[inline]
+fn horner<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
+    let mut chain = coefficients[0];
+    for &c in &coefficients[1..] {
+        chain = chain * x + c;
+    }
+    chain
 }
 
 /// `2^exponent`, for exponents of normal numbers.

@@ -36,6 +36,32 @@ pub enum UnaryOp {
     Round,
     /// Exponential, cheaper and less accurate.
     FastExp,
+    /// Arc tangent.
+    Atan,
+    /// Arc sine.
+    Asin,
+    /// Arc cosine.
+    Acos,
+    /// Tangent.
+    Tan,
+    /// Reciprocal of the square root.
+    Rsqrt,
+    /// Error function.
+    Erf,
+    /// Natural logarithm of 1 plus the operand.
+    Log1p,
+    /// Exponential minus 1.
+    Expm1,
+    /// Power of 2.
+    Exp2,
+    /// Logarithm to base 2.
+    Log2,
+    /// Whether a float is NaN.
+    IsNan,
+    /// Number of set bits of an integer.
+    Popcount,
+    /// Number of zeros above the highest set bit of an integer; its width for 0.
+    LeadingZeros,
 }
 
 /// An operation with two operands.
@@ -80,6 +106,8 @@ pub enum BinaryOp {
     Lt,
     /// Comparison: less or equal.
     Le,
+    /// The angle of the point `(second, first)`.
+    Atan2,
 }
 
 /// An operation on values: everything in an expression that is not a variable, a parameter or an access.
@@ -185,6 +213,11 @@ impl Op {
     }
 }
 
+/// Whether functions that are defined in binary32 alone take operands of this type.
+fn has_functions(ty: Type) -> bool {
+    ty.is_float() && ty != Type::F64
+}
+
 impl UnaryOp {
     /// The name used in messages and listings.
     pub fn name(self) -> &'static str {
@@ -202,20 +235,39 @@ impl UnaryOp {
             UnaryOp::Ceil => "ceil",
             UnaryOp::Round => "round",
             UnaryOp::FastExp => "fast_exp",
+            UnaryOp::Atan => "atan",
+            UnaryOp::Asin => "asin",
+            UnaryOp::Acos => "acos",
+            UnaryOp::Tan => "tan",
+            UnaryOp::Rsqrt => "rsqrt",
+            UnaryOp::Erf => "erf",
+            UnaryOp::Log1p => "log1p",
+            UnaryOp::Expm1 => "expm1",
+            UnaryOp::Exp2 => "exp2",
+            UnaryOp::Log2 => "log2",
+            UnaryOp::IsNan => "is_nan",
+            UnaryOp::Popcount => "popcount",
+            UnaryOp::LeadingZeros => "leading_zeros",
         }
     }
 
     fn result_type(self, a: Type) -> Result<Type, TypeFault> {
+        use UnaryOp::*;
         let supported = match self {
-            UnaryOp::Neg | UnaryOp::Abs => a != Type::Bool,
-            UnaryOp::Not => !a.is_float(),
-            UnaryOp::FastExp => a.is_float() && a != Type::F64,
+            Neg | Abs => a != Type::Bool,
+            Not => !a.is_float(),
+            Popcount | LeadingZeros => a.is_int(),
+            FastExp | Atan | Asin | Acos | Tan | Rsqrt | Erf | Log1p | Expm1 | Exp2 | Log2 => has_functions(a),
             _ => a.is_float(),
         };
-        if supported { Ok(a) } else { Err(TypeFault::Unsupported(a)) }
+        match self {
+            _ if !supported => Err(TypeFault::Unsupported(a)),
+            IsNan => Ok(Type::Bool),
+            _ => Ok(a),
+        }
     }
 
-    /// The operation on an `f32`.
+    /// The operation on an `f32`, if its result is one.
     #[inline]
     pub fn float(self, a: f32) -> f32 {
         match self {
@@ -231,7 +283,19 @@ impl UnaryOp {
             UnaryOp::Ceil => a.ceil(),
             UnaryOp::Round => a.round_ties_even(),
             UnaryOp::FastExp => math::fast_exp(a),
-            UnaryOp::Not => unreachable!("floats have no complement"),
+            UnaryOp::Atan => math::atan(a),
+            UnaryOp::Asin => math::asin(a),
+            UnaryOp::Acos => math::acos(a),
+            UnaryOp::Tan => math::tan(a),
+            UnaryOp::Rsqrt => math::rsqrt(a),
+            UnaryOp::Erf => math::erf(a),
+            UnaryOp::Log1p => math::log1p(a),
+            UnaryOp::Expm1 => math::expm1(a),
+            UnaryOp::Exp2 => math::exp2(a),
+            UnaryOp::Log2 => math::log2(a),
+            UnaryOp::Not | UnaryOp::IsNan | UnaryOp::Popcount | UnaryOp::LeadingZeros => {
+                unreachable!("{} gives no float", self.name())
+            }
         }
     }
 
@@ -258,14 +322,23 @@ impl UnaryOp {
         let word = a.bits();
         dispatch_kind!(a.ty(),
             bool => Value::from(word == 0),
-            F => Value::from(<F as Scalar>::from_word(word).function(self)),
+            F => self.eval_float(<F as Scalar>::from_word(word)),
             I => self.eval_int(<I as Scalar>::from_word(word)))
+    }
+
+    fn eval_float<T: Float>(self, a: T) -> Value {
+        match self {
+            UnaryOp::IsNan => Value::from(a.is_nan()),
+            _ => Value::from(a.function(self)),
+        }
     }
 
     fn eval_int<T: Integer>(self, a: T) -> Value {
         match self {
             UnaryOp::Neg => Value::from(a.neg()),
             UnaryOp::Abs => Value::from(a.abs()),
+            UnaryOp::Popcount => Value::from(a.popcount()),
+            UnaryOp::LeadingZeros => Value::from(a.leading_zeros()),
             _ => Value::from(a.not()),
         }
     }
@@ -294,6 +367,7 @@ impl BinaryOp {
             BinaryOp::Ne => "!=",
             BinaryOp::Lt => "<",
             BinaryOp::Le => "<=",
+            BinaryOp::Atan2 => "atan2",
         }
     }
 
@@ -310,6 +384,7 @@ impl BinaryOp {
         let supported = match self {
             Add | Sub | Mul | Div | Mod | Min | Max | Absd | Lt | Le => a != Type::Bool,
             Pow => a.is_float(),
+            Atan2 => has_functions(a),
             Average | Shl | Shr => a.is_int(),
             And | Or | Xor => !a.is_float(),
             Eq | Ne => true,
@@ -333,6 +408,7 @@ impl BinaryOp {
     fn eval_float<T: Float>(self, a: T, b: T) -> Value {
         match self {
             BinaryOp::Pow => Value::from(a.power(b)),
+            BinaryOp::Atan2 => Value::from(a.angle(b)),
             _ => self.eval_arithmetic(a, b),
         }
     }

@@ -50,9 +50,21 @@ const ROOT: Deviation = Deviation::Ulps(1);
 const EXP: Deviation = Deviation::Ulps(2);
 const LOG: Deviation = Deviation::Ulps(1);
 const SIN_COS_TANH: Deviation = Deviation::Ulps(2);
+const ATAN2: Deviation = Deviation::Ulps(3);
 const POWER: Deviation = Deviation::Ulps(9);
 /// The errors of the timing build's functions of `f64`, at most 2, and of the reference's own, at most 4.
 const DOUBLE: Deviation = Deviation::Ulps(6);
+
+/// The maximum error of CUDA's other functions of one float.
+fn function_ulps(op: UnaryOp) -> Option<u32> {
+    match op {
+        UnaryOp::Log1p | UnaryOp::Expm1 | UnaryOp::Log2 => Some(1),
+        UnaryOp::Atan | UnaryOp::Rsqrt | UnaryOp::Erf | UnaryOp::Exp2 => Some(2),
+        UnaryOp::Acos => Some(3),
+        UnaryOp::Asin | UnaryOp::Tan => Some(4),
+        _ => None,
+    }
+}
 
 /// How the timing build may round a node differently; `None` if both builds give the same bits for
 /// the same operands.
@@ -73,11 +85,13 @@ pub fn deviation(pipeline: &Pipeline, id: ExprId) -> Option<Deviation> {
         Op::Binary(BinaryOp::Div) => Some(Deviation::Ulps(QUOTIENT_ULPS)),
         Op::Binary(BinaryOp::Mod) => Some(Deviation::Remainder),
         Op::Binary(BinaryOp::Pow) => Some(POWER),
+        Op::Binary(BinaryOp::Atan2) => Some(ATAN2),
         Op::Unary(UnaryOp::Sqrt) => Some(ROOT),
         Op::Unary(UnaryOp::Exp) => Some(EXP),
         Op::Unary(UnaryOp::Log) => Some(LOG),
         Op::Unary(UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Tanh) => Some(SIN_COS_TANH),
         Op::Unary(UnaryOp::FastExp) => Some(Deviation::FastExp),
+        Op::Unary(op) => function_ulps(op).map(Deviation::Ulps),
         _ => None,
     }
 }

@@ -112,6 +112,10 @@ pub trait Integer: Arithmetic + Bits {
     fn shr(self, amount: Self) -> Self;
     /// `(self + other + 1) / 2` rounded down, without overflow.
     fn average(self, other: Self) -> Self;
+    /// The number of set bits.
+    fn popcount(self) -> Self;
+    /// The number of zeros above the highest set bit; the width for 0.
+    fn leading_zeros(self) -> Self;
     /// Truncates to the type's width (wraps).
     fn wrap(wide: i64) -> Self;
     /// The integer as an `i64`; a `u64` wraps.
@@ -346,6 +350,14 @@ macro_rules! integers {
             fn average(self, other: $t) -> $t {
                 // Half of what both have in common, rounded up without a sum that overflows.
                 (self | other).wrapping_sub((self ^ other) >> 1)
+            }
+            #[inline]
+            fn popcount(self) -> $t {
+                <$t as Integer>::wrap(i64::from(self.count_ones()))
+            }
+            #[inline]
+            fn leading_zeros(self) -> $t {
+                <$t as Integer>::wrap(i64::from($t::leading_zeros(self)))
             }
             #[inline]
             #[allow(trivial_numeric_casts, reason = "the macro serves i64 too")]

@@ -266,16 +266,29 @@ impl Maker {
         if ty == Type::Bool {
             let operands = Type::ALL[1 + self.below(7)];
             let (a, b) = (self.value(operands, depth - 1), self.value(operands, depth - 1));
-            return [a.lt(&b), a.le(&b), a.eq(&b), !self.value(ty, depth - 1)][self.below(4)].clone();
+            let nan = is_nan(self.value(Type::F32, depth - 1));
+            return [a.lt(&b), a.le(&b), a.eq(&b), !self.value(ty, depth - 1), nan][self.below(5)].clone();
         }
         let a = self.value(ty, depth - 1);
         match ty {
             Type::F32 => {
+                let more = [atan, asin, acos, tan, rsqrt, erf, log1p, expm1, exp2, log2];
                 let functions: [fn(Expr) -> Expr; 11] =
                     [floor, ceil, round, abs, sqrt, exp, fast_exp, tanh, sin, cos, |a| -a];
-                functions[self.below(11)](a)
+                let functions = [functions.as_slice(), &more].concat();
+                functions[self.below(functions.len())](a)
             }
-            _ => [-&a, !&a, abs(&a), absd(&a, self.constant(ty)).cast(ty)][self.below(4)].clone(),
+            _ => {
+                let all = [
+                    -&a,
+                    !&a,
+                    abs(&a),
+                    absd(&a, self.constant(ty)).cast(ty),
+                    popcount(&a),
+                    leading_zeros(&a),
+                ];
+                all[self.below(all.len())].clone()
+            }
         }
     }
 
@@ -289,7 +302,7 @@ impl Maker {
         let integers: [Operation; 3] = [|a, b| a << b, |a, b| a >> b, average];
         let all = match ty {
             Type::Bool => logic.to_vec(),
-            Type::F32 => [arithmetic.as_slice(), &[absd, pow]].concat(),
+            Type::F32 => [arithmetic.as_slice(), &[absd, pow, atan2]].concat(),
             _ => [arithmetic.as_slice(), &arithmetic[..5], &integers, &logic].concat(),
         };
         all[self.below(all.len())](a, b)

@@ -1,8 +1,9 @@
 //! Terms: expressions with a type and an approximate magnitude.
 
 use warploom_lang::{
-    Expr, Operand, Type, Value, abs, absd, average, ceil, clamp, cos, exp, fast_exp, floor, lerp, log, max,
-    min, pow, round, select, sin, sqrt, tanh,
+    Expr, Operand, Type, Value, abs, absd, acos, asin, atan, atan2, average, ceil, clamp, cos, erf, exp,
+    exp2, expm1, fast_exp, floor, is_nan, leading_zeros, lerp, log, log1p, log2, max, min, popcount, pow,
+    round, rsqrt, select, sin, sqrt, tan, tanh,
 };
 
 use crate::dice::Dice;
@@ -190,7 +191,7 @@ fn pair_of_bools(dice: &mut Dice, a: Term, b: Term) -> Term {
 fn pair_of_floats(dice: &mut Dice, a: Term, b: Term) -> Term {
     let (Term { expr: a, reach: ra, .. }, Term { expr: b, reach: rb, .. }) = (a, b);
     let (larger, sum) = (ra.max(rb), ra + rb);
-    let (expr, reach) = match dice.below(12) {
+    let (expr, reach) = match dice.below(13) {
         0 | 1 => (a + b, sum),
         2 => (a - b, sum),
         3 => (a * dice.factor() + b * dice.factor(), 1.5 * sum),
@@ -203,6 +204,8 @@ fn pair_of_floats(dice: &mut Dice, a: Term, b: Term) -> Term {
         8 => (a % (abs(b) + 0.5), rb + 0.5),
         9 => (absd(a, b), sum),
         10 => (lerp(a, b, dice.between(1..=15) as f32 / 16.0), larger),
+        // Away from the half line where the angle jumps.
+        11 => (atan2(a, abs(b) + 0.125), 1.5),
         _ => (select(a.lt(&b), &a * 2.0, b - 0.5 * a), 2.0 * larger),
     };
     Term::new(expr, Type::F32, reach).calm()
@@ -212,7 +215,7 @@ fn pair_of_ints(dice: &mut Dice, a: Term, b: Term) -> Term {
     let (ty, larger, sum) = (a.ty, a.reach.max(b.reach), a.reach + b.reach);
     let product = a.reach * b.reach;
     let (a, b) = (a.expr, b.expr);
-    let (expr, reach) = match dice.below(14) {
+    let (expr, reach) = match dice.below(15) {
         0 | 1 => (a + b, sum),
         2 => (a - b, sum),
         3 | 4 => (a * b, product),
@@ -224,6 +227,7 @@ fn pair_of_ints(dice: &mut Dice, a: Term, b: Term) -> Term {
         10 => (average(a, b), larger),
         11 => (dice.pick(&[&a & &b, &a | &b, &a ^ &b]), larger),
         12 => ((a << dice.between(1..=3) as i32) + (b >> dice.between(1..=3) as i32), 9.0 * larger),
+        13 => (popcount(a) + leading_zeros(b), 32.0),
         _ => (select(a.lt(&b), &a + 1, b - a), sum),
     };
     Term::new(expr, ty, reach)
@@ -234,7 +238,8 @@ pub fn function(dice: &mut Dice, term: Term) -> Term {
     let Term { expr, reach, .. } = term.float();
     // Most functions are flat far from 0.
     let (v, reach) = if reach > 4.0 { (expr * (4.0 / reach), 4.0) } else { (expr, reach) };
-    let (expr, reach) = match dice.below(12) {
+    let inside = |v: Expr| clamp(v * 0.25, -1.0, 1.0);
+    let (expr, reach) = match dice.below(24) {
         0 => (sqrt(abs(v)), reach.sqrt()),
         1 => (exp(min(v, 8.0) * 0.25), 8.0),
         2 => (log(abs(v) + 1.0), reach.min(2.0)),
@@ -246,6 +251,18 @@ pub fn function(dice: &mut Dice, term: Term) -> Term {
         8 => (floor(v * 8.0) * 0.125, reach),
         9 => (round(v * 4.0), 4.0 * reach),
         10 => (ceil(v * 2.0), 2.0 * reach),
+        11 => (atan(v), 1.5),
+        12 => (asin(inside(v)), 1.5),
+        13 => (acos(inside(v)), 3.0),
+        14 => (tan(v * 0.25), 1.5),
+        15 => (rsqrt(abs(v) + 0.125), 3.0),
+        16 => (erf(v), 1.0),
+        17 => (log1p(abs(v)), reach.min(2.0)),
+        18 => (expm1(min(v, 2.0)), 6.0),
+        19 => (exp2(min(v, 4.0) * 0.5), 4.0),
+        20 => (log2(abs(v) + 0.5), 3.0),
+        21 => (select(is_nan(&v), 0.5, v), reach),
+        22 => (popcount((v * 16.0).i32()).f32(), 8.0),
         _ => (1.0 / (1.0 + fast_exp(-v)), 1.0),
     };
     Term::new(expr, Type::F32, reach.max(1e-3)).calm()

@@ -53,6 +53,30 @@ fn every_kind_is_common() {
 }
 
 #[test]
+fn every_function_occurs() {
+    let mut texts = String::new();
+    pipelines(1000, &Options::default()).for_each(|(_, random)| texts += &random.pipeline.to_json());
+    for name in [
+        "atan",
+        "asin",
+        "acos",
+        "tan",
+        "rsqrt",
+        "erf",
+        "log1p",
+        "expm1",
+        "exp2",
+        "log2",
+        "is_nan",
+        "popcount",
+        "leading_zeros",
+        "atan2",
+    ] {
+        assert!(texts.contains(&format!("\"{name}\"")), "{name} is in none of 1000 pipelines");
+    }
+}
+
+#[test]
 fn names_say_the_kind() {
     for (seed, random) in pipelines(100, &Options::default()) {
         for (id, kind) in &random.kinds {

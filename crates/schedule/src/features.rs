@@ -115,15 +115,15 @@ rows! {
     Max "max";
     /// Absolute values and differences.
     Abs "abs";
-    /// exp, log, pow, sin, cos, tanh, fast_exp.
+    /// exp, log, pow, sin, cos, tanh, fast_exp and the like.
     Transcendental "transcendental";
-    /// Square roots.
+    /// Square roots and their reciprocals.
     Sqrt "sqrt";
     /// floor, ceil, round.
     Rounding "rounding";
     /// `==` comparisons.
     Eq "eq";
-    /// `!=` comparisons.
+    /// `!=` comparisons and tests for NaN.
     Ne "ne";
     /// `<` and `>` comparisons.
     Lt "lt";
@@ -137,7 +137,7 @@ rows! {
     Xor "xor";
     /// Complements, logical or bitwise.
     Not "not";
-    /// Shifts to the left and to the right.
+    /// Shifts to the left and to the right, and counts of bits.
     Shift "shift";
     /// Selects between two values by a condition.
     Select "select";
@@ -249,11 +249,11 @@ fn unary(op: UnaryOp) -> Row {
         UnaryOp::Neg => Row::Sub,
         UnaryOp::Not => Row::Not,
         UnaryOp::Abs => Row::Abs,
-        UnaryOp::Sqrt => Row::Sqrt,
-        UnaryOp::Exp | UnaryOp::Log | UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Tanh | UnaryOp::FastExp => {
-            Row::Transcendental
-        }
+        UnaryOp::Sqrt | UnaryOp::Rsqrt => Row::Sqrt,
         UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round => Row::Rounding,
+        UnaryOp::IsNan => Row::Ne,
+        UnaryOp::Popcount | UnaryOp::LeadingZeros => Row::Shift,
+        _ => Row::Transcendental,
     }
 }
 
@@ -268,7 +268,7 @@ fn binary(op: BinaryOp, operand: Type) -> Row {
         BinaryOp::Mod => Row::IntMod,
         BinaryOp::Min => Row::Min,
         BinaryOp::Max => Row::Max,
-        BinaryOp::Pow => Row::Transcendental,
+        BinaryOp::Pow | BinaryOp::Atan2 => Row::Transcendental,
         BinaryOp::Absd => Row::Abs,
         BinaryOp::And => Row::And,
         BinaryOp::Or => Row::Or,

@@ -102,11 +102,10 @@ impl Operations {
     fn float_unary(&mut self, op: UnaryOp) -> &mut u64 {
         match op {
             UnaryOp::Neg | UnaryOp::Abs | UnaryOp::Not => &mut self.f32_add,
-            UnaryOp::Sqrt => &mut self.f32_sqrt,
+            UnaryOp::IsNan => &mut self.f32_compare,
+            UnaryOp::Sqrt | UnaryOp::Rsqrt => &mut self.f32_sqrt,
             UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round => &mut self.convert,
-            UnaryOp::Exp | UnaryOp::Log | UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Tanh | UnaryOp::FastExp => {
-                &mut self.f32_special
-            }
+            _ => &mut self.f32_special,
         }
     }
 
@@ -114,7 +113,7 @@ impl Operations {
         match op {
             BinaryOp::Mul => &mut self.f32_mul,
             BinaryOp::Div | BinaryOp::Mod => &mut self.f32_div,
-            BinaryOp::Pow => &mut self.f32_special,
+            BinaryOp::Pow | BinaryOp::Atan2 => &mut self.f32_special,
             BinaryOp::Min | BinaryOp::Max => &mut self.f32_compare,
             op if op.is_comparison() => &mut self.f32_compare,
             _ => &mut self.f32_add,
@@ -394,6 +393,11 @@ mod tests {
         assert_eq!(binary(BinaryOp::Max, Type::I16).int_compare, 1);
         assert_eq!(binary(BinaryOp::And, Type::Bool).int_add, 1);
         assert_eq!(class(Op::Unary(UnaryOp::Sqrt), Type::F32, Type::F32).f32_sqrt, 1);
+        assert_eq!(class(Op::Unary(UnaryOp::Rsqrt), Type::F32, Type::F32).f32_sqrt, 1);
+        assert_eq!(class(Op::Unary(UnaryOp::Erf), Type::F32, Type::F32).f32_special, 1);
+        assert_eq!(class(Op::Unary(UnaryOp::IsNan), Type::F32, Type::Bool).f32_compare, 1);
+        assert_eq!(class(Op::Unary(UnaryOp::Popcount), Type::U16, Type::U16).int_add, 1);
+        assert_eq!(binary(BinaryOp::Atan2, Type::F32).f32_special, 1);
         assert_eq!(class(Op::Unary(UnaryOp::Floor), Type::F32, Type::F32).convert, 1);
         assert_eq!(class(Op::Cast(Type::F32), Type::U8, Type::F32).convert, 1);
         assert_eq!(class(Op::Cast(Type::I32), Type::U8, Type::I32).int_add, 1);

@@ -91,7 +91,11 @@ impl Generator<'_, '_> {
         }
         if self.random.below(5) == 0 {
             let a = self.expr(ty, depth - 1);
-            let op = if ty == Type::F32 { UnaryOp::Floor } else { UnaryOp::Neg };
+            let ops = match ty {
+                Type::F32 => [UnaryOp::Floor, UnaryOp::Atan, UnaryOp::Tan, UnaryOp::Erf],
+                _ => [UnaryOp::Neg, UnaryOp::Not, UnaryOp::Popcount, UnaryOp::LeadingZeros],
+            };
+            let op = ops[self.random.below(ops.len())];
             return self.k.op(Op::Unary(op), &[a]);
         }
         let ops: &[BinaryOp] = match ty {

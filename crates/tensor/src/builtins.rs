@@ -1,15 +1,28 @@
 //! The builtin functions: CUDA's float functions, some of them by formula.
 
-use warploom_lang::{Expr, Operand, abs, ceil, cos, exp, floor, log, max, min, pow, select, sin, sqrt, tanh};
+use warploom_lang::{
+    Expr, Operand, abs, acos, asin, atan, atan2, ceil, cos, erf, exp, exp2, expm1, floor, log, log1p, log2,
+    max, min, pow, rsqrt, select, sin, sqrt, tan, tanh,
+};
 
 /// The functions that are computed, with their number of arguments; sorted.
-const SUPPORTED: [(&str, usize); 32] = [
+const SUPPORTED: [(&str, usize); 45] = [
+    ("acos", 1),
+    ("acosh", 1),
+    ("asin", 1),
+    ("asinh", 1),
+    ("atan", 1),
+    ("atan2", 2),
+    ("atanh", 1),
+    ("cbrt", 1),
     ("ceil", 1),
     ("cos", 1),
     ("cosh", 1),
+    ("erf", 1),
     ("exp", 1),
     ("exp10", 1),
     ("exp2", 1),
+    ("expm1", 1),
     ("fabs", 1),
     ("fdim", 2),
     ("fdivide", 2),
@@ -22,16 +35,19 @@ const SUPPORTED: [(&str, usize); 32] = [
     ("hypot", 2),
     ("log", 1),
     ("log10", 1),
+    ("log1p", 1),
     ("log2", 1),
     ("norm3d", 3),
     ("norm4d", 4),
     ("pow", 2),
+    ("rcbrt", 1),
     ("rhypot", 2),
     ("rnorm3d", 3),
     ("rnorm4d", 4),
     ("round", 1),
     ("rsqrt", 1),
     ("sin", 1),
+    ("sinh", 1),
     ("sqrt", 1),
     ("tan", 1),
     ("tanh", 1),
@@ -39,37 +55,24 @@ const SUPPORTED: [(&str, usize); 32] = [
 ];
 
 /// The functions that the notation has and that are not computed; sorted.
-const KNOWN: [&str; 34] = [
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "cbrt",
+const KNOWN: [&str; 21] = [
     "copysign",
     "cospi",
     "cyl_bessel_i0",
     "cyl_bessel_i1",
-    "erf",
     "erfc",
     "erfcinv",
     "erfcx",
     "erfinv",
-    "expm1",
     "fmod",
     "j0",
     "j1",
     "lgamma",
-    "log1p",
     "logb",
     "nextafter",
     "normcdf",
     "normcdfinv",
-    "rcbrt",
     "remainder",
-    "sinh",
     "sinpi",
     "tgamma",
     "y0",
@@ -99,22 +102,35 @@ pub(crate) fn apply(name: &str, arguments: &[Expr]) -> Expr {
         sqrt(squares.reduce(|sum, square| sum + square).unwrap_or(0.0f32.into()))
     };
     match name {
+        "acos" => acos(a),
+        "acosh" => acosh(a),
+        "asin" => asin(a),
+        "asinh" => asinh(a),
+        "atan" => atan(a),
+        "atan2" => atan2(a, b),
+        "atanh" => with_sign_of(a, log1p(abs(a) * 2.0f32 / (1.0f32 - abs(a))) * 0.5f32),
+        "cbrt" => cbrt(a),
         "ceil" => ceil(a),
         "cos" => cos(a),
         "cosh" => (exp(a) + exp(-a)) * 0.5f32,
         "exp" => exp(a),
-        "exp10" => exp(a * std::f32::consts::LN_10),
-        "exp2" => exp(a * std::f32::consts::LN_2),
+        "erf" => erf(a),
+        "exp10" => exp2(a * std::f32::consts::LOG2_10),
+        "exp2" => exp2(a),
+        "expm1" => expm1(a),
         "fabs" => abs(a),
         "floor" => floor(a),
         "log" => log(a),
-        "log10" => log(a) * std::f32::consts::LOG10_E,
-        "log2" => log(a) * std::f32::consts::LOG2_E,
+        "log10" => log2(a) * std::f32::consts::LOG10_2,
+        "log1p" => log1p(a),
+        "log2" => log2(a),
+        "rcbrt" => 1.0f32 / cbrt(a),
         "round" => round_away(a),
-        "rsqrt" => 1.0f32 / sqrt(a),
+        "rsqrt" => rsqrt(a),
         "sin" => sin(a),
+        "sinh" => sinh(a),
         "sqrt" => sqrt(a),
-        "tan" => sin(a) / cos(a),
+        "tan" => tan(a),
         "tanh" => tanh(a),
         "trunc" => trunc(a),
         "fdim" => select(a.gt(b), a - b, 0.0f32),
@@ -126,6 +142,40 @@ pub(crate) fn apply(name: &str, arguments: &[Expr]) -> Expr {
         "rhypot" | "rnorm3d" | "rnorm4d" => 1.0f32 / norm(),
         _ => norm(),
     }
+}
+
+/// The magnitude, negated where `a` is negative.
+fn with_sign_of(a: &Expr, magnitude: Expr) -> Expr {
+    select(a.lt(0.0f32), -&magnitude, &magnitude)
+}
+
+/// `(e^a - e^-a) / 2`, from `e^a - 1`: nothing cancels near 0.
+fn sinh(a: &Expr) -> Expr {
+    let grown = expm1(abs(a));
+    with_sign_of(a, &grown * (1.0f32 / (&grown + 1.0f32) + 1.0f32) * 0.5f32)
+}
+
+/// `ln(a + sqrt(a² + 1))` without a square that could overflow.
+fn asinh(a: &Expr) -> Expr {
+    let magnitude = abs(a);
+    let inverse = 1.0f32 / &magnitude;
+    let slope = &inverse + sqrt(&inverse * &inverse + 1.0f32);
+    with_sign_of(a, log1p(&magnitude + &magnitude / slope))
+}
+
+/// `ln(a + sqrt(a² - 1))`, from `a - 1`: nothing cancels near 1.
+fn acosh(a: &Expr) -> Expr {
+    let above = a - 1.0f32;
+    log1p(&above + sqrt(&above) * sqrt(&above + 2.0f32))
+}
+
+/// The cube root: a power, improved by a step of Newton's method. Zeros and infinities are their
+/// own roots.
+fn cbrt(a: &Expr) -> Expr {
+    let third = 1.0f32 / 3.0f32;
+    let guess = exp2(log2(abs(a)) * third);
+    let root = &guess - (&guess - abs(a) / (&guess * &guess)) * third;
+    select((a + a).eq(a), a, with_sign_of(a, root))
 }
 
 fn trunc(a: &Expr) -> Expr {
@@ -146,7 +196,7 @@ mod tests {
     #[test]
     fn tables_are_sorted() {
         assert!(SUPPORTED.is_sorted() && KNOWN.is_sorted());
-        assert!(is_builtin("erf") && is_builtin("fmaxf") && !is_builtin("x"));
-        assert_eq!((arguments("pow"), arguments("erf")), (Some(2), None));
+        assert!(is_builtin("erfc") && is_builtin("fmaxf") && !is_builtin("x"));
+        assert_eq!((arguments("pow"), arguments("erfc")), (Some(2), None));
     }
 }

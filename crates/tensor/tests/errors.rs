@@ -85,7 +85,7 @@ fn names() {
         with("C(exp) = A(0)"),
         with("exp(i) = A(i) C(i) = A(i)"),
         with("C(i) = A(i) + sqrt"),
-        with("C(i) = erf(A(i))"),
+        with("C(i) = erfc(A(i))"),
         with("C(i) = pow(A(i))"),
         with("C(i) = x(i) where x = A(i)"),
         with("C(i) = y where y = x + 1, x = A(i)"),

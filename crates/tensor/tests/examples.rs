@@ -248,6 +248,15 @@ fn other_statements_compute_what_they_say() {
         n,
         &["i 0:7"],
     );
+    agrees(
+        "def inverses(float(N) A) -> (B) {
+            B(i) = acos(y) + acosh(x + 3) + asin(y) + asinh(x) + atan(x) + atan2(x, y) + atanh(y) + cbrt(x) + erf(x)
+                + expm1(x) + log1p(y) + rcbrt(x + 3) + sinh(x) + rsqrt(x + 3)
+                where x = A(i), y = max(min(x, 0.9), -0.9)
+        }",
+        n,
+        &["i 0:7"],
+    );
 }
 
 #[test]

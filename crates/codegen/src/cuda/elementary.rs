@@ -10,6 +10,9 @@ use warploom_lang::math::{self, LN_2};
 
 use super::literal;
 
+pub(super) mod angles;
+pub(super) mod powers;
+
 fn f(value: f32) -> String {
     literal::float(value).code
 }
@@ -34,6 +37,16 @@ fn polynomial(x: &str, coefficients: &[f32]) -> String {
     const float odd = {odd};
     const float series = {high} * {x} + {low};"
     )
+}
+
+/// A polynomial in `x`, highest power first, as one Horner chain in parentheses.
+fn horner(x: &str, coefficients: &[f32]) -> String {
+    let terms: Vec<String> = coefficients.iter().map(|&c| f(c)).collect();
+    let first = terms.first().cloned().unwrap_or_default();
+    terms.iter().skip(1).fold(first, |chain, term| {
+        let term = term.strip_prefix('-').map_or(format!("+ {term}"), |term| format!("- {term}"));
+        format!("({chain} * {x} {term})")
+    })
 }
 
 /// Emits `wl_exp`.
@@ -185,13 +198,30 @@ mod tests {
     #[test]
     fn the_functions_it_copies_are_still_those() {
         let functions = [math::exp, math::fast_exp, math::log, math::sin, math::cos, math::tanh];
+        let hash = hash_of(&functions, |x| math::pow(x.abs(), 0.45));
+        assert_eq!(hash, 0x7540_3442_de3a_335e, "the elementary functions changed: change them here too");
+    }
+
+    #[test]
+    fn the_functions_in_its_modules_are_still_those() {
+        use math::{acos, asin, atan, erf, exp2, expm1, log1p, log2, rsqrt, tan};
+        let functions = [atan, asin, acos, tan, rsqrt, erf, log1p, expm1, exp2, log2];
+        let hash = hash_of(&functions, |x| math::atan2(x, 3.0 - x));
+        assert_eq!(
+            hash, 0xd2a1_1c2b_5dd7_77c0,
+            "the functions of angles and powers changed: change them here too"
+        );
+    }
+
+    /// A hash of the values of functions from -60 to 90, and at steps that are 40 times as large.
+    fn hash_of(functions: &[fn(f32) -> f32], one_more: fn(f32) -> f32) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut feed = |value: f32| hash = (hash ^ u64::from(value.to_bits())).wrapping_mul(0x100_0000_01b3);
         for i in 0..4000 {
             let x = (i as f32 - 1500.0) * 0.037;
-            let results = [x, 40.0 * x].into_iter().flat_map(|x| functions.map(|function| function(x)));
-            results.chain([math::pow(x.abs(), 0.45)]).filter(|y| !y.is_nan()).for_each(&mut feed);
+            let results = [x, 40.0 * x].into_iter().flat_map(|x| functions.iter().map(move |f| f(x)));
+            results.chain([one_more(x)]).filter(|y| !y.is_nan()).for_each(&mut feed);
         }
-        assert_eq!(hash, 0x7540_3442_de3a_335e, "the elementary functions changed: change them here too");
+        hash
     }
 }

@@ -64,7 +64,19 @@ impl Printer<'_> {
             UnaryOp::Sin => ("sinf", Helper::Sin),
             UnaryOp::Cos => ("cosf", Helper::Cos),
             UnaryOp::Tanh => ("tanhf", Helper::Tanh),
-            UnaryOp::Not => unreachable!("floats have no complement"),
+            UnaryOp::Atan => ("atanf", Helper::Atan),
+            UnaryOp::Asin => ("asinf", Helper::Asin),
+            UnaryOp::Acos => ("acosf", Helper::Acos),
+            UnaryOp::Tan => ("tanf", Helper::Tan),
+            UnaryOp::Rsqrt => ("rsqrtf", Helper::Rsqrt),
+            UnaryOp::Erf => ("erff", Helper::Erf),
+            UnaryOp::Log1p => ("log1pf", Helper::Log1p),
+            UnaryOp::Expm1 => ("expm1f", Helper::Expm1),
+            UnaryOp::Exp2 => ("exp2f", Helper::Exp2),
+            UnaryOp::Log2 => ("log2f", Helper::Log2),
+            UnaryOp::Not | UnaryOp::IsNan | UnaryOp::Popcount | UnaryOp::LeadingZeros => {
+                unreachable!("{} gives no float", op.name())
+            }
         };
         if checking { self.helper(ours, [a]) } else { Text::call(function, [a.text]) }
     }
@@ -81,12 +93,16 @@ impl Printer<'_> {
             BinaryOp::Mod => self.helper(Helper::ModFloat, [a, b]),
             BinaryOp::Pow if self.build == Build::Checking => self.helper(Helper::Pow, [a, b]),
             BinaryOp::Pow => Text::call("powf", [a.text, b.text]),
+            BinaryOp::Atan2 if self.build == Build::Checking => self.helper(Helper::Atan2, [a, b]),
+            BinaryOp::Atan2 => Text::call("atan2f", [a.text, b.text]),
             _ => unreachable!("{} is not defined on floats", op.name()),
         }
     }
 
     fn unary(&mut self, op: UnaryOp, ty: Type, a: &Operand<'_>) -> Text {
         match (op, ty) {
+            (UnaryOp::IsNan, _) => self.helper(Helper::IsNan, [a]),
+            (UnaryOp::Popcount | UnaryOp::LeadingZeros, _) => count_of_bits(op, ty, a),
             (UnaryOp::Not, Type::Bool) => Text::prefix("!", a.text),
             (UnaryOp::Not, Type::U8 | Type::U16) => Text::cast(ty, &Text::prefix("~", a.text)),
             (UnaryOp::Not, _) => Text::prefix("~", a.text),
@@ -208,6 +224,21 @@ fn arithmetic(op: BinaryOp, ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text 
         _ => Text::infix(level, a.text, symbol, b.text),
     };
     if Interval::of_type(ty).covers(result) { text } else { Text::cast(ty, &text) }
+}
+
+/// Set bits, or zeros above the highest of them, of the pattern of an integer in 32 bits.
+fn count_of_bits(op: UnaryOp, ty: Type, a: &Operand<'_>) -> Text {
+    let extended = ty.bytes() < 4 && !a.range.is_non_negative();
+    let pattern = if extended { Text::cast(ty.unsigned(), a.text) } else { a.text.clone() };
+    let function = if op == UnaryOp::Popcount { "__popc" } else { "__clz" };
+    let count = Text::call(function, [&pattern]);
+    let count = match interval::bits(ty) {
+        width @ ..32 if op == UnaryOp::LeadingZeros => {
+            Text::infix(level::SUM, &count, "-", &literal::int(32 - width))
+        }
+        _ => count,
+    };
+    if ty == Type::U32 { Text::cast(ty, &count) } else { count }
 }
 
 fn average(ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use warploom_lang::Type;
 
-use super::elementary;
+use super::elementary::{self, angles, powers};
 use super::text::c_type;
 use crate::ir::AtomicOp;
 
@@ -41,13 +41,33 @@ pub(super) enum Helper {
     Sin,
     Cos,
     Tanh,
+    /// The arc tangent of a number in 0..=1.
+    AtanSeries,
+    Atan,
+    Atan2,
+    /// What the series of the arc sine adds to its first term.
+    AsinTail,
+    Asin,
+    Acos,
+    /// Exact range reduction of angles of any size.
+    Reduced,
+    Tan,
+    Rsqrt,
+    Exp2,
+    Expm1,
+    /// Exponent and mantissa of a normal number.
+    Split,
+    Log2,
+    Log1p,
+    Erf,
+    IsNan,
     /// An atomic that the hardware lacks, as a compare-and-swap loop.
     Atomic(AtomicOp, Type),
 }
 
 impl Helper {
     /// All helpers except atomics, each after those it calls.
-    const ALL: [Helper; 17] = [
+    const ALL: [Helper; 33] = [
         Helper::DivInt,
         Helper::DivUnsigned,
         Helper::ModInt,
@@ -65,6 +85,22 @@ impl Helper {
         Helper::Sin,
         Helper::Cos,
         Helper::Tanh,
+        Helper::AtanSeries,
+        Helper::Atan,
+        Helper::Atan2,
+        Helper::AsinTail,
+        Helper::Asin,
+        Helper::Acos,
+        Helper::Reduced,
+        Helper::Tan,
+        Helper::Rsqrt,
+        Helper::Exp2,
+        Helper::Expm1,
+        Helper::Split,
+        Helper::Log2,
+        Helper::Log1p,
+        Helper::Erf,
+        Helper::IsNan,
     ];
 
     /// The name of the C++ function. Helpers with the same name are overloads.
@@ -83,6 +119,22 @@ impl Helper {
             Helper::Sin => "wl_sin",
             Helper::Cos => "wl_cos",
             Helper::Tanh => "wl_tanh",
+            Helper::AtanSeries => "wl_atan_series",
+            Helper::Atan => "wl_atan",
+            Helper::Atan2 => "wl_atan2",
+            Helper::AsinTail => "wl_asin_tail",
+            Helper::Asin => "wl_asin",
+            Helper::Acos => "wl_acos",
+            Helper::Reduced => "wl_reduced",
+            Helper::Tan => "wl_tan",
+            Helper::Rsqrt => "wl_rsqrt",
+            Helper::Exp2 => "wl_exp2",
+            Helper::Expm1 => "wl_expm1",
+            Helper::Split => "wl_split",
+            Helper::Log2 => "wl_log2",
+            Helper::Log1p => "wl_log1p",
+            Helper::Erf => "wl_erf",
+            Helper::IsNan => "wl_is_nan",
             Helper::Atomic(AtomicOp::Add, _) => "wl_atomic_add",
             Helper::Atomic(AtomicOp::Min, _) => "wl_atomic_min",
             Helper::Atomic(AtomicOp::Max, _) => "wl_atomic_max",
@@ -98,6 +150,11 @@ impl Helper {
             Helper::Pow => &[Helper::Exp, Helper::Log],
             Helper::Sin | Helper::Cos => &[Helper::Turns],
             Helper::Tanh => &[Helper::Exp],
+            Helper::Atan | Helper::Atan2 => &[Helper::AtanSeries],
+            Helper::Asin | Helper::Acos => &[Helper::AsinTail],
+            Helper::Tan => &[Helper::Reduced],
+            Helper::Log2 | Helper::Log1p => &[Helper::Split],
+            Helper::Erf => &[Helper::Exp2],
             _ => &[],
         }
     }
@@ -121,6 +178,22 @@ impl Helper {
             Helper::Sin => elementary::SIN.to_string(),
             Helper::Cos => elementary::COS.to_string(),
             Helper::Tanh => elementary::tanh(),
+            Helper::AtanSeries => angles::atan_series(),
+            Helper::Atan => angles::atan(),
+            Helper::Atan2 => angles::atan2(),
+            Helper::AsinTail => angles::asin_tail(),
+            Helper::Asin => angles::asin(),
+            Helper::Acos => angles::acos(),
+            Helper::Reduced => angles::reduced(),
+            Helper::Tan => angles::tan(),
+            Helper::Rsqrt => powers::RSQRT.to_string(),
+            Helper::Exp2 => powers::exp2(),
+            Helper::Expm1 => powers::expm1(),
+            Helper::Split => powers::split(),
+            Helper::Log2 => powers::log2(),
+            Helper::Log1p => powers::log1p(),
+            Helper::Erf => powers::erf(),
+            Helper::IsNan => IS_NAN.to_string(),
             Helper::Atomic(op, ty) => atomic(op, ty),
         }
     }
@@ -182,6 +255,11 @@ static __device__ __forceinline__ unsigned wl_mod(unsigned a, unsigned b) {
 const MOD_FLOAT: &str = "\
 static __device__ __forceinline__ float wl_mod(float a, float b) {
     return a - b * floorf(a / b);
+}";
+
+const IS_NAN: &str = "\
+static __device__ __forceinline__ bool wl_is_nan(float a) {
+    return a != a;
 }";
 
 const ABS: &str = "\

@@ -95,45 +95,64 @@ fn same(ty: Type, a: u32, b: u32) -> bool {
     a == b || (nan(a) && nan(b))
 }
 
+/// The operations of a type whose results on a GPU differ from the language's, one line for each.
+fn differences(gpu: &Gpu, ty: Type, a: &[Value], b: &[Value]) -> Vec<String> {
+    let count = a.len();
+    let mut executable = load(gpu, &programs::operations(ty, count), Build::Checking);
+    executable.upload(0, &bytes(a)).unwrap();
+    executable.upload(1, &bytes(b)).unwrap();
+    executable.run().unwrap();
+    let results = words(&executable.download(0, 0).unwrap());
+    let cases = programs::cases(ty);
+    let of_case = |(case, row): (&programs::Case, &[u32])| {
+        let expected = |i: usize| match case.operands.len() {
+            1 => case.op.eval(&[a[i]]),
+            2 => case.op.eval(&[a[i], b[i]]),
+            _ => case.op.eval(&[Op::Binary(BinaryOp::Ne).eval(&[a[i], b[i]]), a[i], b[i]]),
+        };
+        let differs = |i: &usize| {
+            let expected = expected(*i);
+            !same(expected.ty(), expected.bits(), row[*i])
+        };
+        let misses: Vec<usize> = (0..count).filter(differs).collect();
+        let &i = misses.first()?;
+        Some(format!(
+            "{:?} on {ty}: {} of {count} differ; {:?}, {:?} give {:?}, not {:?}",
+            case.op,
+            misses.len(),
+            a[i],
+            b[i],
+            Value::from_bits(expected(i).ty(), row[i]),
+            expected(i)
+        ))
+    };
+    cases.iter().zip(results.chunks_exact(count)).filter_map(of_case).collect()
+}
+
 #[test]
 fn gpu_computes_every_operation_as_the_language_defines_it() {
     let Some(gpu) = testing::gpu("gpu_computes_every_operation_as_the_language_defines_it") else { return };
-    let mut wrong = Vec::new();
-    for ty in Type::ALL {
+    let wrong = Type::ALL.into_iter().flat_map(|ty| {
         let list = values(ty, if ty == Type::F32 { 256 } else { 96 });
         let count = list.len() * list.len();
         let a: Vec<Value> = (0..count).map(|i| list[i % list.len()]).collect();
         let b: Vec<Value> = (0..count).map(|i| list[i / list.len()]).collect();
-        let mut executable = load(&gpu, &programs::operations(ty, count), Build::Checking);
-        executable.upload(0, &bytes(&a)).unwrap();
-        executable.upload(1, &bytes(&b)).unwrap();
-        executable.run().unwrap();
-        let results = words(&executable.download(0, 0).unwrap());
-        for (case, row) in programs::cases(ty).iter().zip(results.chunks_exact(count)) {
-            let expected = |i: usize| match case.operands.len() {
-                1 => case.op.eval(&[a[i]]),
-                2 => case.op.eval(&[a[i], b[i]]),
-                _ => case.op.eval(&[Op::Binary(BinaryOp::Ne).eval(&[a[i], b[i]]), a[i], b[i]]),
-            };
-            let misses: Vec<usize> = (0..count)
-                .filter(|&i| {
-                    let expected = expected(i);
-                    !same(expected.ty(), expected.bits(), row[i])
-                })
-                .collect();
-            if let Some(&i) = misses.first() {
-                wrong.push(format!(
-                    "{:?} on {ty}: {} of {count} differ; {:?}, {:?} give {:?}, not {:?}",
-                    case.op,
-                    misses.len(),
-                    a[i],
-                    b[i],
-                    Value::from_bits(expected(i).ty(), row[i]),
-                    expected(i)
-                ));
-            }
-        }
-    }
+        differences(&gpu, ty, &a, &b)
+    });
+    let wrong: Vec<String> = wrong.collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Functions have many cases that few values do not reach.
+#[test]
+fn gpu_computes_functions_of_floats_of_all_magnitudes() {
+    let Some(gpu) = testing::gpu("gpu_computes_functions_of_floats_of_all_magnitudes") else { return };
+    let all: Vec<Value> =
+        (0..=u32::MAX).step_by(8191).map(|bits| Value::from_bits(Type::F32, bits)).collect();
+    // Second operands of both signs and similar magnitudes.
+    let near = |bits: u32| (bits & 0x7f00_0000) | (bits.wrapping_mul(0x9e37_79b1) & 0x80ff_ffff);
+    let other: Vec<Value> = all.iter().map(|value| Value::from_bits(Type::F32, near(value.bits()))).collect();
+    let wrong = differences(&gpu, Type::F32, &all, &other);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -308,9 +308,23 @@ pub fn cases(ty: Type) -> Vec<Case> {
         UnaryOp::Ceil,
         UnaryOp::Round,
         UnaryOp::FastExp,
+        UnaryOp::Atan,
+        UnaryOp::Asin,
+        UnaryOp::Acos,
+        UnaryOp::Tan,
+        UnaryOp::Rsqrt,
+        UnaryOp::Erf,
+        UnaryOp::Log1p,
+        UnaryOp::Expm1,
+        UnaryOp::Exp2,
+        UnaryOp::Log2,
+        UnaryOp::IsNan,
+        UnaryOp::Popcount,
+        UnaryOp::LeadingZeros,
     ];
-    let binary =
-        [Add, Sub, Mul, Div, Mod, Min, Max, Pow, Absd, Average, And, Or, Xor, Shl, Shr, Eq, Ne, Lt, Le];
+    let binary = [
+        Add, Sub, Mul, Div, Mod, Min, Max, Pow, Absd, Average, And, Or, Xor, Shl, Shr, Eq, Ne, Lt, Le, Atan2,
+    ];
     let one = unary.into_iter().map(Op::Unary);
     let casts =
         Type::ALL.into_iter().flat_map(|to| [Op::Cast(to), Op::SaturatingCast(to), Op::Reinterpret(to)]);

@@ -67,7 +67,8 @@ fn class(op: Op, operand: Type, result: Type, by_power: bool) -> Option<Class> {
         Op::Select => Class::Select,
         Op::Unary(op) if float => match op {
             UnaryOp::Neg | UnaryOp::Abs | UnaryOp::Not => Class::F32Add,
-            UnaryOp::Sqrt => Class::F32Sqrt,
+            UnaryOp::IsNan => Class::F32Compare,
+            UnaryOp::Sqrt | UnaryOp::Rsqrt => Class::F32Sqrt,
             UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round => Class::Convert,
             _ => Class::F32Special,
         },
@@ -78,7 +79,7 @@ fn class(op: Op, operand: Type, result: Type, by_power: bool) -> Option<Class> {
             (BinaryOp::Div | BinaryOp::Mod, true) => Class::F32Div,
             (BinaryOp::Div | BinaryOp::Mod, false) if by_power => Class::IntAdd,
             (BinaryOp::Div | BinaryOp::Mod, false) => Class::IntDiv,
-            (BinaryOp::Pow, true) => Class::F32Special,
+            (BinaryOp::Pow | BinaryOp::Atan2, true) => Class::F32Special,
             (op, true) if op.is_comparison() || matches!(op, BinaryOp::Min | BinaryOp::Max) => {
                 Class::F32Compare
             }

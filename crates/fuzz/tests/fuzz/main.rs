@@ -5,6 +5,7 @@
 mod atomics;
 mod cases;
 mod driver;
+mod functions;
 mod mutants;
 mod mutated;
 mod reducer;

@@ -134,6 +134,8 @@ pub fn result(op: Op, ty: Type, operands: &[Operand]) -> Interval {
     let known = match (op, operands) {
         _ if far => None,
         (Op::Unary(UnaryOp::Not), &[(_, a)]) if ty.is_signed() => Some(Interval::new(-1 - a.max, -1 - a.min)),
+        (Op::Unary(UnaryOp::Popcount), &[(ty, a)]) => Some(popcount(ty, a)),
+        (Op::Unary(UnaryOp::LeadingZeros), &[(ty, a)]) => Some(leading_zeros(ty, a)),
         (Op::Cast(Type::Bool), _) => None,
         (Op::Binary(op), &[(operand, a), (_, b)]) => {
             binary(op, operand, a, b).or_else(|| unlimited(Op::Binary(op), operands))
@@ -154,6 +156,9 @@ fn chosen(op: Op, operands: &[Operand]) -> Option<Interval> {
             Some(Interval::new(a.min.clamp(all.min, all.max), a.max.clamp(all.min, all.max)))
         }
         (Op::Select, &[_, (_, a), (_, b)]) => Some(a.union(b)),
+        (Op::Unary(UnaryOp::Popcount | UnaryOp::LeadingZeros), &[(ty, a)]) if a.is_far() => {
+            Some(Interval::new(0, bits(ty)))
+        }
         (Op::Binary(BinaryOp::Min), &[(_, a), (_, b)]) => {
             Some(Interval::new(a.min.min(b.min), a.max.min(b.max)))
         }
@@ -196,6 +201,26 @@ fn binary(op: BinaryOp, ty: Type, a: Interval, b: Interval) -> Option<Interval> 
         BinaryOp::Shr => Some(Interval::new(a.min.min(0), a.max.max(0))),
         _ => None,
     }
+}
+
+/// How many bits can be set in integers of a type and range.
+pub fn popcount(ty: Type, a: Interval) -> Interval {
+    let most = if a.is_non_negative() { used_bits(a.max) } else { bits(ty) };
+    Interval::new(i64::from(a.min > 0 || a.max < 0), most)
+}
+
+/// How many zeros can be above the highest set bit in integers of a type and range.
+pub fn leading_zeros(ty: Type, a: Interval) -> Interval {
+    let zeros = |value: i64| bits(ty) - used_bits(value);
+    // Negative integers have none. From 0 on, the number falls.
+    let least = if a.is_non_negative() { zeros(a.max) } else { 0 };
+    let most = if a.max < 0 { 0 } else { zeros(a.min.max(0)) };
+    Interval::new(least, most)
+}
+
+/// The position of the highest set bit of a non-negative integer, counted from 1.
+fn used_bits(value: i64) -> i64 {
+    64 - i64::from(value.leading_zeros())
 }
 
 /// Width of a type.
@@ -254,7 +279,8 @@ mod tests {
 
     #[test]
     fn every_conversion_lies_in_its_range() {
-        let unary = [UnaryOp::Neg, UnaryOp::Not, UnaryOp::Abs].map(Op::Unary);
+        use UnaryOp::*;
+        let unary = [Neg, Not, Abs, Popcount, LeadingZeros].map(Op::Unary);
         let casts = Type::ALL.into_iter().flat_map(|to| [Op::Cast(to), Op::SaturatingCast(to)]);
         for op in unary.into_iter().chain(casts) {
             for ty in Type::ALL.into_iter().filter(|ty| ty.is_int()) {

@@ -3,6 +3,7 @@
 
 use ahash::AHashMap;
 
+use crate::affine::interval::{self, Interval};
 use crate::affine::{Linear, gcd};
 use crate::bounds::span::{FloatSpan, IntSpan, Span};
 use crate::ids::{ExprId, FuncId, InputId, ParamId};
@@ -179,6 +180,9 @@ impl<'a, E: Environment> Analysis<'a, E> {
 
     fn int_op(&self, op: Op, ty: Type, args: &[ExprId]) -> IntSpan {
         match op {
+            Op::Unary(UnaryOp::Popcount | UnaryOp::LeadingZeros) if self.is_far(args[0]) => {
+                IntSpan::fixed(0, 8 * ty.bytes() as i64)
+            }
             Op::Unary(_) | Op::Cast(_) if self.is_far(args[0]) => IntSpan::of_type(ty),
             Op::Unary(op) => int_unary(op, ty, self.int(args[0])),
             Op::Binary(op) if op.is_comparison() => IntSpan::of_type(Type::Bool),
@@ -355,6 +359,10 @@ fn int_unary(op: UnaryOp, ty: Type, a: IntSpan) -> IntSpan {
             let values = if ty.is_signed() { 0 } else { ty.int_range().map_or(0, |(_, max)| max + 1) };
             a.scale(-1).add(&IntSpan::constant(values - 1))
         }
+        UnaryOp::Popcount | UnaryOp::LeadingZeros => {
+            let range = interval::result(Op::Unary(op), ty, &[(ty, Interval::new(a.min, a.max))]);
+            IntSpan::fixed(range.min, range.max)
+        }
         _ => IntSpan::of_type(ty),
     }
 }
@@ -419,7 +427,17 @@ fn float_unary(op: UnaryOp, a: FloatSpan) -> FloatSpan {
         UnaryOp::Sin | UnaryOp::Cos if a.min > -3000.0 && a.max < 3000.0 => {
             FloatSpan::fixed(-1.0001, 1.0001, a.nan)
         }
-        UnaryOp::Tanh => FloatSpan::fixed(-1.0001, 1.0001, a.nan),
+        UnaryOp::Tanh | UnaryOp::Erf => FloatSpan::fixed(-1.0001, 1.0001, a.nan),
+        UnaryOp::Atan => FloatSpan::fixed(-1.571, 1.571, a.nan),
+        UnaryOp::Asin => FloatSpan::fixed(-1.571, 1.571, true),
+        UnaryOp::Acos => FloatSpan::fixed(0.0, 3.142, true),
+        UnaryOp::Exp2 => loose(crate::math::exp2),
+        UnaryOp::Expm1 => loose(crate::math::expm1),
+        UnaryOp::Log2 if a.min > 0.0 => loose(crate::math::log2),
+        UnaryOp::Log1p if a.min > -1.0 => loose(crate::math::log1p),
+        UnaryOp::Rsqrt if a.min > 0.0 => {
+            FloatSpan::fixed(crate::math::rsqrt(a.max), crate::math::rsqrt(a.min), a.nan)
+        }
         _ => FloatSpan::ANY,
     }
 }
@@ -453,6 +471,7 @@ fn float_binary(op: BinaryOp, a: FloatSpan, b: FloatSpan) -> FloatSpan {
             let both = if b.nan { both.union(&FloatSpan { nan: false, ..a }) } else { both };
             FloatSpan { nan: a.nan && b.nan, ..both }
         }
+        BinaryOp::Atan2 => FloatSpan::fixed(-3.142, 3.142, a.nan || b.nan),
         BinaryOp::Absd => float_unary(UnaryOp::Abs, a.corners(&b, f32::INFINITY, |x, y| x - y)),
         _ => FloatSpan::ANY,
     }

@@ -13,6 +13,10 @@ pub trait Float: Arithmetic {
     fn function(self, op: UnaryOp) -> Self;
     /// `self` to the power of `other`.
     fn power(self, other: Self) -> Self;
+    /// The angle of the point with the coordinates `other` and `self`.
+    fn angle(self, other: Self) -> Self;
+    /// Whether it is no number.
+    fn is_nan(self) -> bool;
 }
 
 impl Float for f32 {
@@ -24,6 +28,14 @@ impl Float for f32 {
     fn power(self, other: f32) -> f32 {
         math::pow(self, other)
     }
+    #[inline]
+    fn angle(self, other: f32) -> f32 {
+        math::atan2(self, other)
+    }
+    #[inline]
+    fn is_nan(self) -> bool {
+        f32::is_nan(self)
+    }
 }
 
 impl Float for f64 {
@@ -34,6 +46,14 @@ impl Float for f64 {
     #[inline]
     fn power(self, other: f64) -> f64 {
         math::double::pow(self, other)
+    }
+    #[inline]
+    fn angle(self, _: f64) -> f64 {
+        unreachable!("f64 has no such function")
+    }
+    #[inline]
+    fn is_nan(self) -> bool {
+        f64::is_nan(self)
     }
 }
 
@@ -177,6 +197,14 @@ macro_rules! halves {
             #[inline]
             fn power(self, other: $t) -> $t {
                 through(self, other, math::pow)
+            }
+            #[inline]
+            fn angle(self, other: $t) -> $t {
+                through(self, other, math::atan2)
+            }
+            #[inline]
+            fn is_nan(self) -> bool {
+                $t::is_nan(self)
             }
         }
 

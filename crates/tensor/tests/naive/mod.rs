@@ -252,6 +252,19 @@ fn compared(op: Binary, a: f64, b: f64) -> V {
 fn builtin(name: &str, a: &[f32]) -> f32 {
     let norm = || a.iter().map(|x| x * x).sum::<f32>().sqrt();
     match name {
+        "acos" => a[0].acos(),
+        "acosh" => a[0].acosh(),
+        "asin" => a[0].asin(),
+        "asinh" => a[0].asinh(),
+        "atan" => a[0].atan(),
+        "atan2" => a[0].atan2(a[1]),
+        "atanh" => a[0].atanh(),
+        "cbrt" => a[0].cbrt(),
+        "erf" => warploom_lang::math::exact::erf(a[0].into()) as f32,
+        "expm1" => a[0].exp_m1(),
+        "log1p" => a[0].ln_1p(),
+        "rcbrt" => 1.0 / a[0].cbrt(),
+        "sinh" => a[0].sinh(),
         "ceil" => a[0].ceil(),
         "cos" => a[0].cos(),
         "cosh" => a[0].cosh(),
