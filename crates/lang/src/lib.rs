@@ -103,6 +103,7 @@ pub mod ir;
 mod json;
 mod listing;
 pub mod math;
+mod names;
 pub mod op;
 mod operators;
 mod pipeline;
