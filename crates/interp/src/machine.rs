@@ -29,6 +29,7 @@ pub struct Own<'a, 'b> {
 /// Everything that a program can read except its own Func.
 pub struct Sources<'a> {
     pub inputs: Vec<Source<'a>>,
+    pub tables: Vec<Source<'a>>,
     /// `None` for Funcs that are not computed yet or already freed.
     pub funcs: Vec<Option<Source<'a>>>,
 }
@@ -102,6 +103,10 @@ impl<'a> Machine<'a> {
             (Action::RVar(_), Slot::Row(_)) => unreachable!("rows run along pure variables"),
             (Action::Load(input), _) => {
                 let source = &sources.inputs[warploom_lang::Id::index(*input)];
+                self.load(instruction, source.values[0], &source.layout, 0, place.lanes)?;
+            }
+            (Action::Table(table), _) => {
+                let source = &sources.tables[warploom_lang::Id::index(*table)];
                 self.load(instruction, source.values[0], &source.layout, 0, place.lanes)?;
             }
             (Action::Call(func, value), _) if *func == own.id => {

@@ -12,6 +12,7 @@ use crate::input::{Input, Param};
 use crate::names::kept;
 use crate::op::{BinaryOp, Op, TypeFault, UnaryOp};
 use crate::rdom::RVar;
+use crate::table::Table;
 use crate::types::{Type, Value};
 
 /// The maximum nesting depth of an expression, so that no recursive walk exhausts the stack.
@@ -120,6 +121,7 @@ pub(crate) enum TermKind {
     InputMin(Input, usize),
     InputExtent(Input, usize),
     Load(Input),
+    Table(Table),
     Call(Func, usize),
     /// A self-reference in an update: the value with this number.
     Itself(usize),

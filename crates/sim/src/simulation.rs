@@ -178,6 +178,10 @@ impl<'a> Simulation<'a> {
             }
             match decl.role {
                 Role::Input(id) => self.given(decl, id),
+                Role::Table(id) => {
+                    let values = self.program.tables.get(id).map_or(&[][..], |table| table.values());
+                    Ok(Common::given(values.iter().map(|value| value.bits()).collect()))
+                }
                 Role::Output { .. } | Role::Temporary => Ok(Common::new(elements)),
             }
         });
