@@ -82,6 +82,7 @@ fn reads<'a>(pipeline: &'a Pipeline, func: &FuncDecl) -> Vec<&'a str> {
     for id in pipeline.exprs().reachable(roots) {
         let name = match pipeline.exprs()[id].kind {
             NodeKind::Load(input) => pipeline.inputs()[input].name.as_str(),
+            NodeKind::Table(table) => pipeline.tables()[table].name.as_str(),
             NodeKind::Call(callee, _) => pipeline.funcs()[callee].name.as_str(),
             _ => continue,
         };

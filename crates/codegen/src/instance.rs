@@ -97,8 +97,8 @@ impl Program {
         let kernels = self.kernels.values().map(|kernel| kernel_at(kernel, &buffers, &values));
         let kernels = kernels.collect::<Result<_, _>>()?;
         let launches = launches_at(&self.launches, &values);
-        let (name, params) = (self.name.clone(), self.params.clone());
-        Ok(Program { name, buffers, params, kernels, launches, sizes: None })
+        let (name, params, tables) = (self.name.clone(), self.params.clone(), self.tables.clone());
+        Ok(Program { name, buffers, params, tables, kernels, launches, sizes: None })
     }
 
     /// The values of a kernel's scalars at the sizes of a launch, with its buffers at those sizes.

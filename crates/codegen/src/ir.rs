@@ -42,7 +42,7 @@
 //!   communicate only through atomics. So between two barriers, either all accesses of a shared
 //!   array are atomics or none are; for a buffer, the same holds for the whole kernel.
 //! - **Atomics** work on 32-bit elements of shared and global memory; those of bits on integers.
-//! - **Arrays** in global memory match their buffers, and inputs are not written. Shared and
+//! - **Arrays** in global memory match their buffers, and inputs and constant tables are not written. Shared and
 //!   per-thread arrays are uninitialised when a block starts.
 //!
 //! # Who checks it
@@ -61,8 +61,9 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 use warploom_lang::dynamic::{Condition, Formula, FormulaRange, Formulas};
+use warploom_lang::ir::TableDecl;
 use warploom_lang::op::{BinaryOp, Op};
-use warploom_lang::{IdVec, InputId, ParamId, Region, Type};
+use warploom_lang::{IdVec, InputId, ParamId, Region, TableId, Type};
 
 pub use array::{Array, LaunchLength, SHARED_UNIT, SharedPlace, Space};
 pub use origin::{Origin, Place};
@@ -97,11 +98,14 @@ pub const NARROW_ELEMENTS: u32 = 1 << 31;
 pub struct Program {
     /// The pipeline's name.
     pub name: String,
-    /// Every array in global memory: inputs, outputs and temporaries.
+    /// Every array in global memory: inputs, outputs and temporaries, then constant tables.
     pub buffers: IdVec<BufferId, BufferDecl>,
     /// The scalars that kernels may read, in the order of the small buffer that holds them: 4 bytes
     /// each.
     pub params: Vec<(ParamId, Type)>,
+    /// The constant tables, which are part of the code.
+    #[serde(default, skip_serializing_if = "IdVec::is_empty")]
+    pub tables: IdVec<TableId, TableDecl>,
     /// The kernels that launches refer to.
     pub kernels: IdVec<KernelId, Kernel>,
     /// The launches in execution order.
@@ -204,6 +208,13 @@ pub enum Launch {
     },
 }
 
+impl Role {
+    /// Whether no kernel may write it.
+    pub fn is_constant(self) -> bool {
+        matches!(self, Role::Input(_) | Role::Table(_))
+    }
+}
+
 /// An array in global memory: dense, unless the caller chose its strides.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BufferDecl {
@@ -215,7 +226,7 @@ pub struct BufferDecl {
     pub region: Region,
     /// The distance between neighbours in elements, one per dimension.
     pub strides: Vec<i64>,
-    /// Whether it is an input, an output or a temporary.
+    /// Whether it is an input, an output, a temporary or a constant table.
     pub role: Role,
 }
 
@@ -240,7 +251,7 @@ impl BufferDecl {
     }
 }
 
-/// How a buffer is used: input, output or temporary.
+/// How a buffer is used: input, output, temporary or constant table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Role {
     /// Supplied by the user; kernels only read it.
@@ -254,6 +265,8 @@ pub enum Role {
     },
     /// Written and read by kernels only.
     Temporary,
+    /// A constant table: its values are part of the code, and kernels only read it.
+    Table(TableId),
 }
 
 /// The code of one kernel and the size of its grid.

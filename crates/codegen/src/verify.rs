@@ -9,7 +9,7 @@ use tracing::debug_span;
 use warploom_lang::Type;
 use warploom_lang::affine::Interval;
 
-use crate::ir::{Array, ArrayId, AtomicOp, Launch, NodeId, Program, Role, Space, Stmt, VarId, WARP};
+use crate::ir::{Array, ArrayId, AtomicOp, Launch, NodeId, Program, Space, Stmt, VarId, WARP};
 use atomics::Atomics;
 pub use error::{Fault, Missing, Step, StmtPath, VerifyError};
 use nodes::Tables;
@@ -111,7 +111,7 @@ impl Verifier<'_> {
         self.values.touch(array, index)?;
         let decl = &self.tables.kernel.arrays[array];
         match decl.space {
-            Space::Global(buffer) if matches!(self.tables.program.buffers[buffer].role, Role::Input(_)) => {
+            Space::Global(buffer) if self.tables.program.buffers[buffer].role.is_constant() => {
                 Err(Fault::WritesInput { array: decl.name.clone() })
             }
             _ => Ok(()),

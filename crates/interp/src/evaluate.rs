@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use thiserror::Error;
-use warploom_lang::ir::FuncDecl;
-use warploom_lang::{BoundsError, FuncId, IdVec, Pipeline, Realisation, Region, Regions, Type, Value, infer};
+use warploom_lang::ir::{FuncDecl, TableDecl};
+use warploom_lang::{
+    BoundsError, FuncId, IdVec, Pipeline, Realisation, Region, Regions, Type, Value, dispatch, infer,
+};
 
 use crate::buffer::{Buffer, BufferError};
 use crate::machine::{Source, Sources};
@@ -163,7 +165,7 @@ impl<'a> Evaluation<'a> {
         let params =
             self.request.params.values().map(|value| value.unwrap_or(Value::zero(Type::I32))).collect();
         let constants = Constants { inputs: &input_regions, params: &params, noise: self.noise };
-        let mut funcs = Funcs::new(pipeline, &regions, self.observer);
+        let mut funcs = Funcs::new(pipeline, &regions, self.observer)?;
         for id in pipeline.funcs().keys() {
             funcs.compute(id, &buffers, &constants)?;
         }
@@ -177,6 +179,8 @@ impl<'a> Evaluation<'a> {
 struct Funcs<'a> {
     pipeline: &'a Pipeline,
     regions: &'a Regions,
+    /// The constant tables.
+    tables: Vec<Buffer>,
     stored: IdVec<FuncId, Option<Storage>>,
     last_reader: IdVec<FuncId, FuncId>,
     observer: Option<Observer<'a>>,
@@ -185,18 +189,23 @@ struct Funcs<'a> {
 }
 
 impl<'a> Funcs<'a> {
-    fn new(pipeline: &'a Pipeline, regions: &'a Regions, observer: Option<Observer<'a>>) -> Funcs<'a> {
+    fn new(
+        pipeline: &'a Pipeline,
+        regions: &'a Regions,
+        observer: Option<Observer<'a>>,
+    ) -> Result<Funcs<'a>, BufferError> {
         let work = pipeline.funcs().keys().map(|id| func_work(pipeline, regions, id));
         let total = work.fold(0, u64::saturating_add);
-        Funcs {
+        Ok(Funcs {
             pipeline,
             regions,
+            tables: pipeline.tables().values().map(table_buffer).collect::<Result<_, _>>()?,
             stored: pipeline.funcs().values().map(|_| None).collect(),
             last_reader: memory::last_readers(pipeline),
             observer,
             done: 0,
             total,
-        }
+        })
     }
 
     fn compute(
@@ -243,17 +252,21 @@ impl<'a> Funcs<'a> {
     }
 
     fn sources<'b>(&'b self, inputs: &[&'b Buffer]) -> Sources<'b> {
-        let inputs = inputs.iter().map(|buffer| Source {
+        let source = |buffer: &'b Buffer| Source {
             layout: Layout::new(buffer.region(), buffer.order()),
             values: vec![Samples::of(buffer.data())],
-        });
+        };
         let funcs = self.stored.values().map(|stored| {
             stored.as_ref().map(|storage| Source {
                 layout: storage.layout.clone(),
                 values: storage.values.iter().map(|buffer| Samples::of(buffer.data())).collect(),
             })
         });
-        Sources { inputs: inputs.collect(), funcs: funcs.collect() }
+        Sources {
+            inputs: inputs.iter().map(|buffer| source(buffer)).collect(),
+            tables: self.tables.iter().map(source).collect(),
+            funcs: funcs.collect(),
+        }
     }
 
     /// An output's values over the requested box, first index fastest.
@@ -265,6 +278,14 @@ impl<'a> Funcs<'a> {
         }
         Ok(storage.values.iter().map(|whole| whole.cropped(region)).collect::<Result<_, BufferError>>()?)
     }
+}
+
+/// The values of a constant table.
+fn table_buffer(table: &TableDecl) -> Result<Buffer, BufferError> {
+    dispatch!(table.ty, T => {
+        let values: Vec<T> = table.values().iter().filter_map(|value| value.get::<T>()).collect();
+        Buffer::from_vec(table.region(), values)
+    })
 }
 
 /// The number of points that the stages of a Func visit.

@@ -28,6 +28,7 @@ pub struct Own<'a, 'b> {
 /// Everything that a program can read except its own Func.
 pub struct Sources<'a> {
     pub inputs: Vec<Source<'a>>,
+    pub tables: Vec<Source<'a>>,
     /// `None` for Funcs that are not computed yet or already freed.
     pub funcs: Vec<Option<Source<'a>>>,
 }
@@ -106,6 +107,10 @@ impl<'a> Machine<'a> {
             (Action::Var(_) | Action::RVar(_), _) => unreachable!("rows run along one pure variable of 32 bits"),
             (Action::Load(input), _) => {
                 let source = &sources.inputs[warploom_lang::Id::index(*input)];
+                self.load(instruction, source.values[0], &source.layout, 0, place.lanes)?;
+            }
+            (Action::Table(table), _) => {
+                let source = &sources.tables[warploom_lang::Id::index(*table)];
                 self.load(instruction, source.values[0], &source.layout, 0, place.lanes)?;
             }
             (Action::Call(func, value), _) if *func == own.id => {

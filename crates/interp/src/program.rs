@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use warploom_lang::ir::{NodeKind, Stage};
 use warploom_lang::op::{BinaryOp, Op};
 use warploom_lang::rounding::{self, Deviation, Product};
-use warploom_lang::{ExprId, FuncId, Id, IdVec, InputId, ParamId, Pipeline, Region, Type, Value};
+use warploom_lang::{ExprId, FuncId, Id, IdVec, InputId, ParamId, Pipeline, Region, TableId, Type, Value};
 
 use crate::perturb::{Noise, Perturbed};
 
@@ -39,6 +39,8 @@ pub enum Action {
     RVar(usize),
     /// A load from an input.
     Load(InputId),
+    /// A read of a constant table.
+    Table(TableId),
     /// A read of a Func's value.
     Call(FuncId, usize),
     /// An operation.
@@ -176,6 +178,7 @@ impl Compiler<'_> {
             NodeKind::Var(d) => Action::Var(d as usize),
             NodeKind::RVar(r) => Action::RVar(r as usize),
             NodeKind::Load(input) => Action::Load(input),
+            NodeKind::Table(table) => Action::Table(table),
             NodeKind::Call(func, value) => Action::Call(func, value as usize),
             NodeKind::Op(op) => match self.perturbed(id, op) {
                 Some(perturbed) => {

@@ -24,7 +24,7 @@ const TYPES: [Type; 12] = {
     [U8, F32, I32, Bool, U16, U32, I8, I16, I32, F32, F32, F32]
 };
 
-const VARS: [Var; 3] = [Var::new("x"), Var::new("y"), Var::new("z")];
+const VARS: [Var; 3] = [Var::literal("x"), Var::literal("y"), Var::literal("z")];
 
 /// Evaluations that visit more points than this are skipped.
 const MAX_WORK: u64 = 300_000;

@@ -255,6 +255,7 @@ impl Assembler {
             TermKind::Load(input) => NodeKind::Load(self.input(input)),
             TermKind::Call(func, value) => NodeKind::Call(self.func_ids[&func.address()], *value as u32),
             TermKind::Itself(value) => NodeKind::Call(scope.id, *value as u32),
+            TermKind::Table(table) => NodeKind::Table(self.exprs.intern_table(table.decl())),
             TermKind::Op(op) => NodeKind::Op(*op),
         })
     }

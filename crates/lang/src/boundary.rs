@@ -83,8 +83,8 @@ pub trait Bounded {
 
 /// The variables of a boundary Func, one per dimension.
 fn variables(rank: usize) -> Vec<Var> {
-    const NAMES: [&str; 8] = ["x", "y", "z", "w", "d4", "d5", "d6", "d7"];
-    (0..rank).map(|d| Var::new(NAMES.get(d).unwrap_or(&"?"))).collect()
+    let name = |d: usize| "xyzw".chars().nth(d).map_or_else(|| format!("d{d}"), String::from);
+    (0..rank).map(|d| Var::new(name(d))).collect()
 }
 
 /// The source's value, with each limited coordinate mapped inside the limits by `inward`.

@@ -134,15 +134,21 @@ impl Draft {
             NodeKind::Param(param) => Some(*param),
             _ => None,
         }));
+        let tables = Numbering::of_set(kinds.iter().filter_map(|kind| match kind {
+            NodeKind::Table(table) => Some(*table),
+            _ => None,
+        }));
         let renumbered = |kind: NodeKind| match kind {
             NodeKind::Load(input) => NodeKind::Load(inputs.of(input)),
             NodeKind::InputMin(input, d) => NodeKind::InputMin(inputs.of(input), d),
             NodeKind::InputExtent(input, d) => NodeKind::InputExtent(inputs.of(input), d),
             NodeKind::Param(param) => NodeKind::Param(params.of(param)),
             NodeKind::Call(func, value) => NodeKind::Call(funcs.of(func), value),
+            NodeKind::Table(table) => NodeKind::Table(tables.of(table)),
             other => other,
         };
-        let mut exprs = Exprs::default();
+        let kept = tables.kept.iter().map(|table| self.exprs.tables()[*table].clone());
+        let mut exprs = Exprs::with_tables(kept.collect());
         let renewed = |func: &FuncId| {
             let mut decl = self.funcs[*func].clone();
             for stage in &mut decl.stages {

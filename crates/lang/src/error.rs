@@ -6,6 +6,7 @@ use std::panic::Location;
 use thiserror::Error;
 
 use crate::brief::shown;
+use crate::files::TABLES;
 use crate::types::Type;
 use crate::visible::visible;
 
@@ -258,6 +259,25 @@ pub enum Fault {
         "reassociate() is called on an expression that is not a reduction; call it on sum(..) or product(..) itself, or on a Func after its update"
     )]
     NotAReduction,
+    /// A constant table without elements.
+    #[error("the table `{table}` has no elements; give it at least one")]
+    EmptyTable {
+        /// The name of the table.
+        table: String,
+    },
+    /// Constant tables that are too large.
+    #[error(
+        "the tables of `{pipeline}` have {bytes} bytes, but all together may have {}; make the largest, `{largest}`, an input",
+        TABLES
+    )]
+    LargeTables {
+        /// The name of the pipeline.
+        pipeline: String,
+        /// The size of all tables in bytes.
+        bytes: usize,
+        /// The name of the largest table.
+        largest: String,
+    },
     /// A malformed pipeline file.
     #[error("the pipeline file is not well formed: {what}; write it with Pipeline::to_json")]
     Malformed {

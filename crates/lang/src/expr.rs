@@ -9,21 +9,34 @@ use smallvec::SmallVec;
 use crate::error::{Diagnostic, Fault};
 use crate::func::Func;
 use crate::input::{Input, Param};
+use crate::names::kept;
 use crate::op::{BinaryOp, Op, TypeFault, UnaryOp};
 use crate::rdom::RVar;
 use crate::scalar::{Scalar, bf16, f16};
+use crate::table::Table;
 use crate::types::{Type, Value};
 
 /// The maximum nesting depth of an expression, so that no recursive walk exhausts the stack.
 pub const MAX_DEPTH: u32 = 1000;
 
 /// A dimension of a Func. Two `Var`s with the same name are the same variable.
+///
+/// ```
+/// use warploom_lang::Var;
+/// let axes: Vec<Var> = (0..3).map(|i| Var::new(format!("x{i}"))).collect();
+/// assert_eq!(axes[2].name(), Var::new("x2").name());
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Var(&'static str);
 
 impl Var {
-    /// The variable with this name.
-    pub const fn new(name: &'static str) -> Var {
+    /// The variable with this name. The program keeps one copy of each name until it ends.
+    pub fn new(name: impl AsRef<str>) -> Var {
+        Var(kept(name.as_ref()))
+    }
+
+    /// The variable with this name, for `const` items.
+    pub const fn literal(name: &'static str) -> Var {
         Var(name)
     }
 
@@ -42,8 +55,8 @@ impl Var {
 /// ```
 #[macro_export]
 macro_rules! vars {
-    ($name:ident) => { $crate::Var::new(stringify!($name)) };
-    ($($name:ident),+ $(,)?) => { ($($crate::Var::new(stringify!($name)),)+) };
+    ($name:ident) => { $crate::Var::literal(stringify!($name)) };
+    ($($name:ident),+ $(,)?) => { ($($crate::Var::literal(stringify!($name)),)+) };
 }
 
 /// A scalar expression over variables, parameters and accesses. Cheap to clone.
@@ -109,6 +122,7 @@ pub(crate) enum TermKind {
     InputMin(Input, usize),
     InputExtent(Input, usize),
     Load(Input),
+    Table(Table),
     Call(Func, usize),
     /// A self-reference in an update: the value with this number.
     Itself(usize),

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
@@ -40,6 +41,8 @@ pub enum Unit {
 /// Text files: pipelines, cases, schedules, devices, `params.json`, results of the suite, anchors.
 /// 10,000 stages use a third of it.
 pub const TEXT: Limit = bytes("a text file", 16 * MIB);
+/// The constant tables of a pipeline. They are printed into its kernels.
+pub const TABLES: Limit = bytes("the tables of a pipeline", 64 * KIB);
 /// Nesting depth of JSON. This is `serde_json`'s own limit.
 pub const NESTING: Limit = Limit { what: "nested JSON", most: 127, unit: Unit::Levels };
 /// An array. Reading it allocates only as much memory as the file has bytes.
@@ -68,8 +71,9 @@ pub const CACHE_ENTRY: Limit = bytes("a cache entry", 64 * MIB);
 pub const MESSAGE: Limit = bytes("a message of a worker", u32::MAX as u64);
 
 /// Every limit of this module.
-pub const ALL: [Limit; 12] = [
+pub const ALL: [Limit; 13] = [
     TEXT,
+    TABLES,
     NESTING,
     ARRAY,
     PICTURE_FILE,
@@ -93,6 +97,7 @@ impl fmt::Display for Limit {
         match self.unit {
             Unit::Bytes if self.most.is_multiple_of(GIB) => write!(f, "{} GiB", self.most / GIB),
             Unit::Bytes if self.most.is_multiple_of(MIB) => write!(f, "{} MiB", self.most / MIB),
+            Unit::Bytes if self.most.is_multiple_of(KIB) => write!(f, "{} KiB", self.most / KIB),
             Unit::Bytes => write!(f, "{} bytes", self.most),
             Unit::Samples => write!(f, "{} samples", self.most),
             Unit::Levels => write!(f, "{} levels", self.most),

@@ -2,9 +2,8 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::ids::ExprId;
-use crate::ids::{FuncId, IdVec};
-use crate::ir::{FuncDecl, Node, NodeKind, Stage};
+use crate::ids::{ExprId, FuncId, IdVec, TableId};
+use crate::ir::{FuncDecl, Node, NodeKind, Stage, TableDecl};
 use crate::pipeline::Pipeline;
 
 /// The bytes that a hash covers, encoded without ambiguity.
@@ -27,12 +26,21 @@ impl Digest {
     }
 }
 
+/// The hashes of what nodes refer to.
+struct Hashes {
+    tables: IdVec<TableId, u128>,
+    /// The Funcs so far.
+    funcs: IdVec<FuncId, u128>,
+}
+
 pub(crate) fn structural_hash(pipeline: &Pipeline) -> u128 {
-    let mut funcs: IdVec<FuncId, u128> = IdVec::new();
+    let tables = pipeline.tables().values().map(hash_table).collect();
+    let mut hashes = Hashes { tables, funcs: IdVec::new() };
     for (id, func) in pipeline.funcs.iter() {
-        let hash = hash_func(pipeline, id, func, &funcs);
-        funcs.push(hash);
+        let hash = hash_func(pipeline, id, func, &hashes);
+        hashes.funcs.push(hash);
     }
+    let funcs = hashes.funcs;
     let mut digest = Digest::default();
     digest.text("warploom pipeline 1");
     for &output in &pipeline.outputs {
@@ -47,7 +55,20 @@ pub(crate) fn structural_hash(pipeline: &Pipeline) -> u128 {
     digest.finish()
 }
 
-fn hash_func(pipeline: &Pipeline, id: FuncId, func: &FuncDecl, earlier: &IdVec<FuncId, u128>) -> u128 {
+/// The hash of a table's values; its name is internal.
+fn hash_table(table: &TableDecl) -> u128 {
+    let mut digest = Digest::default();
+    digest.text(table.ty.name()).number(table.extents.len() as u128);
+    for &extent in &table.extents {
+        digest.number(extent as u128);
+    }
+    for value in table.values() {
+        digest.number(value.bits().into());
+    }
+    digest.finish()
+}
+
+fn hash_func(pipeline: &Pipeline, id: FuncId, func: &FuncDecl, earlier: &Hashes) -> u128 {
     let mut digest = Digest::default();
     digest.number(func.dims.len() as u128).number(func.stages.len() as u128);
     for ty in &func.types {
@@ -59,7 +80,7 @@ fn hash_func(pipeline: &Pipeline, id: FuncId, func: &FuncDecl, earlier: &IdVec<F
     digest.finish()
 }
 
-fn hash_stage(pipeline: &Pipeline, id: FuncId, stage: &Stage, earlier: &IdVec<FuncId, u128>) -> u128 {
+fn hash_stage(pipeline: &Pipeline, id: FuncId, stage: &Stage, earlier: &Hashes) -> u128 {
     let exprs = &pipeline.exprs;
     let nodes = exprs.reachable(stage.all_roots());
     let mut hashes: ahash::AHashMap<ExprId, u128> = ahash::AHashMap::new();
@@ -85,13 +106,7 @@ fn hash_stage(pipeline: &Pipeline, id: FuncId, stage: &Stage, earlier: &IdVec<Fu
 
 /// Hashes everything of a node except its arguments. Inputs and Params count by their external
 /// declaration.
-fn hash_kind(
-    pipeline: &Pipeline,
-    own: FuncId,
-    node: &Node,
-    earlier: &IdVec<FuncId, u128>,
-    digest: &mut Digest,
-) {
+fn hash_kind(pipeline: &Pipeline, own: FuncId, node: &Node, earlier: &Hashes, digest: &mut Digest) {
     let mut input = |tag: &str, input, dimension: u32| {
         let input = &pipeline.inputs[input];
         digest.text(tag).text(&input.name).text(input.ty.name()).number(dimension.into());
@@ -113,7 +128,10 @@ fn hash_kind(
             }
         }
         NodeKind::Call(func, value) if func == own => drop(digest.text("self").number(value.into())),
-        NodeKind::Call(func, value) => drop(digest.text("call").number(earlier[func]).number(value.into())),
+        NodeKind::Call(func, value) => {
+            digest.text("call").number(earlier.funcs[func]).number(value.into());
+        }
+        NodeKind::Table(table) => drop(digest.text("table").number(earlier.tables[table])),
         NodeKind::Op(op) => match op {
             crate::op::Op::Const(value) => {
                 digest.text("const").text(value.ty().name()).number(value.bits().into());

@@ -61,6 +61,9 @@ define_ids! {
     /// A Param of a pipeline.
     #[derive(Serialize, Deserialize)]
     ParamId;
+    /// A constant table of a pipeline.
+    #[derive(Serialize, Deserialize)]
+    TableId;
     /// A node of a pipeline's expressions. Arguments come before the nodes that use them.
     #[derive(Serialize, Deserialize)]
     ExprId;

@@ -7,8 +7,9 @@ use ahash::AHashMap;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::ids::{ExprId, FuncId, Id, IdVec, InputId, ParamId};
+use crate::ids::{ExprId, FuncId, Id, IdVec, InputId, ParamId, TableId};
 use crate::op::Op;
+pub use crate::table::TableDecl;
 use crate::types::{Type, Value};
 
 /// One node of an expression.
@@ -43,20 +44,40 @@ pub enum NodeKind {
     /// A read of a Func's value, by number; the arguments are the indices. In an update, it may be
     /// the enclosing Func.
     Call(FuncId, u32),
+    /// An element of a constant table; the arguments are the indices.
+    Table(TableId),
     /// An operation on the arguments.
     Op(Op),
 }
 
-/// Hash-consed expression nodes: each distinct node is stored once.
+/// Hash-consed expression nodes: each distinct node is stored once. The tables that they read come
+/// with them.
 ///
 /// Arguments always come before the nodes that use them, so a walk in order sees operands first.
 #[derive(Clone, Debug, Default)]
 pub struct Exprs {
+    tables: IdVec<TableId, TableDecl>,
     nodes: IdVec<ExprId, Node>,
     known: AHashMap<Node, ExprId>,
 }
 
 impl Exprs {
+    /// No nodes yet, with these tables.
+    pub(crate) fn with_tables(tables: IdVec<TableId, TableDecl>) -> Exprs {
+        Exprs { tables, ..Exprs::default() }
+    }
+
+    /// The tables that nodes read.
+    pub fn tables(&self) -> &IdVec<TableId, TableDecl> {
+        &self.tables
+    }
+
+    /// The id of the table equal to `table`; adds the table if it is new.
+    pub(crate) fn intern_table(&mut self, table: &TableDecl) -> TableId {
+        let known = self.tables.iter().find(|(_, known)| *known == table).map(|(id, _)| id);
+        known.unwrap_or_else(|| self.tables.push(table.clone()))
+    }
+
     /// The id of the node equal to `node`; adds the node if it is new.
     pub fn intern(&mut self, node: Node) -> ExprId {
         if let Some(&id) = self.known.get(&node) {

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::brief::quoted;
 use crate::error::{Fault, PipelineError};
-use crate::ids::{FuncId, IdVec, InputId, ParamId};
-use crate::ir::{FuncDecl, InputDecl, Node, ParamDecl};
+use crate::ids::{FuncId, IdVec, InputId, ParamId, TableId};
+use crate::ir::{FuncDecl, InputDecl, Node, ParamDecl, TableDecl};
 use crate::pipeline::Pipeline;
 
 const FORMAT: &str = "warploom-pipeline";
@@ -20,6 +20,8 @@ struct File {
     params: IdVec<ParamId, ParamDecl>,
     funcs: IdVec<FuncId, FuncDecl>,
     outputs: Vec<FuncId>,
+    #[serde(default, skip_serializing_if = "IdVec::is_empty")]
+    tables: IdVec<TableId, TableDecl>,
     exprs: Vec<Node>,
 }
 
@@ -32,6 +34,7 @@ pub(crate) fn write(pipeline: &Pipeline) -> String {
         params: pipeline.params.clone(),
         funcs: pipeline.funcs.clone(),
         outputs: pipeline.outputs.clone(),
+        tables: pipeline.tables().clone(),
         exprs: pipeline.exprs.nodes().values().cloned().collect(),
     };
     // Serialisation fails only for maps with non-string keys and for failing Serialize
@@ -50,5 +53,6 @@ pub(crate) fn read(text: &str) -> Result<Pipeline, PipelineError> {
             file.version
         )));
     }
-    Ok(Pipeline::from_parts(file.name, file.inputs, file.params, file.funcs, file.outputs, file.exprs)?)
+    let File { name, inputs, params, funcs, outputs, tables, exprs, .. } = file;
+    Ok(Pipeline::from_parts(name, inputs, params, funcs, outputs, (tables, exprs))?)
 }

@@ -8,13 +8,15 @@
 //! values. It has one *pure definition*, which gives the value at any point, and any number of
 //! *updates*, which change the values at some points. The definitions of a Func are its *stages*;
 //! stage 0 is the pure one. A [`Pipeline`] is a set of Funcs, some of which are outputs. [`Input`]s
-//! and scalar [`Param`]s are supplied when it runs. The language does not say where or in which
+//! and scalar [`Param`]s are supplied when it runs; a constant [`table`] is part of the pipeline. The language does not say where or in which
 //! order values are computed, except where this page states it: that is up to the schedule.
 //!
 //! - **Domains.** A Func has a value at every point. Bounds inference ([`bounds`]) derives the
 //!   points to compute from the boxes requested of the outputs. An input has its own box and may
 //!   not be read outside it. A *boundary condition* ([`Input::repeat_edge`] and its siblings) is a
 //!   Func that extends an input; it can be read at any index, including an index loaded from data.
+//! - **Constant tables** ([`table`]) are small arrays with fixed values. They have a box from 0 and may
+//!   not be read outside it. Their values bound the indices that are made from them.
 //! - **Undefined starts.** A pure definition may be [`undef`]: its points have no value until an
 //!   update writes them. A pipeline that reads such a point earlier is wrong; the reference
 //!   evaluator then reads 0. [`warnings`] reports points that are read but never written by any
@@ -103,6 +105,7 @@ pub mod ir;
 mod json;
 mod listing;
 pub mod math;
+mod names;
 pub mod op;
 mod operators;
 mod pipeline;
@@ -113,6 +116,7 @@ pub mod rewrite;
 pub mod rounding;
 pub mod scalar;
 mod specialise;
+mod table;
 mod types;
 mod validate;
 mod visible;
@@ -130,7 +134,7 @@ pub use functions::{
     is_nan, leading_zeros, lerp, log, log1p, log2, max, min, mux, popcount, pow, random_f32, random_u32,
     round, rsqrt, select, sin, sqrt, tan, tanh,
 };
-pub use ids::{ExprId, FuncId, Id, IdVec, InputId, ParamId, ids_in};
+pub use ids::{ExprId, FuncId, Id, IdVec, InputId, ParamId, TableId, ids_in};
 pub use input::{Input, Param};
 pub use ir::StageRef;
 pub use pipeline::Pipeline;
@@ -138,5 +142,6 @@ pub use rdom::{RDom, RRange, RVar, rdom};
 pub use reduce::{Extreme, argmax, argmin, maximum, minimum, product, sum};
 pub use region::{Range, Region};
 pub use scalar::{Scalar, bf16, f16};
+pub use table::{Elements, Table, table};
 pub use types::{Type, Value};
 pub use visible::{is_invisible, visible, visible_lines};

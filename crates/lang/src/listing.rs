@@ -12,6 +12,9 @@ use crate::pipeline::Pipeline;
 /// An expression with more nodes than this is split into named subexpressions.
 const LONG: u64 = 300;
 
+/// The number of values of a table that are listed.
+const SHOWN: usize = 8;
+
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "pipeline {}", self.name)?;
@@ -32,6 +35,19 @@ impl fmt::Display for Pipeline {
                 Some(value) => writeln!(f, " = {value}")?,
                 None => writeln!(f)?,
             }
+        }
+        for table in self.tables().values() {
+            let dims: Vec<String> = table.extents.iter().map(|extent| extent.to_string()).collect();
+            let values: Vec<String> = table.values().iter().take(SHOWN).map(|v| v.to_string()).collect();
+            let more = if table.values().len() > SHOWN { ", ..." } else { "" };
+            writeln!(
+                f,
+                "  table  {}[{}]: {} = {}{more}",
+                table.name,
+                dims.join(", "),
+                table.ty,
+                values.join(", ")
+            )?;
         }
         for func in self.funcs.values() {
             for stage in &func.stages {
@@ -158,6 +174,7 @@ impl<'a> StageText<'a> {
                 let text = call(&func.name);
                 if func.types.len() > 1 { format!("{text}[{value}]") } else { text }
             }
+            NodeKind::Table(id) => call(&self.pipeline.tables()[id].name),
             NodeKind::Op(op) => return self.op_text(op, &node.args),
         };
         (atom, binding::ATOM)

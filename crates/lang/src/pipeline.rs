@@ -9,8 +9,8 @@ use crate::assemble::assemble;
 use crate::error::{Fault, PipelineError};
 use crate::func::Func;
 use crate::hash::structural_hash;
-use crate::ids::{FuncId, IdVec, InputId, ParamId};
-use crate::ir::{Exprs, FuncDecl, InputDecl, Node, ParamDecl};
+use crate::ids::{FuncId, IdVec, InputId, ParamId, TableId};
+use crate::ir::{Exprs, FuncDecl, InputDecl, Node, ParamDecl, TableDecl};
 use crate::rewrite::{Rewrite, RewriteLineError};
 use crate::specialise::specialised_params;
 use crate::validate::validate;
@@ -72,6 +72,11 @@ impl Pipeline {
     /// The scalar parameters, in order of first use.
     pub fn params(&self) -> &IdVec<ParamId, ParamDecl> {
         &self.params
+    }
+
+    /// The constant tables, in order of first use.
+    pub fn tables(&self) -> &IdVec<TableId, TableDecl> {
+        self.exprs.tables()
     }
 
     /// The Funcs, producers before consumers.
@@ -160,9 +165,9 @@ impl Pipeline {
         params: IdVec<ParamId, ParamDecl>,
         funcs: IdVec<FuncId, FuncDecl>,
         outputs: Vec<FuncId>,
-        nodes: Vec<Node>,
+        (tables, nodes): (IdVec<TableId, TableDecl>, Vec<Node>),
     ) -> Result<Pipeline, Fault> {
-        let mut exprs = Exprs::default();
+        let mut exprs = Exprs::with_tables(tables);
         for (position, node) in nodes.into_iter().enumerate() {
             let id = exprs.intern(node);
             if crate::ids::Id::index(id) != position {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::expr::Expr;
+use crate::names::kept;
 
 /// A variable of a reduction domain.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +36,8 @@ pub struct RRange {
 impl RRange {
     /// A named dimension. Bounds contain only constants, Params and input sizes; use
     /// [`RDom::filter`] for varying bounds.
-    pub fn new(name: &'static str, min: impl Into<Expr>, extent: impl Into<Expr>) -> RRange {
-        RRange { name, min: min.into(), extent: extent.into() }
+    pub fn new(name: impl AsRef<str>, min: impl Into<Expr>, extent: impl Into<Expr>) -> RRange {
+        RRange { name: kept(name.as_ref()), min: min.into(), extent: extent.into() }
     }
 }
 
@@ -118,11 +119,10 @@ fn variable(domain: DomainId, ranges: &[RRange], index: usize) -> RVar {
 
 /// A domain from `(min, extent)` pairs, with variables named `rx`, `ry`, `rz`, `rw`, `r4`, ...
 pub fn rdom<M: Into<Expr>, E: Into<Expr>, const N: usize>(ranges: [(M, E); N]) -> RDom {
-    const NAMES: [&str; 8] = ["rx", "ry", "rz", "rw", "r4", "r5", "r6", "r7"];
+    let name =
+        |i: usize| "xyzw".chars().nth(i).map_or_else(|| format!("r{i}"), |letter| format!("r{letter}"));
     let named = ranges.into_iter().enumerate();
-    RDom::new(
-        named.map(|(i, (min, extent))| RRange::new(NAMES.get(i).unwrap_or(&"?"), min, extent)).collect(),
-    )
+    RDom::new(named.map(|(i, (min, extent))| RRange::new(name(i), min, extent)).collect())
 }
 
 /// A domain with named variables: `rdom!(dx: (-1, 3), dy: (-1, 3))`, each `name: (min, extent)`.

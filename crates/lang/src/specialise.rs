@@ -20,7 +20,7 @@ pub(crate) fn specialised_params(pipeline: &Pipeline) -> IdVec<ParamId, bool> {
         shapes.extend(stage.domain.iter().flat_map(|var| [var.min, var.extent]));
         shapes.extend(&stage.indices);
         for id in exprs.reachable(stage.roots()) {
-            if matches!(exprs[id].kind, NodeKind::Load(_) | NodeKind::Call(..)) {
+            if matches!(exprs[id].kind, NodeKind::Load(_) | NodeKind::Table(_) | NodeKind::Call(..)) {
                 shapes.extend(&exprs[id].args);
             }
         }

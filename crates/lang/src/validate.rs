@@ -4,8 +4,9 @@ use ahash::AHashSet;
 
 use crate::error::{Diagnostic, Fault, PipelineError};
 use crate::expr::{MAX_DEPTH, explain};
+use crate::files::TABLES;
 use crate::ids::{ExprId, FuncId, Id, IdVec};
-use crate::ir::{FuncDecl, MAX_TABLE, Node, NodeKind, Stage, within};
+use crate::ir::{FuncDecl, MAX_TABLE, Node, NodeKind, Stage, TableDecl, within};
 use crate::pipeline::Pipeline;
 use crate::types::Type;
 
@@ -56,6 +57,7 @@ fn check_tables(pipeline: &Pipeline) -> Result<(), Fault> {
             }
         }
     }
+    check_constants(pipeline)?;
     for input in pipeline.inputs.values() {
         check_order(&input.name, &input.storage_order, input.dimensions)?;
     }
@@ -65,6 +67,26 @@ fn check_tables(pipeline: &Pipeline) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// Checks that constant tables are complete and small enough to be part of a kernel.
+fn check_constants(pipeline: &Pipeline) -> Result<(), Fault> {
+    for table in pipeline.tables().values() {
+        if !table.is_complete() {
+            return Err(malformed(format!("`{}` has not as many values as its extents say", table.name)));
+        }
+        if table.values().is_empty() {
+            return Err(Fault::EmptyTable { table: table.name.clone() });
+        }
+    }
+    let bytes = pipeline.tables().values().map(TableDecl::bytes).sum();
+    match pipeline.tables().values().max_by_key(|table| table.bytes()) {
+        Some(largest) if bytes as u64 > TABLES.most => {
+            let (pipeline, largest) = (pipeline.name.clone(), largest.name.clone());
+            Err(Fault::LargeTables { pipeline, bytes, largest })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks that a storage order has each dimension once.
@@ -81,7 +103,8 @@ fn check_names(pipeline: &Pipeline) -> Result<(), Fault> {
     let mut seen = AHashSet::new();
     let inputs = pipeline.inputs.values().map(|input| &input.name);
     let params = pipeline.params.values().map(|param| &param.name);
-    for name in inputs.chain(params).chain(pipeline.funcs.values().map(|func| &func.name)) {
+    let tables = pipeline.tables().values().map(|table| &table.name);
+    for name in inputs.chain(params).chain(tables).chain(pipeline.funcs.values().map(|func| &func.name)) {
         let mut letters = name.chars();
         let starts_well = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
         if !starts_well || !letters.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.') {
@@ -139,6 +162,10 @@ fn check_node(pipeline: &Pipeline, id: ExprId, node: &Node) -> Result<(), Fault>
         NodeKind::Load(input) => {
             let input = pipeline.inputs.get(input).ok_or_else(|| missing("an input"))?;
             (input.name.as_str(), input.dimensions, input.ty)
+        }
+        NodeKind::Table(table) => {
+            let table = pipeline.tables().get(table).ok_or_else(|| missing("a table"))?;
+            (table.name.as_str(), table.extents.len(), table.ty)
         }
         NodeKind::Call(func, value) => {
             let func = pipeline.funcs.get(func).ok_or_else(|| missing("a Func"))?;
@@ -260,7 +287,11 @@ impl StageRules<'_> {
             let varies = exprs.reachable([var.min, var.extent]).into_iter().any(|id| {
                 matches!(
                     exprs[id].kind,
-                    NodeKind::Var(_) | NodeKind::RVar(_) | NodeKind::Load(_) | NodeKind::Call(..)
+                    NodeKind::Var(_)
+                        | NodeKind::RVar(_)
+                        | NodeKind::Load(_)
+                        | NodeKind::Table(_)
+                        | NodeKind::Call(..)
                 )
             });
             let bounds_fit = [var.min, var.extent].iter().all(|bound| exprs[*bound].ty == Type::I32);

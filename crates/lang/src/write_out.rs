@@ -119,7 +119,7 @@ struct Copier<'a> {
 
 impl<'a> Copier<'a> {
     fn new(from: &'a Pipeline, places: &'a Places, numbers: IdVec<FuncId, Option<FuncId>>) -> Copier<'a> {
-        Copier { from, places, numbers, exprs: Exprs::default() }
+        Copier { from, places, numbers, exprs: Exprs::with_tables(from.tables().clone()) }
     }
 
     fn pipeline(mut self) -> Pipeline {

@@ -185,7 +185,7 @@ impl std::fmt::Debug for Index {
     }
 }
 
-const VARS: [Var; 2] = [Var::new("x"), Var::new("y")];
+const VARS: [Var; 2] = [Var::literal("x"), Var::literal("y")];
 
 fn any_tile() -> impl Strategy<Value = Tile> {
     (-12..12i64, 1..9i64, 1..6i64, 0..7i64).prop_map(|(first, step, places, width)| Tile {

@@ -7,7 +7,7 @@ use std::thread;
 use warploom_lang::brief::MAX_SHOWN;
 use warploom_lang::*;
 
-const X: Var = Var::new("x");
+const X: Var = Var::literal("x");
 
 /// Runs a closure on a stack too small for recursion over a pipeline's Funcs.
 fn with_little_stack<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {

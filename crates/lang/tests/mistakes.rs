@@ -4,8 +4,8 @@
 use insta::assert_snapshot;
 use warploom_lang::*;
 
-const X: Var = Var::new("x");
-const Y: Var = Var::new("y");
+const X: Var = Var::literal("x");
+const Y: Var = Var::literal("y");
 
 /// The error report of an invalid pipeline, without lines and columns.
 fn report(outputs: impl IntoIterator<Item = Func>) -> String {

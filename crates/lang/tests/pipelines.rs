@@ -4,8 +4,8 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use warploom_lang::*;
 
-const X: Var = Var::new("x");
-const Y: Var = Var::new("y");
+const X: Var = Var::literal("x");
+const Y: Var = Var::literal("y");
 
 fn busy() -> Pipeline {
     let input = Input::u8("input", 2).stored([1, 0]);
@@ -86,7 +86,7 @@ fn deep_chains_in_files_are_refused() {
 }
 
 /// A small pipeline with parametrised names and constants.
-fn variant(var: &'static str, inner: &str, output: &str, input: &str, factor: f32) -> u128 {
+fn variant(var: &str, inner: &str, output: &str, input: &str, factor: f32) -> u128 {
     let v = Var::new(var);
     let image = Input::f32(input, 1);
     let inner = func(inner, v, image.at(v) * factor);

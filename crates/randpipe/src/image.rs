@@ -5,7 +5,7 @@ use warploom_lang::{Expr, Func, Input, Operand, Type, Var, clamp};
 use crate::term::Term;
 
 /// The variables of all Funcs, one per dimension.
-pub const VARS: [Var; 4] = [Var::new("x"), Var::new("y"), Var::new("c"), Var::new("k")];
+pub const VARS: [Var; 4] = [Var::literal("x"), Var::literal("y"), Var::literal("c"), Var::literal("k")];
 
 /// The extent of a dimension: as a number and as an expression.
 #[derive(Clone)]

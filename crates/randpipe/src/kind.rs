@@ -127,6 +127,8 @@ kinds! {
     Mask "mask" 2;
     /// Two stencils of the same image, combined.
     Diamond "diamond" 1;
+    /// Constant tables: values looked up, a repeated pattern, or the offsets and weights of a sum.
+    Constants "constants" 1;
 }
 
 impl StageKind {

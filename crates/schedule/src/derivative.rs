@@ -96,7 +96,7 @@ impl<'a> Derivatives<'a> {
             NodeKind::Call(func, _) if func == self.func => {
                 Form { motion: Motion::unknown(self.loops.len()), still: false, origin: None }
             }
-            NodeKind::Load(_) | NodeKind::Call(..) => {
+            NodeKind::Load(_) | NodeKind::Table(_) | NodeKind::Call(..) => {
                 let still = args.iter().all(|arg| arg.still);
                 Form { motion: self.opaque(&args), still, origin: None }
             }

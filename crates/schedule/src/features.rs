@@ -141,7 +141,7 @@ rows! {
     Shift "shift";
     /// Selects between two values by a condition.
     Select "select";
-    /// Reads of inputs, of any class.
+    /// Reads of inputs, of any class, and of constant tables.
     LoadInput "load_input";
     /// Reads of other Funcs, of any class.
     LoadFunc "load_func";
@@ -175,7 +175,7 @@ rows! {
     InputBroadcast "input.broadcast";
     /// Slice reads of inputs.
     InputSlice "input.slice";
-    /// Reads of inputs of class `Other`.
+    /// Reads of inputs of class `Other`, and of constant tables.
     InputOther "input.other";
     /// Pointwise writes, one per value.
     StorePointwise "store.pointwise";
@@ -234,6 +234,8 @@ fn place(exprs: &Exprs, node: &Node) -> (Row, Column) {
         NodeKind::Param(_) => (Row::Param, Column::of(node.ty)),
         NodeKind::InputMin(..) | NodeKind::InputExtent(..) => (Row::Size, Column::of(node.ty)),
         NodeKind::Load(_) => (Row::LoadInput, Column::of(node.ty)),
+        // A table is read like an input that is small and always cached.
+        NodeKind::Table(_) => (Row::LoadInput, Column::of(node.ty)),
         NodeKind::Call(..) => (Row::LoadFunc, Column::of(node.ty)),
         NodeKind::Op(Op::Const(_)) => (Row::Const, Column::of(node.ty)),
         NodeKind::Op(Op::Cast(_) | Op::SaturatingCast(_)) => (Row::Cast, Column::of(node.ty)),
@@ -294,6 +296,9 @@ impl Features {
             // Calls are counted below, from the accesses, which know the callee.
             if row != Row::LoadFunc {
                 table.add(row, column);
+            }
+            if let NodeKind::Table(_) = exprs[id].kind {
+                table.add(Row::InputOther, column);
             }
         }
         for access in accesses {

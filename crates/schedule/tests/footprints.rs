@@ -9,7 +9,7 @@ use warploom_schedule::schedule::*;
 use warploom_schedule::{KernelId, LoopKind, NestId, Rational};
 use warploom_target::Device;
 
-const X: Var = Var::new("x");
+const X: Var = Var::literal("x");
 const EXTENT: i64 = 41;
 const TERMS: i64 = 10;
 

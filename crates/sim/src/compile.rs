@@ -3,7 +3,7 @@
 use ahash::{AHashMap, AHashSet};
 use smallvec::SmallVec;
 use warploom_codegen::ir::{
-    Array, ArrayId, AtomicOp, BufferId, Kernel, Leaf, NodeId, NodeKind, Program, Role, Space, Stmt, VarId,
+    Array, ArrayId, AtomicOp, BufferId, Kernel, Leaf, NodeId, NodeKind, Program, Space, Stmt, VarId,
     every_stmt,
 };
 use warploom_codegen::points::KernelPoints;
@@ -122,7 +122,7 @@ fn arrays(program: &Program, kernel: &Kernel, device: &Device) -> Result<Vec<Arr
                 if decl.ty != ty || decl.elements() != elements {
                     return Err(Fault::Array { array: name });
                 }
-                if matches!(decl.role, Role::Input(_)) && written.contains(&id) {
+                if decl.role.is_constant() && written.contains(&id) {
                     return Err(Fault::WritesInput { array: name });
                 }
                 (Home::Global(buffer), written_buffers.contains(&buffer))

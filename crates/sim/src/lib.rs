@@ -43,7 +43,7 @@
 //!     shared: None,
 //! });
 //! let launches = vec![Launch::Kernel(kernel)];
-//! let mut program = Program { name: "example".into(), buffers, params: Vec::new(), kernels, launches, sizes: None };
+//! let mut program = Program { name: "example".into(), buffers, params: Vec::new(), tables: Default::default(), kernels, launches, sizes: None };
 //!
 //! let device = Device::preset("h200")?;
 //! let error = Simulation::new(&program, &device).run().unwrap_err();

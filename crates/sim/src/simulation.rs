@@ -178,6 +178,12 @@ impl<'a> Simulation<'a> {
             }
             match decl.role {
                 Role::Input(id) => self.given(decl, id),
+                Role::Table(id) => {
+                    let values = self.program.tables.get(id).map_or(&[][..], |table| table.values());
+                    let mut bits = Words::zeros(decl.ty, values.len());
+                    values.iter().enumerate().for_each(|(at, value)| bits.set(at, value.bits()));
+                    Ok(Common::given(bits))
+                }
                 Role::Output { .. } | Role::Temporary => Ok(Common::new(decl.ty, elements)),
             }
         });

@@ -8,7 +8,6 @@ mod expr;
 mod gather;
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Mutex;
 
 use warploom_lang::{Expr, Func, Input, Param, Pipeline, RDom, RRange, Type, Value, Var, func};
 
@@ -253,7 +252,7 @@ impl<'a> Lowering<'a> {
             let Some(interval) = ranges.of.get(index) else { continue };
             let low = self.formula(&interval.low, statement)?;
             let extent = self.formula(&interval.extent(), statement)?;
-            dimensions.push(RRange::new(interned(&name), low, extent));
+            dimensions.push(RRange::new(name, low, extent));
         }
         Ok(RDom::new(dimensions))
     }
@@ -339,22 +338,9 @@ impl<'a> Lowering<'a> {
 }
 
 fn variables(statement: &Statement) -> Vec<Var> {
-    statement.indices.iter().map(|index| Var::new(interned(&index.text))).collect()
+    statement.indices.iter().map(|index| Var::new(&index.text)).collect()
 }
 
 fn reversed(vars: &[Var]) -> Vec<Var> {
     vars.iter().rev().copied().collect()
-}
-
-/// A name that lives as long as the program. Variables of the language have such names; each
-/// distinct one is kept once.
-fn interned(name: &str) -> &'static str {
-    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut names = NAMES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some(known) = names.get(name) {
-        return known;
-    }
-    let kept: &'static str = Box::leak(name.to_string().into_boxed_str());
-    names.insert(kept);
-    kept
 }

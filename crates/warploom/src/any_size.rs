@@ -70,7 +70,7 @@ pub(crate) fn of_buffers(program: &Program, pipeline: &Pipeline, strides: &Given
                 let position = outputs.iter().position(|known| *known == (output, value));
                 position.map(|position| pipeline.inputs().len() + position)
             }
-            Role::Temporary => None,
+            Role::Temporary | Role::Table(_) => None,
         };
         strides.get(position?)?.clone()
     };

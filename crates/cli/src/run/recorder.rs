@@ -407,6 +407,7 @@ mod tests {
             name: String::new(),
             buffers: Default::default(),
             params: Vec::new(),
+            tables: Default::default(),
             kernels: Default::default(),
             launches: Vec::new(),
             sizes: None,

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use warploom_lang::ir::TableDecl;
 use warploom_lang::op::Op;
 use warploom_lang::{Id, IdVec, Type};
 
@@ -12,6 +13,7 @@ use super::names::{Names, in_comment};
 use super::operand::Operand;
 use super::prelude::{Helper, hardware_atomic};
 use super::requested_shared_bytes;
+use super::tables;
 use super::text::{Text, WIDE, c_type, level};
 use super::unroll;
 use super::usage::Usage;
@@ -153,7 +155,7 @@ impl<'a> KernelPrinter<'a> {
     fn signature(&mut self, entry: &str) {
         let mut parameters: Vec<String> = Vec::new();
         for (id, array) in self.kernel.arrays.iter() {
-            if let Space::Global(_) = array.space {
+            if matches!(array.space, Space::Global(_)) && self.table(array).is_none() {
                 let constant = if self.usage.is_written(id) { "" } else { "const " };
                 let restrict = if self.shares_its_buffer(array) { "" } else { " __restrict__" };
                 parameters.push(format!("{constant}{}*{restrict} {}", c_type(array.ty), self.arrays[id]));
@@ -184,6 +186,11 @@ impl<'a> KernelPrinter<'a> {
         }
     }
 
+    /// The constant table that an array is.
+    fn table(&self, array: &Array) -> Option<&'a TableDecl> {
+        tables::of(self.program, array.space)
+    }
+
     /// Whether another array of the kernel aliases the same memory.
     fn shares_its_buffer(&self, array: &Array) -> bool {
         self.kernel.arrays.values().filter(|other| other.space == array.space).count() > 1
@@ -200,7 +207,10 @@ impl<'a> KernelPrinter<'a> {
             let (ty, elements) = (c_type(array.ty), array.elements);
             let name = self.arrays[id].clone();
             match array.space {
-                Space::Global(_) => {}
+                Space::Global(_) => {
+                    let lines = self.table(array).map(|table| tables::declaration(table, &name, WIDTH));
+                    lines.into_iter().flatten().for_each(|line| self.line(&line));
+                }
                 Space::Thread => self.line(&format!("{ty} {name}[{elements}];")),
                 Space::Shared if requested => {
                     let start = self.start(places[&id]);
@@ -423,6 +433,10 @@ impl<'a> KernelPrinter<'a> {
             NodeKind::Leaf(leaf) => self.leaf(leaf, node.ty),
             NodeKind::Load(array) => {
                 let text = Text::element(&self.arrays[array], &pieces[&node.args[0]].text);
+                let text = match self.table(&kernel.arrays[array]) {
+                    Some(table) => tables::element(&mut self.printer, table, text),
+                    None => text,
+                };
                 Piece { text, range: Interval::of_type(node.ty), strided: false }
             }
             NodeKind::Offset(strides) => {

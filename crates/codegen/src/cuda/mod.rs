@@ -19,6 +19,7 @@
 //!   statement.
 //! - Shared arrays are static up to [`STATIC_SHARED_BYTES`]. Beyond that, or if the length of one follows
 //!   from the sizes of a launch, they are carved from one dynamic array, and the launch must request the bytes.
+//! - Constant tables are static arrays of the kernels that read them.
 //! - A loop whose count follows from the sizes is unrolled as its usual count suggests (`unroll`).
 //! - Characters that identifiers cannot hold are replaced. Names that clash with each other, with
 //!   C++ or with CUDA get a number. The same program always gives the same text.
@@ -32,6 +33,7 @@ mod literal;
 pub(crate) mod names;
 mod operand;
 mod prelude;
+mod tables;
 mod text;
 mod unroll;
 mod usage;
@@ -184,21 +186,21 @@ fn with_code(program: &Program, code: target::Code) -> target::Program {
             threads: kernel.threads,
             shared_bytes: shared as u32,
             dynamic_shared_bytes: requested_shared_bytes(kernel) as u32,
-            buffers: arguments(kernel),
+            buffers: arguments(program, kernel),
             reads_params: usage.reads_params(),
             iterations: usage.iterations().into_iter().map(usize::from).collect(),
             sizes: Vec::new(),
         }
     });
-    let buffers = program.buffers.values().map(|buffer| target::Buffer {
-        name: buffer.name.clone(),
-        elements: buffer.elements(),
-        element_bytes: buffer.ty.bytes(),
-        role: match buffer.role {
+    let buffers = program.buffers.values().filter_map(|buffer| {
+        let role = match buffer.role {
             Role::Input(input) => target::Role::Input(input.index()),
             Role::Output { output, value } => target::Role::Output { output, value },
             Role::Temporary => target::Role::Temporary,
-        },
+            Role::Table(_) => return None,
+        };
+        let (name, elements, element_bytes) = (buffer.name.clone(), buffer.elements(), buffer.ty.bytes());
+        Some(target::Buffer { name, elements, element_bytes, role })
     });
     target::Program {
         name: program.name.clone(),
@@ -211,10 +213,10 @@ fn with_code(program: &Program, code: target::Code) -> target::Program {
 }
 
 /// The buffers that a kernel takes, in parameter order.
-fn arguments(kernel: &Kernel) -> Vec<usize> {
+fn arguments(program: &Program, kernel: &Kernel) -> Vec<usize> {
     let buffer = |space| match space {
-        Space::Global(buffer) => Some(Id::index(buffer)),
-        Space::Shared | Space::Thread => None,
+        Space::Global(buffer) if tables::of(program, space).is_none() => Some(Id::index(buffer)),
+        Space::Global(_) | Space::Shared | Space::Thread => None,
     };
     kernel.arrays.values().filter_map(|array| buffer(array.space)).collect()
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use warploom_lang::dynamic::{FormulaRange, Formulas};
-use warploom_lang::{FuncId, IdVec, InputId, ParamId, Pipeline, Realisation, Region, Value};
+use warploom_lang::{FuncId, IdVec, InputId, ParamId, Pipeline, Realisation, Region, TableId, Value};
 use warploom_schedule::schedule::{Plan, Problem, strides};
 
 use crate::ir::{BufferDecl, BufferId, BufferLayout, NARROW_ELEMENTS, ProgramSizes, Role};
@@ -45,6 +45,7 @@ pub(crate) struct Context<'a> {
     pub buffers: IdVec<BufferId, BufferDecl>,
     pub func_buffers: IdVec<FuncId, Vec<BufferId>>,
     pub input_buffers: IdVec<InputId, BufferId>,
+    pub table_buffers: IdVec<TableId, BufferId>,
     /// The copies to launch after all kernels.
     pub copies: Vec<OutputCopy>,
     /// The layouts of buffers whose sizes or strides are given with each launch. Empty if all are fixed.
@@ -80,6 +81,7 @@ impl<'a> Context<'a> {
             buffers: IdVec::new(),
             func_buffers: pipeline.funcs().values().map(|_| Vec::new()).collect(),
             input_buffers: IdVec::new(),
+            table_buffers: IdVec::new(),
             copies: Vec::new(),
             layouts: IdVec::new(),
             formulas: RefCell::new(
@@ -117,6 +119,15 @@ impl<'a> Context<'a> {
                 self.declare_func(id, value, role, asked.as_deref());
             }
         }
+        // Launches take no tables, so these come after all buffers that have a position among arguments.
+        for (id, table) in self.pipeline().tables().iter() {
+            let (region, role) = (table.region(), Role::Table(id));
+            let order: Vec<usize> = (0..table.extents.len()).collect();
+            let (ranges, strides) = (constant(&region), buffer_strides(&region, order.iter().copied()));
+            let buffer = BufferDecl { name: table.name.clone(), ty: table.ty, region, strides, role };
+            let buffer = self.declare(buffer, ranges, order);
+            self.table_buffers.push(buffer);
+        }
     }
 
     /// The box that is requested of an output.
@@ -148,7 +159,8 @@ impl<'a> Context<'a> {
     /// Declares a buffer, with its layout if that is not fixed.
     fn declare(&mut self, buffer: BufferDecl, region: Vec<FormulaRange>, order: Vec<usize>) -> BufferId {
         if self.pitched || self.problem.sizes().is_some() {
-            let pitched = self.pitched && buffer.role != Role::Temporary;
+            let given = matches!(buffer.role, Role::Input(_) | Role::Output { .. });
+            let pitched = self.pitched && given;
             self.layouts.push(BufferLayout { region, order, pitched });
         }
         self.buffers.push(buffer)

@@ -102,7 +102,8 @@ fn lowered(
     let params = pipeline.params().iter().map(|(id, param)| (id, param.ty)).collect();
     let (name, sizes) = (pipeline.name().to_string(), context.program_sizes());
     let Kernels { kernels, points } = kernels;
-    let program = Program { name, buffers: context.buffers, params, kernels, launches, sizes };
+    let (buffers, tables) = (context.buffers, pipeline.tables().clone());
+    let program = Program { name, buffers, params, tables, kernels, launches, sizes };
     Ok((program, points))
 }
 

@@ -4,7 +4,7 @@ use ahash::AHashMap;
 use smallvec::SmallVec;
 use warploom_lang::ir::NodeKind;
 use warploom_lang::op::Op;
-use warploom_lang::{ExprId, Type};
+use warploom_lang::{ExprId, TableId, Type};
 
 use crate::ir::{Leaf, NodeId};
 use crate::lower::error::LowerError;
@@ -120,9 +120,22 @@ impl KernelLowering<'_> {
                     None => self.load(Read::Func(func), value as usize, node.ty, &args)?,
                 },
             },
+            NodeKind::Table(table) => self.table(table, node.ty, &args),
             NodeKind::Op(Op::Const(value)) => self.builder.constant(value),
             NodeKind::Op(op) => self.builder.op(op, &args),
         }))
+    }
+
+    /// An element of a constant table; a constant if its place is known.
+    fn table(&mut self, table: TableId, ty: Type, at: &[NodeId]) -> NodeId {
+        let known: Option<Vec<i64>> = at.iter().map(|index| self.builder.known_int(*index)).collect();
+        let decl = &self.context.pipeline().tables()[table];
+        if let Some(value) = known.and_then(|at| decl.value(at)) {
+            return self.builder.constant(value);
+        }
+        let stored = self.global(self.context.table_buffers[table]);
+        let index = stored.index(&mut self.builder, at);
+        self.builder.load(stored.array, ty, index)
     }
 
     /// Loads a value of a Func or input that is stored in an array, or in a register of the warp.

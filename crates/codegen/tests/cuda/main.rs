@@ -10,4 +10,5 @@ mod nvrtc;
 mod printer;
 mod programs;
 mod raw;
+mod tables;
 mod verify;

@@ -19,6 +19,7 @@ impl RawProgram {
             name: name.to_string(),
             buffers: IdVec::new(),
             params: Vec::new(),
+            tables: Default::default(),
             kernels: IdVec::new(),
             launches: Vec::new(),
             sizes: None,

@@ -126,6 +126,9 @@ impl OwnWork {
             let by_power = divisor.is_some_and(|divisor| divisor > 0 && divisor & (divisor - 1) == 0);
             self.operations.count(op, operand, node.ty, by_power);
         }
+        if let NodeKind::Table(_) = node.kind {
+            self.operations.count_table();
+        }
     }
 }
 
@@ -240,7 +243,9 @@ impl Flattening<'_> {
         match node.kind {
             NodeKind::Var(d) => point[d as usize].clone(),
             NodeKind::RVar(r) => point[self.dims() + r as usize].clone(),
-            NodeKind::Load(_) | NodeKind::Call(..) => loaded(point_size(point), &args, tag_of(id)),
+            NodeKind::Load(_) | NodeKind::Table(_) | NodeKind::Call(..) => {
+                loaded(point_size(point), &args, tag_of(id))
+            }
             _ => Known::of_node(node, &args, point_size(point), self.regions),
         }
     }

@@ -35,6 +35,12 @@ impl Operations {
         }
     }
 
+    /// Counts a read of a constant table. It stays in the L1 cache, so it costs a turn of the load unit, whose rate is
+    /// that of conversions.
+    pub fn count_table(&mut self) {
+        self.0[Class::Convert as usize] += 1.0;
+    }
+
     /// Writes all counts, multiplied by `times`.
     pub fn write(&self, times: f64, features: &mut StageFeatures) {
         let slots = [

@@ -12,4 +12,5 @@ mod reducer;
 mod rounding;
 mod shuffles;
 mod support;
+mod tables;
 mod wide;

@@ -140,6 +140,9 @@ impl<'a> Naive<'a> {
             NodeKind::Var(d) => int(place.point[d as usize]),
             NodeKind::RVar(r) => int(place.domain[r as usize]),
             NodeKind::Param(param) => self.params[param],
+            NodeKind::Table(table) => {
+                self.pipeline.tables()[table].value(indices()).expect("a point of the table")
+            }
             NodeKind::InputMin(input, d) => int(self.inputs[input].region()[d as usize].min),
             NodeKind::InputExtent(input, d) => int(self.inputs[input].region()[d as usize].extent),
             NodeKind::Load(input) => self.inputs[input].get(&indices()).expect("a point of the input"),

@@ -6,7 +6,7 @@ use ahash::AHashMap;
 use crate::affine::interval::{self, Interval};
 use crate::affine::{Linear, gcd};
 use crate::bounds::span::{FloatSpan, IntSpan, Span};
-use crate::ids::{ExprId, FuncId, InputId, ParamId};
+use crate::ids::{ExprId, FuncId, InputId, ParamId, TableId};
 use crate::ir::{Exprs, NodeKind};
 use crate::op::{BinaryOp, Op, UnaryOp};
 use crate::types::{Type, Value};
@@ -160,11 +160,22 @@ impl<'a, E: Environment> Analysis<'a, E> {
                 Span::Float(_) => IntSpan::of_type(node.ty),
             },
             NodeKind::Load(_) => IntSpan::of_type(node.ty),
+            NodeKind::Table(table) => match self.table_node(table, &node.args) {
+                Span::Int(span) => span,
+                Span::Float(_) => IntSpan::of_type(node.ty),
+            },
             NodeKind::Op(op) => match self.folded(op, &node.args).and_then(Value::as_int) {
                 Some(value) => IntSpan::constant(value),
                 None => self.int_op(op, node.ty, &node.args),
             },
         }
+    }
+
+    /// One value of a table if the indices are known, otherwise the range of all.
+    fn table_node(&self, table: TableId, indices: &[ExprId]) -> Span {
+        let table = &self.exprs.tables()[table];
+        let at: Option<Vec<i64>> = indices.iter().map(|index| self.int(*index).singleton()).collect();
+        at.and_then(|at| table.value(at)).map_or(table.span(), Span::constant)
     }
 
     /// The constant result, if every operand has exactly one value.
@@ -314,6 +325,10 @@ impl<'a, E: Environment> Analysis<'a, E> {
                 Span::Int(_) => FloatSpan::ANY,
             },
             NodeKind::Call(func, value) => match self.environment.value(func, value as usize, node.ty) {
+                Span::Float(span) => span,
+                Span::Int(_) => FloatSpan::ANY,
+            },
+            NodeKind::Table(table) => match self.table_node(table, &node.args) {
                 Span::Float(span) => span,
                 Span::Int(_) => FloatSpan::ANY,
             },

@@ -99,6 +99,22 @@ pub enum BoundsError {
         /// Source location of the stage; `None` for pipelines read from files.
         place: Option<String>,
     },
+    /// An out-of-bounds read of a constant table.
+    #[error("`{consumer}` needs {needed} of the table `{table}` in dimension {dimension}, but there is only {available}; clamp the index, for example with clamp(i, 0, {}){}", .available.last(), at(.place))]
+    LeavesTable {
+        /// Name of the stage that reads.
+        consumer: String,
+        /// Name of the table.
+        table: String,
+        /// The dimension, from 0.
+        dimension: usize,
+        /// The indices that the stage reads.
+        needed: Range,
+        /// The indices that the table has.
+        available: Range,
+        /// Source location of the stage; `None` for pipelines read from files.
+        place: Option<String>,
+    },
     /// A reduction domain that does not follow from the sizes of a launch.
     #[error("the range of `{variable}` in `{stage}` is no simple function of the sizes, so it cannot be computed at launch; leave the sizes that it depends on fixed{}", at(.place))]
     Domain {

@@ -9,7 +9,7 @@ use crate::bounds::span::{IntSpan, Span};
 use crate::bounds::values::{Values, value_spans};
 use crate::brief::shown;
 use crate::ids::{ExprId, FuncId, IdVec, InputId, ParamId};
-use crate::ir::{InputDecl, NodeKind, ParamDecl, ReductionVar, Stage, stage_name};
+use crate::ir::{InputDecl, NodeKind, ParamDecl, ReductionVar, Stage, TableDecl, stage_name};
 use crate::pipeline::Pipeline;
 use crate::region::{Range, Region};
 use crate::types::{Type, Value};
@@ -280,7 +280,11 @@ impl Given {
                 NodeKind::Param(param) => self.values[param],
                 NodeKind::InputMin(input, d) => Value::from(self.inputs[input][d as usize].min as i32),
                 NodeKind::InputExtent(input, d) => Value::from(self.inputs[input][d as usize].extent as i32),
-                NodeKind::Var(_) | NodeKind::RVar(_) | NodeKind::Load(_) | NodeKind::Call(..) => {
+                NodeKind::Var(_)
+                | NodeKind::RVar(_)
+                | NodeKind::Load(_)
+                | NodeKind::Table(_)
+                | NodeKind::Call(..) => {
                     unreachable!("validation keeps these out of domain bounds")
                 }
             };
@@ -495,6 +499,11 @@ impl Inference<'_> {
                     self.check_inside(input, &region, stage_name(func, number), &place)?;
                     self.read[input] = self.read[input].union(&region);
                 }
+                NodeKind::Table(table) => {
+                    let table = &pipeline.tables()[table];
+                    let region = boxed(&table.name, &node.args)?;
+                    check_inside_table(table, &region, stage_name(func, number), &place)?;
+                }
                 _ => {}
             }
         }
@@ -520,5 +529,25 @@ impl Inference<'_> {
                 place: place.clone(),
             }),
         }
+    }
+}
+
+fn check_inside_table(
+    table: &TableDecl,
+    needed: &Region,
+    consumer: String,
+    place: &Option<String>,
+) -> Result<(), BoundsError> {
+    let available = table.region();
+    match (0..needed.dimensions()).find(|d| !available[*d].covers(needed[*d])) {
+        None => Ok(()),
+        Some(dimension) => Err(BoundsError::LeavesTable {
+            consumer,
+            table: table.name.clone(),
+            dimension,
+            needed: needed[dimension],
+            available: available[dimension],
+            place: place.clone(),
+        }),
     }
 }

@@ -9,7 +9,7 @@ use crate::bounds::{Analysis, BoundsError, Environment, FuncRegions, IntSpan, Re
 use crate::dynamic::ends::{Ends, Ranges, union};
 use crate::dynamic::formula::{Formula, Formulas};
 use crate::dynamic::request::{DynamicRequest, FormulaRange, SizeError};
-use crate::ids::{ExprId, FuncId, IdVec, InputId};
+use crate::ids::{ExprId, FuncId, IdVec, InputId, TableId};
 use crate::ir::{NodeKind, Stage, stage_name};
 use crate::pipeline::Pipeline;
 use crate::region::{Range, Region};
@@ -258,9 +258,16 @@ impl Inference<'_> {
                 }
                 Accessed::Func(callee) => self.require(callee, ranges),
                 Accessed::Input(input) => {
-                    self.stay_inside(input, &ranges, &stage_name(func, number));
+                    let name = &pipeline.inputs[input].name;
+                    self.stay_inside(name, &self.inputs[input], &ranges, &stage_name(func, number));
                     let joined = joined(&mut self.formulas, self.read[input].as_ref(), ranges);
                     joined.map(|joined| self.read[input] = Some(joined))
+                }
+                Accessed::Table(table) => {
+                    let table = &pipeline.tables()[table];
+                    let available: Box = table.region().0.into_iter().map(FormulaRange::constant).collect();
+                    self.stay_inside(&table.name, &available, &ranges, &stage_name(func, number));
+                    Some(())
                 }
             };
             added.ok_or_else(|| self.unbounded(&self.name_of(id, read), id, number, 0))?;
@@ -291,6 +298,7 @@ impl Inference<'_> {
                 NodeKind::Call(callee, _) if callee == id => (Accessed::Own, &pipeline.funcs[id].name),
                 NodeKind::Call(callee, _) => (Accessed::Func(callee), &pipeline.funcs[callee].name),
                 NodeKind::Load(input) => (Accessed::Input(input), &pipeline.inputs[input].name),
+                NodeKind::Table(table) => (Accessed::Table(table), &pipeline.tables()[table].name),
                 _ => continue,
             };
             found.push((read, boxed(name, &node.args)?));
@@ -303,6 +311,7 @@ impl Inference<'_> {
             Accessed::Own => self.pipeline.funcs[own].name.clone(),
             Accessed::Func(func) => self.pipeline.funcs[func].name.clone(),
             Accessed::Input(input) => self.pipeline.inputs[input].name.clone(),
+            Accessed::Table(table) => self.pipeline.tables()[table].name.clone(),
         }
     }
 
@@ -316,10 +325,15 @@ impl Inference<'_> {
         }
     }
 
-    /// A read must stay inside the input. What is not certain is left to the launch.
-    fn stay_inside(&mut self, input: InputId, needed: &[FormulaRange], consumer: &str) {
-        let name = &self.pipeline.inputs[input].name;
-        for (d, (available, needed)) in self.inputs[input].iter().zip(needed).enumerate() {
+    /// A read must stay inside the box of an input or table. What is not certain is left to the launch.
+    fn stay_inside(
+        &mut self,
+        name: &str,
+        available: &[FormulaRange],
+        needed: &[FormulaRange],
+        consumer: &str,
+    ) {
+        for (d, (available, needed)) in available.iter().zip(needed).enumerate() {
             let sides = [(&available.first, &needed.first), (&needed.last, &available.last)];
             for (low, high) in sides.into_iter().filter(|(low, high)| !self.formulas.surely_le(low, high)) {
                 let why = format!("`{consumer}` would read `{name}` out of bounds in dimension {d}");
@@ -337,6 +351,7 @@ enum Accessed {
     Own,
     Func(FuncId),
     Input(InputId),
+    Table(TableId),
 }
 
 /// The smallest box that covers both; `None` on overflow.

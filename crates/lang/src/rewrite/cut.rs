@@ -49,7 +49,9 @@ fn is_defined(draft: &Draft, stages: &[Stage]) -> bool {
     let sweeps = |stage: &Stage, d: usize| {
         let kinds = exprs.reachable([stage.indices[d]]).into_iter().map(|id| exprs[id].kind);
         let kinds: Vec<NodeKind> = kinds.collect();
-        let loaded = kinds.iter().any(|kind| matches!(kind, NodeKind::Load(_) | NodeKind::Call(..)));
+        let loads =
+            |kind: &NodeKind| matches!(kind, NodeKind::Load(_) | NodeKind::Table(_) | NodeKind::Call(..));
+        let loaded = kinds.iter().any(loads);
         !loaded && kinds.iter().any(|kind| matches!(kind, NodeKind::RVar(_)))
     };
     let covers = |stage: &Stage| {

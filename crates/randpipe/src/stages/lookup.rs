@@ -8,7 +8,7 @@ use crate::stages::reduce::domain;
 use crate::term::{Binning, Term, function, type_reach};
 
 impl Grower {
-    fn binning(&mut self) -> Binning {
+    pub fn binning(&mut self) -> Binning {
         self.dice.pick(&Binning::ALL)
     }
 

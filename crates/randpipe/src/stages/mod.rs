@@ -8,6 +8,7 @@ mod reduce;
 mod resample;
 mod scan;
 mod stencil;
+mod table;
 mod tuple;
 
 use crate::grow::Grower;
@@ -64,6 +65,7 @@ impl Grower {
             StageKind::Match => self.match_extreme(f, g),
             StageKind::Tuple => self.tuple(f),
             StageKind::Filtered => self.filtered(f),
+            StageKind::Constants => self.constants(f),
         }
     }
 }

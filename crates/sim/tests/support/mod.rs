@@ -21,6 +21,7 @@ impl Maker {
             name: "test".to_string(),
             buffers: IdVec::new(),
             params: Vec::new(),
+            tables: Default::default(),
             kernels: IdVec::new(),
             launches: Vec::new(),
             sizes: None,
