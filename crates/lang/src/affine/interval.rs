@@ -38,6 +38,11 @@ impl Interval {
         self.min < -FAR || self.max > FAR
     }
 
+    /// Whether it is one known integer. A far end may stand for more than one.
+    fn is_one(self) -> bool {
+        self.min == self.max && !self.is_far()
+    }
+
     /// Whether `other` lies within.
     pub fn covers(self, other: Interval) -> bool {
         self.min <= other.min && other.max <= self.max
@@ -173,15 +178,34 @@ fn chosen(op: Op, operands: &[Operand]) -> Option<Interval> {
                 false => Interval::new(0, largest),
             })
         }
-        (Op::Binary(BinaryOp::And), &[(_, a), (_, b)]) => {
-            match (a.is_non_negative(), b.is_non_negative()) {
-                (true, true) => Some(Interval::new(0, a.max.min(b.max))),
-                (true, false) => Some(Interval::new(0, a.max)),
-                (false, true) => Some(Interval::new(0, b.max)),
-                (false, false) => None,
+        // A quotient by at least 2 of even the largest `u64` is an `i64`.
+        (Op::Binary(BinaryOp::Div), &[(ty, a), (_, b)]) if a.is_far() && b.is_one() && b.min >= 2 => {
+            Some(Interval::new(a.min.div_euclid(b.min), quotient(ty, a.max, b.min as u64)))
+        }
+        (Op::Binary(BinaryOp::Shr), &[(ty, a), (_, b)]) if a.is_far() && b.is_one() => {
+            match b.min.rem_euclid(bits(ty)) {
+                0 => Some(a),
+                amount => Some(Interval::new(a.min >> amount, quotient(ty, a.max, 1 << amount))),
             }
         }
+        (Op::Binary(BinaryOp::And), &[(_, a), (_, b)]) => match (a.is_non_negative(), b.is_non_negative()) {
+            (true, true) => Some(Interval::new(0, a.max.min(b.max))),
+            (true, false) => Some(Interval::new(0, a.max)),
+            (false, true) => Some(Interval::new(0, b.max)),
+            (false, false) => None,
+        },
         _ => None,
+    }
+}
+
+/// The quotient of the largest value of a range, rounded down; the largest `i64` of a `u64` stands for
+/// everything from there on.
+fn quotient(ty: Type, largest: i64, divisor: u64) -> i64 {
+    match (ty, largest) {
+        (Type::U64, i64::MAX) => (u64::MAX / divisor) as i64,
+        // A divisor of 2^63 exceeds every number that is not negative.
+        _ => i64::try_from(divisor)
+            .map_or(if largest < 0 { -1 } else { 0 }, |divisor| largest.div_euclid(divisor)),
     }
 }
 
@@ -238,7 +262,9 @@ mod tests {
         let all = Interval::of_type(ty);
         let starts = [all.min, all.min + 1, -3, -1, 0, 1, 2, 7, all.max - 4, all.max - 1, all.max];
         let starts = starts.into_iter().filter(|start| (all.min..=all.max).contains(start));
-        starts.flat_map(|min| [0, 1, 4].map(|width| Interval::new(min, min.saturating_add(width).min(all.max)))).collect()
+        starts
+            .flat_map(|min| [0, 1, 4].map(|width| Interval::new(min, min.saturating_add(width).min(all.max))))
+            .collect()
     }
 
     /// The values of a range; the end that stands for the largest `u64`s has some of those too.
