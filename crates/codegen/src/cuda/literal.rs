@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(text(f64::INFINITY), "__longlong_as_double(0x7ff0000000000000LL)");
         assert_eq!(text(i64::MIN), "(-9223372036854775807LL - 1LL)");
         assert_eq!(text(u64::MAX), "18446744073709551615ULL");
-        assert_eq!(text(warploom_lang::f16::from_f32(0.1)), "0.09997559f");
+        assert_eq!(text(warploom_lang::f16::from_f32(0.1)), "0.099975586f");
     }
 
     #[test]
