@@ -12,7 +12,7 @@ use warploom::interp::buffer::BufferError;
 use warploom::interp::files::FileError;
 use warploom::lang::dynamic::SizeError;
 use warploom::lang::files::ReadError;
-use warploom::lang::{BoundsError, Fault, PipelineError, Type};
+use warploom::lang::{BoundsError, Fault, PipelineError, Type, Value};
 use warploom::search::FixedError;
 use warploom::sim::SimError;
 use warploom::tensor::{DefineError, Errors as TensorErrors};
@@ -156,6 +156,12 @@ pub(crate) enum Error {
     /// An input file with another element type.
     #[error("{file} has type {found}, but input `{input}` of `{app}` has type {expected}; {}", advice(file))]
     InputType { app: String, file: String, input: String, found: Type, expected: Type },
+    /// An input file of 64-bit numbers that do not fit in 32 bits.
+    #[error(
+        "the number {value} in {file} is not exactly representable in {expected}, the type of input `{input}`; \
+         convert the array with astype before saving it"
+    )]
+    InputValue { file: String, input: String, value: Value, expected: Type },
     /// An input file with other extents.
     #[error(
         "{file} has extents {found}, but input `{input}` of `{app}` has {expected}; give a file that fits"
@@ -464,6 +470,7 @@ impl Error {
                 | Error::Refused(_)
                 | Error::NoOutputFolder { .. }
                 | Error::InputType { .. }
+                | Error::InputValue { .. }
                 | Error::InputShape { .. }
                 | Error::Golden { .. }
                 | Error::Buffer(_)

@@ -80,6 +80,15 @@ pub(crate) fn read(
         let is_array = file.to_lowercase().ends_with(".npy");
         let buffer = match buffer.ty() {
             found if found == ty => buffer,
+            // NumPy makes arrays of 64 bits where nothing else is said.
+            found if is_array && found.is_wide() && found.is_float() == ty.is_float() && ty.bytes() == 4 => {
+                buffer.exactly(ty).map_err(|value| Error::InputValue {
+                    file: file.to_owned(),
+                    input: name.to_owned(),
+                    value,
+                    expected: ty,
+                })?
+            }
             found if is_array => return Err(other_type(found)),
             found => picture::convert(&buffer, ty).map_err(|_| other_type(found))?,
         };

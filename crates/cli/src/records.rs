@@ -116,7 +116,7 @@ impl<'a> ProblemReport<'a> {
         let Problem { id, name, pipeline, sizes, device, fingerprint, versions, trials, valid, best_us } =
             problem;
         let param =
-            |&(ty, bits): &(Type, u32)| ParamReport { ty, value: Value::from_bits(ty, bits).as_f64() };
+            |&(ty, bits): &(Type, u64)| ParamReport { ty, value: Value::from_bits(ty, bits).as_f64() };
         ProblemReport {
             id: *id,
             name,

@@ -132,7 +132,7 @@ impl Verifier<'_> {
         if !threads.is_multiple_of(WARP) {
             return Err(Fault::PartialWarp { threads });
         }
-        if ty.bytes() != 4 {
+        if ty.bytes() < 4 {
             return Err(Fault::ShuffledType { found: ty });
         }
         // Like an index, a lane that may exist is checked where its value is known.

@@ -14,7 +14,7 @@ pub(crate) fn samples(seed: u64, decl: &InputDecl, region: Option<&Region>) -> R
     let style = Style::of(name);
     dispatch!(decl.ty, T => Buffer::from_fn::<T>(region, |at| {
         let point = at.iter().fold(name, |hash, coordinate| mixed(hash ^ *coordinate as u64));
-        T::from_bits(style.draw(decl.ty, &mut Draws(point)).bits())
+        T::from_word(style.draw(decl.ty, &mut Draws(point)).bits())
     }))
 }
 
@@ -53,7 +53,10 @@ impl Style {
         let extreme = matches!(self, Style::Mixed | Style::Wild) && draws.below(8) == 0;
         match (ty, ty.int_range()) {
             (Type::Bool, _) => Value::from(draws.below(2) == 1),
-            (_, None) => Value::from(self.float(extreme, draws)),
+            (_, None) => {
+                let float = self.float(extreme, draws);
+                Value::rounded(ty, float.into()).unwrap_or(Value::zero(ty))
+            }
             (_, Some(range)) => {
                 let int = self.int(range, extreme, draws);
                 Value::from_int(ty, int).unwrap_or(Value::zero(ty))

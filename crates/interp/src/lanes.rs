@@ -109,7 +109,7 @@ pub fn apply(op: Op, ty: Type, to: Type, row: Row<'_>, args: &[Lanes<'_>]) {
             map1(row, a, |v: S| <T as CastFrom<S>>::saturate_from(v));
         })),
         (Op::Reinterpret(_), &[a]) => dispatch!(ty, S => dispatch!(to, T => {
-            map1(row, a, |v: S| <T as Scalar>::from_word(v.to_word()));
+            map1(row, a, |v: S| <T as Scalar>::from_word(v.seen()));
         })),
         (Op::Select, &[condition, a, b]) => match row {
             Row::Narrow(row) => select(row, condition, a, b),

@@ -200,7 +200,9 @@ impl Op {
                 let source = <S as Scalar>::from_word(a.bits());
                 dispatch!(to, T => Value::from(<T as CastFrom<S>>::saturate_from(source)))
             }),
-            (Op::Reinterpret(to), &[a]) => Value::from_bits(to, a.bits()),
+            (Op::Reinterpret(to), &[a]) => dispatch!(a.ty(), S => {
+                Value::from_bits(to, <S as Scalar>::from_word(a.bits()).seen())
+            }),
             (Op::Select, &[condition, a, b]) => {
                 if condition.bits() != 0 {
                     a

@@ -63,6 +63,12 @@ pub trait Scalar: Copy + PartialEq + PartialOrd + Default + Send + Sync + std::f
     fn to_word(self) -> u64 {
         self.to_bits().wide()
     }
+    /// The pattern that a reinterpretation sees. All NaNs of 16 bits have the same one, because a
+    /// conversion to `f32` and back may change it.
+    #[inline]
+    fn seen(self) -> u64 {
+        self.to_word()
+    }
 }
 
 /// Arithmetic on integers (wrapping, Euclidean) and floats (IEEE).

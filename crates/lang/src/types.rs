@@ -289,6 +289,33 @@ impl Value {
         dispatch!(self.ty, T => f64::cast_from(<T as Scalar>::from_word(self.bits)))
     }
 
+    /// Values as words of 32 bits: the lower half of each, then the upper halves of those that have 64 bits.
+    pub fn words(values: &[Value]) -> Vec<u32> {
+        let lower = values.iter().map(|value| value.bits as u32);
+        let upper = values.iter().filter(|value| value.ty.is_wide()).map(|value| (value.bits >> 32) as u32);
+        lower.chain(upper).collect()
+    }
+
+    /// How many words values of these types take in [`Value::words`].
+    pub fn words_of(types: impl Iterator<Item = Type>) -> usize {
+        types.map(|ty| if ty.is_wide() { 2 } else { 1 }).sum()
+    }
+
+    /// The position in [`Value::words`] of the upper half of one of the values, which has 64 bits.
+    pub fn upper_word(types: &[Type], position: usize) -> usize {
+        types.len() + types[..position].iter().filter(|ty| ty.is_wide()).count()
+    }
+
+    /// The values of [`Value::words`].
+    pub fn from_words(types: &[Type], words: &[u32]) -> Vec<Value> {
+        let word = |at: usize| u64::from(words.get(at).copied().unwrap_or_default());
+        let value = |(at, ty): (usize, &Type)| {
+            let upper = if ty.is_wide() { word(Value::upper_word(types, at)) << 32 } else { 0 };
+            Value::from_bits(*ty, word(at) | upper)
+        };
+        types.iter().enumerate().map(value).collect()
+    }
+
     /// The Rust value; `None` if `T` is not its type.
     pub fn get<T: Scalar>(self) -> Option<T> {
         (T::TYPE == self.ty).then(|| T::from_word(self.bits))

@@ -27,7 +27,7 @@ pub enum Column {
     Int8,
     /// `u16` and `i16`.
     Int16,
-    /// `u32` and `i32`.
+    /// Integers of 32 and 64 bits.
     Int32,
 }
 
@@ -41,11 +41,11 @@ impl Column {
     /// The column that counts a type.
     pub const fn of(ty: Type) -> Column {
         match ty {
-            Type::F32 => Column::F32,
+            Type::F32 | Type::F16 | Type::BF16 | Type::F64 => Column::F32,
             Type::Bool => Column::Bool,
             Type::U8 | Type::I8 => Column::Int8,
             Type::U16 | Type::I16 => Column::Int16,
-            Type::U32 | Type::I32 => Column::Int32,
+            Type::U32 | Type::I32 | Type::U64 | Type::I64 => Column::Int32,
         }
     }
 

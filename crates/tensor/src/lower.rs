@@ -269,7 +269,7 @@ impl<'a> Lowering<'a> {
         let is_reduction = indices.len() > statement.indices.len();
         let plain = match is_reduction {
             true => {
-                let plain = indices.keys().map(|index| (*index, Expr::from(Var::new(interned(index)))));
+                let plain = indices.keys().map(|index| (*index, Expr::from(Var::new(index))));
                 Some(self.scope(&lets, statement, ranges, plain.collect(), None)?)
             }
             false => None,

@@ -21,7 +21,7 @@ pub struct Sizes {
     /// One box per output.
     pub outputs: Vec<Region>,
     /// Type and bits of each Param.
-    pub params: Vec<(warploom_lang::Type, u32)>,
+    pub params: Vec<(warploom_lang::Type, u64)>,
 }
 
 impl Sizes {

@@ -160,7 +160,7 @@ impl Workload {
     }
 
     fn param_bits(&self) -> Vec<u32> {
-        self.params.iter().map(|value| value.bits()).collect()
+        Value::words(&self.params)
     }
 }
 
@@ -240,7 +240,7 @@ pub(crate) fn to_bytes(data: &Data) -> Vec<u8> {
             }
         };
     }
-    bytes! { U8 U16 U32 I8 I16 I32 F32 }
+    bytes! { U8 U16 U32 U64 I8 I16 I32 I64 F32 F64 F16 BF16 }
 }
 
 /// Decodes device memory into a buffer.
@@ -257,9 +257,9 @@ pub(crate) fn buffer(
 pub(crate) fn from_bytes<T: Scalar>(bytes: &[u8]) -> Vec<T> {
     let size = T::TYPE.bytes();
     let bits = |chunk: &[u8]| {
-        let mut word = [0; 4];
+        let mut word = [0; 8];
         word[..size].copy_from_slice(chunk);
-        T::from_bits(u32::from_le_bytes(word))
+        T::from_word(u64::from_le_bytes(word))
     };
     bytes.chunks_exact(size).map(bits).collect()
 }

@@ -305,7 +305,7 @@ impl Compiled {
         let shapes = inputs.iter().map(DeviceInput::shape).chain(outputs.iter().map(DeviceOutput::shape));
         let ready = self.ready_on(stream, request, given_strides(shapes), gpu.device())?;
         let Some(kernels) = &ready.kernels else { return Ok(()) };
-        let params: Vec<u32> = self.request.params.values().flatten().map(|value| value.bits()).collect();
+        let params = Value::words(&self.request.params.values().flatten().copied().collect::<Vec<Value>>());
         let inputs: Vec<_> = inputs.iter().map(DeviceInput::memory).collect();
         let outputs = values(pipeline).into_iter().zip(outputs.iter_mut().map(DeviceOutput::memory));
         // An output over an empty box has no buffer in the program.

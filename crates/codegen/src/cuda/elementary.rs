@@ -11,6 +11,7 @@ use warploom_lang::math::{self, LN_2};
 use super::literal;
 
 pub(super) mod angles;
+pub(super) mod double;
 pub(super) mod powers;
 
 fn f(value: f32) -> String {

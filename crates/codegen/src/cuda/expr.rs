@@ -8,7 +8,6 @@ use warploom_lang::Type;
 use warploom_lang::op::{BinaryOp, Op, UnaryOp};
 
 use super::Build;
-use super::convert;
 use super::literal;
 use super::operand::Operand;
 use super::prelude::{Helper, Helpers};
@@ -28,21 +27,36 @@ impl Printer<'_> {
     pub(super) fn op(&mut self, op: Op, ty: Type, operands: &[Operand<'_>]) -> Text {
         match (op, operands) {
             (Op::Const(value), _) => literal::literal(value),
+            (Op::Unary(op), [a]) if ty.is_half() => {
+                let text = self.float_function(op, a);
+                if is_exact(op) { text } else { self.rounded(ty, &text) }
+            }
+            (Op::Unary(op), [a]) if ty == Type::F64 => self.double_function(op, a),
             (Op::Unary(op), [a]) if ty.is_float() => self.float_function(op, a),
+            (Op::Unary(op), [a]) if ty.is_wide() => self.wide_unary(op, ty, a),
             (Op::Unary(op), [a]) => self.unary(op, ty, a),
             (Op::Binary(op), [a, b]) if op.is_comparison() => comparison(op, a, b),
+            (Op::Binary(op @ (BinaryOp::Min | BinaryOp::Max)), [a, b]) if ty.is_half() => {
+                self.float_binary(op, a, b)
+            }
+            (Op::Binary(op), [a, b]) if ty.is_half() => {
+                let text = self.float_binary(op, a, b);
+                self.rounded(ty, &text)
+            }
+            (Op::Binary(op), [a, b]) if ty == Type::F64 => self.double_binary(op, a, b),
             (Op::Binary(op), [a, b]) if ty.is_float() => self.float_binary(op, a, b),
             (Op::Binary(op), [a, b]) if ty == Type::Bool => logic(op, a, b),
+            (Op::Binary(op), [a, b]) if ty.is_wide() => self.wide_binary(op, ty, a, b),
             (Op::Binary(op), [a, b]) => self.binary(op, ty, a, b),
-            (Op::Cast(to), [a]) => convert::cast(to, a),
-            (Op::SaturatingCast(to), [a]) => convert::saturating_cast(to, a),
-            (Op::Reinterpret(to), [a]) => convert::reinterpret(to, a),
+            (Op::Cast(to), [a]) => self.cast(to, a),
+            (Op::SaturatingCast(to), [a]) => self.saturating_cast(to, a),
+            (Op::Reinterpret(to), [a]) => self.reinterpret(to, a),
             (Op::Select, [condition, a, b]) => Text::select(condition.text, a.text, b.text),
             _ => unreachable!("operands of {} were checked", op.name()),
         }
     }
 
-    fn helper<const N: usize>(&mut self, helper: Helper, operands: [&Operand<'_>; N]) -> Text {
+    pub(super) fn helper<const N: usize>(&mut self, helper: Helper, operands: [&Operand<'_>; N]) -> Text {
         self.helpers.insert(helper);
         Text::call(helper.name(), operands.map(|operand| operand.text))
     }
@@ -99,8 +113,39 @@ impl Printer<'_> {
         }
     }
 
+    fn double_function(&mut self, op: UnaryOp, a: &Operand<'_>) -> Text {
+        let (function, ours) = match op {
+            UnaryOp::Neg => return Text::prefix("-", a.text),
+            UnaryOp::Abs => return Text::call("fabs", [a.text]),
+            UnaryOp::Floor => return Text::call("floor", [a.text]),
+            UnaryOp::Ceil => return Text::call("ceil", [a.text]),
+            UnaryOp::Round => return Text::call("rint", [a.text]),
+            UnaryOp::Sqrt => return Text::call("sqrt", [a.text]),
+            UnaryOp::Exp => ("exp", Helper::ExpDouble),
+            UnaryOp::Log => ("log", Helper::LogDouble),
+            UnaryOp::Sin => ("sin", Helper::SinDouble),
+            UnaryOp::Cos => ("cos", Helper::CosDouble),
+            UnaryOp::Tanh => ("tanh", Helper::TanhDouble),
+            _ => unreachable!("{} is not defined on f64", op.name()),
+        };
+        if self.build == Build::Checking { self.helper(ours, [a]) } else { Text::call(function, [a.text]) }
+    }
+
+    fn double_binary(&mut self, op: BinaryOp, a: &Operand<'_>, b: &Operand<'_>) -> Text {
+        match op {
+            BinaryOp::Min => Text::call("fmin", [a.text, b.text]),
+            BinaryOp::Max => Text::call("fmax", [a.text, b.text]),
+            BinaryOp::Absd => Text::call("fabs", [&Text::infix(level::SUM, a.text, "-", b.text)]),
+            BinaryOp::Mod => self.helper(Helper::ModDouble, [a, b]),
+            BinaryOp::Pow if self.build == Build::Checking => self.helper(Helper::PowDouble, [a, b]),
+            BinaryOp::Pow => Text::call("pow", [a.text, b.text]),
+            _ => self.float_binary(op, a, b),
+        }
+    }
+
     fn unary(&mut self, op: UnaryOp, ty: Type, a: &Operand<'_>) -> Text {
         match (op, ty) {
+            (UnaryOp::IsNan, _) if a.ty == Type::F64 => self.helper(Helper::IsNanDouble, [a]),
             (UnaryOp::IsNan, _) => self.helper(Helper::IsNan, [a]),
             (UnaryOp::Popcount | UnaryOp::LeadingZeros, _) => count_of_bits(op, ty, a),
             (UnaryOp::Not, Type::Bool) => Text::prefix("!", a.text),
@@ -181,6 +226,11 @@ impl Printer<'_> {
             _ => difference(),
         }
     }
+}
+
+/// Whether a float operation gives a value of 16 bits for one of 16 bits.
+fn is_exact(op: UnaryOp) -> bool {
+    matches!(op, UnaryOp::Neg | UnaryOp::Abs | UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round)
 }
 
 /// Whether the result of an operation can overflow the type.
@@ -265,11 +315,12 @@ fn shift_left(ty: Type, a: &Operand<'_>, b: &Operand<'_>) -> Text {
 }
 
 /// The shift amount, modulo the bit width.
-fn amount(ty: Type, b: &Operand<'_>) -> Text {
+pub(super) fn amount(ty: Type, b: &Operand<'_>) -> Text {
     let bits = interval::bits(ty);
     match b.int() {
         Some(int) => literal::int(int.rem_euclid(bits)),
         None if b.range.is_non_negative() && b.range.max < bits => b.text.clone(),
+        None if ty == Type::U64 => Text::infix(level::BIT_AND, b.text, "&", &Text::atom("63ULL")),
         None => Text::infix(level::BIT_AND, b.text, "&", &literal::int(bits - 1)),
     }
 }

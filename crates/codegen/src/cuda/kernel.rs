@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use warploom_lang::ir::TableDecl;
 use warploom_lang::op::Op;
-use warploom_lang::{Id, IdVec, Type};
+use warploom_lang::{Id, IdVec, Type, Value};
 
 use super::expr::Printer;
 use super::lines::{LineOrigin, Tracker};
@@ -14,7 +14,7 @@ use super::operand::Operand;
 use super::prelude::{Helper, hardware_atomic};
 use super::requested_shared_bytes;
 use super::tables;
-use super::text::{Text, WIDE, c_type, level};
+use super::text::{Text, WIDE, c_type, element_type, level};
 use super::unroll;
 use super::usage::Usage;
 use crate::ir::{
@@ -158,7 +158,11 @@ impl<'a> KernelPrinter<'a> {
             if matches!(array.space, Space::Global(_)) && self.table(array).is_none() {
                 let constant = if self.usage.is_written(id) { "" } else { "const " };
                 let restrict = if self.shares_its_buffer(array) { "" } else { " __restrict__" };
-                parameters.push(format!("{constant}{}*{restrict} {}", c_type(array.ty), self.arrays[id]));
+                parameters.push(format!(
+                    "{constant}{}*{restrict} {}",
+                    element_type(array.ty),
+                    self.arrays[id]
+                ));
             }
         }
         if self.usage.reads_params() {
@@ -204,7 +208,7 @@ impl<'a> KernelPrinter<'a> {
         }
         let places: HashMap<ArrayId, SharedPlace> = kernel.shared_places().into_iter().collect();
         for (id, array) in kernel.arrays.iter() {
-            let (ty, elements) = (c_type(array.ty), array.elements);
+            let (ty, elements) = (element_type(array.ty), array.elements);
             let name = self.arrays[id].clone();
             match array.space {
                 Space::Global(_) => {
@@ -240,6 +244,10 @@ impl<'a> KernelPrinter<'a> {
                     let ty = self.param_type(position);
                     let word = format!("params[{position}]");
                     let value = match ty {
+                        _ if ty.is_wide() => self.wide_param(position, ty),
+                        Type::F16 | Type::BF16 => {
+                            self.printer.half_value(ty, &Text::cast(Type::U16, &Text::atom(word))).code
+                        }
                         Type::F32 => format!("__uint_as_float({word})"),
                         Type::Bool => format!("{word} != 0u"),
                         Type::U32 => word,
@@ -251,6 +259,18 @@ impl<'a> KernelPrinter<'a> {
             };
             let name = self.leaves[&leaf].clone();
             self.line(&format!("const {} {name} = {value};", c_type(ty)));
+        }
+    }
+
+    /// A scalar of 64 bits, whose upper half comes after the words of all scalars.
+    fn wide_param(&self, position: u32, ty: Type) -> String {
+        let types: Vec<Type> = self.program.params.iter().map(|&(_, ty)| ty).collect();
+        let upper = Value::upper_word(&types, position as usize);
+        let bits = format!("((unsigned long long)params[{upper}] << 32 | params[{position}])");
+        match ty {
+            Type::U64 => bits,
+            Type::I64 => format!("({WIDE}){bits}"),
+            _ => format!("__longlong_as_double(({WIDE}){bits})"),
         }
     }
 
@@ -307,7 +327,8 @@ impl<'a> KernelPrinter<'a> {
             Stmt::Store { array, index, value } => {
                 let [index, value] = self.expressions([*index, *value]);
                 let element = Text::element(&self.arrays[*array], &index.text);
-                self.line(&format!("{} = {};", element.code, value.text.code));
+                let value = self.printer.stored(self.kernel.arrays[*array].ty, value.text);
+                self.line(&format!("{} = {};", element.code, value.code));
             }
             Stmt::Atomic { op, array, index, value } => self.atomic(*op, *array, [*index, *value]),
             Stmt::For { var, count, limit, unrolled, body } => {
@@ -435,7 +456,7 @@ impl<'a> KernelPrinter<'a> {
                 let text = Text::element(&self.arrays[array], &pieces[&node.args[0]].text);
                 let text = match self.table(&kernel.arrays[array]) {
                     Some(table) => tables::element(&mut self.printer, table, text),
-                    None => text,
+                    None => self.printer.loaded(node.ty, text),
                 };
                 Piece { text, range: Interval::of_type(node.ty), strided: false }
             }

@@ -7,7 +7,11 @@ use super::text::Text;
 /// A constant. 8- and 16-bit integers are printed as `int`, the type that C++ computes with.
 pub(super) fn literal(value: Value) -> Text {
     match value.ty() {
-        Type::F32 => float(f32::from_bits(value.bits())),
+        // Floats of 16 bits are `float`s in expressions, and their values are exact there.
+        Type::F32 | Type::F16 | Type::BF16 => float(value.as_f64() as f32),
+        Type::F64 => double(value.as_f64()),
+        Type::I64 => wide(value.bits() as i64),
+        Type::U64 => Text::atom(format!("{}ULL", value.bits())),
         Type::Bool => Text::atom(if value.bits() != 0 { "true" } else { "false" }),
         Type::U32 => Text::atom(format!("{}u", value.bits())),
         _ => int(value.as_int().unwrap_or_default()),
@@ -25,7 +29,19 @@ pub(super) fn int(value: i64) -> Text {
 
 /// A 64-bit integer.
 pub(super) fn wide(value: i64) -> Text {
+    if value == i64::MIN {
+        return Text::atom("(-9223372036854775807LL - 1LL)");
+    }
     if value < 0 { Text::negative(format!("{value}LL")) } else { Text::atom(format!("{value}LL")) }
+}
+
+/// A double in the fewest digits that read back exactly.
+pub(super) fn double(value: f64) -> Text {
+    if !value.is_finite() {
+        return Text::atom(format!("__longlong_as_double(0x{:016x}LL)", value.to_bits()));
+    }
+    let digits = format!("{value:?}");
+    if value.is_sign_negative() { Text::negative(digits) } else { Text::atom(digits) }
 }
 
 /// A float in the fewest digits that always read back exactly.
@@ -66,6 +82,11 @@ mod tests {
         assert_eq!(text(-3i16), "-3");
         assert_eq!(text(i32::MIN), "(-2147483647 - 1)");
         assert_eq!(text(true), "true");
+        assert_eq!(text(0.1f64), "0.1");
+        assert_eq!(text(f64::INFINITY), "__longlong_as_double(0x7ff0000000000000LL)");
+        assert_eq!(text(i64::MIN), "(-9223372036854775807LL - 1LL)");
+        assert_eq!(text(u64::MAX), "18446744073709551615ULL");
+        assert_eq!(text(warploom_lang::f16::from_f32(0.1)), "0.099975586f");
     }
 
     #[test]

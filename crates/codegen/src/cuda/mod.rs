@@ -27,6 +27,7 @@
 mod convert;
 mod elementary;
 mod expr;
+mod half;
 mod kernel;
 mod lines;
 mod literal;
@@ -37,10 +38,11 @@ mod tables;
 mod text;
 mod unroll;
 mod usage;
+mod wide;
 
 use std::fmt::Write;
 
-use warploom_lang::{Id, IdVec};
+use warploom_lang::{Id, IdVec, Value};
 use warploom_target::program as target;
 
 use crate::instance::{InstanceError, Strides};
@@ -207,7 +209,7 @@ fn with_code(program: &Program, code: target::Code) -> target::Program {
         code,
         kernels: kernels.collect(),
         buffers: buffers.collect(),
-        params: program.params.len(),
+        params: Value::words_of(program.params.iter().map(|&(_, ty)| ty)),
         steps: program.launches.iter().map(step).collect(),
     }
 }

@@ -7,8 +7,9 @@ use std::fmt::Write;
 
 use warploom_lang::Type;
 
-use super::elementary::{self, angles, powers};
+use super::elementary::{self, angles, double, powers};
 use super::text::c_type;
+use super::{convert, half, wide};
 use crate::ir::AtomicOp;
 
 /// A helper function that kernels may call.
@@ -61,13 +62,52 @@ pub(super) enum Helper {
     Log1p,
     Erf,
     IsNan,
+    /// Operations on integers of 64 bits, as those of 32 bits.
+    DivWide,
+    DivWideUnsigned,
+    ModWide,
+    ModWideUnsigned,
+    AbsWide,
+    AbsdWide,
+    AbsdWideUnsigned,
+    AverageWide,
+    AverageWideUnsigned,
+    /// A `double` within limits; 0 for NaN.
+    Clamped,
+    /// A `double` as an integer of 64 bits.
+    ToWide,
+    ToWideUnsigned,
+    /// Floats of 16 bits: their bits, the value of bits, and rounding to them.
+    F16Bits,
+    F16Value,
+    F16,
+    BF16Bits,
+    BF16Value,
+    BF16,
+    /// Rounding to odd, before rounding to 16 bits.
+    Odd,
+    OddWide,
+    OddWideUnsigned,
+    /// Functions of `double`.
+    ModDouble,
+    IsNanDouble,
+    /// Sums and products of `double`s with their rounding errors.
+    Pairs,
+    ExpDouble,
+    SplitDouble,
+    LogDouble,
+    PowDouble,
+    TurnsDouble,
+    SinDouble,
+    CosDouble,
+    TanhDouble,
     /// An atomic that the hardware lacks, as a compare-and-swap loop.
     Atomic(AtomicOp, Type),
 }
 
 impl Helper {
     /// All helpers except atomics, each after those it calls.
-    const ALL: [Helper; 33] = [
+    const ALL: [Helper; 65] = [
         Helper::DivInt,
         Helper::DivUnsigned,
         Helper::ModInt,
@@ -101,6 +141,38 @@ impl Helper {
         Helper::Log1p,
         Helper::Erf,
         Helper::IsNan,
+        Helper::DivWide,
+        Helper::DivWideUnsigned,
+        Helper::ModWide,
+        Helper::ModWideUnsigned,
+        Helper::AbsWide,
+        Helper::AbsdWide,
+        Helper::AbsdWideUnsigned,
+        Helper::AverageWide,
+        Helper::AverageWideUnsigned,
+        Helper::Clamped,
+        Helper::ToWide,
+        Helper::ToWideUnsigned,
+        Helper::F16Bits,
+        Helper::F16Value,
+        Helper::F16,
+        Helper::BF16Bits,
+        Helper::BF16Value,
+        Helper::BF16,
+        Helper::Odd,
+        Helper::OddWide,
+        Helper::OddWideUnsigned,
+        Helper::ModDouble,
+        Helper::IsNanDouble,
+        Helper::Pairs,
+        Helper::ExpDouble,
+        Helper::SplitDouble,
+        Helper::LogDouble,
+        Helper::PowDouble,
+        Helper::TurnsDouble,
+        Helper::SinDouble,
+        Helper::CosDouble,
+        Helper::TanhDouble,
     ];
 
     /// The name of the C++ function. Helpers with the same name are overloads.
@@ -135,6 +207,38 @@ impl Helper {
             Helper::Log1p => "wl_log1p",
             Helper::Erf => "wl_erf",
             Helper::IsNan => "wl_is_nan",
+            Helper::DivWide => "wl_div",
+            Helper::DivWideUnsigned => "wl_div",
+            Helper::ModWide => "wl_mod",
+            Helper::ModWideUnsigned => "wl_mod",
+            Helper::AbsWide => "wl_abs",
+            Helper::AbsdWide => "wl_absd",
+            Helper::AbsdWideUnsigned => "wl_absd",
+            Helper::AverageWide => "wl_average",
+            Helper::AverageWideUnsigned => "wl_average",
+            Helper::Clamped => "wl_clamped",
+            Helper::ToWide => "wl_to_wide",
+            Helper::ToWideUnsigned => "wl_to_wide_unsigned",
+            Helper::F16Bits => "wl_f16_bits",
+            Helper::F16Value => "wl_f16_value",
+            Helper::F16 => "wl_f16",
+            Helper::BF16Bits => "wl_bf16_bits",
+            Helper::BF16Value => "wl_bf16_value",
+            Helper::BF16 => "wl_bf16",
+            Helper::Odd => "wl_odd",
+            Helper::OddWide => "wl_odd",
+            Helper::OddWideUnsigned => "wl_odd",
+            Helper::ModDouble => "wl_mod",
+            Helper::IsNanDouble => "wl_is_nan",
+            Helper::Pairs => "wl_sum",
+            Helper::ExpDouble => "wl_exp",
+            Helper::SplitDouble => "wl_split",
+            Helper::LogDouble => "wl_log",
+            Helper::PowDouble => "wl_pow",
+            Helper::TurnsDouble => "wl_turns",
+            Helper::SinDouble => "wl_sin",
+            Helper::CosDouble => "wl_cos",
+            Helper::TanhDouble => "wl_tanh",
             Helper::Atomic(AtomicOp::Add, _) => "wl_atomic_add",
             Helper::Atomic(AtomicOp::Min, _) => "wl_atomic_min",
             Helper::Atomic(AtomicOp::Max, _) => "wl_atomic_max",
@@ -155,6 +259,13 @@ impl Helper {
             Helper::Tan => &[Helper::Reduced],
             Helper::Log2 | Helper::Log1p => &[Helper::Split],
             Helper::Erf => &[Helper::Exp2],
+            Helper::F16 => &[Helper::F16Bits, Helper::F16Value],
+            Helper::BF16 => &[Helper::BF16Bits, Helper::BF16Value],
+            Helper::LogDouble => &[Helper::SplitDouble],
+            Helper::PowDouble => &[Helper::Pairs, Helper::SplitDouble, Helper::ExpDouble],
+            Helper::TurnsDouble => &[Helper::Pairs],
+            Helper::SinDouble | Helper::CosDouble => &[Helper::TurnsDouble],
+            Helper::TanhDouble => &[Helper::ExpDouble],
             _ => &[],
         }
     }
@@ -194,6 +305,38 @@ impl Helper {
             Helper::Log1p => powers::log1p(),
             Helper::Erf => powers::erf(),
             Helper::IsNan => IS_NAN.to_string(),
+            Helper::DivWide => wide::DIV.to_string(),
+            Helper::DivWideUnsigned => wide::DIV_UNSIGNED.to_string(),
+            Helper::ModWide => wide::MOD.to_string(),
+            Helper::ModWideUnsigned => wide::MOD_UNSIGNED.to_string(),
+            Helper::AbsWide => wide::ABS.to_string(),
+            Helper::AbsdWide => wide::ABSD.to_string(),
+            Helper::AbsdWideUnsigned => wide::ABSD_UNSIGNED.to_string(),
+            Helper::AverageWide => wide::AVERAGE.to_string(),
+            Helper::AverageWideUnsigned => wide::AVERAGE_UNSIGNED.to_string(),
+            Helper::Clamped => convert::CLAMPED.to_string(),
+            Helper::ToWide => convert::TO_WIDE.to_string(),
+            Helper::ToWideUnsigned => convert::TO_WIDE_UNSIGNED.to_string(),
+            Helper::F16Bits => half::F16_BITS.to_string(),
+            Helper::F16Value => half::F16_VALUE.to_string(),
+            Helper::F16 => half::F16.to_string(),
+            Helper::BF16Bits => half::BF16_BITS.to_string(),
+            Helper::BF16Value => half::BF16_VALUE.to_string(),
+            Helper::BF16 => half::BF16.to_string(),
+            Helper::Odd => half::ODD.to_string(),
+            Helper::OddWide => half::ODD_WIDE.to_string(),
+            Helper::OddWideUnsigned => half::ODD_WIDE_UNSIGNED.to_string(),
+            Helper::ModDouble => MOD_DOUBLE.to_string(),
+            Helper::IsNanDouble => IS_NAN_DOUBLE.to_string(),
+            Helper::Pairs => double::PAIRS.to_string(),
+            Helper::ExpDouble => double::exp(),
+            Helper::SplitDouble => double::split(),
+            Helper::LogDouble => double::log(),
+            Helper::PowDouble => double::pow(),
+            Helper::TurnsDouble => double::turns(),
+            Helper::SinDouble => double::SIN.to_string(),
+            Helper::CosDouble => double::COS.to_string(),
+            Helper::TanhDouble => double::tanh(),
             Helper::Atomic(op, ty) => atomic(op, ty),
         }
     }
@@ -255,6 +398,16 @@ static __device__ __forceinline__ unsigned wl_mod(unsigned a, unsigned b) {
 const MOD_FLOAT: &str = "\
 static __device__ __forceinline__ float wl_mod(float a, float b) {
     return a - b * floorf(a / b);
+}";
+
+const MOD_DOUBLE: &str = "\
+static __device__ __forceinline__ double wl_mod(double a, double b) {
+    return a - b * floor(a / b);
+}";
+
+const IS_NAN_DOUBLE: &str = "\
+static __device__ __forceinline__ bool wl_is_nan(double a) {
+    return a != a;
 }";
 
 const IS_NAN: &str = "\

@@ -20,11 +20,16 @@ pub(super) fn of(program: &Program, space: Space) -> Option<&TableDecl> {
     }
 }
 
-/// The type that a table is stored as. Infinities and NaNs have no literals, so that a table with any of
-/// them is stored as bit patterns.
+/// The type that a table is stored as. Infinities and NaNs have no literals, nor have floats of 16 bits, so
+/// that such tables are stored as bit patterns.
 fn stored(table: &TableDecl) -> Type {
-    let finite = table.values().iter().all(|value| value.as_f64().is_finite());
-    if finite { table.ty } else { Type::U32 }
+    let finite = || table.values().iter().all(|value| value.as_f64().is_finite());
+    match table.ty {
+        Type::F16 | Type::BF16 => Type::U16,
+        Type::F32 if !finite() => Type::U32,
+        Type::F64 if !finite() => Type::U64,
+        ty => ty,
+    }
 }
 
 /// The lines that declare a table.

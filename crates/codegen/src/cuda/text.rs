@@ -115,7 +115,7 @@ impl Text {
     }
 }
 
-/// The C++ name of a type.
+/// The C++ name of the type of a value.
 pub(super) fn c_type(ty: Type) -> &'static str {
     match ty {
         Type::Bool => "bool",
@@ -125,8 +125,16 @@ pub(super) fn c_type(ty: Type) -> &'static str {
         Type::I8 => "signed char",
         Type::I16 => "short",
         Type::I32 => "int",
-        Type::F32 => "float",
+        Type::F32 | Type::F16 | Type::BF16 => "float",
+        Type::F64 => "double",
+        Type::I64 => WIDE,
+        Type::U64 => "unsigned long long",
     }
+}
+
+/// The C++ name of the type of an array's elements.
+pub(super) fn element_type(ty: Type) -> &'static str {
+    if ty.is_half() { c_type(Type::U16) } else { c_type(ty) }
 }
 
 #[cfg(test)]

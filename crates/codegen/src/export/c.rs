@@ -13,34 +13,53 @@ pub(super) const fn type_name(ty: Type) -> &'static str {
         Type::I16 => "int16_t",
         Type::I32 => "int32_t",
         Type::F32 => "float",
+        // Their bits: C has no such types.
+        Type::F16 | Type::BF16 => "uint16_t",
+        Type::F64 => "double",
+        Type::I64 => "int64_t",
+        Type::U64 => "uint64_t",
     }
 }
 
 /// A C literal, exact to the last bit except for the payload of a NaN.
 pub(super) fn literal(value: Value) -> String {
-    match value.get::<f32>() {
-        Some(float) if float.is_nan() => "(0.0f / 0.0f)".to_string(),
-        Some(float) if float.is_infinite() => format!("({}1.0f / 0.0f)", if float > 0.0 { "" } else { "-" }),
-        Some(float) if float.is_sign_negative() => format!("({float:?}f)"),
-        Some(float) => format!("{float:?}f"),
-        None => match (value.ty(), value.as_int().unwrap_or_default()) {
-            (Type::Bool, truth) => (truth != 0).to_string(),
-            (Type::U32, int) => format!("{int}u"),
-            // 2147483648 does not fit in `int`, so its negation is not an `int` literal.
-            (_, int) if int == i64::from(i32::MIN) => "(-2147483647 - 1)".to_string(),
-            (_, int) if int < 0 => format!("({int})"),
-            (_, int) => int.to_string(),
-        },
+    match (value.ty(), value.as_int().unwrap_or_default()) {
+        (Type::F32, _) => float(value, "f"),
+        (Type::F64, _) => float(value, ""),
+        (Type::F16 | Type::BF16, _) => format!("0x{:04x}", value.bits()),
+        (Type::Bool, truth) => (truth != 0).to_string(),
+        (Type::U32, int) => format!("{int}u"),
+        (Type::U64, _) => format!("UINT64_C({})", value.bits()),
+        (Type::I64, i64::MIN) => "INT64_MIN".to_string(),
+        (Type::I64, int) => format!("INT64_C({int})"),
+        // 2147483648 does not fit in `int`, so its negation is not an `int` literal.
+        (_, int) if int == i64::from(i32::MIN) => "(-2147483647 - 1)".to_string(),
+        (_, int) if int < 0 => format!("({int})"),
+        (_, int) => int.to_string(),
+    }
+}
+
+fn float(value: Value, suffix: &str) -> String {
+    let float = value.as_f64();
+    match float {
+        _ if float.is_nan() => format!("(0.0{suffix} / 0.0{suffix})"),
+        f64::INFINITY => format!("(1.0{suffix} / 0.0{suffix})"),
+        f64::NEG_INFINITY => format!("(-1.0{suffix} / 0.0{suffix})"),
+        _ if float.is_sign_negative() => format!("({value}{suffix})"),
+        _ => format!("{value}{suffix}"),
     }
 }
 
 /// The conditions under which `name` lies in a range. Conditions that hold for every value of the
 /// type are left out.
 pub(super) fn in_range(name: &str, (low, high): (Value, Value)) -> Vec<String> {
-    let limits = low.ty().int_range().map(|(least, most)| (least as f64, most as f64));
-    let (least, most) = limits.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
-    let above = (low.as_f64() > least).then(|| format!("{name} >= {}", literal(low)));
-    let below = (high.as_f64() < most).then(|| format!("{name} <= {}", literal(high)));
+    // Patterns of 16 bits do not compare like the floats that they are.
+    if low.ty().is_half() {
+        return Vec::new();
+    }
+    let (least, most) = (Value::smallest(low.ty()), Value::largest(low.ty()));
+    let above = (low != least).then(|| format!("{name} >= {}", literal(low)));
+    let below = (high != most).then(|| format!("{name} <= {}", literal(high)));
     above.into_iter().chain(below).collect()
 }
 

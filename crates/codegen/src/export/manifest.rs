@@ -159,7 +159,7 @@ pub struct Param {
     #[serde(flatten)]
     pub value: Value,
     /// Its position among the 32-bit words that kernels read; `null` if its value is fixed in the
-    /// kernels.
+    /// kernels. The upper halves of those with 64 bits follow the words of all.
     pub word: Option<u32>,
     /// The smallest and largest value that the kernels accept.
     pub range: Option<(Value, Value)>,
@@ -280,7 +280,7 @@ impl Manifest {
         let buffers = buffers.collect();
         let params = params(pipeline, request, &mut names);
         let read = params.iter().any(|param| param.word.is_some());
-        let words_offset = read.then(|| workspace.place(4 * params.len() as u64));
+        let words_offset = read.then(|| workspace.place(4 * words_of(&params) as u64));
         Manifest {
             schema: SCHEMA.to_string(),
             made_by: concat!("warploom ", env!("CARGO_PKG_VERSION")).to_string(),
@@ -347,6 +347,11 @@ impl Manifest {
     pub fn settable(&self) -> impl Iterator<Item = (&Param, u32)> {
         self.params.iter().filter_map(|param| Some((param, param.word?)))
     }
+}
+
+/// How many 32-bit words the Params take.
+pub(super) fn words_of(params: &[Param]) -> usize {
+    Value::words_of(params.iter().map(|param| param.value.ty()))
 }
 
 impl Target {

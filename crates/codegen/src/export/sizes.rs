@@ -6,7 +6,9 @@ use warploom_lang::{Id, IdVec};
 use warploom_target::program as target;
 
 use super::c;
-use super::manifest::{ALIGNMENT, Argument, Buffer, Derived, Kernel, Layout, Manifest, Number, Size};
+use super::manifest::{
+    ALIGNMENT, Argument, Buffer, Derived, Kernel, Layout, Manifest, Number, Size, words_of,
+};
 use super::template::fill;
 use crate::cuda::names::Names;
 use crate::instance::MOST_ELEMENTS;
@@ -216,7 +218,9 @@ pub(super) fn functions(manifest: &Manifest) -> String {
     }
     let dims = manifest.buffers.iter().map(|buffer| buffer.dimensions.len()).max().unwrap_or(0).max(1);
     let words = match manifest.words_offset {
-        Some(_) => format!("    at->words = at->bytes;\n    at->bytes += {};\n", 4 * manifest.params.len()),
+        Some(_) => {
+            format!("    at->words = at->bytes;\n    at->bytes += {};\n", 4 * words_of(&manifest.params))
+        }
         None => String::new(),
     };
     let buffers: String =

@@ -1,6 +1,6 @@
 //! The C source of an exported pipeline.
 
-use warploom_lang::Type;
+use warploom_lang::{Type, Value};
 use warploom_target::ComputeCapability;
 use warploom_target::program::Step;
 
@@ -16,6 +16,7 @@ const BYTES_A_LINE: usize = 24;
 
 /// A C function that returns the bit pattern of a float.
 const BITS_OF: &str = include_str!("bits_of.c");
+const BITS_OF_DOUBLE: &str = include_str!("bits_of_double.c");
 
 /// Prints the definitions of what [`header`](super::header()) declares. `code` is the content of
 /// each file of [`Manifest::code`], which is embedded. If there is none, the user has to supply a
@@ -96,9 +97,24 @@ fn params(manifest: &Manifest) -> String {
     let defaults = manifest
         .settable()
         .map(|(param, _)| format!("    params.{} = {};\n", param.identifier, c::literal(param.value)));
-    let words = manifest.settable().map(|(param, word)| match param.value.ty() {
-        Type::F32 => format!("        {{{word}, bits_of(params->{})}},\n", param.identifier),
-        _ => format!("        {{{word}, (uint32_t)params->{}}},\n", param.identifier),
+    let types: Vec<Type> = manifest.params.iter().map(|param| param.value.ty()).collect();
+    let words = manifest.settable().map(|(param, word)| {
+        let ty = param.value.ty();
+        let name = format!("params->{}", param.identifier);
+        let bits = match ty {
+            Type::F32 => format!("bits_of({name})"),
+            Type::F64 => format!("bits_of_double({name})"),
+            _ => name,
+        };
+        let mut words = match ty {
+            Type::F32 => format!("        {{{word}, {bits}}},\n"),
+            _ => format!("        {{{word}, (uint32_t){bits}}},\n"),
+        };
+        if ty.is_wide() {
+            let upper = Value::upper_word(&types, word as usize);
+            words += &format!("        {{{upper}, (uint32_t)((uint64_t){bits} >> 32)}},\n");
+        }
+        words
     });
     let name = || ("name", manifest.name.clone());
     let in_range = match conditions(manifest).as_slice() {
@@ -107,14 +123,17 @@ fn params(manifest: &Manifest) -> String {
             fill(include_str!("in_range.c"), &[name(), ("conditions", conditions.join("\n        && "))])
         }
     };
-    let has_floats = manifest.settable().any(|(param, _)| param.value.ty() == Type::F32);
+    // Compilers warn about unused static functions.
+    let has = |ty: Type| manifest.settable().any(|(param, _)| param.value.ty() == ty);
+    let bits_of = [(Type::F32, BITS_OF), (Type::F64, BITS_OF_DOUBLE)]
+        .into_iter()
+        .filter_map(|(ty, text)| has(ty).then_some(text));
     fill(
         include_str!("params.c"),
         &[
             name(),
             ("defaults", defaults.collect()),
-            // Compilers warn about unused static functions.
-            ("bits_of", if has_floats { BITS_OF.to_string() } else { String::new() }),
+            ("bits_of", bits_of.collect()),
             ("in_range", in_range),
             ("words", words.collect()),
         ],

@@ -53,12 +53,14 @@ fn values(ty: Type, count: usize) -> Vec<Value> {
         ]
         .into_iter()
         .flat_map(|x: f32| [x, -x])
-        .map(Value::from)
+        .filter_map(|x| Value::rounded(ty, x.into()))
         .collect(),
         Some((min, max)) => {
             let near = [0, 1, 2, 3, 7, 8, 31, 32, 127, 128, 255, 256];
-            let all = near.into_iter().flat_map(|n| [n, -n, min + n, max - n]);
-            all.filter_map(|int| Value::from_int(ty, int)).collect()
+            let all = near.into_iter().flat_map(|n| [n, -n, min.saturating_add(n), max - n]);
+            let beyond = near.map(|n| Value::from(u64::MAX - n as u64));
+            let beyond = beyond.into_iter().filter(|_| ty == Type::U64);
+            beyond.chain(all.filter_map(|int| Value::from_int(ty, int))).collect()
         }
     };
     found.truncate(count);
@@ -66,10 +68,11 @@ fn values(ty: Type, count: usize) -> Vec<Value> {
     while found.len() < count {
         let word = bits.next() ^ (bits.next() << 16);
         let word = if ty == Type::Bool { word & 1 } else { word };
-        let random = Value::from_bits(ty, word);
+        let upper = if ty.is_wide() { u64::from(bits.next()) << 33 } else { 0 };
+        let random = Value::from_bits(ty, u64::from(word) | upper);
         // Floats of all magnitudes, and as many of those that images hold.
-        let moderate = Value::from((word as i32) as f32 / 1e7);
-        found.push(if ty == Type::F32 && found.len().is_multiple_of(2) { moderate } else { random });
+        let moderate = Value::rounded(ty, f64::from(word as i32) / 1e7);
+        found.push(moderate.filter(|_| found.len().is_multiple_of(2)).unwrap_or(random));
     }
     found
 }
@@ -89,9 +92,13 @@ fn load(gpu: &Gpu, program: &Program, build: Build) -> Executable {
     executable
 }
 
+fn patterns(bytes: &[u8]) -> Vec<u64> {
+    bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+}
+
 /// Bits that count as equal: all NaNs do.
-fn same(ty: Type, a: u32, b: u32) -> bool {
-    let nan = |bits| ty == Type::F32 && f32::from_bits(bits).is_nan();
+fn same(ty: Type, a: u64, b: u64) -> bool {
+    let nan = |bits| Value::from_bits(ty, bits).as_f64().is_nan();
     a == b || (nan(a) && nan(b))
 }
 
@@ -102,9 +109,9 @@ fn differences(gpu: &Gpu, ty: Type, a: &[Value], b: &[Value]) -> Vec<String> {
     executable.upload(0, &bytes(a)).unwrap();
     executable.upload(1, &bytes(b)).unwrap();
     executable.run().unwrap();
-    let results = words(&executable.download(0, 0).unwrap());
+    let results = patterns(&executable.download(0, 0).unwrap());
     let cases = programs::cases(ty);
-    let of_case = |(case, row): (&programs::Case, &[u32])| {
+    let of_case = |(case, row): (&programs::Case, &[u64])| {
         let expected = |i: usize| match case.operands.len() {
             1 => case.op.eval(&[a[i]]),
             2 => case.op.eval(&[a[i], b[i]]),
@@ -133,7 +140,7 @@ fn differences(gpu: &Gpu, ty: Type, a: &[Value], b: &[Value]) -> Vec<String> {
 fn gpu_computes_every_operation_as_the_language_defines_it() {
     let Some(gpu) = testing::gpu("gpu_computes_every_operation_as_the_language_defines_it") else { return };
     let wrong = Type::ALL.into_iter().flat_map(|ty| {
-        let list = values(ty, if ty == Type::F32 { 256 } else { 96 });
+        let list = values(ty, if ty.is_float() { 256 } else { 96 });
         let count = list.len() * list.len();
         let a: Vec<Value> = (0..count).map(|i| list[i % list.len()]).collect();
         let b: Vec<Value> = (0..count).map(|i| list[i / list.len()]).collect();
@@ -148,11 +155,25 @@ fn gpu_computes_every_operation_as_the_language_defines_it() {
 fn gpu_computes_functions_of_floats_of_all_magnitudes() {
     let Some(gpu) = testing::gpu("gpu_computes_functions_of_floats_of_all_magnitudes") else { return };
     let all: Vec<Value> =
-        (0..=u32::MAX).step_by(8191).map(|bits| Value::from_bits(Type::F32, bits)).collect();
+        (0..=u32::MAX).step_by(8191).map(|bits| Value::from(f32::from_bits(bits))).collect();
     // Second operands of both signs and similar magnitudes.
     let near = |bits: u32| (bits & 0x7f00_0000) | (bits.wrapping_mul(0x9e37_79b1) & 0x80ff_ffff);
-    let other: Vec<Value> = all.iter().map(|value| Value::from_bits(Type::F32, near(value.bits()))).collect();
+    let other: Vec<Value> =
+        all.iter().map(|value| Value::from(f32::from_bits(near(value.bits() as u32)))).collect();
     let wrong = differences(&gpu, Type::F32, &all, &other);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The functions of `f64` over all magnitudes, and around the places where they change.
+#[test]
+fn gpu_computes_functions_of_doubles_of_all_magnitudes() {
+    let Some(gpu) = testing::gpu("gpu_computes_functions_of_doubles_of_all_magnitudes") else { return };
+    let step = u64::MAX / 300_000;
+    let all = (0..300_000_u64).map(|i| f64::from_bits(i * step + i));
+    let near = (0..200_000).map(|i| (f64::from(i) - 1e5) * 0.0123);
+    let a: Vec<Value> = all.chain(near).map(Value::from).collect();
+    let b: Vec<Value> = (0..a.len()).map(|i| Value::from((i % 173) as f64 * 0.37 - 20.0)).collect();
+    let wrong = differences(&gpu, Type::F64, &a, &b);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -165,7 +186,7 @@ fn gpu_computes_with_constants_as_the_language_defines_it() {
         let mut executable = load(&gpu, &programs::constants(ty, list.len()), Build::Timing);
         executable.upload(0, &bytes(&list)).unwrap();
         executable.run().unwrap();
-        let results = words(&executable.download(0, 0).unwrap());
+        let results = patterns(&executable.download(0, 0).unwrap());
         let rows = results.chunks_exact(list.len());
         for ((op, constant, right), row) in programs::constant_cases(ty).into_iter().zip(rows) {
             let expected = |a: Value| Op::Binary(op).eval(&if right { [a, constant] } else { [constant, a] });
@@ -187,7 +208,7 @@ fn gpu_computes_index_arithmetic_as_the_language_defines_it() {
     for build in [Build::Checking, Build::Timing] {
         let mut executable = load(&gpu, &programs::indices(), build);
         executable.run().unwrap();
-        let results = words(&executable.download(0, 0).unwrap());
+        let results = patterns(&executable.download(0, 0).unwrap());
         let mut rows = results.chunks_exact(programs::INDICES as usize);
         for (op, constant) in programs::index_cases() {
             for shift in [0, -30] {
@@ -298,7 +319,7 @@ fn gpu_combines_atomically() {
     let Some(gpu) = testing::gpu("gpu_combines_atomically") else { return };
     let ops = programs::all_atomics();
     let mut executable = load(&gpu, &programs::atomics(&ops), Build::Checking);
-    let types: Vec<Type> = Type::ALL.into_iter().filter(|ty| *ty != Type::Bool).collect();
+    let types = programs::atomic_types();
     let inputs: Vec<Vec<Value>> = types
         .iter()
         .map(|ty| match ty {
@@ -331,7 +352,7 @@ fn gpu_functions_of_the_timing_build_are_close() {
     executable.upload(0, &bytes(&x)).unwrap();
     executable.upload(1, &bytes(&y)).unwrap();
     executable.run().unwrap();
-    let results = words(&executable.download(0, 0).unwrap());
+    let results = patterns(&executable.download(0, 0).unwrap());
     for (case, row) in programs::cases(Type::F32).iter().zip(results.chunks_exact(x.len())) {
         if case.op.result_type(&case.operands) != Ok(Type::F32) || case.operands.len() > 2 {
             continue;
@@ -339,7 +360,7 @@ fn gpu_functions_of_the_timing_build_are_close() {
         for (i, &word) in row.iter().enumerate() {
             let operands = [x[i], y[i]];
             let expected = case.op.eval(&operands[..case.operands.len()]).get::<f32>().unwrap();
-            let found = f32::from_bits(word);
+            let found = f32::from_bits(word as u32);
             let error = (found - expected).abs() / expected.abs().max(1e-2);
             assert!(
                 error < 1e-4 || found == expected || expected.is_nan(),

@@ -21,5 +21,5 @@ fn shuffles_are_of_the_whole_warp() {
     let line =
         "const float next_3 = __shfl_sync(0xffffffffu, in_f32[block_x * 64 + thread], (thread + 1) & 31);";
     assert!(text.contains(line), "{text}");
-    assert_eq!(text.matches("__shfl_sync").count(), 3, "{text}");
+    assert_eq!(text.matches("__shfl_sync").count(), 6, "{text}");
 }

@@ -228,10 +228,10 @@ pub fn rounds() -> Program {
     program.program
 }
 
-/// Every type of 4 bytes, rotated by one lane in each warp.
+/// Every type of 4 or 8 bytes, rotated by one lane in each warp.
 pub fn shuffles() -> Program {
     let mut program = RawProgram::new("shuffles");
-    let types = Type::ALL.into_iter().filter(|ty| ty.bytes() == 4);
+    let types = Type::ALL.into_iter().filter(|ty| ty.bytes() >= 4);
     let buffers: Vec<_> = types
         .map(|ty| {
             (program.input(&format!("in.{ty}"), ty, 128), program.output(&format!("out.{ty}"), ty, 128))
@@ -258,15 +258,20 @@ pub const ATOMICS: usize = 512;
 
 /// Every atomic on every type it is defined for.
 pub fn all_atomics() -> Vec<(AtomicOp, Type)> {
-    let types = Type::ALL.into_iter().filter(|ty| *ty != Type::Bool);
+    let types = atomic_types().into_iter();
     let ops = |ty: Type| AtomicOp::ALL.into_iter().filter(move |op| !ty.is_float() || op.works_on(ty));
     types.flat_map(|ty| ops(ty).map(move |op| (op, ty))).collect()
+}
+
+/// The types that some atomic is defined for.
+pub fn atomic_types() -> Vec<Type> {
+    Type::ALL.into_iter().filter(|ty| *ty != Type::Bool && !ty.is_wide() && !ty.is_half()).collect()
 }
 
 /// Some atomics, each on an element of its own, combined by all threads.
 pub fn atomics(ops: &[(AtomicOp, Type)]) -> Program {
     let mut program = RawProgram::new("atomics");
-    let types: Vec<Type> = Type::ALL.into_iter().filter(|ty| *ty != Type::Bool).collect();
+    let types = atomic_types();
     let inputs: Vec<_> = types.iter().map(|ty| program.input(&format!("in.{ty}"), *ty, ATOMICS)).collect();
     let outs: Vec<_> =
         types.iter().map(|ty| program.output(&format!("out.{ty}"), *ty, AtomicOp::ALL.len())).collect();
@@ -340,7 +345,7 @@ pub fn operations(ty: Type, count: usize) -> Program {
     let mut program = RawProgram::new(&format!("operations on {ty}"));
     let cases = cases(ty);
     let (a, b) = (program.input("a", ty, count), program.input("b", ty, count));
-    let bits = program.output("bits", Type::U32, count * cases.len());
+    let bits = program.output("bits", Type::U64, count * cases.len());
     let mut kernel = program.kernel(ty.name(), [count.div_ceil(64) as u32, 1, 1], 64);
     let [a, b, bits] = [a, b, bits].map(|buffer| kernel.global(buffer));
     let index = kernel.global_index();
@@ -370,12 +375,16 @@ pub fn operations(ty: Type, count: usize) -> Program {
 
 /// The extended bit pattern of a value.
 fn bits_of(kernel: &mut RawKernel, value: warploom_codegen::ir::NodeId) -> warploom_codegen::ir::NodeId {
-    let conversion = if kernel.kernel.exprs[value].ty == Type::F32 {
-        Op::Reinterpret(Type::U32)
-    } else {
-        Op::Cast(Type::U32)
+    let conversion = match kernel.kernel.exprs[value].ty {
+        Type::F32 => Op::Reinterpret(Type::U32),
+        Type::F64 => Op::Reinterpret(Type::U64),
+        Type::F16 | Type::BF16 => Op::Reinterpret(Type::U16),
+        Type::I64 => Op::Cast(Type::U64),
+        Type::U64 => return value,
+        _ => Op::Cast(Type::U32),
     };
-    kernel.op(conversion, &[value])
+    let bits = kernel.op(conversion, &[value]);
+    if kernel.kernel.exprs[bits].ty == Type::U64 { bits } else { kernel.op(Op::Cast(Type::U64), &[bits]) }
 }
 
 /// Threads of [`indices`].
@@ -393,7 +402,7 @@ pub fn index_cases() -> Vec<(BinaryOp, i32)> {
 pub fn indices() -> Program {
     let mut program = RawProgram::new("indices");
     let cases = index_cases();
-    let bits = program.output("bits", Type::U32, cases.len() * 2 * INDICES as usize);
+    let bits = program.output("bits", Type::U64, cases.len() * 2 * INDICES as usize);
     let mut kernel = program.kernel("indices", [1, 1, 1], INDICES);
     let bits = kernel.global(bits);
     let thread = kernel.leaf(Leaf::Thread);
@@ -431,7 +440,7 @@ pub fn constants(ty: Type, count: usize) -> Program {
     let mut program = RawProgram::new(&format!("constants of {ty}"));
     let cases = constant_cases(ty);
     let a = program.input("a", ty, count);
-    let bits = program.output("bits", Type::U32, count * cases.len());
+    let bits = program.output("bits", Type::U64, count * cases.len());
     let mut kernel = program.kernel(ty.name(), [1, 1, 1], count as u32);
     let (a, bits) = (kernel.global(a), kernel.global(bits));
     let i = kernel.leaf(Leaf::Thread);

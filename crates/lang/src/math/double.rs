@@ -44,6 +44,13 @@ pub const LOG_SERIES: [f64; 12] = [
     2.0 / 3.0,
 ];
 
+/// 2/3, rounded.
+pub const TWO_THIRDS: f64 = 2.0 / 3.0;
+/// What the rounding of 2/3 lost.
+pub const TWO_THIRDS_REST: f64 = 3.700743415417188e-17;
+/// What the rounding of 2/5 lost.
+pub const TWO_FIFTHS_REST: f64 = -2.220446049250313e-17;
+
 /// Coefficients of `(sin(x) / x - 1) / x^2` in powers of `x^2`, highest power first: 1/17! to -1/3!.
 pub const SIN_SERIES: [f64; 8] = [
     1.0 / 355_687_428_096_000.0,
@@ -191,8 +198,8 @@ fn precise_log(x: f64) -> (f64, f64) {
     let z = product(s, s);
     // 2/3 and 2/5 with their rounding errors; the rest of the series is small enough for one number.
     let tail = z.0 * polynomial(z.0, &LOG_SERIES[..10]);
-    let series = sum((0.4, -2.220446049250313e-17), (tail, 0.0));
-    let series = sum((0.6666666666666666, 3.700743415417188e-17), product(z, series));
+    let series = sum((0.4, TWO_FIFTHS_REST), (tail, 0.0));
+    let series = sum((TWO_THIRDS, TWO_THIRDS_REST), product(z, series));
     let series = product(product(s, z), series);
     let mantissa = sum((2.0 * s.0, 2.0 * s.1), series);
     let exponent = two_sum(k * LN_2[0], k * LN_2[1]);

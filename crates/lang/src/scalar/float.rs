@@ -143,6 +143,10 @@ macro_rules! halves {
             fn to_bits(self) -> u32 {
                 u32::from($t::to_bits(self))
             }
+            #[inline]
+            fn seen(self) -> u64 {
+                if self.is_nan() { 0x7fff } else { self.to_word() }
+            }
         }
 
         impl Arithmetic for $t {

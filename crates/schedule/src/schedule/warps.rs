@@ -99,7 +99,7 @@ impl Tracer<'_> {
         let (_, first) = stages().next()?;
         let holders = Holders { start: &first.points.dims, lanes: lanes(first)? };
         let decl = &self.problem.pipeline().funcs()[func];
-        let whole = stages().count() == decl.stages.len() && decl.types.iter().all(|ty| ty.bytes() == 4);
+        let whole = stages().count() == decl.stages.len() && decl.types.iter().all(|ty| ty.bytes() >= 4);
         let alike = |(info, nest): &SizedNest<'_>| {
             let mut dims = nest.points.dims.iter().zip(holders.start);
             info.stage().is_some_and(|stage| self.stays_at_its_points(info, stage))

@@ -34,7 +34,7 @@ impl Subject {
             pipeline: workload.pipeline.clone(),
             request: workload.realisation(),
             inputs: workload.input_bytes()?,
-            params: workload.params.iter().map(|value| value.bits()).collect(),
+            params: Value::words(&workload.params),
             problem: OnceLock::new(),
         })
     }
@@ -46,7 +46,7 @@ impl Subject {
             noise_bytes(decl.ty, points as usize, seed ^ number)
         });
         let inputs = inputs.collect();
-        let params = request.params.values().flatten().map(|value: &Value| value.bits()).collect();
+        let params = Value::words(&request.params.values().flatten().copied().collect::<Vec<Value>>());
         Subject { pipeline, request, inputs, params, problem: OnceLock::new() }
     }
 

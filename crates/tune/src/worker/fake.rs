@@ -301,11 +301,11 @@ fn evaluate(subject: &Subject) -> Result<Vec<Vec<u8>>, String> {
             dispatch!(decl.ty, T => Buffer::from_vec_in_order::<T>(region, order, from_bytes::<T>(bytes)));
         inputs.push(buffer.map_err(|error| error.to_string())?);
     }
-    let params = pipeline.params().values().zip(subject.params());
+    let types: Vec<Type> = pipeline.params().values().map(|decl| decl.ty).collect();
     let workload = Workload {
         pipeline: pipeline.clone(),
         inputs,
-        params: params.map(|(decl, bits)| Value::from_bits(decl.ty, *bits)).collect(),
+        params: Value::from_words(&types, subject.params()),
         outputs: request.outputs.iter().flatten().cloned().collect(),
     };
     let outputs = workload.reference().map_err(|error| error.to_string())?;
