@@ -115,8 +115,11 @@ pub fn pow(a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
 /// `a * (1 - weight) + b * weight`.
 #[track_caller]
 pub fn lerp(a: impl Into<Expr>, b: impl Into<Expr>, weight: impl Into<Expr>) -> Expr {
-    let weight = weight.into();
-    a.into() * (1.0f32 - &weight) + b.into() * weight
+    let (a, weight) = (a.into(), weight.into());
+    // A constant weight takes the type of the operands, as it would in a product.
+    let adapted = a.ty().and_then(|ty| adapt(&weight, ty).ok().flatten());
+    let weight = adapted.unwrap_or(weight);
+    a * (1.0f32 - &weight) + b.into() * weight
 }
 
 /// `a` where `condition` is true, otherwise `b`. Both sides are evaluated, so both must be in
