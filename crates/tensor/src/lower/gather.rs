@@ -6,7 +6,7 @@
 use warploom_lang::{Expr, Var, func};
 
 use super::expr::Scope;
-use super::{Lowering, interned, reversed};
+use super::{Lowering, reversed};
 use crate::ast::{self, Name};
 use crate::error::Mistake;
 
@@ -34,7 +34,7 @@ impl Lowering<'_> {
             Some(func) => func.clone(),
             None => {
                 let value = self.element(name, operands, read, scope.plain.unwrap_or(scope))?;
-                let vars: Vec<Var> = indices.iter().map(|index| Var::new(interned(index))).collect();
+                let vars: Vec<Var> = indices.iter().map(|index| Var::new(index)).collect();
                 let func = func(self.fresh(&name.text, "gathered"), reversed(&vars), value);
                 self.gathers.insert(ends, func.clone());
                 func
