@@ -41,6 +41,8 @@ pub(crate) struct Stored {
     pub widened: bool,
     /// Whether a later statement may give the value another type: it is made of literals and integers.
     pub open: bool,
+    /// Whether it gives such an earlier value its type.
+    pub settles: bool,
 }
 
 /// Checks a definition and reports all its mistakes.
@@ -259,7 +261,7 @@ impl<'a> Checker<'a> {
         }
         let Some(value) = value else {
             self.types.entry(name).or_insert(Kind::Is(Type::F32));
-            return Stored { ty: Type::F32, widened: false, open: false };
+            return Stored { ty: Type::F32, widened: false, open: false, settles: false };
         };
         let declared = declared_type(self.def, self.names, name);
         let held = declared.map(Kind::Is).or(before);
@@ -282,7 +284,8 @@ impl<'a> Checker<'a> {
         let ty = kind.alone();
         let is_half = ty.is_half() || value.alone().is_half();
         let widened = is_half && statement.assign != Assign::Set;
-        Stored { ty, widened, open: matches!(kind, Kind::Open(_)) }
+        let is_open = |kind: &Kind<'_>| matches!(kind, Kind::Open(_));
+        Stored { ty, widened, open: is_open(&kind), settles: before.is_some_and(|before| is_open(&before)) }
     }
 
     /// Refuses a value that is wider than the declared type, unless it is a number that fits.

@@ -82,7 +82,7 @@ pub enum Fault {
     #[error("`{name}` has two ranges; keep one")]
     TwoRanges { name: String },
     #[error(
-        "the bounds of a range use `{name}`, but only numbers, sizes and int32 scalars are known there; use these"
+        "the bounds of a range use `{name}`, but only numbers, sizes and scalars of type int32 or int64 are known there; use these"
     )]
     RangeBound { name: String },
     #[error(

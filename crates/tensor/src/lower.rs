@@ -136,12 +136,10 @@ impl<'a> Lowering<'a> {
     }
 
     /// Gives literals that an update starts from the type of the tensor.
-    fn settle(&mut self, name: &str, ty: Type) {
-        let Some(version) = self.versions.get(name).filter(|version| !version.read && version.ty != ty)
-        else {
-            return;
-        };
-        if let Values::Func { vars, start: Some(start @ Lowered::Open(_)), .. } = &version.values {
+    fn settle(&mut self, name: &str, Stored { ty, settles, .. }: Stored) {
+        let version = self.versions.get(name).filter(|version| settles && version.ty != ty);
+        let values = version.map(|version| &version.values);
+        if let Some(Values::Func { vars, start: Some(start), .. }) = values {
             let (vars, value) = (vars.clone(), start.at(ty));
             self.define(name, vars, value.into(), ty);
         }
@@ -160,15 +158,16 @@ impl<'a> Lowering<'a> {
         statement: &'a Statement,
         ranges: &'a Ranges,
         assign: Assign,
-        Stored { ty, widened, open }: Stored,
+        stored: Stored,
     ) -> Result<(), Mistake> {
+        let Stored { ty, widened, open, .. } = stored;
         let name = statement.target.text.as_str();
         let vars = variables(statement);
         let indices =
             statement.indices.iter().zip(&vars).map(|(index, var)| (index.text.as_str(), Expr::from(*var)));
         let mut value = self.value(statement, ranges, indices.collect(), widened)?;
         if let Assign::Reduce { op, initialised: false } = assign {
-            self.settle(name, ty);
+            self.settle(name, stored);
             let old = self.read(name, vars.iter().map(|var| Expr::from(*var)).collect());
             let (old, new) = (convert(old, ty.accumulator()), value.at(ty.accumulator()));
             value = expr::reduce(op, old, new).into();
@@ -184,11 +183,12 @@ impl<'a> Lowering<'a> {
         ranges: &'a Ranges,
         reduced: &'a [String],
         (op, initialised): (Reduction, bool),
-        Stored { ty, widened, .. }: Stored,
+        stored: Stored,
     ) -> Result<(), Mistake> {
+        let Stored { ty, widened, .. } = stored;
         let name = statement.target.text.as_str();
         if !initialised {
-            self.settle(name, ty);
+            self.settle(name, stored);
         }
         let old = if initialised { None } else { self.versions.get(name) };
         let vars = match old.map(|old| &old.values) {

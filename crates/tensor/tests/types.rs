@@ -169,6 +169,8 @@ fn literals_take_the_type_of_the_float_that_they_meet() {
         agrees(&"def f(T c, T(N) A) -> (C) { C(i) = c + A(i) * 1e-3 }".replace('T', ty));
     }
     agrees("def f(double(N) A) -> (C) { C(i) = A(i) * 1e99 }");
+    // Its own statement reads it, so it is a float before.
+    agrees("def f(double(N,K) A) -> (C) { C(i) = 0.1 where i in 0:N  C(i) += C(i) * A(i,k) }");
 }
 
 #[test]

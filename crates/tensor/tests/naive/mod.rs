@@ -108,6 +108,7 @@ impl Naive {
     }
 
     fn statement(&mut self, def: &Def, statement: &Statement, ranges: &Ranges) {
+        self.mark_reads(statement);
         let place = place(statement, ranges, &vec![0; ranges.len()], false);
         let value = self.kind(&statement.value, &place);
         let stored = self.stored(def, statement, value);
@@ -235,9 +236,24 @@ impl Naive {
     }
 
     fn read(&self, name: &str, point: &[i64]) -> V {
-        let tensor = &self.tensors[name];
-        tensor.read.set(true);
-        tensor.at(point)
+        self.tensors[name].at(point)
+    }
+
+    /// Notes which tensors a statement reads.
+    fn mark_reads(&self, statement: &Statement) {
+        let mut open = vec![&statement.value];
+        open.extend(statement.clauses.iter().filter_map(|clause| match clause {
+            Clause::Let { value, .. } | Clause::Exists(value) => Some(value),
+            Clause::Range { .. } => None,
+        }));
+        while let Some(expr) = open.pop() {
+            if let ExprKind::Name(name) | ExprKind::Call(name, _) = &expr.kind
+                && let Some(tensor) = self.tensors.get(&name.text)
+            {
+                tensor.read.set(true);
+            }
+            open.extend(expr.operands());
+        }
     }
 }
 
