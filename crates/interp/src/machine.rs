@@ -94,9 +94,7 @@ impl<'a> Machine<'a> {
     ) -> Result<(), Outside> {
         let Instruction { action, to, .. } = instruction;
         match (action, *to) {
-            (Action::Var(d), Slot::Scalar(scalar)) => {
-                self.scalars[scalar] = u64::from(place.point[*d] as u32)
-            }
+            (Action::Var(d), Slot::Scalar(scalar)) => self.scalars[scalar] = u64::from(place.point[*d] as u32),
             (Action::Var(d), Slot::Row(row)) => {
                 let start = place.point[*d] as u32;
                 for (lane, to) in self.rows[row][..place.lanes].iter_mut().enumerate() {
@@ -106,9 +104,7 @@ impl<'a> Machine<'a> {
             (Action::RVar(r), Slot::Scalar(scalar)) => {
                 self.scalars[scalar] = u64::from(place.domain[*r] as u32);
             }
-            (Action::Var(_) | Action::RVar(_), _) => {
-                unreachable!("rows run along one pure variable of 32 bits")
-            }
+            (Action::Var(_) | Action::RVar(_), _) => unreachable!("rows run along one pure variable of 32 bits"),
             (Action::Load(input), _) => {
                 let source = &sources.inputs[warploom_lang::Id::index(*input)];
                 self.load(instruction, source.values[0], &source.layout, 0, place.lanes)?;
@@ -124,11 +120,9 @@ impl<'a> Machine<'a> {
                 let source = sources.funcs[warploom_lang::Id::index(*func)].as_ref().ok_or(Outside)?;
                 self.load(instruction, source.values[*value], &source.layout, 0, place.lanes)?;
             }
-            (Action::Perturbed(number), _) => {
-                self.compute(instruction, place.lanes, |machine, row, lanes| {
-                    machine.program.perturbed[*number].apply(row, &machine.arguments(instruction, lanes));
-                })
-            }
+            (Action::Perturbed(number), _) => self.compute(instruction, place.lanes, |machine, row, lanes| {
+                machine.program.perturbed[*number].apply(row, &machine.arguments(instruction, lanes));
+            }),
             (Action::Op(op), _) => self.compute(instruction, place.lanes, |machine, row, lanes| {
                 let args = machine.arguments(instruction, lanes);
                 lanes::apply(*op, instruction.operand, instruction.result, row, &args);

@@ -108,8 +108,7 @@ impl Perturbed {
             Type::F32 => f32::from_bits(bits as u32),
             half => Value::from_bits(half, bits).as_f64() as f32,
         };
-        let operand =
-            |number: usize, lane: usize| args.get(number).map_or(0.0, |lanes| value(lanes.get(lane)));
+        let operand = |number: usize, lane: usize| args.get(number).map_or(0.0, |lanes| value(lanes.get(lane)));
         for (lane, to) in u32::row(result).iter_mut().enumerate() {
             let (a, b) = (operand(0, lane), operand(1, lane));
             let noise = self.noise.of(u64::from(a.to_bits()) << 32 | u64::from(b.to_bits()));

@@ -259,6 +259,7 @@ impl Compiler<'_> {
         Slot::Scalar(self.scalars.len() - 1)
     }
 
+
     /// Frees the register of a value after its last use.
     fn release(&mut self, id: ExprId) {
         match self.slots.get(&id).copied() {

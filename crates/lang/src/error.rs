@@ -60,9 +60,7 @@ pub enum Fault {
         ty: Type,
     },
     /// An index that is not an `i32`.
-    #[error(
-        "index {dimension} of `{callee}` is {ty}, but indices are i32, i64 or u64; convert it with .i32()"
-    )]
+    #[error("index {dimension} of `{callee}` is {ty}, but indices are i32, i64 or u64; convert it with .i32()")]
     IndexType {
         /// The name of the Func or input that is accessed.
         callee: String,

@@ -257,9 +257,7 @@ impl UnaryOp {
             Neg | Abs => a != Type::Bool,
             Not => !a.is_float(),
             Popcount | LeadingZeros => a.is_int(),
-            FastExp | Atan | Asin | Acos | Tan | Rsqrt | Erf | Log1p | Expm1 | Exp2 | Log2 => {
-                has_functions(a)
-            }
+            FastExp | Atan | Asin | Acos | Tan | Rsqrt | Erf | Log1p | Expm1 | Exp2 | Log2 => has_functions(a),
             _ => a.is_float(),
         };
         match self {

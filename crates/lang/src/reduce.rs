@@ -5,9 +5,9 @@ use std::panic::Location;
 
 use crate::error::{Diagnostic, Fault};
 use crate::expr::{Expr, Operand, Term, TermKind, Var};
+use crate::op::Op;
 use crate::func::{Func, FuncName, Itself, Start, Update};
 use crate::functions::select;
-use crate::op::Op;
 use crate::rdom::RDom;
 use crate::types::{Type, Value};
 

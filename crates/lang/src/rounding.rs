@@ -103,9 +103,7 @@ fn double(pipeline: &Pipeline, id: ExprId, op: Op) -> Option<Deviation> {
         Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Absd) => fused(pipeline, id),
         Op::Binary(BinaryOp::Mod) => Some(Deviation::Remainder),
         Op::Binary(BinaryOp::Pow)
-        | Op::Unary(UnaryOp::Exp | UnaryOp::Log | UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Tanh) => {
-            Some(DOUBLE)
-        }
+        | Op::Unary(UnaryOp::Exp | UnaryOp::Log | UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Tanh) => Some(DOUBLE),
         _ => None,
     }
 }

@@ -10,9 +10,8 @@ use crate::lanes::Lanes;
 impl Perturbed {
     /// Computes the lanes of a row of 64-bit floats.
     pub(super) fn apply_double(&self, result: &mut [u64], args: &[Lanes<'_>]) {
-        let operand = |number: usize, lane: usize| {
-            args.get(number).map_or(0.0, |lanes| f64::from_bits(lanes.get(lane)))
-        };
+        let operand =
+            |number: usize, lane: usize| args.get(number).map_or(0.0, |lanes| f64::from_bits(lanes.get(lane)));
         for (lane, to) in result.iter_mut().enumerate() {
             let (a, b) = (operand(0, lane), operand(1, lane));
             let noise = self.noise.of(a.to_bits() ^ b.to_bits().rotate_left(31));
@@ -54,7 +53,12 @@ impl Perturbed {
 
     /// A sum or difference. Each operand comes with what its rounding lost, if it is a product; one of
     /// these is added again.
-    fn double_sum(&self, (a, left): (f64, Option<f64>), (b, right): (f64, Option<f64>), noise: Noise) -> f64 {
+    fn double_sum(
+        &self,
+        (a, left): (f64, Option<f64>),
+        (b, right): (f64, Option<f64>),
+        noise: Noise,
+    ) -> f64 {
         let b_signed = if self.op == Op::Binary(BinaryOp::Add) { b } else { -b };
         let right = right.map(|lost| if self.op == Op::Binary(BinaryOp::Add) { lost } else { -lost });
         let lost = match self.fused_side(left.is_some(), right.is_some(), noise) {

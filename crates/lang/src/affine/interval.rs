@@ -173,12 +173,14 @@ fn chosen(op: Op, operands: &[Operand]) -> Option<Interval> {
                 false => Interval::new(0, largest),
             })
         }
-        (Op::Binary(BinaryOp::And), &[(_, a), (_, b)]) => match (a.is_non_negative(), b.is_non_negative()) {
-            (true, true) => Some(Interval::new(0, a.max.min(b.max))),
-            (true, false) => Some(Interval::new(0, a.max)),
-            (false, true) => Some(Interval::new(0, b.max)),
-            (false, false) => None,
-        },
+        (Op::Binary(BinaryOp::And), &[(_, a), (_, b)]) => {
+            match (a.is_non_negative(), b.is_non_negative()) {
+                (true, true) => Some(Interval::new(0, a.max.min(b.max))),
+                (true, false) => Some(Interval::new(0, a.max)),
+                (false, true) => Some(Interval::new(0, b.max)),
+                (false, false) => None,
+            }
+        }
         _ => None,
     }
 }
@@ -236,9 +238,7 @@ mod tests {
         let all = Interval::of_type(ty);
         let starts = [all.min, all.min + 1, -3, -1, 0, 1, 2, 7, all.max - 4, all.max - 1, all.max];
         let starts = starts.into_iter().filter(|start| (all.min..=all.max).contains(start));
-        starts
-            .flat_map(|min| [0, 1, 4].map(|width| Interval::new(min, min.saturating_add(width).min(all.max))))
-            .collect()
+        starts.flat_map(|min| [0, 1, 4].map(|width| Interval::new(min, min.saturating_add(width).min(all.max)))).collect()
     }
 
     /// The values of a range; the end that stands for the largest `u64`s has some of those too.

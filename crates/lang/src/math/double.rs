@@ -288,9 +288,9 @@ pub fn tanh(x: f64) -> f64 {
     let magnitude = x.abs();
     if magnitude < 0.55 {
         let square = x * x;
-        let fraction = (1..TANH_DEPTH)
-            .rev()
-            .fold(f64::from(2 * TANH_DEPTH + 1), |below, depth| f64::from(2 * depth + 1) + square / below);
+        let fraction = (1..TANH_DEPTH).rev().fold(f64::from(2 * TANH_DEPTH + 1), |below, depth| {
+            f64::from(2 * depth + 1) + square / below
+        });
         return x / (1.0 + square / fraction);
     }
     let value = 1.0 - 2.0 / (exp(magnitude + magnitude) + 1.0);
