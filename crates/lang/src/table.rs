@@ -198,7 +198,7 @@ struct TableText {
 
 impl From<TableDecl> for TableText {
     fn from(table: TableDecl) -> TableText {
-        let bits = table.values.iter().map(|value| value.bits().into()).collect();
+        let bits = table.values.iter().map(|value| value.bits()).collect();
         TableText { name: table.name, ty: table.ty, extents: table.extents, bits }
     }
 }
@@ -209,8 +209,8 @@ impl TryFrom<TableText> for TableDecl {
     fn try_from(text: TableText) -> Result<TableDecl, String> {
         let TableText { name, ty, extents, bits } = text;
         let value = |bits: &u64| {
-            let value = (*bits).try_into().ok().map(|bits| Value::from_bits(ty, bits));
-            value.filter(|value| u64::from(value.bits()) == *bits)
+            let value = Value::from_bits(ty, *bits);
+            (value.bits() == *bits).then_some(value)
         };
         let no_value = |bits: &u64| format!("{bits} is not the bit pattern of a value of type {ty}");
         let values = bits.iter().map(|bits| value(bits).ok_or_else(|| no_value(bits)));

@@ -230,6 +230,9 @@ mod tests {
                 hash = (hash ^ y.to_bits()).wrapping_mul(0x100_0000_01b3);
             }
         }
-        assert_eq!(hash, 0x5366_b5b7_f613_e93b, "the elementary functions of f64 changed: change them here too");
+        assert_eq!(
+            hash, 0x5366_b5b7_f613_e93b,
+            "the elementary functions of f64 changed: change them here too"
+        );
     }
 }
