@@ -54,8 +54,22 @@ impl Style {
         match (ty, ty.int_range()) {
             (Type::Bool, _) => Value::from(draws.below(2) == 1),
             (_, None) => {
-                let float = self.float(extreme, draws);
-                Value::rounded(ty, float.into()).unwrap_or(Value::zero(ty))
+                let float = match ty {
+                    _ if extreme => self.extreme(ty, draws),
+                    // More digits than an `f32` has, so that a conversion to one is noticed.
+                    Type::F64 if self != Style::Few => draws.fraction() * 2.0 - 0.5,
+                    _ => self.float(draws).into(),
+                };
+                Value::rounded(ty, float).unwrap_or(Value::zero(ty))
+            }
+            (Type::U64, _) if extreme && draws.below(2) == 0 => {
+                let above = [1 << 63, (1 << 63) + 1, u64::MAX - 1, u64::MAX];
+                Value::from(*draws.one_of(&above))
+            }
+            (Type::I64 | Type::U64, _) if self == Style::Mixed && draws.below(8) == 0 => {
+                // Numbers of every magnitude.
+                let bits = draws.bits();
+                Value::from_bits(ty, bits >> draws.below(64))
             }
             (_, Some(range)) => {
                 let int = self.int(range, extreme, draws);
@@ -78,14 +92,23 @@ impl Style {
         from + draws.below((to - from + 1) as u64) as i64
     }
 
-    fn float(self, extreme: bool, draws: &mut Draws) -> f32 {
-        if extreme {
-            let finite = [0.0, -0.0, 1e-42, -1e-30, 1e9, -1e20, f32::MAX, f32::MIN_POSITIVE];
-            let infinite = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
-            let wild = self == Style::Wild && draws.below(4) == 0;
-            let table = if wild { &infinite[..] } else { &finite[..] };
-            return table[draws.below(table.len() as u64) as usize];
+    /// Ends of the type, numbers that it holds with fewer digits, and zeros.
+    fn extreme(self, ty: Type, draws: &mut Draws) -> f64 {
+        const F32: [f64; 8] =
+            [0.0, -0.0, 1e-42, -1e-30, 1e9, -1e20, f32::MAX as f64, f32::MIN_POSITIVE as f64];
+        const F16: [f64; 8] = [0.0, -0.0, 6e-8, -3.1e-5, 6.1035e-5, 1000.5, -65504.0, 2048.0];
+        const F64: [f64; 8] = [0.0, -0.0, 5e-324, -1e-310, 1e300, -1e16, f64::MAX, f64::MIN_POSITIVE];
+        if self == Style::Wild && draws.below(4) == 0 {
+            return *draws.one_of(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY]);
         }
+        *draws.one_of(match ty {
+            Type::F16 => &F16,
+            Type::F64 => &F64,
+            _ => &F32,
+        })
+    }
+
+    fn float(self, draws: &mut Draws) -> f32 {
         match self {
             Style::Few => draws.below(9) as f32 - 4.0,
             // 24 bits convert to `f32` exactly.
@@ -103,6 +126,16 @@ impl Draws {
         (self.0 >> 32) % limit
     }
 
+    fn bits(&mut self) -> u64 {
+        self.0 = mixed(self.0);
+        self.0
+    }
+
+    /// A number from 0 to 1, of 53 bits.
+    fn fraction(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     pub(crate) fn one_of<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len() as u64) as usize]
     }
@@ -110,6 +143,8 @@ impl Draws {
 
 #[cfg(test)]
 mod tests {
+    use warploom_lang::f16;
+
     use super::*;
 
     fn input(name: &str, ty: Type) -> InputDecl {
@@ -137,7 +172,7 @@ mod tests {
             let inputs = (0..64).map(|i| input(&format!("input{i}"), ty));
             let found: Vec<Value> =
                 inputs.flat_map(|decl| values(1, &decl, &Region::of_extents(&[256]))).collect();
-            let mut bits: Vec<u32> = found.iter().map(|value| value.bits()).collect();
+            let mut bits: Vec<u64> = found.iter().map(|value| value.bits()).collect();
             bits.sort_unstable();
             bits.dedup();
             let least = match ty {
@@ -149,6 +184,18 @@ mod tests {
             if let Some((low, high)) = ty.int_range() {
                 let ints: Vec<i64> = found.iter().filter_map(|value| value.as_int()).collect();
                 assert!(ints.contains(&low) && ints.contains(&high), "{ty}");
+            }
+            let has = |value: Value| found.contains(&value);
+            match ty {
+                Type::U64 => assert!(has(Value::from(u64::MAX)) && has(Value::from(1_u64 << 63))),
+                Type::I64 => assert!(found.iter().any(|value| value.as_f64().abs() > 1e12)),
+                Type::F16 => assert!(has(f16::from_bits(1).into()) && has(f16::MIN.into())),
+                Type::F64 => {
+                    assert!(has(Value::from(5e-324_f64)));
+                    let digits = found.iter().filter(|value| value.as_f64() != value.as_f64() as f32 as f64);
+                    assert!(digits.count() * 3 > found.len());
+                }
+                _ => {}
             }
         }
     }

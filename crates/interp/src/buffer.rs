@@ -392,9 +392,7 @@ impl Buffer {
             let samples = self.as_slice::<S>().unwrap_or_default();
             let exact = |sample: &S| {
                 let to = T::cast_from(*sample);
-                let same = S::cast_from(to) == *sample || Value::from(*sample).as_f64().is_nan();
-                let kept = same && (T::TYPE.is_float() || !Value::from(*sample).as_f64().is_nan());
-                if kept { Ok(to) } else { Err(Value::from(*sample)) }
+                if is_same(Value::from(*sample), Value::from(to)) { Ok(to) } else { Err(Value::from(*sample)) }
             };
             let converted = samples.iter().map(exact).collect::<Result<Vec<T>, Value>>()?;
             Ok(Buffer { data: T::wrap(converted), ..self.clone() })
@@ -405,6 +403,22 @@ impl Buffer {
 impl PartialEq for Buffer {
     fn eq(&self, other: &Buffer) -> bool {
         compare(self, other, &Tolerance::default()).is_ok_and(|found| found.identical)
+    }
+}
+
+/// Whether two values of any types are the same number, or both NaN.
+fn is_same(a: Value, b: Value) -> bool {
+    let int = |value: Value| match value.ty() {
+        Type::U64 => Some(i128::from(value.bits())),
+        _ => value.as_int().map(i128::from),
+    };
+    // Every float is an `f64`, and every integer beyond its precision is far below 2^127.
+    let is_whole = |float: f64, int: i128| float.fract() == 0.0 && float as i128 == int;
+    match (int(a), int(b)) {
+        (Some(a), Some(b)) => a == b,
+        (Some(a), None) => is_whole(b.as_f64(), a),
+        (None, Some(b)) => is_whole(a.as_f64(), b),
+        (None, None) => a.as_f64() == b.as_f64() || (a.as_f64().is_nan() && b.as_f64().is_nan()),
     }
 }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use warploom_interp::buffer::{Buffer, Element};
 use warploom_interp::files::{FileError, read_any, write_any};
 use warploom_interp::npy::{self, NpyError};
-use warploom_lang::{Region, Scalar, Type, dispatch};
+use warploom_lang::{Region, Scalar, Type, Value, bf16, dispatch, f16};
 
 /// A version 1.0 file, as numpy writes it.
 fn file(descr: &str, fortran_order: bool, shape: &str, data: &[u8]) -> Vec<u8> {
@@ -36,10 +36,10 @@ fn written(buffer: &Buffer) -> Vec<u8> {
     bytes
 }
 
-fn bits(buffer: &Buffer) -> Vec<u32> {
+fn bits(buffer: &Buffer) -> Vec<u64> {
     dispatch!(buffer.ty(), T => {
         let samples = buffer.as_slice::<T>().unwrap();
-        buffer.offsets().map(|offset| samples[offset].to_bits()).collect()
+        buffer.offsets().map(|offset| samples[offset].to_word()).collect()
     })
 }
 
@@ -66,31 +66,77 @@ fn reads_fortran_order_and_big_endian() {
 }
 
 #[test]
-fn wide_types_are_narrowed_only_exactly() {
+fn wide_types_are_read_as_they_are() {
     let f64s = |values: &[f64]| {
         let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         read(&file("<f8", false, &format!("({},)", values.len()), &data))
     };
-    let narrow = f64s(&[0.5, -0.0, f64::INFINITY, f64::NAN]).unwrap();
+    let wide = f64s(&[0.5, -0.0, f64::INFINITY, f64::NAN]).unwrap();
+    let narrow = wide.exactly(Type::F32).unwrap();
     assert!(narrow.as_slice::<f32>().unwrap()[3].is_nan());
-    let error = f64s(&[0.5, 0.1]).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "its sample 0.1 is not exactly representable in f32; convert the array with astype before saving it"
-    );
-    assert!(matches!(f64s(&[1e300]), Err(NpyError::Inexact { ty: Type::F32, .. })));
+    assert_eq!(narrow.as_slice::<f32>().unwrap()[1].to_bits(), (-0.0_f32).to_bits());
+    assert_eq!(f64s(&[0.5, 0.1]).unwrap().exactly(Type::F32).unwrap_err(), Value::from(0.1_f64));
+    assert_eq!(f64s(&[1e300]).unwrap().exactly(Type::F32).unwrap_err(), Value::from(1e300_f64));
 
-    let i64s = |value: i64| read(&file("<i8", false, "(1,)", &value.to_le_bytes()));
-    assert_eq!(i64s(-5).unwrap().as_slice::<i32>().unwrap(), [-5]);
-    assert!(matches!(i64s(1 << 31), Err(NpyError::Inexact { ty: Type::I32, .. })));
-    let u64s = |value: u64| read(&file("<u8", false, "(1,)", &value.to_le_bytes()));
-    assert_eq!(u64s(1 << 31).unwrap().as_slice::<u32>().unwrap(), [1 << 31]);
-    assert!(matches!(u64s(1 << 32), Err(NpyError::Inexact { ty: Type::U32, .. })));
+    let i64s = |value: i64| read(&file("<i8", false, "(1,)", &value.to_le_bytes())).unwrap();
+    assert_eq!(i64s(-5).as_slice::<i64>().unwrap(), [-5]);
+    assert_eq!(i64s(-5).exactly(Type::I32).unwrap().as_slice::<i32>().unwrap(), [-5]);
+    assert!(i64s(1 << 31).exactly(Type::I32).is_err());
+    let u64s = |value: u64| read(&file(">u8", false, "(1,)", &value.to_be_bytes())).unwrap();
+    assert_eq!(u64s(u64::MAX).as_slice::<u64>().unwrap(), [u64::MAX]);
+    assert_eq!(u64s(1 << 31).exactly(Type::U32).unwrap().as_slice::<u32>().unwrap(), [1 << 31]);
+    assert!(u64s(1 << 32).exactly(Type::U32).is_err());
+}
+
+/// Conversions that a second conversion undoes, although the number between is another one.
+#[test]
+fn exact_conversions_keep_the_number() {
+    let one = |value: Value| {
+        let region = Region::of_extents(&[1]);
+        dispatch!(value.ty(), T => Buffer::from_vec(region, vec![value.get::<T>().unwrap()])).unwrap()
+    };
+    let refused = |value: Value, ty: Type| assert_eq!(one(value).exactly(ty).unwrap_err(), value, "{ty}");
+    refused(Value::from(-1_i64), Type::U64);
+    refused(Value::from(255_u8), Type::I8);
+    refused(Value::from(i64::MAX), Type::F64);
+    refused(Value::from(u64::MAX), Type::F64);
+    refused(Value::from(u64::MAX), Type::F32);
+    refused(Value::from(i32::MAX), Type::F32);
+    refused(Value::from(u64::MAX), Type::I64);
+    refused(Value::from(65_505_u16), Type::F16);
+    refused(Value::from(f64::INFINITY), Type::I64);
+    refused(Value::from(f64::NAN), Type::U8);
+    refused(Value::from(9.3e18_f64), Type::I64);
+    refused(Value::from(2_u8), Type::Bool);
+    assert_eq!(one(Value::from(1_u64 << 63)).exactly(Type::BF16).unwrap().ty(), Type::BF16);
+    assert_eq!(one(Value::from(-0.0_f32)).exactly(Type::I64).unwrap().get(&[0]), Some(Value::from(0_i64)));
+    assert_eq!(one(Value::from(1.0_f64)).exactly(Type::Bool).unwrap().get(&[0]), Some(Value::from(true)));
+}
+
+#[test]
+fn floats_of_16_bits_are_numpys() {
+    let halves = read(&file("<f2", false, "(2,)", &[0x00, 0x3c, 0x01, 0x80])).unwrap();
+    assert_eq!(halves.as_slice::<f16>().unwrap(), [f16::ONE, f16::from_bits(0x8001)]);
+    let big = read(&file(">f2", false, "(1,)", &[0x3c, 0x00])).unwrap();
+    assert_eq!(big.as_slice::<f16>().unwrap(), [f16::ONE]);
+    for descr in ["<V2", "|V2"] {
+        let brains = read(&file(descr, false, "(1,)", &[0x80, 0x3f])).unwrap();
+        assert_eq!(brains.as_slice::<bf16>().unwrap(), [bf16::ONE]);
+    }
+    let text = |buffer: &Buffer| {
+        let bytes = written(buffer);
+        assert_eq!((bytes.len() - 2) % 64, 0);
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let single = Buffer::zeros(Type::F16, Region::of_extents(&[])).unwrap();
+    assert!(text(&single).contains("'descr': '<f2', 'fortran_order': False, 'shape': ()"));
+    let row = Buffer::zeros(Type::BF16, Region::of_extents(&[1])).unwrap();
+    assert!(text(&row).contains("'descr': '<V2', 'fortran_order': False, 'shape': (1, )"));
 }
 
 #[test]
 fn refuses_types_without_samples() {
-    for descr in ["|O", "<f2", "<c8", "<U3", "|S1", "<M8[s]", "<m8[s]", "|V4", "|u2", "f4", "", "é", "<f99"]
+    for descr in ["|O", "<f1", "<c8", "<U3", "|S1", "<M8[s]", "<m8[s]", "|V4", "|u2", "f4", "", "é", "<f99"]
     {
         let error = read(&file(descr, false, "(1,)", &[0; 8])).unwrap_err();
         assert!(matches!(error, NpyError::Type { .. }), "{descr}: {error}");
@@ -158,7 +204,7 @@ fn buffers() -> impl Strategy<Value = Buffer> {
     let shape = prop::collection::vec((0_i64..5, -9_i64..9), 0..5);
     (prop::sample::select(&Type::ALL[..]), shape).prop_flat_map(|(ty, shape)| {
         let (extents, min): (Vec<i64>, Vec<i64>) = shape.into_iter().unzip();
-        let samples = prop::collection::vec(any::<u32>(), extents.iter().product::<i64>() as usize);
+        let samples = prop::collection::vec(any::<u64>(), extents.iter().product::<i64>() as usize);
         let order = Just((0..extents.len()).collect::<Vec<_>>()).prop_shuffle();
         (Just(ty), Just(extents), Just(min), samples, order).prop_map(|(ty, extents, min, samples, order)| {
             dispatch!(ty, T => buffer::<T>(&extents, &order, &samples)).translated(&min).unwrap()
@@ -166,8 +212,8 @@ fn buffers() -> impl Strategy<Value = Buffer> {
     })
 }
 
-fn buffer<T: Element>(extents: &[i64], order: &[usize], samples: &[u32]) -> Buffer {
-    let samples = samples.iter().map(|&bits| T::from_bits(bits)).collect();
+fn buffer<T: Element>(extents: &[i64], order: &[usize], samples: &[u64]) -> Buffer {
+    let samples = samples.iter().map(|&bits| T::from_word(bits)).collect();
     Buffer::from_vec_in_order(Region::of_extents(extents), order, samples).unwrap()
 }
 

@@ -19,9 +19,9 @@ use warploom_interp::buffer::Buffer;
 use warploom_lang::*;
 
 /// Types to choose from; common types are listed several times.
-const TYPES: [Type; 12] = {
+const TYPES: [Type; 18] = {
     use Type::*;
-    [U8, F32, I32, Bool, U16, U32, I8, I16, I32, F32, F32, F32]
+    [U8, F32, I32, Bool, U16, U32, I8, I16, I32, F32, F32, F32, F16, BF16, F64, F64, I64, U64]
 };
 
 const VARS: [Var; 3] = [Var::literal("x"), Var::literal("y"), Var::literal("z")];
@@ -80,15 +80,28 @@ fn sample(ty: Type, number: u32) -> Value {
     let int = |value: i64| Value::from_int(ty, value);
     match (ty.int_range(), number % 8) {
         (Some((low, high)), special @ 0..3) => {
-            int([low, high, -1][special as usize]).unwrap_or(Value::from_bits(ty, number))
+            int([low, high, -1][special as usize]).unwrap_or(Value::largest(ty))
         }
         (None, 0..4) => {
-            let special = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 1e30, 1e-40, 3e9, -129.5];
-            Value::from(special[(number >> 4) as usize % 8])
+            let special = [
+                f64::NAN,
+                f64::INFINITY,
+                f64::NEG_INFINITY,
+                -0.0,
+                1e30,
+                1e-40,
+                3e9,
+                -129.5,
+                1e300,
+                6e-8,
+                65504.0,
+            ];
+            Value::rounded(ty, special[(number >> 4) as usize % special.len()]).unwrap()
         }
-        (None, 4 | 5) => Value::from(small as f32 * 0.5 - 1.0),
-        (_, 3 | 4) => Value::from_bits(ty, number >> 3),
-        _ => int(i64::from(small)).unwrap_or(Value::from_bits(ty, 1)),
+        (None, 4 | 5) => Value::rounded(ty, f64::from(small) * 0.5 - 1.0).unwrap(),
+        // Bits all over the type.
+        (_, 3 | 4) => Value::from_bits(ty, u64::from(number >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11),
+        _ => int(i64::from(small)).unwrap_or(Value::one(ty)),
     }
 }
 
@@ -185,7 +198,8 @@ impl Maker {
             self.images.push((input, buffer));
         }
         self.params = vec![(Param::i32("n"), Value::from(self.choices.between(0, 4)))];
-        let ty = self.choices.of(&[Type::F32, Type::U8, Type::I16, Type::Bool]);
+        use Type::*;
+        let ty = self.choices.of(&[F32, U8, I16, Bool, F16, BF16, F64, I64, U64]);
         self.params.push((Param::new("p", ty), sample(ty, self.choices.number())));
         self.params.push((Param::f32("q").range(0.0, 2.0), Value::from(self.choices.between(0, 2) as f32)));
         self.make_boundary();
@@ -343,11 +357,14 @@ impl Maker {
         let from = value.ty().unwrap();
         match self.choices.below(3) {
             0 => value.cast(ty),
-            1 if from.bytes() == ty.bytes() && from != Type::Bool && ty != Type::Bool => match from {
+            1 if from.bytes() == ty.bytes() && from != Type::Bool && ty != Type::Bool => {
                 // The bits of a NaN are unspecified; the clamp removes NaN.
-                Type::F32 => clamp(value, -1e30, 1e30).reinterpret(ty),
-                _ => value.reinterpret(ty),
-            },
+                let limit = |number: f64| Value::rounded(from, number);
+                match (limit(-3e4), limit(3e4)) {
+                    (Some(low), Some(high)) => clamp(value, low, high).reinterpret(ty),
+                    _ => value.reinterpret(ty),
+                }
+            }
             _ => value.saturating_cast(ty),
         }
     }
@@ -368,11 +385,12 @@ impl Maker {
         let a = self.value(scope, ty, depth);
         let old = [floor, ceil, round, abs, sqrt, exp, fast_exp, log, sin, cos, tanh];
         let new = [atan, asin, acos, tan, rsqrt, erf, log1p, expm1, exp2, log2];
-        let functions = [old.as_slice(), &new].concat();
+        let double = [floor, ceil, round, abs, sqrt, exp, log, sin, cos, tanh];
+        let functions = if ty == Type::F64 { double.to_vec() } else { [old.as_slice(), &new].concat() };
         match (ty, self.choices.below(functions.len() + 2)) {
             (_, 0) => -a,
-            (Type::F32, 1) => random_f32(7, [a.i32()]),
-            (Type::F32, function) => functions[function - 2](a),
+            (_, 1) if ty.is_float() => random_f32(7, [a.i32()]).cast(ty),
+            (_, function) if ty.is_float() => functions[function - 2](a),
             (_, 1) => random_u32(7, [a]).cast(ty),
             (_, 2..=6) => abs(a),
             (_, 7..=10) => popcount(a),
@@ -390,10 +408,12 @@ impl Maker {
         let integers: [Operation; 4] =
             [|a, b| a << b, |a, b| a >> b, average, |a, b| clamp(&a, b, a.clone())];
         let floats: [Operation; 5] =
-            [pow, absd, atan2, |a, b| lerp(&a, b, 0.25), |a, b| select(a.lt(&b), b, a)];
+            [pow, absd, |a, b| lerp(&a, b, 0.25), |a, b| select(a.lt(&b), b, a), atan2];
         let all = match ty {
             Type::Bool => logic.to_vec(),
-            Type::F32 => [arithmetic.as_slice(), &floats].concat(),
+            // `f64` lacks the last.
+            Type::F64 => [arithmetic.as_slice(), &floats[..4]].concat(),
+            _ if ty.is_float() => [arithmetic.as_slice(), &floats].concat(),
             _ => [arithmetic.as_slice(), &integers, &logic].concat(),
         };
         let result = self.choices.of(&all)(a, b);
@@ -455,7 +475,10 @@ impl Maker {
     /// A data-dependent index with bounds.
     fn held(&mut self, scope: &Scope<'_>) -> Expr {
         let (low, high) = (self.choices.between(0, 4) % 4 - 1, self.choices.between(1, 5));
-        match self.choices.below(12) {
+        match self.choices.below(15) {
+            12 => clamp(self.value(scope, Type::I64, 2), low, low + high).i32(),
+            13 => clamp(self.value(scope, Type::U64, 2).saturating_cast(Type::I32), low, low + high),
+            14 => (self.value(scope, Type::U64, 1) % (high as u64)).i32(),
             0..=2 => clamp(self.value(scope, Type::I32, 2), low, low + high),
             3 => clamp(self.value(scope, Type::F32, 2), low as f32, (low + high) as f32 + 0.5).i32(),
             4 => self.value(scope, Type::Bool, 2).i32() * high + low,
@@ -523,8 +546,8 @@ impl Maker {
 
     /// An index computed in some type with any operations. Bounds inference may reject it.
     fn computed(&mut self, at: Expr) -> Expr {
-        let ty =
-            self.choices.of(&[Type::I32, Type::U8, Type::I8, Type::I16, Type::U32, Type::F32, Type::Bool]);
+        use Type::*;
+        let ty = self.choices.of(&[I32, U8, I8, I16, U32, F32, Bool, I64, U64]);
         let at = if self.choices.once_in(2) { at } else { at % 5 };
         let mut value = self.converted(at, ty);
         for _ in 0..self.choices.between(1, 2) {

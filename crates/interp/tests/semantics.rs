@@ -254,7 +254,8 @@ const INF: f32 = f32::INFINITY;
 
 #[test]
 fn extremes_prefer_numbers_and_tell_zeros_apart() {
-    let zeros = [(0.0, -0.0, -0.0), (-0.0, 0.0, -0.0), (-0.0, -0.0, -0.0), (0.0, 0.0, 0.0)];
+    let zeros: [(f32, f32, f32); 4] =
+        [(0.0, -0.0, -0.0), (-0.0, 0.0, -0.0), (-0.0, -0.0, -0.0), (0.0, 0.0, 0.0)];
     check2(&zeros, min);
     check2(&zeros.map(|(a, b, _)| (a, b, if a.is_sign_negative() { b } else { a })), max);
     check2(&[(NAN, 1.0, 1.0), (1.0, NAN, 1.0), (NAN, NAN, NAN), (-INF, 1.0, -INF), (NAN, -INF, -INF)], min);

@@ -218,7 +218,7 @@ impl Value {
             Some((min, max)) => (min..=max)
                 .contains(&int)
                 .then_some(Value { ty, bits: if ty.is_wide() { int as u64 } else { u64::from(int as u32) } }),
-            None => Value::exact_float(ty, int as f64).filter(|_| int as f64 as i64 == int),
+            None => Value::exact_float(ty, int as f64).filter(|_| int as f64 as i128 == i128::from(int)),
         }
     }
 

@@ -61,7 +61,7 @@ fn operands_that_do_not_fit() {
       --> crates/lang/tests/mistakes.rs
     ");
     assert_snapshot!(report([func("out", X, image.at(X.f32()))]), @"
-    index 0 of `image` is f32, but indices are i32; convert it with .i32()
+    index 0 of `image` is f32, but indices are i32, i64 or u64; convert it with .i32()
       --> crates/lang/tests/mistakes.rs
     ");
 }

@@ -14,6 +14,12 @@ const TYPES: [Type; 12] = {
     [U8, U8, U16, I32, F32, F32, F32, F32, I16, I8, U32, Bool]
 };
 
+/// Types of 16 and 64 bits, which only some pipelines have.
+const NEW_TYPES: [Type; 5] = [Type::F16, Type::BF16, Type::F64, Type::I64, Type::U64];
+
+/// The probability that a pipeline may have types of 16 and 64 bits.
+const HAS_NEW_TYPES: f64 = 0.4;
+
 /// The probability of choosing an image that no stage reads yet.
 const PREFER_UNREAD: f64 = 0.6;
 
@@ -26,6 +32,8 @@ pub struct Grower {
     /// The kind of stage for each prefix of Func names.
     pub names: Vec<(String, StageKind)>,
     images: Vec<Entry>,
+    /// Whether there may be types of 16 and 64 bits.
+    has_new_types: bool,
     /// The number of stages to make.
     stages: usize,
     /// The kind of the current stage, and the number of stages made before it.
@@ -56,6 +64,7 @@ impl Grower {
     pub fn new(mut dice: Dice, options: &Options) -> Grower {
         let (fewest, most) = (*options.stages.start() as i64, *options.stages.end() as i64);
         let stages = dice.between(fewest..=most.max(fewest)).max(1);
+        let has_new_types = dice.chance(HAS_NEW_TYPES);
         Grower {
             dice,
             limits: options.scale.limits(),
@@ -63,6 +72,7 @@ impl Grower {
             params: Vec::new(),
             names: Vec::new(),
             images: Vec::new(),
+            has_new_types,
             stages: stages as usize,
             kind: StageKind::Source,
             count: 0,
@@ -223,7 +233,21 @@ impl Grower {
 
     /// A random type for an image.
     pub fn ty(&mut self) -> Type {
-        self.dice.pick(&TYPES)
+        self.type_of(&TYPES, &NEW_TYPES)
+    }
+
+    /// A type of the first list; in pipelines with types of 16 and 64 bits, every other time of the
+    /// second.
+    pub fn type_of(&mut self, types: &[Type], new: &[Type]) -> Type {
+        let is_new = self.has_new_types && self.dice.chance(0.5);
+        self.dice.pick(if is_new { new } else { types })
+    }
+
+    /// A type of the language; all that the pipeline may have are equally likely.
+    pub fn any_type(&mut self) -> Type {
+        let all = Type::ALL.into_iter().filter(|ty| self.has_new_types || !NEW_TYPES.contains(ty));
+        let all: Vec<Type> = all.collect();
+        self.dice.pick(&all)
     }
 
     /// The value, occasionally converted to another type.

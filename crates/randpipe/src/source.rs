@@ -1,7 +1,7 @@
 //! Sources of values: inputs, Params and functions of coordinates.
 
 use warploom_lang::{
-    Expr, Func, Input, Operand, Param, Range, Region, Type, exp, random_f32, random_u32, select, sin,
+    Expr, Func, Input, Operand, Param, Range, Region, Type, Value, exp, random_f32, random_u32, select, sin,
 };
 
 use crate::grow::{Grower, SizedInput};
@@ -23,7 +23,8 @@ impl Grower {
         if self.dice.chance(0.6) {
             extents.push(self.dice.pick(&[3, 3, 3, 1, 2, 4]));
         }
-        let ty = self.dice.pick(&[Type::F32, Type::F32, Type::U8, Type::U16]);
+        use Type::*;
+        let ty = self.type_of(&[F32, F32, U8, U16], &[F16, F16, BF16, F64, I64, U64, F32]);
         self.input(ty, extents)
     }
 
@@ -141,8 +142,9 @@ impl Grower {
         let value = constant.expr.constant();
         let Some(value) = value.filter(|_| self.dice.chance(0.3)) else { return constant };
         let param = Param::new(format!("p{}", self.params.len()), ty);
-        let param = match ty {
-            Type::F32 if self.dice.chance(0.5) => param.range(-2.0f32, 2.0),
+        let ends = (Value::rounded(ty, -2.0), Value::rounded(ty, 2.0));
+        let param = match ends {
+            (Some(low), Some(high)) if self.dice.chance(0.5) => param.range(low, high),
             _ => param,
         };
         self.params.push((param.clone(), value));

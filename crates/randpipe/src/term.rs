@@ -25,9 +25,20 @@ pub struct Term {
     pub reach: f32,
 }
 
+/// The largest integers and floats that are converted to `f16` as they are.
+const HALF: f32 = 1024.0;
+
 /// The largest magnitude of a type's values.
 pub fn type_reach(ty: Type) -> f32 {
-    ty.int_range().map_or(f32::MAX, |(_, high)| high as f32)
+    match ty {
+        Type::F16 => 65504.0,
+        _ => ty.int_range().map_or(f32::MAX, |(_, high)| high as f32),
+    }
+}
+
+/// The float of a type that is nearest to a number.
+pub fn float(ty: Type, number: f32) -> Expr {
+    Value::rounded(ty, number.into()).unwrap_or(Value::zero(ty)).into()
 }
 
 impl Term {
@@ -41,7 +52,7 @@ impl Term {
     pub fn constant(ty: Type, number: f32) -> Term {
         let whole = number.abs().max(1.0) as i64;
         let value = match ty {
-            Type::F32 => Value::from(number),
+            _ if ty.is_float() => Value::rounded(ty, number.into()).unwrap_or(Value::zero(ty)),
             Type::Bool => Value::from(number > 0.5),
             _ => Value::from_int(ty, whole).unwrap_or(Value::zero(ty)),
         };
@@ -62,7 +73,7 @@ impl Term {
         while self.reach * factor > CALM {
             factor *= 0.5;
         }
-        Term::new(self.expr * factor, Type::F32, self.reach * factor)
+        Term::new(self.expr * factor, self.ty, self.reach * factor)
     }
 
     /// Converts so that values stay distinct: floats are stretched over an integer's range, and
@@ -71,18 +82,23 @@ impl Term {
         if ty == self.ty {
             return self;
         }
+        if ty == Type::F16 && self.reach > HALF {
+            return self.float().to(ty);
+        }
         let Term { expr, ty: from, reach } = self;
         match (from, ty) {
-            (Type::F32, Type::Bool) => Term::new(expr.gt(reach * 0.25), ty, 1.0),
-            (Type::F32, _) => {
-                let reach = reach.max(1e-6);
+            (_, Type::Bool) if from.is_float() => Term::new(expr.gt(float(from, reach * 0.25)), ty, 1.0),
+            _ if from.is_float() && ty.is_float() => Term::new(expr.cast(ty), ty, reach),
+            _ if from.is_float() => {
+                let reach = reach.max(if from.is_half() { 1e-2 } else { 1e-6 });
                 let target = type_reach(ty).min(1000.0);
-                let scaled = if reach < 100.0 { expr * (target / reach) } else { expr };
-                Term::new(scaled.i32().cast(ty), ty, target.max(reach))
+                let scaled = if reach < 100.0 { expr * float(from, target / reach) } else { expr };
+                let whole = if ty.is_wide() { scaled.i64() } else { scaled.i32() };
+                Term::new(if whole.ty() == Some(ty) { whole } else { whole.cast(ty) }, ty, target.max(reach))
             }
             (Type::Bool, _) => Term::new(expr.cast(ty), ty, 1.0),
             (_, Type::Bool) => Term::new((expr & 1).ne(0), ty, 1.0),
-            (_, Type::F32) => Term::new(expr.f32(), ty, reach).calm(),
+            _ if ty.is_float() => Term::new(expr.cast(ty), ty, reach).calm(),
             _ => Term::new(expr.cast(ty), ty, reach),
         }
     }
@@ -104,21 +120,36 @@ impl Term {
         if self.ty == Type::Bool { self.to(Type::U8) } else { self }
     }
 
-    /// Converts to a float of moderate magnitude.
+    /// Converts to an `f32` of moderate magnitude.
     pub fn float(self) -> Term {
         self.to(Type::F32).calm()
     }
 
-    /// Converts to an index from 0 to `count - 1`.
+    /// The same if it is a float of any type, otherwise an `f32`; of moderate magnitude.
+    pub fn floating(self) -> Term {
+        if self.ty.is_float() { self.calm() } else { self.float() }
+    }
+
+    /// Converts to a number from 0 to `count - 1`.
     pub fn bin(self, binning: Binning, count: i64) -> Expr {
+        let index = self.index_of(binning, count);
+        if index.ty() == Some(Type::I32) { index } else { index.i32() }
+    }
+
+    /// Converts to an index from 0 to `count - 1`; integers of 64 bits stay what they are.
+    pub fn index_of(self, binning: Binning, count: i64) -> Expr {
         let count = count as i32;
+        let indexed = |whole: Expr, ty: Type| if ty.is_wide() { whole } else { whole.i32() };
         let whole = match self.ty {
-            Type::F32 => (self.expr * (count as f32 / self.reach.max(1e-6))).i32(),
+            ty if ty.is_float() => {
+                let reach = self.reach.max(if ty.is_half() { 1e-2 } else { 1e-6 });
+                (self.expr * float(ty, count as f32 / reach)).i32()
+            }
             // Without the shift, large integers would all fall outside the table.
             ty if ty.is_int() && self.reach > 2.0 * count as f32 => {
-                (self.expr >> (self.reach as u32 / count as u32).ilog2() as i32).i32()
+                indexed(self.expr >> (self.reach as u64 / count as u64).ilog2() as i32, ty)
             }
-            _ => self.expr.i32(),
+            ty => indexed(self.expr, ty),
         };
         match binning {
             Binning::Clamp => clamp(whole, 0, count - 1),
@@ -162,7 +193,9 @@ fn common_type(dice: &mut Dice, a: Type, b: Type) -> Type {
     match (a, b) {
         (Type::Bool, other) | (other, Type::Bool) => other,
         _ if a == b => a,
-        (Type::F32, _) | (_, Type::F32) => Type::F32,
+        _ if a.is_float() && b.is_float() => dice.pick(&[a, b]),
+        _ if a.is_float() => a,
+        _ if b.is_float() => b,
         _ => dice.pick(&[a, b, Type::I32]),
     }
 }
@@ -173,7 +206,9 @@ pub fn pair(dice: &mut Dice, a: Term, b: Term) -> Term {
     let (a, b) = (a.to(ty), b.to(ty));
     match ty {
         Type::Bool => pair_of_bools(dice, a, b),
-        Type::F32 => pair_of_floats(dice, a, b),
+        // Products of large numbers overflow.
+        _ if ty.is_half() => pair_of_floats(dice, a.calm(), b.calm()),
+        _ if ty.is_float() => pair_of_floats(dice, a, b),
         _ => pair_of_ints(dice, a, b),
     }
 }
@@ -189,13 +224,13 @@ fn pair_of_bools(dice: &mut Dice, a: Term, b: Term) -> Term {
 }
 
 fn pair_of_floats(dice: &mut Dice, a: Term, b: Term) -> Term {
-    let (Term { expr: a, reach: ra, .. }, Term { expr: b, reach: rb, .. }) = (a, b);
+    let (Term { expr: a, ty, reach: ra }, Term { expr: b, reach: rb, .. }) = (a, b);
     let (larger, sum) = (ra.max(rb), ra + rb);
     let (expr, reach) = match dice.below(13) {
         0 | 1 => (a + b, sum),
         2 => (a - b, sum),
         3 => (a * dice.factor() + b * dice.factor(), 1.5 * sum),
-        4 => (a * b * (1.0 / rb.max(1e-3)), ra),
+        4 => (a * b * float(ty, 1.0 / rb.max(1e-3)), ra),
         5 => (min(a, b), larger),
         6 => (max(a, b), larger),
         // Occasionally the divisor may be zero.
@@ -203,12 +238,12 @@ fn pair_of_floats(dice: &mut Dice, a: Term, b: Term) -> Term {
         7 => (a / (abs(b) + 1.0), ra),
         8 => (a % (abs(b) + 0.5), rb + 0.5),
         9 => (absd(a, b), sum),
-        10 => (lerp(a, b, dice.between(1..=15) as f32 / 16.0), larger),
+        10 => (lerp(a, b, float(ty, dice.between(1..=15) as f32 / 16.0)), larger),
         // Away from the half line where the angle jumps.
-        11 => (atan2(a, abs(b) + 0.125), 1.5),
+        11 if ty != Type::F64 => (atan2(a, abs(b) + 0.125), 1.5),
         _ => (select(a.lt(&b), &a * 2.0, b - 0.5 * a), 2.0 * larger),
     };
-    Term::new(expr, Type::F32, reach).calm()
+    Term::new(expr, ty, reach).calm()
 }
 
 fn pair_of_ints(dice: &mut Dice, a: Term, b: Term) -> Term {
@@ -235,11 +270,16 @@ fn pair_of_ints(dice: &mut Dice, a: Term, b: Term) -> Term {
 
 /// An elementary function of a term, which is first mapped into the function's domain.
 pub fn function(dice: &mut Dice, term: Term) -> Term {
-    let Term { expr, reach, .. } = term.float();
+    let Term { expr, ty, reach } = term.floating();
     // Most functions are flat far from 0.
-    let (v, reach) = if reach > 4.0 { (expr * (4.0 / reach), 4.0) } else { (expr, reach) };
+    let (v, reach) = if reach > 4.0 { (expr * float(ty, 4.0 / reach), 4.0) } else { (expr, reach) };
     let inside = |v: Expr| clamp(v * 0.25, -1.0, 1.0);
-    let (expr, reach) = match dice.below(24) {
+    let kind = match dice.below(24) {
+        // `f64` has fewer functions.
+        kind @ (6 | 11..=20 | 23) if ty == Type::F64 => kind % 6,
+        kind => kind,
+    };
+    let (expr, reach) = match kind {
         0 => (sqrt(abs(v)), reach.sqrt()),
         1 => (exp(min(v, 8.0) * 0.25), 8.0),
         2 => (log(abs(v) + 1.0), reach.min(2.0)),
@@ -247,7 +287,7 @@ pub fn function(dice: &mut Dice, term: Term) -> Term {
         4 => (cos(v * 0.5), 1.0),
         5 => (tanh(v), 1.0),
         6 => (fast_exp(min(-abs(v), 0.0)), 1.0),
-        7 => (pow(abs(v) + 0.125, dice.pick(&[0.5, 1.5, 2.2])), (reach + 0.125) * (reach + 0.125)),
+        7 => (pow(abs(v) + 0.125, float(ty, dice.pick(&[0.5, 1.5, 2.2]))), (reach + 0.125) * (reach + 0.125)),
         8 => (floor(v * 8.0) * 0.125, reach),
         9 => (round(v * 4.0), 4.0 * reach),
         10 => (ceil(v * 2.0), 2.0 * reach),
@@ -261,9 +301,9 @@ pub fn function(dice: &mut Dice, term: Term) -> Term {
         18 => (expm1(min(v, 2.0)), 6.0),
         19 => (exp2(min(v, 4.0) * 0.5), 4.0),
         20 => (log2(abs(v) + 0.5), 3.0),
-        21 => (select(is_nan(&v), 0.5, v), reach),
-        22 => (popcount((v * 16.0).i32()).f32(), 8.0),
+        21 => (select(is_nan(&v), float(ty, 0.5), v), reach),
+        22 => (popcount((v * 16.0).i32()).cast(ty), 8.0),
         _ => (1.0 / (1.0 + fast_exp(-v)), 1.0),
     };
-    Term::new(expr, Type::F32, reach.max(1e-3)).calm()
+    Term::new(expr, ty, reach.max(1e-3)).calm()
 }

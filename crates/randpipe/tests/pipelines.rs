@@ -282,10 +282,11 @@ fn pipelines_have_what_rewrites_work_on() {
     }
     println!("{counts:#?}");
     let count = |feature: &str| counts.get(feature).copied().unwrap_or(0);
-    let ints = Type::ALL.into_iter().filter(|ty| !matches!(ty, Type::Bool | Type::F32));
+    let ints = Type::ALL.into_iter().filter(|ty| ty.is_int());
     let exact = ints.flat_map(|ty| ["+", "*", "min", "max", "&", "|", "^"].map(|op| (op, ty)));
     let bools = ["&", "|", "^"].map(|op| (op, Type::Bool));
-    let floats = ["min", "max"].map(|op| (op, Type::F32));
+    let floats = Type::ALL.into_iter().filter(|ty| ty.is_float());
+    let floats = floats.flat_map(|ty| ["min", "max"].map(|op| (op, ty)));
     for (op, ty) in exact.chain(bools).chain(floats) {
         assert!(count(&format!("unmarked {op} of {ty}")) > 0, "no {op} of {ty}");
     }
@@ -316,11 +317,34 @@ fn pipelines_have_what_rewrites_work_on() {
     }
 }
 
+/// Every type in the tables of a pipeline.
+fn types(pipeline: &Pipeline) -> BTreeSet<Type> {
+    pipeline.exprs().nodes().values().map(|node| node.ty).collect()
+}
+
+#[test]
+fn a_third_of_pipelines_have_types_of_16_or_64_bits() {
+    let new = [Type::F16, Type::BF16, Type::F64, Type::I64, Type::U64];
+    let mut counts: BTreeMap<Type, u32> = BTreeMap::new();
+    let (mut all, mut with_new) = (0, 0);
+    for (_, random) in pipelines(1000, &Options::default()) {
+        let found = types(&random.pipeline);
+        all += 1;
+        with_new += u32::from(found.iter().any(|ty| new.contains(ty)));
+        for ty in found {
+            *counts.entry(ty).or_default() += 1;
+        }
+    }
+    println!("{with_new} of {all}: {counts:?}");
+    assert!((0.28..0.42).contains(&(f64::from(with_new) / f64::from(all))), "{with_new} of {all}");
+    assert!(Type::ALL.iter().all(|ty| counts.get(ty).is_some_and(|count| *count >= 80)), "{counts:?}");
+}
+
 /// Input data as the crate's documentation specifies: floats from 0 to 1, integers of any value.
 fn sample(decl: &ir::InputDecl, region: &Region, random: &mut Xoshiro256PlusPlus) -> Buffer {
     let mut value = || match decl.ty {
-        Type::F32 => Value::from((random.next_u32() >> 8) as f32 / 16_777_216.0),
-        ty => Value::from_bits(ty, random.next_u32()),
+        ty if ty.is_float() => Value::rounded(ty, f64::from(random.next_u32() >> 8) / 16_777_216.0).unwrap(),
+        ty => Value::from_bits(ty, random.next_u64()),
     };
     let buffer = dispatch!(decl.ty, T => Buffer::from_fn(region.clone(), |_| value().get::<T>().unwrap()));
     buffer.unwrap().reordered(&decl.storage_order).unwrap()
@@ -386,8 +410,7 @@ fn with_starts(pipeline: &Pipeline, one: bool) -> Pipeline {
             continue;
         }
         for ty in types {
-            let value = Value::from_bits(ty, if ty.is_float() { 1f32.to_bits() } else { 1 });
-            let value = if one { value } else { Value::zero(ty) };
+            let value = if one { Value::one(ty) } else { Value::zero(ty) };
             let node = json!({"kind": {"op": {"const": value}}, "type": ty});
             let known = nodes.iter().position(|other| *other == node);
             values.push(known.unwrap_or(nodes.len()).into());

@@ -17,8 +17,9 @@ pub fn noise(ty: Type, extents: &[i64]) -> Buffer {
     let mut buffer = Buffer::zeros(ty, region.clone()).unwrap();
     for at in points(&region) {
         let value = match ty {
-            Type::F32 => Value::from(next() as f32 / (1 << 20) as f32 - 8.0),
-            ty => Value::from_bits(ty, next()),
+            ty if ty.is_float() => Value::rounded(ty, f64::from(next()) / f64::from(1 << 20) - 8.0).unwrap(),
+            Type::I64 | Type::U64 => Value::from_bits(ty, u64::from(next()) << 40 | u64::from(next())),
+            ty => Value::from_bits(ty, next().into()),
         };
         buffer.set(&at, value).unwrap();
     }

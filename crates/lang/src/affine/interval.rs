@@ -38,6 +38,11 @@ impl Interval {
         self.min < -FAR || self.max > FAR
     }
 
+    /// Whether it is one known integer. A far end may stand for more than one.
+    fn is_one(self) -> bool {
+        self.min == self.max && !self.is_far()
+    }
+
     /// Whether `other` lies within.
     pub fn covers(self, other: Interval) -> bool {
         self.min <= other.min && other.max <= self.max
@@ -173,6 +178,16 @@ fn chosen(op: Op, operands: &[Operand]) -> Option<Interval> {
                 false => Interval::new(0, largest),
             })
         }
+        // A quotient by at least 2 of even the largest `u64` is an `i64`.
+        (Op::Binary(BinaryOp::Div), &[(ty, a), (_, b)]) if a.is_far() && b.is_one() && b.min >= 2 => {
+            Some(Interval::new(a.min.div_euclid(b.min), quotient(ty, a.max, b.min as u64)))
+        }
+        (Op::Binary(BinaryOp::Shr), &[(ty, a), (_, b)]) if a.is_far() && b.is_one() => {
+            match b.min.rem_euclid(bits(ty)) {
+                0 => Some(a),
+                amount => Some(Interval::new(a.min >> amount, quotient(ty, a.max, 1 << amount))),
+            }
+        }
         (Op::Binary(BinaryOp::And), &[(_, a), (_, b)]) => match (a.is_non_negative(), b.is_non_negative()) {
             (true, true) => Some(Interval::new(0, a.max.min(b.max))),
             (true, false) => Some(Interval::new(0, a.max)),
@@ -180,6 +195,17 @@ fn chosen(op: Op, operands: &[Operand]) -> Option<Interval> {
             (false, false) => None,
         },
         _ => None,
+    }
+}
+
+/// The quotient of the largest value of a range, rounded down; the largest `i64` of a `u64` stands for
+/// everything from there on.
+fn quotient(ty: Type, largest: i64, divisor: u64) -> i64 {
+    match (ty, largest) {
+        (Type::U64, i64::MAX) => (u64::MAX / divisor) as i64,
+        // A divisor of 2^63 exceeds every number that is not negative.
+        _ => i64::try_from(divisor)
+            .map_or(if largest < 0 { -1 } else { 0 }, |divisor| largest.div_euclid(divisor)),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use ahash::AHashMap;
 
-use crate::affine::interval::{self, Interval};
+use crate::affine::interval;
 use crate::affine::{Linear, gcd};
 use crate::bounds::span::{FloatSpan, IntSpan, Span};
 use crate::ids::{ExprId, FuncId, InputId, ParamId, TableId};
@@ -93,10 +93,18 @@ impl<'a, E: Environment> Analysis<'a, E> {
         (Span::Int(span), linear)
     }
 
-    /// The span of a linear combination. Its atoms are assumed to vary independently.
+    /// The span of a linear combination. Its atoms are assumed to vary independently. If a term is far,
+    /// nothing is known, because two terms that saturate would cancel.
     pub fn span_of_linear(&self, linear: &Linear) -> IntSpan {
-        let start = IntSpan::constant(linear.constant);
-        linear.terms.iter().fold(start, |sum, (atom, factor)| sum.add(&self.atom(*atom).scale(*factor)))
+        let mut sum = IntSpan::constant(linear.constant);
+        for (atom, factor) in &linear.terms {
+            let term = self.atom(*atom).scale(*factor);
+            if sum.is_far() || term.is_far() {
+                return IntSpan::fixed(i64::MIN, i64::MAX);
+            }
+            sum = sum.add(&term);
+        }
+        sum
     }
 
     /// The span of an atom. A node that is still being analysed may be its own atom.
@@ -128,7 +136,7 @@ impl<'a, E: Environment> Analysis<'a, E> {
                 _ => None,
             },
             Op::Binary(BinaryOp::Shl) => match constant(1) {
-                Some(amount @ 0..=31) => linear(0).scale(1 << amount),
+                Some(amount @ 0..=61) => linear(0).scale(1 << amount),
                 _ => None,
             },
             Op::Cast(ty) | Op::SaturatingCast(ty) if self.exprs[node.args[0]].ty.is_int() => {
@@ -203,7 +211,11 @@ impl<'a, E: Environment> Analysis<'a, E> {
             Op::Binary(BinaryOp::Mod) if !self.is_far(args[1]) => {
                 self.int_binary(BinaryOp::Mod, ty, args[0], args[1])
             }
-            Op::Binary(_) if args.iter().any(|arg| self.is_far(*arg)) => IntSpan::of_type(ty),
+            Op::Binary(binary) if args.iter().any(|arg| self.is_far(*arg)) => {
+                let operands = [0, 1].map(|i| (self.exprs[args[i]].ty, self.int(args[i]).interval()));
+                let range = interval::result(Op::Binary(binary), ty, &operands);
+                IntSpan::fixed(range.min, range.max)
+            }
             Op::Binary(op) => self.int_binary(op, ty, args[0], args[1]).unless_far(ty),
             Op::Select => self.int_select(args),
             Op::Cast(_) | Op::SaturatingCast(_) if ty == Type::Bool => IntSpan::of_type(ty),
@@ -222,12 +234,14 @@ impl<'a, E: Environment> Analysis<'a, E> {
 
     fn int_binary(&self, op: BinaryOp, ty: Type, a: ExprId, b: ExprId) -> IntSpan {
         let (left, right) = (self.int(a), self.int(b));
-        let sum = || self.linear(a).add_scaled(self.linear(b), 1).map(|sum| self.span_of_linear(&sum));
+        let combined = |factor: i64| {
+            let linear = self.linear(a).add_scaled(self.linear(b), factor);
+            linear.map(|linear| self.span_of_linear(&linear)).filter(|span| !span.is_far())
+        };
+        let sum = || combined(1);
         match op {
             BinaryOp::Min => left.min(&right, sum().map_or(i64::MAX, |sum| sum.max.div_euclid(2))),
-            BinaryOp::Max => {
-                left.max(&right, sum().map_or(i64::MIN, |sum| -(sum.min.saturating_neg().div_euclid(2))))
-            }
+            BinaryOp::Max => left.max(&right, sum().map_or(i64::MIN, |sum| -((-sum.min).div_euclid(2)))),
             BinaryOp::Div => match right.singleton() {
                 Some(0) => IntSpan::constant(0),
                 Some(divisor) => left.div(divisor),
@@ -253,9 +267,8 @@ impl<'a, E: Environment> Analysis<'a, E> {
                 sum.add(&IntSpan::constant(1)).div(2)
             }
             BinaryOp::Absd => {
-                let difference = self.linear(a).add_scaled(self.linear(b), -1);
-                let span = difference.map_or_else(|| left.add(&right.scale(-1)), |d| self.span_of_linear(&d));
-                int_unary(UnaryOp::Abs, Type::I32, span)
+                let difference = combined(-1).unwrap_or_else(|| left.add(&right.scale(-1)));
+                int_unary(UnaryOp::Abs, Type::I32, difference)
             }
             _ => int_ranges(op, ty, left, right),
         }
@@ -281,7 +294,7 @@ impl<'a, E: Environment> Analysis<'a, E> {
             if reached.iter().all(|hit| *hit) {
                 break;
             }
-            let stride = factor.unsigned_abs() as i64;
+            let stride = (factor.unsigned_abs() % divisor.unsigned_abs()) as i64;
             let turns = divisor / gcd(stride, divisor);
             let before = reached.clone();
             for start in (0..size).filter(|start| before[*start]) {
@@ -375,7 +388,7 @@ fn int_unary(op: UnaryOp, ty: Type, a: IntSpan) -> IntSpan {
             a.scale(-1).add(&IntSpan::constant(values - 1))
         }
         UnaryOp::Popcount | UnaryOp::LeadingZeros => {
-            let range = interval::result(Op::Unary(op), ty, &[(ty, Interval::new(a.min, a.max))]);
+            let range = interval::result(Op::Unary(op), ty, &[(ty, a.interval())]);
             IntSpan::fixed(range.min, range.max)
         }
         _ => IntSpan::of_type(ty),

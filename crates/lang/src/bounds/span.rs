@@ -42,7 +42,12 @@ impl IntSpan {
     /// Whether an end is so far away that arithmetic on it may not fit in 64 bits; see
     /// [`Interval::is_far`].
     pub fn is_far(&self) -> bool {
-        Interval::new(self.min, self.max).is_far()
+        self.interval().is_far()
+    }
+
+    /// From the smallest to the largest value over all positions of the box.
+    pub fn interval(&self) -> Interval {
+        Interval::new(self.min, self.max)
     }
 
     /// This span, or the full range of the type if its ends are far: a result that may have wrapped.
@@ -62,9 +67,9 @@ impl IntSpan {
         IntSpan::fixed(min, max)
     }
 
-    /// The value, if there is exactly one.
+    /// The value, if there is exactly one. A far end may stand for more than one.
     pub fn singleton(&self) -> Option<i64> {
-        (self.min == self.max).then_some(self.min)
+        (self.min == self.max && !self.is_far()).then_some(self.min)
     }
 
     /// The sum of two values that vary independently.
@@ -131,7 +136,20 @@ impl IntSpan {
 
     /// The larger of two values. `half_sum` is a lower bound on half their sum.
     pub fn max(&self, other: &IntSpan, half_sum: i64) -> IntSpan {
-        self.scale(-1).min(&other.scale(-1), half_sum.saturating_neg()).scale(-1)
+        if self.min >= other.max {
+            return *self;
+        }
+        if other.min >= self.max {
+            return *other;
+        }
+        IntSpan {
+            min: self.min.max(other.min).max(half_sum),
+            max: self.max.max(other.max),
+            width: self.width.max(other.width),
+            lower: Congruence::ANY,
+            upper: Congruence::ANY,
+        }
+        .tightened()
     }
 
     /// A value that may be either of two.

@@ -8,7 +8,7 @@ use crate::dice::Dice;
 use crate::grow::Grower;
 use crate::image::{Extent, Image, variables};
 use crate::stages::reduce::Form;
-use crate::term::{Term, type_reach};
+use crate::term::{Term, float, type_reach};
 
 /// An associative operator.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Fold {
         use Fold::*;
         match ty {
             Type::Bool => dice.pick(&[And, Or, Xor]),
-            Type::F32 => dice.pick(&[Add, Add, Mul, Min, Max]),
+            _ if ty.is_float() => dice.pick(&[Add, Add, Mul, Min, Max]),
             _ => dice.pick(&[Add, Add, Mul, Min, Max, And, Or, Xor]),
         }
     }
@@ -53,16 +53,11 @@ impl Fold {
 
     /// The value that leaves every other one unchanged.
     fn identity(self, ty: Type) -> Value {
-        let (least, most) = ty.int_range().unwrap_or((0, 0));
-        let int = |value: i64| Value::from_int(ty, value).unwrap_or(Value::zero(ty));
         match self {
-            Fold::Min if ty.is_float() => Value::from(f32::INFINITY),
-            Fold::Max if ty.is_float() => Value::from(f32::NEG_INFINITY),
-            Fold::Min => int(most),
-            Fold::Max => int(least),
-            Fold::And if ty.is_signed() => int(-1),
-            Fold::And => int(most),
-            Fold::Mul => int(1),
+            Fold::Min => Value::largest(ty),
+            Fold::Max => Value::smallest(ty),
+            Fold::And => Value::from_int(ty, -1).unwrap_or(Value::largest(ty)),
+            Fold::Mul => Value::one(ty),
             Fold::Add | Fold::Or | Fold::Xor => Value::zero(ty),
         }
     }
@@ -84,12 +79,13 @@ impl Fold {
         let Term { expr, ty, reach } = term;
         let share = 1.0 / count.max(1) as f32;
         match self {
-            Fold::Add if ty.is_float() => Term::new(expr * share, ty, reach),
+            Fold::Add if ty.is_float() => Term::new(expr * float(ty, share), ty, reach),
             Fold::Add => Term::new(expr, ty, reach * count as f32),
             // The product of 1 + v / count is at most e.
             Fold::Mul if ty.is_float() => {
-                let reach = reach.max(1e-6);
-                Term::new(clamp(expr, -reach, reach) * (share / reach) + 1.0, ty, 3.0)
+                let reach = reach.max(if ty.is_half() { 1e-2 } else { 1e-6 });
+                let inside = clamp(expr, float(ty, -reach), float(ty, reach));
+                Term::new(inside * float(ty, share / reach) + 1.0, ty, 3.0)
             }
             // Even factors would soon make 0.
             Fold::Mul => Term::new(expr | 1, ty, type_reach(ty)),

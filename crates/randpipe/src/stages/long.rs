@@ -130,7 +130,10 @@ impl Grower {
     /// The reduction of `term` over a strip with a random operator.
     fn strip_fold(&mut self, part: &str, f: &Image, strip: &Strip, form: Form, term: Term) -> Image {
         let term = match self.dice.chance(0.5) {
-            true => term.to(self.dice.pick(&Type::ALL)).calm(),
+            true => {
+                let ty = self.any_type();
+                term.to(ty).calm()
+            }
             false => self.addend(term),
         };
         let fold = Fold::any(&mut self.dice, term.ty);

@@ -30,8 +30,9 @@ impl Grower {
             at.push(int(self.dice.between(0..=extent.points - 1)));
         }
         let binning = self.binning();
-        let bin = self.read(f, at).bin(binning, bins);
-        let ty = self.dice.pick(&[Type::I32, Type::U8, Type::U16, Type::F32]);
+        let bin = self.read(f, at).index_of(binning, bins);
+        use Type::*;
+        let ty = self.type_of(&[I32, U8, U16, F32], &[F16, BF16, F64, I64, U64, I32]);
         let one = Term::constant(ty, 1.0).expr;
         let point = with(here(3), 2, bin);
         let func = self.start("", 3, Value::zero(ty)).over(&r, |own| own.add(point, one));
@@ -51,11 +52,12 @@ impl Grower {
         let bins = self.dice.pick(&[7, 16, 33, 64]);
         let (binning, value) = (self.binning(), self.dice.below(f.reach.len()));
         let entry = |at: Vec<Expr>, channel: Vec<Expr>| {
-            [vec![f.read(value, at).bin(binning, bins)], channel].concat()
+            [vec![f.read(value, at).index_of(binning, bins)], channel].concat()
         };
         let channel = here(1 + kept).split_off(1);
         let at = (0..lost.len()).map(|d| r.var(d).expr()).chain(channel.clone()).collect::<Vec<_>>();
-        let ty = self.dice.pick(&[Type::U32, Type::I32, Type::F32]);
+        use Type::*;
+        let ty = self.type_of(&[U32, I32, F32], &[F64, I64, U64, U32]);
         let own = f.read(value, at.clone()).number();
         let part = if self.dice.chance(0.4) { self.part_of(r.clone(), &own) } else { r };
         let weight = if self.dice.chance(0.5) { Term::constant(ty, 1.0) } else { own.to(ty).calm() };
@@ -87,7 +89,7 @@ impl Grower {
     pub fn equalize(&mut self, f: &Image) -> Option<Image> {
         let bins = self.dice.pick(&[16, 64, 256]);
         let (binning, value) = (self.binning(), self.dice.below(f.reach.len()));
-        let bin = |at: Vec<Expr>| f.read(value, at).bin(binning, bins);
+        let bin = |at: Vec<Expr>| f.read(value, at).index_of(binning, bins);
         let histogram = self.counts(f, bins, &bin)?;
         let r = domain(vec![(int(1), int(bins - 1))]);
         let first = histogram.at(VARS[0]);
@@ -135,7 +137,7 @@ impl Grower {
             }
         };
         let binning = self.binning();
-        let index = self.read(f, here(f.rank())).bin(binning, entries);
+        let index = self.read(f, here(f.rank())).index_of(binning, entries);
         let value = table.read(0, vec![index]);
         self.define(f.extents.clone(), value)
     }
@@ -146,7 +148,7 @@ impl Grower {
         // A one-dimensional table is read at every point of f.
         let extents = if extents.is_empty() { &f.extents } else { extents };
         let binning = self.binning();
-        let index = self.fitted(f, extents).bin(binning, last.points);
+        let index = self.fitted(f, extents).index_of(binning, last.points);
         let mut at = here(g.rank() - 1);
         at.push(index);
         let value = self.read(g, at);
@@ -184,7 +186,7 @@ impl Grower {
             1 => (r.x * self.dice.pick(&[3, 5, 7]) + r.y) % &length.expr,
             2 => r.x + r.y * 2,
             3 => r.x / 2 + r.y,
-            _ => value.clone().bin(binning, length.points),
+            _ => value.clone().index_of(binning, length.points),
         };
         let at = with(here(rank), d, to);
         let add = self.dice.chance(0.6);

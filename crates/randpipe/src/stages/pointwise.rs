@@ -54,13 +54,14 @@ impl Grower {
         let value = self.read(f, here(f.rank()));
         let value = match (value.ty, self.dice.below(4)) {
             (Type::Bool, _) => Term::new(!value.expr, Type::Bool, 1.0),
-            (Type::F32, 0) => Term::new(tanh(value.expr), Type::F32, 1.0),
-            (Type::F32, 1) => {
-                let slope = self.scalar(Type::F32);
+            (ty, 0) if ty.is_float() => Term::new(tanh(value.expr), ty, 1.0),
+            (ty, 1) if ty.is_float() => {
+                let value = value.calm();
+                let slope = self.scalar(ty);
                 let negative = min(&value.expr, 0.0) * slope.expr;
-                Term::new(max(value.expr, 0.0) + negative, Type::F32, 2.0 * value.reach)
+                Term::new(max(value.expr, 0.0) + negative, ty, 2.0 * value.reach)
             }
-            (Type::F32, _) => Term::new(max(value.expr, 0.0), Type::F32, value.reach),
+            (ty, _) if ty.is_float() => Term::new(max(value.expr, 0.0), ty, value.reach),
             (ty, shift) if ty.is_signed() => narrowed(Term { expr: max(value.expr, 0), ..value }, shift),
             (_, shift) => narrowed(value, shift),
         };
@@ -143,7 +144,9 @@ impl Grower {
 fn narrowed(value: Term, shift: usize) -> Term {
     let Term { expr, ty, reach } = value;
     let narrow = match ty {
+        Type::I64 => Type::I32,
         Type::I32 | Type::I16 => Type::I8,
+        Type::U64 => Type::U32,
         Type::U32 => Type::U16,
         _ => Type::U8,
     };

@@ -34,10 +34,11 @@ impl Grower {
     /// A term that can be summed, in a type that may be too narrow for the sum.
     pub fn addend(&mut self, term: Term) -> Term {
         let wide = match term.ty {
-            Type::F32 => return term.calm(),
+            ty if ty.is_float() => return term.calm(),
             Type::Bool => return term.to(Type::I32),
-            ty if ty.is_signed() => Type::I32,
-            _ => Type::U32,
+            ty if ty.is_wide() => return term,
+            ty if ty.is_signed() => self.type_of(&[Type::I32], &[Type::I64, Type::I32]),
+            _ => self.type_of(&[Type::U32], &[Type::U64, Type::U32]),
         };
         if self.dice.chance(0.5) { term.to(wide) } else { term }
     }
@@ -70,7 +71,7 @@ impl Grower {
             mixed = mixed + scaled(index, self.dice.between(1..=5));
         }
         let weight = match ty {
-            Type::F32 => (mixed % 7 - 2).f32() * 0.25,
+            ty if ty.is_float() => (mixed % 7 - 2).cast(ty) * 0.25,
             ty => (mixed % 5).cast(ty),
         };
         Term::new(value.expr * weight, ty, 2.0 * value.reach)
@@ -141,7 +142,7 @@ impl Grower {
         at.resize_with(g.rank(), || int(0));
         let b = self.read(g, with(at, 1, r.x));
         let a = self.addend(a);
-        let b = b.to(a.ty);
+        let b = b.to(a.ty).calm();
         let reach = a.reach * b.reach;
         let term = Term::new(a.expr * b.expr, a.ty, reach).calm();
         let form = self.form();

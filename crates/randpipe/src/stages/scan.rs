@@ -66,8 +66,10 @@ impl Sweep {
 impl Grower {
     /// A random way to scan values of a type, and the magnitude of the running value after `steps`.
     fn running(&mut self, term: &Term, steps: i64) -> (Running, f32) {
-        if term.ty.is_float() && self.dice.chance(0.5) {
-            return self.linear(term.reach);
+        // Sums of many floats of 16 bits lose most of their terms, or overflow.
+        let is_long = term.ty.is_half() && steps > 16;
+        if term.ty.is_float() && (is_long || self.dice.chance(0.5)) {
+            return self.linear(term.ty, term.reach);
         }
         if term.ty.is_int() && self.dice.chance(0.1) {
             return (Running::Average, term.reach);
@@ -85,7 +87,7 @@ impl Grower {
     }
 
     /// A linear recurrence that forgets, and the magnitude of its value.
-    fn linear(&mut self, reach: f32) -> (Running, f32) {
+    fn linear(&mut self, ty: Type, reach: f32) -> (Running, f32) {
         let sixteenths = self.dice.between(2..=14) as f32 / 16.0;
         if self.dice.chance(0.5) {
             let sign = self.dice.pick(&[1.0, 1.0, -1.0]);
@@ -97,8 +99,9 @@ impl Grower {
         if !self.dice.chance(0.3) {
             return (Running::Linear((1.0 - sixteenths).into(), sixteenths.into()), reach);
         }
-        let param = Param::f32(format!("a{}", self.params.len())).range(0.0f32, 1.0);
-        self.params.push((param.clone(), Value::from(sixteenths)));
+        let param = Param::new(format!("a{}", self.params.len()), ty);
+        let param = param.range(Value::zero(ty), Value::one(ty));
+        self.params.push((param.clone(), Value::rounded(ty, sixteenths.into()).unwrap_or(Value::one(ty))));
         let part = Expr::from(&param);
         (Running::Linear(1.0 - &part, part), reach)
     }
@@ -183,7 +186,10 @@ impl Grower {
         }
         let value = self.read(f, here(f.rank()));
         let Term { expr, ty, reach } = match value.ty {
-            Type::F32 => Term::new(value.expr * 0.0625, Type::F32, value.reach * 0.0625),
+            ty if ty.is_float() => {
+                let value = value.calm();
+                Term::new(value.expr * 0.0625, ty, value.reach * 0.0625)
+            }
             _ => self.addend(value),
         };
         let start = self.start("area", f.rank(), expr);

@@ -24,7 +24,7 @@ impl Grower {
         let entries = self.dice.pick(&[3, 16, 64]);
         let values = self.flat_table(entries);
         let binning = self.binning();
-        let index = self.read(f, here(f.rank())).bin(binning, entries as i64);
+        let index = self.read(f, here(f.rank())).index_of(binning, entries as i64);
         let value = self.settled(entry(&values, values.at(index)));
         self.define(f.extents.clone(), value)
     }
