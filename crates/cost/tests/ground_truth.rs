@@ -269,7 +269,7 @@ fn random_workload(seed: u64) -> Workload {
             ty => Value::from_int(ty, number(at)).expect("it is small"),
         };
         let buffer =
-            dispatch!(decl.ty, T => Buffer::from_fn::<T>(region, |at| T::from_bits(value(at).bits())));
+            dispatch!(decl.ty, T => Buffer::from_fn::<T>(region, |at| T::from_word(value(at).bits())));
         buffer.expect("it has a size")
     };
     Workload {

@@ -42,9 +42,11 @@ impl Generator<'_, '_> {
             0 => {
                 let bits = self.random.below(40) as u32;
                 let value = match ty {
-                    Type::F32 => Value::from(bits as f32 * 0.25 - 3.0),
+                    ty if ty.is_float() => {
+                        Value::rounded(ty, f64::from(bits) * 0.25 - 3.0).unwrap_or(Value::zero(ty))
+                    }
                     Type::Bool => Value::from(bits.is_multiple_of(2)),
-                    ty => Value::from_bits(ty, bits.wrapping_sub(9)),
+                    ty => Value::from_bits(ty, u64::from(bits).wrapping_sub(9)),
                 };
                 self.k.op(Op::Const(value), &[])
             }

@@ -1,9 +1,11 @@
 //! The builtin functions: CUDA's float functions, some of them by formula.
 
 use warploom_lang::{
-    Expr, Operand, abs, acos, asin, atan, atan2, ceil, cos, erf, exp, exp2, expm1, floor, log, log1p, log2,
-    max, min, pow, rsqrt, select, sin, sqrt, tan, tanh,
+    Expr, Operand, Type, abs, acos, asin, atan, atan2, ceil, cos, erf, exp, exp2, expm1, floor, log, log1p,
+    log2, max, min, pow, rsqrt, select, sin, sqrt, tan, tanh,
 };
+
+use crate::lower::convert;
 
 /// The functions that are computed, with their number of arguments; sorted.
 const SUPPORTED: [(&str, usize); 45] = [
@@ -79,6 +81,14 @@ const KNOWN: [&str; 21] = [
     "y1",
 ];
 
+/// The functions that are computed in `double` too: what the language has, and formulas of arithmetic and square roots;
+/// sorted.
+const DOUBLE: [&str; 26] = [
+    "ceil", "cos", "exp", "fabs", "fdim", "fdivide", "floor", "fma", "fmax", "fmaxf", "fmin", "fminf",
+    "hypot", "log", "norm3d", "norm4d", "pow", "rhypot", "rnorm3d", "rnorm4d", "round", "rsqrt", "sin",
+    "sqrt", "tanh", "trunc",
+];
+
 /// The functions to suggest in place of one that is not computed.
 pub(crate) const SUGGESTED: &str = "exp, log, pow, sin, cos, tanh, sqrt, floor and ceil";
 
@@ -93,8 +103,21 @@ pub(crate) fn arguments(name: &str) -> Option<usize> {
     position.ok().map(|position| SUPPORTED[position].1)
 }
 
-/// A function applied to floats. The number of arguments has been checked.
-pub(crate) fn apply(name: &str, arguments: &[Expr]) -> Expr {
+/// Whether a function is computed in `double` too.
+pub(crate) fn has_double(name: &str) -> bool {
+    DOUBLE.binary_search(&name).is_ok()
+}
+
+/// A function applied to floats of one type. The number of arguments has been checked. Floats of 16 bits are computed in
+/// `f32` and rounded once.
+pub(crate) fn apply(name: &str, arguments: &[Expr], ty: Type) -> Expr {
+    let within = if ty == Type::F64 && has_double(name) { ty } else { Type::F32 };
+    let arguments: Vec<Expr> = arguments.iter().map(|argument| convert(argument.clone(), within)).collect();
+    formula(name, &arguments).cast(ty)
+}
+
+/// A function in the type of its arguments, `f32` or `f64`.
+fn formula(name: &str, arguments: &[Expr]) -> Expr {
     let a = &arguments[0];
     let b = arguments.get(1).unwrap_or(a);
     let norm = || {
@@ -126,6 +149,7 @@ pub(crate) fn apply(name: &str, arguments: &[Expr]) -> Expr {
         "log2" => log2(a),
         "rcbrt" => 1.0f32 / cbrt(a),
         "round" => round_away(a),
+        "rsqrt" if a.ty() == Some(Type::F64) => 1.0f32 / sqrt(a),
         "rsqrt" => rsqrt(a),
         "sin" => sin(a),
         "sinh" => sinh(a),
@@ -185,8 +209,8 @@ fn trunc(a: &Expr) -> Expr {
 /// The nearest integer, halves away from zero.
 fn round_away(a: &Expr) -> Expr {
     let whole = trunc(a);
-    let step = select(a.lt(0.0f32), -1.0f32, 1.0f32);
-    select(abs(a - &whole).ge(0.5f32), &whole + step, &whole)
+    let further = select(a.lt(0.0f32), &whole - 1.0f32, &whole + 1.0f32);
+    select(abs(a - &whole).ge(0.5f32), further, &whole)
 }
 
 #[cfg(test)]
@@ -195,7 +219,8 @@ mod tests {
 
     #[test]
     fn tables_are_sorted() {
-        assert!(SUPPORTED.is_sorted() && KNOWN.is_sorted());
+        assert!(SUPPORTED.is_sorted() && KNOWN.is_sorted() && DOUBLE.is_sorted());
+        assert!(DOUBLE.iter().all(|name| arguments(name).is_some()));
         assert!(is_builtin("erfc") && is_builtin("fmaxf") && !is_builtin("x"));
         assert_eq!((arguments("pow"), arguments("erfc")), (Some(2), None));
     }

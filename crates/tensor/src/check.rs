@@ -1,6 +1,7 @@
 //! What can be checked without sizes: names, ranks, types and reductions.
 
 mod expr;
+mod kind;
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +12,9 @@ use crate::builtins::is_builtin;
 use crate::error::{Fault, Mistakes, counted};
 use crate::names::{Lets, Meaning, Names, element_type};
 use crate::source::Span;
-use crate::types::{Scalar, meet, type_name};
+use crate::types::type_name;
+
+use kind::Kind;
 
 /// The most indices of a statement, and the most dimensions of a tensor.
 const MAX_INDICES: usize = 64;
@@ -23,8 +26,23 @@ pub(crate) struct Checked {
     pub names: Names,
     /// The reduction variables of each statement, in order of appearance.
     pub reduced: Vec<Vec<String>>,
+    /// What each statement stores.
+    pub stored: Vec<Stored>,
     /// The integer scalars that ranges or indices depend on, in the order of the parameters.
     pub specialised: Vec<String>,
+}
+
+/// How a statement stores its value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stored {
+    /// The type of the tensor.
+    pub ty: Type,
+    /// Whether the right side is computed in `float`, because it or the tensor has 16 bits and is reduced.
+    pub widened: bool,
+    /// Whether a later statement may give the value another type: it is made of literals and integers.
+    pub open: bool,
+    /// Whether it gives such an earlier value its type.
+    pub settles: bool,
 }
 
 /// Checks a definition and reports all its mistakes.
@@ -33,12 +51,12 @@ pub(crate) fn check(def: Def, mistakes: &mut Mistakes) -> Checked {
     let mut checker =
         Checker { def: &def, names: &names, mistakes, types: HashMap::new(), fixed: HashSet::new() };
     checker.signature();
-    let reduced = def.statements.iter().map(|statement| checker.statement(statement)).collect();
+    let (reduced, stored) = def.statements.iter().map(|statement| checker.statement(statement)).unzip();
     checker.uses();
     let fixed = std::mem::take(&mut checker.fixed);
     let specialised = def.params.iter().map(|param| param.name.text.clone());
     let specialised = specialised.filter(|name| fixed.contains(name)).collect();
-    Checked { def, names, reduced, specialised }
+    Checked { def, names, reduced, stored, specialised }
 }
 
 struct Checker<'a> {
@@ -46,7 +64,7 @@ struct Checker<'a> {
     names: &'a Names,
     mistakes: &'a mut Mistakes,
     /// The type of everything that has a value so far.
-    types: HashMap<&'a str, Type>,
+    types: HashMap<&'a str, Kind<'a>>,
     /// The scalars that ranges or indices depend on.
     fixed: HashSet<String>,
 }
@@ -55,7 +73,7 @@ struct Checker<'a> {
 struct Scope<'a> {
     lets: Lets<'a>,
     /// The type and the indices of each let that is visible.
-    known_lets: Vec<(Option<Type>, Vec<&'a str>)>,
+    known_lets: Vec<(Option<Kind<'a>>, Vec<&'a str>)>,
     /// The indices of each `exists`.
     exists: Vec<(Span, Vec<&'a str>)>,
     /// The indices so far, in order of appearance.
@@ -66,13 +84,11 @@ struct Scope<'a> {
 impl<'a> Checker<'a> {
     fn signature(&mut self) {
         for param in &self.def.params {
-            self.supported(param.ty.scalar, param.ty.span);
-            self.types.insert(&param.name.text, element_type(param));
+            self.types.insert(&param.name.text, Kind::Is(element_type(param)));
             self.few(param.ty.dims.len(), &param.name);
         }
         for result in &self.def.results {
             let Some(ty) = &result.ty else { continue };
-            self.supported(ty.scalar, ty.span);
             for dim in &ty.dims {
                 if let Dim::Name(size) = dim
                     && !self.names.sizes.contains_key(&size.text)
@@ -96,20 +112,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn supported(&mut self, scalar: Scalar, span: Span) {
-        if scalar.lang().is_none() {
-            self.mistakes.add(span, Fault::UnsupportedType { name: scalar.name() });
-        }
-    }
-
     fn few(&mut self, count: usize, name: &Name) {
         if count > MAX_INDICES {
             self.mistakes.add(name.span, Fault::ManyIndices { most: MAX_INDICES });
         }
     }
 
-    /// Checks a statement and returns its reduction variables.
-    fn statement(&mut self, statement: &'a Statement) -> Vec<String> {
+    /// Checks a statement. Returns its reduction variables, and how it stores its value.
+    fn statement(&mut self, statement: &'a Statement) -> (Vec<String>, Stored) {
         let lets = Lets::of(statement);
         let mut scope =
             Scope { lets, known_lets: Vec::new(), exists: Vec::new(), indices: Vec::new(), statement };
@@ -117,8 +127,8 @@ impl<'a> Checker<'a> {
         self.clauses(&mut scope);
         let value = self.expr(&statement.value, &mut scope);
         let right = std::mem::take(&mut scope.indices);
-        self.stored(statement, value);
-        self.indices(statement, right, scope, value.is_some())
+        let stored = self.stored(statement, value);
+        (self.indices(statement, right, scope, value.is_some()), stored)
     }
 
     /// Checks the left side.
@@ -154,9 +164,9 @@ impl<'a> Checker<'a> {
             match clause {
                 Clause::Let { name, value } => {
                     self.let_name(name, scope.statement, &mut named);
-                    let ty = self.expr(value, scope);
+                    let kind = self.expr(value, scope);
                     let indices = std::mem::take(&mut scope.indices);
-                    scope.known_lets.push((ty, indices));
+                    scope.known_lets.push((kind, indices));
                 }
                 Clause::Exists(value) => {
                     self.expr(value, scope);
@@ -188,7 +198,7 @@ impl<'a> Checker<'a> {
 
     /// Checks an end of a range.
     fn bound(&mut self, bound: &'a Expr, scope: &mut Scope<'a>) {
-        if let Some(ty) = self.expr(bound, scope)
+        if let Some(ty) = self.expr(bound, scope).map(Kind::alone)
             && !ty.is_int()
         {
             self.mistakes.add(bound.span, Fault::IndexType { ty: type_name(ty) });
@@ -236,7 +246,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks the type of what is stored and notes the type of the target.
-    fn stored(&mut self, statement: &'a Statement, value: Option<Type>) {
+    fn stored(&mut self, statement: &'a Statement, value: Option<Kind<'a>>) -> Stored {
         let name = statement.target.text.as_str();
         let before = self.types.get(name).copied();
         if let Assign::Reduce { op, initialised } = statement.assign {
@@ -244,35 +254,49 @@ impl<'a> Checker<'a> {
                 let fault = Fault::NothingToUpdate { name: name.to_string(), operator: op.symbol() };
                 self.mistakes.add(statement.assign_span, fault);
             }
-            if value == Some(Type::Bool) {
+            if value.map(Kind::alone) == Some(Type::Bool) {
                 self.mistakes
                     .add(statement.assign_span, Fault::BoolOperand { what: op.symbol().to_string() });
             }
         }
         let Some(value) = value else {
-            self.types.entry(name).or_insert(Type::F32);
-            return;
+            self.types.entry(name).or_insert(Kind::Is(Type::F32));
+            return Stored { ty: Type::F32, widened: false, open: false, settles: false };
         };
         let declared = declared_type(self.def, self.names, name);
-        let ty = match declared.or(before) {
+        let held = declared.map(Kind::Is).or(before);
+        let met = match held {
             None => value,
-            Some(held) => meet(held, value).unwrap_or_else(|| {
-                let fault = Fault::Types { left: type_name(held), right: type_name(value) };
+            Some(held) => self.join(held, value, statement).unwrap_or_else(|| {
+                let fault = Fault::Types { left: type_name(held.alone()), right: type_name(value.alone()) };
                 self.mistakes.add(statement.value.span, fault);
                 held
             }),
         };
-        let held_exactly =
+        self.narrowing(statement, declared, met.alone(), value.alone());
+        // A literal that is stored takes the type of the next statement that writes the tensor, unless it is read before.
+        let kind = match (declared, statement.assign) {
+            (Some(declared), _) => Kind::Is(declared),
+            (None, Assign::Set) => met,
+            (None, Assign::Reduce { .. }) => Kind::Is(self.settle(met, Type::F32, statement)),
+        };
+        self.types.insert(name, kind);
+        let ty = kind.alone();
+        let is_half = ty.is_half() || value.alone().is_half();
+        let widened = is_half && statement.assign != Assign::Set;
+        let is_open = |kind: &Kind<'_>| matches!(kind, Kind::Open(_));
+        Stored { ty, widened, open: is_open(&kind), settles: before.is_some_and(|before| is_open(&before)) }
+    }
+
+    /// Refuses a value that is wider than the declared type, unless it is a number that fits.
+    fn narrowing(&mut self, statement: &Statement, declared: Option<Type>, met: Type, value: Type) {
+        let fits =
             |declared| literal(&statement.value).is_some_and(|n| Value::from_int(declared, n).is_some());
-        if let Some(declared) = declared
-            && ty != declared
-            && !held_exactly(declared)
-        {
+        if let Some(declared) = declared.filter(|declared| met != *declared && !fits(*declared)) {
             let (declared, value) = (type_name(declared), type_name(value));
-            let fault = Fault::Narrowing { name: name.to_string(), declared, value };
+            let fault = Fault::Narrowing { name: statement.target.text.clone(), declared, value };
             self.mistakes.add(statement.value.span, fault);
         }
-        self.types.insert(name, declared.unwrap_or(ty));
     }
 
     /// Checks the indices of a statement as a whole and returns its reduction variables.
@@ -311,8 +335,13 @@ impl<'a> Checker<'a> {
         reduced
     }
 
-    /// Checks that results are written and everything else is read.
+    /// Checks that results are written and everything else is read, and that literals fit.
     fn uses(&mut self) {
+        for statement in &self.def.statements {
+            if let Some(kind) = self.types.get(statement.target.text.as_str()).copied() {
+                self.settle(kind, Type::F32, statement);
+            }
+        }
         let mut last_write: HashMap<&str, (usize, &Name)> = HashMap::new();
         let mut last_read: HashMap<&str, usize> = HashMap::new();
         for (number, statement) in self.def.statements.iter().enumerate() {
@@ -348,7 +377,7 @@ impl<'a> Checker<'a> {
 pub(crate) fn declared_type(def: &Def, names: &Names, name: &str) -> Option<Type> {
     let result = names.results.get(name).and_then(|position| def.results[*position].ty.as_ref());
     let param = names.params.get(name).map(|position| &def.params[*position].ty);
-    result.or(param).and_then(|ty| ty.scalar.lang())
+    result.or(param).map(|ty| ty.scalar.lang())
 }
 
 /// The integer, if an expression is one.

@@ -69,6 +69,8 @@ pub enum Fault {
     NoResults { name: String },
     #[error("the builtin function `{name}` is not supported yet; express it by {supported}")]
     UnsupportedBuiltin { name: String, supported: &'static str },
+    #[error("`{name}` is not computed in double; convert its arguments with float(..)")]
+    NoDouble { name: String },
     #[error("`{name}` takes {expected} but {got} given; change the list in parentheses")]
     Arguments { name: String, expected: String, got: String },
     #[error(
@@ -80,7 +82,7 @@ pub enum Fault {
     #[error("`{name}` has two ranges; keep one")]
     TwoRanges { name: String },
     #[error(
-        "the bounds of a range use `{name}`, but only numbers, sizes and int32 scalars are known there; use these"
+        "the bounds of a range use `{name}`, but only numbers, sizes and scalars of type int32 or int64 are known there; use these"
     )]
     RangeBound { name: String },
     #[error(
@@ -111,10 +113,6 @@ pub enum Fault {
     )]
     OtherRanges { name: String, before: String, now: String },
 
-    #[error(
-        "the type {name} is not supported yet; use one of bool, int8 to int32, uint8 to uint32 and float"
-    )]
-    UnsupportedType { name: &'static str },
     #[error("an index is of type {ty}, but indices are integers; convert it, for example with int32(..)")]
     IndexType { ty: &'static str },
     #[error("`{what}` needs bool but has {ty}; compare it with something, for example with `!= 0`")]

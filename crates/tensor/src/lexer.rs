@@ -143,14 +143,14 @@ impl Lexer<'_> {
         let letter = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
         let tail = bytes[length..].iter().take_while(letter).count();
         let text = self.rest()[..length + tail].to_string();
-        let float_value = text.parse().ok().filter(|value: &f64| (*value as f32).is_finite());
+        let float_value = text.parse().ok().filter(|value: &f64| value.is_finite());
         let kind = match (float, float_value) {
             _ if tail > 0 => None,
             (true, Some(value)) => Some(Kind::Float(value)),
             (true, None) => None,
             (false, _) => text.parse().ok().filter(|value| *value <= i64::from(i32::MAX)).map(Kind::Int),
         };
-        let ty = if float { "float" } else { "int32" };
+        let ty = if float { "double" } else { "int32" };
         let span = self.push(kind.unwrap_or(Kind::Int(0)), length + tail);
         match kind {
             Some(_) => Ok(()),

@@ -79,7 +79,7 @@ impl Linear {
 pub(crate) struct Forms<'a> {
     pub names: &'a Names,
     pub lets: &'a Lets<'a>,
-    /// Whether a name is an `int32` scalar. Narrower ones would wrap on their own.
+    /// Whether a name is a scalar of type `int32` or `int64`. Narrower ones would wrap on their own.
     pub is_integer: &'a dyn Fn(&str) -> bool,
     /// The size of a dimension of a tensor that has a value.
     pub size: &'a dyn Fn(&str, usize) -> Option<Formula>,
@@ -123,7 +123,7 @@ impl<'a> Forms<'a> {
                 Form::Linear(form) => Form::Linear(form.scaled(-1)),
                 _ => Form::Opaque,
             },
-            ExprKind::Cast(Scalar::I32, operand) => self.of(operand),
+            ExprKind::Cast(Scalar::I32 | Scalar::I64, operand) => self.of(operand),
             ExprKind::Binary(op, operands) => match (self.of(&operands[0]), self.of(&operands[1])) {
                 (Form::Linear(left), Form::Linear(right)) => combined(*op, &left, &right),
                 _ => Form::Opaque,

@@ -6,20 +6,23 @@
 
 mod expr;
 mod gather;
+mod value;
 
 use std::collections::{BTreeSet, HashMap};
 
-use warploom_lang::{Expr, Func, Input, Param, Pipeline, RDom, RRange, Type, Value, Var, func};
+use warploom_lang::{Expr, Func, Input, Operand, Param, Pipeline, RDom, RRange, Type, Value, Var, func};
 
 use crate::ast::{Assign, Reduction, Statement};
-use crate::check::{Checked, declared_type};
+use crate::check::{Checked, Stored};
 use crate::error::{Fault, Mistake};
 use crate::formula::Formula;
 use crate::names::{Lets, element_type};
 use crate::ranges::{Inferred, Ranges};
-use crate::types::{extremes, meet};
 
-use expr::{Scope, convert};
+pub(crate) use value::convert;
+
+use expr::Scope;
+use value::Lowered;
 
 /// The pipeline of a definition.
 pub(crate) fn pipeline(checked: &Checked, inferred: &Inferred) -> Result<Pipeline, Mistake> {
@@ -48,11 +51,11 @@ enum Values {
     Input(Input),
     Param(Param),
     /// A Func over these variables, in the notation's order. `start` is the value of a Func that has
-    /// no updates.
+    /// no updates. A Func that has some holds floats of 16 bits as `f32`, which its readers round.
     Func {
         func: Func,
         vars: Vec<Var>,
-        start: Option<Expr>,
+        start: Option<Lowered>,
     },
 }
 
@@ -123,13 +126,30 @@ impl<'a> Lowering<'a> {
     fn statement(&mut self, number: usize) -> Result<(), Mistake> {
         let (checked, inferred) = (self.checked, self.inferred);
         let (statement, ranges) = (&checked.def.statements[number], &inferred.statements[number]);
-        let reduced = &checked.reduced[number];
+        let (reduced, stored) = (&checked.reduced[number], checked.stored[number]);
         match statement.assign {
             Assign::Reduce { op, initialised } if !reduced.is_empty() => {
-                self.reduction(statement, ranges, reduced, op, initialised)
+                self.reduction(statement, ranges, reduced, (op, initialised), stored)
             }
-            assign => self.pointwise(statement, ranges, assign),
+            assign => self.pointwise(statement, ranges, assign, stored),
         }
+    }
+
+    /// Gives literals that an update starts from the type of the tensor.
+    fn settle(&mut self, name: &str, Stored { ty, settles, .. }: Stored) {
+        let version = self.versions.get(name).filter(|version| settles && version.ty != ty);
+        let values = version.map(|version| &version.values);
+        if let Some(Values::Func { vars, start: Some(start), .. }) = values {
+            let (vars, value) = (vars.clone(), start.at(ty));
+            self.define(name, vars, value.into(), ty);
+        }
+    }
+
+    /// Makes a new version of a tensor, without updates.
+    fn define(&mut self, name: &str, vars: Vec<Var>, value: Lowered, ty: Type) {
+        let func = func(self.fresh(name, "value"), reversed(&vars), value.at(ty));
+        let values = Values::Func { func, vars, start: Some(value) };
+        self.versions.insert(name.to_string(), Version { values, ty, read: false });
     }
 
     /// A statement without reduction variables: a new Func.
@@ -138,24 +158,21 @@ impl<'a> Lowering<'a> {
         statement: &'a Statement,
         ranges: &'a Ranges,
         assign: Assign,
+        stored: Stored,
     ) -> Result<(), Mistake> {
+        let Stored { ty, widened, open, .. } = stored;
         let name = statement.target.text.as_str();
         let vars = variables(statement);
         let indices =
             statement.indices.iter().zip(&vars).map(|(index, var)| (index.text.as_str(), Expr::from(*var)));
-        let value = self.value(statement, ranges, indices.collect())?;
-        let ty = self.stored(name, &value);
-        let mut value = convert(value, ty);
+        let mut value = self.value(statement, ranges, indices.collect(), widened)?;
         if let Assign::Reduce { op, initialised: false } = assign {
-            let old = convert(self.read(name, vars.iter().map(|var| Expr::from(*var)).collect()), ty);
-            value = expr::reduce(op, old, value);
+            self.settle(name, stored);
+            let old = self.read(name, vars.iter().map(|var| Expr::from(*var)).collect());
+            let (old, new) = (convert(old, ty.accumulator()), value.at(ty.accumulator()));
+            value = expr::reduce(op, old, new).into();
         }
-        let func_name = self.fresh(name, "value");
-        let func = func(func_name, reversed(&vars), value.clone());
-        self.versions.insert(
-            name.to_string(),
-            Version { values: Values::Func { func, vars, start: Some(value) }, ty, read: false },
-        );
+        self.define(name, vars, if open { value } else { value.at(ty).into() }, ty);
         Ok(())
     }
 
@@ -165,10 +182,14 @@ impl<'a> Lowering<'a> {
         statement: &'a Statement,
         ranges: &'a Ranges,
         reduced: &'a [String],
-        op: Reduction,
-        initialised: bool,
+        (op, initialised): (Reduction, bool),
+        stored: Stored,
     ) -> Result<(), Mistake> {
+        let Stored { ty, widened, .. } = stored;
         let name = statement.target.text.as_str();
+        if !initialised {
+            self.settle(name, stored);
+        }
         let old = if initialised { None } else { self.versions.get(name) };
         let vars = match old.map(|old| &old.values) {
             Some(Values::Func { vars, .. }) => vars.clone(),
@@ -180,9 +201,8 @@ impl<'a> Lowering<'a> {
         let last = reduced.len() - 1;
         let right =
             reduced.iter().enumerate().map(|(i, index)| (index.as_str(), Expr::from(domain.var(last - i))));
-        let value = self.value(statement, ranges, left.chain(right).collect())?;
-        let ty = self.stored(name, &value);
-        let value = convert(value, ty);
+        let value = self.value(statement, ranges, left.chain(right).collect(), widened)?;
+        let value = value.at(ty.accumulator());
         let start = self.start(name, &vars, ty, op, initialised);
         let at: Vec<Expr> = reversed(&vars).into_iter().map(Expr::from).collect();
         let mut func = start.over(&domain, |f| match op {
@@ -210,25 +230,25 @@ impl<'a> Lowering<'a> {
             Reduction::Min => "min",
             Reduction::Max => "max",
         };
-        let (smallest, largest) = extremes(ty);
+        let sum = ty.accumulator();
         let neutral = match op {
-            Reduction::Sum => Value::zero(ty),
-            Reduction::Product => Value::from_int(ty, 1).unwrap_or(Value::zero(ty)),
-            Reduction::Min => largest,
-            Reduction::Max => smallest,
+            Reduction::Sum => Value::zero(sum),
+            Reduction::Product => Value::one(sum),
+            Reduction::Min => Value::largest(sum),
+            Reduction::Max => Value::smallest(sum),
         };
         let value = match self.versions.get(name) {
             _ if initialised => Expr::from(neutral),
             // Nobody has read the old version, so it needs no array of its own.
             Some(Version { values: Values::Func { start: Some(start), .. }, read: false, .. }) => {
-                convert(start.clone(), ty)
+                convert(start.alone(), sum)
             }
             Some(Version { values: Values::Func { func, start: None, .. }, read: false, ty: old })
-                if *old == ty =>
+                if *old == ty && sum == ty =>
             {
                 return func.clone();
             }
-            _ => convert(self.read(name, vars.iter().map(|var| Expr::from(*var)).collect()), ty),
+            _ => convert(self.read(name, vars.iter().map(|var| Expr::from(*var)).collect()), sum),
         };
         let name = self.fresh(name, what);
         func(name, reversed(vars), value)
@@ -263,45 +283,36 @@ impl<'a> Lowering<'a> {
         statement: &'a Statement,
         ranges: &'a Ranges,
         indices: HashMap<&'a str, Expr>,
-    ) -> Result<Expr, Mistake> {
+        widened: bool,
+    ) -> Result<Lowered, Mistake> {
         let lets = Lets::of(statement);
         self.gathers.clear();
         let is_reduction = indices.len() > statement.indices.len();
+        let plain_indices = indices.keys().map(|index| (*index, Expr::from(Var::new(index)))).collect();
+        let empty = |indices, plain| Scope {
+            lets: &lets,
+            known: Vec::new(),
+            indices,
+            clamped: &ranges.clamped,
+            statement,
+            widened,
+            plain,
+        };
         let plain = match is_reduction {
-            true => {
-                let plain = indices.keys().map(|index| (*index, Expr::from(Var::new(index))));
-                Some(self.scope(&lets, statement, ranges, plain.collect(), None)?)
-            }
+            true => Some(self.with_lets(empty(plain_indices, None))?),
             false => None,
         };
-        let scope = self.scope(&lets, statement, ranges, indices, plain.as_ref())?;
+        let scope = self.with_lets(empty(indices, plain.as_ref()))?;
         self.expr(&statement.value, &scope)
     }
 
-    /// What the names of a statement stand for, given its indices.
-    fn scope<'s>(
-        &mut self,
-        lets: &'s Lets<'s>,
-        statement: &'s Statement,
-        ranges: &'s Ranges,
-        indices: HashMap<&'s str, Expr>,
-        plain: Option<&'s Scope<'s>>,
-    ) -> Result<Scope<'s>, Mistake> {
-        let clamped = &ranges.clamped;
-        let mut scope = Scope { lets, known: Vec::new(), indices, clamped, statement, plain };
-        for value in &lets.values {
+    /// Adds the values of the lets to what the names of a statement stand for.
+    fn with_lets<'s>(&mut self, mut scope: Scope<'s>) -> Result<Scope<'s>, Mistake> {
+        for value in &scope.lets.values {
             let value = self.expr(value, &scope)?;
             scope.known.push(value);
         }
         Ok(scope)
-    }
-
-    /// The type in which a tensor holds a value.
-    fn stored(&self, name: &str, value: &Expr) -> Type {
-        let value = value.ty().unwrap_or(Type::F32);
-        let before = self.versions.get(name).map(|version| version.ty);
-        let declared = declared_type(&self.checked.def, &self.checked.names, name);
-        declared.unwrap_or_else(|| before.and_then(|before| meet(before, value)).unwrap_or(value))
     }
 
     /// The value of the current version of a tensor at these indices, in the notation's order.
@@ -312,7 +323,7 @@ impl<'a> Lowering<'a> {
         match &version.values {
             Values::Input(input) => input.at(indices),
             Values::Param(param) => Expr::from(param),
-            Values::Func { func, .. } => func.at(indices),
+            Values::Func { func, .. } => func.at(indices).cast(version.ty),
         }
     }
 
@@ -325,7 +336,7 @@ impl<'a> Lowering<'a> {
             return Some(found.named(name));
         }
         let at: Vec<Expr> = reversed(vars).into_iter().map(Expr::from).collect();
-        Some(func(name, reversed(vars), found.at(at)))
+        Some(func(name, reversed(vars), found.at(at).cast(version.ty)))
     }
 
     /// A name for the next Func of a tensor: `C.sum`, `C.sum2`. No name of the notation has a dot.

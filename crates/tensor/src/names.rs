@@ -188,7 +188,7 @@ impl Names {
     }
 }
 
-/// The type of a parameter's elements; `i32` for one that has been refused.
+/// The type of a parameter's elements.
 pub(crate) fn element_type(declared: &Declared) -> Type {
-    declared.ty.scalar.lang().unwrap_or(Type::I32)
+    declared.ty.scalar.lang()
 }

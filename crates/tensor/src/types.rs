@@ -1,8 +1,8 @@
 //! The scalar types of the notation, and those that Warploom computes with.
 //!
-//! A type that the language gains needs one line in [`Scalar::lang`].
+//! `bfloat16` is not in the notation of the paper.
 
-use warploom_lang::{Type, Value};
+use warploom_lang::Type;
 
 /// A scalar type of the notation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,52 +60,49 @@ impl Scalar {
         NAMES.iter().find(|(_, scalar)| *scalar == self).map_or("?", |(name, _)| name)
     }
 
-    /// The type that Warploom computes with; `None` if it has none yet.
-    pub fn lang(self) -> Option<Type> {
+    /// The type that Warploom computes with.
+    pub fn lang(self) -> Type {
         match self {
-            Scalar::Bool => Some(Type::Bool),
-            Scalar::U8 => Some(Type::U8),
-            Scalar::U16 => Some(Type::U16),
-            Scalar::U32 => Some(Type::U32),
-            Scalar::I8 => Some(Type::I8),
-            Scalar::I16 => Some(Type::I16),
-            Scalar::I32 => Some(Type::I32),
-            Scalar::F32 => Some(Type::F32),
-            Scalar::U64 | Scalar::I64 | Scalar::F16 | Scalar::Bf16 | Scalar::F64 => None,
+            Scalar::Bool => Type::Bool,
+            Scalar::U8 => Type::U8,
+            Scalar::U16 => Type::U16,
+            Scalar::U32 => Type::U32,
+            Scalar::U64 => Type::U64,
+            Scalar::I8 => Type::I8,
+            Scalar::I16 => Type::I16,
+            Scalar::I32 => Type::I32,
+            Scalar::I64 => Type::I64,
+            Scalar::F16 => Type::F16,
+            Scalar::Bf16 => Type::BF16,
+            Scalar::F32 => Type::F32,
+            Scalar::F64 => Type::F64,
         }
     }
 }
 
 /// The notation's name of a type.
 pub(crate) fn type_name(ty: Type) -> &'static str {
-    let of = |(_, scalar): &&(&str, Scalar)| scalar.lang() == Some(ty);
+    let of = |(_, scalar): &&(&str, Scalar)| scalar.lang() == ty;
     NAMES.iter().find(of).map_or(ty.name(), |(name, _)| name)
 }
 
 /// The type in which two operands meet: float over integer, the wider float, the wider unsigned,
-/// else a signed integer of the wider width. `None` for `bool` with anything else.
+/// else a signed integer of the wider width. The two floats of 16 bits meet at `float`. `None` for
+/// `bool` with anything else.
 pub(crate) fn meet(a: Type, b: Type) -> Option<Type> {
-    if a == b {
-        return Some(a);
-    }
-    if a == Type::Bool || b == Type::Bool {
-        return None;
-    }
-    if a.is_float() || b.is_float() {
-        let floats = [a, b].into_iter().filter(|ty| ty.is_float());
-        return floats.max_by_key(|ty| ty.bytes());
-    }
-    let bytes = a.bytes().max(b.bytes());
-    let signed = a.is_signed() || b.is_signed();
-    Type::ALL.into_iter().find(|ty| ty.is_int() && ty.bytes() == bytes && ty.is_signed() == signed)
-}
-
-/// The neutral elements of `max` and `min`: the smallest and the largest value of a type.
-pub(crate) fn extremes(ty: Type) -> (Value, Value) {
-    let of = |int: i64| Value::from_int(ty, int).unwrap_or(Value::zero(ty));
-    match ty.int_range() {
-        Some((low, high)) => (of(low), of(high)),
-        None => (Value::from(f32::NEG_INFINITY), Value::from(f32::INFINITY)),
+    match (a.is_float(), b.is_float()) {
+        _ if a == b => Some(a),
+        _ if a == Type::Bool || b == Type::Bool => None,
+        (true, true) if a == Type::F64 || b == Type::F64 => Some(Type::F64),
+        (true, true) => Some(Type::F32),
+        (true, false) => Some(a),
+        (false, true) => Some(b),
+        (false, false) => {
+            let bytes = a.bytes().max(b.bytes());
+            let signed = a.is_signed() || b.is_signed();
+            let fits = |ty: &Type| ty.is_int() && ty.bytes() == bytes && ty.is_signed() == signed;
+            Type::ALL.into_iter().find(fits)
+        }
     }
 }
 
@@ -120,6 +117,13 @@ mod tests {
         assert_eq!(meet(Type::U32, Type::I8), Some(Type::I32));
         assert_eq!(meet(Type::U8, Type::I8), Some(Type::I8));
         assert_eq!(meet(Type::Bool, Type::I32), None);
+        assert_eq!(meet(Type::F16, Type::BF16), Some(Type::F32));
+        assert_eq!(meet(Type::BF16, Type::F32), Some(Type::F32));
+        assert_eq!(meet(Type::F64, Type::F16), Some(Type::F64));
+        assert_eq!(meet(Type::F16, Type::I64), Some(Type::F16));
+        assert_eq!(meet(Type::U64, Type::U8), Some(Type::U64));
+        assert_eq!(meet(Type::U64, Type::I8), Some(Type::I64));
+        assert_eq!(meet(Type::U32, Type::I64), Some(Type::I64));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use reference::Reference;
 use warploom_interp::Evaluation;
 use warploom_interp::buffer::Buffer;
 use warploom_interp::compare::{Tolerance, compare};
+use warploom_lang::Type;
 
 fn evaluated(example: &Reference) -> Vec<Buffer> {
     let Reference { pipeline, request, .. } = example;
@@ -51,7 +52,8 @@ fn bounds_are_a_few_roundings() {
             let zeros = Buffer::zeros(expected.ty(), expected.region().clone()).unwrap();
             let largest = compare(expected, &zeros, &Tolerance::default()).unwrap().max_abs;
             assert!(largest > 0.0, "{} is 0 everywhere", example.name);
-            assert!(*allowed <= 2e-5 * largest.max(1.0), "{}: {allowed:e} of {largest:e}", example.name);
+            let most = if expected.ty() == Type::F64 { 1e-14 } else { 2e-5 };
+            assert!(*allowed <= most * largest.max(1.0), "{}: {allowed:e} of {largest:e}", example.name);
         }
     }
 }

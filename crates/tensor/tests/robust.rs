@@ -174,7 +174,8 @@ fn name() -> impl Strategy<Value = Name> {
 }
 
 fn scalar() -> impl Strategy<Value = Scalar> {
-    prop_oneof![Just(Scalar::F32), Just(Scalar::I32), Just(Scalar::U8), Just(Scalar::Bool), Just(Scalar::F64)]
+    use Scalar::*;
+    prop::sample::select(vec![Bool, U8, U16, U32, U64, I8, I16, I32, I64, F16, Bf16, F32, F64])
 }
 
 fn binary() -> impl Strategy<Value = Binary> {
@@ -186,7 +187,7 @@ fn expr() -> impl Strategy<Value = Expr> {
     let leaf = prop_oneof![
         (0..=i64::from(i32::MAX)).prop_map(ExprKind::Int),
         (0.0f64..1e30).prop_map(ExprKind::Float),
-        prop_oneof![Just(0.0), Just(1.0), Just(1e-5), Just(3e38)].prop_map(ExprKind::Float),
+        prop_oneof![Just(0.0), Just(1.0), Just(1e-5), Just(3e38), Just(1e300)].prop_map(ExprKind::Float),
         name().prop_map(ExprKind::Name),
         (name(), 0..5usize).prop_map(|(name, dimension)| ExprKind::Size(name, dimension)),
     ];

@@ -193,7 +193,7 @@ pub fn expected(manifest: &Manifest) -> Vec<String> {
     let attribute =
         |kernel: &Kernel| format!("attribute 8 of {}: {}", kernel.entry, kernel.dynamic_shared_bytes);
     let words = manifest.params.iter().filter_map(|param| Some((4 * param.word?, param.value.bits())));
-    let set = |(at, value): (u32, u32)| {
+    let set = |(at, value): (u32, u64)| {
         let at = manifest.words_offset.unwrap_or_default() + u64::from(at);
         format!("set {at} to {value:08x}, 1 times on the stream")
     };

@@ -458,7 +458,7 @@ fn float_unary(op: UnaryOp, a: FloatSpan) -> FloatSpan {
         UnaryOp::Tanh | UnaryOp::Erf => FloatSpan::fixed(-1.0001, 1.0001, a.nan),
         UnaryOp::Atan => FloatSpan::fixed(-1.571, 1.571, a.nan),
         UnaryOp::Asin => FloatSpan::fixed(-1.571, 1.571, true),
-        UnaryOp::Acos => FloatSpan::fixed(0.0, 3.142, true),
+        UnaryOp::Acos => FloatSpan::fixed(0.0, 3.15, true),
         UnaryOp::Exp2 => loose(crate::math::exp2),
         UnaryOp::Expm1 => loose(crate::math::expm1),
         UnaryOp::Log2 if a.min > 0.0 => loose(crate::math::log2),
@@ -499,7 +499,7 @@ fn float_binary(op: BinaryOp, a: FloatSpan, b: FloatSpan) -> FloatSpan {
             let both = if b.nan { both.union(&FloatSpan { nan: false, ..a }) } else { both };
             FloatSpan { nan: a.nan && b.nan, ..both }
         }
-        BinaryOp::Atan2 => FloatSpan::fixed(-3.142, 3.142, a.nan || b.nan),
+        BinaryOp::Atan2 => FloatSpan::fixed(-3.15, 3.15, a.nan || b.nan),
         BinaryOp::Absd => float_unary(UnaryOp::Abs, a.corners(&b, f32::INFINITY, |x, y| x - y)),
         _ => FloatSpan::ANY,
     }

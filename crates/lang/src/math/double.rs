@@ -81,7 +81,7 @@ pub const TANH_DEPTH: i32 = 10;
 /// A polynomial, highest power first.
 #[inline]
 fn polynomial(x: f64, coefficients: &[f64]) -> f64 {
-    coefficients.iter().fold(0.0, |sum, c| sum * x + c)
+    coefficients.iter().skip(1).fold(coefficients[0], |sum, c| sum * x + c)
 }
 
 /// `2^exponent`, for exponents of normal numbers.

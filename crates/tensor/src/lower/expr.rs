@@ -5,70 +5,70 @@ use std::collections::HashMap;
 use warploom_lang::{Expr, Operand, Type, Value, clamp, max, min, select};
 
 use super::Lowering;
+use super::value::{Lowered, combined, compared, convert, float_met, in_type};
 use crate::ast::{self, Binary, ExprKind, Name, Reduction, Statement, Unary};
 use crate::builtins;
 use crate::error::Mistake;
 use crate::names::{Lets, Meaning};
 use crate::ranges::Clamped;
-use crate::types::meet;
 
 /// What the names of a statement stand for.
 pub(super) struct Scope<'a> {
     pub lets: &'a Lets<'a>,
     /// The values of the lets so far.
-    pub known: Vec<Expr>,
+    pub known: Vec<Lowered>,
     pub indices: HashMap<&'a str, Expr>,
     pub clamped: &'a Clamped,
     pub statement: &'a Statement,
+    /// Whether floats of 16 bits are computed in `f32`.
+    pub widened: bool,
     /// In a reduction, the same statement over plain variables, of which its gathers are Funcs.
     pub plain: Option<&'a Scope<'a>>,
 }
 
 impl Lowering<'_> {
     /// An expression. Its names, ranks and types have been checked.
-    pub(super) fn expr(&mut self, expr: &ast::Expr, scope: &Scope<'_>) -> Result<Expr, Mistake> {
+    pub(super) fn expr(&mut self, expr: &ast::Expr, scope: &Scope<'_>) -> Result<Lowered, Mistake> {
         Ok(match &expr.kind {
-            ExprKind::Int(number) => Expr::from(i32::try_from(*number).unwrap_or(i32::MAX)),
-            ExprKind::Float(number) => Expr::from(*number as f32),
+            ExprKind::Int(number) => Expr::from(i32::try_from(*number).unwrap_or(i32::MAX)).into(),
+            ExprKind::Float(number) => Lowered::literal(*number),
             ExprKind::Name(name) => self.name(name, scope),
             ExprKind::Size(name, dimension) => {
                 let shape = self.inferred.shapes.get(&name.text).and_then(|shape| shape.get(*dimension));
                 match shape.map(|interval| interval.extent()) {
-                    Some(extent) => self.formula(&extent, scope.statement)?,
-                    None => Expr::from(0),
+                    Some(extent) => self.formula(&extent, scope.statement)?.into(),
+                    None => Expr::from(0).into(),
                 }
             }
             ExprKind::Call(name, operands) => self.call(name, operands, expr, scope)?,
-            ExprKind::Cast(scalar, operand) => {
-                let operand = self.expr(operand, scope)?;
-                let ty = scalar.lang().unwrap_or(Type::F32);
-                convert(operand, ty)
-            }
-            ExprKind::Unary(Unary::Neg, operand) => negative(self.expr(operand, scope)?),
-            ExprKind::Unary(Unary::Not, operand) => !self.expr(operand, scope)?,
+            ExprKind::Cast(scalar, operand) => scope.read(self.expr(operand, scope)?.at(scalar.lang())),
+            ExprKind::Unary(Unary::Neg, operand) => self.expr(operand, scope)?.map(negative),
+            ExprKind::Unary(Unary::Not, operand) => self.expr(operand, scope)?.map(|operand| !operand),
             ExprKind::Binary(op, operands) => {
                 let left = self.expr(&operands[0], scope)?;
                 let right = self.expr(&operands[1], scope)?;
-                let (left, right) = met(left, right);
-                binary(*op, left, right)
+                let apply = |left, right| binary(*op, left, right);
+                match op.is_comparison() {
+                    true => compared(&left, &right, apply),
+                    false => combined(&left, &right, apply),
+                }
             }
             ExprKind::Select(operands) => {
-                let condition = self.expr(&operands[0], scope)?;
+                let condition = self.expr(&operands[0], scope)?.alone();
                 let one = self.expr(&operands[1], scope)?;
                 let other = self.expr(&operands[2], scope)?;
-                let (one, other) = met(one, other);
-                select(condition, one, other)
+                combined(&one, &other, |one, other| select(&condition, one, other))
             }
         })
     }
 
-    fn name(&mut self, name: &Name, scope: &Scope<'_>) -> Expr {
+    fn name(&mut self, name: &Name, scope: &Scope<'_>) -> Lowered {
         match self.checked.names.meaning(scope.lets, &name.text) {
-            Meaning::Let(number) => scope.known.get(number).cloned().unwrap_or(Expr::from(0)),
-            Meaning::Size => self.symbol(&name.text),
-            Meaning::Tensor => self.read(&name.text, Vec::new()),
+            Meaning::Let(number) => scope.known.get(number).cloned().unwrap_or(Expr::from(0).into()),
+            Meaning::Size => self.symbol(&name.text).into(),
+            Meaning::Tensor => scope.read(self.read(&name.text, Vec::new())),
             Meaning::Index | Meaning::Builtin => {
-                scope.indices.get(name.text.as_str()).cloned().unwrap_or(Expr::from(0))
+                scope.indices.get(name.text.as_str()).cloned().unwrap_or(Expr::from(0)).into()
             }
         }
     }
@@ -79,18 +79,22 @@ impl Lowering<'_> {
         operands: &[ast::Expr],
         call: &ast::Expr,
         scope: &Scope<'_>,
-    ) -> Result<Expr, Mistake> {
+    ) -> Result<Lowered, Mistake> {
         if self.checked.names.meaning(scope.lets, &name.text) == Meaning::Builtin {
-            let mut floats = Vec::new();
+            let mut values = Vec::new();
             for operand in operands {
-                floats.push(convert(self.expr(operand, scope)?, Type::F32));
+                values.push(self.expr(operand, scope)?);
             }
-            return Ok(builtins::apply(&name.text, &floats));
+            return Ok(in_type(float_met(&values), |ty| {
+                let floats: Vec<Expr> = values.iter().map(|value| value.at(ty)).collect();
+                builtins::apply(&name.text, &floats, ty)
+            }));
         }
-        match self.gather(name, operands, call, scope)? {
-            Some(gathered) => Ok(gathered),
-            None => self.element(name, operands, call, scope),
-        }
+        let value = match self.gather(name, operands, call, scope)? {
+            Some(gathered) => gathered,
+            None => self.element(name, operands, call, scope)?,
+        };
+        Ok(scope.read(value))
     }
 
     /// The element of a tensor at these indices.
@@ -103,11 +107,11 @@ impl Lowering<'_> {
     ) -> Result<Expr, Mistake> {
         let mut indices = Vec::new();
         for (dimension, operand) in operands.iter().enumerate() {
-            let index = self.expr(operand, scope)?;
+            let index = self.expr(operand, scope)?.alone();
             let guarded = scope.clamped.contains(&(call.span.ends(), dimension));
             indices.push(match guarded || self.checked.names.loads(scope.lets, operand) {
                 true => self.clamped(&index, &name.text, dimension, scope)?,
-                false => convert(index, Type::I32),
+                false => narrow(&index),
             });
         }
         Ok(self.read(&name.text, indices))
@@ -122,38 +126,36 @@ impl Lowering<'_> {
         scope: &Scope<'_>,
     ) -> Result<Expr, Mistake> {
         let shape = self.inferred.shapes.get(tensor).and_then(|shape| shape.get(dimension));
-        let Some(interval) = shape else { return Ok(convert(index.clone(), Type::I32)) };
+        let Some(interval) = shape else { return Ok(narrow(index)) };
         let low = self.formula(&interval.low, scope.statement)?;
         let high = self.formula(&interval.high, scope.statement)?;
         if index.ty() == Some(Type::U32) {
             // A large one would be negative as an i32.
             return Ok(min(index, convert(high, Type::U32)).cast(Type::I32));
         }
-        Ok(clamp(convert(index.clone(), Type::I32), low, high))
+        Ok(clamp(narrow(index), low, high))
     }
 }
 
-/// An expression in another type. A constant is converted at once.
-pub(super) fn convert(expr: Expr, ty: Type) -> Expr {
-    let constant = expr.constant().filter(|_| ty != Type::Bool);
-    match constant.and_then(|value| Value::from_number(ty, value.as_f64())) {
-        Some(value) if expr.ty() != Some(ty) => Expr::from(value),
-        _ => expr.cast(ty),
+impl Scope<'_> {
+    /// A value of a tensor or of a conversion, as the statement computes with it.
+    fn read(&self, value: Expr) -> Lowered {
+        let value = Lowered::Typed(value);
+        if self.widened { value.widened() } else { value }
+    }
+}
+
+/// An index of 32 bits. One of 64 bits saturates, so that it stays outside if it is.
+fn narrow(index: &Expr) -> Expr {
+    match index.ty().is_some_and(Type::is_wide) {
+        true => index.saturating_cast(Type::I32),
+        false => convert(index.clone(), Type::I32),
     }
 }
 
 fn negative(operand: Expr) -> Expr {
     let constant = operand.constant().and_then(|value| Value::from_number(value.ty(), -value.as_f64()));
     constant.map_or_else(|| -operand, Expr::from)
-}
-
-/// Two operands in the type where they meet.
-fn met(left: Expr, right: Expr) -> (Expr, Expr) {
-    let ty = left.ty().zip(right.ty()).and_then(|(left, right)| meet(left, right));
-    match ty {
-        Some(ty) => (convert(left, ty), convert(right, ty)),
-        None => (left, right),
-    }
 }
 
 fn binary(op: Binary, left: Expr, right: Expr) -> Expr {

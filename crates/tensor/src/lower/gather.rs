@@ -34,7 +34,7 @@ impl Lowering<'_> {
             Some(func) => func.clone(),
             None => {
                 let value = self.element(name, operands, read, scope.plain.unwrap_or(scope))?;
-                let vars: Vec<Var> = indices.iter().map(|index| Var::new(index)).collect();
+                let vars: Vec<Var> = indices.iter().map(Var::new).collect();
                 let func = func(self.fresh(&name.text, "gathered"), reversed(&vars), value);
                 self.gathers.insert(ends, func.clone());
                 func

@@ -127,7 +127,7 @@ impl<'a> Problem<'a> {
     fn with_forms<T>(&self, body: impl FnOnce(&Forms<'_>) -> T) -> T {
         let is_integer = |name: &str| {
             let ty = declared_type(&self.checked.def, &self.checked.names, name);
-            self.checked.names.is_scalar(name) && ty == Some(Type::I32)
+            self.checked.names.is_scalar(name) && matches!(ty, Some(Type::I32 | Type::I64))
         };
         let size = |tensor: &str, dimension: usize| Some(self.shapes.get(tensor)?.get(dimension)?.extent());
         body(&Forms::new(&self.checked.names, &self.lets, &is_integer, &size))

@@ -1,6 +1,6 @@
 //! Texts that are nearly programs: working ones with a few pieces changed.
 
-const SEEDS: [&str; 6] = [
+const SEEDS: [&str; 9] = [
     "def mv(float(M,K) A, float(K) x) -> (C) { C(i) = 0  C(i) += A(i,k) * x(k) }",
     "def conv2d(float(B,C,H,W) I, float(F,C,KH,KW) K) -> (O) { O(b,f,h,w) +=! I(b,c,2*h+y,w+x) * K(f,c,y,x) }",
     "def pool(float(H,W) I) -> (O) { O(i,j) max=! I(2*i+u,2*j+v) where u in 0:2, v in 0:2, exists I(i, j) }",
@@ -9,6 +9,11 @@ const SEEDS: [&str; 6] = [
         O(n,k) = I(n,k) * rsqrt(mu + eps) where mu = s(n) / I.1 }",
     "def causal(float(R,T) D, float(C,R,2) F, int32 d) -> (float(C,T) O) {
         O(c,t) +=! D(r,t)*F(c,r,1) + (t-d >= 0 && !(t > T) ? D(r,t-d)*F(c,r,0) : 0) where t in 0:T }",
+    "def mm(float16(M,K) A, bfloat16(K) x, half h) -> (float16(M) C, D) { C(i) = 0.5 * h  C(i) += A(i,k) * h
+        D(i) = A(i,0) * x(0) + 1.5  D(i) max= A(i,k) * x(k) }",
+    "def soft(double(N,D) I, int64(N) J) -> (O) { m(n) max=! I(J(n),d)  O(n,d) = exp(float64(I(n,d)) - m(n)) * 0.1 }",
+    "def wide(int64(N,K) A, uint64(N) B, int64 d) -> (int64(N) S, P) { S(i) +=! A(i,k) * B(i) + int64(k)
+        P(i) = double(S(i)) / uint64(3) where i in 0:N-d+1 }",
 ];
 
 /// A generator of pseudo-random numbers (xorshift).
@@ -35,7 +40,7 @@ fn pieces(text: &str) -> Vec<String> {
     pieces
 }
 
-pub const WORDS: [&str; 30] = [
+pub const WORDS: [&str; 37] = [
     "i",
     "k",
     "N",
@@ -65,6 +70,13 @@ pub const WORDS: [&str; 30] = [
     "exists",
     "1.5",
     "exp",
+    "float16",
+    "bfloat16",
+    "half",
+    "double",
+    "int64",
+    "uint64",
+    "float",
     "\u{2028}é",
 ];
 

@@ -18,9 +18,9 @@ fn sample(scalar: Scalar, name: &str, point: &[i64]) -> V {
         hash = (hash ^ *at as u32).wrapping_mul(0x9e37_79b1).rotate_left(13);
     }
     hash ^= hash >> 15;
-    match scalar {
-        Scalar::F32 => V::F((hash % 2000) as f32 / 1000.0 - 0.99),
-        Scalar::Bool => V::B(hash.is_multiple_of(2)),
+    match scalar.lang() {
+        ty if ty.is_float() => V::F(f64::from(hash % 2000) / 1000.0 - 0.99).into_float(ty),
+        Type::Bool => V::B(hash.is_multiple_of(2)),
         _ => V::I(i64::from(hash % 3)),
     }
 }
@@ -35,8 +35,9 @@ fn parameters(def: &Def, sizes: &HashMap<String, i64>) -> HashMap<String, Tensor
         let shape: Vec<i64> = param.ty.dims.iter().map(of).collect();
         let name = param.name.text.clone();
         let fixed = sizes.get(&name).map(|number| V::I(*number));
-        let tensor =
-            Tensor::from_fn(&shape, |point| fixed.unwrap_or_else(|| sample(param.ty.scalar, &name, point)));
+        let tensor = Tensor::from_fn(&shape, param.ty.scalar.lang(), |point| {
+            fixed.unwrap_or_else(|| sample(param.ty.scalar, &name, point))
+        });
         (name, tensor)
     };
     def.params.iter().map(one).collect()
@@ -45,7 +46,7 @@ fn parameters(def: &Def, sizes: &HashMap<String, i64>) -> HashMap<String, Tensor
 fn value(value: V, ty: Type) -> Value {
     match value {
         V::I(int) => Value::from_int(ty, int).unwrap(),
-        V::F(float) => Value::from(float),
+        V::F(float) => Value::rounded(ty, float).unwrap(),
         V::B(truth) => Value::from(truth),
     }
 }
@@ -83,8 +84,8 @@ fn evaluate(pipeline: &Pipeline, request: &Realisation, tensors: &HashMap<String
     evaluation.run().unwrap_or_else(|error| panic!("{error}\n{pipeline}"))
 }
 
-/// Compares all results. Two values agree if they differ by no more than the tolerance, relative to
-/// the larger of 1 and the value, or if neither is finite.
+/// Compares types, shapes and values of all results. Two values agree if they differ by no more than the tolerance, relative to
+/// the larger of 1 and the value, or if neither is finite. A tolerance other than 0 is at least a few roundings of the type.
 pub fn compare(
     definition: &Definition,
     sizes: &[(&str, i64)],
@@ -102,9 +103,15 @@ pub fn compare(
         let mut extents = truth.shape.clone();
         extents.reverse();
         assert_eq!(output.region(), &Region::of_extents(&extents), "shape of {name}");
+        assert_eq!(output.ty(), truth.ty(), "type of {name} in {}", definition.to_text());
+        let tolerance = match truth.ty() {
+            Type::F16 if tolerance > 0.0 => tolerance.max(4e-3),
+            Type::BF16 if tolerance > 0.0 => tolerance.max(3e-2),
+            _ => tolerance,
+        };
         for point in points(&truth.shape) {
             let at: Vec<i64> = point.iter().rev().copied().collect();
-            let (got, want) = (output.get(&at).unwrap().as_f64(), f64::from(truth.at(&point).float()));
+            let (got, want) = (output.get(&at).unwrap().as_f64(), truth.at(&point).number());
             let close = (got - want).abs() <= tolerance * want.abs().max(1.0);
             if !close && (got.is_finite() || want.is_finite()) {
                 let text = definition.to_text();

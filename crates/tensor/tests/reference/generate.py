@@ -14,6 +14,7 @@ import shutil
 import zlib
 
 import numpy as np
+from numpy.lib import format as npy
 
 from tracked import Tracked, einsum
 
@@ -46,6 +47,11 @@ class Draw:
         self.inputs[name] = self.random.uniform(-1.0, 1.0, self.shape(dims)).astype(dtype)
         return Tracked(self.inputs[name], 0.0, dtype)
 
+    def halves(self, name, dims, dtype):
+        """Floats of 16 bits around 0, to be computed with in 32 bits."""
+        self.inputs[name] = rounded(self.random.uniform(-1.0, 1.0, self.shape(dims)), dtype)
+        return Tracked(floats_of(self.inputs[name]), 0.0, "float32")
+
     def ints(self, name, dims, low, high, dtype="int32"):
         """Integers from `low` to `high`, both included."""
         self.inputs[name] = self.random.integers(low, high + 1, self.shape(dims)).astype(dtype)
@@ -54,6 +60,40 @@ class Draw:
     def scalar(self, name, value):
         self.scalars[name] = value
         return value
+
+
+# Floats of 16 bits. NumPy has no bfloat16: its arrays have raw bytes, `V2`, the upper half of a float32.
+
+
+def rounded(values, dtype):
+    """Values in a narrower type, to the nearest, ties to even."""
+    if dtype != "bfloat16":
+        return values.astype(dtype)
+    bits = np.ascontiguousarray(values, dtype="<f4").view("<u4")
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("<u2").view("V2")
+
+
+def floats_of(values):
+    """Values of 16 bits as float32."""
+    if values.dtype != np.dtype("V2"):
+        return values.astype(np.float32)
+    return (values.view("<u2").astype("<u4") << 16).view("<f4")
+
+
+def half_product(draw, dtype):
+    """At the sizes below, sums in any order round to the same values."""
+    a, b = draw.halves("A", "M K", dtype), draw.halves("B", "K N", dtype)
+    return {"C": einsum("ik,kj->ij", a, b).rounded(dtype)}
+
+
+@example(M=5, K=37, N=3)
+def mm_float16(draw):
+    return half_product(draw, "float16")
+
+
+@example(M=3, K=41, N=7)
+def mm_bfloat16(draw):
+    return half_product(draw, "bfloat16")
 
 
 # Products.
@@ -241,6 +281,19 @@ def pick(draw):
     return {"O": table.value.astype(np.float32)[np.clip(at, 0, 12)]}
 
 
+@example(E=11, D=3, B=7)
+def gather_int64(draw):
+    table, at = draw.floats("T", "E D"), draw.ints("I", "B", -2, 12, "int64")
+    at[2:5] = [2**32 + 3, -(2**33) + 5, 2**62]
+    return {"O": table.value.astype(np.float32)[np.clip(at, 0, 10)]}
+
+
+@example(N=5, K=13)
+def sum_int64(draw):
+    a, w = draw.ints("A", "N K", -(2**40), 2**40, "int64"), draw.ints("w", "K", 0, 2**20, "uint64")
+    return {"total": a.sum(1), "dot": a @ w.astype(np.int64), "most": w.max()}
+
+
 # Norms.
 
 
@@ -262,6 +315,13 @@ def layernorm(draw):
     mean, var = statistics(rows)
     result = (rows - mean[:, None]) * (var + eps)[:, None].rsqrt() * g[None, :] + h[None, :]
     return {"O": result, "mean": mean, "var": var}
+
+
+@example(N=5, K=17)
+def layernorm_double(draw):
+    rows, g = draw.floats("I", "N K", "float64"), draw.floats("g", "K", "float64")
+    mean, var = statistics(rows)
+    return {"O": (rows - mean[:, None]) * (var + np.longdouble(1e-5))[:, None].rsqrt() * g[None, :] + 0.1}
 
 
 @example(N=2, C=3, H=7, W=5)
@@ -286,6 +346,13 @@ def groupnorm(draw):
 @example(N=5, D=11)
 def softmax(draw):
     rows = draw.floats("I", "N D")
+    e = (rows - rows.max(1)[:, None]).exp()
+    return {"O": e / e.sum(1)[:, None]}
+
+
+@example(N=5, D=13)
+def softmax_double(draw):
+    rows = draw.floats("I", "N D", "float64")
     e = (rows - rows.max(1)[:, None]).exp()
     return {"O": e / e.sum(1)[:, None]}
 
@@ -330,6 +397,27 @@ def listed(pairs):
     return ",".join(f"{name}:{value}" for name, value in pairs)
 
 
+def save(path, values):
+    """Writes an array; raw bytes as `<V2`, which says more than NumPy's `|V2`."""
+    if values.dtype != np.dtype("V2"):
+        np.save(path, values)
+        return
+    with open(path, "wb") as file:
+        header = {"descr": "<V2", "fortran_order": False, "shape": values.shape}
+        npy.write_array_header_1_0(file, header)
+        file.write(values.tobytes())
+
+
+def allowed_difference(result):
+    """How far a result may be from the reference. What is within the bounds before the last rounding often rounds to the
+    same value everywhere, and is then exact."""
+    if not isinstance(result, Tracked):
+        return "0"
+    ends = [rounded(result.value + sign * 1.1 * result.error, result.stored) for sign in (-1, 1)]
+    same = result.stored != result.dtype and ends[0].tobytes() == ends[1].tobytes()
+    return "0" if same else f"{result.bound():.3g}"
+
+
 def write(function, sizes):
     """Writes the arrays of an example; its line of the manifest."""
     name = function.__name__
@@ -339,12 +427,11 @@ def write(function, sizes):
     place.mkdir(parents=True)
     allowed = []
     for array, result in results.items():
-        tracked = isinstance(result, Tracked)
-        values = result.value.astype(result.dtype) if tracked else np.asarray(result)
-        np.save(place / f"{array}.npy", values)
-        allowed.append((array, f"{result.bound():.3g}" if tracked else "0"))
+        values = rounded(result.value, result.stored) if isinstance(result, Tracked) else np.asarray(result)
+        save(place / f"{array}.npy", values)
+        allowed.append((array, allowed_difference(result)))
     for array, values in draw.inputs.items():
-        np.save(place / f"{array}.npy", values)
+        save(place / f"{array}.npy", values)
     fields = [f"def={name}", f"sizes={listed(sizes.items())}", f"scalars={listed(draw.scalars.items())}"]
     return " ".join([f"{name}.tc", *fields, f"inputs={','.join(draw.inputs)}", f"outputs={listed(allowed)}"])
 

@@ -1,4 +1,4 @@
-"""Values in double precision, each with a bound on how far a computation in a narrower type may be from it.
+"""Values in double precision, or more for results in double, each with a bound on how far a computation in a narrower type may be from it.
 
 The bounds are those of running error analysis, to first order: every operation passes on the bounds of its operands and
 adds one rounding, u * |result|. A sum of n terms adds (n - 1) * u * sum |term|, which holds in any order. Second-order
@@ -7,19 +7,19 @@ terms and the rounding of the stored value are covered by `bound`, which adds a 
 
 import numpy as np
 
-UNIT = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
+UNIT = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
 
-# The relative error of the elementary functions, and that of tanh relative to 1, as the tests of `lang::math` allow.
-EXP, TANH = 5e-7, 3e-7
+# The relative error of the exponential, and that of tanh relative to 1, as the tests of `lang::math` allow.
+EXP, TANH = {"float32": 5e-7, "float64": 4 * 2.0**-52}, 3e-7
 
 
 class Tracked:
     """An array of values and one of bounds, computed in `dtype` elsewhere."""
 
-    def __init__(self, value, error=0.0, dtype="float32"):
-        self.value = np.asarray(value, dtype=np.float64)
+    def __init__(self, value, error=0.0, dtype="float32", stored=None):
+        self.value = np.asarray(value, dtype=np.longdouble if dtype == "float64" else np.float64)
         self.error = np.broadcast_to(np.asarray(error, dtype=np.float64), self.value.shape)
-        self.dtype = dtype
+        self.dtype, self.stored = dtype, stored or dtype
         self.unit = UNIT[dtype]
 
     def _rounded(self, value, error):
@@ -67,7 +67,7 @@ class Tracked:
 
     def exp(self):
         value = np.exp(self.value)
-        return Tracked(value, value * (self.error + EXP), self.dtype)
+        return Tracked(value, value * (self.error + EXP[self.dtype]), self.dtype)
 
     def tanh(self):
         value = np.tanh(self.value)
@@ -84,9 +84,13 @@ class Tracked:
         error = self.error.sum(axes) + (terms - 1) * self.unit * np.abs(self.value).sum(axes)
         return Tracked(self.value.sum(axes), error, self.dtype)
 
+    def rounded(self, stored):
+        """The same value for a result that is rounded once more, into a narrower type."""
+        return Tracked(self.value, self.error, self.dtype, stored)
+
     def bound(self):
-        """The largest bound, for results that are stored in `dtype`."""
-        return float((1.1 * self.error + self.unit * np.abs(self.value)).max())
+        """The largest bound, for results that are stored in `stored`."""
+        return float((1.1 * self.error + UNIT[self.stored] * np.abs(self.value)).max())
 
 
 def einsum(formula, a, b):

@@ -1,0 +1,107 @@
+//! The types of expressions, and of floats that take their type from what they meet.
+
+use warploom_lang::{Type, Value};
+
+use super::Checker;
+use crate::ast::{Assign, Name, Statement};
+use crate::builtins;
+use crate::error::Fault;
+use crate::source::Span;
+use crate::types::{meet, type_name};
+
+/// What is known of the type of an expression.
+#[derive(Clone, Copy)]
+pub(super) enum Kind<'a> {
+    Is(Type),
+    Open(Open<'a>),
+}
+
+/// A float whose type follows from the first float that it meets: it is made of literals, integers and
+/// functions of these. Where it meets none, it is a `float`.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Open<'a> {
+    /// A function in it that `double` does not have.
+    single: Option<&'a Name>,
+    /// The literal in it that is the largest.
+    largest: Option<(f64, Span)>,
+}
+
+impl<'a> Kind<'a> {
+    pub fn literal(number: f64, span: Span) -> Kind<'a> {
+        Kind::Open(Open { single: None, largest: Some((number, span)) })
+    }
+
+    /// The type, if nothing else is met.
+    pub fn alone(self) -> Type {
+        match self {
+            Kind::Is(ty) => ty,
+            Kind::Open(_) => Type::F32,
+        }
+    }
+}
+
+impl<'a> Open<'a> {
+    fn and(self, other: Open<'a>) -> Open<'a> {
+        let largest = [self.largest, other.largest].into_iter().flatten();
+        Open { single: self.single.or(other.single), largest: largest.max_by(|a, b| a.0.total_cmp(&b.0)) }
+    }
+}
+
+impl<'a> Checker<'a> {
+    /// What two operands of a statement meet at; `None` for `bool` with anything else.
+    pub(super) fn join(&mut self, a: Kind<'a>, b: Kind<'a>, statement: &Statement) -> Option<Kind<'a>> {
+        match (a, b) {
+            (Kind::Is(a), Kind::Is(b)) => meet(a, b).map(Kind::Is),
+            (Kind::Open(a), Kind::Open(b)) => Some(Kind::Open(a.and(b))),
+            (Kind::Open(open), Kind::Is(ty)) | (Kind::Is(ty), Kind::Open(open)) => match ty {
+                Type::Bool => None,
+                ty if ty.is_float() => Some(Kind::Is(self.settle(Kind::Open(open), ty, statement))),
+                _ => Some(Kind::Open(open)),
+            },
+        }
+    }
+
+    /// Gives an open float a type, and refuses what the type cannot hold or compute. Anything else keeps its type.
+    pub(super) fn settle(&mut self, kind: Kind<'a>, ty: Type, statement: &Statement) -> Type {
+        let open = match kind {
+            Kind::Is(ty) => return ty,
+            Kind::Open(open) => open,
+        };
+        let ty = if ty.is_float() { ty } else { Type::F32 };
+        if let (Type::F64, Some(name)) = (ty, open.single) {
+            self.mistakes.add(name.span, Fault::NoDouble { name: name.text.clone() });
+        }
+        // Reductions compute floats of 16 bits in `float`.
+        let held = if statement.assign == Assign::Set { ty } else { ty.accumulator() };
+        if let Some((number, span)) = open.largest
+            && Value::rounded(held, number).is_some_and(|value| value.as_f64().is_infinite())
+        {
+            self.mistakes.add(span, Fault::Large { text: format!("{number:?}"), ty: type_name(held) });
+        }
+        ty
+    }
+
+    /// The type of a function of numbers: where their types meet, and at least a float.
+    pub(super) fn function(
+        &mut self,
+        name: &'a Name,
+        kinds: &[Kind<'a>],
+        statement: &Statement,
+    ) -> Option<Kind<'a>> {
+        let mut met = Kind::Open(Open::default());
+        for kind in kinds {
+            met = self.join(met, *kind, statement)?;
+        }
+        let has_double = builtins::has_double(&name.text);
+        match met {
+            Kind::Is(Type::F64) if !has_double => {
+                self.mistakes.add(name.span, Fault::NoDouble { name: name.text.clone() });
+                None
+            }
+            Kind::Open(open) if !has_double => {
+                Some(Kind::Open(Open { single: open.single.or(Some(name)), ..open }))
+            }
+            met => Some(met),
+        }
+    }
+}
