@@ -76,7 +76,7 @@ fn check1<A: Element, R: Element>(cases: &[(A, R)], f: impl Fn(Expr) -> Expr) {
 /// An integer converted to a type, modulo 2^bits.
 fn wrapped(ty: Type, value: i128) -> i64 {
     let (low, high) = ty.int_range().unwrap();
-    let count = i128::from(high - low + 1);
+    let count = i128::from(high) - i128::from(low) + 1;
     ((value - i128::from(low)).rem_euclid(count) + i128::from(low)) as i64
 }
 
@@ -384,7 +384,7 @@ fn truth_values_convert_by_being_zero_or_not() {
 
 #[test]
 fn reinterpreted_bits() {
-    check1(&[(1.0, 0x3f80_0000u32), (-0.0, 0x8000_0000)], |a| a.reinterpret(Type::U32));
+    check1(&[(1.0f32, 0x3f80_0000u32), (-0.0, 0x8000_0000)], |a| a.reinterpret(Type::U32));
     check1(&[(0x7f80_0000, INF), (i32::MIN, -0.0)], |a| a.reinterpret(Type::F32));
     check1(&[(-1i8, 255u8), (-128, 128)], |a| a.reinterpret(Type::U8));
     check1(&[(0x8000u16, i16::MIN)], |a| a.reinterpret(Type::I16));

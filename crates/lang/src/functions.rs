@@ -1,6 +1,6 @@
 //! Free functions on expressions, in mathematical notation.
 
-use crate::expr::{Expr, Operand};
+use crate::expr::{Expr, Operand, adapt};
 use crate::op::{BinaryOp, Op, UnaryOp};
 use crate::types::{Type, Value};
 

@@ -146,7 +146,7 @@ impl Param {
     /// rejected. Without a default, a caller who gives no value gets the middle.
     #[must_use]
     pub fn range<T: Into<Value>>(self, low: T, high: T) -> Param {
-        let range = Some((low.into(), high.into()));
+        let range = Some((low.into().fitted(self.ty()), high.into().fitted(self.ty())));
         Param(Arc::new(ParamData { range, ..self.0.as_ref().clone() }))
     }
 
@@ -164,7 +164,8 @@ impl Param {
     /// ```
     #[must_use]
     pub fn default(self, value: impl Into<Value>) -> Param {
-        Param(Arc::new(ParamData { default: Some(value.into()), ..self.0.as_ref().clone() }))
+        let default = Some(value.into().fitted(self.ty()));
+        Param(Arc::new(ParamData { default, ..self.0.as_ref().clone() }))
     }
 
     /// The name under which a caller supplies the value.

@@ -239,6 +239,15 @@ impl Value {
         }
     }
 
+    /// The value for a Param of type `ty`: a literal without a suffix is an `f64`, which is rounded to
+    /// another float type. Everything else stays as it is.
+    pub(crate) fn fitted(self, ty: Type) -> Value {
+        match self.ty {
+            Type::F64 => Value::rounded(ty, self.as_f64()).unwrap_or(self),
+            _ => self,
+        }
+    }
+
     /// The largest value of a type; infinity for floats.
     pub fn largest(ty: Type) -> Value {
         match (ty, ty.int_range()) {

@@ -234,6 +234,10 @@ fn a_param_without_a_value_has_its_default_or_the_middle_of_its_range() {
         (known, infer(&pipeline, &request).map(|_| ()))
     };
     assert_eq!(value(Param::f32("gain").range(0.0, 3.0f32)), (Some(1.5f32.into()), Ok(())));
+    // A literal without a suffix is an `f64`.
+    assert_eq!(value(Param::f32("gain").range(0.0, 3.0)), (Some(1.5f32.into()), Ok(())));
+    assert_eq!(value(Param::new("gain", Type::F16).default(0.1)), (Some(f16::from_f32(0.1).into()), Ok(())));
+    assert_eq!(value(Param::new("gain", Type::F64).default(0.1)), (Some(0.1f64.into()), Ok(())));
     assert_eq!(value(Param::i32("taps").range(-4, 1)), (Some((-2).into()), Ok(())));
     assert_eq!(value(Param::i32("taps").range(1, 9).default(3)), (Some(3.into()), Ok(())));
     let (none, error) = value(Param::f32("gain"));

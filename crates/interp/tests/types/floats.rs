@@ -168,7 +168,7 @@ fn sums_of_halves_are_rounded_once() {
     let count = 3000;
     let x = vars!(x);
     for ty in HALVES {
-        // Each term is below half a unit of the sum in 16 bits, so that a sum in that type stops growing.
+        // In 16 bits, a large sum grows by too much with each term, or no longer at all.
         let term = Value::rounded(ty, 1.0 + 1.0 / 64.0).unwrap();
         let r = rdom([(0, count)]);
         let pipeline = Pipeline::new(
@@ -190,6 +190,6 @@ fn sums_of_halves_are_rounded_once() {
         let factor = (0..count).fold(1_f32, |product, _| product * (1.0 + 1.0 / 128.0));
         let stuck = (0..count).fold(Value::zero(ty), |sum, _| rounded(ty, sum.as_f64() + term.as_f64()));
         assert_eq!(found, [rounded(ty, total.into()), rounded(ty, factor.into()), stuck], "{ty}");
-        assert!(stuck.as_f64() < 0.9 * f64::from(total), "{stuck:?}");
+        assert!((stuck.as_f64() - f64::from(total)).abs() > 0.1 * f64::from(total), "{stuck:?}");
     }
 }

@@ -45,14 +45,15 @@ pub struct Realisation {
 enum Slot {
     Input(InputId),
     Output(usize),
-    Param(ParamId),
+    Param(ParamId, Type),
 }
 
 impl Realisation {
     /// A request with nothing given yet but the usual values of Params: a default, or the middle of a range.
     pub fn new(pipeline: &Pipeline) -> Realisation {
         let inputs = pipeline.inputs.iter().map(|(id, input)| (input.name.clone(), Slot::Input(id)));
-        let params = pipeline.params.iter().map(|(id, param)| (param.name.clone(), Slot::Param(id)));
+        let params =
+            pipeline.params.iter().map(|(id, param)| (param.name.clone(), Slot::Param(id, param.ty)));
         let outputs = pipeline.outputs.iter().enumerate();
         let outputs = outputs.map(|(i, id)| (pipeline.funcs[*id].name.clone(), Slot::Output(i)));
         Realisation {
@@ -90,11 +91,12 @@ impl Realisation {
         self
     }
 
-    /// Sets the value of a Param.
+    /// Sets the value of a Param. An `f64` is rounded to the type of a Param of another float type, so
+    /// that literals need no suffix.
     #[must_use]
     pub fn param(mut self, name: &str, value: impl Into<Value>) -> Realisation {
-        if let Some(Slot::Param(id)) = self.slot(name, |slot| matches!(slot, Slot::Param(_))) {
-            self.params[id] = Some(value.into());
+        if let Some(Slot::Param(id, ty)) = self.slot(name, |slot| matches!(slot, Slot::Param(..))) {
+            self.params[id] = Some(value.into().fitted(ty));
         }
         self
     }
