@@ -1,11 +1,14 @@
 //! The functions of `math::angles` and `math::powers` against double precision, over all floats.
 
+use std::f32::consts::{FRAC_1_SQRT_2, FRAC_PI_4, SQRT_2};
+
 use warploom_lang::math::{self, exact};
 
 type Function = fn(f32) -> f32;
+type Mathematics = fn(f64) -> f64;
 
 /// A function, its mathematics, and its largest error in units in the last place, rounded up.
-const FUNCTIONS: [(&str, Function, fn(f64) -> f64, f64); 10] = [
+const FUNCTIONS: [(&str, Function, Mathematics, f64); 10] = [
     ("atan", math::atan, f64::atan, 1.7),
     ("asin", math::asin, f64::asin, 2.4),
     ("acos", math::acos, f64::acos, 1.2),
@@ -34,8 +37,7 @@ fn error(got: f32, exact: f64) -> f64 {
 /// Every 1009th float, of all magnitudes and both signs, and the 2000 around each special place.
 fn sweep() -> impl Iterator<Item = f32> {
     let all = (0..=u32::MAX).step_by(1009).map(f32::from_bits);
-    let places =
-        [0.5, 1.0, 4.0, 0.785_398_2, 2.980_232_2e-8, 0.414_213_56, -0.292_893_2, 127.5, -126.0, 88.72];
+    let places = [0.5, 1.0, 4.0, FRAC_PI_4, 2.980_232_2e-8, 0.414_213_56, -0.292_893_2, 127.5, -126.0, 88.72];
     let near = places.into_iter().flat_map(|place: f32| {
         let bits = place.to_bits();
         (bits - 1000..bits + 1000).flat_map(|bits| [f32::from_bits(bits), -f32::from_bits(bits)])
@@ -78,11 +80,11 @@ fn joins_are_monotone() {
         ("atan", math::atan, &[1.0]),
         ("asin", math::asin, &[0.5]),
         ("acos", |x| -math::acos(x), &[0.5]),
-        ("tan", math::tan, &[0.785_398_1]),
+        ("tan", math::tan, &[FRAC_PI_4.next_down()]),
         ("erf", math::erf, &[1.0, 4.0]),
         ("log1p", math::log1p, &[math::powers::TINY, 0.414_213_56, 1.0]),
         ("expm1", math::expm1, &[math::powers::TINY, 0.346_573_6, 1.039_720_8, 88.5]),
-        ("log2", math::log2, &[0.707_106_77, 1.414_213_5, f32::MIN_POSITIVE]),
+        ("log2", math::log2, &[FRAC_1_SQRT_2, SQRT_2, f32::MIN_POSITIVE]),
     ];
     for (name, function, joins) in rising {
         for join in joins {

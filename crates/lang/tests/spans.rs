@@ -233,7 +233,7 @@ fn element(ty: Type, point: [i64; 2]) -> Value {
     let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = mixed ^ (mixed >> 32);
     let end = ENDS[(mixed >> 8) as usize % ENDS.len()];
-    Value::from_bits(ty, if mixed % 4 == 0 { mixed } else { end })
+    Value::from_bits(ty, if mixed.is_multiple_of(4) { mixed } else { end })
 }
 
 const VARS: [Var; 2] = [Var::literal("x"), Var::literal("y")];
@@ -530,7 +530,7 @@ fn spans_of_sixty_four_bits() {
         &signed / -3i64,
         &signed >> 63i64,
         &signed % i64::MIN,
-        &signed % -1i64,
+        &signed % Expr::from(-1i64),
         -&signed,
         abs(&signed),
         !&signed,

@@ -28,7 +28,7 @@ struct Log {
 struct Store {
     held: Held,
     at: At,
-    bits: u32,
+    bits: u64,
     read: BTreeSet<(Held, At)>,
 }
 
@@ -153,7 +153,7 @@ fn updates() -> (Pipeline, Vec<Pipeline>) {
 }
 
 /// The last value that is stored at each point of a Func, by coordinates.
-fn last_stored(log: &Log, held: Held) -> BTreeMap<At, u32> {
+fn last_stored(log: &Log, held: Held) -> BTreeMap<At, u64> {
     let own = log.stores.iter().filter(|store| store.held == held);
     own.map(|store| (store.at.clone(), store.bits)).collect()
 }

@@ -21,7 +21,7 @@ impl Printer<'_> {
             (from, Type::Bool) => {
                 Text::infix(level::EQUALITY, a.text, "!=", &literal::literal(Value::zero(from)))
             }
-            (_, Type::F16 | Type::BF16) => self.to_half(to, a),
+            (_, Type::F16 | Type::BF16) => self.half_of(to, a),
             // A float of 16 bits is a `float` already.
             (Type::F16 | Type::BF16, Type::F32) => a.text.clone(),
             (_, Type::F32 | Type::F64) => Text::cast(to, a.text),
@@ -37,7 +37,7 @@ impl Printer<'_> {
     }
 
     /// Rounds a value to a float of 16 bits, once.
-    fn to_half(&mut self, to: Type, a: &Operand<'_>) -> Text {
+    fn half_of(&mut self, to: Type, a: &Operand<'_>) -> Text {
         let odd = match a.ty {
             Type::F64 => self.helper(Helper::Odd, [a]),
             Type::I64 => self.helper(Helper::OddWide, [a]),

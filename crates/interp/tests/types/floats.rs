@@ -21,7 +21,8 @@ fn check(ty: Type, operation: Operation, exact: impl Fn(f64, f64) -> Value) {
 
 #[test]
 fn halves_are_computed_in_f32_and_rounded_once() {
-    let operations: [(Operation, fn(f32, f32) -> f32); 7] = [
+    type Single = fn(f32, f32) -> f32;
+    let operations: [(Operation, Single); 7] = [
         (|a, b| a + b, |a, b| a + b),
         (|a, b| a - b, |a, b| a - b),
         (|a, b| a * b, |a, b| a * b),
@@ -39,7 +40,8 @@ fn halves_are_computed_in_f32_and_rounded_once() {
 
 #[test]
 fn doubles_are_those_of_the_machine() {
-    let operations: [(Operation, fn(f64, f64) -> f64); 7] = [
+    type Double = fn(f64, f64) -> f64;
+    let operations: [(Operation, Double); 7] = [
         (|a, b| a + b, |a, b| a + b),
         (|a, b| a - b, |a, b| a - b),
         (|a, b| a * b, |a, b| a * b),

@@ -66,7 +66,8 @@ fn bits_and_differences_are_exact() {
 fn comparisons_and_single_operands() {
     for ty in [Type::I64, Type::U64] {
         let [left, right] = pairs(&edges(ty));
-        let comparisons: [(Operation, fn(&i128, &i128) -> bool); 4] = [
+        type Comparison = fn(&i128, &i128) -> bool;
+        let comparisons: [(Operation, Comparison); 4] = [
             (|a, b| a.lt(b), i128::lt),
             (|a, b| a.le(b), i128::le),
             (|a, b| a.eq(b), i128::eq),
@@ -78,7 +79,8 @@ fn comparisons_and_single_operands() {
                 assert_eq!(found, Value::from(exact(&int(*a), &int(*b))), "{a:?} {b:?}");
             }
         }
-        let single: [(fn(&Expr) -> Expr, fn(i128) -> i128); 5] = [
+        type Single = (fn(&Expr) -> Expr, fn(i128) -> i128);
+        let single: [Single; 5] = [
             (|a| -a, |a| -a),
             (|a| !a, |a| -1 - a),
             (|a| abs(a), i128::abs),

@@ -100,7 +100,7 @@ pub enum BoundsError {
         place: Option<String>,
     },
     /// An out-of-bounds read of a constant table.
-    #[error("`{consumer}` needs {needed} of the table `{table}` in dimension {dimension}, but there is only {available}; clamp the index, for example with clamp(i, 0, {}){}", .available.last(), at(.place))]
+    #[error("`{consumer}` needs {needed} of the table `{table}` in dimension {dimension}, but there is only {}; clamp the index, for example with clamp(i, 0, {}){}", Range::new(0, *.extent), .extent - 1, at(.place))]
     LeavesTable {
         /// Name of the stage that reads.
         consumer: String,
@@ -110,8 +110,8 @@ pub enum BoundsError {
         dimension: usize,
         /// The indices that the stage reads.
         needed: Range,
-        /// The indices that the table has.
-        available: Range,
+        /// How many indices the table has, from 0.
+        extent: i64,
         /// Source location of the stage; `None` for pipelines read from files.
         place: Option<String>,
     },

@@ -548,7 +548,7 @@ fn check_inside_table(
             table: table.name.clone(),
             dimension,
             needed: needed[dimension],
-            available: available[dimension],
+            extent: available[dimension].extent,
             place: place.clone(),
         }),
     }
