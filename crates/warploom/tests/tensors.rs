@@ -134,7 +134,7 @@ fn made_up(text: &str, sizes: &[(&str, i64)], draw: &mut Draw) -> Workload {
     let inputs = inputs
         .map(|region| Buffer::from_fn(region, |_| draw.between(-999, 999) as f32 / 500.0).unwrap())
         .collect();
-    let params = pipeline.params().values().map(|_| Value::from(0.375)).collect();
+    let params = pipeline.params().values().map(|_| Value::from(0.375_f32)).collect();
     let outputs = request.outputs.into_iter().map(|region| region.unwrap()).collect();
     Workload { pipeline, inputs, params, outputs }
 }
