@@ -11,6 +11,37 @@ pub const LN_2: [f64; 3] = [0.6931471803691238, 1.9082149292687043e-10, 1.883502
 pub const HALF_PI: [f64; 4] =
     [1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32];
 
+/// π/2, and what its rounding lost.
+pub const QUARTER: [f64; 2] = [std::f64::consts::FRAC_PI_2, 6.123233995736766e-17];
+
+/// The digits of 2/π after the binary point, after one word of zeros.
+pub const TWO_OVER_PI: [u64; 21] = [
+    0,
+    0xa2f9_836e_4e44_1529,
+    0xfc27_57d1_f534_ddc0,
+    0xdb62_9599_3c43_9041,
+    0xfe51_63ab_debb_c561,
+    0xb724_6e3a_424d_d2e0,
+    0x0649_2eea_09d1_921c,
+    0xfe1d_eb1c_b129_a73e,
+    0xe882_35f5_2ebb_4484,
+    0xe99c_7026_b45f_7e41,
+    0x3991_d639_8353_39f4,
+    0x9c84_5f8b_bdf9_283b,
+    0x1ff8_97ff_de05_980f,
+    0xef2f_118b_5a0a_6d1f,
+    0x6d36_7ecf_27cb_09b7,
+    0x4f46_3f66_9e5f_ea2d,
+    0x7527_bac7_ebe5_f17b,
+    0x3d07_39f7_8a52_92ea,
+    0x6bfb_5fb1_1f8d_5d08,
+    0x5603_3046_fc7b_6bab,
+    0xf0cf_bc20_9af4_361d,
+];
+
+/// From here on, an angle is reduced with as many digits of 2/π as it needs.
+pub const LARGE_ANGLE: f64 = 1_048_576.0;
+
 /// Coefficients of `(e^x - 1 - x) / x^2`, highest power first: 1/14! to 1/2!.
 pub const EXP_SERIES: [f64; 13] = [
     1.0 / 87_178_291_200.0,
@@ -249,11 +280,51 @@ fn power_of_magnitude(x: f64, y: f64) -> f64 {
 /// Splits an angle into a number of quarter turns and a remainder in about -π/4..π/4, as a sum of two.
 #[inline]
 fn quarter_turns(x: f64) -> (i32, f64, f64) {
+    if x.abs() >= LARGE_ANGLE {
+        return large_angle(x);
+    }
     let k = (x * std::f64::consts::FRAC_2_PI).round_ties_even();
     let (a, rest) = two_sum(x - k * HALF_PI[0], -(k * HALF_PI[1]));
     let (b, rest2) = two_sum(a, -(k * HALF_PI[2]));
     let (t, low) = two_sum(b, (rest + rest2) - k * HALF_PI[3]);
     (k as i32, t, low)
+}
+
+/// The same for an angle of any size: the product with 2/π modulo 4, in integers.
+fn large_angle(x: f64) -> (i32, f64, f64) {
+    let bits = x.to_bits();
+    let exponent = (bits >> 52) as i32 & 0x7ff;
+    if exponent == 0x7ff {
+        return (0, f64::NAN, 0.0);
+    }
+    let mantissa = (bits & 0x000f_ffff_ffff_ffff) | 0x0010_0000_0000_0000;
+    // Digits before this one contribute multiples of 4.
+    let first = (exponent - 1075 - 2 + 64) as usize;
+    let (word, shift) = (first / 64, first as u32 % 64);
+    let digits = |i: usize| {
+        let next = if shift == 0 { 0 } else { TWO_OVER_PI[word + i + 1] >> (64 - shift) };
+        TWO_OVER_PI[word + i] << shift | next
+    };
+    let wide = |i: usize| u128::from(mantissa) * u128::from(digits(i));
+    let (low, middle) = (wide(2), wide(1));
+    let sum = (low >> 64) + u128::from(middle as u64);
+    let top =
+        mantissa.wrapping_mul(digits(0)).wrapping_add((middle >> 64) as u64).wrapping_add((sum >> 64) as u64);
+    let (sum, low) = (sum as u64, low as u64);
+    let quarter = (top >> 62) as i32;
+    let fraction = (u128::from(top << 2 | sum >> 62) << 64) | u128::from(sum << 2 | low >> 62);
+    // The nearest quarter turn: the fraction goes from -½ to ½.
+    let (quarter, fraction, negative) = if fraction >> 127 == 1 {
+        (quarter + 1, fraction.wrapping_neg(), true)
+    } else {
+        (quarter, fraction, false)
+    };
+    let (upper, lower) = ((fraction >> 64) as u64, fraction as u64);
+    let high = (upper & !2047) as f64 * power_of_two(-64);
+    let rest = (upper & 2047) as f64 * power_of_two(-64) + lower as f64 * power_of_two(-128);
+    let (t, low) = product(two_sum(high, rest), (QUARTER[0], QUARTER[1]));
+    let (t, low) = if negative != (x < 0.0) { (-t, -low) } else { (t, low) };
+    (if x < 0.0 { -quarter } else { quarter }, t, low)
 }
 
 #[inline]
@@ -270,7 +341,7 @@ fn cos_series(t: f64, low: f64) -> f64 {
     most + (((1.0 - most) - half) + (z * z * polynomial(z, &COS_SERIES) - t * low))
 }
 
-/// Sine of an angle in radians, intended for `|x|` up to 2^20; NaN for infinities.
+/// Sine of an angle in radians; NaN for infinities.
 #[inline]
 pub fn sin(x: f64) -> f64 {
     if x == 0.0 {
@@ -281,7 +352,7 @@ pub fn sin(x: f64) -> f64 {
     if quarter & 2 == 0 { value } else { -value }
 }
 
-/// Cosine of an angle in radians, intended for `|x|` up to 2^20; NaN for infinities.
+/// Cosine of an angle in radians; NaN for infinities.
 #[inline]
 pub fn cos(x: f64) -> f64 {
     let (quarter, t, low) = quarter_turns(x);
@@ -341,6 +412,9 @@ mod tests {
         assert!(worst(sin, f64::sin, -1e6, 1e6) <= 2);
         assert!(worst(cos, f64::cos, -1e6, 1e6) <= 2);
         assert!(worst(sin, f64::sin, -7.0, 7.0) <= 2);
+        assert!(worst(sin, f64::sin, -1e300, 1e300) <= 2);
+        assert!(worst(cos, f64::cos, -1e300, 1e300) <= 2);
+        assert!(worst(cos, f64::cos, 1e6, 1e10) <= 2);
         assert!(worst(tanh, f64::tanh, -25.0, 25.0) <= 3);
         for y in [0.45, 2.0, -3.5, 17.25, 1e-8, -100.3] {
             let most = sweep(1e-2, 1e3).map(|x| ulps(pow(x, y), x.powf(y))).max().unwrap();

@@ -155,17 +155,60 @@ static __device__ __forceinline__ double wl_pow(double x, double y) {{
 }
 
 pub(in crate::cuda) fn turns() -> String {
+    let words: Vec<String> = math::TWO_OVER_PI.iter().map(|word| format!("0x{word:016x}ULL")).collect();
     format!(
         "\
+// The product of a large angle with 2/pi modulo 4, in integers.
+static __device__ int wl_large_angle(double x, double2* remainder) {{
+    static const unsigned long long words[] = {{{words}}};
+    const unsigned long long bits = (unsigned long long)__double_as_longlong(x);
+    const int exponent = (int)(bits >> 52) & 0x7ff;
+    if (exponent == 0x7ff) {{
+        *remainder = make_double2({nan}, 0.0);
+        return 0;
+    }}
+    const unsigned long long mantissa = (bits & 0x000fffffffffffffULL) | 0x0010000000000000ULL;
+    const int first = exponent - 1075 - 2 + 64, word = first / 64, shift = first % 64;
+    unsigned long long digits[3];
+    for (int i = 0; i < 3; ++i) {{
+        const unsigned long long next = shift == 0 ? 0ULL : words[word + i + 1] >> (64 - shift);
+        digits[i] = words[word + i] << shift | next;
+    }}
+    const unsigned long long low = mantissa * digits[2], middle = mantissa * digits[1];
+    const unsigned long long carried = __umul64hi(mantissa, digits[2]), sum = carried + middle;
+    const unsigned long long top =
+        mantissa * digits[0] + __umul64hi(mantissa, digits[1]) + (sum < middle ? 1ULL : 0ULL);
+    int quarter = (int)(top >> 62);
+    unsigned long long upper = top << 2 | sum >> 62, lower = sum << 2 | low >> 62;
+    const bool negative = upper >> 63 == 1ULL;
+    if (negative) {{
+        quarter += 1;
+        lower = -lower;
+        upper = ~upper + (lower == 0ULL ? 1ULL : 0ULL);
+    }}
+    const double unit = {unit};
+    const double high = (double)(upper & ~2047ULL) * unit;
+    const double rest = (double)(upper & 2047ULL) * unit + (double)lower * {small};
+    const double2 t = wl_product(wl_sum(high, rest), make_double2({quarter}, {lost}));
+    *remainder = negative != (x < 0.0) ? make_double2(-t.x, -t.y) : t;
+    return x < 0.0 ? -quarter : quarter;
+}}
 static __device__ __forceinline__ int wl_turns(double x, double* sine, double* cosine) {{
-    const double k = rint(x * {});
-    const double2 a = wl_sum(x - k * {}, -(k * {}));
-    const double2 b = wl_sum(a.x, -(k * {}));
-    const double2 t = wl_sum(b.x, (a.y + b.y) - k * {});
+    double2 t;
+    int turns;
+    if (fabs(x) >= {large}) {{
+        turns = wl_large_angle(x, &t);
+    }} else {{
+        const double k = rint(x * {});
+        const double2 a = wl_sum(x - k * {}, -(k * {}));
+        const double2 b = wl_sum(a.x, -(k * {}));
+        t = wl_sum(b.x, (a.y + b.y) - k * {});
+        turns = x != x ? 0 : (int)k;
+    }}
     const double z = t.x * t.x, half = 0.5 * z, most = 1.0 - half;
     *sine = t.x + (t.x * z * {} + t.y * (1.0 - 0.5 * z));
     *cosine = most + (((1.0 - most) - half) + (z * z * {} - t.x * t.y));
-    return k != k ? 0 : (int)fmin(fmax(k, -2147483648.0), 2147483647.0);
+    return turns;
 }}",
         d(std::f64::consts::FRAC_2_PI),
         d(math::HALF_PI[0]),
@@ -174,6 +217,13 @@ static __device__ __forceinline__ int wl_turns(double x, double* sine, double* c
         d(math::HALF_PI[3]),
         polynomial("z", &math::SIN_SERIES),
         polynomial("z", &math::COS_SERIES),
+        words = words.join(", "),
+        nan = d(f64::NAN),
+        unit = d(2.0_f64.powi(-64)),
+        small = d(2.0_f64.powi(-128)),
+        quarter = d(math::QUARTER[0]),
+        lost = d(math::QUARTER[1]),
+        large = d(math::LARGE_ANGLE),
     )
 }
 
