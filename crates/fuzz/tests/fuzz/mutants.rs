@@ -10,7 +10,7 @@ use crate::support::*;
 /// they are gone, and few would be noticed.
 #[test]
 fn barriers_of_random_kernels_are_needed_or_explained() {
-    let mut options = Options { seed: 7, ..Options::default() };
+    let mut options = Options { seed: 4, ..Options::default() };
     options.random.stages = 2..=4;
     let mutated = mutate(8, &options, &device(), &random_schedules(2), &|_| ()).unwrap();
     assert!(mutated.failures.is_empty(), "{:?}", mutated.failures);
