@@ -19,7 +19,7 @@ use crate::access::{Access, AccessClass, AccessMap, Target};
 /// and accesses under the type of the value that is read or written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Column {
-    /// The type `f32`.
+    /// Floats. The weights were trained on `f32` alone; other widths count the same.
     F32,
     /// The type `bool`.
     Bool,

@@ -38,17 +38,17 @@ counts! {
     /// same in all threads. Constants, operations only on constants, and bit casts are free. Integer
     /// division by a power of two counts as a shift.
     pub struct Operations {
-        /// `f32`: addition, subtraction, absolute difference, negation, absolute value.
+        /// Floats of any width: addition, subtraction, absolute difference, negation, absolute value.
         pub f32_add: u64,
-        /// `f32`: multiplication.
+        /// Floats of any width: multiplication.
         pub f32_mul: u64,
-        /// `f32`: division, remainder.
+        /// Floats of any width: division, remainder.
         pub f32_div: u64,
-        /// `f32`: square root.
+        /// Floats of any width: square root.
         pub f32_sqrt: u64,
-        /// `f32`: exponential, logarithm, power, sine, cosine, hyperbolic tangent.
+        /// Floats of any width: exponential, sine and all other functions.
         pub f32_special: u64,
-        /// `f32`: comparison, minimum, maximum.
+        /// Floats of any width: comparison, minimum, maximum.
         pub f32_compare: u64,
         /// Conversion between float and integer or Boolean; rounding to an integral float.
         pub convert: u64,
@@ -66,7 +66,7 @@ counts! {
 }
 
 impl Operations {
-    /// Floating-point operations: all on `f32` except comparisons and conversions.
+    /// Floating-point operations: all on floats except comparisons and conversions.
     pub fn flops(&self) -> u64 {
         self.f32_add + self.f32_mul + self.f32_div + self.f32_sqrt + self.f32_special
     }
