@@ -222,7 +222,9 @@ pub(crate) enum Error {
     Tensor(TensorErrors),
     #[error("{0}; --def NAME chooses one")]
     Define(#[from] DefineError),
-    #[error("`{text}` is not a size; give sizes by name, from 1 to {MAX_SIZE}, as in --size {example}")]
+    #[error(
+        "`{text}` is not a size; give sizes by name, from 1 to {MAX_SIZE} (scalars from -{MAX_SIZE}), as in --size {example}"
+    )]
     TensorSize { text: String, example: String },
     #[error(
         "{file}: no value was given for {name}; give sizes by name, as in --size {example}, or input files"

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use warploom::app::{App, Settings, Shapes, count};
+use warploom::app::{App, Setting, Settings, Shapes};
 use warploom::interp::files::read_any;
 use warploom::lang::{Pipeline, Region, files, infer};
 use warploom::tensor::{self, Definition};
@@ -66,8 +66,9 @@ fn requested(definition: &Definition, values: &Values) -> Result<Sizes, Error> {
     let mut sizes: Sizes = Vec::new();
     for item in values.size.iter().flat_map(|text| text.split(',')) {
         let size = item.split_once('=').and_then(|(name, text)| {
-            let size: i64 = text.trim().parse().ok()?;
-            (1..=MAX_SIZE).contains(&size).then_some((name.trim(), size))
+            let (name, size) = (name.trim(), text.trim().parse::<i64>().ok()?);
+            let least = if is_scalar(definition, name) { -MAX_SIZE } else { 1 };
+            (least..=MAX_SIZE).contains(&size).then_some((name, size))
         });
         let example = known.iter().map(|name| format!("{name}=1024")).collect::<Vec<_>>().join(",");
         let (name, size) = size.ok_or(Error::TensorSize { text: item.to_owned(), example })?;
@@ -81,6 +82,11 @@ fn requested(definition: &Definition, values: &Values) -> Result<Sizes, Error> {
         sizes.push((name.to_owned(), size));
     }
     Ok(sizes)
+}
+
+/// Whether a name is that of a scalar, such as a stride or a padding, which may be 0.
+fn is_scalar(definition: &Definition, name: &str) -> bool {
+    definition.tree().params.iter().any(|param| param.name.text == name && param.ty.dims.is_empty())
 }
 
 /// The sizes that follow from the input files. Their contents are read later, when the pipeline says which types it needs.
@@ -124,7 +130,8 @@ fn app(file: &str, definition: Definition, sizes: &Sizes, values: &Values) -> Re
         request = request.param(name, value);
     }
     infer(&pipeline, &request).map_err(|error| refused(file, &pipeline, error))?;
-    let settings = sizes.iter().map(|(name, size)| count(name, *size as u32));
+    let settings =
+        sizes.iter().map(|(name, size)| Setting { name: name.clone(), default: *size as f64, whole: true });
     let names: Vec<String> = sizes.iter().map(|(name, _)| name.clone()).collect();
     let hash = pipeline.structural_hash();
     let shapes = move |settings: &Settings| shapes_at(&definition, &names, hash, settings);
